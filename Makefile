@@ -1,0 +1,58 @@
+# Everything the project can do: `make help` lists it.
+SHELL  := /bin/bash
+BUILD  ?= build
+CC     ?= gcc
+SAN    ?=
+OPT    ?= -O3
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-sign-compare
+CFLAGS ?= $(OPT) -g
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
+             -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lpthread -ldl -lm
+LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
+
+LIB_SRC  := $(shell find src -name '*.c' | sort)
+CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
+TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' | sort)
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
+TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
+
+.PHONY: all
+all: $(BUILD)/modalities
+
+# Kernels compiled for one instruction set carry its name; they run only where the CPU has it.
+$(BUILD)/src/%_avx2.o:   ARCH := -mavx2 -mfma -mf16c
+$(BUILD)/src/%_avx512.o: ARCH := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mprefer-vector-width=512
+
+$(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
+$(BUILD)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
+
+$(BUILD)/libmodalities.a: $(LIB_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
+	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/tests/all: $(TEST_OBJ) $(BUILD)/libmodalities.a
+	$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
+
+.PHONY: tests
+tests: $(BUILD)/tests/all $(BUILD)/modalities
+
+.PHONY: test
+test: dependencies tests ## build and run every test
+	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
+
+.PHONY: clean
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: dependencies
+dependencies:
+	@true
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

@@ -1,0 +1,97 @@
+/* error.c - an error is one heap string and an exit status. */
+#include "base/error.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Error {
+    char *text;
+    int exit_status;
+};
+
+static char *format(const char *fmt, va_list args)
+{
+    char *text = NULL;
+    CHECK(vasprintf(&text, fmt, args) >= 0);
+    return text;
+}
+
+static Error *make(char *text, int exit_status)
+{
+    Error *e = malloc(sizeof *e);
+    CHECK(e != NULL);
+    *e = (Error){ .text = text, .exit_status = exit_status };
+    return e;
+}
+
+Error *error_new(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    Error *e = make(format(fmt, args), 1);
+    va_end(args);
+    return e;
+}
+
+Error *error_usage(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    Error *e = make(format(fmt, args), 2);
+    va_end(args);
+    return e;
+}
+
+static void put_between(Error *e, char *before, const char *separator, const char *after)
+{
+    char *joined = NULL;
+    CHECK(asprintf(&joined, "%s%s%s", before, separator, after) >= 0);
+    e->text = joined;
+}
+
+Error *error_wrap(Error *e, const char *fmt, ...)
+{
+    if (!e) return NULL;
+    va_list args;
+    va_start(args, fmt);
+    char *context = format(fmt, args), *old = e->text;
+    va_end(args);
+    put_between(e, context, ": ", old);
+    free(context);
+    free(old);
+    return e;
+}
+
+Error *error_join(Error *first, Error *next)
+{
+    if (!first) return next;
+    if (!next) return first;
+    char *old = first->text;
+    put_between(first, old, "\n", next->text);
+    free(old);
+    error_free(next);
+    return first;
+}
+
+const char *error_text(const Error *e) { return e->text; }
+int error_exit_status(const Error *e) { return e->exit_status; }
+
+Error *error_as_usage(Error *e)
+{
+    if (e) e->exit_status = 2;
+    return e;
+}
+
+void error_free(Error *e)
+{
+    if (!e) return;
+    free(e->text);
+    free(e);
+}
+
+void check_failed(const char *file, int line, const char *what)
+{
+    fprintf(stderr, "%s:%d: internal error: %s\n", file, line, what);
+    abort();
+}

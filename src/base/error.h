@@ -1,0 +1,34 @@
+/* error.h - errors that the user or the machine can cause are values; bugs stop the program. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+#include <stdbool.h>
+
+/* NULL is success. An Error is owned by whoever holds it: return it, wrap it or free it. */
+typedef struct Error Error;
+
+/* A new error; the message says what was wrong, with value, place and what is allowed. */
+Error *error_new(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* An error of the command line or configuration: the program exits with 2 instead of 1. */
+Error *error_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Puts context in front, as "context: message". NULL stays NULL. */
+Error *error_wrap(Error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends `next` as a further line (all errors of a file at once). Either may be NULL. */
+Error *error_join(Error *first, Error *next);
+/* The message; valid until the error is freed or wrapped. */
+const char *error_text(const Error *e);
+/* 2 if this is a usage error, else 1. */
+int error_exit_status(const Error *e);
+/* Marks an error as a usage error and returns it; NULL stays NULL. */
+Error *error_as_usage(Error *e);
+void error_free(Error *e);
+
+#define TRY(expr)                  \
+    do {                           \
+        Error *err_ = (expr);      \
+        if (err_) return err_;     \
+    } while (0)
+
+/* For what only a bug can cause; prints the place and aborts. */
+#define CHECK(cond) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
+_Noreturn void check_failed(const char *file, int line, const char *what);
+#endif

@@ -1,0 +1,203 @@
+/* file.c - files: mapped, read, and written atomically. */
+#include "base/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static Error *failed(const char *what, const char *path)
+{
+    return error_new("cannot %s %s: %s", what, path, strerror(errno));
+}
+
+Error *file_map(const char *path, FileMap *out)
+{
+    *out = (FileMap){ "", 0 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return failed("open", path);
+    struct stat st;
+    Error *e = NULL;
+    if (fstat(fd, &st) != 0) {
+        e = failed("read", path);
+    } else if (S_ISDIR(st.st_mode)) {
+        e = error_new("cannot read %s: it is a folder", path);
+    } else if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED) e = failed("map", path);
+        else *out = (FileMap){ p, (size_t)st.st_size };
+    }
+    close(fd);
+    return e;
+}
+
+void file_unmap(FileMap *m)
+{
+    if (m->len) munmap((void *)m->ptr, m->len);
+    *m = (FileMap){ "", 0 };
+}
+
+Error *file_read(Arena *a, const char *path, Str *out)
+{
+    FileMap m;
+    TRY(file_map(path, &m));
+    *out = (Str){ arena_string_n(a, m.ptr, m.len), m.len };
+    file_unmap(&m);
+    return NULL;
+}
+
+bool file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+Error *file_size(const char *path, int64_t *out)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return failed("read", path);
+    *out = st.st_size;
+    return NULL;
+}
+
+Error *make_directories(const char *path)
+{
+    char copy[PATH_MAX];
+    if (strlen(path) >= sizeof copy) return error_new("path too long: %s", path);
+    strcpy(copy, path);
+    for (char *p = copy + 1; *copy; p++) {
+        if (*p && *p != '/') continue;
+        char end = *p;
+        *p = 0;
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) return failed("create folder", copy);
+        *p = end;
+        if (!end) break;
+    }
+    if (!is_directory(path)) return error_new("cannot create folder %s: a file is in the way", path);
+    return NULL;
+}
+
+Error *remove_tree(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT ? NULL : failed("remove", path);
+    if (!S_ISDIR(st.st_mode)) return unlink(path) == 0 ? NULL : failed("remove", path);
+    DIR *d = opendir(path);
+    if (!d) return failed("remove", path);
+    Error *e = NULL;
+    for (struct dirent *entry; !e && (entry = readdir(d));) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        char child[PATH_MAX];
+        if (snprintf(child, sizeof child, "%s/%s", path, entry->d_name) >= (int)sizeof child)
+            e = error_new("path too long: %s/%s", path, entry->d_name);
+        else e = remove_tree(child);
+    }
+    closedir(d);
+    if (!e && rmdir(path) != 0) e = failed("remove", path);
+    return e;
+}
+
+Error *sync_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return failed("open folder", path);
+    Error *e = fsync(fd) == 0 || errno == EINVAL ? NULL : failed("sync folder", path);
+    close(fd);
+    return e;
+}
+
+Error *file_create(const char *path, NewFile *out)
+{
+    *out = (NewFile){ 0 };
+    CHECK(asprintf(&out->temporary, "%s.tmp.%d", path, (int)getpid()) >= 0);
+    out->path = strdup(path);
+    CHECK(out->path != NULL);
+    out->stream = fopen(out->temporary, "wb");
+    if (out->stream) return NULL;
+    Error *e = failed("create", path);
+    free(out->temporary);
+    free(out->path);
+    *out = (NewFile){ 0 };
+    return e;
+}
+
+void file_abandon(NewFile *f)
+{
+    if (f->stream) fclose(f->stream);
+    if (f->temporary) unlink(f->temporary);
+    free(f->temporary);
+    free(f->path);
+    *f = (NewFile){ 0 };
+}
+
+Error *file_commit(NewFile *f)
+{
+    Error *e = NULL;
+    if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0) e = failed("write", f->path);
+    if (fclose(f->stream) != 0 && !e) e = failed("write", f->path);
+    f->stream = NULL;
+    if (!e && rename(f->temporary, f->path) != 0) e = failed("rename into", f->path);
+    if (!e) {
+        Arena *a = arena_new();
+        e = sync_directory(path_folder(a, f->path));
+        arena_free(a);
+        free(f->temporary);
+        f->temporary = NULL;
+    }
+    file_abandon(f);
+    return e;
+}
+
+Error *file_write(const char *path, const void *bytes, size_t len)
+{
+    NewFile f;
+    TRY(file_create(path, &f));
+    if (len && fwrite(bytes, 1, len, f.stream) != len) {
+        Error *e = failed("write", path);
+        file_abandon(&f);
+        return e;
+    }
+    return file_commit(&f);
+}
+
+char *path_join(Arena *a, const char *folder, const char *name)
+{
+    if (name[0] == '/' || !folder[0]) return arena_string(a, name);
+    size_t n = strlen(folder);
+    return arena_printf(a, "%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);
+}
+
+char *path_folder(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return arena_string(a, ".");
+    return slash == path ? arena_string(a, "/") : arena_string_n(a, path, (size_t)(slash - path));
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *path_with_suffix(Arena *a, const char *path, const char *suffix)
+{
+    const char *name = path_name(path), *dot = strrchr(name, '.');
+    size_t keep = dot && dot != name && dot[1] ? (size_t)(dot - path) : strlen(path);
+    return arena_printf(a, "%.*s%s", (int)keep, path, suffix);
+}
+
+char *path_absolute(Arena *a, const char *path)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real)) return arena_string(a, real);
+    if (path[0] == '/') return arena_string(a, path);
+    char *cwd = getcwd(real, sizeof real);
+    return path_join(a, cwd ? cwd : ".", path);
+}

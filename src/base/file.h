@@ -1,0 +1,57 @@
+/* file.h - reading files whole or mapped, and writing them so that nothing half-written survives. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A read-only mapping of a whole file. An empty file has ptr "" and len 0. */
+typedef struct FileMap {
+    const char *ptr;
+    size_t len;
+} FileMap;
+
+/* Errors name the path and the system's reason. */
+Error *file_map(const char *path, FileMap *out);
+void file_unmap(FileMap *m);
+/* The content, NUL-terminated behind its end; owned by the arena. */
+Error *file_read(Arena *a, const char *path, Str *out);
+bool file_exists(const char *path);
+bool is_directory(const char *path);
+Error *file_size(const char *path, int64_t *out);
+/* Creates a folder and its parents. */
+Error *make_directories(const char *path);
+/* Removes a file or a whole folder; a missing one is no error. */
+Error *remove_tree(const char *path);
+/* Makes the entries of a folder durable. */
+Error *sync_directory(const char *path);
+
+/* A file that appears under its name only when file_commit succeeded: written to a temporary name in
+ * the same folder, fsynced, renamed, and the folder fsynced. */
+typedef struct NewFile {
+    FILE *stream; /* write here */
+    char *path, *temporary;
+} NewFile;
+
+Error *file_create(const char *path, NewFile *out);
+/* Reports any earlier write error, too. On failure the temporary file is removed. */
+Error *file_commit(NewFile *f);
+/* Gives up: removes the temporary file. Does nothing after file_commit. */
+void file_abandon(NewFile *f);
+/* The three steps for content at hand. */
+Error *file_write(const char *path, const void *bytes, size_t len);
+
+/* Path pieces; results are owned by the arena. */
+char *path_join(Arena *a, const char *folder, const char *name);
+char *path_folder(Arena *a, const char *path);
+/* The part after the last '/'; points into `path`. */
+const char *path_name(const char *path);
+/* The path with its last suffix (".jsonl") replaced by `suffix` ("" removes it), as pathlib does. */
+char *path_with_suffix(Arena *a, const char *path, const char *suffix);
+/* Absolute and without "." and ".." where the file system allows. */
+char *path_absolute(Arena *a, const char *path);
+#endif

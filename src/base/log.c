@@ -1,0 +1,42 @@
+/* log.c - one line per message, written with one call so that lines of threads do not mix. */
+#include "base/log.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+static LogLevel least = LOG_INFO;
+
+void log_set_level(LogLevel level) { least = level; }
+
+static void write_line(LogLevel level, const char *prefix, const char *fmt, va_list args)
+{
+    if (level < least) return;
+    char line[4096];
+    int n = snprintf(line, sizeof line, "%s", prefix);
+    int m = vsnprintf(line + n, sizeof line - (size_t)n, fmt, args);
+    if (m < 0) return;
+    fprintf(stderr, "%s\n", line);
+}
+
+void log_debug(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_line(LOG_DEBUG, "debug: ", fmt, args);
+    va_end(args);
+}
+
+void log_info(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_line(LOG_INFO, "", fmt, args);
+    va_end(args);
+}
+
+void log_warning(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_line(LOG_WARNING, "warning: ", fmt, args);
+    va_end(args);
+}

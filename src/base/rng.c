@@ -1,0 +1,249 @@
+/* rng.c - counter-based numbers, Mersenne Twister with torch's and Python's uses, NumPy's PCG64. */
+#include "base/rng.h"
+#include <math.h>
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+uint64_t rng_bits(uint64_t key, uint64_t i) { return mix(key + (i + 1) * 0x9E3779B97F4A7C15u); }
+
+uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name)
+{
+    uint64_t key = rng_bits(seed, (uint64_t)purpose);
+    key = rng_bits(key, step);
+    return rng_bits(key, name);
+}
+
+static double to_unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+
+double rng_uniform(uint64_t key, uint64_t i) { return to_unit(rng_bits(key, i)); }
+
+/* Box-Muller; the second uniform comes from a sibling stream. */
+double rng_normal(uint64_t key, uint64_t i)
+{
+    double u = 1 - rng_uniform(key, i), v = rng_uniform(mix(key ^ 0x5851F42D4C957F2Du), i);
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+static double normal_cdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+/* Acklam's rational approximation, then one step of Halley's method (error below 1e-15). */
+static double normal_quantile(double p)
+{
+    static const double a[] = { -3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
+                                1.383577518672690e+02, -3.066479806614716e+01, 2.506628277459239e+00 };
+    static const double b[] = { -5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
+                                6.680131188771972e+01, -1.328068155288572e+01 };
+    static const double c[] = { -7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
+                                -2.549732539343734e+00, 4.374664141464968e+00, 2.938163982698783e+00 };
+    static const double d[] = { 7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
+                                3.754408661907416e+00 };
+    if (p <= 0) return -INFINITY;
+    if (p >= 1) return INFINITY;
+    double x;
+    if (p < 0.02425 || p > 1 - 0.02425) {
+        double q = sqrt(-2 * log(p < 0.5 ? p : 1 - p));
+        x = (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
+            ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1);
+        if (p > 0.5) x = -x;
+    } else {
+        double q = p - 0.5, r = q * q;
+        x = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
+            (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
+    }
+    double e = normal_cdf(x) - p, u = e * sqrt(2 * M_PI) * exp(x * x / 2);
+    return x - u / (1 + x * u / 2);
+}
+
+double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, double high)
+{
+    double from = normal_cdf(low / std), to = normal_cdf(high / std);
+    double x = std * normal_quantile(from + (to - from) * rng_uniform(key, i));
+    return x < low ? low : x > high ? high : x;
+}
+
+void mt19937_seed(Mt19937 *m, uint64_t seed)
+{
+    m->state[0] = (uint32_t)seed;
+    for (uint32_t i = 1; i < 624; i++)
+        m->state[i] = 1812433253u * (m->state[i - 1] ^ m->state[i - 1] >> 30) + i;
+    m->at = 624;
+}
+
+void mt19937_seed_python(Mt19937 *m, uint64_t seed)
+{
+    uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) }, n_key = key[1] ? 2 : 1;
+    mt19937_seed(m, 19650218);
+    uint32_t i = 1, j = 0, *s = m->state;
+    for (int k = 624; k; k--) {
+        s[i] = (s[i] ^ (s[i - 1] ^ s[i - 1] >> 30) * 1664525u) + key[j] + j;
+        if (++i == 624) {
+            s[0] = s[623];
+            i = 1;
+        }
+        j = (j + 1) % n_key;
+    }
+    for (int k = 623; k; k--) {
+        s[i] = (s[i] ^ (s[i - 1] ^ s[i - 1] >> 30) * 1566083941u) - i;
+        if (++i == 624) {
+            s[0] = s[623];
+            i = 1;
+        }
+    }
+    s[0] = 0x80000000u;
+}
+
+static void twist(uint32_t *s)
+{
+    for (int i = 0; i < 624; i++) {
+        uint32_t y = (s[i] & 0x80000000u) | (s[(i + 1) % 624] & 0x7fffffffu);
+        s[i] = s[(i + 397) % 624] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+}
+
+uint32_t mt19937_next(Mt19937 *m)
+{
+    if (m->at == 624) {
+        twist(m->state);
+        m->at = 0;
+    }
+    uint32_t y = m->state[m->at++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+static uint64_t next_64(Mt19937 *m)
+{
+    uint64_t high = mt19937_next(m);
+    return high << 32 | mt19937_next(m);
+}
+
+uint64_t python_below(Mt19937 *m, uint64_t n)
+{
+    int k = 64 - __builtin_clzll(n);
+    uint64_t r;
+    do {
+        if (k <= 32) {
+            r = mt19937_next(m) >> (32 - k);
+        } else {
+            uint64_t low = mt19937_next(m);
+            r = low | (uint64_t)(mt19937_next(m) >> (64 - k)) << 32;
+        }
+    } while (r >= n);
+    return r;
+}
+
+double python_random(Mt19937 *m)
+{
+    uint32_t a = mt19937_next(m) >> 5, b = mt19937_next(m) >> 6;
+    return (a * 67108864.0 + b) * 0x1p-53;
+}
+
+static void swap(int64_t *items, int64_t i, int64_t j)
+{
+    int64_t t = items[i];
+    items[i] = items[j];
+    items[j] = t;
+}
+
+void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 1; i--) swap(items, i, (int64_t)python_below(m, (uint64_t)i + 1));
+}
+
+void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
+{
+    Mt19937 m;
+    mt19937_seed(&m, seed);
+    for (int64_t i = 0; i < n; i++) out[i] = i;
+    for (int64_t i = 0; i < n - 1; i++) {
+        uint64_t draw = n < INT64_C(4294967295) / 20 ? mt19937_next(&m) : next_64(&m);
+        swap(out, i, i + (int64_t)(draw % (uint64_t)(n - i)));
+    }
+}
+
+static uint32_t seed_hash(uint32_t v, uint32_t *hash)
+{
+    v ^= *hash;
+    *hash *= 0x931e8875u;
+    v *= *hash;
+    return v ^ v >> 16;
+}
+
+/* NumPy's SeedSequence: hashes the seed into a pool of four words, then draws 8 words from it. */
+static void seed_sequence(uint64_t seed, uint32_t out[8])
+{
+    uint32_t entropy[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) }, pool[4], hash = 0x43b0d7e5u;
+    int n = entropy[1] ? 2 : 1;
+    for (int i = 0; i < 4; i++) pool[i] = seed_hash(i < n ? entropy[i] : 0, &hash);
+    for (int from = 0; from < 4; from++)
+        for (int to = 0; to < 4; to++) {
+            if (from == to) continue;
+            uint32_t h = seed_hash(pool[from], &hash);
+            uint32_t r = 0xca01f9ddu * pool[to] - 0x4973f715u * h;
+            pool[to] = r ^ r >> 16;
+        }
+    hash = 0x8b51f9ddu;
+    for (int i = 0; i < 8; i++) {
+        uint32_t v = pool[i % 4] ^ hash;
+        hash *= 0x58f38dedu;
+        v *= hash;
+        out[i] = v ^ v >> 16;
+    }
+}
+
+static void pcg64_step(Pcg64 *p)
+{
+    const unsigned __int128 multiplier = (unsigned __int128)0x2360ed051fc65da4u << 64 | 0x4385df649fccf645u;
+    p->state = p->state * multiplier + p->increment;
+}
+
+void pcg64_seed(Pcg64 *p, uint64_t seed)
+{
+    uint32_t w[8];
+    seed_sequence(seed, w);
+    uint64_t word[4];
+    for (int i = 0; i < 4; i++) word[i] = w[2 * i] | (uint64_t)w[2 * i + 1] << 32;
+    unsigned __int128 start = (unsigned __int128)word[0] << 64 | word[1];
+    unsigned __int128 sequence = (unsigned __int128)word[2] << 64 | word[3];
+    *p = (Pcg64){ .increment = sequence << 1 | 1 };
+    pcg64_step(p);
+    p->state += start;
+    pcg64_step(p);
+}
+
+uint64_t pcg64_next(Pcg64 *p)
+{
+    pcg64_step(p);
+    uint64_t x = (uint64_t)(p->state >> 64) ^ (uint64_t)p->state;
+    unsigned r = (unsigned)(p->state >> 122);
+    return x >> r | x << (-r & 63);
+}
+
+static uint32_t next_32(Pcg64 *p)
+{
+    if (p->has_kept) {
+        p->has_kept = 0;
+        return p->kept;
+    }
+    uint64_t x = pcg64_next(p);
+    p->kept = (uint32_t)(x >> 32);
+    p->has_kept = 1;
+    return (uint32_t)x;
+}
+
+void numpy_shuffle(Pcg64 *p, int64_t *items, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 1; i--) {
+        uint64_t mask = UINT64_MAX >> __builtin_clzll((uint64_t)i), j;
+        do j = (i <= (int64_t)UINT32_MAX ? next_32(p) : pcg64_next(p)) & mask;
+        while (j > (uint64_t)i);
+        swap(items, i, (int64_t)j);
+    }
+}

@@ -1,0 +1,52 @@
+/* rng.h - random numbers: counter-based ones for this program, and the generators of torch, NumPy and
+ * Python where an order must equal the original's.
+ *
+ * Mersenne Twister: Matsumoto and Nishimura 1998. PCG64: O'Neill 2014. Counter mixing: splitmix64
+ * (Steele, Lea, Flood 2014). */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+#include <stdint.h>
+
+/* What a random number is for; the same (seed, purpose, step, element) always gives the same number,
+ * whatever the number of ranks or threads. */
+typedef enum { RNG_INIT, RNG_DROPOUT, RNG_SAMPLE, RNG_DATA } RngPurpose;
+
+/* The key of one stream; `name` tells streams of one purpose apart (a parameter, a layer). */
+uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name);
+/* 64 random bits of element i. */
+uint64_t rng_bits(uint64_t key, uint64_t i);
+/* Uniform in [0, 1) with 53 bits; standard normal (from two uniforms of the same element). */
+double rng_uniform(uint64_t key, uint64_t i);
+double rng_normal(uint64_t key, uint64_t i);
+/* Normal(0, std) cut at [low, high] (absolute bounds), by inversion. */
+double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, double high);
+
+typedef struct Mt19937 {
+    uint32_t state[624];
+    int at;
+} Mt19937;
+
+/* torch's seeding: seed mod 2^32. */
+void mt19937_seed(Mt19937 *m, uint64_t seed);
+/* Python's random.Random(seed) for an int seed (sign ignored). */
+void mt19937_seed_python(Mt19937 *m, uint64_t seed);
+uint32_t mt19937_next(Mt19937 *m);
+/* Python: randrange(n), random(), shuffle. */
+uint64_t python_below(Mt19937 *m, uint64_t n);
+double python_random(Mt19937 *m);
+void python_shuffle(Mt19937 *m, int64_t *items, int64_t n);
+/* torch.randperm(n) with a fresh CPU generator of this seed, into out[n]. */
+void torch_randperm(uint64_t seed, int64_t n, int64_t *out);
+
+typedef struct Pcg64 {
+    unsigned __int128 state, increment;
+    uint32_t kept;
+    int has_kept;
+} Pcg64;
+
+/* numpy.random.default_rng(seed). */
+void pcg64_seed(Pcg64 *p, uint64_t seed);
+uint64_t pcg64_next(Pcg64 *p);
+/* Generator.shuffle on a Python list. */
+void numpy_shuffle(Pcg64 *p, int64_t *items, int64_t n);
+#endif

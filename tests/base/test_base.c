@@ -1,0 +1,165 @@
+/* test_base.c - arena, text, numbers, map, files, threads and random numbers. */
+#include "test.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "base/thread.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+TEST(an_arena_gives_zeroed_aligned_memory)
+{
+    Arena *a = arena_new();
+    for (size_t size = 1; size < 100000; size = size * 3 + 1) {
+        char *p = arena_alloc(a, size);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
+        memset(p, 1, size);
+    }
+    arena_free(a);
+}
+
+TEST(errors_collect_context_and_lines)
+{
+    Error *e = error_wrap(error_new("bad value %d", 7), "line %d", 3);
+    e = error_join(e, error_usage("second"));
+    assert_string_equal(error_text(e), "line 3: bad value 7\nsecond");
+    assert_int_equal(error_exit_status(e), 1);
+    error_free(e);
+    assert_null(error_wrap(NULL, "context"));
+}
+
+TEST(doubles_print_as_python_prints_them)
+{
+    const struct { double x; const char *text; } row[] = {
+        { 0.1, "0.1" }, { 1e-5, "1e-05" }, { 0.0001, "0.0001" }, { 16384, "16384.0" }, { 1e16, "1e+16" },
+        { 123456789012345680.0, "1.2345678901234568e+17" }, { 1e15, "1000000000000000.0" }, { -2.5, "-2.5" },
+        { 0.10000000149011612, "0.10000000149011612" }, { 0, "0.0" }, { -0.0, "-0.0" }, { NAN, "nan" },
+        { -INFINITY, "-inf" }, { 5e-324, "5e-324" }, { 11.640625, "11.640625" }, { 1e22, "1e+22" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[32];
+        format_double(row[i].x, text);
+        assert_string_equal(text, row[i].text);
+    }
+}
+
+TEST(patterns_match_whole_texts)
+{
+    assert_true(text_matches("gpt2_*_tied", "gpt2_strict_gelu_absolute_tied"));
+    assert_false(text_matches("gpt2_*_tied", "gpt2_strict_tied_x"));
+    assert_true(text_matches("*", ""));
+    assert_false(text_matches("a?", "a"));
+}
+
+TEST(the_nearest_name_is_found)
+{
+    const char *const names[] = { "n_layer", "n_head", "dropout", NULL };
+    assert_string_equal(nearest_name("n_laeyr", names), "n_layer");
+    assert_null(nearest_name("completely_else", names));
+}
+
+TEST(a_map_keeps_the_order_of_insertion)
+{
+    Arena *a = arena_new();
+    Map *m = map_new(a);
+    for (intptr_t i = 0; i < 1000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", (int)(i * 7919 % 1000));
+        map_set(m, str_of(key), (void *)(i + 1));
+    }
+    map_set(m, str_of("k0"), (void *)5000);
+    assert_int_equal(m->n, 1000);
+    assert_true(str_is(m->entry[1].key, "k919"));
+    assert_ptr_equal(map_get(m, str_of("k0")), (void *)5000);
+    assert_null(map_get(m, str_of("none")));
+    arena_free(a);
+}
+
+TEST(a_new_file_appears_only_when_committed)
+{
+    Arena *a = arena_new();
+    char *path = path_join(a, test_folder(), "x/y.txt");
+    assert_no_error(make_directories(path_folder(a, path)));
+    NewFile f;
+    assert_no_error(file_create(path, &f));
+    fputs("hello", f.stream);
+    assert_false(file_exists(path));
+    file_abandon(&f);
+    assert_false(file_exists(path));
+    assert_no_error(file_write(path, "hello", 5));
+    Str s;
+    assert_no_error(file_read(a, path, &s));
+    assert_true(str_is(s, "hello"));
+    assert_error_has(file_read(a, "/nonexistent/file", &s), "/nonexistent/file");
+    arena_free(a);
+}
+
+TEST(suffixes_are_replaced_as_pathlib_does)
+{
+    Arena *a = arena_new();
+    assert_string_equal(path_with_suffix(a, "d/a.b.jsonl", ".idx"), "d/a.b.idx");
+    assert_string_equal(path_with_suffix(a, "d.x/.hidden", ".idx"), "d.x/.hidden.idx");
+    assert_string_equal(path_with_suffix(a, "plain", ".idx"), "plain.idx");
+    arena_free(a);
+}
+
+static void add_index(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    ((int64_t *)arg)[i] += i;
+}
+
+TEST(a_pool_runs_every_task_once)
+{
+    int64_t done[1000] = { 0 };
+    Pool *p = pool_new(4);
+    for (int round = 0; round < 200; round++) pool_run(p, 1000, add_index, done);
+    for (int64_t i = 0; i < 1000; i++) assert_int_equal(done[i], 200 * i);
+    pool_free(p);
+}
+
+TEST(random_orders_equal_torch_numpy_and_python)
+{
+    int64_t p[10];
+    const int64_t torch_0[] = { 4, 1, 7, 5, 3, 9, 0, 8, 6, 2 }, torch_42[] = { 2, 6, 1, 8, 4, 5, 0, 9, 3, 7 };
+    torch_randperm(0, 10, p);
+    assert_memory_equal(p, torch_0, sizeof p);
+    torch_randperm(42, 10, p);
+    assert_memory_equal(p, torch_42, sizeof p);
+
+    const int64_t numpy_0[] = { 4, 6, 2, 7, 3, 5, 9, 0, 8, 1 }, numpy_big[] = { 2, 6, 4, 7, 0, 8, 3, 5, 1, 9 };
+    Pcg64 g;
+    for (int64_t i = 0; i < 10; i++) p[i] = i;
+    pcg64_seed(&g, 0);
+    numpy_shuffle(&g, p, 10);
+    assert_memory_equal(p, numpy_0, sizeof p);
+    for (int64_t i = 0; i < 10; i++) p[i] = i;
+    pcg64_seed(&g, 1053073905);
+    numpy_shuffle(&g, p, 10);
+    assert_memory_equal(p, numpy_big, sizeof p);
+
+    const int64_t python_0[] = { 7, 8, 1, 5, 3, 4, 2, 0, 9, 6 };
+    Mt19937 m;
+    for (int64_t i = 0; i < 10; i++) p[i] = i;
+    mt19937_seed_python(&m, 0);
+    python_shuffle(&m, p, 10);
+    assert_memory_equal(p, python_0, sizeof p);
+}
+
+TEST(normal_numbers_have_the_right_moments)
+{
+    double sum = 0, squares = 0, cut = 0;
+    enum { N = 200000 };
+    uint64_t key = rng_key(1, RNG_INIT, 0, 7);
+    for (uint64_t i = 0; i < N; i++) {
+        double x = rng_normal(key, i), t = rng_truncated_normal(key, i, 1, -1, 1);
+        sum += x;
+        squares += x * x;
+        cut += t * t;
+        assert_true(t >= -1 && t <= 1);
+    }
+    assert_close(sum / N, 0, 5 / sqrt(N));
+    assert_close(squares / N, 1, 5 * sqrt(2.0 / N));
+    assert_close(cut / N, 0.29112509, 0.003); /* variance of a normal cut at one sigma */
+}

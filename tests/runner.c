@@ -1,0 +1,229 @@
+/* runner.c - runs every registered test in a process of its own, several at a time.
+ *
+ * usage: tests [--list] [--jobs N] [pattern ...]     a pattern is matched against "file:name"
+ * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails. */
+#include "test.h"
+#include "base/clock.h"
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_JOBS = 64, TIMEOUT_S = 300 };
+
+static TestCase *tests;
+
+/* Written by the child, read by the parent. */
+typedef struct Outcome {
+    bool passed, skipped;
+    char reason[200];
+} Outcome;
+
+typedef struct Job {
+    const TestCase *test;
+    pid_t pid;
+    FILE *output;
+    double started;
+    char folder[64];
+} Job;
+
+static Outcome *outcome; /* of this process's test */
+static char folder[64];
+
+void test_register(TestCase *t)
+{
+    TestCase **at = &tests;
+    while (*at && (strcmp((*at)->file, t->file) < 0 || !strcmp((*at)->file, t->file))) at = &(*at)->next;
+    t->next = *at;
+    *at = t;
+}
+
+void test_skip(const char *reason)
+{
+    outcome->skipped = true;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", reason);
+    skip();
+    abort();
+}
+
+const char *shared_path(Arena *a, const char *below)
+{
+    const char *root = getenv("MODALITIES_SHARED") ? getenv("MODALITIES_SHARED") : "../shared";
+    if (!is_directory(root)) test_skip("../shared is not here");
+    return path_join(a, path_absolute(a, root), below);
+}
+
+const char *test_folder(void)
+{
+    assert_no_error(make_directories(folder));
+    return folder;
+}
+
+const char *program_path(void)
+{
+    const char *set = getenv("MODALITIES_PROGRAM");
+    return set ? set : "build/modalities";
+}
+
+void assert_no_error(Error *e)
+{
+    if (!e) return;
+    fail_msg("unexpected error: %s", error_text(e));
+}
+
+void assert_contains(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("\"%s\" does not contain \"%s\"", text, part);
+}
+
+void assert_error_has(Error *e, const char *part)
+{
+    if (!e) fail_msg("no error, expected one with \"%s\"", part);
+    assert_contains(error_text(e), part);
+    error_free(e);
+}
+
+void assert_close(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g and %.17g differ by more than %g", a, b, tolerance);
+}
+
+static void (*current)(void);
+
+static void run_current(void **state)
+{
+    (void)state;
+    current();
+}
+
+static void child_main(const TestCase *t, FILE *output, Outcome *to)
+{
+    dup2(fileno(output), 1);
+    dup2(fileno(output), 2);
+    outcome = to;
+    current = t->run;
+    setpgid(0, 0);
+    const struct CMUnitTest one[] = { { t->name, run_current, NULL, NULL, NULL } };
+    int failed = cmocka_run_group_tests_name(t->name, one, NULL, NULL);
+    to->passed = failed == 0 && !to->skipped;
+    fflush(NULL);
+    exit(failed != 0); /* exit, not _exit: leak checkers report at exit */
+}
+
+static void start(Job *j, const TestCase *t, Outcome *to)
+{
+    static int count;
+    *j = (Job){ .test = t, .output = tmpfile(), .started = clock_seconds() };
+    CHECK(j->output != NULL);
+    snprintf(folder, sizeof folder, "/tmp/modalities-test-%d-%d", (int)getpid(), count++);
+    strcpy(j->folder, folder);
+    fflush(NULL);
+    j->pid = fork();
+    CHECK(j->pid >= 0);
+    if (j->pid == 0) child_main(t, j->output, to);
+}
+
+static void show_output(FILE *f)
+{
+    char line[4096];
+    rewind(f);
+    while (fgets(line, sizeof line, f)) printf("    %s", line);
+}
+
+/* Waits for one job to end and returns its index. */
+static int wait_any(Job *job, int n, int *status)
+{
+    for (;;) {
+        for (int i = 0; i < n; i++) {
+            if (!job[i].test) continue;
+            if (waitpid(job[i].pid, status, WNOHANG) == job[i].pid) return i;
+            if (clock_seconds() - job[i].started > TIMEOUT_S) kill(-job[i].pid, SIGKILL);
+        }
+        usleep(1000);
+    }
+}
+
+typedef struct Tally {
+    int passed, failed, skipped;
+} Tally;
+
+static void finish(Job *j, int status, const Outcome *o, Tally *tally)
+{
+    double took = clock_seconds() - j->started;
+    bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (o->skipped && clean) {
+        tally->skipped++;
+        printf("skip  %s:%s: %s\n", j->test->file, j->test->name, o->reason);
+    } else if (o->passed && clean) {
+        tally->passed++;
+        if (took > 5) printf("slow  %s:%s (%.1f s)\n", j->test->file, j->test->name, took);
+    } else {
+        tally->failed++;
+        printf("FAIL  %s:%s", j->test->file, j->test->name);
+        if (WIFSIGNALED(status)) printf(" (%s after %.1f s)", strsignal(WTERMSIG(status)), took);
+        printf("\n");
+        show_output(j->output);
+    }
+    fflush(stdout);
+    fclose(j->output);
+    error_free(remove_tree(j->folder));
+    j->test = NULL;
+}
+
+static bool selected(const TestCase *t, char **pattern, int n)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s:%s", t->file, t->name);
+    for (int i = 0; i < n; i++) {
+        char wide[512];
+        snprintf(wide, sizeof wide, "*%s*", pattern[i]);
+        if (text_matches(wide, name)) return true;
+    }
+    return n == 0;
+}
+
+int main(int argc, char **argv)
+{
+    int n_jobs = (int)sysconf(_SC_NPROCESSORS_ONLN), i = 1;
+    bool list = false;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (!strcmp(argv[i], "--list")) list = true;
+        else if (!strcmp(argv[i], "--jobs") && i + 1 < argc) n_jobs = atoi(argv[++i]);
+        else return fprintf(stderr, "usage: tests [--list] [--jobs N] [pattern ...]\n"), 2;
+    }
+    if (n_jobs < 1) n_jobs = 1;
+    if (n_jobs > MAX_JOBS) n_jobs = MAX_JOBS;
+    Job job[MAX_JOBS] = { 0 };
+    Outcome *slot = mmap(NULL, sizeof *slot * MAX_JOBS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(slot != MAP_FAILED);
+    Tally tally = { 0 };
+    int running = 0, status;
+    for (const TestCase *t = tests; t; t = t->next) {
+        if (!selected(t, argv + i, argc - i)) continue;
+        if (list) {
+            printf("%s:%s\n", t->file, t->name);
+            continue;
+        }
+        int at = 0;
+        if (running == n_jobs) {
+            at = wait_any(job, n_jobs, &status);
+            finish(&job[at], status, &slot[at], &tally);
+            running--;
+        } else {
+            while (job[at].test) at++;
+        }
+        slot[at] = (Outcome){ 0 };
+        start(&job[at], t, &slot[at]);
+        running++;
+    }
+    for (; running; running--) {
+        int at = wait_any(job, n_jobs, &status);
+        finish(&job[at], status, &slot[at], &tally);
+    }
+    if (!list) printf("%d passed, %d failed, %d skipped\n", tally.passed, tally.failed, tally.skipped);
+    return tally.failed != 0;
+}

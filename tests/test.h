@@ -1,0 +1,51 @@
+/* test.h - TEST(a_sentence_as_name) { ... } registers itself; assertions are cmocka's. */
+#ifndef TESTS_TEST_H
+#define TESTS_TEST_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+
+typedef struct TestCase {
+    struct TestCase *next;
+    const char *name, *file;
+    void (*run)(void);
+} TestCase;
+
+void test_register(TestCase *t);
+
+#define TEST(test_name)                                                             \
+    static void test_name(void);                                                    \
+    __attribute__((constructor)) static void register_##test_name(void)             \
+    {                                                                               \
+        static TestCase t = { .name = #test_name, .file = __FILE__, .run = test_name }; \
+        test_register(&t);                                                          \
+    }                                                                               \
+    static void test_name(void)
+
+/* Ends the test as skipped; the reason is printed. */
+_Noreturn void test_skip(const char *reason);
+/* Skips unless ../shared exists; returns its path joined with `below`, owned by the arena. Never skips
+ * when the folder is there. */
+const char *shared_path(Arena *a, const char *below);
+/* A folder of this test's own that is removed when the test ends. */
+const char *test_folder(void);
+/* The program under test (build/modalities). */
+const char *program_path(void);
+/* Fails the test with the error's text; frees it. */
+void assert_no_error(Error *e);
+/* Asserts that e is an error whose text contains `part`; frees it. */
+void assert_error_has(Error *e, const char *part);
+/* Asserts that `text` contains `part`. */
+void assert_contains(const char *text, const char *part);
+/* |a - b| <= tolerance; a NaN on either side fails. */
+void assert_close(double a, double b, double tolerance);
+#endif
