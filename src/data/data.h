@@ -1,0 +1,102 @@
+/* data.h - from files to batches: Dataset (samples by index), Sampler (which index comes when),
+ * Collator (samples to a batch), Loader (batches in order, made ahead in a thread).
+ *
+ * Datasets, samplers and collators hold no position: position p of a sampler names the same sample on
+ * every call, so the state of a loader is one number. All of them belong to the arena they were made in. */
+#ifndef DATA_DATA_H
+#define DATA_DATA_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "tensor/tensor.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_ITEMS = 8 };
+
+/* One named array of a sample or a batch. */
+typedef struct Item {
+    const char *name;
+    Tensor tensor;
+} Item;
+
+/* Tokens keep the type of their file: U8, U16, or I32 for 4-byte tokens. */
+typedef struct Sample {
+    int n;
+    Item item[MAX_ITEMS];
+} Sample;
+
+typedef struct Dataset {
+    int64_t (*count)(const struct Dataset *self);
+    /* Sample `index` of [0, count). Its arrays are views of the dataset's files or come from `scratch`,
+     * and are read only. One thread at a time. */
+    Error *(*get)(const struct Dataset *self, int64_t index, Arena *scratch, Sample *out);
+    /* Appends where sample `index` comes from ("data/train.pbin: tokens 512 to 768"), for errors. */
+    void (*describe)(const struct Dataset *self, int64_t index, Text *out);
+} Dataset;
+
+/* This rank's order of samples. */
+typedef struct Sampler {
+    int64_t (*count)(const struct Sampler *self);
+    /* The dataset's index at `position` of [0, count). */
+    int64_t (*index)(const struct Sampler *self, int64_t position);
+} Sampler;
+
+/* Groups of batch_size consecutive positions; a short rest is dropped. */
+typedef struct BatchSampler {
+    const Sampler *sampler;
+    int64_t batch_size;
+} BatchSampler;
+
+/* Token items are I32 [batch, seq]; targets I32 [batch, seq] with IGNORED_TARGET where nothing is learnt. */
+typedef struct Batch {
+    int n;
+    Item item[MAX_ITEMS];
+    int64_t n_samples;
+    int64_t position; /* of its first sample in the sampler's order */
+    Arena *arena;     /* of the tensors; kept from batch to batch while sizes stay the same */
+} Batch;
+
+enum { IGNORED_TARGET = -100 };
+
+/* The item of that name, or NULL. */
+const Tensor *sample_find(const Sample *s, const char *name);
+const Tensor *batch_find(const Batch *b, const char *name);
+/* The tensor to fill for an item: made at the first batch, the same memory again later. */
+Tensor *batch_item(Batch *b, const char *name, Dtype dtype, int n_dims, const int64_t *size);
+/* Forgets the items, keeps their memory. */
+void batch_clear(Batch *b);
+
+typedef struct Collator {
+    /* Fills a cleared batch from n >= 1 samples. */
+    Error *(*collate)(const struct Collator *self, const Sample *sample, int64_t n, Batch *out);
+} Collator;
+
+/* data_loader.default: batches of this rank in the sampler's order. With prefetch, one thread makes up
+ * to `prefetch` batches ahead; with 0 they are made when asked for. The batches are the same. */
+typedef struct Loader Loader;
+
+typedef struct LoaderSettings {
+    const char *tag; /* names the loader in progress and metrics: "train" */
+    const Dataset *dataset;
+    const BatchSampler *batches;
+    const Collator *collator;
+    int prefetch;
+} LoaderSettings;
+
+Loader *loader_new(Arena *a, const LoaderSettings *settings);
+/* From now on a sample with an integer outside [0, vocab_size) is an error that names file, sample,
+ * place in the sample, id and allowed range. Call it before the first batch. */
+void loader_check_ids(Loader *l, int64_t vocab_size);
+/* The next batch, or NULL in *out after the last one. It is the loader's and is overwritten by the next
+ * call; no memory is allocated once every batch buffer was used. */
+Error *loader_next(Loader *l, Batch **out);
+/* Samples of this rank handed out so far: all the state there is to save. */
+int64_t loader_position(const Loader *l);
+/* Continues with the sample at `position` of the sampler's order; 0 starts again. */
+Error *loader_seek(Loader *l, int64_t position);
+const char *loader_tag(const Loader *l);
+/* Batches in a full pass; samples of each batch. */
+int64_t loader_count(const Loader *l);
+int64_t loader_batch_size(const Loader *l);
+#endif
