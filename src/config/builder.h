@@ -1,0 +1,52 @@
+/* builder.h - builds the components of a resolved configuration, each once, in the order of need.
+ */
+#ifndef CONFIG_BUILDER_H
+#define CONFIG_BUILDER_H
+#include "config/problem.h"
+#include "config/registry.h"
+
+/* One built (or, during validation, checked) component. */
+typedef struct Component {
+    const ComponentDef *def; /* NULL when (kind, variant) is unknown */
+    const char *kind, *variant, *path;
+    const char *gives;  /* the kind of `object` */
+    const Yaml *at;     /* its mapping */
+    const Yaml *config; /* its settings with defaults not filled in, components replaced */
+    void *object;       /* NULL during validation unless the component is light */
+    bool failed;
+} Component;
+
+/* `root` is a resolved tree (config.h) and stays unchanged; objects come from `run`. `context` is
+ * free for the layers above: device, communicator, options. */
+Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, void *context);
+
+/* Checks all settings that the table's keys need, without building what is not light. Every problem
+ * of the file is in the error, each with file:line:column and key path. A table describes top-level
+ * keys: required ones come first in the order of the table, then the optional ones that are
+ * present; other keys only when referenced. `to` receives the struct (components NULL). */
+Error *builder_validate(Builder *b, const Field *keys, void *to);
+/* Validates, then builds for real. */
+Error *builder_build(Builder *b, const Field *keys, void *to);
+/* Checks every top-level key in the order of the file. */
+Error *builder_validate_all(Builder *b);
+/* Builds one top-level key (a component or reference) of this kind. */
+Error *builder_get(Builder *b, const char *key, const char *kind, void **out);
+
+/* For build functions. */
+Arena *builder_arena(Builder *b);
+void *builder_context(Builder *b);
+/* The component being built: its path names it in later errors. */
+const Component *builder_self(const Builder *b);
+/* Sets the kind of the component being built, where its definition says GIVES_ANY. */
+void builder_gives(Builder *b, const char *kind);
+/* The result of a component that gives an integer. */
+Error *give_int(Builder *b, int64_t value, void **out);
+
+/* Components in the order they were finished; valid until the next build. */
+int64_t builder_count(const Builder *b);
+const Component *builder_at(const Builder *b, int64_t i);
+/* The component that made this object, or NULL. */
+const Component *builder_find(const Builder *b, const void *object);
+/* What validation found; empty after success. */
+const Problems *builder_problems(const Builder *b);
+#endif

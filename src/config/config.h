@@ -1,0 +1,16 @@
+/* config.h - from a file to a resolved tree: parse, apply --set, interpolate.
+ *
+ * Reading order: yaml.h (the tree), field.h (tables), registry.h (components), builder.h (objects).
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+#include "config/field.h"
+#include "config/interpolate.h"
+
+/* Reads `path`, applies the overrides "a.b=value" in order, resolves every ${...}. */
+Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
+                   Yaml **out);
+/* One override on an unresolved tree. An unknown key is an error with the nearest name, unless its
+ * mapping is one with free keys. */
+Error *config_override(Arena *a, Yaml *root, const char *assignment);
+#endif

@@ -1,0 +1,26 @@
+/* problem.h - what is wrong in a configuration, collected so that all of it is reported at once. */
+#ifndef CONFIG_PROBLEM_H
+#define CONFIG_PROBLEM_H
+#include "config/yaml.h"
+
+typedef struct Problem {
+    const char *
+        code; /* "missing", "int_type", "greater_than", "unknown_key", ... as pydantic names them */
+    const char *place; /* "train.yaml:12:5" */
+    const char *path;  /* key path "model.config.n_layer" */
+    const char *text;  /* what was wrong, with value and what is allowed */
+} Problem;
+
+typedef struct Problems {
+    Arena *arena;
+    Problem *item;
+    int64_t n, cap;
+} Problems;
+
+/* Records a problem at `path` (NULL: the node's own path). `at` is the node, or the mapping that
+ * lacks it. */
+void problem_add(Problems *p, const Yaml *at, const char *path, const char *code, const char *fmt,
+                 ...) __attribute__((format(printf, 5, 6)));
+/* One line per problem, "place: path: text"; NULL when there is none. */
+Error *problems_error(const Problems *p);
+#endif

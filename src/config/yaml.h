@@ -1,0 +1,72 @@
+/* yaml.h - a YAML document as a tree; every node knows where it was written.
+ *
+ * Scalars are typed as OmegaConf's loader types them (PyYAML's YAML 1.1 with a wider float). */
+#ifndef CONFIG_YAML_H
+#define CONFIG_YAML_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum YamlType {
+    YAML_NULL,
+    YAML_BOOL,
+    YAML_INT,
+    YAML_FLOAT,
+    YAML_STRING,
+    YAML_LIST,
+    YAML_MAP,
+    YAML_COMPONENT /* only below the builder: a built component stands here */
+} YamlType;
+
+typedef struct Yaml Yaml;
+struct Yaml {
+    YamlType type;
+    bool is_quoted;   /* a scalar in quotes or a block scalar: always a string */
+    const char *text; /* a scalar as written, quotes and escapes undone; NUL-terminated */
+    size_t text_len;  /* may count NUL bytes that "\0" made */
+    bool boolean;     /* YAML_BOOL */
+    int64_t integer;  /* YAML_INT, saturated when it does not fit */
+    double number;    /* YAML_INT and YAML_FLOAT */
+    int64_t n;        /* children of a list or map */
+    Yaml **item;      /* children in the order of the file */
+    Yaml **key;       /* map: the scalar node of each key */
+    const char *file; /* path of the file, or "--set a.b=c" */
+    int line, column; /* from 1; 0 where there is none */
+    Yaml *parent;     /* NULL at the root */
+    int64_t index;    /* of this node in its parent */
+    const Yaml *from; /* the node that an interpolation took this value from, or NULL */
+    void *component;  /* YAML_COMPONENT: see builder.h */
+};
+
+/* Parses one document. `name` stands for the file in errors. Refused: syntax errors, duplicate
+ * keys, unknown tags, more than one document, aliases that would expand without bound. */
+Error *yaml_parse(Arena *a, Str text, const char *name, Yaml **out);
+/* Reads and parses a file; an empty file is an error. */
+Error *yaml_read(Arena *a, const char *path, Yaml **out);
+/* A plain scalar typed by its text, without a place; never fails. */
+Yaml *yaml_scalar(Arena *a, const char *text);
+Yaml *yaml_string(Arena *a, const char *text);
+Yaml *yaml_int(Arena *a, int64_t value);
+/* A deep copy below `parent` (may be NULL); positions stay. */
+Yaml *yaml_copy(Arena *a, const Yaml *node, Yaml *parent);
+
+/* The value of a key, or NULL; NULL also when `map` is no map. */
+Yaml *yaml_get(const Yaml *map, const char *key);
+/* Follows keys and indices: "a.b[0].c" or "a.b.0.c". NULL when there is nothing. */
+Yaml *yaml_find(const Yaml *root, const char *path);
+/* Inserts or replaces an entry of a map; the value becomes its child. */
+void yaml_set(Arena *a, Yaml *map, const char *key, Yaml *value);
+void yaml_append(Arena *a, Yaml *list, Yaml *value);
+/* "a.b[0]"; "" for the root. */
+const char *yaml_path(Arena *a, const Yaml *node);
+/* "train.yaml:12:5" or "--set a.b=c". */
+const char *yaml_place(Arena *a, const Yaml *node);
+/* The value for messages: 12, "text", a list, a mapping. Long text is cut. */
+const char *yaml_show(Arena *a, const Yaml *node);
+/* "an integer", "a list", ... */
+const char *yaml_type_name(const Yaml *node);
+/* True for equal type and content, positions aside. */
+bool yaml_equal(const Yaml *x, const Yaml *y);
+#endif
