@@ -13,25 +13,35 @@ typedef struct Ids {
 } Ids;
 
 void ids_add(Ids *ids, uint32_t id);
+/* Makes room for `more` further ids and returns the place of the first; the caller then raises n. */
+uint32_t *ids_reserve(Ids *ids, int64_t more);
 void ids_free(Ids *ids);
 
-/* One thread's encoder: word cache and scratch memory. */
-typedef struct Encoder Encoder;
+/* One thread's encoder: word cache and scratch memory. Each tokenizer's own encoder starts with it. */
+typedef struct Encoder {
+    const struct Tokenizer *tokenizer;
+} Encoder;
 
 /* A loaded tokenizer is read-only and shared by threads; each thread has its own Encoder. */
 typedef struct Tokenizer {
     const char *kind;   /* "bpe", ... */
     int64_t vocab_size; /* base vocabulary, without added tokens: decides the token size of a .pbin */
     int64_t n_ids;      /* one more than the largest id, added tokens included */
+    int64_t unk_id;     /* what the original gives for an unknown token's name, or -1 */
     Encoder *(*encoder_new)(const struct Tokenizer *self);
     /* Appends the ids of `text` (UTF-8; invalid bytes are an error that names the offset). */
     Error *(*encode)(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
     void (*encoder_free)(Encoder *encoder);
-    /* Appends the text of the ids. */
+    /* Appends the text of the ids; ids outside the vocabulary are skipped. */
     Error *(*decode)(const struct Tokenizer *self, const uint32_t *id, int64_t n,
                      bool skip_special_tokens, Text *out);
+    /* How many leading bytes of a decoded text no further id can change. */
+    size_t (*settled)(const struct Tokenizer *self, Str decoded);
     /* The id of a token by its exact name (added tokens included), or -1. */
     int64_t (*token_id)(const struct Tokenizer *self, Str token);
+    /* The name of an id as the file spells it; false when there is none. Valid until close. */
+    bool (*token_name)(const struct Tokenizer *self, uint32_t id, Str *out);
+    bool (*is_special)(const struct Tokenizer *self, uint32_t id);
     void (*close)(struct Tokenizer *self);
 } Tokenizer;
 
