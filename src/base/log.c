@@ -1,5 +1,6 @@
 /* log.c - one line per message, written with one call so that lines of threads do not mix. */
 #include "base/log.h"
+#include "base/terminal.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,7 +15,7 @@ static void write_line(LogLevel level, const char *prefix, const char *fmt, va_l
     int n = snprintf(line, sizeof line, "%s", prefix);
     int m = vsnprintf(line + n, sizeof line - (size_t)n, fmt, args);
     if (m < 0) return;
-    fprintf(stderr, "%s\n", line);
+    fprintf(stderr, "%s%s\n", terminal_erase(2), line);
 }
 
 void log_debug(const char *fmt, ...)

@@ -169,6 +169,16 @@ void format_double(double x, char *out)
     *o = 0;
 }
 
+/* printf rounds the exact value; 308 digits before the point are the most there are. */
+double round_decimals(double x, int decimals)
+{
+    char text[400];
+    if (!isfinite(x)) return x;
+    CHECK(decimals >= 0 && decimals < 60);
+    snprintf(text, sizeof text, "%.*f", decimals, x);
+    return strtod(text, NULL);
+}
+
 void format_bytes(double bytes, char *out)
 {
     static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };

@@ -38,6 +38,8 @@ void text_free(Text *t);
 /* The shortest decimal text that reads back as the same double, spelled as Python's repr:
  * "1e-05", "0.1", "16384.0", "nan", "inf". `out` holds at least 32 bytes. */
 void format_double(double x, char *out);
+/* Python's round(x, decimals): the exact decimal value of x, ties to even. */
+double round_decimals(double x, int decimals);
 /* Bytes as people read them: "12.3 MB". `out` holds at least 32 bytes. */
 void format_bytes(double bytes, char *out);
 /* Seconds as people read them: "1 h 02 min", "3.2 s". `out` holds at least 32 bytes. */

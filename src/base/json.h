@@ -1,0 +1,11 @@
+/* json.h - JSON text as Python's json.dumps spells it; reading is left to jansson. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+#include "base/str.h"
+
+/* A quoted string, ASCII only: \u escapes with surrogate pairs; bytes that are no UTF-8 become
+ * U+FFFD. */
+void text_json_string(Text *t, Str s);
+/* The shortest number that reads back equal; NaN, Infinity and -Infinity as Python writes them. */
+void text_json_double(Text *t, double x);
+#endif

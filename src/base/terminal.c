@@ -1,0 +1,38 @@
+/* terminal.c - questions to the terminal and the environment. */
+#include "base/terminal.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+bool is_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_width(int fd)
+{
+    struct winsize w;
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
+    const char *columns = getenv("COLUMNS");
+    int n = columns ? atoi(columns) : 0;
+    return n > 0 ? n : 80;
+}
+
+/* The first variable that is set decides, as in setlocale. */
+bool terminal_is_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (int i = 0; i < 3; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+const char *terminal_erase(int fd)
+{
+    return is_terminal(fd) ? "\r\033[J" : "";
+}
