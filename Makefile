@@ -47,12 +47,32 @@ tests: $(BUILD)/tests/all $(BUILD)/modalities
 test: dependencies tests ## build and run every test
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
+# Each tests/fuzz/fuzz_NAME.c is a libFuzzer target, linked with all of src; its seeds lie in tests/fuzz/NAME/.
+FUZZ_SECONDS ?= 60
+FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BUILD   := $(BUILD)-fuzz
+FUZZ_SAN     := address,undefined
+
+.PHONY: fuzz
+fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ="safetensors manifest" chooses
+	$(MAKE) BUILD=$(FUZZ_BUILD) CC=clang OPT=-O1 SAN=fuzzer-no-link,$(FUZZ_SAN) $(FUZZ:%=$(FUZZ_BUILD)/tests/fuzz/fuzz_%)
+	@for name in $(FUZZ); do \
+	    mkdir -p $(FUZZ_BUILD)/found/$$name tests/fuzz/$$name && echo "fuzz $$name" && \
+	    $(FUZZ_BUILD)/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
+	        -artifact_prefix=$(FUZZ_BUILD)/$$name- $(FUZZ_BUILD)/found/$$name tests/fuzz/$$name || exit 1; \
+	done
+
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/libmodalities.a
+	$(CC) $(LDALL) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+.SECONDARY:
+
 .PHONY: clean
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(FUZZ_BUILD)
 
 .PHONY: dependencies
 dependencies:
 	@true
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(wildcard $(BUILD)/tests/fuzz/*.d)
