@@ -1,0 +1,163 @@
+/* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream. */
+#include "base/error.h"
+#include "base/thread.h"
+#include "device/device.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct Cpu {
+    Device device;
+    Pool *pool;
+} Cpu;
+
+enum { HUGE = 2 << 20 };
+
+static size_t whole_pages(size_t bytes) { return (bytes + HUGE - 1) / HUGE * HUGE + HUGE; }
+
+typedef struct Touch {
+    char *ptr;
+    size_t bytes;
+} Touch;
+
+static void touch_piece(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Touch *t = arg;
+    size_t from = (size_t)i * HUGE, to = from + HUGE < t->bytes ? from + HUGE : t->bytes;
+    for (size_t at = from; at < to; at += 4096) ((volatile char *)t->ptr)[at] = 0;
+}
+
+/* Page faults cost far more than the work on a page, so they are all taken here, by all threads. */
+static Error *cpu_alloc(Device *d, size_t bytes, void **out)
+{
+    size_t mapped = whole_pages(bytes);
+    void *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return error_new("cannot get %zu bytes of memory: %s", bytes, strerror(errno));
+    madvise(p, mapped, MADV_HUGEPAGE);
+    Touch t = { p, bytes };
+    pool_run(((Cpu *)d)->pool, (int64_t)((bytes + HUGE - 1) / HUGE), touch_piece, &t);
+    *out = p;
+    return NULL;
+}
+
+static void cpu_release(Device *d, void *p, size_t bytes)
+{
+    (void)d;
+    if (p) munmap(p, whole_pages(bytes));
+}
+
+static Error *cpu_copy(Device *d, void *to, const void *from, size_t bytes, Stream *s)
+{
+    (void)d, (void)s;
+    memcpy(to, from, bytes);
+    return NULL;
+}
+
+static Error *cpu_stream_new(Device *d, Stream **out)
+{
+    Stream *s = calloc(1, sizeof *s);
+    CHECK(s != NULL);
+    s->pool = ((Cpu *)d)->pool;
+    *out = s;
+    return NULL;
+}
+
+static void cpu_stream_free(Device *d, Stream *s)
+{
+    (void)d;
+    free(s);
+}
+
+static Error *cpu_stream_wait(Stream *later, Stream *earlier)
+{
+    (void)later, (void)earlier;
+    return NULL;
+}
+
+static Error *cpu_synchronize(Stream *s)
+{
+    (void)s;
+    return NULL;
+}
+
+/* What the kernel thinks can be had without swapping, or the limit of the control group if that is
+ * smaller; 0 when neither can be read. */
+static size_t cpu_free_bytes(const Device *d)
+{
+    (void)d;
+    size_t available = 0, limit = 0, used = 0;
+    char line[256];
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %zu kB", &available) == 1) available *= 1024;
+    if (f) fclose(f);
+    f = fopen("/sys/fs/cgroup/memory.max", "r");
+    if (f && fscanf(f, "%zu", &limit) != 1) limit = 0;
+    if (f) fclose(f);
+    f = fopen("/sys/fs/cgroup/memory.current", "r");
+    if (f && fscanf(f, "%zu", &used) != 1) used = 0;
+    if (f) fclose(f);
+    if (limit && limit > used && limit - used < available) return limit - used;
+    return available;
+}
+
+Device *cpu_device_new(int n_threads)
+{
+    Cpu *c = calloc(1, sizeof *c);
+    CHECK(c != NULL);
+    c->device = (Device){
+        .name = "cpu",
+        .alloc = cpu_alloc,
+        .release = cpu_release,
+        .copy = cpu_copy,
+        .stream_new = cpu_stream_new,
+        .stream_free = cpu_stream_free,
+        .stream_wait = cpu_stream_wait,
+        .synchronize = cpu_synchronize,
+        .free_bytes = cpu_free_bytes,
+    };
+    c->pool = pool_new(n_threads);
+    return &c->device;
+}
+
+void cpu_device_free(Device *d)
+{
+    if (!d) return;
+    pool_free(((Cpu *)d)->pool);
+    free(d);
+}
+
+static const char *const level_names[] = { "scalar", "avx2", "avx512" };
+
+const char *cpu_level_name(CpuLevel level) { return level_names[level]; }
+
+CpuLevel cpu_level_available(void)
+{
+#if defined(__x86_64__)
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                  __builtin_cpu_supports("avx512bf16");
+    return avx512 && avx2 ? CPU_AVX512 : avx2 ? CPU_AVX2 : CPU_SCALAR;
+#else
+    return CPU_SCALAR;
+#endif
+}
+
+Error *cpu_level(CpuLevel *out)
+{
+    CpuLevel available = cpu_level_available();
+    const char *set = getenv("MODALITIES_CPU");
+    *out = available;
+    if (!set || !*set) return NULL;
+    for (int level = CPU_SCALAR; level <= CPU_AVX512; level++) {
+        if (strcmp(set, level_names[level])) continue;
+        *out = (CpuLevel)level;
+        if (level <= available) return NULL;
+        return error_new("MODALITIES_CPU=%s: this CPU has %s at best", set, level_names[available]);
+    }
+    return error_usage("MODALITIES_CPU=%s: allowed are scalar, avx2, avx512", set);
+}

@@ -1,0 +1,266 @@
+/* graph.c - building: leaves, nodes, scopes, outputs. */
+#include "graph/graph.h"
+#include "graph/op.h"
+#include <string.h>
+
+typedef struct Scope {
+    const char *prefix; /* "transformer.h.0." */
+    int block;          /* to go back to */
+    struct Scope *outer;
+} Scope;
+
+Graph *graph_new(Arena *a)
+{
+    Graph *g = NEW(a, Graph);
+    g->arena = a;
+    g->block = -1;
+    g->phase = FORWARD;
+    return g;
+}
+
+Error *graph_finish(Graph *g)
+{
+    Error *e = g->error;
+    g->error = NULL;
+    return e;
+}
+
+void graph_fail(Graph *g, Error *e)
+{
+    if (!e) return;
+    if (g->error) error_free(e);
+    else g->error = e;
+}
+
+static const char *prefix(const Graph *g) { return g->scope ? g->scope->prefix : ""; }
+
+void graph_enter(Graph *g, const char *name, int index)
+{
+    Scope *s = NEW(g->arena, Scope);
+    *s = (Scope){ .block = g->block, .outer = g->scope };
+    if (index >= 0) s->prefix = arena_printf(g->arena, "%s%s.%d.", prefix(g), name, index);
+    else s->prefix = arena_printf(g->arena, "%s%s.", prefix(g), name);
+    if (index >= 0) g->block = index;
+    g->scope = s;
+}
+
+void graph_leave(Graph *g)
+{
+    CHECK(g->scope != NULL);
+    g->block = g->scope->block;
+    g->scope = g->scope->outer;
+}
+
+const char *graph_name(Graph *g, const char *name) { return arena_printf(g->arena, "%s%s", prefix(g), name); }
+
+static Value *value_new(Graph *g, ValueKind kind, const char *name, Dtype t)
+{
+    Value *v = NEW(g->arena, Value);
+    *v = (Value){ .kind = kind, .id = (int)g->n_values, .dtype = t };
+    v->name = name ? name : arena_printf(g->arena, "v%d", v->id);
+    g->value = arena_grow(g->arena, g->value, g->n_values, &g->cap_values, sizeof *g->value);
+    return g->value[g->n_values++] = v;
+}
+
+Value *graph_find(const Graph *g, const char *name)
+{
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind != VALUE_RESULT && !strcmp(g->value[i]->name, name)) return g->value[i];
+    return NULL;
+}
+
+static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_dims, const Dim *dims)
+{
+    CHECK(n_dims <= MAX_DIMS);
+    Value *v = graph_find(g, name);
+    if (v) {
+        bool same = v->kind == kind && v->n_dims == n_dims && v->dtype == t;
+        for (int d = 0; same && d < n_dims; d++) same = v->dim[d].size == dims[d].size;
+        if (!same) graph_fail(g, error_new("%s is defined twice with different shapes", name));
+        return v;
+    }
+    v = value_new(g, kind, name, t);
+    v->n_dims = n_dims;
+    if (n_dims) memcpy(v->dim, dims, sizeof *dims * (size_t)n_dims);
+    return v;
+}
+
+Value *graph_input(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims)
+{
+    return leaf(g, VALUE_INPUT, name, t, n_dims, dims);
+}
+
+Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims)
+{
+    return leaf(g, VALUE_PARAM, graph_name(g, name), F32, n_dims, dims);
+}
+
+Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims)
+{
+    return leaf(g, VALUE_STATE, name, t, n_dims, dims);
+}
+
+Value *graph_accumulator(Graph *g, Value *param)
+{
+    if (!param->grad)
+        param->grad = leaf(g, VALUE_ACCUMULATOR, arena_printf(g->arena, "grad.%s", param->name),
+                           param->dtype == F64 ? F64 : F32, param->n_dims, param->dim);
+    return param->grad;
+}
+
+void graph_output(Graph *g, const char *name, Value *v)
+{
+    g->output = arena_grow(g->arena, g->output, g->n_outputs, &g->cap_outputs, sizeof *g->output);
+    g->output[g->n_outputs++] = (Output){ arena_string(g->arena, name), v };
+}
+
+Value *graph_find_output(const Graph *g, const char *name)
+{
+    for (int64_t i = 0; i < g->n_outputs; i++)
+        if (!strcmp(g->output[i].name, name)) return g->output[i].value;
+    return NULL;
+}
+
+Shape value_shape(const Value *v)
+{
+    Shape s = { .n_dims = v->n_dims };
+    for (int d = 0; d < v->n_dims; d++) s.size[d] = v->dim[d].size;
+    return s;
+}
+
+int64_t value_count(const Value *v)
+{
+    int64_t n = 1;
+    for (int d = 0; d < v->n_dims; d++) n *= v->dim[d].size;
+    return n;
+}
+
+Value *graph_value_like(Graph *g, const Value *like, Dtype t)
+{
+    Value *v = value_new(g, VALUE_RESULT, NULL, t);
+    v->n_dims = like->n_dims;
+    memcpy(v->dim, like->dim, sizeof v->dim);
+    return v;
+}
+
+/* The logical name of a slot: that of the first input dimension which it leads. */
+static const char *slot_axis(const DimSpec *spec, Value *const *in, int slot)
+{
+    for (int k = 0; k < spec->n_in; k++)
+        for (int d = 0; d < spec->in[k].n_dims; d++)
+            if (spec->in[k].dim[d].slot[0] == slot && in[k]->dim[d].axis) return in[k]->dim[d].axis;
+    return NULL;
+}
+
+static Value *result_new(Graph *g, Node *n, int k)
+{
+    Value *v = value_new(g, VALUE_RESULT, NULL, F32);
+    v->from = n;
+    const Operand *o = &n->dims->out[k];
+    Shape s = dims_shape(o, n->slot_size);
+    v->n_dims = s.n_dims;
+    for (int d = 0; d < s.n_dims; d++)
+        v->dim[d] = (Dim){ .size = s.size[d], .axis = slot_axis(n->dims, n->in, o->dim[d].slot[0]) };
+    return v;
+}
+
+static void append(Graph *g, Node *n)
+{
+    g->node = arena_grow(g->arena, g->node, g->n_nodes, &g->cap_nodes, sizeof *g->node);
+    g->node[g->n_nodes++] = n;
+}
+
+/* So that building can go on after an error: every result is a scalar. */
+static void make_harmless(Graph *g, Node *n, const char *dims)
+{
+    DimSpec *spec = NEW(g->arena, DimSpec);
+    spec->text = dims;
+    spec->n_out = 1;
+    for (const char *p = strstr(dims, "->"); p && *p; p++) spec->n_out += *p == ',';
+    spec->n_in = n->n_in;
+    spec->in = NEW_N(g->arena, Operand, n->n_in);
+    spec->out = NEW_N(g->arena, Operand, spec->n_out);
+    n->dims = spec;
+}
+
+static void set_dtypes(Node *n)
+{
+    Dtype t[64], first = F32;
+    for (int k = n->n_in - 1; k >= 0; k--)
+        if (dtype_is_float(n->in[k]->dtype)) first = n->in[k]->dtype;
+    CHECK(n->n_out <= 64);
+    for (int k = 0; k < n->n_out; k++) t[k] = first;
+    if (n->op->dtypes) n->op->dtypes(n, t);
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k]->kind == VALUE_RESULT) n->out[k]->dtype = t[k];
+}
+
+Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *sizes, const void *attrs, int n_in,
+                     Value *const *in, int n_into, Value *const *into)
+{
+    Node *n = NEW(g->arena, Node);
+    int64_t *slot_size = NEW_N(g->arena, int64_t, N_SLOTS);
+    *n = (Node){ .op = op, .n_in = n_in, .block = g->block, .phase = g->phase, .slot_size = slot_size };
+    n->in = arena_copy(g->arena, in, sizeof *in * (size_t)n_in);
+    n->attrs = op->attrs_size ? arena_copy(g->arena, attrs, op->attrs_size) : NULL;
+    Shape *shape = NEW_N(g->arena, Shape, n_in);
+    for (int k = 0; k < n_in; k++) shape[k] = value_shape(in[k]);
+    Error *e = dims_parse(g->arena, dims, n_in, shape, &n->dims);
+    if (!e) e = dims_bind(n->dims, shape, sizes, slot_size);
+    if (e) {
+        graph_fail(g, error_wrap(e, "%s%s", prefix(g), op->name));
+        make_harmless(g, n, dims);
+    }
+    n->n_out = n->dims->n_out;
+    n->out = NEW_N(g->arena, Value *, n->n_out);
+    for (int k = 0; k < n->n_out; k++) n->out[k] = k < n_into && into[k] ? into[k] : result_new(g, n, k);
+    set_dtypes(n);
+    append(g, n);
+    return n;
+}
+
+Node *graph_add_dims(Graph *g, const OpDef *op, const char *dims, const char *sizes, const void *attrs, int n_in,
+                     Value *const *in)
+{
+    return graph_add_into(g, op, dims, sizes, attrs, n_in, in, 0, NULL);
+}
+
+Node *graph_add(Graph *g, const OpDef *op, const void *attrs, int n_in, Value *const *in)
+{
+    CHECK(op->dims != NULL);
+    return graph_add_dims(g, op, op->dims, NULL, attrs, n_in, in);
+}
+
+Node *graph_copy_node(Graph *g, const Node *from)
+{
+    Node *n = arena_copy(g->arena, from, sizeof *from);
+    n->in = arena_copy(g->arena, from->in, sizeof *from->in * (size_t)from->n_in);
+    n->out = arena_copy(g->arena, from->out, sizeof *from->out * (size_t)from->n_out);
+    for (int k = 0; k < n->n_out; k++) {
+        if (n->out[k]->kind != VALUE_RESULT) continue;
+        Value *v = graph_value_like(g, from->out[k], from->out[k]->dtype);
+        v->partial = from->out[k]->partial;
+        v->reduce = from->out[k]->reduce;
+        v->from = n;
+        n->out[k] = v;
+    }
+    append(g, n);
+    return n;
+}
+
+/* Walks backward: a node stays when a later node, an output or a store in place needs it. */
+void graph_prune(Graph *g)
+{
+    bool *needed = NEW_N(g->arena, bool, g->n_values);
+    for (int64_t i = 0; i < g->n_outputs; i++) needed[g->output[i].value->id] = true;
+    int64_t kept = g->n_nodes;
+    for (int64_t i = g->n_nodes - 1; i >= 0; i--) {
+        Node *n = g->node[i];
+        bool use = false;
+        for (int k = 0; k < n->n_out; k++) use |= n->out[k]->kind != VALUE_RESULT || needed[n->out[k]->id];
+        for (int k = 0; use && k < n->n_in; k++) needed[n->in[k]->id] = true;
+        if (use) g->node[--kept] = n;
+    }
+    g->n_nodes -= kept;
+    memmove(g->node, g->node + kept, sizeof *g->node * (size_t)g->n_nodes);
+}

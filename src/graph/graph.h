@@ -1,0 +1,133 @@
+/* graph.h - the program as data: values (what is computed) and nodes (how), in execution order.
+ *
+ * Sizes are those of the whole job; splits over the mesh are noted per dimension. Building never fails
+ * in the middle: the first error sticks to the graph and graph_finish returns it. */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "tensor/dims.h"
+#include <stdio.h>
+
+enum { MAX_MESH_AXES = 4 };
+
+/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes it is
+ * split over, outermost first; 0 ends the list. */
+typedef struct Dim {
+    int64_t size;
+    const char *axis;
+    uint8_t mesh[MAX_MESH_AXES];
+    Layout layout;
+} Dim;
+
+/* INPUT: set before each microbatch. PARAM, STATE: kept in the store between steps. RESULT: computed by
+ * `from`. ACCUMULATOR: a gradient; zero at the start of a step, every write adds, the update clears it. */
+typedef enum ValueKind { VALUE_INPUT, VALUE_PARAM, VALUE_STATE, VALUE_RESULT, VALUE_ACCUMULATOR } ValueKind;
+
+typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX } ReduceOp;
+
+/* How a parameter or state gets its first content. */
+typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED, INIT_UNIFORM } InitKind;
+typedef struct Init {
+    InitKind kind;
+    double mean, std;  /* NORMAL, TRUNCATED */
+    double low, high;  /* bounds of TRUNCATED (absolute) and UNIFORM */
+} Init;
+
+typedef struct Value {
+    ValueKind kind;
+    int id; /* index in graph->value */
+    const char *name;
+    Dtype dtype;
+    int n_dims;
+    Dim dim[MAX_DIMS];
+    unsigned partial;     /* bit m: a reduction over mesh axis m is still outstanding */
+    ReduceOp reduce;      /* which one */
+    struct Node *from;    /* RESULT only */
+    struct Value *grad;   /* PARAM only: its ACCUMULATOR, after autodiff */
+    Init init;            /* PARAM and STATE */
+} Value;
+
+/* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE once
+ * per step if the gradients are finite. */
+typedef enum Phase { PREPARE, FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, REDUCE, UPDATE, N_PHASES } Phase;
+
+/* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. */
+typedef struct Node {
+    const struct OpDef *op;
+    const DimSpec *dims;
+    const int64_t *slot_size; /* by slot of dims */
+    const void *attrs;
+    int n_in, n_out;
+    Value **in, **out;
+    Phase phase;
+    int block, stage; /* unit of recompute and FSDP (-1: none); pipeline stage */
+} Node;
+
+typedef struct Output {
+    const char *name;
+    Value *value;
+} Output;
+
+typedef struct Graph {
+    Arena *arena; /* of the caller; all parts of the graph come from it */
+    Node **node;
+    int64_t n_nodes, cap_nodes;
+    Value **value;
+    int64_t n_values, cap_values;
+    Output *output; /* what must be there after a run: "loss", "logits" ... */
+    int64_t n_outputs, cap_outputs;
+    Error *error;
+    struct Scope *scope; /* the open graph_enter calls */
+    int block;           /* of the nodes to come */
+    Phase phase;         /* likewise */
+} Graph;
+
+Graph *graph_new(Arena *a);
+/* The first error made while building, or NULL. */
+Error *graph_finish(Graph *g);
+void graph_fail(Graph *g, Error *e);
+
+/* Names and numbers what follows: graph_enter(g, "transformer.h", 3) gives the prefix
+ * "transformer.h.3." and block 3; index -1 gives "name." and keeps the block. */
+void graph_enter(Graph *g, const char *name, int index);
+void graph_leave(Graph *g);
+/* `name` with the present prefix. */
+const char *graph_name(Graph *g, const char *name);
+
+Value *graph_input(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
+/* The same name again gives the same value (tied weights). Float32, normal around 0 by default. */
+Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims);
+Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
+Value *graph_accumulator(Graph *g, Value *param);
+/* Marks a value as wanted after the run. */
+void graph_output(Graph *g, const char *name, Value *v);
+Value *graph_find_output(const Graph *g, const char *name);
+/* A parameter, state or input by its full name, or NULL. */
+Value *graph_find(const Graph *g, const char *name);
+
+/* Appends a node; shapes of the results follow from op->dims. `attrs` is copied. Returns its results by
+ * node->out. On error a harmless node with results of the wanted number is returned. */
+Node *graph_add(Graph *g, const struct OpDef *op, const void *attrs, int n_in, Value *const *in);
+/* The same for ops whose nodes bring their own dims; `sizes` as in dims_bind. */
+Node *graph_add_dims(Graph *g, const struct OpDef *op, const char *dims, const char *sizes, const void *attrs,
+                     int n_in, Value *const *in);
+/* Like graph_add_dims, but result 0 is written into `into` (PARAM, STATE or ACCUMULATOR). */
+Node *graph_add_into(Graph *g, const struct OpDef *op, const char *dims, const char *sizes, const void *attrs,
+                     int n_in, Value *const *in, int n_into, Value *const *into);
+/* Appends a copy of a node with new results. */
+Node *graph_copy_node(Graph *g, const Node *n);
+/* A new RESULT shaped like `like`. */
+Value *graph_value_like(Graph *g, const Value *like, Dtype t);
+
+Shape value_shape(const Value *v);
+int64_t value_count(const Value *v);
+/* Drops nodes that neither an output nor an in-place write needs. */
+void graph_prune(Graph *g);
+/* One line per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */
+void graph_print(const Graph *g, FILE *to);
+/* Checks every invariant that passes must keep; the error names the node. */
+Error *graph_verify(const Graph *g);
+const char *phase_name(Phase p);
+#endif

@@ -1,0 +1,57 @@
+/* print.c - the graph as text: one line per node, for people, golden files and diffs. */
+#include "graph/graph.h"
+#include "graph/op.h"
+
+static const char *const names[N_PHASES] = {
+    [PREPARE] = "prepare",          [FORWARD] = "forward", [BACKWARD_INPUT] = "backward_input",
+    [BACKWARD_WEIGHT] = "backward_weight", [REDUCE] = "reduce",   [UPDATE] = "update",
+};
+
+const char *phase_name(Phase p) { return names[p]; }
+
+static void print_value(const Value *v, FILE *to)
+{
+    fprintf(to, "%s[", v->name);
+    for (int d = 0; d < v->n_dims; d++) {
+        fprintf(to, "%s%lld", d ? " " : "", (long long)v->dim[d].size);
+        for (int m = 0; m < MAX_MESH_AXES && v->dim[d].mesh[m]; m++) fprintf(to, "/%d", v->dim[d].mesh[m]);
+        if (v->dim[d].layout == ZIGZAG) fprintf(to, "z");
+    }
+    fprintf(to, "]");
+    if (v->dtype != F32) fprintf(to, ":%s", dtype_name(v->dtype));
+    if (v->partial) fprintf(to, "%s%u", v->reduce == REDUCE_MAX ? "^" : "+", v->partial);
+}
+
+static void print_attrs(const Node *n, FILE *to)
+{
+    for (const Field *f = n->op->attrs; f && f->name; f++) {
+        const char *at = (const char *)n->attrs + f->offset;
+        switch (f->type) {
+        case FIELD_BOOL: fprintf(to, " %s=%s", f->name, *(const bool *)at ? "true" : "false"); break;
+        case FIELD_INT: fprintf(to, " %s=%lld", f->name, (long long)*(const int64_t *)at); break;
+        case FIELD_FLOAT: fprintf(to, " %s=%.17g", f->name, *(const double *)at); break;
+        default: fprintf(to, " %s=?", f->name); break;
+        }
+    }
+}
+
+void graph_print(const Graph *g, FILE *to)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->n_out; k++) {
+            if (k) fprintf(to, ", ");
+            print_value(n->out[k], to);
+        }
+        fprintf(to, " = %s(", n->op->name);
+        for (int k = 0; k < n->n_in; k++) fprintf(to, "%s%s", k ? ", " : "", n->in[k]->name);
+        fprintf(to, ") %s", n->dims->text);
+        print_attrs(n, to);
+        if (n->phase != FORWARD) fprintf(to, " @%s", phase_name(n->phase));
+        if (n->block >= 0) fprintf(to, " #%d", n->block);
+        if (n->stage) fprintf(to, " stage %d", n->stage);
+        fprintf(to, "\n");
+    }
+    for (int64_t i = 0; i < g->n_outputs; i++)
+        fprintf(to, "output %s = %s\n", g->output[i].name, g->output[i].value->name);
+}

@@ -1,0 +1,22 @@
+/* kernels.h - tuned kernels are rows of tables; without one, the CPU falls back to the reference. */
+#ifndef OPS_KERNELS_H
+#define OPS_KERNELS_H
+#include "graph/op.h"
+
+/* `types` lists the dtypes of inputs and results a row serves, "f32 f32>f32", as dtype_name spells them;
+ * "any" in a place accepts all. Rows are tried from the highest level that the machine has. */
+typedef struct KernelDef {
+    const char *op, *device, *types;
+    CpuLevel level;
+    Kernel *run;
+    /* Bytes of scratch; NULL: what the op says. */
+    size_t (*scratch)(const Launch *l, int n_threads);
+    /* False when this row cannot serve these shapes (an odd head size ...); NULL: always true. */
+    bool (*serves)(const Launch *l);
+} KernelDef;
+
+/* All tables of tuned CPU kernels, ending with NULL; each ends with an empty row. */
+extern const KernelDef *const all_cpu_kernels[];
+/* The best row for this launch, or NULL. */
+const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level, const Launch *l);
+#endif
