@@ -2,8 +2,8 @@
  *
  * usage: tests [--list] [--jobs N] [pattern ...]     a pattern is matched against "file:name"
  * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails. */
-#include "test.h"
 #include "base/clock.h"
+#include "test.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static char folder[64];
 void test_register(TestCase *t)
 {
     TestCase **at = &tests;
-    while (*at && (strcmp((*at)->file, t->file) < 0 || !strcmp((*at)->file, t->file))) at = &(*at)->next;
+    while (*at && (strcmp((*at)->file, t->file) < 0 || !strcmp((*at)->file, t->file)))
+        at = &(*at)->next;
     t->next = *at;
     *at = t;
 }
@@ -89,7 +90,8 @@ void assert_error_has(Error *e, const char *part)
 
 void assert_close(double a, double b, double tolerance)
 {
-    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g and %.17g differ by more than %g", a, b, tolerance);
+    if (!(fabs(a - b) <= tolerance))
+        fail_msg("%.17g and %.17g differ by more than %g", a, b, tolerance);
 }
 
 static void (*current)(void);
@@ -191,14 +193,18 @@ int main(int argc, char **argv)
     int n_jobs = (int)sysconf(_SC_NPROCESSORS_ONLN), i = 1;
     bool list = false;
     for (; i < argc && argv[i][0] == '-'; i++) {
-        if (!strcmp(argv[i], "--list")) list = true;
-        else if (!strcmp(argv[i], "--jobs") && i + 1 < argc) n_jobs = atoi(argv[++i]);
-        else return fprintf(stderr, "usage: tests [--list] [--jobs N] [pattern ...]\n"), 2;
+        if (!strcmp(argv[i], "--list"))
+            list = true;
+        else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
+            n_jobs = atoi(argv[++i]);
+        else
+            return fprintf(stderr, "usage: tests [--list] [--jobs N] [pattern ...]\n"), 2;
     }
     if (n_jobs < 1) n_jobs = 1;
     if (n_jobs > MAX_JOBS) n_jobs = MAX_JOBS;
     Job job[MAX_JOBS] = { 0 };
-    Outcome *slot = mmap(NULL, sizeof *slot * MAX_JOBS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Outcome *slot = mmap(NULL, sizeof *slot * MAX_JOBS, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(slot != MAP_FAILED);
     Tally tally = { 0 };
     int running = 0, status;
@@ -224,6 +230,7 @@ int main(int argc, char **argv)
         int at = wait_any(job, n_jobs, &status);
         finish(&job[at], status, &slot[at], &tally);
     }
-    if (!list) printf("%d passed, %d failed, %d skipped\n", tally.passed, tally.failed, tally.skipped);
+    if (!list)
+        printf("%d passed, %d failed, %d skipped\n", tally.passed, tally.failed, tally.skipped);
     return tally.failed != 0;
 }

@@ -22,19 +22,19 @@ typedef struct TestCase {
 
 void test_register(TestCase *t);
 
-#define TEST(test_name)                                                             \
-    static void test_name(void);                                                    \
-    __attribute__((constructor)) static void register_##test_name(void)             \
-    {                                                                               \
-        static TestCase t = { .name = #test_name, .file = __FILE__, .run = test_name }; \
-        test_register(&t);                                                          \
-    }                                                                               \
+#define TEST(test_name)                                                                            \
+    static void test_name(void);                                                                   \
+    __attribute__((constructor)) static void register_##test_name(void)                            \
+    {                                                                                              \
+        static TestCase t = { .name = #test_name, .file = __FILE__, .run = test_name };            \
+        test_register(&t);                                                                         \
+    }                                                                                              \
     static void test_name(void)
 
 /* Ends the test as skipped; the reason is printed. */
 _Noreturn void test_skip(const char *reason);
-/* Skips unless ../shared exists; returns its path joined with `below`, owned by the arena. Never skips
- * when the folder is there. */
+/* Skips unless ../shared exists; returns its path joined with `below`, owned by the arena. Never
+ * skips when the folder is there. */
 const char *shared_path(Arena *a, const char *below);
 /* A folder of this test's own that is removed when the test ends. */
 const char *test_folder(void);

@@ -94,7 +94,10 @@ char *arena_string_n(Arena *a, const char *s, size_t len)
     return to;
 }
 
-char *arena_string(Arena *a, const char *s) { return arena_string_n(a, s, strlen(s)); }
+char *arena_string(Arena *a, const char *s)
+{
+    return arena_string_n(a, s, strlen(s));
+}
 
 char *arena_vprintf(Arena *a, const char *fmt, va_list args)
 {

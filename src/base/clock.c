@@ -9,8 +9,14 @@ static double seconds_of(clockid_t id)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double clock_seconds(void) { return seconds_of(CLOCK_MONOTONIC); }
-double clock_thread_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+double clock_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+double clock_thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
 
 void clock_format(const char *format, char *out, unsigned long size)
 {

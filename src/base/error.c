@@ -74,8 +74,14 @@ Error *error_join(Error *first, Error *next)
     return first;
 }
 
-const char *error_text(const Error *e) { return e->text; }
-int error_exit_status(const Error *e) { return e->exit_status; }
+const char *error_text(const Error *e)
+{
+    return e->text;
+}
+int error_exit_status(const Error *e)
+{
+    return e->exit_status;
+}
 
 Error *error_as_usage(Error *e)
 {

@@ -22,10 +22,10 @@ int error_exit_status(const Error *e);
 Error *error_as_usage(Error *e);
 void error_free(Error *e);
 
-#define TRY(expr)                  \
-    do {                           \
-        Error *err_ = (expr);      \
-        if (err_) return err_;     \
+#define TRY(expr)                                                                                  \
+    do {                                                                                           \
+        Error *err_ = (expr);                                                                      \
+        if (err_) return err_;                                                                     \
     } while (0)
 
 /* For what only a bug can cause; prints the place and aborts. */

@@ -28,8 +28,10 @@ Error *file_map(const char *path, FileMap *out)
         e = error_new("cannot read %s: it is a folder", path);
     } else if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) e = failed("map", path);
-        else *out = (FileMap){ p, (size_t)st.st_size };
+        if (p == MAP_FAILED)
+            e = failed("map", path);
+        else
+            *out = (FileMap){ p, (size_t)st.st_size };
     }
     close(fd);
     return e;
@@ -50,7 +52,10 @@ Error *file_read(Arena *a, const char *path, Str *out)
     return NULL;
 }
 
-bool file_exists(const char *path) { return access(path, F_OK) == 0; }
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
 
 bool is_directory(const char *path)
 {
@@ -79,7 +84,8 @@ Error *make_directories(const char *path)
         *p = end;
         if (!end) break;
     }
-    if (!is_directory(path)) return error_new("cannot create folder %s: a file is in the way", path);
+    if (!is_directory(path))
+        return error_new("cannot create folder %s: a file is in the way", path);
     return NULL;
 }
 
@@ -96,7 +102,8 @@ Error *remove_tree(const char *path)
         char child[PATH_MAX];
         if (snprintf(child, sizeof child, "%s/%s", path, entry->d_name) >= (int)sizeof child)
             e = error_new("path too long: %s/%s", path, entry->d_name);
-        else e = remove_tree(child);
+        else
+            e = remove_tree(child);
     }
     closedir(d);
     if (!e && rmdir(path) != 0) e = failed("remove", path);
@@ -139,7 +146,8 @@ void file_abandon(NewFile *f)
 Error *file_commit(NewFile *f)
 {
     Error *e = NULL;
-    if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0) e = failed("write", f->path);
+    if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0)
+        e = failed("write", f->path);
     if (fclose(f->stream) != 0 && !e) e = failed("write", f->path);
     f->stream = NULL;
     if (!e && rename(f->temporary, f->path) != 0) e = failed("rename into", f->path);

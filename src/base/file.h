@@ -1,4 +1,5 @@
-/* file.h - reading files whole or mapped, and writing them so that nothing half-written survives. */
+/* file.h - reading files whole or mapped, and writing them so that nothing half-written survives.
+ */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 #include "base/arena.h"
@@ -30,8 +31,8 @@ Error *remove_tree(const char *path);
 /* Makes the entries of a folder durable. */
 Error *sync_directory(const char *path);
 
-/* A file that appears under its name only when file_commit succeeded: written to a temporary name in
- * the same folder, fsynced, renamed, and the folder fsynced. */
+/* A file that appears under its name only when file_commit succeeded: written to a temporary name
+ * in the same folder, fsynced, renamed, and the folder fsynced. */
 typedef struct NewFile {
     FILE *stream; /* write here */
     char *path, *temporary;
@@ -50,7 +51,8 @@ char *path_join(Arena *a, const char *folder, const char *name);
 char *path_folder(Arena *a, const char *path);
 /* The part after the last '/'; points into `path`. */
 const char *path_name(const char *path);
-/* The path with its last suffix (".jsonl") replaced by `suffix` ("" removes it), as pathlib does. */
+/* The path with its last suffix (".jsonl") replaced by `suffix` ("" removes it), as pathlib does.
+ */
 char *path_with_suffix(Arena *a, const char *path, const char *suffix);
 /* Absolute and without "." and ".." where the file system allows. */
 char *path_absolute(Arena *a, const char *path);

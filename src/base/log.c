@@ -6,7 +6,10 @@
 
 static LogLevel least = LOG_INFO;
 
-void log_set_level(LogLevel level) { least = level; }
+void log_set_level(LogLevel level)
+{
+    least = level;
+}
 
 static void write_line(LogLevel level, const char *prefix, const char *fmt, va_list args)
 {

@@ -21,7 +21,8 @@ Map *map_new(Arena *a)
 static int64_t find(const Map *m, Str key)
 {
     int64_t at = (int64_t)(hash_bytes(key.ptr, key.len) & (uint64_t)(m->n_slots - 1));
-    while (m->slot[at] && !str_equal(m->entry[m->slot[at] - 1].key, key)) at = (at + 1) & (m->n_slots - 1);
+    while (m->slot[at] && !str_equal(m->entry[m->slot[at] - 1].key, key))
+        at = (at + 1) & (m->n_slots - 1);
     return at;
 }
 
@@ -59,4 +60,7 @@ void *map_get(const Map *m, Str key)
     return e ? e->value : NULL;
 }
 
-bool map_has(const Map *m, Str key) { return lookup(m, key) != NULL; }
+bool map_has(const Map *m, Str key)
+{
+    return lookup(m, key) != NULL;
+}

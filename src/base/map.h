@@ -10,7 +10,8 @@ typedef struct MapEntry {
     void *value;
 } MapEntry;
 
-/* Entries lie in `entry[0..n)` in the order of insertion; read them, change them by map_set only. */
+/* Entries lie in `entry[0..n)` in the order of insertion; read them, change them by map_set only.
+ */
 typedef struct Map {
     Arena *arena;
     MapEntry *entry;

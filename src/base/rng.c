@@ -9,7 +9,10 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-uint64_t rng_bits(uint64_t key, uint64_t i) { return mix(key + (i + 1) * 0x9E3779B97F4A7C15u); }
+uint64_t rng_bits(uint64_t key, uint64_t i)
+{
+    return mix(key + (i + 1) * 0x9E3779B97F4A7C15u);
+}
 
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name)
 {
@@ -18,9 +21,15 @@ uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name
     return rng_bits(key, name);
 }
 
-static double to_unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+static double to_unit(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
 
-double rng_uniform(uint64_t key, uint64_t i) { return to_unit(rng_bits(key, i)); }
+double rng_uniform(uint64_t key, uint64_t i)
+{
+    return to_unit(rng_bits(key, i));
+}
 
 /* Box-Muller; the second uniform comes from a sibling stream. */
 double rng_normal(uint64_t key, uint64_t i)
@@ -29,17 +38,23 @@ double rng_normal(uint64_t key, uint64_t i)
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-static double normal_cdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+static double normal_cdf(double x)
+{
+    return 0.5 * erfc(-x * M_SQRT1_2);
+}
 
 /* Acklam's rational approximation, then one step of Halley's method (error below 1e-15). */
 static double normal_quantile(double p)
 {
-    static const double a[] = { -3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
-                                1.383577518672690e+02, -3.066479806614716e+01, 2.506628277459239e+00 };
-    static const double b[] = { -5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
-                                6.680131188771972e+01, -1.328068155288572e+01 };
-    static const double c[] = { -7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
-                                -2.549732539343734e+00, 4.374664141464968e+00, 2.938163982698783e+00 };
+    static const double a[] = { -3.969683028665376e+01, 2.209460984245205e+02,
+                                -2.759285104469687e+02, 1.383577518672690e+02,
+                                -3.066479806614716e+01, 2.506628277459239e+00 };
+    static const double b[] = { -5.447609879822406e+01, 1.615858368580409e+02,
+                                -1.556989798598866e+02, 6.680131188771972e+01,
+                                -1.328068155288572e+01 };
+    static const double c[] = { -7.784894002430293e-03, -3.223964580411365e-01,
+                                -2.400758277161838e+00, -2.549732539343734e+00,
+                                4.374664141464968e+00,  2.938163982698783e+00 };
     static const double d[] = { 7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
                                 3.754408661907416e+00 };
     if (p <= 0) return -INFINITY;
@@ -200,7 +215,8 @@ static void seed_sequence(uint64_t seed, uint32_t out[8])
 
 static void pcg64_step(Pcg64 *p)
 {
-    const unsigned __int128 multiplier = (unsigned __int128)0x2360ed051fc65da4u << 64 | 0x4385df649fccf645u;
+    const unsigned __int128 multiplier =
+        (unsigned __int128)0x2360ed051fc65da4u << 64 | 0x4385df649fccf645u;
     p->state = p->state * multiplier + p->increment;
 }
 

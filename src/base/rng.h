@@ -1,5 +1,5 @@
-/* rng.h - random numbers: counter-based ones for this program, and the generators of torch, NumPy and
- * Python where an order must equal the original's.
+/* rng.h - random numbers: counter-based ones for this program, and the generators of torch, NumPy
+ * and Python where an order must equal the original's.
  *
  * Mersenne Twister: Matsumoto and Nishimura 1998. PCG64: O'Neill 2014. Counter mixing: splitmix64
  * (Steele, Lea, Flood 2014). */
@@ -7,8 +7,8 @@
 #define BASE_RNG_H
 #include <stdint.h>
 
-/* What a random number is for; the same (seed, purpose, step, element) always gives the same number,
- * whatever the number of ranks or threads. */
+/* What a random number is for; the same (seed, purpose, step, element) always gives the same
+ * number, whatever the number of ranks or threads. */
 typedef enum { RNG_INIT, RNG_DROPOUT, RNG_SAMPLE, RNG_DATA } RngPurpose;
 
 /* The key of one stream; `name` tells streams of one purpose apart (a parameter, a layer). */

@@ -18,5 +18,11 @@ void signal_catch(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-bool signal_stop_requested(void) { return requested != 0; }
-int signal_number(void) { return requested; }
+bool signal_stop_requested(void)
+{
+    return requested != 0;
+}
+int signal_number(void)
+{
+    return requested;
+}

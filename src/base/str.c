@@ -7,9 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-Str str_of(const char *s) { return (Str){ s, strlen(s) }; }
-bool str_equal(Str a, Str b) { return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len)); }
-bool str_is(Str a, const char *b) { return str_equal(a, str_of(b)); }
+Str str_of(const char *s)
+{
+    return (Str){ s, strlen(s) };
+}
+bool str_equal(Str a, Str b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+bool str_is(Str a, const char *b)
+{
+    return str_equal(a, str_of(b));
+}
 
 bool str_starts(Str s, const char *prefix)
 {
@@ -90,8 +99,14 @@ void text_add(Text *t, const void *bytes, size_t len)
     t->ptr[t->len] = 0;
 }
 
-void text_puts(Text *t, const char *s) { text_add(t, s, strlen(s)); }
-void text_putc(Text *t, char c) { text_add(t, &c, 1); }
+void text_puts(Text *t, const char *s)
+{
+    text_add(t, s, strlen(s));
+}
+void text_putc(Text *t, char c)
+{
+    text_add(t, &c, 1);
+}
 
 void text_printf(Text *t, const char *fmt, ...)
 {
@@ -192,9 +207,14 @@ void format_bytes(double bytes, char *out)
 
 void format_seconds(double s, char *out)
 {
-    if (s < 0.001) snprintf(out, 32, "%.0f us", s * 1e6);
-    else if (s < 1) snprintf(out, 32, "%.0f ms", s * 1e3);
-    else if (s < 60) snprintf(out, 32, "%.1f s", s);
-    else if (s < 3600) snprintf(out, 32, "%d min %02d s", (int)s / 60, (int)s % 60);
-    else snprintf(out, 32, "%d h %02d min", (int)(s / 3600), (int)s / 60 % 60);
+    if (s < 0.001)
+        snprintf(out, 32, "%.0f us", s * 1e6);
+    else if (s < 1)
+        snprintf(out, 32, "%.0f ms", s * 1e3);
+    else if (s < 60)
+        snprintf(out, 32, "%.1f s", s);
+    else if (s < 3600)
+        snprintf(out, 32, "%d min %02d s", (int)s / 60, (int)s % 60);
+    else
+        snprintf(out, 32, "%d h %02d min", (int)(s / 3600), (int)s / 60 % 60);
 }

@@ -1,4 +1,5 @@
-/* str.h - Str is a view of bytes that owns nothing; Text is a growing string that owns its bytes. */
+/* str.h - Str is a view of bytes that owns nothing; Text is a growing string that owns its bytes.
+ */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 #include "base/arena.h"

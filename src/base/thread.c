@@ -119,7 +119,10 @@ void pool_free(Pool *p)
     free(p);
 }
 
-int pool_size(const Pool *p) { return p->n_threads; }
+int pool_size(const Pool *p)
+{
+    return p->n_threads;
+}
 
 static void wait_for_workers(Pool *p)
 {

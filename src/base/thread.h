@@ -12,8 +12,8 @@ Pool *pool_new(int n_threads);
 void pool_free(Pool *p);
 int pool_size(const Pool *p);
 /* Calls task(arg, i, thread) for i in [0, n_tasks), each once, claimed in rising order by whichever
- * thread is free; `thread` is in [0, pool_size). Returns when all are done. Results must not depend on
- * who ran what: give each task its own output and combine in task order. Not reentrant. */
+ * thread is free; `thread` is in [0, pool_size). Returns when all are done. Results must not depend
+ * on who ran what: give each task its own output and combine in task order. Not reentrant. */
 void pool_run(Pool *p, int64_t n_tasks, void (*task)(void *arg, int64_t i, int thread), void *arg);
 /* The even split used for fixed pieces: piece i of n_pieces of `total` is [*from, *to). */
 void split_range(int64_t total, int64_t n_pieces, int64_t i, int64_t *from, int64_t *to);

@@ -1,4 +1,5 @@
-/* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream. */
+/* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream.
+ */
 #include "base/error.h"
 #include "base/thread.h"
 #include "device/device.h"
@@ -15,7 +16,10 @@ typedef struct Cpu {
 
 enum { HUGE = 2 << 20 };
 
-static size_t whole_pages(size_t bytes) { return (bytes + HUGE - 1) / HUGE * HUGE + HUGE; }
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + HUGE - 1) / HUGE * HUGE + HUGE;
+}
 
 typedef struct Touch {
     char *ptr;
@@ -35,7 +39,8 @@ static Error *cpu_alloc(Device *d, size_t bytes, void **out)
 {
     size_t mapped = whole_pages(bytes);
     void *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return error_new("cannot get %zu bytes of memory: %s", bytes, strerror(errno));
+    if (p == MAP_FAILED)
+        return error_new("cannot get %zu bytes of memory: %s", bytes, strerror(errno));
     madvise(p, mapped, MADV_HUGEPAGE);
     Touch t = { p, bytes };
     pool_run(((Cpu *)d)->pool, (int64_t)((bytes + HUGE - 1) / HUGE), touch_piece, &t);
@@ -132,7 +137,10 @@ void cpu_device_free(Device *d)
 
 static const char *const level_names[] = { "scalar", "avx2", "avx512" };
 
-const char *cpu_level_name(CpuLevel level) { return level_names[level]; }
+const char *cpu_level_name(CpuLevel level)
+{
+    return level_names[level];
+}
 
 CpuLevel cpu_level_available(void)
 {

@@ -3,12 +3,13 @@
 #define DEVICE_DEVICE_H
 #include "tensor/tensor.h"
 
+struct DimSpec;
 struct Error;
 struct Pool;
 
 /* Known only while running, the same for all kernels of one action; never baked into a Launch. */
 typedef struct RunTime {
-    int64_t step;       /* optimizer steps done before this one; part of dropout keys, bias correction */
+    int64_t step; /* optimizer steps done before this one; part of dropout keys, bias correction */
     int64_t microbatch; /* of this step; part of dropout keys */
     int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
     double lr;          /* learning rate of this step */
@@ -25,6 +26,7 @@ typedef struct Stream {
 /* One call of a kernel; fixed when the plan is made. */
 typedef struct Launch {
     const void *attrs;
+    const struct DimSpec *dims; /* tells which dimension is which; sizes are those of the tensors */
     const Tensor *in;
     Tensor *out;
     int n_in, n_out;
@@ -34,7 +36,8 @@ typedef struct Launch {
     Stream *stream;
 } Launch;
 
-/* 0, or a status of the backend that exec reports with op, layer and microbatch. Never prints or exits. */
+/* 0, or a status of the backend that exec reports with op, layer and microbatch. Never prints or
+ * exits. */
 typedef int Kernel(const Launch *l);
 
 typedef struct Device {
@@ -54,8 +57,8 @@ typedef struct Device {
 Device *cpu_device_new(int n_threads);
 void cpu_device_free(Device *d);
 
-/* The best instruction set to use. MODALITIES_CPU=scalar|avx2|avx512 lowers it; asking for one that the
- * CPU lacks is an error. */
+/* The best instruction set to use. MODALITIES_CPU=scalar|avx2|avx512 lowers it; asking for one that
+ * the CPU lacks is an error. */
 typedef enum CpuLevel { CPU_SCALAR, CPU_AVX2, CPU_AVX512 } CpuLevel;
 struct Error *cpu_level(CpuLevel *out);
 /* What the CPU has, whatever the environment says. AVX-512 here means F, BW, DQ, VL and BF16. */

@@ -28,18 +28,25 @@ Error *graph_finish(Graph *g)
 void graph_fail(Graph *g, Error *e)
 {
     if (!e) return;
-    if (g->error) error_free(e);
-    else g->error = e;
+    if (g->error)
+        error_free(e);
+    else
+        g->error = e;
 }
 
-static const char *prefix(const Graph *g) { return g->scope ? g->scope->prefix : ""; }
+static const char *prefix(const Graph *g)
+{
+    return g->scope ? g->scope->prefix : "";
+}
 
 void graph_enter(Graph *g, const char *name, int index)
 {
     Scope *s = NEW(g->arena, Scope);
     *s = (Scope){ .block = g->block, .outer = g->scope };
-    if (index >= 0) s->prefix = arena_printf(g->arena, "%s%s.%d.", prefix(g), name, index);
-    else s->prefix = arena_printf(g->arena, "%s%s.", prefix(g), name);
+    if (index >= 0)
+        s->prefix = arena_printf(g->arena, "%s%s.%d.", prefix(g), name, index);
+    else
+        s->prefix = arena_printf(g->arena, "%s%s.", prefix(g), name);
     if (index >= 0) g->block = index;
     g->scope = s;
 }
@@ -51,7 +58,10 @@ void graph_leave(Graph *g)
     g->scope = g->scope->outer;
 }
 
-const char *graph_name(Graph *g, const char *name) { return arena_printf(g->arena, "%s%s", prefix(g), name); }
+const char *graph_name(Graph *g, const char *name)
+{
+    return arena_printf(g->arena, "%s%s", prefix(g), name);
+}
 
 static Value *value_new(Graph *g, ValueKind kind, const char *name, Dtype t)
 {
@@ -65,7 +75,8 @@ static Value *value_new(Graph *g, ValueKind kind, const char *name, Dtype t)
 Value *graph_find(const Graph *g, const char *name)
 {
     for (int64_t i = 0; i < g->n_values; i++)
-        if (g->value[i]->kind != VALUE_RESULT && !strcmp(g->value[i]->name, name)) return g->value[i];
+        if (g->value[i]->kind != VALUE_RESULT && !strcmp(g->value[i]->name, name))
+            return g->value[i];
     return NULL;
 }
 
@@ -160,7 +171,8 @@ static Value *result_new(Graph *g, Node *n, int k)
     Shape s = dims_shape(o, n->slot_size);
     v->n_dims = s.n_dims;
     for (int d = 0; d < s.n_dims; d++)
-        v->dim[d] = (Dim){ .size = s.size[d], .axis = slot_axis(n->dims, n->in, o->dim[d].slot[0]) };
+        v->dim[d] =
+            (Dim){ .size = s.size[d], .axis = slot_axis(n->dims, n->in, o->dim[d].slot[0]) };
     return v;
 }
 
@@ -195,12 +207,14 @@ static void set_dtypes(Node *n)
         if (n->out[k]->kind == VALUE_RESULT) n->out[k]->dtype = t[k];
 }
 
-Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *sizes, const void *attrs, int n_in,
-                     Value *const *in, int n_into, Value *const *into)
+Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *sizes,
+                     const void *attrs, int n_in, Value *const *in, int n_into, Value *const *into)
 {
     Node *n = NEW(g->arena, Node);
     int64_t *slot_size = NEW_N(g->arena, int64_t, N_SLOTS);
-    *n = (Node){ .op = op, .n_in = n_in, .block = g->block, .phase = g->phase, .slot_size = slot_size };
+    *n = (Node){
+        .op = op, .n_in = n_in, .block = g->block, .phase = g->phase, .slot_size = slot_size
+    };
     n->in = arena_copy(g->arena, in, sizeof *in * (size_t)n_in);
     n->attrs = op->attrs_size ? arena_copy(g->arena, attrs, op->attrs_size) : NULL;
     Shape *shape = NEW_N(g->arena, Shape, n_in);
@@ -213,14 +227,15 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
     }
     n->n_out = n->dims->n_out;
     n->out = NEW_N(g->arena, Value *, n->n_out);
-    for (int k = 0; k < n->n_out; k++) n->out[k] = k < n_into && into[k] ? into[k] : result_new(g, n, k);
+    for (int k = 0; k < n->n_out; k++)
+        n->out[k] = k < n_into && into[k] ? into[k] : result_new(g, n, k);
     set_dtypes(n);
     append(g, n);
     return n;
 }
 
-Node *graph_add_dims(Graph *g, const OpDef *op, const char *dims, const char *sizes, const void *attrs, int n_in,
-                     Value *const *in)
+Node *graph_add_dims(Graph *g, const OpDef *op, const char *dims, const char *sizes,
+                     const void *attrs, int n_in, Value *const *in)
 {
     return graph_add_into(g, op, dims, sizes, attrs, n_in, in, 0, NULL);
 }
@@ -257,7 +272,8 @@ void graph_prune(Graph *g)
     for (int64_t i = g->n_nodes - 1; i >= 0; i--) {
         Node *n = g->node[i];
         bool use = false;
-        for (int k = 0; k < n->n_out; k++) use |= n->out[k]->kind != VALUE_RESULT || needed[n->out[k]->id];
+        for (int k = 0; k < n->n_out; k++)
+            use |= n->out[k]->kind != VALUE_RESULT || needed[n->out[k]->id];
         for (int k = 0; use && k < n->n_in; k++) needed[n->in[k]->id] = true;
         if (use) g->node[--kept] = n;
     }

@@ -1,7 +1,7 @@
 /* graph.h - the program as data: values (what is computed) and nodes (how), in execution order.
  *
- * Sizes are those of the whole job; splits over the mesh are noted per dimension. Building never fails
- * in the middle: the first error sticks to the graph and graph_finish returns it. */
+ * Sizes are those of the whole job; splits over the mesh are noted per dimension. Building never
+ * fails in the middle: the first error sticks to the graph and graph_finish returns it. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 #include "base/arena.h"
@@ -12,8 +12,8 @@
 
 enum { MAX_MESH_AXES = 4 };
 
-/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes it is
- * split over, outermost first; 0 ends the list. */
+/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes
+ * it is split over, outermost first; 0 ends the list. */
 typedef struct Dim {
     int64_t size;
     const char *axis;
@@ -21,9 +21,16 @@ typedef struct Dim {
     Layout layout;
 } Dim;
 
-/* INPUT: set before each microbatch. PARAM, STATE: kept in the store between steps. RESULT: computed by
- * `from`. ACCUMULATOR: a gradient; zero at the start of a step, every write adds, the update clears it. */
-typedef enum ValueKind { VALUE_INPUT, VALUE_PARAM, VALUE_STATE, VALUE_RESULT, VALUE_ACCUMULATOR } ValueKind;
+/* INPUT: set before each microbatch. PARAM, STATE: kept in the store between steps. RESULT:
+ * computed by `from`. ACCUMULATOR: a gradient; zero at the start of a step, every write adds, the
+ * update clears it. */
+typedef enum ValueKind {
+    VALUE_INPUT,
+    VALUE_PARAM,
+    VALUE_STATE,
+    VALUE_RESULT,
+    VALUE_ACCUMULATOR
+} ValueKind;
 
 typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX } ReduceOp;
 
@@ -31,8 +38,8 @@ typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX } ReduceOp;
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED, INIT_UNIFORM } InitKind;
 typedef struct Init {
     InitKind kind;
-    double mean, std;  /* NORMAL, TRUNCATED */
-    double low, high;  /* bounds of TRUNCATED (absolute) and UNIFORM */
+    double mean, std; /* NORMAL, TRUNCATED */
+    double low, high; /* bounds of TRUNCATED (absolute) and UNIFORM */
 } Init;
 
 typedef struct Value {
@@ -42,16 +49,24 @@ typedef struct Value {
     Dtype dtype;
     int n_dims;
     Dim dim[MAX_DIMS];
-    unsigned partial;     /* bit m: a reduction over mesh axis m is still outstanding */
-    ReduceOp reduce;      /* which one */
-    struct Node *from;    /* RESULT only */
-    struct Value *grad;   /* PARAM only: its ACCUMULATOR, after autodiff */
-    Init init;            /* PARAM and STATE */
+    unsigned partial;   /* bit m: a reduction over mesh axis m is still outstanding */
+    ReduceOp reduce;    /* which one */
+    struct Node *from;  /* RESULT only */
+    struct Value *grad; /* PARAM only: its ACCUMULATOR, after autodiff */
+    Init init;          /* PARAM and STATE */
 } Value;
 
-/* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE once
- * per step if the gradients are finite. */
-typedef enum Phase { PREPARE, FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, REDUCE, UPDATE, N_PHASES } Phase;
+/* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE
+ * once per step if the gradients are finite. */
+typedef enum Phase {
+    PREPARE,
+    FORWARD,
+    BACKWARD_INPUT,
+    BACKWARD_WEIGHT,
+    REDUCE,
+    UPDATE,
+    N_PHASES
+} Phase;
 
 /* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. */
 typedef struct Node {
@@ -107,15 +122,15 @@ Value *graph_find_output(const Graph *g, const char *name);
 /* A parameter, state or input by its full name, or NULL. */
 Value *graph_find(const Graph *g, const char *name);
 
-/* Appends a node; shapes of the results follow from op->dims. `attrs` is copied. Returns its results by
- * node->out. On error a harmless node with results of the wanted number is returned. */
+/* Appends a node; shapes of the results follow from op->dims. `attrs` is copied. Returns its
+ * results by node->out. On error a harmless node with results of the wanted number is returned. */
 Node *graph_add(Graph *g, const struct OpDef *op, const void *attrs, int n_in, Value *const *in);
 /* The same for ops whose nodes bring their own dims; `sizes` as in dims_bind. */
-Node *graph_add_dims(Graph *g, const struct OpDef *op, const char *dims, const char *sizes, const void *attrs,
-                     int n_in, Value *const *in);
+Node *graph_add_dims(Graph *g, const struct OpDef *op, const char *dims, const char *sizes,
+                     const void *attrs, int n_in, Value *const *in);
 /* Like graph_add_dims, but result 0 is written into `into` (PARAM, STATE or ACCUMULATOR). */
-Node *graph_add_into(Graph *g, const struct OpDef *op, const char *dims, const char *sizes, const void *attrs,
-                     int n_in, Value *const *in, int n_into, Value *const *into);
+Node *graph_add_into(Graph *g, const struct OpDef *op, const char *dims, const char *sizes,
+                     const void *attrs, int n_in, Value *const *in, int n_into, Value *const *into);
 /* Appends a copy of a node with new results. */
 Node *graph_copy_node(Graph *g, const Node *n);
 /* A new RESULT shaped like `like`. */

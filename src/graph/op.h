@@ -6,12 +6,12 @@
 #include "graph/graph.h"
 
 enum {
-    OP_MATMUL = 1,    /* FLOPs are twice the product of all letters */
-    OP_LINEAR = 2,    /* may be applied to partial sums */
-    OP_RANDOM = 4,    /* depends on the seed: never merged, recomputed with the same key */
-    OP_ADDS = 8,      /* results may be added to what is there: Launch.add */
-    OP_VIEW = 16,     /* the result is the input's memory under another shape */
-    OP_COMM = 32,     /* moves data between ranks */
+    OP_MATMUL = 1, /* FLOPs are twice the product of all letters */
+    OP_LINEAR = 2, /* may be applied to partial sums */
+    OP_RANDOM = 4, /* depends on the seed: never merged, recomputed with the same key */
+    OP_ADDS = 8,   /* results may be added to what is there: Launch.add */
+    OP_VIEW = 16,  /* the result is the input's memory under another shape */
+    OP_COMM = 32,  /* moves data between ranks */
 };
 
 typedef struct OpDef {
@@ -21,13 +21,13 @@ typedef struct OpDef {
     size_t attrs_size;
     /* Dtypes of the results; NULL: that of the first float input. */
     void (*dtypes)(const Node *n, Dtype *out);
-    /* Appends gradient nodes: din[k] for every input that needs one, from dout[k] of every result (NULL
-     * where nothing flows back). NULL: the gradient stops here. */
+    /* Appends gradient nodes: din[k] for every input that needs one, from dout[k] of every result
+     * (NULL where nothing flows back). NULL: the gradient stops here. */
     void (*grad)(Graph *g, const Node *n, Value *const *dout, Value **din);
-    int64_t (*flops)(const Node *n);   /* NULL: from dims if OP_MATMUL, else 0 */
-    /* The truth for every other kernel, in double precision: it sees all floats as F64 and all integers as
-     * I32, never has to add (Launch.add), and uses no threads. run_reference converts around it, so one
-     * source serves every mix of dtypes. */
+    int64_t (*flops)(const Node *n); /* NULL: from dims if OP_MATMUL, else 0 */
+    /* The truth for every other kernel, in double precision: it sees all floats as F64 and all
+     * integers as I32, never has to add (Launch.add), and uses no threads. run_reference converts
+     * around it, so one source serves every mix of dtypes. */
     Kernel *reference;
     unsigned flags;
 } OpDef;

@@ -3,18 +3,26 @@
 #include "graph/op.h"
 
 static const char *const names[N_PHASES] = {
-    [PREPARE] = "prepare",          [FORWARD] = "forward", [BACKWARD_INPUT] = "backward_input",
-    [BACKWARD_WEIGHT] = "backward_weight", [REDUCE] = "reduce",   [UPDATE] = "update",
+    [PREPARE] = "prepare",
+    [FORWARD] = "forward",
+    [BACKWARD_INPUT] = "backward_input",
+    [BACKWARD_WEIGHT] = "backward_weight",
+    [REDUCE] = "reduce",
+    [UPDATE] = "update",
 };
 
-const char *phase_name(Phase p) { return names[p]; }
+const char *phase_name(Phase p)
+{
+    return names[p];
+}
 
 static void print_value(const Value *v, FILE *to)
 {
     fprintf(to, "%s[", v->name);
     for (int d = 0; d < v->n_dims; d++) {
         fprintf(to, "%s%lld", d ? " " : "", (long long)v->dim[d].size);
-        for (int m = 0; m < MAX_MESH_AXES && v->dim[d].mesh[m]; m++) fprintf(to, "/%d", v->dim[d].mesh[m]);
+        for (int m = 0; m < MAX_MESH_AXES && v->dim[d].mesh[m]; m++)
+            fprintf(to, "/%d", v->dim[d].mesh[m]);
         if (v->dim[d].layout == ZIGZAG) fprintf(to, "z");
     }
     fprintf(to, "]");
@@ -27,10 +35,18 @@ static void print_attrs(const Node *n, FILE *to)
     for (const Field *f = n->op->attrs; f && f->name; f++) {
         const char *at = (const char *)n->attrs + f->offset;
         switch (f->type) {
-        case FIELD_BOOL: fprintf(to, " %s=%s", f->name, *(const bool *)at ? "true" : "false"); break;
-        case FIELD_INT: fprintf(to, " %s=%lld", f->name, (long long)*(const int64_t *)at); break;
-        case FIELD_FLOAT: fprintf(to, " %s=%.17g", f->name, *(const double *)at); break;
-        default: fprintf(to, " %s=?", f->name); break;
+        case FIELD_BOOL:
+            fprintf(to, " %s=%s", f->name, *(const bool *)at ? "true" : "false");
+            break;
+        case FIELD_INT:
+            fprintf(to, " %s=%lld", f->name, (long long)*(const int64_t *)at);
+            break;
+        case FIELD_FLOAT:
+            fprintf(to, " %s=%.17g", f->name, *(const double *)at);
+            break;
+        default:
+            fprintf(to, " %s=?", f->name);
+            break;
         }
     }
 }

@@ -2,7 +2,8 @@
 #include "graph/graph.h"
 #include "graph/op.h"
 
-/* A composite dimension may be split by its leading letter only, so other sizes must still agree. */
+/* A composite dimension may be split by its leading letter only, so other sizes must still agree.
+ */
 static Error *verify_shapes(const Graph *g, const Node *n)
 {
     Shape *shape = NEW_N(g->arena, Shape, n->n_in);
@@ -18,7 +19,8 @@ static Error *verify_shapes(const Graph *g, const Node *n)
         Shape want = dims_shape(&n->dims->out[k], slot_size);
         bool same = want.n_dims == n->out[k]->n_dims;
         for (int d = 0; same && d < want.n_dims; d++) same = want.size[d] == n->out[k]->dim[d].size;
-        if (!same) return error_new("result %d has another shape than \"%s\" says", k, n->dims->text);
+        if (!same)
+            return error_new("result %d has another shape than \"%s\" says", k, n->dims->text);
     }
     return NULL;
 }
@@ -26,11 +28,14 @@ static Error *verify_shapes(const Graph *g, const Node *n)
 static Error *verify_node(const Graph *g, const Node *n, bool *defined)
 {
     if (n->dims->n_in != n->n_in || n->dims->n_out != n->n_out)
-        return error_new("%d inputs and %d results do not fit \"%s\"", n->n_in, n->n_out, n->dims->text);
+        return error_new("%d inputs and %d results do not fit \"%s\"", n->n_in, n->n_out,
+                         n->dims->text);
     for (int k = 0; k < n->n_in; k++) {
         const Value *v = n->in[k];
-        if (v->id >= g->n_values || g->value[v->id] != v) return error_new("input %d is not a value of this graph", k);
-        if (v->kind == VALUE_RESULT && !defined[v->id]) return error_new("input %d (%s) is used before it is computed", k, v->name);
+        if (v->id >= g->n_values || g->value[v->id] != v)
+            return error_new("input %d is not a value of this graph", k);
+        if (v->kind == VALUE_RESULT && !defined[v->id])
+            return error_new("input %d (%s) is used before it is computed", k, v->name);
     }
     for (int k = 0; k < n->n_out; k++) {
         Value *v = n->out[k];
@@ -38,7 +43,8 @@ static Error *verify_node(const Graph *g, const Node *n, bool *defined)
         if (v->kind == VALUE_ACCUMULATOR && n->phase != UPDATE && !(n->op->flags & OP_ADDS))
             return error_new("result %d adds to %s, but %s cannot add", k, v->name, n->op->name);
         if (v->kind != VALUE_RESULT) continue;
-        if (v->from != n) return error_new("result %d (%s) says that another node made it", k, v->name);
+        if (v->from != n)
+            return error_new("result %d (%s) says that another node made it", k, v->name);
         if (defined[v->id]) return error_new("result %d (%s) is computed twice", k, v->name);
         defined[v->id] = true;
     }
@@ -49,13 +55,16 @@ Error *graph_verify(const Graph *g)
 {
     bool *defined = NEW_N(g->arena, bool, g->n_values + 1);
     for (int64_t i = 0; i < g->n_values; i++)
-        if (g->value[i]->id != i) return error_new("value %s has the wrong number", g->value[i]->name);
+        if (g->value[i]->id != i)
+            return error_new("value %s has the wrong number", g->value[i]->name);
     for (int64_t i = 0; i < g->n_nodes; i++)
-        TRY(error_wrap(verify_node(g, g->node[i], defined), "node %lld (%s, block %d, %s)", (long long)i,
-                       g->node[i]->op->name, g->node[i]->block, phase_name(g->node[i]->phase)));
+        TRY(error_wrap(verify_node(g, g->node[i], defined), "node %lld (%s, block %d, %s)",
+                       (long long)i, g->node[i]->op->name, g->node[i]->block,
+                       phase_name(g->node[i]->phase)));
     for (int64_t i = 0; i < g->n_outputs; i++) {
         const Value *v = g->output[i].value;
-        if (v->kind == VALUE_RESULT && !defined[v->id]) return error_new("output %s is never computed", g->output[i].name);
+        if (v->kind == VALUE_RESULT && !defined[v->id])
+            return error_new("output %s is never computed", g->output[i].name);
     }
     return NULL;
 }

@@ -1,10 +1,12 @@
-/* kernels.h - tuned kernels are rows of tables; without one, the CPU falls back to the reference. */
+/* kernels.h - tuned kernels are rows of tables; without one, the CPU falls back to the reference.
+ */
 #ifndef OPS_KERNELS_H
 #define OPS_KERNELS_H
 #include "graph/op.h"
 
-/* `types` lists the dtypes of inputs and results a row serves, "f32 f32>f32", as dtype_name spells them;
- * "any" in a place accepts all. Rows are tried from the highest level that the machine has. */
+/* `types` lists the dtypes of inputs and results a row serves, "f32 f32>f32", as dtype_name spells
+ * them; "any" in a place accepts all. Rows are tried from the highest level that the machine has.
+ */
 typedef struct KernelDef {
     const char *op, *device, *types;
     CpuLevel level;

@@ -10,11 +10,13 @@ static int explicit_dims(const char *from, const char *to, bool *has_star)
     int n = 0;
     *has_star = false;
     for (const char *p = from; p < to; p++) {
-        if (*p == '*') *has_star = true;
+        if (*p == '*')
+            *has_star = true;
         else if (*p == '(') {
             n++;
             while (p < to && *p != ')') p++;
-        } else if (*p != '!') n++;
+        } else if (*p != '!')
+            n++;
     }
     return n;
 }
@@ -36,17 +38,21 @@ static Error *parse_operand(const char *from, const char *to, DimSpec *spec, Ope
         }
         if (*p == '*') {
             for (int i = 0; i < spec->n_star; i++) {
-                if (o->n_dims == MAX_DIMS) return error_new("dims \"%s\": more than %d dimensions", spec->text, MAX_DIMS);
+                if (o->n_dims == MAX_DIMS)
+                    return error_new("dims \"%s\": more than %d dimensions", spec->text, MAX_DIMS);
                 o->dim[o->n_dims++] = (DimRef){ .n = 1, .slot = { N_LETTERS + i } };
             }
             continue;
         }
         bool group = *p == '(';
-        if (o->n_dims == MAX_DIMS) return error_new("dims \"%s\": more than %d dimensions", spec->text, MAX_DIMS);
+        if (o->n_dims == MAX_DIMS)
+            return error_new("dims \"%s\": more than %d dimensions", spec->text, MAX_DIMS);
         DimRef *ref = &o->dim[o->n_dims++];
         for (p += group; p < to && *p != ')'; p++) {
-            if (*p < 'a' || *p > 'z') return error_new("dims \"%s\": unexpected '%c'", spec->text, *p);
-            if (ref->n == MAX_FACTORS) return error_new("dims \"%s\": more than %d factors", spec->text, MAX_FACTORS);
+            if (*p < 'a' || *p > 'z')
+                return error_new("dims \"%s\": unexpected '%c'", spec->text, *p);
+            if (ref->n == MAX_FACTORS)
+                return error_new("dims \"%s\": more than %d factors", spec->text, MAX_FACTORS);
             ref->slot[ref->n++] = *p - 'a';
             if (!group) break;
         }
@@ -72,10 +78,13 @@ static Error *find_star(const char *text, const char *arrow, int n_in, const Sha
         int n = explicit_dims(p, end, &star);
         int left = in[k].n_dims - n;
         if (left < 0 || (!star && left > 0))
-            return error_new("input %d has %d dimensions, expected %s%d by \"%s\"", k, in[k].n_dims, star ? "at least " : "", n, text);
-        if (star && *n_star < 0) *n_star = left;
+            return error_new("input %d has %d dimensions, expected %s%d by \"%s\"", k, in[k].n_dims,
+                             star ? "at least " : "", n, text);
+        if (star && *n_star < 0)
+            *n_star = left;
         else if (star && *n_star != left)
-            return error_new("input %d has %d dimensions, expected %d by \"%s\"", k, in[k].n_dims, n + *n_star, text);
+            return error_new("input %d has %d dimensions, expected %d by \"%s\"", k, in[k].n_dims,
+                             n + *n_star, text);
         p = end < arrow ? end + 1 : end;
     }
     if (*n_star < 0) *n_star = 0;
@@ -92,7 +101,8 @@ Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const D
     spec->n_out = count_operands(arrow + 2, text + strlen(text));
     spec->in = NEW_N(a, Operand, spec->n_in);
     spec->out = NEW_N(a, Operand, spec->n_out);
-    if (spec->n_in != n_in) return error_new("%d inputs, expected %d by \"%s\"", n_in, spec->n_in, text);
+    if (spec->n_in != n_in)
+        return error_new("%d inputs, expected %d by \"%s\"", n_in, spec->n_in, text);
     TRY(find_star(text, arrow, n_in, in, &spec->n_star));
     const char *p = text;
     for (int k = 0; k < n_in; k++) {
@@ -112,23 +122,28 @@ Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const D
 
 static const char *slot_name(int slot, char *buf)
 {
-    if (slot < N_LETTERS) sprintf(buf, "%c", 'a' + slot);
-    else sprintf(buf, "leading dimension %d", slot - N_LETTERS);
+    if (slot < N_LETTERS)
+        sprintf(buf, "%c", 'a' + slot);
+    else
+        sprintf(buf, "leading dimension %d", slot - N_LETTERS);
     return buf;
 }
 
-static Error *bind_slot(const DimSpec *spec, int slot, int64_t size, int operand, int64_t *slot_size)
+static Error *bind_slot(const DimSpec *spec, int slot, int64_t size, int operand,
+                        int64_t *slot_size)
 {
     char name[32];
     if (slot_size[slot] && slot_size[slot] != size)
-        return error_new("input %d: %s is %lld, but %lld elsewhere (\"%s\")", operand, slot_name(slot, name),
-                         (long long)size, (long long)slot_size[slot], spec->text);
+        return error_new("input %d: %s is %lld, but %lld elsewhere (\"%s\")", operand,
+                         slot_name(slot, name), (long long)size, (long long)slot_size[slot],
+                         spec->text);
     slot_size[slot] = size;
     return NULL;
 }
 
 /* A composite dimension determines its one unknown factor. */
-static Error *bind_dim(const DimSpec *spec, const DimRef *ref, int64_t size, int operand, int64_t *slot_size, bool *open)
+static Error *bind_dim(const DimSpec *spec, const DimRef *ref, int64_t size, int operand,
+                       int64_t *slot_size, bool *open)
 {
     int64_t known = 1;
     int unknown = -1, n_unknown = 0;
@@ -144,10 +159,11 @@ static Error *bind_dim(const DimSpec *spec, const DimRef *ref, int64_t size, int
         *open = true;
         return NULL;
     }
-    if (n_unknown == 0 && ref->n == 1) return bind_slot(spec, ref->slot[0], size, operand, slot_size);
+    if (n_unknown == 0 && ref->n == 1)
+        return bind_slot(spec, ref->slot[0], size, operand, slot_size);
     if (size % known || (n_unknown == 0 && size != known))
-        return error_new("input %d: a dimension of %lld is not a multiple of %lld (\"%s\")", operand, (long long)size,
-                         (long long)known, spec->text);
+        return error_new("input %d: a dimension of %lld is not a multiple of %lld (\"%s\")",
+                         operand, (long long)size, (long long)known, spec->text);
     return n_unknown ? bind_slot(spec, unknown, size / known, operand, slot_size) : NULL;
 }
 
@@ -171,7 +187,8 @@ Error *dims_bind(const DimSpec *spec, const Shape *in, const char *sizes, int64_
     memset(slot_size, 0, sizeof *slot_size * N_SLOTS);
     TRY(bind_hints(spec, sizes, slot_size));
     bool open = true;
-    for (int round = 0; open && round < 3; round++) { /* later operands may settle earlier composites */
+    for (int round = 0; open && round < 3;
+         round++) { /* later operands may settle earlier composites */
         open = false;
         for (int k = 0; k < spec->n_in; k++)
             for (int d = 0; d < spec->in[k].n_dims; d++)
@@ -181,7 +198,8 @@ Error *dims_bind(const DimSpec *spec, const Shape *in, const char *sizes, int64_
         for (int d = 0; d < spec->out[k].n_dims; d++)
             for (int i = 0; i < spec->out[k].dim[d].n; i++)
                 if (!slot_size[spec->out[k].dim[d].slot[i]])
-                    return error_new("the size of '%c' is not determined (\"%s\")", 'a' + spec->out[k].dim[d].slot[i], spec->text);
+                    return error_new("the size of '%c' is not determined (\"%s\")",
+                                     'a' + spec->out[k].dim[d].slot[i], spec->text);
     return NULL;
 }
 

@@ -1,9 +1,9 @@
 /* dims.h - the one-line description of an op's dimensions, e.g. "*k,nk->*n" for a linear layer.
  *
- * One letter is one dimension; the same letter means the same size and the same split. `*` stands for
- * any leading dimensions, `(hd)` for one dimension that is h times d, and `!` marks a dimension that
- * must be whole on every rank. Shapes, splits and FLOPs all follow from it. Nothing before the arrow
- * means no operand; an empty operand elsewhere is a scalar. */
+ * One letter is one dimension; the same letter means the same size and the same split. `*` stands
+ * for any leading dimensions, `(hd)` for one dimension that is h times d, and `!` marks a dimension
+ * that must be whole on every rank. Shapes, splits and FLOPs all follow from it. Nothing before the
+ * arrow means no operand; an empty operand elsewhere is a scalar. */
 #ifndef TENSOR_DIMS_H
 #define TENSOR_DIMS_H
 #include "base/arena.h"
@@ -35,11 +35,12 @@ typedef struct Shape {
     int64_t size[MAX_DIMS];
 } Shape;
 
-/* Parses `text` for operands of these shapes (they decide how many dimensions `*` stands for). Errors
- * tell which operand has which number of dimensions and what was expected. */
+/* Parses `text` for operands of these shapes (they decide how many dimensions `*` stands for).
+ * Errors tell which operand has which number of dimensions and what was expected. */
 Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const DimSpec **out);
-/* Sizes of all slots from the operands' shapes and from `sizes` ("d=64 g=4", may be NULL) for letters
- * that no operand determines. Unused slots are 0. Disagreement is an error that names the letter. */
+/* Sizes of all slots from the operands' shapes and from `sizes` ("d=64 g=4", may be NULL) for
+ * letters that no operand determines. Unused slots are 0. Disagreement is an error that names the
+ * letter. */
 Error *dims_bind(const DimSpec *spec, const Shape *in, const char *sizes, int64_t *slot_size);
 /* The shape of an operand or result. */
 Shape dims_shape(const Operand *o, const int64_t *slot_size);

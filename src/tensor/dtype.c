@@ -2,17 +2,32 @@
 #include "tensor/dtype.h"
 #include "base/error.h"
 
-static const struct { const char *name; size_t size; bool is_float; } table[N_DTYPES] = {
-    [F64] = { "f64", 8, true },         [F32] = { "f32", 4, true },         [BF16] = { "bf16", 2, true },
-    [F16] = { "f16", 2, true },         [F8_E4M3] = { "f8_e4m3", 1, true }, [F8_E5M2] = { "f8_e5m2", 1, true },
-    [I64] = { "i64", 8, false },        [I32] = { "i32", 4, false },        [I16] = { "i16", 2, false },
-    [I8] = { "i8", 1, false },          [U16] = { "u16", 2, false },        [U8] = { "u8", 1, false },
+static const struct {
+    const char *name;
+    size_t size;
+    bool is_float;
+} table[N_DTYPES] = {
+    [F64] = { "f64", 8, true },         [F32] = { "f32", 4, true },
+    [BF16] = { "bf16", 2, true },       [F16] = { "f16", 2, true },
+    [F8_E4M3] = { "f8_e4m3", 1, true }, [F8_E5M2] = { "f8_e5m2", 1, true },
+    [I64] = { "i64", 8, false },        [I32] = { "i32", 4, false },
+    [I16] = { "i16", 2, false },        [I8] = { "i8", 1, false },
+    [U16] = { "u16", 2, false },        [U8] = { "u8", 1, false },
     [BOOL] = { "bool", 1, false },
 };
 
-size_t dtype_size(Dtype t) { return table[t].size; }
-const char *dtype_name(Dtype t) { return table[t].name; }
-bool dtype_is_float(Dtype t) { return table[t].is_float; }
+size_t dtype_size(Dtype t)
+{
+    return table[t].size;
+}
+const char *dtype_name(Dtype t)
+{
+    return table[t].name;
+}
+bool dtype_is_float(Dtype t)
+{
+    return table[t].is_float;
+}
 
 bool dtype_of_name(const char *name, Dtype *out)
 {
@@ -38,7 +53,8 @@ static double small_to_double(unsigned bits, int n_exponent, int n_mantissa, boo
 
 static unsigned small_of_double(double x, int n_exponent, int n_mantissa, bool has_inf)
 {
-    int bias = (1 << (n_exponent - 1)) - 1, top = (1 << n_exponent) - 1, shift = n_exponent + n_mantissa;
+    int bias = (1 << (n_exponent - 1)) - 1, top = (1 << n_exponent) - 1,
+        shift = n_exponent + n_mantissa;
     unsigned sign = signbit(x) ? 1u << shift : 0, all = (1u << shift) - 1;
     unsigned infinity = has_inf ? (unsigned)top << n_mantissa : all; /* without infinities: NaN */
     if (isnan(x)) return sign | (has_inf ? infinity | 1u << (n_mantissa - 1) : all);
@@ -47,58 +63,108 @@ static unsigned small_of_double(double x, int n_exponent, int n_mantissa, bool h
     if (x == 0) return sign;
     int e;
     frexp(x, &e);
-    e = e - 1 < 1 - bias ? 1 - bias : e - 1;          /* exponent of the unit, subnormals included */
+    e = e - 1 < 1 - bias ? 1 - bias : e - 1; /* exponent of the unit, subnormals included */
     double units = nearbyint(ldexp(x, n_mantissa - e)); /* ties to even */
     double value = ldexp(units, e - n_mantissa);
     if (units == 0) return sign;
     frexp(value, &e);
     e -= 1;
     unsigned bits;
-    if (e < 1 - bias) bits = (unsigned)units;
-    else bits = (unsigned)(e + bias) << n_mantissa | ((unsigned)ldexp(value, n_mantissa - e) & ((1u << n_mantissa) - 1));
+    if (e < 1 - bias)
+        bits = (unsigned)units;
+    else
+        bits = (unsigned)(e + bias) << n_mantissa |
+               ((unsigned)ldexp(value, n_mantissa - e) & ((1u << n_mantissa) - 1));
     return sign | (bits >= infinity ? infinity : bits);
 }
 
-float f16_to_float(uint16_t h) { return (float)small_to_double(h, 5, 10, true); }
-uint16_t f16_of_float(float f) { return (uint16_t)small_of_double(f, 5, 10, true); }
+float f16_to_float(uint16_t h)
+{
+    return (float)small_to_double(h, 5, 10, true);
+}
+uint16_t f16_of_float(float f)
+{
+    return (uint16_t)small_of_double(f, 5, 10, true);
+}
 
 double dtype_get(Dtype t, const void *data, int64_t i)
 {
     switch (t) {
-    case F64: return ((const double *)data)[i];
-    case F32: return ((const float *)data)[i];
-    case BF16: return bf16_to_float(((const bf16 *)data)[i]);
-    case F16: return f16_to_float(((const uint16_t *)data)[i]);
-    case F8_E4M3: return small_to_double(((const uint8_t *)data)[i], 4, 3, false);
-    case F8_E5M2: return small_to_double(((const uint8_t *)data)[i], 5, 2, true);
-    case I64: return (double)((const int64_t *)data)[i];
-    case I32: return ((const int32_t *)data)[i];
-    case I16: return ((const int16_t *)data)[i];
-    case I8: return ((const int8_t *)data)[i];
-    case U16: return ((const uint16_t *)data)[i];
-    case U8: return ((const uint8_t *)data)[i];
-    case BOOL: return ((const uint8_t *)data)[i] != 0;
-    default: CHECK(!"dtype");
+    case F64:
+        return ((const double *)data)[i];
+    case F32:
+        return ((const float *)data)[i];
+    case BF16:
+        return bf16_to_float(((const bf16 *)data)[i]);
+    case F16:
+        return f16_to_float(((const uint16_t *)data)[i]);
+    case F8_E4M3:
+        return small_to_double(((const uint8_t *)data)[i], 4, 3, false);
+    case F8_E5M2:
+        return small_to_double(((const uint8_t *)data)[i], 5, 2, true);
+    case I64:
+        return (double)((const int64_t *)data)[i];
+    case I32:
+        return ((const int32_t *)data)[i];
+    case I16:
+        return ((const int16_t *)data)[i];
+    case I8:
+        return ((const int8_t *)data)[i];
+    case U16:
+        return ((const uint16_t *)data)[i];
+    case U8:
+        return ((const uint8_t *)data)[i];
+    case BOOL:
+        return ((const uint8_t *)data)[i] != 0;
+    default:
+        CHECK(!"dtype");
     }
 }
 
 void dtype_set(Dtype t, void *data, int64_t i, double x)
 {
     switch (t) {
-    case F64: ((double *)data)[i] = x; break;
-    case F32: ((float *)data)[i] = (float)x; break;
-    case BF16: ((bf16 *)data)[i] = bf16_of_float((float)x); break;
-    case F16: ((uint16_t *)data)[i] = (uint16_t)small_of_double(x, 5, 10, true); break;
-    case F8_E4M3: ((uint8_t *)data)[i] = (uint8_t)small_of_double(x, 4, 3, false); break;
-    case F8_E5M2: ((uint8_t *)data)[i] = (uint8_t)small_of_double(x, 5, 2, true); break;
-    case I64: ((int64_t *)data)[i] = (int64_t)x; break;
-    case I32: ((int32_t *)data)[i] = (int32_t)x; break;
-    case I16: ((int16_t *)data)[i] = (int16_t)x; break;
-    case I8: ((int8_t *)data)[i] = (int8_t)x; break;
-    case U16: ((uint16_t *)data)[i] = (uint16_t)x; break;
-    case U8: ((uint8_t *)data)[i] = (uint8_t)x; break;
-    case BOOL: ((uint8_t *)data)[i] = x != 0; break;
-    default: CHECK(!"dtype");
+    case F64:
+        ((double *)data)[i] = x;
+        break;
+    case F32:
+        ((float *)data)[i] = (float)x;
+        break;
+    case BF16:
+        ((bf16 *)data)[i] = bf16_of_float((float)x);
+        break;
+    case F16:
+        ((uint16_t *)data)[i] = (uint16_t)small_of_double(x, 5, 10, true);
+        break;
+    case F8_E4M3:
+        ((uint8_t *)data)[i] = (uint8_t)small_of_double(x, 4, 3, false);
+        break;
+    case F8_E5M2:
+        ((uint8_t *)data)[i] = (uint8_t)small_of_double(x, 5, 2, true);
+        break;
+    case I64:
+        ((int64_t *)data)[i] = (int64_t)x;
+        break;
+    case I32:
+        ((int32_t *)data)[i] = (int32_t)x;
+        break;
+    case I16:
+        ((int16_t *)data)[i] = (int16_t)x;
+        break;
+    case I8:
+        ((int8_t *)data)[i] = (int8_t)x;
+        break;
+    case U16:
+        ((uint16_t *)data)[i] = (uint16_t)x;
+        break;
+    case U8:
+        ((uint8_t *)data)[i] = (uint8_t)x;
+        break;
+    case BOOL:
+        ((uint8_t *)data)[i] = x != 0;
+        break;
+    default:
+        CHECK(!"dtype");
     }
 }
 

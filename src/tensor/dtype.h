@@ -7,7 +7,22 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef enum Dtype { F64, F32, BF16, F16, F8_E4M3, F8_E5M2, I64, I32, I16, I8, U16, U8, BOOL, N_DTYPES } Dtype;
+typedef enum Dtype {
+    F64,
+    F32,
+    BF16,
+    F16,
+    F8_E4M3,
+    F8_E5M2,
+    I64,
+    I32,
+    I16,
+    I8,
+    U16,
+    U8,
+    BOOL,
+    N_DTYPES
+} Dtype;
 
 /* Bytes of one element. */
 size_t dtype_size(Dtype t);

@@ -8,8 +8,14 @@ int64_t tensor_volume(const Tensor *t, int from, int to)
     return n;
 }
 
-int64_t tensor_count(const Tensor *t) { return tensor_volume(t, 0, t->n_dims); }
-size_t tensor_bytes(const Tensor *t) { return dtype_size(t->dtype) * (size_t)tensor_count(t); }
+int64_t tensor_count(const Tensor *t)
+{
+    return tensor_volume(t, 0, t->n_dims);
+}
+size_t tensor_bytes(const Tensor *t)
+{
+    return dtype_size(t->dtype) * (size_t)tensor_count(t);
+}
 
 int64_t global_index(const Tensor *t, int dim, int64_t i)
 {

@@ -5,8 +5,8 @@
 
 enum { MAX_DIMS = 6 };
 
-/* How the parts of a split dimension lie in the whole: one after the other, or zig-zag (rank r of R has
- * the chunks r and 2R-1-r of 2R, which balances causal attention). */
+/* How the parts of a split dimension lie in the whole: one after the other, or zig-zag (rank r of R
+ * has the chunks r and 2R-1-r of 2R, which balances causal attention). */
 typedef enum Layout { CONTIGUOUS, ZIGZAG } Layout;
 
 /* Which indices of a dimension of size `whole` one rank holds. */
@@ -30,7 +30,7 @@ int64_t tensor_count(const Tensor *t);
 size_t tensor_bytes(const Tensor *t);
 /* Product of the sizes of the dimensions [from, to). */
 int64_t tensor_volume(const Tensor *t, int from, int to);
-/* The index in the whole of local index i along dimension `dim`. Everything that depends on a position
- * asks this: loader, rope, masks, dropout keys, checkpoints. */
+/* The index in the whole of local index i along dimension `dim`. Everything that depends on a
+ * position asks this: loader, rope, masks, dropout keys, checkpoints. */
 int64_t global_index(const Tensor *t, int dim, int64_t i);
 #endif

@@ -1,8 +1,8 @@
 /* test_base.c - arena, text, numbers, map, files, threads and random numbers. */
-#include "test.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/thread.h"
+#include "test.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,11 +31,26 @@ TEST(errors_collect_context_and_lines)
 
 TEST(doubles_print_as_python_prints_them)
 {
-    const struct { double x; const char *text; } row[] = {
-        { 0.1, "0.1" }, { 1e-5, "1e-05" }, { 0.0001, "0.0001" }, { 16384, "16384.0" }, { 1e16, "1e+16" },
-        { 123456789012345680.0, "1.2345678901234568e+17" }, { 1e15, "1000000000000000.0" }, { -2.5, "-2.5" },
-        { 0.10000000149011612, "0.10000000149011612" }, { 0, "0.0" }, { -0.0, "-0.0" }, { NAN, "nan" },
-        { -INFINITY, "-inf" }, { 5e-324, "5e-324" }, { 11.640625, "11.640625" }, { 1e22, "1e+22" },
+    const struct {
+        double x;
+        const char *text;
+    } row[] = {
+        { 0.1, "0.1" },
+        { 1e-5, "1e-05" },
+        { 0.0001, "0.0001" },
+        { 16384, "16384.0" },
+        { 1e16, "1e+16" },
+        { 123456789012345680.0, "1.2345678901234568e+17" },
+        { 1e15, "1000000000000000.0" },
+        { -2.5, "-2.5" },
+        { 0.10000000149011612, "0.10000000149011612" },
+        { 0, "0.0" },
+        { -0.0, "-0.0" },
+        { NAN, "nan" },
+        { -INFINITY, "-inf" },
+        { 5e-324, "5e-324" },
+        { 11.640625, "11.640625" },
+        { 1e22, "1e+22" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[32];
@@ -122,13 +137,15 @@ TEST(a_pool_runs_every_task_once)
 TEST(random_orders_equal_torch_numpy_and_python)
 {
     int64_t p[10];
-    const int64_t torch_0[] = { 4, 1, 7, 5, 3, 9, 0, 8, 6, 2 }, torch_42[] = { 2, 6, 1, 8, 4, 5, 0, 9, 3, 7 };
+    const int64_t torch_0[] = { 4, 1, 7, 5, 3, 9, 0, 8, 6, 2 },
+                  torch_42[] = { 2, 6, 1, 8, 4, 5, 0, 9, 3, 7 };
     torch_randperm(0, 10, p);
     assert_memory_equal(p, torch_0, sizeof p);
     torch_randperm(42, 10, p);
     assert_memory_equal(p, torch_42, sizeof p);
 
-    const int64_t numpy_0[] = { 4, 6, 2, 7, 3, 5, 9, 0, 8, 1 }, numpy_big[] = { 2, 6, 4, 7, 0, 8, 3, 5, 1, 9 };
+    const int64_t numpy_0[] = { 4, 6, 2, 7, 3, 5, 9, 0, 8, 1 },
+                  numpy_big[] = { 2, 6, 4, 7, 0, 8, 3, 5, 1, 9 };
     Pcg64 g;
     for (int64_t i = 0; i < 10; i++) p[i] = i;
     pcg64_seed(&g, 0);

@@ -1,0 +1,35 @@
+/* kernels.c - finds the best tuned kernel for a launch. */
+#include "ops/kernels.h"
+#include <string.h>
+
+/* Compares one word of a row's `types` with a dtype and steps behind it. */
+static bool match_type(const char **types, char end, Dtype t)
+{
+    const char *name = dtype_name(t), *p = *types;
+    size_t n = strcspn(p, " >");
+    bool same = (n == strlen(name) && !strncmp(p, name, n)) || (n == 3 && !strncmp(p, "any", 3));
+    if (!same || (p[n] && p[n] != end && p[n] != ' ')) return false;
+    *types = p + n + (p[n] != 0);
+    return true;
+}
+
+static bool match_types(const char *types, const Launch *l)
+{
+    for (int k = 0; k < l->n_in; k++)
+        if (!match_type(&types, '>', l->in[k].dtype)) return false;
+    for (int k = 0; k < l->n_out; k++)
+        if (!match_type(&types, 0, l->out[k].dtype)) return false;
+    return *types == 0;
+}
+
+const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level, const Launch *l)
+{
+    const KernelDef *best = NULL;
+    for (int t = 0; all_cpu_kernels[t]; t++)
+        for (const KernelDef *k = all_cpu_kernels[t]; k->op; k++) {
+            if (strcmp(k->op, op) || strcmp(k->device, device) || k->level > level) continue;
+            if (best && best->level >= k->level) continue;
+            if (match_types(k->types, l) && (!k->serves || k->serves(l))) best = k;
+        }
+    return best;
+}
