@@ -36,7 +36,10 @@ typedef struct Launch {
     Stream *stream;
 } Launch;
 
-/* 0, or a status of the backend that exec reports with op, layer and microbatch. Never prints or
+/* A status of its own: an id, target or position lies outside of its table. */
+enum { KERNEL_OK, KERNEL_BAD_INDEX };
+
+/* KERNEL_OK (0), or a status that exec reports with op, layer and microbatch. Never prints or
  * exits. */
 typedef int Kernel(const Launch *l);
 

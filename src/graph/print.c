@@ -44,6 +44,9 @@ static void print_attrs(const Node *n, FILE *to)
         case FIELD_FLOAT:
             fprintf(to, " %s=%.17g", f->name, *(const double *)at);
             break;
+        case FIELD_CHOICE:
+            fprintf(to, " %s=%s", f->name, f->choices[*(const int *)at]);
+            break;
         default:
             fprintf(to, " %s=?", f->name);
             break;

@@ -3,17 +3,20 @@
 #include "base/error.h"
 
 static const struct {
-    const char *name;
     size_t size;
     bool is_float;
 } table[N_DTYPES] = {
-    [F64] = { "f64", 8, true },         [F32] = { "f32", 4, true },
-    [BF16] = { "bf16", 2, true },       [F16] = { "f16", 2, true },
-    [F8_E4M3] = { "f8_e4m3", 1, true }, [F8_E5M2] = { "f8_e5m2", 1, true },
-    [I64] = { "i64", 8, false },        [I32] = { "i32", 4, false },
-    [I16] = { "i16", 2, false },        [I8] = { "i8", 1, false },
-    [U16] = { "u16", 2, false },        [U8] = { "u8", 1, false },
-    [BOOL] = { "bool", 1, false },
+    [F64] = { 8, true }, [F32] = { 4, true },     [BF16] = { 2, true },
+    [F16] = { 2, true }, [F8_E4M3] = { 1, true }, [F8_E5M2] = { 1, true },
+    [I64] = { 8 },       [I32] = { 4 },           [I16] = { 2 },
+    [I8] = { 1 },        [U16] = { 2 },           [U8] = { 1 },
+    [BOOL] = { 1 },
+};
+
+const char *const dtype_names[N_DTYPES + 1] = {
+    [F64] = "f64",         [F32] = "f32", [BF16] = "bf16", [F16] = "f16", [F8_E4M3] = "f8_e4m3",
+    [F8_E5M2] = "f8_e5m2", [I64] = "i64", [I32] = "i32",   [I16] = "i16", [I8] = "i8",
+    [U16] = "u16",         [U8] = "u8",   [BOOL] = "bool",
 };
 
 size_t dtype_size(Dtype t)
@@ -22,17 +25,22 @@ size_t dtype_size(Dtype t)
 }
 const char *dtype_name(Dtype t)
 {
-    return table[t].name;
+    return dtype_names[t];
 }
 bool dtype_is_float(Dtype t)
 {
     return table[t].is_float;
 }
 
+Dtype dtype_for_sums(Dtype t)
+{
+    return t == F64 ? F64 : F32;
+}
+
 bool dtype_of_name(const char *name, Dtype *out)
 {
     for (int t = 0; t < N_DTYPES; t++) {
-        if (strcmp(name, table[t].name)) continue;
+        if (strcmp(name, dtype_names[t])) continue;
         *out = (Dtype)t;
         return true;
     }

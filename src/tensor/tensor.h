@@ -33,4 +33,10 @@ int64_t tensor_volume(const Tensor *t, int from, int to);
 /* The index in the whole of local index i along dimension `dim`. Everything that depends on a
  * position asks this: loader, rope, masks, dropout keys, checkpoints. */
 int64_t global_index(const Tensor *t, int dim, int64_t i);
+/* The local index of index i of the whole, or -1 when another rank holds it. */
+int64_t local_index(const Tensor *t, int dim, int64_t i);
+/* Size of dimension `dim` in the whole. */
+int64_t global_size(const Tensor *t, int dim);
+/* The row-major number, in the whole tensor, of local element i. */
+int64_t global_element(const Tensor *t, int64_t i);
 #endif
