@@ -29,7 +29,7 @@ Value *scale(Graph *g, Value *x, double factor);
 Value *reshape(Graph *g, const char *dims, const char *sizes, Value *x);
 /* cast.c: the same values in another dtype. */
 Value *cast(Graph *g, Value *x, Dtype t);
-/* fill.c: a constant with the dims of `like`; the value is not kept alive for it. */
+/* fill.c: a constant with the dims and dtype of `like`; the value is not kept alive for it. */
 Value *fill(Graph *g, const Value *like, double value);
 /* accumulate.c: adds x to an accumulator. */
 void accumulate(Graph *g, Value *x, Value *into);
@@ -44,9 +44,11 @@ Value *rms_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps);
 Value *layer_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps);
 
 /* rope.c: cos and sin of p * base^(-2j/d): table [t d], first half cos, second half sin; made once
- * (phase PREPARE). `rounded`: frequencies are rounded to bf16 first, as the original's bf16 runs
- * do. */
-Value *rope_table(Graph *g, int64_t n_positions, int64_t d, double base, bool rounded);
+ * (phase PREPARE, no block). `rounded`: frequencies are rounded to bf16 first, as the original's
+ * bf16 runs do. */
+Value *rope_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, double base, bool rounded);
+/* Frequency j of d/2, rounded to float in each step as the original's buffer `inv_freq`. */
+float rope_frequency(double base, int64_t j, int64_t d);
 /* x[b s ... d] rotated by halves, x*cos + (-x2, x1)*sin, at the position of s (plus
  * RunTime.position). */
 Value *rope(Graph *g, Value *x, Value *table);
@@ -55,12 +57,13 @@ typedef struct Attention {
     double scale;    /* of q k^T; 0: 1/sqrt(d) */
     double soft_cap; /* cap * tanh(score / cap); 0: none */
     double dropout;  /* of the probabilities, inverted; 0: none */
-    int64_t window;  /* keys p-window+1 .. p only; 0: all earlier ones */
+    int64_t window;  /* keys p-window+1 .. p only (needs causal); 0: all earlier ones */
     int64_t salt;    /* tells the dropout of different layers apart */
     bool causal;
 } Attention;
 /* attention.c: softmax(q k^T) v; q [b s g r d], k and v [b t g d], documents [b s] (same for keys,
- * needs s = t) or NULL: tokens attend within their document only. Query i stands at global position
+ * needs s = t; an input twice, since queries and keys may be split differently) or NULL: tokens
+ * attend within their document only. Query i stands at global position
  * p(i) plus RunTime.position, key j at p(j). Results: o like q, and lse [b s g r] in f32 (f64). A
  * row without any allowed key gives zeros. */
 Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const Attention *attrs);
@@ -68,8 +71,8 @@ Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const
  * cache. */
 Value *cache_write(Graph *g, Value *cache, Value *x);
 
-/* dropout.c: inverted dropout; the mask is a function of (seed, step, microbatch, salt, element).
- */
+/* dropout.c: inverted dropout; dropout.h tells the mask, a function of (seed, step, microbatch,
+ * salt, element). */
 Value *dropout(Graph *g, Value *x, double p, int64_t salt);
 
 /* cross_entropy.c: loss per token from logits "*v,*->*"; 0 for ignored targets. Result f32 or
@@ -79,14 +82,14 @@ Value *cross_entropy(Graph *g, Value *logits, Value *targets);
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets);
 /* mean_valid.c: mean over the tokens that count; NaN if there are none, then with zero gradient. */
 Value *mean_valid(Graph *g, Value *token_loss, Value *targets);
-/* sum_valid.c: the sum instead. */
+/* The sum instead. */
 Value *sum_valid(Graph *g, Value *token_loss, Value *targets);
-/* loss_seed.c: the scalar RunTime.loss_scale. */
-Value *loss_seed(Graph *g);
+/* fill.c: the scalar RunTime.loss_scale in the dtype of the loss. */
+Value *loss_seed(Graph *g, Dtype t);
 
-/* norms of gradients: norm_partial.c gives sum |x|, sum x^2 or max |x| for p = 1, 2, 0 (= inf) in
- * f64; norm_total.c joins the partials of all parameters into the norm; clip_factor.c gives min(1,
- * max_norm / (norm + 1e-6)), or 1 when max_norm is 0. All scalars f64. */
+/* gradient_norm.c: norm_partial gives sum |x|, sum x^2 or max |x| for p = 1, 2, 0 (= inf) in f64;
+ * norm_total joins the partials of all parameters into the norm; clip_factor gives min(1, max_norm
+ * / (norm + 1e-6)), or 1 when max_norm is 0. All scalars f64. */
 Value *norm_partial(Graph *g, Value *x, int64_t p);
 Value *norm_total(Graph *g, int64_t n, Value *const *partial, int64_t p);
 Value *clip_factor(Graph *g, Value *norm, double max_norm);

@@ -1,0 +1,52 @@
+/* adam.c - one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019), in place.
+ *
+ * The gradient is read once, scaled by the clipping factor and cleared for the next step. */
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+
+static const Field attrs[] = {
+    FIELD_FLOAT(AdamSettings, beta1, NULL, 0, 1, "decay of the first moment"),
+    FIELD_FLOAT(AdamSettings, beta2, NULL, 0, 1, "decay of the second moment"),
+    FIELD_FLOAT(AdamSettings, eps, NULL, 0, 0, "added to the root of the second moment"),
+    FIELD_FLOAT(AdamSettings, weight_decay, NULL, 0, 0, "strength of the decay"),
+    FIELD_BOOL(AdamSettings, decoupled, NULL, "AdamW: decay outside of the gradient"),
+    { 0 },
+};
+
+void adam(Graph *g, Value *param, Value *grad, Value *m, Value *v, Value *factor,
+          const AdamSettings *a)
+{
+    Value *in[] = { param, grad, m, v, factor }, *into[] = { param, m, v, grad };
+    graph_add_into(g, &op_adam, op_adam.dims, NULL, a, 5, in, 4, into);
+}
+
+static int reference(const Launch *l)
+{
+    const AdamSettings *a = l->attrs;
+    const double *param = l->in[0].data, *grad = l->in[1].data;
+    const double *m = l->in[2].data, *v = l->in[3].data, factor = *(const double *)l->in[4].data;
+    double *new_param = l->out[0].data, *new_m = l->out[1].data, *new_v = l->out[2].data;
+    double *cleared = l->out[3].data, lr = l->now->lr, t = (double)l->now->step + 1;
+    double unbias1 = 1 - pow(a->beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
+    for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
+        double p = param[i], g = grad[i] * factor;
+        if (a->decoupled)
+            p *= 1 - lr * a->weight_decay;
+        else
+            g += a->weight_decay * p;
+        new_m[i] = a->beta1 * m[i] + (1 - a->beta1) * g;
+        new_v[i] = a->beta2 * v[i] + (1 - a->beta2) * g * g;
+        new_param[i] = p - lr / unbias1 * new_m[i] / (sqrt(new_v[i]) / unbias2 + a->eps);
+        cleared[i] = 0;
+    }
+    return KERNEL_OK;
+}
+
+const OpDef op_adam = {
+    .name = "adam",
+    .doc = "one optimizer step: updates param, m and v, clears the gradient",
+    .dims = "*,*,*,*,->*,*,*,*",
+    .attrs = attrs,
+    .attrs_size = sizeof(AdamSettings),
+    .reference = reference,
+};

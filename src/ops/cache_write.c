@@ -1,0 +1,33 @@
+/* cache_write.c - stores keys or values of new tokens behind those of earlier ones. */
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+#include <string.h>
+
+Value *cache_write(Graph *g, Value *cache, Value *x)
+{
+    Value *in[] = { cache, x };
+    graph_add_into(g, &op_cache_write, op_cache_write.dims, NULL, NULL, 2, in, 1, &cache);
+    return cache;
+}
+
+/* The cache is input and result, which may or may not share memory. */
+static int reference(const Launch *l)
+{
+    const Tensor *cache = &l->in[0], *x = &l->in[1];
+    double *to = l->out[0].data;
+    int64_t row = tensor_volume(x, 2, x->n_dims), n = x->size[1], cap = cache->size[1];
+    int64_t at = l->now->position;
+    if (at < 0 || at + n > cap) return KERNEL_BAD_INDEX;
+    if (to != cache->data) memcpy(to, cache->data, tensor_bytes(cache));
+    for (int64_t b = 0; b < x->size[0]; b++)
+        memcpy(to + (b * cap + at) * row, (const double *)x->data + b * n * row,
+               sizeof *to * (size_t)(n * row));
+    return KERNEL_OK;
+}
+
+const OpDef op_cache_write = {
+    .name = "cache_write",
+    .doc = "writes x into rows of a cache, from RunTime.position on",
+    .dims = "bt!*,bs!*->bt*",
+    .reference = reference,
+};

@@ -1,0 +1,78 @@
+/* cross_entropy.c - minus the logarithm of the probability that softmax(logits) gives the target.
+ *
+ * loss = lse - logit[target] with lse = log(sum(exp(logit))), so the gradient of a logit is
+ * exp(logit - lse), less 1 at the target. Tokens with target IGNORED have loss and gradient 0. */
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+
+Value *cross_entropy(Graph *g, Value *logits, Value *targets)
+{
+    return graph_add(g, &op_cross_entropy, NULL, 2, (Value *[]){ logits, targets })->out[0];
+}
+
+static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    CHECK(dout[1] == NULL);
+    Value *in[] = { n->in[0], n->in[1], n->out[1], dout[0] };
+    din[0] = graph_add(g, &op_cross_entropy_grad, NULL, 4, in)->out[0];
+}
+
+static void dtypes(const Node *n, Dtype *out)
+{
+    out[0] = out[1] = dtype_for_sums(n->in[0]->dtype);
+}
+
+static double log_sum_exp(const double *x, int64_t n)
+{
+    double top = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] > top) top = x[i];
+    for (int64_t i = 0; i < n; i++) sum += exp(x[i] - top);
+    return top + log(sum);
+}
+
+static bool is_target(int32_t target, int64_t n)
+{
+    return target == IGNORED || (target >= 0 && target < n);
+}
+
+static int reference(const Launch *l)
+{
+    const double *x = l->in[0].data;
+    const int32_t *target = l->in[1].data;
+    double *loss = l->out[0].data, *lse = l->out[1].data;
+    int64_t v = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[1]);
+    for (int64_t i = 0; i < n; i++, x += v) {
+        if (!is_target(target[i], v)) return KERNEL_BAD_INDEX;
+        lse[i] = log_sum_exp(x, v);
+        loss[i] = target[i] == IGNORED ? 0 : lse[i] - x[target[i]];
+    }
+    return KERNEL_OK;
+}
+
+static int grad_reference(const Launch *l)
+{
+    const double *x = l->in[0].data, *lse = l->in[2].data, *dloss = l->in[3].data;
+    const int32_t *target = l->in[1].data;
+    double *dx = l->out[0].data;
+    int64_t v = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[1]);
+    for (int64_t i = 0; i < n; i++, x += v, dx += v)
+        for (int64_t j = 0; j < v; j++)
+            dx[j] = target[i] == IGNORED ? 0 : dloss[i] * (exp(x[j] - lse[i]) - (j == target[i]));
+    return KERNEL_OK;
+}
+
+const OpDef op_cross_entropy = {
+    .name = "cross_entropy",
+    .doc = "loss per token from logits, and the log-sum-exp of the logits",
+    .dims = "*v!,*->*,*",
+    .dtypes = dtypes,
+    .grad = grad,
+    .reference = reference,
+};
+const OpDef op_cross_entropy_grad = {
+    .name = "cross_entropy_grad",
+    .doc = "gradient of the logits from logits, targets, lse and the gradient of the loss",
+    .dims = "*v!,*,*,*->*v",
+    .reference = grad_reference,
+};

@@ -1,0 +1,124 @@
+/* head_loss.c - the head's linear layer and the cross entropy in one, without storing logits.
+ *
+ * The logits of a large vocabulary are the largest tensor of a model by far and are needed for the
+ * loss only. Here they live for one token (in a tuned kernel: one tile) at a time and are computed
+ * again for the gradient. */
+#include "base/arena.h"
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+#include <string.h>
+
+Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets)
+{
+    return graph_add(g, &op_head_loss, NULL, 3, (Value *[]){ x, weight, targets })->out[0];
+}
+
+static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    CHECK(dout[1] == NULL);
+    Value *in[] = { n->in[0], n->in[1], n->in[2], n->out[1], dout[0] };
+    Node *made = graph_add(g, &op_head_loss_grad, NULL, 5, in);
+    din[0] = made->out[0];
+    din[1] = made->out[1];
+}
+
+static void dtypes(const Node *n, Dtype *out)
+{
+    out[0] = out[1] = dtype_for_sums(n->in[0]->dtype);
+}
+
+static void grad_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = n->in[0]->dtype;
+    out[1] = dtype_for_sums(n->in[0]->dtype);
+}
+
+/* Logits again, then the products for x and for the weight. */
+static int64_t grad_flops(const Node *n)
+{
+    return 6 * dims_volume(n->dims, n->slot_size);
+}
+
+static void logits_of(const double *x, const Tensor *weight, double *logit)
+{
+    int64_t v = weight->size[0], d = weight->size[1];
+    for (int64_t j = 0; j < v; j++) {
+        const double *row = (const double *)weight->data + j * d;
+        logit[j] = 0;
+        for (int64_t i = 0; i < d; i++) logit[j] += x[i] * row[i];
+    }
+}
+
+static int reference(const Launch *l)
+{
+    const Tensor *weight = &l->in[1];
+    const double *x = l->in[0].data;
+    const int32_t *target = l->in[2].data;
+    double *loss = l->out[0].data, *lse = l->out[1].data;
+    int64_t v = weight->size[0], d = weight->size[1], n = tensor_count(&l->in[2]);
+    Arena *arena = arena_new();
+    double *logit = NEW_N(arena, double, v);
+    int status = KERNEL_OK;
+    for (int64_t t = 0; t < n && status == KERNEL_OK; t++) {
+        logits_of(x + t * d, weight, logit);
+        double top = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < v; j++)
+            if (logit[j] > top) top = logit[j];
+        for (int64_t j = 0; j < v; j++) sum += exp(logit[j] - top);
+        lse[t] = top + log(sum);
+        loss[t] = 0;
+        if (target[t] == IGNORED) continue;
+        if (target[t] < 0 || target[t] >= v)
+            status = KERNEL_BAD_INDEX;
+        else
+            loss[t] = lse[t] - logit[target[t]];
+    }
+    arena_free(arena);
+    return status;
+}
+
+static int grad_reference(const Launch *l)
+{
+    const Tensor *weight = &l->in[1];
+    const double *x = l->in[0].data, *lse = l->in[3].data, *dloss = l->in[4].data;
+    const int32_t *target = l->in[2].data;
+    double *dx = l->out[0].data, *dweight = l->out[1].data;
+    int64_t v = weight->size[0], d = weight->size[1], n = tensor_count(&l->in[2]);
+    memset(dx, 0, tensor_bytes(&l->out[0]));
+    memset(dweight, 0, tensor_bytes(&l->out[1]));
+    Arena *arena = arena_new();
+    double *logit = NEW_N(arena, double, v);
+    for (int64_t t = 0; t < n; t++) {
+        if (target[t] == IGNORED) continue;
+        logits_of(x + t * d, weight, logit);
+        for (int64_t j = 0; j < v; j++) {
+            double dlogit = dloss[t] * (exp(logit[j] - lse[t]) - (j == target[t]));
+            const double *row = (const double *)weight->data + j * d;
+            for (int64_t i = 0; i < d; i++) {
+                dx[t * d + i] += dlogit * row[i];
+                dweight[j * d + i] += dlogit * x[t * d + i];
+            }
+        }
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
+const OpDef op_head_loss = {
+    .name = "head_loss",
+    .doc = "loss per token from x and the head's weight, and the log-sum-exp of the logits",
+    .dims = "*d!,v!d,*->*,*",
+    .dtypes = dtypes,
+    .grad = grad,
+    .reference = reference,
+    .flags = OP_MATMUL,
+};
+const OpDef op_head_loss_grad = {
+    .name = "head_loss_grad",
+    .doc = "gradients of x and the weight from lse and the gradient of the loss",
+    .dims = "*d!,v!d,*,*,*->*d,vd",
+    .dtypes = grad_dtypes,
+    .flops = grad_flops,
+    .reference = grad_reference,
+    .flags = OP_MATMUL | OP_ADDS,
+};

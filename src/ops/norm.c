@@ -1,0 +1,186 @@
+/* norm.c - RMS and layer normalisation of the last dimension, with optional weight and bias.
+ *
+ * y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias; RMS normalisation takes 0 for
+ * the mean. The gradient recomputes mean and deviation from x, which it must read anyway. */
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+#include <string.h>
+
+typedef struct Norm {
+    double eps;
+    bool weight, bias; /* which of the two are inputs */
+} Norm;
+
+static const Field attrs[] = {
+    FIELD_FLOAT(Norm, eps, NULL, 0, 0, "added to the mean square"),
+    FIELD_BOOL(Norm, weight, NULL, "has a weight"),
+    FIELD_BOOL(Norm, bias, NULL, "has a bias"),
+    { 0 },
+};
+
+static Value *norm(Graph *g, const OpDef *op, Value *x, Value *weight, Value *bias, double eps)
+{
+    static const char *const dims[] = { "*d!->*d", "*d!,d->*d", "*d!,d,d->*d" };
+    Norm n = { .eps = eps, .weight = weight != NULL, .bias = bias != NULL };
+    Value *in[3] = { x };
+    int n_in = 1;
+    if (weight) in[n_in++] = weight;
+    if (bias) in[n_in++] = bias;
+    return graph_add_dims(g, op, dims[n_in - 1], NULL, &n, n_in, in)->out[0];
+}
+
+Value *rms_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps)
+{
+    return norm(g, &op_rms_norm, x, weight, bias, eps);
+}
+
+Value *layer_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps)
+{
+    return norm(g, &op_layer_norm, x, weight, bias, eps);
+}
+
+/* Inputs x, weight if there is one, dy; results dx, dweight, dbias as far as there are such. */
+static void add_grad(Graph *g, const OpDef *op, const Node *n, Value *const *dout, Value **din)
+{
+    const Norm *a = n->attrs;
+    Value *in[3] = { n->in[0] };
+    int n_in = 1;
+    if (a->weight) in[n_in++] = n->in[1];
+    in[n_in++] = dout[0];
+    const char *dims = arena_printf(g->arena, "*d!%s,*d->*d%s%s", a->weight ? ",d" : "",
+                                    a->weight ? ",d" : "", a->bias ? ",d" : "");
+    Node *made = graph_add_dims(g, op, dims, NULL, a, n_in, in);
+    for (int k = 0; k < n->n_in; k++) din[k] = made->out[k];
+}
+
+static void rms_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    add_grad(g, &op_rms_norm_grad, n, dout, din);
+}
+
+static void layer_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    add_grad(g, &op_layer_norm_grad, n, dout, din);
+}
+
+/* What a row is shifted and multiplied by. */
+typedef struct Moments {
+    double mean, factor;
+} Moments;
+
+static Moments moments_of(const double *x, int64_t d, bool centered, double eps)
+{
+    double sum = 0, square = 0;
+    for (int64_t j = 0; centered && j < d; j++) sum += x[j];
+    double mean = sum / (double)d;
+    for (int64_t j = 0; j < d; j++) square += (x[j] - mean) * (x[j] - mean);
+    return (Moments){ mean, 1 / sqrt(square / (double)d + eps) };
+}
+
+static int forward(const Launch *l, bool centered)
+{
+    const Norm *a = l->attrs;
+    const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
+    const double *bias = a->bias ? l->in[1 + a->weight].data : NULL;
+    double *y = l->out[0].data;
+    int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
+    for (int64_t at = 0; at < n; at += d) {
+        Moments m = moments_of(x + at, d, centered, a->eps);
+        for (int64_t j = 0; j < d; j++)
+            y[at + j] =
+                (x[at + j] - m.mean) * m.factor * (weight ? weight[j] : 1) + (bias ? bias[j] : 0);
+    }
+    return KERNEL_OK;
+}
+
+/* With h = (x - mean) * factor and e = dy * weight:
+ * dx = factor * (e - h * mean(e h) - mean(e)), the last term for a centered norm only. */
+static int backward(const Launch *l, bool centered)
+{
+    const Norm *a = l->attrs;
+    const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
+    const double *dy = l->in[1 + a->weight].data;
+    double *dx = l->out[0].data, *dweight = a->weight ? l->out[1].data : NULL;
+    double *dbias = a->bias ? l->out[1 + a->weight].data : NULL;
+    int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
+    for (int k = 1; k < l->n_out; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
+    for (int64_t at = 0; at < n; at += d) {
+        Moments m = moments_of(x + at, d, centered, a->eps);
+        double mean_e = 0, mean_eh = 0;
+        for (int64_t j = 0; j < d; j++) {
+            double h = (x[at + j] - m.mean) * m.factor;
+            double e = dy[at + j] * (weight ? weight[j] : 1);
+            if (centered) mean_e += e / (double)d;
+            mean_eh += e * h / (double)d;
+            if (dweight) dweight[j] += dy[at + j] * h;
+            if (dbias) dbias[j] += dy[at + j];
+        }
+        for (int64_t j = 0; j < d; j++) {
+            double h = (x[at + j] - m.mean) * m.factor;
+            double e = dy[at + j] * (weight ? weight[j] : 1);
+            dx[at + j] = m.factor * (e - h * mean_eh - mean_e);
+        }
+    }
+    return KERNEL_OK;
+}
+
+static int rms_reference(const Launch *l)
+{
+    return forward(l, false);
+}
+
+static int rms_grad_reference(const Launch *l)
+{
+    return backward(l, false);
+}
+
+static int layer_reference(const Launch *l)
+{
+    return forward(l, true);
+}
+
+static int layer_grad_reference(const Launch *l)
+{
+    return backward(l, true);
+}
+
+static void grad_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = n->in[0]->dtype;
+    for (int k = 1; k < n->n_out; k++) out[k] = dtype_for_sums(n->in[0]->dtype);
+}
+
+const OpDef op_rms_norm = {
+    .name = "rms_norm",
+    .doc = "x / sqrt(mean(x^2) + eps) * weight + bias",
+    .attrs = attrs,
+    .attrs_size = sizeof(Norm),
+    .grad = rms_grad,
+    .reference = rms_reference,
+};
+const OpDef op_rms_norm_grad = {
+    .name = "rms_norm_grad",
+    .doc = "gradients of x, weight and bias",
+    .attrs = attrs,
+    .attrs_size = sizeof(Norm),
+    .dtypes = grad_dtypes,
+    .reference = rms_grad_reference,
+    .flags = OP_ADDS,
+};
+const OpDef op_layer_norm = {
+    .name = "layer_norm",
+    .doc = "(x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
+    .attrs = attrs,
+    .attrs_size = sizeof(Norm),
+    .grad = layer_grad,
+    .reference = layer_reference,
+};
+const OpDef op_layer_norm_grad = {
+    .name = "layer_norm_grad",
+    .doc = "gradients of x, weight and bias",
+    .attrs = attrs,
+    .attrs_size = sizeof(Norm),
+    .dtypes = grad_dtypes,
+    .reference = layer_grad_reference,
+    .flags = OP_ADDS,
+};

@@ -1,0 +1,75 @@
+/* positions.c - adds a learned vector per position. */
+#include "ops/all_ops.h"
+#include "ops/ops.h"
+#include <string.h>
+
+Value *add_positions(Graph *g, Value *x, Value *table)
+{
+    return graph_add(g, &op_add_positions, NULL, 2, (Value *[]){ x, table })->out[0];
+}
+
+static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    const char *t = arena_printf(g->arena, "t=%lld", (long long)n->in[1]->dim[0].size);
+    const OpDef *op = &op_add_positions_grad;
+    din[0] = dout[0];
+    din[1] = graph_add_dims(g, op, op->dims, t, NULL, 1, dout)->out[0];
+    din[1]->dim[0].axis = n->in[1]->dim[0].axis;
+}
+
+/* The row of the table for row s of x, or -1 behind its end. */
+static int64_t row_of(const Launch *l, int64_t s, int64_t n_rows)
+{
+    int64_t p = global_index(&l->in[0], 1, s) + l->now->position;
+    return p < n_rows ? p : -1;
+}
+
+static int reference(const Launch *l)
+{
+    const Tensor *x = &l->in[0], *table = &l->in[1];
+    double *y = l->out[0].data;
+    int64_t n_rows = x->size[0] * x->size[1], d = x->size[2];
+    for (int64_t i = 0; i < n_rows; i++) {
+        int64_t p = row_of(l, i % x->size[1], table->size[0]);
+        if (p < 0) return KERNEL_BAD_INDEX;
+        for (int64_t j = 0; j < d; j++)
+            y[i * d + j] =
+                ((const double *)x->data)[i * d + j] + ((const double *)table->data)[p * d + j];
+    }
+    return KERNEL_OK;
+}
+
+static void grad_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = dtype_for_sums(n->in[0]->dtype);
+}
+
+static int grad_reference(const Launch *l)
+{
+    const Tensor *dy = &l->in[0];
+    double *dtable = l->out[0].data;
+    int64_t n_rows = dy->size[0] * dy->size[1], d = dy->size[2];
+    memset(dtable, 0, tensor_bytes(&l->out[0]));
+    for (int64_t i = 0; i < n_rows; i++) {
+        int64_t p = row_of(l, i % dy->size[1], l->out[0].size[0]);
+        if (p < 0) return KERNEL_BAD_INDEX;
+        for (int64_t j = 0; j < d; j++) dtable[p * d + j] += ((const double *)dy->data)[i * d + j];
+    }
+    return KERNEL_OK;
+}
+
+const OpDef op_add_positions = {
+    .name = "add_positions",
+    .doc = "x plus the row of a table for its position",
+    .dims = "bsd,t!d->bsd",
+    .grad = grad,
+    .reference = reference,
+};
+const OpDef op_add_positions_grad = {
+    .name = "add_positions_grad",
+    .doc = "the sum of the gradient per position",
+    .dims = "bsd->t!d",
+    .dtypes = grad_dtypes,
+    .reference = grad_reference,
+    .flags = OP_LINEAR | OP_ADDS,
+};
