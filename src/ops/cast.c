@@ -8,7 +8,7 @@ typedef struct Cast {
 } Cast;
 
 static const Field attrs[] = {
-    FIELD_CHOICE(Cast, dtype, NULL, dtype_names, "of the result"),
+    FIELD_CHOICE(Cast, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
 };
 

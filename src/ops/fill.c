@@ -9,7 +9,7 @@ typedef struct Fill {
 
 static const Field fill_attrs[] = {
     FIELD_FLOAT(Fill, value, NULL, 0, 0, "of every element"),
-    FIELD_CHOICE(Fill, dtype, NULL, dtype_names, "of the result"),
+    FIELD_CHOICE(Fill, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
 };
 
@@ -18,7 +18,7 @@ typedef struct Seed {
 } Seed;
 
 static const Field seed_attrs[] = {
-    FIELD_CHOICE(Seed, dtype, NULL, dtype_names, "of the result"),
+    FIELD_CHOICE(Seed, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
 };
 

@@ -12,7 +12,7 @@ typedef struct RopeTable {
 static const Field table_attrs[] = {
     FIELD_FLOAT(RopeTable, base, NULL, 0, 0, "frequency j is base^(-2j/d)"),
     FIELD_BOOL(RopeTable, rounded, NULL, "frequencies are rounded to bf16"),
-    FIELD_CHOICE(RopeTable, dtype, NULL, dtype_names, "of the result"),
+    FIELD_CHOICE(RopeTable, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
 };
 

@@ -13,7 +13,7 @@ static const struct {
     [BOOL] = { 1 },
 };
 
-const char *const dtype_names[N_DTYPES + 1] = {
+const char *const dtype_choices[N_DTYPES + 1] = {
     [F64] = "f64",         [F32] = "f32", [BF16] = "bf16", [F16] = "f16", [F8_E4M3] = "f8_e4m3",
     [F8_E5M2] = "f8_e5m2", [I64] = "i64", [I32] = "i32",   [I16] = "i16", [I8] = "i8",
     [U16] = "u16",         [U8] = "u8",   [BOOL] = "bool",
@@ -25,7 +25,7 @@ size_t dtype_size(Dtype t)
 }
 const char *dtype_name(Dtype t)
 {
-    return dtype_names[t];
+    return dtype_choices[t];
 }
 bool dtype_is_float(Dtype t)
 {
@@ -40,7 +40,7 @@ Dtype dtype_for_sums(Dtype t)
 bool dtype_of_name(const char *name, Dtype *out)
 {
     for (int t = 0; t < N_DTYPES; t++) {
-        if (strcmp(name, dtype_names[t])) continue;
+        if (strcmp(name, dtype_choices[t])) continue;
         *out = (Dtype)t;
         return true;
     }

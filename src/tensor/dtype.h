@@ -29,7 +29,7 @@ size_t dtype_size(Dtype t);
 /* "f32", "bf16", "i64" ... */
 const char *dtype_name(Dtype t);
 /* All names in the order of Dtype, ending with NULL. */
-extern const char *const dtype_names[];
+extern const char *const dtype_choices[];
 /* t if it is F64, else F32: for sums and losses. */
 Dtype dtype_for_sums(Dtype t);
 /* Finds a name such as "f32"; false when there is none. */
