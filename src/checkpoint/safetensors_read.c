@@ -1,5 +1,6 @@
 /* safetensors_read.c - maps a safetensors file and checks every word of its header. */
 #include "base/file.h"
+#include "checkpoint/box.h"
 #include "checkpoint/safetensors.h"
 #include <inttypes.h>
 #include <jansson.h>
@@ -53,19 +54,14 @@ static Error *read_shape(const json_t *fields, Tensor *t, int64_t *bytes)
         return error_new("%zu dimensions; at most %d are supported", json_array_size(shape),
                          MAX_DIMS);
     t->n_dims = (int)json_array_size(shape);
-    *bytes = (int64_t)dtype_size(t->dtype);
-    bool is_empty = false;
     for (int d = 0; d < t->n_dims; d++) {
         const json_t *size = json_array_get(shape, (size_t)d);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
             return error_new("shape[%d] is no whole number >= 0", d);
         t->size[d] = json_integer_value(size);
-        if (t->size[d] == 0)
-            is_empty = true;
-        else if (__builtin_mul_overflow(*bytes, t->size[d], bytes))
-            return error_new("the product of its sizes is too large");
     }
-    if (is_empty) *bytes = 0;
+    if (!dense_bytes(t->dtype, t->n_dims, t->size, bytes))
+        return error_new("the product of its sizes is too large");
     return NULL;
 }
 

@@ -1,10 +1,11 @@
 /* safetensors_write.c - writes a safetensors file whose header is planned before the first number
  * comes. */
 #include "base/file.h"
+#include "base/json.h"
+#include "base/utf8.h"
 #include "checkpoint/safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +30,9 @@ static Error *cannot_write(const SafetensorsWriter *w)
 
 static Error *put_text(Text *to, const char *path, const char *s)
 {
-    json_t *json = json_string(s);
-    if (!json) return error_new("%s: the name \"%s\" is not UTF-8", path, s);
-    char *quoted = json_dumps(json, JSON_ENCODE_ANY);
-    CHECK(quoted != NULL);
-    text_puts(to, quoted);
-    free(quoted);
-    json_decref(json);
+    if (utf8_valid_length(str_of(s)) != strlen(s))
+        return error_new("%s: the name \"%s\" is not UTF-8", path, s);
+    text_json_string(to, str_of(s));
     return NULL;
 }
 
