@@ -1,0 +1,171 @@
+/* checkpoint.c - finds the format of a checkpoint; saves and loads a process's state. */
+#include "checkpoint/checkpoint.h"
+#include "base/file.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/native.h"
+#include "checkpoint/new_folder.h"
+#include "checkpoint/weights.h"
+#include <inttypes.h>
+#include <string.h>
+
+static const char SUPPORTED[] =
+    "readable are this program's checkpoint folders (with " MANIFEST_NAME
+    ") and .safetensors files";
+
+static Error *open_folder(Arena *a, const char *path, const char *folder, CheckpointReader **out)
+{
+    if (file_exists(path_join(a, folder, MANIFEST_NAME))) return native_open(a, path, folder, out);
+    if (file_exists(path_join(a, folder, ".metadata")))
+        return error_new(
+            "%s: a checkpoint of torch.distributed.checkpoint (DCP) cannot be read yet; %s", path,
+            SUPPORTED);
+    if (file_exists(path_join(a, folder, "__0_0.distcp")))
+        return error_new("%s: an unfinished checkpoint of torch.distributed.checkpoint (DCP): "
+                         ".metadata is missing",
+                         path);
+    if (file_exists(path_join(a, folder, "config.json")))
+        return error_new("%s: a Hugging Face model folder cannot be read yet; %s", path, SUPPORTED);
+    return error_new("%s: no checkpoint: there is no " MANIFEST_NAME " in this folder; %s", path,
+                     SUPPORTED);
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && !strcmp(path + n - m, suffix);
+}
+
+static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
+{
+    const char *place = folder_resolve(a, path);
+    if (!file_exists(place)) return error_new("%s: no such checkpoint", path);
+    if (is_directory(place)) return open_folder(a, path, place, out);
+    if (has_suffix(path, ".safetensors")) return weights_open(a, path, out);
+    if (has_suffix(path, ".bin") || has_suffix(path, ".pt") || has_suffix(path, ".pth"))
+        return error_new("%s: a file of torch.save (as FSDP1 writes it) cannot be read yet; %s",
+                         path, SUPPORTED);
+    return error_new("%s: no checkpoint; %s", path, SUPPORTED);
+}
+
+Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out)
+{
+    TRY(open_any(a, path, out));
+    CheckpointReader *r = *out;
+    r->by_name = map_new(a);
+    for (int64_t i = 0; i < r->n_entries; i++)
+        map_set(r->by_name, str_of(r->entry[i].name), (void *)(intptr_t)(i + 1));
+    return NULL;
+}
+
+int64_t checkpoint_find(const CheckpointReader *r, const char *name)
+{
+    return (intptr_t)map_get(r->by_name, str_of(name)) - 1;
+}
+
+Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress)
+{
+    Arena *a = arena_new();
+    CheckpointWriter *w = native_writer(a, path);
+    Error *e = NULL;
+    for (int64_t i = 0; i < n && !e; i++) e = w->put(w, &state[i]);
+    if (!e) e = w->finish(w, progress);
+    arena_free(a);
+    return e;
+}
+
+static void put_sizes(Text *to, int n_dims, const int64_t *size)
+{
+    text_putc(to, '[');
+    for (int d = 0; d < n_dims; d++) text_printf(to, "%s%" PRId64, d ? ", " : "", size[d]);
+    text_putc(to, ']');
+}
+
+static Error *check_entry(const CheckpointEntry *e, const StateTensor *t)
+{
+    bool is_same = e->n_dims == t->part.n_dims;
+    for (int d = 0; is_same && d < e->n_dims; d++) is_same = e->size[d] == t->whole[d];
+    if (!is_same) {
+        Text sizes = { 0 };
+        put_sizes(&sizes, e->n_dims, e->size);
+        text_puts(&sizes, " in the checkpoint, ");
+        put_sizes(&sizes, t->part.n_dims, t->whole);
+        Error *why = error_new("%s: %s here", t->name, sizes.ptr);
+        text_free(&sizes);
+        return why;
+    }
+    if (e->dtype == t->part.dtype || (dtype_is_float(e->dtype) && dtype_is_float(t->part.dtype)))
+        return NULL;
+    return error_new("%s: %s in the checkpoint, %s here", t->name, dtype_name(e->dtype),
+                     dtype_name(t->part.dtype));
+}
+
+/* All that is missing or of another shape, in one error. */
+static Error *check_all(const CheckpointReader *r, const StateTensor *state, int64_t n)
+{
+    enum { SHOWN = 10 };
+    Error *all = NULL;
+    int64_t n_bad = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = checkpoint_find(r, state[i].name);
+        Error *e = at < 0 ? error_new("%s: not in the checkpoint", state[i].name)
+                          : check_entry(&r->entry[at], &state[i]);
+        if (!e) continue;
+        if (++n_bad <= SHOWN)
+            all = error_join(all, e);
+        else
+            error_free(e);
+    }
+    if (n_bad > SHOWN) all = error_join(all, error_new("... and %" PRId64 " more", n_bad - SHOWN));
+    return error_wrap(all, "%s does not fit (%" PRId64 " of %" PRId64 " tensors)", r->path, n_bad,
+                      n);
+}
+
+static bool is_whole_part(const PartBox *place, const Tensor *part)
+{
+    for (int d = 0; d < part->n_dims; d++)
+        if (place->local.size[d] != part->size[d]) return false;
+    return true;
+}
+
+/* Reads one rectangle into its place in the part, through `scratch` unless it is the whole part. */
+static Error *load_box(CheckpointReader *r, int64_t at, const PartBox *place, const Tensor *part,
+                       Arena *scratch)
+{
+    Dtype stored = r->entry[at].dtype;
+    int64_t count = box_count(&place->whole);
+    bool is_direct = is_whole_part(place, part);
+    if (is_direct && stored == part->dtype) return r->get(r, at, &place->whole, part->data);
+    void *numbers = arena_alloc(scratch, (size_t)count * dtype_size(stored));
+    TRY(r->get(r, at, &place->whole, numbers));
+    if (stored != part->dtype) {
+        void *converted =
+            is_direct ? part->data : arena_alloc(scratch, (size_t)count * dtype_size(part->dtype));
+        dtype_convert(part->dtype, converted, stored, numbers, count);
+        numbers = converted;
+    }
+    const Box all = box_whole(part->n_dims, part->size);
+    if (!is_direct)
+        box_copy(&place->local, dtype_size(part->dtype), &place->local, numbers, &all, part->data);
+    return NULL;
+}
+
+static Error *load_tensor(CheckpointReader *r, const StateTensor *t, Arena *scratch)
+{
+    PartBox *place;
+    int n = part_boxes(scratch, t->whole, &t->part, &place);
+    for (int i = 0; i < n; i++)
+        TRY(load_box(r, checkpoint_find(r, t->name), &place[i], &t->part, scratch));
+    return NULL;
+}
+
+Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n)
+{
+    TRY(check_all(r, state, n));
+    for (int64_t i = 0; i < n; i++) {
+        Arena *scratch = arena_new();
+        Error *e = load_tensor(r, &state[i], scratch);
+        arena_free(scratch);
+        if (e) return e;
+    }
+    return NULL;
+}

@@ -1,0 +1,65 @@
+/* checkpoint.h - named tensors and progress, written and read in any format.
+ *
+ * What a process holds of a tensor is a part that knows its place in the whole, so that a
+ * checkpoint can be loaded into any other split. Names are the original's flat keys:
+ * app.model.<parameter>, app.optimizer.state.<parameter>.{step,exp_avg,exp_avg_sq}. Formats: this
+ * program's own (checkpoint/native.h) and a plain .safetensors file (reading only). */
+#ifndef CHECKPOINT_CHECKPOINT_H
+#define CHECKPOINT_CHECKPOINT_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "checkpoint/box.h"
+#include "tensor/tensor.h"
+
+/* A tensor of the program's state: this process's part, and the sizes of the whole. */
+typedef struct StateTensor {
+    const char *name;
+    int64_t whole[MAX_DIMS];
+    Tensor part;
+} StateTensor;
+
+/* A new checkpoint; lives as long as its arena. */
+typedef struct CheckpointWriter {
+    /* Adds one part of a tensor. Its numbers are read in finish, and must stay as they are until
+     * then. */
+    Error *(*put)(struct CheckpointWriter *w, const StateTensor *t);
+    /* Writes everything; `progress` is a JSON object. Nothing is visible under the checkpoint's
+     * name before this succeeded; after an error nothing is left but what was there before. */
+    Error *(*finish)(struct CheckpointWriter *w, const char *progress);
+} CheckpointWriter;
+
+/* One tensor of a checkpoint. */
+typedef struct CheckpointEntry {
+    const char *name;
+    Dtype dtype;
+    int n_dims;
+    int64_t size[MAX_DIMS];
+} CheckpointEntry;
+
+typedef struct CheckpointReader {
+    const char *format; /* "native", "safetensors" */
+    const char *path;
+    const char *progress; /* JSON object; "{}" in formats that hold none */
+    const CheckpointEntry *entry;
+    int64_t n_entries;
+    Map *by_name; /* filled by checkpoint_open, for checkpoint_find */
+    /* The numbers of `box` of entry i, dense, in the entry's dtype. Whatever is read is checked
+     * first. */
+    Error *(*get)(struct CheckpointReader *r, int64_t i, const Box *box, void *out);
+    /* Checks everything that is stored of entry i; NULL in formats without checksums. */
+    Error *(*verify)(struct CheckpointReader *r, int64_t i);
+} CheckpointReader;
+
+/* Finds out the format of a folder or file and opens it; lives as long as the arena. */
+Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out);
+/* The index of a name, or -1. */
+int64_t checkpoint_find(const CheckpointReader *r, const char *name);
+
+/* Writes a checkpoint in this program's format at `path`, replacing one of that name. */
+Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress);
+/* Fills the parts from a checkpoint. All must be there with the same whole sizes; the error lists
+ * those that are not, before anything was changed. Floats are converted when dtypes differ; what
+ * only the checkpoint has is ignored. */
+Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n);
+#endif

@@ -1,0 +1,54 @@
+/* manifest.h - manifest.json: which box of which tensor lies where in which part file. */
+#ifndef CHECKPOINT_MANIFEST_H
+#define CHECKPOINT_MANIFEST_H
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "checkpoint/box.h"
+
+#define MANIFEST_NAME "manifest.json"
+
+/* One safetensors file of the folder. */
+typedef struct ManifestPart {
+    const char *file;
+    int64_t bytes, header_bytes; /* of the whole file; before the first number */
+    uint32_t header_crc;
+} ManifestPart;
+
+/* One rectangle of a tensor: bytes [begin, end) of a part file, dense and row-major. */
+typedef struct ManifestBox {
+    Box box;
+    int64_t part, begin, end;
+    uint32_t crc;
+} ManifestBox;
+
+/* A whole tensor; its boxes tile it. */
+typedef struct ManifestTensor {
+    const char *name;
+    Dtype dtype;
+    int n_dims;
+    int64_t size[MAX_DIMS];
+    ManifestBox *box;
+    int64_t n_boxes, box_cap;
+} ManifestTensor;
+
+typedef struct Manifest {
+    const char *progress; /* a JSON object */
+    ManifestPart *part;
+    int64_t n_parts, part_cap;
+    ManifestTensor *tensor;
+    int64_t n_tensors, tensor_cap;
+} Manifest;
+
+/* CRC-32 as in zip and gzip; `so_far` is 0 at the start. */
+uint32_t checksum(uint32_t so_far, const void *bytes, size_t len);
+
+/* Checks the manifest's own checksum, then everything it says: `path` is for errors. */
+Error *manifest_parse(Arena *a, const char *path, Str bytes, Manifest **out);
+/* Checks that the boxes of each tensor tile it and lie inside their files. */
+Error *manifest_check(Arena *a, const Manifest *m);
+/* The text of manifest.json, its checksum included. */
+void manifest_print(const Manifest *m, Text *out);
+/* Appends the last line, which holds the checksum of all before it. */
+void manifest_seal(Text *body);
+#endif
