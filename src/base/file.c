@@ -174,6 +174,34 @@ Error *file_write(const char *path, const void *bytes, size_t len)
     return file_commit(&f);
 }
 
+static bool write_all(int fd, const char *p, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        p += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+Error *file_append(const char *path, const void *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return failed("open", path);
+    struct stat before;
+    Error *e = NULL;
+    if (fstat(fd, &before) != 0) {
+        e = failed("read", path);
+    } else if (!write_all(fd, bytes, len)) {
+        e = failed("write", path);
+        if (ftruncate(fd, before.st_size) != 0) e = error_join(e, failed("cut", path));
+    }
+    if (close(fd) != 0 && !e) e = failed("write", path);
+    return e;
+}
+
 char *path_join(Arena *a, const char *folder, const char *name)
 {
     if (name[0] == '/' || !folder[0]) return arena_string(a, name);

@@ -45,6 +45,8 @@ Error *file_commit(NewFile *f);
 void file_abandon(NewFile *f);
 /* The three steps for content at hand. */
 Error *file_write(const char *path, const void *bytes, size_t len);
+/* Adds bytes to the end of a file, which may be new; on failure the file keeps its old length. */
+Error *file_append(const char *path, const void *bytes, size_t len);
 
 /* Path pieces; results are owned by the arena. */
 char *path_join(Arena *a, const char *folder, const char *name);

@@ -205,6 +205,16 @@ void format_bytes(double bytes, char *out)
     snprintf(out, 32, u == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
+void format_count(double n, char *out)
+{
+    static const char unit[] = " kMGTP";
+    int u = 0;
+    for (; fabs(n) >= 999.5 && u < 5; u++) n /= 1000;
+    double size = fabs(n);
+    int decimals = size >= 99.95 || (u == 0 && n == floor(n)) ? 0 : size >= 9.995 ? 1 : 2;
+    snprintf(out, 32, "%.*f%.*s", decimals, n, u > 0, unit + u);
+}
+
 void format_seconds(double s, char *out)
 {
     if (s < 0.001)

@@ -43,6 +43,8 @@ void format_double(double x, char *out);
 double round_decimals(double x, int decimals);
 /* Bytes as people read them: "12.3 MB". `out` holds at least 32 bytes. */
 void format_bytes(double bytes, char *out);
+/* A number as people read it: "950", "12.3k", "1.24M". `out` holds at least 32 bytes. */
+void format_count(double n, char *out);
 /* Seconds as people read them: "1 h 02 min", "3.2 s". `out` holds at least 32 bytes. */
 void format_seconds(double seconds, char *out);
 #endif

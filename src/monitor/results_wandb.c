@@ -1,0 +1,141 @@
+/* results_wandb.c - results_subscriber.wandb: what Weights & Biases would get, as files. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "config/builder.h"
+#include "monitor/results.h"
+#include "monitor/subscribers.h"
+#include <inttypes.h>
+#include <time.h>
+
+enum { ONLINE, OFFLINE, DISABLED };
+static const char *const modes[] = { "ONLINE", "OFFLINE", "DISABLED", NULL };
+
+typedef struct Wandb {
+    Subscriber base;
+    int64_t global_rank;
+    const char *entity, *project, *experiment_id;
+    int mode;
+    const char *directory, *config_file_path;
+    const char *history, *run; /* files of this run */
+    Measures facts;
+} Wandb;
+
+static const Field fields[] = {
+    FIELD_INT(Wandb, global_rank, NULL, 0, INFINITY, "only rank 0 writes"),
+    FIELD_STRING(Wandb, entity, "null", "user or team, kept in run.json"),
+    FIELD_STRING(Wandb, project, NULL, "folder of the runs of a project"),
+    FIELD_STRING(Wandb, experiment_id, NULL, "name of the run and its folder"),
+    FIELD_CHOICE(Wandb, mode, NULL, modes,
+                 "ONLINE writes the same files as OFFLINE; DISABLED writes none"),
+    FIELD_PATH(Wandb, directory, NULL, "files go to wandb/<project>/<experiment_id> in it"),
+    FIELD_PATH(Wandb, config_file_path, NULL, "copied beside the results"),
+    { 0 },
+};
+
+static void put_pair(Text *t, const char *key, const char *value)
+{
+    text_printf(t, "%s\"%s\": ", t->len > 1 ? ", " : "", key);
+    if (value)
+        text_json_string(t, str_of(value));
+    else
+        text_puts(t, "null");
+}
+
+/* What identifies the run, and its facts under "config" as wandb has them. */
+static Error *write_run(const Wandb *w)
+{
+    Text t = { 0 };
+    text_putc(&t, '{');
+    put_pair(&t, "entity", w->entity);
+    put_pair(&t, "project", w->project);
+    put_pair(&t, "name", w->experiment_id);
+    put_pair(&t, "mode", modes[w->mode]);
+    put_pair(&t, "config_file", path_name(w->config_file_path));
+    text_puts(&t, ", \"config\": {");
+    for (int i = 0; i < w->facts.n; i++) {
+        if (i) text_puts(&t, ", ");
+        text_json_string(&t, str_of(w->facts.item[i].name));
+        text_puts(&t, ": ");
+        measure_json(&w->facts.item[i], &t);
+    }
+    text_puts(&t, "}}\n");
+    Error *e = file_write(w->run, t.ptr, t.len);
+    text_free(&t);
+    return e;
+}
+
+static void put_group(Text *t, const char *tag, const Measures *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        Text name = { 0 };
+        text_printf(&name, "%s %s", tag, m->item[i].name);
+        text_puts(t, ", ");
+        text_json_string(t, str_of(name.ptr));
+        text_puts(t, ": ");
+        measure_json(&m->item[i], t);
+        text_free(&name);
+    }
+}
+
+/* The three calls per message there have one step, so they are one row of the history. */
+static Error *write_row(const Wandb *w, const Results *r)
+{
+    Text t = { 0 };
+    text_printf(&t, "{\"_step\": %" PRId64 ", \"_timestamp\": %" PRId64, r->step,
+                (int64_t)time(NULL));
+    put_group(&t, r->tag, &r->losses);
+    put_group(&t, r->tag, &r->metrics);
+    put_group(&t, r->tag, &r->throughput);
+    text_puts(&t, "}\n");
+    Error *e = file_append(w->history, t.ptr, t.len);
+    text_free(&t);
+    return e;
+}
+
+static Error *on_event(Subscriber *self, const Event *event)
+{
+    Wandb *w = (Wandb *)self;
+    if (event->kind == EVENT_RESULTS) return write_row(w, event->results);
+    if (event->kind != EVENT_FACT) return NULL;
+    CHECK(w->facts.n < MAX_MEASURES);
+    w->facts.item[w->facts.n++] = event->fact;
+    return write_run(w);
+}
+
+static Error *copy_config(Arena *a, const char *from, const char *folder)
+{
+    Str config;
+    TRY(file_read(a, from, &config));
+    return file_write(path_join(a, folder, path_name(from)), config.ptr, config.len);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    Arena *a = builder_arena(b);
+    Wandb *w = arena_copy(a, settings, sizeof(Wandb));
+    if (w->global_rank != 0 || w->mode == DISABLED) {
+        *out = dummy_subscriber(a);
+        return NULL;
+    }
+    const char *folder =
+        arena_printf(a, "%s/wandb/%s/%s", w->directory, w->project, w->experiment_id);
+    TRY(make_directories(folder));
+    TRY(copy_config(a, w->config_file_path, folder));
+    w->history = path_join(a, folder, "history.jsonl");
+    w->run = path_join(a, folder, "run.json");
+    TRY(write_run(w));
+    log_info("wandb: no server is contacted; results go to %s", w->history);
+    w->base.on_event = on_event;
+    *out = &w->base;
+    return NULL;
+}
+
+const ComponentDef results_subscriber_wandb = {
+    .kind = "results_subscriber",
+    .variant = "wandb",
+    .doc = "writes the history that Weights & Biases would get to files; no server is contacted",
+    .fields = fields,
+    .settings_size = sizeof(Wandb),
+    .build = build,
+};

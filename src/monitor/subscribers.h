@@ -1,0 +1,33 @@
+/* subscribers.h - subscribers that are made in C; those of a YAML are components. */
+#ifndef MONITOR_SUBSCRIBERS_H
+#define MONITOR_SUBSCRIBERS_H
+#include "base/arena.h"
+#include "monitor/event.h"
+#include <stdio.h>
+
+/* Ignores everything. */
+Subscriber *dummy_subscriber(Arena *a);
+
+/* The line per log interval on stdout, "2026-01-31T12:00:00 | step: 1 | ... | "; evaluation
+ * results, checkpoints, notices and the end as lines on stderr. Every run of rank 0 has one. */
+Subscriber *console_subscriber(Arena *a);
+
+/* A live display or plain lines. */
+typedef struct ProgressSettings {
+    const char *train_tag;
+    int64_t n_seen_steps, n_target_steps;
+    int n_evaluations; /* loaders and the batches of a pass over each */
+    const char *const *evaluation_tag;
+    const int64_t *evaluation_batches;
+} ProgressSettings;
+
+typedef struct ProgressOutput {
+    FILE *to;
+    bool is_live; /* two redrawn lines; else a plain line now and then */
+    bool is_utf8;
+    int width; /* columns; 0: asks the terminal each time */
+} ProgressOutput;
+
+Subscriber *progress_display(Arena *a, const ProgressSettings *settings,
+                             const ProgressOutput *output);
+#endif
