@@ -1,0 +1,24 @@
+/* experiment.h - the folder of a run: its name, the copy of its YAML, the resolved YAML. */
+#ifndef MONITOR_EXPERIMENT_H
+#define MONITOR_EXPERIMENT_H
+#include "base/arena.h"
+#include "base/error.h"
+#include <stdio.h>
+
+/* "2026-01-31__12-00-00_" and the first 16 hex digits of the SHA-256 of the path as given. */
+char *experiment_id_new(Arena *a, const char *config_file_path);
+/* An id must be non-empty and at most 1024 bytes without '/', or the ranks could not share it. */
+Error *experiment_id_check(const char *id);
+
+typedef struct Experiment {
+    const char *root, *id;        /* the folder is root/id */
+    const char *config_file_path; /* copied there unless it is there already */
+    /* Writes the resolved configuration as YAML. */
+    Error *(*write_resolved)(FILE *to, void *context);
+    void *context;
+} Experiment;
+
+/* On rank 0: makes the folder, the copy and <stem>.yaml.resolved; a warning if the folder holds
+ * other files. `folder` gets its path. */
+Error *experiment_create(Arena *a, const Experiment *x, const char **folder);
+#endif

@@ -1,0 +1,128 @@
+/* history.c - JSONL results as tracks of numbers. */
+#include "monitor/history.h"
+#include "base/file.h"
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static Track *track_of(Arena *a, History *h, const char *tag, const char *key)
+{
+    for (int64_t i = 0; i < h->n; i++)
+        if (!strcmp(h->track[i].tag, tag) && !strcmp(h->track[i].key, key)) return &h->track[i];
+    h->track = arena_grow(a, h->track, h->n, &h->cap, sizeof *h->track);
+    Track *t = &h->track[h->n++];
+    *t = (Track){ .tag = arena_string(a, tag), .key = arena_string(a, key) };
+    return t;
+}
+
+static void add(Arena *a, History *h, const char *tag, const char *key, bool is_loss, double step,
+                const json_t *value)
+{
+    Track *t = track_of(a, h, tag, key);
+    t->is_loss = is_loss;
+    while (t->n && t->step[t->n - 1] >= step) t->n--;
+    int64_t cap = t->cap;
+    t->step = arena_grow(a, t->step, t->n, &cap, sizeof *t->step);
+    t->value = arena_grow(a, t->value, t->n, &t->cap, sizeof *t->value);
+    t->step[t->n] = step;
+    t->value[t->n++] = json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void add_group(Arena *a, History *h, const char *tag, double step, json_t *row,
+                      const char *group, bool is_loss)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(row, group), key, value)
+        add(a, h, tag, key, is_loss, step, value);
+}
+
+/* wandb's names are "<tag> <key>"; a tag may hold spaces, a loss function's name does not. */
+static void add_wandb(Arena *a, History *h, double step, const char *name, const json_t *value)
+{
+    static const char *const keys[] = { "train loss avg",          "train loss last",
+                                        "consumed tokens",         "grad norm avg",
+                                        "grad norm last",          "train samples/s",
+                                        "train mfu (16-bit)",      "lr mean",
+                                        "peak memory rank 0 (MB)", NULL };
+    const char *key = strrchr(name, ' ');
+    if (!key) return;
+    key++;
+    for (int i = 0; keys[i]; i++) {
+        size_t at = strlen(name) - strlen(keys[i]);
+        if (strlen(name) > strlen(keys[i]) && name[at - 1] == ' ' && !strcmp(name + at, keys[i]))
+            key = name + at;
+    }
+    char *tag = arena_string_n(a, name, (size_t)(key - name - 1));
+    add(a, h, tag, key, strstr(key, "loss") || strstr(key, "Loss"), step, value);
+}
+
+/* False when it is no row of results. */
+static bool add_row(Arena *a, History *h, json_t *row)
+{
+    const char *tag = json_string_value(json_object_get(row, "dataloader_tag")), *name;
+    json_t *step = json_object_get(row, tag ? "num_train_steps_done" : "_step"), *value;
+    if (!json_is_number(step)) return false;
+    double at = json_number_value(step);
+    if (tag) {
+        add_group(a, h, tag, at, row, "losses", true);
+        add_group(a, h, tag, at, row, "metrics", false);
+        add_group(a, h, tag, at, row, "throughput_metrics", false);
+    } else {
+        json_object_foreach(row, name, value) if (name[0] != '_') add_wandb(a, h, at, name, value);
+    }
+    return true;
+}
+
+/* Python's NaN and Infinity are no JSON: outside of strings they become "", which is no number. */
+static void blank_constants(char *line, size_t len)
+{
+    static const char *const names[] = { "NaN", "-Infinity", "Infinity" };
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        if (in_string && line[i] == '\\')
+            i++;
+        else if (line[i] == '"')
+            in_string = !in_string;
+        for (int n = 0; !in_string && n < 3; n++) {
+            size_t size = strlen(names[n]);
+            if (len - i < size || memcmp(line + i, names[n], size) != 0) continue;
+            memset(line + i, ' ', size);
+            line[i] = line[i + 1] = '"';
+            i += size - 1;
+            break;
+        }
+    }
+}
+
+Error *history_read(Arena *a, const char *path, History *out)
+{
+    Str text;
+    *out = (History){ 0 };
+    TRY(file_read(a, path, &text));
+    int64_t line = 0;
+    for (size_t at = 0; at < text.len;) {
+        const char *end = memchr(text.ptr + at, '\n', text.len - at);
+        size_t len = end ? (size_t)(end - text.ptr) - at : text.len - at;
+        line++;
+        char *copy = arena_string_n(a, text.ptr + at, len);
+        blank_constants(copy, len);
+        json_t *row = json_loadb(copy, len, 0, NULL);
+        if (row && add_row(a, out, row)) {
+            out->n_rows++;
+        } else if (len) {
+            if (!out->n_bad++) out->first_bad = line;
+        }
+        json_decref(row);
+        at += len + 1;
+    }
+    return NULL;
+}
+
+const Track *history_find(const History *h, const char *tag, const char *key)
+{
+    for (int64_t i = 0; i < h->n; i++)
+        if ((!tag || !strcmp(h->track[i].tag, tag)) && !strcmp(h->track[i].key, key))
+            return &h->track[i];
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/* training_report.c - the Training Report block and its warnings. */
+#include "monitor/training_report.h"
+#include <inttypes.h>
+
+static void put_int(Text *out, const char *name, int64_t value)
+{
+    text_printf(out, "\n\t%s: %" PRId64, name, value);
+}
+
+static void put_bool(Text *out, const char *name, bool value)
+{
+    text_printf(out, "\n\t%s: %s", name, value ? "True" : "False");
+}
+
+static double missing_percent(int64_t have, int64_t of)
+{
+    return (1 - (double)have / (double)of) * 100;
+}
+
+static void warn_if_not_last(Text *out, int64_t remaining, int64_t interval, const char *what,
+                             const char *name)
+{
+    if (remaining % interval == 0) return;
+    text_printf(out,
+                "%sLast step will not be %s. Since remaining_steps (%" PRId64
+                ") is not a multiple of %s (%" PRId64 ").",
+                out->len ? "\n\t" : "", what, remaining, name, interval);
+}
+
+/* Tokens per step count data-parallel ranks, not all ranks: tp and pp ranks share their batch. */
+static void put_warnings(const TrainingPlan *p, Text *out)
+{
+    int64_t planned = p->local_train_micro_batch_size * p->sequence_length *
+                      p->gradient_accumulation_steps * p->dp_degree * p->num_target_steps;
+    if (p->num_target_tokens != planned)
+        text_printf(out,
+                    "Number of target tokens (%" PRId64
+                    ") does not match the number of tokens per step * num steps (%" PRId64
+                    ").Missing %.2f%% of target tokens.",
+                    p->num_target_tokens, planned, missing_percent(planned, p->num_target_tokens));
+    int64_t in_dataset = p->n_samples * p->sequence_length;
+    if (in_dataset != p->num_target_tokens)
+        text_printf(out,
+                    "%sNumber of tokens in the dataset (%" PRId64
+                    ") does not match the number of target tokens (%" PRId64
+                    "). Missing %.2f%% of tokens in the dataset.",
+                    out->len ? "\n\t" : "", in_dataset, p->num_target_tokens,
+                    missing_percent(planned, in_dataset));
+    int64_t remaining = p->num_target_steps - p->num_seen_steps;
+    warn_if_not_last(out, remaining, p->training_log_interval_in_steps, "logged",
+                     "training_log_interval_in_steps");
+    warn_if_not_last(out, remaining, p->evaluation_interval_in_steps, "evaluated",
+                     "evaluation_interval_in_steps");
+    warn_if_not_last(out, remaining, p->checkpointing_interval_in_steps, "checkpointed",
+                     "checkpointing_interval_in_steps");
+}
+
+void training_report(const TrainingPlan *p, Text *out)
+{
+    text_puts(out, "\n\n\n======================== Training Report "
+                   "========================\nTraining target: ");
+    put_int(out, "num_target_tokens", p->num_target_tokens);
+    put_int(out, "num_target_steps", p->num_target_steps);
+    text_puts(out, " \nIntervals: ");
+    put_int(out, "training_log_interval_in_steps", p->training_log_interval_in_steps);
+    put_int(out, "checkpointing_interval_in_steps", p->checkpointing_interval_in_steps);
+    put_int(out, "evaluation_interval_in_steps", p->evaluation_interval_in_steps);
+    text_puts(out, "\nStep profile: ");
+    put_int(out, "gradient_accumulation_steps", p->gradient_accumulation_steps);
+    put_int(out, "local_train_micro_batch_size", p->local_train_micro_batch_size);
+    put_int(out, "sequence_length", p->sequence_length);
+    put_int(out, "dp_degree", p->dp_degree);
+    text_puts(out, "\nCUDA environment settings: ");
+    put_int(out, "local_rank", p->local_rank);
+    put_int(out, "world_size", p->world_size);
+    put_int(out, "global_rank", p->global_rank);
+    text_puts(out, "\nConsistency enforcement: ");
+    put_bool(out, "enforce_tokens_per_step_consistency", p->enforce_tokens_per_step_consistency);
+    put_bool(out, "enforce_last_step_logged", p->enforce_last_step_logged);
+    put_bool(out, "enforce_last_step_evaluated", p->enforce_last_step_evaluated);
+    put_bool(out, "enforce_last_step_checkpointed", p->enforce_last_step_checkpointed);
+    put_bool(out, "enforce_enough_tokens_in_dataset", p->enforce_enough_tokens_in_dataset);
+    text_puts(out, "\nTraining progress: ");
+    put_int(out, "global_num_seen_tokens", p->global_num_seen_tokens);
+    put_int(out, "num_seen_steps", p->num_seen_steps);
+    put_int(out, "num_seen_samples", p->num_seen_samples);
+    put_int(out, "last_step", p->last_step);
+    Text warnings = { 0 };
+    text_puts(&warnings, "");
+    put_warnings(p, &warnings);
+    text_printf(out, "\nWarnings: \n\t\033[38;5;214m%s \033[0m \n", warnings.ptr);
+    text_puts(out, "====================================================================\n\n\n");
+    text_free(&warnings);
+}
