@@ -39,6 +39,7 @@ const OpDef *const all_ops[] = {
     &op_cross_entropy_grad,
     &op_head_loss,
     &op_head_loss_grad,
+    &op_count_valid,
     &op_mean_valid,
     &op_mean_valid_grad,
     &op_sum_valid,

@@ -1,13 +1,20 @@
 /* mean_valid.c - mean and sum of a loss over the tokens that count: those with a target.
  *
- * The mean over no token is NaN, which the guard of the update sees, but its gradient is zero. On a
- * rank with a part of the tokens the mean is that of its own tokens. */
+ * The mean is a node for the number of tokens and one that divides by it. So, when tokens are
+ * split, both give partial sums, and whoever splits decides over which ranks tokens are counted.
+ * The mean over no token is NaN, which the guard of the update sees, but its gradient is zero. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
 
+Value *count_valid(Graph *g, Value *targets)
+{
+    return graph_add(g, &op_count_valid, NULL, 1, &targets)->out[0];
+}
+
 Value *mean_valid(Graph *g, Value *token_loss, Value *targets)
 {
-    return graph_add(g, &op_mean_valid, NULL, 2, (Value *[]){ token_loss, targets })->out[0];
+    Value *in[] = { token_loss, targets, count_valid(g, targets) };
+    return graph_add(g, &op_mean_valid, NULL, 3, in)->out[0];
 }
 
 Value *sum_valid(Graph *g, Value *token_loss, Value *targets)
@@ -17,7 +24,8 @@ Value *sum_valid(Graph *g, Value *token_loss, Value *targets)
 
 static void mean_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
-    din[0] = graph_add(g, &op_mean_valid_grad, NULL, 2, (Value *[]){ n->in[1], dout[0] })->out[0];
+    Value *in[] = { n->in[1], n->in[2], dout[0] };
+    din[0] = graph_add(g, &op_mean_valid_grad, NULL, 3, in)->out[0];
 }
 
 static void sum_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
@@ -25,12 +33,30 @@ static void sum_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[0] = graph_add(g, &op_sum_valid_grad, NULL, 2, (Value *[]){ n->in[1], dout[0] })->out[0];
 }
 
-static int64_t count_valid(const Tensor *targets)
+static void count_dtype(const Node *n, Dtype *out)
 {
-    int64_t count = 0;
-    for (int64_t i = 0, n = tensor_count(targets); i < n; i++)
-        count += ((const int32_t *)targets->data)[i] != IGNORED;
-    return count;
+    (void)n;
+    out[0] = F64;
+}
+
+/* By the gradient of the loss: the count is in double precision. */
+static void mean_grad_dtype(const Node *n, Dtype *out)
+{
+    out[0] = n->in[2]->dtype;
+}
+
+static double scalar(const Tensor *t)
+{
+    return *(const double *)t->data;
+}
+
+static int count_reference(const Launch *l)
+{
+    const int32_t *target = l->in[0].data;
+    double count = 0;
+    for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) count += target[i] != IGNORED;
+    *(double *)l->out[0].data = count;
+    return KERNEL_OK;
 }
 
 static double sum_of_valid(const Launch *l)
@@ -45,7 +71,7 @@ static double sum_of_valid(const Launch *l)
 
 static int mean_reference(const Launch *l)
 {
-    *(double *)l->out[0].data = sum_of_valid(l) / (double)count_valid(&l->in[1]);
+    *(double *)l->out[0].data = sum_of_valid(l) / scalar(&l->in[2]);
     return KERNEL_OK;
 }
 
@@ -66,25 +92,33 @@ static int spread(const Launch *l, double each)
 
 static int mean_grad_reference(const Launch *l)
 {
-    return spread(l, *(const double *)l->in[1].data / (double)count_valid(&l->in[0]));
+    return spread(l, scalar(&l->in[2]) / scalar(&l->in[1]));
 }
 
 static int sum_grad_reference(const Launch *l)
 {
-    return spread(l, *(const double *)l->in[1].data);
+    return spread(l, scalar(&l->in[1]));
 }
 
+const OpDef op_count_valid = {
+    .name = "count_valid",
+    .doc = "the number of tokens that have a target",
+    .dims = "*->",
+    .dtypes = count_dtype,
+    .reference = count_reference,
+};
 const OpDef op_mean_valid = {
     .name = "mean_valid",
-    .doc = "mean over the tokens that have a target",
-    .dims = "*,*->",
+    .doc = "sum over the tokens that have a target, over their number",
+    .dims = "*,*,->",
     .grad = mean_grad,
     .reference = mean_reference,
 };
 const OpDef op_mean_valid_grad = {
     .name = "mean_valid_grad",
     .doc = "an equal share for each token that has a target",
-    .dims = "*,->*",
+    .dims = "*,,->*",
+    .dtypes = mean_grad_dtype,
     .reference = mean_grad_reference,
 };
 const OpDef op_sum_valid = {

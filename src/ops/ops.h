@@ -80,8 +80,11 @@ Value *dropout(Graph *g, Value *x, double p, int64_t salt);
 Value *cross_entropy(Graph *g, Value *logits, Value *targets);
 /* head_loss.c: the same from x [* d] and the head's weight [v d], without keeping logits. */
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets);
-/* mean_valid.c: mean over the tokens that count; NaN if there are none, then with zero gradient. */
+/* mean_valid.c: mean over the tokens that count; NaN if there are none, then with zero gradient.
+ * Adds count_valid too, the number of those tokens: both are partial sums where tokens are split.
+ */
 Value *mean_valid(Graph *g, Value *token_loss, Value *targets);
+Value *count_valid(Graph *g, Value *targets);
 /* The sum instead. */
 Value *sum_valid(Graph *g, Value *token_loss, Value *targets);
 /* fill.c: the scalar RunTime.loss_scale in the dtype of the loss. */
