@@ -1,0 +1,381 @@
+/* op_cases.c - the table of cases and the functions that build them.
+ *
+ * Sizes are small and mostly odd; some are even so that the split-equals-whole test finds
+ * something to split, and some exceed the tiles of tuned kernels. */
+#include "op_cases.h"
+#include "op_run.h"
+#include "test.h"
+#include <string.h>
+
+static Value *leaf(Graph *g, const char *name, Dtype t, int n_dims, const int64_t *size)
+{
+    Dim dims[MAX_DIMS] = { 0 };
+    for (int d = 0; d < n_dims; d++) dims[d].size = size[d];
+    return graph_input(g, name, t, n_dims, dims);
+}
+
+static Value *floats(Graph *g, const char *name, int n_dims, const int64_t *size)
+{
+    return leaf(g, name, F64, n_dims, size);
+}
+
+static Value *uniform(Value *v, double low, double high)
+{
+    v->init = (Init){ .kind = INIT_UNIFORM, .low = low, .high = high };
+    return v;
+}
+
+/* Integers in [0, below). */
+static Value *ids(Graph *g, const char *name, int64_t below, int n_dims, const int64_t *size)
+{
+    return uniform(leaf(g, name, I32, n_dims, size), 0, (double)below);
+}
+
+static Value *state(Graph *g, const char *name, int n_dims, const int64_t *size)
+{
+    Dim dims[MAX_DIMS] = { 0 };
+    for (int d = 0; d < n_dims; d++) dims[d].size = size[d];
+    return graph_state(g, name, F64, n_dims, dims);
+}
+
+/* The number of sizes that are given. */
+static int count(const int64_t *n)
+{
+    int k = 0;
+    while (k < MAX_DIMS && n[k]) k++;
+    return k;
+}
+
+static Value *build_unary(Graph *g, const OpCase *c, const int64_t *n)
+{
+    return c->unary(g, floats(g, "x", count(n), n));
+}
+
+static Value *build_binary(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x = floats(g, "x", count(n), n);
+    return c->binary(g, x, floats(g, "y", count(n), n));
+}
+
+static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    int last = count(n) - 1;
+    return add_bias(g, floats(g, "x", last + 1, n), floats(g, "bias", 1, n + last));
+}
+
+static Value *scale_down(Graph *g, Value *x)
+{
+    return scale(g, x, -0.37);
+}
+
+static Value *cast_down(Graph *g, Value *x)
+{
+    return cast(g, x, F64);
+}
+
+static Value *fill_like(Graph *g, Value *x)
+{
+    fill(g, x, 1.5);
+    return NULL;
+}
+
+static Value *build_loss_seed(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c, (void)n;
+    loss_seed(g, F64);
+    return NULL;
+}
+
+static Value *build_accumulate(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *x = floats(g, "x", count(n), n);
+    Dim dims[MAX_DIMS] = { 0 };
+    for (int d = 0; d < count(n); d++) dims[d].size = n[d];
+    Value *param = graph_param(g, "param", count(n), dims);
+    param->dtype = F64;
+    accumulate(g, x, graph_accumulator(g, param));
+    return NULL;
+}
+
+static Value *build_reshape(Graph *g, const OpCase *c, const int64_t *n)
+{
+    return reshape(g, c->dims, c->sizes, floats(g, "x", count(n), n));
+}
+
+/* Sizes belong to the letters in order of appearance; `*` is two dimensions, n[0] and n[1]. */
+static Value *build_contract(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int64_t size[2][MAX_DIMS], of_letter[N_LETTERS] = { 0 };
+    int n_dims[2] = { 0 }, operand = 0;
+    const int64_t *next = strchr(c->dims, '*') ? n + 2 : n;
+    for (const char *p = c->dims; *p && *p != '-'; p++) {
+        if (*p == ',') {
+            operand++;
+        } else if (*p == '*') {
+            size[operand][n_dims[operand]++] = n[0];
+            size[operand][n_dims[operand]++] = n[1];
+        } else {
+            int64_t *letter = &of_letter[*p - 'a'];
+            if (!*letter) *letter = *next++;
+            size[operand][n_dims[operand]++] = *letter;
+        }
+    }
+    Value *a = floats(g, "a", n_dims[0], size[0]), *b = floats(g, "b", n_dims[1], size[1]);
+    return contract(g, c->dims, a, b);
+}
+
+/* batch, sequence, vocabulary, width */
+static Value *build_embed(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return embed(g, ids(g, "ids", n[2], 2, n), floats(g, "table", 2, n + 2));
+}
+
+/* batch, sequence, width; positions in the table */
+static Value *build_positions(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *table = floats(g, "table", 2, (int64_t[]){ n[3], n[2] });
+    return add_positions(g, floats(g, "x", 3, n), table);
+}
+
+/* Which of the optional inputs a norm has. */
+typedef struct NormCase {
+    Value *(*norm)(Graph *g, Value *x, Value *weight, Value *bias, double eps);
+    bool weight, bias;
+} NormCase;
+
+static Value *build_norm(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const NormCase *a = c->attrs;
+    int last = count(n) - 1;
+    Value *weight = a->weight ? floats(g, "weight", 1, n + last) : NULL;
+    Value *bias = a->bias ? floats(g, "bias", 1, n + last) : NULL;
+    return a->norm(g, floats(g, "x", last + 1, n), weight, bias, 0.01);
+}
+
+/* positions, width */
+static Value *build_rope_table(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    rope_table(g, F64, n[0], n[1], 10000, false);
+    return NULL;
+}
+
+/* positions of the table; sizes of x */
+static Value *build_rope(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    int last = count(n + 1) - 1;
+    Value *table = floats(g, "table", 2, (int64_t[]){ n[0], n[1 + last] });
+    return rope(g, floats(g, "x", last + 1, n + 1), table);
+}
+
+/* b, s, t, g, r, d; 1 for documents */
+static Value *build_attention(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *q = floats(g, "q", 5, (int64_t[]){ n[0], n[1], n[3], n[4], n[5] });
+    int64_t keys[] = { n[0], n[2], n[3], n[5] };
+    Value *documents = n[6] ? ids(g, "documents", 1, 2, n) : NULL;
+    return attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), documents, c->attrs);
+}
+
+/* batch, rows of the cache, new rows, heads, width */
+static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *cache = state(g, "cache", 4, (int64_t[]){ n[0], n[1], n[3], n[4] });
+    cache_write(g, cache, floats(g, "x", 4, (int64_t[]){ n[0], n[2], n[3], n[4] }));
+    return NULL;
+}
+
+static Value *dropout_some(Graph *g, Value *x)
+{
+    return dropout(g, x, 0.3, 5);
+}
+
+/* batch, sequence, vocabulary */
+static Value *build_cross_entropy(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return cross_entropy(g, floats(g, "logits", 3, n), ids(g, "targets", n[2], 2, n));
+}
+
+/* batch, sequence, width, vocabulary */
+static Value *build_head_loss(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *weight = floats(g, "weight", 2, (int64_t[]){ n[3], n[2] });
+    return head_loss(g, floats(g, "x", 3, n), weight, ids(g, "targets", n[3], 2, n));
+}
+
+static Value *build_valid(Graph *g, const OpCase *c, const int64_t *n)
+{
+    return c->binary(g, floats(g, "loss", 2, n), ids(g, "targets", 9, 2, n));
+}
+
+typedef struct NormOrder {
+    int64_t p;
+} NormOrder;
+
+static Value *build_norm_partial(Graph *g, const OpCase *c, const int64_t *n)
+{
+    norm_partial(g, floats(g, "x", count(n), n), ((const NormOrder *)c->attrs)->p);
+    return NULL;
+}
+
+/* n[0] partials */
+static Value *build_norm_total(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *partial[MAX_CASE_SIZES];
+    for (int64_t k = 0; k < n[0]; k++)
+        partial[k] = uniform(floats(g, arena_printf(g->arena, "part%d", (int)k), 0, NULL), 0, 4);
+    norm_total(g, n[0], partial, ((const NormOrder *)c->attrs)->p);
+    return NULL;
+}
+
+static Value *build_clip_factor(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)n;
+    double max_norm = (double)c->position / 2;
+    clip_factor(g, uniform(floats(g, "norm", 0, NULL), 1, 3), max_norm);
+    return NULL;
+}
+
+static Value *build_adam(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int k = count(n);
+    Value *param = state(g, "param", k, n), *grad = state(g, "grad", k, n);
+    Value *m = state(g, "m", k, n), *v = uniform(state(g, "v", k, n), 0, 1);
+    Value *factor = uniform(floats(g, "factor", 0, NULL), 0, 1);
+    g->phase = UPDATE;
+    adam(g, param, grad, m, v, factor, c->attrs);
+    return NULL;
+}
+
+#define ATTENTION(...)                                                                             \
+    &(const Attention)                                                                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define NORM(...)                                                                                  \
+    &(const NormCase)                                                                              \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/* clang-format off */
+const OpCase op_cases[] = {
+    { "add", build_binary, .binary = add, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "add of many rows", build_binary, .binary = add, .n = { 131, 67 } },
+    { "mul", build_binary, .binary = mul, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "scale", build_unary, .unary = scale_down, .n = { 6, 7 }, .large = { 4096, 768 } },
+    { "add_bias", build_add_bias, .n = { 2, 3, 5 }, .large = { 4096, 768 } },
+    { "add_bias of many rows", build_add_bias, .n = { 261, 38 } },
+    { "silu", build_unary, .unary = silu, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu", build_unary, .unary = gelu, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu of many elements", build_unary, .unary = gelu, .n = { 123, 45 } },
+    { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
+    { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
+    { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
+    { "cast", build_unary, .unary = cast_down, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "fill", build_unary, .unary = fill_like, .n = { 6, 7 } },
+    { .name = "loss_seed", .build = build_loss_seed },
+    { "accumulate", build_accumulate, .n = { 6, 7 }, .large = { 4096, 768 } },
+
+    { "linear", build_contract, .dims = "*k,nk->*n", .n = { 2, 3, 7, 5 }, .large = { 2, 2048, 768, 2304 } },
+    { "linear of many features", build_contract, .dims = "*k,nk->*n", .n = { 3, 29, 150, 133 } },
+    { "linear with whole tiles", build_contract, .dims = "*k,nk->*n", .n = { 1, 96, 128, 192 } },
+    { "linear, transposed weight", build_contract, .dims = "*n,nk->*k", .n = { 2, 3, 7, 5 } },
+    { "outer product", build_contract, .dims = "*n,*k->nk", .n = { 2, 6, 7, 5 } },
+    { "product of batches", build_contract, .dims = "bik,bjk->bij", .n = { 2, 3, 8, 5 } },
+    { "sum over two letters", build_contract, .dims = "sgd,ngd->sn", .n = { 3, 2, 4, 5 } },
+    { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
+
+    { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 50304, 768 } },
+    { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
+    { "add_positions", build_positions, .n = { 2, 4, 3, 9 }, .large = { 16, 256, 768, 256 } },
+    { "add_positions behind others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
+
+    { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
+    { "rms_norm with weight", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "rms_norm with weight, wide", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 37, 70 } },
+    { "rms_norm with weight and bias", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true, .bias = true), .n = { 4, 3, 5 } },
+    { "layer_norm", build_norm, .attrs = NORM(.norm = layer_norm), .n = { 4, 3, 5 } },
+    { "layer_norm with weight", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true), .n = { 4, 3, 5 } },
+    { "layer_norm with bias", build_norm, .attrs = NORM(.norm = layer_norm, .bias = true), .n = { 4, 3, 5 } },
+    { "layer_norm with weight and bias", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 4, 3, 5 },
+      .large = { 4096, 768 } },
+    { "layer_norm with weight and bias, wide", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 37, 70 } },
+
+    { "rope_table", build_rope_table, .n = { 7, 6 } },
+    { "rope of queries", build_rope, .n = { 9, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
+    { "rope of keys behind others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
+    { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
+
+    { "attention", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
+    { "causal attention", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 4, 4, 2, 2, 3 },
+      .large = { 4, 1024, 1024, 12, 1, 64 } },
+    { "causal attention, long", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 150, 150, 1, 2, 16 } },
+    { "causal attention, wide heads", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 70, 70, 2, 1, 64 } },
+    { "attention with window", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
+      .n = { 1, 8, 8, 1, 2, 3 } },
+    { "attention with window, long", build_attention, .attrs = ATTENTION(.causal = true, .window = 40),
+      .n = { 1, 150, 150, 1, 1, 16 } },
+    { "attention with soft cap and scale", build_attention,
+      .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7), .n = { 1, 4, 4, 2, 1, 3 } },
+    { "attention with documents", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 8, 8, 2, 1, 3, 1 } },
+    { "attention with documents, long", build_attention, .attrs = ATTENTION(.causal = true),
+      .n = { 2, 100, 100, 1, 1, 16, 1 } },
+    { "attention with dropout", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.4, .salt = 2),
+      .n = { 2, 4, 4, 2, 2, 3 } },
+    { "attention with dropout, long", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.2, .salt = 2),
+      .n = { 1, 70, 70, 1, 2, 16 } },
+    { "attention to a cache", build_attention, .attrs = ATTENTION(.causal = true), .position = 5,
+      .n = { 2, 2, 9, 2, 2, 4 } },
+    { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
+      .n = { 1, 4, 4, 1, 1, 3 } },
+    { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
+    { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
+    { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },
+
+    { "cross_entropy", build_cross_entropy, .n = { 2, 4, 7 }, .large = { 1, 256, 50304 } },
+    { "cross_entropy, wide", build_cross_entropy, .n = { 2, 17, 301 } },
+    { "head_loss", build_head_loss, .n = { 2, 4, 3, 7 }, .large = { 1, 1024, 768, 50304 } },
+    { "head_loss, wide", build_head_loss, .n = { 2, 17, 33, 301 } },
+    { "mean_valid", build_valid, .binary = mean_valid, .n = { 4, 5 }, .large = { 16, 1024 } },
+    { "sum_valid", build_valid, .binary = sum_valid, .n = { 4, 5 } },
+
+    { "norm_partial 1", build_norm_partial, .attrs = &(const NormOrder){ 1 }, .n = { 6, 7 } },
+    { "norm_partial 2", build_norm_partial, .attrs = &(const NormOrder){ 2 }, .n = { 6, 7 }, .large = { 768, 3072 } },
+    { "norm_partial 2 of many elements", build_norm_partial, .attrs = &(const NormOrder){ 2 }, .n = { 123, 457 } },
+    { "norm_partial infinity", build_norm_partial, .attrs = &(const NormOrder){ 0 }, .n = { 6, 7 } },
+    { "norm_total 2", build_norm_total, .attrs = &(const NormOrder){ 2 }, .n = { 3 } },
+    { "norm_total of one", build_norm_total, .attrs = &(const NormOrder){ 1 }, .n = { 1 } },
+    { "norm_total infinity", build_norm_total, .attrs = &(const NormOrder){ 0 }, .n = { 3 } },
+    { "clip_factor", build_clip_factor, .position = 1 },
+    { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false }, .n = { 6, 7 } },
+    { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true }, .n = { 6, 7 },
+      .large = { 768, 3072 } },
+    { "adam of many elements", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true }, .n = { 123, 457 } },
+};
+/* clang-format on */
+const int n_op_cases = sizeof op_cases / sizeof *op_cases;
+
+CaseGraph op_case_build(Arena *a, const OpCase *c, const int64_t *n)
+{
+    Graph *g = graph_new(a);
+    CaseGraph made = { .graph = g, .result = c->build(g, c, n), .n_forward = g->n_nodes };
+    g->phase = BACKWARD_INPUT;
+    if (made.result) {
+        Value *y = made.result;
+        made.result_grad = graph_input(g, "result_grad", F64, y->n_dims, y->dim);
+        made.grad = op_differentiate(g, y, made.result_grad);
+    }
+    assert_no_error(graph_finish(g));
+    assert_no_error(graph_verify(g));
+    return made;
+}

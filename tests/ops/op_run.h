@@ -1,0 +1,35 @@
+/* op_run.h - runs the nodes of a tiny graph one after the other on host memory.
+ *
+ * Every value has a tensor of its own, whole and of its own dtype. Inputs, parameters and states
+ * get content that depends on their names only: normal numbers, or what Value.init says (UNIFORM);
+ * integers uniform in [low, high). A name "targets" gets some IGNORED, "documents" rising ids. */
+#ifndef TESTS_OPS_OP_RUN_H
+#define TESTS_OPS_OP_RUN_H
+#include "graph/op.h"
+
+typedef struct OpRun {
+    Arena *arena;
+    Graph *graph;
+    Tensor *tensor; /* by id of the value */
+    RunTime now;
+} OpRun;
+
+/* Tensors for all values that the graph has now; `position` is RunTime.position. */
+OpRun *op_run_new(Arena *a, Graph *g, int64_t position);
+/* Runs the nodes [from, to) by their references; fails the test on a status. */
+void op_run_nodes(OpRun *r, int64_t from, int64_t to);
+
+/* A tensor with zeroed memory and no parts. */
+Tensor op_tensor(Arena *a, Dtype t, int n_dims, const int64_t *size);
+/* A copy with memory of its own, in another dtype. */
+Tensor op_tensor_as(Arena *a, Dtype t, const Tensor *from);
+double op_get(const Tensor *t, int64_t i);
+/* A launch of `n` on these tensors, without scratch or stream. */
+Launch op_launch(const Node *n, const Tensor *in, Tensor *out, const RunTime *now);
+/* Runs the reference (a view: copies) with scratch from `a` and returns its status. */
+int op_reference(Arena *a, const OpDef *op, Launch l);
+
+/* Appends the gradient of all inputs and parameters with respect to `y`, given that of y; returns
+ * them by id of the value, NULL where there is none. */
+Value **op_differentiate(Graph *g, Value *y, Value *dy);
+#endif
