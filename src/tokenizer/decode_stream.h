@@ -7,7 +7,8 @@
 typedef struct DecodeStream DecodeStream;
 
 DecodeStream *decode_stream_new(const Tokenizer *tokenizer, bool skip_special_tokens);
-/* Appends the text that this id completes: whole characters that later ids cannot change, or nothing. */
+/* Appends the text that this id completes: whole characters that later ids cannot change, or
+ * nothing. */
 Error *decode_stream_add(DecodeStream *s, uint32_t id, Text *out);
 /* Appends what was held back; the stream is then empty and may be used for another text. */
 Error *decode_stream_finish(DecodeStream *s, Text *out);

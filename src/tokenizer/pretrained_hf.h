@@ -1,11 +1,13 @@
-/* pretrained_hf.h - a tokenizer.json with the files beside it, used as transformers' AutoTokenizer does. */
+/* pretrained_hf.h - a tokenizer.json with the files beside it, used as transformers' AutoTokenizer
+ * does. */
 #ifndef TOKENIZER_PRETRAINED_HF_H
 #define TOKENIZER_PRETRAINED_HF_H
 #include "tokenizer/tokenizer.h"
 
 typedef enum { PADDING_NONE, PADDING_LONGEST, PADDING_MAX_LENGTH } Padding;
 
-/* `{pad_token: "<pad>"}` or one of the additional_special_tokens: a role and a token of the vocabulary. */
+/* `{pad_token: "<pad>"}` or one of the additional_special_tokens: a role and a token of the
+ * vocabulary. */
 typedef struct SpecialToken {
     const char *role, *token;
 } SpecialToken;
@@ -19,7 +21,7 @@ typedef struct PretrainedHf {
     int n_special_tokens;
 } PretrainedHf;
 
-/* tokenizer.pretrained_hf_tokenizer: encodes with truncation and padding, decodes with the clean-up of
- * spaces that tokenizer_config.json asks for. The caller closes it. */
+/* tokenizer.pretrained_hf_tokenizer: encodes with truncation and padding, decodes with the clean-up
+ * of spaces that tokenizer_config.json asks for. The caller closes it. */
 Error *pretrained_hf_open(const PretrainedHf *settings, Tokenizer **out);
 #endif

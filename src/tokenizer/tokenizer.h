@@ -13,21 +13,24 @@ typedef struct Ids {
 } Ids;
 
 void ids_add(Ids *ids, uint32_t id);
-/* Makes room for `more` further ids and returns the place of the first; the caller then raises n. */
+/* Makes room for `more` further ids and returns the place of the first; the caller then raises n.
+ */
 uint32_t *ids_reserve(Ids *ids, int64_t more);
 void ids_free(Ids *ids);
 
-/* One thread's encoder: word cache and scratch memory. Each tokenizer's own encoder starts with it. */
+/* One thread's encoder: word cache and scratch memory. Each tokenizer's own encoder starts with it.
+ */
 typedef struct Encoder {
     const struct Tokenizer *tokenizer;
 } Encoder;
 
 /* A loaded tokenizer is read-only and shared by threads; each thread has its own Encoder. */
 typedef struct Tokenizer {
-    const char *kind;   /* "bpe", ... */
-    int64_t vocab_size; /* base vocabulary, without added tokens: decides the token size of a .pbin */
-    int64_t n_ids;      /* one more than the largest id, added tokens included */
-    int64_t unk_id;     /* what the original gives for an unknown token's name, or -1 */
+    const char *kind; /* "bpe", ... */
+    int64_t
+        vocab_size; /* base vocabulary, without added tokens: decides the token size of a .pbin */
+    int64_t n_ids;  /* one more than the largest id, added tokens included */
+    int64_t unk_id; /* what the original gives for an unknown token's name, or -1 */
     Encoder *(*encoder_new)(const struct Tokenizer *self);
     /* Appends the ids of `text` (UTF-8; invalid bytes are an error that names the offset). */
     Error *(*encode)(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);

@@ -1,0 +1,169 @@
+/* hf_tokenizer.c - loads a tokenizer.json stage by stage, and decodes. */
+#include "tokenizer/hf_tokenizer.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/post_processor.h"
+#include <string.h>
+
+const char *hf_tokenizer_path(Arena *a, const char *path)
+{
+    return is_directory(path) ? path_join(a, path, "tokenizer.json") : path;
+}
+
+static Error *load_stages(HfTokenizer *t, JsonNode root)
+{
+    static const char *const known[] = {
+        "version",       "truncation",     "padding", "added_tokens", "normalizer",
+        "pre_tokenizer", "post_processor", "decoder", "model",        NULL
+    };
+    TRY(json_node_only(root, known));
+    JsonNode model = json_member(root, "model");
+    if (!model.value) return error_new("no tokenizer.json: it has no member \"model\"");
+    TRY(model_load(model, t->arena, &t->model));
+    t->added = added_tokens_new(t->arena, t->model->vocab);
+    JsonNode added = json_member(root, "added_tokens");
+    if (!json_node_is_null(added)) TRY(added_tokens_load(added, t->added));
+    TRY(normalizer_load(json_member(root, "normalizer")));
+    TRY(pretokenizer_load(json_member(root, "pre_tokenizer"), &t->pretokenizer));
+    TRY(post_processor_load(json_member(root, "post_processor")));
+    TRY(decoder_load(json_member(root, "decoder"), &t->decoder));
+    return length_rule_load(json_member(root, "truncation"), json_member(root, "padding"),
+                            &t->length);
+}
+
+static Error *read_into(HfTokenizer *t, const char *file, Arena *scratch)
+{
+    JsonNode root;
+    TRY(json_node_read(scratch, file, &root));
+    return error_wrap(load_stages(t, root), "%s", file);
+}
+
+Error *hf_tokenizer_read(const char *file, HfTokenizer **out)
+{
+    Arena *a = arena_new(), *scratch = arena_new();
+    HfTokenizer *t = NEW(a, HfTokenizer);
+    t->arena = a;
+    Error *e = read_into(t, file, scratch);
+    arena_free(scratch);
+    if (e)
+        arena_free(a);
+    else
+        *out = t;
+    return e;
+}
+
+void hf_tokenizer_free(HfTokenizer *t)
+{
+    arena_free(t->arena);
+}
+
+/* What every id contributes, in one block. */
+static void make_pieces(HfTokenizer *t)
+{
+    Text all = { 0 }, one = { 0 };
+    int64_t n = t->base.n_ids;
+    size_t *at = NEW_N(t->arena, size_t, n + 1);
+    t->special = NEW_N(t->arena, bool, n);
+    t->piece = NEW_N(t->arena, Str, n);
+    for (int64_t id = 0; id < n; id++) {
+        at[id] = all.len;
+        Str name = added_tokens_name(t->added, (uint32_t)id);
+        if (!name.ptr) continue;
+        t->special[id] = added_tokens_is_special(t->added, name);
+        text_clear(&one);
+        t->decoder.piece(name, &one);
+        text_add(&all, one.ptr, one.len);
+    }
+    at[n] = all.len;
+    const char *block = arena_string_n(t->arena, all.ptr, all.len);
+    for (int64_t id = 0; id < n; id++) {
+        if (!added_tokens_name(t->added, (uint32_t)id).ptr) continue;
+        t->piece[id] = (Str){ block + at[id], at[id + 1] - at[id] };
+    }
+    text_free(&all);
+    text_free(&one);
+}
+
+static Error *decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special,
+                     Text *out)
+{
+    const HfTokenizer *t = (const HfTokenizer *)self;
+    Text joined = { 0 }, *to = t->decoder.repairs ? &joined : out;
+    bool first = true;
+    for (int64_t i = 0; i < n; i++) {
+        if (id[i] >= self->n_ids || !t->piece[id[i]].ptr) continue;
+        if (skip_special && t->special[id[i]]) continue;
+        if (!first) text_puts(to, t->decoder.between);
+        first = false;
+        text_add(to, t->piece[id[i]].ptr, t->piece[id[i]].len);
+    }
+    if (t->decoder.repairs) utf8_add_repaired(out, (Str){ joined.ptr, joined.len });
+    text_free(&joined);
+    return NULL;
+}
+
+/* A cut character at the end is one U+FFFD, which the next id may replace. */
+static size_t settled(const Tokenizer *self, Str decoded)
+{
+    const HfTokenizer *t = (const HfTokenizer *)self;
+    static const char replacement[] = "\xEF\xBF\xBD";
+    bool may_be_cut = t->decoder.repairs && decoded.len >= 3 &&
+                      !memcmp(decoded.ptr + decoded.len - 3, replacement, 3);
+    return may_be_cut ? decoded.len - 3 : decoded.len;
+}
+
+static int64_t token_id(const Tokenizer *self, Str token)
+{
+    uint32_t id = added_tokens_id(((const HfTokenizer *)self)->added, token);
+    return id == NO_TOKEN ? -1 : (int64_t)id;
+}
+
+static bool token_name(const Tokenizer *self, uint32_t id, Str *out)
+{
+    *out = added_tokens_name(((const HfTokenizer *)self)->added, id);
+    return out->ptr != NULL;
+}
+
+static bool is_special(const Tokenizer *self, uint32_t id)
+{
+    return id < self->n_ids && ((const HfTokenizer *)self)->special[id];
+}
+
+static void close_tokenizer(Tokenizer *self)
+{
+    hf_tokenizer_free((HfTokenizer *)self);
+}
+
+void hf_tokenizer_finish(HfTokenizer *t)
+{
+    added_tokens_finish(t->added, t->split_special);
+    t->base = (Tokenizer){
+        .kind = t->model->kind,
+        .vocab_size = t->model->vocab->n,
+        .n_ids = added_tokens_n_ids(t->added),
+        .unk_id = -1,
+        .encoder_new = hf_encoder_new,
+        .encode = hf_encoder_encode,
+        .encoder_free = hf_encoder_free,
+        .decode = decode,
+        .settled = settled,
+        .token_id = token_id,
+        .token_name = token_name,
+        .is_special = is_special,
+        .close = close_tokenizer,
+    };
+    make_pieces(t);
+}
+
+Error *tokenizer_open(const char *path, Tokenizer **out)
+{
+    Arena *scratch = arena_new();
+    HfTokenizer *t;
+    Error *e = hf_tokenizer_read(hf_tokenizer_path(scratch, path), &t);
+    arena_free(scratch);
+    if (e) return e;
+    hf_tokenizer_finish(t);
+    *out = &t->base;
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* pretokenize.c - the table of pre-tokenizers. */
+#include "tokenizer/pretokenize.h"
+
+static Error *load_byte_level(JsonNode at, void *out)
+{
+    static const char *const known[] = { "type", "add_prefix_space", "trim_offsets", "use_regex",
+                                         NULL };
+    PreTokenizer *p = out;
+    bool trim_offsets, use_regex; /* trimming concerns offsets, which nobody asks for here */
+    TRY(json_node_only(at, known));
+    TRY(json_get_bool(at, "add_prefix_space", REQUIRED, &p->add_prefix_space));
+    TRY(json_get_bool(at, "trim_offsets", REQUIRED, &trim_offsets));
+    TRY(json_get_bool(at, "use_regex", DEFAULT_TRUE, &use_regex));
+    p->split = use_regex ? split_gpt2 : NULL;
+    return NULL;
+}
+
+static const JsonStage pretokenizers[] = {
+    { "ByteLevel", load_byte_level },
+    { 0 },
+};
+
+Error *pretokenizer_load(JsonNode at, PreTokenizer *out)
+{
+    *out = (PreTokenizer){ 0 };
+    return json_load_stage(at, pretokenizers, NULL, out);
+}

@@ -1,0 +1,67 @@
+/* vocab.c - a table by id and a hash table by name over one block of text. */
+#include "tokenizer/vocab.h"
+#include "base/map.h"
+#include <string.h>
+
+static uint64_t place(const Vocab *v, Str name)
+{
+    uint64_t at = hash_bytes(name.ptr, name.len) & v->mask;
+    while (v->slot[at] != NO_TOKEN && !str_equal(v->name[v->slot[at]], name))
+        at = (at + 1) & v->mask;
+    return at;
+}
+
+uint32_t vocab_find(const Vocab *v, Str name)
+{
+    return v->slot[place(v, name)];
+}
+
+/* Checks the ids and sums up the bytes of the names. */
+static Error *measure(JsonNode at, int64_t *n_ids, size_t *n_bytes)
+{
+    const char *key;
+    json_t *value;
+    *n_ids = 0;
+    *n_bytes = 0;
+    json_object_foreach((json_t *)at.value, key, value)
+    {
+        int64_t id = json_integer_value(value);
+        if (!json_is_integer(value) || id < 0 || id > MAX_TOKEN_ID) {
+            return json_node_error(json_member(at, key), "must be an id from 0 to %d",
+                                   MAX_TOKEN_ID);
+        }
+        if (id >= *n_ids) *n_ids = id + 1;
+        *n_bytes += strlen(key);
+    }
+    return NULL;
+}
+
+Error *vocab_load(JsonNode at, Arena *a, Vocab *v)
+{
+    if (!json_is_object(at.value)) {
+        return json_node_error(at, "must be an object of names and ids");
+    }
+    size_t n_bytes;
+    *v = (Vocab){ .n = (int64_t)json_object_size(at.value), .mask = 15 };
+    TRY(measure(at, &v->n_ids, &n_bytes));
+    while ((int64_t)v->mask < 2 * v->n) v->mask = v->mask * 2 + 1;
+    v->name = NEW_N(a, Str, v->n_ids);
+    v->slot = NEW_N(a, uint32_t, v->mask + 1);
+    memset(v->slot, 0xFF, (v->mask + 1) * sizeof *v->slot);
+
+    char *text = arena_alloc(a, n_bytes);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)at.value, key, value)
+    {
+        int64_t id = json_integer_value(value);
+        if (v->name[id].ptr) {
+            return json_node_error(json_member(at, key), "has the id of \"%.*s\"",
+                                   (int)v->name[id].len, v->name[id].ptr);
+        }
+        v->name[id] = (Str){ memcpy(text, key, strlen(key)), strlen(key) };
+        text += strlen(key);
+        v->slot[place(v, v->name[id])] = (uint32_t)id;
+    }
+    return NULL;
+}

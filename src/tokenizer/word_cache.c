@@ -1,0 +1,234 @@
+/* word_cache.c - looks up a whole batch of words, level by level.
+ *
+ * Each level is one tight loop over the words that the level before did not know, without a branch
+ * that depends on the text, so that many look-ups are under way at once: small   words of up to 8
+ * bytes, direct-mapped, the zero-padded word as key; middle  up to 16 bytes, direct-mapped; rest up
+ * to 16 bytes in a large table, up to 64 in another; else the model is asked. A word of the large
+ * table moves to its place in front when it was needed more often than the owner of the place. The
+ * whole key is always compared, so a result is exact. Words with a zero byte would be ambiguous as
+ * zero-padded keys: batches that have one skip the two levels in front. */
+#include "tokenizer/word_cache.h"
+#include "tokenizer/word_tables.h"
+
+/* The ids of a word that is not remembered, until the batch is written. */
+typedef struct Passing {
+    int64_t at, n; /* in passing_ids */
+} Passing;
+
+struct WordCache {
+    const Model *model;
+    WordTables *tables;          /* NULL: remember nothing */
+    Buffer packed, missed, work; /* of one batch; work: the model's scratch */
+    Buffer passing;
+    int64_t n_passing;
+    Ids passing_ids, ids;
+};
+
+static void release(void *arg)
+{
+    WordCache *c = arg;
+    Buffer *buffer[] = { &c->packed, &c->missed, &c->work, &c->passing };
+    for (int i = 0; i < 4; i++) buffer_free(buffer[i]);
+    ids_free(&c->passing_ids);
+    ids_free(&c->ids);
+    word_tables_free(c->tables);
+}
+
+WordCache *word_cache_new(Arena *a, const Model *model, bool remember)
+{
+    WordCache *c = NEW(a, WordCache);
+    c->model = model;
+    c->tables = remember ? word_tables_new() : NULL;
+    arena_on_free(a, release, c);
+    return c;
+}
+
+typedef struct Batch {
+    const char *text;
+    uint32_t from;
+    const uint32_t *end;
+    int64_t n;
+    PackedIds *packed; /* result, one per word */
+} Batch;
+
+static uint32_t start_of(const Batch *b, int64_t i)
+{
+    return i ? b->end[i - 1] : b->from;
+}
+
+/* Lists the words it does not know and returns their number. */
+static int64_t look_up_small(const WordTables *t, const Batch *b, uint32_t *missed)
+{
+    int64_t n_missed = 0;
+    uint32_t from = b->from;
+    for (int64_t i = 0; i < b->n; i++) {
+        uint32_t to = b->end[i], len = to - from;
+        uint64_t key = word_load(b->text + from) & word_low_mask[len < 8 ? len : 8];
+        const SmallEntry *e = word_small(t, key);
+        b->packed[i] = e->ids;
+        missed[n_missed] = (uint32_t)i;
+        n_missed += (key != e->key) | (len > 8);
+        from = to;
+    }
+    return n_missed;
+}
+
+/* Keeps in the list what it does not know either. */
+static int64_t look_up_middle(const WordTables *t, const Batch *b, uint32_t *missed, int64_t n)
+{
+    int64_t n_missed = 0;
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t i = missed[j], from = start_of(b, i), len = b->end[i] - from;
+        WordKey key = word_key(b->text + from, len < 16 ? len : 16);
+        const MiddleEntry *e = word_middle(t, key);
+        b->packed[i] = e->ids;
+        missed[n_missed] = i;
+        n_missed += (((key.low ^ e->key.low) | (key.high ^ e->key.high)) != 0) | (len > 16);
+    }
+    return n_missed;
+}
+
+/* Asks the model; the ids are in c->ids. */
+static void compute(WordCache *c, Str word)
+{
+    c->ids.n = 0;
+    uint32_t *out = ids_reserve(&c->ids, (int64_t)word.len);
+    c->ids.n = c->model->word_ids(c->model, &c->work, word, out);
+}
+
+static PackedIds pass(WordCache *c, Str word)
+{
+    uint32_t *out = ids_reserve(&c->passing_ids, (int64_t)word.len);
+    Passing *p = buffer_grow(&c->passing, (size_t)(c->n_passing + 1) * sizeof *p);
+    p += c->n_passing;
+    *p = (Passing){ .at = c->passing_ids.n };
+    p->n = c->model->word_ids(c->model, &c->work, word, out);
+    c->passing_ids.n += p->n;
+    return PASSING | (uint64_t)c->n_passing++;
+}
+
+/* Gives an often needed word the place in front that is its own. */
+static void promote(WordTables *t, const LargeEntry *e)
+{
+    if (e->len <= 8) {
+        SmallEntry *s = word_small(t, e->key.low);
+        uint32_t *uses = &t->small_uses[s - t->small];
+        if (e->uses > *uses) {
+            *uses = e->uses;
+            *s = (SmallEntry){ e->key.low, e->ids };
+            return;
+        }
+    }
+    MiddleEntry *m = word_middle(t, e->key);
+    if (e->uses > m->uses) *m = (MiddleEntry){ e->key, e->ids, e->uses, 0 };
+}
+
+static PackedIds find_short(WordCache *c, Str word, bool in_front)
+{
+    WordTables *t = c->tables;
+    WordKey key = word_key(word.ptr, (uint32_t)word.len);
+    LargeEntry *e = word_tables_large(t, key, (uint32_t)word.len);
+    if (!e->len) {
+        compute(c, word);
+        PackedIds ids = word_tables_pack(t, c->ids.id, c->ids.n);
+        word_tables_add_large(t, e, key, (uint32_t)word.len, ids);
+    }
+    e->uses++;
+    if (in_front) promote(t, e);
+    return e->ids;
+}
+
+static uint64_t long_hash(Str word)
+{
+    uint64_t h = word.len;
+    size_t at = 0;
+    for (; at + 8 < word.len; at += 8) h = (h ^ word_load(word.ptr + at)) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 32;
+    return (h ^ (word_load(word.ptr + at) & word_low_mask[word.len - at])) * 0x9E3779B97F4A7C15u;
+}
+
+static PackedIds find_long(WordCache *c, Str word)
+{
+    WordTables *t = c->tables;
+    uint64_t hash = long_hash(word);
+    LongEntry *e = word_tables_long(t, hash, word.ptr, (uint32_t)word.len);
+    if (!e->len) {
+        compute(c, word);
+        PackedIds ids = word_tables_pack(t, c->ids.id, c->ids.n);
+        word_tables_add_long(t, e, hash, word.ptr, (uint32_t)word.len, ids);
+    }
+    e->uses++;
+    return e->ids;
+}
+
+static void look_up_rest(WordCache *c, const Batch *b, const uint32_t *missed, int64_t n,
+                         bool in_front)
+{
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t i = missed[j], from = start_of(b, i), len = b->end[i] - from;
+        if (len > 16) continue;
+        __builtin_prefetch(&c->tables->large[word_large_place(word_key(b->text + from, len))]);
+    }
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t i = missed[j], from = start_of(b, i);
+        Str word = { b->text + from, b->end[i] - from };
+        if (word.len <= 16)
+            b->packed[i] = find_short(c, word, in_front);
+        else if (word.len <= LONGEST_WORD)
+            b->packed[i] = find_long(c, word);
+        else
+            b->packed[i] = pass(c, word);
+    }
+}
+
+/* Three ids are always written, and as many of them kept as there are. */
+static void write_ids(const WordCache *c, const Batch *b, Ids *out)
+{
+    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) + MAX_INSIDE;
+    uint32_t *to = ids_reserve(out, room);
+    for (int64_t i = 0; i < b->n; i++) {
+        PackedIds ids = b->packed[i];
+        uint32_t n = (uint32_t)(ids >> 60);
+        if (__builtin_expect(n != 0, 1)) {
+            to[0] = (uint32_t)ids & ID_MASK;
+            to[1] = (uint32_t)(ids >> ID_BITS) & ID_MASK;
+            to[2] = (uint32_t)(ids >> 2 * ID_BITS) & ID_MASK;
+            to += n;
+            continue;
+        }
+        const Passing *p = (const Passing *)c->passing.ptr + (uint32_t)ids;
+        bool passing = ids & PASSING;
+        const uint32_t *from =
+            passing ? c->passing_ids.id + p->at : c->tables->more + (uint32_t)ids;
+        int64_t count = passing ? p->n : (int64_t)(ids >> 32);
+        if (count) memcpy(to, from, (size_t)count * sizeof *to);
+        to += count;
+    }
+    out->n = to - out->id;
+}
+
+void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
+                       int64_t n, Ids *out)
+{
+    if (!n) return;
+    Batch b = { text, from, end, n, buffer_grow(&c->packed, (size_t)n * sizeof(PackedIds)) };
+    c->n_passing = c->passing_ids.n = 0;
+    if (!c->tables) {
+        for (int64_t i = 0; i < n; i++) {
+            b.packed[i] = pass(c, (Str){ text + start_of(&b, i), end[i] - start_of(&b, i) });
+        }
+    } else {
+        if (word_tables_full(c->tables)) c->tables = word_tables_forget(c->tables);
+        uint32_t *missed = buffer_grow(&c->missed, (size_t)(n + 1) * sizeof *missed);
+        int64_t n_missed = n;
+        bool in_front = !memchr(text + from, 0, end[n - 1] - from);
+        if (in_front) {
+            n_missed = look_up_small(c->tables, &b, missed);
+            n_missed = look_up_middle(c->tables, &b, missed, n_missed);
+        } else {
+            for (int64_t i = 0; i < n; i++) missed[i] = (uint32_t)i;
+        }
+        look_up_rest(c, &b, missed, n_missed, in_front);
+    }
+    write_ids(c, &b, out);
+}

@@ -1,0 +1,19 @@
+/* word_cache.h - the ids of words, remembered: nearly all words of a text have been seen before. */
+#ifndef TOKENIZER_WORD_CACHE_H
+#define TOKENIZER_WORD_CACHE_H
+#include "tokenizer/model.h"
+#include "tokenizer/tokenizer.h"
+
+/* Bytes that must be readable behind the last word. */
+enum { WORD_SLACK = 16 };
+
+/* One per encoder; its memory is bounded. Results never depend on what it remembers. */
+typedef struct WordCache WordCache;
+
+/* `remember` false computes every word anew (for tests and measurements). */
+WordCache *word_cache_new(Arena *a, const Model *model, bool remember);
+/* Appends the ids of n words: the first is text[from, end[0]), the next text[end[0], end[1]), ...
+ */
+void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
+                       int64_t n, Ids *out);
+#endif

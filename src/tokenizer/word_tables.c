@@ -1,0 +1,148 @@
+/* word_tables.c - making, filling and thinning out the tables of a word cache. */
+#include "tokenizer/word_tables.h"
+#include "base/error.h"
+
+enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 4 << 20 };
+
+#define ALL UINT64_MAX
+const uint64_t word_low_mask[17] = { 0,         0xFF,     0xFFFF, 0xFFFFFF, 0xFFFFFFFF, ALL >> 24,
+                                     ALL >> 16, ALL >> 8, ALL,    ALL,      ALL,        ALL,
+                                     ALL,       ALL,      ALL,    ALL,      ALL };
+const uint64_t word_high_mask[17] = { 0,          0,         0,         0,        0,      0,
+                                      0,          0,         0,         0xFF,     0xFFFF, 0xFFFFFF,
+                                      0xFFFFFFFF, ALL >> 24, ALL >> 16, ALL >> 8, ALL };
+
+WordTables *word_tables_new(void)
+{
+    Arena *a = arena_new();
+    WordTables *t = NEW(a, WordTables);
+    t->arena = a;
+    t->small = NEW_N(a, SmallEntry, 1 << SMALL_BITS);
+    t->small_uses = NEW_N(a, uint32_t, 1 << SMALL_BITS);
+    t->middle = NEW_N(a, MiddleEntry, 1 << MIDDLE_BITS);
+    t->large = NEW_N(a, LargeEntry, 1 << LARGE_BITS);
+    t->longs = NEW_N(a, LongEntry, 1 << LONG_BITS);
+    return t;
+}
+
+void word_tables_free(WordTables *t)
+{
+    if (t) arena_free(t->arena);
+}
+
+bool word_tables_full(const WordTables *t)
+{
+    return t->n_large > (3 << LARGE_BITS) / 4 || t->n_longs > (3 << LONG_BITS) / 4 ||
+           t->n_more > MAX_MORE - LONGEST_WORD || t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD;
+}
+
+static uint32_t *more_room(WordTables *t, int64_t n)
+{
+    while (t->n_more + n > t->more_cap) {
+        t->more = arena_grow(t->arena, t->more, t->more_cap, &t->more_cap, sizeof *t->more);
+    }
+    t->n_more += n;
+    return t->more + t->n_more - n;
+}
+
+PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
+{
+    PackedIds inside = (uint64_t)n << 60;
+    bool fits = n >= 1 && n <= MAX_INSIDE;
+    for (int64_t i = 0; i < n && fits; i++) {
+        fits = id[i] <= ID_MASK;
+        inside |= (uint64_t)id[i] << (ID_BITS * i);
+    }
+    if (fits) return inside;
+    PackedIds outside = (uint64_t)n << 32 | (uint64_t)t->n_more;
+    memcpy(more_room(t, n), id, (size_t)n * sizeof *id);
+    return outside;
+}
+
+LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len)
+{
+    for (uint64_t at = word_large_place(key);; at = (at + 1) & ((1 << LARGE_BITS) - 1)) {
+        LargeEntry *e = &t->large[at];
+        if (!e->len) return e;
+        if (e->key.low == key.low && e->key.high == key.high && e->len == len) return e;
+    }
+}
+
+LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len)
+{
+    for (uint64_t at = hash >> 32 & ((1 << LONG_BITS) - 1);;
+         at = (at + 1) & ((1 << LONG_BITS) - 1)) {
+        LongEntry *e = &t->longs[at];
+        if (!e->len) return e;
+        if (e->hash == hash && e->len == len && !memcmp(t->long_text + e->at, word, len)) return e;
+    }
+}
+
+void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_t len,
+                           PackedIds ids)
+{
+    *free = (LargeEntry){ .key = key, .ids = ids, .len = len };
+    t->n_large++;
+}
+
+void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
+                          uint32_t len, PackedIds ids)
+{
+    while (t->n_long_text + len > t->long_text_cap) {
+        t->long_text = arena_grow(t->arena, t->long_text, t->long_text_cap, &t->long_text_cap, 1);
+    }
+    *free = (LongEntry){ .hash = hash, .ids = ids, .at = (uint32_t)t->n_long_text, .len = len };
+    memcpy(t->long_text + t->n_long_text, word, len);
+    t->n_long_text += len;
+    t->n_longs++;
+}
+
+/* Ids that lie outside move to the new tables. */
+static PackedIds move_ids(const WordTables *from, WordTables *to, PackedIds ids)
+{
+    return ids >> 60 ? ids : word_tables_pack(to, from->more + (uint32_t)ids, (int64_t)(ids >> 32));
+}
+
+/* The least number of uses that at most half a table's places have. */
+static uint32_t threshold(const int64_t by_uses[], int n, int64_t places)
+{
+    int64_t kept = 0;
+    int least = n;
+    while (least > 1 && kept + by_uses[least - 1] <= places / 2) kept += by_uses[--least];
+    return (uint32_t)least;
+}
+
+WordTables *word_tables_forget(WordTables *t)
+{
+    enum { USES = 256 }; /* more uses count as the most */
+    int64_t large[USES] = { 0 }, longs[USES] = { 0 };
+    for (int i = 0; i < 1 << LARGE_BITS; i++) {
+        const LargeEntry *e = &t->large[i];
+        if (e->len) large[e->uses < USES ? e->uses : USES - 1]++;
+    }
+    for (int i = 0; i < 1 << LONG_BITS; i++) {
+        const LongEntry *e = &t->longs[i];
+        if (e->len) longs[e->uses < USES ? e->uses : USES - 1]++;
+    }
+    uint32_t least_large = threshold(large, USES, 1 << LARGE_BITS);
+    uint32_t least_long = threshold(longs, USES, 1 << LONG_BITS);
+
+    WordTables *to = word_tables_new();
+    for (int i = 0; i < 1 << LARGE_BITS; i++) {
+        const LargeEntry *e = &t->large[i];
+        if (!e->len || e->uses < least_large) continue;
+        LargeEntry *place = word_tables_large(to, e->key, e->len);
+        word_tables_add_large(to, place, e->key, e->len, move_ids(t, to, e->ids));
+        place->uses = e->uses / 2;
+    }
+    for (int i = 0; i < 1 << LONG_BITS; i++) {
+        const LongEntry *e = &t->longs[i];
+        if (!e->len || e->uses < least_long) continue;
+        const char *word = t->long_text + e->at;
+        LongEntry *place = word_tables_long(to, e->hash, word, e->len);
+        word_tables_add_long(to, place, e->hash, word, e->len, move_ids(t, to, e->ids));
+        place->uses = e->uses / 2;
+    }
+    word_tables_free(t);
+    return to;
+}

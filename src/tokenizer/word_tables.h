@@ -1,0 +1,125 @@
+/* word_tables.h - the tables of a word cache: keys, entries, and the ids of a word packed in 64
+ * bits. */
+#ifndef TOKENIZER_WORD_TABLES_H
+#define TOKENIZER_WORD_TABLES_H
+#include "base/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Up to three ids below 2^20 lie inside: number << 60 | third << 40 | second << 20 | first.
+ * Otherwise the top four bits are 0 and the ids lie elsewhere: n << 32 | index in `more`, or
+ * PASSING | index in the list of words that are not remembered. */
+typedef uint64_t PackedIds;
+#define PASSING ((uint64_t)1 << 59)
+enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, MAX_INSIDE = 3 };
+
+/* A word of up to 16 bytes, padded with zeros. */
+typedef struct WordKey {
+    uint64_t low, high;
+} WordKey;
+
+typedef struct SmallEntry {
+    uint64_t key;
+    PackedIds ids;
+} SmallEntry;
+
+typedef struct MiddleEntry {
+    WordKey key;
+    PackedIds ids;
+    uint32_t uses, unused;
+} MiddleEntry;
+
+typedef struct LargeEntry {
+    WordKey key;
+    PackedIds ids;
+    uint32_t len, uses; /* len 0: free */
+} LargeEntry;
+
+typedef struct LongEntry {
+    uint64_t hash;
+    PackedIds ids;
+    uint32_t at, len, uses, unused; /* the word is long_text[at, at + len); len 0: free */
+} LongEntry;
+
+enum {
+    SMALL_BITS = 15,  /* 512 KiB: words of up to 8 bytes, one place each */
+    MIDDLE_BITS = 13, /* 256 KiB: up to 16 bytes, one place each */
+    LARGE_BITS = 18,  /* 8 MiB: up to 16 bytes, linear probing */
+    LONG_BITS = 15,   /* 1 MiB: 17 to 64 bytes, linear probing */
+    LONGEST_WORD = 64 /* longer words are not remembered */
+};
+
+typedef struct WordTables {
+    Arena *arena;
+    SmallEntry *small;
+    uint32_t *small_uses;
+    MiddleEntry *middle;
+    LargeEntry *large;
+    LongEntry *longs;
+    int64_t n_large, n_longs;
+    uint32_t *more; /* ids of words with many */
+    char *long_text;
+    int64_t n_more, n_long_text, more_cap, long_text_cap;
+} WordTables;
+
+/* Empty tables, their memory touched. */
+WordTables *word_tables_new(void);
+void word_tables_free(WordTables *t);
+/* No room for another word: time to forget. */
+bool word_tables_full(const WordTables *t);
+/* New tables with the words that were used most, at most half full; frees `t`. */
+WordTables *word_tables_forget(WordTables *t);
+/* Packs ids for keeping. */
+PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n);
+/* The entry of a word, or the free one where it would go. */
+LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len);
+LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len);
+/* Fills a free entry. */
+void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_t len,
+                           PackedIds ids);
+void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
+                          uint32_t len, PackedIds ids);
+
+/* The bytes of a word of `len` are kept, those behind it cleared: [len] for the low and high half.
+ */
+extern const uint64_t word_low_mask[17], word_high_mask[17];
+
+static inline uint64_t word_load(const char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* The key of a word; 16 bytes must be readable. */
+static inline WordKey word_key(const char *p, uint32_t len)
+{
+    return (WordKey){ word_load(p) & word_low_mask[len], word_load(p + 8) & word_high_mask[len] };
+}
+
+static inline uint64_t word_hash8(uint64_t key)
+{
+    return key * 0x9E3779B97F4A7C15u;
+}
+
+static inline uint64_t word_hash16(WordKey k)
+{
+    return k.low * 0x9E3779B97F4A7C15u + (k.high ^ k.low >> 32) * 0xD6E8FEB86659FD93u;
+}
+
+static inline SmallEntry *word_small(const WordTables *t, uint64_t key)
+{
+    return &t->small[word_hash8(key) >> (64 - SMALL_BITS)];
+}
+
+static inline MiddleEntry *word_middle(const WordTables *t, WordKey key)
+{
+    return &t->middle[word_hash16(key) >> (64 - MIDDLE_BITS)];
+}
+
+static inline uint64_t word_large_place(WordKey key)
+{
+    return word_hash16(key) >> 32 & ((1 << LARGE_BITS) - 1);
+}
+#endif
