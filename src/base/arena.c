@@ -33,15 +33,30 @@ Arena *arena_new(void)
     return a;
 }
 
-void arena_free(Arena *a)
+static void chunks_free(Chunk *c)
 {
-    if (!a) return;
-    for (Release *r = a->releases; r; r = r->next) r->release(r->arg);
-    for (Chunk *c = a->chunk, *next; c; c = next) {
+    for (Chunk *next; c; c = next) {
         next = c->next;
         free(c->data);
         free(c);
     }
+}
+
+void arena_clear(Arena *a)
+{
+    for (Release *r = a->releases; r; r = r->next) r->release(r->arg);
+    a->releases = NULL;
+    if (!a->chunk) return;
+    chunks_free(a->chunk->next);
+    a->chunk->next = NULL;
+    a->chunk->used = 0;
+}
+
+void arena_free(Arena *a)
+{
+    if (!a) return;
+    for (Release *r = a->releases; r; r = r->next) r->release(r->arg);
+    chunks_free(a->chunk);
     free(a);
 }
 

@@ -162,6 +162,19 @@ Error *file_commit(NewFile *f)
     return e;
 }
 
+Error *file_temporary(const char *beside, FILE **out)
+{
+    char name[PATH_MAX];
+    if (snprintf(name, sizeof name, "%s.XXXXXX", beside) >= (int)sizeof name)
+        return error_new("path too long: %s", beside);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0) return failed("create a temporary file beside", beside);
+    unlink(name);
+    *out = fdopen(fd, "w+b");
+    CHECK(*out != NULL);
+    return NULL;
+}
+
 Error *file_write(const char *path, const void *bytes, size_t len)
 {
     NewFile f;

@@ -43,6 +43,9 @@ Error *file_create(const char *path, NewFile *out);
 Error *file_commit(NewFile *f);
 /* Gives up: removes the temporary file. Does nothing after file_commit. */
 void file_abandon(NewFile *f);
+/* A file without a name, for reading and writing, on the disk of the file `beside`; it is gone with
+ * fclose. */
+Error *file_temporary(const char *beside, FILE **out);
 /* The three steps for content at hand. */
 Error *file_write(const char *path, const void *bytes, size_t len);
 /* Adds bytes to the end of a file, which may be new; on failure the file keeps its old length. */

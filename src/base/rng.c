@@ -172,14 +172,31 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
     for (int64_t i = n - 1; i >= 1; i--) swap(items, i, (int64_t)python_below(m, (uint64_t)i + 1));
 }
 
+/* Step i of torch.randperm(n) swaps places i and the result: 32-bit draws up to n of 2^32 / 20. */
+static int64_t randperm_partner(Mt19937 *m, int64_t n, int64_t i)
+{
+    uint64_t draw = n < INT64_C(4294967295) / 20 ? mt19937_next(m) : next_64(m);
+    return i + (int64_t)(draw % (uint64_t)(n - i));
+}
+
 void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
 {
     Mt19937 m;
     mt19937_seed(&m, seed);
     for (int64_t i = 0; i < n; i++) out[i] = i;
+    for (int64_t i = 0; i < n - 1; i++) swap(out, i, randperm_partner(&m, n, i));
+}
+
+void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out)
+{
+    Mt19937 m;
+    mt19937_seed(&m, seed);
+    for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)i;
     for (int64_t i = 0; i < n - 1; i++) {
-        uint64_t draw = n < INT64_C(4294967295) / 20 ? mt19937_next(&m) : next_64(&m);
-        swap(out, i, i + (int64_t)(draw % (uint64_t)(n - i)));
+        int64_t j = randperm_partner(&m, n, i);
+        uint32_t t = out[i];
+        out[i] = out[j];
+        out[j] = t;
     }
 }
 

@@ -37,6 +37,8 @@ double python_random(Mt19937 *m);
 void python_shuffle(Mt19937 *m, int64_t *items, int64_t n);
 /* torch.randperm(n) with a fresh CPU generator of this seed, into out[n]. */
 void torch_randperm(uint64_t seed, int64_t n, int64_t *out);
+/* The same numbers in half the memory, for n < 2^32. */
+void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out);
 
 typedef struct Pcg64 {
     unsigned __int128 state, increment;

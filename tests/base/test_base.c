@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 TEST(an_arena_gives_zeroed_aligned_memory)
 {
@@ -16,6 +17,44 @@ TEST(an_arena_gives_zeroed_aligned_memory)
         for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
         memset(p, 1, size);
     }
+    arena_free(a);
+}
+
+static void count_release(void *n)
+{
+    ++*(int *)n;
+}
+
+TEST(a_cleared_arena_releases_and_starts_again)
+{
+    Arena *a = arena_new();
+    int n_released = 0;
+    for (int round = 0; round < 3; round++) {
+        char *p = arena_alloc(a, 100);
+        for (int i = 0; i < 100; i++) assert_int_equal(p[i], 0);
+        memset(p, 1, 100);
+        arena_alloc(a, 1 << 20);
+        arena_on_free(a, count_release, &n_released);
+        arena_clear(a);
+        assert_int_equal(n_released, round + 1);
+    }
+    arena_free(a);
+    assert_int_equal(n_released, 3);
+}
+
+TEST(a_temporary_file_has_no_name_and_keeps_bytes)
+{
+    Arena *a = arena_new();
+    FILE *f;
+    assert_no_error(file_temporary(path_join(a, test_folder(), "beside"), &f));
+    assert_int_equal(fwrite("bytes", 1, 5, f), 5);
+    rewind(f);
+    char back[8] = { 0 };
+    assert_int_equal(fread(back, 1, 8, f), 5);
+    assert_string_equal(back, "bytes");
+    fclose(f);
+    assert_int_equal(rmdir(test_folder()), 0); /* it was empty */
+    assert_error_has(file_temporary("/nowhere/at/all", &f), "/nowhere/at/all");
     arena_free(a);
 }
 
