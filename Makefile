@@ -40,8 +40,16 @@ $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
 $(BUILD)/tests/all: $(TEST_OBJ) $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
+# A library that makes the N-th write fail or kill, and a small program that is run under it.
+$(BUILD)/tests/crash_shim.so: tests/preload/crash_shim.c Makefile
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
+
+$(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUILD)/tests/checkpoint/sample_state.o $(BUILD)/libmodalities.a
+	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/tests/crash_shim.so $(BUILD)/tests/save_checkpoints
 
 .PHONY: test
 test: dependencies tests ## build and run every test
@@ -75,4 +83,4 @@ clean:
 dependencies:
 	@true
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(wildcard $(BUILD)/tests/fuzz/*.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d)

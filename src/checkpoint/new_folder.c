@@ -10,7 +10,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -178,8 +180,18 @@ static Error *remove_dead(const char *path)
     return e;
 }
 
+/* "X.tmp.{pid}", as file_create names what it writes. */
+static Error *remove_dead_file(const char *path)
+{
+    const char *mark = strstr(path_name(path), ".tmp.");
+    long pid = mark ? strtol(mark + strlen(".tmp."), NULL, 10) : 0;
+    bool is_dead = pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return is_dead ? remove_tree(path) : NULL;
+}
+
 static Error *sweep_one(Arena *a, const char *path)
 {
+    if (!is_directory(path)) return remove_dead_file(path);
     if (ends_with(path, SAVING)) return remove_dead(path);
     if (ends_with(path, DELETING)) return remove_tree(path);
     if (!ends_with(path, REPLACED)) return NULL;
@@ -201,7 +213,7 @@ void folder_sweep(Arena *a, const char *parent, const char *prefix)
     }
     closedir(d);
     for (int64_t i = 0; i < n; i++) {
-        Error *e = is_directory(path[i]) ? sweep_one(a, path[i]) : NULL;
+        Error *e = sweep_one(a, path[i]);
         if (e) log_warning("cleaning up after an interrupted save: %s", error_text(e));
         error_free(e);
     }

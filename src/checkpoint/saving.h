@@ -1,0 +1,40 @@
+/* saving.h - when a run saves, where, and which of its checkpoints it keeps. */
+#ifndef CHECKPOINT_SAVING_H
+#define CHECKPOINT_SAVING_H
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_name.h"
+
+#define LAST_CHECKPOINT_INFO "last_checkpoint_info.json"
+
+/* When to save, and what stays. */
+typedef struct CheckpointStrategy {
+    int64_t every; /* steps; asked only where the run's checkpointing interval allows one */
+    int64_t keep;  /* the newest ones that this process saved; -1: all; 0: none is ever saved */
+} CheckpointStrategy;
+
+/* Where checkpoints go. */
+typedef struct CheckpointExecution {
+    const char *checkpoint_path, *experiment_id;
+    int64_t global_rank;
+    bool is_fsdp1; /* last_checkpoint_info.json also has the keys of FSDP1 */
+} CheckpointExecution;
+
+/* The saving of one run. Only rank 0 writes, so its state must be the whole. */
+typedef struct CheckpointSaving {
+    CheckpointStrategy strategy;
+    CheckpointExecution execution;
+    Arena *arena;
+    char **kept; /* folders that this process saved and has not deleted, oldest first */
+    int64_t n_kept, kept_cap;
+} CheckpointSaving;
+
+CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *strategy,
+                                        const CheckpointExecution *execution);
+/* Whether the strategy wants a checkpoint after this many steps in total. */
+bool checkpoint_is_due(const CheckpointSaving *s, int64_t seen_steps);
+/* Saves the state in a folder named by `totals`, points last_checkpoint_info.json to it, then
+ * deletes those that the strategy gives up; a failed deletion is a warning. `progress` is a JSON
+ * object. After an error the former checkpoint is untouched and still the last one. */
+Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
+                              const StateTensor *state, int64_t n, const char *progress);
+#endif
