@@ -10,7 +10,7 @@
 /* Reads `path`, applies the overrides "a.b=value" in order, resolves every ${...}. */
 Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
                    Yaml **out);
-/* One override on an unresolved tree. An unknown key is an error with the nearest name, unless its
- * mapping is one with free keys. */
+/* One override on an unresolved tree. A key that leads nowhere is an error with the nearest name; a
+ * new key in a mapping below the top is accepted here and judged by that mapping's table later. */
 Error *config_override(Arena *a, Yaml *root, const char *assignment);
 #endif

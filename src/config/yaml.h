@@ -24,6 +24,7 @@ typedef struct Yaml Yaml;
 struct Yaml {
     YamlType type;
     bool is_quoted;   /* a scalar in quotes or a block scalar: always a string */
+    bool is_literal;  /* made by an expression: "${" in it is plain text */
     const char *text; /* a scalar as written, quotes and escapes undone; NUL-terminated */
     size_t text_len;  /* may count NUL bytes that "\0" made */
     bool boolean;     /* YAML_BOOL */

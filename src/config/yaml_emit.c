@@ -1,0 +1,405 @@
+/* yaml_emit.c - writes YAML byte for byte as PyYAML's yaml.dump does.
+ *
+ * Folder names of sweeps are hashes of these bytes, so every rule of PyYAML's emitter that a
+ * configuration can reach is here: which quotes a text needs, where a long one is folded, how lists
+ * lie in mappings. */
+#include "config/yaml_emit.h"
+#include "config/yaml_scalar.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEST_WIDTH = 80, BEST_INDENT = 2, LONGEST_SIMPLE_KEY = 122 };
+
+typedef struct Emitter {
+    Arena *arena;
+    Text *out;
+    int column, indent;
+    bool is_after_space; /* the last character separates */
+    bool is_at_indent;   /* only indentation and "-" so far in this line */
+} Emitter;
+
+typedef struct Runes {
+    const uint32_t *at;
+    int n;
+} Runes;
+
+static void write_ascii(Emitter *e, const char *s)
+{
+    text_puts(e->out, s);
+    e->column += (int)strlen(s);
+}
+
+static void write_rune(Emitter *e, uint32_t c)
+{
+    char s[5] = { 0 };
+    if (c < 0x80) {
+        s[0] = (char)c;
+    } else if (c < 0x800) {
+        s[0] = (char)(0xC0 | c >> 6);
+        s[1] = (char)(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+        s[0] = (char)(0xE0 | c >> 12);
+        s[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        s[2] = (char)(0x80 | (c & 0x3F));
+    } else {
+        s[0] = (char)(0xF0 | c >> 18);
+        s[1] = (char)(0x80 | (c >> 12 & 0x3F));
+        s[2] = (char)(0x80 | (c >> 6 & 0x3F));
+        s[3] = (char)(0x80 | (c & 0x3F));
+    }
+    text_puts(e->out, s);
+    e->column++;
+}
+
+static void write_runes(Emitter *e, Runes text, int from, int to)
+{
+    for (int i = from; i < to; i++) write_rune(e, text.at[i]);
+}
+
+/* Length of the UTF-8 sequence at s; 1 for a stray byte, which then stands for itself. */
+static int rune_length(const unsigned char *s, size_t left)
+{
+    int n = *s < 0x80 ? 1 : *s >> 5 == 6 ? 2 : *s >> 4 == 14 ? 3 : *s >> 3 == 30 ? 4 : 1;
+    if ((size_t)n > left) return 1;
+    for (int i = 1; i < n; i++)
+        if (s[i] >> 6 != 2) return 1;
+    return n;
+}
+
+static Runes decode(Arena *a, const char *text, size_t len)
+{
+    uint32_t *to = NEW_N(a, uint32_t, len + 1);
+    int n = 0;
+    for (size_t i = 0; i < len;) {
+        const unsigned char *s = (const unsigned char *)text + i;
+        int k = rune_length(s, len - i);
+        static const unsigned char mask[] = { 0, 0xFF, 0x1F, 0x0F, 0x07 };
+        uint32_t c = s[0] & mask[k];
+        for (int j = 1; j < k; j++) c = c << 6 | (s[j] & 0x3Fu);
+        to[n++] = c;
+        i += (size_t)k;
+    }
+    return (Runes){ to, n };
+}
+
+static bool is_break(uint32_t c)
+{
+    return c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+static bool is_space_or_break(uint32_t c)
+{
+    return c == 0 || c == ' ' || c == '\t' || c == '\r' || is_break(c);
+}
+static bool is_one_of(uint32_t c, const char *set)
+{
+    return c && c < 0x80 && strchr(set, (int)c);
+}
+
+typedef struct Analysis {
+    bool is_multiline, allows_plain, allows_single_quotes;
+} Analysis;
+
+/* Characters that would be read as structure in a plain block scalar. */
+static bool has_indicators(Runes t)
+{
+    if (t.n >= 3 && ((t.at[0] == '-' && t.at[1] == '-' && t.at[2] == '-') ||
+                     (t.at[0] == '.' && t.at[1] == '.' && t.at[2] == '.')))
+        return true;
+    for (int i = 0; i < t.n; i++) {
+        uint32_t c = t.at[i];
+        bool before_space = i + 1 >= t.n || is_space_or_break(t.at[i + 1]);
+        bool after_space = i == 0 || is_space_or_break(t.at[i - 1]);
+        if (i == 0 && is_one_of(c, "#,[]{}&*!|>'\"%@`")) return true;
+        if (i == 0 && is_one_of(c, "?-") && before_space) return true;
+        if (c == ':' && before_space) return true;
+        if (c == '#' && after_space) return true;
+    }
+    return false;
+}
+
+static Analysis analyze(Runes t)
+{
+    Analysis a = { .allows_plain = !has_indicators(t), .allows_single_quotes = true };
+    if (!t.n) return a;
+    uint32_t first = t.at[0], last = t.at[t.n - 1];
+    if (first == ' ' || is_break(first) || last == ' ' || is_break(last)) a.allows_plain = false;
+    for (int i = 0; i < t.n; i++) {
+        uint32_t c = t.at[i], before = i ? t.at[i - 1] : 'x';
+        if (is_break(c)) a.is_multiline = true;
+        bool is_special = c != '\n' && (c < 0x20 || c > 0x7E);
+        bool is_space_at_break =
+            (c == ' ' && is_break(before) && i) || (is_break(c) && before == ' ');
+        if (is_special || is_space_at_break) a.allows_single_quotes = false;
+    }
+    if (a.is_multiline || !a.allows_single_quotes) a.allows_plain = false;
+    return a;
+}
+
+static void line_break(Emitter *e)
+{
+    text_putc(e->out, '\n');
+    e->column = 0;
+    e->is_after_space = true;
+    e->is_at_indent = true;
+}
+
+static void write_indent(Emitter *e)
+{
+    int indent = e->indent < 0 ? 0 : e->indent;
+    if (!e->is_at_indent || e->column > indent || (e->column == indent && !e->is_after_space))
+        line_break(e);
+    if (e->column < indent) e->is_after_space = true;
+    while (e->column < indent) write_ascii(e, " ");
+}
+
+static void write_indicator(Emitter *e, const char *s, bool needs_space, bool keeps_indent)
+{
+    if (needs_space && !e->is_after_space) write_ascii(e, " ");
+    write_ascii(e, s);
+    e->is_after_space = false;
+    e->is_at_indent = e->is_at_indent && keeps_indent;
+}
+
+static void fold(Emitter *e)
+{
+    write_indent(e);
+    e->is_after_space = false;
+    e->is_at_indent = false;
+}
+
+/* One space in a line that is full already becomes a line break. */
+static void write_plain(Emitter *e, Runes t, bool may_fold)
+{
+    if (!t.n) return;
+    if (!e->is_after_space) write_ascii(e, " ");
+    e->is_after_space = e->is_at_indent = false;
+    for (int i = 0; i < t.n;) {
+        int end = i;
+        bool is_space = t.at[i] == ' ';
+        while (end < t.n && (t.at[end] == ' ') == is_space) end++;
+        if (is_space && end == i + 1 && e->column > BEST_WIDTH && may_fold)
+            fold(e);
+        else
+            write_runes(e, t, i, end);
+        i = end;
+    }
+}
+
+static void write_single_quoted(Emitter *e, Runes t, bool may_fold)
+{
+    write_indicator(e, "'", true, false);
+    for (int i = 0; i < t.n;) {
+        int end = i;
+        if (t.at[i] == ' ') {
+            while (end < t.n && t.at[end] == ' ') end++;
+            if (end == i + 1 && e->column > BEST_WIDTH && may_fold && i && end < t.n)
+                write_indent(e);
+            else
+                write_runes(e, t, i, end);
+        } else if (is_break(t.at[i])) {
+            while (end < t.n && is_break(t.at[end])) end++;
+            line_break(e); /* one break reads as a space, so each stands for one more */
+            for (int j = i; j < end; j++) line_break(e);
+            write_indent(e);
+        } else if (t.at[i] == '\'') {
+            write_ascii(e, "''");
+            end++;
+        } else {
+            while (end < t.n && t.at[end] != ' ' && t.at[end] != '\'' && !is_break(t.at[end]))
+                end++;
+            write_runes(e, t, i, end);
+        }
+        i = end;
+    }
+    write_indicator(e, "'", false, false);
+}
+
+static void write_escape(Emitter *e, uint32_t c)
+{
+    static const struct {
+        uint32_t code;
+        const char *text;
+    } known[] = { { 0, "\\0" },    { 7, "\\a" },      { 8, "\\b" },     { 9, "\\t" },
+                  { 10, "\\n" },   { 11, "\\v" },     { 12, "\\f" },    { 13, "\\r" },
+                  { 27, "\\e" },   { '"', "\\\"" },   { '\\', "\\\\" }, { 0x85, "\\N" },
+                  { 0xA0, "\\_" }, { 0x2028, "\\L" }, { 0x2029, "\\P" } };
+    char text[16];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].code == c) {
+            write_ascii(e, known[i].text);
+            return;
+        }
+    snprintf(text, sizeof text, c <= 0xFF ? "\\x%02X" : c <= 0xFFFF ? "\\u%04X" : "\\U%08X", c);
+    write_ascii(e, text);
+}
+
+static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
+{
+    write_indicator(e, "\"", true, false);
+    int start = 0;
+    for (int end = 0; end <= t.n; end++) {
+        bool at_end = end == t.n;
+        uint32_t c = at_end ? 0 : t.at[end];
+        if (at_end || c == '"' || c == '\\' || c < 0x20 || c > 0x7E) {
+            write_runes(e, t, start, end);
+            start = end;
+            if (!at_end) {
+                write_escape(e, c);
+                start = end + 1;
+            }
+        }
+        if (end <= 0 || end >= t.n - 1 || (c != ' ' && start < end)) continue;
+        if (e->column + (end - start) <= BEST_WIDTH || !may_fold) continue;
+        if (start < end) {
+            write_runes(e, t, start, end);
+            start = end;
+        }
+        write_ascii(e, "\\");
+        fold(e);
+        if (t.at[start] == ' ') write_ascii(e, "\\");
+    }
+    write_indicator(e, "\"", false, false);
+}
+
+/* `is_string`: the text must read back as a string. */
+static void emit_scalar(Emitter *e, const char *text, size_t len, bool is_string, bool is_key)
+{
+    Runes t = decode(e->arena, text, len);
+    Analysis a = analyze(t);
+    bool is_plain = a.allows_plain && !(is_key && (!t.n || a.is_multiline)) &&
+                    (!is_string || (strlen(text) == len && yaml_is_plain_string(text)));
+    int outer = e->indent;
+    e->indent = e->indent < 0 ? BEST_INDENT : e->indent + BEST_INDENT;
+    if (is_plain)
+        write_plain(e, t, !is_key);
+    else if (a.allows_single_quotes && !(is_key && a.is_multiline))
+        write_single_quoted(e, t, !is_key);
+    else
+        write_double_quoted(e, t, !is_key);
+    e->indent = outer;
+}
+
+/* A scalar that is no string and needs no quotes. */
+static void emit_text(Emitter *e, const char *text)
+{
+    emit_scalar(e, text, strlen(text), false, false);
+}
+
+static void emit_float(Emitter *e, double x)
+{
+    char text[32], *exponent;
+    format_double(x, text);
+    if (isnan(x))
+        strcpy(text, ".nan");
+    else if (isinf(x))
+        strcpy(text, x > 0 ? ".inf" : "-.inf");
+    else if (!strchr(text, '.') && (exponent = strchr(text, 'e'))) {
+        memmove(exponent + 2, exponent, strlen(exponent) + 1);
+        memcpy(exponent, ".0", 2);
+    }
+    emit_text(e, text);
+}
+
+static void emit_node(Emitter *e, const Yaml *y, bool is_in_map);
+
+static void emit_list(Emitter *e, const Yaml *y, bool is_in_map)
+{
+    int outer = e->indent;
+    bool is_indentless = is_in_map && !e->is_at_indent;
+    if (outer < 0)
+        e->indent = 0;
+    else if (!is_indentless)
+        e->indent += BEST_INDENT;
+    for (int64_t i = 0; i < y->n; i++) {
+        write_indent(e);
+        write_indicator(e, "-", true, true);
+        emit_node(e, y->item[i], false);
+    }
+    e->indent = outer;
+}
+
+static int compare_keys(const void *x, const void *y)
+{
+    const Yaml *const *a = x, *const *b = y;
+    const Yaml *p = *a, *q = *b;
+    return strcmp(p->parent->key[p->index]->text, q->parent->key[q->index]->text);
+}
+
+static void emit_key(Emitter *e, const Yaml *key)
+{
+    bool is_string = key->type == YAML_STRING;
+    Runes t = decode(e->arena, key->text, key->text_len);
+    if (t.n && t.n <= LONGEST_SIMPLE_KEY && !analyze(t).is_multiline) {
+        emit_scalar(e, key->text, key->text_len, is_string, true);
+    } else {
+        write_indicator(e, "?", true, true);
+        emit_scalar(e, key->text, key->text_len, is_string, false);
+        write_indent(e);
+        write_indicator(e, ":", true, true);
+        return;
+    }
+    write_indicator(e, ":", false, false);
+}
+
+static void emit_map(Emitter *e, const Yaml *y)
+{
+    int outer = e->indent;
+    e->indent = outer < 0 ? 0 : outer + BEST_INDENT;
+    /* The copies' own parent and index tell the key of each value. */
+    Yaml *copy = yaml_copy(e->arena, y, NULL);
+    Yaml **sorted = NEW_N(e->arena, Yaml *, y->n);
+    memcpy(sorted, copy->item, sizeof *sorted * (size_t)y->n);
+    qsort(sorted, (size_t)y->n, sizeof *sorted, compare_keys);
+    for (int64_t i = 0; i < y->n; i++) {
+        write_indent(e);
+        emit_key(e, copy->key[sorted[i]->index]);
+        emit_node(e, sorted[i], true);
+    }
+    e->indent = outer;
+}
+
+static void emit_node(Emitter *e, const Yaml *y, bool is_in_map)
+{
+    char number[32];
+    switch (y->type) {
+    case YAML_NULL:
+        emit_text(e, "null");
+        return;
+    case YAML_BOOL:
+        emit_text(e, y->boolean ? "true" : "false");
+        return;
+    case YAML_INT:
+        emit_text(e, yaml_int_text(y, number));
+        return;
+    case YAML_FLOAT:
+        emit_float(e, y->number);
+        return;
+    case YAML_LIST:
+        if (y->n)
+            emit_list(e, y, is_in_map);
+        else
+            write_indicator(e, "[]", true, false);
+        return;
+    case YAML_MAP:
+        if (y->n)
+            emit_map(e, y);
+        else
+            write_indicator(e, "{}", true, false);
+        return;
+    default:
+        emit_scalar(e, y->text, y->text_len, true, false);
+        return;
+    }
+}
+
+void yaml_emit(const Yaml *node, Text *out)
+{
+    Emitter e = {
+        .arena = arena_new(), .out = out, .indent = -1, .is_after_space = true, .is_at_indent = true
+    };
+    emit_node(&e, node, false);
+    if (e.column || node->type == YAML_STRING) line_break(&e);
+    arena_free(e.arena);
+}
