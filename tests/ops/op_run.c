@@ -86,18 +86,32 @@ int op_reference(Arena *a, const OpDef *op, Launch l)
     return reference_run(op, &l);
 }
 
+NodeRun op_run_node(OpRun *r, Arena *a, int64_t i)
+{
+    const Node *n = r->graph->node[i];
+    NodeRun made = { .run = r, .node = n };
+    made.in = NEW_N(a, Tensor, n->n_in);
+    made.out = NEW_N(a, Tensor, n->n_out);
+    for (int k = 0; k < n->n_in; k++)
+        made.in[k] = op_tensor_as(a, n->in[k]->dtype, &r->tensor[n->in[k]->id]);
+    for (int k = 0; k < n->n_out; k++)
+        made.out[k] = op_tensor_as(a, n->out[k]->dtype, &r->tensor[n->out[k]->id]);
+    int status = op_reference(a, n->op, op_launch(n, made.in, made.out, &r->now));
+    if (status != KERNEL_OK) fail_msg("%s: status %d", n->op->name, status);
+    for (int k = 0; k < n->n_out; k++) {
+        Tensor *to = &r->tensor[n->out[k]->id];
+        bool adds = n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE;
+        for (int64_t e = 0; e < tensor_count(to); e++)
+            dtype_set(to->dtype, to->data, e, op_get(&made.out[k], e) + (adds ? op_get(to, e) : 0));
+    }
+    return made;
+}
+
 void op_run_nodes(OpRun *r, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i++) {
-        const Node *n = r->graph->node[i];
         Arena *local = arena_new();
-        Tensor *in = NEW_N(local, Tensor, n->n_in), *out = NEW_N(local, Tensor, n->n_out);
-        for (int k = 0; k < n->n_in; k++) in[k] = r->tensor[n->in[k]->id];
-        for (int k = 0; k < n->n_out; k++) out[k] = r->tensor[n->out[k]->id];
-        Launch l = op_launch(n, in, out, &r->now);
-        for (int k = 0; k < n->n_out; k++)
-            if (n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE) l.add |= 1u << k;
-        if (op_reference(local, n->op, l) != KERNEL_OK) fail_msg("%s: bad index", n->op->name);
+        op_run_node(r, local, i);
         arena_free(local);
     }
 }

@@ -19,6 +19,16 @@ OpRun *op_run_new(Arena *a, Graph *g, int64_t position);
 /* Runs the nodes [from, to) by their references; fails the test on a status. */
 void op_run_nodes(OpRun *r, int64_t from, int64_t to);
 
+/* A node with its inputs as they were and its results as they are made (nothing added). */
+typedef struct NodeRun {
+    const OpRun *run;
+    const Node *node;
+    Tensor *in, *out;
+} NodeRun;
+
+/* Runs node i; the tensors are copies from `a`. */
+NodeRun op_run_node(OpRun *r, Arena *a, int64_t i);
+
 /* A tensor with zeroed memory and no parts. */
 Tensor op_tensor(Arena *a, Dtype t, int n_dims, const int64_t *size);
 /* A copy with memory of its own, in another dtype. */
