@@ -12,12 +12,14 @@
 
 enum { MAX_MESH_AXES = 4 };
 
-/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes
- * it is split over, outermost first; 0 ends the list. */
+/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes it
+ * is split over, outermost first; 0 ends the list. `rotation` r: this rank holds the part that by its
+ * own place would be that of the rank r further on (ring exchanges). */
 typedef struct Dim {
     int64_t size;
     const char *axis;
     uint8_t mesh[MAX_MESH_AXES];
+    uint8_t rotation;
     Layout layout;
 } Dim;
 
@@ -49,11 +51,14 @@ typedef struct Value {
     Dtype dtype;
     int n_dims;
     Dim dim[MAX_DIMS];
-    unsigned partial;   /* bit m: a reduction over mesh axis m is still outstanding */
-    ReduceOp reduce;    /* which one */
-    struct Node *from;  /* RESULT only */
-    struct Value *grad; /* PARAM only: its ACCUMULATOR, after autodiff */
-    Init init;          /* PARAM and STATE */
+    unsigned partial;      /* bit m: a reduction over mesh axis m is still outstanding */
+    ReduceOp reduce;       /* which one */
+    struct Node *from;     /* RESULT only */
+    struct Value *grad;    /* PARAM only: its ACCUMULATOR, after autodiff */
+    struct Value *grad_of; /* the value whose gradient this is, or NULL */
+    struct Value *owner;   /* PARAM only: this is a copy, on another pipeline stage, of that one */
+    int stage;             /* pipeline stage of a leaf */
+    Init init;             /* PARAM and STATE */
 } Value;
 
 /* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE

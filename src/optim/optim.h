@@ -1,0 +1,15 @@
+/* optim.h - an optimizer appends update nodes; its states are values like parameters. */
+#ifndef OPTIM_OPTIM_H
+#define OPTIM_OPTIM_H
+#include "graph/graph.h"
+
+typedef struct Optimizer {
+    /* Appends nodes (phase UPDATE) that update `param` in place from `grad` times `factor` (scalar) and
+     * clear `grad`. The rate is RunTime.lr. */
+    void (*update)(const struct Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
+                   double weight_decay);
+    double lr, weight_decay;
+    const char *const *excluded; /* names of weight decay groups that get no decay; ends with NULL */
+    const struct Model *model;   /* whose groups these are */
+} Optimizer;
+#endif

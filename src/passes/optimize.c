@@ -1,0 +1,42 @@
+/* optimize.c - the end of a step: one norm over all gradients, the clipping factor, the updates.
+ *
+ * Every parameter gives one partial norm in a fixed order, so that the norm does not depend on how
+ * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE. */
+#include "ops/ops.h"
+#include "optim/optim.h"
+#include "passes/passes.h"
+
+static int64_t find_params(const Graph *g, Value **param)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM && g->value[i]->grad) param[n++] = g->value[i];
+    return n;
+}
+
+static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
+{
+    (void)mesh;
+    const Optimize *o = settings;
+    Value **param = NEW_N(g->arena, Value *, g->n_values), **partial = NEW_N(g->arena, Value *, g->n_values);
+    int64_t n = find_params(g, param);
+    if (n == 0) return error_new("there is no parameter to update");
+    g->phase = REDUCE;
+    for (int64_t i = 0; i < n; i++) partial[i] = norm_partial(g, param[i]->grad, o->norm_type);
+    Value *norm = norm_total(g, n, partial, o->norm_type);
+    graph_output(g, "grad_norm", norm);
+    g->phase = UPDATE;
+    Value *factor = clip_factor(g, norm, o->max_norm);
+    for (int64_t i = 0; i < n; i++)
+        o->optimizer->update(o->optimizer, g, param[i], param[i]->grad, factor,
+                             o->weight_decay_of(o->optimizer, param[i]));
+    g->phase = FORWARD;
+    return NULL;
+}
+
+const PassDef pass_optimize = {
+    .name = "optimize",
+    .doc = "gradient norm, clipping and the optimizer's updates",
+    .order = ORDER_OPTIMIZE,
+    .run = run,
+};
