@@ -1,5 +1,6 @@
 /* graph.c - building: leaves, nodes, scopes, outputs. */
 #include "graph/graph.h"
+#include "base/map.h"
 #include "graph/op.h"
 #include <string.h>
 
@@ -13,6 +14,7 @@ Graph *graph_new(Arena *a)
 {
     Graph *g = NEW(a, Graph);
     g->arena = a;
+    g->leaf = map_new(a);
     g->block = -1;
     g->phase = FORWARD;
     return g;
@@ -72,13 +74,7 @@ static Value *value_new(Graph *g, ValueKind kind, const char *name, Dtype t)
     return g->value[g->n_values++] = v;
 }
 
-Value *graph_find(const Graph *g, const char *name)
-{
-    for (int64_t i = 0; i < g->n_values; i++)
-        if (g->value[i]->kind != VALUE_RESULT && !strcmp(g->value[i]->name, name))
-            return g->value[i];
-    return NULL;
-}
+Value *graph_find(const Graph *g, const char *name) { return map_get(g->leaf, str_of(name)); }
 
 static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_dims, const Dim *dims)
 {
@@ -91,6 +87,7 @@ static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_di
         return v;
     }
     v = value_new(g, kind, name, t);
+    map_set(g->leaf, str_of(name), v);
     v->n_dims = n_dims;
     if (n_dims) memcpy(v->dim, dims, sizeof *dims * (size_t)n_dims);
     return v;

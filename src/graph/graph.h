@@ -96,6 +96,7 @@ typedef struct Graph {
     int64_t n_nodes, cap_nodes;
     Value **value;
     int64_t n_values, cap_values;
+    struct Map *leaf; /* inputs, parameters, states and accumulators by name */
     Output *output; /* what must be there after a run: "loss", "logits" ... */
     int64_t n_outputs, cap_outputs;
     Error *error;

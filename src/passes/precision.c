@@ -61,11 +61,20 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     return m->low[v->id] = c;
 }
 
+/* Losses and statistics, whose op fixed their dtype, and the gradients of such. */
+static bool is_exact(const Value *v)
+{
+    if (v->from && v->from->op->dtypes) return true;
+    return v->grad_of && v->grad_of->from && v->grad_of->from->op->dtypes;
+}
+
 static void mix_node(Mixer *m, Node *n)
 {
     if (n->op->flags & OP_MATMUL)
         for (int k = 0; k < n->n_in; k++)
-            if (n->in[k]->n_dims >= 2) n->in[k] = lowered(m, n->in[k], n);
+            if (n->in[k]->n_dims >= 2 && !is_exact(n->in[k])) n->in[k] = lowered(m, n->in[k], n);
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k]->kind == VALUE_STATE && n->phase == FORWARD) n->out[k]->dtype = m->compute; /* caches */
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k]->kind == VALUE_RESULT && dtype_is_float(n->out[k]->dtype) && n->phase != PREPARE)
             n->out[k]->dtype = choose(m, n, k);

@@ -1,0 +1,323 @@
+/* program.c - the one place that joins graph, kernels, memory and device. */
+#include "exec/program.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "ops/kernels.h"
+#include "ops/reference.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One node, ready to run. `kernel` NULL: the reference. */
+typedef struct Step {
+    const Node *node;
+    const KernelDef *kernel;
+    Launch launch;
+    Stored *derived; /* PREPARE: what it makes */
+} Step;
+
+struct Program {
+    Arena *arena;
+    ProgramSettings settings;
+    Graph *graph;
+    Tensor *tensor; /* by value id */
+    Step *step;
+    int64_t n_steps;
+    RunTime now;
+    Stream *stream;
+    MemoryPlan *plan;
+    char *block;
+    NodeHook *hook;
+    void *hook_ctx;
+};
+
+static Tensor tensor_of(const Value *v)
+{
+    Tensor t = { .dtype = v->dtype, .n_dims = v->n_dims };
+    for (int d = 0; d < v->n_dims; d++) t.size[d] = v->dim[d].size;
+    return t;
+}
+
+static bool is_stored(const Value *v)
+{
+    if (v->kind == VALUE_RESULT) return v->from->phase == PREPARE;
+    return v->kind != VALUE_INPUT;
+}
+
+/* Launches with shapes and attributes; memory comes later. */
+static void make_steps(Program *p)
+{
+    const Graph *g = p->graph;
+    p->step = NEW_N(p->arena, Step, g->n_nodes);
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        Tensor *in = NEW_N(p->arena, Tensor, n->n_in), *out = NEW_N(p->arena, Tensor, n->n_out);
+        unsigned adds = 0;
+        for (int k = 0; k < n->n_in; k++) in[k] = p->tensor[n->in[k]->id];
+        for (int k = 0; k < n->n_out; k++) {
+            out[k] = p->tensor[n->out[k]->id];
+            if (n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE) adds |= 1u << k;
+        }
+        p->step[i] = (Step){
+            .node = n,
+            .launch = { .attrs = n->attrs, .dims = n->dims, .in = in, .out = out, .n_in = n->n_in,
+                        .n_out = n->n_out, .add = adds, .now = &p->now, .stream = p->stream },
+        };
+        if (!p->settings.reference_only)
+            p->step[i].kernel = kernel_find(n->op->name, p->settings.device->name, p->settings.level, &p->step[i].launch);
+    }
+    p->n_steps = g->n_nodes;
+}
+
+static size_t bytes_of(void *ctx, const Value *v)
+{
+    const Program *p = ctx;
+    return tensor_bytes(&p->tensor[v->id]);
+}
+
+static size_t scratch_of(void *ctx, int64_t i)
+{
+    const Program *p = ctx;
+    const Step *s = &p->step[i];
+    if (s->node->op->flags & OP_VIEW) return 0;
+    if (!s->kernel) return reference_scratch(s->node->op, &s->launch);
+    return s->kernel->scratch ? s->kernel->scratch(&s->launch, pool_size(p->stream->pool)) : 0;
+}
+
+static Error *check_kernels(const Program *p)
+{
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const OpDef *op = p->step[i].node->op;
+        if (!p->step[i].kernel && !op->reference && !(op->flags & OP_VIEW))
+            return error_new("no kernel for op %s on %s", op->name, p->settings.device->name);
+    }
+    return NULL;
+}
+
+static Error *check_memory(const Program *p)
+{
+    size_t available = p->settings.device->free_bytes(p->settings.device);
+    if (!available || p->plan->bytes <= available) return NULL;
+    char need[32], have[32];
+    format_bytes((double)p->plan->bytes, need);
+    format_bytes((double)available, have);
+    char *map = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&map, &size);
+    CHECK(f != NULL);
+    memory_print(p->plan, 8, f);
+    fclose(f);
+    Error *e = error_new("the %s program needs %s beside its parameters, but only %s are free. At the peak:\n%s"
+                         "Cheapest remedies: a smaller local_train_micro_batch_size with more "
+                         "gradient_accumulation_steps; model.activation_checkpointed (recomputation); "
+                         "a shorter sequence_length",
+                         p->settings.name, need, have, map);
+    free(map);
+    return e;
+}
+
+static void place(Program *p)
+{
+    const Graph *g = p->graph;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = value_storage(g->value[i]);
+        if (is_stored(v)) {
+            Stored *s = store_find(p->settings.store, store_derived_name(p->arena, v));
+            p->tensor[i].data = s ? s->tensor.data : NULL;
+        } else if (p->plan->offset[v->id] != NOT_PLANNED) {
+            p->tensor[i].data = p->block + p->plan->offset[v->id];
+        }
+    }
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        Step *s = &p->step[i];
+        for (int k = 0; k < s->node->n_in; k++) ((Tensor *)s->launch.in)[k].data = p->tensor[s->node->in[k]->id].data;
+        for (int k = 0; k < s->node->n_out; k++) s->launch.out[k].data = p->tensor[s->node->out[k]->id].data;
+        if (p->plan->scratch[i] != NOT_PLANNED) s->launch.scratch = p->block + p->plan->scratch[i];
+        if (s->node->phase == PREPARE)
+            s->derived = store_find(p->settings.store, store_derived_name(p->arena, value_storage(s->node->out[0])));
+    }
+}
+
+static Error *prepare(Program *p)
+{
+    TRY(p->settings.device->stream_new(p->settings.device, &p->stream));
+    TRY(store_add(p->settings.store, p->graph));
+    p->tensor = NEW_N(p->arena, Tensor, p->graph->n_values);
+    for (int64_t i = 0; i < p->graph->n_values; i++) p->tensor[i] = tensor_of(p->graph->value[i]);
+    make_steps(p);
+    TRY(check_kernels(p));
+    p->plan = plan_memory(p->arena, p->graph, bytes_of, scratch_of, p);
+    TRY(check_memory(p));
+    void *block = NULL;
+    TRY(p->settings.device->alloc(p->settings.device, p->plan->bytes, &block));
+    p->block = block;
+    place(p);
+    return NULL;
+}
+
+Error *program_new(Graph *g, const ProgramSettings *settings, Program **out)
+{
+    Arena *a = arena_new();
+    Program *p = NEW(a, Program);
+    *p = (Program){ .arena = a, .settings = *settings, .graph = g };
+    Error *e = prepare(p);
+    if (e) program_free(p);
+    else *out = p;
+    return e;
+}
+
+void program_free(Program *p)
+{
+    if (!p) return;
+    Device *d = p->settings.device;
+    if (p->block) d->release(d, p->block, p->plan->bytes);
+    if (p->stream) d->stream_free(d, p->stream);
+    arena_free(p->arena);
+}
+
+Tensor *program_input(const Program *p, const char *name)
+{
+    const Value *v = graph_find(p->graph, name);
+    return v && v->kind == VALUE_INPUT ? &p->tensor[v->id] : NULL;
+}
+
+const Tensor *program_output(const Program *p, const char *name)
+{
+    const Value *v = graph_find_output(p->graph, name);
+    return v ? &p->tensor[v->id] : NULL;
+}
+
+double program_scalar(const Program *p, const char *name)
+{
+    const Tensor *t = program_output(p, name);
+    CHECK(t != NULL && t->n_dims == 0);
+    return dtype_get(t->dtype, t->data, 0);
+}
+
+static const char *place_name(Arena *a, const Node *n)
+{
+    if (n->block < 0) return arena_printf(a, "%s (%s)", n->op->name, phase_name(n->phase));
+    return arena_printf(a, "%s in block %d (%s)", n->op->name, n->block, phase_name(n->phase));
+}
+
+static Error *run_step(Program *p, const Step *s)
+{
+    double start = p->hook ? clock_seconds() : 0;
+    int status = s->kernel ? s->kernel->run(&s->launch) : reference_run(s->node->op, &s->launch);
+    if (status) {
+        Arena *a = arena_new();
+        Error *e = error_new("kernel failed with status %d: %s, microbatch %lld, step %lld", status,
+                             place_name(a, s->node), (long long)p->now.microbatch, (long long)p->now.step + 1);
+        arena_free(a);
+        return e;
+    }
+    if (p->hook) p->hook(p->hook_ctx, s->node, &s->launch, clock_seconds() - start);
+    return NULL;
+}
+
+static bool is_due(const Program *p, const Step *s, unsigned phases)
+{
+    if (s->node->op->flags & OP_VIEW) return false;
+    if (s->node->phase == PREPARE) {
+        const Stored *d = s->derived;
+        return d->is_constant ? d->made_at == 0 : d->made_at != p->settings.store->version;
+    }
+    return phases >> s->node->phase & 1;
+}
+
+/* Derived values count as made when all their nodes ran: marked after the loop, since one value may be
+ * the work of several nodes. */
+static Error *run_prepare(Program *p)
+{
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].node->phase == PREPARE && is_due(p, &p->step[i], 0)) TRY(run_step(p, &p->step[i]));
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].derived) p->step[i].derived->made_at = p->settings.store->version; /* of all its nodes */
+    return NULL;
+}
+
+Error *program_run(Program *p, unsigned phases, const RunTime *now)
+{
+    p->now = *now;
+    if (phases & ~(1u << UPDATE)) TRY(run_prepare(p));
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].node->phase != PREPARE && is_due(p, &p->step[i], phases)) TRY(run_step(p, &p->step[i]));
+    if (phases >> UPDATE & 1) store_changed(p->settings.store);
+    return p->settings.device->synchronize(p->stream);
+}
+
+static bool all_finite(const Tensor *t)
+{
+    if (!dtype_is_float(t->dtype)) return true;
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(dtype_get(t->dtype, t->data, i))) return false;
+    return true;
+}
+
+Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found, Arena *a)
+{
+    p->now = *now;
+    *found = NULL;
+    TRY(run_prepare(p));
+    for (int64_t i = 0; i < p->graph->n_values; i++) {
+        const Value *v = p->graph->value[i];
+        if ((v->kind != VALUE_PARAM && v->kind != VALUE_INPUT) || all_finite(&p->tensor[i])) continue;
+        *found = arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input", v->name);
+        return NULL;
+    }
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        if (s->node->phase == PREPARE || !is_due(p, s, phases)) continue;
+        TRY(run_step(p, s));
+        for (int k = 0; k < s->node->n_out; k++) {
+            if (all_finite(&s->launch.out[k])) continue;
+            const Value *v = s->node->out[k];
+            *found = arena_printf(a, "%s, %s %s", place_name(a, s->node), v->kind == VALUE_RESULT ? "result" : "writing",
+                                  v->grad_of ? arena_printf(a, "the gradient of %s", v->grad_of->name) : v->name);
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+void program_set_hook(Program *p, NodeHook *hook, void *ctx)
+{
+    p->hook = hook;
+    p->hook_ctx = ctx;
+}
+
+size_t program_bytes(const Program *p) { return p->plan->bytes; }
+const Graph *program_graph(const Program *p) { return p->graph; }
+
+static void print_bytes(const char *what, size_t bytes, FILE *to)
+{
+    char text[32];
+    format_bytes((double)bytes, text);
+    fprintf(to, "%12s  %s\n", text, what);
+}
+
+void program_print_memory(const Program *p, FILE *to)
+{
+    static const char *const what[] = { [VALUE_PARAM] = "parameters", [VALUE_STATE] = "optimizer states and caches",
+                                        [VALUE_RESULT] = "copies and tables made from parameters",
+                                        [VALUE_ACCUMULATOR] = "gradients" };
+    size_t sum[VALUE_ACCUMULATOR + 1] = { 0 };
+    for (int64_t i = 0; i < store_count(p->settings.store); i++) {
+        const Stored *s = store_at(p->settings.store, i);
+        sum[s->kind] += tensor_bytes(&s->tensor);
+    }
+    for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
+        if (sum[k]) print_bytes(what[k], sum[k], to);
+    print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
+    memory_print(p->plan, 8, to);
+}
+
+void program_print_kernels(const Program *p, FILE *to)
+{
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        const char *kernel = s->node->op->flags & OP_VIEW ? "view" : s->kernel ? cpu_level_name(s->kernel->level) : "reference";
+        fprintf(to, "%-10s %-20s %s\n", kernel, s->node->op->name, s->node->dims->text);
+    }
+}

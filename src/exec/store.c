@@ -1,0 +1,167 @@
+/* store.c - named tensors in a few large pieces of device memory. */
+#include "exec/store.h"
+#include "base/rng.h"
+#include "graph/op.h"
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+typedef struct Piece {
+    Device *device;
+    void *ptr;
+    size_t bytes;
+} Piece;
+
+static void release_piece(void *arg)
+{
+    Piece *p = arg;
+    p->device->release(p->device, p->ptr, p->bytes);
+}
+
+ParamStore *store_new(Device *d)
+{
+    Arena *a = arena_new();
+    ParamStore *s = NEW(a, ParamStore);
+    *s = (ParamStore){ .arena = a, .device = d, .by_name = map_new(a), .version = 1 };
+    return s;
+}
+
+void store_free(ParamStore *s)
+{
+    if (s) arena_free(s->arena);
+}
+
+Stored *store_find(const ParamStore *s, const char *name) { return map_get(s->by_name, str_of(name)); }
+int64_t store_count(const ParamStore *s) { return s->by_name->n; }
+Stored *store_at(const ParamStore *s, int64_t i) { return s->by_name->entry[i].value; }
+
+const char *store_derived_name(Arena *a, const Value *v)
+{
+    if (!v->from) return v->name;
+    const Node *n = v->from;
+    Text t = { 0 };
+    text_printf(&t, "%s(", n->op->name);
+    for (int k = 0; k < n->n_in; k++) text_printf(&t, "%s%s", k ? ", " : "", store_derived_name(a, n->in[k]));
+    text_printf(&t, ")%s:%s", n->dims->text, dtype_name(v->dtype));
+    for (int d = 0; d < v->n_dims; d++) text_printf(&t, " %lld", (long long)v->dim[d].size);
+    for (const Field *f = n->op->attrs; f && f->name; f++) {
+        const char *at = (const char *)n->attrs + f->offset;
+        if (f->type == FIELD_BOOL) text_printf(&t, " %s=%d", f->name, *(const bool *)at);
+        else if (f->type == FIELD_INT) text_printf(&t, " %s=%lld", f->name, (long long)*(const int64_t *)at);
+        else if (f->type == FIELD_FLOAT) text_printf(&t, " %s=%.17g", f->name, *(const double *)at);
+    }
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] == v) text_printf(&t, " #%d", k);
+    char *name = arena_string(a, t.ptr);
+    text_free(&t);
+    return name;
+}
+
+static bool is_stored(const Value *v)
+{
+    if (v->kind == VALUE_RESULT) return v->from->phase == PREPARE;
+    return v->kind != VALUE_INPUT;
+}
+
+static Tensor tensor_of(const Value *v)
+{
+    Tensor t = { .dtype = v->dtype, .n_dims = v->n_dims };
+    for (int d = 0; d < v->n_dims; d++) t.size[d] = v->dim[d].size;
+    return t;
+}
+
+static Error *check_same(const Stored *s, const Tensor *t)
+{
+    bool same = s->tensor.dtype == t->dtype && s->tensor.n_dims == t->n_dims;
+    for (int d = 0; same && d < t->n_dims; d++) same = s->tensor.size[d] == t->size[d];
+    if (same) return NULL;
+    return error_new("%s is used with two shapes or dtypes", s->name);
+}
+
+static bool is_live(const Graph *g, const Value *v)
+{
+    if (v->kind != VALUE_RESULT) return true;
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i] == v->from) return true;
+    return false;
+}
+
+static bool needs_params(const Value *v)
+{
+    if (!v->from) return true;
+    for (int k = 0; k < v->from->n_in; k++)
+        if (needs_params(v->from->in[k])) return true;
+    return false;
+}
+
+Error *store_add(ParamStore *s, const Graph *g)
+{
+    Stored **fresh = NEW_N(g->arena, Stored *, g->n_values);
+    int64_t n = 0;
+    size_t bytes = 0;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        if (!is_stored(v) || !is_live(g, v)) continue;
+        const char *name = store_derived_name(s->arena, v);
+        Tensor t = tensor_of(v);
+        Stored *old = store_find(s, name);
+        if (old) {
+            TRY(check_same(old, &t));
+            continue;
+        }
+        Stored *new = NEW(s->arena, Stored);
+        *new = (Stored){ .name = arena_string(s->arena, name), .kind = v->kind, .init = v->init, .tensor = t,
+                         .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
+        map_set(s->by_name, str_of(new->name), new);
+        bytes += (tensor_bytes(&t) + ALIGN - 1) / ALIGN * ALIGN;
+        fresh[n++] = new;
+    }
+    if (!n) return NULL;
+    Piece *p = NEW(s->arena, Piece);
+    *p = (Piece){ .device = s->device, .bytes = bytes };
+    TRY(s->device->alloc(s->device, bytes, &p->ptr));
+    arena_on_free(s->arena, release_piece, p);
+    s->bytes += bytes;
+    char *at = p->ptr;
+    for (int64_t i = 0; i < n; i++) {
+        fresh[i]->tensor.data = at;
+        at += (tensor_bytes(&fresh[i]->tensor) + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    return NULL;
+}
+
+static double init_number(const Init *r, uint64_t key, uint64_t i)
+{
+    switch (r->kind) {
+    case INIT_ZEROS: return 0;
+    case INIT_ONES: return 1;
+    case INIT_NORMAL: return r->mean + r->std * rng_normal(key, i);
+    case INIT_TRUNCATED: return r->mean + rng_truncated_normal(key, i, r->std, r->low - r->mean, r->high - r->mean);
+    case INIT_UNIFORM: return r->low + (r->high - r->low) * rng_uniform(key, i);
+    }
+    CHECK(!"init kind");
+}
+
+void store_initialize(ParamStore *s, uint64_t seed)
+{
+    for (int64_t i = 0; i < store_count(s); i++) {
+        Stored *p = store_at(s, i);
+        if (p->is_set || (p->kind != VALUE_PARAM && p->kind != VALUE_STATE)) continue;
+        p->is_set = true;
+        if (p->init.kind == INIT_ZEROS) continue; /* memory starts zeroed */
+        uint64_t key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name)));
+        int64_t n = tensor_count(&p->tensor);
+        for (int64_t k = 0; k < n; k++) dtype_set(p->tensor.dtype, p->tensor.data, k, init_number(&p->init, key, (uint64_t)k));
+    }
+    store_changed(s);
+}
+
+void store_changed(ParamStore *s) { s->version++; }
+
+void store_clear_gradients(ParamStore *s)
+{
+    for (int64_t i = 0; i < store_count(s); i++) {
+        Stored *p = store_at(s, i);
+        if (p->kind == VALUE_ACCUMULATOR) memset(p->tensor.data, 0, tensor_bytes(&p->tensor));
+    }
+}

@@ -1,0 +1,23 @@
+/* model.c - what all language models share: logits and loss. */
+#include "models/model.h"
+#include "ops/ops.h"
+
+Value *model_logits(Graph *g, const ModelOutput *out) { return contract(g, "*k,nk->*n", out->hidden, out->head); }
+
+Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
+{
+    Value *token_loss = head_loss(g, out->hidden, out->head, targets);
+    Value *mean = mean_valid(g, token_loss, targets), *sum = sum_valid(g, token_loss, targets);
+    graph_output(g, "loss", global_tokens ? sum : mean);
+    graph_output(g, "loss_mean", mean);
+    graph_output(g, "loss_sum", sum);
+    return global_tokens ? sum : mean;
+}
+
+int64_t graph_parameter_count(const Graph *g)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM) n += value_count(g->value[i]);
+    return n;
+}
