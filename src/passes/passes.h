@@ -3,6 +3,10 @@
 #define PASSES_PASSES_H
 #include "graph/pass.h"
 
+/* initialize.c: gives parameters their rules; the settings are an Initializer, or NULL for what
+ * construction gives. */
+extern const PassDef pass_initialize;
+
 /* autodiff.c: appends the backward pass of output "loss"; gradients go to accumulators "grad.<param>". */
 extern const PassDef pass_autodiff;
 
@@ -17,7 +21,8 @@ extern const PassDef pass_precision;
  * (activation checkpointing, Chen et al. 2016). */
 typedef struct Recompute {
     int64_t every;           /* blocks k with (k + 1) % every == 0; 0: none, 1: all */
-    const char *const *save; /* names of ops whose results are kept all the same; ends with NULL */
+    const char *const *save; /* names of ops whose results are kept all the same (of contractions every
+                                second one, from the first); ends with NULL, or is NULL */
 } Recompute;
 extern const PassDef pass_recompute;
 

@@ -13,10 +13,13 @@ typedef struct Recomputer {
     const Recompute *settings;
 } Recomputer;
 
-static bool is_saved(const Recompute *r, const Node *n)
+/* `n_products` counts the matrix products of the block: of those, every second is computed again. */
+static bool is_saved(const Recompute *r, const Node *n, int *n_products)
 {
+    bool is_product = !strcmp(n->op->name, "contract");
+    if (is_product) ++*n_products;
     for (int i = 0; r->save && r->save[i]; i++)
-        if (!strcmp(r->save[i], n->op->name)) return true;
+        if (!strcmp(r->save[i], n->op->name)) return !is_product || *n_products % 2 == 1;
     return false;
 }
 
@@ -32,9 +35,10 @@ static void keep(Graph *g, Node *n)
 
 static void clone_block(Recomputer *r, int block)
 {
+    int n_products = 0;
     for (int64_t i = 0; i < r->n_old; i++) {
         Node *n = r->old[i];
-        if (n->phase != FORWARD || n->block != block || is_saved(r->settings, n)) continue;
+        if (n->phase != FORWARD || n->block != block || is_saved(r->settings, n, &n_products)) continue;
         Node *c = graph_copy_node(r->g, n);
         c->phase = BACKWARD_INPUT;
         for (int k = 0; k < c->n_in; k++)

@@ -1,0 +1,114 @@
+/* activation_checkpointed.c - model.activation_checkpointed and its FSDP1 form: ask for recomputation. */
+#include "base/str.h"
+#include "config/builder.h"
+#include "models/model.h"
+#include "passes/passes.h"
+#include <string.h>
+
+enum { FULL, SELECTIVE_LAYER, SELECTIVE_OP };
+
+typedef struct Variant {
+    int which;
+    struct Full {
+        char nothing;
+    } full;
+    struct SelectiveLayer {
+        int64_t ac_freq;
+    } layer;
+    struct SelectiveOp {
+        StringList save_ops_keys;
+    } op;
+} Variant;
+
+typedef struct Settings {
+    int ac_variant;
+    const char *layers_fqn;
+    Model *model;
+    Variant ac_fun_params;
+} Settings;
+
+/* Operators of torch that may be saved, and what they are called here; NULL: nothing here corresponds. */
+static const struct { const char *torch, *op; } saved_ops[] = {
+    { "ops.aten.mm.default", "contract" },
+    { "ops.aten._scaled_dot_product_efficient_attention.default", "attention" },
+    { "ops.aten._scaled_dot_product_flash_attention.default", "attention" },
+    { "ops._c10d_functional.reduce_scatter_tensor.default", NULL },
+    { "ops.aten.max.default", NULL },
+};
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    static const char *const names[] = { "full_activation_checkpointing", "selective_layer_activation_checkpointing",
+                                         "selective_op_activation_checkpointing" };
+    if (s->ac_variant != s->ac_fun_params.which) return error_new("ac_fun_params are not those of %s", names[s->ac_variant]);
+    if (s->ac_variant != SELECTIVE_OP) return NULL;
+    const StringList *keys = &s->ac_fun_params.op.save_ops_keys;
+    if (!keys->n) return error_new("save_ops_keys is empty");
+    for (int64_t i = 0; i < keys->n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++) known |= !strcmp(keys->item[i], saved_ops[k].torch);
+        if (!known) return error_new("save_ops_keys.%lld: unknown operator %s", (long long)i, keys->item[i]);
+    }
+    return NULL;
+}
+
+static const char *const *ops_to_save(Arena *a, const StringList *keys)
+{
+    const char **save = NEW_N(a, const char *, keys->n + 1);
+    int64_t n = 0;
+    for (int64_t i = 0; i < keys->n; i++)
+        for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++)
+            if (saved_ops[k].op && !strcmp(keys->item[i], saved_ops[k].torch)) save[n++] = saved_ops[k].op;
+    return save;
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    if (strcmp(s->layers_fqn, "transformer.h"))
+        return error_new("layers_fqn %s: the blocks of %s are transformer.h", s->layers_fqn, s->model->name);
+    Recompute *r = NEW(builder_arena(b), Recompute);
+    r->every = s->ac_variant == SELECTIVE_LAYER ? s->ac_fun_params.layer.ac_freq : 1;
+    if (s->ac_variant == SELECTIVE_OP) r->save = ops_to_save(builder_arena(b), &s->ac_fun_params.op.save_ops_keys);
+    passes_add(&s->model->passes, &pass_recompute, r);
+    *out = s->model;
+    return NULL;
+}
+
+static const char *const variants[] = { "full_activation_checkpointing", "selective_layer_activation_checkpointing",
+                                        "selective_op_activation_checkpointing", NULL };
+/* clang-format off */
+static const Field full_fields[] = { { 0 } };
+static const Field layer_fields[] = {
+    FIELD_INT(struct SelectiveLayer, ac_freq, NULL, 1, INFINITY, "every so many blocks one is recomputed", .flags = FIELD_STRICT),
+    { 0 },
+};
+static const Field op_fields[] = {
+    FIELD_STRINGS(struct SelectiveOp, save_ops_keys, NULL, 0, 0, "operators whose results are kept; of matrix products every second one"),
+    { 0 },
+};
+static const Field variant_fields[] = {
+    FIELD_STRUCT(Variant, full, struct Full, full_fields, NULL, "for full_activation_checkpointing"),
+    FIELD_STRUCT(Variant, layer, struct SelectiveLayer, layer_fields, NULL, "for selective_layer_activation_checkpointing"),
+    FIELD_STRUCT(Variant, op, struct SelectiveOp, op_fields, NULL, "for selective_op_activation_checkpointing"),
+    { 0 },
+};
+static const Field fields[] = {
+    FIELD_CHOICE(Settings, ac_variant, NULL, variants, "what is recomputed"),
+    FIELD_STRING(Settings, layers_fqn, NULL, "name of the list of blocks, transformer.h"),
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
+    FIELD_UNION(Settings, ac_fun_params, Variant, variant_fields, NULL, "settings of the variant"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_activation_checkpointed = {
+    .kind = "model",
+    .variant = "activation_checkpointed",
+    .doc = "recomputes activations in the backward pass instead of keeping them",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build,
+};

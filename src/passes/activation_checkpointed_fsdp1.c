@@ -1,0 +1,42 @@
+/* activation_checkpointed_fsdp1.c - model.activation_checkpointed_fsdp1: recomputation by class names. */
+#include "config/builder.h"
+#include "models/model.h"
+#include "passes/passes.h"
+#include <string.h>
+
+typedef struct Settings {
+    Model *model;
+    StringList activation_checkpointing_modules;
+} Settings;
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    *out = s->model;
+    for (int64_t i = 0; i < s->activation_checkpointing_modules.n; i++) {
+        const char *name = s->activation_checkpointing_modules.item[i];
+        if (strcmp(name, "GPT2Block"))
+            return error_new("activation_checkpointing_modules.%lld: %s: allowed is GPT2Block", (long long)i, name);
+        Recompute *r = NEW(builder_arena(b), Recompute);
+        r->every = 1;
+        passes_add(&s->model->passes, &pass_recompute, r);
+    }
+    return NULL;
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model"),
+    FIELD_STRINGS(Settings, activation_checkpointing_modules, "[]", 0, 0, "class names of the blocks to recompute"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_activation_checkpointed_fsdp1 = {
+    .kind = "model",
+    .variant = "activation_checkpointed_fsdp1",
+    .doc = "recomputes the blocks of the named classes",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};

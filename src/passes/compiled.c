@@ -1,0 +1,40 @@
+/* compiled.c - model.compiled: every graph is compiled into a fixed plan here, so nothing is left to do. */
+#include "config/builder.h"
+#include "models/model.h"
+#include <string.h>
+
+typedef struct Settings {
+    Model *model;
+    StringList block_names;
+    bool fullgraph, debug;
+} Settings;
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    (void)b;
+    const Settings *s = settings;
+    for (int64_t i = 0; i < s->block_names.n; i++)
+        if (strcmp(s->block_names.item[i], "GPT2Block"))
+            return error_new("block_names.%lld: %s: allowed is GPT2Block", (long long)i, s->block_names.item[i]);
+    *out = s->model;
+    return NULL;
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
+    FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the compiled blocks"),
+    FIELD_BOOL(Settings, fullgraph, "true", "the whole block is one graph: always so here"),
+    FIELD_BOOL(Settings, debug, "false", "for torch's compiler only; see --print_graph and --trace"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_compiled = {
+    .kind = "model",
+    .variant = "compiled",
+    .doc = "accepted: every model is compiled into a static plan",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
