@@ -18,7 +18,8 @@ typedef struct Build {
     const ForwardSettings *f;
     Graph *g;
     double dropout;
-    int64_t salt; /* of the next dropout */
+    int64_t salt;  /* of the next dropout */
+    Value **table; /* of each rotary transform, made at its first use */
 } Build;
 
 static Norm norm_of(const NormChoice *c)
@@ -45,8 +46,10 @@ static Value *transform(Build *b, Value *x)
     for (int64_t i = 0; i < t->n; i++) {
         if (t->item[i].type_hint != 0) continue;
         const struct RotarySettings *r = &t->item[i].config.rotary;
-        Value *table = rope_table(b->g, n_positions, r->n_embd / r->n_head, (double)r->base_freq, b->f->rounded_buffers);
-        x = rope(b->g, x, table);
+        if (!b->table[i])
+            b->table[i] = rope_table(b->g, F32, n_positions, r->n_embd / r->n_head, (double)r->base_freq,
+                                     b->f->rounded_buffers);
+        x = rope(b->g, x, b->table[i]);
     }
     return x;
 }
@@ -108,7 +111,8 @@ static Value *block(Build *b, Value *x, int i)
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Gpt2Settings *s = ((const Gpt2 *)self)->settings;
-    Build b = { .s = s, .f = f, .g = g, .dropout = f->training ? s->dropout : 0 };
+    Build b = { .s = s, .f = f, .g = g, .dropout = f->training ? s->dropout : 0,
+                .table = NEW_N(g->arena, Value *, s->attention_config.qkv_transforms.n) };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     if (longest > s->sequence_length)
         return error_new("a sequence of %lld tokens is longer than the model's sequence_length %lld", (long long)longest,

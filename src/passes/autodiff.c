@@ -75,7 +75,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     Value **grad = NEW_N(g->arena, Value *, g->n_values);
     int block = g->block;
     g->phase = BACKWARD_INPUT;
-    grad[loss->id] = loss_seed(g);
+    grad[loss->id] = loss_seed(g, loss->dtype);
     for (int64_t i = n_forward - 1; i >= 0; i--)
         if (g->node[i]->phase == FORWARD) differentiate(g, g->node[i], needed, grad);
     g->phase = FORWARD;

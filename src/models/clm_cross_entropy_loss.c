@@ -1,0 +1,41 @@
+/* clm_cross_entropy_loss.c - loss.clm_cross_entropy_loss: next-token cross entropy. */
+#include "config/builder.h"
+#include "models/loss.h"
+
+enum { MICROBATCH_MEAN, GLOBAL_TOKENS };
+
+typedef struct Settings {
+    const char *target_key, *prediction_key;
+    int normalization;
+} Settings;
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Loss *l = NEW(builder_arena(b), Loss);
+    *l = (Loss){ .target_key = s->target_key, .prediction_key = s->prediction_key,
+                 .global_tokens = s->normalization == GLOBAL_TOKENS, .tag = "CLMCrossEntropyLoss" };
+    *out = l;
+    return NULL;
+}
+
+static const char *const normalizations[] = { "microbatch_mean", "global_tokens", NULL };
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_STRING(Settings, target_key, NULL, "name of the targets in a batch; -100 does not count"),
+    FIELD_STRING(Settings, prediction_key, NULL, "name of the logits"),
+    FIELD_CHOICE(Settings, normalization, "microbatch_mean", normalizations,
+                 "mean over the valid tokens of each microbatch, then over microbatches and ranks; or over all valid tokens of a step"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef loss_clm_cross_entropy_loss = {
+    .kind = "loss",
+    .variant = "clm_cross_entropy_loss",
+    .doc = "cross entropy of the next token",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+    .is_light = true,
+};

@@ -1,0 +1,110 @@
+/* adam.c - optimizer.adam (Kingma and Ba 2015; L2 in the gradient) and optimizer.adam_w (Loshchilov and
+ * Hutter 2019; decoupled decay). They differ in one flag. */
+#include "config/builder.h"
+#include "models/model.h"
+#include "ops/ops.h"
+#include "optim/optim.h"
+#include "optim/weight_decay.h"
+
+typedef struct Settings {
+    double lr;
+    Model *wrapped_model;
+    FloatList betas;
+    double eps, weight_decay;
+    StringList weight_decay_groups_excluded;
+    const bool *foreach, *fused;
+} Settings;
+
+typedef struct Adam {
+    Optimizer base;
+    AdamSettings attrs;
+} Adam;
+
+static Value *moment(Graph *g, const char *name, const Value *param)
+{
+    const char *full = arena_printf(g->arena, "%s.%s", name, param->name);
+    return graph_state(g, full, param->dtype, param->n_dims, param->dim);
+}
+
+static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
+                   double weight_decay)
+{
+    AdamSettings attrs = ((const Adam *)self)->attrs;
+    attrs.weight_decay = weight_decay;
+    adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor, &attrs);
+}
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    for (int i = 0; i < 2; i++)
+        if (!(s->betas.item[i] >= 0 && s->betas.item[i] < 1))
+            return error_new("betas.%d: %g: allowed are 0 <= beta < 1", i, s->betas.item[i]);
+    return NULL;
+}
+
+static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
+{
+    Arena *a = builder_arena(b);
+    Adam *o = NEW(a, Adam);
+    const StringList *groups = &s->weight_decay_groups_excluded;
+    const char **excluded = NEW_N(a, const char *, groups->n + 1);
+    for (int64_t i = 0; i < groups->n; i++) excluded[i] = groups->item[i];
+    *o = (Adam){
+        .base = { .update = update,
+                  .lr = s->lr,
+                  .weight_decay = s->weight_decay,
+                  .excluded = excluded,
+                  .model = s->wrapped_model },
+        .attrs = { .beta1 = s->betas.item[0],
+                   .beta2 = s->betas.item[1],
+                   .eps = s->eps,
+                   .decoupled = decoupled },
+    };
+    *out = o;
+    return weight_decay_check(&o->base);
+}
+
+static Error *build_adam(Builder *b, const void *settings, void **out)
+{
+    return make(b, settings, false, out);
+}
+
+static Error *build_adam_w(Builder *b, const void *settings, void **out)
+{
+    return make(b, settings, true, out);
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_FLOAT(Settings, lr, NULL, 0, 0, "learning rate that schedulers start from"),
+    FIELD_COMPONENT(Settings, wrapped_model, Model, "model", NULL, "whose parameters are updated", .alias = "model_parts", .flags = FIELD_MAPS),
+    FIELD_FLOATS(Settings, betas, NULL, 2, 2, "decay of the two moments"),
+    FIELD_FLOAT(Settings, eps, NULL, 0, 0, "added to the root of the second moment"),
+    FIELD_FLOAT(Settings, weight_decay, NULL, 0, 0, "decay of the parameters outside the excluded groups"),
+    FIELD_STRINGS(Settings, weight_decay_groups_excluded, NULL, 0, 0, "groups without decay: linear, embedding, layernorm"),
+    FIELD_BOOL(Settings, foreach, "null", "accepted for compatibility: all parameters are updated in one pass"),
+    FIELD_BOOL(Settings, fused, "null", "accepted for compatibility: the update is always fused"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef optimizer_adam = {
+    .kind = "optimizer",
+    .variant = "adam",
+    .doc = "Adam; weight decay is added to the gradient",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build_adam,
+};
+
+const ComponentDef optimizer_adam_w = {
+    .kind = "optimizer",
+    .variant = "adam_w",
+    .doc = "AdamW; weight decay is decoupled from the gradient",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build_adam_w,
+};

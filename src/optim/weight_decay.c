@@ -1,0 +1,64 @@
+/* weight_decay.c - groups by parts of parameter names. */
+#include "optim/weight_decay.h"
+#include "base/log.h"
+#include "models/model.h"
+#include <string.h>
+
+static bool belongs(const DecayGroup *group, const char *param)
+{
+    for (int i = 0; group->parts[i]; i++)
+        if (param[0] && strstr(param + 1, group->parts[i])) return true;
+    return false;
+}
+
+const char *weight_decay_group(const Model *model, const char *param)
+{
+    for (const DecayGroup *group = model->groups; group && group->name; group++)
+        if (belongs(group, param)) return group->name;
+    return NULL;
+}
+
+static bool is_excluded(const Optimizer *o, const char *group)
+{
+    for (int i = 0; group && o->excluded[i]; i++)
+        if (!strcmp(o->excluded[i], group)) return true;
+    return false;
+}
+
+double weight_decay_of(const Optimizer *o, const Value *param)
+{
+    if (o->weight_decay == 0 || !o->excluded[0]) return o->weight_decay;
+    return is_excluded(o, weight_decay_group(o->model, param->name)) ? 0 : o->weight_decay;
+}
+
+Error *weight_decay_check(const Optimizer *o)
+{
+    if (o->weight_decay == 0 || !o->excluded[0]) return NULL;
+    if (!o->model->groups)
+        return error_new("weight_decay_groups_excluded: model.%s has no weight decay groups; use [] or weight_decay 0", o->model->name);
+    for (int i = 0; o->excluded[i]; i++) {
+        bool known = false;
+        for (const DecayGroup *group = o->model->groups; group->name; group++) known |= !strcmp(group->name, o->excluded[i]);
+        if (!known) log_warning("weight_decay_groups_excluded: model.%s has no group %s", o->model->name, o->excluded[i]);
+    }
+    return NULL;
+}
+
+Error *weight_decay_check_graph(const Optimizer *o, const Graph *g)
+{
+    if (o->weight_decay == 0 || !o->excluded[0]) return NULL;
+    int64_t n_decayed = 0, n_excluded = 0;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        if (v->kind != VALUE_PARAM) continue;
+        int n_groups = 0;
+        for (const DecayGroup *group = o->model->groups; group->name; group++) n_groups += belongs(group, v->name);
+        if (n_groups != 1) return error_new("parameter %s belongs to %d weight decay groups instead of one", v->name, n_groups);
+        if (is_excluded(o, weight_decay_group(o->model, v->name))) n_excluded++;
+        else n_decayed++;
+    }
+    if (!n_decayed || !n_excluded)
+        return error_new("weight_decay_groups_excluded leaves %s parameters with decay",
+                         n_decayed ? "all" : "no");
+    return NULL;
+}

@@ -1,0 +1,139 @@
+/* test_passes.c - gradients are right, and no pass changes what is computed. */
+#include "passes/passes.h"
+#include "test.h"
+#include "tiny_model.h"
+#include <math.h>
+#include <string.h>
+
+static const Precision in_double = { F64 }, in_bf16 = { BF16 };
+
+/* Central differences of the loss in double, for some elements of every parameter. */
+static void check_gradients(bool llama_like)
+{
+    Gpt2Settings s = tiny_settings(llama_like);
+    Arena *a = arena_new();
+    PassList list = { .arena = a };
+    passes_add(&list, &pass_precision, &in_double);
+    TinyRun t = tiny_run_new(&s, &list, true, false);
+    tiny_step(&t);
+    for (int64_t i = 0; i < store_count(t.store); i++) {
+        Stored *p = store_at(t.store, i);
+        if (p->kind != VALUE_PARAM) continue;
+        const Stored *g = store_find(t.store, arena_printf(a, "grad.%s", p->name));
+        int64_t n = tensor_count(&p->tensor);
+        for (int64_t k = 0; k < n; k += n / 3 + 1) {
+            double *x = (double *)p->tensor.data + k, exact = ((double *)g->tensor.data)[k], eps = 1e-5, at = *x;
+            *x = at + eps;
+            store_changed(t.store);
+            assert_no_error(program_run(t.program, 1u << FORWARD, &t.now));
+            double up = program_scalar(t.program, "loss");
+            *x = at - eps;
+            store_changed(t.store);
+            assert_no_error(program_run(t.program, 1u << FORWARD, &t.now));
+            double down = program_scalar(t.program, "loss");
+            *x = at;
+            store_changed(t.store);
+            assert_close((up - down) / (2 * eps), exact, 1e-7 * (1 + fabs(exact)));
+        }
+    }
+    tiny_run_free(&t);
+    arena_free(a);
+}
+
+TEST(gradients_of_a_llama_like_model_equal_finite_differences) { check_gradients(true); }
+TEST(gradients_of_a_gpt2_model_equal_finite_differences) { check_gradients(false); }
+
+/* Runs the model with and without a pass and returns the largest difference of the gradients. */
+static double effect_of(const PassDef *pass, const void *settings, bool training, double dropout, double *bytes_saved)
+{
+    Gpt2Settings s = tiny_settings(false);
+    s.dropout = dropout;
+    Arena *a = arena_new();
+    PassList list = { .arena = a };
+    TinyRun plain = tiny_run_new(&s, &list, true, training);
+    passes_add(&list, pass, settings);
+    TinyRun other = tiny_run_new(&s, &list, true, training);
+    double loss = tiny_step(&plain), other_loss = tiny_step(&other);
+    double difference = fmax(fabs(loss - other_loss), tiny_gradient_difference(&plain, &other));
+    if (bytes_saved) *bytes_saved = (double)program_bytes(plain.program) - (double)program_bytes(other.program);
+    tiny_run_free(&plain);
+    tiny_run_free(&other);
+    arena_free(a);
+    return difference;
+}
+
+TEST(recomputation_gives_the_same_bits_and_needs_less_memory)
+{
+    Recompute all = { .every = 1 }, some = { .every = 2 };
+    double saved;
+    assert_true(effect_of(&pass_recompute, &all, true, 0.25, &saved) == 0);
+    assert_true(saved > 0);
+    assert_true(effect_of(&pass_recompute, &some, true, 0.25, NULL) == 0);
+    const char *const save[] = { "contract", "attention", NULL };
+    Recompute ops = { .every = 1, .save = save };
+    assert_true(effect_of(&pass_recompute, &ops, true, 0.25, NULL) == 0);
+}
+
+TEST(fusion_changes_gradients_by_rounding_at_most)
+{
+    assert_true(effect_of(&pass_fuse, NULL, false, 0, NULL) < 1e-6);
+}
+
+TEST(mixed_precision_stays_near_single_precision)
+{
+    double difference = effect_of(&pass_precision, &in_bf16, false, 0, NULL);
+    assert_true(difference > 1e-6); /* it does something */
+    assert_true(difference < 0.05);
+}
+
+TEST(tied_weights_collect_both_gradients)
+{
+    Gpt2Settings s = tiny_settings(true);
+    s.use_weight_tying = true;
+    TinyRun t = tiny_run_new(&s, NULL, true, false);
+    tiny_step(&t);
+    assert_null(store_find(t.store, "transformer.lm_head.weight"));
+    const Stored *g = store_find(t.store, "grad.transformer.wte.weight");
+    double sum = 0;
+    for (int64_t i = 0; i < tensor_count(&g->tensor); i++) sum += fabs(((float *)g->tensor.data)[i]);
+    assert_true(sum > 0);
+    tiny_run_free(&t);
+}
+
+TEST(blocks_alive_together_never_overlap)
+{
+    Block b[200];
+    uint64_t seed = 1;
+    for (int i = 0; i < 200; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        b[i] = (Block){ .bytes = 1 + (seed >> 40) % 5000, .from = (int64_t)(seed >> 20) % 100 };
+        b[i].to = b[i].from + (int64_t)(seed >> 50) % 20;
+    }
+    size_t total = place_blocks(b, 200);
+    size_t most = 0;
+    for (int t = 0; t < 120; t++) {
+        size_t alive = 0;
+        for (int i = 0; i < 200; i++)
+            if (b[i].from <= t && t <= b[i].to) alive += b[i].bytes;
+        if (alive > most) most = alive;
+    }
+    for (int i = 0; i < 200; i++)
+        for (int j = 0; j < i; j++) {
+            bool together = b[i].from <= b[j].to && b[j].from <= b[i].to;
+            bool apart = b[i].offset + (int64_t)b[i].bytes <= b[j].offset || b[j].offset + (int64_t)b[j].bytes <= b[i].offset;
+            assert_true(!together || apart);
+        }
+    assert_true(total >= most && total < most * 5 / 4);
+}
+
+TEST(a_use_before_the_definition_is_found)
+{
+    Gpt2Settings s = tiny_settings(true);
+    TinyRun t = tiny_run_new(&s, NULL, true, false);
+    assert_null(graph_verify(t.graph));
+    Node *first = t.graph->node[0];
+    t.graph->node[0] = t.graph->node[1];
+    t.graph->node[1] = first;
+    assert_error_has(graph_verify(t.graph), "before it is computed");
+    tiny_run_free(&t);
+}

@@ -1,0 +1,27 @@
+/* tiny_model.h - a small GPT-2 for tests of passes and programs. */
+#ifndef TESTS_TINY_MODEL_H
+#define TESTS_TINY_MODEL_H
+#include "exec/program.h"
+#include "models/gpt2.h"
+
+/* Swiglu, RoPE, grouped queries, rms_norm, no bias; or gelu, absolute positions, layer_norm, bias. */
+Gpt2Settings tiny_settings(bool llama_like);
+
+typedef struct TinyRun {
+    Arena *arena;
+    Device *device;
+    ParamStore *store;
+    Graph *graph;
+    Program *program;
+    RunTime now;
+} TinyRun;
+
+/* Builds loss and gradients through the passes in `list` (autodiff is added), fills weights by seed 1 and
+ * the batch by a fixed rule. */
+TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only, bool training);
+void tiny_run_free(TinyRun *t);
+/* Clears gradients, runs forward and backward, returns the loss. */
+double tiny_step(TinyRun *t);
+/* The largest difference of all gradients, relative to the largest gradient. */
+double tiny_gradient_difference(const TinyRun *a, const TinyRun *b);
+#endif
