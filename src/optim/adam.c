@@ -37,6 +37,7 @@ static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, V
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
+    if (s->betas.n != 2) return error_new("betas has %lld numbers instead of 2", (long long)s->betas.n);
     for (int i = 0; i < 2; i++)
         if (!(s->betas.item[i] >= 0 && s->betas.item[i] < 1))
             return error_new("betas.%d: %g: allowed are 0 <= beta < 1", i, s->betas.item[i]);
