@@ -1,0 +1,31 @@
+/* schedule.h - a step as data: which phases run for which microbatch, in which order. */
+#ifndef EXEC_SCHEDULE_H
+#define EXEC_SCHEDULE_H
+#include "graph/graph.h"
+
+typedef struct Action {
+    unsigned phases; /* bit mask of 1 << Phase, run together in the order of the nodes */
+    int stage;
+    int64_t microbatch;
+} Action;
+
+typedef struct Schedule {
+    Action *action;
+    int64_t n;
+} Schedule;
+
+enum {
+    RUN_FORWARD = 1 << FORWARD,
+    RUN_BACKWARD = 1 << BACKWARD_INPUT | 1 << BACKWARD_WEIGHT,
+    RUN_REDUCE = 1 << REDUCE,
+    RUN_UPDATE = 1 << UPDATE
+};
+
+/* Gradient accumulation on one stage: F0 B0 F1 B1 ... R U. */
+Schedule schedule_accumulate(Arena *a, int64_t n_microbatches);
+/* The largest number of microbatches whose forward is done and whose backward is not: how often memory
+ * for activations is needed. */
+int64_t schedule_live(const Schedule *s, int stage);
+/* Every microbatch goes forward once, then backward once, before the one reduction and update. */
+Error *schedule_verify(const Schedule *s, int64_t n_microbatches);
+#endif

@@ -1,0 +1,52 @@
+/* job.h - everything that a training run was asked to do, as components built it. */
+#ifndef TRAIN_JOB_H
+#define TRAIN_JOB_H
+#include "checkpoint/saving.h"
+#include "data/data.h"
+#include "graph/pass.h"
+#include "models/loss.h"
+#include "models/model.h"
+#include "monitor/event.h"
+#include "monitor/mfu.h"
+#include "optim/gradient_clipper.h"
+#include "optim/optim.h"
+#include "optim/scheduler.h"
+
+typedef enum OnNonfinite { NONFINITE_STOP, NONFINITE_SKIP, NONFINITE_IGNORE } OnNonfinite;
+
+/* What app_state components describe: what is trained, and where its state comes from. */
+typedef struct AppState {
+    Model *model;
+    Optimizer *optimizer;
+    Scheduler *scheduler;        /* NULL: the optimizer's rate throughout */
+    const char *checkpoint_path; /* NULL: fresh weights */
+} AppState;
+
+typedef struct LoaderList {
+    Loader **item;
+    int64_t n;
+} LoaderList;
+
+typedef struct TrainingJob {
+    AppState *state;
+    Loss *loss;
+    GradientClipper *clipper;
+    Loader *train;
+    LoaderList evaluation;
+    CheckpointSaving *saving;
+    Mfu *mfu;       /* NULL: -1 is reported */
+    Events *events; /* subscribers of progress and results */
+
+    int64_t accumulation, microbatch_size, sequence_length, dp_degree;
+    int64_t target_steps, target_tokens;
+    int64_t seen_steps, seen_tokens; /* before this run */
+    int64_t log_every, evaluate_every, checkpoint_every; /* steps */
+    OnNonfinite on_nonfinite;
+
+    const char *initial_weights; /* a .safetensors file, or NULL */
+    const char *config_digest;   /* kept in checkpoints */
+    PassTrace trace;
+    bool check;       /* every kernel beside its reference */
+    int n_threads;    /* 0: all cores */
+} TrainingJob;
+#endif

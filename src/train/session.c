@@ -1,0 +1,151 @@
+/* session.c - builds graphs from the model, runs the passes, makes programs. */
+#include "train/session.h"
+#include "ops/ops.h"
+#include "optim/weight_decay.h"
+#include "passes/passes.h"
+
+typedef struct Made {
+    struct Made *next;
+    const char *kind;
+    int64_t batch, sequence, cache;
+    Program *program;
+} Made;
+
+struct Session {
+    Arena *arena;
+    const Model *model;
+    Device *device;
+    ParamStore *store;
+    CpuLevel level;
+    Precision precision;
+    bool rounded_buffers;
+    const PassTrace *trace;
+    Made *made;
+};
+
+Error *session_new(const SessionSettings *settings, Session **out)
+{
+    CpuLevel level;
+    TRY(cpu_level(&level));
+    Arena *a = arena_new();
+    Session *s = NEW(a, Session);
+    *s = (Session){ .arena = a,
+                    .model = settings->model,
+                    .level = level,
+                    .trace = settings->trace,
+                    .rounded_buffers = settings->rounded_buffers };
+    s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
+    s->device = cpu_device_new(settings->n_threads);
+    s->store = store_new(s->device);
+    *out = s;
+    return NULL;
+}
+
+void session_free(Session *s)
+{
+    if (!s) return;
+    for (Made *m = s->made; m; m = m->next) program_free(m->program);
+    store_free(s->store);
+    cpu_device_free(s->device);
+    arena_free(s->arena);
+}
+
+ParamStore *session_store(Session *s) { return s->store; }
+Device *session_device(Session *s) { return s->device; }
+
+/* While one program is built. */
+typedef struct Recipe {
+    const char *kind;
+    int64_t batch, sequence, cache;
+    bool training, gradients, logits;
+    const Loss *loss;
+    const Optimize *optimize;
+} Recipe;
+
+static PassList passes_of(Session *s, const Recipe *r)
+{
+    PassList list = { .arena = s->arena };
+    passes_add(&list, &pass_initialize, s->model->initializer);
+    passes_add(&list, &pass_precision, &s->precision);
+    passes_add(&list, &pass_fuse, NULL);
+    if (r->gradients) passes_add(&list, &pass_autodiff, NULL);
+    if (r->optimize) passes_add(&list, &pass_optimize, r->optimize);
+    for (int64_t i = 0; i < s->model->passes.n; i++) {
+        const PassUse *u = &s->model->passes.use[i];
+        if (r->gradients || u->pass != &pass_recompute) passes_add(&list, u->pass, u->settings);
+    }
+    return list;
+}
+
+static Error *build_graph(Session *s, const Recipe *r, Graph **out)
+{
+    Graph *g = graph_new(s->arena);
+    ModelOutput result;
+    ForwardSettings f = { .batch = r->batch,
+                          .sequence = r->sequence,
+                          .training = r->training,
+                          .rounded_buffers = s->rounded_buffers,
+                          .cache_length = r->cache };
+    TRY(s->model->forward(s->model, g, &f, &result));
+    if (r->logits) graph_output(g, "logits", model_logits(g, &result));
+    if (r->loss) {
+        Dim tokens[] = { { .size = r->batch, .axis = "batch" }, { .size = r->sequence, .axis = "seq" } };
+        Value *targets = graph_input(g, r->loss->target_key, I32, 2, tokens);
+        model_loss(g, &result, targets, r->loss->global_tokens);
+    }
+    PassList list = passes_of(s, r);
+    TRY(passes_run(g, NULL, &list, s->trace));
+    *out = g;
+    return NULL;
+}
+
+static Error *make(Session *s, const Recipe *r, Program **out)
+{
+    for (Made *m = s->made; m; m = m->next) {
+        if (m->kind != r->kind || m->batch != r->batch || m->sequence != r->sequence || m->cache != r->cache) continue;
+        *out = m->program;
+        return NULL;
+    }
+    Graph *g;
+    TRY(error_wrap(build_graph(s, r, &g), "%s program", r->kind));
+    ProgramSettings settings = { .device = s->device, .store = s->store, .level = s->level, .name = r->kind };
+    TRY(program_new(g, &settings, out));
+    Made *m = NEW(s->arena, Made);
+    *m = (Made){ .next = s->made, .kind = r->kind, .batch = r->batch, .sequence = r->sequence, .cache = r->cache, .program = *out };
+    s->made = m;
+    return NULL;
+}
+
+Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
+                                const GradientClipper *clipper, int64_t batch, int64_t sequence, Program **out)
+{
+    Optimize *o = NEW(s->arena, Optimize);
+    *o = (Optimize){ .optimizer = optimizer,
+                     .norm_type = clipper->norm_type,
+                     .max_norm = clipper->max_norm,
+                     .weight_decay_of = weight_decay_of };
+    Recipe r = { .kind = "training", .batch = batch, .sequence = sequence, .training = true, .gradients = true,
+                 .loss = loss, .optimize = o };
+    TRY(make(s, &r, out));
+    return weight_decay_check_graph(optimizer, program_graph(*out));
+}
+
+Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence, Program **out)
+{
+    Recipe r = { .kind = "evaluation", .batch = batch, .sequence = sequence, .loss = loss };
+    return make(s, &r, out);
+}
+
+Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch, int64_t sequence,
+                                  Program **out)
+{
+    Recipe r = { .kind = "inspection", .batch = batch, .sequence = sequence, .loss = loss, .gradients = gradients,
+                 .logits = true };
+    return make(s, &r, out);
+}
+
+Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out)
+{
+    Recipe r = { .kind = "generation", .batch = 1, .sequence = sequence, .cache = cache_length, .logits = true };
+    return make(s, &r, out);
+}

@@ -1,0 +1,34 @@
+/* session.h - a model on a device: its parameters, and programs over them made when first needed. */
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+#include "exec/program.h"
+#include "train/job.h"
+
+typedef struct Session Session;
+
+typedef struct SessionSettings {
+    const Model *model;
+    int n_threads;       /* 0: all cores */
+    const PassTrace *trace;
+    const Dtype *precision; /* instead of the model's own; NULL: the model's */
+    bool rounded_buffers;   /* see ForwardSettings */
+} SessionSettings;
+
+/* Free with session_free. Errors: an instruction set that the CPU lacks. */
+Error *session_new(const SessionSettings *s, Session **out);
+void session_free(Session *s);
+ParamStore *session_store(Session *s);
+Device *session_device(Session *s);
+
+/* The program of training steps for microbatches of this shape; inputs are the model's sample key and
+ * the loss's target key. */
+Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
+                                const GradientClipper *clipper, int64_t batch, int64_t sequence, Program **out);
+/* Forward pass and loss, without dropout; made once per shape. */
+Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence, Program **out);
+/* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
+Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch, int64_t sequence,
+                                  Program **out);
+/* One sequence through a cache of `cache_length` positions; outputs the logits of every position. */
+Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out);
+#endif
