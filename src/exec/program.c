@@ -60,11 +60,19 @@ static void make_steps(Program *p)
         }
         p->step[i] = (Step){
             .node = n,
-            .launch = { .attrs = n->attrs, .dims = n->dims, .in = in, .out = out, .n_in = n->n_in,
-                        .n_out = n->n_out, .add = adds, .now = &p->now, .stream = p->stream },
+            .launch = { .attrs = n->attrs,
+                        .dims = n->dims,
+                        .in = in,
+                        .out = out,
+                        .n_in = n->n_in,
+                        .n_out = n->n_out,
+                        .add = adds,
+                        .now = &p->now,
+                        .stream = p->stream },
         };
         if (!p->settings.reference_only)
-            p->step[i].kernel = kernel_find(n->op->name, p->settings.device->name, p->settings.level, &p->step[i].launch);
+            p->step[i].kernel = kernel_find(n->op->name, p->settings.device->name,
+                                            p->settings.level, &p->step[i].launch);
     }
     p->n_steps = g->n_nodes;
 }
@@ -107,11 +115,12 @@ static Error *check_memory(const Program *p)
     CHECK(f != NULL);
     memory_print(p->plan, 8, f);
     fclose(f);
-    Error *e = error_new("the %s program needs %s beside its parameters, but only %s are free. At the peak:\n%s"
-                         "Cheapest remedies: a smaller local_train_micro_batch_size with more "
-                         "gradient_accumulation_steps; model.activation_checkpointed (recomputation); "
-                         "a shorter sequence_length",
-                         p->settings.name, need, have, map);
+    Error *e = error_new(
+        "the %s program needs %s beside its parameters, but only %s are free. At the peak:\n%s"
+        "Cheapest remedies: a smaller local_train_micro_batch_size with more "
+        "gradient_accumulation_steps; model.activation_checkpointed (recomputation); "
+        "a shorter sequence_length",
+        p->settings.name, need, have, map);
     free(map);
     return e;
 }
@@ -130,11 +139,14 @@ static void place(Program *p)
     }
     for (int64_t i = 0; i < p->n_steps; i++) {
         Step *s = &p->step[i];
-        for (int k = 0; k < s->node->n_in; k++) ((Tensor *)s->launch.in)[k].data = p->tensor[s->node->in[k]->id].data;
-        for (int k = 0; k < s->node->n_out; k++) s->launch.out[k].data = p->tensor[s->node->out[k]->id].data;
+        for (int k = 0; k < s->node->n_in; k++)
+            ((Tensor *)s->launch.in)[k].data = p->tensor[s->node->in[k]->id].data;
+        for (int k = 0; k < s->node->n_out; k++)
+            s->launch.out[k].data = p->tensor[s->node->out[k]->id].data;
         if (p->plan->scratch[i] != NOT_PLANNED) s->launch.scratch = p->block + p->plan->scratch[i];
         if (s->node->phase == PREPARE)
-            s->derived = store_find(p->settings.store, store_derived_name(p->arena, value_storage(s->node->out[0])));
+            s->derived = store_find(p->settings.store,
+                                    store_derived_name(p->arena, value_storage(s->node->out[0])));
     }
 }
 
@@ -161,8 +173,10 @@ Error *program_new(Graph *g, const ProgramSettings *settings, Program **out)
     Program *p = NEW(a, Program);
     *p = (Program){ .arena = a, .settings = *settings, .graph = g };
     Error *e = prepare(p);
-    if (e) program_free(p);
-    else *out = p;
+    if (e)
+        program_free(p);
+    else
+        *out = p;
     return e;
 }
 
@@ -207,7 +221,8 @@ static Error *run_step(Program *p, const Step *s)
     if (status) {
         Arena *a = arena_new();
         Error *e = error_new("kernel failed with status %d: %s, microbatch %lld, step %lld", status,
-                             place_name(a, s->node), (long long)p->now.microbatch, (long long)p->now.step + 1);
+                             place_name(a, s->node), (long long)p->now.microbatch,
+                             (long long)p->now.step + 1);
         arena_free(a);
         return e;
     }
@@ -225,14 +240,16 @@ static bool is_due(const Program *p, const Step *s, unsigned phases)
     return phases >> s->node->phase & 1;
 }
 
-/* Derived values count as made when all their nodes ran: marked after the loop, since one value may be
- * the work of several nodes. */
+/* Derived values count as made when all their nodes ran: marked after the loop, since one value may
+ * be the work of several nodes. */
 static Error *run_prepare(Program *p)
 {
     for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].node->phase == PREPARE && is_due(p, &p->step[i], 0)) TRY(run_step(p, &p->step[i]));
+        if (p->step[i].node->phase == PREPARE && is_due(p, &p->step[i], 0))
+            TRY(run_step(p, &p->step[i]));
     for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].derived) p->step[i].derived->made_at = p->settings.store->version; /* of all its nodes */
+        if (p->step[i].derived)
+            p->step[i].derived->made_at = p->settings.store->version; /* of all its nodes */
     return NULL;
 }
 
@@ -241,7 +258,8 @@ Error *program_run(Program *p, unsigned phases, const RunTime *now)
     p->now = *now;
     if (phases & ~(1u << UPDATE)) TRY(run_prepare(p));
     for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].node->phase != PREPARE && is_due(p, &p->step[i], phases)) TRY(run_step(p, &p->step[i]));
+        if (p->step[i].node->phase != PREPARE && is_due(p, &p->step[i], phases))
+            TRY(run_step(p, &p->step[i]));
     if (phases >> UPDATE & 1) store_changed(p->settings.store);
     return p->settings.device->synchronize(p->stream);
 }
@@ -255,15 +273,18 @@ static bool all_finite(const Tensor *t)
     return true;
 }
 
-Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found, Arena *a)
+Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
+                              Arena *a)
 {
     p->now = *now;
     *found = NULL;
     TRY(run_prepare(p));
     for (int64_t i = 0; i < p->graph->n_values; i++) {
         const Value *v = p->graph->value[i];
-        if ((v->kind != VALUE_PARAM && v->kind != VALUE_INPUT) || all_finite(&p->tensor[i])) continue;
-        *found = arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input", v->name);
+        if ((v->kind != VALUE_PARAM && v->kind != VALUE_INPUT) || all_finite(&p->tensor[i]))
+            continue;
+        *found = arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input",
+                              v->name);
         return NULL;
     }
     for (int64_t i = 0; i < p->n_steps; i++) {
@@ -273,8 +294,10 @@ Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, c
         for (int k = 0; k < s->node->n_out; k++) {
             if (all_finite(&s->launch.out[k])) continue;
             const Value *v = s->node->out[k];
-            *found = arena_printf(a, "%s, %s %s", place_name(a, s->node), v->kind == VALUE_RESULT ? "result" : "writing",
-                                  v->grad_of ? arena_printf(a, "the gradient of %s", v->grad_of->name) : v->name);
+            *found = arena_printf(
+                a, "%s, %s %s", place_name(a, s->node),
+                v->kind == VALUE_RESULT ? "result" : "writing",
+                v->grad_of ? arena_printf(a, "the gradient of %s", v->grad_of->name) : v->name);
             return NULL;
         }
     }
@@ -287,8 +310,14 @@ void program_set_hook(Program *p, NodeHook *hook, void *ctx)
     p->hook_ctx = ctx;
 }
 
-size_t program_bytes(const Program *p) { return p->plan->bytes; }
-const Graph *program_graph(const Program *p) { return p->graph; }
+size_t program_bytes(const Program *p)
+{
+    return p->plan->bytes;
+}
+const Graph *program_graph(const Program *p)
+{
+    return p->graph;
+}
 
 static void print_bytes(const char *what, size_t bytes, FILE *to)
 {
@@ -299,7 +328,8 @@ static void print_bytes(const char *what, size_t bytes, FILE *to)
 
 void program_print_memory(const Program *p, FILE *to)
 {
-    static const char *const what[] = { [VALUE_PARAM] = "parameters", [VALUE_STATE] = "optimizer states and caches",
+    static const char *const what[] = { [VALUE_PARAM] = "parameters",
+                                        [VALUE_STATE] = "optimizer states and caches",
                                         [VALUE_RESULT] = "copies and tables made from parameters",
                                         [VALUE_ACCUMULATOR] = "gradients" };
     size_t sum[VALUE_ACCUMULATOR + 1] = { 0 };
@@ -317,7 +347,9 @@ void program_print_kernels(const Program *p, FILE *to)
 {
     for (int64_t i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
-        const char *kernel = s->node->op->flags & OP_VIEW ? "view" : s->kernel ? cpu_level_name(s->kernel->level) : "reference";
+        const char *kernel = s->node->op->flags & OP_VIEW ? "view"
+                             : s->kernel                  ? cpu_level_name(s->kernel->level)
+                                                          : "reference";
         fprintf(to, "%-10s %-20s %s\n", kernel, s->node->op->name, s->node->dims->text);
     }
 }

@@ -1,4 +1,5 @@
-/* program.h - a graph made ready to run on one rank: kernels chosen, memory placed, launches fixed. */
+/* program.h - a graph made ready to run on one rank: kernels chosen, memory placed, launches fixed.
+ */
 #ifndef EXEC_PROGRAM_H
 #define EXEC_PROGRAM_H
 #include "exec/store.h"
@@ -14,8 +15,9 @@ typedef struct ProgramSettings {
     const char *name;    /* "train", "evaluate" ...: for messages */
 } ProgramSettings;
 
-/* Adds to the store what the graph needs and places the rest in one block. Refused with the map and the
- * cheapest remedies when free memory does not suffice. The graph must stay. Free with program_free. */
+/* Adds to the store what the graph needs and places the rest in one block. Refused with the map and
+ * the cheapest remedies when free memory does not suffice. The graph must stay. Free with
+ * program_free. */
 Error *program_new(Graph *g, const ProgramSettings *settings, Program **out);
 void program_free(Program *p);
 
@@ -29,9 +31,10 @@ double program_scalar(const Program *p, const char *name);
  * themselves when parameters have changed. UPDATE marks the parameters as changed. */
 Error *program_run(Program *p, unsigned phases, const RunTime *now);
 
-/* The first value that is not finite when the phases are run again: op, block, phase and value, or NULL
- * when all are finite. Gradients must be cleared before. */
-Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found, Arena *a);
+/* The first value that is not finite when the phases are run again: op, block, phase and value, or
+ * NULL when all are finite. Gradients must be cleared before. */
+Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
+                              Arena *a);
 
 /* Called after each node; for --trace and --check. NULL: none. */
 typedef void NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);

@@ -35,13 +35,15 @@ Error *schedule_verify(const Schedule *s, int64_t n_microbatches)
         const Action *x = &s->action[i];
         int64_t m = x->microbatch;
         if (m < 0 || m >= n_microbatches) {
-            e = error_new("action %lld is for microbatch %lld of %lld", (long long)i, (long long)m, (long long)n_microbatches);
+            e = error_new("action %lld is for microbatch %lld of %lld", (long long)i, (long long)m,
+                          (long long)n_microbatches);
         } else if (x->phases & RUN_FORWARD) {
             if (forward[m]) e = error_new("microbatch %lld goes forward twice", (long long)m);
             forward[m] = true;
             n_forward++;
         } else if (x->phases & RUN_BACKWARD) {
-            if (!forward[m] || backward[m]) e = error_new("microbatch %lld goes backward out of turn", (long long)m);
+            if (!forward[m] || backward[m])
+                e = error_new("microbatch %lld goes backward out of turn", (long long)m);
             backward[m] = true;
             n_backward++;
         } else if (n_forward < n_microbatches || n_backward < n_microbatches) {

@@ -23,8 +23,8 @@ enum {
 
 /* Gradient accumulation on one stage: F0 B0 F1 B1 ... R U. */
 Schedule schedule_accumulate(Arena *a, int64_t n_microbatches);
-/* The largest number of microbatches whose forward is done and whose backward is not: how often memory
- * for activations is needed. */
+/* The largest number of microbatches whose forward is done and whose backward is not: how often
+ * memory for activations is needed. */
 int64_t schedule_live(const Schedule *s, int stage);
 /* Every microbatch goes forward once, then backward once, before the one reduction and update. */
 Error *schedule_verify(const Schedule *s, int64_t n_microbatches);

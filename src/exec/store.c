@@ -31,9 +31,18 @@ void store_free(ParamStore *s)
     if (s) arena_free(s->arena);
 }
 
-Stored *store_find(const ParamStore *s, const char *name) { return map_get(s->by_name, str_of(name)); }
-int64_t store_count(const ParamStore *s) { return s->by_name->n; }
-Stored *store_at(const ParamStore *s, int64_t i) { return s->by_name->entry[i].value; }
+Stored *store_find(const ParamStore *s, const char *name)
+{
+    return map_get(s->by_name, str_of(name));
+}
+int64_t store_count(const ParamStore *s)
+{
+    return s->by_name->n;
+}
+Stored *store_at(const ParamStore *s, int64_t i)
+{
+    return s->by_name->entry[i].value;
+}
 
 const char *store_derived_name(Arena *a, const Value *v)
 {
@@ -41,14 +50,18 @@ const char *store_derived_name(Arena *a, const Value *v)
     const Node *n = v->from;
     Text t = { 0 };
     text_printf(&t, "%s(", n->op->name);
-    for (int k = 0; k < n->n_in; k++) text_printf(&t, "%s%s", k ? ", " : "", store_derived_name(a, n->in[k]));
+    for (int k = 0; k < n->n_in; k++)
+        text_printf(&t, "%s%s", k ? ", " : "", store_derived_name(a, n->in[k]));
     text_printf(&t, ")%s:%s", n->dims->text, dtype_name(v->dtype));
     for (int d = 0; d < v->n_dims; d++) text_printf(&t, " %lld", (long long)v->dim[d].size);
     for (const Field *f = n->op->attrs; f && f->name; f++) {
         const char *at = (const char *)n->attrs + f->offset;
-        if (f->type == FIELD_BOOL) text_printf(&t, " %s=%d", f->name, *(const bool *)at);
-        else if (f->type == FIELD_INT) text_printf(&t, " %s=%lld", f->name, (long long)*(const int64_t *)at);
-        else if (f->type == FIELD_FLOAT) text_printf(&t, " %s=%.17g", f->name, *(const double *)at);
+        if (f->type == FIELD_BOOL)
+            text_printf(&t, " %s=%d", f->name, *(const bool *)at);
+        else if (f->type == FIELD_INT)
+            text_printf(&t, " %s=%lld", f->name, (long long)*(const int64_t *)at);
+        else if (f->type == FIELD_FLOAT)
+            text_printf(&t, " %s=%.17g", f->name, *(const double *)at);
     }
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] == v) text_printf(&t, " #%d", k);
@@ -110,7 +123,10 @@ Error *store_add(ParamStore *s, const Graph *g)
             continue;
         }
         Stored *new = NEW(s->arena, Stored);
-        *new = (Stored){ .name = arena_string(s->arena, name), .kind = v->kind, .init = v->init, .tensor = t,
+        *new = (Stored){ .name = arena_string(s->arena, name),
+                         .kind = v->kind,
+                         .init = v->init,
+                         .tensor = t,
                          .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
         map_set(s->by_name, str_of(new->name), new);
         bytes += (tensor_bytes(&t) + ALIGN - 1) / ALIGN * ALIGN;
@@ -133,11 +149,16 @@ Error *store_add(ParamStore *s, const Graph *g)
 static double init_number(const Init *r, uint64_t key, uint64_t i)
 {
     switch (r->kind) {
-    case INIT_ZEROS: return 0;
-    case INIT_ONES: return 1;
-    case INIT_NORMAL: return r->mean + r->std * rng_normal(key, i);
-    case INIT_TRUNCATED: return r->mean + rng_truncated_normal(key, i, r->std, r->low - r->mean, r->high - r->mean);
-    case INIT_UNIFORM: return r->low + (r->high - r->low) * rng_uniform(key, i);
+    case INIT_ZEROS:
+        return 0;
+    case INIT_ONES:
+        return 1;
+    case INIT_NORMAL:
+        return r->mean + r->std * rng_normal(key, i);
+    case INIT_TRUNCATED:
+        return r->mean + rng_truncated_normal(key, i, r->std, r->low - r->mean, r->high - r->mean);
+    case INIT_UNIFORM:
+        return r->low + (r->high - r->low) * rng_uniform(key, i);
     }
     CHECK(!"init kind");
 }
@@ -151,12 +172,16 @@ void store_initialize(ParamStore *s, uint64_t seed)
         if (p->init.kind == INIT_ZEROS) continue; /* memory starts zeroed */
         uint64_t key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name)));
         int64_t n = tensor_count(&p->tensor);
-        for (int64_t k = 0; k < n; k++) dtype_set(p->tensor.dtype, p->tensor.data, k, init_number(&p->init, key, (uint64_t)k));
+        for (int64_t k = 0; k < n; k++)
+            dtype_set(p->tensor.dtype, p->tensor.data, k, init_number(&p->init, key, (uint64_t)k));
     }
     store_changed(s);
 }
 
-void store_changed(ParamStore *s) { s->version++; }
+void store_changed(ParamStore *s)
+{
+    s->version++;
+}
 
 void store_clear_gradients(ParamStore *s)
 {

@@ -1,5 +1,6 @@
-/* store.h - what outlives a program: parameters, optimizer states, gradients, and what PREPARE derives
- * from them (bf16 copies, tables). Training, evaluation and generation programs share one store. */
+/* store.h - what outlives a program: parameters, optimizer states, gradients, and what PREPARE
+ * derives from them (bf16 copies, tables). Training, evaluation and generation programs share one
+ * store. */
 #ifndef EXEC_STORE_H
 #define EXEC_STORE_H
 #include "base/map.h"
@@ -27,15 +28,16 @@ typedef struct ParamStore {
 /* The caller frees it with store_free; the device must live longer. */
 ParamStore *store_new(Device *d);
 void store_free(ParamStore *s);
-/* Adds all parameters, states, gradients and derived values of the graph that are not there yet, in one
- * piece of zeroed memory. A leaf with another shape or dtype than before is an error. */
+/* Adds all parameters, states, gradients and derived values of the graph that are not there yet, in
+ * one piece of zeroed memory. A leaf with another shape or dtype than before is an error. */
 Error *store_add(ParamStore *s, const Graph *g);
 Stored *store_find(const ParamStore *s, const char *name);
 int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);
 /* The name under which a derived value is kept. */
 const char *store_derived_name(Arena *a, const Value *v);
-/* Fills what is not set by its rule; the same seed gives the same numbers on any number of ranks. */
+/* Fills what is not set by its rule; the same seed gives the same numbers on any number of ranks.
+ */
 void store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);

@@ -13,8 +13,10 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     Loss *l = NEW(builder_arena(b), Loss);
-    *l = (Loss){ .target_key = s->target_key, .prediction_key = s->prediction_key,
-                 .global_tokens = s->normalization == GLOBAL_TOKENS, .tag = "CLMCrossEntropyLoss" };
+    *l = (Loss){ .target_key = s->target_key,
+                 .prediction_key = s->prediction_key,
+                 .global_tokens = s->normalization == GLOBAL_TOKENS,
+                 .tag = "CLMCrossEntropyLoss" };
     *out = l;
     return NULL;
 }

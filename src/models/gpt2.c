@@ -1,6 +1,6 @@
-/* gpt2.c - model.gpt2: decoder-only transformer with pre-norm blocks (Radford et al. 2019), and with RoPE,
- * grouped-query attention, SwiGLU and RMS norms the Llama family. Parameters are named as in the
- * original's state dict. */
+/* gpt2.c - model.gpt2: decoder-only transformer with pre-norm blocks (Radford et al. 2019), and
+ * with RoPE, grouped-query attention, SwiGLU and RMS norms the Llama family. Parameters are named
+ * as in the original's state dict. */
 #include "models/gpt2.h"
 #include "base/log.h"
 #include "config/builder.h"
@@ -27,15 +27,28 @@ static Norm norm_of(const NormChoice *c)
     const NormSettings *n = &c->config;
     switch (c->norm_type) {
     case NORM_RMS:
-        return (Norm){ .type = NORM_RMS, .width = n->rms.ndim, .eps = n->rms.epsilon, .has_weight = true, .has_bias = n->rms.bias };
+        return (Norm){ .type = NORM_RMS,
+                       .width = n->rms.ndim,
+                       .eps = n->rms.epsilon,
+                       .has_weight = true,
+                       .has_bias = n->rms.bias };
     case NORM_PYTORCH_RMS:
-        return (Norm){ .type = NORM_PYTORCH_RMS, .width = n->pytorch_rms.normalized_shape, .eps = n->pytorch_rms.eps, .has_weight = true };
+        return (Norm){ .type = NORM_PYTORCH_RMS,
+                       .width = n->pytorch_rms.normalized_shape,
+                       .eps = n->pytorch_rms.eps,
+                       .has_weight = true };
     default:
         if (n->which == 1) /* neither bias nor elementwise_affine named */
-            return (Norm){ .type = NORM_LAYER, .width = n->pytorch_rms.normalized_shape, .eps = n->pytorch_rms.eps,
-                           .has_weight = true, .has_bias = true };
-        return (Norm){ .type = NORM_LAYER, .width = n->layer.normalized_shape, .eps = n->layer.eps,
-                       .has_weight = n->layer.elementwise_affine, .has_bias = n->layer.elementwise_affine && n->layer.bias };
+            return (Norm){ .type = NORM_LAYER,
+                           .width = n->pytorch_rms.normalized_shape,
+                           .eps = n->pytorch_rms.eps,
+                           .has_weight = true,
+                           .has_bias = true };
+        return (Norm){ .type = NORM_LAYER,
+                       .width = n->layer.normalized_shape,
+                       .eps = n->layer.eps,
+                       .has_weight = n->layer.elementwise_affine,
+                       .has_bias = n->layer.elementwise_affine && n->layer.bias };
     }
 }
 
@@ -47,8 +60,8 @@ static Value *transform(Build *b, Value *x)
         if (t->item[i].type_hint != 0) continue;
         const struct RotarySettings *r = &t->item[i].config.rotary;
         if (!b->table[i])
-            b->table[i] = rope_table(b->g, F32, n_positions, r->n_embd / r->n_head, (double)r->base_freq,
-                                     b->f->rounded_buffers);
+            b->table[i] = rope_table(b->g, F32, n_positions, r->n_embd / r->n_head,
+                                     (double)r->base_freq, b->f->rounded_buffers);
         x = rope(b->g, x, b->table[i]);
     }
     return x;
@@ -67,10 +80,14 @@ static Value *attention_layer(Build *b, Value *x)
     const Gpt2Settings *s = b->s;
     Graph *g = b->g;
     int64_t head = s->n_embd / s->n_head_q, kv_width = head * s->n_head_kv;
-    const char *sizes = arena_printf(g->arena, "d=%lld g=%lld", (long long)head, (long long)s->n_head_kv);
-    Value *q = reshape(g, "bs(grd)->bsgrd", sizes, linear(g, "q_attn", x, s->n_embd, "heads", "embed", s->bias));
-    Value *k = reshape(g, "bs(gd)->bsgd", sizes, linear(g, "k_attn", x, kv_width, "heads", "embed", s->bias));
-    Value *v = reshape(g, "bs(gd)->bsgd", sizes, linear(g, "v_attn", x, kv_width, "heads", "embed", s->bias));
+    const char *sizes =
+        arena_printf(g->arena, "d=%lld g=%lld", (long long)head, (long long)s->n_head_kv);
+    Value *q = reshape(g, "bs(grd)->bsgrd", sizes,
+                       linear(g, "q_attn", x, s->n_embd, "heads", "embed", s->bias));
+    Value *k = reshape(g, "bs(gd)->bsgd", sizes,
+                       linear(g, "k_attn", x, kv_width, "heads", "embed", s->bias));
+    Value *v = reshape(g, "bs(gd)->bsgd", sizes,
+                       linear(g, "v_attn", x, kv_width, "heads", "embed", s->bias));
     q = transform(b, q);
     k = transform(b, k);
     if (s->attention_config.qk_norm_config) {
@@ -80,21 +97,25 @@ static Value *attention_layer(Build *b, Value *x)
     }
     Attention attrs = { .causal = true, .dropout = b->dropout, .salt = b->salt++ };
     Value *o = attention(g, q, cached(b, "k_cache", k), cached(b, "v_cache", v), NULL, &attrs);
-    Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), s->n_embd, "embed", "heads", s->bias);
+    Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), s->n_embd, "embed",
+                      "heads", s->bias);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }
 
 static Value *feed_forward(Build *b, Value *x)
 {
     const Gpt2Settings *s = b->s;
-    if (s->activation_type == ACTIVATION_GELU) return gelu_mlp(b->g, x, s->ffn_hidden, s->bias, b->dropout, b->salt++);
-    return swiglu_mlp(b->g, x, swiglu_hidden(s->ffn_hidden, s->enforce_swiglu_hidden_dim_multiple_of), s->bias);
+    if (s->activation_type == ACTIVATION_GELU)
+        return gelu_mlp(b->g, x, s->ffn_hidden, s->bias, b->dropout, b->salt++);
+    return swiglu_mlp(
+        b->g, x, swiglu_hidden(s->ffn_hidden, s->enforce_swiglu_hidden_dim_multiple_of), s->bias);
 }
 
 static Value *block(Build *b, Value *x, int i)
 {
     Graph *g = b->g;
-    Norm attention_norm = norm_of(&b->s->attention_norm_config), ffn_norm = norm_of(&b->s->ffn_norm_config);
+    Norm attention_norm = norm_of(&b->s->attention_norm_config),
+         ffn_norm = norm_of(&b->s->ffn_norm_config);
     graph_enter(g, "h", i);
     Value *n = norm(g, "attention_norm", x, &attention_norm);
     graph_enter(g, "attn", -1);
@@ -111,20 +132,28 @@ static Value *block(Build *b, Value *x, int i)
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Gpt2Settings *s = ((const Gpt2 *)self)->settings;
-    Build b = { .s = s, .f = f, .g = g, .dropout = f->training ? s->dropout : 0,
+    Build b = { .s = s,
+                .f = f,
+                .g = g,
+                .dropout = f->training ? s->dropout : 0,
                 .table = NEW_N(g->arena, Value *, s->attention_config.qkv_transforms.n) };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     if (longest > s->sequence_length)
-        return error_new("a sequence of %lld tokens is longer than the model's sequence_length %lld", (long long)longest,
-                         (long long)s->sequence_length);
-    Dim tokens[] = { { .size = f->batch, .axis = "batch" }, { .size = f->sequence, .axis = "seq" } };
-    Dim table[] = { { .size = s->vocab_size, .axis = "vocab" }, { .size = s->n_embd, .axis = "embed" } };
-    Dim positions[] = { { .size = s->sequence_length, .axis = NULL }, { .size = s->n_embd, .axis = "embed" } };
+        return error_new(
+            "a sequence of %lld tokens is longer than the model's sequence_length %lld",
+            (long long)longest, (long long)s->sequence_length);
+    Dim tokens[] = { { .size = f->batch, .axis = "batch" },
+                     { .size = f->sequence, .axis = "seq" } };
+    Dim table[] = { { .size = s->vocab_size, .axis = "vocab" },
+                    { .size = s->n_embd, .axis = "embed" } };
+    Dim positions[] = { { .size = s->sequence_length, .axis = NULL },
+                        { .size = s->n_embd, .axis = "embed" } };
     Norm head_norm = norm_of(&s->lm_head_norm_config);
     graph_enter(g, "transformer", -1);
     Value *wte = graph_param(g, "wte.weight", 2, table);
     Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), wte);
-    if (s->poe_type == POE_ABSOLUTE) x = add_positions(g, x, graph_param(g, "wpe.weight", 2, positions));
+    if (s->poe_type == POE_ABSOLUTE)
+        x = add_positions(g, x, graph_param(g, "wpe.weight", 2, positions));
     x = maybe_dropout(g, x, b.dropout, b.salt++);
     for (int i = 0; i < s->n_layer; i++) x = block(&b, x, i);
     out->hidden = norm(g, "lm_head_norm", x, &head_norm);
@@ -143,12 +172,18 @@ static const DecayGroup groups[] = {
 
 static void give_hint(const Gpt2Settings *s)
 {
-    const struct { const char *key; int64_t value; } size[] = {
-        { "vocab_size", s->vocab_size }, { "n_embd", s->n_embd }, { "ffn_hidden", s->ffn_hidden },
+    const struct {
+        const char *key;
+        int64_t value;
+    } size[] = {
+        { "vocab_size", s->vocab_size },
+        { "n_embd", s->n_embd },
+        { "ffn_hidden", s->ffn_hidden },
     };
     for (int i = 0; i < 3; i++)
         if (size[i].value % 128) {
-            log_info("hint: %s %lld is not a multiple of 128; multiples of 128 run faster", size[i].key, (long long)size[i].value);
+            log_info("hint: %s %lld is not a multiple of 128; multiples of 128 run faster",
+                     size[i].key, (long long)size[i].value);
             return;
         }
 }
@@ -157,9 +192,17 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
 {
     Gpt2 *m = NEW(a, Gpt2);
     *m = (Gpt2){
-        .base = { .forward = forward, .name = "gpt2", .sample_key = s->sample_key, .prediction_key = s->prediction_key,
-                  .vocab_size = s->vocab_size, .sequence_length = s->sequence_length, .n_layer = s->n_layer,
-                  .width = s->n_embd, .seed = s->seed ? *s->seed : 0, .groups = groups, .compute = F32,
+        .base = { .forward = forward,
+                  .name = "gpt2",
+                  .sample_key = s->sample_key,
+                  .prediction_key = s->prediction_key,
+                  .vocab_size = s->vocab_size,
+                  .sequence_length = s->sequence_length,
+                  .n_layer = s->n_layer,
+                  .width = s->n_embd,
+                  .seed = s->seed ? *s->seed : 0,
+                  .groups = groups,
+                  .compute = F32,
                   .passes = { .arena = a } },
         .settings = s,
     };
@@ -176,7 +219,8 @@ static Error *build(Builder *b, const void *settings, void **out)
 const ComponentDef model_gpt2 = {
     .kind = "model",
     .variant = "gpt2",
-    .doc = "decoder-only transformer: GPT-2, and with RoPE, GQA, SwiGLU and RMS norms the Llama family",
+    .doc = "decoder-only transformer: GPT-2, and with RoPE, GQA, SwiGLU and RMS norms the Llama "
+           "family",
     .fields = gpt2_fields,
     .settings_size = sizeof(Gpt2Settings),
     .check = gpt2_check,

@@ -99,7 +99,8 @@ static Error *check_norm(const char *key, const NormChoice *n)
     if (n->norm_type == NORM_RMS && which != 0)
         return error_new("%s: rms_norm takes ndim, epsilon, bias, not normalized_shape", key);
     if (n->norm_type == NORM_LAYER && which == 0)
-        return error_new("%s: layer_norm takes normalized_shape, eps, elementwise_affine, bias, not ndim", key);
+        return error_new(
+            "%s: layer_norm takes normalized_shape, eps, elementwise_affine, bias, not ndim", key);
     if (n->norm_type == NORM_PYTORCH_RMS && which != 1)
         return error_new("%s: pytorch_rms_norm takes normalized_shape and eps only", key);
     return NULL;
@@ -110,16 +111,19 @@ static Error *check_transforms(const Gpt2Settings *s)
     for (int64_t i = 0; i < s->attention_config.qkv_transforms.n; i++) {
         const QkvTransform *t = &s->attention_config.qkv_transforms.item[i];
         if (t->type_hint != t->config.which)
-            return error_new("attention_config.qkv_transforms.%lld: %s does not take these settings", (long long)i,
-                             transform_types[t->type_hint]);
+            return error_new(
+                "attention_config.qkv_transforms.%lld: %s does not take these settings",
+                (long long)i, transform_types[t->type_hint]);
         if (t->type_hint != 0) continue;
         if (s->poe_type == POE_ABSOLUTE)
             return error_new("poe_type ABSOLUTE and RotaryTransform exclude each other");
         int64_t heads = t->config.rotary.n_head, head = heads ? t->config.rotary.n_embd / heads : 0;
         if (head != s->n_embd / s->n_head_q)
-            return error_new("attention_config.qkv_transforms.%lld: n_embd / n_head is %lld, but heads have width %lld",
+            return error_new("attention_config.qkv_transforms.%lld: n_embd / n_head is %lld, but "
+                             "heads have width %lld",
                              (long long)i, (long long)head, (long long)(s->n_embd / s->n_head_q));
-        if (head % 2) return error_new("RotaryTransform needs an even head width, not %lld", (long long)head);
+        if (head % 2)
+            return error_new("RotaryTransform needs an even head width, not %lld", (long long)head);
     }
     return NULL;
 }
@@ -128,15 +132,19 @@ Error *gpt2_check(const void *settings)
 {
     const Gpt2Settings *s = settings;
     if (s->n_head_q % s->n_head_kv)
-        return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv, (long long)s->n_head_q);
+        return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
+                         (long long)s->n_head_q);
     if (s->n_embd % s->n_head_q)
-        return error_new("n_head_q %lld does not divide n_embd %lld", (long long)s->n_head_q, (long long)s->n_embd);
+        return error_new("n_head_q %lld does not divide n_embd %lld", (long long)s->n_head_q,
+                         (long long)s->n_embd);
     if (s->use_meta_device && s->use_weight_tying)
-        return error_new("use_meta_device and use_weight_tying exclude each other in a file of the original");
+        return error_new(
+            "use_meta_device and use_weight_tying exclude each other in a file of the original");
     if (s->dropout >= 1) return error_new("dropout %g: allowed are 0 <= dropout < 1", s->dropout);
     TRY(check_norm("attention_norm_config", &s->attention_norm_config));
     TRY(check_norm("ffn_norm_config", &s->ffn_norm_config));
     TRY(check_norm("lm_head_norm_config", &s->lm_head_norm_config));
-    if (s->attention_config.qk_norm_config) TRY(check_norm("attention_config.qk_norm_config", s->attention_config.qk_norm_config));
+    if (s->attention_config.qk_norm_config)
+        TRY(check_norm("attention_config.qk_norm_config", s->attention_config.qk_norm_config));
     return check_transforms(s);
 }

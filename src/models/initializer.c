@@ -10,8 +10,14 @@ bool name_ends(const char *name, const char *tail)
     return n == m || name[n - m - 1] == '.';
 }
 
-static bool is_norm(const char *name) { return strstr(name, "norm.") != NULL; }
-static bool is_embedding(const char *name) { return name_ends(name, "wte.weight") || name_ends(name, "wpe.weight"); }
+static bool is_norm(const char *name)
+{
+    return strstr(name, "norm.") != NULL;
+}
+static bool is_embedding(const char *name)
+{
+    return name_ends(name, "wte.weight") || name_ends(name, "wpe.weight");
+}
 
 /* The inputs of a linear layer: the second dimension of its weight, also for its bias. */
 static double n_inputs(const Graph *g, const Value *v)

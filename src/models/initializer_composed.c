@@ -1,5 +1,5 @@
-/* initializer_composed.c - model_initialization.composed: normal weights, zero biases; what writes to the
- * residual stream may be scaled down with depth, embeddings have their own width. */
+/* initializer_composed.c - model_initialization.composed: normal weights, zero biases; what writes
+ * to the residual stream may be scaled down with depth, embeddings have their own width. */
 #include "config/builder.h"
 #include "models/initializer.h"
 #include <math.h>
@@ -26,15 +26,26 @@ typedef struct Composed {
 } Composed;
 
 static const char *const weights[] = {
-    "attn.q_attn.weight", "attn.k_attn.weight", "attn.v_attn.weight", "attn.c_proj.weight", "mlp.W.weight",
-    "mlp.V.weight",       "mlp.W_2.weight",     "mlp.c_fc.weight",    "mlp.c_proj.weight",  "wte.weight",
-    "wpe.weight",         "lm_head.weight",     NULL,
+    "attn.q_attn.weight",
+    "attn.k_attn.weight",
+    "attn.v_attn.weight",
+    "attn.c_proj.weight",
+    "mlp.W.weight",
+    "mlp.V.weight",
+    "mlp.W_2.weight",
+    "mlp.c_fc.weight",
+    "mlp.c_proj.weight",
+    "wte.weight",
+    "wpe.weight",
+    "lm_head.weight",
+    NULL,
 };
 static const char *const biases[] = {
     "attn.q_attn.bias", "attn.k_attn.bias", "attn.v_attn.bias", "attn.c_proj.bias", "mlp.W.bias",
     "mlp.V.bias",       "mlp.W_2.bias",     "mlp.c_fc.bias",    "mlp.c_proj.bias",  NULL,
 };
-static const char *const residual[] = { "attn.c_proj.weight", "mlp.W_2.weight", "mlp.c_proj.weight", NULL };
+static const char *const residual[] = { "attn.c_proj.weight", "mlp.W_2.weight", "mlp.c_proj.weight",
+                                        NULL };
 static const char *const embeddings[] = { "wte.weight", "wpe.weight", "lm_head.weight", NULL };
 
 static bool ends_with_any(const char *name, const char *const *tail)
@@ -44,7 +55,10 @@ static bool ends_with_any(const char *name, const char *const *tail)
     return false;
 }
 
-static double base_std(const Settings *s) { return s->std.which == 0 ? s->std.number : sqrt(2 / (5 * (double)*s->hidden_dim)); }
+static double base_std(const Settings *s)
+{
+    return s->std.which == 0 ? s->std.number : sqrt(2 / (5 * (double)*s->hidden_dim));
+}
 
 static Error *apply(const Initializer *self, Graph *g)
 {
@@ -56,8 +70,10 @@ static Error *apply(const Initializer *self, Graph *g)
         if (ends_with_any(v->name, biases)) v->init = (Init){ .kind = INIT_ZEROS };
         if (!ends_with_any(v->name, weights)) continue;
         double width = std;
-        if (s->weight_init_type >= SCALED && ends_with_any(v->name, residual)) width = std / sqrt(2 * (double)*s->num_layers);
-        if (s->weight_init_type == SCALED_EMBED && ends_with_any(v->name, embeddings)) width = sqrt(0.4);
+        if (s->weight_init_type >= SCALED && ends_with_any(v->name, residual))
+            width = std / sqrt(2 * (double)*s->num_layers);
+        if (s->weight_init_type == SCALED_EMBED && ends_with_any(v->name, embeddings))
+            width = sqrt(0.4);
         v->init = (Init){ .kind = INIT_NORMAL, .mean = s->mean, .std = width };
     }
     return NULL;
@@ -66,13 +82,17 @@ static Error *apply(const Initializer *self, Graph *g)
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
-    if (s->model_type != 0) return error_new("model_type coca: this model is not built yet; allowed is gpt2");
+    if (s->model_type != 0)
+        return error_new("model_type coca: this model is not built yet; allowed is gpt2");
     if (s->std.which == 1 && strcmp(s->std.word, "auto"))
         return error_new("std \"%s\": allowed are a number and \"auto\"", s->std.word);
     if (s->std.which == 1 && !s->hidden_dim) return error_new("std auto needs hidden_dim");
-    if (s->std.which == 0 && s->hidden_dim) return error_new("hidden_dim is for std auto only, not for std %g", s->std.number);
-    if (s->weight_init_type == PLAIN && s->num_layers) return error_new("num_layers is not for weight_init_type plain");
-    if (s->weight_init_type != PLAIN && !s->num_layers) return error_new("weight_init_type scaled and scaled_embed need num_layers");
+    if (s->std.which == 0 && s->hidden_dim)
+        return error_new("hidden_dim is for std auto only, not for std %g", s->std.number);
+    if (s->weight_init_type == PLAIN && s->num_layers)
+        return error_new("num_layers is not for weight_init_type plain");
+    if (s->weight_init_type != PLAIN && !s->num_layers)
+        return error_new("weight_init_type scaled and scaled_embed need num_layers");
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* initializer_llama3_like.c - model_initialization.gpt2_llama3_like: truncated normal weights as the Llama 3
- * recipes use them. Bounds are absolute. */
+/* initializer_llama3_like.c - model_initialization.gpt2_llama3_like: truncated normal weights as
+ * the Llama 3 recipes use them. Bounds are absolute. */
 #include "config/builder.h"
 #include "models/initializer.h"
 #include <math.h>
@@ -21,7 +21,8 @@ enum { WTE, LM_HEAD, QKV_AND_GATE, RESIDUAL, N_RULES };
 static const char *const tails[N_RULES][6] = {
     [WTE] = { "wte.weight" },
     [LM_HEAD] = { "lm_head.weight" },
-    [QKV_AND_GATE] = { "attn.q_attn.weight", "attn.k_attn.weight", "attn.v_attn.weight", "mlp.W.weight" },
+    [QKV_AND_GATE] = { "attn.q_attn.weight", "attn.k_attn.weight", "attn.v_attn.weight",
+                       "mlp.W.weight" },
     [RESIDUAL] = { "attn.c_proj.weight", "mlp.V.weight", "mlp.W_2.weight" },
 };
 
@@ -44,10 +45,14 @@ static Init init_of(const Settings *s, int rule, const char *name)
     double layer = h ? atof(h + 3) : 0, depth = s->depth_init ? layer + 1 : (double)s->num_layers;
     double head = 1 / sqrt((double)s->n_embd);
     switch (rule) {
-    case WTE: return (Init){ .kind = INIT_NORMAL, .std = 1 };
-    case LM_HEAD: return truncated(head, 3 * head);
-    case QKV_AND_GATE: return truncated(0.02, 2);
-    default: return truncated(0.02 / sqrt(2 * depth), 2);
+    case WTE:
+        return (Init){ .kind = INIT_NORMAL, .std = 1 };
+    case LM_HEAD:
+        return truncated(head, 3 * head);
+    case QKV_AND_GATE:
+        return truncated(0.02, 2);
+    default:
+        return truncated(0.02 / sqrt(2 * depth), 2);
     }
 }
 
@@ -59,7 +64,9 @@ static Error *apply(const Initializer *self, Graph *g)
         Value *v = g->value[i];
         if (v->kind != VALUE_PARAM) continue;
         if (name_ends(v->name, "bias"))
-            return error_new("gpt2_llama3_like has no rule for biases, but the model has %s; set bias: false", v->name);
+            return error_new(
+                "gpt2_llama3_like has no rule for biases, but the model has %s; set bias: false",
+                v->name);
         int rule = find_rule(v->name);
         if (rule < 0) continue; /* norms keep what construction gave */
         hit[rule] = true;
@@ -67,7 +74,9 @@ static Error *apply(const Initializer *self, Graph *g)
     }
     for (int r = 0; r < N_RULES; r++)
         if (!hit[r])
-            return error_new("gpt2_llama3_like: no parameter ends in %s; it needs an untied head and swiglu", tails[r][0]);
+            return error_new(
+                "gpt2_llama3_like: no parameter ends in %s; it needs an untied head and swiglu",
+                tails[r][0]);
     return NULL;
 }
 

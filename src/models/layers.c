@@ -8,12 +8,18 @@ Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
     if (s->width != x->dim[x->n_dims - 1].size)
         graph_fail(g, error_new("%s has width %lld, but its input %lld", graph_name(g, name),
                                 (long long)s->width, (long long)x->dim[x->n_dims - 1].size));
-    Value *weight = s->has_weight ? graph_param(g, arena_printf(g->arena, "%s.weight", name), 1, &d) : NULL;
-    Value *bias = s->has_bias ? graph_param(g, arena_printf(g->arena, "%s.bias", name), 1, &d) : NULL;
-    return s->type == NORM_LAYER ? layer_norm(g, x, weight, bias, s->eps) : rms_norm(g, x, weight, bias, s->eps);
+    Value *weight =
+        s->has_weight ? graph_param(g, arena_printf(g->arena, "%s.weight", name), 1, &d) : NULL;
+    Value *bias =
+        s->has_bias ? graph_param(g, arena_printf(g->arena, "%s.bias", name), 1, &d) : NULL;
+    return s->type == NORM_LAYER ? layer_norm(g, x, weight, bias, s->eps)
+                                 : rms_norm(g, x, weight, bias, s->eps);
 }
 
-Value *maybe_dropout(Graph *g, Value *x, double p, int64_t salt) { return p > 0 ? dropout(g, x, p, salt) : x; }
+Value *maybe_dropout(Graph *g, Value *x, double p, int64_t salt)
+{
+    return p > 0 ? dropout(g, x, p, salt) : x;
+}
 
 int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of)
 {

@@ -1,4 +1,5 @@
-/* layers.h - the pieces that transformer models are made of, with the parameter names of the original. */
+/* layers.h - the pieces that transformer models are made of, with the parameter names of the
+ * original. */
 #ifndef MODELS_LAYERS_H
 #define MODELS_LAYERS_H
 #include "graph/graph.h"

@@ -5,7 +5,8 @@
 
 typedef struct Loss {
     const char *target_key, *prediction_key;
-    bool global_tokens; /* mean over all valid tokens of a step, else per microbatch and then over these */
+    bool global_tokens; /* mean over all valid tokens of a step, else per microbatch and then over
+                           these */
     const char *tag;    /* its name in results */
 } Loss;
 #endif

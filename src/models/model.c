@@ -2,7 +2,10 @@
 #include "models/model.h"
 #include "ops/ops.h"
 
-Value *model_logits(Graph *g, const ModelOutput *out) { return contract(g, "*k,nk->*n", out->hidden, out->head); }
+Value *model_logits(Graph *g, const ModelOutput *out)
+{
+    return contract(g, "*k,nk->*n", out->hidden, out->head);
+}
 
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
 {

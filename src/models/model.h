@@ -7,25 +7,27 @@
 typedef struct ForwardSettings {
     int64_t batch, sequence; /* of one microbatch */
     bool training;           /* dropout is on */
-    bool rounded_buffers;    /* buffers are rounded to bf16 first, as the original's pure bf16 runs do */
-    int64_t cache_length;    /* above 0: keys and values go through a cache of this many positions */
+    bool rounded_buffers; /* buffers are rounded to bf16 first, as the original's pure bf16 runs do
+                           */
+    int64_t cache_length; /* above 0: keys and values go through a cache of this many positions */
 } ForwardSettings;
 
-/* A language model ends in hidden states [b s d] and the head's weight [v d]; logits are their product,
- * which the loss need not write down. */
+/* A language model ends in hidden states [b s d] and the head's weight [v d]; logits are their
+ * product, which the loss need not write down. */
 typedef struct ModelOutput {
     Value *hidden, *head;
 } ModelOutput;
 
-/* Names of parameters of one weight decay group: a parameter belongs when its name contains one of the
- * parts, not at the very beginning. */
+/* Names of parameters of one weight decay group: a parameter belongs when its name contains one of
+ * the parts, not at the very beginning. */
 typedef struct DecayGroup {
     const char *name;
     const char *const *parts; /* ends with NULL */
 } DecayGroup;
 
 typedef struct Model {
-    Error *(*forward)(const struct Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out);
+    Error *(*forward)(const struct Model *self, Graph *g, const ForwardSettings *f,
+                      ModelOutput *out);
     const char *name; /* "gpt2" */
     const char *sample_key, *prediction_key;
     int64_t vocab_size, sequence_length;
@@ -39,9 +41,9 @@ typedef struct Model {
 
 /* Matrix product of hidden states and head: the logits [b s v]. */
 Value *model_logits(Graph *g, const ModelOutput *out);
-/* The mean loss per valid token as scalar, and the graph's outputs "loss" and "loss_sum" (sum over valid
- * tokens). Targets are the input `target_key` [b s]. With `global_tokens` the gradient is that of the
- * sum, and RunTime.loss_scale brings 1 / tokens of the step. */
+/* The mean loss per valid token as scalar, and the graph's outputs "loss" and "loss_sum" (sum over
+ * valid tokens). Targets are the input `target_key` [b s]. With `global_tokens` the gradient is
+ * that of the sum, and RunTime.loss_scale brings 1 / tokens of the step. */
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens);
 /* Number of elements of all parameters that the graph has. */
 int64_t graph_parameter_count(const Graph *g);

@@ -1,5 +1,5 @@
-/* adam.c - optimizer.adam (Kingma and Ba 2015; L2 in the gradient) and optimizer.adam_w (Loshchilov and
- * Hutter 2019; decoupled decay). They differ in one flag. */
+/* adam.c - optimizer.adam (Kingma and Ba 2015; L2 in the gradient) and optimizer.adam_w (Loshchilov
+ * and Hutter 2019; decoupled decay). They differ in one flag. */
 #include "config/builder.h"
 #include "models/model.h"
 #include "ops/ops.h"
@@ -31,13 +31,15 @@ static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, V
 {
     AdamSettings attrs = ((const Adam *)self)->attrs;
     attrs.weight_decay = weight_decay;
-    adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor, &attrs);
+    adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor,
+         &attrs);
 }
 
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
-    if (s->betas.n != 2) return error_new("betas has %lld numbers instead of 2", (long long)s->betas.n);
+    if (s->betas.n != 2)
+        return error_new("betas has %lld numbers instead of 2", (long long)s->betas.n);
     for (int i = 0; i < 2; i++)
         if (!(s->betas.item[i] >= 0 && s->betas.item[i] < 1))
             return error_new("betas.%d: %g: allowed are 0 <= beta < 1", i, s->betas.item[i]);

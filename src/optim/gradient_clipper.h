@@ -1,4 +1,5 @@
-/* gradient_clipper.h - what gradient_clipper components choose: the norm, and whether to clip by it. */
+/* gradient_clipper.h - what gradient_clipper components choose: the norm, and whether to clip by
+ * it. */
 #ifndef OPTIM_GRADIENT_CLIPPER_H
 #define OPTIM_GRADIENT_CLIPPER_H
 #include <stdint.h>

@@ -35,11 +35,16 @@ Error *weight_decay_check(const Optimizer *o)
 {
     if (o->weight_decay == 0 || !o->excluded[0]) return NULL;
     if (!o->model->groups)
-        return error_new("weight_decay_groups_excluded: model.%s has no weight decay groups; use [] or weight_decay 0", o->model->name);
+        return error_new("weight_decay_groups_excluded: model.%s has no weight decay groups; use "
+                         "[] or weight_decay 0",
+                         o->model->name);
     for (int i = 0; o->excluded[i]; i++) {
         bool known = false;
-        for (const DecayGroup *group = o->model->groups; group->name; group++) known |= !strcmp(group->name, o->excluded[i]);
-        if (!known) log_warning("weight_decay_groups_excluded: model.%s has no group %s", o->model->name, o->excluded[i]);
+        for (const DecayGroup *group = o->model->groups; group->name; group++)
+            known |= !strcmp(group->name, o->excluded[i]);
+        if (!known)
+            log_warning("weight_decay_groups_excluded: model.%s has no group %s", o->model->name,
+                        o->excluded[i]);
     }
     return NULL;
 }
@@ -52,10 +57,15 @@ Error *weight_decay_check_graph(const Optimizer *o, const Graph *g)
         const Value *v = g->value[i];
         if (v->kind != VALUE_PARAM) continue;
         int n_groups = 0;
-        for (const DecayGroup *group = o->model->groups; group->name; group++) n_groups += belongs(group, v->name);
-        if (n_groups != 1) return error_new("parameter %s belongs to %d weight decay groups instead of one", v->name, n_groups);
-        if (is_excluded(o, weight_decay_group(o->model, v->name))) n_excluded++;
-        else n_decayed++;
+        for (const DecayGroup *group = o->model->groups; group->name; group++)
+            n_groups += belongs(group, v->name);
+        if (n_groups != 1)
+            return error_new("parameter %s belongs to %d weight decay groups instead of one",
+                             v->name, n_groups);
+        if (is_excluded(o, weight_decay_group(o->model, v->name)))
+            n_excluded++;
+        else
+            n_decayed++;
     }
     if (!n_decayed || !n_excluded)
         return error_new("weight_decay_groups_excluded leaves %s parameters with decay",

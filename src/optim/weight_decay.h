@@ -9,7 +9,7 @@ const char *weight_decay_group(const struct Model *model, const char *param);
 double weight_decay_of(const Optimizer *o, const Value *param);
 /* Excluded groups must exist; a model without groups takes decay 0 or no exclusions only. */
 Error *weight_decay_check(const Optimizer *o);
-/* Every parameter of the graph must belong to exactly one group when groups are excluded, and neither the
- * decayed nor the excluded parameters may be missing. */
+/* Every parameter of the graph must belong to exactly one group when groups are excluded, and
+ * neither the decayed nor the excluded parameters may be missing. */
 Error *weight_decay_check_graph(const Optimizer *o, const Graph *g);
 #endif

@@ -1,4 +1,5 @@
-/* activation_checkpointed.c - model.activation_checkpointed and its FSDP1 form: ask for recomputation. */
+/* activation_checkpointed.c - model.activation_checkpointed and its FSDP1 form: ask for
+ * recomputation. */
 #include "base/str.h"
 #include "config/builder.h"
 #include "models/model.h"
@@ -27,8 +28,11 @@ typedef struct Settings {
     Variant ac_fun_params;
 } Settings;
 
-/* Operators of torch that may be saved, and what they are called here; NULL: nothing here corresponds. */
-static const struct { const char *torch, *op; } saved_ops[] = {
+/* Operators of torch that may be saved, and what they are called here; NULL: nothing here
+ * corresponds. */
+static const struct {
+    const char *torch, *op;
+} saved_ops[] = {
     { "ops.aten.mm.default", "contract" },
     { "ops.aten._scaled_dot_product_efficient_attention.default", "attention" },
     { "ops.aten._scaled_dot_product_flash_attention.default", "attention" },
@@ -39,16 +43,21 @@ static const struct { const char *torch, *op; } saved_ops[] = {
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
-    static const char *const names[] = { "full_activation_checkpointing", "selective_layer_activation_checkpointing",
+    static const char *const names[] = { "full_activation_checkpointing",
+                                         "selective_layer_activation_checkpointing",
                                          "selective_op_activation_checkpointing" };
-    if (s->ac_variant != s->ac_fun_params.which) return error_new("ac_fun_params are not those of %s", names[s->ac_variant]);
+    if (s->ac_variant != s->ac_fun_params.which)
+        return error_new("ac_fun_params are not those of %s", names[s->ac_variant]);
     if (s->ac_variant != SELECTIVE_OP) return NULL;
     const StringList *keys = &s->ac_fun_params.op.save_ops_keys;
     if (!keys->n) return error_new("save_ops_keys is empty");
     for (int64_t i = 0; i < keys->n; i++) {
         bool known = false;
-        for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++) known |= !strcmp(keys->item[i], saved_ops[k].torch);
-        if (!known) return error_new("save_ops_keys.%lld: unknown operator %s", (long long)i, keys->item[i]);
+        for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++)
+            known |= !strcmp(keys->item[i], saved_ops[k].torch);
+        if (!known)
+            return error_new("save_ops_keys.%lld: unknown operator %s", (long long)i,
+                             keys->item[i]);
     }
     return NULL;
 }
@@ -59,7 +68,8 @@ static const char *const *ops_to_save(Arena *a, const StringList *keys)
     int64_t n = 0;
     for (int64_t i = 0; i < keys->n; i++)
         for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++)
-            if (saved_ops[k].op && !strcmp(keys->item[i], saved_ops[k].torch)) save[n++] = saved_ops[k].op;
+            if (saved_ops[k].op && !strcmp(keys->item[i], saved_ops[k].torch))
+                save[n++] = saved_ops[k].op;
     return save;
 }
 
@@ -67,16 +77,19 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     if (strcmp(s->layers_fqn, "transformer.h"))
-        return error_new("layers_fqn %s: the blocks of %s are transformer.h", s->layers_fqn, s->model->name);
+        return error_new("layers_fqn %s: the blocks of %s are transformer.h", s->layers_fqn,
+                         s->model->name);
     Recompute *r = NEW(builder_arena(b), Recompute);
     r->every = s->ac_variant == SELECTIVE_LAYER ? s->ac_fun_params.layer.ac_freq : 1;
-    if (s->ac_variant == SELECTIVE_OP) r->save = ops_to_save(builder_arena(b), &s->ac_fun_params.op.save_ops_keys);
+    if (s->ac_variant == SELECTIVE_OP)
+        r->save = ops_to_save(builder_arena(b), &s->ac_fun_params.op.save_ops_keys);
     passes_add(&s->model->passes, &pass_recompute, r);
     *out = s->model;
     return NULL;
 }
 
-static const char *const variants[] = { "full_activation_checkpointing", "selective_layer_activation_checkpointing",
+static const char *const variants[] = { "full_activation_checkpointing",
+                                        "selective_layer_activation_checkpointing",
                                         "selective_op_activation_checkpointing", NULL };
 /* clang-format off */
 static const Field full_fields[] = { { 0 } };

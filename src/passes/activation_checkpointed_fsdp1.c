@@ -1,4 +1,5 @@
-/* activation_checkpointed_fsdp1.c - model.activation_checkpointed_fsdp1: recomputation by class names. */
+/* activation_checkpointed_fsdp1.c - model.activation_checkpointed_fsdp1: recomputation by class
+ * names. */
 #include "config/builder.h"
 #include "models/model.h"
 #include "passes/passes.h"
@@ -16,7 +17,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     for (int64_t i = 0; i < s->activation_checkpointing_modules.n; i++) {
         const char *name = s->activation_checkpointing_modules.item[i];
         if (strcmp(name, "GPT2Block"))
-            return error_new("activation_checkpointing_modules.%lld: %s: allowed is GPT2Block", (long long)i, name);
+            return error_new("activation_checkpointing_modules.%lld: %s: allowed is GPT2Block",
+                             (long long)i, name);
         Recompute *r = NEW(builder_arena(b), Recompute);
         r->every = 1;
         passes_add(&s->model->passes, &pass_recompute, r);

@@ -1,8 +1,8 @@
 /* autodiff.c - walks the forward nodes in reverse and lets each op append its gradient nodes.
  *
  * Gradients of intermediate values meet in `add` nodes; those of parameters go to accumulators, one
- * `accumulate` per use, so that tied weights and microbatches need nothing more. Nodes that reach only
- * accumulators are marked BACKWARD_WEIGHT: a pipeline schedule may delay them. */
+ * `accumulate` per use, so that tied weights and microbatches need nothing more. Nodes that reach
+ * only accumulators are marked BACKWARD_WEIGHT: a pipeline schedule may delay them. */
 #include "ops/ops.h"
 #include "passes/passes.h"
 

@@ -1,4 +1,5 @@
-/* compiled.c - model.compiled: every graph is compiled into a fixed plan here, so nothing is left to do. */
+/* compiled.c - model.compiled: every graph is compiled into a fixed plan here, so nothing is left
+ * to do. */
 #include "config/builder.h"
 #include "models/model.h"
 #include <string.h>
@@ -15,7 +16,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     const Settings *s = settings;
     for (int64_t i = 0; i < s->block_names.n; i++)
         if (strcmp(s->block_names.item[i], "GPT2Block"))
-            return error_new("block_names.%lld: %s: allowed is GPT2Block", (long long)i, s->block_names.item[i]);
+            return error_new("block_names.%lld: %s: allowed is GPT2Block", (long long)i,
+                             s->block_names.item[i]);
     *out = s->model;
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* fsdp1_wrapped.c - model.fsdp1_wrapped: the older spelling of parameter sharding and mixed precision. */
+/* fsdp1_wrapped.c - model.fsdp1_wrapped: the older spelling of parameter sharding and mixed
+ * precision. */
 #include "config/builder.h"
 #include "models/model.h"
 #include "passes/passes.h"
@@ -16,7 +17,8 @@ static Error *check(const void *settings)
 {
     const Settings *s = settings;
     if (s->mixed_precision_settings == M_FP_16)
-        return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are BF_16, BF_16_WORKING, FP_32, "
+        return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are "
+                         "BF_16, BF_16_WORKING, FP_32, "
                          "MIXED_PRECISION_MEGATRON, NO_MIXED_PRECISION");
     return NULL;
 }
@@ -31,8 +33,12 @@ static Error *build(Builder *b, const void *settings, void **out)
     return NULL;
 }
 
-static const char *const precisions[] = { "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION", NULL };
-static const char *const strategies[] = { "FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
+static const char *const precisions[] = {
+    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
+    NULL
+};
+static const char *const strategies[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
+                                          "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
 /* clang-format off */
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model"),

@@ -1,7 +1,7 @@
 /* fuse.c - rewrites that change no number: producers add to accumulators themselves.
  *
- * `x = contract(dy, a); accumulate(x) -> grad` becomes `contract(dy, a) -> grad`, where Launch.add makes
- * the kernel add to what is there. This is the one pass that knows ops by name. */
+ * `x = contract(dy, a); accumulate(x) -> grad` becomes `contract(dy, a) -> grad`, where Launch.add
+ * makes the kernel add to what is there. This is the one pass that knows ops by name. */
 #include "ops/all_ops.h"
 #include "passes/passes.h"
 
@@ -25,7 +25,8 @@ static bool fold_accumulate(const Node *n, const int64_t *uses)
 {
     Value *x = n->in[0], *into = n->out[0];
     Node *from = x->from;
-    if (!from || uses[x->id] != 1 || !(from->op->flags & OP_ADDS) || has_result(from, into)) return false;
+    if (!from || uses[x->id] != 1 || !(from->op->flags & OP_ADDS) || has_result(from, into))
+        return false;
     if (from->phase == FORWARD || from->op->flags & OP_VIEW) return false;
     for (int k = 0; k < from->n_out; k++)
         if (from->out[k] == x) from->out[k] = into;
@@ -38,7 +39,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     const int64_t *uses = count_uses(g);
     int64_t kept = 0;
     for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->op != &op_accumulate || !fold_accumulate(g->node[i], uses)) g->node[kept++] = g->node[i];
+        if (g->node[i]->op != &op_accumulate || !fold_accumulate(g->node[i], uses))
+            g->node[kept++] = g->node[i];
     g->n_nodes = kept;
     graph_prune(g);
     return NULL;

@@ -1,7 +1,8 @@
 /* optimize.c - the end of a step: one norm over all gradients, the clipping factor, the updates.
  *
  * Every parameter gives one partial norm in a fixed order, so that the norm does not depend on how
- * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE. */
+ * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE.
+ */
 #include "ops/ops.h"
 #include "optim/optim.h"
 #include "passes/passes.h"
@@ -18,7 +19,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh;
     const Optimize *o = settings;
-    Value **param = NEW_N(g->arena, Value *, g->n_values), **partial = NEW_N(g->arena, Value *, g->n_values);
+    Value **param = NEW_N(g->arena, Value *, g->n_values),
+          **partial = NEW_N(g->arena, Value *, g->n_values);
     int64_t n = find_params(g, param);
     if (n == 0) return error_new("there is no parameter to update");
     g->phase = REDUCE;

@@ -7,22 +7,23 @@
  * construction gives. */
 extern const PassDef pass_initialize;
 
-/* autodiff.c: appends the backward pass of output "loss"; gradients go to accumulators "grad.<param>". */
+/* autodiff.c: appends the backward pass of output "loss"; gradients go to accumulators
+ * "grad.<param>". */
 extern const PassDef pass_autodiff;
 
-/* precision.c: F64: everything in double. BF16: activations and a copy of the weights in bf16, while
- * the residual stream, master weights, sums and losses stay f32. */
+/* precision.c: F64: everything in double. BF16: activations and a copy of the weights in bf16,
+ * while the residual stream, master weights, sums and losses stay f32. */
 typedef struct Precision {
     Dtype compute; /* F32, BF16 or F64 */
 } Precision;
 extern const PassDef pass_precision;
 
-/* recompute.c: computes parts of the forward pass again in the backward pass instead of keeping them
- * (activation checkpointing, Chen et al. 2016). */
+/* recompute.c: computes parts of the forward pass again in the backward pass instead of keeping
+ * them (activation checkpointing, Chen et al. 2016). */
 typedef struct Recompute {
     int64_t every;           /* blocks k with (k + 1) % every == 0; 0: none, 1: all */
-    const char *const *save; /* names of ops whose results are kept all the same (of contractions every
-                                second one, from the first); ends with NULL, or is NULL */
+    const char *const *save; /* names of ops whose results are kept all the same (of contractions
+                                every second one, from the first); ends with NULL, or is NULL */
 } Recompute;
 extern const PassDef pass_recompute;
 

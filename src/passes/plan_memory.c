@@ -19,7 +19,8 @@ static int by_offset(const void *a, const void *b)
     return (*x)->offset < (*y)->offset ? -1 : (*x)->offset > (*y)->offset;
 }
 
-/* `placed` is sorted by offset; the new block goes into the lowest gap among those alive with it. */
+/* `placed` is sorted by offset; the new block goes into the lowest gap among those alive with it.
+ */
 static int64_t lowest_gap(Block *const *placed, int64_t n, const Block *b)
 {
     int64_t at = 0;
@@ -88,7 +89,8 @@ static void find_lifetimes(const Graph *g, int64_t *from, int64_t *to)
         from[i] = 0;
         to[i] = g->n_nodes;
     }
-    for (int64_t i = 0; i < g->n_outputs; i++) to[value_storage(g->output[i].value)->id] = g->n_nodes;
+    for (int64_t i = 0; i < g->n_outputs; i++)
+        to[value_storage(g->output[i].value)->id] = g->n_nodes;
 }
 
 MemoryPlan *plan_memory(Arena *a, const Graph *g, size_t (*bytes_of)(void *ctx, const Value *v),
@@ -105,21 +107,28 @@ MemoryPlan *plan_memory(Arena *a, const Graph *g, size_t (*bytes_of)(void *ctx, 
         const Value *v = g->value[i];
         if (from[i] < 0 || value_storage(v) != v || !is_planned(v)) continue;
         owner[m->n_blocks] = i;
-        m->block[m->n_blocks++] = (Block){ .bytes = bytes_of(ctx, v), .from = from[i], .to = to[i],
+        m->block[m->n_blocks++] = (Block){ .bytes = bytes_of(ctx, v),
+                                           .from = from[i],
+                                           .to = to[i],
                                            .what = v->from ? v->from->op->name : v->name };
     }
     for (int64_t i = 0; i < g->n_nodes; i++) {
-        size_t bytes = g->node[i]->phase == PREPARE || !(g->node[i]->op->flags & OP_VIEW) ? scratch_of(ctx, i) : 0;
+        size_t bytes = g->node[i]->phase == PREPARE || !(g->node[i]->op->flags & OP_VIEW)
+                           ? scratch_of(ctx, i)
+                           : 0;
         if (!bytes) continue;
         owner[m->n_blocks] = -1 - i;
-        m->block[m->n_blocks++] = (Block){ .bytes = bytes, .from = i, .to = i, .what = g->node[i]->op->name };
+        m->block[m->n_blocks++] =
+            (Block){ .bytes = bytes, .from = i, .to = i, .what = g->node[i]->op->name };
     }
     m->bytes = place_blocks(m->block, m->n_blocks);
     for (int64_t i = 0; i < g->n_values; i++) m->offset[i] = NOT_PLANNED;
     for (int64_t i = 0; i < g->n_nodes; i++) m->scratch[i] = NOT_PLANNED;
     for (int64_t i = 0; i < m->n_blocks; i++) {
-        if (owner[i] >= 0) m->offset[owner[i]] = m->block[i].offset;
-        else m->scratch[-1 - owner[i]] = m->block[i].offset;
+        if (owner[i] >= 0)
+            m->offset[owner[i]] = m->block[i].offset;
+        else
+            m->scratch[-1 - owner[i]] = m->block[i].offset;
     }
     return m;
 }

@@ -1,6 +1,7 @@
 /* plan_memory.h - where every value of a program lies in its one block of memory.
  *
- * Lifetimes follow from the order of nodes, so the total is exact and known before anything runs. */
+ * Lifetimes follow from the order of nodes, so the total is exact and known before anything runs.
+ */
 #ifndef PASSES_PLAN_MEMORY_H
 #define PASSES_PLAN_MEMORY_H
 #include "graph/graph.h"
@@ -15,15 +16,16 @@ typedef struct Block {
     const char *what;
 } Block;
 
-/* Gives every block an offset such that blocks alive at the same time do not overlap; returns the total.
- * Largest first into the lowest gap that fits. Multiples of 64 bytes. */
+/* Gives every block an offset such that blocks alive at the same time do not overlap; returns the
+ * total. Largest first into the lowest gap that fits. Multiples of 64 bytes. */
 size_t place_blocks(Block *block, int64_t n);
 
 /* The storage a value uses: itself, or the input it is a view of, found through all views. */
 const Value *value_storage(const Value *v);
 
 typedef struct MemoryPlan {
-    int64_t *offset;  /* by value id; NOT_PLANNED for leaves and PREPARE results, which live in the store */
+    int64_t *offset;  /* by value id; NOT_PLANNED for leaves and PREPARE results, which live in the
+                         store */
     int64_t *scratch; /* by node index */
     size_t bytes;
     Block *block; /* all blocks, in no order, for the map */

@@ -1,8 +1,9 @@
-/* precision.c - chooses the dtype of every value: all double, or mixed bf16 (Micikevicius et al. 2018).
+/* precision.c - chooses the dtype of every value: all double, or mixed bf16 (Micikevicius et al.
+ * 2018).
  *
- * Mixed bf16: matrix products read bf16 copies of the weights, made once per step, and bf16 activations.
- * What adds up over layers or tokens stays f32: the residual stream and its gradient, losses,
- * normalisation statistics, weight gradients, master weights and optimizer state. */
+ * Mixed bf16: matrix products read bf16 copies of the weights, made once per step, and bf16
+ * activations. What adds up over layers or tokens stays f32: the residual stream and its gradient,
+ * losses, normalisation statistics, weight gradients, master weights and optimizer state. */
 #include "ops/ops.h"
 #include "passes/passes.h"
 #include <string.h>
@@ -42,11 +43,13 @@ static Dtype choose(const Mixer *m, const Node *n, int k)
         return t[k];
     }
     if (n->phase != FORWARD) return F32;
-    if (n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL)) return any_wide_input(n) ? F32 : m->compute;
+    if (n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL))
+        return any_wide_input(n) ? F32 : m->compute;
     return m->compute;
 }
 
-/* The value in the compute dtype; made where it is first needed, for parameters before everything. */
+/* The value in the compute dtype; made where it is first needed, for parameters before everything.
+ */
 static Value *lowered(Mixer *m, Value *v, const Node *user)
 {
     if (v->dtype != F32) return v;
@@ -74,9 +77,11 @@ static void mix_node(Mixer *m, Node *n)
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k]->n_dims >= 2 && !is_exact(n->in[k])) n->in[k] = lowered(m, n->in[k], n);
     for (int k = 0; k < n->n_out; k++)
-        if (n->out[k]->kind == VALUE_STATE && n->phase == FORWARD) n->out[k]->dtype = m->compute; /* caches */
+        if (n->out[k]->kind == VALUE_STATE && n->phase == FORWARD)
+            n->out[k]->dtype = m->compute; /* caches */
     for (int k = 0; k < n->n_out; k++)
-        if (n->out[k]->kind == VALUE_RESULT && dtype_is_float(n->out[k]->dtype) && n->phase != PREPARE)
+        if (n->out[k]->kind == VALUE_RESULT && dtype_is_float(n->out[k]->dtype) &&
+            n->phase != PREPARE)
             n->out[k]->dtype = choose(m, n, k);
 }
 
@@ -100,10 +105,16 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     (void)mesh;
     const Precision *p = settings;
     switch (p->compute) {
-    case F32: return NULL;
-    case F64: make_double(g); return NULL;
-    case BF16: return make_mixed(g, BF16);
-    default: return error_new("cannot compute in %s: allowed are f32, bf16, f64", dtype_name(p->compute));
+    case F32:
+        return NULL;
+    case F64:
+        make_double(g);
+        return NULL;
+    case BF16:
+        return make_mixed(g, BF16);
+    default:
+        return error_new("cannot compute in %s: allowed are f32, bf16, f64",
+                         dtype_name(p->compute));
     }
 }
 

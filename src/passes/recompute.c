@@ -1,6 +1,6 @@
-/* recompute.c - activation checkpointing as a rewrite: a block's forward nodes are cloned in front of its
- * first backward node, and the backward nodes read the clones. Only what enters a block stays alive.
- * Random ops use counters, so a clone draws the same mask. */
+/* recompute.c - activation checkpointing as a rewrite: a block's forward nodes are cloned in front
+ * of its first backward node, and the backward nodes read the clones. Only what enters a block
+ * stays alive. Random ops use counters, so a clone draws the same mask. */
 #include "graph/op.h"
 #include "passes/passes.h"
 #include <string.h>
@@ -13,7 +13,8 @@ typedef struct Recomputer {
     const Recompute *settings;
 } Recomputer;
 
-/* `n_products` counts the matrix products of the block: of those, every second is computed again. */
+/* `n_products` counts the matrix products of the block: of those, every second is computed again.
+ */
 static bool is_saved(const Recompute *r, const Node *n, int *n_products)
 {
     bool is_product = !strcmp(n->op->name, "contract");
@@ -23,9 +24,15 @@ static bool is_saved(const Recompute *r, const Node *n, int *n_products)
     return false;
 }
 
-static bool is_backward(const Node *n) { return n->phase == BACKWARD_INPUT || n->phase == BACKWARD_WEIGHT; }
+static bool is_backward(const Node *n)
+{
+    return n->phase == BACKWARD_INPUT || n->phase == BACKWARD_WEIGHT;
+}
 
-static bool wants(const Recompute *r, int block) { return block >= 0 && r->every > 0 && (block + 1) % r->every == 0; }
+static bool wants(const Recompute *r, int block)
+{
+    return block >= 0 && r->every > 0 && (block + 1) % r->every == 0;
+}
 
 static void keep(Graph *g, Node *n)
 {
@@ -38,7 +45,8 @@ static void clone_block(Recomputer *r, int block)
     int n_products = 0;
     for (int64_t i = 0; i < r->n_old; i++) {
         Node *n = r->old[i];
-        if (n->phase != FORWARD || n->block != block || is_saved(r->settings, n, &n_products)) continue;
+        if (n->phase != FORWARD || n->block != block || is_saved(r->settings, n, &n_products))
+            continue;
         Node *c = graph_copy_node(r->g, n);
         c->phase = BACKWARD_INPUT;
         for (int k = 0; k < c->n_in; k++)
@@ -66,7 +74,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
             if (!cloned[n->block]) clone_block(&r, n->block);
             cloned[n->block] = true;
             for (int k = 0; k < n->n_in; k++)
-                if (n->in[k]->id < n_values && r.clone[n->in[k]->id]) n->in[k] = r.clone[n->in[k]->id];
+                if (n->in[k]->id < n_values && r.clone[n->in[k]->id])
+                    n->in[k] = r.clone[n->in[k]->id];
         }
         keep(g, n);
     }

@@ -39,14 +39,14 @@ typedef struct TrainingJob {
 
     int64_t accumulation, microbatch_size, sequence_length, dp_degree;
     int64_t target_steps, target_tokens;
-    int64_t seen_steps, seen_tokens; /* before this run */
+    int64_t seen_steps, seen_tokens;                     /* before this run */
     int64_t log_every, evaluate_every, checkpoint_every; /* steps */
     OnNonfinite on_nonfinite;
 
     const char *initial_weights; /* a .safetensors file, or NULL */
     const char *config_digest;   /* kept in checkpoints */
     PassTrace trace;
-    bool check;       /* every kernel beside its reference */
-    int n_threads;    /* 0: all cores */
+    bool check;    /* every kernel beside its reference */
+    int n_threads; /* 0: all cores */
 } TrainingJob;
 #endif

@@ -50,8 +50,14 @@ void session_free(Session *s)
     arena_free(s->arena);
 }
 
-ParamStore *session_store(Session *s) { return s->store; }
-Device *session_device(Session *s) { return s->device; }
+ParamStore *session_store(Session *s)
+{
+    return s->store;
+}
+Device *session_device(Session *s)
+{
+    return s->device;
+}
 
 /* While one program is built. */
 typedef struct Recipe {
@@ -89,7 +95,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
     if (r->loss) {
-        Dim tokens[] = { { .size = r->batch, .axis = "batch" }, { .size = r->sequence, .axis = "seq" } };
+        Dim tokens[] = { { .size = r->batch, .axis = "batch" },
+                         { .size = r->sequence, .axis = "seq" } };
         Value *targets = graph_input(g, r->loss->target_key, I32, 2, tokens);
         model_loss(g, &result, targets, r->loss->global_tokens);
     }
@@ -102,50 +109,74 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
 static Error *make(Session *s, const Recipe *r, Program **out)
 {
     for (Made *m = s->made; m; m = m->next) {
-        if (m->kind != r->kind || m->batch != r->batch || m->sequence != r->sequence || m->cache != r->cache) continue;
+        if (m->kind != r->kind || m->batch != r->batch || m->sequence != r->sequence ||
+            m->cache != r->cache)
+            continue;
         *out = m->program;
         return NULL;
     }
-    Graph *g;
+    Graph *g = NULL;
     TRY(error_wrap(build_graph(s, r, &g), "%s program", r->kind));
-    ProgramSettings settings = { .device = s->device, .store = s->store, .level = s->level, .name = r->kind };
+    ProgramSettings settings = {
+        .device = s->device, .store = s->store, .level = s->level, .name = r->kind
+    };
     TRY(program_new(g, &settings, out));
     Made *m = NEW(s->arena, Made);
-    *m = (Made){ .next = s->made, .kind = r->kind, .batch = r->batch, .sequence = r->sequence, .cache = r->cache, .program = *out };
+    *m = (Made){ .next = s->made,
+                 .kind = r->kind,
+                 .batch = r->batch,
+                 .sequence = r->sequence,
+                 .cache = r->cache,
+                 .program = *out };
     s->made = m;
     return NULL;
 }
 
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
-                                const GradientClipper *clipper, int64_t batch, int64_t sequence, Program **out)
+                                const GradientClipper *clipper, int64_t batch, int64_t sequence,
+                                Program **out)
 {
     Optimize *o = NEW(s->arena, Optimize);
     *o = (Optimize){ .optimizer = optimizer,
                      .norm_type = clipper->norm_type,
                      .max_norm = clipper->max_norm,
                      .weight_decay_of = weight_decay_of };
-    Recipe r = { .kind = "training", .batch = batch, .sequence = sequence, .training = true, .gradients = true,
-                 .loss = loss, .optimize = o };
+    Recipe r = { .kind = "training",
+                 .batch = batch,
+                 .sequence = sequence,
+                 .training = true,
+                 .gradients = true,
+                 .loss = loss,
+                 .optimize = o };
     TRY(make(s, &r, out));
     return weight_decay_check_graph(optimizer, program_graph(*out));
 }
 
-Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence, Program **out)
+Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence,
+                                  Program **out)
 {
     Recipe r = { .kind = "evaluation", .batch = batch, .sequence = sequence, .loss = loss };
     return make(s, &r, out);
 }
 
-Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch, int64_t sequence,
-                                  Program **out)
+Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
+                                  int64_t sequence, Program **out)
 {
-    Recipe r = { .kind = "inspection", .batch = batch, .sequence = sequence, .loss = loss, .gradients = gradients,
+    Recipe r = { .kind = "inspection",
+                 .batch = batch,
+                 .sequence = sequence,
+                 .loss = loss,
+                 .gradients = gradients,
                  .logits = true };
     return make(s, &r, out);
 }
 
 Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out)
 {
-    Recipe r = { .kind = "generation", .batch = 1, .sequence = sequence, .cache = cache_length, .logits = true };
+    Recipe r = { .kind = "generation",
+                 .batch = 1,
+                 .sequence = sequence,
+                 .cache = cache_length,
+                 .logits = true };
     return make(s, &r, out);
 }

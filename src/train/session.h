@@ -1,4 +1,5 @@
-/* session.h - a model on a device: its parameters, and programs over them made when first needed. */
+/* session.h - a model on a device: its parameters, and programs over them made when first needed.
+ */
 #ifndef TRAIN_SESSION_H
 #define TRAIN_SESSION_H
 #include "exec/program.h"
@@ -8,7 +9,7 @@ typedef struct Session Session;
 
 typedef struct SessionSettings {
     const Model *model;
-    int n_threads;       /* 0: all cores */
+    int n_threads; /* 0: all cores */
     const PassTrace *trace;
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
     bool rounded_buffers;   /* see ForwardSettings */
@@ -20,15 +21,19 @@ void session_free(Session *s);
 ParamStore *session_store(Session *s);
 Device *session_device(Session *s);
 
-/* The program of training steps for microbatches of this shape; inputs are the model's sample key and
- * the loss's target key. */
+/* The program of training steps for microbatches of this shape; inputs are the model's sample key
+ * and the loss's target key. */
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
-                                const GradientClipper *clipper, int64_t batch, int64_t sequence, Program **out);
+                                const GradientClipper *clipper, int64_t batch, int64_t sequence,
+                                Program **out);
 /* Forward pass and loss, without dropout; made once per shape. */
-Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence, Program **out);
-/* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
-Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch, int64_t sequence,
+Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence,
                                   Program **out);
-/* One sequence through a cache of `cache_length` positions; outputs the logits of every position. */
-Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out);
+/* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
+Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
+                                  int64_t sequence, Program **out);
+/* One sequence through a cache of `cache_length` positions; outputs the logits of every position.
+ */
+Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length,
+                                  Program **out);
 #endif

@@ -22,7 +22,8 @@ static void check_gradients(bool llama_like)
         const Stored *g = store_find(t.store, arena_printf(a, "grad.%s", p->name));
         int64_t n = tensor_count(&p->tensor);
         for (int64_t k = 0; k < n; k += n / 3 + 1) {
-            double *x = (double *)p->tensor.data + k, exact = ((double *)g->tensor.data)[k], eps = 1e-5, at = *x;
+            double *x = (double *)p->tensor.data + k, exact = ((double *)g->tensor.data)[k],
+                   eps = 1e-5, at = *x;
             *x = at + eps;
             store_changed(t.store);
             assert_no_error(program_run(t.program, 1u << FORWARD, &t.now));
@@ -40,11 +41,18 @@ static void check_gradients(bool llama_like)
     arena_free(a);
 }
 
-TEST(gradients_of_a_llama_like_model_equal_finite_differences) { check_gradients(true); }
-TEST(gradients_of_a_gpt2_model_equal_finite_differences) { check_gradients(false); }
+TEST(gradients_of_a_llama_like_model_equal_finite_differences)
+{
+    check_gradients(true);
+}
+TEST(gradients_of_a_gpt2_model_equal_finite_differences)
+{
+    check_gradients(false);
+}
 
 /* Runs the model with and without a pass and returns the largest difference of the gradients. */
-static double effect_of(const PassDef *pass, const void *settings, bool training, double dropout, double *bytes_saved)
+static double effect_of(const PassDef *pass, const void *settings, bool training, double dropout,
+                        double *bytes_saved)
 {
     Gpt2Settings s = tiny_settings(false);
     s.dropout = dropout;
@@ -55,7 +63,8 @@ static double effect_of(const PassDef *pass, const void *settings, bool training
     TinyRun other = tiny_run_new(&s, &list, true, training);
     double loss = tiny_step(&plain), other_loss = tiny_step(&other);
     double difference = fmax(fabs(loss - other_loss), tiny_gradient_difference(&plain, &other));
-    if (bytes_saved) *bytes_saved = (double)program_bytes(plain.program) - (double)program_bytes(other.program);
+    if (bytes_saved)
+        *bytes_saved = (double)program_bytes(plain.program) - (double)program_bytes(other.program);
     tiny_run_free(&plain);
     tiny_run_free(&other);
     arena_free(a);
@@ -95,7 +104,8 @@ TEST(tied_weights_collect_both_gradients)
     assert_null(store_find(t.store, "transformer.lm_head.weight"));
     const Stored *g = store_find(t.store, "grad.transformer.wte.weight");
     double sum = 0;
-    for (int64_t i = 0; i < tensor_count(&g->tensor); i++) sum += fabs(((float *)g->tensor.data)[i]);
+    for (int64_t i = 0; i < tensor_count(&g->tensor); i++)
+        sum += fabs(((float *)g->tensor.data)[i]);
     assert_true(sum > 0);
     tiny_run_free(&t);
 }
@@ -120,7 +130,8 @@ TEST(blocks_alive_together_never_overlap)
     for (int i = 0; i < 200; i++)
         for (int j = 0; j < i; j++) {
             bool together = b[i].from <= b[j].to && b[j].from <= b[i].to;
-            bool apart = b[i].offset + (int64_t)b[i].bytes <= b[j].offset || b[j].offset + (int64_t)b[j].bytes <= b[i].offset;
+            bool apart = b[i].offset + (int64_t)b[i].bytes <= b[j].offset ||
+                         b[j].offset + (int64_t)b[j].bytes <= b[i].offset;
             assert_true(!together || apart);
         }
     assert_true(total >= most && total < most * 5 / 4);

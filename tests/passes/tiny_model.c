@@ -9,18 +9,32 @@ enum { BATCH = 2, SEQUENCE = 6 };
 
 static NormChoice tiny_norm(bool rms, int64_t width)
 {
-    if (rms) return (NormChoice){ .norm_type = 0, .config = { .which = 0, .rms = { width, 1e-6, true } } };
-    return (NormChoice){ .norm_type = 1, .config = { .which = 2, .layer = { width, 1e-5, true, true } } };
+    if (rms)
+        return (NormChoice){ .norm_type = 0,
+                             .config = { .which = 0, .rms = { width, 1e-6, true } } };
+    return (NormChoice){ .norm_type = 1,
+                         .config = { .which = 2, .layer = { width, 1e-5, true, true } } };
 }
 
 Gpt2Settings tiny_settings(bool llama_like)
 {
     static QkvTransform rotary = { .config = { .rotary = { 16, 4, -2, 10000 } } };
     NormChoice n = tiny_norm(llama_like, 16);
-    Gpt2Settings s = { .sample_key = "input_ids", .prediction_key = "logits", .poe_type = llama_like ? POE_NOPE : POE_ABSOLUTE,
-                       .sequence_length = 8, .vocab_size = 13, .n_layer = 3, .n_head_q = 4, .n_head_kv = llama_like ? 2 : 4,
-                       .n_embd = 16, .ffn_hidden = 24, .bias = !llama_like, .activation_type = llama_like ? 1 : 0,
-                       .attention_norm_config = n, .ffn_norm_config = n, .lm_head_norm_config = n,
+    Gpt2Settings s = { .sample_key = "input_ids",
+                       .prediction_key = "logits",
+                       .poe_type = llama_like ? POE_NOPE : POE_ABSOLUTE,
+                       .sequence_length = 8,
+                       .vocab_size = 13,
+                       .n_layer = 3,
+                       .n_head_q = 4,
+                       .n_head_kv = llama_like ? 2 : 4,
+                       .n_embd = 16,
+                       .ffn_hidden = 24,
+                       .bias = !llama_like,
+                       .activation_type = llama_like ? 1 : 0,
+                       .attention_norm_config = n,
+                       .ffn_norm_config = n,
+                       .lm_head_norm_config = n,
                        .enforce_swiglu_hidden_dim_multiple_of = 8 };
     if (llama_like) s.attention_config.qkv_transforms = (QkvTransforms){ &rotary, 1 };
     return s;
@@ -42,16 +56,22 @@ TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only,
     t.graph = graph_new(t.arena);
     Model *m = gpt2_new(t.arena, s);
     ModelOutput out;
-    assert_no_error(m->forward(m, t.graph, &(ForwardSettings){ .batch = BATCH, .sequence = SEQUENCE, .training = training }, &out));
+    assert_no_error(m->forward(
+        m, t.graph,
+        &(ForwardSettings){ .batch = BATCH, .sequence = SEQUENCE, .training = training }, &out));
     Dim tokens[] = { { .size = BATCH, .axis = "batch" }, { .size = SEQUENCE, .axis = "seq" } };
     model_loss(t.graph, &out, graph_input(t.graph, "target_ids", I32, 2, tokens), false);
     PassList own = { .arena = t.arena };
-    for (int64_t i = 0; list && i < list->n; i++) passes_add(&own, list->use[i].pass, list->use[i].settings);
+    for (int64_t i = 0; list && i < list->n; i++)
+        passes_add(&own, list->use[i].pass, list->use[i].settings);
     passes_add(&own, &pass_autodiff, NULL);
     passes_add(&own, &pass_initialize, NULL);
     assert_no_error(passes_run(t.graph, NULL, &own, NULL));
-    ProgramSettings settings = { .device = t.device, .store = t.store, .level = cpu_level_available(),
-                                 .reference_only = reference_only, .name = "test" };
+    ProgramSettings settings = { .device = t.device,
+                                 .store = t.store,
+                                 .level = cpu_level_available(),
+                                 .reference_only = reference_only,
+                                 .name = "test" };
     assert_no_error(program_new(t.graph, &settings, &t.program));
     store_initialize(t.store, 1);
     fill_batch(t.program);
@@ -70,7 +90,8 @@ void tiny_run_free(TinyRun *t)
 double tiny_step(TinyRun *t)
 {
     store_clear_gradients(t->store);
-    assert_no_error(program_run(t->program, 1u << FORWARD | 1u << BACKWARD_INPUT | 1u << BACKWARD_WEIGHT, &t->now));
+    assert_no_error(program_run(
+        t->program, 1u << FORWARD | 1u << BACKWARD_INPUT | 1u << BACKWARD_WEIGHT, &t->now));
     return program_scalar(t->program, "loss");
 }
 
@@ -83,7 +104,8 @@ double tiny_gradient_difference(const TinyRun *a, const TinyRun *b)
         const Stored *y = store_find(b->store, x->name);
         assert_non_null(y);
         for (int64_t k = 0; k < tensor_count(&x->tensor); k++) {
-            double u = dtype_get(x->tensor.dtype, x->tensor.data, k), v = dtype_get(y->tensor.dtype, y->tensor.data, k);
+            double u = dtype_get(x->tensor.dtype, x->tensor.data, k),
+                   v = dtype_get(y->tensor.dtype, y->tensor.data, k);
             assert_true(isfinite(u) && isfinite(v));
             if (fabs(u) > most) most = fabs(u);
             if (fabs(u - v) > difference) difference = fabs(u - v);

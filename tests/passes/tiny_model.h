@@ -4,7 +4,8 @@
 #include "exec/program.h"
 #include "models/gpt2.h"
 
-/* Swiglu, RoPE, grouped queries, rms_norm, no bias; or gelu, absolute positions, layer_norm, bias. */
+/* Swiglu, RoPE, grouped queries, rms_norm, no bias; or gelu, absolute positions, layer_norm, bias.
+ */
 Gpt2Settings tiny_settings(bool llama_like);
 
 typedef struct TinyRun {
@@ -16,8 +17,8 @@ typedef struct TinyRun {
     RunTime now;
 } TinyRun;
 
-/* Builds loss and gradients through the passes in `list` (autodiff is added), fills weights by seed 1 and
- * the batch by a fixed rule. */
+/* Builds loss and gradients through the passes in `list` (autodiff is added), fills weights by seed
+ * 1 and the batch by a fixed rule. */
 TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only, bool training);
 void tiny_run_free(TinyRun *t);
 /* Clears gradients, runs forward and backward, returns the loss. */

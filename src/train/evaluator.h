@@ -1,0 +1,12 @@
+/* evaluator.h - a full pass over every evaluation loader. */
+#ifndef TRAIN_EVALUATOR_H
+#define TRAIN_EVALUATOR_H
+#include "train/job.h"
+#include "train/session.h"
+
+/* Publishes progress and, for each loader, its results: the mean of the batches' losses. */
+Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
+/* Copies a batch's token items into the program's inputs of the same names; the shapes must agree.
+ */
+Error *program_feed(Program *p, const Batch *b);
+#endif

@@ -1,0 +1,17 @@
+/* state.h - the bridge between a store and checkpoints: which tensors make up the state of a run.
+ */
+#ifndef TRAIN_STATE_H
+#define TRAIN_STATE_H
+#include "checkpoint/checkpoint.h"
+#include "exec/store.h"
+
+/* Parameters as app.model.<name>, moments as app.optimizer.state.<name>.exp_avg and exp_avg_sq, and
+ * for each parameter a scalar ....step that is *steps. The arena owns the list; the numbers stay
+ * where they are. `with_optimizer` false: parameters only. */
+StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, float *steps,
+                            int64_t *n);
+/* Fills parameters (and moments) from any checkpoint; the store is marked as changed. With
+ * `with_optimizer` *steps receives the number of updates done. Names that only the checkpoint has
+ * are ignored, missing ones are an error. */
+Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
+#endif

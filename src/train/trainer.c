@@ -1,0 +1,348 @@
+/* trainer.c - the loop over optimizer steps. */
+#include "train/trainer.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signal.h"
+#include "exec/schedule.h"
+#include "monitor/results.h"
+#include "train/evaluator.h"
+#include "train/session.h"
+#include "train/state.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sums since the last log line. */
+typedef struct Window {
+    double loss, grad_norm, started;
+    int64_t n_losses, n_steps, n_samples;
+} Window;
+
+typedef struct Trainer {
+    Arena *arena;
+    const TrainingJob *job;
+    Session *session;
+    Program *program;
+    Schedule schedule;
+    Batch **batch; /* the microbatches of the step, owned copies */
+    RunTime now;
+    int64_t steps, tokens; /* done, earlier runs included */
+    float updates;         /* of the optimizer, as checkpoints keep them */
+    double loss_last, grad_norm;
+    Window window;
+    bool skipped; /* the step's update was left out */
+} Trainer;
+
+/* Batches of the loader are overwritten by the next; a step needs all of its own. */
+static void keep_batch(Trainer *t, int64_t m, const Batch *from)
+{
+    Batch *to = t->batch[m];
+    if (!to) {
+        to = t->batch[m] = NEW(t->arena, Batch);
+        to->arena = t->arena;
+    }
+    to->n_samples = from->n_samples;
+    to->position = from->position;
+    batch_clear(to);
+    for (int i = 0; i < from->n; i++) {
+        const Tensor *x = &from->item[i].tensor;
+        Tensor *y = batch_item(to, from->item[i].name, x->dtype, x->n_dims, x->size);
+        memcpy(y->data, x->data, tensor_bytes(x));
+    }
+}
+
+static Error *read_step(Trainer *t, bool *ended)
+{
+    *ended = false;
+    for (int64_t m = 0; m < t->job->accumulation; m++) {
+        Batch *b;
+        TRY(loader_next(t->job->train, &b));
+        if (!b) {
+            *ended = true;
+            return NULL;
+        }
+        keep_batch(t, m, b);
+    }
+    return NULL;
+}
+
+static int64_t count_valid_tokens(const Trainer *t)
+{
+    int64_t valid = 0;
+    for (int64_t m = 0; m < t->job->accumulation; m++) {
+        const Tensor *x = batch_find(t->batch[m], t->job->loss->target_key);
+        for (int64_t i = 0; x && i < tensor_count(x); i++)
+            valid += ((const int32_t *)x->data)[i] != IGNORED_TARGET;
+    }
+    return valid;
+}
+
+static Error *set_run_time(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    t->now.step = t->steps;
+    t->now.lr = job->state->optimizer->lr;
+    if (job->state->scheduler) TRY(scheduler_rate(job->state->scheduler, t->steps, &t->now.lr));
+    t->now.loss_scale = job->loss->global_tokens ? 1 / (double)count_valid_tokens(t)
+                                                 : 1 / (double)job->accumulation;
+    return NULL;
+}
+
+/* Runs the step's microbatches again with every result looked at. */
+static Error *explain_nonfinite(Trainer *t)
+{
+    Arena *a = arena_new();
+    Error *e = NULL;
+    const char *found = NULL;
+    store_clear_gradients(session_store(t->session));
+    for (int64_t m = 0; !e && !found && m < t->job->accumulation; m++) {
+        t->now.microbatch = m;
+        e = program_feed(t->program, t->batch[m]);
+        if (!e)
+            e = program_find_nonfinite(t->program, RUN_FORWARD | RUN_BACKWARD, &t->now, &found, a);
+        if (!e && found)
+            e = error_new("step %" PRId64 ", microbatch %" PRId64
+                          ": the first NaN or infinity comes from %s; the step is not applied "
+                          "(settings.on_nonfinite: stop)",
+                          t->steps + 1, m, found);
+    }
+    if (!e)
+        e = error_new(
+            "step %" PRId64
+            ": the gradient norm is %g although all gradients are finite; the step is not applied "
+            "(settings.on_nonfinite: stop)",
+            t->steps + 1, t->grad_norm);
+    arena_free(a);
+    return e;
+}
+
+static Error *gate_update(Trainer *t)
+{
+    t->grad_norm = program_scalar(t->program, "grad_norm");
+    if ((isfinite(t->grad_norm) && isfinite(t->loss_last)) ||
+        t->job->on_nonfinite == NONFINITE_IGNORE)
+        return NULL;
+    if (t->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(t);
+    log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
+                t->steps + 1);
+    store_clear_gradients(session_store(t->session));
+    t->skipped = true;
+    return NULL;
+}
+
+static Error *run_action(Trainer *t, const Action *x)
+{
+    t->now.microbatch = x->microbatch;
+    if (x->phases & RUN_UPDATE) {
+        TRY(gate_update(t));
+        if (t->skipped) return NULL;
+        t->updates++;
+    }
+    if (x->phases & RUN_FORWARD) TRY(program_feed(t->program, t->batch[x->microbatch]));
+    TRY(program_run(t->program, x->phases, &t->now));
+    if (x->phases & RUN_FORWARD) {
+        double loss = program_scalar(t->program, "loss_mean");
+        t->loss_last = isfinite(t->loss_last) || x->microbatch == 0 ? loss : t->loss_last;
+        t->window.loss += loss;
+        t->window.n_losses++;
+    }
+    return NULL;
+}
+
+static Error *run_step(Trainer *t)
+{
+    TRY(set_run_time(t));
+    t->skipped = false;
+    for (int64_t i = 0; i < t->schedule.n; i++) TRY(run_action(t, &t->schedule.action[i]));
+    const TrainingJob *job = t->job;
+    t->steps++;
+    t->tokens += job->microbatch_size * job->sequence_length * job->accumulation * job->dp_degree;
+    t->window.grad_norm += t->grad_norm;
+    t->window.n_steps++;
+    t->window.n_samples += job->microbatch_size * job->accumulation;
+    return NULL;
+}
+
+static Error *publish_progress(const Trainer *t)
+{
+    Progress p = { .tag = loader_tag(t->job->train),
+                   .done = t->steps,
+                   .total = t->job->target_steps,
+                   .tokens = t->tokens,
+                   .loss = t->window.n_losses ? t->loss_last : NAN,
+                   .lr = t->now.lr,
+                   .grad_norm = t->window.n_steps ? t->grad_norm : NAN };
+    return events_publish(t->job->events, (Event){ .kind = EVENT_PROGRESS, .progress = p });
+}
+
+/* Largest resident memory of this process so far, in MiB. */
+static double peak_memory_mb(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    double kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %lf kB", &kib) == 1) break;
+    if (f) fclose(f);
+    return kib / 1024;
+}
+
+static Error *publish_results(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    Window *w = &t->window;
+    double seconds = clock_seconds() - w->started,
+           rate = (double)(w->n_samples * job->dp_degree) / seconds, lr = t->now.lr;
+    if (job->state->scheduler && t->steps <= job->state->scheduler->last_step)
+        TRY(scheduler_rate(job->state->scheduler, t->steps, &lr));
+    TrainingNumbers n = {
+        .tag = loader_tag(job->train),
+        .step = t->steps,
+        .consumed_tokens = t->tokens,
+        .loss_avg = w->loss / (double)w->n_losses,
+        .loss_last = t->loss_last,
+        .grad_norm_avg = w->grad_norm / (double)w->n_steps,
+        .grad_norm_last = t->grad_norm,
+        .samples_per_second = rate,
+        .mfu = -1,
+        .lr = lr,
+        .peak_memory_mb = peak_memory_mb(),
+    };
+    if (job->mfu)
+        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->program)), rate, 0);
+    Results r = training_results(&n);
+    *w = (Window){ .started = clock_seconds() };
+    return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
+}
+
+static Error *save_checkpoint(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    Arena *a = arena_new();
+    int64_t n;
+    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->updates, &n);
+    CheckpointTotals totals = { .seen_steps = t->steps,
+                                .seen_tokens = t->tokens,
+                                .target_steps = job->target_steps,
+                                .target_tokens = job->target_tokens };
+    const char *progress = arena_printf(
+        a,
+        "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
+        ", \"loader_position\": %" PRId64 ", \"seed\": %" PRIu64 ", \"config\": \"%s\"}",
+        t->steps, t->tokens, (int64_t)t->updates, loader_position(job->train), t->now.seed,
+        job->config_digest ? job->config_digest : "");
+    Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress);
+    if (!e && job->saving->n_kept)
+        e = events_publish(job->events,
+                           (Event){ .kind = EVENT_CHECKPOINT,
+                                    .text = job->saving->kept[job->saving->n_kept - 1] });
+    arena_free(a);
+    return error_wrap(e, "checkpoint after step %" PRId64, t->steps);
+}
+
+static bool is_due(int64_t step, int64_t every)
+{
+    return step > 0 && step % every == 0;
+}
+
+static Error *after_step(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    if (is_due(t->steps, job->evaluate_every)) TRY(evaluate(t->session, job, t->steps));
+    bool save = is_due(t->steps, job->checkpoint_every) && checkpoint_is_due(job->saving, t->steps);
+    return save && !signal_stop_requested() ? save_checkpoint(t) : NULL;
+}
+
+static Error *load_state(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    ParamStore *s = session_store(t->session);
+    if (job->state->checkpoint_path) {
+        TRY(error_wrap(state_load(s, job->state->checkpoint_path, true, &t->updates), "%s",
+                       job->state->checkpoint_path));
+        if ((int64_t)t->updates > job->seen_steps)
+            return error_new(
+                "%s was saved after %.0f updates, but training_progress.num_seen_steps is %" PRId64,
+                job->state->checkpoint_path, t->updates, job->seen_steps);
+    }
+    if (job->initial_weights)
+        TRY(error_wrap(state_load(s, job->initial_weights, false, NULL), "%s",
+                       job->initial_weights));
+    store_initialize(s, (uint64_t)job->state->model->seed);
+    return NULL;
+}
+
+/* The first batch tells the shapes. */
+static Error *prepare(Trainer *t, bool *ended)
+{
+    const TrainingJob *job = t->job;
+    const Model *model = job->state->model;
+    SessionSettings settings = { .model = model,
+                                 .n_threads = job->n_threads,
+                                 .trace = &job->trace,
+                                 .rounded_buffers = model->compute == BF16 };
+    TRY(session_new(&settings, &t->session));
+    loader_check_ids(job->train, model->vocab_size);
+    t->batch = NEW_N(t->arena, Batch *, job->accumulation);
+    t->schedule = schedule_accumulate(t->arena, job->accumulation);
+    TRY(read_step(t, ended));
+    if (*ended) return NULL;
+    const Tensor *ids = batch_find(t->batch[0], model->sample_key);
+    if (!ids || ids->n_dims != 2)
+        return error_new("the training batch has no token ids named %s", model->sample_key);
+    TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
+                                 ids->size[0], ids->size[1], &t->program));
+    TRY(load_state(t));
+    t->now.seed = (uint64_t)model->seed;
+    Measure fact = { .name = "No. parameters",
+                     .count = graph_parameter_count(program_graph(t->program)),
+                     .is_count = true };
+    return events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact });
+}
+
+static Error *train(Trainer *t, TrainingEnd *end)
+{
+    const TrainingJob *job = t->job;
+    bool ended = false;
+    TRY(prepare(t, &ended));
+    *end = TRAINING_DATA_ENDED;
+    if (ended) return NULL;
+    if (t->steps > 0)
+        TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
+    TRY(publish_progress(t));
+    t->window.started = clock_seconds();
+    for (bool first = true; t->steps < job->target_steps; first = false) {
+        if (!first) TRY(read_step(t, &ended));
+        if (ended) return NULL;
+        TRY(run_step(t));
+        TRY(publish_progress(t));
+        if (is_due(t->steps, job->log_every)) TRY(publish_results(t));
+        TRY(after_step(t));
+        if (signal_stop_requested()) {
+            *end = TRAINING_STOPPED;
+            return save_checkpoint(t);
+        }
+    }
+    *end = TRAINING_DONE;
+    return NULL;
+}
+
+Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
+{
+    *end = TRAINING_NOTHING_LEFT;
+    if (job->seen_steps >= job->target_steps) return NULL;
+    Arena *a = arena_new();
+    Trainer *t = NEW(a, Trainer);
+    *t = (Trainer){ .arena = a,
+                    .job = job,
+                    .steps = job->seen_steps,
+                    .tokens = job->seen_tokens,
+                    .updates = (float)job->seen_steps };
+    Error *e = NULL;
+    if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);
+    if (!e) e = train(t, end);
+    session_free(t->session);
+    arena_free(a);
+    return e;
+}
