@@ -2,7 +2,25 @@
 #include "components.h"
 
 /* LIST names each component once; it is expanded to declarations and to the table. */
-#define LIST(COMPONENT)
+/* clang-format off */
+#define LIST(COMPONENT) \
+    COMPONENT(gradient_clipper_fsdp1) \
+    COMPONENT(gradient_clipper_fsdp1_logging_only) \
+    COMPONENT(gradient_clipper_fsdp2) \
+    COMPONENT(gradient_clipper_fsdp2_logging_only) \
+    COMPONENT(loss_clm_cross_entropy_loss) \
+    COMPONENT(model_activation_checkpointed) \
+    COMPONENT(model_activation_checkpointed_fsdp1) \
+    COMPONENT(model_compiled) \
+    COMPONENT(model_fsdp1_wrapped) \
+    COMPONENT(model_fsdp2_wrapped) \
+    COMPONENT(model_gpt2) \
+    COMPONENT(model_initialization_composed) \
+    COMPONENT(model_initialization_gpt2_llama3_like) \
+    COMPONENT(model_model_initialized) \
+    COMPONENT(optimizer_adam) \
+    COMPONENT(optimizer_adam_w)
+/* clang-format on */
 
 #define DECLARE(name) extern const ComponentDef name;
 #define POINTER(name) &name,

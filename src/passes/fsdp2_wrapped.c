@@ -1,0 +1,67 @@
+/* fsdp2_wrapped.c - model.fsdp2_wrapped: parameter sharding and mixed precision. */
+#include "config/builder.h"
+#include "models/model.h"
+#include "passes/passes.h"
+
+struct Mesh;
+
+enum { FP_16, FP_32, BF_16 };
+
+typedef struct MixedPrecision {
+    int param_dtype, reduce_dtype;
+} MixedPrecision;
+
+typedef struct Settings {
+    Model *model;
+    StringList block_names;
+    MixedPrecision mixed_precision_settings;
+    bool reshard_after_forward;
+    struct Mesh *device_mesh;
+    int64_t layers_per_fsdp_unit;
+} Settings;
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    if (s->mixed_precision_settings.param_dtype == FP_16 || s->mixed_precision_settings.reduce_dtype == FP_16)
+        return error_new("mixed_precision_settings: FP_16 would need loss scaling; allowed are BF_16 and FP_32");
+    return NULL;
+}
+
+/* On one rank there is nothing to shard or to reduce: what remains is the dtype of the computation. */
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    (void)b;
+    const Settings *s = settings;
+    s->model->compute = s->mixed_precision_settings.param_dtype == BF_16 ? BF16 : F32;
+    *out = s->model;
+    return NULL;
+}
+
+static const char *const dtypes[] = { "FP_16", "FP_32", "BF_16", NULL };
+/* clang-format off */
+static const Field precision_fields[] = {
+    FIELD_CHOICE(MixedPrecision, param_dtype, NULL, dtypes, "dtype of weights and activations in matrix products"),
+    FIELD_CHOICE(MixedPrecision, reduce_dtype, NULL, dtypes, "dtype in which gradients are summed over ranks"),
+    { 0 },
+};
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
+    FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the units of sharding"),
+    FIELD_STRUCT(Settings, mixed_precision_settings, MixedPrecision, precision_fields, NULL, "dtypes"),
+    FIELD_BOOL(Settings, reshard_after_forward, "true", "gathered parameters are given up after the forward pass"),
+    FIELD_COMPONENT(Settings, device_mesh, struct Mesh, "device_mesh", NULL, "the ranks; its dimension dp_shard shards"),
+    FIELD_INT(Settings, layers_per_fsdp_unit, "1", 1, INFINITY, "blocks that are gathered together"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_fsdp2_wrapped = {
+    .kind = "model",
+    .variant = "fsdp2_wrapped",
+    .doc = "shards parameters, gradients and optimizer state over the data-parallel ranks",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build,
+};
