@@ -1,8 +1,9 @@
 /* data.h - from files to batches: Dataset (samples by index), Sampler (which index comes when),
  * Collator (samples to a batch), Loader (batches in order, made ahead in a thread).
  *
- * Datasets, samplers and collators hold no position: position p of a sampler names the same sample on
- * every call, so the state of a loader is one number. All of them belong to the arena they were made in. */
+ * Datasets, samplers and collators hold no position: position p of a sampler names the same sample
+ * on every call, so the state of a loader is one number. All of them belong to the arena they were
+ * made in. */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
 #include "base/arena.h"
@@ -28,10 +29,11 @@ typedef struct Sample {
 
 typedef struct Dataset {
     int64_t (*count)(const struct Dataset *self);
-    /* Sample `index` of [0, count). Its arrays are views of the dataset's files or come from `scratch`,
-     * and are read only. One thread at a time. */
+    /* Sample `index` of [0, count). Its arrays are views of the dataset's files or come from
+     * `scratch`, and are read only. One thread at a time. */
     Error *(*get)(const struct Dataset *self, int64_t index, Arena *scratch, Sample *out);
-    /* Appends where sample `index` comes from ("data/train.pbin: tokens 512 to 768"), for errors. */
+    /* Appends where sample `index` comes from ("data/train.pbin: tokens 512 to 768"), for errors.
+     */
     void (*describe)(const struct Dataset *self, int64_t index, Text *out);
 } Dataset;
 
@@ -48,13 +50,15 @@ typedef struct BatchSampler {
     int64_t batch_size;
 } BatchSampler;
 
-/* Token items are I32 [batch, seq]; targets I32 [batch, seq] with IGNORED_TARGET where nothing is learnt. */
+/* Token items are I32 [batch, seq]; targets I32 [batch, seq] with IGNORED_TARGET where nothing is
+ * learnt. */
 typedef struct Batch {
     int n;
     Item item[MAX_ITEMS];
     int64_t n_samples;
     int64_t position; /* of its first sample in the sampler's order */
-    Arena *arena;     /* of the tensors; kept from batch to batch while sizes stay the same */
+    Arena *arena;     /* of the tensors, whose memory is used again from batch to batch */
+    size_t n_bytes[MAX_ITEMS];
 } Batch;
 
 enum { IGNORED_TARGET = -100 };
@@ -62,7 +66,7 @@ enum { IGNORED_TARGET = -100 };
 /* The item of that name, or NULL. */
 const Tensor *sample_find(const Sample *s, const char *name);
 const Tensor *batch_find(const Batch *b, const char *name);
-/* The tensor to fill for an item: made at the first batch, the same memory again later. */
+/* Adds an item; its tensor is to be filled. */
 Tensor *batch_item(Batch *b, const char *name, Dtype dtype, int n_dims, const int64_t *size);
 /* Forgets the items, keeps their memory. */
 void batch_clear(Batch *b);
@@ -72,30 +76,32 @@ typedef struct Collator {
     Error *(*collate)(const struct Collator *self, const Sample *sample, int64_t n, Batch *out);
 } Collator;
 
-/* data_loader.default: batches of this rank in the sampler's order. With prefetch, one thread makes up
- * to `prefetch` batches ahead; with 0 they are made when asked for. The batches are the same. */
+/* data_loader.default: batches of this rank in the sampler's order. With prefetch, one thread makes
+ * up to `prefetch` batches ahead; with 0 they are made when asked for. The batches are the same. */
 typedef struct Loader Loader;
 
 typedef struct LoaderSettings {
     const char *tag; /* names the loader in progress and metrics: "train" */
     const Dataset *dataset;
     const BatchSampler *batches;
-    const Collator *collator;
+    const Collator *collator; /* NULL: every item is stacked under its own name */
     int prefetch;
+    bool pin_memory; /* a device that copies from pinned memory should pin the batches */
 } LoaderSettings;
 
 Loader *loader_new(Arena *a, const LoaderSettings *settings);
 /* From now on a sample with an integer outside [0, vocab_size) is an error that names file, sample,
  * place in the sample, id and allowed range. Call it before the first batch. */
 void loader_check_ids(Loader *l, int64_t vocab_size);
-/* The next batch, or NULL in *out after the last one. It is the loader's and is overwritten by the next
- * call; no memory is allocated once every batch buffer was used. */
+/* The next batch, or NULL in *out after the last one. It is the loader's and is overwritten by the
+ * next call; no memory is allocated once every batch buffer was used. */
 Error *loader_next(Loader *l, Batch **out);
 /* Samples of this rank handed out so far: all the state there is to save. */
 int64_t loader_position(const Loader *l);
 /* Continues with the sample at `position` of the sampler's order; 0 starts again. */
 Error *loader_seek(Loader *l, int64_t position);
 const char *loader_tag(const Loader *l);
+bool loader_pins_memory(const Loader *l);
 /* Batches in a full pass; samples of each batch. */
 int64_t loader_count(const Loader *l);
 int64_t loader_batch_size(const Loader *l);

@@ -1,0 +1,53 @@
+/* datasets.h - the datasets, as plain C calls; their files also hold the components of the same
+ * name. */
+#ifndef DATA_DATASETS_H
+#define DATA_DATASETS_H
+#include "data/data.h"
+#include "tokenizer/tokenizer.h"
+
+/* Consecutive blocks of a .pbin file, documents ignored. With reuse_last_target a block has
+ * sequence_length + 1 tokens and shares one with the next block: every token but the first is a
+ * target once. Without, blocks of sequence_length tokens do not overlap. Opens in constant time. */
+typedef struct PackedContinuous {
+    const char *raw_data_path, *sample_key;
+    int64_t sequence_length;
+    bool reuse_last_target;
+} PackedContinuous;
+
+Error *packed_continuous_open(Arena *a, const PackedContinuous *settings, Dataset **out);
+/* Samples of n_tokens tokens: 0 when they do not fill one. */
+int64_t packed_continuous_count(int64_t n_tokens, int64_t sequence_length, bool reuse_last_target);
+
+/* Blocks of block_size tokens that begin where a document begins. Each takes as many whole
+ * documents as fit and the beginning of the next one, which begins the next block again; of a
+ * document longer than a block only the beginning is used. */
+Error *packed_megatron_open(Arena *a, const char *raw_data_path, const char *sample_key,
+                            int64_t block_size, Dataset **out);
+
+/* One sample per line of JSON, tokenized when asked for; lengths differ, no EOD is added. */
+typedef struct MemMap {
+    const char *raw_data_path;
+    const char *index_path; /* NULL: beside raw_data_path */
+    Tokenizer *tokenizer;
+    const char *jq_pattern, *sample_key;
+} MemMap;
+
+Error *mem_map_open(Arena *a, const MemMap *settings, Dataset **out);
+
+/* The samples of several datasets, one dataset after the other. */
+Dataset *combined_new(Arena *a, Dataset *const *dataset, int64_t n);
+
+typedef enum { DUMMY_FLOAT, DUMMY_INT } DummyType;
+
+typedef struct DummyItem {
+    const char *sample_key;
+    const int64_t *size;
+    int64_t n_dims;
+    DummyType type;
+} DummyItem;
+
+/* Random numbers of given shapes, for tests of speed: F32 N(0, 1), I32 of [0, 512). Sample i is
+ * always the same. */
+Error *dummy_new(Arena *a, int64_t num_samples, const DummyItem *item, int64_t n_items,
+                 Dataset **out);
+#endif

@@ -1,0 +1,126 @@
+/* jsonl.c - writes the index of a file of JSON lines, and opens such a file by its index. */
+#include "data/jsonl.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/signal.h"
+#include "data/json_scan.h"
+#include "data/progress.h"
+#include <string.h>
+
+typedef struct Indexing {
+    const char *source;
+    Str text;
+    BadLinePolicy policy;
+    IndexWriter writer;
+    IndexSummary summary;
+} Indexing;
+
+static bool is_blank(Str line)
+{
+    for (size_t i = 0; i < line.len; i++)
+        if (!memchr(" \t\r\n", line.ptr[i], 4)) return false;
+    return true;
+}
+
+static Error *index_line(Indexing *x, int64_t number, Str line)
+{
+    int64_t offset = line.ptr - x->text.ptr;
+    JsonFault fault;
+    if (json_check(line, SURROGATES_PASS, &fault)) {
+        index_add(&x->writer, offset, (int64_t)line.len);
+        return NULL;
+    }
+    Error *reason = error_new("%s", is_blank(line) ? "an empty line is not JSON" : fault.reason);
+    Error *e = bad_line_error(x->source, number, offset, line, fault.offset, reason);
+    if (x->policy == BAD_LINE_STOP) return e;
+    log_warning("skipped: %s", error_text(e));
+    error_free(e);
+    x->summary.n_bad++;
+    return NULL;
+}
+
+static Error *index_lines(Indexing *x)
+{
+    const char *p = x->text.ptr, *end = p + x->text.len;
+    Progress progress = progress_start("indexing", (int64_t)x->text.len, PROGRESS_BYTES);
+    do {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        TRY(index_line(x, ++x->summary.n_lines, (Str){ p, (size_t)(stop - p) }));
+        p = newline ? newline + 1 : end;
+        if (x->summary.n_lines % 256 == 0) progress_update(&progress, p - x->text.ptr);
+        if (signal_stop_requested()) return error_new("stopped by a signal; no index was written");
+    } while (p < end);
+    progress_end(&progress);
+    return NULL;
+}
+
+static Error *write_index(Indexing *x, const char *index_path)
+{
+    NewFile file;
+    TRY(file_create(index_path, &file));
+    index_begin(&x->writer, file.stream);
+    Error *e = index_lines(x);
+    if (e) {
+        index_abandon(&x->writer);
+        file_abandon(&file);
+        return e;
+    }
+    index_end(&x->writer);
+    return file_commit(&file);
+}
+
+Error *jsonl_write_index(const char *source, const char *index_path, BadLinePolicy policy,
+                         IndexSummary *out)
+{
+    double start = clock_seconds();
+    FileMap map;
+    TRY(file_map(source, &map));
+    Indexing x = { .source = source, .text = { map.ptr, map.len }, .policy = policy };
+    Error *e = write_index(&x, index_path);
+    file_unmap(&map);
+    *out = x.summary;
+    out->n_bytes = (int64_t)map.len;
+    out->seconds = clock_seconds() - start;
+    return e;
+}
+
+static void unmap(void *map)
+{
+    file_unmap(map);
+}
+
+static Error *map_for(Arena *a, const char *path, Str *out)
+{
+    FileMap *map = NEW(a, FileMap);
+    TRY(file_map(path, map));
+    arena_on_free(a, unmap, map);
+    *out = (Str){ map->ptr, map->len };
+    return NULL;
+}
+
+Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out)
+{
+    Str index;
+    out->path = arena_string(a, path);
+    out->index_path = index_path ? arena_string(a, index_path) : path_with_suffix(a, path, ".idx");
+    TRY(map_for(a, path, &out->text));
+    if (!file_exists(out->index_path))
+        return error_new(
+            "%s: there is no index %s; `modalities data create_raw_index %s` creates one", path,
+            out->index_path, path);
+    TRY(map_for(a, out->index_path, &index));
+    return index_open(a, index, out->index_path, 0, &out->index);
+}
+
+Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out)
+{
+    int64_t size = (int64_t)j->text.len;
+    if (entry.offset > size || entry.length > size - entry.offset)
+        return error_new("%s has an entry for bytes %lld to %lld of %s, which has %lld bytes: "
+                         "the index was made from another file",
+                         j->index_path, (long long)entry.offset,
+                         (long long)entry.offset + entry.length, j->path, (long long)size);
+    *out = (Str){ j->text.ptr + entry.offset, (size_t)entry.length };
+    return NULL;
+}

@@ -1,0 +1,308 @@
+/* loader.c - data_loader.default: makes batches, in a thread ahead of their use or when asked.
+ *
+ * A fixed set of slots goes round between the thread and the caller, each with a batch and the
+ * memory of its tensors. Both sides know how many batches there are, so no message says "end". */
+#include "base/thread.h"
+#include "config/builder.h"
+#include "data/collate.h"
+#include "data/data.h"
+#include <limits.h>
+#include <pthread.h>
+
+typedef struct Slot {
+    Batch batch;
+    Error *error; /* instead of a batch; the last one that the thread makes */
+} Slot;
+
+struct Loader {
+    LoaderSettings settings;
+    int64_t batch_size, n_samples;
+    int64_t vocab_size; /* 0: ids are not checked */
+    int64_t position;   /* handed out */
+    Slot *slot;
+    int n_slots;
+    Slot *held;      /* by the caller, until the next call */
+    Sample *sample;  /* of the batch in the making */
+    Arena *scratch;  /* for what datasets make */
+    bool is_running; /* the thread */
+    pthread_t thread;
+    int64_t made; /* samples that the thread has put into batches */
+    Queue *free, *ready;
+};
+
+/* ---- making a batch ---- */
+
+static int64_t id_at(const Tensor *t, int64_t i)
+{
+    return t->dtype == U8    ? ((uint8_t *)t->data)[i]
+           : t->dtype == U16 ? ((uint16_t *)t->data)[i]
+                             : ((int32_t *)t->data)[i];
+}
+
+/* The first id that is none, or -1. */
+static int64_t find_wrong_id(const Tensor *t, int64_t vocab_size)
+{
+    int64_t n = tensor_count(t);
+    if ((t->dtype == U8 && vocab_size > UINT8_MAX) || (t->dtype == U16 && vocab_size > UINT16_MAX))
+        return -1;
+    bool any = false; /* loops without exits: they run at the speed of memory */
+    const uint8_t *u8 = t->data;
+    const uint16_t *u16 = t->data;
+    const uint32_t *u32 = t->data; /* negative ids are large here */
+    uint32_t limit = vocab_size > INT32_MAX ? (uint32_t)INT32_MAX + 1 : (uint32_t)vocab_size;
+    if (t->dtype == U8)
+        for (int64_t i = 0; i < n; i++) any |= u8[i] >= limit;
+    else if (t->dtype == U16)
+        for (int64_t i = 0; i < n; i++) any |= u16[i] >= limit;
+    else
+        for (int64_t i = 0; i < n; i++) any |= u32[i] >= limit;
+    if (!any) return -1;
+    int64_t i = 0;
+    while (id_at(t, i) >= 0 && id_at(t, i) < vocab_size) i++;
+    return i;
+}
+
+static Error *check_ids(const Loader *l, int64_t index, const Sample *s)
+{
+    for (int k = 0; k < s->n; k++) {
+        const Tensor *t = &s->item[k].tensor;
+        if (t->dtype != U8 && t->dtype != U16 && t->dtype != I32) continue;
+        int64_t at = find_wrong_id(t, l->vocab_size);
+        if (at < 0) continue;
+        Text where = { 0 };
+        l->settings.dataset->describe(l->settings.dataset, index, &where);
+        Error *e = error_new(
+            "%s: '%s' has the id %lld at place %lld; the model's vocabulary allows 0 to %lld",
+            where.ptr, s->item[k].name, (long long)id_at(t, at), (long long)at,
+            (long long)l->vocab_size - 1);
+        text_free(&where);
+        return e;
+    }
+    return NULL;
+}
+
+static Error *make_batch(const Loader *l, int64_t position, Batch *out)
+{
+    const Dataset *d = l->settings.dataset;
+    const Sampler *sampler = l->settings.batches->sampler;
+    for (int64_t i = 0; i < l->batch_size; i++) {
+        int64_t index = sampler->index(sampler, position + i), n = d->count(d);
+        if (index < 0 || index >= n)
+            return error_new("the sampler asks for sample %lld of a dataset of %lld: it was made "
+                             "for another one",
+                             (long long)index, (long long)n);
+        TRY(d->get(d, index, l->scratch, &l->sample[i]));
+        if (l->vocab_size) TRY(check_ids(l, index, &l->sample[i]));
+    }
+    batch_clear(out);
+    out->n_samples = l->batch_size;
+    out->position = position;
+    const Collator *c = l->settings.collator ? l->settings.collator : &collate_all;
+    return c->collate(c, l->sample, l->batch_size, out);
+}
+
+static void fill(const Loader *l, int64_t position, Slot *s)
+{
+    s->error = error_wrap(make_batch(l, position, &s->batch), "data loader '%s'", l->settings.tag);
+    arena_clear(l->scratch);
+}
+
+/* ---- the thread ---- */
+
+static bool has_batch(const Loader *l, int64_t position)
+{
+    return l->n_samples - position >= l->batch_size;
+}
+
+static void *prefetch(void *arg)
+{
+    Loader *l = arg;
+    void *item;
+    bool failed = false;
+    while (!failed && has_batch(l, l->made) && queue_take(l->free, &item)) {
+        Slot *s = item;
+        fill(l, l->made, s);
+        l->made += l->batch_size;
+        failed = s->error != NULL;
+        if (!queue_put(l->ready, s)) break;
+    }
+    return NULL;
+}
+
+static void start(Loader *l)
+{
+    l->free = queue_new(l->n_slots);
+    l->ready = queue_new(l->n_slots);
+    for (int i = 0; i < l->n_slots; i++) queue_put(l->free, &l->slot[i]);
+    l->made = l->position;
+    l->held = NULL;
+    l->is_running = true;
+    CHECK(pthread_create(&l->thread, NULL, prefetch, l) == 0);
+}
+
+static void stop(Loader *l)
+{
+    if (!l->is_running) return;
+    queue_close(l->free);
+    queue_close(l->ready);
+    pthread_join(l->thread, NULL);
+    queue_free(l->free);
+    queue_free(l->ready);
+    for (int i = 0; i < l->n_slots; i++) {
+        error_free(l->slot[i].error);
+        l->slot[i].error = NULL;
+    }
+    l->is_running = false;
+}
+
+/* The next slot, from the thread or made here. */
+static Slot *next_slot(Loader *l)
+{
+    if (l->settings.prefetch == 0) {
+        fill(l, l->position, &l->slot[0]);
+        return &l->slot[0];
+    }
+    if (!l->is_running)
+        start(l);
+    else if (l->held)
+        queue_put(l->free, l->held);
+    void *item;
+    CHECK(queue_take(l->ready, &item));
+    return l->held = item;
+}
+
+/* ---- the interface ---- */
+
+static void release(void *loader)
+{
+    Loader *l = loader;
+    stop(l);
+    for (int i = 0; i < l->n_slots; i++) arena_free(l->slot[i].batch.arena);
+    arena_free(l->scratch);
+}
+
+Loader *loader_new(Arena *a, const LoaderSettings *settings)
+{
+    const Sampler *sampler = settings->batches->sampler;
+    Loader *l = NEW(a, Loader);
+    *l = (Loader){ .settings = *settings,
+                   .batch_size = settings->batches->batch_size,
+                   .n_samples = sampler->count(sampler),
+                   .n_slots = settings->prefetch + 1, /* one is the caller's */
+                   .sample = NEW_N(a, Sample, settings->batches->batch_size),
+                   .scratch = arena_new() };
+    CHECK(l->batch_size > 0 && settings->prefetch >= 0);
+    l->slot = NEW_N(a, Slot, l->n_slots);
+    for (int i = 0; i < l->n_slots; i++) l->slot[i].batch.arena = arena_new();
+    arena_on_free(a, release, l);
+    return l;
+}
+
+void loader_check_ids(Loader *l, int64_t vocab_size)
+{
+    stop(l);
+    l->vocab_size = vocab_size;
+}
+
+Error *loader_next(Loader *l, Batch **out)
+{
+    *out = NULL;
+    if (!has_batch(l, l->position)) return NULL;
+    Slot *s = next_slot(l);
+    if (s->error) {
+        Error *e = s->error;
+        s->error = NULL;
+        stop(l); /* a further call tries the same batch again */
+        return e;
+    }
+    *out = &s->batch;
+    l->position += l->batch_size;
+    return NULL;
+}
+
+int64_t loader_position(const Loader *l)
+{
+    return l->position;
+}
+
+Error *loader_seek(Loader *l, int64_t position)
+{
+    if (position < 0 || position > l->n_samples)
+        return error_new(
+            "data loader '%s' cannot continue at sample %lld: this rank has %lld samples",
+            l->settings.tag, (long long)position, (long long)l->n_samples);
+    stop(l);
+    l->position = position;
+    return NULL;
+}
+
+const char *loader_tag(const Loader *l)
+{
+    return l->settings.tag;
+}
+
+bool loader_pins_memory(const Loader *l)
+{
+    return l->settings.pin_memory;
+}
+
+int64_t loader_count(const Loader *l)
+{
+    return l->n_samples / l->batch_size;
+}
+
+int64_t loader_batch_size(const Loader *l)
+{
+    return l->batch_size;
+}
+
+/* ---- the component ---- */
+
+typedef struct Settings {
+    const char *dataloader_tag;
+    Dataset *dataset;
+    BatchSampler *batch_sampler;
+    Collator *collate_fn;
+    int64_t num_workers;
+    bool pin_memory;
+} Settings;
+
+enum { BATCHES_PER_WORKER = 2, MOST_BATCHES = 64 };
+
+static const Field fields[] = {
+    FIELD_STRING(Settings, dataloader_tag, NULL, "names the loader in progress and metrics"),
+    FIELD_COMPONENT(Settings, dataset, Dataset, "dataset", NULL, "the samples"),
+    FIELD_COMPONENT(Settings, batch_sampler, BatchSampler, "batch_sampler", NULL,
+                    "their order and the batch size"),
+    FIELD_COMPONENT(Settings, collate_fn, Collator, "collate_fn", "null",
+                    "makes a batch of samples; null: stacks each array"),
+    FIELD_INT(Settings, num_workers, NULL, 0, INFINITY,
+              "0: batches are made when needed; else a thread makes two per worker ahead",
+              .flags = FIELD_STRICT),
+    FIELD_BOOL(Settings, pin_memory, NULL,
+               "batches lie in pinned memory, where the device has such"),
+    { 0 },
+};
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    int64_t prefetch = s->num_workers * BATCHES_PER_WORKER;
+    if (s->num_workers > MOST_BATCHES / BATCHES_PER_WORKER) prefetch = MOST_BATCHES;
+    *out = loader_new(builder_arena(b), &(LoaderSettings){ .tag = s->dataloader_tag,
+                                                           .dataset = s->dataset,
+                                                           .batches = s->batch_sampler,
+                                                           .collator = s->collate_fn,
+                                                           .prefetch = (int)prefetch,
+                                                           .pin_memory = s->pin_memory });
+    return NULL;
+}
+
+const ComponentDef data_loader_default = {
+    .kind = "data_loader",
+    .variant = "default",
+    .doc = "batches of this rank in the sampler's order, made ahead in a thread",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};

@@ -1,0 +1,312 @@
+/* pack.c - a pipeline of threads from JSON lines to packed tokens.
+ *
+ *   reader -> todo queue -> workers (jq, tokenizer) -> done queue -> writer (the caller), in order
+ *      ^------------------------- free queue <---------------------------------/
+ *
+ * A fixed number of jobs goes round, so memory is bounded however far one worker falls behind,
+ * and nothing is allocated once the buffers have grown. Order and content come from the batches'
+ * numbers, never from timing. */
+#include "data/pack.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signal.h"
+#include "base/thread.h"
+#include "data/jsonl.h"
+#include "data/pbin.h"
+#include "data/progress.h"
+#include "data/text_query.h"
+#include <limits.h>
+#include <pthread.h>
+
+/* A document that cannot be used. */
+typedef struct Refusal {
+    IndexEntry line;
+    int64_t column; /* or -1 */
+    Error *reason;
+} Refusal;
+
+/* Consecutive lines on their way. */
+typedef struct Job {
+    int64_t number, n_lines;
+    IndexEntry *line;
+    Text tokens; /* encoded documents back to back */
+    int64_t *document_bytes, n_documents;
+    Refusal *refusal;
+    int64_t n_refusals;
+} Job;
+
+typedef struct Packing {
+    const PackSettings *settings;
+    const Tokenizer *tokenizer;
+    Jsonl source;
+    uint32_t eod;
+    int token_bytes;
+    Arena *arena;
+    Job *job;
+    int64_t n_jobs; /* going round */
+    Queue *free, *todo, *done;
+    PbinWriter writer;
+    LineCounter lines;
+    PackSummary summary;
+} Packing;
+
+typedef struct Worker {
+    Packing *packing;
+    TextQuery *query;
+    Encoder *encoder;
+    Text text;
+    Ids ids;
+    pthread_t thread;
+} Worker;
+
+/* Sends the lines out as jobs; ends when the queues are closed or the index is through. */
+static void *read_lines(void *arg)
+{
+    Packing *p = arg;
+    void *item;
+    for (int64_t number = 0; queue_take(p->free, &item); number++) {
+        Job *job = item;
+        job->number = number;
+        job->n_lines = 0;
+        while (job->n_lines < p->settings->processing_batch_size &&
+               index_next(p->source.index, &job->line[job->n_lines]))
+            job->n_lines++;
+        if (!job->n_lines || !queue_put(p->todo, job)) break;
+    }
+    return NULL;
+}
+
+/* The tokens of one line, or why there are none. */
+static Error *encode_line(Worker *w, IndexEntry entry, int64_t *column)
+{
+    const Packing *p = w->packing;
+    Str line;
+    *column = -1;
+    w->ids.n = 0;
+    TRY(jsonl_line(&p->source, entry, &line));
+    TRY(text_query_run(w->query, line, &w->text, column));
+    TRY(p->tokenizer->encode(w->encoder, (Str){ w->text.len ? w->text.ptr : "", w->text.len }, true,
+                             &w->ids));
+    if (!w->ids.n) return error_new("the text is empty: it has no tokens");
+    if (w->ids.id[w->ids.n - 1] != p->eod) ids_add(&w->ids, p->eod);
+    return NULL;
+}
+
+static void encode_job(Worker *w, Job *job)
+{
+    const Packing *p = w->packing;
+    job->n_documents = job->n_refusals = 0;
+    text_clear(&job->tokens);
+    for (int64_t i = 0; i < job->n_lines; i++) {
+        int64_t column;
+        size_t before = job->tokens.len;
+        Error *e = encode_line(w, job->line[i], &column);
+        if (!e) e = pbin_encode(w->ids.id, w->ids.n, p->token_bytes, &job->tokens);
+        if (!e) {
+            job->document_bytes[job->n_documents++] = (int64_t)(job->tokens.len - before);
+            continue;
+        }
+        job->refusal[job->n_refusals++] = (Refusal){ job->line[i], column, e };
+        if (p->settings->on_bad_line == BAD_LINE_STOP) return;
+    }
+}
+
+static void *work(void *arg)
+{
+    Worker *w = arg;
+    void *item;
+    while (queue_take(w->packing->todo, &item)) {
+        encode_job(w, item);
+        if (!queue_put(w->packing->done, item)) break;
+    }
+    return NULL;
+}
+
+/* Names a document that cannot be used; an error when that ends the work. */
+static Error *refuse(Packing *p, Refusal *r)
+{
+    Str line = { "", 0 };
+    Error *e = jsonl_line(&p->source, r->line, &line);
+    if (e) { /* the index is wrong: no line to show, and no policy helps */
+        error_free(r->reason);
+        r->reason = NULL;
+        return e;
+    }
+    e = bad_line_error(p->source.path, line_at(&p->lines, r->line.offset), r->line.offset, line,
+                       r->column, r->reason);
+    r->reason = NULL;
+    if (p->settings->on_bad_line == BAD_LINE_STOP) return e;
+    log_warning("skipped: %s", error_text(e));
+    error_free(e);
+    p->summary.n_bad++;
+    return NULL;
+}
+
+static Error *write_job(Packing *p, Job *job)
+{
+    const char *document = job->tokens.ptr;
+    for (int64_t i = 0; i < job->n_documents; document += job->document_bytes[i++])
+        TRY(pbin_add(&p->writer, document, (size_t)job->document_bytes[i]));
+    for (int64_t i = 0; i < job->n_refusals; i++) TRY(refuse(p, &job->refusal[i]));
+    for (int64_t i = 0; i < job->n_lines; i++) p->summary.n_bytes_read += job->line[i].length;
+    p->summary.n_documents += job->n_documents;
+    p->summary.n_tokens += (int64_t)job->tokens.len / p->token_bytes;
+    return signal_stop_requested() ? error_new("stopped by a signal; nothing was written") : NULL;
+}
+
+/* Takes finished jobs as they come and writes them in order. */
+static Error *write_all(Packing *p)
+{
+    int64_t n_lines = index_count(p->source.index), size = p->settings->processing_batch_size;
+    int64_t n = n_lines / size + (n_lines % size != 0);
+    Progress progress = progress_start("packing", (int64_t)p->source.text.len, PROGRESS_BYTES);
+    Job **waiting = NEW_N(p->arena, Job *, p->n_jobs);
+    for (int64_t next = 0; next < n;) {
+        void *item;
+        CHECK(queue_take(p->done, &item));
+        Job *job = item;
+        /* At most n_jobs are out, and the next one is among them: no two share a place. */
+        waiting[job->number % p->n_jobs] = job;
+        for (Job **at; next < n && *(at = &waiting[next % p->n_jobs]); next++) {
+            TRY(write_job(p, *at));
+            CHECK(queue_put(p->free, *at));
+            *at = NULL;
+            progress_update(&progress, p->summary.n_bytes_read);
+        }
+    }
+    progress_end(&progress);
+    return NULL;
+}
+
+static void make_jobs(Packing *p)
+{
+    const PackSettings *s = p->settings;
+    int64_t n_lines = index_count(p->source.index), size = s->processing_batch_size;
+    if (size > n_lines) size = n_lines ? n_lines : 1;
+    int64_t n_needed = n_lines / size + 1;
+    p->n_jobs = s->raw_samples_queue_size + s->processed_samples_queue_size + s->num_cpus;
+    if (p->n_jobs > n_needed) p->n_jobs = n_needed;
+    if (p->n_jobs > INT_MAX) p->n_jobs = INT_MAX;
+    p->job = NEW_N(p->arena, Job, p->n_jobs);
+    p->free = queue_new((int)p->n_jobs);
+    p->todo = queue_new((int)p->n_jobs);
+    p->done = queue_new((int)p->n_jobs);
+    for (int64_t i = 0; i < p->n_jobs; i++) {
+        Job *job = &p->job[i];
+        job->line = NEW_N(p->arena, IndexEntry, size);
+        job->document_bytes = NEW_N(p->arena, int64_t, size);
+        job->refusal = NEW_N(p->arena, Refusal, size);
+        queue_put(p->free, job);
+    }
+}
+
+static void free_jobs(Packing *p)
+{
+    for (int64_t i = 0; i < p->n_jobs; i++) {
+        Job *job = &p->job[i];
+        for (int64_t k = 0; k < job->n_refusals; k++) error_free(job->refusal[k].reason);
+        text_free(&job->tokens);
+    }
+    queue_free(p->free);
+    queue_free(p->todo);
+    queue_free(p->done);
+}
+
+static Error *open_workers(Packing *p, Worker *worker, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        worker[i].packing = p;
+        TRY(text_query_new(p->settings->jq_pattern, &worker[i].query));
+        worker[i].encoder = p->tokenizer->encoder_new(p->tokenizer);
+    }
+    return NULL;
+}
+
+static void close_workers(Packing *p, Worker *worker, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        text_query_free(worker[i].query);
+        if (worker[i].encoder) p->tokenizer->encoder_free(worker[i].encoder);
+        text_free(&worker[i].text);
+        ids_free(&worker[i].ids);
+    }
+}
+
+/* Runs the threads and writes what they make; all have ended when it returns. */
+static Error *run_pipeline(Packing *p, Worker *worker, int64_t n)
+{
+    pthread_t reader;
+    CHECK(pthread_create(&reader, NULL, read_lines, p) == 0);
+    for (int64_t i = 0; i < n; i++)
+        CHECK(pthread_create(&worker[i].thread, NULL, work, &worker[i]) == 0);
+    Error *e = write_all(p);
+    queue_close(p->free);
+    queue_close(p->todo);
+    queue_close(p->done);
+    pthread_join(reader, NULL);
+    for (int64_t i = 0; i < n; i++) pthread_join(worker[i].thread, NULL);
+    return e;
+}
+
+static Error *write_file(Packing *p, Worker *worker, int64_t n)
+{
+    TRY(pbin_create(p->settings->dst_path, p->token_bytes, &p->writer));
+    make_jobs(p);
+    Error *e = run_pipeline(p, worker, n);
+    free_jobs(p);
+    if (!e) return pbin_commit(&p->writer);
+    pbin_abandon(&p->writer);
+    return e;
+}
+
+/* What can be known to be wrong before any line is read. */
+static Error *check_tokens(Packing *p)
+{
+    const char *eod_token = p->settings->eod_token;
+    TRY(pbin_token_bytes(p->tokenizer->vocab_size, &p->token_bytes));
+    int64_t eod = p->tokenizer->token_id(p->tokenizer, str_of(eod_token));
+    if (eod < 0)
+        return error_new(
+            "eod_token '%s' is no token of the tokenizer (a %s vocabulary of %lld tokens)",
+            eod_token, p->tokenizer->kind, (long long)p->tokenizer->vocab_size);
+    int64_t n_fitting = INT64_C(1) << 8 * p->token_bytes;
+    if (eod >= n_fitting)
+        return error_new("eod_token '%s' has the id %lld, which does not fit into %d bytes, the "
+                         "token size that the "
+                         "base vocabulary of %lld tokens gives",
+                         eod_token, (long long)eod, p->token_bytes,
+                         (long long)p->tokenizer->vocab_size);
+    if (p->tokenizer->n_ids > n_fitting)
+        log_warning("the base vocabulary of %lld tokens gives %d bytes per token, but added tokens "
+                    "have ids up to "
+                    "%lld; documents that use them cannot be packed",
+                    (long long)p->tokenizer->vocab_size, p->token_bytes,
+                    (long long)p->tokenizer->n_ids - 1);
+    p->eod = (uint32_t)eod;
+    return NULL;
+}
+
+static Error *pack(Packing *p)
+{
+    int64_t n = p->settings->num_cpus;
+    Worker *worker = NEW_N(p->arena, Worker, n);
+    TRY(check_tokens(p));
+    TRY(jsonl_open(p->arena, p->settings->src_path, p->settings->index_path, &p->source));
+    p->lines.text = p->source.text;
+    Error *e = open_workers(p, worker, n);
+    if (!e) e = write_file(p, worker, n);
+    close_workers(p, worker, n);
+    return e;
+}
+
+Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, PackSummary *out)
+{
+    double start = clock_seconds();
+    Packing p = { .settings = settings, .tokenizer = tokenizer, .arena = arena_new() };
+    Error *e = pack(&p);
+    arena_free(p.arena);
+    *out = p.summary;
+    out->token_bytes = p.token_bytes;
+    out->seconds = clock_seconds() - start;
+    return e;
+}

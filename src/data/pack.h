@@ -1,0 +1,31 @@
+/* pack.h - tokenizes a file of JSON lines into a .pbin file. */
+#ifndef DATA_PACK_H
+#define DATA_PACK_H
+#include "data/bad_line.h"
+#include "tokenizer/tokenizer.h"
+
+/* `settings` of a pack configuration (pack_settings.c describes them). */
+typedef struct PackSettings {
+    const char *src_path, *dst_path;
+    const char *index_path; /* NULL: beside src_path */
+    const char *jq_pattern;
+    const char *eod_token;
+    int64_t num_cpus; /* worker threads */
+    int64_t processing_batch_size;
+    int64_t raw_samples_queue_size, processed_samples_queue_size;
+    int on_bad_line; /* BadLinePolicy */
+} PackSettings;
+
+typedef struct PackSummary {
+    int64_t n_documents, n_tokens, n_bad;
+    int64_t n_bytes_read; /* of the lines */
+    int token_bytes;
+    double seconds;
+} PackSummary;
+
+/* Writes dst_path with one document per line, in the order of the index: the tokens of the text
+ * that jq_pattern finds, and the EOD token unless they end with it. The bytes do not depend on the
+ * number of threads or the sizes of batches and queues. On an error, and when a stop is asked for,
+ * nothing is left at dst_path (or what was there before). */
+Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, PackSummary *out);
+#endif

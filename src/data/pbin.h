@@ -1,0 +1,49 @@
+/* pbin.h - packed tokens on disk: u64 data length, u32 token size (1, 2 or 4), the tokens back to
+ * back, then the index of documents (index.h) with byte offsets inside the data. All little-endian.
+ */
+#ifndef DATA_PBIN_H
+#define DATA_PBIN_H
+#include "base/file.h"
+#include "data/index.h"
+
+enum { PBIN_HEADER = 12 };
+
+/* An open file; `tokens` is mapped and valid as long as the arena. */
+typedef struct Pbin {
+    const char *path;
+    const uint8_t *tokens;
+    int64_t n_tokens;
+    int token_bytes;
+    Str index; /* not read yet */
+} Pbin;
+
+/* Opens a file in constant time: checks the header, and that the index is there and has an end. */
+Error *pbin_open(Arena *a, const char *path, Pbin *out);
+/* Reads and checks the index: documents lie back to back and cover the data. Files of old versions,
+ * whose offsets count the header, are read as they were meant. */
+Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n);
+uint32_t pbin_token(const Pbin *p, int64_t i);
+/* The first token outside [0, vocab_size) as an error that names its place. Reads everything. */
+Error *pbin_check_ids(const Pbin *p, int64_t vocab_size);
+
+/* Bytes per token for a vocabulary: ceil(log2(vocab_size) / 8), and 4 where that is 3 or 0. */
+Error *pbin_token_bytes(int64_t vocab_size, int *out);
+/* Appends ids as tokens of this size; an id that does not fit is an error. */
+Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out);
+
+/* A file in the making; nothing appears under its name before pbin_commit. The index waits in a
+ * file without a name, so memory does not grow with the number of documents. */
+typedef struct PbinWriter {
+    NewFile file;
+    FILE *index_stream;
+    IndexWriter index;
+    int64_t data_bytes;
+} PbinWriter;
+
+Error *pbin_create(const char *path, int token_bytes, PbinWriter *out);
+/* Appends one document of whole tokens. */
+Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
+Error *pbin_commit(PbinWriter *w);
+/* Leaves no trace of the file. */
+void pbin_abandon(PbinWriter *w);
+#endif

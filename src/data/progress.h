@@ -1,0 +1,21 @@
+/* progress.h - how far a long command is, on stderr: one live line on a terminal, else a line now
+ * and then. Short work shows nothing. */
+#ifndef DATA_PROGRESS_H
+#define DATA_PROGRESS_H
+#include <stdint.h>
+
+typedef enum { PROGRESS_ITEMS, PROGRESS_BYTES } ProgressUnit;
+
+typedef struct Progress {
+    const char *what; /* "packing" */
+    int64_t total;
+    ProgressUnit unit;
+    double started, shown;
+} Progress;
+
+Progress progress_start(const char *what, int64_t total, ProgressUnit unit);
+/* `done` of the total; cheap when called too often. */
+void progress_update(Progress *p, int64_t done);
+/* Removes the live line. */
+void progress_end(Progress *p);
+#endif

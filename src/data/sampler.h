@@ -1,0 +1,21 @@
+/* sampler.h - which sample of a dataset this rank sees when. */
+#ifndef DATA_SAMPLER_H
+#define DATA_SAMPLER_H
+#include "data/data.h"
+
+/* All n samples in order, on every rank. */
+Sampler *sequential_sampler_new(Arena *a, int64_t n);
+
+typedef struct DistributedOrder {
+    int64_t n; /* samples of the dataset */
+    int64_t rank, num_replicas;
+    bool shuffle;
+    int64_t seed;                    /* of torch's permutation; epoch included */
+    bool drop_last;                  /* false: filled up from the beginning of the whole order */
+    int64_t skip_num_global_samples; /* already seen, on all ranks together */
+} DistributedOrder;
+
+/* The order of all samples, less the skipped ones, dealt out in turn: rank r of R takes r, r + R,
+ * ... The whole order does not depend on R, so a run may continue on another number of ranks. */
+Error *distributed_sampler_new(Arena *a, const DistributedOrder *order, Sampler **out);
+#endif

@@ -1,0 +1,128 @@
+/* test_jsonl.c - indexing of JSON lines: what is in the index, and what is said of bad lines. */
+#include "base/log.h"
+#include "data/jsonl.h"
+#include "test.h"
+#include <string.h>
+
+static const char *file_with(Arena *a, const char *name, const char *text)
+{
+    const char *path = path_join(a, test_folder(), name);
+    assert_no_error(file_write(path, text, strlen(text)));
+    return path;
+}
+
+/* "offset+length ..." of each entry after indexing this text. */
+static void assert_index(const char *text, const char *expected)
+{
+    Arena *a = arena_new();
+    const char *path = file_with(a, "some.jsonl", text), *index = path_with_suffix(a, path, ".idx");
+    IndexSummary summary;
+    assert_no_error(jsonl_write_index(path, index, BAD_LINE_STOP, &summary));
+    Jsonl j;
+    assert_no_error(jsonl_open(a, path, NULL, &j));
+    assert_int_equal(summary.n_lines, index_count(j.index));
+    Text got = { 0 };
+    IndexEntry entry;
+    while (index_next(j.index, &entry))
+        text_printf(&got, "%lld+%lld ", (long long)entry.offset, (long long)entry.length);
+    assert_string_equal(got.ptr, expected);
+    text_free(&got);
+    arena_free(a);
+}
+
+TEST(each_line_gets_an_entry)
+{
+    assert_index("1\n", "0+1 ");
+    assert_index("1", "0+1 ");
+    assert_index("{\"a\": 1}\n[2]\nnull", "0+8 9+3 13+4 ");
+    assert_index("1\r\n2\r\n", "0+2 3+2 ");
+    assert_index("  1 \n\xef\xbb\xbf[]\n\"\xc3\xb8\"\n", "0+4 5+5 11+4 ");
+}
+
+static void assert_bad(const char *text, const char *message)
+{
+    Arena *a = arena_new();
+    const char *path = file_with(a, "some.jsonl", text), *index = path_with_suffix(a, path, ".idx");
+    IndexSummary summary;
+    assert_error_has(jsonl_write_index(path, index, BAD_LINE_STOP, &summary), message);
+    assert_false(file_exists(index));
+    arena_free(a);
+}
+
+TEST(the_first_bad_line_is_named_and_nothing_is_written)
+{
+    assert_bad("", "some.jsonl:1:1: an empty line is not JSON (byte 0 of the file");
+    assert_bad("1\n\n", "some.jsonl:2:1: an empty line is not JSON (byte 2 of the file");
+    assert_bad("1\n \r\n2", "some.jsonl:2:3: an empty line");
+    assert_bad("{\"a\": 1}\n{\"text\": \"unterminated}\n{\"b\": 1}",
+               "some.jsonl:2:10: Unterminated string starting here (byte 18 of the file, in "
+               "\"{\\\"text\\\": \\\"unterminated}\")");
+    assert_bad("1\n2\n\"\xff\"", "some.jsonl:3:2: invalid UTF-8");
+    assert_bad("{} {}", "some.jsonl:1:4: Extra data");
+}
+
+TEST(long_bad_lines_are_shown_around_the_fault)
+{
+    char text[400];
+    memset(text, 'x', sizeof text);
+    text[0] = '"';
+    text[200] = '\t';
+    text[399] = 0;
+    assert_bad(text,
+               "some.jsonl:1:201: Invalid control character in a string (byte 200 of the file, in "
+               "...\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\\txxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"...)");
+}
+
+TEST(bad_lines_are_counted_and_left_out_when_told_so)
+{
+    Arena *a = arena_new();
+    log_set_level(LOG_SILENT);
+    const char *path = file_with(a, "some.jsonl", "1\nbad\n2\n\n3");
+    IndexSummary summary;
+    assert_no_error(
+        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_SKIP, &summary));
+    assert_int_equal(summary.n_lines, 5);
+    assert_int_equal(summary.n_bad, 2);
+    Jsonl j;
+    Str line;
+    assert_no_error(jsonl_open(a, path, NULL, &j));
+    IndexEntry *entry = index_read_all(a, j.index);
+    assert_int_equal(index_count(j.index), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_no_error(jsonl_line(&j, entry[i], &line));
+        assert_int_equal(line.len, 1);
+        assert_int_equal(line.ptr[0], '1' + i);
+    }
+    arena_free(a);
+}
+
+TEST(an_index_that_is_missing_or_of_another_file_is_refused)
+{
+    Arena *a = arena_new();
+    Jsonl j;
+    IndexSummary summary;
+    Str line;
+    const char *path = file_with(a, "a.b.jsonl", "1\n2\n"),
+               *longer = file_with(a, "longer.jsonl", "1\n2\n333\n");
+    const char *index = path_join(a, test_folder(), "longer.idx");
+    assert_error_has(jsonl_open(a, path, NULL, &j), "a.b.idx; `modalities data create_raw_index");
+    assert_no_error(jsonl_write_index(longer, index, BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_open(a, path, index, &j));
+    IndexEntry *entry = index_read_all(a, j.index);
+    assert_no_error(jsonl_line(&j, entry[1], &line));
+    assert_error_has(jsonl_line(&j, entry[2], &line),
+                     "longer.idx has an entry for bytes 4 to 7 of ");
+    assert_error_has(jsonl_open(a, path_join(a, test_folder(), "nowhere.jsonl"), NULL, &j),
+                     "nowhere.jsonl");
+    arena_free(a);
+}
+
+TEST(line_numbers_are_found_for_offsets_in_any_order)
+{
+    LineCounter c = { .text = str_of("a\nbb\n\nc") };
+    assert_int_equal(line_at(&c, 0), 1);
+    assert_int_equal(line_at(&c, 2), 2);
+    assert_int_equal(line_at(&c, 6), 4);
+    assert_int_equal(line_at(&c, 5), 3);
+    assert_int_equal(line_at(&c, 7), 4);
+}
