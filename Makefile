@@ -14,16 +14,30 @@ LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
 LIB_SRC  := $(shell find src -name '*.c' | sort)
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' | sort)
-LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
+FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
+LEVELS   := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
+LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
+            $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o))
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
 .PHONY: all
 all: $(BUILD)/modalities
 
-# Kernels compiled for one instruction set carry its name; they run only where the CPU has it.
-$(BUILD)/src/%_avx2.o:   ARCH := -mavx2 -mfma -mf16c
-$(BUILD)/src/%_avx512.o: ARCH := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mprefer-vector-width=512
+# Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
+# written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
+ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi
+ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c
+ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mprefer-vector-width=512
+$(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
+$(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
+
+define level_rule
+$$(BUILD)/%_fast.$(1).o: %_fast.c Makefile
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
+endef
+$(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
 $(BUILD)/%.o: %.c Makefile
@@ -55,6 +69,17 @@ tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/tests/crash_shim.so $(BUI
 test: dependencies tests ## build and run every test
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
+# Each bench/NAME.c is a program; bench/measure.c is linked to all of them.
+BENCH_SRC := $(filter-out bench/measure.c,$(wildcard bench/*.c))
+BENCH     ?= $(BENCH_SRC:bench/%.c=%)
+
+.PHONY: bench
+bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm limits" chooses
+	@for name in $(BENCH); do $(BUILD)/bench/$$name || exit 1; echo; done
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
+	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
 # Each tests/fuzz/fuzz_NAME.c is a libFuzzer target, linked with all of src; its seeds lie in tests/fuzz/NAME/.
 FUZZ_SECONDS ?= 60
 FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -83,4 +108,5 @@ clean:
 dependencies:
 	@true
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+    $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d $(BUILD)/bench/*.d)

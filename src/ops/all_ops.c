@@ -1,6 +1,6 @@
 /* all_ops.c - the list of built-in ops and of tuned CPU kernels. */
 #include "ops/all_ops.h"
-#include "ops/kernels.h"
+#include "ops/fast_kernels.h"
 #include <string.h>
 
 const OpDef *const all_ops[] = {
@@ -52,6 +52,11 @@ const OpDef *const all_ops[] = {
 };
 
 const KernelDef *const all_cpu_kernels[] = {
+#if defined(__x86_64__)
+    gemm_avx512,
+    gemm_avx2,
+#endif
+    gemm_scalar,
     NULL,
 };
 

@@ -1,0 +1,147 @@
+/* measure.c - limits of the machine and of this moment.
+ *
+ * Rates are measured, never taken from a data sheet: clocks move with load, and virtual machines
+ * share cores. A benchmark prints its result as a share of the peak measured in the same run. */
+#include "measure.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5 };
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Twelve independent chains hide the latency of one. The empty assembly keeps the compiler from
+ * looking into them. */
+__attribute__((target("avx2,fma"))) static double flops_avx2(void)
+{
+    __m256 a[CHAINS] = { { 0 } }, x = _mm256_set1_ps(0.5f);
+    double start = thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = _mm256_fmadd_ps(a[j], x, x);
+            __asm__ volatile("" : "+x"(a[j]));
+        }
+    return 16.0 * CHAINS * ROUNDS / (thread_seconds() - start);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static double flops_avx512(Dtype t)
+{
+    __m512 a[CHAINS] = { { 0 } }, x = _mm512_set1_ps(0.5f);
+    double start = thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = t == BF16 ? _mm512_dpbf16_ps(a[j], (__m512bh)(__m512i)x, (__m512bh)(__m512i)x)
+                             : _mm512_fmadd_ps(a[j], x, x);
+            __asm__ volatile("" : "+v"(a[j]));
+        }
+    return (t == BF16 ? 64.0 : 32.0) * CHAINS * ROUNDS / (thread_seconds() - start);
+}
+#endif
+
+/* Four floats at a time, multiplied and added: what every compiler makes of portable code. */
+static double flops_scalar(void)
+{
+    typedef float Four __attribute__((vector_size(16)));
+    Four a[CHAINS] = { { 0 } }, x = { 0.5f, 0.5f, 0.5f, 0.5f };
+    double start = thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = a[j] * x + x;
+            __asm__ volatile("" : "+x"(a[j]));
+        }
+    return 8.0 * CHAINS * ROUNDS / (thread_seconds() - start);
+}
+
+double peak_flops(Dtype t, CpuLevel level)
+{
+    double best = 0;
+    for (int r = 0; r < REPEATS; r++) {
+        double rate = 0;
+#if defined(__x86_64__)
+        if (level == CPU_AVX512) rate = flops_avx512(t);
+        if (level == CPU_AVX2) rate = flops_avx2();
+#endif
+        if (rate == 0) rate = flops_scalar();
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+double peak_read_bytes(void)
+{
+    typedef int64_t Four __attribute__((vector_size(32)));
+    enum { BYTES = 256 << 20 };
+    Four *data = malloc(BYTES), sum = { 0 };
+    if (!data) return 0;
+    size_t n = BYTES / sizeof *data;
+    for (size_t i = 0; i < n; i++) data[i] = (Four){ (int64_t)i };
+    double best = 0;
+    for (int r = 0; r < REPEATS; r++) {
+        double start = thread_seconds();
+        for (size_t i = 0; i < n; i++) sum += data[i];
+        __asm__ volatile("" ::"m"(sum));
+        double rate = BYTES / (thread_seconds() - start);
+        if (rate > best) best = rate;
+    }
+    free(data);
+    return best;
+}
+
+/* Processor seconds that all programs used, and seconds times processors that there were. */
+static void machine_seconds(double *busy, double *total)
+{
+    double user = 0, nice = 0, system = 0, idle = 0, wait = 0;
+    FILE *f = fopen("/proc/stat", "r");
+    if (f && fscanf(f, "cpu %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &wait) != 5)
+        user = nice = system = idle = wait = 0;
+    if (f) fclose(f);
+    double tick = (double)sysconf(_SC_CLK_TCK);
+    *busy = (user + nice + system) / tick;
+    *total = *busy + (idle + wait) / tick;
+}
+
+static double own_seconds(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+Watch watch_start(void)
+{
+    Watch w;
+    machine_seconds(&w.busy, &w.total);
+    w.own = own_seconds();
+    return w;
+}
+
+double watch_others(const Watch *since)
+{
+    Watch now = watch_start();
+    double total = now.total - since->total;
+    if (total <= 0) return 0;
+    double others = (now.busy - since->busy) - (now.own - since->own);
+    return others > 0 ? others / total : 0;
+}
+
+void watch_report(const Watch *since)
+{
+    double others = watch_others(since);
+    if (others > 0.05)
+        printf("other programs used %.0f %% of the machine meanwhile\n", 100 * others);
+}

@@ -1,0 +1,327 @@
+/* gemm_fast.c - matrix products over packed panels, in blocks that stay in the caches.
+ *
+ * A task computes one rectangle of C (or of one piece of k): for each pass over k it packs its
+ * columns of B, then takes A block by block and multiplies the block with one panel after the
+ * other. Tasks are claimed from the pool; no result depends on who runs what. See README.md. */
+#include "base/thread.h"
+#include "ops/gemm/few_rows.h"
+#include "ops/gemm/pack.h"
+#include "ops/gemm/plan.h"
+#include "ops/kernels.h"
+
+static const Machine machine = {
+    .tile_rows = MR,
+    .tile_columns = NR,
+    .lanes = LANES,
+    .pairs = DOT_PAIRS,
+    .block_bytes = LANES == 8 ? 224 << 10 : 448 << 10,
+};
+
+typedef struct Gemm {
+    Product p;
+    Plan plan;
+    char *threads, *pieces; /* scratch */
+} Gemm;
+
+/* The part of a thread's scratch that one task uses. */
+typedef struct Room {
+    Word *panels, *block, *edge;
+    float *sums;
+} Room;
+
+/* Where a task writes. */
+typedef struct Target {
+    void *c;        /* element (0, 0) of the rectangle */
+    int64_t stride; /* in elements */
+    Dtype dtype;
+} Target;
+
+static Room room_of(const Gemm *g, int thread)
+{
+    const Plan *plan = &g->plan;
+    size_t bytes = plan->panel_bytes + plan->block_bytes + plan->edge_bytes + plan->sum_bytes;
+    char *at = g->threads + bytes * (size_t)thread;
+    Room r = { .panels = (Word *)at };
+    r.block = (Word *)(at += plan->panel_bytes);
+    r.edge = (Word *)(at += plan->block_bytes);
+    r.sums = (float *)(at + plan->edge_bytes);
+    return r;
+}
+
+/* Four products by how A lies and what a word is; the rest of a tile is the same. */
+static __attribute__((noinline)) void rows_tile(int64_t steps, const void *a, int64_t row_bytes,
+                                                const Word *b, TileEnd end, void *c, int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, false, false, steps, a, row_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+static __attribute__((noinline)) void packed_tile(int64_t steps, const void *a, int64_t row_bytes,
+                                                  const Word *b, TileEnd end, void *c,
+                                                  int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, false, true, steps, a, row_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+static __attribute__((noinline)) void rows_pairs_tile(int64_t steps, const void *a,
+                                                      int64_t row_bytes, const Word *b, TileEnd end,
+                                                      void *c, int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, true, false, steps, a, row_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+static __attribute__((noinline)) void packed_pairs_tile(int64_t steps, const void *a,
+                                                        int64_t row_bytes, const Word *b,
+                                                        TileEnd end, void *c, int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, true, true, steps, a, row_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+typedef void TileKernel(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
+                        void *c, int64_t stride);
+static TileKernel *const tile_kernels[2][2] = { { rows_tile, packed_tile },
+                                                { rows_pairs_tile, packed_pairs_tile } };
+
+/* A tile that reaches over the edge of C: computed whole, copied in part. */
+static void edge_tile(TileKernel *kernel, int64_t rows, int64_t columns, int64_t steps,
+                      const void *a, int64_t row_bytes, const Word *b, TileEnd end, void *c,
+                      int64_t stride)
+{
+    float tile[MR * NR] __attribute__((aligned(64)));
+    kernel(steps, a, row_bytes, b, TILE_STORE, tile, NR);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t n = columns - j < LANES ? columns - j : LANES, at = i * stride + j;
+            Vec v = vec_load(tile + i * NR + j);
+            if (end == TILE_ADD) v = v + vec_get(F32, c, at, n);
+            vec_put(end == TILE_ROUND ? BF16 : F32, c, at, n, v);
+        }
+}
+
+/* Asks for a rectangle of memory little by little, while something else is computed. */
+typedef struct Ahead {
+    const char *row;
+    int64_t stride, row_bytes, rows_left, at, per_call;
+} Ahead;
+
+static Ahead ahead_of(const void *from, int64_t stride, int64_t row_bytes, int64_t rows,
+                      int64_t n_calls)
+{
+    int64_t lines = (row_bytes + 63) / 64 * rows;
+    return (Ahead){ from, stride, row_bytes, rows, 0, (lines + n_calls - 1) / n_calls };
+}
+
+INLINE void ahead_step(Ahead *h)
+{
+    for (int64_t i = h->per_call; i > 0 && h->rows_left > 0; i--) {
+        __builtin_prefetch(h->row + h->at, 0, 2);
+        h->at += 64;
+        if (h->at < h->row_bytes) continue;
+        h->at = 0;
+        h->row += h->stride;
+        h->rows_left--;
+    }
+}
+
+/* One block of A as the innermost product reads it. */
+typedef struct Block {
+    const char *rows;      /* of whole tiles */
+    const char *last_rows; /* of the tile at the end that has fewer rows, if there is one */
+    int64_t row_bytes, tile_bytes, last_row_bytes;
+} Block;
+
+static Block prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t n_rows,
+                           int64_t step, int64_t steps)
+{
+    const Factor *a = &g->p.a;
+    const PackFrom from = { *a, g->p.m, g->p.k, g->plan.pairs };
+    int64_t whole = n_rows / MR * MR, word = sizeof(Word);
+    if (g->plan.rows_of_a == A_PACKED) {
+        pack_rows(&from, row, n_rows, step, steps, room->block);
+        int64_t bytes = word * pack_rows_words(steps);
+        const char *at = (const char *)room->block;
+        return (Block){ at, at + whole / MR * bytes, 0, bytes, 0 };
+    }
+    if (g->plan.rows_of_a == A_COPIED) {
+        pack_copy(&from, row, n_rows, step, steps, room->block);
+        const char *at = (const char *)room->block;
+        return (Block){ at, at + whole * steps * word, steps * word, MR * steps * word,
+                        steps * word };
+    }
+    int64_t bytes = a->stride * (int64_t)dtype_size(a->dtype);
+    const char *at = (const char *)a->data + row * bytes + step * word;
+    for (int64_t i = whole; i < n_rows; i++)
+        memcpy(room->edge + (i - whole) * steps, at + i * bytes, (size_t)(steps * word));
+    return (Block){ at, (const char *)room->edge, bytes, MR * bytes, steps * word };
+}
+
+/* What the next block will read of A. */
+static Ahead next_block(const Gemm *g, int64_t row, int64_t n_rows, int64_t step, int64_t steps,
+                        int64_t n_calls)
+{
+    const Factor *a = &g->p.a;
+    int64_t size = (int64_t)dtype_size(a->dtype), k = step, n_k = steps;
+    if (n_rows <= 0) return (Ahead){ 0 };
+    if (g->plan.pairs) k *= 2, n_k *= 2;
+    if (a->k_inner)
+        return ahead_of((const char *)a->data + (row * a->stride + k) * size, a->stride * size,
+                        n_k * size, n_rows, n_calls);
+    return ahead_of((const char *)a->data + (k * a->stride + row) * size, a->stride * size,
+                    n_rows * size, n_k, n_calls);
+}
+
+static void multiply_block(const Gemm *g, const Room *room, const Block *block, int64_t n_rows,
+                           int64_t n_columns, int64_t steps, TileEnd end, const Target *t,
+                           int64_t row, Ahead ahead)
+{
+    TileKernel *kernel = tile_kernels[g->plan.pairs][g->plan.rows_of_a == A_PACKED];
+    int64_t size = (int64_t)dtype_size(t->dtype);
+    for (int64_t j = 0; j < n_columns; j += NR) {
+        const Word *panel = room->panels + j * steps;
+        int64_t columns = n_columns - j < NR ? n_columns - j : NR;
+        for (int64_t i = 0; i < n_rows; i += MR) {
+            char *c = (char *)t->c + ((row + i) * t->stride + j) * size;
+            ahead_step(&ahead);
+            if (n_rows - i < MR) {
+                edge_tile(kernel, n_rows - i, columns, steps, block->last_rows,
+                          block->last_row_bytes, panel, end, c, t->stride);
+                continue;
+            }
+            const char *a = block->rows + i / MR * block->tile_bytes;
+            if (columns < NR) {
+                edge_tile(kernel, MR, columns, steps, a, block->row_bytes, panel, end, c,
+                          t->stride);
+                continue;
+            }
+            tile_prefetch(c, t->stride * size);
+            kernel(steps, a, block->row_bytes, panel, end, c, t->stride);
+        }
+    }
+}
+
+static void round_rows(const float *from, int64_t rows, int64_t columns, const Target *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j += LANES) {
+            int64_t n = columns - j < LANES ? columns - j : LANES;
+            vec_put(BF16, to->c, i * to->stride + j, n, vec_get(F32, from, i * columns + j, n));
+        }
+}
+
+/* The steps [from, to) of the rectangle of C that starts at (row, column). */
+static void multiply_rectangle(const Gemm *g, int thread, int64_t row, int64_t n_rows,
+                               int64_t column, int64_t n_columns, int64_t from, int64_t to,
+                               bool add, Target t)
+{
+    const Plan *plan = &g->plan;
+    const Room room = room_of(g, thread);
+    const PackFrom b = { g->p.b, g->p.n, g->p.k, plan->pairs };
+    const Target result = t;
+    if (plan->through_f32) t = (Target){ room.sums, n_columns, F32 };
+    for (int64_t step = from; step < to; step += plan->pass) {
+        int64_t steps = to - step < plan->pass ? to - step : plan->pass;
+        for (int64_t j = 0; j < n_columns; j += NR)
+            pack_panel(&b, column + j, n_columns - j < NR ? n_columns - j : NR, step, steps,
+                       room.panels + j * steps);
+        TileEnd end = t.dtype == BF16 ? TILE_ROUND : add || step > from ? TILE_ADD : TILE_STORE;
+        for (int64_t i = 0; i < n_rows; i += plan->block) {
+            int64_t rows = n_rows - i < plan->block ? n_rows - i : plan->block;
+            int64_t after = n_rows - i - rows < plan->block ? n_rows - i - rows : plan->block;
+            int64_t calls = (rows + MR - 1) / MR * ((n_columns + NR - 1) / NR);
+            Block block = prepare_block(g, &room, row + i, rows, step, steps);
+            multiply_block(g, &room, &block, rows, n_columns, steps, end, &t, i,
+                           next_block(g, row + i + rows, after, step, steps, calls));
+        }
+    }
+    if (plan->through_f32) round_rows(room.sums, n_rows, n_columns, &result);
+}
+
+static void run_task(void *arg, int64_t i, int thread)
+{
+    const Gemm *g = arg;
+    const Plan *plan = &g->plan;
+    int64_t row = i % plan->n_rows * plan->rows;
+    int64_t column = i / plan->n_rows % plan->n_columns * plan->columns;
+    int64_t piece = i / plan->n_rows / plan->n_columns, from, to;
+    int64_t n_rows = g->p.m - row < plan->rows ? g->p.m - row : plan->rows;
+    int64_t n_columns = g->p.n - column < plan->columns ? g->p.n - column : plan->columns;
+    split_range(plan->steps, plan->n_pieces, piece, &from, &to);
+    Target t = { g->p.c, g->p.c_stride, g->p.c_dtype };
+    if (plan->n_pieces > 1)
+        t = (Target){ g->pieces + plan->piece_bytes * (size_t)piece, g->p.n, F32 };
+    t.c = (char *)t.c + (row * t.stride + column) * (int64_t)dtype_size(t.dtype);
+    multiply_rectangle(g, thread, row, n_rows, column, n_columns, from, to,
+                       g->p.add && plan->n_pieces == 1, t);
+}
+
+enum { ADD_AT_ONCE = 4096 };
+
+/* Adds the pieces of some elements of C, first to last. */
+static void add_pieces(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Gemm *g = arg;
+    int64_t n = g->p.m * g->p.n, from = i * ADD_AT_ONCE;
+    int64_t to = from + ADD_AT_ONCE < n ? from + ADD_AT_ONCE : n;
+    for (int64_t j = from; j < to; j += LANES) {
+        int64_t width = to - j < LANES ? to - j : LANES;
+        Vec sum = g->p.add ? vec_get(F32, g->p.c, j, width) : vec_set(0);
+        for (int64_t q = 0; q < g->plan.n_pieces; q++)
+            sum += vec_get(F32, g->pieces + g->plan.piece_bytes * (size_t)q, j, width);
+        vec_put(F32, g->p.c, j, width, sum);
+    }
+}
+
+static void multiply(const Product *p, void *scratch, struct Pool *pool)
+{
+    if (few_rows_serves(p)) {
+        few_rows_multiply(p, pool);
+        return;
+    }
+    Gemm g = { .p = *p, .plan = plan_product(p, &machine, pool_size(pool)) };
+    size_t pieces = g.plan.piece_bytes * (size_t)g.plan.n_pieces;
+    g.pieces = scratch;
+    g.threads = (char *)scratch + pieces;
+    pool_run(pool, g.plan.n_rows * g.plan.n_columns * g.plan.n_pieces, run_task, &g);
+    if (pieces) pool_run(pool, (p->m * p->n + ADD_AT_ONCE - 1) / ADD_AT_ONCE, add_pieces, &g);
+}
+
+static int contract(const Launch *l)
+{
+    Product p;
+    if (!product_of(l, &p)) return 1;
+    for (int64_t i = 0; i < p.n_batches; i++) {
+        Product one = product_in_batch(&p, i);
+        multiply(&one, l->scratch, l->stream->pool);
+    }
+    return 0;
+}
+
+static size_t contract_scratch(const Launch *l, int n_threads)
+{
+    Product p;
+    if (!product_of(l, &p) || few_rows_serves(&p)) return 0;
+    Plan plan = plan_product(&p, &machine, n_threads);
+    return plan_scratch(&plan, n_threads);
+}
+
+static bool contract_serves(const Launch *l)
+{
+    Product p;
+    bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
+    return !empty && product_of(l, &p) && !(p.add && p.c_dtype != F32);
+}
+
+const KernelDef TABLE[] = {
+    { "contract", "cpu", "f32 f32>f32", LEVEL, contract, contract_scratch, contract_serves },
+    { "contract", "cpu", "bf16 bf16>bf16", LEVEL, contract, contract_scratch, contract_serves },
+    { "contract", "cpu", "bf16 bf16>f32", LEVEL, contract, contract_scratch, contract_serves },
+    { 0 },
+};

@@ -1,0 +1,93 @@
+/* micro.h - the innermost product: MR rows of A times a panel of NR columns of B, in registers.
+ *
+ * All memory is in words of 32 bits: a float, or (`pairs`) two bf16 with neighbouring k. A panel of
+ * B is [steps][NR] words. A is either read in place, MR rows `row_bytes` apart, or (`packed`) a
+ * panel [steps][MR]. MR * NV accumulators, NV vectors of B and one element of A fill the registers;
+ * each vector of B is used MR times, each element of A NV times. */
+#ifndef OPS_GEMM_MICRO_H
+#define OPS_GEMM_MICRO_H
+#include "ops/vector/vector.h"
+
+enum { MR = 6, NV = PANEL_VECTORS, NR = NV * LANES };
+
+/* What becomes of a finished tile: written, added to the floats there, or rounded to bf16. */
+typedef enum TileEnd { TILE_STORE, TILE_ADD, TILE_ROUND } TileEnd;
+
+INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, const char *far,
+                      const Word *b)
+{
+    Vec row[NV];
+#pragma GCC unroll 4
+    for (int j = 0; j < NV; j++) row[j] = vec_load(b + j * LANES);
+#pragma GCC unroll 6
+    for (int i = 0; i < MR; i++) {
+        /* two base pointers, so that all six addresses are base + index * 1 or 2 */
+        Vec x = vec_set(*(const Word *)(i < 3 ? a + i * near : far + (i - 3) * near));
+#pragma GCC unroll 4
+        for (int j = 0; j < NV; j++)
+            if (pairs)
+                c[i][j] = vec_dot_pairs(x, row[j], c[i][j]);
+            else
+                vec_add_product(&c[i][j], x, row[j]);
+    }
+}
+
+/* c = A B over `steps` words. */
+INLINE void tile_product(Vec c[MR][NV], bool pairs, bool packed, int64_t steps, const void *a,
+                         int64_t row_bytes, const Word *b)
+{
+    enum { UNROLL = 4 };
+    const int64_t near = packed ? (int64_t)sizeof(Word) : row_bytes;
+    const int64_t next = (int64_t)sizeof(Word) * (packed ? MR : 1);
+    const char *first = a, *far = first + 3 * near;
+#pragma GCC unroll 6
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < NV; j++) c[i][j] = vec_set(0);
+    for (int64_t q = steps / UNROLL; q > 0; q--) {
+#pragma GCC unroll 4
+        for (int u = 0; u < UNROLL; u++) {
+            tile_step(c, pairs, first, near, far, b);
+            first += next;
+            far += next;
+            b += NR;
+        }
+    }
+#pragma GCC unroll 1
+    for (int64_t k = steps % UNROLL; k > 0; k--) {
+        tile_step(c, pairs, first, near, far, b);
+        first += next;
+        far += next;
+        b += NR;
+    }
+}
+
+INLINE void tile_finish(Vec c[MR][NV], TileEnd end, void *out, int64_t stride)
+{
+    if (end == TILE_ROUND) {
+#pragma GCC unroll 6
+        for (int i = 0; i < MR; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < NV; j++)
+                vec_store_bf16((bf16 *)out + i * stride + j * LANES, c[i][j]);
+        return;
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < NV; j++) {
+            float *to = (float *)out + i * stride + j * LANES;
+            if (end == TILE_ADD) c[i][j] += vec_load(to);
+            vec_store(to, c[i][j]);
+        }
+}
+
+/* Asks for the lines of a tile of C while its product is computed. */
+INLINE void tile_prefetch(const void *out, int64_t stride_bytes)
+{
+    for (int i = 0; i < MR; i++)
+        for (int j = 0; j < NR * 4; j += 64)
+            __builtin_prefetch((const char *)out + i * stride_bytes + j, 1);
+}
+
+#endif

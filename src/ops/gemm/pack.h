@@ -1,0 +1,120 @@
+/* pack.h - copies parts of a factor into the panels that the innermost product reads.
+ *
+ * What lies in memory becomes words: floats stay, bf16 are widened to floats or (`pairs`) joined
+ * two by two along k. An odd k leaves the last pair half empty: its other half is 0. */
+#ifndef OPS_GEMM_PACK_H
+#define OPS_GEMM_PACK_H
+#include "ops/gemm/micro.h"
+#include "ops/gemm/product.h"
+
+/* A factor with the number of its rows and of its elements along k. */
+typedef struct PackFrom {
+    Factor f;
+    int64_t rows, k;
+    bool pairs;
+} PackFrom;
+
+/* Words of a panel of MR rows: the last vector written may reach beyond the panel. */
+INLINE int64_t pack_rows_words(int64_t steps)
+{
+    return steps * MR + LANES;
+}
+
+/* `n` words along k from (row, step) of a factor with k_inner. */
+INLINE Vec pack_along_k(const PackFrom *s, int64_t row, int64_t step, int64_t n)
+{
+    if (s->f.dtype == F32) return vec_get(F32, s->f.data, row * s->f.stride + step, n);
+    const bf16 *p = (const bf16 *)s->f.data + row * s->f.stride;
+    if (!s->pairs) return vec_get(BF16, p, step, n);
+    if (2 * (step + LANES) <= s->k && n >= LANES) return vec_load((const Word *)(p + 2 * step));
+    bf16 both[2 * LANES] = { 0 };
+    for (int i = 0; i < 2 * n && 2 * step + i < s->k; i++) both[i] = p[2 * step + i];
+    return vec_load((const Word *)both);
+}
+
+/* `n` words along the rows from (row, step) of a factor without k_inner. */
+INLINE Vec pack_along_rows(const PackFrom *s, int64_t row, int64_t step, int64_t n)
+{
+    if (s->f.dtype == F32) return vec_get(F32, s->f.data, step * s->f.stride + row, n);
+    const bf16 *p = (const bf16 *)s->f.data;
+    if (!s->pairs) return vec_get(BF16, p, step * s->f.stride + row, n);
+    const bf16 *even = p + 2 * step * s->f.stride + row, *odd = even + s->f.stride;
+    if (n >= LANES && 2 * step + 1 < s->k) return vec_pairs(even, odd);
+    bf16 both[2][LANES] = { { 0 } };
+    for (int i = 0; i < n; i++) {
+        both[0][i] = even[i];
+        if (2 * step + 1 < s->k) both[1][i] = odd[i];
+    }
+    return vec_pairs(both[0], both[1]);
+}
+
+/* A square of LANES rows by LANES steps, transposed: out[step] holds the rows. Fewer rows or steps
+ * leave zeros. */
+INLINE void pack_square(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                        Vec out[LANES])
+{
+    if (rows >= LANES && steps >= LANES) {
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) out[i] = pack_along_k(s, row + i, step, LANES);
+    } else {
+        for (int i = 0; i < LANES; i++)
+            out[i] = i < rows ? pack_along_k(s, row + i, step, steps < LANES ? steps : LANES)
+                              : vec_set(0);
+    }
+    vec_transpose(out);
+}
+
+/* A panel of B, [steps][NR] words: columns [row, row + rows) of C, the missing ones 0. */
+INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                       Word *to)
+{
+    for (int64_t j = 0; j < NR; j += LANES) {
+        int64_t n = rows - j < 0 ? 0 : rows - j < LANES ? rows - j : LANES;
+        if (!s->f.k_inner) {
+            for (int64_t k = 0; k < steps; k++)
+                vec_store(to + k * NR + j, pack_along_rows(s, row + j, step + k, n));
+            continue;
+        }
+        for (int64_t k = 0; k < steps; k += LANES) {
+            Vec square[LANES];
+            pack_square(s, row + j, n, step + k, steps - k, square);
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                if (k + i < steps) vec_store(to + (k + i) * NR + j, square[i]);
+        }
+    }
+}
+
+/* Panels of A without k_inner, each pack_rows_words(steps) long and [steps][MR]: vectors are
+ * written MR words apart, so each overwrites what the one before wrote too much. */
+INLINE void pack_rows(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                      Word *to)
+{
+    enum { AT_ONCE = 16 };
+    for (int64_t k0 = 0; k0 < steps; k0 += AT_ONCE) {
+        int64_t k1 = k0 + AT_ONCE < steps ? k0 + AT_ONCE : steps;
+        for (int64_t i = 0; i < rows; i += MR) {
+            Word *panel = to + i / MR * pack_rows_words(steps);
+            int64_t n = s->rows - (row + i) < LANES ? s->rows - (row + i) : LANES;
+            for (int64_t k = k0; k < k1; k++)
+                vec_store(panel + k * MR, pack_along_rows(s, row + i, step + k, n));
+        }
+    }
+}
+
+/* Rows of A with k_inner as words, `steps` words apart. */
+INLINE void pack_copy(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                      Word *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < steps; k += LANES) {
+            int64_t n = steps - k < LANES ? steps - k : LANES;
+            Vec v = pack_along_k(s, row + i, step + k, n);
+            if (n < LANES)
+                vec_store_n(to + i * steps + k, n, v);
+            else
+                vec_store(to + i * steps + k, v);
+        }
+}
+
+#endif

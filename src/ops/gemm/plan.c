@@ -1,0 +1,84 @@
+/* plan.c - chooses tasks and blocks for a matrix product.
+ *
+ * Sizes follow from the caches: a panel of B times `pass` steps (at most 192 KiB) and a block of
+ * A stay in the second level while the block is multiplied; C is gone through once per pass. */
+#include "ops/gemm/plan.h"
+
+enum {
+    MAX_PASS = 768,
+    MAX_COLUMNS = 768,  /* of a task: packed B of a task is at most MAX_PASS * MAX_COLUMNS words */
+    GOOD_ROWS = 384,    /* of a task, to make packing B worth while */
+    GOOD_COLUMNS = 256, /* of a task, to make packing A worth while */
+    TASKS_PER_THREAD = 6,
+    SMALL_RESULT = 2 * 256 * 256, /* elements of C below which k is split */
+    PIECE_STEPS = 1024,
+    MAX_PIECES = 16,
+};
+
+static int64_t up(int64_t x, int64_t multiple)
+{
+    return (x + multiple - 1) / multiple * multiple;
+}
+
+static int64_t parts(int64_t x, int64_t part)
+{
+    return (x + part - 1) / part;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Tasks are rectangles of C: long enough for their packing, and several per thread. */
+static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, int n_threads)
+{
+    int64_t wanted = n_threads == 1 ? 1 : parts(TASKS_PER_THREAD * n_threads, plan->n_pieces);
+    int64_t columns = parts(p->n, MAX_COLUMNS);
+    int64_t rows = most(1, least(parts(wanted, columns), p->m / GOOD_ROWS));
+    columns = most(columns, least(parts(wanted, rows), p->n / GOOD_COLUMNS));
+    if (plan->through_f32) rows = most(rows, parts(p->m, MAX_COLUMNS));
+    plan->rows = up(parts(p->m, rows), machine->tile_rows);
+    plan->columns = up(parts(p->n, columns), machine->tile_columns);
+    plan->n_rows = parts(p->m, plan->rows);
+    plan->n_columns = parts(p->n, plan->columns);
+}
+
+Plan plan_product(const Product *p, const Machine *machine, int n_threads)
+{
+    Plan plan = { .pairs = machine->pairs && p->a.dtype == BF16 };
+    bool in_words = p->a.dtype == F32 || (plan.pairs && p->k % 2 == 0);
+    plan.rows_of_a = !p->a.k_inner ? A_PACKED : in_words ? A_IN_PLACE : A_COPIED;
+    plan.steps = plan.pairs ? parts(p->k, 2) : p->k;
+    plan.n_pieces = 1;
+    if (p->c_dtype == F32 && p->m * p->n <= SMALL_RESULT)
+        plan.n_pieces = most(1, least(MAX_PIECES, plan.steps / PIECE_STEPS));
+    int64_t piece = parts(plan.steps, plan.n_pieces);
+    plan.pass =
+        most(1, least(up(parts(piece, parts(piece, MAX_PASS)), machine->lanes), plan.steps));
+    plan.block = machine->block_bytes / (plan.pass * (int64_t)sizeof(float));
+    plan.block = most(plan.block / machine->tile_rows, 8) * machine->tile_rows;
+    plan.through_f32 = p->c_dtype == BF16 && plan.steps > plan.pass;
+    choose_tasks(&plan, p, machine, n_threads);
+    plan.block = least(plan.block, plan.rows);
+
+    int64_t word = sizeof(float), n_tiles = parts(plan.block, machine->tile_rows);
+    int64_t packed = plan.pass * machine->tile_rows + machine->lanes;
+    plan.panel_bytes = (size_t)up(word * plan.columns * plan.pass, 64);
+    plan.block_bytes = plan.rows_of_a == A_IN_PLACE ? 0 : (size_t)up(word * n_tiles * packed, 64);
+    plan.edge_bytes = (size_t)up(word * machine->tile_rows * plan.pass, 64);
+    plan.sum_bytes = plan.through_f32 ? (size_t)up(word * plan.rows * plan.columns, 64) : 0;
+    plan.piece_bytes = plan.n_pieces > 1 ? (size_t)up(word * p->m * p->n, 64) : 0;
+    return plan;
+}
+
+size_t plan_scratch(const Plan *plan, int n_threads)
+{
+    size_t thread = plan->panel_bytes + plan->block_bytes + plan->edge_bytes + plan->sum_bytes;
+    return thread * (size_t)n_threads + plan->piece_bytes * (size_t)plan->n_pieces;
+}

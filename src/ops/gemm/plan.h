@@ -1,0 +1,36 @@
+/* plan.h - how a matrix product is cut into tasks and blocks, and the memory that takes. */
+#ifndef OPS_GEMM_PLAN_H
+#define OPS_GEMM_PLAN_H
+#include "ops/gemm/product.h"
+
+/* How the rows of A reach the innermost product. */
+typedef enum RowsOfA { A_IN_PLACE, A_COPIED, A_PACKED } RowsOfA;
+
+/* What the blocking needs to know of an instruction set. */
+typedef struct Machine {
+    int tile_rows, tile_columns, lanes;
+    bool pairs;          /* bf16 are multiplied in pairs */
+    int64_t block_bytes; /* of A, to stay in the second level cache */
+} Machine;
+
+/* Lengths along k are in steps of one word: a float or a pair of bf16. */
+typedef struct Plan {
+    bool pairs;
+    RowsOfA rows_of_a;
+    int64_t steps;             /* all of k */
+    int64_t pass;              /* steps for which B is packed at a time */
+    int64_t block;             /* rows of A gone through per panel of B */
+    int64_t rows, columns;     /* of C per task */
+    int64_t n_rows, n_columns; /* tasks */
+    int64_t n_pieces;          /* of k, each with its own sums, added in order at the end */
+    bool through_f32;          /* bf16 results are summed over passes in scratch first */
+    size_t panel_bytes, block_bytes, edge_bytes, sum_bytes; /* scratch of one thread */
+    size_t piece_bytes;                                     /* scratch of one piece */
+} Plan;
+
+/* The results do not depend on n_threads: only n_pieces and pass decide in which order is summed.
+ */
+Plan plan_product(const Product *p, const Machine *machine, int n_threads);
+/* Bytes of scratch for all threads and pieces. */
+size_t plan_scratch(const Plan *plan, int n_threads);
+#endif

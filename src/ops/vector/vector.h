@@ -1,0 +1,84 @@
+/* vector.h - a vector of floats, the same in source for every instruction set.
+ *
+ * Every src/ops file named *_fast.c is compiled once per instruction set, with LEVEL telling which.
+ * It writes its loops over Vec, LANES floats wide; + - * / and comparisons (giving VecInt masks of
+ * -1 and 0) are the compiler's own, the rest are the functions of the header chosen here. The
+ * portable one has as many lanes as AVX-512, so that the AVX-512 algorithms run everywhere. */
+#ifndef OPS_VECTOR_H
+#define OPS_VECTOR_H
+#include "tensor/dtype.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Kernels are specialised by inlining with constant arguments. */
+#define INLINE static inline __attribute__((always_inline, unused))
+
+/* Any 32 bits in memory: a float, or two bf16 that belong together. May lie at any address. */
+typedef float Word __attribute__((may_alias, aligned(2)));
+
+#if defined(__AVX512BF16__)
+#include "ops/vector/vector_avx512.h"
+#elif defined(__AVX2__)
+#include "ops/vector/vector_avx2.h"
+#else
+#include "ops/vector/vector_portable.h"
+#endif
+
+INLINE VecInt vec_bits(Vec v)
+{
+    return (VecInt)v;
+}
+
+INLINE Vec vec_of_bits(VecInt bits)
+{
+    return (Vec)bits;
+}
+
+/* `yes` where the mask is set, else `no`. */
+INLINE Vec vec_select(VecInt mask, Vec yes, Vec no)
+{
+    return (Vec)((mask & (VecInt)yes) | (~mask & (VecInt)no));
+}
+
+/* `v` where the mask is set, else 0. */
+INLINE Vec vec_keep(VecInt mask, Vec v)
+{
+    return (Vec)(mask & (VecInt)v);
+}
+
+INLINE VecInt vec_int_set(int32_t i)
+{
+    return (VecInt){ 0 } + i;
+}
+
+/* Elements [i, i + n) of an array of F32 or BF16, n <= LANES; lanes beyond are 0. */
+INLINE Vec vec_get(Dtype t, const void *data, int64_t i, int64_t n)
+{
+    if (t == BF16) {
+        const bf16 *p = (const bf16 *)data + i;
+        return n >= LANES ? vec_load_bf16(p) : vec_load_bf16_n(p, n);
+    }
+    const float *p = (const float *)data + i;
+    return n >= LANES ? vec_load(p) : vec_load_n(p, n);
+}
+
+/* Writes lanes [0, n) to elements [i, i + n) of an array of F32 or BF16. */
+INLINE void vec_put(Dtype t, void *data, int64_t i, int64_t n, Vec v)
+{
+    if (t == BF16) {
+        bf16 *p = (bf16 *)data + i;
+        if (n >= LANES)
+            vec_store_bf16(p, v);
+        else
+            vec_store_bf16_n(p, n, v);
+        return;
+    }
+    float *p = (float *)data + i;
+    if (n >= LANES)
+        vec_store(p, v);
+    else
+        vec_store_n(p, n, v);
+}
+
+#endif

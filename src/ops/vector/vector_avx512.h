@@ -1,0 +1,179 @@
+/* vector_avx512.h - Vec as one 512-bit register. See vector.h. */
+#ifndef OPS_VECTOR_AVX512_H
+#define OPS_VECTOR_AVX512_H
+#include <immintrin.h>
+
+/* DOT_PAIRS: bf16 are multiplied in pairs. PANEL_VECTORS: vectors in a row of a matrix tile, so
+ * that six rows fill the registers. */
+enum { LANES = 16, DOT_PAIRS = 1, PANEL_VECTORS = 4 };
+typedef float Vec __attribute__((vector_size(64), may_alias));
+typedef int32_t VecInt __attribute__((vector_size(64), may_alias));
+typedef double VecDouble __attribute__((vector_size(64), may_alias));
+
+INLINE Vec vec_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+/* Any alignment. */
+INLINE Vec vec_load(const Word *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+INLINE void vec_store(Word *p, Vec v)
+{
+    _mm512_storeu_ps(p, v);
+}
+
+INLINE __mmask16 vec_first(int64_t n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+/* The first n <= LANES only; the others are 0 and not read. */
+INLINE Vec vec_load_n(const Word *p, int64_t n)
+{
+    return _mm512_maskz_loadu_ps(vec_first(n), p);
+}
+
+INLINE void vec_store_n(Word *p, int64_t n, Vec v)
+{
+    _mm512_mask_storeu_ps(p, vec_first(n), v);
+}
+
+/* Past the caches; `p` is a multiple of 64. */
+INLINE void vec_stream(Word *p, Vec v)
+{
+    _mm512_stream_ps((float *)p, v);
+}
+
+INLINE Vec vec_load_bf16(const bf16 *p)
+{
+    __m256i half = _mm256_loadu_si256((const __m256i *)p);
+    return (Vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+}
+
+INLINE Vec vec_load_bf16_n(const bf16 *p, int64_t n)
+{
+    __m256i half = _mm256_maskz_loadu_epi16(vec_first(n), p);
+    return (Vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+}
+
+/* Rounds to nearest even; what is too small for a normal number becomes 0. */
+INLINE __m256i vec_round_bf16(Vec v)
+{
+    return (__m256i)_mm512_cvtneps_pbh(v);
+}
+
+INLINE void vec_store_bf16(bf16 *p, Vec v)
+{
+    _mm256_storeu_si256((__m256i *)p, vec_round_bf16(v));
+}
+
+INLINE void vec_store_bf16_n(bf16 *p, int64_t n, Vec v)
+{
+    _mm256_mask_storeu_epi16(p, vec_first(n), vec_round_bf16(v));
+}
+
+/* a * b + c and c - a * b, rounded once. */
+INLINE Vec vec_fma(Vec a, Vec b, Vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+INLINE Vec vec_fnma(Vec a, Vec b, Vec c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+/* sum += a * b. */
+INLINE void vec_add_product(Vec *sum, Vec a, Vec b)
+{
+    *sum = vec_fma(a, b, *sum);
+}
+
+/* c + the product of the even plus the product of the odd bf16 in each 32 bits. */
+INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
+{
+    return _mm512_dpbf16_ps(c, (__m512bh)(__m512i)a, (__m512bh)(__m512i)b);
+}
+
+/* Two rows of bf16 as pairs: (even[0], odd[0]), (even[1], odd[1]) ... */
+INLINE Vec vec_pairs(const bf16 *even, const bf16 *odd)
+{
+    __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)even));
+    return (Vec)_mm512_or_si512(low, (__m512i)vec_load_bf16(odd));
+}
+
+/* b when either is NaN. */
+INLINE Vec vec_max(Vec a, Vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+INLINE Vec vec_min(Vec a, Vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+INLINE Vec vec_sqrt(Vec v)
+{
+    return _mm512_sqrt_ps(v);
+}
+
+INLINE float vec_sum(Vec v)
+{
+    return _mm512_reduce_add_ps(v);
+}
+
+INLINE float vec_largest(Vec v)
+{
+    return _mm512_reduce_max_ps(v);
+}
+
+/* Lanes [0, LANES / 2) and the rest in double precision. */
+INLINE VecDouble vec_low_double(Vec v)
+{
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+}
+
+INLINE VecDouble vec_high_double(Vec v)
+{
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+}
+
+/* Row i, lane j becomes row j, lane i. */
+INLINE void vec_transpose(Vec r[LANES])
+{
+    __m512 t[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    /* groups of four rows: lane group g of r[4q + c] holds column 4g + c of rows 4q .. 4q + 3 */
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+        r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* test_gemm.c - matrix products of every orientation, size class and dtype against double sums. */
+#include "base/rng.h"
+#include "base/thread.h"
+#include "op_run.h"
+#include "ops/kernels.h"
+#include "test.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct Sizes {
+    int64_t m, n, k;
+} Sizes;
+
+/* Odd, whole tiles, several passes over k, k split into pieces, few rows. */
+static const Sizes all_sizes[] = {
+    { 1, 1, 1 },      { 6, 64, 16 },   { 5, 63, 17 },   { 7, 65, 31 },
+    { 97, 131, 33 },  { 4, 300, 257 }, { 3, 19, 1601 }, { 13, 70, 800 },
+    { 20, 18, 2309 }, { 401, 34, 40 }, { 66, 820, 11 }, { 9, 5, 5000 },
+};
+
+/* m, n and k in this order make the sizes of the operands. */
+static const char *const all_dims[] = { "mk,nk->mn", "mk,kn->mn", "km,kn->mn",
+                                        "km,nk->mn", "mk,nk->nm", "kn,km->mn" };
+
+static Tensor operand(Arena *a, Dtype t, const char *letters, const Sizes *s, uint64_t seed)
+{
+    int64_t size[2];
+    for (int d = 0; d < 2; d++)
+        size[d] = letters[d] == 'm' ? s->m : letters[d] == 'n' ? s->n : s->k;
+    Tensor made = op_tensor(a, t, 2, size);
+    for (int64_t i = 0; i < tensor_count(&made); i++)
+        dtype_set(t, made.data, i, 2 * rng_uniform(seed, (uint64_t)i) - 1);
+    return made;
+}
+
+static double at(const Tensor *t, const char *letters, int64_t m, int64_t n, int64_t k)
+{
+    int64_t i[2];
+    for (int d = 0; d < 2; d++) i[d] = letters[d] == 'm' ? m : letters[d] == 'n' ? n : k;
+    return op_get(t, i[0] * t->size[1] + i[1]);
+}
+
+static void check_sums(const char *dims, const Sizes *s, const Tensor *a, const Tensor *b,
+                       const Tensor *before, const Tensor *c)
+{
+    double rounding = c->dtype == BF16 ? 0.004 : 1e-6;
+    for (int64_t m = 0; m < s->m; m++)
+        for (int64_t n = 0; n < s->n; n++) {
+            double sum = 0, size = 0;
+            for (int64_t k = 0; k < s->k; k++) {
+                double x = at(a, dims, m, n, k) * at(b, dims + 3, m, n, k);
+                sum += x;
+                size += fabs(x);
+            }
+            if (before) sum += at(before, dims + 7, m, n, 0);
+            double made = at(c, dims + 7, m, n, 0);
+            assert_close(made, sum, 1e-6 * (size + 1) + rounding * fabs(sum));
+        }
+}
+
+static void run(const KernelDef *k, Launch l, int n_threads)
+{
+    Arena *arena = arena_new();
+    Stream stream = { .pool = pool_new(n_threads) };
+    l.stream = &stream;
+    l.scratch = arena_alloc(arena, k->scratch(&l, n_threads) + 64);
+    assert_int_equal(k->run(&l), KERNEL_OK);
+    pool_free(stream.pool);
+    arena_free(arena);
+}
+
+static void check(CpuLevel level, const char *dims, const Sizes *s, Dtype in_type, Dtype out_type,
+                  bool add)
+{
+    Arena *arena = arena_new();
+    Tensor in[] = { operand(arena, in_type, dims, s, 3), operand(arena, in_type, dims + 3, s, 2) };
+    Tensor before = operand(arena, out_type, dims + 7, s, 5), out = before, again = before;
+    size_t bytes = tensor_bytes(&before);
+    out.data = arena_copy(arena, before.data, bytes);
+    again.data = arena_copy(arena, before.data, bytes);
+    Shape shapes[] = { { 2, { in[0].size[0], in[0].size[1] } },
+                       { 2, { in[1].size[0], in[1].size[1] } } };
+    const DimSpec *spec;
+    assert_no_error(dims_parse(arena, dims, 2, shapes, &spec));
+    Launch l = { .dims = spec, .in = in, .out = &out, .n_in = 2, .n_out = 1, .add = add };
+    const KernelDef *k = kernel_find("contract", "cpu", level, &l);
+    assert_non_null(k);
+    assert_int_equal(k->level, level);
+    run(k, l, 1);
+    check_sums(dims, s, &in[0], &in[1], add ? &before : NULL, &out);
+    l.out = &again;
+    run(k, l, 3);
+    assert_memory_equal(out.data, again.data, bytes);
+    arena_free(arena);
+}
+
+static void check_all(CpuLevel level)
+{
+    if (level > cpu_level_available()) test_skip("this CPU lacks the instructions");
+    for (size_t i = 0; i < sizeof all_sizes / sizeof *all_sizes; i++)
+        for (size_t d = 0; d < sizeof all_dims / sizeof *all_dims; d++) {
+            check(level, all_dims[d], &all_sizes[i], F32, F32, false);
+            check(level, all_dims[d], &all_sizes[i], F32, F32, true);
+            check(level, all_dims[d], &all_sizes[i], BF16, BF16, false);
+            check(level, all_dims[d], &all_sizes[i], BF16, F32, true);
+        }
+}
+
+TEST(portable_products_equal_double_sums)
+{
+    check_all(CPU_SCALAR);
+}
+
+TEST(avx2_products_equal_double_sums)
+{
+    check_all(CPU_AVX2);
+}
+
+TEST(avx512_products_equal_double_sums)
+{
+    check_all(CPU_AVX512);
+}
