@@ -4,6 +4,14 @@
 /* LIST names each component once; it is expanded to declarations and to the table. */
 /* clang-format off */
 #define LIST(COMPONENT) \
+    COMPONENT(checkpoint_loading_dcp) \
+    COMPONENT(checkpoint_loading_fsdp1) \
+    COMPONENT(checkpoint_loading_torch) \
+    COMPONENT(checkpoint_saving_default) \
+    COMPONENT(checkpoint_saving_execution_dcp) \
+    COMPONENT(checkpoint_saving_execution_fsdp1) \
+    COMPONENT(checkpoint_saving_strategy_every_k_steps) \
+    COMPONENT(checkpoint_saving_strategy_k_most_recent) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \

@@ -1,0 +1,114 @@
+/* loading.c - checkpoint_loading.{fsdp1,dcp,torch}: settings of the components that load. */
+#include "checkpoint/loading.h"
+#include "config/builder.h"
+#include <string.h>
+
+const char *const mixed_precision_choices[] = {
+    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
+    NULL
+};
+const char *const sharding_strategy_choices[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
+                                                  "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    CheckpointLoading *l = arena_copy(builder_arena(b), settings, sizeof *l);
+    l->variant = builder_self(b)->variant;
+    *out = l;
+    return NULL;
+}
+
+static const Field dcp_fields[] = {
+    FIELD_INT(CheckpointLoading, global_rank, NULL, 0, INFINITY, "rank of this process",
+              .flags = FIELD_STRICT),
+    { 0 },
+};
+
+const ComponentDef checkpoint_loading_dcp = {
+    .kind = "checkpoint_loading",
+    .variant = "dcp",
+    .doc = "loads a checkpoint folder into any parallel layout",
+    .fields = dcp_fields,
+    .settings_size = sizeof(CheckpointLoading),
+    .build = build,
+};
+
+static const Field fsdp1_fields[] = {
+    FIELD_INT(CheckpointLoading, global_rank, NULL, 0, INFINITY, "rank of this process",
+              .flags = FIELD_STRICT),
+    FIELD_STRINGS(CheckpointLoading, block_names, NULL, 0, 0,
+                  "classes of the blocks that the model is split by"),
+    FIELD_CHOICE(CheckpointLoading, mixed_precision_settings, NULL, mixed_precision_choices,
+                 "number formats of parameters and gradients"),
+    FIELD_CHOICE(CheckpointLoading, sharding_strategy, NULL, sharding_strategy_choices,
+                 "what is split over the ranks"),
+    { 0 },
+};
+
+const ComponentDef checkpoint_loading_fsdp1 = {
+    .kind = "checkpoint_loading",
+    .variant = "fsdp1",
+    .doc = "loads a checkpoint and splits the model as FSDP1 does",
+    .fields = fsdp1_fields,
+    .settings_size = sizeof(CheckpointLoading),
+    .build = build,
+};
+
+typedef struct TorchSettings {
+    DeviceChoice device;
+    const int *precision;
+} TorchSettings;
+
+static const Field device_choice[] = {
+    FIELD_INT(DeviceChoice, index, NULL, 0, INFINITY, "number of a GPU", .flags = FIELD_STRICT),
+    FIELD_STRING(DeviceChoice, name, NULL, "cpu, cuda or cuda:N"),
+    { 0 },
+};
+
+static const char *const precision_choices[] = { "FP32", "FP16", "BF16", NULL };
+static const Dtype precision_dtypes[] = { F32, F16, BF16 };
+
+static const Field torch_fields[] = {
+    FIELD_UNION(TorchSettings, device, DeviceChoice, device_choice, NULL,
+                "where the parameters go: cpu, cuda, cuda:N, or N"),
+    FIELD_CHOICE(TorchSettings, precision, "null", precision_choices,
+                 "format that the parameters are converted to; null: as stored"),
+    { 0 },
+};
+
+static bool is_device_name(const char *name)
+{
+    if (!strcmp(name, "cpu") || !strcmp(name, "cuda")) return true;
+    return !strncmp(name, "cuda:", 5) && name[5] &&
+           strspn(name + 5, "0123456789") == strlen(name + 5);
+}
+
+static Error *check_torch(const void *settings)
+{
+    const DeviceChoice *d = &((const TorchSettings *)settings)->device;
+    if (d->which == 0 || is_device_name(d->name)) return NULL;
+    return error_new("device \"%s\": allowed are cpu, cuda, cuda:N, or the number N of a GPU",
+                     d->name);
+}
+
+static Error *build_torch(Builder *b, const void *settings, void **out)
+{
+    const TorchSettings *s = settings;
+    CheckpointLoading *l = NEW(builder_arena(b), CheckpointLoading);
+    *l = (CheckpointLoading){ .variant = builder_self(b)->variant,
+                              .device = s->device,
+                              .has_precision = s->precision };
+    if (s->precision) l->precision = precision_dtypes[*s->precision];
+    *out = l;
+    return NULL;
+}
+
+const ComponentDef checkpoint_loading_torch = {
+    .kind = "checkpoint_loading",
+    .variant = "torch",
+    .doc = "loads parameters on one device, for generation and conversion",
+    .fields = torch_fields,
+    .settings_size = sizeof(TorchSettings),
+    .check = check_torch,
+    .build = build_torch,
+};
