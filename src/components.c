@@ -17,6 +17,7 @@
     COMPONENT(gradient_clipper_fsdp2) \
     COMPONENT(gradient_clipper_fsdp2_logging_only) \
     COMPONENT(loss_clm_cross_entropy_loss) \
+    COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
     COMPONENT(model_compiled) \
@@ -27,7 +28,20 @@
     COMPONENT(model_initialization_gpt2_llama3_like) \
     COMPONENT(model_model_initialized) \
     COMPONENT(optimizer_adam) \
-    COMPONENT(optimizer_adam_w)
+    COMPONENT(optimizer_adam_w) \
+    COMPONENT(progress_subscriber_dummy) \
+    COMPONENT(progress_subscriber_rich) \
+    COMPONENT(results_subscriber_dummy) \
+    COMPONENT(results_subscriber_rich) \
+    COMPONENT(results_subscriber_to_disc) \
+    COMPONENT(results_subscriber_wandb) \
+    COMPONENT(scheduler_constant_lr) \
+    COMPONENT(scheduler_cosine_annealing_lr) \
+    COMPONENT(scheduler_dummy_lr) \
+    COMPONENT(scheduler_linear_lr) \
+    COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
+    COMPONENT(scheduler_onecycle_lr) \
+    COMPONENT(scheduler_step_lr)
 /* clang-format on */
 
 #define DECLARE(name) extern const ComponentDef name;
