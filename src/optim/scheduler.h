@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include <stdint.h>
 
-/* `step` counts scheduler steps, one per optimizer step: rate(0) is in effect for the first optimizer
- * step, and what is logged after it is rate(1). */
+/* `step` counts scheduler steps, one per optimizer step: rate(0) is in effect for the first
+ * optimizer step, and what is logged after it is rate(1). */
 typedef struct Scheduler {
     const char *name; /* its variant: "onecycle_lr" */
     double (*rate)(const struct Scheduler *self, int64_t step);
@@ -18,7 +18,7 @@ typedef struct Scheduler {
 
 /* The rate after `step` steps, or an error that names step and total_steps. */
 Error *scheduler_rate(const Scheduler *s, int64_t step, double *out);
-/* Before training up to `to` steps: an error if the schedule is shorter; one warning if it holds its
- * last value on the way. */
+/* Before training up to `to` steps: an error if the schedule is shorter; one warning if it holds
+ * its last value on the way. */
 Error *scheduler_check_steps(const Scheduler *s, int64_t to);
 #endif

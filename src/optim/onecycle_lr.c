@@ -1,0 +1,145 @@
+/* onecycle_lr.c - the one-cycle schedule (Smith and Topin 2017) in torch's form. */
+#include "base/log.h"
+#include "optim/scheduler_parts.h"
+#include <inttypes.h>
+
+/* One value for all parameter groups, or one per group. */
+typedef struct PerGroup {
+    int which;
+    double all;
+    FloatList each;
+} PerGroup;
+
+static const Field positive_item = { .type = FIELD_FLOAT,
+                                     .max = INFINITY,
+                                     .flags = FIELD_STRICT | FIELD_OPEN_MIN };
+
+static const Field per_group_fields[] = {
+    FIELD_FLOAT(PerGroup, all, NULL, 0, INFINITY, "of all groups",
+                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
+    FIELD_LIST(PerGroup, each, FloatList, &positive_item, NULL, 0, 0, "of each group"),
+    { 0 },
+};
+
+typedef struct OneCycleLr {
+    Optimizer *optimizer;
+    PerGroup max_lr;
+    const int64_t *total_steps, *epochs, *steps_per_epoch;
+    double pct_start;
+    int anneal_strategy;
+    bool cycle_momentum;
+    PerGroup base_momentum, max_momentum;
+    double div_factor, final_div_factor;
+    bool three_phase;
+    int64_t last_epoch;
+} OneCycleLr;
+
+enum { ANNEAL_COS, ANNEAL_LINEAR };
+static const char *const anneal_choices[] = { "cos", "linear", NULL };
+
+static const Field one_cycle_fields[] = {
+    FIELD_OPTIMIZER(OneCycleLr),
+    FIELD_UNION(OneCycleLr, max_lr, PerGroup, per_group_fields, NULL,
+                "the highest rate; a list has equal entries"),
+    FIELD_INT(OneCycleLr, total_steps, "null", 1, INFINITY, "steps of the cycle",
+              .flags = FIELD_STRICT),
+    FIELD_INT(OneCycleLr, epochs, "null", 1, INFINITY,
+              "instead of total_steps: factor of steps_per_epoch", .flags = FIELD_STRICT),
+    FIELD_INT(OneCycleLr, steps_per_epoch, "null", 1, INFINITY,
+              "instead of total_steps: factor of epochs", .flags = FIELD_STRICT),
+    FIELD_FLOAT(OneCycleLr, pct_start, NULL, 0, 1, "part of the cycle in which the rate rises",
+                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
+    FIELD_CHOICE(OneCycleLr, anneal_strategy, NULL, anneal_choices, "shape of each phase"),
+    FIELD_BOOL(OneCycleLr, cycle_momentum, "false",
+               "let the momentum fall while the rate rises (refused)"),
+    FIELD_UNION(OneCycleLr, base_momentum, PerGroup, per_group_fields, "0.85",
+                "only with cycle_momentum"),
+    FIELD_UNION(OneCycleLr, max_momentum, PerGroup, per_group_fields, "0.95",
+                "only with cycle_momentum"),
+    FIELD_FLOAT(OneCycleLr, div_factor, NULL, 0, INFINITY, "max_lr / first rate",
+                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
+    FIELD_FLOAT(OneCycleLr, final_div_factor, NULL, 0, INFINITY, "first rate / last rate",
+                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
+    FIELD_BOOL(OneCycleLr, three_phase, "false",
+               "fall to the first rate in the time of the rise, then to the last"),
+    FIELD_LAST_EPOCH(OneCycleLr),
+    { 0 },
+};
+
+/* The common value; false when the entries of a list differ or there is none. */
+static bool one_value(const PerGroup *p, double *out)
+{
+    *out = p->which == 0 ? p->all : p->each.n > 0 ? p->each.item[0] : 0;
+    for (int64_t i = 0; p->which == 1 && i < p->each.n; i++)
+        if (p->each.item[i] != *out) return false;
+    return p->which == 0 || p->each.n > 0;
+}
+
+static Error *check_one_cycle(const void *settings)
+{
+    const OneCycleLr *c = settings;
+    double max_lr;
+    if (!c->total_steps && !(c->epochs && c->steps_per_epoch))
+        return error_new("give total_steps, or epochs and steps_per_epoch");
+    if (!one_value(&c->max_lr, &max_lr))
+        return error_new(
+            "max_lr: all parameter groups have one rate here; give a number or equal entries");
+    if (!c->total_steps && *c->epochs > INT64_MAX / *c->steps_per_epoch)
+        return error_new("epochs %" PRId64 " times steps_per_epoch %" PRId64 " are too many steps",
+                         *c->epochs, *c->steps_per_epoch);
+    if (c->cycle_momentum)
+        return error_new(
+            "cycle_momentum: true is not supported; the optimizer's betas stay as configured");
+    return NULL;
+}
+
+static int64_t one_cycle_steps(const OneCycleLr *c)
+{
+    return c->total_steps ? *c->total_steps : *c->epochs * *c->steps_per_epoch;
+}
+
+/* Phases between fractional steps; the last one goes on beyond its end, for the rate after the last
+ * step. A phase without length has its end's rate. */
+static double one_cycle_rate(const Scheduler *self, int64_t step)
+{
+    const OneCycleLr *c = self->settings;
+    double max_lr;
+    one_value(&c->max_lr, &max_lr);
+    double first = max_lr / c->div_factor, last = first / c->final_div_factor;
+    double total = (double)one_cycle_steps(c), top = c->pct_start * total - 1;
+    const double end[] = { top, c->three_phase ? 2 * c->pct_start * total - 2 : total - 1,
+                           total - 1 };
+    const double rate[] = { first, max_lr, c->three_phase ? first : last, last };
+    int phase = 0, last_phase = c->three_phase ? 2 : 1;
+    while (phase < last_phase && (double)step > end[phase]) phase++;
+    double from = phase ? end[phase - 1] : 0;
+    double at = end[phase] == from ? 1 : ((double)step - from) / (end[phase] - from);
+    return (c->anneal_strategy == ANNEAL_COS ? half_cosine : straight_line)(rate[phase],
+                                                                            rate[phase + 1], at);
+}
+
+static Error *build_one_cycle(Builder *b, const void *settings, void **out)
+{
+    const OneCycleLr *c = settings;
+    double base, max;
+    if (!one_value(&c->base_momentum, &base) || !one_value(&c->max_momentum, &max) ||
+        base != 0.85 || max != 0.95)
+        log_warning(
+            "onecycle_lr: base_momentum and max_momentum have no effect without cycle_momentum");
+    Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
+    s->rate = one_cycle_rate;
+    s->last_step = one_cycle_steps(c);
+    *out = s;
+    return NULL;
+}
+
+const ComponentDef scheduler_onecycle_lr = {
+    .kind = "scheduler",
+    .variant = "onecycle_lr",
+    .doc = "from max_lr / div_factor up to max_lr, then down to a final_div_factor-th of the first "
+           "rate",
+    .fields = one_cycle_fields,
+    .settings_size = sizeof(OneCycleLr),
+    .check = check_one_cycle,
+    .build = build_one_cycle,
+};

@@ -1,0 +1,22 @@
+/* scheduler_parts.h - what the components of schedulers share. */
+#ifndef OPTIM_SCHEDULER_PARTS_H
+#define OPTIM_SCHEDULER_PARTS_H
+#include "config/builder.h"
+#include "optim/optim.h"
+#include "optim/scheduler.h"
+
+/* The scheduler that is being built, but for its `rate`. */
+Scheduler *scheduler_new(Builder *b, const Optimizer *o, int64_t last_epoch, const void *settings);
+
+/* From a (at 0) to b (at 1): on half a period of a cosine, which goes on beyond 1; straight. */
+double half_cosine(double a, double b, double at);
+double straight_line(double a, double b, double at);
+
+/* clang-format off */
+#define FIELD_OPTIMIZER(T) \
+    FIELD_COMPONENT(T, optimizer, Optimizer, "optimizer", NULL, "whose rate is scheduled", .flags = FIELD_MAPS)
+#define FIELD_LAST_EPOCH(T) \
+    FIELD_INT(T, last_epoch, "-1", -1, INFINITY, "the step before the one to begin with (a warm start: last_step)", \
+              .flags = FIELD_STRICT)
+/* clang-format on */
+#endif

@@ -1,0 +1,288 @@
+/* test_schedulers.c - every scheduler against goldens/models/schedulers and where it differs from
+ * torch. */
+#include "config/builder.h"
+#include "config/yaml.h"
+#include "optim/optim.h"
+#include "optim/scheduler.h"
+#include "golden.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The only thing a scheduler asks of an optimizer is its rate. */
+typedef struct TestOptimizer {
+    Optimizer base;
+    double lr;
+} TestOptimizer;
+
+static const Field optimizer_fields[] = {
+    FIELD_FLOAT(TestOptimizer, lr, NULL, 0, 0, "rate"),
+    { 0 },
+};
+
+static Error *build_optimizer(Builder *b, const void *settings, void **out)
+{
+    TestOptimizer *o = arena_copy(builder_arena(b), settings, sizeof(TestOptimizer));
+    o->base.lr = o->lr;
+    *out = &o->base;
+    return NULL;
+}
+
+static const ComponentDef optimizer_test = {
+    .kind = "optimizer",
+    .variant = "test",
+    .doc = "a rate",
+    .fields = optimizer_fields,
+    .settings_size = sizeof(TestOptimizer),
+    .build = build_optimizer,
+};
+
+extern const ComponentDef scheduler_dummy_lr, scheduler_step_lr, scheduler_constant_lr,
+    scheduler_linear_lr, scheduler_onecycle_lr, scheduler_cosine_annealing_lr,
+    scheduler_linear_warmup_cosine_annealing_lr;
+static const ComponentDef *const defs[] = { &optimizer_test,
+                                            &scheduler_dummy_lr,
+                                            &scheduler_step_lr,
+                                            &scheduler_constant_lr,
+                                            &scheduler_linear_lr,
+                                            &scheduler_onecycle_lr,
+                                            &scheduler_cosine_annealing_lr,
+                                            &scheduler_linear_warmup_cosine_annealing_lr };
+
+/* Builds `variant` with an optimizer of rate `lr`; `settings` is the inside of a flow mapping. */
+static Error *make(Arena *a, const char *variant, const char *lr, const char *settings,
+                   Scheduler **out)
+{
+    Registry *r = registry_new(a);
+    for (size_t i = 0; i < sizeof defs / sizeof *defs; i++)
+        assert_no_error(registry_add(r, defs[i]));
+    const char *text =
+        arena_printf(a,
+                     "scheduler: {component_key: scheduler, variant_key: %s, config: {optimizer: "
+                     "{component_key: optimizer, variant_key: test, config: {lr: %s}}%s%s}}\n",
+                     variant, lr, *settings ? ", " : "", settings);
+    Yaml *root;
+    assert_no_error(yaml_parse(a, str_of(text), "test.yaml", &root));
+    void *made = NULL;
+    Error *e = builder_get(builder_new(a, r, root, NULL), "scheduler", "scheduler", &made);
+    *out = made;
+    return e;
+}
+
+static double rate(const Scheduler *s, int64_t step)
+{
+    double lr;
+    assert_no_error(scheduler_rate(s, step, &lr));
+    return lr;
+}
+
+/* ---- goldens ---- */
+
+/* Past total_steps torch's warmup and cosine rises again; here final_lr is held (section 0.2). */
+static double expected_rate(const Yaml *config, const char *variant, int64_t step, double golden)
+{
+    if (strcmp(variant, "linear_warmup_cosine_annealing_lr") != 0) return golden;
+    bool is_over = step > yaml_get(config, "total_steps")->integer;
+    return is_over ? yaml_get(config, "final_lr")->number : golden;
+}
+
+static void check_golden(Arena *a, const char *path)
+{
+    Yaml *golden;
+    Scheduler *s;
+    Str csv;
+    assert_no_error(yaml_read(a, path, &golden));
+    const char *variant = yaml_get(golden, "variant_key")->text;
+    const Yaml *config = yaml_get(golden, "config");
+    Text settings = { 0 };
+    text_puts(&settings, "");
+    for (int64_t i = 0; i < config->n; i++)
+        text_printf(&settings, "%s%s: %s", i ? ", " : "", config->key[i]->text,
+                    config->item[i]->text);
+    assert_no_error(make(a, variant, yaml_get(golden, "optimizer_lr")->text, settings.ptr, &s));
+    text_free(&settings);
+    assert_no_error(file_read(a, path_with_suffix(a, path, ".csv"), &csv));
+    double largest = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the tolerance depends on the largest */
+        int n = 0;
+        for (const char *line = strchr(csv.ptr, '\n'); line && line[1];
+             line = strchr(line + 1, '\n'), n++) {
+            char *end;
+            int64_t step = strtoll(line + 1, &end, 10);
+            double lr = strtod(end + 1, NULL);
+            assert_int_equal(step, n);
+            largest = fmax(largest, lr);
+            if (pass && !(fabs(rate(s, step) - expected_rate(config, variant, step, lr)) <=
+                          1e-12 * largest))
+                fail_msg("%s: step %d: %.17g, golden %.17g", path, n, rate(s, step), lr);
+        }
+        assert_int_equal(n, 121);
+    }
+}
+
+GOLDEN_CASES(schedules)
+{
+    golden_add_files(to, "models/schedulers/", "models/schedulers", "*.json", ".json");
+}
+
+TEST(golden_schedules)
+{
+    Arena *a = arena_new();
+    GoldenCases cases = { .arena = a };
+    schedules(&cases);
+    assert_true(cases.n >= 21);
+    for (int64_t i = 0; i < cases.n; i++)
+        check_golden(a, shared_path(a, arena_printf(a, "data/goldens/%s.json", cases.name[i])));
+    arena_free(a);
+}
+
+/* ---- beyond the goldens ---- */
+
+TEST(constant_lr_with_factor_zero_starts_after_total_iters)
+{
+    Arena *a = arena_new();
+    Scheduler *s;
+    assert_no_error(make(a, "constant_lr", "0.1", "factor: 0.0, total_iters: 3", &s));
+    assert_true(rate(s, 0) == 0 && rate(s, 2) == 0 && rate(s, 3) == 0.1 && rate(s, 100) == 0.1);
+    arena_free(a);
+}
+
+TEST(onecycle_ends_at_total_steps)
+{
+    Arena *a = arena_new();
+    Scheduler *s;
+    const char *settings =
+        "max_lr: 0.1, total_steps: 10, pct_start: 0.3, anneal_strategy: cos, div_factor: 25, "
+        "final_div_factor: 1e4";
+    assert_no_error(make(a, "onecycle_lr", "1", settings, &s));
+    assert_no_error(scheduler_check_steps(s, 10));
+    assert_error_has(scheduler_check_steps(s, 11),
+                     "total_steps 10, but training goes on to step 11");
+    double lr;
+    assert_no_error(scheduler_rate(s, 10, &lr));
+    assert_error_has(scheduler_rate(s, 11, &lr), "total_steps 10, but step 11");
+    arena_free(a);
+}
+
+TEST(onecycle_phases_without_length_have_their_ends_rate)
+{
+    Arena *a = arena_new();
+    Scheduler *s;
+    const char *rest = "max_lr: 0.5, anneal_strategy: linear, div_factor: 5, final_div_factor: 10";
+    assert_no_error(make(a, "onecycle_lr", "1",
+                         arena_printf(a, "%s, total_steps: 10, pct_start: 0.1", rest), &s));
+    assert_close(rate(s, 0), 0.5, 1e-15);
+    assert_no_error(make(a, "onecycle_lr", "1",
+                         arena_printf(a, "%s, total_steps: 4, pct_start: 1.0", rest), &s));
+    assert_close(rate(s, 3), 0.5, 1e-15);
+    assert_close(rate(s, 4), 0.01, 1e-15);
+    arena_free(a);
+}
+
+TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
+{
+    Arena *a = arena_new();
+    Scheduler *s, *t;
+    const char *rest =
+        "pct_start: 0.3, anneal_strategy: cos, div_factor: 25.0, final_div_factor: 10.0";
+    assert_no_error(make(a, "onecycle_lr", "1",
+                         arena_printf(a, "max_lr: [0.1, 0.1], total_steps: 9, %s", rest), &s));
+    assert_no_error(
+        make(a, "onecycle_lr", "1", arena_printf(a, "max_lr: 0.1, total_steps: 9, %s", rest), &t));
+    for (int i = 0; i <= 9; i++) assert_true(rate(s, i) == rate(t, i));
+    static const char *const bad[][2] = {
+        { "max_lr: [0.1, 0.2], total_steps: 9", "max_lr" },
+        { "max_lr: [], total_steps: 9", "max_lr" },
+        { "max_lr: [0.1, -0.1], total_steps: 9", "max_lr" },
+        { "max_lr: 0.1", "total_steps" },
+        { "max_lr: 0.1, epochs: 3", "steps_per_epoch" },
+        { "max_lr: 0.1, total_steps: 9, cycle_momentum: true", "cycle_momentum" },
+        { "max_lr: 0.1, total_steps: 9, anneal_strategy: log", "anneal_strategy" },
+        { "max_lr: 0.1, epochs: 4611686018427387904, steps_per_epoch: 4611686018427387904",
+          "too many" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *strategy = strstr(bad[i][0], "anneal") ? "" : ", anneal_strategy: cos";
+        const char *settings =
+            arena_printf(a, "%s%s, pct_start: 0.3, div_factor: 25.0, final_div_factor: 10.0",
+                         bad[i][0], strategy);
+        assert_error_has(make(a, "onecycle_lr", "1", settings, &s), bad[i][1]);
+    }
+    arena_free(a);
+}
+
+TEST(warmup_and_cosine_holds_final_lr_and_checks_its_rates)
+{
+    Arena *a = arena_new();
+    Scheduler *s;
+    const char *settings =
+        "warmup_steps: 2, total_steps: 6, initial_lr: 0.0, final_lr: 0.2, max_lr: 1.0";
+    assert_no_error(make(a, "linear_warmup_cosine_annealing_lr", "1.0", settings, &s));
+    assert_true(rate(s, 0) == 0 && rate(s, 1) == 0.5 && rate(s, 2) == 1);
+    assert_true(rate(s, 6) == 0.2 && rate(s, 7) == 0.2 && rate(s, 1000) == 0.2);
+    assert_no_error(scheduler_check_steps(s, 1000)); /* with a warning */
+    assert_error_has(make(a, "linear_warmup_cosine_annealing_lr", "0.9", settings, &s),
+                     "the optimizer's lr is 0.9");
+    assert_error_has(
+        make(a, "linear_warmup_cosine_annealing_lr", "1.0",
+             "warmup_steps: 6, total_steps: 6, initial_lr: 0.1, final_lr: 0.2, max_lr: 1.0", &s),
+        "greater than warmup_steps 6");
+    assert_error_has(
+        make(a, "linear_warmup_cosine_annealing_lr", "1.0",
+             "warmup_steps: 2, total_steps: 6, initial_lr: 1.5, final_lr: 0.2, max_lr: 1.0", &s),
+        "initial_lr 1.5");
+    arena_free(a);
+}
+
+TEST(cosine_annealing_takes_both_names_of_its_period)
+{
+    Arena *a = arena_new();
+    Scheduler *s, *t;
+    assert_no_error(make(a, "cosine_annealing_lr", "0.1", "t_max: 20, eta_min: 0.01", &s));
+    assert_no_error(make(a, "cosine_annealing_lr", "0.1", "T_max: 20, eta_min: 0.01", &t));
+    for (int i = 0; i < 50; i++) assert_true(rate(s, i) == rate(t, i));
+    assert_close(rate(s, 20), 0.01, 1e-15);
+    arena_free(a);
+}
+
+TEST(last_epoch_says_where_a_schedule_begins)
+{
+    Arena *a = arena_new();
+    Scheduler *s;
+    assert_no_error(make(a, "step_lr", "0.1", "step_size: 5, gamma: 0.5", &s));
+    assert_int_equal(s->first_step, 0);
+    assert_no_error(make(a, "step_lr", "0.1", "step_size: 5, gamma: 0.5, last_epoch: 49", &s));
+    assert_int_equal(s->first_step, 50);
+    assert_error_has(make(a, "step_lr", "0.1", "step_size: 5, gamma: 0.5, last_epoch: -2", &s),
+                     "last_epoch");
+    arena_free(a);
+}
+
+/* A registry of components that ignore a setting would pass everything above. */
+TEST(every_setting_of_a_schedule_changes_its_rates)
+{
+    static const char *const row[][3] = {
+        { "step_lr", "step_size: 5, gamma: 0.5", "step_size: 6, gamma: 0.5" },
+        { "step_lr", "step_size: 5, gamma: 0.5", "step_size: 5, gamma: 0.4" },
+        { "constant_lr", "factor: 0.5, total_iters: 7", "factor: 0.4, total_iters: 7" },
+        { "constant_lr", "factor: 0.5, total_iters: 7", "factor: 0.5, total_iters: 8" },
+        { "linear_lr", "start_factor: 0.5, end_factor: 1.0, total_iters: 7",
+          "start_factor: 0.4, end_factor: 1.0, total_iters: 7" },
+        { "linear_lr", "start_factor: 0.5, end_factor: 1.0, total_iters: 7",
+          "start_factor: 0.5, end_factor: 0.9, total_iters: 7" },
+        { "linear_lr", "start_factor: 0.5, end_factor: 1.0, total_iters: 7",
+          "start_factor: 0.5, end_factor: 1.0, total_iters: 8" },
+        { "cosine_annealing_lr", "t_max: 9, eta_min: 0.0", "t_max: 8, eta_min: 0.0" },
+        { "cosine_annealing_lr", "t_max: 9, eta_min: 0.0", "t_max: 9, eta_min: 0.1" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Scheduler *s, *t;
+        bool differ = false;
+        assert_no_error(make(a, row[i][0], "1.0", row[i][1], &s));
+        assert_no_error(make(a, row[i][0], "1.0", row[i][2], &t));
+        for (int step = 0; step < 20; step++) differ |= rate(s, step) != rate(t, step);
+        assert_true(differ);
+    }
+    arena_free(a);
+}
