@@ -1,5 +1,6 @@
 /* components.c - the list of all built-in components, one line each, sorted. */
 #include "components.h"
+#include "config/builder.h"
 
 /* LIST names each component once; it is expanded to declarations and to the table. */
 /* clang-format off */
@@ -54,4 +55,14 @@ Error *components_registry(Arena *a, Registry **out)
     *out = registry_new(a);
     for (int i = 0; built_in_components[i]; i++) TRY(registry_add(*out, built_in_components[i]));
     return NULL;
+}
+
+Error *component_from_file(Arena *a, const char *path, StringList overrides, const char *key,
+                           const char *kind, void **out)
+{
+    Yaml *root;
+    Registry *r;
+    TRY(config_load(a, path, overrides, &(ResolverContext){ .config_file_path = path }, &root));
+    TRY(components_registry(a, &r));
+    return builder_get(builder_new(a, r, root, NULL), key, kind, out);
 }

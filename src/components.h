@@ -1,10 +1,15 @@
 /* components.h - the components that this program brings. */
 #ifndef COMPONENTS_H
 #define COMPONENTS_H
+#include "config/config.h"
 #include "config/registry.h"
 
 /* Ends with NULL; sorted by kind and variant. */
 extern const ComponentDef *const built_in_components[];
 /* A registry that holds all of them. */
 Error *components_registry(Arena *a, Registry **out);
+/* Reads a file with its overrides and builds the one component of `kind` under a top-level key. The
+ * object lives as long as the arena. */
+Error *component_from_file(Arena *a, const char *path, StringList overrides, const char *key,
+                           const char *kind, void **out);
 #endif

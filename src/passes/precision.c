@@ -18,10 +18,55 @@ typedef struct Mixer {
     Graph *g;
     Node **old;
     int64_t n_old;
-    Value **low; /* by value id: its copy in the compute dtype */
+    Value **low;  /* by value id: its copy in the compute dtype */
+    bool *narrow; /* by value id: result of the forward pass that is stored in the compute dtype */
     int64_t n_low;
     Dtype compute;
+    bool wide; /* results stay f32, only what enters a product is rounded */
 } Mixer;
+
+static bool is_elementwise_linear(const Node *n)
+{
+    return n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL);
+}
+
+/* A sum of two activations, as the residual stream is made of. */
+static bool is_addition(const Node *n)
+{
+    int n_terms = 0;
+    for (int k = 0; k < n->n_in; k++) {
+        const Value *v = n->in[k];
+        bool same = v->kind == VALUE_RESULT && v->n_dims == n->out[0]->n_dims;
+        for (int d = 0; same && d < v->n_dims; d++) same = v->dim[d].size == n->out[0]->dim[d].size;
+        n_terms += same;
+    }
+    return is_elementwise_linear(n) && n_terms >= 2;
+}
+
+/* Narrow is what a product or a nonlinear function reads, possibly again in the backward pass: that
+ * is what takes memory. What only linear steps read, and all terms and results of additions, stay
+ * f32. */
+static bool *find_narrow(const Graph *g)
+{
+    bool *narrow = NEW_N(g->arena, bool, g->n_values), *added = NEW_N(g->arena, bool, g->n_values);
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        bool addition = n->phase == FORWARD && is_addition(n);
+        for (int k = 0; k < n->n_in; k++) {
+            if (!is_elementwise_linear(n)) narrow[n->in[k]->id] = true;
+            if (addition) added[n->in[k]->id] = true;
+        }
+        for (int k = 0; addition && k < n->n_out; k++) added[n->out[k]->id] = true;
+    }
+    for (int64_t i = g->n_nodes - 1; i >= 0; i--) { /* a view is stored as what it shows */
+        const Node *n = g->node[i];
+        if (!(n->op->flags & OP_VIEW)) continue;
+        narrow[n->in[0]->id] |= narrow[n->out[0]->id];
+        added[n->in[0]->id] |= added[n->out[0]->id];
+    }
+    for (int64_t i = 0; i < g->n_values; i++) narrow[i] = narrow[i] && !added[i];
+    return narrow;
+}
 
 static bool any_wide_input(const Node *n)
 {
@@ -30,11 +75,22 @@ static bool any_wide_input(const Node *n)
     return false;
 }
 
+/* As the value itself, but f32 for parameters and for what a norm gave: several products add to it,
+ * and its gradient is divided by the size of the residual. */
+static Dtype gradient_dtype(const Value *of)
+{
+    if (of->kind == VALUE_PARAM) return F32;
+    bool is_norm = of->from && !(of->from->op->flags & OP_MATMUL) && any_wide_input(of->from);
+    return is_norm ? F32 : of->dtype;
+}
+
 /* The dtype of result k, given the dtypes of the inputs. */
 static Dtype choose(const Mixer *m, const Node *n, int k)
 {
     const Value *v = n->out[k];
-    if (v->grad_of) return v->grad_of->kind == VALUE_PARAM ? F32 : v->grad_of->dtype;
+    if (n->op->flags & OP_VIEW) return n->in[0]->dtype;
+    if (m->wide && !n->op->dtypes) return F32;
+    if (v->grad_of) return gradient_dtype(v->grad_of);
     if (n->op->dtypes) {
         Dtype t[MAX_DIMS] = { F32, F32, F32, F32, F32, F32 };
         CHECK(n->n_out <= MAX_DIMS);
@@ -42,10 +98,8 @@ static Dtype choose(const Mixer *m, const Node *n, int k)
         n->op->dtypes(n, t);
         return t[k];
     }
-    if (n->phase != FORWARD) return F32;
-    if (n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL))
-        return any_wide_input(n) ? F32 : m->compute;
-    return m->compute;
+    if (n->phase != FORWARD || v->n_dims == 0) return F32;
+    return m->narrow[v->id] ? m->compute : F32;
 }
 
 /* The value in the compute dtype; made where it is first needed, for parameters before everything.
@@ -73,7 +127,7 @@ static bool is_exact(const Value *v)
 
 static void mix_node(Mixer *m, Node *n)
 {
-    if (n->op->flags & OP_MATMUL)
+    if (n->op->flags & OP_MATMUL && !(m->wide && n->op->dtypes)) /* a loss stays exact */
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k]->n_dims >= 2 && !is_exact(n->in[k])) n->in[k] = lowered(m, n->in[k], n);
     for (int k = 0; k < n->n_out; k++)
@@ -85,12 +139,13 @@ static void mix_node(Mixer *m, Node *n)
             n->out[k]->dtype = choose(m, n, k);
 }
 
-static Error *make_mixed(Graph *g, Dtype compute)
+static Error *make_mixed(Graph *g, Dtype compute, bool wide)
 {
     int64_t n = g->n_nodes;
-    Mixer m = { .g = g, .n_old = n, .compute = compute };
+    Mixer m = { .g = g, .n_old = n, .compute = compute, .wide = wide };
     m.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n);
     m.low = NEW_N(g->arena, Value *, g->n_values);
+    m.narrow = find_narrow(g);
     g->n_nodes = 0;
     for (int64_t i = 0; i < n; i++) {
         mix_node(&m, m.old[i]);
@@ -111,7 +166,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
         make_double(g);
         return NULL;
     case BF16:
-        return make_mixed(g, BF16);
+        return make_mixed(g, BF16, p->wide);
     default:
         return error_new("cannot compute in %s: allowed are f32, bf16, f64",
                          dtype_name(p->compute));

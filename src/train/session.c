@@ -35,6 +35,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
                     .trace = settings->trace,
                     .rounded_buffers = settings->rounded_buffers };
     s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
+    s->precision.wide = settings->wide;
     s->device = cpu_device_new(settings->n_threads);
     s->store = store_new(s->device);
     *out = s;

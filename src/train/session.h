@@ -12,6 +12,7 @@ typedef struct SessionSettings {
     int n_threads; /* 0: all cores */
     const PassTrace *trace;
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
+    bool wide;              /* see Precision */
     bool rounded_buffers;   /* see ForwardSettings */
 } SessionSettings;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const Precision in_double = { F64 }, in_bf16 = { BF16 };
+static const Precision in_double = { .compute = F64 }, in_bf16 = { .compute = BF16 };
 
 /* Central differences of the loss in double, for some elements of every parameter. */
 static void check_gradients(bool llama_like)

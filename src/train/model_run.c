@@ -1,0 +1,107 @@
+/* model_run.c - files in, one pass, files out. */
+#include "train/model_run.h"
+#include "checkpoint/safetensors.h"
+#include "exec/schedule.h"
+#include "train/session.h"
+#include "train/state.h"
+#include <inttypes.h>
+
+static Error *find_tokens(const Safetensors *f, const char *name, const Tensor **out)
+{
+    *out = safetensors_find(f, name);
+    if (!*out) return error_new("%s has no tensor %s", f->path, name);
+    if ((*out)->n_dims != 2 || dtype_is_float((*out)->dtype))
+        return error_new("%s: %s must be integers [batch, sequence]", f->path, name);
+    return NULL;
+}
+
+/* Copies ids into a program's input; an ignored target may stand among targets. */
+static Error *feed(const Safetensors *f, const char *name, int64_t vocab_size, bool may_ignore,
+                   Tensor *to)
+{
+    const Tensor *from;
+    TRY(find_tokens(f, name, &from));
+    for (int d = 0; d < 2; d++)
+        if (from->size[d] != to->size[d])
+            return error_new("%s: %s has another shape than the token ids", f->path, name);
+    for (int64_t i = 0; i < tensor_count(from); i++) {
+        double id = dtype_get(from->dtype, from->data, i);
+        bool good = (id >= 0 && id < (double)vocab_size) || (may_ignore && id == -100);
+        if (!good)
+            return error_new("%s: %s[%" PRId64 ", %" PRId64 "] is %.0f: allowed are 0 to %" PRId64
+                             "%s",
+                             f->path, name, i / from->size[1], i % from->size[1], id,
+                             vocab_size - 1, may_ignore ? " and -100" : "");
+        dtype_set(to->dtype, to->data, i, id);
+    }
+    return NULL;
+}
+
+static void add_result(Arena *a, NamedTensor *list, int64_t *n, const char *name,
+                       const Tensor *from, Dtype as)
+{
+    Tensor t = *from;
+    t.dtype = as;
+    t.data = arena_alloc(a, tensor_bytes(&t));
+    dtype_convert(as, t.data, from->dtype, from->data, tensor_count(from));
+    list[(*n)++] = (NamedTensor){ name, t };
+}
+
+static Error *write_results(Arena *a, const ModelRun *r, Session *s, const Program *p,
+                            bool has_loss)
+{
+    Dtype as = r->precision == RUN_F64 ? F64 : F32;
+    ParamStore *store = session_store(s);
+    NamedTensor *list = NEW_N(a, NamedTensor, store_count(store) + 2);
+    int64_t n = 0;
+    add_result(a, list, &n, "logits", program_output(p, "logits"), as);
+    if (has_loss) add_result(a, list, &n, "loss", program_output(p, "loss"), as);
+    for (int64_t i = 0; r->gradients && i < store_count(store); i++) {
+        const Stored *x = store_at(store, i);
+        if (x->kind == VALUE_ACCUMULATOR) add_result(a, list, &n, x->name, &x->tensor, as);
+    }
+    return safetensors_write(r->output_path, list, n);
+}
+
+static Error *run(Arena *a, const ModelRun *r, Session *s)
+{
+    Safetensors *batch;
+    const Tensor *ids;
+    TRY(safetensors_open(a, r->batch_path, &batch));
+    TRY(find_tokens(batch, r->model->sample_key, &ids));
+    Loss loss = { .target_key = r->target_key, .tag = "loss" };
+    bool has_loss = safetensors_find(batch, r->target_key) != NULL;
+    if (r->gradients && !has_loss)
+        return error_new("%s has no tensor %s, which gradients need", r->batch_path, r->target_key);
+    Program *p;
+    TRY(session_inspection_program(s, has_loss ? &loss : NULL, r->gradients, ids->size[0],
+                                   ids->size[1], &p));
+    TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
+                   r->weights_path));
+    TRY(feed(batch, r->model->sample_key, r->model->vocab_size, false,
+             program_input(p, r->model->sample_key)));
+    if (has_loss)
+        TRY(feed(batch, r->target_key, r->model->vocab_size, true,
+                 program_input(p, r->target_key)));
+    TRY(program_run(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),
+                    &(RunTime){ .loss_scale = 1 }));
+    return write_results(a, r, s, p, has_loss);
+}
+
+Error *model_run(const ModelRun *r)
+{
+    static const Dtype dtypes[] = {
+        [RUN_F32] = F32, [RUN_BF16] = BF16, [RUN_AUTOCAST] = BF16, [RUN_F64] = F64
+    };
+    SessionSettings settings = { .model = r->model,
+                                 .precision = &dtypes[r->precision],
+                                 .rounded_buffers = r->precision == RUN_BF16,
+                                 .wide = r->precision == RUN_AUTOCAST };
+    Session *s;
+    TRY(session_new(&settings, &s));
+    Arena *a = arena_new();
+    Error *e = run(a, r, s);
+    session_free(s);
+    arena_free(a);
+    return e;
+}
