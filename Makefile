@@ -80,6 +80,10 @@ bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
+.PHONY: docs
+docs: tests ## write the generated pages of docs/ anew
+	MODALITIES_GENERATE=1 $(BUILD)/tests/all '*generated*'
+
 # Each tests/fuzz/fuzz_NAME.c is a libFuzzer target, linked with all of src; its seeds lie in tests/fuzz/NAME/.
 FUZZ_SECONDS ?= 60
 FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
