@@ -10,33 +10,21 @@ typedef struct Peak {
 
 /* Data sheets, dense, 16-bit inputs with f32 accumulation. The longest fitting name counts. A100,
  * H100, GH200 and B200 have the original's values, whatever their variant. */
+/* clang-format off */
 static const Peak peaks[] = {
-    { "NVIDIA A100", 312e12 },
-    { "NVIDIA H100", 989e12 },
-    { "NVIDIA H200", 989e12 },
-    { "NVIDIA GH200", 989e12 },
-    { "NVIDIA H20", 148e12 },
-    { "NVIDIA H800", 989e12 },
-    { "NVIDIA A800", 312e12 },
-    { "NVIDIA B100", 1.75e15 },
-    { "NVIDIA B200", 2.25e15 },
-    { "NVIDIA GB200", 2.5e15 },
-    { "NVIDIA A40", 149.7e12 },
-    { "NVIDIA A30", 165e12 },
-    { "NVIDIA A10", 125e12 },
-    { "NVIDIA L40", 181e12 },
-    { "NVIDIA L40S", 362e12 },
-    { "NVIDIA L4", 121e12 },
-    { "NVIDIA RTX A6000", 154.8e12 },
-    { "Tesla V100", 125e12 },
-    { "NVIDIA GeForce RTX 4090", 165.2e12 },
-    { "NVIDIA GeForce RTX 3090", 71e12 },
+    { "NVIDIA A100", 312e12 },    { "NVIDIA A800", 312e12 },
+    { "NVIDIA H100", 989e12 },    { "NVIDIA H200", 989e12 },     { "NVIDIA GH200", 989e12 },
+    { "NVIDIA H800", 989e12 },    { "NVIDIA H20", 148e12 },
+    { "NVIDIA B100", 1.75e15 },   { "NVIDIA B200", 2.25e15 },    { "NVIDIA GB200", 2.5e15 },
+    { "NVIDIA A40", 149.7e12 },   { "NVIDIA A30", 165e12 },      { "NVIDIA A10", 125e12 },
+    { "NVIDIA L40S", 362e12 },    { "NVIDIA L40", 181e12 },      { "NVIDIA L4", 121e12 },
+    { "Tesla V100", 125e12 },     { "NVIDIA RTX A6000", 154.8e12 },
+    { "NVIDIA GeForce RTX 4090", 165.2e12 }, { "NVIDIA GeForce RTX 3090", 71e12 },
     { "AMD Instinct MI250X", 191.5e12 }, /* of one of its two dies: that is one device */
-    { "AMD Instinct MI300A", 980.6e12 },
-    { "AMD Instinct MI300X", 1307.4e12 },
-    { "AMD Instinct MI325X", 1307.4e12 },
-    { "AMD Instinct MI355X", 2516.6e12 },
+    { "AMD Instinct MI300A", 980.6e12 },  { "AMD Instinct MI300X", 1307.4e12 },
+    { "AMD Instinct MI325X", 1307.4e12 }, { "AMD Instinct MI355X", 2516.6e12 },
 };
+/* clang-format on */
 
 double device_peak_flops(const char *device_name)
 {

@@ -1,11 +1,11 @@
 /* test_results_golden.c - what a run prints and writes, byte for byte against goldens/results.
  *
  * Where the program differs on purpose, the tables name line, golden text and text here. */
+#include "golden.h"
 #include "monitor/error_log.h"
 #include "monitor/results.h"
 #include "monitor/results_panel.h"
 #include "monitor/training_report.h"
-#include "golden.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +196,69 @@ TEST(training_and_evaluation_results_have_the_goldens_names_order_and_decimals)
         text_free(&two);
         json_decref(message);
     }
+    arena_free(a);
+}
+
+static double real(const json_t *row, const char *group, const char *name)
+{
+    const json_t *value = json_object_get(json_object_get(row, group), name);
+    if (!json_is_number(value)) fail_msg("the golden has no %s", name);
+    return json_number_value(value);
+}
+
+/* A line of the original's runs, read and made again from its numbers. */
+static Results results_of_row(json_t *row)
+{
+    const char *tag = json_string_value(json_object_get(row, "dataloader_tag"));
+    int64_t step = json_integer_value(json_object_get(row, "num_train_steps_done"));
+    json_t *losses = json_object_get(row, "losses");
+    const char *first_loss = json_object_iter_key(json_object_iter(losses));
+    if (strcmp(first_loss, "train loss avg") != 0)
+        return evaluation_results(
+            tag, step, first_loss, real(row, "losses", first_loss),
+            real(row, "throughput_metrics", "evaluation_num_samples_per_second"));
+    const TrainingNumbers numbers = {
+        .tag = tag,
+        .step = step,
+        .consumed_tokens = (int64_t)real(row, "metrics", "consumed tokens"),
+        .loss_avg = real(row, "losses", "train loss avg"),
+        .loss_last = real(row, "losses", "train loss last"),
+        .grad_norm_avg = real(row, "metrics", "grad norm avg"),
+        .grad_norm_last = real(row, "metrics", "grad norm last"),
+        .samples_per_second = real(row, "throughput_metrics", "train samples/s"),
+        .mfu = real(row, "throughput_metrics", "train mfu (16-bit)"),
+        .lr = real(row, "throughput_metrics", "lr mean"),
+        .peak_memory_mb = real(row, "throughput_metrics", "peak memory rank 0 (MB)"),
+    };
+    return training_results(&numbers);
+}
+
+TEST(results_of_the_originals_runs_are_spelled_the_same)
+{
+    Arena *a = arena_new();
+    GoldenCases runs = { .arena = a };
+    golden_add_files(&runs, "", "train", "*_*", NULL);
+    int n_rows = 0, n_evaluations = 0;
+    for (int64_t i = 0; i < runs.n; i++) {
+        Str rest;
+        assert_no_error(file_read(
+            a,
+            shared_path(
+                a, arena_printf(a, "data/goldens/train/%s/evaluation_results.jsonl", runs.name[i])),
+            &rest));
+        for (char *line; (line = next_line(a, &rest)); n_rows++) {
+            json_t *row = json_loads(line, 0, NULL);
+            assert_non_null(row);
+            Results r = results_of_row(row);
+            n_evaluations += r.is_evaluation;
+            Text made = { 0 };
+            results_json_line(&r, &made);
+            assert_string_equal(made.ptr, line);
+            text_free(&made);
+            json_decref(row);
+        }
+    }
+    assert_true(n_rows > 400 && n_evaluations > 0);
     arena_free(a);
 }
 

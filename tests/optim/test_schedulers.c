@@ -2,9 +2,9 @@
  * torch. */
 #include "config/builder.h"
 #include "config/yaml.h"
+#include "golden.h"
 #include "optim/optim.h"
 #include "optim/scheduler.h"
-#include "golden.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
