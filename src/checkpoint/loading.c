@@ -3,55 +3,91 @@
 #include "config/builder.h"
 #include <string.h>
 
-const char *const mixed_precision_choices[] = {
-    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
-    NULL
-};
 const char *const sharding_strategy_choices[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
                                                   "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
 
-static Error *build(Builder *b, const void *settings, void **out)
-{
-    CheckpointLoading *l = arena_copy(builder_arena(b), settings, sizeof *l);
-    l->variant = builder_self(b)->variant;
-    *out = l;
-    return NULL;
-}
+typedef struct DcpSettings {
+    int64_t global_rank;
+} DcpSettings;
 
 static const Field dcp_fields[] = {
-    FIELD_INT(CheckpointLoading, global_rank, NULL, 0, INFINITY, "rank of this process",
+    FIELD_INT(DcpSettings, global_rank, NULL, 0, INFINITY, "rank of this process",
               .flags = FIELD_STRICT),
     { 0 },
 };
+
+static Error *build_dcp(Builder *b, const void *settings, void **out)
+{
+    CheckpointLoading *l = NEW(builder_arena(b), CheckpointLoading);
+    *l = (CheckpointLoading){ .variant = "dcp",
+                              .global_rank = ((const DcpSettings *)settings)->global_rank };
+    *out = l;
+    return NULL;
+}
 
 const ComponentDef checkpoint_loading_dcp = {
     .kind = "checkpoint_loading",
     .variant = "dcp",
     .doc = "loads a checkpoint folder into any parallel layout",
     .fields = dcp_fields,
-    .settings_size = sizeof(CheckpointLoading),
-    .build = build,
+    .settings_size = sizeof(DcpSettings),
+    .build = build_dcp,
 };
 
+typedef struct Fsdp1Settings {
+    int64_t global_rank;
+    StringList block_names;
+    int mixed_precision_settings, sharding_strategy;
+} Fsdp1Settings;
+
+static const char *const mixed_precision_choices[] = {
+    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
+    NULL
+};
+static const Dtype mixed_precision_dtypes[] = { F16, BF16, BF16, F32, BF16, F32 };
+
 static const Field fsdp1_fields[] = {
-    FIELD_INT(CheckpointLoading, global_rank, NULL, 0, INFINITY, "rank of this process",
+    FIELD_INT(Fsdp1Settings, global_rank, NULL, 0, INFINITY, "rank of this process",
               .flags = FIELD_STRICT),
-    FIELD_STRINGS(CheckpointLoading, block_names, NULL, 0, 0,
+    FIELD_STRINGS(Fsdp1Settings, block_names, NULL, 0, 0,
                   "classes of the blocks that the model is split by"),
-    FIELD_CHOICE(CheckpointLoading, mixed_precision_settings, NULL, mixed_precision_choices,
+    FIELD_CHOICE(Fsdp1Settings, mixed_precision_settings, NULL, mixed_precision_choices,
                  "number formats of parameters and gradients"),
-    FIELD_CHOICE(CheckpointLoading, sharding_strategy, NULL, sharding_strategy_choices,
+    FIELD_CHOICE(Fsdp1Settings, sharding_strategy, NULL, sharding_strategy_choices,
                  "what is split over the ranks"),
     { 0 },
 };
+
+static Error *check_fsdp1(const void *settings)
+{
+    if (mixed_precision_dtypes[((const Fsdp1Settings *)settings)->mixed_precision_settings] != F16)
+        return NULL;
+    return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are BF_16, "
+                     "BF_16_WORKING, FP_32, "
+                     "MIXED_PRECISION_MEGATRON, NO_MIXED_PRECISION");
+}
+
+static Error *build_fsdp1(Builder *b, const void *settings, void **out)
+{
+    const Fsdp1Settings *s = settings;
+    CheckpointLoading *l = NEW(builder_arena(b), CheckpointLoading);
+    *l = (CheckpointLoading){ .variant = "fsdp1",
+                              .global_rank = s->global_rank,
+                              .compute = mixed_precision_dtypes[s->mixed_precision_settings],
+                              .sharding_strategy = s->sharding_strategy,
+                              .block_names = s->block_names };
+    *out = l;
+    return NULL;
+}
 
 const ComponentDef checkpoint_loading_fsdp1 = {
     .kind = "checkpoint_loading",
     .variant = "fsdp1",
     .doc = "loads a checkpoint and splits the model as FSDP1 does",
     .fields = fsdp1_fields,
-    .settings_size = sizeof(CheckpointLoading),
-    .build = build,
+    .settings_size = sizeof(Fsdp1Settings),
+    .check = check_fsdp1,
+    .build = build_fsdp1,
 };
 
 typedef struct TorchSettings {
@@ -95,7 +131,7 @@ static Error *build_torch(Builder *b, const void *settings, void **out)
 {
     const TorchSettings *s = settings;
     CheckpointLoading *l = NEW(builder_arena(b), CheckpointLoading);
-    *l = (CheckpointLoading){ .variant = builder_self(b)->variant,
+    *l = (CheckpointLoading){ .variant = "torch",
                               .device = s->device,
                               .has_precision = s->precision };
     if (s->precision) l->precision = precision_dtypes[*s->precision];

@@ -69,7 +69,11 @@ Error *folder_create(Arena *a, const char *path, NewFolder *out)
     *out = (NewFolder){ .path = arena_string(a, path),
                         .temporary = with_suffix(a, path, SAVING),
                         .lock = -1 };
-    TRY(make_directories(path_folder(a, path)));
+    const char *parent = path_folder(a, path);
+    if (!is_directory(parent)) {
+        TRY(make_directories(parent));
+        TRY(sync_directory(path_folder(a, parent)));
+    }
     for (int attempt = 0; attempt < 10; attempt++) { /* a sweep may be quicker than our lock */
         bool is_new = mkdir(out->temporary, 0777) == 0;
         if (!is_new && errno != EEXIST) return failed("create folder", out->temporary);

@@ -128,6 +128,29 @@ void added_tokens_finish(AddedTokens *t, bool split_special)
     }
 }
 
+int64_t added_tokens_list(const AddedTokens *t, Arena *a, AddedToken **out)
+{
+    *out = NEW_N(a, AddedToken, t->by_content->n);
+    for (int64_t i = 0; i < t->by_content->n; i++) {
+        (*out)[i] = ((const Entry *)t->by_content->entry[i].value)->token;
+    }
+    return t->by_content->n;
+}
+
+bool added_tokens_has(const AddedTokens *t, Str content)
+{
+    return map_has(t->by_content, content);
+}
+
+int64_t added_tokens_count(const AddedTokens *t)
+{
+    int64_t n = t->vocab->n;
+    for (int64_t i = 0; i < t->by_content->n; i++) {
+        n += vocab_find(t->vocab, t->by_content->entry[i].key) == NO_TOKEN;
+    }
+    return n;
+}
+
 int64_t added_tokens_n_ids(const AddedTokens *t)
 {
     return t->n_ids;

@@ -24,6 +24,12 @@ void added_tokens_add(AddedTokens *t, const AddedToken *token, int64_t n);
  * looked for in texts. */
 void added_tokens_finish(AddedTokens *t, bool split_special);
 
+/* The tokens added so far, with their latest flags; the array belongs to the arena, the texts to
+ * `t`. */
+int64_t added_tokens_list(const AddedTokens *t, Arena *a, AddedToken **out);
+bool added_tokens_has(const AddedTokens *t, Str content);
+/* How many tokens there are, those of the vocabulary included. */
+int64_t added_tokens_count(const AddedTokens *t);
 /* One more than the largest id. */
 int64_t added_tokens_n_ids(const AddedTokens *t);
 /* The id of an added token, else of a token of the vocabulary, else NO_TOKEN. */

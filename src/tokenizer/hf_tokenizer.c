@@ -35,7 +35,7 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
 static Error *read_into(HfTokenizer *t, const char *file, Arena *scratch)
 {
     JsonNode root;
-    TRY(json_node_read(scratch, file, &root));
+    TRY(json_node_read(scratch, file, 0, &root));
     return error_wrap(load_stages(t, root), "%s", file);
 }
 

@@ -1,5 +1,6 @@
 /* json_node.c - typed reading of JSON with the path in every error. */
 #include "tokenizer/json_node.h"
+#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,12 @@ static void release_tree(void *tree)
     json_decref(tree);
 }
 
-Error *json_node_read(Arena *a, const char *file, JsonNode *out)
+Error *json_node_read(Arena *a, const char *file, size_t flags, JsonNode *out)
 {
+    Str text;
+    TRY(file_read(a, file, &text));
     json_error_t problem;
-    json_t *tree = json_load_file(file, 0, &problem);
-    if (!tree && problem.line < 1) return error_new("%s: %s", file, problem.text);
+    json_t *tree = json_loadb(text.ptr, text.len, flags, &problem);
     if (!tree) {
         return error_new("%s:%d:%d: no JSON: %s", file, problem.line, problem.column, problem.text);
     }

@@ -15,8 +15,9 @@ typedef struct JsonNode {
     Arena *arena;
 } JsonNode;
 
-/* Reads a file; the tree lives as long as the arena. Errors name file, line and column. */
-Error *json_node_read(Arena *a, const char *file, JsonNode *out);
+/* Reads a file with jansson's decoding flags; the tree lives as long as the arena. Errors name
+ * file, line and column. */
+Error *json_node_read(Arena *a, const char *file, size_t flags, JsonNode *out);
 
 /* Its member or item; a missing one has value NULL, and so has a member of what is no object. */
 JsonNode json_member(JsonNode of, const char *key);

@@ -257,6 +257,21 @@ TEST(crash_full_disk_from_any_event_on_is_reported_and_leaves_no_half_checkpoint
     fail_at_every_event("CRASH_MODE=ENOSPC", NULL, "No space left on device");
 }
 
+TEST(crash_folder_that_cannot_be_written_is_named)
+{
+    Bench b = bench_new();
+    prepare(&b);
+    int status = run(&b, (Faults){ "CRASH_AT=create:1", "CRASH_MODE=EROFS", NULL }, steps);
+    assert_int_equal(WEXITSTATUS(status), 3);
+    const char *said = text_of(&b, b.output);
+    assert_contains(said, "cannot save checkpoint ");
+    assert_contains(said, "cannot create folder ");
+    assert_contains(said, "Read-only file system");
+    check_folders(&b, true);
+    assert_int_equal(last_step(&b), 1);
+    arena_free(b.arena);
+}
+
 /* The position of the first line from `from` on that begins with `kind` and contains `path`. */
 static const char *find_event(const char *from, const char *kind, const char *path)
 {

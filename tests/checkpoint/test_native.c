@@ -5,6 +5,7 @@
 #include "checkpoint/safetensors.h"
 #include "sample_state.h"
 #include "test.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -212,6 +213,18 @@ static Error *verify_all(Arena *a, const char *path)
     return NULL;
 }
 
+/* Flips one bit of a file in place. */
+static void flip(const char *name, size_t at)
+{
+    FILE *f = fopen(name, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    int c = fgetc(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    fputc(c ^ 1 << at % 8, f);
+    assert_int_equal(fclose(f), 0);
+}
+
 TEST(checkpoint_with_any_flipped_byte_is_refused)
 {
     Arena *a = arena_new();
@@ -219,22 +232,19 @@ TEST(checkpoint_with_any_flipped_byte_is_refused)
     assert_no_error(sample_save(path, 3));
     for (int f = 0; f < 2; f++) {
         const char *name = path_join(a, path, file[f]);
-        Str good;
-        assert_no_error(file_read(a, name, &good));
-        char *bad = arena_copy(a, good.ptr, good.len);
-        for (size_t i = 0; i < good.len; i++) {
+        int64_t len = 0;
+        assert_no_error(file_size(name, &len));
+        for (size_t i = 0; i < (size_t)len; i++) {
             Arena *scratch = arena_new();
-            bad[i] ^= (char)(1 << i % 8);
-            assert_no_error(file_write(name, bad, good.len));
+            flip(name, i);
             Error *e = verify_all(scratch, path);
             if (!e) fail_msg("%s: byte %zu flipped, and nobody noticed", name, i);
             assert_error_has(e, file[f]);
             int seed;
             assert_error_has(sample_load(path, &seed), file[f]); /* without verify, too */
-            bad[i] = good.ptr[i];
+            flip(name, i);
             arena_free(scratch);
         }
-        assert_no_error(file_write(name, good.ptr, good.len));
         assert_no_error(verify_all(a, path));
     }
     arena_free(a);

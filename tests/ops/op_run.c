@@ -22,6 +22,14 @@ Tensor op_tensor_as(Arena *a, Dtype t, const Tensor *from)
     return made;
 }
 
+Value *op_input(Graph *g, const char *name, Dtype t, const int64_t *size)
+{
+    Dim dims[MAX_DIMS] = { 0 };
+    int n_dims = 0;
+    for (; size[n_dims]; n_dims++) dims[n_dims].size = size[n_dims];
+    return graph_input(g, name, t, n_dims, dims);
+}
+
 double op_get(const Tensor *t, int64_t i)
 {
     return dtype_get(t->dtype, t->data, i);

@@ -14,6 +14,10 @@ typedef struct OpRun {
     RunTime now;
 } OpRun;
 
+/* Sizes end with 0. */
+#define SIZES(...) ((const int64_t[]){ __VA_ARGS__, 0 })
+Value *op_input(Graph *g, const char *name, Dtype t, const int64_t *size);
+
 /* Tensors for all values that the graph has now; `position` is RunTime.position. */
 OpRun *op_run_new(Arena *a, Graph *g, int64_t position);
 /* Runs the nodes [from, to) by their references; fails the test on a status. */

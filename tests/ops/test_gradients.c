@@ -98,8 +98,8 @@ TEST(a_wrong_gradient_is_found)
 {
     Arena *a = arena_new();
     Graph *g = graph_new(a);
-    Value *x = graph_input(g, "x", F64, 1, &(Dim){ .size = 5 });
-    Value *dy = graph_input(g, "dy", F64, 1, &(Dim){ .size = 5 });
+    Value *x = op_input(g, "x", F64, SIZES(5));
+    Value *dy = op_input(g, "dy", F64, SIZES(5));
     Value *y = silu(g, x);
     Value *wrong = graph_add(g, &op_gelu_grad, NULL, 2, (Value *[]){ x, dy })->out[0];
     OpRun *r = op_run_new(a, g, 0);

@@ -1,0 +1,242 @@
+/* pretrained_hf.c - joins tokenizer.json, the settings beside it and those of the component. */
+#include "tokenizer/pretrained_hf.h"
+#include "base/file.h"
+#include "tokenizer/decode_cleanup.h"
+#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/pretrained_config.h"
+#include <string.h>
+
+typedef struct Pretrained {
+    Tokenizer base; /* mostly that of `hf` */
+    Arena *arena;
+    HfTokenizer *hf;
+    PretrainedConfig config;
+    bool cleans_up;
+    bool lacks_pad_token; /* padding was asked for */
+} Pretrained;
+
+static bool is_role_token(const PretrainedConfig *c, Str content)
+{
+    for (int i = 0; i < N_TOKEN_ROLES; i++) {
+        if (c->role[i].token.content.ptr && str_equal(c->role[i].token.content, content))
+            return true;
+    }
+    for (int64_t i = 0; i < c->n_additional; i++) {
+        if (str_equal(c->additional[i].token.content, content)) return true;
+    }
+    return false;
+}
+
+static void add_role_token(HfTokenizer *hf, const RoleToken *r)
+{
+    if (!r->token.content.len) return;
+    AddedToken token = { .content = r->token.content, .special = true };
+    if (r->has_flags) {
+        token = r->token;
+        token.special = true;
+    } else if (added_tokens_has(hf->added, token.content)) {
+        return;
+    }
+    added_tokens_add(hf->added, &token, 1);
+}
+
+/* What transformers adds when it loads a folder: the listed tokens with their flags, special if
+ * they have a role, then the tokens of roles that are not there yet. */
+static void add_configured_tokens(Pretrained *p)
+{
+    const PretrainedConfig *c = &p->config;
+    AddedToken *token = c->added;
+    int64_t n = c->n_added;
+    if (!c->has_added) n = added_tokens_list(p->hf->added, p->arena, &token);
+    for (int64_t i = 0; i < n; i++) token[i].special |= is_role_token(c, token[i].content);
+    added_tokens_add(p->hf->added, token, n);
+    for (int i = 0; i < N_TOKEN_ROLES; i++) add_role_token(p->hf, &c->role[i]);
+    for (int64_t i = 0; i < c->n_additional; i++) add_role_token(p->hf, &c->additional[i]);
+}
+
+static void apply_config(Pretrained *p)
+{
+    const PretrainedConfig *c = &p->config;
+    if (!c->exists) return;
+    add_configured_tokens(p);
+    p->hf->pretokenizer.add_prefix_space = c->add_prefix_space;
+    p->hf->split_special = c->split_special;
+    p->cleans_up = c->clean_up_spaces;
+}
+
+static int role_index(const char *name)
+{
+    for (int i = 0; i < N_TOKEN_ROLES; i++) {
+        if (!strcmp(token_roles[i], name)) return i;
+    }
+    return -1;
+}
+
+/* Tokens named by the component must be known: a model's embedding cannot grow. */
+static Error *add_setting_tokens(Pretrained *p, const PretrainedHf *s)
+{
+    PretrainedConfig *c = &p->config;
+    int64_t before = added_tokens_count(p->hf->added);
+    RoleToken *additional = NEW_N(p->arena, RoleToken, c->n_additional + s->n_special_tokens);
+    if (c->n_additional)
+        memcpy(additional, c->additional, (size_t)c->n_additional * sizeof *additional);
+    c->additional = additional;
+    for (int i = 0; i < s->n_special_tokens; i++) {
+        const SpecialToken *t = &s->special_tokens[i];
+        RoleToken token = { .token = { .content = str_of(arena_string(p->arena, t->token)),
+                                       .special = true },
+                            .has_flags = true };
+        int role = role_index(t->role);
+        if (role >= 0)
+            c->role[role] = token;
+        else if (!strcmp(t->role, "additional_special_tokens"))
+            c->additional[c->n_additional++] = token;
+        else
+            return error_new(
+                "special_tokens: \"%s\" is no role of a token (roles: bos_token, eos_token, "
+                "unk_token, "
+                "sep_token, pad_token, cls_token, mask_token, additional_special_tokens)",
+                t->role);
+        add_role_token(p->hf, &token);
+        int64_t after = added_tokens_count(p->hf->added);
+        if (after == before) continue;
+        return error_new("special_tokens: \"%s\" (%s) is not in the vocabulary, and only known "
+                         "tokens can be named: "
+                         "the vocabulary would grow from %lld to %lld",
+                         t->token, t->role, (long long)before, (long long)after);
+    }
+    return NULL;
+}
+
+/* Which limit holds: the setting, else the one the folder names. -1: none. */
+static int64_t limit_of(const Pretrained *p, const PretrainedHf *s)
+{
+    return s->max_length >= 0 ? s->max_length : p->config.model_max_length;
+}
+
+static bool is_left(Str side, bool otherwise)
+{
+    return side.ptr ? str_is(side, "left") : otherwise;
+}
+
+/* The rule in tokenizer.json is replaced; only its sides and its pad token are kept as defaults. */
+static void set_length(Pretrained *p, const PretrainedHf *s)
+{
+    const PretrainedConfig *c = &p->config;
+    LengthRule file = p->hf->length, rule = { 0 };
+    int64_t limit = limit_of(p, s);
+    rule.truncates = s->truncation && limit >= 0;
+    rule.max = limit;
+    rule.cuts_left = is_left(c->truncation_side, file.cuts_left);
+    rule.pads = s->padding == PADDING_MAX_LENGTH && limit >= 0;
+    rule.pad_to = limit;
+    rule.pads_left = is_left(c->padding_side, file.pads_left);
+    Str pad = c->role[PAD_ROLE].token.content;
+    rule.pad_id = pad.ptr ? added_tokens_id(p->hf->added, pad) : file.pads ? file.pad_id : NO_TOKEN;
+    p->lacks_pad_token = (rule.pads || s->padding == PADDING_LONGEST) && rule.pad_id == NO_TOKEN;
+    p->hf->length = rule;
+}
+
+static Encoder *encoder_new(const Tokenizer *self)
+{
+    Encoder *e = hf_encoder_new(&((const Pretrained *)self)->hf->base);
+    e->tokenizer = self;
+    return e;
+}
+
+static Error *encode(Encoder *e, Str text, bool add_special_tokens, Ids *out)
+{
+    if (((const Pretrained *)e->tokenizer)->lacks_pad_token) {
+        return error_new(
+            "padding needs a pad token: name one with special_tokens: {pad_token: ...}");
+    }
+    return hf_encoder_encode(e, text, add_special_tokens, out);
+}
+
+static Error *decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special,
+                     Text *out)
+{
+    const Pretrained *p = (const Pretrained *)self;
+    size_t from = out->len;
+    TRY(p->hf->base.decode(&p->hf->base, id, n, skip_special, out));
+    if (p->cleans_up) decode_cleanup(out, from);
+    return NULL;
+}
+
+static size_t settled(const Tokenizer *self, Str decoded)
+{
+    const Pretrained *p = (const Pretrained *)self;
+    size_t n = p->hf->base.settled(&p->hf->base, decoded);
+    return p->cleans_up ? decode_cleanup_settled((Str){ decoded.ptr, n }) : n;
+}
+
+static int64_t token_id(const Tokenizer *self, Str token)
+{
+    const Tokenizer *hf = &((const Pretrained *)self)->hf->base;
+    return hf->token_id(hf, token);
+}
+
+static bool token_name(const Tokenizer *self, uint32_t id, Str *out)
+{
+    const Tokenizer *hf = &((const Pretrained *)self)->hf->base;
+    return hf->token_name(hf, id, out);
+}
+
+static bool is_special(const Tokenizer *self, uint32_t id)
+{
+    Str name;
+    return token_name(self, id, &name) && is_role_token(&((const Pretrained *)self)->config, name);
+}
+
+static void close_pretrained(Tokenizer *self)
+{
+    Pretrained *p = (Pretrained *)self;
+    hf_tokenizer_free(p->hf);
+    arena_free(p->arena);
+}
+
+static void finish(Pretrained *p)
+{
+    hf_tokenizer_finish(p->hf);
+    p->base = p->hf->base;
+    Str unk = p->config.role[UNK_ROLE].token.content;
+    uint32_t unk_id = unk.ptr ? added_tokens_id(p->hf->added, unk) : NO_TOKEN;
+    p->base.unk_id = unk_id == NO_TOKEN ? -1 : (int64_t)unk_id;
+    p->base.encoder_new = encoder_new;
+    p->base.encode = encode;
+    p->base.decode = decode;
+    p->base.settled = settled;
+    p->base.token_id = token_id;
+    p->base.token_name = token_name;
+    p->base.is_special = is_special;
+    p->base.close = close_pretrained;
+}
+
+static Error *configure(Pretrained *p, const PretrainedHf *s, const char *file)
+{
+    TRY(pretrained_config_read(p->arena, path_folder(p->arena, file), &p->config));
+    apply_config(p);
+    TRY(error_wrap(add_setting_tokens(p, s), "%s", file));
+    set_length(p, s);
+    finish(p);
+    return NULL;
+}
+
+Error *pretrained_hf_open(const PretrainedHf *settings, Tokenizer **out)
+{
+    Arena *a = arena_new();
+    Pretrained *p = NEW(a, Pretrained);
+    p->arena = a;
+    const char *file = hf_tokenizer_path(a, settings->path);
+    Error *e = hf_tokenizer_read(file, &p->hf);
+    if (e) {
+        arena_free(a);
+        return e;
+    }
+    e = configure(p, settings, file);
+    if (e)
+        close_pretrained(&p->base);
+    else
+        *out = &p->base;
+    return e;
+}
