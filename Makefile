@@ -66,7 +66,8 @@ $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUI
 tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/tests/crash_shim.so $(BUILD)/tests/save_checkpoints
 
 .PHONY: test
-test: dependencies tests ## build and run every test
+test: dependencies ## build and run every test; T="passes ops" chooses
+	@$(MAKE) --no-print-directory -j$(shell nproc) tests
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
 # Each bench/NAME.c is a program; bench/measure.c is linked to all of them.
@@ -106,11 +107,58 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/libmodalities.
 
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) $(FUZZ_BUILD)
+	rm -rf $(BUILD) $(BUILD)-*
 
+DEPS ?=
 .PHONY: dependencies
-dependencies:
-	@true
+dependencies: ## install missing Debian packages; DEPS="check" or "mpi" adds those sets
+	@tools/dependencies.sh build $(DEPS)
+
+.PHONY: demo
+demo: ## tokenizer, packing, training, resuming and generation on real text, in minutes
+	@tools/dependencies.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(shell nproc) all
+	@BUILD=$(BUILD) tools/demo.sh
+
+.PHONY: kill-test
+kill-test: tests ## kill training at every write and at random moments, resume, compare bits
+	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --jobs 1 kill
+
+PREFIX ?= /usr/local
+.PHONY: install
+install: all ## install the program and its configurations below PREFIX
+	install -D -m 755 $(BUILD)/modalities $(DESTDIR)$(PREFIX)/bin/modalities
+	mkdir -p $(DESTDIR)$(PREFIX)/share/modalities && cp -r configs $(DESTDIR)$(PREFIX)/share/modalities/
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
+
+# Everything that must hold beside the tests. Each part can be run alone.
+FORMATTED := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+THREADED  := base/test_base ops/test_kernels data/ tokenizer/ exec/
+
+.PHONY: check check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
+check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz ## all checks
+
+check-format:
+	clang-format --dry-run --Werror $(FORMATTED)
+check-layers:
+	tools/check_layers.sh
+check-docs:
+	tools/check_docs.sh
+check-warnings:
+	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests
+check-lint:
+	tools/lint.sh
+check-address:
+	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all
+check-thread:
+	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
+	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all $(THREADED)
+check-fuzz:
+	$(MAKE) fuzz FUZZ_SECONDS=10
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
     $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d $(BUILD)/bench/*.d)

@@ -1,0 +1,49 @@
+#!/bin/sh
+# check_layers.sh - an #include may only point to the same folder or an earlier line of this list.
+# Folders on one line may not include each other.
+set -eu
+cd "$(dirname "$0")/.."
+layers='base
+config tensor
+device
+comm
+graph
+ops
+models
+optim
+passes
+exec
+tokenizer
+data
+checkpoint monitor
+train
+components'
+status=0
+rank_of() {
+    echo "$layers" | awk -v name="$1" '{ for (i = 1; i <= NF; i++) if ($i == name) { print NR; exit } }'
+}
+for file in $(git ls-files 'src/*.c' 'src/*.h' 'src/*.cu'); do
+    folder=$(echo "$file" | cut -d/ -f2)
+    case $folder in *.*) folder=components ;; esac
+    own=$(rank_of "$folder")
+    if [ -z "$own" ]; then
+        echo "$file: folder $folder is in no layer"
+        status=1
+        continue
+    fi
+    for other in $(sed -n 's/^ *# *include "\([a-z_]*\)\/.*/\1/p' "$file" | sort -u); do
+        [ "$other" = "$folder" ] && continue
+        rank=$(rank_of "$other")
+        if [ -z "$rank" ] || [ "$rank" -ge "$own" ]; then
+            echo "$file: layer $folder may not include $other/"
+            status=1
+        fi
+    done
+done
+for file in $(git ls-files 'src/*.cu'); do
+    if grep -q '^#include "' "$file" && grep '^#include "' "$file" | grep -qv -e 'tensor/tensor.h' -e 'device/device.h'; then
+        echo "$file: .cu files include tensor/tensor.h and device/device.h only"
+        status=1
+    fi
+done
+exit $status
