@@ -1,0 +1,98 @@
+/* golden_configs.c - reads validation.json and env.json of the goldens. */
+#include "golden/golden_configs.h"
+#include "config/config.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "tests/x/y.yaml" to "tests__x__y". */
+static const char *flat_name(Arena *a, const char *file)
+{
+    Text t = { 0 };
+    for (const char *s = file; *s && strcmp(s, ".yaml"); s++) {
+        if (*s == '/')
+            text_puts(&t, "__");
+        else
+            text_putc(&t, *s);
+    }
+    const char *name = arena_string_n(a, t.ptr, t.len);
+    text_free(&t);
+    return name;
+}
+
+static json_t *load(const char *path)
+{
+    json_error_t e;
+    json_t *j = json_load_file(path, 0, &e);
+    if (!j) fail_msg("%s: %s", path, e.text);
+    return j;
+}
+
+static Yaml *checkpoint_paths(Arena *a, const json_t *env)
+{
+    Yaml *map = NEW(a, Yaml);
+    map->type = YAML_MAP;
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(env, "warmstart_env_checkpoint_paths"), key, value)
+        yaml_set(a, map, key, yaml_string(a, json_string_value(value)));
+    return map;
+}
+
+GoldenConfigs *golden_configs_open(Arena *a)
+{
+    GoldenConfigs *g = NEW(a, GoldenConfigs);
+    const char *folder = shared_path(a, "data/goldens/configs");
+    g->root = shared_path(a, "data/modalities");
+    g->home = path_absolute(a, ".");
+    g->validation = load(path_join(a, folder, "validation.json"));
+    json_t *env = load(path_join(a, folder, "env.json"));
+    ResolverContext context = {
+        .experiments_root_path =
+            arena_string(a, json_string_value(json_object_get(env, "experiments_root_path"))),
+        .experiment_id = arena_string(a, json_string_value(json_object_get(env, "experiment_id"))),
+        .num_cpus = json_integer_value(json_object_get(env, "num_cpus")),
+        .checkpoint_paths = checkpoint_paths(a, env),
+    };
+    json_decref(env);
+    g->item = NEW_N(a, GoldenConfig, json_object_size(g->validation));
+    const char *file;
+    json_t *record;
+    json_object_foreach(g->validation, file, record)
+    {
+        GoldenConfig *c = &g->item[g->n++];
+        *c =
+            (GoldenConfig){ .file = file,
+                            .name = flat_name(a, file),
+                            .path = file,
+                            .resolved = path_join(
+                                a, folder, json_string_value(json_object_get(record, "resolved"))),
+                            .world_size = json_integer_value(json_object_get(record, "world_size")),
+                            .context = context,
+                            .verdict = record };
+        c->context.config_file_path = file;
+    }
+    return g;
+}
+
+void golden_configs_close(GoldenConfigs *g)
+{
+    json_decref(g->validation);
+}
+
+void golden_config_enter(const GoldenConfigs *g, const GoldenConfig *c)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)c->world_size);
+    setenv("WORLD_SIZE", text, 1);
+    setenv("RANK", "0", 1);
+    setenv("LOCAL_RANK", "0", 1);
+    setenv("MASTER_ADDR", "localhost", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    assert_int_equal(chdir(g->root), 0);
+}
+
+void golden_config_leave(const GoldenConfigs *g)
+{
+    assert_int_equal(chdir(g->home), 0);
+}

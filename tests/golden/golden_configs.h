@@ -1,0 +1,31 @@
+/* golden_configs.h - the original's configurations with its environment and its verdicts. */
+#ifndef TESTS_GOLDEN_CONFIGS_H
+#define TESTS_GOLDEN_CONFIGS_H
+#include "config/interpolate.h"
+#include "test.h"
+#include <jansson.h>
+
+typedef struct GoldenConfig {
+    const char *file;     /* "tests/x/y.yaml" as the goldens name it */
+    const char *name;     /* "tests__x__y" */
+    const char *path;     /* where it lies here, relative to the original's root */
+    const char *resolved; /* the expected tree */
+    int64_t world_size;
+    ResolverContext context;
+    const json_t *verdict; /* its record of validation.json */
+} GoldenConfig;
+
+typedef struct GoldenConfigs {
+    GoldenConfig *item;
+    int64_t n;
+    json_t *validation;
+    const char *root, *home; /* folders */
+} GoldenConfigs;
+
+GoldenConfigs *golden_configs_open(Arena *a);
+void golden_configs_close(GoldenConfigs *g);
+/* Sets RANK, LOCAL_RANK and WORLD_SIZE as they were for this file, and changes into the copy of the
+ * original's root, to which paths in the configurations are relative. */
+void golden_config_enter(const GoldenConfigs *g, const GoldenConfig *c);
+void golden_config_leave(const GoldenConfigs *g);
+#endif
