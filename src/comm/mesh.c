@@ -1,0 +1,114 @@
+/* mesh.c - device_mesh.default: degrees of parallelism that multiply to the number of ranks. */
+#include "comm/mesh.h"
+#include "config/builder.h"
+
+const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
+
+/* The degree left for the axis that is -1. */
+static Error *infer(Mesh *m, MeshAxis axis)
+{
+    int64_t others = 1;
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (i != (int)axis && __builtin_mul_overflow(others, m->size[i], &others))
+            return error_new("the product of the degrees is beyond 64 bits");
+    m->size[axis] = m->world_size / others;
+    if (m->size[axis] > 0) return NULL;
+    return error_new(
+        "nothing is left for %s: the other degrees multiply to %lld, the world size is %lld",
+        mesh_axis_names[axis - 1], (long long)others, (long long)m->world_size);
+}
+
+static Error *check_product(const Mesh *m)
+{
+    int64_t product = 1;
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (__builtin_mul_overflow(product, m->size[i], &product)) product = -1;
+    if (product == m->world_size) return NULL;
+    Text degrees = { 0 };
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        text_printf(&degrees, "%s%s %lld", i == MESH_PP ? "" : ", ", mesh_axis_names[i - 1],
+                    (long long)m->size[i]);
+    Error *e = error_new("the degrees (%s) multiply to %lld, but the world size is %lld",
+                         degrees.ptr, (long long)product, (long long)m->world_size);
+    text_free(&degrees);
+    return e;
+}
+
+Error *mesh_make(Mesh *m)
+{
+    int64_t *replicate = &m->size[MESH_DP_REPLICATE], *shard = &m->size[MESH_DP_SHARD];
+    if (*replicate == -1 && *shard == -1)
+        return error_new(
+            "only one of data_parallel_replicate_degree and data_parallel_shard_degree can be -1");
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (m->size[i] < 1 && m->size[i] != -1)
+            return error_new(
+                "the degree of %s is %lld; allowed: at least 1, or -1 for a data-parallel one",
+                mesh_axis_names[i - 1], (long long)m->size[i]);
+    if (*replicate == -1) TRY(infer(m, MESH_DP_REPLICATE));
+    if (*shard == -1) TRY(infer(m, MESH_DP_SHARD));
+    TRY(check_product(m));
+    if (m->loss_parallel && m->size[MESH_TP] < 2)
+        return error_new("enable_loss_parallel needs a tensor_parallel_degree above 1");
+    return NULL;
+}
+
+bool mesh_has(const Mesh *m, MeshAxis axis)
+{
+    return axis == MESH_DP_SHARD || m->size[axis] > 1;
+}
+
+int64_t mesh_coordinate(const Mesh *m, MeshAxis axis, int64_t rank)
+{
+    CHECK(axis > MESH_NONE && axis < MESH_N_AXES && rank >= 0 && rank < m->world_size);
+    for (int i = MESH_TP; i > (int)axis; i--) rank /= m->size[i];
+    return rank % m->size[axis];
+}
+
+typedef struct Settings {
+    const char *device_type;
+    int64_t data_parallel_replicate_degree, data_parallel_shard_degree;
+    int64_t tensor_parallel_degree, pipeline_parallel_degree, context_parallel_degree;
+    bool enable_loss_parallel;
+    int64_t world_size;
+} Settings;
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_STRING(Settings, device_type, "cuda", "where the ranks compute"),
+    FIELD_INT(Settings, data_parallel_replicate_degree, "1", -1, INFINITY, "copies of the sharded model; -1: what is left", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, data_parallel_shard_degree, NULL, -1, INFINITY, "ranks that share one copy of parameters and optimizer state; -1: what is left", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, tensor_parallel_degree, "1", 1, INFINITY, "ranks that share each matrix", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, pipeline_parallel_degree, "1", 1, INFINITY, "ranks that share the layers", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, context_parallel_degree, "1", 1, INFINITY, "ranks that share each sequence", .flags = FIELD_STRICT),
+    FIELD_BOOL(Settings, enable_loss_parallel, "false", "the vocabulary of the loss is split, too"),
+    FIELD_INT(Settings, world_size, NULL, 1, INFINITY, "number of ranks", .flags = FIELD_STRICT),
+    { 0 },
+};
+/* clang-format on */
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Mesh *m = NEW(builder_arena(b), Mesh);
+    *m = (Mesh){ .world_size = s->world_size,
+                 .device_type = s->device_type,
+                 .loss_parallel = s->enable_loss_parallel };
+    m->size[MESH_PP] = s->pipeline_parallel_degree;
+    m->size[MESH_DP_REPLICATE] = s->data_parallel_replicate_degree;
+    m->size[MESH_DP_SHARD] = s->data_parallel_shard_degree;
+    m->size[MESH_CP] = s->context_parallel_degree;
+    m->size[MESH_TP] = s->tensor_parallel_degree;
+    *out = m;
+    return mesh_make(m);
+}
+
+const ComponentDef device_mesh_default = {
+    .kind = "device_mesh",
+    .variant = "default",
+    .doc = "the ranks as a grid of pipeline, data, context and tensor parallelism",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+    .is_light = true,
+};
