@@ -9,13 +9,29 @@ typedef struct Command {
     const char *details;      /* further help, or NULL */
     const char *examples;     /* one command line per line */
     /* Rows of the options struct: --name value, a bool is a flag, FIELD_ARGUMENT is given by
-     * position, FIELD_STRINGS may be repeated. */
+     * position, FIELD_STRINGS may be repeated (as argument: takes all that are left). */
     const Field *options;
     size_t options_size;
     /* Errors end the program with error_exit_status. */
     Error *(*run)(Arena *a, const void *options);
 } Command;
 
-/* A command file exports `const Command command_data_create_raw_index` and main.c lists it. */
+/* All commands by group and name; ends with NULL. A command file exports `const Command
+ * command_...` and commands.c has a line for it. */
 extern const Command *const commands[];
+/* The command with this group (NULL: top level) and name, or NULL. */
+const Command *command_find(const char *group, const char *name);
+/* What a group is for, or NULL when there is no such group. */
+const char *command_group_doc(const char *group);
+
+/* Reads what follows the command's name into the options struct. All faults are reported at once,
+ * as a usage error. Sets *wants_help, and reads no further, at --help. */
+Error *command_parse(Arena *a, const Command *c, int n, char **word, void *options,
+                     bool *wants_help);
+/* Runs what the words ask for, as main's arguments without the program's name. */
+Error *command_run(Arena *a, int n, char **word);
+
+/* The help of one command, of a group, and of the program (group NULL). */
+void command_help(const Command *c, Text *out);
+void command_group_help(const char *group, Text *out);
 #endif

@@ -13,6 +13,7 @@
     COMPONENT(checkpoint_saving_execution_fsdp1) \
     COMPONENT(checkpoint_saving_strategy_every_k_steps) \
     COMPONENT(checkpoint_saving_strategy_k_most_recent) \
+    COMPONENT(device_mesh_default) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \
@@ -28,6 +29,20 @@
     COMPONENT(model_initialization_composed) \
     COMPONENT(model_initialization_gpt2_llama3_like) \
     COMPONENT(model_model_initialized) \
+    COMPONENT(number_conversion_global_num_seen_tokens_from_checkpoint_path) \
+    COMPONENT(number_conversion_global_num_target_tokens_from_checkpoint_path) \
+    COMPONENT(number_conversion_last_step_from_checkpoint_path) \
+    COMPONENT(number_conversion_local_num_batches_from_num_samples) \
+    COMPONENT(number_conversion_local_num_batches_from_num_tokens) \
+    COMPONENT(number_conversion_num_samples_from_num_tokens) \
+    COMPONENT(number_conversion_num_seen_steps_from_checkpoint_path) \
+    COMPONENT(number_conversion_num_steps_from_num_samples) \
+    COMPONENT(number_conversion_num_steps_from_num_tokens) \
+    COMPONENT(number_conversion_num_steps_from_raw_dataset_index) \
+    COMPONENT(number_conversion_num_target_steps_from_checkpoint_path) \
+    COMPONENT(number_conversion_num_tokens_from_num_steps) \
+    COMPONENT(number_conversion_num_tokens_from_packed_mem_map_dataset_continuous) \
+    COMPONENT(number_conversion_parallel_degree) \
     COMPONENT(optimizer_adam) \
     COMPONENT(optimizer_adam_w) \
     COMPONENT(progress_subscriber_dummy) \

@@ -34,11 +34,28 @@ static void put_choices(const Field *f, Text *out)
     }
 }
 
+/* "integers", "texts": simple items; else the item in full. */
+static void put_items(const Field *item, Text *out)
+{
+    bool is_simple = !item->choices && !item->is_pointer && !(item->min < item->max);
+    const char *plural = NULL;
+    if (item->type == FIELD_INT) plural = "integers";
+    if (item->type == FIELD_FLOAT) plural = "numbers";
+    if (item->type == FIELD_STRING) plural = "texts";
+    if (item->type == FIELD_STRUCT) plural = "mappings";
+    if (item->type == FIELD_COMPONENT)
+        text_printf(out, "components%s%s", item->kind ? " " : "", item->kind ? item->kind : "");
+    else if (plural && is_simple)
+        text_puts(out, plural);
+    else
+        field_allowed(item, out);
+}
+
 static void put_list(const Field *f, Text *out)
 {
     text_puts(out, "a list of ");
-    if (f->min == f->max && f->min > 0) text_printf(out, "%g x ", f->min);
-    field_allowed(f->fields, out);
+    if (f->min == f->max && f->min > 0) text_printf(out, "%g ", f->min);
+    put_items(f->fields, out);
     if (f->min < f->max && f->min > 0) text_printf(out, ", at least %g", f->min);
     if (f->min < f->max && f->max < INFINITY) text_printf(out, ", at most %g", f->max);
     if (f->flags & FIELD_LIST_OR_ONE) text_puts(out, ", or a single one");
@@ -67,7 +84,7 @@ static void put_type(const Field *f, Text *out)
         return;
     case FIELD_MAP:
         text_puts(out, "a mapping to ");
-        field_allowed(f->fields, out);
+        put_items(f->fields, out);
         return;
     case FIELD_LIST:
         put_list(f, out);

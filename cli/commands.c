@@ -1,0 +1,49 @@
+/* commands.c - the list of all commands, one line each, by group and name. */
+#include "command.h"
+#include <string.h>
+
+/* LIST names each command once; it is expanded to declarations and to the table. */
+/* clang-format off */
+#define LIST(COMMAND) \
+    COMMAND(command_top_help) \
+    COMMAND(command_checkpoint_inspect) \
+    COMMAND(command_checkpoint_verify) \
+    COMMAND(command_config_check) \
+    COMMAND(command_config_resolve) \
+    COMMAND(command_docs_commands) \
+    COMMAND(command_docs_components) \
+    COMMAND(command_docs_schema)
+/* clang-format on */
+
+#define DECLARE(name) extern const Command name;
+#define POINTER(name) &name,
+LIST(DECLARE)
+const Command *const commands[] = { LIST(POINTER) NULL };
+
+static const struct {
+    const char *name, *doc;
+} groups[] = {
+    { "checkpoint", "Look into checkpoints." },
+    { "config", "Check and resolve configurations." },
+    { "data", "Index, tokenize, shuffle and merge data." },
+    { "docs", "Print the reference pages." },
+    { "model", "Run and inspect models." },
+    { "tokenizer", "Train tokenizers." },
+};
+
+const char *command_group_doc(const char *group)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (!strcmp(groups[i].name, group)) return groups[i].doc;
+    return NULL;
+}
+
+const Command *command_find(const char *group, const char *name)
+{
+    for (int i = 0; commands[i]; i++) {
+        const char *g = commands[i]->group;
+        bool is_same_group = g && group ? !strcmp(g, group) : g == group;
+        if (is_same_group && !strcmp(commands[i]->name, name)) return commands[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,95 @@
+/* config.c - `modalities config check` and `config resolve`. */
+#include "config/config.h"
+#include "command.h"
+#include "components.h"
+#include "config/builder.h"
+#include "config/yaml_emit.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT_YAML, FORMAT_JSON };
+static const char *const formats[] = { "yaml", "json", NULL };
+
+typedef struct Options {
+    const char *config_file_path, *experiments_root_path, *experiment_id,
+        *last_checkpoint_info_file_path;
+    StringList set;
+    int format;
+} Options;
+
+/* clang-format off */
+#define SOURCE \
+    FIELD_PATH(Options, config_file_path, NULL, "the YAML file", .flags = FIELD_EXISTS), \
+    FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}"), \
+    FIELD_STRING(Options, experiment_id, "experiment_id", "value of ${modalities_env:experiment_id}"), \
+    FIELD_PATH(Options, last_checkpoint_info_file_path, "null", "last_checkpoint_info.json, for ${warmstart_env:checkpoint_paths}", .flags = FIELD_EXISTS), \
+    FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value")
+static const Field check_options[] = { SOURCE, { 0 } };
+static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
+/* clang-format on */
+
+static Error *load(Arena *a, const Options *o, Yaml **out)
+{
+    ResolverContext c = { .config_file_path = o->config_file_path,
+                          .experiments_root_path = o->experiments_root_path,
+                          .experiment_id = o->experiment_id };
+    Yaml *info = NULL;
+    if (o->last_checkpoint_info_file_path)
+        TRY(yaml_read(a, o->last_checkpoint_info_file_path, &info));
+    c.checkpoint_paths = info;
+    return config_load(a, o->config_file_path, o->set, &c, out);
+}
+
+static Error *run_check(Arena *a, const void *options)
+{
+    const Options *o = options;
+    Yaml *root;
+    Registry *r;
+    TRY(load(a, o, &root));
+    TRY(components_registry(a, &r));
+    Builder *b = builder_new(a, r, root, NULL);
+    TRY(builder_validate_all(b));
+    printf("%s: %lld components, no mistake found\n", o->config_file_path,
+           (long long)builder_count(b));
+    return NULL;
+}
+
+static Error *run_resolve(Arena *a, const void *options)
+{
+    const Options *o = options;
+    Yaml *root;
+    TRY(load(a, o, &root));
+    Text t = { 0 };
+    if (o->format == FORMAT_YAML)
+        yaml_emit(root, &t);
+    else
+        yaml_emit_json(root, 2, &t);
+    fwrite(t.ptr, 1, t.len, stdout);
+    if (o->format == FORMAT_JSON) putchar('\n');
+    text_free(&t);
+    return NULL;
+}
+
+const Command command_config_check = {
+    .group = "config",
+    .name = "check",
+    .doc = "Checks every setting of a configuration without building anything, and reports all "
+           "mistakes at once.",
+    .examples = "modalities config check --config_file_path train.yaml\n"
+                "modalities config check --config_file_path train.yaml --set "
+                "settings.step_profile.dp_degree=2",
+    .options = check_options,
+    .options_size = sizeof(Options),
+    .run = run_check,
+};
+
+const Command command_config_resolve = {
+    .group = "config",
+    .name = "resolve",
+    .doc = "Prints a configuration with every ${...} replaced by its value.",
+    .examples = "modalities config resolve --config_file_path train.yaml\n"
+                "modalities config resolve --config_file_path train.yaml --format json",
+    .options = resolve_options,
+    .options_size = sizeof(Options),
+    .run = run_resolve,
+};
