@@ -250,6 +250,7 @@ static Error *run_pipeline(Packing *p, Worker *worker, int64_t n)
 
 static Error *write_file(Packing *p, Worker *worker, int64_t n)
 {
+    TRY(make_directories(path_folder(p->arena, p->settings->dst_path)));
     TRY(pbin_create(p->settings->dst_path, p->token_bytes, &p->writer));
     make_jobs(p);
     Error *e = run_pipeline(p, worker, n);

@@ -1,28 +1,10 @@
 /* test_pbin.c - packed files: what is written is read back, and damage is refused by name. */
+#include "data/packed_file.h"
 #include "data/pbin.h"
 #include "test.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A file with these documents of `token_bytes` tokens each counting up. */
-static const char *write_counting(Arena *a, int token_bytes, const int64_t *length, int64_t n)
-{
-    const char *path = path_join(a, test_folder(), "counting.pbin");
-    PbinWriter w;
-    assert_no_error(pbin_create(path, token_bytes, &w));
-    uint32_t next = 0;
-    for (int64_t i = 0; i < n; i++) {
-        Text tokens = { 0 };
-        uint32_t id[100];
-        for (int64_t k = 0; k < length[i]; k++) id[k] = next++;
-        assert_no_error(pbin_encode(id, length[i], token_bytes, &tokens));
-        assert_no_error(pbin_add(&w, tokens.ptr, tokens.len));
-        text_free(&tokens);
-    }
-    assert_no_error(pbin_commit(&w));
-    return path;
-}
 
 TEST(packed_tokens_of_every_size_read_back)
 {
@@ -32,7 +14,7 @@ TEST(packed_tokens_of_every_size_read_back)
         Pbin p;
         IndexEntry *document;
         int64_t n;
-        assert_no_error(pbin_open(a, write_counting(a, size, length, 4), &p));
+        assert_no_error(pbin_open(a, packed_file(a, "counting.pbin", size, 0, length, 4), &p));
         assert_int_equal(p.token_bytes, size);
         assert_int_equal(p.n_tokens, 20);
         for (int64_t i = 0; i < 20; i++) assert_int_equal(pbin_token(&p, i), i);
@@ -50,7 +32,7 @@ TEST(a_file_without_documents_is_valid)
 {
     Arena *a = arena_new();
     Str bytes;
-    const char *path = write_counting(a, 2, NULL, 0);
+    const char *path = packed_file(a, "empty.pbin", 2, 0, NULL, 0);
     assert_no_error(file_read(a, path, &bytes));
     assert_int_equal(bytes.len, 12 + 5);
     assert_memory_equal(bytes.ptr, "\0\0\0\0\0\0\0\0\x02\0\0\0\x80\x04]\x94.", 17);
@@ -158,7 +140,7 @@ TEST(a_damaged_file_is_refused_by_name)
 {
     Arena *a = arena_new();
     int64_t length[] = { 6, 10, 3, 1 };
-    const char *path = write_counting(a, 2, length, 4);
+    const char *path = packed_file(a, "counting.pbin", 2, 0, length, 4);
     assert_damaged(path, 0, NULL, 0, 0, "its header alone has 12");
     assert_damaged(path, 0, NULL, 0, 11, "its header alone has 12");
     assert_damaged(path, 0, NULL, 0, 30,
@@ -208,7 +190,7 @@ TEST(an_id_beyond_the_vocabulary_is_named_with_its_place)
     Arena *a = arena_new();
     int64_t length[] = { 20 };
     Pbin p;
-    assert_no_error(pbin_open(a, write_counting(a, 2, length, 1), &p));
+    assert_no_error(pbin_open(a, packed_file(a, "counting.pbin", 2, 0, length, 1), &p));
     assert_no_error(pbin_check_ids(&p, 20));
     assert_error_has(pbin_check_ids(&p, 17),
                      "token 17 (byte 46 of the file) is 17, allowed are 0 to 16");
