@@ -5,6 +5,7 @@
 /* LIST names each component once; it is expanded to declarations and to the table. */
 /* clang-format off */
 #define LIST(COMPONENT) \
+    COMPONENT(batch_sampler_default) \
     COMPONENT(checkpoint_loading_dcp) \
     COMPONENT(checkpoint_loading_fsdp1) \
     COMPONENT(checkpoint_loading_torch) \
@@ -14,6 +15,13 @@
     COMPONENT(checkpoint_saving_strategy_every_k_steps) \
     COMPONENT(checkpoint_saving_strategy_k_most_recent) \
     COMPONENT(device_mesh_default) \
+    COMPONENT(collate_fn_gpt_2_llm_collator) \
+    COMPONENT(data_loader_default) \
+    COMPONENT(dataset_combined) \
+    COMPONENT(dataset_dummy_dataset) \
+    COMPONENT(dataset_mem_map_dataset) \
+    COMPONENT(dataset_packed_mem_map_dataset_continuous) \
+    COMPONENT(dataset_packed_mem_map_dataset_megatron) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \
@@ -51,6 +59,9 @@
     COMPONENT(results_subscriber_rich) \
     COMPONENT(results_subscriber_to_disc) \
     COMPONENT(results_subscriber_wandb) \
+    COMPONENT(sampler_distributed_sampler) \
+    COMPONENT(sampler_resumable_distributed_sampler) \
+    COMPONENT(sampler_sequential_sampler) \
     COMPONENT(scheduler_constant_lr) \
     COMPONENT(scheduler_cosine_annealing_lr) \
     COMPONENT(scheduler_dummy_lr) \
