@@ -28,24 +28,29 @@ void decode_cleanup(Text *t, size_t from)
     for (int i = 0; i < N_PATTERNS; i++) replace_all(t, from, patterns[i]);
 }
 
-static bool is_start_of_pattern(Str s)
+/* Something that appending may turn into a pattern: the start of one, or what can become such a
+ * start when " ' " shrinks to "'" (whose last blank may yet belong to " ."). */
+static bool is_unsettled(Str s)
 {
+    static const char *const before_shrinking[] = { "'", " n ", " n '", NULL };
     for (int i = 0; i < N_PATTERNS; i++) {
         if (s.len < strlen(patterns[i]) && !memcmp(patterns[i], s.ptr, s.len)) return true;
+    }
+    for (int i = 0; before_shrinking[i]; i++) {
+        if (str_is(s, before_shrinking[i])) return true;
     }
     return false;
 }
 
-/* What may still become a pattern is its start at the end of the text, with all the blanks before
- * it: one replacement can make way for another. */
+/* The longest unsettled end, with all the blanks before it: one replacement can make way for
+ * another. */
 size_t decode_cleanup_settled(Str s)
 {
     enum { LONGEST = 4 };
-    for (size_t n = s.len < LONGEST ? s.len : LONGEST; n > 0; n--) {
-        if (!is_start_of_pattern((Str){ s.ptr + s.len - n, n })) continue;
-        size_t settled = s.len - n;
-        while (settled && s.ptr[settled - 1] == ' ') settled--;
-        return settled;
+    size_t settled = s.len;
+    for (size_t n = 1; n <= LONGEST && n <= s.len; n++) {
+        if (is_unsettled((Str){ s.ptr + s.len - n, n })) settled = s.len - n;
     }
-    return s.len;
+    while (settled < s.len && settled && s.ptr[settled - 1] == ' ') settled--;
+    return settled;
 }

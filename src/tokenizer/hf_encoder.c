@@ -2,7 +2,6 @@
 #include "base/utf8.h"
 #include "tokenizer/hf_tokenizer.h"
 #include "tokenizer/word_cache.h"
-#include <string.h>
 
 typedef struct HfEncoder {
     Encoder base;
@@ -34,23 +33,9 @@ void hf_encoder_free(Encoder *encoder)
     arena_free(e->arena);
 }
 
-/* Copies the piece to where there is slack around it, after its prefix. Returns the copy. */
-static Str settle_piece(HfEncoder *e, Str piece)
-{
-    bool prefix = e->tokenizer->pretokenizer.add_prefix_space && piece.ptr[0] != ' ';
-    size_t len = piece.len + prefix;
-    char *room = buffer_grow(&e->text, len + 2 * SPLIT_SLACK);
-    memset(room, 0xFF, SPLIT_SLACK);
-    char *text = room + SPLIT_SLACK;
-    text[0] = ' ';
-    memcpy(text + prefix, piece.ptr, piece.len);
-    memset(text + len, 0xFF, SPLIT_SLACK);
-    return (Str){ text, len };
-}
-
 static void encode_piece(HfEncoder *e, Str piece, Ids *out)
 {
-    Str s = settle_piece(e, piece);
+    Str s = pretokenizer_place(&e->tokenizer->pretokenizer, piece, &e->text);
     uint32_t len = (uint32_t)s.len;
     WordSplitter *split = e->tokenizer->pretokenizer.split;
     if (!split) word_cache_encode(e->cache, s.ptr, 0, &len, 1, out);

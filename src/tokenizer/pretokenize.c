@@ -1,5 +1,6 @@
 /* pretokenize.c - the table of pre-tokenizers. */
 #include "tokenizer/pretokenize.h"
+#include <string.h>
 
 static Error *load_byte_level(JsonNode at, void *out)
 {
@@ -24,4 +25,17 @@ Error *pretokenizer_load(JsonNode at, PreTokenizer *out)
 {
     *out = (PreTokenizer){ 0 };
     return json_load_stage(at, pretokenizers, NULL, out);
+}
+
+Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room)
+{
+    bool prefix = p->add_prefix_space && piece.ptr[0] != ' ';
+    size_t len = piece.len + prefix;
+    char *text = buffer_grow(room, len + 2 * SPLIT_SLACK);
+    memset(text, 0xFF, SPLIT_SLACK);
+    text += SPLIT_SLACK;
+    text[0] = ' ';
+    memcpy(text + prefix, piece.ptr, piece.len);
+    memset(text + len, 0xFF, SPLIT_SLACK);
+    return (Str){ text, len };
 }

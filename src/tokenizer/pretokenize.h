@@ -1,6 +1,7 @@
 /* pretokenize.h - the stage that cuts text into words; the model sees one word at a time. */
 #ifndef TOKENIZER_PRETOKENIZE_H
 #define TOKENIZER_PRETOKENIZE_H
+#include "base/buffer.h"
 #include "tokenizer/json_node.h"
 
 /* Words are found in pieces of about SPLIT_BYTES. A splitter may read SPLIT_SLACK bytes before and
@@ -20,6 +21,8 @@ typedef struct PreTokenizer {
 
 /* Reads the `pre_tokenizer` of a tokenizer.json. */
 Error *pretokenizer_load(JsonNode at, PreTokenizer *out);
+/* Copies a piece of text into `room`, behind its blank if it gets one and with slack around it. */
+Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room);
 
 /* The pattern of GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  */

@@ -138,19 +138,10 @@ static PackedIds find_short(WordCache *c, Str word, bool in_front)
     return e->ids;
 }
 
-static uint64_t long_hash(Str word)
-{
-    uint64_t h = word.len;
-    size_t at = 0;
-    for (; at + 8 < word.len; at += 8) h = (h ^ word_load(word.ptr + at)) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 32;
-    return (h ^ (word_load(word.ptr + at) & word_low_mask[word.len - at])) * 0x9E3779B97F4A7C15u;
-}
-
 static PackedIds find_long(WordCache *c, Str word)
 {
     WordTables *t = c->tables;
-    uint64_t hash = long_hash(word);
+    uint64_t hash = word_hash(word.ptr, word.len);
     LongEntry *e = word_tables_long(t, hash, word.ptr, (uint32_t)word.len);
     if (!e->len) {
         compute(c, word);

@@ -4,14 +4,6 @@
 
 enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 4 << 20 };
 
-#define ALL UINT64_MAX
-const uint64_t word_low_mask[17] = { 0,         0xFF,     0xFFFF, 0xFFFFFF, 0xFFFFFFFF, ALL >> 24,
-                                     ALL >> 16, ALL >> 8, ALL,    ALL,      ALL,        ALL,
-                                     ALL,       ALL,      ALL,    ALL,      ALL };
-const uint64_t word_high_mask[17] = { 0,          0,         0,         0,        0,      0,
-                                      0,          0,         0,         0xFF,     0xFFFF, 0xFFFFFF,
-                                      0xFFFFFFFF, ALL >> 24, ALL >> 16, ALL >> 8, ALL };
-
 WordTables *word_tables_new(void)
 {
     Arena *a = arena_new();

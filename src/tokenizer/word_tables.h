@@ -3,9 +3,8 @@
 #ifndef TOKENIZER_WORD_TABLES_H
 #define TOKENIZER_WORD_TABLES_H
 #include "base/arena.h"
+#include "tokenizer/word_bytes.h"
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 /* Up to three ids below 2^20 lie inside: number << 60 | third << 40 | second << 20 | first.
  * Otherwise the top four bits are 0 and the ids lie elsewhere: n << 32 | index in `more`, or
@@ -80,17 +79,6 @@ void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_
                            PackedIds ids);
 void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
                           uint32_t len, PackedIds ids);
-
-/* The bytes of a word of `len` are kept, those behind it cleared: [len] for the low and high half.
- */
-extern const uint64_t word_low_mask[17], word_high_mask[17];
-
-static inline uint64_t word_load(const char *p)
-{
-    uint64_t x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
 
 /* The key of a word; 16 bytes must be readable. */
 static inline WordKey word_key(const char *p, uint32_t len)
