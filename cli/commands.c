@@ -12,7 +12,10 @@
     COMMAND(command_config_resolve) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
-    COMMAND(command_docs_schema)
+    COMMAND(command_docs_schema) \
+    COMMAND(command_model_inspect) \
+    COMMAND(command_model_run) \
+    COMMAND(command_report)
 /* clang-format on */
 
 #define DECLARE(name) extern const Command name;

@@ -5,6 +5,8 @@
 /* LIST names each component once; it is expanded to declarations and to the table. */
 /* clang-format off */
 #define LIST(COMPONENT) \
+    COMPONENT(app_state_dcp) \
+    COMPONENT(app_state_raw) \
     COMPONENT(batch_sampler_default) \
     COMPONENT(checkpoint_loading_dcp) \
     COMPONENT(checkpoint_loading_fsdp1) \
@@ -86,9 +88,13 @@ Error *components_registry(Arena *a, Registry **out)
 Error *component_from_file(Arena *a, const char *path, StringList overrides, const char *key,
                            const char *kind, void **out)
 {
+    /* only runs have an experiment; elsewhere these names stand in paths that nobody opens */
+    const ResolverContext context = { .config_file_path = path,
+                                      .experiments_root_path = ".",
+                                      .experiment_id = "-1" };
     Yaml *root;
     Registry *r;
-    TRY(config_load(a, path, overrides, &(ResolverContext){ .config_file_path = path }, &root));
+    TRY(config_load(a, path, overrides, &context, &root));
     TRY(components_registry(a, &r));
     return builder_get(builder_new(a, r, root, NULL), key, kind, out);
 }

@@ -1,4 +1,5 @@
-/* app_state.c - app_state.raw and app_state.dcp: what is trained, and from which checkpoint it goes on. */
+/* app_state.c - app_state.raw and app_state.dcp: what is trained, and from which checkpoint it goes
+ * on. */
 #include "config/builder.h"
 #include "train/job.h"
 
