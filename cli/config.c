@@ -4,6 +4,9 @@
 #include "components.h"
 #include "config/builder.h"
 #include "config/yaml_emit.h"
+#include "data/pack_settings.h"
+#include "train/generation_settings.h"
+#include "train/settings.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -378,6 +378,11 @@ void *builder_context(Builder *b)
 {
     return b->context;
 }
+const Yaml *builder_root(const Builder *b)
+{
+    return b->root;
+}
+
 const Component *builder_self(const Builder *b)
 {
     return b->self;

@@ -35,6 +35,7 @@ Error *builder_get(Builder *b, const char *key, const char *kind, void **out);
 /* For build functions. */
 Arena *builder_arena(Builder *b);
 void *builder_context(Builder *b);
+const Yaml *builder_root(const Builder *b);
 /* The component being built: its path names it in later errors. */
 const Component *builder_self(const Builder *b);
 /* Sets the kind of the component being built, where its definition says GIVES_ANY. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "config/builder.h"
 #include "config/field_read.h"
+#include "config/interpolate.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -425,13 +426,16 @@ const Yaml *field_value(const Field *f, const Yaml *map)
     return value || !f->alias ? value : yaml_get(map, f->alias);
 }
 
-/* The default as a value: its text for texts, else YAML. */
+/* The default as a value: its text for texts, else YAML; "${...}" is resolved. */
 static Yaml *default_value(Arena *a, const Field *f)
 {
     bool is_text = f->type == FIELD_STRING || f->type == FIELD_PATH || f->type == FIELD_CHOICE;
-    if (is_text && strcmp(f->fallback, "null")) return yaml_string(a, f->fallback);
+    bool is_expression = strstr(f->fallback, "${") != NULL;
+    if (is_text && strcmp(f->fallback, "null") && !is_expression)
+        return yaml_string(a, f->fallback);
     Yaml *value;
     Error *e = yaml_parse(a, str_of(f->fallback), "default", &value);
+    if (!e && is_expression) e = interpolate(a, value, &(ResolverContext){ 0 }, &value);
     if (e) value = yaml_scalar(a, f->fallback); /* which the row refuses, as fields_verify finds */
     error_free(e);
     return value;

@@ -1,5 +1,6 @@
 /* problem.c - the list of what is wrong in a configuration. */
 #include "config/problem.h"
+#include <string.h>
 
 void problem_add(Problems *p, const Yaml *at, const char *path, const char *code, const char *fmt,
                  ...)
@@ -14,11 +15,21 @@ void problem_add(Problems *p, const Yaml *at, const char *path, const char *code
     va_end(args);
 }
 
+/* A value that several places take by ${...} is wrong once. */
+static bool is_repeated(const Problems *p, int64_t i)
+{
+    const Problem *q = &p->item[i];
+    for (int64_t j = 0; j < i && *q->place; j++)
+        if (!strcmp(p->item[j].place, q->place) && !strcmp(p->item[j].text, q->text)) return true;
+    return false;
+}
+
 Error *problems_error(const Problems *p)
 {
     Error *e = NULL;
     for (int64_t i = 0; i < p->n; i++) {
         const Problem *q = &p->item[i];
+        if (is_repeated(p, i)) continue;
         e = error_join(e, error_new("%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
                                     *q->path ? ": " : "", q->text));
     }

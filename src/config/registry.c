@@ -80,8 +80,8 @@ static Error *unknown(const Registry *r, const char *kind, const char *variant)
     } else {
         const char *near = nearest_name(variant, variants);
         for (int i = 0; variants[i]; i++) text_printf(&known, "%s%s", i ? ", " : "", variants[i]);
-        e = error_new("%s has no variant_key \"%s\"; %s%s%s known: %s", kind, variant,
-                      near ? "did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+        e = error_new("%s has no variant_key \"%s\"; %s%s%sknown: %s", kind, variant,
+                      near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "",
                       known.ptr);
     }
     text_free(&known);

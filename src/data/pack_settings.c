@@ -1,0 +1,30 @@
+/* pack_settings.c - tables of `tokenizer` and `settings` of data pack_encoded_data. */
+#include "data/pack_settings.h"
+
+/* clang-format off */
+#define AT_LEAST_ONE(m, def, text) FIELD_INT(PackSettings, m, def, 1, INFINITY, text, .flags = FIELD_STRICT)
+static const Field settings_fields[] = {
+    FIELD_PATH(PackSettings, src_path, NULL, "file of JSON lines", .flags = FIELD_EXISTS),
+    FIELD_PATH(PackSettings, dst_path, "null", "the .pbin file to write; must be given"),
+    FIELD_PATH(PackSettings, index_path, "null", "index of src_path; null: beside it, with suffix .idx", .flags = FIELD_EXISTS),
+    FIELD_STRING(PackSettings, jq_pattern, NULL, "jq expression that finds the text in a line"),
+    AT_LEAST_ONE(num_cpus, "${node_env:num_cpus}", "worker threads"),
+    FIELD_STRING(PackSettings, eod_token, NULL, "token that ends every document"),
+    AT_LEAST_ONE(processing_batch_size, NULL, "lines that a worker takes at once"),
+    AT_LEAST_ONE(raw_samples_queue_size, NULL, "batches of lines that wait for a worker"),
+    AT_LEAST_ONE(processed_samples_queue_size, NULL, "batches of tokens that wait to be written"),
+    FIELD_CHOICE(PackSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
+    { 0 },
+};
+const Field pack_config_fields[] = {
+    FIELD_COMPONENT(PackConfig, tokenizer, Tokenizer, "tokenizer", NULL, "makes tokens of texts"),
+    FIELD_STRUCT(PackConfig, settings, PackSettings, settings_fields, NULL, "what to pack", .flags = FIELD_IGNORE_OTHERS),
+    { 0 },
+};
+/* clang-format on */
+
+Error *pack_settings_check(const PackSettings *s)
+{
+    if (!s->dst_path) return error_new("settings.dst_path is missing: the .pbin file to write");
+    return NULL;
+}

@@ -1,0 +1,259 @@
+/* settings.c - tables of a training configuration, and the rules over its numbers. */
+#include "train/settings.h"
+#include "base/log.h"
+#include "comm/mesh.h"
+#include <string.h>
+
+/* clang-format off */
+#define STRICT .flags = FIELD_STRICT
+#define OPEN   .flags = FIELD_IGNORE_OTHERS
+static const Field rank_fields[] = {
+    FIELD_INT(RankSettings, local_rank, NULL, 0, INFINITY, "rank on this machine", STRICT),
+    FIELD_INT(RankSettings, world_size, NULL, 1, INFINITY, "number of ranks", STRICT),
+    FIELD_INT(RankSettings, global_rank, NULL, 0, INFINITY, "rank among all", STRICT),
+    { 0 },
+};
+static const Field interval_fields[] = {
+    FIELD_INT(Intervals, training_log_interval_in_steps, NULL, 1, INFINITY, "steps between two log lines", STRICT),
+    FIELD_INT(Intervals, checkpointing_interval_in_steps, NULL, 1, INFINITY, "steps between two checkpoints", STRICT),
+    FIELD_INT(Intervals, evaluation_interval_in_steps, NULL, 1, INFINITY, "steps between two evaluations", STRICT),
+    { 0 },
+};
+static const Field consistency_fields[] = {
+    FIELD_BOOL(ConsistencyEnforcement, enforce_tokens_per_step_consistency, "true", "target tokens and steps must agree with the step profile"),
+    FIELD_BOOL(ConsistencyEnforcement, enforce_last_step_logged, "true", "the last step must be one that is logged"),
+    FIELD_BOOL(ConsistencyEnforcement, enforce_last_step_evaluated, "true", "the last step must be one with an evaluation"),
+    FIELD_BOOL(ConsistencyEnforcement, enforce_last_step_checkpointed, "true", "the last step must be one with a checkpoint"),
+    FIELD_BOOL(ConsistencyEnforcement, enforce_enough_tokens_in_dataset, "true", "the dataset must hold the target's tokens"),
+    { 0 },
+};
+static const Field profile_fields[] = {
+    FIELD_INT(StepProfile, gradient_accumulation_steps, NULL, 1, INFINITY, "forward passes of a step", STRICT),
+    FIELD_INT(StepProfile, local_train_micro_batch_size, NULL, 1, INFINITY, "samples of one rank in a forward pass", STRICT),
+    FIELD_INT(StepProfile, sequence_length, NULL, 1, INFINITY, "tokens of a sample", STRICT),
+    FIELD_INT(StepProfile, dp_degree, NULL, 1, INFINITY, "ranks that share the data", STRICT),
+    { 0 },
+};
+static const Field target_fields[] = {
+    FIELD_INT(TrainingTarget, num_target_tokens, NULL, 1, INFINITY, "tokens of the whole training", STRICT),
+    FIELD_INT(TrainingTarget, num_target_steps, NULL, 1, INFINITY, "steps of the whole training", STRICT),
+    { 0 },
+};
+static const Field progress_fields[] = {
+    FIELD_INT(TrainingProgress, global_num_seen_tokens, NULL, 0, INFINITY, "tokens of earlier runs, on all ranks", STRICT),
+    FIELD_INT(TrainingProgress, num_seen_steps, NULL, 0, INFINITY, "steps of earlier runs", STRICT),
+    FIELD_INT(TrainingProgress, num_seen_samples, NULL, 0, INFINITY, "samples of earlier runs", STRICT),
+    FIELD_INT(TrainingProgress, last_step, NULL, -1, INFINITY, "steps of earlier runs, less one", STRICT),
+    { 0 },
+};
+static const Field file_fields[] = {
+    FIELD_PATH(struct WarmstartFiles, model_checkpoint_path, NULL, "weights"),
+    FIELD_PATH(struct WarmstartFiles, optimizer_checkpoint_path, "null", "optimizer state"),
+    { 0 },
+};
+static const Field folder_fields[] = {
+    FIELD_PATH(struct WarmstartFolder, checkpoint_folder_path, NULL, "folder of the checkpoint"),
+    { 0 },
+};
+static const Field warmstart_fields[] = {
+    FIELD_STRUCT(WarmstartPaths, files, struct WarmstartFiles, file_fields, NULL, "files of FSDP1", OPEN),
+    FIELD_STRUCT(WarmstartPaths, folder, struct WarmstartFolder, folder_fields, NULL, "a checkpoint folder", OPEN),
+    { 0 },
+};
+static const char *const on_nonfinite[] = { "stop", "skip", "ignore", NULL };
+static const Field settings_fields[] = {
+    FIELD_STRING(TrainingSettings, experiment_id, NULL, "name of the experiment's folder"),
+    FIELD_PATH(TrainingSettings, config_file_path, NULL, "this file", .flags = FIELD_EXISTS),
+    FIELD_MAP(TrainingSettings, referencing_keys, StringMap, &field_string_entry, NULL, "names to refer to with ${...}"),
+    FIELD_STRUCT(TrainingSettings, cuda_env, RankSettings, rank_fields, NULL, "ranks", OPEN),
+    FIELD_MAP(TrainingSettings, paths, StringMap, &field_string_entry, NULL, "paths to refer to; experiments_root_path is where experiments go"),
+    FIELD_STRUCT(TrainingSettings, intervals, Intervals, interval_fields, NULL, "how often", OPEN),
+    FIELD_STRUCT(TrainingSettings, consistency_enforcement, ConsistencyEnforcement, consistency_fields, NULL, "which contradictions are errors; the others are warnings", OPEN),
+    FIELD_STRUCT(TrainingSettings, step_profile, StepProfile, profile_fields, NULL, "what one step is", OPEN),
+    FIELD_STRUCT(TrainingSettings, training_target, TrainingTarget, target_fields, NULL, "where training ends", OPEN),
+    FIELD_STRUCT(TrainingSettings, training_progress, TrainingProgress, progress_fields, NULL, "where training starts", OPEN),
+    FIELD_UNION(TrainingSettings, warmstart_checkpoint_paths, WarmstartPaths, warmstart_fields, "null", "where training starts from; informative"),
+    FIELD_COMPONENT(TrainingSettings, debugging, void, "debugging", "null", "hooks and determinism"),
+    FIELD_CHOICE(TrainingSettings, on_nonfinite, "stop", on_nonfinite, "what a NaN or infinite loss or gradient norm does"),
+    { 0 },
+};
+const Field training_config_fields[] = {
+    FIELD_STRUCT(TrainingConfig, settings, TrainingSettings, settings_fields, NULL, "numbers and names of the run", OPEN),
+    FIELD_COMPONENT(TrainingConfig, app_state, AppState, "app_state", NULL, "model, optimizer and scheduler"),
+    FIELD_COMPONENT(TrainingConfig, loss_fn, Loss, "loss", NULL, "what training lowers"),
+    FIELD_COMPONENT(TrainingConfig, train_dataset, Dataset, "dataset", NULL, "samples to train on"),
+    FIELD_COMPONENT(TrainingConfig, train_dataloader, Loader, "data_loader", NULL, "their batches"),
+    FIELD_COMPONENTS(TrainingConfig, eval_dataloaders, "data_loader", NULL, 0, 0, "batches to evaluate on"),
+    FIELD_COMPONENT(TrainingConfig, progress_subscriber, Subscriber, "progress_subscriber", NULL, "shows progress"),
+    FIELD_COMPONENT(TrainingConfig, evaluation_subscriber, Subscriber, "results_subscriber", NULL, "keeps results"),
+    FIELD_COMPONENT(TrainingConfig, checkpoint_saving, CheckpointSaving, "checkpoint_saving", NULL, "when and where to save"),
+    FIELD_COMPONENT(TrainingConfig, gradient_clipper, GradientClipper, "gradient_clipper", NULL, "bounds the gradient"),
+    FIELD_COMPONENT(TrainingConfig, profiler, void, "steppable_profiler", "null", "measures some steps"),
+    FIELD_COMPONENT(TrainingConfig, mfu_calculator, Mfu, "mfu_calculator", "null", "share of the hardware's limit"),
+    FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, void, "pipeline", "null", "schedule over pipeline stages"),
+    FIELD_COMPONENT(TrainingConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks"),
+    FIELD_COMPONENT(TrainingConfig, model_raw, Model, "model", NULL, "the model before it was wrapped"),
+    { 0 },
+};
+/* clang-format on */
+
+int64_t tokens_per_step(const StepProfile *p)
+{
+    return p->local_train_micro_batch_size * p->sequence_length * p->gradient_accumulation_steps *
+           p->dp_degree;
+}
+
+/* An error when it is enforced; else a warning and no error. */
+static Error *judge(bool is_enforced, const char *flag, Error *e)
+{
+    if (is_enforced)
+        return error_join(
+            e, error_new("(consistency_enforcement.%s: false makes this a warning)", flag));
+    log_warning("%s", error_text(e));
+    error_free(e);
+    return NULL;
+}
+
+static Error *check_tokens(const TrainingSettings *s)
+{
+    const TrainingTarget *target = &s->training_target;
+    const TrainingProgress *seen = &s->training_progress;
+    double steps = (double)(target->num_target_steps - seen->num_seen_steps);
+    double required = (double)(target->num_target_tokens - seen->global_num_seen_tokens) / steps;
+    int64_t profile = tokens_per_step(&s->step_profile);
+    if (required == (double)profile) return NULL;
+    char text[32];
+    format_double(required, text);
+    return judge(
+        s->consistency_enforcement.enforce_tokens_per_step_consistency,
+        "enforce_tokens_per_step_consistency",
+        error_new("target and progress ask for %s tokens per step (%lld tokens in %lld steps), but "
+                  "the step "
+                  "profile gives %lld = micro batch %lld x sequence %lld x accumulation %lld x "
+                  "dp_degree %lld",
+                  text, (long long)(target->num_target_tokens - seen->global_num_seen_tokens),
+                  (long long)(target->num_target_steps - seen->num_seen_steps), (long long)profile,
+                  (long long)s->step_profile.local_train_micro_batch_size,
+                  (long long)s->step_profile.sequence_length,
+                  (long long)s->step_profile.gradient_accumulation_steps,
+                  (long long)s->step_profile.dp_degree));
+}
+
+static Error *check_interval(const TrainingSettings *s, int64_t interval, const char *name,
+                             bool is_enforced, const char *flag)
+{
+    int64_t left = s->training_target.num_target_steps - s->training_progress.num_seen_steps;
+    if (left % interval == 0) return NULL;
+    return judge(is_enforced, flag,
+                 error_new("the %lld steps to go are no multiple of %s %lld", (long long)left, name,
+                           (long long)interval));
+}
+
+Error *training_settings_check(const TrainingSettings *s)
+{
+    const ConsistencyEnforcement *c = &s->consistency_enforcement;
+    const Intervals *i = &s->intervals;
+    if (s->training_target.num_target_steps <= s->training_progress.num_seen_steps) return NULL;
+    Error *e = check_tokens(s);
+    e = error_join(e, check_interval(s, i->training_log_interval_in_steps,
+                                     "training_log_interval_in_steps", c->enforce_last_step_logged,
+                                     "enforce_last_step_logged"));
+    e = error_join(e, check_interval(s, i->evaluation_interval_in_steps,
+                                     "evaluation_interval_in_steps", c->enforce_last_step_evaluated,
+                                     "enforce_last_step_evaluated"));
+    return error_join(
+        e, check_interval(s, i->checkpointing_interval_in_steps, "checkpointing_interval_in_steps",
+                          c->enforce_last_step_checkpointed, "enforce_last_step_checkpointed"));
+}
+
+Error *training_dataset_check(const TrainingSettings *s, int64_t n_samples)
+{
+    int64_t tokens = n_samples * s->step_profile.sequence_length;
+    if (tokens >= s->training_target.num_target_tokens) return NULL;
+    return judge(s->consistency_enforcement.enforce_enough_tokens_in_dataset,
+                 "enforce_enough_tokens_in_dataset",
+                 error_new("the training dataset has %lld samples x %lld tokens = %lld tokens, but "
+                           "num_target_tokens is %lld",
+                           (long long)n_samples, (long long)s->step_profile.sequence_length,
+                           (long long)tokens, (long long)s->training_target.num_target_tokens));
+}
+
+static Yaml *reference_to(Arena *a, const char *key)
+{
+    Yaml *y = NEW(a, Yaml);
+    y->type = YAML_MAP;
+    yaml_set(a, y, "instance_key", yaml_string(a, key));
+    yaml_set(a, y, "pass_type", yaml_string(a, "BY_REFERENCE"));
+    return y;
+}
+
+/* The top-level key of the only component of this kind, or NULL; `n` counts them. */
+static const char *only_of_kind(const Yaml *root, const char *kind, int *n)
+{
+    const char *name = NULL;
+    *n = 0;
+    for (int64_t i = 0; i < root->n; i++) {
+        const Yaml *key = yaml_get(root->item[i], "component_key");
+        if (!key || key->type != YAML_STRING || strcmp(key->text, kind)) continue;
+        name = root->key[i]->text;
+        (*n)++;
+    }
+    return name;
+}
+
+/* app_state.raw over the optimizer, the model that it updates, and the scheduler. */
+static Error *complete_app_state(Arena *a, Yaml *root)
+{
+    int n_optimizers, n_schedulers;
+    const char *optimizer = only_of_kind(root, "optimizer", &n_optimizers);
+    const char *scheduler = only_of_kind(root, "scheduler", &n_schedulers);
+    if (n_optimizers != 1 || n_schedulers > 1)
+        return error_new("%s: app_state is missing; it could be made from one optimizer and at "
+                         "most one scheduler, "
+                         "but there are %d and %d at the top level",
+                         root->file, n_optimizers, n_schedulers);
+    const Yaml *optimizer_config = yaml_get(yaml_get(root, optimizer), "config");
+    const Yaml *model = yaml_get(optimizer_config, "wrapped_model");
+    if (!model) model = yaml_get(optimizer_config, "model_parts");
+    if (!model)
+        return error_new("%s: app_state is missing, and %s names no model", root->file, optimizer);
+    Yaml *config = NEW(a, Yaml), *state = NEW(a, Yaml);
+    config->type = state->type = YAML_MAP;
+    yaml_set(a, config, "model", yaml_copy(a, model, NULL));
+    yaml_set(a, config, "optimizer", reference_to(a, optimizer));
+    if (scheduler) yaml_set(a, config, "lr_scheduler", reference_to(a, scheduler));
+    yaml_set(a, state, "component_key", yaml_string(a, "app_state"));
+    yaml_set(a, state, "variant_key", yaml_string(a, "raw"));
+    yaml_set(a, state, "config", config);
+    yaml_set(a, root, "app_state", state);
+    log_info("%s: app_state is made from %s%s%s", root->file, optimizer, scheduler ? " and " : "",
+             scheduler ? scheduler : "");
+    return NULL;
+}
+
+Error *training_config_complete(Arena *a, Yaml *root, const char *experiments_root_path)
+{
+    Yaml *paths = yaml_find(root, "settings.paths");
+    if (paths && paths->type == YAML_MAP && !yaml_get(paths, "experiments_root_path") &&
+        experiments_root_path)
+        yaml_set(a, paths, "experiments_root_path", yaml_string(a, experiments_root_path));
+    return yaml_get(root, "app_state") ? NULL : complete_app_state(a, root);
+}
+
+/* What a component that failed left at zero must not be divided by. */
+static bool has_all_numbers(const TrainingSettings *s)
+{
+    const Intervals *i = &s->intervals;
+    return i->training_log_interval_in_steps && i->checkpointing_interval_in_steps &&
+           i->evaluation_interval_in_steps && tokens_per_step(&s->step_profile) &&
+           s->training_target.num_target_tokens && s->training_target.num_target_steps;
+}
+
+Error *training_config_validate(Builder *b, TrainingConfig *out)
+{
+    Error *e = builder_validate(b, training_config_fields, out);
+    const Yaml *settings = yaml_get(builder_root(b), "settings");
+    if (!settings || !has_all_numbers(&out->settings)) return e;
+    Error *rules = training_settings_check(&out->settings);
+    return error_join(e, error_wrap(rules, "%s: settings", yaml_place(builder_arena(b), settings)));
+}
