@@ -53,10 +53,16 @@ const OpDef *const all_ops[] = {
 
 const KernelDef *const all_cpu_kernels[] = {
 #if defined(__x86_64__)
-    gemm_avx512,
-    gemm_avx2,
+    gemm_avx512, elementwise_avx512,   bias_avx512,
+    norm_avx512, embed_avx512,         rope_avx512,
+    adam_avx512, gradient_norm_avx512, cross_entropy_avx512,
+    gemm_avx2,   elementwise_avx2,     bias_avx2,
+    norm_avx2,   embed_avx2,           rope_avx2,
+    adam_avx2,   gradient_norm_avx2,   cross_entropy_avx2,
 #endif
-    gemm_scalar,
+    gemm_scalar, elementwise_scalar,   bias_scalar,
+    norm_scalar, embed_scalar,         rope_scalar,
+    adam_scalar, gradient_norm_scalar, cross_entropy_scalar,
     NULL,
 };
 

@@ -5,11 +5,7 @@
 #include "ops/dropout.h"
 #include "ops/all_ops.h"
 #include "ops/ops.h"
-
-typedef struct Dropout {
-    double p;
-    int64_t salt;
-} Dropout;
+#include "ops/settings.h"
 
 static const Field attrs[] = {
     FIELD_FLOAT(Dropout, p, NULL, 0, 1, "share of the elements that become zero"),

@@ -1,6 +1,7 @@
 /* elementwise.c - sums, products, activations and scaling, element by element. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/settings.h"
 
 Value *add(Graph *g, Value *a, Value *b)
 {
@@ -31,10 +32,6 @@ Value *swiglu(Graph *g, Value *gate, Value *up)
 {
     return graph_add(g, &op_swiglu, NULL, 2, (Value *[]){ gate, up })->out[0];
 }
-
-typedef struct Scale {
-    double factor;
-} Scale;
 
 static const Field scale_attrs[] = {
     FIELD_FLOAT(Scale, factor, NULL, 0, 0, "what every element is multiplied by"),

@@ -4,4 +4,12 @@
 #include "ops/kernels.h"
 
 extern const KernelDef gemm_scalar[], gemm_avx2[], gemm_avx512[];
+extern const KernelDef elementwise_scalar[], elementwise_avx2[], elementwise_avx512[];
+extern const KernelDef bias_scalar[], bias_avx2[], bias_avx512[];
+extern const KernelDef norm_scalar[], norm_avx2[], norm_avx512[];
+extern const KernelDef embed_scalar[], embed_avx2[], embed_avx512[];
+extern const KernelDef rope_scalar[], rope_avx2[], rope_avx512[];
+extern const KernelDef adam_scalar[], adam_avx2[], adam_avx512[];
+extern const KernelDef gradient_norm_scalar[], gradient_norm_avx2[], gradient_norm_avx512[];
+extern const KernelDef cross_entropy_scalar[], cross_entropy_avx2[], cross_entropy_avx512[];
 #endif

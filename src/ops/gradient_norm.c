@@ -4,14 +4,11 @@
  * infinity (written 0). All in double precision, so that the order of summation does not show. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/settings.h"
 #include <string.h>
 
-typedef struct Norm {
-    int64_t p;
-} Norm;
-
 static const Field norm_attrs[] = {
-    FIELD_INT(Norm, p, NULL, 0, 2, "1, 2, or 0 for the maximum norm"),
+    FIELD_INT(GradientNorm, p, NULL, 0, 2, "1, 2, or 0 for the maximum norm"),
     { 0 },
 };
 
@@ -26,7 +23,7 @@ static const Field clip_attrs[] = {
 
 Value *norm_partial(Graph *g, Value *x, int64_t p)
 {
-    Value *v = graph_add(g, &op_norm_partial, &(Norm){ p }, 1, &x)->out[0];
+    Value *v = graph_add(g, &op_norm_partial, &(GradientNorm){ p }, 1, &x)->out[0];
     v->reduce = p == 0 ? REDUCE_MAX : REDUCE_SUM;
     return v;
 }
@@ -38,7 +35,7 @@ Value *norm_total(Graph *g, int64_t n, Value *const *partial, int64_t p)
     char *dims = arena_alloc(g->arena, (size_t)(2 * n + 2));
     for (int64_t i = 0; i < n; i++) memcpy(dims + 2 * i, "*,", 2);
     memcpy(dims + 2 * n - 1, "->", 3);
-    return graph_add_dims(g, &op_norm_total, dims, NULL, &(Norm){ p }, (int)n, partial)->out[0];
+    return graph_add_dims(g, &op_norm_total, dims, NULL, &(GradientNorm){ p }, (int)n, partial)->out[0];
 }
 
 Value *clip_factor(Graph *g, Value *norm, double max_norm)
@@ -55,7 +52,7 @@ static void double_precision(const Node *n, Dtype *out)
 static int partial_reference(const Launch *l)
 {
     const double *x = l->in[0].data;
-    int64_t p = ((const Norm *)l->attrs)->p;
+    int64_t p = ((const GradientNorm *)l->attrs)->p;
     double sum = 0;
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
         double size = fabs(x[i]);
@@ -70,7 +67,7 @@ static int partial_reference(const Launch *l)
 
 static int total_reference(const Launch *l)
 {
-    int64_t p = ((const Norm *)l->attrs)->p;
+    int64_t p = ((const GradientNorm *)l->attrs)->p;
     double sum = 0;
     for (int k = 0; k < l->n_in; k++) {
         double part = *(const double *)l->in[k].data;
@@ -96,7 +93,7 @@ const OpDef op_norm_partial = {
     .doc = "sum |x|, sum x^2 or max |x|",
     .dims = "*->",
     .attrs = norm_attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(GradientNorm),
     .dtypes = double_precision,
     .reference = partial_reference,
 };
@@ -104,7 +101,7 @@ const OpDef op_norm_total = {
     .name = "norm_total",
     .doc = "the norm from the partials of all gradients",
     .attrs = norm_attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(GradientNorm),
     .dtypes = double_precision,
     .reference = total_reference,
 };

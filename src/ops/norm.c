@@ -4,12 +4,8 @@
  * the mean. The gradient recomputes mean and deviation from x, which it must read anyway. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/settings.h"
 #include <string.h>
-
-typedef struct Norm {
-    double eps;
-    bool weight, bias; /* which of the two are inputs */
-} Norm;
 
 static const Field attrs[] = {
     FIELD_FLOAT(Norm, eps, NULL, 0, 0, "added to the mean square"),

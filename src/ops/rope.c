@@ -2,6 +2,7 @@
  * position (Su et al. 2021), in the half layout: feature j is paired with j + d/2. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/settings.h"
 
 typedef struct RopeTable {
     double base;
@@ -15,10 +16,6 @@ static const Field table_attrs[] = {
     FIELD_CHOICE(RopeTable, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
 };
-
-typedef struct Rope {
-    bool inverse;
-} Rope;
 
 static const Field rope_attrs[] = {
     FIELD_BOOL(Rope, inverse, NULL, "turns back: the gradient"),

@@ -36,9 +36,9 @@ static Tolerance tolerance(const Launch *l, const Tensor *result)
     return (Tolerance){ rounding(result->dtype), is_small ? 2 * worst : 64 * worst };
 }
 
-/* The dtypes of a row's `types` for a node: `any` stands for `wildcard` where the value is a float.
- * False when the row is for other operands. */
-static bool read_types(const char *types, const NodeRun *w, Dtype wildcard, Dtype *out)
+/* The dtypes of a row's `types` for a node: where the value is a float, `any` in place k stands for
+ * BF16 if bit k of `narrow` is set, else F32. False when the row is for other operands. */
+static bool read_types(const char *types, const NodeRun *w, unsigned narrow, Dtype *out)
 {
     const Node *n = w->node;
     for (int k = 0; k < n->n_in + n->n_out; k++) {
@@ -51,7 +51,7 @@ static bool read_types(const char *types, const NodeRun *w, Dtype wildcard, Dtyp
         types += len;
         Dtype own = k < n->n_in ? w->in[k].dtype : w->out[k - n->n_in].dtype;
         if (!strcmp(word, "any"))
-            out[k] = dtype_is_float(own) ? wildcard : own;
+            out[k] = !dtype_is_float(own) ? own : narrow >> k & 1 ? BF16 : F32;
         else if (!dtype_of_name(word, &out[k]))
             fail_msg("%s: unknown dtype %s", n->op->name, word);
         if (dtype_is_float(out[k]) != dtype_is_float(own)) return false;
@@ -178,12 +178,12 @@ static const char *check_launch(const KernelDef *k, const NodeRun *w, const Dtyp
 
 static const char *check_node(const KernelDef *k, const NodeRun *w, Arena *a, int *n_served)
 {
-    static const Dtype wildcards[] = { F32, BF16 };
+    static const unsigned narrow[] = { 0, ~0u, 0x55555555, 0xaaaaaaaa };
     Dtype types[MAX_OPERANDS];
     int n_out = w->node->n_out;
     if (w->node->n_in + n_out > MAX_OPERANDS) return NULL;
-    for (int i = 0; i < 2; i++) {
-        if (!read_types(k->types, w, wildcards[i], types)) continue;
+    for (int i = 0; i < 4; i++) {
+        if (!read_types(k->types, w, narrow[i], types)) continue;
         bool adds = w->node->op->flags & OP_ADDS;
         for (int bit = -1; bit <= (adds ? n_out : -1); bit++) {
             unsigned add = bit < 0 ? 0 : bit < n_out ? 1u << bit : (1u << n_out) - 1;

@@ -5,9 +5,9 @@
 #include <immintrin.h>
 
 enum { LANES = 8, DOT_PAIRS = 0, PANEL_VECTORS = 2 };
-typedef float Vec __attribute__((vector_size(32), may_alias));
-typedef int32_t VecInt __attribute__((vector_size(32), may_alias));
-typedef double VecDouble __attribute__((vector_size(32), may_alias));
+typedef float Vec __attribute__((vector_size(32)));
+typedef int32_t VecInt __attribute__((vector_size(32)));
+typedef double VecDouble __attribute__((vector_size(32)));
 
 INLINE Vec vec_set(float x)
 {

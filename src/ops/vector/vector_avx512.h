@@ -6,9 +6,9 @@
 /* DOT_PAIRS: bf16 are multiplied in pairs. PANEL_VECTORS: vectors in a row of a matrix tile, so
  * that six rows fill the registers. */
 enum { LANES = 16, DOT_PAIRS = 1, PANEL_VECTORS = 4 };
-typedef float Vec __attribute__((vector_size(64), may_alias));
-typedef int32_t VecInt __attribute__((vector_size(64), may_alias));
-typedef double VecDouble __attribute__((vector_size(64), may_alias));
+typedef float Vec __attribute__((vector_size(64)));
+typedef int32_t VecInt __attribute__((vector_size(64)));
+typedef double VecDouble __attribute__((vector_size(64)));
 
 INLINE Vec vec_set(float x)
 {

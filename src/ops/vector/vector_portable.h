@@ -5,9 +5,9 @@
 #include <math.h>
 
 enum { LANES = 16, DOT_PAIRS = 1, PANEL_VECTORS = 1 };
-typedef float Vec __attribute__((vector_size(64), may_alias));
-typedef int32_t VecInt __attribute__((vector_size(64), may_alias));
-typedef double VecDouble __attribute__((vector_size(64), may_alias));
+typedef float Vec __attribute__((vector_size(64)));
+typedef int32_t VecInt __attribute__((vector_size(64)));
+typedef double VecDouble __attribute__((vector_size(64)));
 
 INLINE Vec vec_set(float x)
 {

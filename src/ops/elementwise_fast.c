@@ -1,0 +1,263 @@
+/* elementwise_fast.c - maps over elements: sums, products, activations, casts; sums of columns.
+ *
+ * A map is one function on vectors; the loops around it are shared. Inputs and results may be F32
+ * or BF16 in any mix, computed in f32. */
+#include "ops/kernels.h"
+#include "ops/settings.h"
+#include "ops/vector/chunks.h"
+#include "ops/vector/vector_math.h"
+
+/* From vectors of the inputs to vectors of the results; `c` is a constant of the op. */
+typedef void MapStep(const Vec *x, Vec *y, float c);
+
+typedef struct Map {
+    const Launch *l;
+    int64_t n;
+    float c;
+} Map;
+
+/* Elements [i, i + n), n <= LANES. `f32`: all operands are, and nothing is added to. */
+INLINE void map_vector(const Map *m, int64_t i, int64_t n, MapStep *step, bool f32)
+{
+    const Launch *l = m->l;
+    Vec x[3] = { { 0 } }, y[2] = { { 0 } };
+    for (int k = 0; k < l->n_in; k++)
+        x[k] = vec_get(f32 ? F32 : l->in[k].dtype, l->in[k].data, i, n);
+    step(x, y, m->c);
+    for (int k = 0; k < l->n_out; k++) {
+        if (!f32) y[k] += vec_before(l, k, i, n);
+        vec_put(f32 ? F32 : l->out[k].dtype, l->out[k].data, i, n, y[k]);
+    }
+}
+
+INLINE bool all_f32(const Launch *l)
+{
+    bool same = l->add == 0;
+    for (int k = 0; k < l->n_in; k++) same &= l->in[k].dtype == F32;
+    for (int k = 0; k < l->n_out; k++) same &= l->out[k].dtype == F32;
+    return same;
+}
+
+/* One task. The numbers of inputs and results are constants here, so that the loops over them
+ * disappear. */
+INLINE void map_chunk(void *arg, int64_t i, int n_in, int n_out, MapStep *step)
+{
+    Map m = *(const Map *)arg;
+    Launch l = *m.l;
+    l.n_in = n_in;
+    l.n_out = n_out;
+    m.l = &l;
+    Range r = chunk(m.n, CHUNK, i);
+    int64_t at = r.from;
+    if (all_f32(&l)) {
+        for (; at + LANES <= r.to; at += LANES) map_vector(&m, at, LANES, step, true);
+        if (at < r.to) map_vector(&m, at, r.to - at, step, true);
+    } else {
+        for (; at + LANES <= r.to; at += LANES) map_vector(&m, at, LANES, step, false);
+        if (at < r.to) map_vector(&m, at, r.to - at, step, false);
+    }
+}
+
+static int map(const Launch *l, void (*task)(void *arg, int64_t i, int thread), float c)
+{
+    Map m = { l, tensor_count(&l->out[0]), c };
+    pool_run(l->stream->pool, chunk_count(m.n, CHUNK), task, &m);
+    return KERNEL_OK;
+}
+
+INLINE void copy_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0];
+}
+
+INLINE void add_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] + x[1];
+}
+
+INLINE void mul_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] * x[1];
+}
+
+INLINE void scale_step(const Vec *x, Vec *y, float c)
+{
+    y[0] = x[0] * vec_set(c);
+}
+
+INLINE void silu_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] * vec_sigmoid(x[0]);
+}
+
+/* silu and its slope, s (1 + x (1 - s)) with s = sigmoid(x); 1 - s = e^-x s keeps its digits. */
+INLINE Vec silu_slope(Vec x, Vec *silu)
+{
+    Vec e = vec_exp(vec_min(vec_set(80), -x));
+    Vec s = vec_set(1) / (vec_set(1) + e);
+    *silu = x * s;
+    return vec_fma(*silu, e * s, s);
+}
+
+INLINE void silu_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Vec value;
+    y[0] = silu_slope(x[0], &value) * x[1];
+}
+
+INLINE void gelu_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] * vec_normal(x[0]).below;
+}
+
+INLINE void gelu_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Normal p = vec_normal(x[0]);
+    y[0] = vec_fma(x[0], p.density, p.below) * x[1];
+}
+
+INLINE void swiglu_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] * vec_sigmoid(x[0]) * x[1];
+}
+
+INLINE void swiglu_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Vec value, slope = silu_slope(x[0], &value);
+    y[0] = slope * (x[1] * x[2]);
+    y[1] = value * x[2];
+}
+
+static void copy_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 1, 1, copy_step);
+}
+
+static void add_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, add_step);
+}
+
+static void mul_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, mul_step);
+}
+
+static void scale_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 1, 1, scale_step);
+}
+
+static void silu_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 1, 1, silu_step);
+}
+
+static void silu_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, silu_grad_step);
+}
+
+static void gelu_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 1, 1, gelu_step);
+}
+
+static void gelu_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, gelu_grad_step);
+}
+
+static void swiglu_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, swiglu_step);
+}
+
+static void swiglu_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 3, 2, swiglu_grad_step);
+}
+
+static int copy(const Launch *l)
+{
+    return map(l, copy_task, 0);
+}
+
+static int add(const Launch *l)
+{
+    return map(l, add_task, 0);
+}
+
+static int mul(const Launch *l)
+{
+    return map(l, mul_task, 0);
+}
+
+static int scale(const Launch *l)
+{
+    return map(l, scale_task, (float)((const Scale *)l->attrs)->factor);
+}
+
+static int silu(const Launch *l)
+{
+    return map(l, silu_task, 0);
+}
+
+static int silu_grad(const Launch *l)
+{
+    return map(l, silu_grad_task, 0);
+}
+
+static int gelu(const Launch *l)
+{
+    return map(l, gelu_task, 0);
+}
+
+static int gelu_grad(const Launch *l)
+{
+    return map(l, gelu_grad_task, 0);
+}
+
+static int swiglu(const Launch *l)
+{
+    return map(l, swiglu_task, 0);
+}
+
+static int swiglu_grad(const Launch *l)
+{
+    return map(l, swiglu_grad_task, 0);
+}
+
+const KernelDef TABLE[] = {
+    { "cast", "cpu", "any>any", LEVEL, copy, NULL, floats_fit },
+    { "accumulate", "cpu", "any>any", LEVEL, copy, NULL, floats_fit },
+    { "add", "cpu", "any any>any", LEVEL, add, NULL, floats_fit },
+    { "mul", "cpu", "any any>any", LEVEL, mul, NULL, floats_fit },
+    { "scale", "cpu", "any>any", LEVEL, scale, NULL, floats_fit },
+    { "silu", "cpu", "any>any", LEVEL, silu, NULL, floats_fit },
+    { "silu_grad", "cpu", "any any>any", LEVEL, silu_grad, NULL, floats_fit },
+    { "gelu", "cpu", "any>any", LEVEL, gelu, NULL, floats_fit },
+    { "gelu_grad", "cpu", "any any>any", LEVEL, gelu_grad, NULL, floats_fit },
+    { "swiglu", "cpu", "any any>any", LEVEL, swiglu, NULL, floats_fit },
+    { "swiglu_grad", "cpu", "any any any>any any", LEVEL, swiglu_grad, NULL, floats_fit },
+    { 0 },
+};
