@@ -131,7 +131,7 @@ static Ranges ranges_of(const Tensor *t, int d, int64_t whole)
 
 int part_boxes(Arena *a, const int64_t *whole, const Tensor *part, PartBox **out)
 {
-    Ranges ranges[MAX_DIMS];
+    Ranges ranges[MAX_DIMS] = { 0 };
     int n = 1;
     for (int d = 0; d < part->n_dims; d++) {
         ranges[d] = ranges_of(part, d, whole[d]);

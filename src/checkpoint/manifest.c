@@ -230,7 +230,8 @@ static Error *read_progress(Arena *a, const json_t *root, Manifest *m)
 static Error *read_root(Arena *a, const json_t *root, Manifest *m)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
-    if (!format || strcmp(format, FORMAT)) return error_new("\"format\" is not \"%s\"", FORMAT);
+    if (!format || strcmp(format, FORMAT) != 0)
+        return error_new("\"format\" is not \"%s\"", FORMAT);
     int64_t version = 0;
     TRY(get_int(root, "version", &version));
     if (version != VERSION)
@@ -272,9 +273,9 @@ Error *manifest_parse(Arena *a, const char *path, Str bytes, Manifest **out)
 
 static int by_start(const void *a, const void *b)
 {
-    const ManifestBox *x = *(ManifestBox *const *)a, *y = *(ManifestBox *const *)b;
-    for (int d = 0; d < x->box.n_dims; d++)
-        if (x->box.start[d] != y->box.start[d]) return x->box.start[d] < y->box.start[d] ? -1 : 1;
+    const Box *x = a, *y = b;
+    for (int d = 0; d < x->n_dims; d++)
+        if (x->start[d] != y->start[d]) return x->start[d] < y->start[d] ? -1 : 1;
     return 0;
 }
 
@@ -289,13 +290,13 @@ static void describe(const Box *b, Text *to)
  * before it ends in the first dimension. */
 static bool find_overlap(Arena *a, const ManifestTensor *t, const Box **first, const Box **second)
 {
-    ManifestBox **sorted = NEW_N(a, ManifestBox *, t->n_boxes);
-    for (int64_t i = 0; i < t->n_boxes; i++) sorted[i] = &t->box[i];
+    Box *sorted = NEW_N(a, Box, t->n_boxes);
+    for (int64_t i = 0; i < t->n_boxes; i++) sorted[i] = t->box[i].box;
     if (t->n_boxes) qsort(sorted, (size_t)t->n_boxes, sizeof *sorted, by_start);
     for (int64_t i = 0; i < t->n_boxes; i++) {
-        const Box *x = &sorted[i]->box;
+        const Box *x = &sorted[i];
         for (int64_t k = i + 1; k < t->n_boxes; k++) {
-            const Box *y = &sorted[k]->box;
+            const Box *y = &sorted[k];
             Box both;
             if (t->n_dims && y->start[0] >= x->start[0] + x->size[0]) break;
             if (!box_intersect(x, y, &both)) continue;

@@ -23,7 +23,7 @@ const char *safetensors_dtype_name(Dtype t)
 bool safetensors_dtype_of_name(const char *name, Dtype *out)
 {
     for (int t = 0; t < N_DTYPES; t++) {
-        if (strcmp(name, dtype_names[t])) continue;
+        if (strcmp(name, dtype_names[t]) != 0) continue;
         *out = (Dtype)t;
         return true;
     }

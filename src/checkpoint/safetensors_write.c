@@ -70,25 +70,21 @@ static Error *header_json(const char *path, Entry *const *order, int64_t n, cons
     return NULL;
 }
 
-static int by_element_size(const void *a, const void *b)
-{
-    const Entry *x = *(Entry *const *)a, *y = *(Entry *const *)b;
-    size_t p = dtype_size(x->named->tensor.dtype), q = dtype_size(y->named->tensor.dtype);
-    if (p != q) return p > q ? -1 : 1;
-    return x < y ? -1 : 1;
-}
-
 /* Wide elements first, so that each tensor is aligned without gaps; fills begin, from 0. */
 static Entry **place(Arena *a, SafetensorsWriter *w)
 {
     Entry **order = NEW_N(a, Entry *, w->n);
-    for (int64_t i = 0; i < w->n; i++) order[i] = &w->entry[i];
-    if (w->n) qsort(order, (size_t)w->n, sizeof *order, by_element_size);
-    int64_t at = 0;
-    for (int64_t i = 0; i < w->n; i++) {
-        order[i]->begin = at;
-        at += order[i]->bytes;
+    int64_t n = 0, at = 0;
+    for (size_t width = 8; width; width /= 2) {
+        for (int64_t i = 0; i < w->n; i++) {
+            Entry *e = &w->entry[i];
+            if (dtype_size(e->named->tensor.dtype) != width) continue;
+            order[n++] = e;
+            e->begin = at;
+            at += e->bytes;
+        }
     }
+    CHECK(n == w->n);
     return order;
 }
 
@@ -120,8 +116,8 @@ static Str header_bytes(Arena *a, const Text *json)
 Error *safetensors_create(Arena *a, const char *path, const NamedTensor *plan, int64_t n,
                           const Map *metadata, SafetensorsWriter **out)
 {
+    SafetensorsWriter *w = *out = NEW(a, SafetensorsWriter);
     TRY(check_names(a, path, plan, n));
-    SafetensorsWriter *w = NEW(a, SafetensorsWriter);
     *w = (SafetensorsWriter){ .path = arena_string(a, path), .entry = NEW_N(a, Entry, n), .n = n };
     for (int64_t i = 0; i < n; i++)
         w->entry[i] = (Entry){ .named = &plan[i], .bytes = (int64_t)tensor_bytes(&plan[i].tensor) };
@@ -138,7 +134,6 @@ Error *safetensors_create(Arena *a, const char *path, const NamedTensor *plan, i
         return e;
     }
     w->at = (int64_t)w->header.len;
-    *out = w;
     return NULL;
 }
 
@@ -185,7 +180,7 @@ static Error *put_all(SafetensorsWriter *w, const NamedTensor *tensors)
 Error *safetensors_write(const char *path, const NamedTensor *tensors, int64_t n)
 {
     Arena *a = arena_new();
-    SafetensorsWriter *w;
+    SafetensorsWriter *w = NULL;
     Error *e = safetensors_create(a, path, tensors, n, NULL, &w);
     if (!e) {
         e = put_all(w, tensors);

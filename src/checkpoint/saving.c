@@ -48,7 +48,7 @@ static void remember(CheckpointSaving *s, const char *folder)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n_kept; i++)
-        if (strcmp(s->kept[i], folder)) s->kept[n++] = s->kept[i];
+        if (strcmp(s->kept[i], folder) != 0) s->kept[n++] = s->kept[i];
     s->n_kept = n;
     s->kept = arena_grow(s->arena, s->kept, s->n_kept, &s->kept_cap, sizeof *s->kept);
     s->kept[s->n_kept++] = arena_string(s->arena, folder);
