@@ -70,7 +70,8 @@
     COMPONENT(scheduler_linear_lr) \
     COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
     COMPONENT(scheduler_onecycle_lr) \
-    COMPONENT(scheduler_step_lr)
+    COMPONENT(scheduler_step_lr) \
+    COMPONENT(tokenizer_pretrained_hf_tokenizer)
 /* clang-format on */
 
 #define DECLARE(name) extern const ComponentDef name;

@@ -228,7 +228,11 @@ Error *pretrained_hf_open(const PretrainedHf *settings, Tokenizer **out)
     Pretrained *p = NEW(a, Pretrained);
     p->arena = a;
     const char *file = hf_tokenizer_path(a, settings->path);
-    Error *e = hf_tokenizer_read(file, &p->hf);
+    Error *e =
+        file_exists(file)
+            ? hf_tokenizer_read(file, &p->hf)
+            : error_new("there is no %s (nothing is downloaded: name a folder with tokenizer.json)",
+                        file);
     if (e) {
         arena_free(a);
         return e;
