@@ -79,7 +79,9 @@ bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm 
 	@for name in $(BENCH); do $(BUILD)/bench/$$name || exit 1; echo; done
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+	$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs
 docs: tests ## write the generated pages of docs/ anew

@@ -12,6 +12,7 @@
     COMMAND(command_config_resolve) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
+    COMMAND(command_docs_ops) \
     COMMAND(command_docs_schema) \
     COMMAND(command_model_inspect) \
     COMMAND(command_model_run) \

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "components.h"
 #include "config/document.h"
+#include "ops/document.h"
 #include <stdio.h>
 
 static Error *print(Text *t)
@@ -28,6 +29,14 @@ static Error *run_schema(Arena *a, const void *options)
     Text t = { 0 };
     TRY(components_registry(a, &r));
     document_schema(r, &t);
+    return print(&t);
+}
+
+static Error *run_ops(Arena *a, const void *options)
+{
+    (void)a, (void)options;
+    Text t = { 0 };
+    ops_document(&t);
     return print(&t);
 }
 
@@ -60,6 +69,14 @@ const Command command_docs_components = {
     .doc = "Prints every component with its settings as Markdown.",
     .examples = "modalities docs components > docs/components.md",
     .run = run_components,
+};
+
+const Command command_docs_ops = {
+    .group = "docs",
+    .name = "ops",
+    .doc = "Prints every op with its dimensions and attributes as Markdown.",
+    .examples = "modalities docs ops > docs/ops.md",
+    .run = run_ops,
 };
 
 const Command command_docs_schema = {

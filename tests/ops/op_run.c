@@ -3,7 +3,6 @@
 #include "base/rng.h"
 #include "ops/ops.h"
 #include "ops/reference.h"
-#include "test.h"
 #include <string.h>
 
 Tensor op_tensor(Arena *a, Dtype t, int n_dims, const int64_t *size)
@@ -82,10 +81,30 @@ Launch op_launch(const Node *n, const Tensor *in, Tensor *out, const RunTime *no
                      .now = now };
 }
 
+bool op_row_types(const char *types, const Node *n, unsigned narrow, Dtype *out)
+{
+    for (int k = 0; k < n->n_in + n->n_out; k++) {
+        if (k == n->n_in && *types++ != '>') return false;
+        if (*types == ' ') types++;
+        char word[16] = { 0 };
+        size_t len = strcspn(types, " >");
+        if (len == 0 || len >= sizeof word) return false;
+        memcpy(word, types, len);
+        types += len;
+        Dtype own = k < n->n_in ? n->in[k]->dtype : n->out[k - n->n_in]->dtype;
+        if (!strcmp(word, "any"))
+            out[k] = !dtype_is_float(own) ? own : narrow >> k & 1 ? BF16 : F32;
+        else
+            CHECK(dtype_of_name(word, &out[k]));
+        if (dtype_is_float(out[k]) != dtype_is_float(own)) return false;
+    }
+    return *types == 0;
+}
+
 int op_reference(Arena *a, const OpDef *op, Launch l)
 {
     if (op->flags & OP_VIEW) {
-        assert_int_equal(tensor_count(&l.out[0]), tensor_count(&l.in[0]));
+        CHECK(tensor_count(&l.out[0]) == tensor_count(&l.in[0]));
         dtype_convert(l.out[0].dtype, l.out[0].data, l.in[0].dtype, l.in[0].data,
                       tensor_count(&l.in[0]));
         return KERNEL_OK;
@@ -104,8 +123,7 @@ NodeRun op_run_node(OpRun *r, Arena *a, int64_t i)
         made.in[k] = op_tensor_as(a, n->in[k]->dtype, &r->tensor[n->in[k]->id]);
     for (int k = 0; k < n->n_out; k++)
         made.out[k] = op_tensor_as(a, n->out[k]->dtype, &r->tensor[n->out[k]->id]);
-    int status = op_reference(a, n->op, op_launch(n, made.in, made.out, &r->now));
-    if (status != KERNEL_OK) fail_msg("%s: status %d", n->op->name, status);
+    CHECK(op_reference(a, n->op, op_launch(n, made.in, made.out, &r->now)) == KERNEL_OK);
     for (int k = 0; k < n->n_out; k++) {
         Tensor *to = &r->tensor[n->out[k]->id];
         bool adds = n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE;

@@ -20,7 +20,7 @@ Value *op_input(Graph *g, const char *name, Dtype t, const int64_t *size);
 
 /* Tensors for all values that the graph has now; `position` is RunTime.position. */
 OpRun *op_run_new(Arena *a, Graph *g, int64_t position);
-/* Runs the nodes [from, to) by their references; fails the test on a status. */
+/* Runs the nodes [from, to) by their references; a status other than KERNEL_OK is a bug. */
 void op_run_nodes(OpRun *r, int64_t from, int64_t to);
 
 /* A node with its inputs as they were and its results as they are made (nothing added). */
@@ -40,6 +40,10 @@ Tensor op_tensor_as(Arena *a, Dtype t, const Tensor *from);
 double op_get(const Tensor *t, int64_t i);
 /* A launch of `n` on these tensors, without scratch or stream. */
 Launch op_launch(const Node *n, const Tensor *in, Tensor *out, const RunTime *now);
+/* The dtypes that a kernel's row wants for the operands of a node: where the value is a float,
+ * `any` in place k stands for BF16 if bit k of `narrow` is set, else F32. False when the row is for
+ * other operands. */
+bool op_row_types(const char *types, const Node *n, unsigned narrow, Dtype *out);
 /* Runs the reference (a view: copies) with scratch from `a` and returns its status. */
 int op_reference(Arena *a, const OpDef *op, Launch l);
 

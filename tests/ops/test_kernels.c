@@ -36,29 +36,6 @@ static Tolerance tolerance(const Launch *l, const Tensor *result)
     return (Tolerance){ rounding(result->dtype), is_small ? 2 * worst : 64 * worst };
 }
 
-/* The dtypes of a row's `types` for a node: where the value is a float, `any` in place k stands for
- * BF16 if bit k of `narrow` is set, else F32. False when the row is for other operands. */
-static bool read_types(const char *types, const NodeRun *w, unsigned narrow, Dtype *out)
-{
-    const Node *n = w->node;
-    for (int k = 0; k < n->n_in + n->n_out; k++) {
-        if (k == n->n_in && *types++ != '>') return false;
-        if (*types == ' ') types++;
-        char word[16] = { 0 };
-        size_t len = strcspn(types, " >");
-        if (len == 0 || len >= sizeof word) return false;
-        memcpy(word, types, len);
-        types += len;
-        Dtype own = k < n->n_in ? w->in[k].dtype : w->out[k - n->n_in].dtype;
-        if (!strcmp(word, "any"))
-            out[k] = !dtype_is_float(own) ? own : narrow >> k & 1 ? BF16 : F32;
-        else if (!dtype_of_name(word, &out[k]))
-            fail_msg("%s: unknown dtype %s", n->op->name, word);
-        if (dtype_is_float(out[k]) != dtype_is_float(own)) return false;
-    }
-    return *types == 0;
-}
-
 /* Memory with a guard behind it. */
 static void *guarded(Arena *a, size_t bytes)
 {
@@ -183,7 +160,7 @@ static const char *check_node(const KernelDef *k, const NodeRun *w, Arena *a, in
     int n_out = w->node->n_out;
     if (w->node->n_in + n_out > MAX_OPERANDS) return NULL;
     for (int i = 0; i < 4; i++) {
-        if (!read_types(k->types, w, narrow[i], types)) continue;
+        if (!op_row_types(k->types, w->node, narrow[i], types)) continue;
         bool adds = w->node->op->flags & OP_ADDS;
         for (int bit = -1; bit <= (adds ? n_out : -1); bit++) {
             unsigned add = bit < 0 ? 0 : bit < n_out ? 1u << bit : (1u << n_out) - 1;
