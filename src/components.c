@@ -16,7 +16,6 @@
     COMPONENT(checkpoint_saving_execution_fsdp1) \
     COMPONENT(checkpoint_saving_strategy_every_k_steps) \
     COMPONENT(checkpoint_saving_strategy_k_most_recent) \
-    COMPONENT(device_mesh_default) \
     COMPONENT(collate_fn_gpt_2_llm_collator) \
     COMPONENT(data_loader_default) \
     COMPONENT(dataset_combined) \
@@ -24,6 +23,7 @@
     COMPONENT(dataset_mem_map_dataset) \
     COMPONENT(dataset_packed_mem_map_dataset_continuous) \
     COMPONENT(dataset_packed_mem_map_dataset_megatron) \
+    COMPONENT(device_mesh_default) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \
@@ -62,6 +62,7 @@
     COMPONENT(results_subscriber_to_disc) \
     COMPONENT(results_subscriber_wandb) \
     COMPONENT(sampler_distributed_sampler) \
+    COMPONENT(sampler_resumable_distributed_multi_dim_sampler) \
     COMPONENT(sampler_resumable_distributed_sampler) \
     COMPONENT(sampler_sequential_sampler) \
     COMPONENT(scheduler_constant_lr) \

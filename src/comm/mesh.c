@@ -1,6 +1,7 @@
 /* mesh.c - device_mesh.default: degrees of parallelism that multiply to the number of ranks. */
 #include "comm/mesh.h"
 #include "config/builder.h"
+#include <stdlib.h>
 
 const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
 
@@ -87,6 +88,19 @@ static const Field fields[] = {
 };
 /* clang-format on */
 
+static Error *read_rank(Mesh *m)
+{
+    const char *set = getenv("RANK");
+    char *end;
+    if (!set) return NULL;
+    m->rank = strtoll(set, &end, 10);
+    if (*end || end == set || m->rank < 0 || m->rank >= m->world_size)
+        return error_new(
+            "the variable RANK is \"%s\"; with a world size of %lld it must be 0 to %lld", set,
+            (long long)m->world_size, (long long)m->world_size - 1);
+    return NULL;
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
@@ -100,7 +114,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     m->size[MESH_CP] = s->context_parallel_degree;
     m->size[MESH_TP] = s->tensor_parallel_degree;
     *out = m;
-    return mesh_make(m);
+    TRY(mesh_make(m));
+    return read_rank(m);
 }
 
 const ComponentDef device_mesh_default = {

@@ -78,9 +78,9 @@ Error *jsonl_write_index(const char *source, const char *index_path, BadLinePoli
     TRY(file_map(source, &map));
     Indexing x = { .source = source, .text = { map.ptr, map.len }, .policy = policy };
     Error *e = write_index(&x, index_path);
-    file_unmap(&map);
     *out = x.summary;
     out->n_bytes = (int64_t)map.len;
+    file_unmap(&map);
     out->seconds = clock_seconds() - start;
     return e;
 }

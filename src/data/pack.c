@@ -289,10 +289,12 @@ static Error *check_tokens(Packing *p)
 
 static Error *pack(Packing *p)
 {
-    int64_t n = p->settings->num_cpus;
+    const PackSettings *s = p->settings;
+    if (!s->dst_path) return error_new("dst_path is null; it must name the .pbin file to write");
+    int64_t n = s->num_cpus;
     Worker *worker = NEW_N(p->arena, Worker, n);
     TRY(check_tokens(p));
-    TRY(jsonl_open(p->arena, p->settings->src_path, p->settings->index_path, &p->source));
+    TRY(jsonl_open(p->arena, s->src_path, s->index_path, &p->source));
     p->lines.text = p->source.text;
     Error *e = open_workers(p, worker, n);
     if (!e) e = write_file(p, worker, n);

@@ -23,9 +23,9 @@ typedef struct PackSummary {
     double seconds;
 } PackSummary;
 
-/* Writes dst_path (and its folder) with one document per line, in the order of the index: the tokens of the text
- * that jq_pattern finds, and the EOD token unless they end with it. The bytes do not depend on the
- * number of threads or the sizes of batches and queues. On an error, and when a stop is asked for,
- * nothing is left at dst_path (or what was there before). */
+/* Writes dst_path (and its folder) with one document per line, in the order of the index: the
+ * tokens of the text that jq_pattern finds, and the EOD token unless they end with it. The bytes do
+ * not depend on the number of threads or the sizes of batches and queues. On an error, and when a
+ * stop is asked for, nothing is left at dst_path (or what was there before). */
 Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, PackSummary *out);
 #endif

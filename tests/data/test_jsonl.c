@@ -21,6 +21,7 @@ static void assert_index(const char *text, const char *expected)
     Jsonl j;
     assert_no_error(jsonl_open(a, path, NULL, &j));
     assert_int_equal(summary.n_lines, index_count(j.index));
+    assert_int_equal(summary.n_bytes, strlen(text));
     Text got = { 0 };
     IndexEntry entry;
     while (index_next(j.index, &entry))

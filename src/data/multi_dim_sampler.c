@@ -1,0 +1,75 @@
+/* multi_dim_sampler.c - sampler.resumable_distributed_multi_dim_sampler: shares samples along one
+ * axis of the device mesh, so that ranks that differ in others (tp, pp, cp) see the same ones. */
+#include "base/log.h"
+#include "comm/mesh.h"
+#include "config/builder.h"
+#include "data/sampler.h"
+
+typedef struct Settings {
+    Dataset *dataset;
+    Mesh *device_mesh;
+    int data_parallel_key; /* MeshAxis less one */
+    int64_t epoch, skip_num_global_samples;
+    const bool *shuffle; /* NULL: null, as false */
+    const int64_t *seed; /* NULL: null, as 0 */
+    bool drop_last;
+} Settings;
+
+static const char *const only_true[] = { "true", NULL };
+
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, dataset, Dataset, "dataset", NULL, "the samples"),
+    FIELD_COMPONENT(Settings, device_mesh, Mesh, "device_mesh", NULL, "the ranks"),
+    FIELD_CHOICE(Settings, data_parallel_key, NULL, mesh_axis_names,
+                 "the axis whose ranks share the samples"),
+    FIELD_INT(Settings, epoch, "0", 0, INFINITY, "added to the seed", .flags = FIELD_STRICT),
+    FIELD_BOOL(Settings, shuffle, "false", "random order (torch.randperm)"),
+    FIELD_INT(Settings, seed, "0", 0, 0, "of the random order"),
+    FIELD_BOOL(Settings, drop_last, "true", "a rest that does not go round is left out",
+               .choices = only_true),
+    FIELD_INT(Settings, skip_num_global_samples, "0", 0, INFINITY,
+              "samples already seen, on all ranks together", .flags = FIELD_STRICT),
+    { 0 },
+};
+
+/* Place of this rank and number of ranks along the axis. With copies of the sharded model both
+ * data-parallel axes count: the copies must not learn from the same samples. */
+static void place(const Mesh *m, MeshAxis axis, int64_t *rank, int64_t *n)
+{
+    *rank = mesh_coordinate(m, axis, m->rank);
+    *n = m->size[axis];
+    MeshAxis other = axis == MESH_DP_SHARD       ? MESH_DP_REPLICATE
+                     : axis == MESH_DP_REPLICATE ? MESH_DP_SHARD
+                                                 : MESH_NONE;
+    if (other == MESH_NONE || m->size[other] == 1) return;
+    int64_t replicate = mesh_coordinate(m, MESH_DP_REPLICATE, m->rank),
+            shard = mesh_coordinate(m, MESH_DP_SHARD, m->rank);
+    *rank = replicate * m->size[MESH_DP_SHARD] + shard;
+    *n = m->size[MESH_DP_REPLICATE] * m->size[MESH_DP_SHARD];
+    if (m->rank == 0)
+        log_warning("samples are shared among all %lld data-parallel ranks, not only along %s: "
+                    "else %s ranks would "
+                    "see the same samples",
+                    (long long)*n, mesh_axis_names[axis - 1], mesh_axis_names[other - 1]);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    DistributedOrder order = { .n = s->dataset->count(s->dataset),
+                               .shuffle = s->shuffle && *s->shuffle,
+                               .seed = (s->seed ? *s->seed : 0) + s->epoch,
+                               .drop_last = s->drop_last,
+                               .skip_num_global_samples = s->skip_num_global_samples };
+    place(s->device_mesh, (MeshAxis)(s->data_parallel_key + 1), &order.rank, &order.num_replicas);
+    return distributed_sampler_new(builder_arena(b), &order, (Sampler **)out);
+}
+
+const ComponentDef sampler_resumable_distributed_multi_dim_sampler = {
+    .kind = "sampler",
+    .variant = "resumable_distributed_multi_dim_sampler",
+    .doc = "deals the samples out along one axis of the device mesh, after those already seen",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
