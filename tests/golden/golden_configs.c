@@ -1,8 +1,11 @@
 /* golden_configs.c - reads validation.json and env.json of the goldens. */
 #include "golden/golden_configs.h"
 #include "config/config.h"
+#include <errno.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* "tests/x/y.yaml" to "tests__x__y". */
@@ -39,11 +42,36 @@ static Yaml *checkpoint_paths(Arena *a, const json_t *env)
     return map;
 }
 
+static const char *mirror_from, *mirror_to; /* for nftw, which passes nothing on */
+
+static int mirror_entry(const char *path, const struct stat *st, int type, struct FTW *place)
+{
+    (void)st, (void)place;
+    char to[4096];
+    snprintf(to, sizeof to, "%s%s", mirror_to, path + strlen(mirror_from));
+    if (type == FTW_D) return mkdir(to, 0777) && errno != EEXIST;
+    return symlink(path, to);
+}
+
+/* The original's root with links to the copies of its files. One file that ten configurations name
+ * lies under another name there. */
+static const char *make_root(Arena *a)
+{
+    const char *from = shared_path(a, "data/modalities"),
+               *to = path_join(a, path_absolute(a, test_folder()), "root");
+    mirror_from = from;
+    mirror_to = to;
+    assert_int_equal(nftw(from, mirror_entry, 16, FTW_PHYS), 0);
+    const char *link = path_join(a, to, "tests/end2end_tests/lorem_ipsum.pbin");
+    assert_int_equal(symlink(path_join(a, from, "data/lorem_ipsum.pbin"), link), 0);
+    return to;
+}
+
 GoldenConfigs *golden_configs_open(Arena *a)
 {
     GoldenConfigs *g = NEW(a, GoldenConfigs);
+    g->arena = a;
     const char *folder = shared_path(a, "data/goldens/configs");
-    g->root = shared_path(a, "data/modalities");
     g->home = path_absolute(a, ".");
     g->validation = load(path_join(a, folder, "validation.json"));
     json_t *env = load(path_join(a, folder, "env.json"));
@@ -80,7 +108,7 @@ void golden_configs_close(GoldenConfigs *g)
     json_decref(g->validation);
 }
 
-void golden_config_enter(const GoldenConfigs *g, const GoldenConfig *c)
+void golden_config_enter(GoldenConfigs *g, const GoldenConfig *c)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)c->world_size);
@@ -89,6 +117,7 @@ void golden_config_enter(const GoldenConfigs *g, const GoldenConfig *c)
     setenv("LOCAL_RANK", "0", 1);
     setenv("MASTER_ADDR", "localhost", 1);
     setenv("MASTER_PORT", "29500", 1);
+    if (!g->root) g->root = make_root(g->arena);
     assert_int_equal(chdir(g->root), 0);
 }
 

@@ -19,13 +19,15 @@ typedef struct GoldenConfigs {
     GoldenConfig *item;
     int64_t n;
     json_t *validation;
-    const char *root, *home; /* folders */
+    const char *root,
+        *home; /* folders; the original's root is made at the first golden_config_enter */
+    Arena *arena;
 } GoldenConfigs;
 
 GoldenConfigs *golden_configs_open(Arena *a);
 void golden_configs_close(GoldenConfigs *g);
 /* Sets RANK, LOCAL_RANK and WORLD_SIZE as they were for this file, and changes into the copy of the
  * original's root, to which paths in the configurations are relative. */
-void golden_config_enter(const GoldenConfigs *g, const GoldenConfig *c);
+void golden_config_enter(GoldenConfigs *g, const GoldenConfig *c);
 void golden_config_leave(const GoldenConfigs *g);
 #endif
