@@ -49,7 +49,7 @@ static void loss_task(void *arg, int64_t i, int thread)
         else if (target[t] != IGNORED)
             w->bad_index = true;
         ((float *)w->l->out[0].data)[t] = (float)loss;
-        ((float *)w->l->out[1].data)[t] = (float)lse;
+        ((double *)w->l->out[1].data)[t] = lse;
     }
 }
 
@@ -67,15 +67,18 @@ static void grad_task(void *arg, int64_t i, int thread)
     const Rows *w = arg;
     const Tensor *x = &w->l->in[0], *dx = &w->l->out[0];
     const int32_t *target = w->l->in[1].data;
-    const float *lse = w->l->in[2].data, *dloss = w->l->in[3].data;
+    const double *lse = w->l->in[2].data;
+    const float *dloss = w->l->in[3].data;
     Range r = chunk(w->n, chunk_rows(w->width), i);
     for (int64_t t = r.from; t < r.to; t++) {
         bool ignored = target[t] == IGNORED;
         int64_t at = t * w->width;
-        Vec shift = vec_set(lse[t]), factor = vec_set(dloss[t]);
+        float high = (float)lse[t], low = (float)(lse[t] - high);
+        Vec factor = vec_set(dloss[t]);
         for (int64_t j = 0; j < w->width; j += LANES) {
             int64_t n = w->width - j < LANES ? w->width - j : LANES;
-            Vec p = vec_exp(vec_get(x->dtype, x->data, at + j, n) - shift) * factor;
+            Vec from_high = vec_get(x->dtype, x->data, at + j, n) - vec_set(high);
+            Vec p = vec_exp(from_high - vec_set(low)) * factor;
             vec_put(dx->dtype, dx->data, at + j, n, ignored ? vec_set(0) : p);
         }
         if (ignored) continue;
@@ -92,9 +95,9 @@ static int loss_grad(const Launch *l)
 }
 
 const KernelDef TABLE[] = {
-    { "cross_entropy", "cpu", "f32 i32>f32 f32", LEVEL, loss_per_token, NULL, NULL },
-    { "cross_entropy", "cpu", "bf16 i32>f32 f32", LEVEL, loss_per_token, NULL, NULL },
-    { "cross_entropy_grad", "cpu", "f32 i32 f32 f32>f32", LEVEL, loss_grad, NULL, NULL },
-    { "cross_entropy_grad", "cpu", "bf16 i32 f32 f32>bf16", LEVEL, loss_grad, NULL, NULL },
+    { "cross_entropy", "cpu", "f32 i32>f32 f64", LEVEL, loss_per_token, NULL, NULL },
+    { "cross_entropy", "cpu", "bf16 i32>f32 f64", LEVEL, loss_per_token, NULL, NULL },
+    { "cross_entropy_grad", "cpu", "f32 i32 f64 f32>f32", LEVEL, loss_grad, NULL, NULL },
+    { "cross_entropy_grad", "cpu", "bf16 i32 f64 f32>bf16", LEVEL, loss_grad, NULL, NULL },
     { 0 },
 };

@@ -24,7 +24,8 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 
 static void dtypes(const Node *n, Dtype *out)
 {
-    out[0] = out[1] = dtype_for_sums(n->in[0]->dtype);
+    out[0] = dtype_for_sums(n->in[0]->dtype);
+    out[1] = F64; /* as in cross_entropy.c */
 }
 
 static void grad_dtypes(const Node *n, Dtype *out)
