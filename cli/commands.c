@@ -18,7 +18,9 @@
     COMMAND(command_docs_schema) \
     COMMAND(command_model_inspect) \
     COMMAND(command_model_run) \
-    COMMAND(command_report)
+    COMMAND(command_report) \
+    COMMAND(command_run) \
+    COMMAND(command_warmstart)
 /* clang-format on */
 
 #define DECLARE(name) extern const Command name;

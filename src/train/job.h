@@ -3,6 +3,7 @@
 #define TRAIN_JOB_H
 #include "checkpoint/saving.h"
 #include "data/data.h"
+#include "exec/store.h"
 #include "graph/pass.h"
 #include "models/loss.h"
 #include "models/model.h"
@@ -26,6 +27,16 @@ typedef struct LoaderList {
     Loader **item;
     int64_t n;
 } LoaderList;
+
+/* What one optimizer step did; valid during the call. */
+typedef struct StepReport {
+    int64_t step; /* from 1 */
+    double grad_norm, lr;
+    int64_t n_microbatches;
+    const double *loss;      /* of each microbatch */
+    const int64_t *position; /* of each microbatch's first sample in the loader's order */
+    ParamStore *store;
+} StepReport;
 
 typedef struct TrainingJob {
     AppState *state;

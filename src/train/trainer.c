@@ -29,6 +29,8 @@ typedef struct Trainer {
     RunTime now;
     int64_t steps, tokens; /* done, earlier runs included */
     float updates;         /* of the optimizer, as checkpoints keep them */
+    double *loss;      /* of the step's microbatches */
+    int64_t *position; /* where they stand in the loader's order */
     double loss_last, grad_norm;
     Window window;
     bool skipped; /* the step's update was left out */
@@ -144,6 +146,8 @@ static Error *run_action(Trainer *t, const Action *x)
     if (x->phases & RUN_FORWARD) {
         double loss = program_scalar(t->program, "loss_mean");
         t->loss_last = isfinite(t->loss_last) || x->microbatch == 0 ? loss : t->loss_last;
+        t->loss[x->microbatch] = loss;
+        t->position[x->microbatch] = t->batch[x->microbatch]->position;
         t->window.loss += loss;
         t->window.n_losses++;
     }
@@ -162,6 +166,18 @@ static Error *run_step(Trainer *t)
     t->window.n_steps++;
     t->window.n_samples += job->microbatch_size * job->accumulation;
     return NULL;
+}
+
+static void report_step(const Trainer *t)
+{
+    const StepReport r = { .step = t->steps,
+                           .grad_norm = t->grad_norm,
+                           .lr = t->now.lr,
+                           .n_microbatches = t->job->accumulation,
+                           .loss = t->loss,
+                           .position = t->position,
+                           .store = session_store(t->session) };
+    if (t->job->observe) t->job->observe(t->job->observer, &r);
 }
 
 static Error *publish_progress(const Trainer *t)
@@ -285,6 +301,8 @@ static Error *prepare(Trainer *t, bool *ended)
     TRY(session_new(&settings, &t->session));
     loader_check_ids(job->train, model->vocab_size);
     t->batch = NEW_N(t->arena, Batch *, job->accumulation);
+    t->loss = NEW_N(t->arena, double, job->accumulation);
+    t->position = NEW_N(t->arena, int64_t, job->accumulation);
     t->schedule = schedule_accumulate(t->arena, job->accumulation);
     TRY(read_step(t, ended));
     if (*ended) return NULL;
@@ -316,6 +334,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
         if (!first) TRY(read_step(t, &ended));
         if (ended) return NULL;
         TRY(run_step(t));
+        report_step(t);
         TRY(publish_progress(t));
         if (is_due(t->steps, job->log_every)) TRY(publish_results(t));
         TRY(after_step(t));

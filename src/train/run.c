@@ -1,0 +1,225 @@
+/* run.c - reads the configuration, makes the job, runs it. */
+#include "train/run.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "base/signal.h"
+#include "config/yaml_emit.h"
+#include "data/sampler.h"
+#include "monitor/experiment.h"
+#include "monitor/subscribers.h"
+#include "monitor/training_report.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Run {
+    Arena *arena;
+    const RunSettings *s;
+    const char *experiment_id, *folder;
+    Yaml *root;
+    TrainingConfig config;
+} Run;
+
+static Error *check_device(const char *device)
+{
+    if (!device || !strcmp(device, "cpu")) return NULL;
+    if (!strcmp(device, "cuda")) return error_new("--device cuda: this build has no CUDA backend");
+    return error_usage("--device %s: allowed are cpu, cuda", device);
+}
+
+static Error *check_world(void)
+{
+    const char *world = getenv("WORLD_SIZE");
+    if (!world || atoi(world) <= 1) return NULL;
+    return error_new("WORLD_SIZE is %s: more than one rank is not built yet", world);
+}
+
+static Error *load_config(Run *r)
+{
+    const RunSettings *s = r->s;
+    Yaml *checkpoint_paths = NULL;
+    if (s->last_checkpoint_info_path) TRY(yaml_read(r->arena, s->last_checkpoint_info_path, &checkpoint_paths));
+    const ResolverContext context = { .config_file_path = s->config_file_path,
+                                      .experiments_root_path = s->experiments_root_path,
+                                      .experiment_id = r->experiment_id,
+                                      .checkpoint_paths = checkpoint_paths };
+    TRY(config_load(r->arena, s->config_file_path, s->overrides, &context, &r->root));
+    return training_config_complete(r->arena, r->root, s->experiments_root_path);
+}
+
+static Error *write_resolved(FILE *to, void *context)
+{
+    Text t = { 0 };
+    yaml_emit(context, &t);
+    fwrite(t.ptr, 1, t.len, to);
+    text_free(&t);
+    return NULL;
+}
+
+static Error *make_folder(Run *r)
+{
+    const Experiment x = { .root = r->s->experiments_root_path,
+                           .id = r->experiment_id,
+                           .config_file_path = r->s->config_file_path,
+                           .write_resolved = write_resolved,
+                           .context = r->root };
+    return experiment_create(r->arena, &x, &r->folder);
+}
+
+/* One line when the YAML asks for what this machine runs as one CPU rank. */
+static void notice_device(const Run *r)
+{
+    const Mesh *mesh = r->config.device_mesh;
+    bool wants_cuda = mesh && mesh->device_type && !strcmp(mesh->device_type, "cuda");
+    if (wants_cuda) log_info("the configuration asks for cuda; it runs here as one CPU rank");
+}
+
+static TrainingPlan plan_of(const TrainingSettings *s, int64_t n_samples)
+{
+    const ConsistencyEnforcement *c = &s->consistency_enforcement;
+    return (TrainingPlan){
+        .num_target_tokens = s->training_target.num_target_tokens,
+        .num_target_steps = s->training_target.num_target_steps,
+        .training_log_interval_in_steps = s->intervals.training_log_interval_in_steps,
+        .checkpointing_interval_in_steps = s->intervals.checkpointing_interval_in_steps,
+        .evaluation_interval_in_steps = s->intervals.evaluation_interval_in_steps,
+        .gradient_accumulation_steps = s->step_profile.gradient_accumulation_steps,
+        .local_train_micro_batch_size = s->step_profile.local_train_micro_batch_size,
+        .sequence_length = s->step_profile.sequence_length,
+        .dp_degree = s->step_profile.dp_degree,
+        .local_rank = s->cuda_env.local_rank,
+        .world_size = s->cuda_env.world_size,
+        .global_rank = s->cuda_env.global_rank,
+        .enforce_tokens_per_step_consistency = c->enforce_tokens_per_step_consistency,
+        .enforce_last_step_logged = c->enforce_last_step_logged,
+        .enforce_last_step_evaluated = c->enforce_last_step_evaluated,
+        .enforce_last_step_checkpointed = c->enforce_last_step_checkpointed,
+        .enforce_enough_tokens_in_dataset = c->enforce_enough_tokens_in_dataset,
+        .global_num_seen_tokens = s->training_progress.global_num_seen_tokens,
+        .num_seen_steps = s->training_progress.num_seen_steps,
+        .num_seen_samples = s->training_progress.num_seen_samples,
+        .last_step = s->training_progress.last_step,
+        .n_samples = n_samples,
+    };
+}
+
+static void print_report(const TrainingPlan *p)
+{
+    Text t = { 0 };
+    training_report(p, &t);
+    printf("%s\n", t.ptr);
+    text_free(&t);
+}
+
+/* Of the resolved configuration, so that a checkpoint tells what made it. */
+static const char *digest(Run *r)
+{
+    Text t = { 0 };
+    yaml_emit(r->root, &t);
+    char hex[65];
+    sha256_hex(t.ptr, t.len, hex);
+    text_free(&t);
+    return arena_string(r->arena, hex);
+}
+
+static TrainingJob job_of(Run *r, Events *events)
+{
+    const TrainingConfig *c = &r->config;
+    const TrainingSettings *s = &c->settings;
+    return (TrainingJob){
+        .state = c->app_state,
+        .loss = c->loss_fn,
+        .clipper = c->gradient_clipper,
+        .train = c->train_dataloader,
+        .evaluation = { (Loader **)c->eval_dataloaders.item, c->eval_dataloaders.n },
+        .saving = c->checkpoint_saving,
+        .mfu = c->mfu_calculator,
+        .events = events,
+        .accumulation = s->step_profile.gradient_accumulation_steps,
+        .microbatch_size = s->step_profile.local_train_micro_batch_size,
+        .sequence_length = s->step_profile.sequence_length,
+        .dp_degree = s->step_profile.dp_degree,
+        .target_steps = s->training_target.num_target_steps,
+        .target_tokens = s->training_target.num_target_tokens,
+        .seen_steps = s->training_progress.num_seen_steps,
+        .seen_tokens = s->training_progress.global_num_seen_tokens,
+        .log_every = s->intervals.training_log_interval_in_steps,
+        .evaluate_every = s->intervals.evaluation_interval_in_steps,
+        .checkpoint_every = s->intervals.checkpointing_interval_in_steps,
+        .on_nonfinite = (OnNonfinite)s->on_nonfinite,
+        .initial_weights = r->s->initial_weights_path,
+        .config_digest = digest(r),
+        .trace = { .print = r->s->print_graph, .to = stdout },
+        .n_threads = r->s->n_threads,
+        .observe = r->s->observe,
+        .observer = r->s->observer,
+    };
+}
+
+static const char *how_it_ended(Run *r, TrainingEnd end)
+{
+    const char *info = path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path, LAST_CHECKPOINT_INFO);
+    switch (end) {
+    case TRAINING_DONE: return "Training done.";
+    case TRAINING_NOTHING_LEFT: return "The target is reached already: nothing left to do.";
+    case TRAINING_DATA_ENDED: return "The training data ended before the target was reached.";
+    default:
+        return arena_printf(r->arena,
+                            "Stopped by signal %d after a whole step; the state is saved. To go on:\n  modalities warmstart "
+                            "--config_file_path WARMSTART.yaml --experiments_root_path %s --last_checkpoint_info_file_path %s",
+                            signal_number(), r->s->experiments_root_path, info);
+    }
+}
+
+static Error *train(Run *r)
+{
+    TrainingConfig *c = &r->config;
+    int64_t n_samples = c->train_dataset->count(c->train_dataset);
+    TRY(training_dataset_check(&c->settings, n_samples));
+    TrainingPlan plan = plan_of(&c->settings, n_samples);
+    print_report(&plan);
+    Events events = { 0 };
+    events_subscribe(&events, console_subscriber(r->arena));
+    events_subscribe(&events, c->progress_subscriber);
+    events_subscribe(&events, c->evaluation_subscriber);
+    TrainingJob job = job_of(r, &events);
+    char now[64];
+    clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
+    printf("Start model training at %s.\n", now);
+    fflush(stdout);
+    TrainingEnd end;
+    Error *e = trainer_run(&job, &end);
+    if (!e) e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, end) });
+    e = error_join(e, events_close(&events));
+    if (e) return e;
+    clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
+    printf("Training done at %s.\n", now);
+    return NULL;
+}
+
+static Error *run(Run *r, const Registry *registry)
+{
+    TRY(check_device(r->s->device));
+    TRY(check_world());
+    r->experiment_id = r->s->experiment_id ? r->s->experiment_id : experiment_id_new(r->arena, r->s->config_file_path);
+    TRY(experiment_id_check(r->experiment_id));
+    TRY(load_config(r));
+    TrainingConfig checked;
+    TRY(training_config_validate(builder_new(r->arena, registry, r->root, NULL), &checked));
+    TRY(make_folder(r));
+    TRY(builder_build(builder_new(r->arena, registry, r->root, NULL), training_config_fields, &r->config));
+    notice_device(r);
+    signal_catch();
+    return train(r);
+}
+
+Error *training_run(const Registry *registry, const RunSettings *settings)
+{
+    Arena *a = arena_new();
+    Run r = { .arena = a, .s = settings };
+    Error *e = run(&r, registry);
+    arena_free(a);
+    return e;
+}

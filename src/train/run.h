@@ -1,0 +1,24 @@
+/* run.h - `run` and `warmstart`: from a YAML file to a finished training. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+#include "config/config.h"
+#include "config/registry.h"
+#include "train/job.h"
+
+typedef struct RunSettings {
+    const char *config_file_path, *experiments_root_path;
+    const char *experiment_id;             /* NULL: made from time and path */
+    const char *last_checkpoint_info_path; /* warm start; NULL: a fresh run */
+    StringList overrides;                  /* --set */
+    const char *initial_weights_path;      /* NULL: by the initializer */
+    const char *print_graph;               /* "after:recompute"; NULL: nowhere */
+    const char *device;                    /* "cpu", "cuda", or NULL: what there is */
+    int n_threads;                         /* 0: all cores */
+    void (*observe)(void *context, const StepReport *report); /* see TrainingJob */
+    void *observer;
+} RunSettings;
+
+/* Checks the whole configuration before anything is made; then makes the experiment folder, trains,
+ * and tells on stdout what the original tells. */
+Error *training_run(const Registry *r, const RunSettings *settings);
+#endif

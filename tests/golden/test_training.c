@@ -1,0 +1,201 @@
+/* test_training.c - whole training runs against the curves of the original. */
+#include "base/log.h"
+#include "checkpoint/safetensors.h"
+#include "components.h"
+#include "golden.h"
+#include "golden/compare.h"
+#include "train/run.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const all_cases[] = { "a_onecycle", "b_accum4_warmup_cosine", "c_llama_like", "d_dp2", "d_dp4", "e_validation",
+                                         "e_validation_dp2", "f_warmstart", "g_real_vocab", NULL };
+
+GOLDEN_CASES(training_cases)
+{
+    for (int i = 0; all_cases[i]; i++) {
+        assert_true(is_directory(shared_path(to->arena, arena_printf(to->arena, "data/goldens/train/%s", all_cases[i]))));
+        golden_add(to, "train/%s", all_cases[i]);
+    }
+}
+
+/* ---- csv ---- */
+
+typedef struct Csv {
+    char **cell; /* row by row */
+    int64_t n_rows, n_columns;
+} Csv;
+
+static Csv read_csv(Arena *a, const char *path)
+{
+    Str text;
+    assert_no_error(file_read(a, path, &text));
+    Csv c = { 0 };
+    int64_t cap = 0, n = 0;
+    for (char *line = (char *)text.ptr; *line;) {
+        char *end = strchr(line, '\n');
+        if (end) *end = 0;
+        int64_t columns = 0;
+        for (char *cell = line; cell; columns++) {
+            char *comma = strchr(cell, ',');
+            if (comma) *comma = 0;
+            c.cell = arena_grow(a, c.cell, n, &cap, sizeof *c.cell);
+            c.cell[n++] = cell;
+            cell = comma ? comma + 1 : NULL;
+        }
+        if (!c.n_columns) c.n_columns = columns;
+        assert_int_equal(columns, c.n_columns);
+        c.n_rows++;
+        if (!end) break;
+        line = end + 1;
+    }
+    return c;
+}
+
+static const char *csv_text(const Csv *c, int64_t row, const char *column)
+{
+    for (int64_t k = 0; k < c->n_columns; k++)
+        if (!strcmp(c->cell[k], column)) return c->cell[(row + 1) * c->n_columns + k];
+    fail_msg("no column %s", column);
+    return NULL;
+}
+
+static double csv_number(const Csv *c, int64_t row, const char *column) { return atof(csv_text(c, row, column)); }
+
+/* ---- one run ---- */
+
+typedef struct Watch {
+    Arena *arena;
+    const char *name;
+    Csv curve, order;
+    int64_t n_steps, n_micro;
+    Safetensors *final; /* unused until the last step */
+    const Csv *final_stats;
+    double worst_loss, worst_norm;
+} Watch;
+
+static double relative(double x, double y) { return fabs(x - y) / fabs(y); }
+
+static void watch_step(void *context, const StepReport *r)
+{
+    Watch *w = context;
+    int64_t row = w->n_steps++;
+    assert_int_equal(r->step, row + 1);
+    double loss = 0, bound = r->step == 1 ? 1e-6 : r->step <= 10 ? 1e-5 : 1e-4;
+    for (int64_t m = 0; m < r->n_microbatches; m++) {
+        loss += r->loss[m] / (double)r->n_microbatches;
+        if (!w->order.n_rows) continue;
+        double golden = csv_number(&w->order, w->n_micro++, "loss");
+        assert_within(w->name, "loss of a microbatch", relative(r->loss[m], golden), 2e-4);
+    }
+    double d = relative(loss, csv_number(&w->curve, row, "loss"));
+    w->worst_loss = fmax(w->worst_loss, d);
+    assert_within(w->name, arena_printf(w->arena, "loss of step %lld", (long long)r->step), d, bound);
+    d = relative(r->grad_norm, csv_number(&w->curve, row, "grad_norm"));
+    w->worst_norm = fmax(w->worst_norm, d);
+    assert_within(w->name, "gradient norm", d, 2e-3);
+    assert_within(w->name, "lr", fabs(r->lr - csv_number(&w->curve, row, "lr")), 1e-12);
+    if (w->n_steps < w->curve.n_rows - 1 || !w->final_stats) return;
+    for (int64_t i = 0; i < w->final_stats->n_rows - 1; i++) { /* parameters after the last step */
+        const char *name = csv_text(w->final_stats, i, "name");
+        if (strstr(name, "k_attn.bias") || strstr(name, "inv_freq")) continue;
+        const Stored *p = store_find(r->store, name);
+        if (!p) fail_msg("%s: no parameter %s", w->name, name);
+        double first[4], sum = 0, squares = 0, most = 0;
+        int n = sscanf(csv_text(w->final_stats, i, "first4"), "%lf %lf %lf %lf", &first[0], &first[1], &first[2], &first[3]);
+        int64_t count = tensor_count(&p->tensor);
+        for (int64_t k = 0; k < count; k++) {
+            double x = ((const float *)p->tensor.data)[k];
+            sum += x;
+            squares += x * x;
+            most = fmax(most, fabs(x));
+            if (k < n) assert_within(name, "first values", fabs(x - first[k]), 1e-4);
+        }
+        assert_within(name, "sum", fabs(sum - csv_number(w->final_stats, i, "sum")), 1e-4 * sqrt((double)count) + 1e-4);
+        assert_within(name, "l2", fabs(sqrt(squares) - csv_number(w->final_stats, i, "l2")), 1e-4 * sqrt((double)count));
+        assert_within(name, "absmax", fabs(most - csv_number(w->final_stats, i, "absmax")), 1e-4);
+    }
+}
+
+static void check_evaluations(Arena *a, const char *name, const char *jsonl)
+{
+    const char *path = shared_path(a, arena_printf(a, "data/goldens/train/%s/eval.csv", name));
+    if (!file_exists(path)) return;
+    Csv eval = read_csv(a, path);
+    Str text;
+    assert_no_error(file_read(a, jsonl, &text));
+    for (int64_t i = 0; i < eval.n_rows - 1; i++) {
+        const char *line = strstr(text.ptr, arena_printf(a, "{\"dataloader_tag\": \"%s\", \"num_train_steps_done\": %s,",
+                                                         csv_text(&eval, i, "dataloader_tag"), csv_text(&eval, i, "step")));
+        assert_non_null(line);
+        const char *loss = strstr(line, "\"CLMCrossEntropyLoss\": ");
+        assert_non_null(loss);
+        assert_within(name, "evaluation loss", relative(atof(loss + strlen("\"CLMCrossEntropyLoss\": ")), csv_number(&eval, i, "loss64")), 1e-4);
+    }
+}
+
+/* ---- weights by formula ---- */
+
+static const char *formula_weights(Arena *a)
+{
+    const char *path = arena_printf(a, "%s/weights.safetensors", test_folder());
+    Csv c = read_csv(a, shared_path(a, "data/goldens/train/g_real_vocab/initial_weights.csv"));
+    NamedTensor *list = NEW_N(a, NamedTensor, c.n_rows);
+    int64_t n = 0;
+    for (int64_t i = 0; i < c.n_rows - 1; i++) {
+        const char *name = csv_text(&c, i, "name"), *shape = csv_text(&c, i, "shape");
+        Tensor t = { .dtype = F32 };
+        for (const char *p = shape; *p; p += strspn(p, "x ")) {
+            t.size[t.n_dims++] = strtol(p, NULL, 10);
+            p += strspn(p, "0123456789");
+        }
+        int64_t count = tensor_count(&t);
+        float *x = t.data = NEW_N(a, float, count);
+        uint64_t h = 0xCBF29CE484222325u;
+        for (const char *p = name; *p; p++) h = (h ^ (unsigned char)*p) * 0x100000001B3u;
+        h ^= 1;
+        size_t len = strlen(name);
+        bool is_norm = len >= 11 && !strcmp(name + len - 11, "norm.weight");
+        for (int64_t k = 0; k < count; k++) {
+            uint64_t z = h + (uint64_t)(k + 1) * 0x9E3779B97F4A7C15u;
+            z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+            z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+            z ^= z >> 31;
+            int q = (int)(z >> 52) - 2048;
+            x[k] = is_norm ? 1 + (float)q * 0x1p-14f : (float)q * 0x1p-16f;
+        }
+        if (!strstr(name, "inv_freq")) list[n++] = (NamedTensor){ name, t };
+    }
+    assert_no_error(safetensors_write(path, list, n));
+    return path;
+}
+
+static void train_case(const char *name, const char *weights)
+{
+    Arena *a = arena_new();
+    const char *folder = shared_path(a, arena_printf(a, "data/goldens/train/%s", name));
+    const char *out = path_absolute(a, test_folder());
+    if (weights) weights = shared_path(a, arena_printf(a, "data/goldens/train/weights/%s.safetensors", weights));
+    else weights = path_absolute(a, formula_weights(a));
+    Csv final_stats = read_csv(a, path_join(a, folder, "final_stats.csv"));
+    Watch w = { .arena = a, .name = name, .curve = read_csv(a, path_join(a, folder, "curve64.csv")),
+                .order = read_csv(a, path_join(a, folder, "order.csv")), .final_stats = &final_stats };
+    assert_int_equal(chdir(shared_path(a, "data/goldens/train")), 0);
+    RunSettings s = { .config_file_path = path_join(a, folder, "config.yaml"), .experiments_root_path = out, .experiment_id = "run",
+                      .initial_weights_path = weights, .observe = watch_step, .observer = &w };
+    Registry *r;
+    assert_no_error(components_registry(a, &r));
+    assert_no_error(training_run(r, &s));
+    assert_int_equal(w.n_steps, w.curve.n_rows - 1);
+    check_evaluations(a, name, path_join(a, out, "run/evaluation_results.jsonl"));
+    arena_free(a);
+}
+
+TEST(training_equals_golden_a_onecycle) { train_case("a_onecycle", "gpt2"); }
+TEST(training_equals_golden_b_accumulation_and_warmup_cosine) { train_case("b_accum4_warmup_cosine", "gpt2"); }
+TEST(training_equals_golden_c_llama_like) { train_case("c_llama_like", "llama"); }
+TEST(training_equals_golden_e_validation) { train_case("e_validation", "gpt2"); }
+TEST(training_equals_golden_g_real_vocabulary) { train_case("g_real_vocab", NULL); }
