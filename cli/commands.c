@@ -19,8 +19,8 @@
     COMMAND(command_model_inspect) \
     COMMAND(command_model_run) \
     COMMAND(command_report) \
-    COMMAND(command_run) \
-    COMMAND(command_warmstart)
+    COMMAND(command_top_run) \
+    COMMAND(command_top_warmstart)
 /* clang-format on */
 
 #define DECLARE(name) extern const Command name;

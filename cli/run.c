@@ -18,7 +18,8 @@ static Error *train(Arena *a, const Options *o)
     Registry *r;
     TRY(components_registry(a, &r));
     if (!is_directory(o->experiments_root_path))
-        return error_usage("--experiments_root_path %s: there is no such folder", o->experiments_root_path);
+        return error_usage("--experiments_root_path %s: there is no such folder",
+                           o->experiments_root_path);
     RunSettings s = { .config_file_path = o->config_file_path,
                       .experiments_root_path = o->experiments_root_path,
                       .experiment_id = o->experiment_id,
@@ -64,7 +65,7 @@ static const Field warmstart_options[] = {
 };
 /* clang-format on */
 
-const Command command_run = {
+const Command command_top_run = {
     .name = "run",
     .doc = "Trains a model.",
     .details = "Ctrl-C finishes the step, writes a checkpoint and says how to go on.",
@@ -76,12 +77,14 @@ const Command command_run = {
     .run = run,
 };
 
-const Command command_warmstart = {
+const Command command_top_warmstart = {
     .name = "warmstart",
     .doc = "Goes on with a training from its last checkpoint.",
     .details = "The YAML refers to the checkpoint by ${warmstart_env:checkpoint_paths}.",
-    .examples = "modalities warmstart --config_file_path warmstart.yaml --experiments_root_path experiments "
-                "--last_checkpoint_info_file_path experiments/ID/checkpoints/last_checkpoint_info.json",
+    .examples =
+        "modalities warmstart --config_file_path warmstart.yaml --experiments_root_path "
+        "experiments "
+        "--last_checkpoint_info_file_path experiments/ID/checkpoints/last_checkpoint_info.json",
     .options = warmstart_options,
     .options_size = sizeof(Options),
     .run = run,

@@ -57,7 +57,8 @@ typedef struct TrainingJob {
     const char *initial_weights; /* a .safetensors file, or NULL */
     const char *config_digest;   /* kept in checkpoints */
     PassTrace trace;
-    bool check;    /* every kernel beside its reference */
-    int n_threads; /* 0: all cores */
+    int n_threads;                                            /* 0: all cores */
+    void (*observe)(void *context, const StepReport *report); /* after each step; NULL: nobody */
+    void *observer;
 } TrainingJob;
 #endif

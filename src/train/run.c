@@ -1,10 +1,12 @@
 /* run.c - reads the configuration, makes the job, runs it. */
 #include "train/run.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/signal.h"
+#include "comm/mesh.h"
 #include "config/yaml_emit.h"
-#include "data/sampler.h"
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "monitor/training_report.h"
@@ -40,7 +42,8 @@ static Error *load_config(Run *r)
 {
     const RunSettings *s = r->s;
     Yaml *checkpoint_paths = NULL;
-    if (s->last_checkpoint_info_path) TRY(yaml_read(r->arena, s->last_checkpoint_info_path, &checkpoint_paths));
+    if (s->last_checkpoint_info_path)
+        TRY(yaml_read(r->arena, s->last_checkpoint_info_path, &checkpoint_paths));
     const ResolverContext context = { .config_file_path = s->config_file_path,
                                       .experiments_root_path = s->experiments_root_path,
                                       .experiment_id = r->experiment_id,
@@ -160,15 +163,21 @@ static TrainingJob job_of(Run *r, Events *events)
 
 static const char *how_it_ended(Run *r, TrainingEnd end)
 {
-    const char *info = path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path, LAST_CHECKPOINT_INFO);
+    const char *info = path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path,
+                                 LAST_CHECKPOINT_INFO);
     switch (end) {
-    case TRAINING_DONE: return "Training done.";
-    case TRAINING_NOTHING_LEFT: return "The target is reached already: nothing left to do.";
-    case TRAINING_DATA_ENDED: return "The training data ended before the target was reached.";
+    case TRAINING_DONE:
+        return "Training done.";
+    case TRAINING_NOTHING_LEFT:
+        return "The target is reached already: nothing left to do.";
+    case TRAINING_DATA_ENDED:
+        return "The training data ended before the target was reached.";
     default:
         return arena_printf(r->arena,
-                            "Stopped by signal %d after a whole step; the state is saved. To go on:\n  modalities warmstart "
-                            "--config_file_path WARMSTART.yaml --experiments_root_path %s --last_checkpoint_info_file_path %s",
+                            "Stopped by signal %d after a whole step; the state is saved. To go "
+                            "on:\n  modalities warmstart "
+                            "--config_file_path WARMSTART.yaml --experiments_root_path %s "
+                            "--last_checkpoint_info_file_path %s",
                             signal_number(), r->s->experiments_root_path, info);
     }
 }
@@ -191,7 +200,8 @@ static Error *train(Run *r)
     fflush(stdout);
     TrainingEnd end;
     Error *e = trainer_run(&job, &end);
-    if (!e) e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, end) });
+    if (!e)
+        e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, end) });
     e = error_join(e, events_close(&events));
     if (e) return e;
     clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
@@ -203,13 +213,15 @@ static Error *run(Run *r, const Registry *registry)
 {
     TRY(check_device(r->s->device));
     TRY(check_world());
-    r->experiment_id = r->s->experiment_id ? r->s->experiment_id : experiment_id_new(r->arena, r->s->config_file_path);
+    r->experiment_id = r->s->experiment_id ? r->s->experiment_id
+                                           : experiment_id_new(r->arena, r->s->config_file_path);
     TRY(experiment_id_check(r->experiment_id));
     TRY(load_config(r));
     TrainingConfig checked;
     TRY(training_config_validate(builder_new(r->arena, registry, r->root, NULL), &checked));
     TRY(make_folder(r));
-    TRY(builder_build(builder_new(r->arena, registry, r->root, NULL), training_config_fields, &r->config));
+    TRY(builder_build(builder_new(r->arena, registry, r->root, NULL), training_config_fields,
+                      &r->config));
     notice_device(r);
     signal_catch();
     return train(r);

@@ -29,8 +29,8 @@ typedef struct Trainer {
     RunTime now;
     int64_t steps, tokens; /* done, earlier runs included */
     float updates;         /* of the optimizer, as checkpoints keep them */
-    double *loss;      /* of the step's microbatches */
-    int64_t *position; /* where they stand in the loader's order */
+    double *loss;          /* of the step's microbatches */
+    int64_t *position;     /* where they stand in the loader's order */
     double loss_last, grad_norm;
     Window window;
     bool skipped; /* the step's update was left out */
