@@ -19,6 +19,10 @@
     COMMAND(command_model_inspect) \
     COMMAND(command_model_run) \
     COMMAND(command_report) \
+    COMMAND(command_tokenizer_decode) \
+    COMMAND(command_tokenizer_encode) \
+    COMMAND(command_tokenizer_inspect) \
+    COMMAND(command_tokenizer_train) \
     COMMAND(command_top_run) \
     COMMAND(command_top_warmstart)
 /* clang-format on */
@@ -36,7 +40,7 @@ static const struct {
     { "data", "Index, tokenize, shuffle and merge data." },
     { "docs", "Print the reference pages." },
     { "model", "Run and inspect models." },
-    { "tokenizer", "Train tokenizers." },
+    { "tokenizer", "Train and use tokenizers." },
 };
 
 const char *command_group_doc(const char *group)

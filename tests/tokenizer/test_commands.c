@@ -1,0 +1,120 @@
+/* test_commands.c - the commands `tokenizer train`, `encode`, `decode` and `inspect`. */
+#include "test.h"
+#include "tokenizer/small_tokenizer.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+typedef struct Outcome {
+    const char *text; /* stdout and stderr */
+    int status;
+} Outcome;
+
+/* Runs `tokenizer COMMAND` in the test's folder. */
+static Outcome run(Arena *a, const char *command)
+{
+    const char *program = path_absolute(a, program_path());
+    FILE *f = popen(
+        arena_printf(a, "cd '%s' && '%s' tokenizer %s 2>&1", test_folder(), program, command), "r");
+    Text text = { 0 };
+    text_puts(&text, "");
+    char part[4096];
+    for (size_t n; (n = fread(part, 1, sizeof part, f));) text_add(&text, part, n);
+    int status = pclose(f);
+    Outcome o = { arena_string(a, text.ptr), WIFEXITED(status) ? WEXITSTATUS(status) : -1 };
+    text_free(&text);
+    return o;
+}
+
+static void write_file(Arena *a, const char *name, const char *text)
+{
+    assert_no_error(file_write(path_join(a, test_folder(), name), text, strlen(text)));
+}
+
+static const char *const merges[] = { "a b", "ab c", NULL };
+static const char special[] =
+    "[{\"id\":0,\"content\":\"<eod>\",\"single_word\":false,\"lstrip\":false,"
+    "\"rstrip\":false,\"normalized\":false,\"special\":true}]";
+
+TEST(texts_are_encoded_and_decoded_line_by_line)
+{
+    Arena *a = arena_new();
+    small_tokenizer(a, merges, special);
+    write_file(a, "in.jsonl",
+               "{\"text\": \"abcab\"}\n{\"text\": \"\"}\n{\"text\": \"<eod>\\u00e9\"}");
+    Outcome o =
+        run(a, "encode --tokenizer . --input_path in.jsonl --output_path out.jsonl --threads 2");
+    assert_string_equal(o.text, "");
+    assert_int_equal(o.status, 0);
+    Str out;
+    assert_no_error(file_read(a, path_join(a, test_folder(), "out.jsonl"), &out));
+    assert_string_equal(out.ptr,
+                        "{\"ids\": [257, 256]}\n{\"ids\": []}\n{\"ids\": [258, 195, 169]}\n");
+    o = run(a, "decode --tokenizer . --input_path out.jsonl");
+    assert_string_equal(o.text,
+                        "{\"text\": \"abcab\"}\n{\"text\": \"\"}\n{\"text\": \"<eod>\\u00e9\"}\n");
+    o = run(a, "decode --tokenizer . --format text --skip_special_tokens <out.jsonl");
+    assert_string_equal(o.text, "abcab\u00e9");
+    o = run(a, "encode --tokenizer tokenizer.json --input_format text --format raw_u32 <in.jsonl | "
+               "od -An -tu4 | head -1");
+    assert_contains(o.text, "123");
+    arena_free(a);
+}
+
+TEST(many_lines_keep_their_order)
+{
+    Arena *a = arena_new();
+    small_tokenizer(a, merges, special);
+    Text in = { 0 }, expected = { 0 };
+    for (int i = 0; i < 200000; i++) {
+        text_printf(&in, "{\"text\": \"%c\"}\n", 'd' + i % 7);
+        text_printf(&expected, "{\"ids\": [%d]}\n", 'd' + i % 7);
+    }
+    write_file(a, "in.jsonl", in.ptr);
+    assert_int_equal(run(a, "encode --tokenizer . --threads 3 <in.jsonl >out.jsonl").status, 0);
+    Str out;
+    assert_no_error(file_read(a, path_join(a, test_folder(), "out.jsonl"), &out));
+    assert_true(str_equal(out, (Str){ expected.ptr, expected.len }));
+    text_free(&in);
+    text_free(&expected);
+    arena_free(a);
+}
+
+TEST(a_bad_line_is_named_and_leaves_no_output)
+{
+    Arena *a = arena_new();
+    small_tokenizer(a, merges, special);
+    write_file(a, "in.jsonl", "{\"text\": \"a\"}\n{\"text\": 5}\n");
+    Outcome o = run(a, "encode --tokenizer . --input_path in.jsonl --output_path out.jsonl");
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "in.jsonl:2");
+    assert_false(file_exists(path_join(a, test_folder(), "out.jsonl")));
+    o = run(a, "encode --tokenizer . --input_path in.jsonl --text_key 'my key'");
+    assert_contains(o.text, "in.jsonl:1");
+    write_file(a, "ids.jsonl", "{\"ids\": [1]}\n{\"ids\": [-1]}\n");
+    assert_contains(run(a, "decode --tokenizer . --input_path ids.jsonl").text,
+                    "ids.jsonl:2: ids[0] is no id");
+    assert_int_equal(run(a, "encode --tokenizer . --input_path none.jsonl").status, 2);
+    assert_contains(run(a, "encode --tokenizer none <in.jsonl").text, "none");
+    arena_free(a);
+}
+
+TEST(a_tokenizer_is_trained_and_inspected)
+{
+    Arena *a = arena_new();
+    write_file(a, "a.txt", "low lower lowest low low\nnewer newest\n");
+    write_file(a, "b.jsonl", "{\"text\": \"wider widest\"}\n");
+    Outcome o = run(a, "train --input_path a.txt --input_path b.jsonl --output_path "
+                       "made/tokenizer.json --vocab_size 265 "
+                       "--special_tokens '<pad>' --special_tokens '<eod>'");
+    assert_int_equal(o.status, 0);
+    assert_contains(o.text, "265 ids, 7 merges, from 3 texts");
+    o = run(a, "inspect made --text 'low<eod>'");
+    assert_contains(o.text, "vocabulary      265");
+    assert_contains(o.text, "\"<pad>\"  special");
+    assert_contains(o.text, "2 tokens");
+    assert_contains(run(a, "train --input_path a.txt --output_path x.json --vocab_size 1").text,
+                    "vocab_size 1");
+    assert_contains(run(a, "train --output_path x.json --vocab_size 300").text, "input_path");
+    arena_free(a);
+}
