@@ -41,3 +41,9 @@ Error *bad_line_error(const char *path, int64_t line_number, int64_t offset, Str
     text_free(&place);
     return e;
 }
+
+Error *bad_line_stops(Error *e)
+{
+    return error_join(e, error_new("nothing was written; with on_bad_line skip such lines are "
+                                   "named, counted and left out"));
+}

@@ -21,6 +21,9 @@ typedef struct LineCounter {
  * call. */
 int64_t line_at(LineCounter *c, int64_t offset);
 
+/* What to do about a bad line that stopped the work, as a further line of its error. */
+Error *bad_line_stops(Error *e);
+
 /* "FILE:LINE:COLUMN: reason (byte N of the file; the line has "...")". `offset` is that of the
  * line, `column` that of the fault in the line or -1. Consumes the reason. */
 Error *bad_line_error(const char *path, int64_t line_number, int64_t offset, Str line,

@@ -33,7 +33,7 @@ static Error *index_line(Indexing *x, int64_t number, Str line)
     }
     Error *reason = error_new("%s", is_blank(line) ? "an empty line is not JSON" : fault.reason);
     Error *e = bad_line_error(x->source, number, offset, line, fault.offset, reason);
-    if (x->policy == BAD_LINE_STOP) return e;
+    if (x->policy == BAD_LINE_STOP) return bad_line_stops(e);
     log_warning("skipped: %s", error_text(e));
     error_free(e);
     x->summary.n_bad++;

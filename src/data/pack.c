@@ -135,7 +135,7 @@ static Error *refuse(Packing *p, Refusal *r)
     e = bad_line_error(p->source.path, line_at(&p->lines, r->line.offset), r->line.offset, line,
                        r->column, r->reason);
     r->reason = NULL;
-    if (p->settings->on_bad_line == BAD_LINE_STOP) return e;
+    if (p->settings->on_bad_line == BAD_LINE_STOP) return bad_line_stops(e);
     log_warning("skipped: %s", error_text(e));
     error_free(e);
     p->summary.n_bad++;
