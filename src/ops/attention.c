@@ -8,6 +8,7 @@
 #include "ops/all_ops.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
+#include "ops/softmax.h"
 #include <string.h>
 
 static const Field attrs[] = {
@@ -140,13 +141,15 @@ static bool sees(const Rows *w, int64_t row, int64_t j)
     return key <= query && (!w->attrs->window || key > query - w->attrs->window);
 }
 
-/* Fills score, its slope under the cap, and seen. */
+/* Fills score (minus infinity where the query does not see the key), its slope under the cap, and
+ * seen. */
 static void score_row(const Rows *w, int64_t row)
 {
     const double *q = (const double *)w->q->data + row * w->d;
     double cap = w->attrs->soft_cap;
     for (int64_t j = 0; j < w->n_key; j++) {
         w->seen[j] = sees(w, row, j);
+        w->score[j] = -INFINITY;
         if (!w->seen[j]) continue;
         const double *k = key_row(w, w->k, row, j);
         double dot = 0;
@@ -155,17 +158,6 @@ static void score_row(const Rows *w, int64_t row)
         w->score[j] = cap > 0 ? cap * tangent : w->scale * dot;
         w->capped_slope[j] = w->scale * (1 - tangent * tangent);
     }
-}
-
-/* log(sum(exp(score))) over the keys that are seen; minus infinity without any. */
-static double log_sum_exp(const Rows *w)
-{
-    double top = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < w->n_key; j++)
-        if (w->seen[j] && w->score[j] > top) top = w->score[j];
-    for (int64_t j = 0; j < w->n_key; j++)
-        if (w->seen[j]) sum += exp(w->score[j] - top);
-    return sum > 0 ? top + log(sum) : -INFINITY;
 }
 
 /* What dropout multiplies the probability of key j with. Probabilities are numbered as b s g r t in
@@ -190,7 +182,7 @@ static int reference(const Launch *l)
     double *o = l->out[0].data, *lse = l->out[1].data;
     for (int64_t row = 0; row < tensor_count(&l->out[1]); row++, o += w.d) {
         score_row(&w, row);
-        lse[row] = log_sum_exp(&w);
+        lse[row] = log_sum_exp(w.score, w.n_key);
         for (int64_t i = 0; i < w.d; i++) o[i] = 0;
         for (int64_t j = 0; j < w.n_key; j++) {
             if (!w.seen[j]) continue;

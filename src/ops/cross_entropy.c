@@ -7,6 +7,7 @@
  * would turn it into the relative error of every probability (1e-3 for logits around 10000). */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/softmax.h"
 
 Value *cross_entropy(Graph *g, Value *logits, Value *targets)
 {
@@ -24,15 +25,6 @@ static void dtypes(const Node *n, Dtype *out)
 {
     out[0] = dtype_for_sums(n->in[0]->dtype);
     out[1] = F64;
-}
-
-static double log_sum_exp(const double *x, int64_t n)
-{
-    double top = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] > top) top = x[i];
-    for (int64_t i = 0; i < n; i++) sum += exp(x[i] - top);
-    return top + log(sum);
 }
 
 static bool is_target(int32_t target, int64_t n)

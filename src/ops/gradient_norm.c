@@ -35,7 +35,8 @@ Value *norm_total(Graph *g, int64_t n, Value *const *partial, int64_t p)
     char *dims = arena_alloc(g->arena, (size_t)(2 * n + 2));
     for (int64_t i = 0; i < n; i++) memcpy(dims + 2 * i, "*,", 2);
     memcpy(dims + 2 * n - 1, "->", 3);
-    return graph_add_dims(g, &op_norm_total, dims, NULL, &(GradientNorm){ p }, (int)n, partial)->out[0];
+    return graph_add_dims(g, &op_norm_total, dims, NULL, &(GradientNorm){ p }, (int)n, partial)
+        ->out[0];
 }
 
 Value *clip_factor(Graph *g, Value *norm, double max_norm)

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "ops/all_ops.h"
 #include "ops/ops.h"
+#include "ops/softmax.h"
 #include <string.h>
 
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets)
@@ -62,11 +63,7 @@ static int reference(const Launch *l)
     int status = KERNEL_OK;
     for (int64_t t = 0; t < n && status == KERNEL_OK; t++) {
         logits_of(x + t * d, weight, logit);
-        double top = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < v; j++)
-            if (logit[j] > top) top = logit[j];
-        for (int64_t j = 0; j < v; j++) sum += exp(logit[j] - top);
-        lse[t] = top + log(sum);
+        lse[t] = log_sum_exp(logit, v);
         loss[t] = 0;
         if (target[t] == IGNORED) continue;
         if (target[t] < 0 || target[t] >= v)

@@ -293,6 +293,7 @@ const OpCase op_cases[] = {
     { "outer product", build_contract, .dims = "*n,*k->nk", .n = { 2, 6, 7, 5 } },
     { "product of batches", build_contract, .dims = "bik,bjk->bij", .n = { 2, 3, 8, 5 } },
     { "sum over two letters", build_contract, .dims = "sgd,ngd->sn", .n = { 3, 2, 4, 5 } },
+    { "dot product", build_contract, .dims = "k,k->", .n = { 6 } },
     { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
 
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },

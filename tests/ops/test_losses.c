@@ -31,6 +31,16 @@ TEST(cross_entropy_of_large_logits_does_not_overflow)
     sheet_free(s);
 }
 
+/* What a broken model makes must reach the guard of the update. */
+TEST(losses_of_logits_that_are_no_numbers_are_none)
+{
+    Sheet *s = sheet_new();
+    Value *logits = give(s, "logits", SIZES(2, 2), NUMBERS(NAN, 0, 1, NAN));
+    Value *targets = give_ints(s, "targets", SIZES(2), NUMBERS(1, 0));
+    expect(s, cross_entropy(s->graph, logits, targets), ARE(NAN, NAN));
+    sheet_free(s);
+}
+
 TEST(targets_outside_of_the_vocabulary_are_reported)
 {
     static const double bad[] = { 2, -1, -99 };
