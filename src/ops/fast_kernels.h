@@ -12,4 +12,7 @@ extern const KernelDef rope_scalar[], rope_avx2[], rope_avx512[];
 extern const KernelDef adam_scalar[], adam_avx2[], adam_avx512[];
 extern const KernelDef gradient_norm_scalar[], gradient_norm_avx2[], gradient_norm_avx512[];
 extern const KernelDef cross_entropy_scalar[], cross_entropy_avx2[], cross_entropy_avx512[];
+extern const KernelDef head_loss_scalar[], head_loss_avx2[], head_loss_avx512[];
+extern const KernelDef head_loss_grad_scalar[], head_loss_grad_avx2[], head_loss_grad_avx512[];
+extern const KernelDef cache_write_scalar[], cache_write_avx2[], cache_write_avx512[];
 #endif

@@ -7,6 +7,7 @@
 #include "ops/gemm/few_rows.h"
 #include "ops/gemm/pack.h"
 #include "ops/gemm/plan.h"
+#include "ops/gemm/tiles.h"
 #include "ops/kernels.h"
 
 static const Machine machine = {
@@ -48,63 +49,6 @@ static Room room_of(const Gemm *g, int thread)
     return r;
 }
 
-/* Four products by how A lies and what a word is; the rest of a tile is the same. */
-static __attribute__((noinline)) void rows_tile(int64_t steps, const void *a, int64_t row_bytes,
-                                                const Word *b, TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, false, false, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-static __attribute__((noinline)) void packed_tile(int64_t steps, const void *a, int64_t row_bytes,
-                                                  const Word *b, TileEnd end, void *c,
-                                                  int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, false, true, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-static __attribute__((noinline)) void rows_pairs_tile(int64_t steps, const void *a,
-                                                      int64_t row_bytes, const Word *b, TileEnd end,
-                                                      void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, true, false, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-static __attribute__((noinline)) void packed_pairs_tile(int64_t steps, const void *a,
-                                                        int64_t row_bytes, const Word *b,
-                                                        TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, true, true, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-typedef void TileKernel(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
-                        void *c, int64_t stride);
-static TileKernel *const tile_kernels[2][2] = { { rows_tile, packed_tile },
-                                                { rows_pairs_tile, packed_pairs_tile } };
-
-/* A tile that reaches over the edge of C: computed whole, copied in part. */
-static void edge_tile(TileKernel *kernel, int64_t rows, int64_t columns, int64_t steps,
-                      const void *a, int64_t row_bytes, const Word *b, TileEnd end, void *c,
-                      int64_t stride)
-{
-    float tile[MR * NR] __attribute__((aligned(64)));
-    kernel(steps, a, row_bytes, b, TILE_STORE, tile, NR);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j += LANES) {
-            int64_t n = columns - j < LANES ? columns - j : LANES, at = i * stride + j;
-            Vec v = vec_load(tile + i * NR + j);
-            if (end == TILE_ADD) v = v + vec_get(F32, c, at, n);
-            vec_put(end == TILE_ROUND ? BF16 : F32, c, at, n, v);
-        }
-}
-
 /* Asks for a rectangle of memory little by little, while something else is computed. */
 typedef struct Ahead {
     const char *row;
@@ -144,7 +88,7 @@ static Block prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t
     const PackFrom from = { *a, g->p.m, g->p.k, g->plan.pairs };
     int64_t whole = n_rows / MR * MR, word = sizeof(Word);
     if (g->plan.rows_of_a == A_PACKED) {
-        pack_rows(&from, row, n_rows, step, steps, room->block);
+        pack_rows(&from, row, n_rows, step, steps, room->block, pack_rows_words(steps));
         int64_t bytes = word * pack_rows_words(steps);
         const char *at = (const char *)room->block;
         return (Block){ at, at + whole / MR * bytes, 0, bytes, 0 };

@@ -85,16 +85,16 @@ INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t ste
     }
 }
 
-/* Panels of A without k_inner, each pack_rows_words(steps) long and [steps][MR]: vectors are
- * written MR words apart, so each overwrites what the one before wrote too much. */
+/* Panels of A without k_inner, `panel_words` apart and [steps][MR] each: vectors are written MR
+ * words apart, so each overwrites what the one before wrote too much. */
 INLINE void pack_rows(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
-                      Word *to)
+                      Word *to, int64_t panel_words)
 {
     enum { AT_ONCE = 16 };
     for (int64_t k0 = 0; k0 < steps; k0 += AT_ONCE) {
         int64_t k1 = k0 + AT_ONCE < steps ? k0 + AT_ONCE : steps;
         for (int64_t i = 0; i < rows; i += MR) {
-            Word *panel = to + i / MR * pack_rows_words(steps);
+            Word *panel = to + i / MR * panel_words;
             int64_t n = s->rows - (row + i) < LANES ? s->rows - (row + i) : LANES;
             for (int64_t k = k0; k < k1; k++)
                 vec_store(panel + k * MR, pack_along_rows(s, row + i, step + k, n));

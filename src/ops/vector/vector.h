@@ -13,6 +13,8 @@
 
 /* Kernels are specialised by inlining with constant arguments. */
 #define INLINE static inline __attribute__((always_inline, unused))
+/* Loops that need all registers get a function of their own. */
+#define NOINLINE static __attribute__((noinline, unused))
 
 /* Any 32 bits in memory: a float, or two bf16 that belong together. May lie at any address. */
 typedef float Word __attribute__((may_alias, aligned(2)));
@@ -50,6 +52,13 @@ INLINE Vec vec_keep(VecInt mask, Vec v)
 INLINE VecInt vec_int_set(int32_t i)
 {
     return (VecInt){ 0 } + i;
+}
+
+/* The number of each lane. */
+INLINE VecInt vec_lanes(void)
+{
+    static const int32_t lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    return vec_bits(vec_load((const Word *)lane));
 }
 
 /* Elements [i, i + n) of an array of F32 or BF16, n <= LANES; lanes beyond are 0. */
