@@ -91,7 +91,7 @@ static int reference(const Launch *l)
         const double *x = (const double *)in->data + i * d;
         double *y = (double *)l->out[0].data + i * d;
         int64_t p = global_index(in, 1, i / inner % in->size[1]) + l->now->position;
-        if (p >= table->size[0]) return KERNEL_BAD_INDEX;
+        if (p < 0 || p >= table->size[0]) return KERNEL_BAD_INDEX;
         const double *cosine = (const double *)table->data + p * d, *sine = cosine + half;
         for (int64_t j = 0; j < half; j++) {
             double a = x[j], b = x[j + half];

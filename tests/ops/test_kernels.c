@@ -2,10 +2,11 @@
  *
  * A kernel gets the reference's inputs rounded to its own dtypes, scratch and results filled with
  * NaN, and guards behind them. One and three threads must give the same bits. Launch.add is tried
- * for each result alone and for all. */
+ * for each result alone and for all. Small cases run in halves, too, as ranks would hold them. */
 #include "base/thread.h"
 #include "op_cases.h"
 #include "op_run.h"
+#include "op_split.h"
 #include "ops/all_ops.h"
 #include "ops/kernels.h"
 #include "test.h"
@@ -125,6 +126,7 @@ static Tensor *expected_of(Arena *a, const NodeRun *w, const Launch *l)
     Tensor *out = NEW_N(a, Tensor, l->n_out);
     for (int k = 0; k < l->n_out; k++) {
         out[k] = op_tensor(a, F64, l->out[k].n_dims, l->out[k].size);
+        memcpy(out[k].part, l->out[k].part, sizeof out[k].part);
         if (l->add >> k & 1)
             dtype_convert(F64, out[k].data, l->out[k].dtype, l->out[k].data, tensor_count(&out[k]));
     }
@@ -172,6 +174,38 @@ static const char *check_node(const KernelDef *k, const NodeRun *w, Arena *a, in
     return NULL;
 }
 
+static bool is_small(const NodeRun *w)
+{
+    int64_t n = 0;
+    for (int k = 0; k < w->node->n_in; k++) n += tensor_count(&w->in[k]);
+    return n < 2000;
+}
+
+/* Keys may be split, too, though the letter is marked as whole: a ring hands parts around. */
+static bool may_split(const Node *n, int slot, int n_pieces)
+{
+    bool is_key = slot == 't' - 'a' && !strncmp(n->op->name, "attention", 9);
+    return is_key ? op_divides(n, slot, n_pieces) : op_can_split(n, slot, n_pieces);
+}
+
+static const char *check_halves(const KernelDef *k, const NodeRun *w, Arena *a)
+{
+    int n_served = 0;
+    const char *problem = NULL;
+    for (int slot = 0; slot < N_SLOTS && is_small(w); slot++)
+        for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
+            for (int r = 0; r < 2 && !problem; r++) {
+                if (!may_split(w->node, slot, layout == ZIGZAG ? 4 : 2)) continue;
+                NodeRun half = op_half(a, w, slot, r, (Layout)layout);
+                problem = check_node(k, &half, a, &n_served);
+                if (problem)
+                    problem =
+                        arena_printf(a, "%s (half %d of slot %d%s of \"%s\")", problem, r, slot,
+                                     layout == ZIGZAG ? ", zig-zag" : "", w->node->dims->text);
+            }
+    return problem;
+}
+
 /* NULL, or what is wrong with the row; owned by the arena. */
 static const char *check_row(const KernelDef *k, Arena *result)
 {
@@ -188,6 +222,7 @@ static const char *check_row(const KernelDef *k, Arena *result)
             NodeRun w = op_run_node(run, a, i);
             if (strcmp(w.node->op->name, k->op)) continue;
             problem = check_node(k, &w, a, &n_served);
+            if (!problem) problem = check_halves(k, &w, a);
         }
         if (problem)
             problem = arena_printf(result, "%s, \"%s\": %s", k->op, op_cases[c].name, problem);
@@ -277,6 +312,18 @@ static int sum_rows_without_adding(const Launch *l)
     return KERNEL_OK;
 }
 
+/* Takes rows by the local index, as if the table were whole. */
+static int embed_without_parts(const Launch *l)
+{
+    int64_t d = l->in[1].size[1];
+    for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
+        int64_t row = ((const int32_t *)l->in[0].data)[i] % l->in[1].size[0];
+        memcpy((float *)l->out[0].data + i * d, (const float *)l->in[1].data + row * d,
+               sizeof(float) * (size_t)d);
+    }
+    return KERNEL_OK;
+}
+
 static bool never(const Launch *l)
 {
     (void)l;
@@ -310,6 +357,8 @@ TEST(comparison_of_kernels_finds_what_is_wrong)
                        "no case fits");
     assert_row_problem((KernelDef){ .op = "add", .types = "f32>f32", .run = add_f32 },
                        "no case fits");
+    assert_row_problem(
+        (KernelDef){ .op = "embed", .types = "i32 f32>f32", .run = embed_without_parts }, "half");
     assert_row_problem(
         (KernelDef){ .op = "add_bias_grad", .types = "f32>f32", .run = sum_rows_without_adding },
         "adding to results");

@@ -4,49 +4,9 @@
  * zig-zag: results with the letter are the halves, results without it are partial sums (maxima). */
 #include "op_cases.h"
 #include "op_run.h"
+#include "op_split.h"
 #include "ops/all_ops.h"
 #include "test.h"
-#include <string.h>
-
-/* The dimension that `slot` leads, or -1. */
-static int dim_of(const Operand *o, int slot)
-{
-    for (int d = 0; d < o->n_dims; d++)
-        if (o->dim[d].slot[0] == slot) return d;
-    return -1;
-}
-
-/* False when the letter must be whole, does not divide, or is an inner factor of a composite. */
-static bool can_split(const Node *n, int slot, int n_pieces)
-{
-    const DimSpec *spec = n->dims;
-    bool used = false;
-    if (spec->whole[slot] || n->slot_size[slot] % n_pieces || !n->slot_size[slot]) return false;
-    for (int k = 0; k < spec->n_in + spec->n_out; k++) {
-        const Operand *o = k < spec->n_in ? &spec->in[k] : &spec->out[k - spec->n_in];
-        if (dims_uses(o, slot) && dim_of(o, slot) < 0) return false;
-        used |= dims_uses(o, slot);
-    }
-    return used;
-}
-
-/* The part of `whole` (content included) that a rank holds; the tensor itself without the slot. */
-static Tensor part_of(Arena *a, const Tensor *whole, const Operand *o, int slot, const Part *like)
-{
-    int d = dim_of(o, slot);
-    if (d < 0) return *whole;
-    int64_t size[MAX_DIMS];
-    memcpy(size, whole->size, sizeof size);
-    size[d] /= like->n_parts;
-    Tensor t = op_tensor(a, whole->dtype, whole->n_dims, size);
-    Part *part = NEW(a, Part);
-    *part = *like;
-    part->whole = whole->size[d];
-    t.part[d] = part;
-    for (int64_t i = 0; i < tensor_count(&t); i++)
-        dtype_set(t.dtype, t.data, i, op_get(whole, global_element(&t, i)));
-    return t;
-}
 
 static bool same(double a, double b)
 {
@@ -57,7 +17,8 @@ static bool same(double a, double b)
 static void check_result(const char *name, const NodeRun *w, int k, int slot, const Tensor *parts)
 {
     const Node *n = w->node;
-    bool is_max = n->out[k]->reduce == REDUCE_MAX, has_slot = dim_of(&n->dims->out[k], slot) >= 0;
+    bool is_max = n->out[k]->reduce == REDUCE_MAX,
+         has_slot = op_dim_of(&n->dims->out[k], slot) >= 0;
     for (int64_t i = 0; i < tensor_count(&parts[0]); i++)
         for (int r = 0; r < 2; r++) {
             double x = op_get(&parts[0], i), y = op_get(&parts[1], i);
@@ -74,23 +35,15 @@ static void check_split(const char *name, const NodeRun *w, int slot, Layout lay
 {
     Arena *a = arena_new();
     const Node *n = w->node;
-    Tensor *in = NEW_N(a, Tensor, n->n_in), *out[2], *result = NEW_N(a, Tensor, 2);
+    NodeRun half[2];
     for (int r = 0; r < 2; r++) {
-        Part like = { .n_parts = 2, .index = r, .layout = layout };
-        out[r] = NEW_N(a, Tensor, n->n_out);
-        for (int k = 0; k < n->n_in; k++)
-            in[k] = part_of(a, &w->in[k], &n->dims->in[k], slot, &like);
-        for (int k = 0; k < n->n_out; k++) {
-            Tensor whole = op_tensor(a, w->out[k].dtype, w->out[k].n_dims, w->out[k].size);
-            out[r][k] = part_of(a, &whole, &n->dims->out[k], slot, &like);
-            if (out[r][k].data == whole.data) out[r][k] = op_tensor_as(a, whole.dtype, &whole);
-        }
-        Launch l = op_launch(n, in, out[r], &w->run->now);
+        half[r] = op_half(a, w, slot, r, layout);
+        Launch l = op_launch(n, half[r].in, half[r].out, &w->run->now);
         assert_int_equal(op_reference(a, n->op, l), KERNEL_OK);
     }
     for (int k = 0; k < n->n_out; k++) {
-        for (int r = 0; r < 2; r++) result[r] = out[r][k];
-        check_result(name, w, k, slot, result);
+        Tensor parts[] = { half[0].out[k], half[1].out[k] };
+        check_result(name, w, k, slot, parts);
     }
     arena_free(a);
 }
@@ -106,9 +59,9 @@ static void check_case(const OpCase *c, int *n_splits)
         int op = 0;
         while (all_ops[op] != w.node->op) op++;
         for (int slot = 0; slot < N_SLOTS; slot++) {
-            if (!can_split(w.node, slot, 2)) continue;
+            if (!op_can_split(w.node, slot, 2)) continue;
             check_split(c->name, &w, slot, CONTIGUOUS);
-            if (can_split(w.node, slot, 4)) check_split(c->name, &w, slot, ZIGZAG);
+            if (op_can_split(w.node, slot, 4)) check_split(c->name, &w, slot, ZIGZAG);
             n_splits[op]++;
         }
     }
