@@ -2,9 +2,15 @@
 #include "data/collate.h"
 #include <string.h>
 
+/* What the elements become in a batch: tokens of any size are I32. */
+static Dtype batch_dtype(Dtype t)
+{
+    return t == U8 || t == U16 ? I32 : t;
+}
+
 static bool same_shape(const Tensor *x, const Tensor *y)
 {
-    return x->dtype == y->dtype && x->n_dims == y->n_dims &&
+    return batch_dtype(x->dtype) == batch_dtype(y->dtype) && x->n_dims == y->n_dims &&
            !memcmp(x->size, y->size, sizeof x->size[0] * (size_t)x->n_dims);
 }
 
@@ -70,8 +76,7 @@ Error *collate_stack(const Sample *sample, int64_t n, const char *from_name, con
     int64_t size[MAX_DIMS] = { n };
     memcpy(size + 1, first->size, sizeof *size * (size_t)first->n_dims);
     size[1] -= skip + drop;
-    Dtype dtype = first->dtype == U8 || first->dtype == U16 ? I32 : first->dtype;
-    Tensor *to = batch_item(out, to_name, dtype, first->n_dims + 1, size);
+    Tensor *to = batch_item(out, to_name, batch_dtype(first->dtype), first->n_dims + 1, size);
     int64_t n_each = tensor_count(to) / n;
     for (int64_t i = 0; i < n; i++) {
         const Tensor *x = sample_find(&sample[i], from_name);

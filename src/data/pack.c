@@ -15,8 +15,11 @@
 #include "data/pbin.h"
 #include "data/progress.h"
 #include "data/text_query.h"
-#include <limits.h>
 #include <pthread.h>
+
+/* Lines on their way at most (unless each thread has more to do), however large the queues are set.
+ */
+enum { MOST_LINES = 1 << 18, MOST_THREADS = 1024 };
 
 /* A document that cannot be used. */
 typedef struct Refusal {
@@ -42,6 +45,7 @@ typedef struct Packing {
     uint32_t eod;
     int token_bytes;
     Arena *arena;
+    int64_t n_workers, lines_per_job;
     Job *job;
     int64_t n_jobs; /* going round */
     Queue *free, *todo, *done;
@@ -68,7 +72,7 @@ static void *read_lines(void *arg)
         Job *job = item;
         job->number = number;
         job->n_lines = 0;
-        while (job->n_lines < p->settings->processing_batch_size &&
+        while (job->n_lines < p->lines_per_job &&
                index_next(p->source.index, &job->line[job->n_lines]))
             job->n_lines++;
         if (!job->n_lines || !queue_put(p->todo, job)) break;
@@ -157,7 +161,7 @@ static Error *write_job(Packing *p, Job *job)
 /* Takes finished jobs as they come and writes them in order. */
 static Error *write_all(Packing *p)
 {
-    int64_t n_lines = index_count(p->source.index), size = p->settings->processing_batch_size;
+    int64_t n_lines = index_count(p->source.index), size = p->lines_per_job;
     int64_t n = n_lines / size + (n_lines % size != 0);
     Progress progress = progress_start("packing", (int64_t)p->source.text.len, PROGRESS_BYTES);
     Job **waiting = NEW_N(p->arena, Job *, p->n_jobs);
@@ -178,15 +182,20 @@ static Error *write_all(Packing *p)
     return NULL;
 }
 
+static int64_t at_most(int64_t n, int64_t most)
+{
+    return n < most ? n : most;
+}
+
+/* As many jobs as the queues ask for and the lines need, within MOST_LINES lines on their way. */
 static void make_jobs(Packing *p)
 {
     const PackSettings *s = p->settings;
-    int64_t n_lines = index_count(p->source.index), size = s->processing_batch_size;
-    if (size > n_lines) size = n_lines ? n_lines : 1;
-    int64_t n_needed = n_lines / size + 1;
-    p->n_jobs = s->raw_samples_queue_size + s->processed_samples_queue_size + s->num_cpus;
-    if (p->n_jobs > n_needed) p->n_jobs = n_needed;
-    if (p->n_jobs > INT_MAX) p->n_jobs = INT_MAX;
+    int64_t n_lines = index_count(p->source.index), size = p->lines_per_job;
+    p->n_jobs = at_most(s->raw_samples_queue_size, MOST_LINES) +
+                at_most(s->processed_samples_queue_size, MOST_LINES) + p->n_workers;
+    p->n_jobs = at_most(p->n_jobs, p->n_workers + MOST_LINES / size);
+    p->n_jobs = at_most(p->n_jobs, n_lines / size + 1);
     p->job = NEW_N(p->arena, Job, p->n_jobs);
     p->free = queue_new((int)p->n_jobs);
     p->todo = queue_new((int)p->n_jobs);
@@ -291,11 +300,13 @@ static Error *pack(Packing *p)
 {
     const PackSettings *s = p->settings;
     if (!s->dst_path) return error_new("dst_path is null; it must name the .pbin file to write");
-    int64_t n = s->num_cpus;
+    int64_t n = p->n_workers = at_most(s->num_cpus, MOST_THREADS);
     Worker *worker = NEW_N(p->arena, Worker, n);
     TRY(check_tokens(p));
     TRY(jsonl_open(p->arena, s->src_path, s->index_path, &p->source));
     p->lines.text = p->source.text;
+    int64_t most = index_count(p->source.index);
+    p->lines_per_job = at_most(s->processing_batch_size, at_most(most ? most : 1, MOST_LINES));
     Error *e = open_workers(p, worker, n);
     if (!e) e = write_file(p, worker, n);
     close_workers(p, worker, n);

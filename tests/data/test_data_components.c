@@ -262,7 +262,11 @@ static const char *dataset_content(Arena *a, const char *yaml, const char *overr
 {
     Dataset *d;
     Error *e = build(a, yaml, override, key, "dataset", &d);
-    if (e) return arena_string(a, error_text(e)); /* the error stays with the process that ends */
+    if (e) {
+        const char *text = arena_string(a, error_text(e));
+        error_free(e);
+        return text;
+    }
     Text t = { 0 };
     text_printf(&t, "%lld:", (long long)d->count(d));
     for (int64_t i = 0; i < d->count(d); i++) {

@@ -251,6 +251,25 @@ static Sample tokens_of(uint16_t *data, int64_t n)
     };
 }
 
+TEST(tokens_of_different_sizes_meet_in_one_batch)
+{
+    Arena *a = arena_new();
+    PackedContinuous s = { .sample_key = "input_ids",
+                           .sequence_length = 2,
+                           .reuse_last_target = true };
+    Dataset *part[3];
+    for (int i = 0; i < 3; i++) {
+        s.raw_data_path = packed_file(a, arena_printf(a, "%d.pbin", i), 1 << i, 10 * (uint32_t)i,
+                                      (int64_t[]){ 3 }, 1);
+        assert_no_error(packed_continuous_open(a, &s, &part[i]));
+    }
+    Pipeline p = { .dataset = combined_new(a, part, 3),
+                   .batches = { .sampler = sequential_sampler_new(a, 3), .batch_size = 3 },
+                   .collator = gpt2_collator_new(a, "input_ids", "target_ids") };
+    assert_string_equal(drain(a, loader(a, &p, 0)), "0 1|10 11|20 21|> 1 2|11 12|21 22|\n");
+    arena_free(a);
+}
+
 TEST(samples_that_cannot_be_stacked_say_why)
 {
     Arena *a = arena_new();

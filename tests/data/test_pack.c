@@ -91,6 +91,7 @@ TEST(the_packed_file_does_not_depend_on_threads_batches_or_queues)
         { 1, 1, 1, 1 }, { 1, 1000, 5, 5 }, { 4, 1, 1, 1 }, { 4, 7, 1, 3 }, { 3, 299, 9, 9 }
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        s.jq_pattern = i % 2 ? ".text" : ".text | ."; /* the second one runs in libjq */
         s.num_cpus = table[i][0];
         s.processing_batch_size = table[i][1];
         s.raw_samples_queue_size = table[i][2];
