@@ -13,8 +13,9 @@ struct DecodeStream {
     bool skip_special;
     Ids ids; /* context, then the window */
     int64_t n_context;
-    Text text;      /* of all these ids */
-    size_t n_given; /* bytes of it that were handed on, or belong to the context */
+    Text text;              /* of all these ids */
+    size_t n_given;         /* bytes of it that were handed on, or belong to the context */
+    size_t n_context_bytes; /* of the context alone */
 };
 
 DecodeStream *decode_stream_new(const Tokenizer *tokenizer, bool skip_special_tokens)
@@ -68,9 +69,24 @@ static Error *shorten(DecodeStream *s)
         drop_first(&s->ids, dropped);
         s->n_given = given - (whole.len - s->text.len);
         s->n_context = 0;
+        s->n_context_bytes = 0;
     }
     text_free(&whole);
     return e;
+}
+
+/* All is settled: the window becomes the context, or is forgotten when it adds no text. */
+static Error *close_window(DecodeStream *s)
+{
+    if (s->text.len == s->n_context_bytes) {
+        s->ids.n = s->n_context;
+        return NULL;
+    }
+    drop_first(&s->ids, s->n_context);
+    s->n_context = s->ids.n;
+    TRY(decode(s));
+    s->n_given = s->n_context_bytes = s->text.len;
+    return NULL;
 }
 
 Error *decode_stream_add(DecodeStream *s, uint32_t id, Text *out)
@@ -81,11 +97,7 @@ Error *decode_stream_add(DecodeStream *s, uint32_t id, Text *out)
     size_t settled = s->tokenizer->settled(s->tokenizer, text);
     give(s, settled, out);
     if (settled < text.len) return s->ids.n > LONGEST_WINDOW ? shorten(s) : NULL;
-    drop_first(&s->ids, s->n_context);
-    s->n_context = s->ids.n;
-    TRY(decode(s));
-    s->n_given = s->text.len;
-    return NULL;
+    return close_window(s);
 }
 
 Error *decode_stream_finish(DecodeStream *s, Text *out)
@@ -93,6 +105,6 @@ Error *decode_stream_finish(DecodeStream *s, Text *out)
     TRY(decode(s));
     give(s, s->text.len, out);
     s->ids.n = s->n_context = 0;
-    s->n_given = 0;
+    s->n_given = s->n_context_bytes = 0;
     return NULL;
 }

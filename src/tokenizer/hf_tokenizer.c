@@ -29,7 +29,7 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
     TRY(post_processor_load(json_member(root, "post_processor")));
     TRY(decoder_load(json_member(root, "decoder"), &t->decoder));
     return length_rule_load(json_member(root, "truncation"), json_member(root, "padding"),
-                            &t->length);
+                            added_tokens_n_ids(t->added), &t->length);
 }
 
 static Error *read_into(HfTokenizer *t, const char *file, Arena *scratch)

@@ -2,6 +2,9 @@
 #include "tokenizer/length_rule.h"
 #include <string.h>
 
+/* Longer is a mistake, and would take all memory. */
+enum { LONGEST_PADDING = 1 << 24 };
+
 static Error *load_direction(JsonNode of, bool *is_left)
 {
     Str direction;
@@ -33,7 +36,7 @@ static Error *load_truncation(JsonNode at, LengthRule *out)
     return NULL;
 }
 
-static Error *load_padding(JsonNode at, LengthRule *out)
+static Error *load_padding(JsonNode at, int64_t n_ids, LengthRule *out)
 {
     static const char *const known[] = { "strategy", "direction",   "pad_to_multiple_of",
                                          "pad_id",   "pad_type_id", "pad_token",
@@ -42,17 +45,17 @@ static Error *load_padding(JsonNode at, LengthRule *out)
     Str token;
     TRY(json_node_only(at, known));
     TRY(load_direction(at, &out->pads_left));
-    TRY(json_get_int(at, "pad_id", 0, UINT32_MAX, &id));
+    TRY(json_get_int(at, "pad_id", 0, n_ids - 1, &id));
     TRY(json_get_int(at, "pad_type_id", 0, UINT32_MAX, &type_id));
     TRY(json_get_string(at, "pad_token", &token));
     if (!json_node_is_null(json_member(at, "pad_to_multiple_of"))) {
-        TRY(json_get_int(at, "pad_to_multiple_of", 0, INT32_MAX, &out->multiple));
+        TRY(json_get_int(at, "pad_to_multiple_of", 0, LONGEST_PADDING, &out->multiple));
     }
     JsonNode strategy = json_member(at, "strategy");
     if (json_is_object(strategy.value)) {
         static const char *const fixed[] = { "Fixed", NULL };
         TRY(json_node_only(strategy, fixed));
-        TRY(json_get_int(strategy, "Fixed", 0, INT32_MAX, &out->pad_to));
+        TRY(json_get_int(strategy, "Fixed", 0, LONGEST_PADDING, &out->pad_to));
     } else if (!json_is_string(strategy.value) ||
                strcmp(json_string_value(strategy.value), "BatchLongest")) {
         return json_node_error(strategy, "must be \"BatchLongest\" or {\"Fixed\": length}");
@@ -62,11 +65,11 @@ static Error *load_padding(JsonNode at, LengthRule *out)
     return NULL;
 }
 
-Error *length_rule_load(JsonNode truncation, JsonNode padding, LengthRule *out)
+Error *length_rule_load(JsonNode truncation, JsonNode padding, int64_t n_ids, LengthRule *out)
 {
     *out = (LengthRule){ 0 };
     if (!json_node_is_null(truncation)) TRY(load_truncation(truncation, out));
-    return json_node_is_null(padding) ? NULL : load_padding(padding, out);
+    return json_node_is_null(padding) ? NULL : load_padding(padding, n_ids, out);
 }
 
 void length_rule_apply(const LengthRule *rule, int64_t from, Ids *ids)

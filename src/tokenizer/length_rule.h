@@ -13,8 +13,8 @@ typedef struct LengthRule {
     uint32_t pad_id;
 } LengthRule;
 
-/* Reads `truncation` and `padding` of a tokenizer.json; both may be null. */
-Error *length_rule_load(JsonNode truncation, JsonNode padding, LengthRule *out);
+/* Reads `truncation` and `padding` of a tokenizer.json with ids below n_ids; both may be null. */
+Error *length_rule_load(JsonNode truncation, JsonNode padding, int64_t n_ids, LengthRule *out);
 /* Applies it to the ids from index `from` on. */
 void length_rule_apply(const LengthRule *rule, int64_t from, Ids *ids);
 #endif

@@ -172,6 +172,25 @@ static void look_up_rest(WordCache *c, const Batch *b, const uint32_t *missed, i
     }
 }
 
+/* Ids that lie outside; returns their number. */
+static int64_t write_many(const WordCache *c, PackedIds ids, uint32_t *to)
+{
+    const uint32_t *from;
+    int64_t n;
+    if (ids & PASSING) {
+        const Passing *p = (const Passing *)c->passing.ptr + (uint32_t)ids;
+        from = c->passing_ids.id + p->at;
+        n = p->n;
+    } else if (ids) {
+        from = c->tables->more + (uint32_t)ids;
+        n = (int64_t)(ids >> 32);
+    } else {
+        return 0;
+    }
+    memcpy(to, from, (size_t)n * sizeof *to);
+    return n;
+}
+
 /* Three ids are always written, and as many of them kept as there are. */
 static void write_ids(const WordCache *c, const Batch *b, Ids *out)
 {
@@ -187,13 +206,7 @@ static void write_ids(const WordCache *c, const Batch *b, Ids *out)
             to += n;
             continue;
         }
-        const Passing *p = (const Passing *)c->passing.ptr + (uint32_t)ids;
-        bool passing = ids & PASSING;
-        const uint32_t *from =
-            passing ? c->passing_ids.id + p->at : c->tables->more + (uint32_t)ids;
-        int64_t count = passing ? p->n : (int64_t)(ids >> 32);
-        if (count) memcpy(to, from, (size_t)count * sizeof *to);
-        to += count;
+        to += write_many(c, ids, to);
     }
     out->n = to - out->id;
 }

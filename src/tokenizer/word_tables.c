@@ -40,7 +40,8 @@ static uint32_t *more_room(WordTables *t, int64_t n)
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
 {
     PackedIds inside = (uint64_t)n << 60;
-    bool fits = n >= 1 && n <= MAX_INSIDE;
+    bool fits = n <= MAX_INSIDE;
+    if (!n) return 0;
     for (int64_t i = 0; i < n && fits; i++) {
         fits = id[i] <= ID_MASK;
         inside |= (uint64_t)id[i] << (ID_BITS * i);
@@ -92,7 +93,8 @@ void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const c
 /* Ids that lie outside move to the new tables. */
 static PackedIds move_ids(const WordTables *from, WordTables *to, PackedIds ids)
 {
-    return ids >> 60 ? ids : word_tables_pack(to, from->more + (uint32_t)ids, (int64_t)(ids >> 32));
+    if (ids >> 60 || !ids) return ids;
+    return word_tables_pack(to, from->more + (uint32_t)ids, (int64_t)(ids >> 32));
 }
 
 /* The least number of uses that at most half a table's places have. */

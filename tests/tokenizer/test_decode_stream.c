@@ -112,3 +112,30 @@ TEST(a_stream_of_broken_characters_stays_short)
     t->close(t);
     arena_free(a);
 }
+
+/* Without a decoder names are joined by blanks, also around a token that is left out. */
+TEST(a_stream_joins_names_where_there_is_no_decoder)
+{
+    static const char json[] = "{\"added_tokens\":[{\"id\":2,\"content\":\"<s>\",\"single_word\":"
+                               "false,\"lstrip\":false,\"rstrip\":false,"
+                               "\"normalized\":false,\"special\":true}],\"pre_tokenizer\":{"
+                               "\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                               "\"trim_offsets\":true},\"model\":{\"type\":\"BPE\",\"vocab\":{"
+                               "\"a\":0,\"b\":1},\"merges\":[]}}";
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "tokenizer.json");
+    assert_no_error(file_write(path, json, strlen(json)));
+    Tokenizer *t;
+    assert_no_error(tokenizer_open(path, &t));
+    DecodeStream *s = decode_stream_new(t, true);
+    static const uint32_t ids[] = { 0, 2, 2, 1, 2, 0 };
+    Text joined = { 0 };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        assert_no_error(decode_stream_add(s, ids[i], &joined));
+    assert_no_error(decode_stream_finish(s, &joined));
+    assert_string_equal(joined.ptr, "a b a");
+    text_free(&joined);
+    decode_stream_free(s);
+    t->close(t);
+    arena_free(a);
+}
