@@ -65,6 +65,8 @@ const KernelDef *const all_cpu_kernels[] = {
     head_loss_avx512,
     head_loss_grad_avx512,
     cache_write_avx512,
+    attention_avx512,
+    attention_grad_avx512,
     gemm_avx2,
     elementwise_avx2,
     bias_avx2,
@@ -77,6 +79,8 @@ const KernelDef *const all_cpu_kernels[] = {
     head_loss_avx2,
     head_loss_grad_avx2,
     cache_write_avx2,
+    attention_avx2,
+    attention_grad_avx2,
 #endif
     gemm_scalar,
     elementwise_scalar,
@@ -90,6 +94,8 @@ const KernelDef *const all_cpu_kernels[] = {
     head_loss_scalar,
     head_loss_grad_scalar,
     cache_write_scalar,
+    attention_scalar,
+    attention_grad_scalar,
     NULL,
 };
 

@@ -15,4 +15,6 @@ extern const KernelDef cross_entropy_scalar[], cross_entropy_avx2[], cross_entro
 extern const KernelDef head_loss_scalar[], head_loss_avx2[], head_loss_avx512[];
 extern const KernelDef head_loss_grad_scalar[], head_loss_grad_avx2[], head_loss_grad_avx512[];
 extern const KernelDef cache_write_scalar[], cache_write_avx2[], cache_write_avx512[];
+extern const KernelDef attention_scalar[], attention_avx2[], attention_avx512[];
+extern const KernelDef attention_grad_scalar[], attention_grad_avx2[], attention_grad_avx512[];
 #endif

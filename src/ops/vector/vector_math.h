@@ -31,7 +31,7 @@ INLINE Vec vec_exp_tail(Vec r)
     return vec_fma(p, r, vec_set(4.99999934e-1f));
 }
 
-/* 2^n for -126 <= n <= 127. */
+/* 2^n for -126 <= n <= 127, 0 for -127; only the low 9 bits of n count. */
 INLINE Vec vec_power_of_2(VecInt n)
 {
     return vec_of_bits((n + 127) << 23);
@@ -69,6 +69,31 @@ INLINE Vec vec_exp(Vec x)
 {
     vec_exp_each(&x, 1);
     return x;
+}
+
+/* 2^x for `n` vectors in step, x <= 127: for exponents that never are large, such as differences to
+ * a maximum. 0 below -126.5: there the power of 2 becomes the bits of 0. */
+INLINE void vec_exp2_each(Vec *x, const int n)
+{
+    enum { MOST = 8 };
+    Vec whole[MOST], p[MOST];
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) x[i] = vec_max(vec_set(-127), x[i]); /* in this order NaN stays */
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) whole[i] = x[i] + vec_set(round_magic);
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) x[i] -= whole[i] - vec_set(round_magic);
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) {
+        p[i] = vec_fma(x[i], vec_set(1.53533103e-4f), vec_set(1.33989392e-3f));
+        p[i] = vec_fma(p[i], x[i], vec_set(9.61843798e-3f));
+        p[i] = vec_fma(p[i], x[i], vec_set(5.55033232e-2f));
+        p[i] = vec_fma(p[i], x[i], vec_set(2.40226479e-1f));
+        p[i] = vec_fma(p[i], x[i], vec_set(6.93147203e-1f));
+        p[i] = vec_fma(p[i], x[i], vec_set(1));
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) x[i] = p[i] * vec_power_of_2(vec_bits(whole[i]));
 }
 
 /* e^x - 1 for |x| <= 60, exact near 0. */
