@@ -25,31 +25,60 @@ int64_t schedule_live(const Schedule *s, int stage)
     return most;
 }
 
-Error *schedule_verify(const Schedule *s, int64_t n_microbatches)
+/* What must have been done on a stage, for a microbatch, before a phase may run there. */
+static bool may_run(const unsigned *done, int n_stages, int stage, Phase p)
+{
+    switch (p) {
+    case FORWARD:
+        return stage == 0 || done[stage - 1] >> FORWARD & 1;
+    case BACKWARD_INPUT:
+        return done[stage] >> FORWARD & 1 &&
+               (stage == n_stages - 1 || done[stage + 1] >> BACKWARD_INPUT & 1);
+    case BACKWARD_WEIGHT:
+        return done[stage] >> BACKWARD_INPUT & 1;
+    default:
+        return false;
+    }
+}
+
+static Error *verify_action(const Action *x, int n_stages, unsigned *done)
+{
+    for (int p = FORWARD; p <= BACKWARD_WEIGHT; p++) {
+        if (!(x->phases >> p & 1)) continue;
+        if (done[x->stage] >> p & 1 || !may_run(done, n_stages, x->stage, (Phase)p))
+            return error_new("%s of microbatch %lld on stage %d is out of turn",
+                             phase_name((Phase)p), (long long)x->microbatch, x->stage);
+        done[x->stage] |= 1u << p;
+    }
+    return NULL;
+}
+
+static Error *verify(Arena *a, const Schedule *s, int n_stages, int64_t n_microbatches)
+{
+    unsigned *done = NEW_N(a, unsigned, n_stages *n_microbatches);
+    const unsigned all = RUN_FORWARD | RUN_BACKWARD;
+    for (int64_t i = 0; i < s->n; i++) {
+        const Action *x = &s->action[i];
+        if (x->microbatch < 0 || x->microbatch >= n_microbatches || x->stage < 0 ||
+            x->stage >= n_stages)
+            return error_new(
+                "action %lld is for microbatch %lld on stage %d, but there are %lld on %d stages",
+                (long long)i, (long long)x->microbatch, x->stage, (long long)n_microbatches,
+                n_stages);
+        if (x->phases & all) TRY(verify_action(x, n_stages, done + x->microbatch * n_stages));
+        if (!(x->phases & (RUN_REDUCE | RUN_UPDATE))) continue;
+        for (int64_t k = 0; k < n_stages * n_microbatches; k++)
+            if (done[k] != all)
+                return error_new("action %lld comes before all microbatches are done",
+                                 (long long)i);
+    }
+    return NULL;
+}
+
+Error *schedule_verify(const Schedule *s, int n_stages, int64_t n_microbatches)
 {
     Arena *a = arena_new();
-    bool *forward = NEW_N(a, bool, n_microbatches), *backward = NEW_N(a, bool, n_microbatches);
-    int64_t n_forward = 0, n_backward = 0;
-    Error *e = NULL;
-    for (int64_t i = 0; !e && i < s->n; i++) {
-        const Action *x = &s->action[i];
-        int64_t m = x->microbatch;
-        if (m < 0 || m >= n_microbatches) {
-            e = error_new("action %lld is for microbatch %lld of %lld", (long long)i, (long long)m,
-                          (long long)n_microbatches);
-        } else if (x->phases & RUN_FORWARD) {
-            if (forward[m]) e = error_new("microbatch %lld goes forward twice", (long long)m);
-            forward[m] = true;
-            n_forward++;
-        } else if (x->phases & RUN_BACKWARD) {
-            if (!forward[m] || backward[m])
-                e = error_new("microbatch %lld goes backward out of turn", (long long)m);
-            backward[m] = true;
-            n_backward++;
-        } else if (n_forward < n_microbatches || n_backward < n_microbatches) {
-            e = error_new("action %lld comes before all microbatches are done", (long long)i);
-        }
-    }
+    Error *e = verify(a, s, n_stages, n_microbatches);
     arena_free(a);
     return e;
 }

@@ -26,6 +26,8 @@ Schedule schedule_accumulate(Arena *a, int64_t n_microbatches);
 /* The largest number of microbatches whose forward is done and whose backward is not: how often
  * memory for activations is needed. */
 int64_t schedule_live(const Schedule *s, int stage);
-/* Every microbatch goes forward once, then backward once, before the one reduction and update. */
-Error *schedule_verify(const Schedule *s, int64_t n_microbatches);
+/* On every stage each microbatch goes forward once, then through BACKWARD_INPUT, then through
+ * BACKWARD_WEIGHT (these two together or apart), stages in order; the reduction and the update come
+ * after all of it. */
+Error *schedule_verify(const Schedule *s, int n_stages, int64_t n_microbatches);
 #endif

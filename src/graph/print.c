@@ -24,6 +24,7 @@ static void print_value(const Value *v, FILE *to)
         for (int m = 0; m < MAX_MESH_AXES && v->dim[d].mesh[m]; m++)
             fprintf(to, "/%d", v->dim[d].mesh[m]);
         if (v->dim[d].layout == ZIGZAG) fprintf(to, "z");
+        if (v->dim[d].rotation) fprintf(to, ">%d", v->dim[d].rotation);
     }
     fprintf(to, "]");
     if (v->dtype != F32) fprintf(to, ":%s", dtype_name(v->dtype));
