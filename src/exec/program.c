@@ -104,8 +104,9 @@ static Error *check_kernels(const Program *p)
 
 static Error *check_memory(const Program *p)
 {
-    size_t available = p->settings.device->free_bytes(p->settings.device);
-    if (!available || p->plan->bytes <= available) return NULL;
+    size_t available = p->settings.device->free_bytes(p->settings.device), shared;
+    store_workspace(p->settings.store, &shared);
+    if (!available || p->plan->bytes <= available + shared) return NULL;
     char need[32], have[32];
     format_bytes((double)p->plan->bytes, need);
     format_bytes((double)available, have);
@@ -150,6 +151,17 @@ static void place(Program *p)
     }
 }
 
+/* Another program may have made the workspace larger, and so moved it. */
+static void settle(Program *p)
+{
+    size_t bytes;
+    char *block = store_workspace(p->settings.store, &bytes);
+    CHECK(block != NULL && bytes >= p->plan->bytes);
+    if (block == p->block) return;
+    p->block = block;
+    place(p);
+}
+
 static Error *prepare(Program *p)
 {
     TRY(p->settings.device->stream_new(p->settings.device, &p->stream));
@@ -160,10 +172,8 @@ static Error *prepare(Program *p)
     TRY(check_kernels(p));
     p->plan = plan_memory(p->arena, p->graph, bytes_of, scratch_of, p);
     TRY(check_memory(p));
-    void *block = NULL;
-    TRY(p->settings.device->alloc(p->settings.device, p->plan->bytes, &block));
-    p->block = block;
-    place(p);
+    TRY(store_reserve(p->settings.store, p->plan->bytes));
+    settle(p);
     return NULL;
 }
 
@@ -184,24 +194,25 @@ void program_free(Program *p)
 {
     if (!p) return;
     Device *d = p->settings.device;
-    if (p->block) d->release(d, p->block, p->plan->bytes);
     if (p->stream) d->stream_free(d, p->stream);
     arena_free(p->arena);
 }
 
-Tensor *program_input(const Program *p, const char *name)
+Tensor *program_input(Program *p, const char *name)
 {
+    settle(p);
     const Value *v = graph_find(p->graph, name);
     return v && v->kind == VALUE_INPUT ? &p->tensor[v->id] : NULL;
 }
 
-const Tensor *program_output(const Program *p, const char *name)
+const Tensor *program_output(Program *p, const char *name)
 {
+    settle(p);
     const Value *v = graph_find_output(p->graph, name);
     return v ? &p->tensor[v->id] : NULL;
 }
 
-double program_scalar(const Program *p, const char *name)
+double program_scalar(Program *p, const char *name)
 {
     const Tensor *t = program_output(p, name);
     CHECK(t != NULL && t->n_dims == 0);
@@ -255,6 +266,7 @@ static Error *run_prepare(Program *p)
 
 Error *program_run(Program *p, unsigned phases, const RunTime *now)
 {
+    settle(p);
     p->now = *now;
     if (phases & ~(1u << UPDATE)) TRY(run_prepare(p));
     for (int64_t i = 0; i < p->n_steps; i++)
@@ -276,6 +288,7 @@ static bool all_finite(const Tensor *t)
 Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
                               Arena *a)
 {
+    settle(p);
     p->now = *now;
     *found = NULL;
     TRY(run_prepare(p));

@@ -15,17 +15,18 @@ typedef struct ProgramSettings {
     const char *name;    /* "train", "evaluate" ...: for messages */
 } ProgramSettings;
 
-/* Adds to the store what the graph needs and places the rest in one block. Refused with the map and
+/* Adds to the store what the graph needs and places the rest in the store's workspace. Refused with the map and
  * the cheapest remedies when free memory does not suffice. The graph must stay. Free with
  * program_free. */
 Error *program_new(Graph *g, const ProgramSettings *settings, Program **out);
 void program_free(Program *p);
 
-/* The memory of an input (write before running) or output (read after); NULL if there is none. */
-Tensor *program_input(const Program *p, const char *name);
-const Tensor *program_output(const Program *p, const char *name);
+/* The memory of an input (write before running) or output (read after); NULL if there is none. Programs of
+ * one store overlay each other, so both hold only until another program is made or run. */
+Tensor *program_input(Program *p, const char *name);
+const Tensor *program_output(Program *p, const char *name);
 /* An output that is a scalar, as double. */
-double program_scalar(const Program *p, const char *name);
+double program_scalar(Program *p, const char *name);
 
 /* Runs all nodes of the phases in the set (bit mask of 1 << Phase) in order; PREPARE nodes run by
  * themselves when parameters have changed. UPDATE marks the parameters as changed. */
@@ -40,7 +41,7 @@ Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, c
 typedef void NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);
 void program_set_hook(Program *p, NodeHook *hook, void *ctx);
 
-/* Bytes of the program's own block. */
+/* Bytes of the workspace that the program uses. */
 size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);
 /* The memory map: parameters, states, gradients, derived, activations at the peak. */

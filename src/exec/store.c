@@ -12,10 +12,14 @@ typedef struct Piece {
     size_t bytes;
 } Piece;
 
+struct Workspace {
+    Piece piece;
+};
+
 static void release_piece(void *arg)
 {
     Piece *p = arg;
-    p->device->release(p->device, p->ptr, p->bytes);
+    if (p->ptr) p->device->release(p->device, p->ptr, p->bytes);
 }
 
 ParamStore *store_new(Device *d)
@@ -29,6 +33,28 @@ ParamStore *store_new(Device *d)
 void store_free(ParamStore *s)
 {
     if (s) arena_free(s->arena);
+}
+
+Error *store_reserve(ParamStore *s, size_t bytes)
+{
+    if (!s->workspace) {
+        s->workspace = NEW(s->arena, struct Workspace);
+        s->workspace->piece.device = s->device;
+        arena_on_free(s->arena, release_piece, &s->workspace->piece);
+    }
+    Piece *p = &s->workspace->piece;
+    if (bytes <= p->bytes) return NULL;
+    release_piece(p);
+    *p = (Piece){ .device = s->device };
+    TRY(s->device->alloc(s->device, bytes, &p->ptr));
+    p->bytes = bytes;
+    return NULL;
+}
+
+char *store_workspace(const ParamStore *s, size_t *bytes)
+{
+    *bytes = s->workspace ? s->workspace->piece.bytes : 0;
+    return s->workspace ? s->workspace->piece.ptr : NULL;
 }
 
 Stored *store_find(const ParamStore *s, const char *name)

@@ -23,6 +23,7 @@ typedef struct ParamStore {
     Map *by_name;    /* Stored, in order of adding */
     int64_t version; /* rises whenever parameters change */
     size_t bytes;
+    struct Workspace *workspace; /* for activations: programs run one at a time and overlay it */
 } ParamStore;
 
 /* The caller frees it with store_free; the device must live longer. */
@@ -31,6 +32,11 @@ void store_free(ParamStore *s);
 /* Adds all parameters, states, gradients and derived values of the graph that are not there yet, in
  * one piece of zeroed memory. A leaf with another shape or dtype than before is an error. */
 Error *store_add(ParamStore *s, const Graph *g);
+/* Makes the workspace at least this large. Growing moves it and loses its content, so it happens between
+ * runs only; programs notice by the address. */
+Error *store_reserve(ParamStore *s, size_t bytes);
+/* The present workspace; NULL before the first reservation. */
+char *store_workspace(const ParamStore *s, size_t *bytes);
 Stored *store_find(const ParamStore *s, const char *name);
 int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);

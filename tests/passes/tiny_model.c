@@ -40,7 +40,7 @@ Gpt2Settings tiny_settings(bool llama_like)
     return s;
 }
 
-static void fill_batch(const Program *p)
+static void fill_batch(Program *p)
 {
     Tensor *ids = program_input(p, "input_ids"), *targets = program_input(p, "target_ids");
     for (int i = 0; i < BATCH * SEQUENCE; i++) {
