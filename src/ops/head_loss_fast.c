@@ -162,7 +162,7 @@ static void finish_chunk(Forward *f)
         else if (target != IGNORED)
             f->bad_index = true;
         ((float *)h->l->out[0].data)[h->first + i] = (float)loss;
-        ((float *)h->l->out[1].data)[h->first + i] = (float)lse;
+        ((double *)h->l->out[1].data)[h->first + i] = lse;
     }
 }
 
@@ -190,7 +190,7 @@ static size_t scratch(const Launch *l, int n_threads)
 }
 
 const KernelDef TABLE[] = {
-    { "head_loss", "cpu", "f32 f32 i32>f32 f32", LEVEL, loss_per_token, scratch, NULL },
-    { "head_loss", "cpu", "bf16 bf16 i32>f32 f32", LEVEL, loss_per_token, scratch, NULL },
+    { "head_loss", "cpu", "f32 f32 i32>f32 f64", LEVEL, loss_per_token, scratch, NULL },
+    { "head_loss", "cpu", "bf16 bf16 i32>f32 f64", LEVEL, loss_per_token, scratch, NULL },
     { 0 },
 };

@@ -92,8 +92,10 @@ static void prepare_rows_task(void *arg, int64_t i, int thread)
     head_copy_rows(h, i * MR);
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         bool counts = t < h->n_rows && target[h->first + t] != IGNORED;
-        h->shift[t] = t < h->n_rows ? ((const float *)h->l->in[3].data)[h->first + t] : 0;
-        w->factor[t] = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
+        double lse = t < h->n_rows ? ((const double *)h->l->in[3].data)[h->first + t] : 0;
+        double dloss = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
+        h->shift[t] = (float)lse;
+        w->factor[t] = (float)(dloss * exp(h->shift[t] - lse)); /* what rounding took off lse */
     }
 }
 
@@ -283,11 +285,12 @@ static size_t scratch(const Launch *l, int n_threads)
 
 static bool serves(const Launch *l)
 {
-    return floats_fit(l) && tensor_count(&l->in[2]) > 0;
+    Dtype dx = l->out[0].dtype;
+    return (dx == F32 || dx == BF16) && tensor_count(&l->in[2]) > 0;
 }
 
 const KernelDef TABLE[] = {
-    { "head_loss_grad", "cpu", "f32 f32 i32 f32 f32>any f32", LEVEL, gradients, scratch, serves },
-    { "head_loss_grad", "cpu", "bf16 bf16 i32 f32 f32>any f32", LEVEL, gradients, scratch, serves },
+    { "head_loss_grad", "cpu", "f32 f32 i32 f64 f32>any f32", LEVEL, gradients, scratch, serves },
+    { "head_loss_grad", "cpu", "bf16 bf16 i32 f64 f32>any f32", LEVEL, gradients, scratch, serves },
     { 0 },
 };
