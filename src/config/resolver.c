@@ -253,8 +253,10 @@ Error *resolver_call(const ResolverCall *c, Yaml **out)
     for (const BuiltIn *b = built_in; b->name; b++) {
         if (strcmp(b->name, c->name)) continue;
         if (c->n >= b->min_args && c->n <= b->max_args) return b->run(c, out);
-        return error_new("%s takes %d to %d arguments, not %lld", c->name, b->min_args, b->max_args,
-                         (long long)c->n);
+        const char *range =
+            b->min_args == b->max_args ? "" : arena_printf(c->host->arena, "%d to ", b->min_args);
+        return error_new("%s takes %s%d argument%s, not %lld", c->name, range, b->max_args,
+                         b->max_args == 1 ? "" : "s", (long long)c->n);
     }
     return unknown_resolver(c);
 }
