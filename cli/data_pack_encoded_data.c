@@ -34,7 +34,7 @@ static void tell(const PackSettings *s, const PackSummary *done)
              done->token_bytes, bytes, seconds, rate, (double)done->n_tokens / done->seconds / 1e6);
     if (done->n_bad)
         log_warning("%s: %lld of %lld lines were left out", s->dst_path, (long long)done->n_bad,
-                    (long long)(done->n_bad + done->n_documents));
+                    (long long)done->n_bad + done->n_documents);
 }
 
 static Error *pack(Builder *b, const Options *o)

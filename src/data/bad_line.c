@@ -35,7 +35,7 @@ Error *bad_line_error(const char *path, int64_t line_number, int64_t offset, Str
     text_printf(&place, "%s:%lld", path, (long long)line_number);
     if (column >= 0) text_printf(&place, ":%lld", (long long)column + 1);
     Error *e = error_new("%s: %s (byte %lld of the file, in %s)", place.ptr, error_text(reason),
-                         (long long)(offset + (column > 0 ? column : 0)), excerpt.ptr);
+                         (long long)offset + (column > 0 ? column : 0), excerpt.ptr);
     error_free(reason);
     text_free(&excerpt);
     text_free(&place);

@@ -72,7 +72,7 @@ Error *collate_stack(const Sample *sample, int64_t n, const char *from_name, con
     if (first->n_dims >= MAX_DIMS) return error_new("'%s' has too many dimensions", from_name);
     if (skip + drop && (first->n_dims != 1 || first->size[0] <= skip + drop))
         return error_new("'%s' must be a list of at least %lld tokens", from_name,
-                         (long long)(skip + drop + 1));
+                         (long long)skip + drop + 1);
     int64_t size[MAX_DIMS] = { n };
     memcpy(size + 1, first->size, sizeof *size * (size_t)first->n_dims);
     size[1] -= skip + drop;

@@ -4,7 +4,7 @@
 
 typedef struct Combined {
     Dataset base;
-    Dataset *const *dataset;
+    Dataset **dataset;
     int64_t *end; /* of each dataset in the common numbering */
     int64_t n;
 } Combined;
@@ -47,10 +47,13 @@ Dataset *combined_new(Arena *a, Dataset *const *dataset, int64_t n)
 {
     Combined *c = NEW(a, Combined);
     *c = (Combined){ .base = { .count = count, .get = get, .describe = describe },
-                     .dataset = arena_copy(a, dataset, sizeof *dataset * (size_t)n),
+                     .dataset = NEW_N(a, Dataset *, n),
                      .end = NEW_N(a, int64_t, n),
                      .n = n };
-    for (int64_t i = 0, end = 0; i < n; i++) c->end[i] = end += dataset[i]->count(dataset[i]);
+    for (int64_t i = 0, end = 0; i < n; i++) {
+        c->dataset[i] = dataset[i];
+        c->end[i] = end += dataset[i]->count(dataset[i]);
+    }
     return &c->base;
 }
 

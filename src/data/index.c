@@ -145,17 +145,17 @@ struct IndexReader {
 
 static Error *bad(const IndexReader *r, const char *what)
 {
-    return error_new("%s: byte %lld of the index is damaged or not one that can be read: %s",
-                     r->name, (long long)(r->p - r->start + r->name_offset), what);
+    return error_new("%s: the index is damaged at byte %lld: %s", r->name,
+                     (long long)r->name_offset + (r->p - r->start), what);
 }
 
 /* Takes n bytes of an opcode's argument. */
 static Error *take(IndexReader *r, int64_t n, const uint8_t **out)
 {
     const uint8_t *limit = r->frame_end ? r->frame_end : r->end;
+    *out = r->p;
     if (limit - r->p < n)
         return bad(r, r->frame_end ? "its frame ends too early" : "it is cut short");
-    *out = r->p;
     r->p += n;
     return NULL;
 }
@@ -170,9 +170,9 @@ static uint64_t little_endian(const uint8_t *b, int64_t n)
 /* The next opcode, through frame headers. */
 static Error *take_opcode(IndexReader *r, uint8_t *out)
 {
-    const uint8_t *b = NULL;
+    const uint8_t *b;
     for (;;) {
-        if (r->p == r->frame_end) r->frame_end = NULL;
+        if (r->frame_end && r->p == r->frame_end) r->frame_end = NULL;
         TRY(take(r, 1, &b));
         *out = *b;
         if (*b != FRAME) return NULL;
@@ -202,7 +202,7 @@ static Error *unexpected(IndexReader *r, uint8_t opcode, const char *wanted)
 static Error *take_memo(IndexReader *r, const IndexEntry *entry, int64_t *number)
 {
     uint8_t opcode;
-    const uint8_t *b = NULL;
+    const uint8_t *b;
     *number = -1;
     if (r->p == r->end) return NULL;
     TRY(take_opcode(r, &opcode));
@@ -224,7 +224,7 @@ static Error *take_memo(IndexReader *r, const IndexEntry *entry, int64_t *number
 
 static Error *take_reference(IndexReader *r, int n_bytes, IndexEntry *out)
 {
-    const uint8_t *b = NULL;
+    const uint8_t *b;
     TRY(take(r, n_bytes, &b));
     int64_t number = (int64_t)little_endian(b, n_bytes);
     if (number >= r->n_memo || number == r->memo_of_list)
@@ -237,7 +237,7 @@ static Error *take_reference(IndexReader *r, int n_bytes, IndexEntry *out)
 static Error *take_integer(IndexReader *r, int64_t *out)
 {
     uint8_t opcode;
-    const uint8_t *b = NULL;
+    const uint8_t *b;
     TRY(take_opcode(r, &opcode));
     int64_t n = opcode == BININT1 ? 1 : opcode == BININT2 ? 2 : opcode == BININT ? 4 : 0;
     if (opcode == LONG1 || opcode == LONG4) {
@@ -291,7 +291,7 @@ static Error *take_pair(IndexReader *r, uint8_t opcode, IndexEntry *out)
 
 static Error *begin_list(IndexReader *r)
 {
-    const uint8_t *b = NULL;
+    const uint8_t *b;
     r->p = r->start;
     r->frame_end = NULL;
     r->n_memo = 0;

@@ -157,7 +157,7 @@ static bool take(Scan *s, char c)
 static bool take_word(Scan *s, const char *word)
 {
     size_t n = strlen(word);
-    if ((size_t)(s->end - s->p) < n || memcmp(s->p, word, n)) return false;
+    if ((size_t)(s->end - s->p) < n || memcmp(s->p, word, n) != 0) return false;
     s->p += n;
     return true;
 }

@@ -18,9 +18,9 @@ typedef struct Indexing {
 
 static bool is_blank(Str line)
 {
-    for (size_t i = 0; i < line.len; i++)
-        if (!memchr(" \t\r\n", line.ptr[i], 4)) return false;
-    return true;
+    size_t n = 0;
+    while (n < line.len && (line.ptr[n] == ' ' || line.ptr[n] == '\t' || line.ptr[n] == '\r')) n++;
+    return n == line.len;
 }
 
 static Error *index_line(Indexing *x, int64_t number, Str line)

@@ -184,12 +184,13 @@ static void release(void *loader)
 Loader *loader_new(Arena *a, const LoaderSettings *settings)
 {
     const Sampler *sampler = settings->batches->sampler;
+    int64_t batch_size = settings->batches->batch_size, n_samples = sampler->count(sampler);
     Loader *l = NEW(a, Loader);
     *l = (Loader){ .settings = *settings,
-                   .batch_size = settings->batches->batch_size,
-                   .n_samples = sampler->count(sampler),
+                   .batch_size = batch_size,
+                   .n_samples = n_samples,
                    .n_slots = settings->prefetch + 1, /* one is the caller's */
-                   .sample = NEW_N(a, Sample, settings->batches->batch_size),
+                   .sample = NEW_N(a, Sample, batch_size < n_samples ? batch_size : n_samples),
                    .scratch = arena_new() };
     CHECK(l->batch_size > 0 && settings->prefetch >= 0);
     l->slot = NEW_N(a, Slot, l->n_slots);

@@ -42,5 +42,7 @@ int64_t order_at(Order *o, int64_t place)
     CHECK(place >= 0 && place < o->n);
     if (!o->shuffle) return place;
     if (!o->narrow && !o->wide) shuffle_once(o);
-    return o->narrow ? o->narrow[place] : o->wide[place];
+    if (o->narrow) return o->narrow[place];
+    CHECK(o->wide != NULL);
+    return o->wide[place];
 }

@@ -76,7 +76,7 @@ Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n)
                 "%lld ends at %lld (of %lld, token size %d); the index is damaged, or the file was "
                 "merged by a version that miscounted offsets",
                 p->path, (long long)i, (long long)document[i].offset,
-                (long long)(document[i].offset + document[i].length), (long long)i - 1,
+                (long long)document[i].offset + document[i].length, (long long)i - 1,
                 (long long)end, (long long)data_bytes, p->token_bytes);
         end += document[i].length;
     }
@@ -100,7 +100,7 @@ Error *pbin_check_ids(const Pbin *p, int64_t vocab_size)
     for (int64_t i = 0; i < p->n_tokens; i++)
         if (pbin_token(p, i) >= vocab_size)
             return error_new("%s: token %lld (byte %lld of the file) is %u, allowed are 0 to %lld",
-                             p->path, (long long)i, (long long)(PBIN_HEADER + i * p->token_bytes),
+                             p->path, (long long)i, (long long)PBIN_HEADER + i * p->token_bytes,
                              pbin_token(p, i), (long long)vocab_size - 1);
     return NULL;
 }
