@@ -68,7 +68,9 @@ static const Field warmstart_options[] = {
 const Command command_top_run = {
     .name = "run",
     .doc = "Trains a model.",
-    .details = "Ctrl-C finishes the step, writes a checkpoint and says how to go on.",
+    .details = "Ctrl-C or SIGTERM finish the step, write a checkpoint and say how to go on (exit "
+               "status 0); the "
+               "second one ends the program at once.",
     .examples = "modalities run --config_file_path train.yaml --experiments_root_path experiments\n"
                 "modalities run --config_file_path train.yaml --experiments_root_path experiments "
                 "--set settings.step_profile.local_train_micro_batch_size=4",

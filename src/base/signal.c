@@ -5,14 +5,18 @@
 
 static volatile sig_atomic_t requested;
 
+/* Whichever of the two comes next is no longer caught. */
 static void on_signal(int number)
 {
     requested = number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
+/* With SA_RESTART, so that a write to a pipe or a network drive goes on. */
 void signal_catch(void)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

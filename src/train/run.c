@@ -161,25 +161,45 @@ static TrainingJob job_of(Run *r, Events *events)
     };
 }
 
-static const char *how_it_ended(Run *r, TrainingEnd end)
+/* What to type to go on. Only a warm start's own YAML is known to fit. */
+static void put_how_to_go_on(Run *r, Text *out)
 {
-    const char *info = path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path,
-                                 LAST_CHECKPOINT_INFO);
-    switch (end) {
-    case TRAINING_DONE:
-        return "Training done.";
-    case TRAINING_NOTHING_LEFT:
-        return "The target is reached already: nothing left to do.";
-    case TRAINING_DATA_ENDED:
-        return "The training data ended before the target was reached.";
-    default:
-        return arena_printf(r->arena,
-                            "Stopped by signal %d after a whole step; the state is saved. To go "
-                            "on:\n  modalities warmstart "
-                            "--config_file_path WARMSTART.yaml --experiments_root_path %s "
-                            "--last_checkpoint_info_file_path %s",
-                            signal_number(), r->s->experiments_root_path, info);
+    const RunSettings *s = r->s;
+    text_printf(
+        out,
+        "To go on:\n  modalities warmstart --config_file_path %s --experiments_root_path %s "
+        "--last_checkpoint_info_file_path %s",
+        s->last_checkpoint_info_path ? s->config_file_path : "WARMSTART.yaml",
+        s->experiments_root_path,
+        path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path,
+                  LAST_CHECKPOINT_INFO));
+}
+
+static const char *how_it_ended(Run *r, const TrainingEnd *end)
+{
+    int64_t target = r->config.settings.training_target.num_target_steps;
+    Text t = { 0 };
+    if (end->reason == END_TARGET) return "Training done.";
+    if (end->reason == END_NOTHING_LEFT)
+        return arena_printf(
+            r->arena, "The target of %" PRId64 " steps is reached already: nothing left to do.",
+            target);
+    if (end->reason == END_SIGNAL)
+        text_printf(&t, "Stopped by signal %d", signal_number());
+    else
+        text_puts(&t, "warning: the training data ended");
+    text_printf(&t, " after step %" PRId64 " of %" PRId64 "; ", end->steps, target);
+    if (end->is_saved) {
+        text_puts(&t, "the state is saved. ");
+        put_how_to_go_on(r, &t);
+    } else if (end->steps == r->config.settings.training_progress.num_seen_steps) {
+        text_puts(&t, "nothing new was learnt.");
+    } else {
+        text_puts(&t, "nothing is saved, as checkpoint_saving_strategy says.");
     }
+    const char *text = arena_string(r->arena, t.ptr);
+    text_free(&t);
+    return text;
 }
 
 static Error *train(Run *r)
@@ -201,11 +221,12 @@ static Error *train(Run *r)
     TrainingEnd end;
     Error *e = trainer_run(&job, &end);
     if (!e)
-        e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, end) });
+        e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, &end) });
     e = error_join(e, events_close(&events));
     if (e) return e;
     clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
-    printf("Training done at %s.\n", now);
+    bool is_done = end.reason == END_TARGET || end.reason == END_NOTHING_LEFT;
+    printf("Training %s at %s.\n", is_done ? "done" : "stopped", now);
     return NULL;
 }
 

@@ -33,7 +33,8 @@ typedef struct Trainer {
     int64_t *position;     /* where they stand in the loader's order */
     double loss_last, grad_norm;
     Window window;
-    bool skipped; /* the step's update was left out */
+    bool skipped;        /* the step's update was left out */
+    int64_t saved_steps; /* of the newest checkpoint of this run; -1: none */
 } Trainer;
 
 /* Batches of the loader are overwritten by the next; a step needs all of its own. */
@@ -249,6 +250,7 @@ static Error *save_checkpoint(Trainer *t)
         t->steps, t->tokens, (int64_t)t->updates, loader_position(job->train), t->now.seed,
         job->config_digest ? job->config_digest : "");
     Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress);
+    if (!e) t->saved_steps = t->steps;
     if (!e && job->saving->n_kept)
         e = events_publish(job->events,
                            (Event){ .kind = EVENT_CHECKPOINT,
@@ -319,37 +321,41 @@ static Error *prepare(Trainer *t, bool *ended)
     return events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact });
 }
 
+/* Before the target is reached: what was learnt is kept, whatever the intervals. */
+static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
+{
+    end->reason = reason;
+    bool wanted = t->job->saving->strategy.keep != 0 && t->steps > t->job->seen_steps;
+    return wanted && t->saved_steps != t->steps ? save_checkpoint(t) : NULL;
+}
+
 static Error *train(Trainer *t, TrainingEnd *end)
 {
     const TrainingJob *job = t->job;
     bool ended = false;
     TRY(prepare(t, &ended));
-    *end = TRAINING_DATA_ENDED;
-    if (ended) return NULL;
+    if (ended) return end_early(t, END_OF_DATA, end);
     if (t->steps > 0)
         TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
     TRY(publish_progress(t));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
         if (!first) TRY(read_step(t, &ended));
-        if (ended) return NULL;
+        if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);
         TRY(publish_progress(t));
         if (is_due(t->steps, job->log_every)) TRY(publish_results(t));
         TRY(after_step(t));
-        if (signal_stop_requested()) {
-            *end = TRAINING_STOPPED;
-            return save_checkpoint(t);
-        }
+        if (signal_stop_requested()) return end_early(t, END_SIGNAL, end);
     }
-    *end = TRAINING_DONE;
+    end->reason = END_TARGET;
     return NULL;
 }
 
 Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
 {
-    *end = TRAINING_NOTHING_LEFT;
+    *end = (TrainingEnd){ .reason = END_NOTHING_LEFT, .steps = job->seen_steps };
     if (job->seen_steps >= job->target_steps) return NULL;
     Arena *a = arena_new();
     Trainer *t = NEW(a, Trainer);
@@ -357,10 +363,13 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .job = job,
                     .steps = job->seen_steps,
                     .tokens = job->seen_tokens,
-                    .updates = (float)job->seen_steps };
+                    .updates = (float)job->seen_steps,
+                    .saved_steps = -1 };
     Error *e = NULL;
     if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);
     if (!e) e = train(t, end);
+    end->steps = t->steps;
+    end->is_saved = t->saved_steps == t->steps;
     session_free(t->session);
     arena_free(a);
     return e;

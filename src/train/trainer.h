@@ -3,14 +3,16 @@
 #define TRAIN_TRAINER_H
 #include "train/job.h"
 
-typedef enum TrainingEnd {
-    TRAINING_DONE,
-    TRAINING_NOTHING_LEFT,
-    TRAINING_DATA_ENDED,
-    TRAINING_STOPPED
+typedef enum EndReason { END_TARGET, END_NOTHING_LEFT, END_OF_DATA, END_SIGNAL } EndReason;
+
+typedef struct TrainingEnd {
+    EndReason reason;
+    int64_t steps; /* done, those of earlier runs included */
+    bool is_saved; /* a checkpoint of these steps was written by this run */
 } TrainingEnd;
 
-/* Trains up to job->target_steps. A stop signal ends it after the running step with a checkpoint.
- * On an error the last checkpoint stays what it was. */
+/* Trains up to job->target_steps. A stop signal, or the end of the data before the target, ends it
+ * after a whole step with a checkpoint (unless the strategy keeps none). On an error the last
+ * checkpoint stays what it was. */
 Error *trainer_run(const TrainingJob *job, TrainingEnd *end);
 #endif

@@ -189,11 +189,23 @@ static const char *formula_weights(Arena *a)
     return path;
 }
 
+/* Trains as a case says, into the test's folder; the golden folder becomes the working directory.
+ */
+static void train(Arena *a, const char *config, RunSettings s)
+{
+    Registry *r;
+    s.config_file_path = shared_path(a, arena_printf(a, "data/goldens/train/%s", config));
+    s.experiments_root_path = test_folder();
+    assert_int_equal(setenv("MODALITIES_SHARED", shared_path(a, ""), 1), 0);
+    assert_int_equal(chdir(shared_path(a, "data/goldens/train")), 0);
+    assert_no_error(components_registry(a, &r));
+    assert_no_error(training_run(r, &s));
+}
+
 static void train_case(const char *name, const char *weights)
 {
     Arena *a = arena_new();
     const char *folder = shared_path(a, arena_printf(a, "data/goldens/train/%s", name));
-    const char *out = path_absolute(a, test_folder());
     if (weights)
         weights =
             shared_path(a, arena_printf(a, "data/goldens/train/weights/%s.safetensors", weights));
@@ -205,20 +217,91 @@ static void train_case(const char *name, const char *weights)
                 .curve = read_csv(a, path_join(a, folder, "curve64.csv")),
                 .order = read_csv(a, path_join(a, folder, "order.csv")),
                 .final_stats = &final_stats };
-    assert_int_equal(chdir(shared_path(a, "data/goldens/train")), 0);
-    RunSettings s = { .config_file_path = path_join(a, folder, "config.yaml"),
-                      .experiments_root_path = out,
-                      .experiment_id = "run",
-                      .initial_weights_path = weights,
-                      .observe = watch_step,
-                      .observer = &w };
-    Registry *r;
-    assert_no_error(components_registry(a, &r));
-    assert_no_error(training_run(r, &s));
+    train(a, arena_printf(a, "%s/config.yaml", name),
+          (RunSettings){ .experiment_id = "run",
+                         .initial_weights_path = weights,
+                         .observe = watch_step,
+                         .observer = &w });
     assert_int_equal(w.n_steps, w.curve.n_rows - 1);
     const char *evaluations = path_join(a, folder, "eval.csv");
     if (file_exists(evaluations))
-        check_evaluations(a, name, evaluations, path_join(a, out, "run/evaluation_results.jsonl"));
+        check_evaluations(a, name, evaluations,
+                          path_join(a, test_folder(), "run/evaluation_results.jsonl"));
+    arena_free(a);
+}
+
+/* ---- warm start ---- */
+
+enum { N_STEPS = 100, N_BEFORE = 50 };
+
+/* All that a step shows, and the parameters after the last one. */
+typedef struct Record {
+    Arena *arena;
+    double loss[N_STEPS], grad_norm[N_STEPS], lr[N_STEPS];
+    int64_t last_step, n_params;
+    Str param[64]; /* bytes */
+} Record;
+
+static void record_step(void *context, const StepReport *r)
+{
+    Record *to = context;
+    assert_in_range(r->step, 1, N_STEPS);
+    assert_int_equal(r->n_microbatches, 1);
+    to->loss[r->step - 1] = r->loss[0];
+    to->grad_norm[r->step - 1] = r->grad_norm;
+    to->lr[r->step - 1] = r->lr;
+    to->last_step = r->step;
+    if (r->step < N_STEPS) return;
+    for (int64_t i = 0; i < store_count(r->store); i++) {
+        const Stored *p = store_at(r->store, i);
+        if (p->kind != VALUE_PARAM) continue;
+        size_t bytes = tensor_bytes(&p->tensor);
+        assert_in_range(to->n_params, 0, 63);
+        to->param[to->n_params++] = (Str){ arena_copy(to->arena, p->tensor.data, bytes), bytes };
+    }
+}
+
+/* As f_warmstart, but from this program's own checkpoint: steps 51 to 100 have the same bits. */
+static void warm_start_from_step_50(Arena *a, const Record *whole)
+{
+    const char *info = path_join(a, test_folder(), "info.json");
+    const char *folder = arena_printf(a,
+                                      "{\"checkpoint_folder_path\": \"%s/run/checkpoints/"
+                                      "eid_run-seen_steps_50-seen_tokens_12800-target_steps_100-"
+                                      "target_tokens_25600\"}",
+                                      test_folder());
+    assert_no_error(file_write(info, folder, strlen(folder)));
+    Record *rest = NEW(a, Record);
+    rest->arena = a;
+    train(a, "f_warmstart/config.yaml",
+          (RunSettings){ .experiment_id = "warmstart",
+                         .last_checkpoint_info_path = path_absolute(a, info),
+                         .observe = record_step,
+                         .observer = rest });
+    size_t bytes = sizeof *rest->loss * (N_STEPS - N_BEFORE);
+    assert_int_equal(rest->last_step, N_STEPS);
+    assert_true(rest->loss[N_BEFORE - 1] == 0 && rest->loss[N_BEFORE] > 0);
+    assert_memory_equal(rest->loss + N_BEFORE, whole->loss + N_BEFORE, bytes);
+    assert_memory_equal(rest->grad_norm + N_BEFORE, whole->grad_norm + N_BEFORE, bytes);
+    assert_memory_equal(rest->lr + N_BEFORE, whole->lr + N_BEFORE, bytes);
+    assert_int_equal(rest->n_params, whole->n_params);
+    assert_true(rest->n_params > 0);
+    for (int64_t i = 0; i < rest->n_params; i++)
+        assert_memory_equal(rest->param[i].ptr, whole->param[i].ptr, rest->param[i].len);
+}
+
+TEST(training_warm_start_at_step_50_of_a_onecycle_gives_the_same_bits)
+{
+    Arena *a = arena_new();
+    Record *whole = NEW(a, Record);
+    whole->arena = a;
+    train(a, "a_onecycle/config.yaml",
+          (RunSettings){ .experiment_id = "run",
+                         .initial_weights_path =
+                             shared_path(a, "data/goldens/train/weights/gpt2.safetensors"),
+                         .observe = record_step,
+                         .observer = whole });
+    warm_start_from_step_50(a, whole);
     arena_free(a);
 }
 

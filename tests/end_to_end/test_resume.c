@@ -1,0 +1,208 @@
+/* test_resume.c - a training that was stopped and goes on gives the same bits as one that was not.
+ */
+#include "end_to_end/training.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A checkpoint at the end only. */
+#define SAVE_AT_40 "--set", "settings.intervals.checkpointing_interval_in_steps=40"
+
+/* Variants of the configuration; each is a list of overrides. */
+static const char *const plain[] = { NULL };
+static const char *const bf16[] = { "--set",
+                                    "wrapped_model.config.mixed_precision_settings.param_dtype="
+                                    "BF_16",
+                                    NULL };
+static const char *const adam_fewer_threads[] = {
+    "--threads", "1",
+    "--set",     "optimizer.variant_key=adam",
+    "--set",     "train_dataloader.config.num_workers=0",
+    "--set",     "loss_fn.config.normalization=global_tokens",
+    NULL
+};
+static const char *const tied_swiglu[] = {
+    "--set", "model_raw.config.use_weight_tying=true",
+    "--set", "model_raw.config.activation_type=swiglu",
+    "--set", "train_dataloader.config.batch_sampler.config.sampler.config.shuffle=false",
+    NULL
+};
+
+/* The checkpoint of step 4 of a run of 8. */
+static void resume_from_the_middle(Words variant)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "whole", NULL, variant, NULL));
+    const char *first = arena_printf(b.arena,
+                                     "%s/whole/checkpoints/eid_whole-seen_steps_4-"
+                                     "seen_tokens_256-target_steps_8-target_tokens_512",
+                                     b.root);
+    assert_true(is_directory(first));
+    const char *info = arena_printf(b.arena, "{\"checkpoint_folder_path\": \"%s\"}", first);
+    const char *folder = path_join(b.arena, b.root, "middle/checkpoints");
+    assert_no_error(make_directories(folder));
+    assert_no_error(
+        file_write(path_join(b.arena, folder, "last_checkpoint_info.json"), info, strlen(info)));
+    Outcome o = bench_run(&b, "resumed", "middle", variant, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "step: 5 |");
+    assert_same_state(&b, "resumed", "whole");
+    assert_curve_within(&b, "resumed", "whole");
+    arena_free(b.arena);
+}
+
+TEST(resume_gives_the_same_bits_with_dropout_and_accumulation)
+{
+    resume_from_the_middle(plain);
+}
+TEST(resume_gives_the_same_bits_in_bf16)
+{
+    resume_from_the_middle(bf16);
+}
+TEST(resume_gives_the_same_bits_with_adam_and_global_tokens)
+{
+    resume_from_the_middle(adam_fewer_threads);
+}
+TEST(resume_gives_the_same_bits_with_tied_weights_and_swiglu)
+{
+    resume_from_the_middle(tied_swiglu);
+}
+
+/* The same experiment again, other results: the comparison above can fail. */
+TEST(resume_with_another_seed_gives_other_bits)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "one", NULL, NULL, NULL));
+    const char *const other[] = { "--set", "model_raw.config.seed=1", NULL };
+    assert_ended_well(bench_run(&b, "two", NULL, other, NULL));
+    Str part[2];
+    for (int i = 0; i < 2; i++)
+        assert_no_error(
+            file_read(b.arena,
+                      path_join(b.arena, bench_last_checkpoint(&b, i ? "two" : "one", NULL),
+                                "part_0.safetensors"),
+                      &part[i]));
+    assert_int_equal(part[0].len, part[1].len);
+    assert_memory_not_equal(part[0].ptr, part[1].ptr, part[0].len);
+    arena_free(b.arena);
+}
+
+/* Reads from the pipe until `mark` was seen; the program cannot run far ahead of the reader. */
+static const char *read_until(Arena *a, int from, const char *mark)
+{
+    Text said = { 0 };
+    char buffer[256];
+    ssize_t n;
+    while ((n = read(from, buffer, sizeof buffer)) > 0) {
+        text_add(&said, buffer, (size_t)n);
+        if (mark && strstr(said.ptr, mark)) break;
+    }
+    if (mark && !strstr(said.ptr, mark)) fail_msg("no \"%s\" in: %s", mark, said.ptr);
+    const char *text = arena_string(a, said.ptr);
+    text_free(&said);
+    return text;
+}
+
+static void stop_by_signal(int number)
+{
+    Bench b = bench_new();
+    const char *const set[] = { SAVE_AT_40, "--set", "settings.training_target.num_target_steps=40",
+                                NULL };
+    const char *const in_warmstart[] = { SAVE_AT_40, NULL };
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[0], F_SETPIPE_SZ, 4096) > 0);
+    pid_t child = command_start(b.arena, bench_words(&b, "stopped", NULL, set), NULL, ends);
+    read_until(b.arena, ends[0], "step: 3 |");
+    assert_int_equal(kill(child, number), 0);
+    const char *said = read_until(b.arena, ends[0], NULL);
+    Outcome o = command_wait(b.arena, child, ends);
+    if (o.status) fail_msg("status %d: %s", o.status, said);
+    close(ends[0]);
+    int64_t steps;
+    bench_last_checkpoint(&b, "stopped", &steps);
+    assert_in_range(steps, 3, 39);
+    assert_contains(said, arena_printf(b.arena, "Stopped by signal %d after step %lld of 40",
+                                       number, (long long)steps));
+    assert_contains(said, "modalities warmstart --config_file_path ");
+    assert_contains(said, arena_printf(b.arena,
+                                       "--last_checkpoint_info_file_path %s/stopped/"
+                                       "checkpoints/last_checkpoint_info.json",
+                                       b.root));
+    assert_ended_well(bench_run(&b, "resumed", "stopped", in_warmstart, NULL));
+    assert_ended_well(bench_run(&b, "whole", NULL, set, NULL));
+    assert_same_state(&b, "resumed", "whole");
+    assert_curve_within(&b, "stopped", "whole");
+    assert_curve_within(&b, "resumed", "whole");
+    arena_free(b.arena);
+}
+
+TEST(resume_after_sigterm_gives_the_same_bits)
+{
+    stop_by_signal(SIGTERM);
+}
+TEST(resume_after_ctrl_c_gives_the_same_bits)
+{
+    stop_by_signal(SIGINT);
+}
+
+TEST(resume_of_a_finished_run_has_nothing_left_to_do)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
+    Outcome o = bench_run(&b, "again", "whole", NULL, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "The target of 8 steps is reached already: nothing left to do.\n");
+    assert_false(bench_has_checkpoint(&b, "again"));
+    arena_free(b.arena);
+}
+
+/* 187 samples are 46 steps of 4. */
+static const char *const too_long[] = {
+    "--set", "settings.training_target.num_target_steps=50",
+    "--set", "settings.consistency_enforcement.enforce_enough_tokens_in_dataset=false",
+    "--set", "settings.intervals.evaluation_interval_in_steps=1000",
+    NULL
+};
+
+TEST(resume_is_offered_when_the_data_end_before_the_target)
+{
+    Bench b = bench_new();
+    Outcome o = bench_run(&b, "short", NULL, too_long, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "warning: the training dataset has 187 samples");
+    assert_contains(o.text, "warning: the training data ended after step 46 of 50; the state is "
+                            "saved. To go on:\n  modalities warmstart");
+    assert_contains(o.text, "\nTraining stopped at ");
+    int64_t steps;
+    bench_last_checkpoint(&b, "short", &steps);
+    assert_int_equal(steps, 46);
+    const char *const go_on[] = {
+        "--set", "settings.consistency_enforcement.enforce_enough_tokens_in_dataset=false", NULL
+    };
+    o = bench_run(&b, "still_short", "short", go_on, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "warning: the training data ended after step 46 of 50; nothing new was "
+                            "learnt.");
+    arena_free(b.arena);
+}
+
+TEST(resume_is_not_offered_where_no_checkpoint_is_wanted)
+{
+    Bench b = bench_new();
+    const char *const none[] = {
+        "--set",     "checkpoint_saving.config.checkpoint_saving_strategy.config.k=0",
+        too_long[0], too_long[1],
+        too_long[2], too_long[3],
+        too_long[4], too_long[5],
+        NULL
+    };
+    Outcome o = bench_run(&b, "none", NULL, none, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "after step 46 of 50; nothing is saved, as checkpoint_saving_strategy "
+                            "says.");
+    assert_false(bench_has_checkpoint(&b, "none"));
+    arena_free(b.arena);
+}

@@ -1,0 +1,192 @@
+/* training.c - starts the program, and compares what two experiments left behind. */
+#include "end_to_end/training.h"
+#include "base/rng.h"
+#include "checkpoint/checkpoint_name.h"
+#include "data/pbin.h"
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_WORDS = 64 };
+
+static void redirect(int to)
+{
+    dup2(to, STDOUT_FILENO);
+    dup2(to, STDERR_FILENO);
+    close(to);
+}
+
+static const char *output_path(Arena *a, pid_t child)
+{
+    return arena_printf(a, "%s/output-%d", test_folder(), (int)child);
+}
+
+pid_t command_start(Arena *a, Words words, Words variables, int *ends)
+{
+    const char *argv[MAX_WORDS] = { program_path() };
+    int n = 1;
+    for (int i = 0; words && words[i]; i++) argv[n++] = words[i];
+    assert_true(n < MAX_WORDS);
+    test_folder();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child) {
+        if (ends) close(ends[1]);
+        return child;
+    }
+    if (ends) close(ends[0]);
+    redirect(ends ? ends[1]
+                  : open(output_path(a, getpid()), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666));
+    setenv("LC_ALL", "C", 1);
+    for (int i = 0; variables && variables[i]; i++) putenv((char *)variables[i]);
+    execv(argv[0], (char **)argv);
+    _exit(127);
+}
+
+Outcome command_wait(Arena *a, pid_t child, const int *ends)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    Outcome o = { WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), "" };
+    if (ends) return o;
+    Str text;
+    assert_no_error(file_read(a, output_path(a, child), &text));
+    assert_int_equal(unlink(output_path(a, child)), 0);
+    o.text = text.ptr;
+    return o;
+}
+
+Outcome command_output(Arena *a, Words words, Words variables)
+{
+    return command_wait(a, command_start(a, words, variables, NULL), NULL);
+}
+
+/* A language with some order in it: each token mostly follows from the one before. */
+static const char *write_tokens(Arena *a)
+{
+    enum { N_TOKENS = 3000, VOCABULARY = 64 };
+    const char *path = path_join(a, path_absolute(a, test_folder()), "tokens.pbin");
+    uint32_t token[N_TOKENS] = { 1 };
+    for (uint64_t i = 1; i < N_TOKENS; i++)
+        token[i] = (token[i - 1] * 5 + (rng_uniform(1, i) < 0.8 ? 1 : 3)) % VOCABULARY;
+    Text bytes = { 0 };
+    PbinWriter w;
+    assert_no_error(pbin_create(path, 2, &w));
+    assert_no_error(pbin_encode(token, N_TOKENS, 2, &bytes));
+    assert_no_error(pbin_add(&w, bytes.ptr, bytes.len));
+    assert_no_error(pbin_commit(&w));
+    text_free(&bytes);
+    return path;
+}
+
+Bench bench_new(void)
+{
+    Arena *a = arena_new();
+    Bench b = { .arena = a,
+                .root = path_join(a, path_absolute(a, test_folder()), "experiments"),
+                .pbin = write_tokens(a) };
+    assert_no_error(make_directories(b.root));
+    return b;
+}
+
+static const char *in_experiment(const Bench *b, const char *id, const char *name)
+{
+    return arena_printf(b->arena, "%s/%s/%s", b->root, id, name);
+}
+
+static const char *info_path(const Bench *b, const char *id)
+{
+    return in_experiment(b, id, "checkpoints/last_checkpoint_info.json");
+}
+
+Words bench_words(const Bench *b, const char *id, const char *from, Words more)
+{
+    const char **word = NEW_N(b->arena, const char *, MAX_WORDS);
+    int n = 0;
+    word[n++] = from ? "warmstart" : "run";
+    word[n++] = "--config_file_path";
+    word[n++] = from ? "tests/end_to_end/warmstart.yaml" : "tests/end_to_end/train.yaml";
+    word[n++] = "--experiments_root_path";
+    word[n++] = b->root;
+    word[n++] = "--experiment_id";
+    word[n++] = id;
+    if (from) word[n++] = "--last_checkpoint_info_file_path";
+    if (from) word[n++] = info_path(b, from);
+    for (int i = 0; more && more[i]; i++) word[n++] = more[i];
+    assert_true(n < MAX_WORDS);
+    assert_int_equal(setenv("TRAIN_PBIN", b->pbin, 1), 0);
+    return word;
+}
+
+Outcome bench_run(const Bench *b, const char *id, const char *from, Words more, Words variables)
+{
+    return command_output(b->arena, bench_words(b, id, from, more), variables);
+}
+
+void assert_ended_well(Outcome o)
+{
+    if (o.status) fail_msg("ended with %d: %s", o.status, o.text);
+}
+
+bool bench_has_checkpoint(const Bench *b, const char *id)
+{
+    return file_exists(info_path(b, id));
+}
+
+const char *bench_last_checkpoint(const Bench *b, const char *id, int64_t *steps)
+{
+    json_t *info = json_load_file(info_path(b, id), 0, NULL);
+    const char *folder = json_string_value(json_object_get(info, "checkpoint_folder_path"));
+    assert_non_null(folder);
+    folder = arena_string(b->arena, folder);
+    json_decref(info);
+    if (steps) assert_no_error(checkpoint_path_number(folder, "seen_steps_", steps));
+    return folder;
+}
+
+void assert_same_state(const Bench *b, const char *id, const char *other)
+{
+    const char *const both[] = { id, other };
+    Str file[2];
+    int64_t steps[2];
+    for (int i = 0; i < 2; i++) {
+        const char *folder = bench_last_checkpoint(b, both[i], &steps[i]);
+        assert_no_error(
+            file_read(b->arena, path_join(b->arena, folder, "part_0.safetensors"), &file[i]));
+    }
+    assert_int_equal(steps[0], steps[1]);
+    assert_int_equal(file[0].len, file[1].len);
+    for (size_t i = 0; i < file[0].len; i++)
+        if (file[0].ptr[i] != file[1].ptr[i])
+            fail_msg("after %lld steps %s and %s differ from byte %zu of %zu on",
+                     (long long)steps[0], id, other, i, file[0].len);
+}
+
+/* A line without what depends on time and memory. */
+static const char *result_of(Arena *a, const char *line, size_t len)
+{
+    char *text = arena_string_n(a, line, len), *end = strstr(text, ", \"throughput_metrics\"");
+    assert_non_null(end);
+    *end = 0;
+    return text;
+}
+
+void assert_curve_within(const Bench *b, const char *part, const char *whole)
+{
+    Str file[2];
+    assert_no_error(
+        file_read(b->arena, in_experiment(b, part, "evaluation_results.jsonl"), &file[0]));
+    assert_no_error(
+        file_read(b->arena, in_experiment(b, whole, "evaluation_results.jsonl"), &file[1]));
+    assert_true(file[0].len > 0);
+    for (const char *line = file[0].ptr; *line;) {
+        size_t len = strcspn(line, "\n");
+        const char *result = result_of(b->arena, line, len);
+        if (!strstr(file[1].ptr, result)) fail_msg("%s is not in %s", result, whole);
+        line += len + 1;
+    }
+}

@@ -1,0 +1,45 @@
+/* training.h - runs and warm starts of the program on small data, in the test's folder. */
+#ifndef TESTS_END_TO_END_TRAINING_H
+#define TESTS_END_TO_END_TRAINING_H
+#include "test.h"
+#include <sys/types.h>
+
+/* How the program ended, and everything it said, in the order in which it was written. */
+typedef struct Outcome {
+    int status; /* exit status; -N: killed by signal N */
+    const char *text;
+} Outcome;
+
+/* Lists of words and of NAME=value variables end with NULL; NULL stands for none. */
+typedef const char *const *Words;
+
+/* The program with these arguments. */
+Outcome command_output(Arena *a, Words words, Words variables);
+/* The same in two steps; `pipe` not NULL: what it says can be read there, not from the outcome. */
+pid_t command_start(Arena *a, Words words, Words variables, int *pipe);
+Outcome command_wait(Arena *a, pid_t child, const int *pipe);
+
+/* A folder for experiments beside a .pbin file with 3000 tokens below 64. */
+typedef struct Bench {
+    Arena *arena;
+    const char *root, *pbin;
+} Bench;
+
+Bench bench_new(void);
+/* The words of `run` with train.yaml as experiment `id`; with `from`, of `warmstart` with
+ * warmstart.yaml from that experiment's last checkpoint. `more` are further arguments. */
+Words bench_words(const Bench *b, const char *id, const char *from, Words more);
+/* Runs them. Variables may be NULL. */
+Outcome bench_run(const Bench *b, const char *id, const char *from, Words more, Words variables);
+/* Fails the test unless the program ended well. */
+void assert_ended_well(Outcome o);
+
+/* Whether the experiment has a last_checkpoint_info.json. */
+bool bench_has_checkpoint(const Bench *b, const char *id);
+/* The folder that last_checkpoint_info.json names, and the steps that its name tells. */
+const char *bench_last_checkpoint(const Bench *b, const char *id, int64_t *steps);
+/* Parameters, moments and numbers of updates have the same bits in the last checkpoints. */
+void assert_same_state(const Bench *b, const char *id, const char *other);
+/* Every result line of `part` (loss, gradient norm, tokens, evaluations) is one of `whole`. */
+void assert_curve_within(const Bench *b, const char *part, const char *whole);
+#endif
