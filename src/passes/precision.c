@@ -118,18 +118,19 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     return m->low[v->id] = c;
 }
 
-/* Losses and statistics, whose op fixed their dtype, and the gradients of such. */
-static bool is_exact(const Value *v)
+/* An operand of a product, and not one number per token beside it such as a loss or its statistics. */
+static bool is_factor(const Node *n, int k)
 {
-    if (v->from && v->from->op->dtypes) return true;
-    return v->grad_of && v->grad_of->from && v->grad_of->from->op->dtypes;
+    for (int slot = 0; slot < N_LETTERS; slot++)
+        if (dims_uses(&n->dims->in[k], slot)) return n->in[k]->n_dims >= 2;
+    return false;
 }
 
 static void mix_node(Mixer *m, Node *n)
 {
     if (n->op->flags & OP_MATMUL && !(m->wide && n->op->dtypes)) /* a loss stays exact */
         for (int k = 0; k < n->n_in; k++)
-            if (n->in[k]->n_dims >= 2 && !is_exact(n->in[k])) n->in[k] = lowered(m, n->in[k], n);
+            if (is_factor(n, k)) n->in[k] = lowered(m, n->in[k], n);
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k]->kind == VALUE_STATE && n->phase == FORWARD)
             n->out[k]->dtype = m->compute; /* caches */
