@@ -140,7 +140,7 @@ static void run(const char *name, const Gpt2Settings *settings, Dtype precision,
     Program *p;
     double start = clock_seconds();
     must(session_training_program(s, &loss, &optimizer, &clipper, batch, sequence, &p));
-    store_initialize(session_store(s), 1);
+    must(store_initialize(session_store(s), 1));
     double ready = clock_seconds() - start;
     int32_t *ids = program_input(p, "input_ids")->data,
             *targets = program_input(p, "target_ids")->data;

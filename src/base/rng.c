@@ -31,19 +31,13 @@ double rng_uniform(uint64_t key, uint64_t i)
     return to_unit(rng_bits(key, i));
 }
 
-/* Box-Muller; the second uniform comes from a sibling stream. */
-double rng_normal(uint64_t key, uint64_t i)
-{
-    double u = 1 - rng_uniform(key, i), v = rng_uniform(mix(key ^ 0x5851F42D4C957F2Du), i);
-    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
-}
-
-static double normal_cdf(double x)
+double normal_cumulative(double x)
 {
     return 0.5 * erfc(-x * M_SQRT1_2);
 }
 
-/* Acklam's rational approximation, then one step of Halley's method (error below 1e-15). */
+/* Acklam's rational approximation of the inverse normal distribution; relative error below 1.2e-9.
+ */
 static double normal_quantile(double p)
 {
     static const double a[] = { -3.969683028665376e+01, 2.209460984245205e+02,
@@ -70,13 +64,23 @@ static double normal_quantile(double p)
         x = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
             (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
     }
-    double e = normal_cdf(x) - p, u = e * sqrt(2 * M_PI) * exp(x * x / 2);
-    return x - u / (1 + x * u / 2);
+    return x;
+}
+
+/* Inversion needs one draw and, outside the tails, no transcendental function. */
+double rng_normal(uint64_t key, uint64_t i)
+{
+    return normal_quantile(((double)(rng_bits(key, i) >> 11) + 0.5) * 0x1p-53);
+}
+
+double rng_normal_between(uint64_t key, uint64_t i, double from, double to)
+{
+    return normal_quantile(from + (to - from) * rng_uniform(key, i));
 }
 
 double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, double high)
 {
-    double from = normal_cdf(low / std), to = normal_cdf(high / std);
+    double from = normal_cumulative(low / std), to = normal_cumulative(high / std);
     double x = std * normal_quantile(from + (to - from) * rng_uniform(key, i));
     return x < low ? low : x > high ? high : x;
 }

@@ -15,9 +15,12 @@ typedef enum { RNG_INIT, RNG_DROPOUT, RNG_SAMPLE, RNG_DATA } RngPurpose;
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name);
 /* 64 random bits of element i. */
 uint64_t rng_bits(uint64_t key, uint64_t i);
-/* Uniform in [0, 1) with 53 bits; standard normal (from two uniforms of the same element). */
+/* Uniform in [0, 1) with 53 bits; standard normal, by inversion. */
 double rng_uniform(uint64_t key, uint64_t i);
 double rng_normal(uint64_t key, uint64_t i);
+/* The part of a standard normal that lies below x; and a draw from it between two such shares. */
+double normal_cumulative(double x);
+double rng_normal_between(uint64_t key, uint64_t i, double from, double to);
 /* Normal(0, std) cut at [low, high] (absolute bounds), by inversion. */
 double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, double high);
 

@@ -1,6 +1,7 @@
 /* store.c - named tensors in a few large pieces of device memory. */
 #include "exec/store.h"
 #include "base/rng.h"
+#include "base/thread.h"
 #include "graph/op.h"
 #include <string.h>
 
@@ -172,36 +173,64 @@ Error *store_add(ParamStore *s, const Graph *g)
     return NULL;
 }
 
-static double init_number(const Init *r, uint64_t key, uint64_t i)
+enum { INIT_CHUNK = 1 << 16 };
+
+typedef struct Filling {
+    Stored *to;
+    uint64_t key;
+    double from, span; /* TRUNCATED: the shares of the normal that are kept */
+} Filling;
+
+static double init_number(const Filling *f, uint64_t i)
 {
+    const Init *r = &f->to->init;
     switch (r->kind) {
     case INIT_ZEROS:
         return 0;
     case INIT_ONES:
         return 1;
     case INIT_NORMAL:
-        return r->mean + r->std * rng_normal(key, i);
+        return r->mean + r->std * rng_normal(f->key, i);
     case INIT_TRUNCATED:
-        return r->mean + rng_truncated_normal(key, i, r->std, r->low - r->mean, r->high - r->mean);
+        return r->mean + r->std * rng_normal_between(f->key, i, f->from, f->from + f->span);
     case INIT_UNIFORM:
-        return r->low + (r->high - r->low) * rng_uniform(key, i);
+        return r->low + (r->high - r->low) * rng_uniform(f->key, i);
     }
     CHECK(!"init kind");
 }
 
-void store_initialize(ParamStore *s, uint64_t seed)
+static void fill_chunk(void *arg, int64_t chunk, int thread)
 {
+    (void)thread;
+    const Filling *f = arg;
+    const Tensor *t = &f->to->tensor;
+    int64_t n = tensor_count(t), from = chunk * INIT_CHUNK,
+            to = from + INIT_CHUNK < n ? from + INIT_CHUNK : n;
+    for (int64_t i = from; i < to; i++)
+        dtype_set(t->dtype, t->data, i, init_number(f, (uint64_t)i));
+}
+
+Error *store_initialize(ParamStore *s, uint64_t seed)
+{
+    Stream *stream;
+    TRY(s->device->stream_new(s->device, &stream));
     for (int64_t i = 0; i < store_count(s); i++) {
         Stored *p = store_at(s, i);
         if (p->is_set || (p->kind != VALUE_PARAM && p->kind != VALUE_STATE)) continue;
         p->is_set = true;
         if (p->init.kind == INIT_ZEROS) continue; /* memory starts zeroed */
-        uint64_t key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name)));
-        int64_t n = tensor_count(&p->tensor);
-        for (int64_t k = 0; k < n; k++)
-            dtype_set(p->tensor.dtype, p->tensor.data, k, init_number(&p->init, key, (uint64_t)k));
+        Filling f = { .to = p,
+                      .key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name))) };
+        if (p->init.kind == INIT_TRUNCATED) {
+            f.from = normal_cumulative((p->init.low - p->init.mean) / p->init.std);
+            f.span = normal_cumulative((p->init.high - p->init.mean) / p->init.std) - f.from;
+        }
+        pool_run(stream->pool, (tensor_count(&p->tensor) + INIT_CHUNK - 1) / INIT_CHUNK, fill_chunk,
+                 &f);
     }
+    s->device->stream_free(s->device, stream);
     store_changed(s);
+    return NULL;
 }
 
 void store_changed(ParamStore *s)

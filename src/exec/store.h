@@ -32,8 +32,8 @@ void store_free(ParamStore *s);
 /* Adds all parameters, states, gradients and derived values of the graph that are not there yet, in
  * one piece of zeroed memory. A leaf with another shape or dtype than before is an error. */
 Error *store_add(ParamStore *s, const Graph *g);
-/* Makes the workspace at least this large. Growing moves it and loses its content, so it happens between
- * runs only; programs notice by the address. */
+/* Makes the workspace at least this large. Growing moves it and loses its content, so it happens
+ * between runs only; programs notice by the address. */
 Error *store_reserve(ParamStore *s, size_t bytes);
 /* The present workspace; NULL before the first reservation. */
 char *store_workspace(const ParamStore *s, size_t *bytes);
@@ -44,7 +44,7 @@ Stored *store_at(const ParamStore *s, int64_t i);
 const char *store_derived_name(Arena *a, const Value *v);
 /* Fills what is not set by its rule; the same seed gives the same numbers on any number of ranks.
  */
-void store_initialize(ParamStore *s, uint64_t seed);
+Error *store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);
 void store_clear_gradients(ParamStore *s);

@@ -287,8 +287,7 @@ static Error *load_state(Trainer *t)
     if (job->initial_weights)
         TRY(error_wrap(state_load(s, job->initial_weights, false, NULL), "%s",
                        job->initial_weights));
-    store_initialize(s, (uint64_t)job->state->model->seed);
-    return NULL;
+    return store_initialize(s, (uint64_t)job->state->model->seed);
 }
 
 /* The first batch tells the shapes. */

@@ -110,7 +110,7 @@ static void run_case(Arena *a, const char *name)
                                         "model", "model", &model));
     assert_no_error(session_new(&(SessionSettings){ .model = model, .n_threads = 1 }, &s));
     assert_no_error(session_inspection_program(s, NULL, false, 1, 1, &p));
-    store_initialize(session_store(s), 7);
+    assert_no_error(store_initialize(session_store(s), 7));
     assert_no_error(file_read(a, path_join(a, folder, "init_stats.csv"), &csv));
     int64_t n = 0;
     for (const char *line = strchr(csv.ptr, '\n'); line && line[1];

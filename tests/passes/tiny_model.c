@@ -73,7 +73,7 @@ TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only,
                                  .reference_only = reference_only,
                                  .name = "test" };
     assert_no_error(program_new(t.graph, &settings, &t.program));
-    store_initialize(t.store, 1);
+    assert_no_error(store_initialize(t.store, 1));
     fill_batch(t.program);
     t.now = (RunTime){ .loss_scale = 1, .seed = 3 };
     return t;
