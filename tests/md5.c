@@ -7,6 +7,10 @@
 static void digest_block(uint32_t state[4], const unsigned char *block)
 {
     static const int shift[] = { 7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21 };
+    static uint32_t sine[64]; /* by round */
+    for (int i = 0; i < 64 && !sine[63]; i++) {
+        sine[i] = (uint32_t)(int64_t)(fabs(sin(i + 1.0)) * 4294967296.0);
+    }
     uint32_t word[16], a = state[0], b = state[1], c = state[2], d = state[3];
     memcpy(word, block, sizeof word);
     for (uint32_t i = 0; i < 64; i++) {
@@ -15,8 +19,7 @@ static void digest_block(uint32_t state[4], const unsigned char *block)
                      : i < 48 ? b ^ c ^ d
                               : c ^ (b | ~d);
         uint32_t k = i < 16 ? i : i < 32 ? 5 * i + 1 : i < 48 ? 3 * i + 5 : 7 * i;
-        uint32_t sum =
-            a + f + word[k % 16] + (uint32_t)(int64_t)(fabs(sin(i + 1.0)) * 4294967296.0);
+        uint32_t sum = a + f + word[k % 16] + sine[i];
         int s = shift[i / 16 * 4 + i % 4];
         a = d;
         d = c;

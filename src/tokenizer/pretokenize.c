@@ -12,8 +12,7 @@ static Error *load_byte_level(JsonNode at, void *out)
     TRY(json_get_bool(at, "add_prefix_space", REQUIRED, &p->add_prefix_space));
     TRY(json_get_bool(at, "trim_offsets", REQUIRED, &trim_offsets));
     TRY(json_get_bool(at, "use_regex", DEFAULT_TRUE, &use_regex));
-    p->split = use_regex ? split_gpt2 : NULL;
-    return NULL;
+    return use_regex ? split_gpt2_choose(&p->split) : NULL;
 }
 
 static const JsonStage pretokenizers[] = {

@@ -1,5 +1,6 @@
 /* pretokenize_gpt2.c - the words of GPT-2's pattern, by a table of character classes. */
 #include "base/utf8.h"
+#include "device/device.h"
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/unicode.h"
 
@@ -71,4 +72,15 @@ int64_t split_gpt2(const char *text, uint32_t len, uint32_t from, uint32_t until
     int64_t n = 0;
     for (uint32_t at = from; at < until;) end[n++] = at = word_end(text, len, at);
     return n;
+}
+
+Error *split_gpt2_choose(WordSplitter **out)
+{
+    CpuLevel level;
+    TRY(cpu_level(&level));
+    *out = split_gpt2;
+#if defined(__x86_64__)
+    if (level >= CPU_AVX2) *out = split_gpt2_avx2;
+#endif
+    return NULL;
 }

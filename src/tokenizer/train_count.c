@@ -111,14 +111,16 @@ Error *train_count(const TrainSettings *s, WordCounts *out, TrainSummary *summar
     Arena *a = arena_new();
     Corpus corpus;
     *out = (WordCounts){ 0 };
-    Error *e = corpus_open(a, &s->corpus, &corpus);
+    WordSplitter *split;
+    Error *e = split_gpt2_choose(&split);
+    if (!e) e = corpus_open(a, &s->corpus, &corpus);
     if (!e) {
         Pool *pool = pool_new(s->n_threads);
         int n = pool_size(pool);
         Counting c = { .corpus = &corpus, .counter = NEW_N(a, Counter, n) };
         for (int t = 0; t < n; t++) {
             c.counter[t].end = NEW_N(a, uint32_t, SPLIT_ROOM);
-            c.counter[t].pretokenizer = (PreTokenizer){ s->add_prefix_space, split_gpt2 };
+            c.counter[t].pretokenizer = (PreTokenizer){ s->add_prefix_space, split };
         }
         e = count_all(s, &c, pool, out, summary);
         for (int t = 0; t < n; t++) {

@@ -2,7 +2,7 @@
 #include "tokenizer/word_tables.h"
 #include "base/error.h"
 
-enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 4 << 20 };
+enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 8 << 20 };
 
 WordTables *word_tables_new(void)
 {

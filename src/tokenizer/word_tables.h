@@ -45,7 +45,7 @@ enum {
     SMALL_BITS = 15,  /* 512 KiB: words of up to 8 bytes, one place each */
     MIDDLE_BITS = 13, /* 256 KiB: up to 16 bytes, one place each */
     LARGE_BITS = 18,  /* 8 MiB: up to 16 bytes, linear probing */
-    LONG_BITS = 15,   /* 1 MiB: 17 to 64 bytes, linear probing */
+    LONG_BITS = 17,   /* 4 MiB: 17 to 64 bytes, linear probing */
     LONGEST_WORD = 64 /* longer words are not remembered */
 };
 
