@@ -21,7 +21,8 @@ struct Builder {
     const Registry *registry;
     const Yaml *root;
     void *context;
-    bool is_dry; /* validation */
+    bool is_dry;      /* validation */
+    bool was_checked; /* notices were given */
     Problems problems;
     Map *done;                   /* top-level key to its rebuilt value */
     const char *open[MAX_DEPTH]; /* top-level keys that are being built */
@@ -135,7 +136,7 @@ static const ComponentDef *find_def(Builder *b, const Yaml *y, Component *c)
         error_free(e);
         return NULL;
     }
-    if (b->is_dry && strcmp(def->variant, c->variant))
+    if (!b->was_checked && strcmp(def->variant, c->variant))
         log_info("%s: %s.%s is accepted as %s.%s", yaml_place(b->arena, y), c->kind, c->variant,
                  def->kind, def->variant);
     return def;
@@ -339,6 +340,7 @@ static void run(Builder *b, const Field *keys, bool is_dry, void *to)
     const Yaml *made = build_keys(b, keys);
     FieldReader r = { .arena = b->arena, .problems = &b->problems };
     fields_fill(&r, keys, made, true, to);
+    b->was_checked = true;
 }
 
 Error *builder_validate(Builder *b, const Field *keys, void *to)

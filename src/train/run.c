@@ -72,11 +72,15 @@ static Error *make_folder(Run *r)
 }
 
 /* One line when the YAML asks for what this machine runs as one CPU rank. */
-static void notice_device(const Run *r)
+static void notice_device(const Run *r, const Builder *b)
 {
     const Mesh *mesh = r->config.device_mesh;
     bool wants_cuda = mesh && mesh->device_type && !strcmp(mesh->device_type, "cuda");
-    if (wants_cuda) log_info("the configuration asks for cuda; it runs here as one CPU rank");
+    for (int64_t i = 0; i < builder_count(b); i++) {
+        const Component *c = builder_at(b, i);
+        wants_cuda |= !strcmp(c->kind, "model") && !strncmp(c->variant, "fsdp", 4);
+    }
+    if (wants_cuda) log_info("the configuration asks for GPUs; it runs here as one CPU rank");
 }
 
 static TrainingPlan plan_of(const TrainingSettings *s, int64_t n_samples)
@@ -238,12 +242,11 @@ static Error *run(Run *r, const Registry *registry)
                                            : experiment_id_new(r->arena, r->s->config_file_path);
     TRY(experiment_id_check(r->experiment_id));
     TRY(load_config(r));
-    TrainingConfig checked;
-    TRY(training_config_validate(builder_new(r->arena, registry, r->root, NULL), &checked));
+    Builder *b = builder_new(r->arena, registry, r->root, NULL);
+    TRY(training_config_validate(b, &r->config));
     TRY(make_folder(r));
-    TRY(builder_build(builder_new(r->arena, registry, r->root, NULL), training_config_fields,
-                      &r->config));
-    notice_device(r);
+    TRY(builder_build(b, training_config_fields, &r->config));
+    notice_device(r, b);
     signal_catch();
     return train(r);
 }
