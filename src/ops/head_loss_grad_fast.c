@@ -13,7 +13,8 @@ typedef struct Backward {
     int64_t steps;     /* words along the tokens of this chunk, for dW */
     int64_t width;     /* of dx sums: d rounded up to whole panels */
     Dtype slope_dtype; /* BF16 where pairs are multiplied */
-    float *factor;     /* shared scratch: gradient of the loss of a token, [chunk] */
+    float *dloss;      /* shared scratch: gradient of the loss of a token, [chunk] */
+    float *factor;     /* the same, corrected for the rounding of lse to the float in h.shift */
     Word *x_panels;    /* x of the chunk, [width / NR][steps][NR] */
     float *dx;         /* [segment][chunk][width] */
 } Backward;
@@ -41,7 +42,7 @@ static int64_t slope_panel_words(const Backward *w)
 static int64_t shared_bytes(const Backward *w, int64_t *x_panels, int64_t *dx)
 {
     const Head *h = &w->h;
-    int64_t at = head_up((int64_t)sizeof(float) * h->chunk, 64);
+    int64_t at = 2 * head_up((int64_t)sizeof(float) * h->chunk, 64);
     *x_panels = at;
     at += (int64_t)sizeof(Word) * w->width * chunk_steps(w, h->chunk);
     *dx = at;
@@ -67,7 +68,8 @@ static void place(Backward *w)
     int64_t x_panels, dx;
     head_place_rows(&w->h);
     int64_t bytes = shared_bytes(w, &x_panels, &dx);
-    w->factor = (float *)w->h.shared;
+    w->dloss = (float *)w->h.shared;
+    w->factor = w->dloss + head_up(w->h.chunk, 64 / (int64_t)sizeof(float));
     w->x_panels = (Word *)(w->h.shared + x_panels);
     w->dx = (float *)(w->h.shared + dx);
     w->h.threads = w->h.shared + bytes;
@@ -93,9 +95,9 @@ static void prepare_rows_task(void *arg, int64_t i, int thread)
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         bool counts = t < h->n_rows && target[h->first + t] != IGNORED;
         double lse = t < h->n_rows ? ((const double *)h->l->in[3].data)[h->first + t] : 0;
-        double dloss = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
         h->shift[t] = (float)lse;
-        w->factor[t] = (float)(dloss * exp(h->shift[t] - lse)); /* what rounding took off lse */
+        w->dloss[t] = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
+        w->factor[t] = counts ? (float)(w->dloss[t] * exp(h->shift[t] - lse)) : 0;
     }
 }
 
@@ -125,7 +127,7 @@ INLINE void subtract_targets(const Backward *w, int64_t row, int64_t column, Vec
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) {
             VecInt is_target = vec_lanes() == vec_int_set(at[i] - j * LANES);
-            c[i][j] -= vec_keep(is_target, vec_set(w->factor[row + i]));
+            c[i][j] -= vec_keep(is_target, vec_set(w->dloss[row + i]));
         }
 }
 
@@ -285,8 +287,8 @@ static size_t scratch(const Launch *l, int n_threads)
 
 static bool serves(const Launch *l)
 {
-    Dtype dx = l->out[0].dtype;
-    return (dx == F32 || dx == BF16) && tensor_count(&l->in[2]) > 0;
+    Dtype t = l->out[0].dtype;
+    return (t == F32 || t == BF16) && tensor_count(&l->in[2]) > 0;
 }
 
 const KernelDef TABLE[] = {

@@ -18,6 +18,9 @@ static const Sizes all_sizes[] = {
     { 20, 18, 2309 }, { 401, 34, 40 }, { 66, 820, 11 }, { 9, 5, 5000 },
 };
 
+/* The first operand F32, the second BF16. */
+enum { MIXED = N_DTYPES };
+
 /* m, n and k in this order make the sizes of the operands. */
 static const char *const all_dims[] = { "mk,nk->mn", "mk,kn->mn", "km,kn->mn",
                                         "km,nk->mn", "mk,nk->nm", "kn,km->mn" };
@@ -69,11 +72,13 @@ static void run(const KernelDef *k, Launch l, int n_threads)
     arena_free(arena);
 }
 
-static void check(CpuLevel level, const char *dims, const Sizes *s, Dtype in_type, Dtype out_type,
+static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type, Dtype out_type,
                   bool add)
 {
     Arena *arena = arena_new();
-    Tensor in[] = { operand(arena, in_type, dims, s, 3), operand(arena, in_type, dims + 3, s, 2) };
+    Dtype first = in_type == MIXED ? F32 : (Dtype)in_type;
+    Dtype second = in_type == MIXED ? BF16 : (Dtype)in_type;
+    Tensor in[] = { operand(arena, first, dims, s, 3), operand(arena, second, dims + 3, s, 2) };
     Tensor before = operand(arena, out_type, dims + 7, s, 5), out = before, again = before;
     size_t bytes = tensor_bytes(&before);
     out.data = arena_copy(arena, before.data, bytes);
@@ -103,6 +108,7 @@ static void check_all(CpuLevel level)
             check(level, all_dims[d], &all_sizes[i], F32, F32, true);
             check(level, all_dims[d], &all_sizes[i], BF16, BF16, false);
             check(level, all_dims[d], &all_sizes[i], BF16, F32, true);
+            check(level, all_dims[d], &all_sizes[i], MIXED, BF16, false);
         }
 }
 

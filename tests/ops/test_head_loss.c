@@ -35,7 +35,7 @@ static Case make_case(Arena *a, Dtype t, double scale)
         ((int32_t *)c.targets.data)[i] = i % 7 == 3 ? IGNORED : (int32_t)(i * 137 % V);
     c.dloss = random_tensor(a, F32, 1, n, 1);
     c.loss = op_tensor(a, F32, 1, n);
-    c.lse = op_tensor(a, F32, 1, n);
+    c.lse = op_tensor(a, F64, 1, n);
     c.dx = op_tensor(a, t, 2, x);
     c.dweight = random_tensor(a, F32, 2, w, 1);
     for (int k = 0; k < 2; k++) c.expected[k] = op_tensor(a, F64, 1, n);

@@ -9,6 +9,7 @@
 #include "ops/gemm/plan.h"
 #include "ops/gemm/tiles.h"
 #include "ops/kernels.h"
+#include "ops/vector/chunks.h"
 
 static const Machine machine = {
     .tile_rows = MR,
@@ -260,12 +261,10 @@ static bool contract_serves(const Launch *l)
 {
     Product p;
     bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
-    return !empty && product_of(l, &p) && !(p.add && p.c_dtype != F32);
+    return !empty && floats_fit(l) && product_of(l, &p) && !(p.add && p.c_dtype != F32);
 }
 
 const KernelDef TABLE[] = {
-    { "contract", "cpu", "f32 f32>f32", LEVEL, contract, contract_scratch, contract_serves },
-    { "contract", "cpu", "bf16 bf16>bf16", LEVEL, contract, contract_scratch, contract_serves },
-    { "contract", "cpu", "bf16 bf16>f32", LEVEL, contract, contract_scratch, contract_serves },
+    { "contract", "cpu", "any any>any", LEVEL, contract, contract_scratch, contract_serves },
     { 0 },
 };

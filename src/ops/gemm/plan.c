@@ -51,7 +51,7 @@ static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, i
 
 Plan plan_product(const Product *p, const Machine *machine, int n_threads)
 {
-    Plan plan = { .pairs = machine->pairs && p->a.dtype == BF16 };
+    Plan plan = { .pairs = machine->pairs && p->a.dtype == BF16 && p->b.dtype == BF16 };
     bool in_words = p->a.dtype == F32 || (plan.pairs && p->k % 2 == 0);
     plan.rows_of_a = !p->a.k_inner ? A_PACKED : in_words ? A_IN_PLACE : A_COPIED;
     plan.steps = plan.pairs ? parts(p->k, 2) : p->k;
