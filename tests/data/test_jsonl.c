@@ -127,3 +127,34 @@ TEST(line_numbers_are_found_for_offsets_in_any_order)
     assert_int_equal(line_at(&c, 5), 3);
     assert_int_equal(line_at(&c, 7), 4);
 }
+
+/* Every entry is a line of the file, in order; the lines are all there. */
+static void assert_lines(const char *name, int64_t n_lines)
+{
+    Arena *a = arena_new();
+    const char *path = shared_path(a, name), *index = path_join(a, test_folder(), "lines.idx");
+    IndexSummary summary;
+    Jsonl j;
+    IndexEntry entry;
+    Str line;
+    assert_no_error(jsonl_write_index(path, index, BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_open(a, path, index, &j));
+    assert_int_equal(index_count(j.index), n_lines);
+    size_t at = 0;
+    while (index_next(j.index, &entry)) {
+        assert_no_error(jsonl_line(&j, entry, &line));
+        assert_ptr_equal(line.ptr, j.text.ptr + at);
+        assert_null(memchr(line.ptr, '\n', line.len));
+        at += line.len + 1;
+        assert_true(at >= j.text.len || j.text.ptr[at - 1] == '\n');
+    }
+    assert_true(at == j.text.len || at == j.text.len + 1);
+    arena_free(a);
+}
+
+TEST(indexes_of_real_files_cover_their_lines)
+{
+    assert_lines("data/modalities/tests/data/datasets/danish_test_dataset.jsonl", 10);
+    assert_lines("data/modalities/tests/data/datasets/lorem_ipsum_long.jsonl", 500);
+    assert_lines("data/modalities/tests/data/datasets/lorem_ipsum_without_last_newline.jsonl", 9);
+}
