@@ -10,6 +10,7 @@
     COMMAND(command_checkpoint_verify) \
     COMMAND(command_config_check) \
     COMMAND(command_config_resolve) \
+    COMMAND(command_data_bigram_loss) \
     COMMAND(command_data_create_raw_index) \
     COMMAND(command_data_pack_encoded_data) \
     COMMAND(command_docs_commands) \
