@@ -73,14 +73,14 @@ static double measure(const Layer *layer, const Way *way, int64_t tokens, Dtype 
 static void report(Dtype t, CpuLevel level, int64_t tokens)
 {
     Pool *pool = pool_new(1);
-    double peak = peak_flops(t, level);
+    double peak = cpu_core_flops(t, level);
     printf("%s %s: peak %.1f GFLOP/s\n", cpu_level_name(level), dtype_name(t), peak * 1e-9);
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         printf("  %-18s %5lld x %5lld", layers[i].name, (long long)layers[i].out,
                (long long)layers[i].in);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             double rate = measure(&layers[i], &ways[w], tokens, t, level, pool);
-            double now = peak_flops(t, level); /* clocks move */
+            double now = cpu_core_flops(t, level); /* clocks move */
             printf("   %c %5.1f = %.2f", ways[w].name, rate * 1e-9,
                    rate / (now < peak ? now : peak));
         }

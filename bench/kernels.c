@@ -132,7 +132,7 @@ static void measure(const Case *c, Dtype t, CpuLevel level, Pool *pool, double p
 static void report(const char *pattern, Dtype t, CpuLevel level)
 {
     Pool *pool = pool_new(1);
-    double peak = peak_flops(t, level);
+    double peak = cpu_core_flops(t, level);
     printf("%s %s: peak %.1f GFLOP/s\n", cpu_level_name(level), dtype_name(t), peak * 1e-9);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strstr(cases[i].op, pattern)) measure(&cases[i], t, level, pool, peak);

@@ -8,9 +8,10 @@ int main(void)
     printf("one core                    GFLOP/s\n");
     for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
         printf("%-8s f32                %8.1f\n", cpu_level_name((CpuLevel)level),
-               peak_flops(F32, (CpuLevel)level) * 1e-9);
+               cpu_core_flops(F32, (CpuLevel)level) * 1e-9);
     if (cpu_level_available() == CPU_AVX512)
-        printf("%-8s bf16 pairs         %8.1f\n", "avx512", peak_flops(BF16, CPU_AVX512) * 1e-9);
+        printf("%-8s bf16 pairs         %8.1f\n", "avx512",
+               cpu_core_flops(BF16, CPU_AVX512) * 1e-9);
     printf("reading memory              %8.1f GB/s\n", peak_read_bytes() * 1e-9);
     watch_report(&w);
     return 0;

@@ -1,7 +1,7 @@
 /* measure.c - limits of the machine and of this moment.
  *
- * Rates are measured, never taken from a data sheet: clocks move with load, and virtual machines
- * share cores. A benchmark prints its result as a share of the peak measured in the same run. */
+ * A benchmark prints its result as a share of the peak measured in the same run (device/cpu_peak.h,
+ * and reading memory here). */
 #include "measure.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,70 +17,7 @@ double thread_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5 };
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-/* Twelve independent chains hide the latency of one. The empty assembly keeps the compiler from
- * looking into them. */
-__attribute__((target("avx2,fma"))) static double flops_avx2(void)
-{
-    __m256 a[CHAINS] = { { 0 } }, x = _mm256_set1_ps(0.5f);
-    double start = thread_seconds();
-    for (int i = 0; i < ROUNDS; i++)
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++) {
-            a[j] = _mm256_fmadd_ps(a[j], x, x);
-            __asm__ volatile("" : "+x"(a[j]));
-        }
-    return 16.0 * CHAINS * ROUNDS / (thread_seconds() - start);
-}
-
-__attribute__((target("avx512f,avx512bf16"))) static double flops_avx512(Dtype t)
-{
-    __m512 a[CHAINS] = { { 0 } }, x = _mm512_set1_ps(0.5f);
-    double start = thread_seconds();
-    for (int i = 0; i < ROUNDS; i++)
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++) {
-            a[j] = t == BF16 ? _mm512_dpbf16_ps(a[j], (__m512bh)(__m512i)x, (__m512bh)(__m512i)x)
-                             : _mm512_fmadd_ps(a[j], x, x);
-            __asm__ volatile("" : "+v"(a[j]));
-        }
-    return (t == BF16 ? 64.0 : 32.0) * CHAINS * ROUNDS / (thread_seconds() - start);
-}
-#endif
-
-/* Four floats at a time, multiplied and added: what every compiler makes of portable code. */
-static double flops_scalar(void)
-{
-    typedef float Four __attribute__((vector_size(16)));
-    Four a[CHAINS] = { { 0 } }, x = { 0.5f, 0.5f, 0.5f, 0.5f };
-    double start = thread_seconds();
-    for (int i = 0; i < ROUNDS; i++)
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++) {
-            a[j] = a[j] * x + x;
-            __asm__ volatile("" : "+x"(a[j]));
-        }
-    return 8.0 * CHAINS * ROUNDS / (thread_seconds() - start);
-}
-
-double peak_flops(Dtype t, CpuLevel level)
-{
-    double best = 0;
-    for (int r = 0; r < REPEATS; r++) {
-        double rate = 0;
-#if defined(__x86_64__)
-        if (level == CPU_AVX512) rate = flops_avx512(t);
-        if (level == CPU_AVX2) rate = flops_avx2();
-#endif
-        if (rate == 0) rate = flops_scalar();
-        if (rate > best) best = rate;
-    }
-    return best;
-}
+enum { REPEATS = 5 };
 
 /* Huge pages, as the program's own arena has them. Four sums, so that no addition waits. */
 double peak_read_bytes(void)

@@ -1,14 +1,13 @@
 /* measure.h - clocks, limits of the machine, and whether somebody else was using it. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
-#include "device/device.h"
+#include "device/cpu_peak.h"
 
 /* Processor time of the calling thread, in seconds: does not count time in which others ran. */
 double thread_seconds(void);
 
 /* Measured rates of one core at this moment; the best of a few short runs. */
-double peak_flops(Dtype t, CpuLevel level); /* multiply-adds count 2; BF16: products of pairs */
-double peak_read_bytes(void);               /* from memory, per second */
+double peak_read_bytes(void); /* from memory, per second */
 
 /* Starts watching, and says what share of the machine other programs took since then. */
 typedef struct Watch {

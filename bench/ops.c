@@ -26,8 +26,8 @@ static Limits limits_measure(void)
 {
     Limits l = { .bytes = peak_read_bytes(), .pairs = 0 };
     for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
-        l.flops[level] = peak_flops(F32, (CpuLevel)level);
-    if (cpu_level_available() == CPU_AVX512) l.pairs = peak_flops(BF16, CPU_AVX512);
+        l.flops[level] = cpu_core_flops(F32, (CpuLevel)level);
+    if (cpu_level_available() == CPU_AVX512) l.pairs = cpu_core_flops(BF16, CPU_AVX512);
     return l;
 }
 

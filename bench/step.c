@@ -165,7 +165,7 @@ static void run(const char *name, const Gpt2Settings *settings, Dtype precision,
         if (t < best) best = t;
     }
     double tokens = (double)(batch * sequence),
-           peak = peak_flops(precision == BF16 && level == CPU_AVX512 ? BF16 : F32, level) *
+           peak = cpu_core_flops(precision == BF16 && level == CPU_AVX512 ? BF16 : F32, level) *
                   (double)sysconf(_SC_NPROCESSORS_ONLN);
     int64_t d_ff = settings->activation_type == ACTIVATION_SWIGLU
                        ? 3 * swiglu_hidden(settings->ffn_hidden,

@@ -1,5 +1,6 @@
 /* session.c - builds graphs from the model, runs the passes, makes programs. */
 #include "train/session.h"
+#include "device/cpu_peak.h"
 #include "ops/ops.h"
 #include "optim/weight_decay.h"
 #include "passes/passes.h"
@@ -21,6 +22,7 @@ struct Session {
     bool rounded_buffers;
     const PassTrace *trace;
     Made *made;
+    double peak_flops; /* 0: not measured yet */
 };
 
 Error *session_new(const SessionSettings *settings, Session **out)
@@ -58,6 +60,12 @@ ParamStore *session_store(Session *s)
 Device *session_device(Session *s)
 {
     return s->device;
+}
+
+double session_peak_flops(Session *s)
+{
+    if (!s->peak_flops) s->peak_flops = cpu_peak_flops(s->device, s->precision.compute, s->level);
+    return s->peak_flops;
 }
 
 /* While one program is built. */

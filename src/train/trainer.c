@@ -227,7 +227,8 @@ static Error *publish_results(Trainer *t)
         .peak_memory_mb = peak_memory_mb(),
     };
     if (job->mfu)
-        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->program)), rate, 0);
+        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->program)), rate,
+                            session_peak_flops(t->session));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });

@@ -1,0 +1,121 @@
+/* cpu_peak.c - measures the rate of multiply-adds.
+ *
+ * Rates are measured, never taken from a data sheet: clocks move with load and with the width of
+ * vectors, and virtual machines share cores. Twelve independent chains hide the latency of one; the
+ * empty assembly keeps the compiler from looking into them. */
+#include "device/cpu_peak.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+
+enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5, MAX_THREADS = 512 };
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+__attribute__((target("avx2,fma"))) static double rate_avx2(void)
+{
+    __m256 a[CHAINS] = { { 0 } }, x = _mm256_set1_ps(0.5f);
+    double start = clock_thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = _mm256_fmadd_ps(a[j], x, x);
+            __asm__ volatile("" : "+x"(a[j]));
+        }
+    return 16.0 * CHAINS * ROUNDS / (clock_thread_seconds() - start);
+}
+
+__attribute__((target("avx512f"))) static double rate_avx512(void)
+{
+    __m512 a[CHAINS] = { { 0 } }, x = _mm512_set1_ps(0.5f);
+    double start = clock_thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = _mm512_fmadd_ps(a[j], x, x);
+            __asm__ volatile("" : "+v"(a[j]));
+        }
+    return 32.0 * CHAINS * ROUNDS / (clock_thread_seconds() - start);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static double rate_bf16_pairs(void)
+{
+    __m512 a[CHAINS] = { { 0 } };
+    __m512bh x = (__m512bh)_mm512_set1_epi16(0x3F00); /* 0.5 */
+    double start = clock_thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = _mm512_dpbf16_ps(a[j], x, x);
+            __asm__ volatile("" : "+v"(a[j]));
+        }
+    return 64.0 * CHAINS * ROUNDS / (clock_thread_seconds() - start);
+}
+#endif
+
+/* Four floats at a time, multiplied and added: what every compiler makes of portable code. */
+static double rate_scalar(void)
+{
+    typedef float Four __attribute__((vector_size(16)));
+    Four a[CHAINS] = { { 0 } }, x = { 0.5f, 0.5f, 0.5f, 0.5f };
+    double start = clock_thread_seconds();
+    for (int i = 0; i < ROUNDS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) {
+            a[j] = a[j] * x + x;
+            __asm__ volatile("" : "+x"(a[j]));
+        }
+    return 8.0 * CHAINS * ROUNDS / (clock_thread_seconds() - start);
+}
+
+static double rate(Dtype t, CpuLevel level)
+{
+#if defined(__x86_64__)
+    if (level == CPU_AVX512) return t == BF16 ? rate_bf16_pairs() : rate_avx512();
+    if (level == CPU_AVX2) return rate_avx2();
+#else
+    (void)t, (void)level;
+#endif
+    return rate_scalar();
+}
+
+double cpu_core_flops(Dtype t, CpuLevel level)
+{
+    double best = 0;
+    for (int r = 0; r < REPEATS; r++) {
+        double now = rate(t, level);
+        if (now > best) best = now;
+    }
+    return best;
+}
+
+typedef struct Measurement {
+    Dtype t;
+    CpuLevel level;
+    double rate[MAX_THREADS];
+} Measurement;
+
+static void measure_thread(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    Measurement *m = arg;
+    m->rate[i] = cpu_core_flops(m->t, m->level);
+}
+
+double cpu_peak_flops(Device *d, Dtype t, CpuLevel level)
+{
+    Stream *s = NULL;
+    Error *e = d->stream_new(d, &s);
+    if (e) { /* no threads, no measurement */
+        error_free(e);
+        return 0;
+    }
+    Measurement m = { .t = t, .level = level };
+    int n = pool_size(s->pool) < MAX_THREADS ? pool_size(s->pool) : MAX_THREADS;
+    pool_run(s->pool, n, measure_thread, &m);
+    d->stream_free(d, s);
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += m.rate[i];
+    return sum;
+}

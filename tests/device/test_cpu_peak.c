@@ -1,0 +1,24 @@
+/* test_cpu_peak.c - measured rates are those of a processor, also of several threads. */
+#include "device/cpu_peak.h"
+#include "test.h"
+
+TEST(measured_peak_is_plausible_at_every_level)
+{
+    /* from one multiply-add per nanosecond to 2 x 16 at 8 GHz; without optimization the levels
+     * need not differ */
+    for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
+        assert_in_range((uint64_t)cpu_core_flops(F32, (CpuLevel)level), 1000000000u, 512000000000u);
+    if (cpu_level_available() == CPU_AVX512)
+        assert_in_range((uint64_t)cpu_core_flops(BF16, CPU_AVX512), 2000000000u, 1024000000000u);
+}
+
+TEST(peak_of_a_device_is_that_of_its_threads_together)
+{
+    Device *one = cpu_device_new(1), *two = cpu_device_new(2);
+    double single = cpu_peak_flops(one, F32, CPU_SCALAR);
+    double both = cpu_peak_flops(two, F32, CPU_SCALAR);
+    assert_true(both > 0.8 * single); /* two threads of one core give what one gives */
+    assert_true(both < 3 * single);
+    cpu_device_free(one);
+    cpu_device_free(two);
+}
