@@ -33,6 +33,7 @@
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
     COMPONENT(model_compiled) \
+    COMPONENT(model_fsdp1_checkpointed) \
     COMPONENT(model_fsdp1_wrapped) \
     COMPONENT(model_fsdp2_wrapped) \
     COMPONENT(model_gpt2) \

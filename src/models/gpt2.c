@@ -203,6 +203,7 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
                   .seed = s->seed ? *s->seed : 0,
                   .groups = groups,
                   .compute = F32,
+                  .weights_dtype = F32,
                   .passes = { .arena = a } },
         .settings = s,
     };

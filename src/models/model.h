@@ -37,6 +37,8 @@ typedef struct Model {
     PassList passes;          /* that wrappers and initialisation asked for */
     Dtype compute;            /* F32, or BF16 when a wrapper asks for mixed precision */
     const struct Initializer *initializer; /* NULL: the defaults of construction */
+    const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
+    Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;
 
 /* Matrix product of hidden states and head: the logits [b s v]. */

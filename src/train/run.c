@@ -10,6 +10,7 @@
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "monitor/training_report.h"
+#include "train/session.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 #include <inttypes.h>
@@ -23,13 +24,6 @@ typedef struct Run {
     Yaml *root;
     TrainingConfig config;
 } Run;
-
-static Error *check_device(const char *device)
-{
-    if (!device || !strcmp(device, "cpu")) return NULL;
-    if (!strcmp(device, "cuda")) return error_new("--device cuda: this build has no CUDA backend");
-    return error_usage("--device %s: allowed are cpu, cuda", device);
-}
 
 static Error *check_world(void)
 {
@@ -236,7 +230,7 @@ static Error *train(Run *r)
 
 static Error *run(Run *r, const Registry *registry)
 {
-    TRY(check_device(r->s->device));
+    TRY(session_check_device(r->s->device));
     TRY(check_world());
     r->experiment_id = r->s->experiment_id ? r->s->experiment_id
                                            : experiment_id_new(r->arena, r->s->config_file_path);

@@ -4,6 +4,8 @@
 #include "ops/ops.h"
 #include "optim/weight_decay.h"
 #include "passes/passes.h"
+#include "train/state.h"
+#include <string.h>
 
 typedef struct Made {
     struct Made *next;
@@ -23,7 +25,15 @@ struct Session {
     const PassTrace *trace;
     Made *made;
     double peak_flops; /* 0: not measured yet */
+    bool has_weights; /* those that the model brings were loaded */
 };
+
+Error *session_check_device(const char *device)
+{
+    if (!device || !strcmp(device, "cpu")) return NULL;
+    if (!strcmp(device, "cuda")) return error_new("--device cuda: this build has no CUDA backend");
+    return error_usage("--device %s: allowed are cpu, cuda", device);
+}
 
 Error *session_new(const SessionSettings *settings, Session **out)
 {
@@ -115,6 +125,33 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
     return NULL;
 }
 
+static void round_parameters(ParamStore *s, Dtype to)
+{
+    Arena *a = arena_new();
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        if (x->kind != VALUE_PARAM) continue;
+        int64_t n = tensor_count(&x->tensor);
+        void *rounded = arena_alloc(a, (size_t)n * dtype_size(to));
+        dtype_convert(to, rounded, x->tensor.dtype, x->tensor.data, n);
+        dtype_convert(x->tensor.dtype, x->tensor.data, to, rounded, n);
+        arena_clear(a);
+    }
+    arena_free(a);
+}
+
+/* All parameters are in the store as soon as any program is. */
+static Error *load_weights(Session *s)
+{
+    const Model *m = s->model;
+    if (!m->weights_path || s->has_weights) return NULL;
+    TRY(state_load(s->store, m->weights_path, false, NULL));
+    if (m->weights_dtype != F32) round_parameters(s->store, m->weights_dtype);
+    store_changed(s->store);
+    s->has_weights = true;
+    return NULL;
+}
+
 static Error *make(Session *s, const Recipe *r, Program **out)
 {
     for (Made *m = s->made; m; m = m->next) {
@@ -122,7 +159,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
             m->cache != r->cache)
             continue;
         *out = m->program;
-        return NULL;
+        return load_weights(s);
     }
     Graph *g = NULL;
     TRY(error_wrap(build_graph(s, r, &g), "%s program", r->kind));
@@ -138,7 +175,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
                  .cache = r->cache,
                  .program = *out };
     s->made = m;
-    return NULL;
+    return load_weights(s);
 }
 
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
@@ -186,6 +223,6 @@ Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_le
                  .batch = 1,
                  .sequence = sequence,
                  .cache = cache_length,
-                 .logits = true };
+                 .logits = sequence == 1 };
     return make(s, &r, out);
 }

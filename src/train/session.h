@@ -1,5 +1,6 @@
 /* session.h - a model on a device: its parameters, and programs over them made when first needed.
- */
+ *
+ * A model that brings weights (Model.weights_path) has them as soon as a program is made. */
 #ifndef TRAIN_SESSION_H
 #define TRAIN_SESSION_H
 #include "exec/program.h"
@@ -16,6 +17,9 @@ typedef struct SessionSettings {
     bool rounded_buffers;   /* see ForwardSettings */
 } SessionSettings;
 
+/* What --device asks for ("cpu", "cuda", NULL: whatever there is), or an error if it is not here.
+ */
+Error *session_check_device(const char *device);
 /* Free with session_free. Errors: an instruction set that the CPU lacks. */
 Error *session_new(const SessionSettings *s, Session **out);
 void session_free(Session *s);
@@ -36,8 +40,8 @@ Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, i
 /* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
 Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
                                   int64_t sequence, Program **out);
-/* One sequence through a cache of `cache_length` positions; outputs the logits of every position.
- */
+/* `sequence` tokens of one text behind those that are in a cache of `cache_length` positions. Of a
+ * single token it gives the output "logits" [1 1 v]; more only fill the cache. */
 Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length,
                                   Program **out);
 #endif

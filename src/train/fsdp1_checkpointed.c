@@ -1,0 +1,58 @@
+/* fsdp1_checkpointed.c - model.fsdp1_checkpointed: a model with the parameters of a checkpoint.
+ *
+ * The checkpoint_loading decides how it computes: fsdp1 by its mixed precision as
+ * model.fsdp1_wrapped, torch by the format that the parameters are converted to. */
+#include "checkpoint/loading.h"
+#include "config/builder.h"
+#include "models/model.h"
+#include <string.h>
+
+typedef struct Settings {
+    CheckpointLoading *checkpoint_loading;
+    const char *checkpoint_path;
+    Model *model;
+} Settings;
+
+static Error *choose_precision(const CheckpointLoading *l, Model *m)
+{
+    if (!strcmp(l->variant, "torch")) {
+        m->weights_dtype = l->has_precision ? l->precision : F32;
+        m->compute = m->weights_dtype == BF16 ? BF16 : F32;
+        return NULL;
+    }
+    if (strcmp(l->variant, "fsdp1") != 0)
+        return error_new(
+            "checkpoint_loading.%s does not load model.fsdp1_checkpointed; allowed are "
+            "fsdp1, torch",
+            l->variant);
+    m->compute = l->compute;
+    return NULL;
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    (void)b;
+    const Settings *s = settings;
+    if (s->model->weights_path)
+        return error_new("the model is loaded already, from %s", s->model->weights_path);
+    s->model->weights_path = s->checkpoint_path;
+    *out = s->model;
+    return choose_precision(s->checkpoint_loading, s->model);
+}
+
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, checkpoint_loading, CheckpointLoading, "checkpoint_loading", NULL,
+                    "how to load: fsdp1 or torch"),
+    FIELD_PATH(Settings, checkpoint_path, NULL, "the checkpoint, of any format that can be read"),
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model that gets its parameters"),
+    { 0 },
+};
+
+const ComponentDef model_fsdp1_checkpointed = {
+    .kind = "model",
+    .variant = "fsdp1_checkpointed",
+    .doc = "the model with the parameters of a checkpoint",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};

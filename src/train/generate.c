@@ -1,0 +1,101 @@
+/* generate.c - prefill in chunks, then token by token. */
+#include "train/generate.h"
+#include "exec/schedule.h"
+#include <inttypes.h>
+
+/* Longer chunks would need more memory and are no faster. */
+enum { LONGEST_CHUNK = 256 };
+
+struct Generator {
+    Arena *arena;
+    Session *session;
+    const Model *model;
+    int64_t n_positions, position;
+    Program *single; /* the program for one token */
+};
+
+Error *generator_new(Session *s, const Model *model, int64_t n_positions, Generator **out)
+{
+    Program *single;
+    TRY(session_generation_program(s, 1, n_positions, &single));
+    Arena *a = arena_new();
+    Generator *g = NEW(a, Generator);
+    *g = (Generator){
+        .arena = a, .session = s, .model = model, .n_positions = n_positions, .single = single
+    };
+    *out = g;
+    return NULL;
+}
+
+void generator_free(Generator *g)
+{
+    if (g) arena_free(g->arena);
+}
+
+/* Stale rows of the cache lie behind the position, where causal attention does not look. */
+void generator_restart(Generator *g)
+{
+    g->position = 0;
+}
+
+int64_t generator_position(const Generator *g)
+{
+    return g->position;
+}
+
+int64_t generator_limit(const Generator *g)
+{
+    return g->n_positions;
+}
+
+static Error *check(const Generator *g, const uint32_t *id, int64_t n)
+{
+    if (g->position + n > g->n_positions)
+        return error_new("%" PRId64 " tokens behind %" PRId64 " are more than the %" PRId64
+                         " that a text may have",
+                         n, g->position, g->n_positions);
+    for (int64_t i = 0; i < n; i++)
+        if (id[i] >= g->model->vocab_size)
+            return error_new("token id %" PRIu32 " is outside of the model's vocabulary of %" PRId64
+                             ": tokenizer and model do not belong together",
+                             id[i], g->model->vocab_size);
+    return NULL;
+}
+
+/* The last token is left for the program that gives logits. */
+static int64_t next_chunk(int64_t n)
+{
+    int64_t chunk = 1;
+    while (chunk * 2 < n && chunk < LONGEST_CHUNK) chunk *= 2;
+    return chunk;
+}
+
+static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
+{
+    Program *p = g->single;
+    if (n > 1) TRY(session_generation_program(g->session, n, g->n_positions, &p));
+    Tensor *ids = program_input(p, g->model->sample_key);
+    for (int64_t i = 0; i < n; i++) dtype_set(ids->dtype, ids->data, i, id[i]);
+    TRY(program_run(p, RUN_FORWARD, &(RunTime){ .position = g->position, .loss_scale = 1 }));
+    g->position += n;
+    return NULL;
+}
+
+Error *generator_read(Generator *g, const uint32_t *id, int64_t n)
+{
+    CHECK(n > 0);
+    TRY(check(g, id, n));
+    while (n > 0) {
+        int64_t chunk = next_chunk(n);
+        TRY(run_chunk(g, id, chunk));
+        id += chunk;
+        n -= chunk;
+    }
+    return NULL;
+}
+
+const Tensor *generator_logits(const Generator *g)
+{
+    CHECK(g->position > 0);
+    return program_output(g->single, "logits");
+}
