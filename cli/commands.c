@@ -24,6 +24,7 @@
     COMMAND(command_tokenizer_encode) \
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
+    COMMAND(command_top_generate_text) \
     COMMAND(command_top_run) \
     COMMAND(command_top_warmstart)
 /* clang-format on */

@@ -28,6 +28,7 @@
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \
     COMPONENT(gradient_clipper_fsdp2_logging_only) \
+    COMPONENT(inference_component_text) \
     COMPONENT(loss_clm_cross_entropy_loss) \
     COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \

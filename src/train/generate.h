@@ -21,6 +21,7 @@ int64_t generator_limit(const Generator *g);
 /* Appends n > 0 tokens to the text. An error if they do not fit or are outside of the vocabulary.
  */
 Error *generator_read(Generator *g, const uint32_t *id, int64_t n);
-/* The logits [1 1 v] of the token that follows what was read; valid until the next read. */
+/* The logits [1 1 v] of the token that follows what was read; valid until another program of the
+ * session runs. */
 const Tensor *generator_logits(const Generator *g);
 #endif

@@ -16,7 +16,7 @@ static const Field settings_fields[] = {
     { 0 },
 };
 const Field generation_config_fields[] = {
-    FIELD_COMPONENT(GenerationConfig, text_inference_component, void, "inference_component", NULL, "generates text"),
+    FIELD_COMPONENT(GenerationConfig, text_inference_component, struct TextInference, "inference_component", NULL, "generates text"),
     FIELD_STRUCT(GenerationConfig, settings, GenerationSettings, settings_fields, NULL, "what to generate with", .flags = FIELD_IGNORE_OTHERS),
     { 0 },
 };

@@ -18,7 +18,7 @@ typedef struct GenerationSettings {
 } GenerationSettings;
 
 typedef struct GenerationConfig {
-    void *text_inference_component; /* of kind inference_component */
+    struct TextInference *text_inference_component; /* text_inference.h */
     GenerationSettings settings;
 } GenerationConfig;
 

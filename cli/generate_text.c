@@ -1,0 +1,127 @@
+/* generate_text.c - `modalities generate_text`: asks for prompts and continues them. */
+#include "base/log.h"
+#include "base/signal.h"
+#include "command.h"
+#include "components.h"
+#include "config/builder.h"
+#include "prompts.h"
+#include "train/text_inference.h"
+
+typedef struct Options {
+    const char *config_file_path, *prompt, *device;
+    const int64_t *max_new_tokens;
+    const double *temperature;
+    int64_t seed;
+    StringList set;
+} Options;
+
+/* clang-format off */
+static const Field options[] = {
+    FIELD_PATH(Options, config_file_path, NULL, "the text generation YAML", .flags = FIELD_EXISTS),
+    FIELD_STRING(Options, prompt, "null", "stands for the {name} of the prompt_template; nothing is asked then"),
+    FIELD_INT(Options, max_new_tokens, "null", 1, INFINITY, "longest answer; by default until sequence_length"),
+    FIELD_INT(Options, seed, "0", 0, INFINITY, "of the random draws; the same seed gives the same answers"),
+    FIELD_FLOAT(Options, temperature, "null", 0, 0, "instead of the configuration's; 0: always the most likely token"),
+    FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is"),
+    FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
+    { 0 },
+};
+/* clang-format on */
+
+static Error *load(Arena *a, const Options *o, GenerationConfig *out)
+{
+    const ResolverContext context = { .config_file_path = o->config_file_path,
+                                      .experiments_root_path = ".",
+                                      .experiment_id = "-1" };
+    Yaml *root;
+    Registry *r;
+    GenerationConfig checked;
+    TRY(config_load(a, o->config_file_path, o->set, &context, &root));
+    TRY(components_registry(a, &r));
+    TRY(builder_validate(builder_new(a, r, root, NULL), generation_config_fields, &checked));
+    TRY(error_wrap(generation_device_check(&checked.settings.device), "%s: settings",
+                   o->config_file_path));
+    return builder_build(builder_new(a, r, root, NULL), generation_config_fields, out);
+}
+
+static Error *check_device(const Options *o, const GenerationConfig *c)
+{
+    TRY(session_check_device(o->device));
+    if (generation_device_is_cuda(&c->text_inference_component->device))
+        log_info("the configuration asks for cuda; it runs here on the CPU");
+    return NULL;
+}
+
+static Error *open_generator(Session *s, const TextInference *t, Generator **out)
+{
+    int64_t limit = t->sequence_length;
+    if (limit > t->model->sequence_length) {
+        limit = t->model->sequence_length;
+        log_warning("text_inference_component.sequence_length %lld is more than the model's %lld, "
+                    "which counts",
+                    (long long)t->sequence_length, (long long)limit);
+    }
+    TRY(generator_new(s, t->model, limit, out));
+    if (!t->model->weights_path)
+        log_warning("the model comes without a checkpoint: its weights are random");
+    store_initialize(session_store(s), (uint64_t)t->model->seed);
+    return NULL;
+}
+
+static Error *answer_all(const Options *o, const TextInference *t, Generator *g, Prompts *p)
+{
+    AnswerSettings s = { .temperature = o->temperature ? *o->temperature : t->temperature,
+                         .seed = (uint64_t)o->seed,
+                         .max_new_tokens = o->max_new_tokens ? *o->max_new_tokens : INT64_MAX };
+    Arena *a = arena_new();
+    Error *e = NULL;
+    AnswerEnd end = ANSWER_LIMIT;
+    while (!e && end != ANSWER_STOPPED) {
+        const char *prompt;
+        arena_clear(a);
+        e = prompts_next(a, p, &prompt);
+        if (e || !prompt) break;
+        e = text_inference_answer(t, g, prompt, &s, stdout, &end);
+        s.number++;
+    }
+    arena_free(a);
+    return e;
+}
+
+static Error *run(Arena *a, const void *from)
+{
+    const Options *o = from;
+    GenerationConfig config;
+    TRY(load(a, o, &config));
+    TRY(check_device(o, &config));
+    const TextInference *t = config.text_inference_component;
+    Prompts *prompts;
+    TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
+    Session *s;
+    Generator *g = NULL;
+    TRY(session_new(
+        &(SessionSettings){ .model = t->model, .rounded_buffers = t->model->compute == BF16 }, &s));
+    Error *e = open_generator(s, t, &g);
+    signal_catch();
+    if (!e) e = answer_all(o, t, g, prompts);
+    generator_free(g);
+    session_free(s);
+    return e;
+}
+
+const Command command_top_generate_text = {
+    .name = "generate_text",
+    .doc = "Continues prompts with a trained model.",
+    .details =
+        "Asks for each {name} of the prompt_template, answers, and asks again until the input "
+        "ends. From a file or a pipe each line is a prompt. Ctrl-C ends the answer and the "
+        "program. Nothing is random with --temperature 0.",
+    .examples =
+        "modalities generate_text --config_file_path configs/generate/text_generation_config.yaml "
+        "--set settings.model_path=checkpoints/eid_... --prompt \"Once upon a time\"\n"
+        "printf 'One\\nTwo\\n' | modalities generate_text --config_file_path generate.yaml "
+        "--max_new_tokens 20 --temperature 0",
+    .options = options,
+    .options_size = sizeof(Options),
+    .run = run,
+};

@@ -1,0 +1,203 @@
+/* text_inference.c - one prompt in, the answer printed as it grows. */
+#include "train/text_inference.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "base/signal.h"
+#include "config/builder.h"
+#include "tokenizer/decode_stream.h"
+#include "train/sample.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* While one answer is made. */
+typedef struct Answer {
+    const TextInference *inference;
+    Generator *generator;
+    const AnswerSettings *settings;
+    FILE *to;
+    Ids prompt;
+    DecodeStream *stream;
+    Text piece;
+} Answer;
+
+static Error *encode(Answer *a, const char *prompt)
+{
+    const Tokenizer *t = a->inference->tokenizer;
+    Encoder *encoder = t->encoder_new(t);
+    Error *e = t->encode(encoder, str_of(prompt), true, &a->prompt);
+    t->encoder_free(encoder);
+    if (!e && a->prompt.n == 0) e = error_new("the tokenizer makes no token of it");
+    return error_wrap(e, "the prompt \"%s\"", prompt);
+}
+
+static Error *decode(const Tokenizer *t, const uint32_t *id, int64_t n, Text *out)
+{
+    text_clear(out);
+    return t->decode(t, id, n, false, out);
+}
+
+static void print_piece(Answer *a)
+{
+    fwrite(a->piece.ptr, 1, a->piece.len, a->to);
+    fflush(a->to);
+    text_clear(&a->piece);
+}
+
+static Error *print_prompt(Answer *a)
+{
+    TRY(decode(a->inference->tokenizer, a->prompt.id, a->prompt.n, &a->piece));
+    fprintf(a->to, "--------------------PROMPT--------------------\nPrompt:  ");
+    print_piece(a);
+    fprintf(a->to, "\n\n--------------------OUTPUT--------------------\n\n");
+    fflush(a->to);
+    return NULL;
+}
+
+/* As in the original any token counts that reads like the end token. */
+static Error *is_end(const Answer *a, uint32_t id, bool *out)
+{
+    Text text = { 0 };
+    Error *e = decode(a->inference->tokenizer, &id, 1, &text);
+    *out = !e && str_is((Str){ text.ptr, text.len }, a->inference->eod_token);
+    text_free(&text);
+    return e;
+}
+
+static Error *choose(const Answer *a, uint32_t *id)
+{
+    const AnswerSettings *s = a->settings;
+    uint64_t position = (uint64_t)generator_position(a->generator);
+    return error_wrap(sample_token(generator_logits(a->generator), s->temperature,
+                                   rng_key(s->seed, RNG_SAMPLE, position, (uint64_t)s->number), id),
+                      "position %" PRIu64, position);
+}
+
+/* The tokens one by one; the last one is not read, since nothing follows it. */
+static Error *extend(Answer *a, int64_t n_new, AnswerEnd *end)
+{
+    const uint32_t *next = a->prompt.id;
+    int64_t n_next = a->prompt.n;
+    uint32_t id;
+    *end = ANSWER_LIMIT;
+    for (int64_t i = 0; i < n_new; i++) {
+        bool ends = false;
+        TRY(generator_read(a->generator, next, n_next));
+        if (signal_stop_requested()) {
+            *end = ANSWER_STOPPED;
+            return NULL;
+        }
+        TRY(choose(a, &id));
+        TRY(is_end(a, id, &ends));
+        if (ends) {
+            *end = ANSWER_EOD;
+            return NULL;
+        }
+        TRY(decode_stream_add(a->stream, id, &a->piece));
+        print_piece(a);
+        next = &id;
+        n_next = 1;
+    }
+    return NULL;
+}
+
+static int64_t count_new(const Answer *a)
+{
+    int64_t room = generator_limit(a->generator) - a->prompt.n;
+    if (room <= 0)
+        log_warning("the prompt has %" PRId64 " tokens of the %" PRId64
+                    " that prompt and answer may have together: there is no room for an answer",
+                    a->prompt.n, generator_limit(a->generator));
+    return room < a->settings->max_new_tokens ? room : a->settings->max_new_tokens;
+}
+
+static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
+{
+    static const char *const last_line[] = {
+        [ANSWER_EOD] = "\n<reached end of document token>\n",
+        [ANSWER_LIMIT] = "\n max tokens reached\n",
+        [ANSWER_STOPPED] = "closing app...\n",
+    };
+    TRY(encode(a, prompt));
+    TRY(print_prompt(a));
+    generator_restart(a->generator);
+    TRY(extend(a, count_new(a), end));
+    TRY(decode_stream_finish(a->stream, &a->piece));
+    print_piece(a);
+    fputs(last_line[*end], a->to);
+    if (fflush(a->to) || ferror(a->to)) return error_new("the answer cannot be written");
+    return NULL;
+}
+
+Error *text_inference_answer(const TextInference *t, Generator *g, const char *prompt,
+                             const AnswerSettings *s, FILE *to, AnswerEnd *end)
+{
+    Answer a = { .inference = t,
+                 .generator = g,
+                 .settings = s,
+                 .to = to,
+                 .stream = decode_stream_new(t->tokenizer, false) };
+    Error *e = answer(&a, prompt, end);
+    decode_stream_free(a.stream);
+    ids_free(&a.prompt);
+    text_free(&a.piece);
+    return e;
+}
+
+/* ---- the component ---- */
+
+typedef struct Settings {
+    Model *model;
+    Tokenizer *tokenizer;
+    const char *prompt_template;
+    int64_t sequence_length;
+    double temperature;
+    const char *eod_token;
+    GenerationDevice device;
+} Settings;
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    PromptTemplate unused;
+    Arena *a = arena_new();
+    Error *e = prompt_template_parse(a, s->prompt_template, &unused);
+    arena_free(a);
+    return error_join(e, generation_device_check(&s->device));
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    TextInference *t = NEW(builder_arena(b), TextInference);
+    *t = (TextInference){ .model = s->model,
+                          .tokenizer = s->tokenizer,
+                          .sequence_length = s->sequence_length,
+                          .temperature = s->temperature,
+                          .eod_token = s->eod_token,
+                          .device = s->device };
+    *out = t;
+    return prompt_template_parse(builder_arena(b), s->prompt_template, &t->prompt_template);
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model that continues the text"),
+    FIELD_COMPONENT(Settings, tokenizer, Tokenizer, "tokenizer", NULL, "the tokenizer it was trained with"),
+    FIELD_STRING(Settings, prompt_template, NULL, "text of the prompt; each {name} in it is asked for, {{ and }} stand for braces"),
+    FIELD_INT(Settings, sequence_length, NULL, 1, INFINITY, "tokens that prompt and answer may have together"),
+    FIELD_FLOAT(Settings, temperature, "1.0", 0, 0, "above 0: tokens are drawn by softmax(logits / temperature); else the most likely one is taken"),
+    FIELD_STRING(Settings, eod_token, "<eod>", "token that ends an answer"),
+    FIELD_UNION(Settings, device, GenerationDevice, generation_device_fields, NULL, "where to compute"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef inference_component_text = {
+    .kind = "inference_component",
+    .variant = "text",
+    .doc = "continues prompts with a model",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build,
+};

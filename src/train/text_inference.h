@@ -1,0 +1,34 @@
+/* text_inference.h - inference_component.text: what answers prompts, and how it prints them. */
+#ifndef TRAIN_TEXT_INFERENCE_H
+#define TRAIN_TEXT_INFERENCE_H
+#include "tokenizer/tokenizer.h"
+#include "train/generate.h"
+#include "train/generation_settings.h"
+#include "train/prompt_template.h"
+#include <stdio.h>
+
+typedef struct TextInference {
+    const Model *model;
+    const Tokenizer *tokenizer;
+    PromptTemplate prompt_template;
+    int64_t sequence_length; /* of prompt and answer together */
+    double temperature;
+    const char *eod_token; /* its text ends an answer */
+    GenerationDevice device;
+} TextInference;
+
+/* How one answer is made; the same settings and prompt give the same answer. */
+typedef struct AnswerSettings {
+    double temperature; /* above 0: drawn by it; else always the most likely token */
+    uint64_t seed;
+    int64_t number;         /* of the prompt: each draws other random numbers */
+    int64_t max_new_tokens; /* INT64_MAX: as many as fit */
+} AnswerSettings;
+
+typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED } AnswerEnd;
+
+/* Continues the prompt. `to` gets the lines of the original; the answer as it grows, by whole
+ * characters. A stop signal ends it after the running token. */
+Error *text_inference_answer(const TextInference *t, Generator *g, const char *prompt,
+                             const AnswerSettings *s, FILE *to, AnswerEnd *end);
+#endif

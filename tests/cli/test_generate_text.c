@@ -1,0 +1,200 @@
+/* test_generate_text.c - `modalities generate_text` from the command line. */
+#include "components.h"
+#include "test.h"
+#include "train/forced_model.h"
+#include "train/session.h"
+#include "train/state.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* What one run of the program left behind. */
+typedef struct Run {
+    int status;
+    const char *output, *errors;
+} Run;
+
+/* `input` is what comes through the pipe, in printf's spelling. */
+static Run run(Arena *a, const ForcedModel *m, const char *input, const char *options)
+{
+    const char *output = path_join(a, test_folder(), "output"),
+               *errors = path_join(a, test_folder(), "errors");
+    Str out, err;
+    int status = system(arena_printf(
+        a, "printf '%s' | LC_ALL=C %s generate_text --config_file_path %s %s > %s 2> %s", input,
+        program_path(), m->config, options, output, errors));
+    assert_no_error(file_read(a, output, &out));
+    assert_no_error(file_read(a, errors, &err));
+    return (Run){ WEXITSTATUS(status), out.ptr, err.ptr };
+}
+
+#define ANSWER(prompt, text)                                                                       \
+    "--------------------PROMPT--------------------\nPrompt:  " prompt                             \
+    "\n\n--------------------OUTPUT--------------------\n\n" text
+#define EOD "\n<reached end of document token>\n"
+#define FULL "\n max tokens reached\n"
+
+TEST(each_line_of_a_pipe_is_a_prompt)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "abbc!$", "<{prompt_input}");
+    Run r = run(a, &m, "xa\\ny!\\r\\nz", "--max_new_tokens 3");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output,
+                        "prompt_input: " ANSWER("<xa", "bcc" FULL) "prompt_input: " ANSWER(
+                            "<y!", EOD) "prompt_input: " ANSWER("<z", "zzz" FULL));
+    assert_contains(r.errors, "the configuration asks for cuda; it runs here on the CPU\n");
+    assert_string_equal(run(a, &m, "", "").output, "");
+    arena_free(a);
+}
+
+TEST(a_prompt_on_the_command_line_asks_for_nothing)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}-{x}");
+    Run r = run(a, &m, "unread\\n",
+                "--prompt a --max_new_tokens 2 --device cpu --set settings.device=cpu");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output, ANSWER("a-a", "bb" FULL));
+    assert_null(strstr(r.errors, "cuda"));
+    arena_free(a);
+}
+
+TEST(a_template_with_several_names_takes_a_line_for_each)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "", "{one} {two}");
+    Run r = run(a, &m, "A\\nB\\nC\\n", "--max_new_tokens 1");
+    assert_int_equal(r.status, 1);
+    assert_string_equal(r.output, "one: two: " ANSWER("A B", "B" FULL) "one: ");
+    assert_contains(r.errors, "the input ended after line 3, before {two}");
+    assert_int_equal(run(a, &m, "", "--prompt x").status, 2);
+    arena_free(a);
+}
+
+TEST(a_template_without_names_is_answered_once)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "xa");
+    Run r = run(a, &m, "unread\\n", "--max_new_tokens 1");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output, ANSWER("xa", "b" FULL));
+    r = run(a, &m, "", "--prompt x");
+    assert_int_equal(r.status, 2);
+    assert_contains(r.errors, "the prompt_template has no {name}");
+    arena_free(a);
+}
+
+TEST(temperature_and_seed_of_the_command_line_count)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "", "{x}");
+    const char *hot = "--prompt a --max_new_tokens 20 --temperature 1000 --seed";
+    const char *one = run(a, &m, "", arena_printf(a, "%s 1", hot)).output;
+    assert_string_equal(run(a, &m, "", arena_printf(a, "%s 1", hot)).output, one);
+    assert_string_not_equal(run(a, &m, "", arena_printf(a, "%s 2", hot)).output, one);
+    assert_string_equal(run(a, &m, "", "--prompt a --max_new_tokens 2").output,
+                        ANSWER("a", "aa" FULL));
+    arena_free(a);
+}
+
+TEST(a_checkpoint_folder_gives_the_same_answers)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "abb$", "{x}");
+    const char *options =
+        arena_printf(a, "--prompt a --set settings.model_path=%s", forced_model_checkpoint(a, &m));
+    assert_string_equal(run(a, &m, "", options).output, ANSWER("a", "b" EOD));
+    arena_free(a);
+}
+
+TEST(a_sequence_length_beyond_the_models_is_cut_with_a_warning)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "", "{x}");
+    Run r = run(a, &m, "", "--prompt abc --set settings.sequence_length=1000");
+    assert_int_equal(r.status, 0);
+    assert_contains(r.errors, "sequence_length 1000 is more than the model's 64");
+    assert_int_equal(strlen(r.output), strlen(ANSWER("abc", FULL)) + 61);
+    arena_free(a);
+}
+
+TEST(a_model_without_a_checkpoint_says_so)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "", "{x}");
+    Run r = run(a, &m, "",
+                "--prompt a --max_new_tokens 1 --set "
+                "text_inference_component.config.model.instance_key=model_raw");
+    assert_int_equal(r.status, 0);
+    assert_contains(r.errors, "its weights are random");
+    arena_free(a);
+}
+
+TEST(what_cannot_be_answered_is_one_clear_error)
+{
+    static const struct {
+        const char *input, *options;
+        int status;
+        const char *error;
+    } cases[] = {
+        { "a\\n\\n", "--max_new_tokens 1", 1, "line 2 of the input: the prompt is empty" },
+        { "a\\000b\\n", "", 1, "line 1 of the input holds a NUL character" },
+        { "a\\377\\n", "", 1, "UTF-8" },
+        { "", "--prompt \"\"", 1, "the prompt is empty" },
+        { "", "--device cuda", 1, "this build has no CUDA backend" },
+        { "", "--device gpu", 2, "allowed are cpu, cuda" },
+        { "", "--max_new_tokens 0", 2, "max_new_tokens" },
+        { "", "--set settings.device=tpu", 1, "device \"tpu\": allowed" },
+        { "", "--set settings.model_path=/nowhere/x", 1, "/nowhere/x" },
+        { "", "--set text_inference_component.config.prompt_template=a{x", 1, "is not closed" },
+        { "", "--set text_inference_component.config.sequence_length=0", 1, "sequence_length" },
+    };
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "", "{x}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Run r = run(a, &m, cases[i].input, cases[i].options);
+        assert_contains(r.errors, cases[i].error);
+        assert_int_equal(r.status, cases[i].status);
+    }
+    arena_free(a);
+}
+
+/* The model of a configuration with random weights, as a checkpoint folder. */
+static const char *random_checkpoint(Arena *a, const char *config, StringList overrides)
+{
+    const char *path = path_join(a, test_folder(), "random");
+    void *model;
+    Session *s;
+    Program *p;
+    assert_no_error(component_from_file(a, config, overrides, "model_raw", "model", &model));
+    assert_no_error(session_new(&(SessionSettings){ .model = model, .n_threads = 1 }, &s));
+    assert_no_error(session_inspection_program(s, NULL, false, 1, 1, &p));
+    store_initialize(session_store(s), 1);
+    int64_t n;
+    StateTensor *state = state_of_store(a, session_store(s), false, NULL, &n);
+    assert_no_error(checkpoint_save(path, state, n, "{}"));
+    session_free(s);
+    return path;
+}
+
+TEST(the_shipped_configuration_generates)
+{
+    Arena *a = arena_new();
+    ForcedModel m = { .config = "configs/generate/text_generation_config.yaml" };
+    const char *tokenizer = shared_path(a, "data/tokenizers/gpt2");
+    const char *small = "model_raw.config.n_embd=32";
+    const char *checkpoint = random_checkpoint(a, m.config, (StringList){ &small, 1 });
+    Run r = run(a, &m, "Once upon a time\\n",
+                arena_printf(a,
+                             "--max_new_tokens 5 --set %s --set settings.model_path=%s --set "
+                             "tokenizer.config.pretrained_model_name_or_path=%s",
+                             small, checkpoint, tokenizer));
+    assert_int_equal(r.status, 0);
+    const char *begin = "prompt_input: " ANSWER("Once upon a time", "");
+    assert_memory_equal(r.output, begin, strlen(begin));
+    const char *end = strstr(r.output, FULL);
+    assert_true(end && end > r.output + strlen(begin));
+    arena_free(a);
+}
