@@ -4,6 +4,7 @@
 #include "base/signal.h"
 #include "command.h"
 #include "data/bad_line.h"
+#include "data/existing_file.h"
 #include "data/progress.h"
 #include "tokenizer/train.h"
 #include <string.h>
@@ -16,7 +17,7 @@ static const char *const alphabets[] = { "bytes", "seen", NULL };
 typedef struct Options {
     StringList input_path, special_tokens;
     const char *output_path, *text_key;
-    int format, on_bad_line, initial_alphabet;
+    int format, file_existence_policy, on_bad_line, initial_alphabet;
     int64_t vocab_size, min_frequency, limit_alphabet, max_token_length, max_words, threads;
     bool add_prefix_space;
 } Options;
@@ -24,6 +25,8 @@ typedef struct Options {
 static const Field options[] = {
     FIELD_STRINGS(Options, input_path, NULL, 1, INFINITY, "file with texts"),
     FIELD_PATH(Options, output_path, NULL, "the tokenizer.json to write"),
+    FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
+                 "when output_path is already there"),
     FIELD_INT(Options, vocab_size, NULL, 1, 2e6, "ids at the end, special tokens included"),
     FIELD_CHOICE(Options, format, "auto", formats,
                  "jsonl: a text per line of JSON; lines: every line is a text; file: the file is "
@@ -106,6 +109,9 @@ static Error *run(Arena *a, const void *given)
         .n_threads = (int)o->threads,
         .progress = { show, &display },
     };
+    bool write;
+    TRY(existing_file(o->output_path, (ExistingPolicy)o->file_existence_policy, &write));
+    if (!write) return NULL;
     TRY(make_directories(path_folder(a, o->output_path)));
     signal_catch();
     TrainSummary summary;

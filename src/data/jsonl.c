@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/signal.h"
-#include "data/json_scan.h"
+#include "base/json_scan.h"
 #include "data/progress.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* text_query.c - runs a jq pattern on lines of JSON. */
 #include "data/text_query.h"
 #include "base/arena.h"
-#include "data/json_scan.h"
+#include "base/json_scan.h"
 #include <ctype.h>
 #include <jq.h>
 #include <string.h>

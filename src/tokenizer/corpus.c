@@ -1,8 +1,8 @@
 /* corpus.c - blocks of about 4 MiB: those lines that start in a stretch of the file. */
 #include "tokenizer/corpus.h"
 #include "base/file.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
-#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -71,6 +71,7 @@ typedef struct Reading {
     void (*take)(void *arg, Str text);
     void *arg;
     CorpusBlock *block;
+    Text *text; /* of a line of JSON */
 } Reading;
 
 static Error *take_checked(const Reading *r, Str text)
@@ -89,18 +90,16 @@ static Error *take_checked(const Reading *r, Str text)
 
 static Error *take_json(const Reading *r, Str line)
 {
-    json_error_t problem;
-    json_t *tree = json_loadb(line.ptr, line.len, JSON_ALLOW_NUL, &problem);
-    if (!tree) return error_new("no JSON: %s (column %d)", problem.text, problem.column);
-    const json_t *value = json_object_get(tree, r->settings->key);
-    Error *e = NULL;
-    if (json_is_string(value)) {
-        e = take_checked(r, (Str){ json_string_value(value), json_string_length(value) });
-    } else {
-        e = error_new(value ? "\"%s\" is no text" : "no key \"%s\"", r->settings->key);
+    Str key = str_of(r->settings->key);
+    JsonFound found;
+    JsonFault fault;
+    if (!json_find(line, &key, 1, r->text, &found, &fault)) {
+        return error_new("no JSON: %s (byte %lld)", fault.reason, (long long)fault.offset);
     }
-    json_decref(tree);
-    return e;
+    if (found.depth == 1 && found.kind == JSON_STRING) {
+        return take_checked(r, (Str){ r->text->len ? r->text->ptr : "", r->text->len });
+    }
+    return error_new("there is no text under the key \"%s\"", r->settings->key);
 }
 
 /* The number of the line that starts at this byte, from 1. */
@@ -150,8 +149,10 @@ Error *corpus_read(const Corpus *c, int64_t block, void (*take)(void *arg, Str t
     size_t from = (size_t)(block - c->first_block[file]) * BLOCK_BYTES;
     size_t to = block + 1 == c->first_block[file + 1] ? map.len : from + BLOCK_BYTES;
     out->n_bytes = to > from ? (int64_t)(to - from) : 0;
-    Reading r = { c->settings, path, &map, take, arg, out };
+    Text text = { 0 };
+    Reading r = { c->settings, path, &map, take, arg, out, &text };
     Error *e = read_block(&r, from, to, format_of(c->settings, path));
+    text_free(&text);
     file_unmap(&map);
     return e;
 }

@@ -1,6 +1,6 @@
 /* fuzz_jsonl.c - any bytes as a line of JSON: what the scanner accepts libjq reads, and both find
  * the same text. */
-#include "data/json_scan.h"
+#include "base/json_scan.h"
 #include "data/text_query.h"
 #include "fuzz.h"
 #include <stdlib.h>

@@ -194,7 +194,7 @@ TEST(bad_lines_are_named_or_counted)
     TrainSummary summary;
     TrainSettings s = settings(NULL, 1);
     assert_error_has(train_text(a, "x.jsonl", lines, &s, &summary),
-                     "x.jsonl line 2: \"text\" is no text");
+                     "x.jsonl line 2: there is no text under the key \"text\"");
     s.corpus.skips_bad = true;
     assert_no_error(train_text(a, "x.jsonl", lines, &s, &summary));
     assert_int_equal(summary.n_skipped, 3);

@@ -2,7 +2,7 @@
  *
  * Almost all bytes of a corpus lie in strings, so strings are skipped eight bytes at a time: one
  * word is tested for quote, backslash, control and non-ASCII bytes at once. */
-#include "data/json_scan.h"
+#include "base/json_scan.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_json_scan.c - lines are JSON for this program exactly where they are for Python's
  * json.loads. */
-#include "data/json_scan.h"
+#include "base/json_scan.h"
 #include "test.h"
 #include <string.h>
 
