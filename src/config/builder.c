@@ -23,7 +23,7 @@ struct Builder {
     void *context;
     bool is_dry;      /* validation */
     bool was_checked; /* notices were given */
-    Problems problems;
+    Problems problems, notes;
     Map *done;                   /* top-level key to its rebuilt value */
     const char *open[MAX_DEPTH]; /* top-level keys that are being built */
     int n_open;
@@ -42,7 +42,7 @@ Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, void *cont
 static void start(Builder *b, bool is_dry)
 {
     b->is_dry = is_dry;
-    b->problems = (Problems){ .arena = b->arena };
+    b->problems = b->notes = (Problems){ .arena = b->arena };
     b->done = map_new(b->arena);
     b->n_open = 0;
     b->n = b->cap = 0;
@@ -122,6 +122,13 @@ static const char *text_at(Builder *b, const Yaml *map, const char *key)
     return NULL;
 }
 
+static bool has_kind(const Registry *r, const char *kind)
+{
+    for (int64_t i = 0; i < registry_count(r); i++)
+        if (!strcmp(registry_at(r, i)->kind, kind)) return true;
+    return false;
+}
+
 static const ComponentDef *find_def(Builder *b, const Yaml *y, Component *c)
 {
     c->kind = text_at(b, y, "component_key");
@@ -130,7 +137,8 @@ static const ComponentDef *find_def(Builder *b, const Yaml *y, Component *c)
     const ComponentDef *def;
     Error *e = registry_find(b->registry, c->kind, c->variant, &def);
     if (e) {
-        const Yaml *at = yaml_get(y, "variant_key");
+        const Yaml *at =
+            yaml_get(y, has_kind(b->registry, c->kind) ? "variant_key" : "component_key");
         problem_add(&b->problems, at, yaml_path(b->arena, y), "unknown_component", "%s",
                     error_text(e));
         error_free(e);
@@ -334,12 +342,43 @@ static Yaml *build_keys(Builder *b, const Field *keys)
     return made;
 }
 
+/* Top-level keys are free, as something may refer to them; one that nothing used may be a
+ * misspelled one. */
+static void note_unused_keys(Builder *b, const Field *keys)
+{
+    int n = 0;
+    while (keys[n].type != FIELD_END) n++;
+    const char **missing = NEW_N(b->arena, const char *, n + 1);
+    n = 0;
+    for (const Field *f = keys; f->type != FIELD_END; f++)
+        if (!field_value(f, b->root)) missing[n++] = f->name;
+    for (int64_t i = 0; i < b->root->n; i++) {
+        const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
+        if (!near || field_find(keys, key) || map_get(b->done, str_of(key))) continue;
+        problem_add(&b->notes, b->root->key[i], key, "unknown_key",
+                    "this key is not used; did you mean \"%s\"?", near);
+    }
+}
+
+static void log_notes(const Builder *b)
+{
+    for (int64_t i = 0; i < b->notes.n; i++)
+        log_warning("%s: %s: %s", b->notes.item[i].place, b->notes.item[i].path,
+                    b->notes.item[i].text);
+}
+
 static void run(Builder *b, const Field *keys, bool is_dry, void *to)
 {
     start(b, is_dry);
     const Yaml *made = build_keys(b, keys);
-    FieldReader r = { .arena = b->arena, .problems = &b->problems };
+    FieldReader r = { .arena = b->arena,
+                      .problems = &b->problems,
+                      .notes = b->was_checked ? NULL : &b->notes };
     fields_fill(&r, keys, made, true, to);
+    if (!b->was_checked) {
+        note_unused_keys(b, keys);
+        log_notes(b);
+    }
     b->was_checked = true;
 }
 

@@ -1,6 +1,7 @@
 /* document.c - help texts and the reference page of components. */
 #include "config/document.h"
 #include "config/field_read.h"
+#include <ctype.h>
 #include <string.h>
 
 static void indent_by(int depth, Text *out)
@@ -129,8 +130,9 @@ void document_component(const ComponentDef *def, DocumentForm form, Text *out)
 {
     bool is_markdown = form == DOCUMENT_MARKDOWN;
     bool has_fields = def->fields && def->fields->type != FIELD_END;
-    text_printf(out, is_markdown ? "### %s.%s\n\n%s" : "%s.%s - %s", def->kind, def->variant,
-                def->doc);
+    text_printf(out, is_markdown ? "### %s.%s\n\n" : "%s.%s - ", def->kind, def->variant);
+    text_putc(out, (char)toupper((unsigned char)*def->doc));
+    text_puts(out, def->doc + 1);
     if (def->also) text_printf(out, is_markdown ? " (also `%s`)" : " (also %s)", def->also);
     text_puts(out, ".\n\n");
     if (has_fields && is_markdown)
@@ -167,7 +169,7 @@ void document_page(const Registry *r, Text *out)
     const char *kind = "";
     for (int64_t i = 0; i < registry_count(r); i++) {
         const ComponentDef *d = registry_at(r, i);
-        if (strcmp(kind, d->kind)) text_printf(out, "\n## %s\n\n", d->kind);
+        if (strcmp(kind, d->kind)) text_printf(out, "%s## %s\n\n", *kind ? "" : "\n", d->kind);
         kind = d->kind;
         document_component(d, DOCUMENT_MARKDOWN, out);
     }

@@ -441,31 +441,45 @@ static Yaml *default_value(Arena *a, const Field *f)
     return value;
 }
 
-static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
+/* The names and aliases of a table, ending with NULL. */
+static const char **names_of(Arena *a, const Field *fields)
 {
     int n = 0;
     for (const Field *f = fields; f->type != FIELD_END; f++) n++;
-    const char **names = NEW_N(r->arena, const char *, 2 * n + 1);
-    Text known = { 0 };
-    int n_names = 0;
+    const char **names = NEW_N(a, const char *, 2 * n + 1);
+    n = 0;
     for (const Field *f = fields; f->type != FIELD_END; f++) {
-        names[n_names++] = f->name;
-        if (f->alias) names[n_names++] = f->alias;
-        text_printf(&known, "%s%s", f == fields ? "" : ", ", f->name);
+        names[n++] = f->name;
+        if (f->alias) names[n++] = f->alias;
     }
-    const char *key = map->key[i]->text, *near = nearest_name(key, names);
-    const char *path = yaml_path(r->arena, map->item[i]);
+    return names;
+}
+
+static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
+{
+    const char *key = map->key[i]->text, *near = nearest_name(key, names_of(r->arena, fields));
+    const char *path = yaml_path(r->arena, map->item[i]), *all = "";
     const Yaml *at = map->key[i]->file ? map->key[i] : map->item[i];
+    for (const Field *f = fields; f->type != FIELD_END; f++)
+        all = arena_printf(r->arena, "%s%s%s", all, *all ? ", " : "", f->name);
     if (near)
         problem_add(r->problems, at, path, "unknown_key",
                     "unknown key \"%s\"; did you mean \"%s\"?", key, near);
-    else if (!known.len)
+    else if (!*all)
         problem_add(r->problems, at, path, "unknown_key",
                     "unknown key \"%s\"; no key is allowed here", key);
     else
         problem_add(r->problems, at, path, "unknown_key", "unknown key \"%s\"; known: %s", key,
-                    known.ptr);
-    text_free(&known);
+                    all);
+}
+
+/* Where other keys are free, one that is nearly a known one that is missing is worth a note. */
+static void note_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
+{
+    const char *key = map->key[i]->text, *near = nearest_name(key, names_of(r->arena, fields));
+    if (!near || field_value(field_find(fields, near), map)) return;
+    problem_add(r->notes, map->key[i], yaml_path(r->arena, map->item[i]), "unknown_key",
+                "this key is not used; did you mean \"%s\"?", near);
 }
 
 static void report_missing(FieldReader *r, const Field *f, const Yaml *map)
@@ -504,8 +518,13 @@ static void read_struct(FieldReader *r, const Field *fields, const Yaml *y, bool
                     yaml_show(r->arena, y));
         return;
     }
-    for (int64_t i = 0; i < y->n && !ignores_others; i++)
-        if (!field_find(fields, y->key[i]->text)) report_unknown(r, fields, y, i);
+    for (int64_t i = 0; i < y->n; i++) {
+        if (field_find(fields, y->key[i]->text)) continue;
+        if (!ignores_others)
+            report_unknown(r, fields, y, i);
+        else if (r->notes)
+            note_unknown(r, fields, y, i);
+    }
     for (const Field *f = fields; f->type != FIELD_END; f++) read_field(r, f, y, to, fit);
 }
 

@@ -26,7 +26,7 @@ static const Field packed_fields[] = {
     { 0 } };
 static const Field index_fields[] = {
     FIELD_PATH(Settings, raw_index_path, NULL, ".idx file"),
-    AT_LEAST_ONE(num_ranks, "ranks that share the data"),
+    FIELD_INT(Settings, num_ranks, NULL, 1, INFINITY, "ranks that share the data", .flags = FIELD_STRICT, .alias = "dp_degree"),
     MICROBATCH, ACCUMULATION,
     { 0 } };
 /* clang-format on */

@@ -1,0 +1,96 @@
+/* test_settings.c - rules over the numbers of a training, and what is completed. */
+#include "test.h"
+#include "train/settings.h"
+#include <string.h>
+
+static TrainingSettings fitting(void)
+{
+    return (TrainingSettings){
+        .intervals = { 2, 5, 10 },
+        .consistency_enforcement = { true, true, true, true, true },
+        .step_profile = { 2, 4, 16, 3 }, /* 384 tokens a step */
+        .training_target = { 384 * 30, 30 },
+    };
+}
+
+TEST(numbers_that_fit_pass)
+{
+    TrainingSettings s = fitting();
+    assert_int_equal(tokens_per_step(&s.step_profile), 384);
+    assert_no_error(training_settings_check(&s));
+    assert_no_error(training_dataset_check(&s, 384 * 30 / 16));
+}
+
+TEST(each_contradiction_is_an_error_or_with_its_flag_off_a_warning)
+{
+    TrainingSettings s = fitting();
+    s.training_target.num_target_tokens++;
+    assert_error_has(training_settings_check(&s), "ask for 384.03333333333336 tokens per step");
+    s.consistency_enforcement.enforce_tokens_per_step_consistency = false;
+    assert_no_error(training_settings_check(&s));
+
+    s = fitting();
+    s.intervals = (Intervals){ 7, 7, 7 };
+    Error *e = training_settings_check(&s);
+    assert_contains(error_text(e), "no multiple of training_log_interval_in_steps 7");
+    assert_contains(error_text(e), "no multiple of evaluation_interval_in_steps 7");
+    assert_error_has(e, "no multiple of checkpointing_interval_in_steps 7");
+    s.consistency_enforcement = (ConsistencyEnforcement){ 0 };
+    assert_no_error(training_settings_check(&s));
+
+    s = fitting();
+    assert_error_has(training_dataset_check(&s, 384 * 30 / 16 - 1),
+                     "11504 tokens, but num_target_tokens is 11520");
+    s.consistency_enforcement.enforce_enough_tokens_in_dataset = false;
+    assert_no_error(training_dataset_check(&s, 1));
+}
+
+TEST(what_is_left_counts_after_a_warm_start)
+{
+    TrainingSettings s = fitting();
+    s.training_progress =
+        (TrainingProgress){ .global_num_seen_tokens = 384 * 10, .num_seen_steps = 10 };
+    assert_no_error(training_settings_check(&s));
+    s.training_progress.num_seen_steps = 11;
+    assert_error_has(training_settings_check(&s), "(7680 tokens in 19 steps)");
+    s.training_progress.num_seen_steps = 30; /* nothing left: no division by zero */
+    assert_no_error(training_settings_check(&s));
+}
+
+static Yaml *parsed(Arena *a, const char *text)
+{
+    Yaml *root;
+    assert_no_error(yaml_parse(a, str_of(text), "x.yaml", &root));
+    return root;
+}
+
+TEST(a_missing_app_state_is_made_from_optimizer_and_scheduler)
+{
+    Arena *a = arena_new();
+    Yaml *root = parsed(a, "settings: {paths: {x: y}}\n"
+                           "opt: {component_key: optimizer, variant_key: adam_w, config: "
+                           "{wrapped_model: {instance_key: m, "
+                           "pass_type: BY_REFERENCE}}}\nlr: {component_key: scheduler, "
+                           "variant_key: dummy_lr, config: {}}\n");
+    const Yaml *expected = parsed(
+        a,
+        "{component_key: app_state, variant_key: raw, config: {model: {instance_key: m, pass_type: "
+        "BY_REFERENCE}, optimizer: {instance_key: opt, pass_type: BY_REFERENCE}, lr_scheduler: "
+        "{instance_key: lr, pass_type: BY_REFERENCE}}}");
+    assert_no_error(training_config_complete(a, root, "runs"));
+    assert_true(yaml_equal(yaml_get(root, "app_state"), expected));
+    assert_string_equal(yaml_find(root, "settings.paths.experiments_root_path")->text, "runs");
+    assert_error_has(training_config_complete(a, parsed(a, "x: 1"), "runs"),
+                     "app_state is missing; it could be made from one optimizer");
+    arena_free(a);
+}
+
+TEST(what_is_there_is_not_completed)
+{
+    Arena *a = arena_new();
+    Yaml *root = parsed(a, "settings: {paths: {experiments_root_path: mine}}\napp_state: 1\n");
+    const Yaml *before = yaml_copy(a, root, NULL);
+    assert_no_error(training_config_complete(a, root, "runs"));
+    assert_true(yaml_equal(root, before));
+    arena_free(a);
+}
