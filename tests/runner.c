@@ -1,6 +1,7 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--jobs N] [pattern ...]     a pattern is matched against "file:name"
+ * usage: tests [--list] [--jobs N] [--timeout S] [pattern ...]
+ * A pattern is matched against "file:name".
  * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails. */
 #include "base/clock.h"
 #include "test.h"
@@ -13,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 64, TIMEOUT_S = 300 };
+enum { MAX_JOBS = 64 };
+
+static double timeout_s = 300;
 
 static TestCase *tests;
 
@@ -143,7 +146,7 @@ static int wait_any(Job *job, int n, int *status)
         for (int i = 0; i < n; i++) {
             if (!job[i].test) continue;
             if (waitpid(job[i].pid, status, WNOHANG) == job[i].pid) return i;
-            if (clock_seconds() - job[i].started > TIMEOUT_S) kill(-job[i].pid, SIGKILL);
+            if (clock_seconds() - job[i].started > timeout_s) kill(-job[i].pid, SIGKILL);
         }
         usleep(1000);
     }
@@ -197,8 +200,12 @@ int main(int argc, char **argv)
             list = true;
         else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
             n_jobs = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
+            timeout_s = atof(argv[++i]);
         else
-            return fprintf(stderr, "usage: tests [--list] [--jobs N] [pattern ...]\n"), 2;
+            return fprintf(stderr,
+                           "usage: tests [--list] [--jobs N] [--timeout S] [pattern ...]\n"),
+                   2;
     }
     if (n_jobs < 1) n_jobs = 1;
     if (n_jobs > MAX_JOBS) n_jobs = MAX_JOBS;

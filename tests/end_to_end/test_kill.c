@@ -1,0 +1,121 @@
+/* test_kill.c - a training that is killed at any moment goes on with the same bits.
+ *
+ * The short form kills at one event of each kind and at a few moments. KILL_TEST=long (`make
+ * kill-test`): at every write, fsync, rename, removal and creation of every checkpoint in turn, and
+ * at 20 moments. */
+#include "base/clock.h"
+#include "base/rng.h"
+#include "end_to_end/training.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Four checkpoints, each replacing the one before. */
+static const char *const set[] = { "--set", "settings.intervals.checkpointing_interval_in_steps=2",
+                                   "--set",
+                                   "checkpoint_saving.config.checkpoint_saving_strategy.config.k=1",
+                                   NULL };
+
+static bool is_long(void)
+{
+    const char *form = getenv("KILL_TEST");
+    return form && !strcmp(form, "long");
+}
+
+static const char *shim(Arena *a)
+{
+    char self[4096] = { 0 };
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    return arena_printf(a, "LD_PRELOAD=%s/crash_shim.so", path_folder(a, self));
+}
+
+/* What was killed goes on: from its last checkpoint, or from the start when there is none. Every
+ * second one continues in its own folder. Then it must have what the uninterrupted run has. */
+static void check_recovery(const Bench *b, const char *id, bool in_same_folder)
+{
+    bool has_checkpoint = bench_has_checkpoint(b, id);
+    const char *to = in_same_folder || !has_checkpoint ? id : arena_printf(b->arena, "%s-on", id);
+    int64_t steps = 0;
+    if (has_checkpoint) bench_last_checkpoint(b, id, &steps);
+    Outcome o = bench_run(b, to, has_checkpoint ? id : NULL, set, NULL);
+    if (o.status) fail_msg("%s: status %d: %s", id, o.status, o.text);
+    if (steps < 8) assert_same_state(b, to, "whole");
+    if (to != id && steps < 8) assert_curve_within(b, to, "whole");
+}
+
+/* Runs with the fault CRASH_AT=`at`, which must kill. */
+static void kill_at(const Bench *b, const char *at, int number)
+{
+    const char *id = arena_printf(b->arena, "killed-%d", number);
+    const char *const faults[] = { shim(b->arena), "ASAN_OPTIONS=verify_asan_link_order=0",
+                                   "CRASH_PATH=/checkpoints",
+                                   arena_printf(b->arena, "CRASH_AT=%s", at), NULL };
+    Outcome o = bench_run(b, id, NULL, set, faults);
+    if (o.status != -SIGKILL) fail_msg("%s: status %d: %s", at, o.status, o.text);
+    check_recovery(b, id, number % 2 == 0);
+    assert_no_error(remove_tree(path_join(b->arena, b->root, id)));
+}
+
+/* The events of an uninterrupted run, one per line. */
+static const char *log_events(const Bench *b)
+{
+    const char *path = path_join(b->arena, test_folder(), "events");
+    const char *const faults[] = { shim(b->arena), "ASAN_OPTIONS=verify_asan_link_order=0",
+                                   "CRASH_PATH=/checkpoints",
+                                   arena_printf(b->arena, "CRASH_LOG=%s", path), NULL };
+    assert_ended_well(bench_run(b, "whole", NULL, set, faults));
+    Str events;
+    assert_no_error(file_read(b->arena, path, &events));
+    return events.ptr;
+}
+
+static int count(const char *events, const char *kind)
+{
+    int n = 0;
+    for (const char *line = events; *line; line = strchr(line, '\n') + 1)
+        n += str_starts(str_of(line), kind);
+    return n;
+}
+
+TEST(killed_at_an_event_of_a_checkpoint_training_goes_on_with_the_same_bits)
+{
+    static const char *const kinds[] = { "create", "write", "fsync", "rename", "remove" };
+    Bench b = bench_new();
+    const char *events = log_events(&b);
+    int n = count(events, "");
+    assert_in_range(n, 40, 1000);
+    if (is_long()) {
+        for (int i = 1; i <= n; i++) kill_at(&b, arena_printf(b.arena, "any:%d", i), i);
+    } else {
+        for (int i = 0; i < 5; i++) {
+            int n_kind = count(events, kinds[i]);
+            assert_true(n_kind >= 3);
+            kill_at(&b, arena_printf(b.arena, "%s:%d", kinds[i], (n_kind + 1) / 2), i);
+        }
+        kill_at(&b, "any:1", 6);
+    }
+    arena_free(b.arena);
+}
+
+TEST(killed_at_any_moment_training_goes_on_with_the_same_bits)
+{
+    Bench b = bench_new();
+    double start = clock_seconds();
+    assert_ended_well(bench_run(&b, "whole", NULL, set, NULL));
+    double took = clock_seconds() - start;
+    uint64_t seed = (uint64_t)(start * 1e6);
+    int n = is_long() ? 20 : 3;
+    for (int i = 0; i < n; i++) {
+        const char *id = arena_printf(b.arena, "killed-%d", i);
+        double after = took * rng_uniform(seed, (uint64_t)i);
+        pid_t child = command_start(b.arena, bench_words(&b, id, NULL, set), NULL, NULL);
+        usleep((useconds_t)(after * 1e6));
+        kill(child, SIGKILL);
+        Outcome o = command_wait(b.arena, child, NULL);
+        if (o.status && o.status != -SIGKILL) fail_msg("status %d: %s", o.status, o.text);
+        check_recovery(&b, id, i % 2 == 0);
+    }
+    arena_free(b.arena);
+}
