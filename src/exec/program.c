@@ -225,18 +225,23 @@ static const char *place_name(Arena *a, const Node *n)
     return arena_printf(a, "%s in block %d (%s)", n->op->name, n->block, phase_name(n->phase));
 }
 
+static Error *kernel_error(const Program *p, const Step *s, int status)
+{
+    Arena *a = arena_new();
+    const char *reason = status == KERNEL_BAD_INDEX
+                             ? "an id or target lies outside of its table"
+                             : arena_printf(a, "the kernel failed with status %d", status);
+    Error *e = error_new("step %lld, microbatch %lld: %s: %s", (long long)p->now.step + 1,
+                         (long long)p->now.microbatch, place_name(a, s->node), reason);
+    arena_free(a);
+    return e;
+}
+
 static Error *run_step(Program *p, const Step *s)
 {
     double start = p->hook ? clock_seconds() : 0;
     int status = s->kernel ? s->kernel->run(&s->launch) : reference_run(s->node->op, &s->launch);
-    if (status) {
-        Arena *a = arena_new();
-        Error *e = error_new("kernel failed with status %d: %s, microbatch %lld, step %lld", status,
-                             place_name(a, s->node), (long long)p->now.microbatch,
-                             (long long)p->now.step + 1);
-        arena_free(a);
-        return e;
-    }
+    if (status) return kernel_error(p, s, status);
     if (p->hook) p->hook(p->hook_ctx, s->node, &s->launch, clock_seconds() - start);
     return NULL;
 }
@@ -285,34 +290,54 @@ static bool all_finite(const Tensor *t)
     return true;
 }
 
-Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
-                              Arena *a)
+/* The parameter that a node works with, itself or as a copy made from it; NULL: none. */
+static const char *param_of(const Node *n)
 {
-    settle(p);
-    p->now = *now;
-    *found = NULL;
-    TRY(run_prepare(p));
+    for (int k = 0; k < n->n_in; k++) {
+        const Value *v = value_storage(n->in[k]);
+        while (v->from && v->from->phase == PREPARE && v->from->n_in)
+            v = value_storage(v->from->in[0]);
+        if (v->kind == VALUE_PARAM) return v->name;
+    }
+    return NULL;
+}
+
+static const char *find_in_leaves(const Program *p, Arena *a)
+{
     for (int64_t i = 0; i < p->graph->n_values; i++) {
         const Value *v = p->graph->value[i];
         if ((v->kind != VALUE_PARAM && v->kind != VALUE_INPUT) || all_finite(&p->tensor[i]))
             continue;
-        *found = arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input",
-                              v->name);
-        return NULL;
+        return arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input",
+                            v->name);
     }
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        const Step *s = &p->step[i];
-        if (s->node->phase == PREPARE || !is_due(p, s, phases)) continue;
-        TRY(run_step(p, s));
-        for (int k = 0; k < s->node->n_out; k++) {
-            if (all_finite(&s->launch.out[k])) continue;
-            const Value *v = s->node->out[k];
-            *found = arena_printf(
-                a, "%s, %s %s", place_name(a, s->node),
-                v->kind == VALUE_RESULT ? "result" : "writing",
-                v->grad_of ? arena_printf(a, "the gradient of %s", v->grad_of->name) : v->name);
-            return NULL;
-        }
+    return NULL;
+}
+
+static const char *find_in_results(const Step *s, Arena *a)
+{
+    for (int k = 0; k < s->node->n_out; k++) {
+        if (all_finite(&s->launch.out[k])) continue;
+        const Value *v = s->node->out[k];
+        const char *place = place_name(a, s->node), *param = param_of(s->node);
+        if (v->kind == VALUE_ACCUMULATOR) return arena_printf(a, "%s, writing %s", place, v->name);
+        return param ? arena_printf(a, "%s with %s", place, param) : place;
+    }
+    return NULL;
+}
+
+Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
+                              Arena *a)
+{
+    p->now = *now;
+    TRY(run_prepare(p));
+    *found = find_in_leaves(p, a);
+    for (int64_t i = 0; i < p->n_steps && !*found; i++)
+        if (p->step[i].node->phase == PREPARE) *found = find_in_results(&p->step[i], a);
+    for (int64_t i = 0; i < p->n_steps && !*found; i++) {
+        if (p->step[i].node->phase == PREPARE || !is_due(p, &p->step[i], phases)) continue;
+        TRY(run_step(p, &p->step[i]));
+        *found = find_in_results(&p->step[i], a);
     }
     return NULL;
 }

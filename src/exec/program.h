@@ -32,8 +32,9 @@ double program_scalar(Program *p, const char *name);
  * themselves when parameters have changed. UPDATE marks the parameters as changed. */
 Error *program_run(Program *p, unsigned phases, const RunTime *now);
 
-/* The first value that is not finite when the phases are run again: op, block, phase and value, or
- * NULL when all are finite. Gradients must be cleared before. */
+/* Where the first value comes from that is not finite when the phases are run again: a parameter or
+ * input, or op, block, phase and parameter of a node; NULL when all are finite. Gradients must be
+ * cleared before. */
 Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
                               Arena *a);
 

@@ -70,14 +70,19 @@ static Error *read_step(Trainer *t, bool *ended)
     return NULL;
 }
 
-static int64_t count_valid_tokens(const Trainer *t)
+static int64_t count_valid_tokens(const Trainer *t, int64_t microbatch)
+{
+    const Tensor *x = batch_find(t->batch[microbatch], t->job->loss->target_key);
+    int64_t valid = 0;
+    for (int64_t i = 0; x && i < tensor_count(x); i++)
+        valid += ((const int32_t *)x->data)[i] != IGNORED_TARGET;
+    return valid;
+}
+
+static int64_t count_valid_tokens_of_step(const Trainer *t)
 {
     int64_t valid = 0;
-    for (int64_t m = 0; m < t->job->accumulation; m++) {
-        const Tensor *x = batch_find(t->batch[m], t->job->loss->target_key);
-        for (int64_t i = 0; x && i < tensor_count(x); i++)
-            valid += ((const int32_t *)x->data)[i] != IGNORED_TARGET;
-    }
+    for (int64_t m = 0; m < t->job->accumulation; m++) valid += count_valid_tokens(t, m);
     return valid;
 }
 
@@ -87,7 +92,7 @@ static Error *set_run_time(Trainer *t)
     t->now.step = t->steps;
     t->now.lr = job->state->optimizer->lr;
     if (job->state->scheduler) TRY(scheduler_rate(job->state->scheduler, t->steps, &t->now.lr));
-    t->now.loss_scale = job->loss->global_tokens ? 1 / (double)count_valid_tokens(t)
+    t->now.loss_scale = job->loss->global_tokens ? 1 / (double)count_valid_tokens_of_step(t)
                                                  : 1 / (double)job->accumulation;
     return NULL;
 }
@@ -106,15 +111,17 @@ static Error *explain_nonfinite(Trainer *t)
             e = program_find_nonfinite(t->program, RUN_FORWARD | RUN_BACKWARD, &t->now, &found, a);
         if (!e && found)
             e = error_new("step %" PRId64 ", microbatch %" PRId64
-                          ": the first NaN or infinity comes from %s; the step is not applied "
-                          "(settings.on_nonfinite: stop)",
-                          t->steps + 1, m, found);
+                          ": the first NaN or infinity comes from %s%s; the step is not applied "
+                          "(settings.on_nonfinite: stop; skip or ignore would go on)",
+                          t->steps + 1, m, found,
+                          count_valid_tokens(t, m) ? ""
+                                                   : ": no token of the microbatch has a target");
     }
     if (!e)
         e = error_new(
             "step %" PRId64
             ": the gradient norm is %g although all gradients are finite; the step is not applied "
-            "(settings.on_nonfinite: stop)",
+            "(settings.on_nonfinite: stop; skip or ignore would go on)",
             t->steps + 1, t->grad_norm);
     arena_free(a);
     return e;

@@ -1,0 +1,66 @@
+/* small_job.c - builds a job as `modalities run` does, without its folder and its output. */
+#include "train/small_job.h"
+#include "components.h"
+#include "config/config.h"
+
+static StringList list_of(Arena *a, Words words)
+{
+    StringList list = { 0 };
+    while (words && words[list.n]) list.n++;
+    list.item = NEW_N(a, const char *, list.n);
+    for (int64_t i = 0; i < list.n; i++) list.item[i] = words[i];
+    return list;
+}
+
+static void fill_job(SmallJob *s)
+{
+    const TrainingConfig *c = &s->config;
+    const TrainingSettings *t = &c->settings;
+    s->job = (TrainingJob){
+        .state = c->app_state,
+        .loss = c->loss_fn,
+        .clipper = c->gradient_clipper,
+        .train = c->train_dataloader,
+        .evaluation = { (Loader **)c->eval_dataloaders.item, c->eval_dataloaders.n },
+        .saving = c->checkpoint_saving,
+        .events = &s->events,
+        .accumulation = t->step_profile.gradient_accumulation_steps,
+        .microbatch_size = t->step_profile.local_train_micro_batch_size,
+        .sequence_length = t->step_profile.sequence_length,
+        .dp_degree = 1,
+        .target_steps = t->training_target.num_target_steps,
+        .target_tokens = t->training_target.num_target_tokens,
+        .log_every = t->intervals.training_log_interval_in_steps,
+        .evaluate_every = t->intervals.evaluation_interval_in_steps,
+        .checkpoint_every = t->intervals.checkpointing_interval_in_steps,
+        .on_nonfinite = (OnNonfinite)t->on_nonfinite,
+    };
+}
+
+SmallJob *small_job_new(const char *id, Words set)
+{
+    Bench b = bench_new();
+    SmallJob *s = NEW(b.arena, SmallJob);
+    s->bench = b;
+    bench_words(&b, id, NULL, NULL); /* sets the variables of the YAML */
+    const char *yaml = "tests/end_to_end/train.yaml";
+    const ResolverContext context = { .config_file_path = yaml,
+                                      .experiments_root_path = b.root,
+                                      .experiment_id = id };
+    Yaml *root;
+    Registry *r;
+    assert_no_error(config_load(b.arena, yaml, list_of(b.arena, set), &context, &root));
+    assert_no_error(training_config_complete(b.arena, root, b.root));
+    assert_no_error(components_registry(b.arena, &r));
+    assert_no_error(
+        builder_build(builder_new(b.arena, r, root, NULL), training_config_fields, &s->config));
+    fill_job(s);
+    return s;
+}
+
+Tensor *small_job_param(ParamStore *s, const char *name)
+{
+    Stored *p = store_find(s, name);
+    if (!p) fail_msg("there is no %s", name);
+    return &p->tensor;
+}

@@ -1,0 +1,230 @@
+/* test_nonfinite.c - settings.on_nonfinite: stop, skip, ignore. */
+#include "data/collators.h"
+#include "data/sampler.h"
+#include "train/small_job.h"
+#include <math.h>
+#include <string.h>
+
+/* What goes wrong, after which step, and what was seen since. */
+typedef struct Watch {
+    Arena *arena;
+    void (*damage)(ParamStore *s), (*repair)(ParamStore *s);
+    int64_t after_step, last_step;
+    double grad_norm[16], loss[16];
+    char *before; /* parameters, moments and gradients behind the damage */
+    size_t n_bytes;
+    bool was_same; /* after the bad step */
+} Watch;
+
+enum { BAD = 3 }; /* the step that is not finite */
+
+/* All that an update writes, one after the other. */
+static size_t copy_state(const ParamStore *s, char *to)
+{
+    size_t n = 0;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        if (x->kind == VALUE_RESULT) continue;
+        size_t bytes = tensor_bytes(&x->tensor);
+        if (to) memcpy(to + n, x->tensor.data, bytes);
+        n += bytes;
+    }
+    return n;
+}
+
+static void watch(void *context, const StepReport *r)
+{
+    Watch *w = context;
+    w->last_step = r->step;
+    w->grad_norm[r->step] = r->grad_norm;
+    w->loss[r->step] = r->loss[0];
+    if (r->step == BAD - 1) {
+        w->damage(r->store);
+        store_changed(r->store);
+        w->n_bytes = copy_state(r->store, NULL);
+        w->before = arena_alloc(w->arena, w->n_bytes);
+        copy_state(r->store, w->before);
+    }
+    if (r->step == BAD) {
+        char *now = arena_alloc(w->arena, w->n_bytes);
+        copy_state(r->store, now);
+        w->was_same = !memcmp(now, w->before, w->n_bytes);
+        if (w->repair) w->repair(r->store);
+        store_changed(r->store);
+    }
+}
+
+static float kept;
+
+static float *weight(ParamStore *s)
+{
+    return (float *)small_job_param(s, "transformer.h.1.attn.q_attn.weight")->data + 5;
+}
+
+static void damage_weight(ParamStore *s)
+{
+    kept = *weight(s);
+    *weight(s) = NAN;
+}
+/* The float is finite; its products and, in bf16, its copy are not. */
+static void enlarge_weight(ParamStore *s)
+{
+    kept = *weight(s);
+    *weight(s) = 3.4e38f;
+}
+static void repair_weight(ParamStore *s)
+{
+    *weight(s) = kept;
+}
+
+static void scale(ParamStore *s, const char *name, double by)
+{
+    Tensor *t = small_job_param(s, name);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        ((float *)t->data)[i] = (float)(((float *)t->data)[i] * by);
+}
+
+/* A tiny residual stream, which the last norm blows up, and a huge head: the loss is finite, the
+ * gradient in front of the norm is about 1e23 * 1e17. */
+static void damage_backward(ParamStore *s)
+{
+    static const char *const silent[] = {
+        "transformer.h.0.attn.c_proj.weight", "transformer.h.0.attn.c_proj.bias",
+        "transformer.h.1.attn.c_proj.weight", "transformer.h.1.attn.c_proj.bias",
+        "transformer.h.0.mlp.c_proj.weight",  "transformer.h.0.mlp.c_proj.bias",
+        "transformer.h.1.mlp.c_proj.weight",  "transformer.h.1.mlp.c_proj.bias"
+    };
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) scale(s, silent[i], 0);
+    scale(s, "transformer.wte.weight", 1e-16);
+    scale(s, "transformer.lm_head.weight", 1e25);
+}
+
+#define TINY_EPS "model_raw.config.lm_head_norm_config.config.eps=1e-38"
+#define NO_DROPOUT "model_raw.config.dropout=0.0"
+#define BF16_WEIGHTS "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16"
+
+/* The error of training with this damage, or NULL. */
+static Error *train(void (*damage)(ParamStore *), void (*repair)(ParamStore *), Words set, Watch *w)
+{
+    SmallJob *s = small_job_new("x", set);
+    *w = (Watch){ .arena = s->bench.arena, .damage = damage, .repair = repair };
+    s->job.observe = watch;
+    s->job.observer = w;
+    TrainingEnd end;
+    return trainer_run(&s->job, &end);
+}
+
+static void assert_stops(void (*damage)(ParamStore *), Words set, const char *place)
+{
+    Watch w;
+    Error *e = train(damage, NULL, set, &w);
+    assert_non_null(e);
+    Arena *a = arena_new();
+    assert_contains(error_text(e), arena_printf(a,
+                                                "step %d, microbatch 0: the first NaN or "
+                                                "infinity comes from %s",
+                                                BAD, place));
+    assert_contains(error_text(e), "settings.on_nonfinite");
+    assert_int_equal(w.last_step, BAD - 1);
+    error_free(e);
+    arena_free(a);
+    arena_free(w.arena);
+}
+
+TEST(nonfinite_weight_stops_and_is_named)
+{
+    assert_stops(damage_weight, NULL, "the parameter transformer.h.1.attn.q_attn.weight");
+}
+TEST(nonfinite_forward_value_stops_and_its_op_is_named)
+{
+    assert_stops(enlarge_weight, NULL,
+                 "contract in block 1 (forward) with transformer.h.1.attn.q_attn.weight");
+}
+TEST(nonfinite_bf16_copy_stops_and_is_named)
+{
+    assert_stops(enlarge_weight, (const char *[]){ BF16_WEIGHTS, NULL },
+                 "cast (prepare) with transformer.h.1.attn.q_attn.weight");
+}
+TEST(nonfinite_gradient_alone_stops_and_its_op_is_named)
+{
+    Watch w;
+    Error *e = train(damage_backward, NULL, (const char *[]){ TINY_EPS, NO_DROPOUT, NULL }, &w);
+    assert_non_null(e);
+    assert_contains(error_text(e), "step 3, microbatch 0: the first NaN or infinity comes from "
+                                   "layer_norm_grad (backward_input)");
+    error_free(e);
+    arena_free(w.arena);
+}
+
+static void assert_skips(void (*damage)(ParamStore *), void (*repair)(ParamStore *))
+{
+    Watch w;
+    Error *e =
+        train(damage, repair,
+              (const char *[]){ "settings.on_nonfinite=skip", TINY_EPS, NO_DROPOUT, NULL }, &w);
+    assert_no_error(e);
+    assert_int_equal(w.last_step, 8);
+    assert_true(isfinite(w.grad_norm[BAD - 1]) && !isfinite(w.grad_norm[BAD]));
+    assert_true(w.was_same);
+    for (int i = BAD + 1; repair && i <= 8; i++)
+        assert_true(isfinite(w.grad_norm[i]) && isfinite(w.loss[i]));
+    arena_free(w.arena);
+}
+
+TEST(nonfinite_forward_is_skipped_without_a_trace)
+{
+    assert_skips(enlarge_weight, repair_weight);
+}
+TEST(nonfinite_gradient_is_skipped_without_a_trace)
+{
+    assert_skips(damage_backward, NULL);
+}
+
+TEST(nonfinite_is_ignored_when_asked)
+{
+    Watch w;
+    assert_no_error(
+        train(damage_weight, NULL, (const char *[]){ "settings.on_nonfinite=ignore", NULL }, &w));
+    assert_int_equal(w.last_step, 8);
+    assert_false(w.was_same); /* the update was done with what there was */
+    assert_true(isnan(w.loss[8]));
+    arena_free(w.arena);
+}
+
+/* ---- data ---- */
+
+/* The batches of another collator, with no target in the second microbatch of each step. */
+typedef struct Masking {
+    Collator base;
+    const Collator *inner;
+} Masking;
+
+static Error *mask(const Collator *self, const Sample *sample, int64_t n, Batch *out)
+{
+    const Masking *m = (const Masking *)self;
+    TRY(m->inner->collate(m->inner, sample, n, out));
+    const Tensor *t = batch_find(out, "target_ids");
+    bool is_second = out->position / n % 2 == 1;
+    for (int64_t i = 0; is_second && i < tensor_count(t); i++)
+        ((int32_t *)t->data)[i] = IGNORED_TARGET;
+    return NULL;
+}
+
+TEST(nonfinite_loss_of_data_without_targets_stops_and_says_why)
+{
+    SmallJob *s = small_job_new("x", (const char *[]){ NO_DROPOUT, NULL });
+    Arena *a = s->bench.arena;
+    Dataset *d = s->config.train_dataset;
+    Collator *inner = gpt2_collator_new(a, "input_ids", "target_ids");
+    Masking m = { .base = { mask }, .inner = inner };
+    Sampler *order = sequential_sampler_new(a, d->count(d));
+    BatchSampler batches = { order, 2 };
+    s->job.train =
+        loader_new(a, &(LoaderSettings){
+                          .tag = "train", .dataset = d, .batches = &batches, .collator = &m.base });
+    TrainingEnd end;
+    Error *e = trainer_run(&s->job, &end);
+    assert_error_has(e, "step 1, microbatch 1: the first NaN or infinity comes from mean_valid "
+                        "(forward): no token of the microbatch has a target");
+    arena_free(a);
+}
