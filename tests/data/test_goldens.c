@@ -188,3 +188,36 @@ TEST(the_originals_corpora_are_indexed_and_packed_byte_for_byte)
     assert_corpus("lorem_ipsum");
     assert_corpus("lorem_ipsum_long");
 }
+
+TEST(bad_lines_are_left_out_by_the_commands_when_told_so)
+{
+    Arena *a = arena_new();
+    const char *work = make_workplace(a), *said;
+    assert_int_equal(
+        run_program(a, work,
+                    "data create_raw_index in/missing_key.jsonl --index_path out/missing_key.idx",
+                    &said),
+        0);
+    assert_int_equal(
+        run_program(
+            a, work,
+            "data pack_encoded_data cfg/bad_missing_key.yaml --set settings.on_bad_line=skip",
+            &said),
+        0);
+    assert_contains(said, "skipped: in/missing_key.jsonl:5: jq_pattern '.text' finds nothing");
+    assert_contains(said, "out/bad_missing_key.pbin: 1 of 13 lines were left out");
+    assert_int_equal(run_program(a, work,
+                                 "data create_raw_index in/blank_middle.jsonl --index_path "
+                                 "out/blank.idx --on_bad_line skip",
+                                 &said),
+                     0);
+    assert_contains(said, "skipped: in/blank_middle.jsonl:2:1: an empty line is not JSON");
+    assert_contains(said, "out/blank.idx: 1 bad lines were left out");
+    assert_int_not_equal(
+        run_program(a, work,
+                    "data pack_encoded_data cfg/third_gpt2.yaml --set settings.on_bad_line=drop",
+                    &said),
+        0);
+    assert_contains(said, "settings.on_bad_line: \"drop\"; did you mean");
+    arena_free(a);
+}
