@@ -103,6 +103,7 @@ static int64_t merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
 {
     if (n > SHORT) return merge_long(b, scratch, id, n);
     uint32_t rank[SHORT];
+    rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = bpe_rank(b, id[i], id[i + 1]);
     return merge_short(b, id, rank, n);
 }
@@ -115,6 +116,7 @@ static int64_t merge_bytes(const Bpe *b, Buffer *scratch, Str part, uint32_t *id
     for (int64_t i = 0; i < n; i++) id[i] = b->byte_id[byte[i]];
     if (n > SHORT) return merge_long(b, scratch, id, n);
     uint32_t rank[SHORT];
+    rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = b->byte_pair[byte[i] << 8 | byte[i + 1]];
     return merge_short(b, id, rank, n);
 }

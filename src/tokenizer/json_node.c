@@ -77,7 +77,7 @@ Error *json_node_only(JsonNode n, const char *const *known)
     json_object_foreach((json_t *)n.value, key, value)
     {
         int i = 0;
-        while (known[i] && strcmp(known[i], key)) i++;
+        while (known[i] && strcmp(known[i], key) != 0) i++;
         if (known[i]) continue;
         const char *near = nearest_name(key, known);
         return json_node_error(json_member(n, key), "is not a known key here%s%s%s",

@@ -57,7 +57,7 @@ static Error *load_padding(JsonNode at, int64_t n_ids, LengthRule *out)
         TRY(json_node_only(strategy, fixed));
         TRY(json_get_int(strategy, "Fixed", 0, LONGEST_PADDING, &out->pad_to));
     } else if (!json_is_string(strategy.value) ||
-               strcmp(json_string_value(strategy.value), "BatchLongest")) {
+               strcmp(json_string_value(strategy.value), "BatchLongest") != 0) {
         return json_node_error(strategy, "must be \"BatchLongest\" or {\"Fixed\": length}");
     }
     out->pad_id = (uint32_t)id;

@@ -33,7 +33,7 @@ static json_t *added_tokens(const TrainSettings *s, const TrainedBpe *b)
     json_t *list = json_array();
     for (int64_t i = 0; i < s->n_special_tokens; i++) {
         int64_t id = 0; /* special tokens come first; one may be named twice */
-        while (strcmp(b->name[id], s->special_tokens[i])) id++;
+        while (strcmp(b->name[id], s->special_tokens[i]) != 0) id++;
         if (id < (int64_t)json_array_size(list)) continue;
         json_array_append_new(list, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
                                               (json_int_t)id, "content", b->name[id], "single_word",

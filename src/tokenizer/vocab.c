@@ -59,8 +59,10 @@ Error *vocab_load(JsonNode at, Arena *a, Vocab *v)
             return json_node_error(json_member(at, key), "has the id of \"%.*s\"",
                                    (int)v->name[id].len, v->name[id].ptr);
         }
-        v->name[id] = (Str){ memcpy(text, key, strlen(key)), strlen(key) };
-        text += strlen(key);
+        Str name = str_of(key);
+        memcpy(text, name.ptr, name.len);
+        v->name[id] = (Str){ text, name.len };
+        text += name.len;
         v->slot[place(v, v->name[id])] = (uint32_t)id;
     }
     return NULL;
