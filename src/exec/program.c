@@ -106,10 +106,14 @@ static Error *check_memory(const Program *p)
 {
     size_t available = p->settings.device->free_bytes(p->settings.device), shared;
     store_workspace(p->settings.store, &shared);
-    if (!available || p->plan->bytes <= available + shared) return NULL;
-    char need[32], have[32];
-    format_bytes((double)p->plan->bytes, need);
-    format_bytes((double)available, have);
+    size_t stored = store_missing(p->settings.store), planned = p->plan->bytes;
+    size_t more = planned > shared ? planned - shared : 0;
+    if (!available || stored + more <= available) return NULL;
+    char need[32], of_store[32], of_plan[32], have[32];
+    format_bytes((double)(stored + planned), need);
+    format_bytes((double)stored, of_store);
+    format_bytes((double)planned, of_plan);
+    format_bytes((double)(available + shared), have);
     char *map = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&map, &size);
@@ -117,11 +121,12 @@ static Error *check_memory(const Program *p)
     memory_print(p->plan, 8, f);
     fclose(f);
     Error *e = error_new(
-        "the %s program needs %s beside its parameters, but only %s are free. At the peak:\n%s"
+        "the %s program needs %s, but only %s are free: %s for parameters, optimizer states and "
+        "gradients, and %s for activations and scratch; of these at the peak:\n%s"
         "Cheapest remedies: a smaller local_train_micro_batch_size with more "
         "gradient_accumulation_steps; model.activation_checkpointed (recomputation); "
         "a shorter sequence_length",
-        p->settings.name, need, have, map);
+        p->settings.name, need, have, of_store, of_plan, map);
     free(map);
     return e;
 }
@@ -172,6 +177,7 @@ static Error *prepare(Program *p)
     TRY(check_kernels(p));
     p->plan = plan_memory(p->arena, p->graph, bytes_of, scratch_of, p);
     TRY(check_memory(p));
+    TRY(store_allocate(p->settings.store));
     TRY(store_reserve(p->settings.store, p->plan->bytes));
     settle(p);
     return NULL;

@@ -15,14 +15,15 @@ typedef struct ProgramSettings {
     const char *name;    /* "train", "evaluate" ...: for messages */
 } ProgramSettings;
 
-/* Adds to the store what the graph needs and places the rest in the store's workspace. Refused with the map and
- * the cheapest remedies when free memory does not suffice. The graph must stay. Free with
- * program_free. */
+/* Adds to the store what the graph needs and places the rest in the store's workspace. Refused with
+ * the map and the cheapest remedies when free memory does not suffice. The graph must stay. Free
+ * with program_free. */
 Error *program_new(Graph *g, const ProgramSettings *settings, Program **out);
 void program_free(Program *p);
 
-/* The memory of an input (write before running) or output (read after); NULL if there is none. Programs of
- * one store overlay each other, so both hold only until another program is made or run. */
+/* The memory of an input (write before running) or output (read after); NULL if there is none.
+ * Programs of one store overlay each other, so both hold only until another program is made or run.
+ */
 Tensor *program_input(Program *p, const char *name);
 const Tensor *program_output(Program *p, const char *name);
 /* An output that is a scalar, as double. */

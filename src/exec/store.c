@@ -134,11 +134,13 @@ static bool needs_params(const Value *v)
     return false;
 }
 
+static size_t room_for(const Tensor *t)
+{
+    return (tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 Error *store_add(ParamStore *s, const Graph *g)
 {
-    Stored **fresh = NEW_N(g->arena, Stored *, g->n_values);
-    int64_t n = 0;
-    size_t bytes = 0;
     for (int64_t i = 0; i < g->n_values; i++) {
         const Value *v = g->value[i];
         if (!is_stored(v) || !is_live(g, v)) continue;
@@ -156,19 +158,33 @@ Error *store_add(ParamStore *s, const Graph *g)
                          .tensor = t,
                          .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
         map_set(s->by_name, str_of(new->name), new);
-        bytes += (tensor_bytes(&t) + ALIGN - 1) / ALIGN * ALIGN;
-        fresh[n++] = new;
     }
-    if (!n) return NULL;
+    return NULL;
+}
+
+size_t store_missing(const ParamStore *s)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < store_count(s); i++)
+        if (!store_at(s, i)->tensor.data) bytes += room_for(&store_at(s, i)->tensor);
+    return bytes;
+}
+
+Error *store_allocate(ParamStore *s)
+{
+    size_t bytes = store_missing(s);
+    if (!bytes) return NULL;
     Piece *p = NEW(s->arena, Piece);
     *p = (Piece){ .device = s->device, .bytes = bytes };
     TRY(s->device->alloc(s->device, bytes, &p->ptr));
     arena_on_free(s->arena, release_piece, p);
     s->bytes += bytes;
     char *at = p->ptr;
-    for (int64_t i = 0; i < n; i++) {
-        fresh[i]->tensor.data = at;
-        at += (tensor_bytes(&fresh[i]->tensor) + ALIGN - 1) / ALIGN * ALIGN;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        Tensor *t = &store_at(s, i)->tensor;
+        if (t->data) continue;
+        t->data = at;
+        at += room_for(t);
     }
     return NULL;
 }

@@ -29,9 +29,12 @@ typedef struct ParamStore {
 /* The caller frees it with store_free; the device must live longer. */
 ParamStore *store_new(Device *d);
 void store_free(ParamStore *s);
-/* Adds all parameters, states, gradients and derived values of the graph that are not there yet, in
- * one piece of zeroed memory. A leaf with another shape or dtype than before is an error. */
+/* Adds all parameters, states, gradients and derived values of the graph that are not there yet,
+ * still without memory. A leaf with another shape or dtype than before is an error. */
 Error *store_add(ParamStore *s, const Graph *g);
+/* Bytes of what has no memory yet; and gives it zeroed memory, in one piece. */
+size_t store_missing(const ParamStore *s);
+Error *store_allocate(ParamStore *s);
 /* Makes the workspace at least this large. Growing moves it and loses its content, so it happens
  * between runs only; programs notice by the address. */
 Error *store_reserve(ParamStore *s, size_t bytes);

@@ -1,6 +1,7 @@
 /* evaluator.c - loss over evaluation loaders, without dropout. */
 #include "train/evaluator.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/signal.h"
 #include "exec/schedule.h"
 #include "monitor/results.h"
@@ -33,6 +34,11 @@ static Error *program_for(Session *s, const TrainingJob *job, const Batch *b, Pr
 
 static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int64_t step)
 {
+    if (!loader_count(l)) {
+        log_warning("'%s' has no whole batch of %lld samples: nothing is evaluated", loader_tag(l),
+                    (long long)loader_batch_size(l));
+        return NULL;
+    }
     loader_check_ids(l, job->state->model->vocab_size);
     TRY(loader_seek(l, 0));
     double sum = 0, start = clock_seconds();

@@ -1,0 +1,128 @@
+/* test_bad_input.c - one clear error for each mistake, the right exit status, and nothing lost. */
+#include "end_to_end/training.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An override, the exit status, and what the message must say. */
+typedef struct Mistake {
+    const char *set;
+    int status;
+    const char *says;
+} Mistake;
+
+static const Mistake mistakes[] = {
+    { "settings.step_profile.sequence_length=abc", 1,
+      "settings.step_profile.sequence_length: \"abc\"; allowed: an integer, at least 1" },
+    { "settings.intervals.training_log_interval_in_steps=0", 1,
+      "training_log_interval_in_steps: 0; allowed: an integer, at least 1" },
+    { "model_raw.config.dropout=1.5", 1, "dropout 1.5: allowed are 0 <= dropout < 1" },
+    { "optimizer.variant_key=adamw", 1, "no variant_key \"adamw\"; did you mean \"adam\"?" },
+    { "optimizer.component_key=optimzer", 1, "did you mean \"optimizer\"?" },
+    { "optimizer.config.weight_decai=0", 1, "did you mean \"weight_decay\"" },
+    { "wrapped_model.config.model.instance_key=initialized_model", 1,
+      "train.yaml:172:12: wrapped_model.config.model: the components need each other: "
+      "initialized_model -> wrapped_model -> initialized_model" },
+    { "app_state.config.model.instance_key=initialised_model", 1,
+      "did you mean \"initialized_model\"?" },
+    { "model_raw.config.n_embd=${model_raw.config.n_embd}", 1, "depends on itself" },
+    { "settings.paths.train_dataset_path=/no/such.pbin", 1,
+      "cannot open /no/such.pbin: No such file or directory" },
+    { "model_raw.config.vocab_size=60", 1, "the model's vocabulary allows 0 to 59" },
+    { "settings.on_nonfinite=stopp", 1, "did you mean \"stop\"? allowed: one of" },
+    { "foo", 2, "--set foo: the form is --set key.path=value" },
+    { "a.b.c=1", 2, "--set a.b.c=1: there is no \"a\" in the file" },
+};
+
+static void assert_refused(Outcome o, int status, const char *says)
+{
+    if (o.status != status || !strstr(o.text, says))
+        fail_msg("status %d instead of %d, or not \"%s\": %s", o.status, status, says, o.text);
+    assert_null(strstr(o.text, "internal error"));
+}
+
+TEST(bad_input_of_each_kind_is_one_clear_error)
+{
+    Bench b = bench_new();
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        const Mistake *m = &mistakes[i];
+        assert_refused(bench_run(&b, "x", NULL, (const char *[]){ "--set", m->set, NULL }, NULL),
+                       m->status, m->says);
+        assert_false(bench_has_checkpoint(&b, "x"));
+    }
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_a_data_file_cut_short_names_the_file)
+{
+    Bench b = bench_new();
+    Str file;
+    assert_no_error(file_read(b.arena, b.pbin, &file));
+    assert_no_error(file_write(b.pbin, file.ptr, file.len / 2));
+    assert_refused(bench_run(&b, "x", NULL, NULL, NULL), 1, "tokens.pbin: cut short: its header");
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_yaml_syntax_names_line_and_column)
+{
+    Bench b = bench_new();
+    const char *yaml = path_join(b.arena, b.root, "bad.yaml"), *text = "a: [1, 2\nb: 3\n";
+    assert_no_error(file_write(yaml, text, strlen(text)));
+    const char *const words[] = { "run",  "--config_file_path",
+                                  yaml,   "--experiments_root_path",
+                                  b.root, NULL };
+    assert_refused(command_output(b.arena, words, NULL), 1, "bad.yaml:2:2: ");
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_two_ranks_is_refused)
+{
+    Bench b = bench_new();
+    assert_refused(bench_run(&b, "x", NULL, NULL, (const char *[]){ "WORLD_SIZE=2", NULL }), 1,
+                   "WORLD_SIZE is 2: more than one rank is not built yet");
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_a_damaged_checkpoint_names_the_tensor)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
+    const char *part =
+        path_join(b.arena, bench_last_checkpoint(&b, "whole", NULL), "part_0.safetensors");
+    Str file;
+    assert_no_error(file_read(b.arena, part, &file));
+    ((char *)file.ptr)[file.len - 100] ^= 4;
+    assert_no_error(file_write(part, file.ptr, file.len));
+    const char *const further[] = { "--set", "settings.training_target.num_target_steps=12",
+                                    "--set", "settings.training_target.num_target_tokens=768",
+                                    NULL };
+    assert_refused(bench_run(&b, "on", "whole", further, NULL), 1, "the file is damaged");
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_too_little_memory_is_refused_with_map_and_remedies)
+{
+    Bench b = bench_new();
+    Outcome o =
+        bench_run(&b, "x", NULL, NULL, (const char *[]){ "MODALITIES_MEMORY_LIMIT=100000", NULL });
+    assert_refused(o, 1, "the training program needs ");
+    assert_contains(o.text, "but only 100 kB are free");
+    assert_contains(o.text, "for parameters, optimizer states and gradients");
+    assert_contains(o.text, "Cheapest remedies: a smaller local_train_micro_batch_size");
+    assert_ended_well(bench_run(&b, "y", NULL, NULL,
+                                (const char *[]){ "MODALITIES_MEMORY_LIMIT=100000000", NULL }));
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_an_evaluation_without_batches_is_a_warning)
+{
+    Bench b = bench_new();
+    const char *const set[] = { "--set",
+                                "eval_dataloaders.0.config.batch_sampler.config.batch_size=3000",
+                                NULL };
+    Outcome o = bench_run(&b, "x", NULL, set, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "'val' has no whole batch of 3000 samples: nothing is evaluated");
+    assert_null(strstr(o.text, "nan"));
+    arena_free(b.arena);
+}
