@@ -2,18 +2,6 @@
 #include "base/rng.h"
 #include <math.h>
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-uint64_t rng_bits(uint64_t key, uint64_t i)
-{
-    return mix(key + (i + 1) * 0x9E3779B97F4A7C15u);
-}
-
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name)
 {
     uint64_t key = rng_bits(seed, (uint64_t)purpose);

@@ -67,6 +67,7 @@ const KernelDef *const all_cpu_kernels[] = {
     cache_write_avx512,
     attention_avx512,
     attention_grad_avx512,
+    dropout_avx512,
     gemm_avx2,
     elementwise_avx2,
     bias_avx2,
@@ -81,6 +82,7 @@ const KernelDef *const all_cpu_kernels[] = {
     cache_write_avx2,
     attention_avx2,
     attention_grad_avx2,
+    dropout_avx2,
 #endif
     gemm_scalar,
     elementwise_scalar,
@@ -96,6 +98,7 @@ const KernelDef *const all_cpu_kernels[] = {
     cache_write_scalar,
     attention_scalar,
     attention_grad_scalar,
+    dropout_scalar,
     NULL,
 };
 

@@ -139,7 +139,7 @@ static void attend(const Heads *h, const Room *room, const KeyPlaces *places, in
         if (seen.masked) mask_scores(h, places, &rows, &seen, room->scores);
         soften(h, &run, n_keys, room->scores, room->result);
         if (h->a->dropout > 0) {
-            dropout_factors(h, b, g, first, n, &seen, room->factors);
+            drop_factors(h, b, g, first, n, &seen, room->factors);
             for (int64_t i = 0; i < n_keys * QUERIES; i += LANES)
                 vec_store(room->scores + i,
                           vec_load(room->scores + i) * vec_load(room->factors + i));

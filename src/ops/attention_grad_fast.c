@@ -161,7 +161,7 @@ static void add_block(const Backward *w, const Room *room, const KeyPlaces *plac
     cap_scores(h, n_keys, room->weights);
     if (seen->masked) mask_scores(h, places, rows, seen, room->weights);
     if (drops) {
-        dropout_factors(h, b, g, first, n, seen, room->factors);
+        drop_factors(h, b, g, first, n, seen, room->factors);
         multiply_factors(n_keys, room->factors, room->slopes);
     }
     slopes_of(h, values, n_keys, room->weights, room->slopes);

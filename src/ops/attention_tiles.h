@@ -26,7 +26,6 @@ enum {
     KEYS_BEYOND = 12, /* whole tiles may reach so far behind the last key */
     KEYS = 96,        /* of a block; a multiple of KR and SUM_KEYS */
 };
-static const float log2_e = 1.44269504f, log_2 = 0.693147181f;
 
 /* One launch. */
 typedef struct Heads {
@@ -175,11 +174,10 @@ INLINE void mask_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *row
 }
 
 /* What dropout multiplies probabilities with: factors[key - seen->from][row]. */
-INLINE void dropout_factors(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
-                            const Seen *seen, float *factors)
+INLINE void drop_factors(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
+                         const Seen *seen, float *factors)
 {
     const Tensor *q = h->q;
-    float kept = (float)(1 / (1 - h->a->dropout));
     int64_t n_whole_rows = 1, n_keys = global_size(h->k, 1);
     for (int d = 0; d < 4; d++) n_whole_rows *= global_size(q, d);
     for (int64_t i = 0; i < n; i++) {
@@ -187,8 +185,8 @@ INLINE void dropout_factors(const Heads *h, int64_t b, int64_t g, int64_t first,
         row += h->l->now->microbatch * n_whole_rows;
         for (int64_t j = seen->from; j < seen->to; j++) {
             int64_t element = row * n_keys + global_index(h->k, 1, j);
-            bool keep = dropout_keeps(h->dropout_key, element, h->a->dropout);
-            factors[(j - seen->from) * QUERIES + i] = keep ? kept : 0;
+            dropout_factors(h->dropout_key, element, 1, h->a->dropout,
+                            &factors[(j - seen->from) * QUERIES + i]);
         }
     }
 }

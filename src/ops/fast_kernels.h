@@ -17,4 +17,5 @@ extern const KernelDef head_loss_grad_scalar[], head_loss_grad_avx2[], head_loss
 extern const KernelDef cache_write_scalar[], cache_write_avx2[], cache_write_avx512[];
 extern const KernelDef attention_scalar[], attention_avx2[], attention_avx512[];
 extern const KernelDef attention_grad_scalar[], attention_grad_avx2[], attention_grad_avx512[];
+extern const KernelDef dropout_scalar[], dropout_avx2[], dropout_avx512[];
 #endif

@@ -6,6 +6,7 @@
 #include "ops/head_tiles.h"
 #include "ops/kernels.h"
 #include <math.h>
+#include <stdatomic.h>
 
 /* What is gathered over the vocabulary, per token: a vector, since columns are lanes. */
 typedef enum Gather { GATHER_SUM, GATHER_LARGEST } Gather;
@@ -14,9 +15,10 @@ typedef struct Forward {
     Head h;
     float *found; /* scratch: [segment][chunk] */
     Gather gather;
-    bool bad_index;
+    _Atomic bool bad_index, out_of_range;
 } Forward;
 
+enum { ROWS_PER_TASK = 32 };
 static const float least_sum = 1e-30f, most_sum = 1e30f;
 
 static size_t thread_bytes(const Head *h)
@@ -38,7 +40,7 @@ static Forward forward_of(const Launch *l)
     return f;
 }
 
-/* Copies MR tokens and computes the logits of their targets. */
+/* Copies MR tokens and computes the logits of their targets; without one, that of row 0 will do. */
 static void prepare_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
@@ -47,7 +49,7 @@ static void prepare_task(void *arg, int64_t i, int thread)
     head_copy_rows(h, i * MR);
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         bool has = t < h->n_rows && target[t] >= 0 && target[t] < h->v;
-        h->shift[t] = has ? head_logit(h, t, target[t]) : 0;
+        h->shift[t] = t < h->n_rows ? head_logit(h, t, has ? target[t] : 0) * log2_e : 0;
     }
 }
 
@@ -130,15 +132,6 @@ static double total(const Forward *f, int64_t row)
     return sum;
 }
 
-static bool is_out_of_range(const Forward *f)
-{
-    for (int64_t i = 0; i < f->h.n_rows; i++) {
-        double sum = total(f, i);
-        if (sum < least_sum || sum > most_sum) return true; /* NaN is final */
-    }
-    return false;
-}
-
 /* Takes the largest logit of each token for the shift. */
 static void shift_to_largest(Forward *f)
 {
@@ -147,16 +140,21 @@ static void shift_to_largest(Forward *f)
         float largest = f->found[i];
         for (int64_t s = 1; s < f->h.n_segments; s++)
             largest = fmaxf(largest, f->found[s * f->h.chunk + i]);
-        f->h.shift[i] = largest;
+        f->h.shift[i] = largest * log2_e;
     }
 }
 
-static void finish_chunk(Forward *f)
+/* Loss and lse of some tokens; those out of range will come again. */
+static void finish_task(void *arg, int64_t task, int thread)
 {
+    (void)thread;
+    Forward *f = arg;
     const Head *h = &f->h;
-    for (int64_t i = 0; i < h->n_rows; i++) {
+    Range r = chunk(h->n_rows, ROWS_PER_TASK, task);
+    for (int64_t i = r.from; i < r.to; i++) {
         int32_t target = ((const int32_t *)h->l->in[2].data)[h->first + i];
-        double lse = h->shift[i] + log(total(f, i)), loss = 0;
+        double sum = total(f, i), lse = (h->shift[i] + log2(sum)) / log2_e, loss = 0;
+        if (sum < least_sum || sum > most_sum) f->out_of_range = true; /* NaN is final */
         if (target >= 0 && target < h->v)
             loss = lse - head_logit(h, i, target);
         else if (target != IGNORED)
@@ -166,6 +164,13 @@ static void finish_chunk(Forward *f)
     }
 }
 
+static void gather_losses(Forward *f)
+{
+    f->out_of_range = false;
+    gather(f, GATHER_SUM);
+    pool_run(f->h.l->stream->pool, chunk_count(f->h.n_rows, ROWS_PER_TASK), finish_task, f);
+}
+
 static int loss_per_token(const Launch *l)
 {
     Forward f = forward_of(l);
@@ -173,12 +178,10 @@ static int loss_per_token(const Launch *l)
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
         pool_run(l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, &f);
-        gather(&f, GATHER_SUM);
-        if (is_out_of_range(&f)) {
-            shift_to_largest(&f);
-            gather(&f, GATHER_SUM);
-        }
-        finish_chunk(&f);
+        gather_losses(&f);
+        if (!f.out_of_range) continue;
+        shift_to_largest(&f);
+        gather_losses(&f);
     }
     return f.bad_index ? KERNEL_BAD_INDEX : KERNEL_OK;
 }

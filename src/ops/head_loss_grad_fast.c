@@ -14,7 +14,7 @@ typedef struct Backward {
     int64_t width;     /* of dx sums: d rounded up to whole panels */
     Dtype slope_dtype; /* BF16 where pairs are multiplied */
     float *dloss;      /* shared scratch: gradient of the loss of a token, [chunk] */
-    float *factor;     /* the same, corrected for the rounding of lse to the float in h.shift */
+    float *factor;     /* the same, corrected for the rounding of h.shift */
     Word *x_panels;    /* x of the chunk, [width / NR][steps][NR] */
     float *dx;         /* [segment][chunk][width] */
 } Backward;
@@ -95,9 +95,9 @@ static void prepare_rows_task(void *arg, int64_t i, int thread)
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         bool counts = t < h->n_rows && target[h->first + t] != IGNORED;
         double lse = t < h->n_rows ? ((const double *)h->l->in[3].data)[h->first + t] : 0;
-        h->shift[t] = (float)lse;
+        h->shift[t] = (float)(lse * log2_e);
         w->dloss[t] = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
-        w->factor[t] = counts ? (float)(w->dloss[t] * exp(h->shift[t] - lse)) : 0;
+        w->factor[t] = counts ? (float)(w->dloss[t] * exp2(h->shift[t] - lse * log2_e)) : 0;
     }
 }
 

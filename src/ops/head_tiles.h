@@ -29,8 +29,8 @@ typedef struct Head {
     int64_t depth;   /* words of a row of x */
     int64_t chunk;   /* tokens at a time */
     int64_t n_blocks, n_segments;
-    Word *rows;             /* scratch: x of this chunk, [chunk][depth], padded with zero rows */
-    float *shift;           /* scratch: what is subtracted from the logits of a token */
+    Word *rows;   /* scratch: x of this chunk, [chunk][depth], padded with zero rows */
+    float *shift; /* scratch: what is subtracted from log2_e times the logits of a token */
     char *shared, *threads; /* scratch of the op: for all, and for each thread */
     int64_t first, n_rows;  /* tokens of this chunk */
 } Head;
@@ -138,17 +138,20 @@ INLINE void head_cut(Vec c[MR][NV], int64_t n)
     }
 }
 
-/* c = exp(c - shift), four vectors at a time. */
+/* c = 2^(log2_e c - shift), four vectors at a time. Above 2^126 it stays there, which is far beyond
+ * what a sum may be. */
 INLINE void head_exp(Vec c[MR][NV], const float *shift)
 {
     enum { ROWS = NV >= 4 ? 1 : 2 };
+    const Vec per_log_2 = vec_set(log2_e), most = vec_set(126);
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i += ROWS) {
 #pragma GCC unroll 2
         for (int r = i; r < i + ROWS; r++)
 #pragma GCC unroll 4
-            for (int j = 0; j < NV; j++) c[r][j] -= vec_set(shift[r]);
-        vec_exp_each(c[i], ROWS * NV);
+            for (int j = 0; j < NV; j++)
+                c[r][j] = vec_min(most, vec_fma(c[r][j], per_log_2, vec_set(-shift[r])));
+        vec_exp2_each(c[i], ROWS * NV);
     }
 }
 

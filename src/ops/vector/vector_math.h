@@ -7,6 +7,9 @@
 #define OPS_VECTOR_MATH_H
 #include "ops/vector/vector.h"
 
+/* As floats; whoever measures exponents in units of log 2 goes back by the same number. */
+static const float log2_e = 1.44269504f, log_2 = 0.693147181f;
+
 /* Rounds by adding 1.5 * 2^23: the integer is then in the low bits, and is a float again when that
  * is taken away. |x| < 2^22. */
 static const float round_magic = 12582912.0f;
