@@ -10,6 +10,7 @@
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "monitor/training_report.h"
+#include "passes/passes.h"
 #include "train/session.h"
 #include "train/settings.h"
 #include "train/trainer.h"
@@ -30,6 +31,30 @@ static Error *check_world(void)
     const char *world = getenv("WORLD_SIZE");
     if (!world || atoi(world) <= 1) return NULL;
     return error_new("WORLD_SIZE is %s: more than one rank is not built yet", world);
+}
+
+/* A name that no pass has would print nothing. */
+static Error *check_print_graph(const char *print)
+{
+    static const PassDef *const passes[] = { &pass_initialize, &pass_autodiff, &pass_precision,
+                                             &pass_recompute,  &pass_fuse,     &pass_optimize };
+    if (!print) return NULL;
+    const char *colon = strchr(print, ':');
+    bool has_place = !strncmp(print, "before:", 7) || !strncmp(print, "after:", 6);
+    if (has_place && !strcmp(colon + 1, "all")) return NULL;
+    Text names = { 0 };
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        if (has_place && !strcmp(colon + 1, passes[i]->name)) {
+            text_free(&names);
+            return NULL;
+        }
+        text_printf(&names, ", %s", passes[i]->name);
+    }
+    Error *e = error_usage("--print_graph %s: the form is before:PASS or after:PASS; allowed are "
+                           "all%s",
+                           print, names.ptr);
+    text_free(&names);
+    return e;
 }
 
 static Error *load_config(Run *r)
@@ -232,6 +257,7 @@ static Error *run(Run *r, const Registry *registry)
 {
     TRY(session_check_device(r->s->device));
     TRY(check_world());
+    TRY(check_print_graph(r->s->print_graph));
     r->experiment_id = r->s->experiment_id ? r->s->experiment_id
                                            : experiment_id_new(r->arena, r->s->config_file_path);
     TRY(experiment_id_check(r->experiment_id));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* An override, the exit status, and what the message must say. */
 typedef struct Mistake {
@@ -75,11 +76,49 @@ TEST(bad_input_of_yaml_syntax_names_line_and_column)
     arena_free(b.arena);
 }
 
+TEST(bad_input_of_print_graph_lists_the_passes)
+{
+    Bench b = bench_new();
+    const char *const wrong[] = { "--print_graph", "after:fuze", NULL };
+    assert_refused(bench_run(&b, "x", NULL, wrong, NULL), 2,
+                   "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
+                   "all, initialize, autodiff, precision, recompute, fuse, optimize");
+    Outcome o =
+        bench_run(&b, "x", NULL, (const char *[]){ "--print_graph", "after:fuse", NULL }, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "# after fuse\n");
+    arena_free(b.arena);
+}
+
 TEST(bad_input_of_two_ranks_is_refused)
 {
     Bench b = bench_new();
     assert_refused(bench_run(&b, "x", NULL, NULL, (const char *[]){ "WORLD_SIZE=2", NULL }), 1,
                    "WORLD_SIZE is 2: more than one rank is not built yet");
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_a_full_disk_leaves_the_former_checkpoint)
+{
+    Bench b = bench_new();
+    char self[4096] = { 0 };
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    const char *const faults[] = { arena_printf(b.arena, "LD_PRELOAD=%s/crash_shim.so",
+                                                path_folder(b.arena, self)),
+                                   "ASAN_OPTIONS=verify_asan_link_order=0",
+                                   "CRASH_PATH=seen_steps_8",
+                                   "CRASH_AT=write:5",
+                                   "CRASH_MODE=ENOSPC",
+                                   NULL };
+    Outcome o = bench_run(&b, "x", NULL, NULL, faults);
+    assert_refused(o, 1, "checkpoint after step 8: ");
+    assert_contains(o.text, "No space left on device");
+    int64_t steps;
+    bench_last_checkpoint(&b, "x", &steps);
+    assert_int_equal(steps, 4);
+    assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
+    assert_ended_well(bench_run(&b, "on", "x", NULL, NULL));
+    assert_same_state(&b, "on", "whole");
     arena_free(b.arena);
 }
 
