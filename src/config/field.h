@@ -138,7 +138,7 @@ const Field *field_find(const Field *fields, const char *name);
 #define FIELD_STRINGS(T, m, def, lo, hi, text, ...)  FIELD_LIST(T, m, StringList, &field_string_item, def, lo, hi, text, __VA_ARGS__)
 #define FIELD_INTS(T, m, def, lo, hi, text, ...)     FIELD_LIST(T, m, IntList, &field_int_item, def, lo, hi, text, __VA_ARGS__)
 #define FIELD_FLOATS(T, m, def, lo, hi, text, ...)   FIELD_LIST(T, m, FloatList, &field_float_item, def, lo, hi, text, __VA_ARGS__)
-/* Lists of structs and of components: the item row is made in place, so the table must be at file scope. */
+/* The item row is made in place, so tables with these two must be at file scope. */
 #define FIELD_STRUCTS(T, m, L, table, def, lo, hi, text, ...) \
     FIELD_LIST(T, m, L, (&(const Field){ .type = FIELD_STRUCT, .fields = table, .size = sizeof(*((L *)0)->item) }), def, lo, hi, text, __VA_ARGS__)
 #define FIELD_COMPONENTS(T, m, k, def, lo, hi, text, ...) \

@@ -20,6 +20,11 @@ void field_fill(FieldReader *r, const Field *f, const Yaml *value, void *to);
 /* The value of a row in a mapping, by name or alias, or NULL. */
 const Yaml *field_value(const Field *f, const Yaml *map);
 
+/* The default as a value: its text for texts, else YAML; "${...}" is resolved. */
+Yaml *field_default(Arena *a, const Field *f);
+/* Bytes of the value itself, where the member is a pointer to it or not; 0 for texts and
+ * components. */
+size_t field_value_size(const Field *f);
 /* What the row allows: "an integer, at least 1", "one of gelu, swiglu". */
 void field_allowed(const Field *f, Text *out);
 #endif

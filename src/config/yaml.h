@@ -23,22 +23,23 @@ typedef enum YamlType {
 typedef struct Yaml Yaml;
 struct Yaml {
     YamlType type;
-    bool is_quoted;   /* a scalar in quotes or a block scalar: always a string */
-    bool is_literal;  /* made by an expression: "${" in it is plain text */
-    const char *text; /* a scalar as written, quotes and escapes undone; NUL-terminated */
-    size_t text_len;  /* may count NUL bytes that "\0" made */
-    bool boolean;     /* YAML_BOOL */
-    int64_t integer;  /* YAML_INT, saturated when it does not fit */
-    double number;    /* YAML_INT and YAML_FLOAT */
-    int64_t n;        /* children of a list or map */
-    Yaml **item;      /* children in the order of the file */
-    Yaml **key;       /* map: the scalar node of each key */
-    const char *file; /* path of the file, or "--set a.b=c" */
-    int line, column; /* from 1; 0 where there is none */
-    Yaml *parent;     /* NULL at the root */
-    int64_t index;    /* of this node in its parent */
-    const Yaml *from; /* the node that an interpolation took this value from, or NULL */
-    void *component;  /* YAML_COMPONENT: see builder.h */
+    bool is_quoted;    /* a scalar in quotes or a block scalar: always a string */
+    bool is_literal;   /* made by an expression: "${" in it is plain text */
+    const char *text;  /* a scalar as written, quotes and escapes undone; NUL-terminated */
+    size_t text_len;   /* may count NUL bytes that "\0" made */
+    bool is_too_large; /* YAML_INT beyond 64 bits: `integer` is the limit, `text` has it all */
+    bool boolean;      /* YAML_BOOL */
+    int64_t integer;   /* YAML_INT, saturated when it does not fit */
+    double number;     /* YAML_INT and YAML_FLOAT */
+    int64_t n;         /* children of a list or map */
+    Yaml **item;       /* children in the order of the file */
+    Yaml **key;        /* map: the scalar node of each key */
+    const char *file;  /* path of the file, or "--set a.b=c" */
+    int line, column;  /* from 1; 0 where there is none */
+    Yaml *parent;      /* NULL at the root */
+    int64_t index;     /* of this node in its parent */
+    const Yaml *from;  /* the node that an interpolation took this value from, or NULL */
+    void *component;   /* YAML_COMPONENT: see builder.h */
 };
 
 /* Parses one document. `name` stands for the file in errors. Refused: syntax errors, duplicate

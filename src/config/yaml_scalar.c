@@ -171,25 +171,22 @@ static double base60(const char *s)
     }
 }
 
-/* Digits of a base to an int64_t (saturated) and a double. */
-static bool read_digits(const char *s, int base, bool is_negative, int64_t *integer, double *number)
+/* Digits of a base, saturated when they do not fit. */
+static bool read_digits(const char *s, int base, bool is_negative, Yaml *y)
 {
     if (!*s) return false;
     unsigned __int128 value = 0;
     const unsigned __int128 limit = (unsigned __int128)INT64_MAX + is_negative;
-    *number = 0;
-    bool fits = true;
+    double number = 0;
     for (; *s; s++) {
         int digit = isdigit((unsigned char)*s) ? *s - '0' : *s - 'a' + 10;
-        if (fits) value = value * (unsigned)base + (unsigned)digit;
-        if (value > limit) fits = false;
-        *number = *number * base + digit;
+        if (!y->is_too_large) value = value * (unsigned)base + (unsigned)digit;
+        if (value > limit) y->is_too_large = true;
+        number = number * base + digit;
     }
-    if (is_negative) *number = -*number;
-    if (!fits)
-        *integer = is_negative ? INT64_MIN : INT64_MAX;
-    else
-        *integer = is_negative ? (int64_t)(0 - (uint64_t)value) : (int64_t)value;
+    y->number = is_negative ? -number : number;
+    if (y->is_too_large) value = limit;
+    y->integer = is_negative ? (int64_t)(0 - (uint64_t)value) : (int64_t)value;
     return true;
 }
 
@@ -197,8 +194,8 @@ static bool read_int(const char *clean, Yaml *y)
 {
     bool is_negative = *clean == '-';
     const char *s = skip_sign(clean);
-    if (!strncmp(s, "0b", 2)) return read_digits(s + 2, 2, is_negative, &y->integer, &y->number);
-    if (!strncmp(s, "0x", 2)) return read_digits(s + 2, 16, is_negative, &y->integer, &y->number);
+    if (!strncmp(s, "0b", 2)) return read_digits(s + 2, 2, is_negative, y);
+    if (!strncmp(s, "0x", 2)) return read_digits(s + 2, 16, is_negative, y);
     if (strchr(s, ':')) {
         double value = is_negative ? -base60(s) : base60(s);
         if (fabs(value) >= 9e15) return false; /* no longer exact; a string then */
@@ -207,7 +204,7 @@ static bool read_int(const char *clean, Yaml *y)
         return true;
     }
     int base = s[0] == '0' && s[1] ? 8 : 10;
-    if (!read_digits(s, base, is_negative, &y->integer, &y->number)) return false;
+    if (!read_digits(s, base, is_negative, y)) return false;
     if (base == 10) y->number = strtod(clean, NULL);
     return true;
 }
@@ -251,7 +248,7 @@ void yaml_resolve_scalar(Arena *a, Yaml *y)
 
 const char *yaml_int_text(const Yaml *y, char *buf)
 {
-    if (y->text && fabs(y->number) > 9.3e18) return y->text;
+    if (y->is_too_large) return y->text;
     snprintf(buf, 32, "%lld", (long long)y->integer);
     return buf;
 }

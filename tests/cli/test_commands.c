@@ -135,7 +135,7 @@ TEST(the_schema_is_json_that_names_every_component)
     arena_free(a);
 }
 
-TEST(the_page_of_commands_is_up_to_date)
+TEST(the_generated_page_of_commands_is_up_to_date)
 {
     Arena *a = arena_new();
     const char *page;
@@ -144,7 +144,7 @@ TEST(the_page_of_commands_is_up_to_date)
     arena_free(a);
 }
 
-TEST(the_page_of_components_is_up_to_date)
+TEST(the_generated_page_of_components_is_up_to_date)
 {
     Arena *a = arena_new();
     const char *page;
