@@ -155,7 +155,7 @@ void format_double(double x, char *out)
     int exponent = atoi(e + 1);
     *e = 0;
     const char *p = scientific;
-    char digit[24];
+    char digit[24] = "0";
     int n = 0;
     bool negative = *p == '-';
     for (; *p; p++)

@@ -79,6 +79,7 @@ Error *config_override(Arena *a, Yaml *root, const char *assignment)
     const char *path = arena_string_n(a, assignment, (size_t)(equals - assignment));
     Way way;
     TRY(error_as_usage(walk(a, assignment, path, root, &way)));
+    CHECK(way.holder != NULL);
     Yaml *value;
     TRY(error_as_usage(
         parse_value(a, equals + 1, arena_printf(a, "--set %s", assignment), &value)));

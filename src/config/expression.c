@@ -117,7 +117,7 @@ static bool is_id(char ch)
 static Error *read_key_part(Cursor *c, Text *key)
 {
     if (at_interpolation(c)) {
-        Yaml *value;
+        Yaml *value = NULL;
         TRY(read_interpolation(c, &value));
         if (value->type != YAML_STRING)
             return malformed(c, "an interpolation that names a key must give a text");
@@ -313,7 +313,7 @@ static Error *read_dict(Cursor *c, Yaml **out)
     skip_blanks(c);
     if (*c->at == '}') return c->at++, NULL;
     for (;; c->at++) {
-        Yaml *key, *value;
+        Yaml *key = NULL, *value = NULL;
         skip_blanks(c);
         TRY(read_primitive(c, true, &key));
         if (*c->at != ':') return malformed(c, "\":\" is expected");
@@ -362,7 +362,7 @@ static Error *read_sequence(Cursor *c, char end, Yaml *list)
     Arena *a = c->host->arena;
     if (*c->at == end) return c->at++, NULL;
     for (;;) {
-        Yaml *item;
+        Yaml *item = NULL;
         skip_blanks(c);
         if (*c->at == ',' || *c->at == end)
             item = literal(a, "");

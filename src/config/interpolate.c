@@ -167,6 +167,7 @@ static Error *complete(void *self, const Yaml *value, Yaml **out)
 
 static Error *evaluate(Resolving *r, const Yaml *node, Yaml **out)
 {
+    CHECK(node != NULL);
     Site s = { .resolving = r, .node = node };
     const ExpressionHost h = { .self = &s,
                                .arena = r->arena,

@@ -213,6 +213,7 @@ static double init_number(const Filling *f, uint64_t i)
         return r->low + (r->high - r->low) * rng_uniform(f->key, i);
     }
     CHECK(!"init kind");
+    return 0;
 }
 
 static void fill_chunk(void *arg, int64_t chunk, int thread)

@@ -169,7 +169,7 @@ static Error *bind_dim(const DimSpec *spec, const DimRef *ref, int64_t size, int
 
 static Error *bind_hints(const DimSpec *spec, const char *sizes, int64_t *slot_size)
 {
-    for (const char *p = sizes; p && *p;) {
+    for (const char *p = sizes ? sizes : ""; *p;) {
         char letter;
         long long size;
         int used = 0;

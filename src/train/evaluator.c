@@ -51,8 +51,8 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
                           .grad_norm = NAN };
     TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
     for (;;) {
-        Batch *b;
-        Program *p;
+        Batch *b = NULL;
+        Program *p = NULL;
         TRY(loader_next(l, &b));
         if (!b) break;
         TRY(program_for(s, job, b, &p));

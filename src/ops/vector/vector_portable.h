@@ -89,7 +89,7 @@ INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
 
 INLINE Vec vec_pairs(const bf16 *even, const bf16 *odd)
 {
-    VecInt pairs;
+    VecInt pairs = { 0 };
     for (int i = 0; i < LANES; i++) pairs[i] = (int32_t)(even[i] | (uint32_t)odd[i] << 16);
     return (Vec)pairs;
 }
