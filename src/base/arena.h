@@ -11,7 +11,8 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 /* Frees the arena and everything allocated from it; NULL is allowed. */
 void arena_free(Arena *a);
-/* Releases everything that came from the arena and keeps one piece of memory for what comes next. */
+/* Releases everything that came from the arena and keeps one piece of memory for what comes next.
+ */
 void arena_clear(Arena *a);
 /* `size` zeroed bytes aligned to 64; never NULL. */
 void *arena_alloc(Arena *a, size_t size);

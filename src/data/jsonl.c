@@ -2,9 +2,9 @@
 #include "data/jsonl.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_scan.h"
 #include "base/log.h"
 #include "base/signal.h"
-#include "base/json_scan.h"
 #include "data/progress.h"
 #include <string.h>
 

@@ -74,7 +74,10 @@ static Value *value_new(Graph *g, ValueKind kind, const char *name, Dtype t)
     return g->value[g->n_values++] = v;
 }
 
-Value *graph_find(const Graph *g, const char *name) { return map_get(g->leaf, str_of(name)); }
+Value *graph_find(const Graph *g, const char *name)
+{
+    return map_get(g->leaf, str_of(name));
+}
 
 static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_dims, const Dim *dims)
 {

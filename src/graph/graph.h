@@ -12,9 +12,9 @@
 
 enum { MAX_MESH_AXES = 4 };
 
-/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes it
- * is split over, outermost first; 0 ends the list. `rotation` r: this rank holds the part that by its
- * own place would be that of the rank r further on (ring exchanges). */
+/* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes
+ * it is split over, outermost first; 0 ends the list. `rotation` r: this rank holds the part that
+ * by its own place would be that of the rank r further on (ring exchanges). */
 typedef struct Dim {
     int64_t size;
     const char *axis;
@@ -97,7 +97,7 @@ typedef struct Graph {
     Value **value;
     int64_t n_values, cap_values;
     struct Map *leaf; /* inputs, parameters, states and accumulators by name */
-    Output *output; /* what must be there after a run: "loss", "logits" ... */
+    Output *output;   /* what must be there after a run: "loss", "logits" ... */
     int64_t n_outputs, cap_outputs;
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */

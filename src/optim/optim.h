@@ -4,12 +4,13 @@
 #include "graph/graph.h"
 
 typedef struct Optimizer {
-    /* Appends nodes (phase UPDATE) that update `param` in place from `grad` times `factor` (scalar) and
-     * clear `grad`. The rate is RunTime.lr. */
+    /* Appends nodes (phase UPDATE) that update `param` in place from `grad` times `factor` (scalar)
+     * and clear `grad`. The rate is RunTime.lr. */
     void (*update)(const struct Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    double weight_decay);
     double lr, weight_decay;
-    const char *const *excluded; /* names of weight decay groups that get no decay; ends with NULL */
-    const struct Model *model;   /* whose groups these are */
+    const char *const
+        *excluded;             /* names of weight decay groups that get no decay; ends with NULL */
+    const struct Model *model; /* whose groups these are */
 } Optimizer;
 #endif

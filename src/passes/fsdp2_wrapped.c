@@ -23,12 +23,15 @@ typedef struct Settings {
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
-    if (s->mixed_precision_settings.param_dtype == FP_16 || s->mixed_precision_settings.reduce_dtype == FP_16)
-        return error_new("mixed_precision_settings: FP_16 would need loss scaling; allowed are BF_16 and FP_32");
+    if (s->mixed_precision_settings.param_dtype == FP_16 ||
+        s->mixed_precision_settings.reduce_dtype == FP_16)
+        return error_new(
+            "mixed_precision_settings: FP_16 would need loss scaling; allowed are BF_16 and FP_32");
     return NULL;
 }
 
-/* On one rank there is nothing to shard or to reduce: what remains is the dtype of the computation. */
+/* On one rank there is nothing to shard or to reduce: what remains is the dtype of the computation.
+ */
 static Error *build(Builder *b, const void *settings, void **out)
 {
     (void)b;

@@ -15,7 +15,7 @@ extern const PassDef pass_autodiff;
  * while the residual stream, master weights, sums and losses stay f32. */
 typedef struct Precision {
     Dtype compute; /* F32, BF16 or F64 */
-    bool wide;     /* BF16: only what enters a matrix product is rounded, as under torch's autocast */
+    bool wide; /* BF16: only what enters a matrix product is rounded, as under torch's autocast */
 } Precision;
 extern const PassDef pass_precision;
 

@@ -118,7 +118,8 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     return m->low[v->id] = c;
 }
 
-/* An operand of a product, and not one number per token beside it such as a loss or its statistics. */
+/* An operand of a product, and not one number per token beside it such as a loss or its statistics.
+ */
 static bool is_factor(const Node *n, int k)
 {
     for (int slot = 0; slot < N_LETTERS; slot++)

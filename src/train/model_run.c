@@ -47,8 +47,7 @@ static void add_result(Arena *a, NamedTensor *list, int64_t *n, const char *name
     list[(*n)++] = (NamedTensor){ name, t };
 }
 
-static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p,
-                            bool has_loss)
+static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p, bool has_loss)
 {
     Dtype as = r->precision == RUN_F64 ? F64 : F32;
     ParamStore *store = session_store(s);

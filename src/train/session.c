@@ -25,7 +25,7 @@ struct Session {
     const PassTrace *trace;
     Made *made;
     double peak_flops; /* 0: not measured yet */
-    bool has_weights; /* those that the model brings were loaded */
+    bool has_weights;  /* those that the model brings were loaded */
 };
 
 Error *session_check_device(const char *device)

@@ -24,7 +24,7 @@ TEST(bytes_that_are_no_utf8_become_the_replacement_character)
     assert_json_string(str_of("a\xff z"), "\"a\\ufffd z\"");
     assert_json_string(str_of("\xc0\xaf"), "\"\\ufffd\\ufffd\"");            /* overlong */
     assert_json_string(str_of("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\""); /* a surrogate */
-    assert_json_string(str_of("\xe2\x82"), "\"\\ufffd\""); /* cut short */
+    assert_json_string(str_of("\xe2\x82"), "\"\\ufffd\"");                   /* cut short */
 }
 
 TEST(json_numbers_are_spelled_as_python_spells_them)

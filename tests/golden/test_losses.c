@@ -1,8 +1,8 @@
 /* test_losses.c - cross entropy and its gradient against the original's.
  *
- * Each case runs through the two ways that lead to a loss: from logits, and from hidden states and a
- * head without logits in between, where the head is the identity. The result is that of the double
- * run: also for bf16 logits, where the original rounds the loss. */
+ * Each case runs through the two ways that lead to a loss: from logits, and from hidden states and
+ * a head without logits in between, where the head is the identity. The result is that of the
+ * double run: also for bf16 logits, where the original rounds the loss. */
 #include "exec/program.h"
 #include "exec/schedule.h"
 #include "golden.h"

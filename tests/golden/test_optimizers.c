@@ -21,8 +21,8 @@ static void compare_all(const UpdateRun *u, const Safetensors *f, const char *ke
     for (int64_t i = 0; i < update_run_count(u); i++) {
         const char *param = update_run_param(u, i)->name,
                    *name = arena_printf(u->arena, "%s%s", golden, param);
-        Difference d = tensor_difference(name, update_run_tensor(u, kept, param),
-                                         safetensors_find(f, name));
+        Difference d =
+            tensor_difference(name, update_run_tensor(u, kept, param), safetensors_find(f, name));
         assert_within(f->path, name, d.max, tolerance);
     }
 }
