@@ -32,7 +32,7 @@ typedef struct Display {
     Progress train, evaluation; /* the last of each; `total` from the settings */
     bool is_evaluating;
     Mark older, newer; /* rates are over the time since `older`: one to two windows */
-    double drawn, begun;
+    double drawn, begun, last_event;
     char last_evaluation[80];
 } Display;
 
@@ -47,6 +47,13 @@ static void note_rate(Display *d, const Progress *p, double now)
         d->older = d->newer;
         d->newer = m;
     }
+}
+
+/* The time that an evaluation took is not training's: it counts as if it had not passed. */
+static void leave_out(Display *d, double seconds)
+{
+    d->older.seconds += seconds;
+    d->newer.seconds += seconds;
 }
 
 /* Steps and tokens per second; false before there is anything to divide. */
@@ -217,6 +224,7 @@ static Error *on_progress(Display *d, const Progress *p, double now)
     bool is_new = p->is_evaluation || p->done != d->train.done;
     if (d->begun == 0) d->begun = now;
     if (p->is_evaluation) {
+        leave_out(d, now - d->last_event);
         d->evaluation = *p;
         d->evaluation.total = batches;
     } else {
@@ -224,6 +232,7 @@ static Error *on_progress(Display *d, const Progress *p, double now)
         d->train.total = d->settings.n_target_steps;
         note_rate(d, p, now);
     }
+    d->last_event = now;
     d->is_evaluating = p->is_evaluation && p->done < batches;
     if (d->output.is_live) {
         if (now - d->drawn >= REDRAW_S || d->train.done == d->train.total) draw(d, now);
