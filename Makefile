@@ -85,7 +85,7 @@ $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs
 docs: tests ## write the generated pages of docs/ anew
-	MODALITIES_GENERATE=1 $(BUILD)/tests/all '*generated*'
+	MODALITIES_GENERATE=1 $(BUILD)/tests/all generated page_of
 
 # Each tests/fuzz/fuzz_NAME.c is a libFuzzer target, linked with all of src; its seeds lie in tests/fuzz/NAME/.
 FUZZ_SECONDS ?= 60

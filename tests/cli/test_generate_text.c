@@ -182,7 +182,7 @@ static const char *random_checkpoint(Arena *a, const char *config, StringList ov
 TEST(the_shipped_configuration_generates)
 {
     Arena *a = arena_new();
-    ForcedModel m = { .config = "configs/generate/text_generation_config.yaml" };
+    ForcedModel m = { .config = "configs/tutorial/text_generation_config.yaml" };
     const char *tokenizer = shared_path(a, "data/tokenizers/gpt2");
     const char *small = "model_raw.config.n_embd=32";
     const char *checkpoint = random_checkpoint(a, m.config, (StringList){ &small, 1 });

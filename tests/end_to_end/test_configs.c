@@ -1,0 +1,233 @@
+/* test_configs.c - the configurations of configs/: each is checked, and runs on little data. */
+#include "cli/command_line.h"
+#include "config/yaml.h"
+#include "end_to_end/training.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What makes each of them small. */
+#define TINY_MODEL                                                                                 \
+    " --set model_raw.config.n_layer=1 --set model_raw.config.n_embd=128"                          \
+    " --set model_raw.config.n_head_q=4 --set model_raw.config.n_head_kv=2"                        \
+    " --set model_raw.config.ffn_hidden=128 --set model_raw.config.vocab_size=384"
+#define TINY_RUN                                                                                   \
+    TINY_MODEL " --set settings.step_profile.sequence_length=16"                                   \
+               " --set settings.step_profile.local_train_micro_batch_size=2"                       \
+               " --set settings.training_target.num_target_steps=4"                                \
+               " --set settings.intervals.training_log_interval_in_steps=1"                        \
+               " --set settings.intervals.checkpointing_interval_in_steps=2"                       \
+               " --set settings.intervals.evaluation_interval_in_steps=2"                          \
+               " --set lr_scheduler.config.warmup_steps=1"
+
+/* What a configuration needs to stand here at all, and what makes it tiny; words of a shell. */
+typedef struct Case {
+    const char *path, *needs, *tiny;
+} Case;
+
+#define WARM " --last_checkpoint_info_file_path $MODALITIES_DATA/info.json"
+static const Case cases[] = {
+    { "configs/data/pack.yaml", "", "" },
+    { "configs/training/small.yaml", "", TINY_RUN },
+    { "configs/training/small_warmstart.yaml", WARM, TINY_RUN },
+    { "configs/training/gpt2_124m.yaml", "",
+      TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2" },
+    { "configs/generate/small.yaml", "", TINY_MODEL " --set settings.sequence_length=16" },
+    { "configs/tutorial/warmstart_config.yaml",
+      WARM " --set settings.paths.train_dataset_path=$MODALITIES_DATA/train.pbin"
+           " --set settings.step_profile.local_train_micro_batch_size=2",
+      "" },
+    { "configs/tutorial/text_generation_config.yaml",
+      " --set tokenizer.config.pretrained_model_name_or_path=$MODALITIES_DATA/tokenizer", "" },
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+static const Case *find_case(const char *path)
+{
+    for (int i = 0; i < N_CASES; i++)
+        if (!strcmp(cases[i].path, path)) return &cases[i];
+    fail_msg("%s: give this test the settings that make it small", path);
+    return NULL;
+}
+
+static const char *must_run(Arena *a, const char *args)
+{
+    const char *output;
+    int status = command_line_run(a, args, &output);
+    if (status) fail_msg("%s: status %d: %s", args, status, output);
+    return output;
+}
+
+/* Lines of words that follow each other in some order. */
+static void write_documents(const char *path, int n)
+{
+    static const char *const word[] = { "the",  "quick", "brown", "fox", "jumps",
+                                        "over", "a",     "lazy",  "dog", "\\\"yes\\\"" };
+    Text t = { 0 };
+    for (int i = 0; i < n; i++) {
+        text_puts(&t, "{\"text\": \"");
+        for (int k = 0; k < 12; k++)
+            text_printf(&t, "%s%s", k ? " " : "", word[(i * 7 + k * k) % 10]);
+        text_puts(&t, "\"}\n");
+    }
+    assert_no_error(file_write(path, t.ptr, t.len));
+    text_free(&t);
+}
+
+/* Texts, a tokenizer and packed tokens, all made by the program; and a file that stands for what a
+ * run of 2 steps of 32 tokens leaves behind. Returns the folder. */
+static const char *prepare(Arena *a)
+{
+    const char *folder = path_join(a, path_absolute(a, test_folder()), "data");
+    const char *train = path_join(a, folder, "train.jsonl");
+    assert_no_error(make_directories(path_join(a, folder, "tokenizer")));
+    assert_int_equal(setenv("MODALITIES_DATA", folder, 1), 0);
+    write_documents(train, 60);
+    write_documents(path_join(a, folder, "validation.jsonl"), 8);
+    must_run(a, arena_printf(a,
+                             "tokenizer train --input_path %s --vocab_size 280 --output_path "
+                             "%s/tokenizer/tokenizer.json",
+                             train, folder));
+    static const char *const parts[] = { "train", "validation" };
+    for (int i = 0; i < 2; i++) {
+        must_run(a, arena_printf(a, "data create_raw_index %s/%s.jsonl", folder, parts[i]));
+        must_run(a, arena_printf(a,
+                                 "data pack_encoded_data configs/data/pack.yaml --set "
+                                 "settings.part=%s --set settings.num_cpus=1",
+                                 parts[i]));
+    }
+    const char *info = "{\"checkpoint_folder_path\": "
+                       "\"eid_x-seen_steps_2-seen_tokens_64-target_steps_4-target_tokens_128\"}";
+    assert_no_error(file_write(path_join(a, folder, "info.json"), info, strlen(info)));
+    assert_no_error(make_directories(path_join(a, folder, "experiments")));
+    return folder;
+}
+
+TEST(every_configuration_is_free_of_mistakes)
+{
+    Arena *a = arena_new();
+    int n = 0;
+    prepare(a);
+    DIR *top = opendir("configs");
+    assert_non_null(top);
+    for (const struct dirent *group; (group = readdir(top));) {
+        const char *below = path_join(a, "configs", group->d_name);
+        DIR *d = group->d_name[0] == '.' ? NULL : opendir(below);
+        for (const struct dirent *e; d && (e = readdir(d));) {
+            if (!text_matches("*.yaml", e->d_name)) continue;
+            const Case *c = find_case(path_join(a, below, e->d_name));
+            const char *check =
+                arena_printf(a, "config check --config_file_path %s%s", c->path, c->needs);
+            must_run(a, check);
+            must_run(a, arena_printf(a, "%s%s", check, c->tiny));
+            n++;
+        }
+        if (d) closedir(d);
+    }
+    closedir(top);
+    assert_int_equal(n, N_CASES);
+    arena_free(a);
+}
+
+static void train(Arena *a, const char *command, const char *path, const char *id)
+{
+    const Case *c = find_case(path);
+    must_run(a, arena_printf(a,
+                             "%s --config_file_path %s --experiments_root_path "
+                             "$MODALITIES_DATA/experiments --experiment_id %s%s%s",
+                             command, path, id, c->needs, c->tiny));
+}
+
+TEST(the_small_model_trains_resumes_and_generates)
+{
+    Arena *a = arena_new();
+    const char *folder = prepare(a);
+    const Bench b = { .arena = a, .root = path_join(a, folder, "experiments") };
+    train(a, "run", "configs/training/small.yaml", "whole");
+    const char *info =
+        arena_printf(a,
+                     "{\"checkpoint_folder_path\": \"%s/whole/checkpoints/eid_whole-seen_steps_2-"
+                     "seen_tokens_64-target_steps_4-target_tokens_128\"}",
+                     b.root);
+    assert_no_error(file_write(path_join(a, folder, "info.json"), info, strlen(info)));
+    train(a, "warmstart", "configs/training/small_warmstart.yaml", "resumed");
+    assert_curve_within(&b, "resumed", "whole");
+    assert_same_state(&b, "resumed", "whole");
+    assert_contains(must_run(a, "report $MODALITIES_DATA/experiments/whole"),
+                    "validation CLMCrossEntropyLoss");
+    const Case *c = find_case("configs/generate/small.yaml");
+    const char *answer =
+        must_run(a, arena_printf(a,
+                                 "generate_text --config_file_path %s --set settings.model_path=%s "
+                                 "--prompt 'the quick' --max_new_tokens 5%s",
+                                 c->path, bench_last_checkpoint(&b, "resumed", NULL), c->tiny));
+    assert_contains(answer, "the quick");
+    arena_free(a);
+}
+
+TEST(the_configuration_of_gpt2_124m_trains)
+{
+    Arena *a = arena_new();
+    const char *folder = prepare(a);
+    const Bench b = { .arena = a, .root = path_join(a, folder, "experiments") };
+    train(a, "run", "configs/training/gpt2_124m.yaml", "gpt2");
+    int64_t steps;
+    assert_contains(bench_last_checkpoint(&b, "gpt2", &steps), "seen_tokens_256-");
+    assert_int_equal(steps, 4);
+    arena_free(a);
+}
+
+/* Whoever changes one of two files that belong together must change the other. */
+static void assert_same_but(const char *first, const char *second, const char *const *differs)
+{
+    Arena *a = arena_new();
+    Yaml *x, *y;
+    assert_no_error(yaml_read(a, first, &x));
+    assert_no_error(yaml_read(a, second, &y));
+    for (int64_t i = 0; i < x->n; i++) {
+        const char *key = x->key[i]->text;
+        bool may_differ = false;
+        for (int k = 0; differs[k]; k++) may_differ |= !strcmp(key, differs[k]);
+        if (!may_differ && !yaml_equal(x->item[i], yaml_get(y, key)))
+            fail_msg("%s of %s and %s differ", key, first, second);
+    }
+    arena_free(a);
+}
+
+TEST(configurations_that_belong_together_agree)
+{
+    Arena *a = arena_new();
+    const char *small = "configs/training/small.yaml",
+               *warm = "configs/training/small_warmstart.yaml";
+    assert_same_but(small, warm, (const char *[]){ "settings", "app_state", NULL });
+    Yaml *x, *y, *z;
+    assert_no_error(yaml_read(a, small, &x));
+    assert_no_error(yaml_read(a, warm, &y));
+    assert_no_error(yaml_read(a, "configs/generate/small.yaml", &z));
+    static const char *const settings[] = {
+        "referencing_keys",        "cuda_env",     "paths",          "intervals",
+        "consistency_enforcement", "step_profile", "training_target"
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *path = arena_printf(a, "settings.%s", settings[i]);
+        assert_non_null(yaml_find(x, path));
+        assert_true(yaml_equal(yaml_find(x, path), yaml_find(y, path)));
+    }
+    assert_true(yaml_equal(yaml_find(x, "app_state.config"), yaml_find(y, "raw_app_state.config")));
+    static const char *const model[] = { "vocab_size",
+                                         "n_layer",
+                                         "n_embd",
+                                         "n_head_q",
+                                         "n_head_kv",
+                                         "ffn_hidden",
+                                         "enforce_swiglu_hidden_dim_multiple_of",
+                                         "attention_config",
+                                         "attention_norm_config",
+                                         "use_weight_tying" };
+    for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
+        const char *path = arena_printf(a, "model_raw.config.%s", model[i]);
+        assert_non_null(yaml_find(x, path));
+        assert_true(yaml_equal(yaml_find(x, path), yaml_find(z, path)));
+    }
+    arena_free(a);
+}

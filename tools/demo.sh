@@ -1,0 +1,111 @@
+#!/bin/bash
+# demo.sh - the whole way on real text: tokenizer, packing, training, a crash, resuming, generation. Called by `make demo`.
+# Ends with status 1 unless the resumed training repeats the killed one to the bit and the model beats a bigram model.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+program=${BUILD:-build}/modalities
+work=${BUILD:-build}/demo
+steps=600 half=300 # as configs/training/small.yaml has it, and where the crash comes
+started=$SECONDS
+training=
+
+stage() { printf '\n== %s\n' "$*"; }
+fail() { printf '\ndemo: %s\n' "$*" >&2; exit 1; }
+trap '[ -z "$training" ] || kill -KILL "$training" 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
+
+rm -rf "$work"
+mkdir -p "$work/data/tokenizer" "$work/curve"
+export MODALITIES_DATA=$work/data
+
+stage "1/6  Text: the King James Bible by chapters, fortune cookies (Debian packages bible-kjv, fortunes)"
+# Chapters and cookies end with a line "%". Backspaces in cookies overstrike; jokes about kinds of people stay out.
+{
+    bible -f 'gen1:1-rev22:21' | awk '{ chapter = $1; sub(/:.*/, "", chapter)
+        if (NR > 1 && chapter != last) print "%"
+        last = chapter; sub(/^[^ ]* /, ""); print } END { print "%" }'
+    find /usr/share/games/fortunes -type f ! -name '*.dat' ! -name ascii-art ! -name ethnic ! -name men-women |
+        LC_ALL=C sort | xargs sed 's/.\x08//g'
+} >"$work/text"
+jq -Rsc 'split("\n%\n")[] | select(length > 20) | {text: .}' "$work/text" >"$work/documents.jsonl"
+awk 'NR % 20 != 0' "$work/documents.jsonl" >"$MODALITIES_DATA/train.jsonl"
+awk 'NR % 20 == 0' "$work/documents.jsonl" >"$MODALITIES_DATA/validation.jsonl" # every 20th document
+wc -lc "$MODALITIES_DATA"/*.jsonl | awk '$3 != "total" { printf "%s: %d documents, %.1f MB\n", $3, $1, $2 / 1e6 }'
+
+stage "2/6  A byte-level BPE tokenizer, trained on it"
+"$program" tokenizer train --input_path "$MODALITIES_DATA/train.jsonl" --vocab_size 2048 \
+    --output_path "$MODALITIES_DATA/tokenizer/tokenizer.json"
+
+stage "3/6  Index and pack: one file of tokens for training, one for validation"
+for part in train validation; do
+    "$program" data create_raw_index "$MODALITIES_DATA/$part.jsonl"
+    "$program" data pack_encoded_data configs/data/pack.yaml --set settings.part=$part
+done
+"$program" data bigram_loss "$MODALITIES_DATA/train.pbin" "$MODALITIES_DATA/validation.pbin" | tee "$work/bigram"
+
+stage "4/6  Training (configs/training/small.yaml), until it is killed behind its checkpoint at step $half"
+results=$work/experiments/killed/evaluation_results.jsonl
+mkdir -p "$work/experiments"
+"$program" run --config_file_path configs/training/small.yaml --experiments_root_path "$work/experiments" \
+    --experiment_id killed >"$work/killed.log" &
+training=$!
+until grep -qs "\"num_train_steps_done\": $((half + 30))," "$results"; do
+    kill -0 $training 2>/dev/null || fail "training ended early; see above and $work/killed.log"
+    sleep 0.1
+done
+kill -KILL $training
+wait $training 2>/dev/null || true
+training=
+if [ -t 2 ]; then printf '\n\n'; fi
+echo "killed (SIGKILL) behind step $((half + 30))"
+
+stage "5/6  Resuming from the checkpoint (configs/training/small_warmstart.yaml)"
+"$program" warmstart --config_file_path configs/training/small_warmstart.yaml --experiments_root_path "$work/experiments" \
+    --experiment_id resumed \
+    --last_checkpoint_info_file_path "$work/experiments/killed/checkpoints/last_checkpoint_info.json" >"$work/resumed.log" &
+training=$!
+wait $training || fail "resuming failed; see above and $work/resumed.log"
+training=
+
+# What both runs logged behind the checkpoint: steps and the evaluation, without what depends on the clock.
+logged='[.dataloader_tag, .num_train_steps_done, .losses, .metrics, .throughput_metrics["lr mean"]]'
+jq -c "select(.num_train_steps_done > $half or (.num_train_steps_done == $half and .dataloader_tag == \"validation\")) | $logged" \
+    "$results" >"$work/killed.lines"
+jq -c "$logged" "$work/experiments/resumed/evaluation_results.jsonl" >"$work/resumed.lines"
+same=$(grep -cFxf "$work/resumed.lines" "$work/killed.lines" || true)
+if grep -vFxf "$work/resumed.lines" "$work/killed.lines" >"$work/differing.lines" || [ "$same" -lt 4 ]; then
+    head -3 "$work/differing.lines" >&2
+    fail "the resumed training differs from the killed one; see $work/killed.lines and $work/resumed.lines"
+fi
+{
+    jq -c "select(.num_train_steps_done <= $half)" "$results"
+    jq -c "select(.num_train_steps_done > $half)" "$work/experiments/resumed/evaluation_results.jsonl"
+} >"$work/curve/evaluation_results.jsonl"
+cp "$work/experiments/killed/small.yaml.resolved" "$work/curve/"
+
+stage "6/6  Three prompts"
+checkpoint=$(jq -r .checkpoint_folder_path "$work/experiments/resumed/checkpoints/last_checkpoint_info.json")
+for prompt in "In the beginning" "And he said unto them," "A good programmer"; do
+    "$program" generate_text --config_file_path configs/generate/small.yaml --set settings.model_path="$checkpoint" \
+        --prompt "$prompt" --max_new_tokens 60 --temperature 0.7
+done | tee "$work/generated.txt"
+
+loss=$(jq -s 'map(select(.dataloader_tag == "validation")) | last.losses.CLMCrossEntropyLoss' "$work/curve/evaluation_results.jsonl")
+bigram=$(awk '{ print $3 }' "$work/bigram")
+
+stage "Report"
+"$program" report "$work/curve" --plot_height 8
+cat <<EOF
+$(awk -v l="$loss" -v b="$bigram" 'BEGIN { printf "validation loss              %.4f (perplexity %.1f); a bigram model has %.4f (%.1f)", l, exp(l), b, exp(b) }')
+resumed after SIGKILL        $same results behind step $half are the same to the bit
+whole demo                   $((SECONDS - started)) s
+
+files in $work: data/ (texts, tokenizer.json, .pbin), experiments/killed/ and experiments/resumed/
+(configuration, results, checkpoints), curve/ (the curve above), generated.txt
+
+next:  export MODALITIES_DATA=$work/data
+       $program generate_text --config_file_path configs/generate/small.yaml --set settings.model_path=$checkpoint
+       $program run --config_file_path configs/training/small.yaml --experiments_root_path $work/experiments
+       $program help         docs/tutorial.md         README.md
+EOF
+awk -v l="$loss" -v b="$bigram" 'BEGIN { exit !(l < b) }' || fail "the validation loss is not below that of a bigram model"
