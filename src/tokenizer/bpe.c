@@ -67,53 +67,47 @@ static void add_cross(Bpe *b, uint32_t left, uint32_t right, int64_t rank, Text 
     }
 }
 
-/* "left right" or ["left", "right"]. */
-static Error *split_merge(JsonNode at, Str *left, Str *right)
+/* "left right" with one blank, or ["left", "right"]. */
+static bool split_merge(const json_t *merge, Str *left, Str *right)
 {
-    if (json_is_array(at.value) && json_array_size(at.value) == 2) {
-        const json_t *l = json_array_get(at.value, 0), *r = json_array_get(at.value, 1);
-        if (json_is_string(l) && json_is_string(r)) {
-            *left = (Str){ json_string_value(l), json_string_length(l) };
-            *right = (Str){ json_string_value(r), json_string_length(r) };
-            return NULL;
-        }
-    } else if (json_is_string(at.value)) {
-        const char *text = json_string_value(at.value), *space = strchr(text, ' ');
-        if (space && !strchr(space + 1, ' ')) {
-            *left = (Str){ text, (size_t)(space - text) };
-            *right = str_of(space + 1);
-            return NULL;
-        }
+    if (json_array_size(merge) == 2) {
+        const json_t *l = json_array_get(merge, 0), *r = json_array_get(merge, 1);
+        *left = (Str){ json_string_value(l), json_string_length(l) };
+        *right = (Str){ json_string_value(r), json_string_length(r) };
+        return json_is_string(l) && json_is_string(r);
     }
-    return json_node_error(at, "must be \"left right\" with one space, or [\"left\", \"right\"]");
+    const char *text = json_string_value(merge), *space = text ? strchr(text, ' ') : NULL;
+    if (!space || strchr(space + 1, ' ')) return false;
+    *left = (Str){ text, (size_t)(space - text) };
+    *right = str_of(space + 1);
+    return true;
 }
 
-static Error *token_of(const Bpe *b, JsonNode at, Str name, uint32_t *id)
+static Error *not_a_token(JsonNode at, Str name)
 {
-    *id = vocab_find(&b->vocab, name);
-    if (*id != NO_TOKEN) return NULL;
     return json_node_error(at, "\"%.*s\" is not in model.vocab", (int)name.len, name.ptr);
 }
 
-/* A merge's path is only spelled out when there is something to say about it. */
+/* scratch: three texts that are used again. */
 static Error *load_merge(Bpe *b, JsonNode merges, int64_t rank, Text scratch[3])
 {
-    JsonNode at = { json_array_get(merges.value, (size_t)rank), "", merges.arena };
-    Str left = { NULL, 0 }, right = { NULL, 0 };
-    uint32_t l = 0, r = 0, joined = 0;
-    Error *e = split_merge(at, &left, &right);
-    if (!e) e = token_of(b, at, left, &l);
-    if (!e) e = token_of(b, at, right, &r);
-    if (!e) {
-        text_clear(&scratch[2]);
-        text_add(&scratch[2], left.ptr, left.len);
-        text_add(&scratch[2], right.ptr, right.len);
-        e = token_of(b, at, (Str){ scratch[2].ptr, scratch[2].len }, &joined);
+    Str part[3]; /* left, right, both */
+    if (!split_merge(json_array_get(merges.value, (size_t)rank), &part[0], &part[1])) {
+        return json_node_error(json_item(merges, (size_t)rank),
+                               "must be \"left right\" with one blank, or [\"left\", \"right\"]");
     }
-    if (e) return error_wrap(e, "%s[%lld]", merges.path, (long long)rank);
-    b->merged[rank] = joined;
-    add_pair(b, l, r, rank);
-    add_cross(b, l, r, rank, &scratch[0], &scratch[1]);
+    text_clear(&scratch[2]);
+    text_add(&scratch[2], part[0].ptr, part[0].len);
+    text_add(&scratch[2], part[1].ptr, part[1].len);
+    part[2] = (Str){ scratch[2].ptr, scratch[2].len };
+    uint32_t id[3];
+    for (int i = 0; i < 3; i++) {
+        id[i] = vocab_find(&b->vocab, part[i]);
+        if (id[i] == NO_TOKEN) return not_a_token(json_item(merges, (size_t)rank), part[i]);
+    }
+    b->merged[rank] = id[2];
+    add_pair(b, id[0], id[1], rank);
+    add_cross(b, id[0], id[1], rank, &scratch[0], &scratch[1]);
     return NULL;
 }
 
@@ -201,7 +195,10 @@ Error *bpe_load(JsonNode at, Arena *a, Model **out)
     Str unk;
     TRY(json_get_optional_string(at, "unk_token", &unk));
     b->unk_id = NO_TOKEN;
-    if (unk.ptr) TRY(token_of(b, json_member(at, "unk_token"), unk, &b->unk_id));
+    if (unk.ptr) {
+        b->unk_id = vocab_find(&b->vocab, unk);
+        if (b->unk_id == NO_TOKEN) return not_a_token(json_member(at, "unk_token"), unk);
+    }
     *out = &b->base;
     return NULL;
 }
