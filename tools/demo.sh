@@ -106,6 +106,6 @@ files in $work: data/ (texts, tokenizer.json, .pbin), experiments/killed/ and ex
 next:  export MODALITIES_DATA=$work/data
        $program generate_text --config_file_path configs/generate/small.yaml --set settings.model_path=$checkpoint
        $program run --config_file_path configs/training/small.yaml --experiments_root_path $work/experiments
-       $program help         docs/tutorial.md         README.md
+       $program help         README.md         docs/tour.md
 EOF
 awk -v l="$loss" -v b="$bigram" 'BEGIN { exit !(l < b) }' || fail "the validation loss is not below that of a bigram model"
