@@ -97,7 +97,7 @@ static void put_name(const char *tag, const char *key, Text *out)
 {
     Text name = { 0 };
     text_printf(&name, "%s%s%s", tag, *tag ? " " : "", key);
-    text_printf(out, "%-28s", name.ptr);
+    text_printf(out, "%-27s ", name.ptr);
     text_free(&name);
 }
 
