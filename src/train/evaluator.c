@@ -64,7 +64,6 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
         TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
         if (signal_stop_requested()) return NULL; /* an unfinished pass has no result */
     }
-    if (n == 0) return error_new("there is not one full batch to evaluate");
     double rate = (double)(n_samples * job->dp_degree) / (clock_seconds() - start);
     Results r = evaluation_results(loader_tag(l), step, job->loss->tag, sum / (double)n, rate);
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
