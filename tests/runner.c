@@ -1,6 +1,6 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--jobs N] [--timeout S] [pattern ...]
+ * usage: tests [--list] [--jobs N] [--timeout S] [--without PATTERN] [pattern ...]
  * A pattern is matched against "file:name".
  * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails. */
 #include "base/clock.h"
@@ -17,6 +17,7 @@
 enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
+static char *without; /* tests to leave out */
 
 static TestCase *tests;
 
@@ -179,15 +180,19 @@ static void finish(Job *j, int status, const Outcome *o, Tally *tally)
     j->test = NULL;
 }
 
+static bool is_named(const TestCase *t, const char *pattern)
+{
+    char name[512], wide[512];
+    snprintf(name, sizeof name, "%s:%s", t->file, t->name);
+    snprintf(wide, sizeof wide, "*%s*", pattern);
+    return text_matches(wide, name);
+}
+
 static bool selected(const TestCase *t, char **pattern, int n)
 {
-    char name[512];
-    snprintf(name, sizeof name, "%s:%s", t->file, t->name);
-    for (int i = 0; i < n; i++) {
-        char wide[512];
-        snprintf(wide, sizeof wide, "*%s*", pattern[i]);
-        if (text_matches(wide, name)) return true;
-    }
+    if (without && is_named(t, without)) return false;
+    for (int i = 0; i < n; i++)
+        if (is_named(t, pattern[i])) return true;
     return n == 0;
 }
 
@@ -202,9 +207,12 @@ int main(int argc, char **argv)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
             timeout_s = atof(argv[++i]);
+        else if (!strcmp(argv[i], "--without") && i + 1 < argc)
+            without = argv[++i];
         else
             return fprintf(stderr,
-                           "usage: tests [--list] [--jobs N] [--timeout S] [pattern ...]\n"),
+                           "usage: tests [--list] [--jobs N] [--timeout S] [--without PATTERN] "
+                           "[pattern ...]\n"),
                    2;
     }
     if (n_jobs < 1) n_jobs = 1;
