@@ -15,6 +15,7 @@ typedef struct Forward {
     Head h;
     float *found; /* scratch: [segment][chunk] */
     Gather gather;
+    bool is_to_largest; /* shifts are the largest logits */
     _Atomic bool bad_index, out_of_range;
 } Forward;
 
@@ -59,7 +60,7 @@ INLINE void gather_tile(const Head *h, bool pairs, Gather gather, int64_t row, c
     Vec c[MR][NV];
     head_tile(h, pairs, row, panel, c);
     if (n_columns < NR) head_cut(c, n_columns);
-    if (gather == GATHER_SUM) head_exp(c, h->shift + row);
+    if (gather == GATHER_SUM) head_exp(c, h->shift + row, 126);
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++) {
         Vec v = vec_load(found + i * LANES);
@@ -135,6 +136,7 @@ static double total(const Forward *f, int64_t row)
 /* Takes the largest logit of each token for the shift. */
 static void shift_to_largest(Forward *f)
 {
+    f->is_to_largest = true;
     gather(f, GATHER_LARGEST);
     for (int64_t i = 0; i < f->h.n_rows; i++) {
         float largest = f->found[i];
@@ -153,7 +155,9 @@ static void finish_task(void *arg, int64_t task, int thread)
     Range r = chunk(h->n_rows, ROWS_PER_TASK, task);
     for (int64_t i = r.from; i < r.to; i++) {
         int32_t target = ((const int32_t *)h->l->in[2].data)[h->first + i];
-        double sum = total(f, i), lse = (h->shift[i] + log2(sum)) / log2_e, loss = 0;
+        double sum = total(f, i);
+        if (f->is_to_largest && sum < 0.5) sum = 1; /* the largest itself, lost by rounding 1e20 */
+        double lse = (h->shift[i] + log2(sum)) / log2_e, loss = 0;
         if (sum < least_sum || sum > most_sum) f->out_of_range = true; /* NaN is final */
         if (target >= 0 && target < h->v)
             loss = lse - head_logit(h, i, target);
@@ -178,6 +182,7 @@ static int loss_per_token(const Launch *l)
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
         pool_run(l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, &f);
+        f.is_to_largest = false;
         gather_losses(&f);
         if (!f.out_of_range) continue;
         shift_to_largest(&f);

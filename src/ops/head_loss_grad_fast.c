@@ -97,7 +97,8 @@ static void prepare_rows_task(void *arg, int64_t i, int thread)
         double lse = t < h->n_rows ? ((const double *)h->l->in[3].data)[h->first + t] : 0;
         h->shift[t] = (float)(lse * log2_e);
         w->dloss[t] = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;
-        w->factor[t] = counts ? (float)(w->dloss[t] * exp2(h->shift[t] - lse * log2_e)) : 0;
+        double rounded_off = fmax(-1, fmin(h->shift[t] - lse * log2_e, 1)); /* more at 1e7 only */
+        w->factor[t] = counts ? (float)(w->dloss[t] * exp2(rounded_off)) : 0;
     }
 }
 
@@ -138,7 +139,7 @@ INLINE void slope_tile(const Backward *w, bool pairs, int64_t row, int64_t colum
     Vec c[MR][NV];
     head_tile(&w->h, pairs, row, panel, c);
     if (n_columns < NR) head_cut(c, n_columns);
-    head_exp(c, w->h.shift + row);
+    head_exp(c, w->h.shift + row, 1);
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++)
 #pragma GCC unroll 4

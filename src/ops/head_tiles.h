@@ -138,12 +138,12 @@ INLINE void head_cut(Vec c[MR][NV], int64_t n)
     }
 }
 
-/* c = 2^(log2_e c - shift), four vectors at a time. Above 2^126 it stays there, which is far beyond
- * what a sum may be. */
-INLINE void head_exp(Vec c[MR][NV], const float *shift)
+/* c = 2^(log2_e c - shift), four vectors at a time; exponents above `limit` count as that: 126
+ * where only a sum too large to use matters, 0 where the result is a probability. */
+INLINE void head_exp(Vec c[MR][NV], const float *shift, float limit)
 {
     enum { ROWS = NV >= 4 ? 1 : 2 };
-    const Vec per_log_2 = vec_set(log2_e), most = vec_set(126);
+    const Vec per_log_2 = vec_set(log2_e), most = vec_set(limit);
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i += ROWS) {
 #pragma GCC unroll 2
