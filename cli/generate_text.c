@@ -116,11 +116,10 @@ const Command command_top_generate_text = {
         "Asks for each {name} of the prompt_template, answers, and asks again until the input "
         "ends. From a file or a pipe each line is a prompt. Ctrl-C ends the answer and the "
         "program. Nothing is random with --temperature 0.",
-    .examples =
-        "modalities generate_text --config_file_path configs/generate/small.yaml "
-        "--set settings.model_path=checkpoints/eid_... --prompt \"Once upon a time\"\n"
-        "printf 'One\\nTwo\\n' | modalities generate_text --config_file_path generate.yaml "
-        "--max_new_tokens 20 --temperature 0",
+    .examples = "modalities generate_text --config_file_path configs/generate/small.yaml "
+                "--set settings.model_path=checkpoints/eid_... --prompt \"Once upon a time\"\n"
+                "printf 'One\\nTwo\\n' | modalities generate_text --config_file_path generate.yaml "
+                "--max_new_tokens 20 --temperature 0",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,
