@@ -119,6 +119,7 @@ static Error *read_key_part(Cursor *c, Text *key)
     if (at_interpolation(c)) {
         Yaml *value = NULL;
         TRY(read_interpolation(c, &value));
+        CHECK(value != NULL);
         if (value->type != YAML_STRING)
             return malformed(c, "an interpolation that names a key must give a text");
         text_puts(key, value->text);

@@ -17,6 +17,7 @@ Registry *registry_new(Arena *a)
 
 static int compare(const ComponentDef *d, const char *kind, const char *variant)
 {
+    CHECK(kind != NULL && variant != NULL);
     int order = strcmp(d->kind, kind);
     return order ? order : strcmp(d->variant, variant);
 }

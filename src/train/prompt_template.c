@@ -35,7 +35,7 @@ static Error *next_piece(const char *text, const char **at, Piece *out)
     if (s[0] == '}' && s[1] != '}')
         return error_new("prompt_template: \"}\" at character %lld closes nothing; }} stands for a "
                          "brace",
-                         (long long)(s - text + 1));
+                         (long long)(s - text) + 1);
     bool is_brace = *s == '{' || *s == '}';
     size_t n = is_brace ? 1 : strcspn(s, "{}");
     *out = (Piece){ { s, n }, false };
