@@ -31,19 +31,6 @@ struct Program {
     void *hook_ctx;
 };
 
-static Tensor tensor_of(const Value *v)
-{
-    Tensor t = { .dtype = v->dtype, .n_dims = v->n_dims };
-    for (int d = 0; d < v->n_dims; d++) t.size[d] = v->dim[d].size;
-    return t;
-}
-
-static bool is_stored(const Value *v)
-{
-    if (v->kind == VALUE_RESULT) return v->from->phase == PREPARE;
-    return v->kind != VALUE_INPUT;
-}
-
 /* Launches with shapes and attributes; memory comes later. */
 static void make_steps(Program *p)
 {
@@ -136,7 +123,7 @@ static void place(Program *p)
     const Graph *g = p->graph;
     for (int64_t i = 0; i < g->n_values; i++) {
         const Value *v = value_storage(g->value[i]);
-        if (is_stored(v)) {
+        if (store_holds(v)) {
             Stored *s = store_find(p->settings.store, store_derived_name(p->arena, v));
             p->tensor[i].data = s ? s->tensor.data : NULL;
         } else if (p->plan->offset[v->id] != NOT_PLANNED) {
@@ -172,7 +159,8 @@ static Error *prepare(Program *p)
     TRY(p->settings.device->stream_new(p->settings.device, &p->stream));
     TRY(store_add(p->settings.store, p->graph));
     p->tensor = NEW_N(p->arena, Tensor, p->graph->n_values);
-    for (int64_t i = 0; i < p->graph->n_values; i++) p->tensor[i] = tensor_of(p->graph->value[i]);
+    for (int64_t i = 0; i < p->graph->n_values; i++)
+        p->tensor[i] = value_tensor(p->graph->value[i]);
     make_steps(p);
     TRY(check_kernels(p));
     p->plan = plan_memory(p->arena, p->graph, bytes_of, scratch_of, p);

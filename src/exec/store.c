@@ -97,13 +97,13 @@ const char *store_derived_name(Arena *a, const Value *v)
     return name;
 }
 
-static bool is_stored(const Value *v)
+bool store_holds(const Value *v)
 {
     if (v->kind == VALUE_RESULT) return v->from->phase == PREPARE;
     return v->kind != VALUE_INPUT;
 }
 
-static Tensor tensor_of(const Value *v)
+Tensor value_tensor(const Value *v)
 {
     Tensor t = { .dtype = v->dtype, .n_dims = v->n_dims };
     for (int d = 0; d < v->n_dims; d++) t.size[d] = v->dim[d].size;
@@ -143,9 +143,9 @@ Error *store_add(ParamStore *s, const Graph *g)
 {
     for (int64_t i = 0; i < g->n_values; i++) {
         const Value *v = g->value[i];
-        if (!is_stored(v) || !is_live(g, v)) continue;
+        if (!store_holds(v) || !is_live(g, v)) continue;
         const char *name = store_derived_name(s->arena, v);
-        Tensor t = tensor_of(v);
+        Tensor t = value_tensor(v);
         Stored *old = store_find(s, name);
         if (old) {
             TRY(check_same(old, &t));

@@ -40,6 +40,10 @@ Error *store_allocate(ParamStore *s);
 Error *store_reserve(ParamStore *s, size_t bytes);
 /* The present workspace; NULL before the first reservation. */
 char *store_workspace(const ParamStore *s, size_t *bytes);
+/* Whether a value lives in the store, rather than in a program's workspace. */
+bool store_holds(const Value *v);
+/* Dtype and sizes of a value, without memory. */
+Tensor value_tensor(const Value *v);
 Stored *store_find(const ParamStore *s, const char *name);
 int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);
