@@ -170,8 +170,9 @@ static Error *refuse_character_settings(JsonNode at)
     return NULL;
 }
 
-Error *bpe_load(JsonNode at, Arena *a, Model **out)
+Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
 {
+    if (!byte_words) return json_node_error(at, "needs the pre-tokenizer ByteLevel");
     static const char *const known[] = { "type",
                                          "dropout",
                                          "unk_token",
@@ -186,7 +187,8 @@ Error *bpe_load(JsonNode at, Arena *a, Model **out)
     TRY(json_node_only(at, known));
     TRY(refuse_character_settings(at));
     Bpe *b = NEW(a, Bpe);
-    b->base = (Model){ .kind = "BPE", .vocab = &b->vocab, .word_ids = bpe_word_ids };
+    b->base =
+        (Model){ .kind = "BPE", .vocab = &b->vocab, .ids_per_byte = 1, .word_ids = bpe_word_ids };
     TRY(vocab_load(json_member(at, "vocab"), a, &b->vocab));
     TRY(load_merges(b, json_member(at, "merges"), a));
     find_bytes(b);

@@ -27,7 +27,7 @@ typedef struct Bpe {
     uint64_t *cross_one, *cross_two;
 } Bpe;
 
-Error *bpe_load(JsonNode at, Arena *a, Model **out);
+Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out);
 /* The rank of merging (a, b), or NO_RANK. */
 uint32_t bpe_rank(const Bpe *b, uint32_t left, uint32_t right);
 /* bpe_merge.c: the ids of a word. */

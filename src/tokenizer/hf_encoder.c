@@ -38,13 +38,27 @@ static void encode_piece(HfEncoder *e, Str piece, Ids *out)
     Str s = pretokenizer_place(&e->tokenizer->pretokenizer, piece, &e->text);
     uint32_t len = (uint32_t)s.len;
     WordSplitter *split = e->tokenizer->pretokenizer.split;
-    if (!split) word_cache_encode(e->cache, s.ptr, 0, &len, 1, out);
-    for (uint32_t from = 0; split && from < len; from = e->end[0]) {
+    const Model *model = e->tokenizer->model;
+    if (!split && !model->cut) {
+        word_cache_encode(e->cache, s.ptr, 0, &len, 1, out);
+        return;
+    }
+    for (uint32_t from = 0; from < len; from = e->end[0]) {
         uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;
-        int64_t n = split(s.ptr, len, from, until, e->end);
+        int64_t n = split ? split(s.ptr, len, from, until, e->end)
+                          : model->cut(model, s.ptr, len, from, until, e->end);
         word_cache_encode(e->cache, s.ptr, from, e->end, n, out);
         e->end[0] = e->end[n - 1];
     }
+}
+
+static Error *encode_failed(const HfEncoder *e, const Ids *out, int64_t before)
+{
+    const char *cannot = e->tokenizer->model->cannot;
+    for (int64_t i = before; cannot && i < out->n; i++) {
+        if (out->id[i] == NO_TOKEN) return error_new("%s", cannot);
+    }
+    return NULL;
 }
 
 /* Tokens that are sought in the normalized text are found after the others are cut out. */
@@ -83,6 +97,11 @@ Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Id
     }
     int64_t before = out->n;
     encode_pieces(e, text, out);
+    Error *failed = encode_failed(e, out, before);
+    if (failed) {
+        out->n = before;
+        return failed;
+    }
     length_rule_apply(&e->tokenizer->length, before, out);
     return NULL;
 }

@@ -20,7 +20,8 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
     TRY(json_node_only(root, known));
     JsonNode model = json_member(root, "model");
     if (!model.value) return error_new("no tokenizer.json: it has no member \"model\"");
-    TRY(model_load(model, t->arena, &t->model));
+    /* Every pre-tokenizer that is accepted is ByteLevel. */
+    TRY(model_load(model, true, t->arena, &t->model));
     t->added = added_tokens_new(t->arena, t->model->vocab);
     JsonNode added = json_member(root, "added_tokens");
     if (!json_node_is_null(added)) TRY(added_tokens_load(added, t->added));

@@ -3,13 +3,14 @@
 
 typedef struct Loading {
     Arena *arena;
+    bool byte_words;
     Model **out;
 } Loading;
 
 static Error *load_bpe(JsonNode at, void *out)
 {
     Loading *l = out;
-    return bpe_load(at, l->arena, l->out);
+    return bpe_load(at, l->byte_words, l->arena, l->out);
 }
 
 static const JsonStage models[] = {
@@ -17,9 +18,9 @@ static const JsonStage models[] = {
     { 0 },
 };
 
-Error *model_load(JsonNode at, Arena *a, Model **out)
+Error *model_load(JsonNode at, bool byte_words, Arena *a, Model **out)
 {
-    Loading l = { a, out };
+    Loading l = { a, byte_words, out };
     /* Files of before 2020 name no type; BPE is the model that has merges. */
     return json_load_stage(at, models, json_member(at, "merges").value ? "BPE" : NULL, &l);
 }

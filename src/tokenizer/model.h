@@ -7,11 +7,22 @@
 typedef struct Model {
     const char *kind;
     const Vocab *vocab;
-    /* Writes the ids of a word (its bytes, at least one) and returns their number, at most
-     * word.len. The same word always has the same ids, so that they may be cached. */
+    int64_t ids_per_byte; /* a word of n bytes has at most n times as many ids */
+    /* Writes the ids of a word (its bytes, at least one) and returns their number. The same word
+     * always has the same ids, so that they may be cached. */
     int64_t (*word_ids)(const struct Model *self, Buffer *scratch, Str word, uint32_t *out);
+    /* Among the ids of a word that cannot be encoded is NO_TOKEN; this says why. NULL: every word
+     * can. */
+    const char *cannot;
+    /* Cuts a long word where no token can join the two sides, so that the ids of the parts put
+     * together are those of the word; used as a WordSplitter (pretokenize.h) when the text is not
+     * cut into words. NULL: words must stay whole. */
+    int64_t (*cut)(const struct Model *self, const char *text, uint32_t len, uint32_t from,
+                   uint32_t until, uint32_t *end);
 } Model;
 
-/* Reads the `model` of a tokenizer.json. */
-Error *model_load(JsonNode at, Arena *a, Model **out);
+/* Reads the `model` of a tokenizer.json. `byte_words`: words come as plain bytes that the
+ * vocabulary spells in the byte alphabet (pre-tokenizer ByteLevel); else they come as the
+ * vocabulary spells them. */
+Error *model_load(JsonNode at, bool byte_words, Arena *a, Model **out);
 #endif

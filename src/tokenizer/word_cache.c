@@ -92,13 +92,13 @@ static int64_t look_up_middle(const WordTables *t, const Batch *b, uint32_t *mis
 static void compute(WordCache *c, Str word)
 {
     c->ids.n = 0;
-    uint32_t *out = ids_reserve(&c->ids, (int64_t)word.len);
+    uint32_t *out = ids_reserve(&c->ids, (int64_t)word.len * c->model->ids_per_byte);
     c->ids.n = c->model->word_ids(c->model, &c->work, word, out);
 }
 
 static PackedIds pass(WordCache *c, Str word)
 {
-    uint32_t *out = ids_reserve(&c->passing_ids, (int64_t)word.len);
+    uint32_t *out = ids_reserve(&c->passing_ids, (int64_t)word.len * c->model->ids_per_byte);
     Passing *p = buffer_grow(&c->passing, (size_t)(c->n_passing + 1) * sizeof *p);
     p += c->n_passing;
     *p = (Passing){ .at = c->passing_ids.n };
@@ -194,7 +194,7 @@ static int64_t write_many(const WordCache *c, PackedIds ids, uint32_t *to)
 /* Three ids are always written, and as many of them kept as there are. */
 static void write_ids(const WordCache *c, const Batch *b, Ids *out)
 {
-    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) + MAX_INSIDE;
+    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) * c->model->ids_per_byte + MAX_INSIDE;
     uint32_t *to = ids_reserve(out, room);
     for (int64_t i = 0; i < b->n; i++) {
         PackedIds ids = b->packed[i];
