@@ -38,7 +38,7 @@ static Error *load(Arena *a, const Options *o, Yaml **out)
                           .experiment_id = o->experiment_id };
     Yaml *info = NULL;
     if (o->last_checkpoint_info_file_path)
-        TRY(yaml_read(a, o->last_checkpoint_info_file_path, &info));
+        TRY(yaml_read_json(a, o->last_checkpoint_info_file_path, &info));
     c.checkpoint_paths = info;
     return config_load(a, o->config_file_path, o->set, &c, out);
 }

@@ -22,16 +22,38 @@ static void put_code(Text *t, uint32_t c)
                     0xDC00 + ((c - 0x10000) & 0x3FF));
 }
 
+/* Valid UTF-8. */
+static void put_codes(Text *t, const char *s, size_t n)
+{
+    int len;
+    for (size_t at = 0; at < n; at += (size_t)len) put_code(t, utf8_decode(s + at, &len));
+}
+
 void text_json_string(Text *t, Str s)
 {
     Text clean = { 0 };
     utf8_add_repaired(&clean, s);
     text_putc(t, '"');
-    int len;
-    for (size_t at = 0; at < clean.len; at += (size_t)len)
-        put_code(t, utf8_decode(clean.ptr + at, &len));
+    put_codes(t, clean.ptr, clean.len);
     text_putc(t, '"');
     text_free(&clean);
+}
+
+void text_json_path(Text *t, const char *path)
+{
+    Str left = str_of(path);
+    text_putc(t, '"');
+    while (left.len) {
+        size_t valid = utf8_valid_length(left),
+               broken = valid < left.len
+                            ? utf8_broken_length((Str){ left.ptr + valid, left.len - valid })
+                            : 0;
+        put_codes(t, left.ptr, valid);
+        for (size_t i = valid; i < valid + broken; i++)
+            text_printf(t, "\\udc%02x", (unsigned char)left.ptr[i]);
+        left = (Str){ left.ptr + valid + broken, left.len - valid - broken };
+    }
+    text_putc(t, '"');
 }
 
 void text_json_double(Text *t, double x)

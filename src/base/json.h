@@ -6,6 +6,9 @@
 /* A quoted string, ASCII only: \u escapes with surrogate pairs; bytes that are no UTF-8 become
  * U+FFFD. */
 void text_json_string(Text *t, Str s);
+/* The same for a path, which may be any bytes: one that is no UTF-8 becomes \udc80 to \udcff, as
+ * Python's surrogateescape has it. */
+void text_json_path(Text *t, const char *path);
 /* The shortest number that reads back equal; NaN, Infinity and -Infinity as Python writes them. */
 void text_json_double(Text *t, double x);
 #endif

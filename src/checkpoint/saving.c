@@ -33,7 +33,7 @@ static Error *write_info(Arena *a, const CheckpointExecution *x, const char *fol
     Text text = { 0 };
     for (int i = x->is_fsdp1 ? 0 : 2; i < 3; i++) {
         text_printf(&text, "%s\"%s\": ", text.len ? ", " : "{", key[i]);
-        text_json_string(&text, str_of(folder));
+        text_json_path(&text, folder);
     }
     text_putc(&text, '}');
     Error *e =

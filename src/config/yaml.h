@@ -47,6 +47,8 @@ struct Yaml {
 Error *yaml_parse(Arena *a, Str text, const char *name, Yaml **out);
 /* Reads and parses a file; an empty file is an error. */
 Error *yaml_read(Arena *a, const char *path, Yaml **out);
+/* Reads a file of JSON. Strings keep bytes that are no UTF-8 (text_json_path writes them). */
+Error *yaml_read_json(Arena *a, const char *path, Yaml **out);
 /* A plain scalar typed by its text, without a place; never fails. */
 Yaml *yaml_scalar(Arena *a, const char *text);
 Yaml *yaml_string(Arena *a, const char *text);

@@ -58,3 +58,11 @@ TEST(rounding_is_of_the_exact_value_with_ties_to_even)
     assert_true(isinf(round_decimals(-INFINITY, 2)));
     assert_true(signbit(round_decimals(-0.004, 2)));
 }
+
+TEST(a_path_of_any_bytes_becomes_surrogates_as_in_python)
+{
+    Text t = { 0 };
+    text_json_path(&t, "/a\xff/\xc3\xbc/\xf0\x9f\x98\x80\xe2\x82");
+    assert_string_equal(t.ptr, "\"/a\\udcff/\\u00fc/\\ud83d\\ude00\\udce2\\udc82\"");
+    text_free(&t);
+}

@@ -120,3 +120,39 @@ TEST(hostile_documents_end_in_an_error)
     text_free(&deep);
     text_free(&wide);
 }
+
+static Error *read_json(Arena *a, const char *text, size_t n, Yaml **out)
+{
+    const char *path = path_join(a, test_folder(), "x.json");
+    assert_no_error(file_write(path, text, n));
+    return yaml_read_json(a, path, out);
+}
+
+TEST(json_is_read_into_a_tree_with_all_its_escapes)
+{
+    Arena *a = arena_new();
+    static const char text[] =
+        "\xEF\xBB\xBF {\"p\": \"\\ud83d\\ude00\\udcff\\udc41\\ud800x \\/\\n\\u00fc\\\"\",\r\n"
+        " \"l\" :[1,-2.5 , true,null,{ },[]], \"p2\": \"\", \"l\": [7]\n}\n";
+    Yaml *y;
+    assert_no_error(read_json(a, text, sizeof text - 1, &y));
+    assert_int_equal(y->type, YAML_MAP);
+    assert_int_equal(y->n, 3); /* the second "l" counts */
+    const Yaml *p = yaml_get(y, "p");
+    assert_string_equal(p->text, "\xf0\x9f\x98\x80\xff\xef\xbf\xbd\xef\xbf\xbdx /\n\xc3\xbc\"");
+    assert_int_equal(yaml_find(y, "l.0")->integer, 7);
+    assert_string_equal(yaml_get(y, "p2")->text, "");
+    assert_int_equal(yaml_get(y, "p2")->type, YAML_STRING);
+    assert_int_equal(yaml_get(y, "l")->line, 2);
+    assert_no_error(read_json(a, "[1,-2.5 , true,null,{ },[]]", 27, &y));
+    assert_int_equal(y->n, 6);
+    assert_close(y->item[1]->number, -2.5, 0);
+    assert_int_equal(y->item[2]->type, YAML_BOOL);
+    assert_int_equal(y->item[3]->type, YAML_NULL);
+    assert_int_equal(y->item[4]->type, YAML_MAP);
+    assert_int_equal(y->item[5]->type, YAML_LIST);
+    assert_error_has(read_json(a, "{\"a\": 'b'}", 10, &y),
+                     "x.json: no JSON: Expecting value, at byte 6");
+    assert_error_has(read_json(a, "", 0, &y), "x.json: no JSON");
+    arena_free(a);
+}

@@ -2,9 +2,9 @@
 #include "end_to_end/training.h"
 #include "base/rng.h"
 #include "checkpoint/checkpoint_name.h"
+#include "config/yaml.h"
 #include "data/pbin.h"
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,11 +139,10 @@ bool bench_has_checkpoint(const Bench *b, const char *id)
 
 const char *bench_last_checkpoint(const Bench *b, const char *id, int64_t *steps)
 {
-    json_t *info = json_load_file(info_path(b, id), 0, NULL);
-    const char *folder = json_string_value(json_object_get(info, "checkpoint_folder_path"));
-    assert_non_null(folder);
-    folder = arena_string(b->arena, folder);
-    json_decref(info);
+    Yaml *info;
+    assert_no_error(yaml_read_json(b->arena, info_path(b, id), &info));
+    assert_non_null(yaml_get(info, "checkpoint_folder_path"));
+    const char *folder = yaml_get(info, "checkpoint_folder_path")->text;
     if (steps) assert_no_error(checkpoint_path_number(folder, "seen_steps_", steps));
     return folder;
 }
