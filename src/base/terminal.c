@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool is_terminal(int fd)
@@ -35,4 +36,11 @@ bool terminal_is_utf8(void)
 const char *terminal_erase(int fd)
 {
     return is_terminal(fd) ? "\r\033[J" : "";
+}
+
+bool is_same_output(int fd, int other)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }

@@ -14,4 +14,6 @@ int terminal_width(int fd);
 bool terminal_is_utf8(void);
 /* What a line starts with: removes a live display below; "" when fd is no terminal. */
 const char *terminal_erase(int fd);
+/* Both go to the same file, pipe or terminal. */
+bool is_same_output(int fd, int other);
 #endif

@@ -33,6 +33,8 @@ typedef struct Display {
     bool is_evaluating;
     Mark older, newer; /* rates are over the time since `older`: one to two windows */
     double drawn, begun, last_event;
+    double reported; /* when the console printed results into the same place; 0: never */
+    int64_t reported_step;
     char last_evaluation[80];
 } Display;
 
@@ -173,11 +175,13 @@ static void draw(Display *d, double now)
     d->drawn = now;
 }
 
-/* After the first step, then every 10 s, after ten minutes every minute, and at the end. */
+/* After the first step, then every 10 s, after ten minutes every minute, and at the end. A line of
+ * results in the same place counts as one. */
 static bool line_is_due(const Display *d, double now)
 {
-    double pause = now - d->begun < 600 ? 10 : 60;
-    return d->drawn == 0 || now - d->drawn >= pause || d->train.done == d->train.total;
+    double pause = now - d->begun < 600 ? 10 : 60, last = fmax(d->drawn, d->reported);
+    if (d->reported_step == d->train.done) return false;
+    return last == 0 || now - last >= pause || d->train.done == d->train.total;
 }
 
 static void plain_line(Display *d, double now)
@@ -243,8 +247,12 @@ static Error *on_progress(Display *d, const Progress *p, double now)
     return NULL;
 }
 
-static void on_results(Display *d, const Results *r)
+static void on_results(Display *d, const Results *r, double now)
 {
+    if (!r->is_evaluation && d->output.beside_results) {
+        d->reported = now;
+        d->reported_step = r->step;
+    }
     if (!r->is_evaluation || !r->losses.n) return;
     snprintf(d->last_evaluation, sizeof d->last_evaluation, "%s loss %.4f at %" PRId64, r->tag,
              r->losses.item[0].value, r->step);
@@ -254,7 +262,7 @@ static Error *on_event(Subscriber *self, const Event *event)
 {
     Display *d = (Display *)self;
     if (event->kind == EVENT_PROGRESS) return on_progress(d, &event->progress, event->seconds);
-    if (event->kind == EVENT_RESULTS) on_results(d, event->results);
+    if (event->kind == EVENT_RESULTS) on_results(d, event->results, event->seconds);
     return NULL;
 }
 
@@ -276,7 +284,8 @@ Subscriber *progress_display(Arena *a, const ProgressSettings *settings,
     Display *d = NEW(a, Display);
     *d = (Display){ .base = { .on_event = on_event, .close = close_display },
                     .settings = *settings,
-                    .output = *output };
+                    .output = *output,
+                    .reported_step = -1 };
     d->train = (Progress){ .tag = settings->train_tag,
                            .done = settings->n_seen_steps,
                            .total = settings->n_target_steps,
@@ -327,7 +336,8 @@ static Error *build(Builder *b, const void *settings, void **out)
                                       .evaluation_batches = batches };
     const ProgressOutput output = { .to = stderr,
                                     .is_live = is_terminal(2),
-                                    .is_utf8 = terminal_is_utf8() };
+                                    .is_utf8 = terminal_is_utf8(),
+                                    .beside_results = is_same_output(1, 2) };
     *out = progress_display(a, &of_run, &output);
     return NULL;
 }

@@ -25,7 +25,9 @@ typedef struct ProgressOutput {
     FILE *to;
     bool is_live; /* two redrawn lines; else a plain line now and then */
     bool is_utf8;
-    int width; /* columns; 0: asks the terminal each time */
+    bool beside_results; /* the lines of the console go there too: no plain line where one is due
+                            anyway */
+    int width;           /* columns; 0: asks the terminal each time */
 } ProgressOutput;
 
 Subscriber *progress_display(Arena *a, const ProgressSettings *settings,

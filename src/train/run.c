@@ -62,7 +62,7 @@ static Error *load_config(Run *r)
     const RunSettings *s = r->s;
     Yaml *checkpoint_paths = NULL;
     if (s->last_checkpoint_info_path)
-        TRY(yaml_read(r->arena, s->last_checkpoint_info_path, &checkpoint_paths));
+        TRY(yaml_read_json(r->arena, s->last_checkpoint_info_path, &checkpoint_paths));
     const ResolverContext context = { .config_file_path = s->config_file_path,
                                       .experiments_root_path = s->experiments_root_path,
                                       .experiment_id = r->experiment_id,
@@ -184,42 +184,83 @@ static TrainingJob job_of(Run *r, Events *events)
     };
 }
 
+/* One word for a shell. */
+static void put_word(Text *out, const char *option, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=,:+@%";
+    text_printf(out, " %s ", option);
+    if (*word && !word[strspn(word, plain)]) {
+        text_puts(out, word);
+        return;
+    }
+    text_putc(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            text_puts(out, "'\\''");
+        else
+            text_putc(out, *word);
+    text_putc(out, '\'');
+}
+
 /* What to type to go on. Only a warm start's own YAML is known to fit. */
 static void put_how_to_go_on(Run *r, Text *out)
 {
     const RunSettings *s = r->s;
-    text_printf(
-        out,
-        "To go on:\n  modalities warmstart --config_file_path %s --experiments_root_path %s "
-        "--last_checkpoint_info_file_path %s",
-        s->last_checkpoint_info_path ? s->config_file_path : "WARMSTART.yaml",
-        s->experiments_root_path,
-        path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path,
-                  LAST_CHECKPOINT_INFO));
+    text_puts(out, "To go on:\n  modalities warmstart");
+    put_word(out, "--config_file_path",
+             s->last_checkpoint_info_path ? s->config_file_path : "WARMSTART.yaml");
+    put_word(out, "--experiments_root_path", s->experiments_root_path);
+    put_word(out, "--last_checkpoint_info_file_path",
+             path_join(r->arena, r->config.checkpoint_saving->execution.checkpoint_path,
+                       LAST_CHECKPOINT_INFO));
+    for (int64_t i = 0; i < s->overrides.n; i++) put_word(out, "--set", s->overrides.item[i]);
+}
+
+static void put_all_done(const Run *r, const TrainingEnd *end, Text *out)
+{
+    text_printf(out, "All %" PRId64 " steps are done", end->steps);
+    if (end->saved_steps == end->steps)
+        text_puts(out, " and saved.");
+    else if (r->config.checkpoint_saving->strategy.keep == 0)
+        text_puts(out, ".");
+    else if (end->saved_steps >= 0)
+        text_printf(out, "; the last checkpoint is that of step %" PRId64 ".", end->saved_steps);
+    else
+        text_printf(out,
+                    "; no checkpoint was written: checkpointing_interval_in_steps is %" PRId64 ".",
+                    r->config.settings.intervals.checkpointing_interval_in_steps);
+}
+
+static void put_early_end(Run *r, const TrainingEnd *end, Text *out)
+{
+    const TrainingSettings *s = &r->config.settings;
+    if (end->reason == END_SIGNAL)
+        text_printf(out, "Stopped by signal %d", signal_number());
+    else
+        text_puts(out, "warning: the training data ended");
+    text_printf(out, " after step %" PRId64 " of %" PRId64 "; ", end->steps,
+                s->training_target.num_target_steps);
+    if (end->saved_steps == end->steps) {
+        text_puts(out, "the state is saved. ");
+        put_how_to_go_on(r, out);
+    } else if (end->steps == s->training_progress.num_seen_steps) {
+        text_puts(out, "nothing new was learnt.");
+    } else {
+        text_puts(out, "nothing is saved, as checkpoint_saving_strategy says.");
+    }
 }
 
 static const char *how_it_ended(Run *r, const TrainingEnd *end)
 {
-    int64_t target = r->config.settings.training_target.num_target_steps;
     Text t = { 0 };
-    if (end->reason == END_TARGET) return "Training done.";
     if (end->reason == END_NOTHING_LEFT)
-        return arena_printf(
-            r->arena, "The target of %" PRId64 " steps is reached already: nothing left to do.",
-            target);
-    if (end->reason == END_SIGNAL)
-        text_printf(&t, "Stopped by signal %d", signal_number());
+        text_printf(&t, "The target of %" PRId64 " steps is reached already: nothing left to do.",
+                    r->config.settings.training_target.num_target_steps);
+    else if (end->reason == END_TARGET)
+        put_all_done(r, end, &t);
     else
-        text_puts(&t, "warning: the training data ended");
-    text_printf(&t, " after step %" PRId64 " of %" PRId64 "; ", end->steps, target);
-    if (end->is_saved) {
-        text_puts(&t, "the state is saved. ");
-        put_how_to_go_on(r, &t);
-    } else if (end->steps == r->config.settings.training_progress.num_seen_steps) {
-        text_puts(&t, "nothing new was learnt.");
-    } else {
-        text_puts(&t, "nothing is saved, as checkpoint_saving_strategy says.");
-    }
+        put_early_end(r, end, &t);
     const char *text = arena_string(r->arena, t.ptr);
     text_free(&t);
     return text;

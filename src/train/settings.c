@@ -145,8 +145,8 @@ static Error *check_interval(const TrainingSettings *s, int64_t interval, const 
     int64_t left = s->training_target.num_target_steps - s->training_progress.num_seen_steps;
     if (left % interval == 0) return NULL;
     return judge(is_enforced, flag,
-                 error_new("the %lld steps to go are no multiple of %s %lld", (long long)left, name,
-                           (long long)interval));
+                 error_new("the %lld steps to go are not a multiple of %s %lld", (long long)left,
+                           name, (long long)interval));
 }
 
 Error *training_settings_check(const TrainingSettings *s)

@@ -188,16 +188,25 @@ static void report_step(const Trainer *t)
     if (t->job->observe) t->job->observe(t->job->observer, &r);
 }
 
-static Error *publish_progress(const Trainer *t)
+static bool is_due(int64_t step, int64_t every)
 {
-    Progress p = { .tag = loader_tag(t->job->train),
-                   .done = t->steps,
-                   .total = t->job->target_steps,
-                   .tokens = t->tokens,
-                   .loss = t->window.n_losses ? t->loss_last : NAN,
-                   .lr = t->now.lr,
-                   .grad_norm = t->window.n_steps ? t->grad_norm : NAN };
-    return events_publish(t->job->events, (Event){ .kind = EVENT_PROGRESS, .progress = p });
+    return step > 0 && step % every == 0;
+}
+
+static Progress progress_of(const Trainer *t)
+{
+    return (Progress){ .tag = loader_tag(t->job->train),
+                       .done = t->steps,
+                       .total = t->job->target_steps,
+                       .tokens = t->tokens,
+                       .loss = t->window.n_losses ? t->loss_last : NAN,
+                       .lr = t->now.lr,
+                       .grad_norm = t->window.n_steps ? t->grad_norm : NAN };
+}
+
+static Error *publish_progress(const Trainer *t, const Progress *p)
+{
+    return events_publish(t->job->events, (Event){ .kind = EVENT_PROGRESS, .progress = *p });
 }
 
 /* Largest resident memory of this process so far, in MiB. */
@@ -241,6 +250,14 @@ static Error *publish_results(Trainer *t)
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
 }
 
+/* Results first: they make a line of progress superfluous. */
+static Error *publish(Trainer *t)
+{
+    const Progress p = progress_of(t);
+    if (is_due(t->steps, t->job->log_every)) TRY(publish_results(t));
+    return publish_progress(t, &p);
+}
+
 static Error *save_checkpoint(Trainer *t)
 {
     const TrainingJob *job = t->job;
@@ -265,11 +282,6 @@ static Error *save_checkpoint(Trainer *t)
                                     .text = job->saving->kept[job->saving->n_kept - 1] });
     arena_free(a);
     return error_wrap(e, "checkpoint after step %" PRId64, t->steps);
-}
-
-static bool is_due(int64_t step, int64_t every)
-{
-    return step > 0 && step % every == 0;
 }
 
 static Error *after_step(Trainer *t)
@@ -344,15 +356,15 @@ static Error *train(Trainer *t, TrainingEnd *end)
     if (ended) return end_early(t, END_OF_DATA, end);
     if (t->steps > 0)
         TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
-    TRY(publish_progress(t));
+    const Progress start = progress_of(t);
+    TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
         if (!first) TRY(read_step(t, &ended));
         if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);
-        TRY(publish_progress(t));
-        if (is_due(t->steps, job->log_every)) TRY(publish_results(t));
+        TRY(publish(t));
         TRY(after_step(t));
         if (signal_stop_requested()) return end_early(t, END_SIGNAL, end);
     }
@@ -362,7 +374,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
 
 Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
 {
-    *end = (TrainingEnd){ .reason = END_NOTHING_LEFT, .steps = job->seen_steps };
+    *end = (TrainingEnd){ .reason = END_NOTHING_LEFT, .steps = job->seen_steps, .saved_steps = -1 };
     if (job->seen_steps >= job->target_steps) return NULL;
     Arena *a = arena_new();
     Trainer *t = NEW(a, Trainer);
@@ -376,7 +388,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
     if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);
     if (!e) e = train(t, end);
     end->steps = t->steps;
-    end->is_saved = t->saved_steps == t->steps;
+    end->saved_steps = t->saved_steps;
     session_free(t->session);
     arena_free(a);
     return e;

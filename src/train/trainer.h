@@ -7,8 +7,8 @@ typedef enum EndReason { END_TARGET, END_NOTHING_LEFT, END_OF_DATA, END_SIGNAL }
 
 typedef struct TrainingEnd {
     EndReason reason;
-    int64_t steps; /* done, those of earlier runs included */
-    bool is_saved; /* a checkpoint of these steps was written by this run */
+    int64_t steps;       /* done, those of earlier runs included */
+    int64_t saved_steps; /* of this run's newest checkpoint; -1: it wrote none */
 } TrainingEnd;
 
 /* Trains up to job->target_steps. A stop signal, or the end of the data before the target, ends it

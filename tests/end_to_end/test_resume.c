@@ -123,6 +123,7 @@ static void stop_by_signal(int number)
     close(ends[0]);
     int64_t steps;
     bench_last_checkpoint(&b, "stopped", &steps);
+    assert_contains(said, " --set settings.training_target.num_target_steps=40\n");
     assert_in_range(steps, 3, 39);
     assert_contains(said, arena_printf(b.arena, "Stopped by signal %d after step %lld of 40",
                                        number, (long long)steps));
@@ -148,6 +149,22 @@ TEST(resume_after_ctrl_c_gives_the_same_bits)
     stop_by_signal(SIGINT);
 }
 
+TEST(resume_is_not_needed_and_the_last_line_says_what_is_saved)
+{
+    Bench b = bench_new();
+    const char *const never[] = { "--set", "settings.intervals.checkpointing_interval_in_steps=9",
+                                  NULL };
+    const char *const early[] = { "--set", "settings.intervals.checkpointing_interval_in_steps=5",
+                                  NULL };
+    assert_contains(bench_run(&b, "all", NULL, NULL, NULL).text, "All 8 steps are done and saved.");
+    assert_contains(bench_run(&b, "none", NULL, never, NULL).text,
+                    "All 8 steps are done; no checkpoint was written: "
+                    "checkpointing_interval_in_steps is 9.");
+    assert_contains(bench_run(&b, "some", NULL, early, NULL).text,
+                    "All 8 steps are done; the last checkpoint is that of step 5.");
+    arena_free(b.arena);
+}
+
 TEST(resume_of_a_finished_run_has_nothing_left_to_do)
 {
     Bench b = bench_new();
@@ -156,6 +173,22 @@ TEST(resume_of_a_finished_run_has_nothing_left_to_do)
     assert_ended_well(o);
     assert_contains(o.text, "The target of 8 steps is reached already: nothing left to do.\n");
     assert_false(bench_has_checkpoint(&b, "again"));
+    arena_free(b.arena);
+}
+
+TEST(resume_finds_checkpoints_below_any_path)
+{
+    Bench b = bench_new();
+    b.root = path_join(b.arena, b.root, "\xc3\xbc \xf0\x9f\x98\x80 \xff \"'\\ $x");
+    assert_no_error(make_directories(b.root));
+    const char *const further[] = { "--set", "settings.training_target.num_target_steps=12",
+                                    "--set", "settings.training_target.num_target_tokens=768",
+                                    NULL };
+    assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
+    assert_ended_well(bench_run(&b, "on", "whole", further, NULL));
+    int64_t steps;
+    assert_true(is_directory(bench_last_checkpoint(&b, "on", &steps)));
+    assert_int_equal(steps, 12);
     arena_free(b.arena);
 }
 

@@ -170,6 +170,40 @@ TEST(plain_lines_come_after_the_first_step_then_by_time_and_at_the_end)
     close_screen(&s);
 }
 
+/* Steps of `pause` seconds with results every `every` steps; the lines there were. */
+static const char *lines_beside_results(Screen *s, double pause, int every)
+{
+    s->a = arena_new();
+    s->to = open_memstream(&s->text, &s->len);
+    const ProgressOutput output = { .to = s->to, .beside_results = true, .width = 80 };
+    s->display = progress_display(s->a, &settings, &output);
+    send(s, trained(100, 1000));
+    for (int i = 1; i <= 300; i++) {
+        Results r = { .tag = "train", .step = 100 + i };
+        if (i % every == 0)
+            send(s, (Event){ .kind = EVENT_RESULTS, .seconds = 1000 + i * pause, .results = &r });
+        send(s, trained(100 + i, 1000 + i * pause));
+    }
+    fflush(s->to);
+    return s->text;
+}
+
+TEST(plain_lines_fill_only_the_gaps_between_lines_of_results_in_the_same_place)
+{
+    Screen s;
+    assert_string_equal(lines_beside_results(&s, 0.1, 1), "");
+    close_screen(&s);
+    const char *text = lines_beside_results(&s, 0.1, 150);
+    assert_contains(text, "train 101/400 "); /* the first one, then 10 s later */
+    assert_contains(text, "\ntrain 201/400 ");
+    assert_contains(text, "\ntrain 350/400 "); /* 10 s behind the results of step 250 */
+    assert_null(strstr(text, "train 400/400"));
+    int n = 0;
+    for (const char *p = text; *p; p++) n += *p == '\n';
+    assert_int_equal(n, 3);
+    close_screen(&s);
+}
+
 TEST(rates_follow_the_last_half_minute)
 {
     Screen s;
