@@ -6,11 +6,10 @@ static const struct {
     size_t size;
     bool is_float;
 } table[N_DTYPES] = {
-    [F64] = { 8, true }, [F32] = { 4, true },     [BF16] = { 2, true },
-    [F16] = { 2, true }, [F8_E4M3] = { 1, true }, [F8_E5M2] = { 1, true },
-    [I64] = { 8 },       [I32] = { 4 },           [I16] = { 2 },
-    [I8] = { 1 },        [U16] = { 2 },           [U8] = { 1 },
-    [BOOL] = { 1 },
+    [F64] = { 8, true },     [F32] = { 4, true },     [BF16] = { 2, true }, [F16] = { 2, true },
+    [F8_E4M3] = { 1, true }, [F8_E5M2] = { 1, true }, [I64] = { 8, false }, [I32] = { 4, false },
+    [I16] = { 2, false },    [I8] = { 1, false },     [U16] = { 2, false }, [U8] = { 1, false },
+    [BOOL] = { 1, false },
 };
 
 const char *const dtype_choices[N_DTYPES + 1] = {
