@@ -1,0 +1,240 @@
+/* test_tutorial.c - the 15-minutes tutorial of Modalities, command by command, with its own files.
+ *
+ * Nothing is edited: paths, sizes and intervals come from --set, and the model is small enough for
+ * seconds. The commands are words of a shell; $HERE is the test's folder, $GIVEN the shared one. */
+#include "cli/command_line.h"
+#include "config/yaml.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKENIZATION                                                                               \
+    "$GIVEN/modalities/tutorials/modalities_in_15_mins/configs/tokenization_config.yaml"
+#define PRETRAINING                                                                                \
+    "$GIVEN/modalities/tutorials/modalities_in_15_mins/configs/pretraining_config.yaml"
+#define TOKENIZER " --set tokenizer.config.pretrained_model_name_or_path=$GIVEN/tokenizers/gpt2"
+#define MODEL                                                                                      \
+    " --set model_raw.config.n_layer=1 --set model_raw.config.n_embd=32"                           \
+    " --set model_raw.config.n_head_q=4 --set model_raw.config.n_head_kv=2"                        \
+    " --set model_raw.config.ffn_hidden=32"
+/* 20 steps of 4 x 64 tokens, the middle and the end of which are kept. */
+#define TRAINING                                                                                   \
+    MODEL " --set settings.paths.train_dataset_path=$HERE/data/lorem.pbin"                         \
+          " --set settings.paths.checkpoint_saving_path=$HERE/checkpoints"                         \
+          " --set settings.step_profile.local_train_micro_batch_size=4"                            \
+          " --set settings.step_profile.sequence_length=64"                                        \
+          " --set settings.training_target.num_target_steps=20"                                    \
+          " --set settings.training_target.num_target_tokens=5120"                                 \
+          " --set settings.intervals.training_log_interval_in_steps=1"                             \
+          " --set settings.intervals.checkpointing_interval_in_steps=10"                           \
+          " --set settings.intervals.evaluation_interval_in_steps=10"                              \
+          " --set evaluation_subscriber.config.directory=$HERE/wandb_storage"
+enum { N_STEPS = 20, MIDDLE = 10 };
+#define AT_STEP(id, steps, tokens)                                                                 \
+    "eid_" id "-seen_steps_" #steps "-seen_tokens_" #tokens "-target_steps_20-target_tokens_5120"
+
+typedef struct Tutorial {
+    Arena *arena;
+    const char *here, *given;
+} Tutorial;
+
+static Tutorial begin(void)
+{
+    Arena *a = arena_new();
+    Tutorial t = { .arena = a, .given = path_absolute(a, shared_path(a, "data")) };
+    t.here = path_absolute(a, test_folder());
+    assert_int_equal(setenv("GIVEN", t.given, 1), 0);
+    assert_int_equal(setenv("HERE", t.here, 1), 0);
+    assert_no_error(make_directories(path_join(a, t.here, "experiments")));
+    return t;
+}
+
+static const char *must_run(const Tutorial *t, const char *args)
+{
+    const char *output;
+    int status = command_line_run(t->arena, args, &output);
+    if (status) fail_msg("%s: status %d: %s", args, status, output);
+    return output;
+}
+
+static void assert_same_file(const Tutorial *t, const char *made, const char *golden)
+{
+    Str x, y;
+    assert_no_error(file_read(t->arena, path_join(t->arena, t->here, made), &x));
+    assert_no_error(file_read(t->arena, golden, &y));
+    assert_int_equal(x.len, y.len);
+    assert_memory_equal(x.ptr, y.ptr, x.len);
+}
+
+static void prepare_data(const Tutorial *t)
+{
+    const char *lorem = path_join(t->arena, t->given, "modalities/data/lorem_ipsum_long");
+    assert_contains(must_run(t, "data create_raw_index --index_path $HERE/data/lorem.idx "
+                                "$GIVEN/modalities/data/lorem_ipsum_long.jsonl"),
+                    "500 lines of ");
+    assert_same_file(t, "data/lorem.idx", arena_printf(t->arena, "%s.idx", lorem));
+    assert_contains(
+        must_run(t, "data pack_encoded_data " TOKENIZATION TOKENIZER
+                    " --set settings.src_path=$GIVEN/modalities/data/lorem_ipsum_long.jsonl"
+                    " --set settings.index_path=$HERE/data/lorem.idx"
+                    " --set settings.dst_path=$HERE/data/lorem.pbin"),
+        "500 documents, 332875 tokens of 2 bytes");
+    assert_same_file(t, "data/lorem.pbin", arena_printf(t->arena, "%s.pbin", lorem));
+}
+
+/* A number that the run kept for a step, in the lines that wandb would get. */
+static double logged(const Tutorial *t, const char *id, int step, const char *name)
+{
+    Arena *a = t->arena;
+    Str text;
+    assert_no_error(file_read(
+        a, arena_printf(a, "%s/wandb_storage/wandb/ai_24_demo/%s/history.jsonl", t->here, id),
+        &text));
+    const char *start = strstr(text.ptr, arena_printf(a, "{\"_step\": %d,", step)), *key;
+    if (!start) fail_msg("%s has nothing of step %d", id, step);
+    key = strstr(start, arena_printf(a, "\"train %s\": ", name));
+    if (!key) fail_msg("%s has no %s in step %d", id, name, step);
+    return strtod(strchr(key, ':') + 1, NULL);
+}
+
+static const char *checkpoint(const Tutorial *t, const char *name)
+{
+    const char *folder = arena_printf(t->arena, "%s/checkpoints/%s", t->here, name);
+    if (!is_directory(folder)) fail_msg("there is no %s", folder);
+    return folder;
+}
+
+static const char *last_checkpoint(const Tutorial *t)
+{
+    Yaml *info;
+    const char *path = path_join(t->arena, t->here, "checkpoints/last_checkpoint_info.json");
+    assert_no_error(yaml_read_json(t->arena, path, &info));
+    assert_string_equal(yaml_get(info, "model_checkpoint_path")->text,
+                        yaml_get(info, "checkpoint_folder_path")->text);
+    return yaml_get(info, "checkpoint_folder_path")->text;
+}
+
+static void train(const Tutorial *t)
+{
+    const char *said = must_run(t, "run --config_file_path " PRETRAINING TRAINING
+                                   " --experiments_root_path $HERE/experiments"
+                                   " --experiment_id first");
+    assert_contains(said, "num_target_steps: 20 \n");
+    assert_contains(said, "it runs here as one CPU rank\n");
+    assert_contains(said, " | step: 20 | ");
+    assert_contains(said, "All 20 steps are done and saved.");
+    assert_true(logged(t, "first", N_STEPS, "train loss last") <
+                logged(t, "first", 1, "train loss last") - 0.1);
+    assert_string_equal(last_checkpoint(t), checkpoint(t, AT_STEP("first", 20, 5120)));
+}
+
+/* As if the run had been stopped in the middle. */
+static void forget_the_second_half(const Tutorial *t)
+{
+    const char *info = arena_printf(t->arena, "{\"checkpoint_folder_path\": \"%s\"}",
+                                    checkpoint(t, AT_STEP("first", 10, 2560)));
+    assert_no_error(file_write(
+        path_join(t->arena, t->here, "checkpoints/last_checkpoint_info.json"), info, strlen(info)));
+}
+
+static void go_on(const Tutorial *t)
+{
+    const char *said = must_run(
+        t, "warmstart --config_file_path configs/tutorial/warmstart_config.yaml" TRAINING
+           " --experiments_root_path $HERE/experiments --experiment_id second"
+           " --last_checkpoint_info_file_path $HERE/checkpoints/last_checkpoint_info.json");
+    assert_contains(said, "\tnum_seen_steps: 10\n\tnum_seen_samples: 40\n\tlast_step: 9\n");
+    assert_null(strstr(said, "step: 10 |"));
+    static const char *const number[] = { "train loss last", "grad norm last", "lr mean",
+                                          "consumed tokens" };
+    for (int step = MIDDLE + 1; step <= N_STEPS; step++)
+        for (int i = 0; i < 4; i++)
+            assert_close(logged(t, "second", step, number[i]), logged(t, "first", step, number[i]),
+                         0);
+    const char *end = checkpoint(t, AT_STEP("second", 20, 5120));
+    assert_string_equal(last_checkpoint(t), end);
+    const char *part = "part_0.safetensors";
+    assert_same_file(t, arena_printf(t->arena, "checkpoints/%s/%s", path_name(end), part),
+                     path_join(t->arena, checkpoint(t, AT_STEP("first", 20, 5120)), part));
+}
+
+#define GENERATE                                                                                   \
+    "generate_text --config_file_path configs/tutorial/text_generation_config.yaml"                \
+    " --set settings.model_path=$HERE/checkpoints/" AT_STEP("second", 20, 5120) TOKENIZER MODEL    \
+        " --set settings.sequence_length=64 --set model_raw.config.sequence_length=64"             \
+        " --max_new_tokens 12"
+
+/* The answers of the program, which begin behind their headings. */
+static const char *answer(const char *said, int which)
+{
+    static const char heading[] = "--------------------OUTPUT--------------------\n\n";
+    for (int i = 0; i <= which; i++) {
+        said = strstr(said, heading);
+        assert_non_null(said);
+        said += strlen(heading);
+    }
+    return said;
+}
+
+static void generate(const Tutorial *t)
+{
+    const char *prompts = "Lorem ipsum\ndolor sit amet, \n";
+    assert_no_error(file_write(path_join(t->arena, t->here, "prompts"), prompts, strlen(prompts)));
+    const char *said = must_run(t, GENERATE " --seed 3 < $HERE/prompts");
+    assert_contains(said, "Prompt:  Lorem ipsum\n");
+    assert_contains(said, "Prompt:  dolor sit amet, \n");
+    for (int i = 0; i < 2; i++) assert_true(strcspn(answer(said, i), "\n") > 12);
+    assert_null(strstr(answer(said, 1), "PROMPT")); /* the end of the input ends the program */
+    assert_string_equal(must_run(t, GENERATE " --seed 3 < $HERE/prompts"), said);
+    assert_string_not_equal(must_run(t, GENERATE " --seed 4 < $HERE/prompts"), said);
+    const char *one = must_run(t, GENERATE " --temperature 0 --prompt 'Lorem ipsum'");
+    assert_true(strcspn(answer(one, 0), "\n") > 0);
+    assert_string_equal(must_run(t, GENERATE " --temperature 0 --seed 9 --prompt 'Lorem ipsum'"),
+                        one);
+}
+
+TEST(tutorial_indexes_packs_trains_goes_on_and_generates)
+{
+    Tutorial t = begin();
+    prepare_data(&t);
+    train(&t);
+    forget_the_second_half(&t);
+    go_on(&t);
+    generate(&t);
+    arena_free(t.arena);
+}
+
+/* Whoever takes the tutorial's YAML and the program's own must get the same model and target. */
+TEST(tutorial_files_of_both_parts_agree)
+{
+    Arena *a = arena_new();
+    const char *folder = shared_path(a, "data/modalities/tutorials/modalities_in_15_mins/configs");
+    Yaml *first, *warm, *text;
+    assert_no_error(yaml_read(a, path_join(a, folder, "pretraining_config.yaml"), &first));
+    assert_no_error(yaml_read(a, "configs/tutorial/warmstart_config.yaml", &warm));
+    assert_no_error(yaml_read(a, "configs/tutorial/text_generation_config.yaml", &text));
+    static const char *const same[] = { "settings.paths",
+                                        "settings.intervals",
+                                        "settings.step_profile",
+                                        "settings.training_target",
+                                        "settings.consistency_enforcement",
+                                        "train_dataset.config.raw_data_path",
+                                        "optimizer.config",
+                                        "gradient_clipper.config",
+                                        "loss_fn",
+                                        "checkpoint_saving",
+                                        "evaluation_subscriber" };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const Yaml *x = yaml_find(first, same[i]), *y = yaml_find(warm, same[i]);
+        if (!x || !y || !yaml_equal(x, y)) fail_msg("%s differs", same[i]);
+    }
+    const Yaml *model = yaml_find(first, "model_raw.config");
+    for (int64_t i = 0; i < model->n; i++) {
+        const char *key = model->key[i]->text, *path = arena_printf(a, "model_raw.config.%s", key);
+        bool is_reference = model->item[i]->text && strstr(model->item[i]->text, "${");
+        if (is_reference) continue;
+        const Yaml *y = yaml_find(warm, path), *z = yaml_find(text, path);
+        if (!y || !z || !yaml_equal(model->item[i], y) || !yaml_equal(model->item[i], z))
+            fail_msg("%s differs", path);
+    }
+    arena_free(a);
+}
