@@ -1,6 +1,6 @@
 /* utf8.c - checking, reading and repairing UTF-8 by the table of well-formed byte sequences. */
 #include "base/utf8.h"
-#include "base/error.h"
+#include "base/cpu.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -38,6 +38,9 @@ static size_t fitting(Str s, bool *whole)
 size_t utf8_valid_length(Str s)
 {
     size_t at = 0;
+#if defined(__x86_64__)
+    if (s.len >= 64 && cpu_level_in_use() >= CPU_AVX2) at = utf8_valid_blocks_avx2(s);
+#endif
     while (at < s.len) {
         /* 32 bytes of ASCII at a time: most text. */
         uint64_t w[4];

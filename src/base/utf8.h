@@ -6,6 +6,8 @@
 
 /* How many leading bytes are whole, valid characters: s.len when all of it is UTF-8. */
 size_t utf8_valid_length(Str s);
+/* A part of that, found 64 bytes at a time; ends where a character ends. */
+size_t utf8_valid_blocks_avx2(Str s);
 /* The code point at `p`, which must be valid; its bytes are counted in *len. */
 uint32_t utf8_decode(const char *p, int *len);
 /* Writes a code point (no surrogate, at most 0x10FFFF) and returns its bytes, 1 to 4. */

@@ -1,6 +1,7 @@
 /* device.h - what a kernel is given and what a device can do. Also compiles as C++. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
+#include "base/cpu.h"
 #include "tensor/tensor.h"
 
 struct DimSpec;
@@ -59,12 +60,4 @@ typedef struct Device {
 /* The CPUs of this machine; n_threads 0: all. The caller frees it. */
 Device *cpu_device_new(int n_threads);
 void cpu_device_free(Device *d);
-
-/* The best instruction set to use. MODALITIES_CPU=scalar|avx2|avx512 lowers it; asking for one that
- * the CPU lacks is an error. */
-typedef enum CpuLevel { CPU_SCALAR, CPU_AVX2, CPU_AVX512 } CpuLevel;
-struct Error *cpu_level(CpuLevel *out);
-/* What the CPU has, whatever the environment says. AVX-512 here means F, BW, DQ, VL and BF16. */
-CpuLevel cpu_level_available(void);
-const char *cpu_level_name(CpuLevel level);
 #endif

@@ -158,7 +158,8 @@ static void look_up_rest(WordCache *c, const Batch *b, const uint32_t *missed, i
     for (int64_t j = 0; j < n; j++) {
         uint32_t i = missed[j], from = start_of(b, i), len = b->end[i] - from;
         if (len > 16) continue;
-        __builtin_prefetch(&c->tables->large[word_large_place(word_key(b->text + from, len))]);
+        __builtin_prefetch(
+            &c->tables->large[word_large_place(c->tables, word_key(b->text + from, len))]);
     }
     for (int64_t j = 0; j < n; j++) {
         uint32_t i = missed[j], from = start_of(b, i);
@@ -222,7 +223,7 @@ void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint
             b.packed[i] = pass(c, (Str){ text + start_of(&b, i), end[i] - start_of(&b, i) });
         }
     } else {
-        if (word_tables_full(c->tables)) c->tables = word_tables_forget(c->tables);
+        c->tables = word_tables_make_room(c->tables, n);
         uint32_t *missed = buffer_grow(&c->missed, (size_t)(n + 1) * sizeof *missed);
         int64_t n_missed = n;
         bool in_front = !memchr(text + from, 0, end[n - 1] - from);

@@ -1,10 +1,19 @@
 /* word_tables.c - making, filling and thinning out the tables of a word cache. */
 #include "tokenizer/word_tables.h"
 #include "base/error.h"
+#include <stdlib.h>
 
 enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 8 << 20 };
 
-WordTables *word_tables_new(void)
+static void *zeroed(int bits, size_t entry)
+{
+    size_t bytes = entry << bits;
+    void *p = aligned_alloc(64, bytes);
+    CHECK(p != NULL);
+    return memset(p, 0, bytes);
+}
+
+static WordTables *tables_new(int large_bits, int long_bits)
 {
     Arena *a = arena_new();
     WordTables *t = NEW(a, WordTables);
@@ -12,20 +21,24 @@ WordTables *word_tables_new(void)
     t->small = NEW_N(a, SmallEntry, 1 << SMALL_BITS);
     t->small_uses = NEW_N(a, uint32_t, 1 << SMALL_BITS);
     t->middle = NEW_N(a, MiddleEntry, 1 << MIDDLE_BITS);
-    t->large = NEW_N(a, LargeEntry, 1 << LARGE_BITS);
-    t->longs = NEW_N(a, LongEntry, 1 << LONG_BITS);
+    t->large_bits = large_bits;
+    t->long_bits = long_bits;
+    t->large = zeroed(large_bits, sizeof *t->large);
+    t->longs = zeroed(long_bits, sizeof *t->longs);
     return t;
+}
+
+WordTables *word_tables_new(void)
+{
+    return tables_new(LARGE_BITS, LONG_BITS);
 }
 
 void word_tables_free(WordTables *t)
 {
-    if (t) arena_free(t->arena);
-}
-
-bool word_tables_full(const WordTables *t)
-{
-    return t->n_large > (3 << LARGE_BITS) / 4 || t->n_longs > (3 << LONG_BITS) / 4 ||
-           t->n_more > MAX_MORE - LONGEST_WORD || t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD;
+    if (!t) return;
+    free(t->large);
+    free(t->longs);
+    arena_free(t->arena);
 }
 
 static uint32_t *more_room(WordTables *t, int64_t n)
@@ -54,7 +67,7 @@ PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
 
 LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len)
 {
-    for (uint64_t at = word_large_place(key);; at = (at + 1) & ((1 << LARGE_BITS) - 1)) {
+    for (uint64_t at = word_large_place(t, key);; at = (at + 1) & ((1u << t->large_bits) - 1)) {
         LargeEntry *e = &t->large[at];
         if (!e->len) return e;
         if (e->key.low == key.low && e->key.high == key.high && e->len == len) return e;
@@ -63,8 +76,7 @@ LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len)
 
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len)
 {
-    for (uint64_t at = hash >> 32 & ((1 << LONG_BITS) - 1);;
-         at = (at + 1) & ((1 << LONG_BITS) - 1)) {
+    for (uint64_t at = hash >> (64 - t->long_bits);; at = (at + 1) & ((1u << t->long_bits) - 1)) {
         LongEntry *e = &t->longs[at];
         if (!e->len) return e;
         if (e->hash == hash && e->len == len && !memcmp(t->long_text + e->at, word, len)) return e;
@@ -106,30 +118,31 @@ static uint32_t threshold(const int64_t by_uses[], int n, int64_t places)
     return (uint32_t)least;
 }
 
-WordTables *word_tables_forget(WordTables *t)
+/* Tables of the same size with the words that were used most; frees `t`. */
+static WordTables *forget(WordTables *t)
 {
     enum { USES = 256 }; /* more uses count as the most */
     int64_t large[USES] = { 0 }, longs[USES] = { 0 };
-    for (int i = 0; i < 1 << LARGE_BITS; i++) {
+    for (int i = 0; i < 1 << t->large_bits; i++) {
         const LargeEntry *e = &t->large[i];
         if (e->len) large[e->uses < USES ? e->uses : USES - 1]++;
     }
-    for (int i = 0; i < 1 << LONG_BITS; i++) {
+    for (int i = 0; i < 1 << t->long_bits; i++) {
         const LongEntry *e = &t->longs[i];
         if (e->len) longs[e->uses < USES ? e->uses : USES - 1]++;
     }
-    uint32_t least_large = threshold(large, USES, 1 << LARGE_BITS);
-    uint32_t least_long = threshold(longs, USES, 1 << LONG_BITS);
+    uint32_t least_large = threshold(large, USES, 1 << t->large_bits);
+    uint32_t least_long = threshold(longs, USES, 1 << t->long_bits);
 
-    WordTables *to = word_tables_new();
-    for (int i = 0; i < 1 << LARGE_BITS; i++) {
+    WordTables *to = tables_new(t->large_bits, t->long_bits);
+    for (int i = 0; i < 1 << t->large_bits; i++) {
         const LargeEntry *e = &t->large[i];
         if (!e->len || e->uses < least_large) continue;
         LargeEntry *place = word_tables_large(to, e->key, e->len);
         word_tables_add_large(to, place, e->key, e->len, move_ids(t, to, e->ids));
         place->uses = e->uses / 2;
     }
-    for (int i = 0; i < 1 << LONG_BITS; i++) {
+    for (int i = 0; i < 1 << t->long_bits; i++) {
         const LongEntry *e = &t->longs[i];
         if (!e->len || e->uses < least_long) continue;
         const char *word = t->long_text + e->at;
@@ -139,4 +152,42 @@ WordTables *word_tables_forget(WordTables *t)
     }
     word_tables_free(t);
     return to;
+}
+
+static void grow_large(WordTables *t)
+{
+    LargeEntry *old = t->large;
+    int64_t n = (int64_t)1 << t->large_bits++;
+    t->large = zeroed(t->large_bits, sizeof *t->large);
+    for (int64_t i = 0; i < n; i++) {
+        if (old[i].len) *word_tables_large(t, old[i].key, old[i].len) = old[i];
+    }
+    free(old);
+}
+
+static void grow_longs(WordTables *t)
+{
+    LongEntry *old = t->longs;
+    int64_t n = (int64_t)1 << t->long_bits++;
+    t->longs = zeroed(t->long_bits, sizeof *t->longs);
+    for (int64_t i = 0; i < n; i++) {
+        const LongEntry *e = &old[i];
+        if (e->len) *word_tables_long(t, e->hash, t->long_text + e->at, e->len) = *e;
+    }
+    free(old);
+}
+
+static bool fits(int64_t n, int bits)
+{
+    return n <= (int64_t)3 << bits >> 2;
+}
+
+WordTables *word_tables_make_room(WordTables *t, int64_t n)
+{
+    while (!fits(t->n_large + n, t->large_bits) && t->large_bits < MAX_LARGE_BITS) grow_large(t);
+    while (!fits(t->n_longs + n, t->long_bits) && t->long_bits < MAX_LONG_BITS) grow_longs(t);
+    bool full = !fits(t->n_large + n, t->large_bits) || !fits(t->n_longs + n, t->long_bits) ||
+                t->n_more > MAX_MORE - LONGEST_WORD * n ||
+                t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD * n;
+    return full ? forget(t) : t;
 }

@@ -44,9 +44,12 @@ typedef struct LongEntry {
 enum {
     SMALL_BITS = 15,  /* 512 KiB: words of up to 8 bytes, one place each */
     MIDDLE_BITS = 13, /* 256 KiB: up to 16 bytes, one place each */
-    LARGE_BITS = 18,  /* 8 MiB: up to 16 bytes, linear probing */
-    LONG_BITS = 17,   /* 4 MiB: 17 to 64 bytes, linear probing */
-    LONGEST_WORD = 64 /* longer words are not remembered */
+    /* Linear probing; the tables begin small and grow up to the most. */
+    LARGE_BITS = 16,
+    MAX_LARGE_BITS = 19, /* 2 to 16 MiB: up to 16 bytes */
+    LONG_BITS = 14,
+    MAX_LONG_BITS = 17, /* 0.5 to 4 MiB: 17 to 64 bytes */
+    LONGEST_WORD = 64   /* longer words are not remembered */
 };
 
 typedef struct WordTables {
@@ -54,8 +57,9 @@ typedef struct WordTables {
     SmallEntry *small;
     uint32_t *small_uses;
     MiddleEntry *middle;
-    LargeEntry *large;
+    LargeEntry *large; /* freed by word_tables_free, as is `longs` */
     LongEntry *longs;
+    int large_bits, long_bits;
     int64_t n_large, n_longs;
     uint32_t *more; /* ids of words with many */
     char *long_text;
@@ -65,10 +69,9 @@ typedef struct WordTables {
 /* Empty tables, their memory touched. */
 WordTables *word_tables_new(void);
 void word_tables_free(WordTables *t);
-/* No room for another word: time to forget. */
-bool word_tables_full(const WordTables *t);
-/* New tables with the words that were used most, at most half full; frees `t`. */
-WordTables *word_tables_forget(WordTables *t);
+/* Makes room for another `n` words: lets tables grow, or, when one is as large as it may get, keeps
+ * only the words that were used most. Returns the tables to use from now on. */
+WordTables *word_tables_make_room(WordTables *t, int64_t n);
 /* Packs ids for keeping. */
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n);
 /* The entry of a word, or the free one where it would go. */
@@ -106,8 +109,8 @@ static inline MiddleEntry *word_middle(const WordTables *t, WordKey key)
     return &t->middle[word_hash16(key) >> (64 - MIDDLE_BITS)];
 }
 
-static inline uint64_t word_large_place(WordKey key)
+static inline uint64_t word_large_place(const WordTables *t, WordKey key)
 {
-    return word_hash16(key) >> 32 & ((1 << LARGE_BITS) - 1);
+    return word_hash16(key) >> (64 - t->large_bits);
 }
 #endif

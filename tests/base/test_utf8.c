@@ -1,4 +1,6 @@
 /* test_utf8.c - every code point is read back; broken bytes are counted as Unicode counts them. */
+#include "base/cpu.h"
+#include "base/rng.h"
 #include "base/utf8.h"
 #include "test.h"
 #include <string.h>
@@ -31,6 +33,43 @@ TEST(utf8_finds_the_first_invalid_byte_wherever_it_is)
             assert_int_equal(utf8_valid_length((Str){ text, before + n }), before);
         }
     }
+}
+
+static size_t below(uint64_t *drawn, size_t n)
+{
+    return rng_bits(5, (*drawn)++) % n;
+}
+
+/* Every path of this CPU against the table, on text with a fault or none. */
+TEST(utf8_in_blocks_finds_the_same_end)
+{
+#if defined(__x86_64__)
+    if (cpu_level_available() < CPU_AVX2) skip();
+    enum { LEN = 300 };
+    static const uint32_t range[] = { 0x80, 0x80, 0x800, 0x10000, 0x110000 };
+    uint64_t drawn = 0;
+    for (int round = 0; round < 20000; round++) {
+        char text[LEN + 4];
+        size_t n = 0;
+        while (n < LEN) {
+            uint32_t c = (uint32_t)below(&drawn, range[below(&drawn, 5)]);
+            if (c < 0xD800 || c > 0xDFFF) n += (size_t)utf8_encode(c, text + n);
+        }
+        if (round % 4) text[below(&drawn, n)] = (char)below(&drawn, 256);
+        Str s = { text, n - below(&drawn, 64) };
+        size_t valid = 0;
+        for (size_t step; valid < s.len; valid += step) {
+            step = 0; /* by single characters, which are not looked at in blocks */
+            for (size_t len = 1; len <= 4 && valid + len <= s.len && !step; len++)
+                step = utf8_valid_length((Str){ text + valid, len }) == len ? len : 0;
+            if (!step) break;
+        }
+        assert_int_equal(utf8_valid_length(s), valid);
+        size_t in_blocks = utf8_valid_blocks_avx2(s);
+        assert_true(in_blocks <= valid &&
+                    in_blocks + 64 + 3 > (valid < s.len ? valid - valid % 64 : valid));
+    }
+#endif
 }
 
 /* The example of Unicode 3.9, table 3-8, and cut characters at the end. */

@@ -1,0 +1,282 @@
+/* tokenizer.c - encoding text: bytes per second of one core, first pass and warm, beside other
+ * tokenizers.
+ *
+ * usage: tokenizer [-r ROUNDS] [-m MEGABYTES] [-t TOKENIZER]... [TEXT...]
+ * Texts are JSON lines (key "text") or plain files, of which every line is a document. The first
+ * pass is that of a fresh process. Peers are those that $PYTHON (python3) can import
+ * (tokenizer_peers.py); they take turns with this program, and their ids are compared. Processor
+ * time of one thread; medians. */
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "measure.h"
+#include "tokenizer/corpus.h"
+#include "tokenizer/hf_tokenizer.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { MAX_ROUNDS = 32, MAX_PEERS = 4, MAX_PATHS = 32 };
+
+typedef struct Texts {
+    const char *name;
+    Text joined; /* a byte 0xFF behind each document */
+    Text limits; /* int64 ends of the documents, without that byte */
+    int64_t n, max_bytes;
+} Texts;
+
+/* Figures of one tokenizer, cold and warm: bytes per second by round. */
+typedef struct Rates {
+    const char *name;
+    double rate[2][MAX_ROUNDS];
+    double tokens_per_byte;
+} Rates;
+
+typedef struct Pass {
+    double seconds;
+    int64_t n_bytes, n_ids;
+    uint32_t crc;
+} Pass;
+
+typedef struct Peers {
+    FILE *in, *out;
+    char names[256];
+    const char *name[MAX_PEERS];
+    int n;
+} Peers;
+
+static void die(Error *e)
+{
+    if (!e) return;
+    fprintf(stderr, "%s\n", error_text(e));
+    exit(1);
+}
+
+static void take_text(void *arg, Str text)
+{
+    Texts *t = arg;
+    if (!text.len || (int64_t)(t->joined.len + text.len) > t->max_bytes) return;
+    text_add(&t->joined, text.ptr, text.len);
+    int64_t end = (int64_t)t->joined.len;
+    text_add(&t->limits, (const char *)&end, sizeof end);
+    text_add(&t->joined, "\xFF", 1);
+    t->n++;
+}
+
+static Texts read_texts(Arena *a, const char *path, int64_t max_bytes)
+{
+    Texts t = { .name = path_name(path), .max_bytes = max_bytes };
+    CorpusSettings s = { .path = &path, .n_paths = 1, .key = "text", .skips_bad = true };
+    Corpus c;
+    die(corpus_open(a, &s, &c));
+    for (int64_t i = 0; i < c.n_blocks; i++) {
+        CorpusBlock b;
+        die(corpus_read(&c, i, take_text, &t, &b));
+    }
+    return t;
+}
+
+/* Encodes documents until `limit` bytes were read. Ids go to a small buffer that is used again. */
+static Pass encode_all(Encoder *encoder, const Texts *t, int64_t limit, Ids *ids, bool checks)
+{
+    const int64_t *end = (const int64_t *)(const void *)t->limits.ptr;
+    Pass p = { .crc = (uint32_t)crc32(0, NULL, 0) };
+    double start = thread_seconds();
+    for (int64_t i = 0, from = 0; i < t->n && (!i || p.n_bytes + end[i] - from <= limit);
+         from = end[i++] + 1) {
+        Str document = { t->joined.ptr + from, (size_t)(end[i] - from) };
+        ids->n = 0;
+        die(encoder->tokenizer->encode(encoder, document, false, ids));
+        p.n_ids += ids->n;
+        p.n_bytes += (int64_t)document.len;
+        if (checks) p.crc = (uint32_t)crc32(p.crc, (const void *)ids->id, (unsigned)(4 * ids->n));
+    }
+    p.seconds = thread_seconds() - start;
+    return p;
+}
+
+/* The first pass of a fresh process: a copy of this one, which has not encoded anything. */
+static Pass cold_pass(const Tokenizer *tokenizer, const Texts *t)
+{
+    int pipes[2];
+    Pass p = { 0 };
+    if (pipe(pipes)) return p;
+    pid_t child = fork();
+    if (!child) {
+        Encoder *e = tokenizer->encoder_new(tokenizer);
+        Ids ids = { 0 };
+        die(tokenizer->encode(e, str_of("hello world"), false, &ids));
+        p = encode_all(e, t, INT64_MAX, &ids, false);
+        _exit(write(pipes[1], &p, sizeof p) == sizeof p ? 0 : 1);
+    }
+    close(pipes[1]);
+    if (read(pipes[0], &p, sizeof p) != sizeof p) p.seconds = 0;
+    close(pipes[0]);
+    waitpid(child, NULL, 0);
+    return p;
+}
+
+static char *write_texts(Arena *a, const Texts *t)
+{
+    char *path = arena_printf(a, "/tmp/bench_tokenizer.%d", (int)getpid());
+    die(file_write(path, t->joined.ptr, t->joined.len));
+    return path;
+}
+
+/* Leaves p->n at 0 when there is none. */
+static void start_peers(Peers *p, const char *tokenizer, const char *texts)
+{
+    *p = (Peers){ 0 };
+    int to[2], from[2];
+    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "python3";
+    if (pipe(to) || pipe(from)) return;
+    if (!fork()) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        close(to[1]);
+        close(from[0]);
+        execlp(python, python, "bench/tokenizer_peers.py", tokenizer, texts, (char *)NULL);
+        _exit(1);
+    }
+    close(to[0]);
+    close(from[1]);
+    p->in = fdopen(to[1], "w");
+    p->out = fdopen(from[0], "r");
+    if (!fgets(p->names, sizeof p->names, p->out)) return;
+    for (char *name = strtok(p->names, " \n"); name && p->n < MAX_PEERS; name = strtok(NULL, " \n"))
+        p->name[p->n++] = name;
+}
+
+static void stop_peers(Peers *p)
+{
+    fclose(p->in);
+    fclose(p->out);
+    wait(NULL);
+}
+
+static Pass peer_pass(Peers *p, const char *name, bool cold)
+{
+    Pass r = { 0 };
+    long long bytes, ids;
+    fprintf(p->in, "%s %s\n", name, cold ? "cold" : "warm");
+    fflush(p->in);
+    if (fscanf(p->out, "%lf %lld %lld %x", &r.seconds, &bytes, &ids, &r.crc) != 4) {
+        fprintf(stderr, "%s ended\n", name);
+        exit(1);
+    }
+    r.n_bytes = bytes;
+    r.n_ids = ids;
+    return r;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *rate, int n)
+{
+    qsort(rate, (size_t)n, sizeof *rate, by_size);
+    return rate[n / 2];
+}
+
+static void print_rates(Rates *r, int n, int rounds)
+{
+    printf("  %-14s %10s %10s %10s %10s %12s\n", "", "first MB/s", "Mtok/s", "warm MB/s", "Mtok/s",
+           "ours : it");
+    double own[2] = { 0 };
+    for (int i = 0; i < n; i++) {
+        double cold = median(r[i].rate[0], rounds) * 1e-6;
+        double warm = median(r[i].rate[1], rounds) * 1e-6;
+        if (!i) own[0] = cold, own[1] = warm;
+        printf("  %-14s %10.1f %10.1f %10.1f %10.1f", r[i].name, cold, cold * r[i].tokens_per_byte,
+               warm, warm * r[i].tokens_per_byte);
+        if (i) printf("  %5.2f %5.2f", own[0] / cold, own[1] / warm);
+        printf("\n");
+    }
+}
+
+static void add_rate(Rates *r, bool warm, int round, Pass p)
+{
+    r->rate[warm][round] = p.seconds > 0 ? (double)p.n_bytes / p.seconds : 0;
+    r->tokens_per_byte = (double)p.n_ids / (double)p.n_bytes;
+}
+
+static void compare(Arena *a, const char *path, const Texts *t, int rounds)
+{
+    Tokenizer *tokenizer;
+    Error *e = tokenizer_open(path, &tokenizer);
+    if (e) {
+        printf("%s: %s\n", path, error_text(e));
+        return;
+    }
+    char *texts = write_texts(a, t);
+    Peers peers;
+    start_peers(&peers, path, texts);
+    Rates rates[1 + MAX_PEERS] = { { .name = "modalities" } };
+    Ids ids = { 0 };
+    Encoder *warm = NULL;
+    for (int round = 0; round < rounds; round++) {
+        add_rate(&rates[0], false, round, cold_pass(tokenizer, t));
+        for (int i = 0; i < peers.n; i++) {
+            rates[1 + i].name = peers.name[i];
+            add_rate(&rates[1 + i], false, round, peer_pass(&peers, peers.name[i], true));
+        }
+        if (!warm) {
+            warm = tokenizer->encoder_new(tokenizer);
+            encode_all(warm, t, INT64_MAX, &ids, false);
+        }
+        add_rate(&rates[0], true, round, encode_all(warm, t, INT64_MAX, &ids, false));
+        for (int i = 0; i < peers.n; i++)
+            add_rate(&rates[1 + i], true, round, peer_pass(&peers, peers.name[i], false));
+    }
+    printf("%s, %s: %lld documents, %.1f MB\n", path, t->name, (long long)t->n,
+           (double)(t->joined.len - (size_t)t->n) * 1e-6);
+    for (int i = 0; i < peers.n; i++) {
+        Pass theirs = peer_pass(&peers, peers.name[i], false);
+        Pass ours = encode_all(warm, t, theirs.n_bytes, &ids, true);
+        if (ours.n_ids != theirs.n_ids || ours.crc != theirs.crc)
+            printf("  %s gives OTHER IDS (%lld, ours are %lld)\n", peers.name[i],
+                   (long long)theirs.n_ids, (long long)ours.n_ids);
+    }
+    print_rates(rates, 1 + peers.n, rounds);
+    stop_peers(&peers);
+    unlink(texts);
+    tokenizer->encoder_free(warm);
+    tokenizer->close(tokenizer);
+    ids_free(&ids);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    const char *tokenizer[MAX_PATHS] = { "../shared/data/tokenizers/gpt2",
+                                         "../shared/data/tokenizers/dolma2" };
+    const char *text[MAX_PATHS] = { "../shared/data/text/books_24m.jsonl",
+                                    "../shared/data/text/multilingual.jsonl" };
+    int n_tokenizers = 0, n_texts = 0, rounds = 5, option;
+    int64_t megabytes = 400;
+    while ((option = getopt(argc, argv, "r:m:t:")) != -1) {
+        if (option == 'r') rounds = atoi(optarg) < MAX_ROUNDS ? atoi(optarg) : MAX_ROUNDS;
+        if (option == 'm') megabytes = atoll(optarg);
+        if (option == 't' && n_tokenizers < MAX_PATHS) tokenizer[n_tokenizers++] = optarg;
+        if (option == '?') return 2;
+    }
+    for (; optind < argc && n_texts < MAX_PATHS; optind++) text[n_texts++] = argv[optind];
+    Watch w = watch_start();
+    Arena *a = arena_new();
+    for (int i = 0; i < (n_texts ? n_texts : 2); i++) {
+        Texts t = read_texts(a, text[i], megabytes * 1000000);
+        for (int j = 0; j < (n_tokenizers ? n_tokenizers : 2); j++)
+            compare(a, hf_tokenizer_path(a, tokenizer[j]), &t, rounds > 0 ? rounds : 1);
+        text_free(&t.joined);
+        text_free(&t.limits);
+    }
+    watch_report(&w);
+    arena_free(a);
+    return 0;
+}
