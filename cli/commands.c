@@ -12,7 +12,12 @@
     COMMAND(command_config_resolve) \
     COMMAND(command_data_bigram_loss) \
     COMMAND(command_data_create_raw_index) \
+    COMMAND(command_data_create_shuffled_dataset_chunk) \
+    COMMAND(command_data_create_shuffled_jsonl_chunk) \
+    COMMAND(command_data_merge_packed_data) \
     COMMAND(command_data_pack_encoded_data) \
+    COMMAND(command_data_shuffle_jsonl_data) \
+    COMMAND(command_data_shuffle_tokenized_data) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
     COMMAND(command_docs_ops) \

@@ -45,6 +45,20 @@ void file_unmap(FileMap *m)
     *m = (FileMap){ "", 0 };
 }
 
+static void unmap(void *map)
+{
+    file_unmap(map);
+}
+
+Error *file_view(Arena *a, const char *path, Str *out)
+{
+    FileMap *map = NEW(a, FileMap);
+    TRY(file_map(path, map));
+    arena_on_free(a, unmap, map);
+    *out = (Str){ map->ptr, map->len };
+    return NULL;
+}
+
 Error *file_read(Arena *a, const char *path, Str *out)
 {
     FileMap m;
@@ -112,6 +126,43 @@ Error *remove_tree(const char *path)
     return e;
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static Error *collect_below(Arena *a, const char *folder, const char *suffix, PathList *to)
+{
+    DIR *d = opendir(folder);
+    if (!d) return failed("read folder", folder);
+    Error *e = NULL;
+    for (struct dirent *entry; !e && (entry = readdir(d));) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
+        const char *path = path_join(a, folder, name);
+        struct stat st;
+        size_t len = strlen(name), n = strlen(suffix);
+        if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) { /* no links: they may go round */
+            e = collect_below(a, path, suffix, to);
+        } else if (len > n && !strcmp(name + len - n, suffix) && stat(path, &st) == 0 &&
+                   S_ISREG(st.st_mode)) {
+            to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+            to->item[to->n++] = path;
+        }
+    }
+    closedir(d);
+    return e;
+}
+
+Error *files_below(Arena *a, const char *folder, const char *suffix, PathList *to)
+{
+    int64_t before = to->n;
+    TRY(collect_below(a, folder, suffix, to));
+    if (to->n > before)
+        qsort(to->item + before, (size_t)(to->n - before), sizeof *to->item, compare_paths);
+    return NULL;
+}
+
 Error *sync_directory(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -174,6 +225,35 @@ Error *file_temporary(const char *beside, FILE **out)
     unlink(name);
     *out = fdopen(fd, "w+b");
     CHECK(*out != NULL);
+    return NULL;
+}
+
+typedef struct Scratch {
+    void *ptr;
+    size_t bytes;
+} Scratch;
+
+static void free_scratch(void *arg)
+{
+    Scratch *s = arg;
+    munmap(s->ptr, s->bytes);
+}
+
+Error *file_scratch(Arena *a, const char *beside, size_t bytes, void **out)
+{
+    FILE *f;
+    TRY(file_temporary(beside, &f));
+    Scratch *s = NEW(a, Scratch);
+    s->bytes = bytes ? bytes : 1;
+    /* Reserved now: a full disk is an error here, and would be a signal at the first use. */
+    errno = posix_fallocate(fileno(f), 0, (off_t)s->bytes);
+    if (!errno) s->ptr = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+    Error *e =
+        errno || s->ptr == MAP_FAILED ? failed("reserve a temporary file beside", beside) : NULL;
+    fclose(f);
+    if (e) return e;
+    arena_on_free(a, free_scratch, s);
+    *out = s->ptr;
     return NULL;
 }
 

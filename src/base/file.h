@@ -16,13 +16,22 @@ typedef struct FileMap {
     size_t len;
 } FileMap;
 
+typedef struct PathList {
+    const char **item;
+    int64_t n, cap;
+} PathList;
+
 /* Errors name the path and the system's reason. */
 Error *file_map(const char *path, FileMap *out);
 void file_unmap(FileMap *m);
+/* The same, mapped as long as the arena. */
+Error *file_view(Arena *a, const char *path, Str *out);
 /* The content, NUL-terminated behind its end; owned by the arena. */
 Error *file_read(Arena *a, const char *path, Str *out);
 bool file_exists(const char *path);
 bool is_directory(const char *path);
+/* Appends the regular files below a folder, at any depth, whose name ends with `suffix`, sorted. */
+Error *files_below(Arena *a, const char *folder, const char *suffix, PathList *to);
 Error *file_size(const char *path, int64_t *out);
 /* Creates a folder and its parents. */
 Error *make_directories(const char *path);
@@ -46,6 +55,9 @@ void file_abandon(NewFile *f);
 /* A file without a name, for reading and writing, on the disk of the file `beside`; it is gone with
  * fclose. */
 Error *file_temporary(const char *beside, FILE **out);
+/* `bytes` zeroed bytes, valid as long as the arena, in such a file: when memory is short the system
+ * moves them to the disk. For arrays that grow with the data. */
+Error *file_scratch(Arena *a, const char *beside, size_t bytes, void **out);
 /* The three steps for content at hand. */
 Error *file_write(const char *path, const void *bytes, size_t len);
 /* Adds bytes to the end of a file, which may be new; on failure the file keeps its old length. */

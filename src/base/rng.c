@@ -263,12 +263,16 @@ static uint32_t next_32(Pcg64 *p)
     return (uint32_t)x;
 }
 
+uint64_t numpy_below(Pcg64 *p, uint64_t n)
+{
+    if (n <= 1) return 0;
+    uint64_t last = n - 1, mask = UINT64_MAX >> __builtin_clzll(last), j;
+    do j = (last <= UINT32_MAX ? next_32(p) : pcg64_next(p)) & mask;
+    while (j > last);
+    return j;
+}
+
 void numpy_shuffle(Pcg64 *p, int64_t *items, int64_t n)
 {
-    for (int64_t i = n - 1; i >= 1; i--) {
-        uint64_t mask = UINT64_MAX >> __builtin_clzll((uint64_t)i), j;
-        do j = (i <= (int64_t)UINT32_MAX ? next_32(p) : pcg64_next(p)) & mask;
-        while (j > (uint64_t)i);
-        swap(items, i, (int64_t)j);
-    }
+    for (int64_t i = n - 1; i >= 1; i--) swap(items, i, (int64_t)numpy_below(p, (uint64_t)i + 1));
 }

@@ -58,6 +58,7 @@ typedef struct Pcg64 {
 /* numpy.random.default_rng(seed). */
 void pcg64_seed(Pcg64 *p, uint64_t seed);
 uint64_t pcg64_next(Pcg64 *p);
-/* Generator.shuffle on a Python list. */
+/* A number of [0, n) as Generator.shuffle draws it; shuffle on a Python list. */
+uint64_t numpy_below(Pcg64 *p, uint64_t n);
 void numpy_shuffle(Pcg64 *p, int64_t *items, int64_t n);
 #endif

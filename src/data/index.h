@@ -41,6 +41,8 @@ Error *index_open(Arena *a, Str bytes, const char *name, int64_t name_offset, In
 int64_t index_count(const IndexReader *r);
 /* The next entry; false behind the last one. */
 bool index_next(IndexReader *r, IndexEntry *out);
+/* The next entry will be the first one again. */
+void index_rewind(IndexReader *r);
 /* All entries, in an array of index_count that the arena owns. */
 IndexEntry *index_read_all(Arena *a, IndexReader *r);
 #endif

@@ -85,31 +85,17 @@ Error *jsonl_write_index(const char *source, const char *index_path, BadLinePoli
     return e;
 }
 
-static void unmap(void *map)
-{
-    file_unmap(map);
-}
-
-static Error *map_for(Arena *a, const char *path, Str *out)
-{
-    FileMap *map = NEW(a, FileMap);
-    TRY(file_map(path, map));
-    arena_on_free(a, unmap, map);
-    *out = (Str){ map->ptr, map->len };
-    return NULL;
-}
-
 Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out)
 {
     Str index;
     out->path = arena_string(a, path);
     out->index_path = index_path ? arena_string(a, index_path) : path_with_suffix(a, path, ".idx");
-    TRY(map_for(a, path, &out->text));
+    TRY(file_view(a, path, &out->text));
     if (!file_exists(out->index_path))
         return error_new(
             "%s: there is no index %s; `modalities data create_raw_index %s` creates one", path,
             out->index_path, path);
-    TRY(map_for(a, out->index_path, &index));
+    TRY(file_view(a, out->index_path, &index));
     return index_open(a, index, out->index_path, 0, &out->index);
 }
 

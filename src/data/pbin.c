@@ -5,11 +5,6 @@
 
 enum { FIRST_BYTE_OF_PICKLE = 0x80, LAST_BYTE_OF_PICKLE = '.', COPY_BYTES = 1 << 20 };
 
-static void unmap(void *map)
-{
-    file_unmap(map);
-}
-
 static bool is_token_size(int64_t n)
 {
     return n == 1 || n == 2 || n == 4;
@@ -35,56 +30,88 @@ static Error *check_header(const char *path, int64_t file_bytes, uint64_t data_b
 
 Error *pbin_open(Arena *a, const char *path, Pbin *out)
 {
-    FileMap *map = NEW(a, FileMap);
-    TRY(file_map(path, map));
-    arena_on_free(a, unmap, map);
-    if (map->len < PBIN_HEADER)
-        return error_new("%s: not a .pbin file: %zu bytes, its header alone has %d", path, map->len,
+    Str file;
+    TRY(file_view(a, path, &file));
+    if (file.len < PBIN_HEADER)
+        return error_new("%s: not a .pbin file: %zu bytes, its header alone has %d", path, file.len,
                          PBIN_HEADER);
     uint64_t data_bytes;
     uint32_t token_bytes;
-    memcpy(&data_bytes, map->ptr, 8);
-    memcpy(&token_bytes, map->ptr + 8, 4);
-    TRY(check_header(path, (int64_t)map->len, data_bytes, token_bytes));
-    const char *index = map->ptr + PBIN_HEADER + data_bytes, *end = map->ptr + map->len;
+    memcpy(&data_bytes, file.ptr, 8);
+    memcpy(&token_bytes, file.ptr + 8, 4);
+    TRY(check_header(path, (int64_t)file.len, data_bytes, token_bytes));
+    const char *index = file.ptr + PBIN_HEADER + data_bytes, *end = file.ptr + file.len;
     if (index == end || (uint8_t)*index != FIRST_BYTE_OF_PICKLE || end[-1] != LAST_BYTE_OF_PICKLE)
         return error_new(
             "%s: the index of documents behind the %llu bytes of tokens is missing or cut short",
             path, (unsigned long long)data_bytes);
     *out = (Pbin){ .path = arena_string(a, path),
-                   .tokens = (const uint8_t *)map->ptr + PBIN_HEADER,
+                   .tokens = (const uint8_t *)file.ptr + PBIN_HEADER,
                    .n_tokens = (int64_t)data_bytes / token_bytes,
                    .token_bytes = (int)token_bytes,
                    .index = { index, (size_t)(end - index) } };
     return NULL;
 }
 
+/* The bytes by which an entry's offset is off: a constant of old versions, or what the original's
+ * merging forgot. The latter is a header per file, so it only grows. */
+static int64_t offset_fault(IndexEntry e, int64_t end, int64_t last_fault)
+{
+    int64_t fault = end - e.offset;
+    return fault % PBIN_HEADER == 0 && fault >= last_fault ? fault : last_fault;
+}
+
+static Error *misplaced(const Pbin *p, int64_t i, IndexEntry e, int64_t end)
+{
+    return error_new(
+        "%s: document %lld of the index is at bytes %lld to %lld of the data, but document %lld "
+        "ends at %lld (of %lld, token size %d); the index is damaged",
+        p->path, (long long)i, (long long)e.offset, (long long)e.offset + e.length,
+        (long long)i - 1, (long long)end, (long long)p->n_tokens * p->token_bytes, p->token_bytes);
+}
+
+/* Reads all entries once, so that a reader of documents cannot fail. */
+static Error *check_documents(const Pbin *p, PbinDocuments *d)
+{
+    IndexEntry e;
+    int64_t data_bytes = p->n_tokens * p->token_bytes, end = 0, fault = -PBIN_HEADER;
+    for (int64_t i = 0; index_next(d->index, &e); i++, end += e.length) {
+        fault = offset_fault(e, end, fault);
+        if (e.offset + fault != end || e.length > data_bytes - end || e.length % p->token_bytes)
+            return misplaced(p, i, e, end);
+        d->is_miscounted |= fault > 0;
+    }
+    if (end == data_bytes) return NULL;
+    return error_new(
+        "%s: the %lld documents of the index cover %lld of %lld bytes; the index is damaged",
+        p->path, (long long)d->n, (long long)end, (long long)data_bytes);
+}
+
+Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out)
+{
+    *out = (PbinDocuments){ 0 };
+    TRY(index_open(a, p->index, p->path, PBIN_HEADER + p->n_tokens * p->token_bytes, &out->index));
+    out->n = index_count(out->index);
+    TRY(check_documents(p, out));
+    index_rewind(out->index);
+    return NULL;
+}
+
+bool pbin_documents_next(PbinDocuments *d, IndexEntry *out)
+{
+    if (!index_next(d->index, out)) return false;
+    out->offset = d->end;
+    d->end += out->length;
+    return true;
+}
+
 Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n)
 {
-    int64_t data_bytes = p->n_tokens * p->token_bytes;
-    IndexReader *r;
-    TRY(index_open(a, p->index, p->path, PBIN_HEADER + data_bytes, &r));
-    IndexEntry *document = index_read_all(a, r);
-    *n = index_count(r);
-    int64_t shift = *n && document[0].offset == PBIN_HEADER ? PBIN_HEADER : 0, end = 0;
-    for (int64_t i = 0; i < *n; i++) {
-        document[i].offset -= shift;
-        if (document[i].offset != end || document[i].length > data_bytes - end ||
-            document[i].length % p->token_bytes)
-            return error_new(
-                "%s: document %lld of the index is at bytes %lld to %lld of the data, but document "
-                "%lld ends at %lld (of %lld, token size %d); the index is damaged, or the file was "
-                "merged by a version that miscounted offsets",
-                p->path, (long long)i, (long long)document[i].offset,
-                (long long)document[i].offset + document[i].length, (long long)i - 1,
-                (long long)end, (long long)data_bytes, p->token_bytes);
-        end += document[i].length;
-    }
-    if (end != data_bytes)
-        return error_new(
-            "%s: the %lld documents of the index cover %lld of %lld bytes; the index is damaged",
-            p->path, (long long)*n, (long long)end, (long long)data_bytes);
-    *out = document;
+    PbinDocuments d;
+    TRY(pbin_documents_open(a, p, &d));
+    *n = d.n;
+    *out = NEW_N(a, IndexEntry, d.n ? d.n : 1);
+    for (int64_t i = 0; i < d.n; i++) CHECK(pbin_documents_next(&d, &(*out)[i]));
     return NULL;
 }
 
@@ -143,64 +170,91 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
     return NULL;
 }
 
-Error *pbin_create(const char *path, int token_bytes, PbinWriter *out)
+/* Creates the file and writes its header. */
+static Error *begin(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out)
 {
     CHECK(is_token_size(token_bytes));
     *out = (PbinWriter){ 0 };
     TRY(file_create(path, &out->file));
+    uint64_t length = (uint64_t)data_bytes;
+    uint32_t size = (uint32_t)token_bytes;
+    fwrite(&length, 8, 1, out->file.stream);
+    fwrite(&size, 4, 1, out->file.stream);
+    return NULL;
+}
+
+static Error *cannot_write(const PbinWriter *w)
+{
+    return error_new("cannot write %s: %s", w->file.path, strerror(errno));
+}
+
+Error *pbin_create(const char *path, int token_bytes, PbinWriter *out)
+{
+    TRY(begin(path, token_bytes, 0, out));
     Error *e = file_temporary(path, &out->index_stream);
     if (e) {
         file_abandon(&out->file);
         return e;
     }
-    uint64_t no_length_yet = 0;
-    uint32_t size = (uint32_t)token_bytes;
-    fwrite(&no_length_yet, 8, 1, out->file.stream);
-    fwrite(&size, 4, 1, out->file.stream);
     index_begin(&out->index, out->index_stream);
     return NULL;
 }
 
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes)
 {
-    if (fwrite(document, 1, n_bytes, w->file.stream) != n_bytes)
-        return error_new("cannot write %s: %s", w->file.path, strerror(errno));
-    index_add(&w->index, w->data_bytes, (int64_t)n_bytes);
+    if (fwrite(document, 1, n_bytes, w->file.stream) != n_bytes) return cannot_write(w);
+    pbin_add_length(w, (int64_t)n_bytes);
     if (ferror(w->index_stream))
         return error_new("cannot write the temporary file for the index of %s: %s", w->file.path,
                          strerror(errno));
-    w->data_bytes += (int64_t)n_bytes;
     return NULL;
 }
 
-/* Appends the waiting index to the tokens. */
+Error *pbin_create_sized(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out)
+{
+    TRY(begin(path, token_bytes, data_bytes, out));
+    if (fseeko(out->file.stream, data_bytes, SEEK_CUR) != 0) {
+        Error *e = cannot_write(out);
+        file_abandon(&out->file);
+        return e;
+    }
+    index_begin(&out->index, out->file.stream);
+    return NULL;
+}
+
+void pbin_add_length(PbinWriter *w, int64_t n_bytes)
+{
+    index_add(&w->index, w->data_bytes, n_bytes);
+    w->data_bytes += n_bytes;
+}
+
+/* Appends the waiting index to the tokens, whose length is known now. */
 static Error *append_index(PbinWriter *w)
 {
-    index_end(&w->index);
     rewind(w->index_stream);
     Arena *a = arena_new();
     char *buffer = NEW_N(a, char, COPY_BYTES);
     for (size_t n; (n = fread(buffer, 1, COPY_BYTES, w->index_stream)) > 0;)
         fwrite(buffer, 1, n, w->file.stream);
     arena_free(a);
-    return ferror(w->index_stream)
-               ? error_new("cannot write the temporary file for the index of %s: %s", w->file.path,
-                           strerror(errno))
-               : NULL;
+    if (ferror(w->index_stream))
+        return error_new("cannot write the temporary file for the index of %s: %s", w->file.path,
+                         strerror(errno));
+    uint64_t length = (uint64_t)w->data_bytes;
+    bool is_written =
+        fseek(w->file.stream, 0, SEEK_SET) == 0 && fwrite(&length, 8, 1, w->file.stream) == 1;
+    fclose(w->index_stream);
+    w->index_stream = NULL;
+    return is_written ? NULL : cannot_write(w);
 }
 
 Error *pbin_commit(PbinWriter *w)
 {
-    Error *e = append_index(w);
-    uint64_t length = (uint64_t)w->data_bytes;
-    if (e || fseek(w->file.stream, 0, SEEK_SET) != 0 ||
-        fwrite(&length, 8, 1, w->file.stream) != 1) {
-        if (!e) e = error_new("cannot write %s: %s", w->file.path, strerror(errno));
-        pbin_abandon(w);
-        return e;
-    }
-    fclose(w->index_stream);
-    return file_commit(&w->file);
+    index_end(&w->index);
+    Error *e = w->index_stream ? append_index(w) : NULL;
+    if (!e) return file_commit(&w->file);
+    pbin_abandon(w);
+    return e;
 }
 
 void pbin_abandon(PbinWriter *w)
@@ -209,4 +263,16 @@ void pbin_abandon(PbinWriter *w)
     if (w->index_stream) fclose(w->index_stream);
     w->index_stream = NULL;
     file_abandon(&w->file);
+}
+
+Error *pbin_write(const char *path, int token_bytes, const Pieces *document, const char *what)
+{
+    PbinWriter w;
+    TRY(pbin_create_sized(path, token_bytes, pieces_bytes(document), &w));
+    Error *e = pieces_write(document, fileno(w.file.stream), PBIN_HEADER, path, what);
+    for (int64_t i = 0; !e && i < document->n; i++)
+        pbin_add_length(&w, (int64_t)document->item[i].len);
+    if (!e) return pbin_commit(&w);
+    pbin_abandon(&w);
+    return e;
 }

@@ -5,6 +5,7 @@
 #define DATA_PBIN_H
 #include "base/file.h"
 #include "data/index.h"
+#include "data/pieces.h"
 
 enum { PBIN_HEADER = 12 };
 
@@ -19,8 +20,20 @@ typedef struct Pbin {
 
 /* Opens a file in constant time: checks the header, and that the index is there and has an end. */
 Error *pbin_open(Arena *a, const char *path, Pbin *out);
-/* Reads and checks the index: documents lie back to back and cover the data. Files of old versions,
- * whose offsets count the header, are read as they were meant. */
+/* Its documents one by one, in memory that does not grow with their number: they lie back to back
+ * and cover the data, which pbin_documents_open checks. Old files, whose offsets count the header,
+ * and files that the original merged, whose offsets lack 12 bytes per file before, are read as they
+ * were meant. */
+typedef struct PbinDocuments {
+    IndexReader *index;
+    int64_t n, end;     /* documents; where the last one read ends */
+    bool is_miscounted; /* merged by the original */
+} PbinDocuments;
+
+Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out);
+/* The next document; false behind the last one. */
+bool pbin_documents_next(PbinDocuments *d, IndexEntry *out);
+/* All of them, in an array that the arena owns. */
 Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n);
 uint32_t pbin_token(const Pbin *p, int64_t i);
 /* The first token outside [0, vocab_size) as an error that names its place. Reads everything. */
@@ -35,7 +48,7 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out);
  * file without a name, so memory does not grow with the number of documents. */
 typedef struct PbinWriter {
     NewFile file;
-    FILE *index_stream;
+    FILE *index_stream; /* NULL: `file` itself, since the length of the data was known */
     IndexWriter index;
     int64_t data_bytes;
 } PbinWriter;
@@ -43,7 +56,13 @@ typedef struct PbinWriter {
 Error *pbin_create(const char *path, int token_bytes, PbinWriter *out);
 /* Appends one document of whole tokens. */
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
+/* The same where the tokens come by another way: the caller writes data_bytes bytes to the file
+ * from byte PBIN_HEADER on, in any order, and gives the lengths of the documents in theirs. */
+Error *pbin_create_sized(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out);
+void pbin_add_length(PbinWriter *w, int64_t n_bytes);
 Error *pbin_commit(PbinWriter *w);
 /* Leaves no trace of the file. */
 void pbin_abandon(PbinWriter *w);
+/* A whole file whose documents are these pieces of other files (pieces.h). */
+Error *pbin_write(const char *path, int token_bytes, const Pieces *document, const char *what);
 #endif

@@ -1,5 +1,6 @@
 /* test_goldens.c - the data commands do what the original's did: every row of
  * goldens/data/expected.tsv in order, with the program itself. */
+#include "data/pbin.h"
 #include "golden.h"
 #include "md5.h"
 #include <stdio.h>
@@ -64,6 +65,12 @@ static const char *make_workplace(Arena *a)
     assert_int_equal(symlink(shared_path(a, "data/goldens/data/in"), path_join(a, work, "in")), 0);
     assert_int_equal(symlink(shared_path(a, "data/goldens/data/cfg"), path_join(a, work, "cfg")),
                      0);
+    /* folders with copies of packed files, which no row writes */
+    assert_int_equal(
+        symlink(shared_path(a, "data/goldens/data/out/pb"), path_join(a, work, "out/pb")), 0);
+    assert_int_equal(
+        symlink(shared_path(a, "data/goldens/data/out/single"), path_join(a, work, "out/single")),
+        0);
     return work;
 }
 
@@ -81,9 +88,74 @@ static int run_program(Arena *a, const char *work, const char *arguments, const 
     return WEXITSTATUS(status);
 }
 
+/* The one file that a row writes, as the original wrote it and as it was written here. */
+static void read_both(Arena *a, const char *work, const Row *row, const char *path[2], Str file[2])
+{
+    char name[200];
+    assert_int_equal(sscanf(row->column[WRITTEN], "%199s", name), 1);
+    path[0] = shared_path(a, arena_printf(a, "data/goldens/data/%s", name));
+    path[1] = path_join(a, work, name);
+    for (int i = 0; i < 2; i++) assert_no_error(file_read(a, path[i], &file[i]));
+}
+
+/* The original's merging counts the offsets of all files but the first wrongly. */
+static void assert_merged(Arena *a, const char *work, const Row *row)
+{
+    const char *path[2];
+    Str file[2];
+    Pbin p[2];
+    PbinDocuments d[2];
+    read_both(a, work, row, path, file);
+    for (int i = 0; i < 2; i++) {
+        assert_no_error(pbin_open(a, path[i], &p[i]));
+        assert_no_error(pbin_documents_open(a, &p[i], &d[i]));
+    }
+    assert_true(d[0].is_miscounted);
+    assert_false(d[1].is_miscounted);
+    size_t n_bytes = PBIN_HEADER + (size_t)p[0].n_tokens * (size_t)p[0].token_bytes;
+    assert_memory_equal(file[0].ptr, file[1].ptr, n_bytes);
+    assert_int_equal(d[0].n, d[1].n);
+    for (IndexEntry x, y; pbin_documents_next(&d[0], &x);) {
+        assert_true(pbin_documents_next(&d[1], &y));
+        assert_int_equal(x.length, y.length);
+    }
+}
+
+/* The original glues a last line without a newline to the line that follows it now. */
+static void assert_shuffled_with_newline(Arena *a, const char *work, const Row *row)
+{
+    const char *path[2];
+    Str file[2];
+    size_t i = 0;
+    read_both(a, work, row, path, file);
+    assert_int_equal(file[1].len, file[0].len + 1);
+    while (i < file[0].len && file[0].ptr[i] == file[1].ptr[i]) i++;
+    assert_int_equal(file[1].ptr[i], '\n');
+    assert_memory_equal(file[0].ptr + i, file[1].ptr + i + 1, file[0].len - i);
+}
+
+/* Rows whose output is right here and damaged there. */
+static const struct {
+    const char *id;
+    void (*check)(Arena *a, const char *work, const Row *row);
+} corrected[] = {
+    { "merge_two", assert_merged },
+    { "merge_three", assert_merged },
+    { "merge_same_file_twice", assert_merged },
+    { "merge_four_byte", assert_merged },
+    { "merge_directory", assert_merged },
+    { "shuffle_jsonl_no_newline_s0", assert_shuffled_with_newline },
+    { "shuffle_jsonl_no_newline_s7", assert_shuffled_with_newline },
+};
+
 /* "path size md5; path size md5": each is there and has these bytes. */
 static void assert_written(Arena *a, const char *work, const Row *row)
 {
+    for (size_t i = 0; i < sizeof corrected / sizeof *corrected; i++)
+        if (!strcmp(corrected[i].id, row->column[ID])) {
+            corrected[i].check(a, work, row);
+            return;
+        }
     char *rest = arena_string(a, row->column[WRITTEN]), *file;
     while ((file = strsep(&rest, ";"))) {
         char path[200], expected[33], got[33];

@@ -1,0 +1,70 @@
+/* data_chunk.c - writes one chunk of the files of a list as two commands ask for it. */
+#include "data_chunk.h"
+#include "base/signal.h"
+#include "data/shuffle.h"
+#include "data_rewriting.h"
+#include <ctype.h>
+#include <string.h>
+
+const Field chunk_options[] = {
+    FIELD_PATH(ChunkOptions, input_file_list_path, NULL,
+               "text with a path per line; its suffix is replaced by that of the format",
+               .flags = FIELD_EXISTS),
+    FIELD_PATH(ChunkOptions, input_data_root_path, NULL,
+               "folder that the paths of the list start from", .flags = FIELD_EXISTS_ANY),
+    FIELD_PATH(ChunkOptions, output_chunk_file_path, NULL, "file to write"),
+    FIELD_INT(ChunkOptions, chunk_id, NULL, 0, 0, "which chunk, from 0"),
+    FIELD_INT(ChunkOptions, num_chunks, NULL, 0, 0, "into how many each file is divided"),
+    FIELD_CHOICE(ChunkOptions, file_existence_policy, "error", existing_policies,
+                 "when the output is already there"),
+    FIELD_INT(ChunkOptions, global_seed, "null", 0, 0,
+              "of the orders of all chunks; without it, another one each time"),
+    { 0 },
+};
+
+static Str strip(Str s)
+{
+    while (s.len && isspace((uint8_t)*s.ptr)) s = (Str){ s.ptr + 1, s.len - 1 };
+    while (s.len && isspace((uint8_t)s.ptr[s.len - 1])) s.len--;
+    return s;
+}
+
+static Error *read_list(Arena *a, const ChunkOptions *o, const char *suffix, PathList *out)
+{
+    Str text;
+    TRY(file_read(a, o->input_file_list_path, &text));
+    int64_t number = 1;
+    for (const char *p = text.ptr, *end = p + text.len; p < end; number++) {
+        size_t n = strcspn(p, "\n");
+        Str name = strip((Str){ p, n });
+        if (!name.len)
+            return error_new("%s:%lld: an empty line; every line names a file",
+                             o->input_file_list_path, (long long)number);
+        const char *path = path_with_suffix(a, arena_string_n(a, name.ptr, name.len), suffix);
+        out->item = arena_grow(a, out->item, out->n, &out->cap, sizeof *out->item);
+        out->item[out->n++] = path_join(a, o->input_data_root_path, path);
+        p += n + 1;
+    }
+    return NULL;
+}
+
+Error *run_chunk(Arena *a, const ChunkOptions *o, PieceFormat format)
+{
+    PathList sources = { 0 };
+    ShuffleSummary done;
+    bool write;
+    TRY(read_list(a, o, format == PIECES_PBIN ? ".pbin" : ".jsonl", &sources));
+    TRY(prepare_output(a, sources.item, sources.n, o->output_chunk_file_path,
+                       o->file_existence_policy, &write));
+    if (!write) return NULL;
+    Chunk c = {
+        .source = sources.item, .n_sources = sources.n, .id = o->chunk_id, .n_chunks = o->num_chunks
+    };
+    c.seed = o->global_seed ? chunk_seed(*o->global_seed, o->chunk_id) : (uint64_t)random_seed();
+    signal_catch();
+    double start = clock_seconds();
+    TRY(chunk_files(format, &c, o->output_chunk_file_path, &done));
+    tell_rewritten(o->output_chunk_file_path, done.n_pieces,
+                   format == PIECES_PBIN ? "documents" : "lines", done.n_bytes, start);
+    return NULL;
+}

@@ -1,0 +1,23 @@
+/* data_rewriting.h - what the commands share that write data in another order. */
+#ifndef CLI_DATA_REWRITING_H
+#define CLI_DATA_REWRITING_H
+#include "base/clock.h"
+#include "base/file.h"
+#include "data/existing_file.h"
+
+/* For `details` of a Command. */
+#define REWRITING_DETAILS                                                                          \
+    "All cores copy; memory stays below 2 MiB per core plus what the system keeps of the files, "  \
+    "however large they are. The file appears when it is complete; after an interruption the "     \
+    "command starts from the beginning."
+/* Of the commands that sort: the list of pieces. */
+#define PIECES_DETAILS(piece)                                                                      \
+    " While it works, it needs 16 bytes per " piece " on the disk of the output."
+
+/* The rules for an output: it is none of the inputs, its folder is made, and the policy decides
+ * about a file that is there; *write says whether to go on. */
+Error *prepare_output(Arena *a, const char *const *input, int64_t n, const char *output, int policy,
+                      bool *write);
+/* "out.pbin: 12 documents (1.2 MB in 3 s, 0.4 MB/s)". */
+void tell_rewritten(const char *path, int64_t n, const char *what, int64_t n_bytes, double start);
+#endif

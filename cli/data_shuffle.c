@@ -1,0 +1,27 @@
+/* data_shuffle.c - shuffles a file as two commands ask for it. */
+#include "data_shuffle.h"
+#include "base/log.h"
+#include "base/signal.h"
+
+static int64_t seed_or_any(const int64_t *seed)
+{
+    if (seed) return *seed;
+    int64_t any = random_seed();
+    log_info("--seed %lld was drawn; it repeats this order", (long long)any);
+    return any;
+}
+
+Error *run_shuffle(Arena *a, const ShuffleOptions *o, PieceFormat format)
+{
+    bool write;
+    ShuffleSummary done;
+    TRY(prepare_output(a, &o->input_data_path, 1, o->output_data_path, o->file_existence_policy,
+                       &write));
+    if (!write) return NULL;
+    signal_catch();
+    double start = clock_seconds();
+    TRY(shuffle_file(format, o->input_data_path, o->output_data_path, seed_or_any(o->seed), &done));
+    tell_rewritten(o->output_data_path, done.n_pieces,
+                   format == PIECES_PBIN ? "documents" : "lines", done.n_bytes, start);
+    return NULL;
+}

@@ -1,0 +1,101 @@
+/* piece_files.c - documents of .pbin files and lines of text files, by one interface. */
+#include "data/piece_files.h"
+#include "data/lines.h"
+#include "data/pbin.h"
+#include <string.h>
+
+typedef struct PieceFile {
+    Pbin pbin; /* PIECES_PBIN */
+    PbinDocuments documents;
+    Lines lines; /* PIECES_JSONL */
+} PieceFile;
+
+struct PieceFiles {
+    Arena *arena;
+    PieceFormat format;
+    PieceFile *file;
+};
+
+static Error *open_lines(Arena *a, const char *path, Lines *out)
+{
+    Str text;
+    TRY(file_view(a, path, &text));
+    lines_count(a, text, out);
+    return NULL;
+}
+
+static Error *open_documents(Arena *a, const char *path, const PieceFile *first, PieceFile *out)
+{
+    TRY(pbin_open(a, path, &out->pbin));
+    if (out->pbin.token_bytes != first->pbin.token_bytes)
+        return error_new("All datasets must have the same token size in bytes. (%s: %d, %s: %d)",
+                         first->pbin.path, first->pbin.token_bytes, path, out->pbin.token_bytes);
+    return pbin_documents_open(a, &out->pbin, &out->documents);
+}
+
+Error *piece_files_open(Arena *a, PieceFormat format, const char *const *path, int64_t n,
+                        PieceFiles **out)
+{
+    PieceFiles *f = NEW(a, PieceFiles);
+    *f = (PieceFiles){ a, format, NEW_N(a, PieceFile, n ? n : 1) };
+    for (int64_t i = 0; i < n; i++) {
+        if (format == PIECES_JSONL)
+            TRY(open_lines(a, path[i], &f->file[i].lines));
+        else
+            TRY(open_documents(a, path[i], f->file, &f->file[i]));
+    }
+    *out = f;
+    return NULL;
+}
+
+int64_t piece_file_count(const PieceFiles *f, int64_t i)
+{
+    return f->format == PIECES_JSONL ? f->file[i].lines.n : f->file[i].documents.n;
+}
+
+static void get_documents(PieceFile *f, int64_t from, int64_t to, Str *out)
+{
+    IndexEntry document;
+    for (int64_t i = 0; i < to && pbin_documents_next(&f->documents, &document); i++)
+        if (i >= from)
+            out[i - from] =
+                (Str){ (const char *)f->pbin.tokens + document.offset, (size_t)document.length };
+}
+
+/* A line that was the last one may come before others. */
+static void end_line(Arena *a, Str *line)
+{
+    if (line->len && line->ptr[line->len - 1] == '\n') return;
+    char *copy = arena_alloc(a, line->len + 1);
+    if (line->len) memcpy(copy, line->ptr, line->len);
+    copy[line->len] = '\n';
+    *line = (Str){ copy, line->len + 1 };
+}
+
+void piece_file_get(PieceFiles *f, int64_t i, int64_t from, int64_t to, Str *out)
+{
+    PieceFile *file = &f->file[i];
+    if (to <= from) return;
+    if (f->format == PIECES_PBIN) {
+        get_documents(file, from, to, out);
+    } else {
+        lines_get(&file->lines, from, to, out);
+        end_line(f->arena, &out[to - from - 1]);
+    }
+}
+
+static Error *write_lines(const char *target, const Pieces *p, const char *what)
+{
+    NewFile file;
+    TRY(file_create(target, &file));
+    Error *e = pieces_write(p, fileno(file.stream), 0, target, what);
+    if (!e) return file_commit(&file);
+    file_abandon(&file);
+    return e;
+}
+
+Error *piece_files_write(const PieceFiles *f, const char *target, const Pieces *p, const char *what)
+{
+    if (f->format == PIECES_JSONL) return write_lines(target, p, what);
+    return pbin_write(target, f->file[0].pbin.token_bytes, p, what);
+}
