@@ -1,7 +1,8 @@
-/* bpe.h - byte pair encoding over bytes: the pair of lowest rank is merged, the leftmost first,
- * until no pair is in the list of merges (Sennrich et al. 2016; over bytes as in GPT-2). */
+/* bpe.h - byte pair encoding: the pair of lowest rank is merged, the leftmost first, until no pair
+ * is in the list of merges (Sennrich et al. 2016; over bytes as in GPT-2). */
 #ifndef TOKENIZER_BPE_H
 #define TOKENIZER_BPE_H
+#include "tokenizer/joins.h"
 #include "tokenizer/model.h"
 
 enum { MAX_MERGES = (1 << 22) - 2 };
@@ -12,12 +13,21 @@ typedef struct Bpe {
     Vocab vocab;
     uint32_t byte_id[256]; /* the token of a byte, or NO_TOKEN */
     bool covers_bytes;     /* every byte has a token */
-    uint32_t unk_id;       /* stands for a byte without token; NO_TOKEN: such bytes are dropped */
+    bool has_unk;          /* else bytes and characters without a token are dropped */
+    uint32_t unk_id;       /* stands for them; NO_TOKEN: they are an error */
     bool fuse_unk;         /* one unk for a run of them */
     bool ignore_merges;    /* a word that is a token is that token */
 
+    /* Over characters: what stands before each but the first and behind the last one, and the
+     * tokens of the bytes of a character that has none itself. */
+    Str prefix, suffix;
+    bool byte_fallback;
+    uint32_t fallback_id[256], ascii_id[128];
+    JoinTable *joins; /* NULL: a text must not be cut */
+
     int64_t n_merges;
     uint32_t *merged; /* by rank: the id that a merge makes */
+    uint32_t *order;  /* by rank: what decides which merge comes first; NULL: the rank itself */
     /* Pair of ids to rank: open addressing over a << 43 | b << 22 | rank, behind a filter of single
      * bits, since most pairs that are looked up are no merge. */
     uint64_t *pair, pair_mask, *filter;
@@ -28,10 +38,26 @@ typedef struct Bpe {
 } Bpe;
 
 Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out);
+
+/* bpe_tables.c: tables for `n_pairs` pairs and merges of ranks below n_ranks; then the pairs. Of
+ * equal pairs the later one counts. */
+void bpe_tables_new(Bpe *b, Arena *a, int64_t n_pairs, int64_t n_ranks);
+void bpe_add_pair(Bpe *b, uint32_t left, uint32_t right, int64_t rank);
 /* The rank of merging (a, b), or NO_RANK. */
 uint32_t bpe_rank(const Bpe *b, uint32_t left, uint32_t right);
-/* bpe_merge.c: the ids of a word. */
+/* Finds the tokens of the single bytes, and makes the tables that speed merging bytes up; the pairs
+ * are then added, each with the bytes of its two sides. */
+void bpe_bytes_new(Bpe *b, Arena *a);
+void bpe_add_byte_pair(Bpe *b, Str left, Str right, int64_t rank);
+
+/* bpe_merge.c: merges id[0..n) in place and returns how many are left. */
+int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n);
+/* The ids of a word that comes as bytes; and as characters (bpe_chars.c). */
 int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
+int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
+/* Model.cut for characters. */
+int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
+                uint32_t *end);
 /* The bit of cross_two for the two bytes before and behind a place. */
 uint64_t bpe_cross_hash(const char *two_before);
 #endif

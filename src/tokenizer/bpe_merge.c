@@ -10,6 +10,12 @@
 
 enum { SHORT = 32 };
 
+/* What decides which of two merges comes first. */
+static uint32_t priority(const Bpe *b, uint32_t rank)
+{
+    return b->order && rank != NO_RANK ? b->order[rank] : rank;
+}
+
 /* Merges id[0..n) in place; rank[i] is that of the pair (i, i + 1). */
 static int64_t merge_short(const Bpe *b, uint32_t *id, uint32_t *rank, int64_t n)
 {
@@ -17,14 +23,15 @@ static int64_t merge_short(const Bpe *b, uint32_t *id, uint32_t *rank, int64_t n
         uint32_t least = NO_RANK;
         int64_t at = 0;
         for (int64_t i = 0; i + 1 < n; i++) {
-            if (rank[i] < least) {
-                least = rank[i];
+            uint32_t p = priority(b, rank[i]);
+            if (p < least) {
+                least = p;
                 at = i;
             }
         }
         if (least == NO_RANK) return n;
         n--;
-        id[at] = b->merged[least];
+        id[at] = b->merged[rank[at]];
         for (int64_t i = at + 1; i < n; i++) id[i] = id[i + 1];
         for (int64_t i = at + 1; i + 1 < n; i++) rank[i] = rank[i + 1];
         if (at + 1 < n) rank[at] = bpe_rank(b, id[at], id[at + 1]);
@@ -64,7 +71,7 @@ static uint64_t pop(Chain *c)
 static void consider(const Bpe *b, Chain *c, uint32_t left)
 {
     uint32_t rank = bpe_rank(b, c->id[left], c->id[c->next[left]]);
-    if (rank != NO_RANK) push(c, rank, left);
+    if (rank != NO_RANK) push(c, priority(b, rank), left);
 }
 
 static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
@@ -81,10 +88,10 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
     for (int64_t i = 0; i + 1 < n; i++) consider(b, &c, (uint32_t)i);
     while (c.n_heap) {
         uint64_t top = pop(&c);
-        uint32_t rank = (uint32_t)(top >> 32), left = (uint32_t)top;
+        uint32_t left = (uint32_t)top;
         if (id[left] == NO_TOKEN || c.next[left] >= n) continue;
-        uint32_t right = c.next[left];
-        if (bpe_rank(b, id[left], id[right]) != rank) continue;
+        uint32_t right = c.next[left], rank = bpe_rank(b, id[left], id[right]);
+        if (rank == NO_RANK || priority(b, rank) != top >> 32) continue;
         id[left] = b->merged[rank];
         id[right] = NO_TOKEN; /* gone */
         c.next[left] = c.next[right];
@@ -99,8 +106,9 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
     return kept;
 }
 
-static int64_t merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
+int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
 {
+    if (n < 2) return n;
     if (n > SHORT) return merge_long(b, scratch, id, n);
     uint32_t rank[SHORT];
     rank[0] = NO_RANK;
@@ -152,7 +160,7 @@ static int64_t symbols_with_unk(const Bpe *b, Str word, uint32_t *out)
         bool is_unk = id == NO_TOKEN;
         if (!is_unk)
             out[n++] = id;
-        else if (b->unk_id != NO_TOKEN && !(after_unk && b->fuse_unk))
+        else if (b->has_unk && !(after_unk && b->fuse_unk))
             out[n++] = b->unk_id;
         after_unk = is_unk;
     }
@@ -169,7 +177,7 @@ int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out
         text_free(&name);
         if (id != NO_TOKEN) return out[0] = id, 1;
     }
-    if (!b->covers_bytes) return merge(b, scratch, out, symbols_with_unk(b, word, out));
+    if (!b->covers_bytes) return bpe_merge(b, scratch, out, symbols_with_unk(b, word, out));
     return word.len > SHORT / 2 ? merge_parts(b, scratch, word, out)
                                 : merge_bytes(b, scratch, word, out);
 }

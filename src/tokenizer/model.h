@@ -25,4 +25,7 @@ typedef struct Model {
  * vocabulary spells in the byte alphabet (pre-tokenizer ByteLevel); else they come as the
  * vocabulary spells them. */
 Error *model_load(JsonNode at, bool byte_words, Arena *a, Model **out);
+/* A model for words that come as plain bytes, made of one that wants them as its vocabulary spells
+ * them. */
+Model *model_spelled(Arena *a, const Model *inner);
 #endif

@@ -36,18 +36,44 @@ static Error *measure(JsonNode at, int64_t *n_ids, size_t *n_bytes)
     return NULL;
 }
 
+static void make_table(Vocab *v, Arena *a)
+{
+    v->mask = 15;
+    while ((int64_t)v->mask < 2 * v->n) v->mask = v->mask * 2 + 1;
+    v->slot = NEW_N(a, uint32_t, v->mask + 1);
+    memset(v->slot, 0xFF, (v->mask + 1) * sizeof *v->slot);
+}
+
+void vocab_of_names(Arena *a, const Str *name, int64_t n, Vocab *v)
+{
+    *v = (Vocab){ .n = n, .n_ids = n };
+    v->name = arena_copy(a, name, (size_t)n * sizeof *name);
+    make_table(v, a);
+    for (int64_t id = 0; id < n; id++) v->slot[place(v, name[id])] = (uint32_t)id;
+}
+
+bool vocab_find_bytes(const Vocab *v, uint32_t byte_id[256])
+{
+    bool all = true;
+    for (int byte = 0; byte < 256; byte++) {
+        char name[8];
+        int len = snprintf(name, sizeof name, "<0x%02X>", byte);
+        byte_id[byte] = vocab_find(v, (Str){ name, (size_t)len });
+        if (byte_id[byte] == NO_TOKEN) all = false;
+    }
+    return all;
+}
+
 Error *vocab_load(JsonNode at, Arena *a, Vocab *v)
 {
     if (!json_is_object(at.value)) {
         return json_node_error(at, "must be an object of names and ids");
     }
     size_t n_bytes;
-    *v = (Vocab){ .n = (int64_t)json_object_size(at.value), .mask = 15 };
+    *v = (Vocab){ .n = (int64_t)json_object_size(at.value) };
     TRY(measure(at, &v->n_ids, &n_bytes));
-    while ((int64_t)v->mask < 2 * v->n) v->mask = v->mask * 2 + 1;
     v->name = NEW_N(a, Str, v->n_ids);
-    v->slot = NEW_N(a, uint32_t, v->mask + 1);
-    memset(v->slot, 0xFF, (v->mask + 1) * sizeof *v->slot);
+    make_table(v, a);
 
     char *text = arena_alloc(a, n_bytes);
     const char *key;

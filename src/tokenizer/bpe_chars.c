@@ -1,0 +1,90 @@
+/* bpe_chars.c - the symbols of a word that comes as characters, and where a text may be cut. */
+#include "base/utf8.h"
+#include "tokenizer/bpe.h"
+#include <string.h>
+
+/* The symbols so far. An unknown character waits until the next known one: the bytes that stand for
+ * another character overtake it, as in the library. */
+typedef struct Symbols {
+    uint32_t *id;
+    int64_t n;
+    bool unk_waits;
+} Symbols;
+
+static void let_unk_in(const Bpe *b, Symbols *s)
+{
+    if (s->unk_waits) s->id[s->n++] = b->unk_id;
+    s->unk_waits = false;
+}
+
+static bool add_bytes(const Bpe *b, Str name, Symbols *s)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        s->id[s->n + (int64_t)i] = b->fallback_id[(uint8_t)name.ptr[i]];
+        if (s->id[s->n + (int64_t)i] == NO_TOKEN) return false;
+    }
+    s->n += (int64_t)name.len;
+    return true;
+}
+
+static void add_symbol(const Bpe *b, Str name, uint32_t id, Symbols *s)
+{
+    if (id != NO_TOKEN) {
+        let_unk_in(b, s);
+        s->id[s->n++] = id;
+    } else if (!(b->byte_fallback && add_bytes(b, name, s)) && b->has_unk) {
+        if (!b->fuse_unk) let_unk_in(b, s);
+        s->unk_waits = true;
+    }
+}
+
+/* The names of the symbols have a prefix or suffix. */
+static void add_with_affixes(const Bpe *b, Str word, Str c, Symbols *s, Text *name)
+{
+    text_clear(name);
+    if (c.ptr > word.ptr) text_add(name, b->prefix.ptr, b->prefix.len);
+    text_add(name, c.ptr, c.len);
+    if (c.ptr + c.len == word.ptr + word.len) text_add(name, b->suffix.ptr, b->suffix.len);
+    Str n = { name->ptr, name->len };
+    add_symbol(b, n, vocab_find(&b->vocab, n), s);
+}
+
+static int64_t find_symbols(const Bpe *b, Str word, uint32_t *out)
+{
+    Symbols s = { .id = out };
+    Text name = { 0 };
+    bool affixes = b->prefix.len || b->suffix.len;
+    for (size_t i = 0; i < word.len;) {
+        int len;
+        uint32_t c = utf8_decode(word.ptr + i, &len);
+        Str text = { word.ptr + i, (size_t)len };
+        if (affixes)
+            add_with_affixes(b, word, text, &s, &name);
+        else
+            add_symbol(b, text, c < 128 ? b->ascii_id[c] : vocab_find(&b->vocab, text), &s);
+        i += (size_t)len;
+    }
+    let_unk_in(b, &s);
+    text_free(&name);
+    return s.n;
+}
+
+int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+{
+    const Bpe *b = (const Bpe *)self;
+    if (b->ignore_merges) {
+        uint32_t id = vocab_find(&b->vocab, word);
+        if (id != NO_TOKEN) return out[0] = id, 1;
+    }
+    int64_t n = find_symbols(b, word, out);
+    for (int64_t i = 0; i < n; i++) {
+        if (out[i] == NO_TOKEN) return out[0] = NO_TOKEN, 1;
+    }
+    return bpe_merge(b, scratch, out, n);
+}
+
+int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
+                uint32_t *end)
+{
+    return joins_cut(((const Bpe *)self)->joins, text, len, from, until, end);
+}

@@ -1,0 +1,143 @@
+/* trie.c - lays out a trie: the sorted keys are cut into ranges that share a prefix, and each range
+ * looks for a place where all its next bytes are free. */
+#include "tokenizer/trie.h"
+#include "base/buffer.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Key {
+    Str text;
+    uint32_t value, order;
+} Key;
+
+/* The keys [from, to) share their first `depth` bytes, which lead to `node`. */
+typedef struct Range {
+    uint32_t node;
+    int64_t from, to;
+    size_t depth;
+} Range;
+
+typedef struct Layout {
+    Key *key;
+    Buffer units, ranges;
+    uint32_t n_units;    /* usable places; 256 more lie behind them */
+    uint32_t first_free; /* nearly all places before it are taken */
+    int64_t n_ranges;
+} Layout;
+
+static int by_text(const void *a, const void *b)
+{
+    const Key *x = a, *y = b;
+    size_t n = x->text.len < y->text.len ? x->text.len : y->text.len;
+    int c = memcmp(x->text.ptr, y->text.ptr, n);
+    if (c) return c;
+    if (x->text.len != y->text.len) return x->text.len < y->text.len ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+static TrieUnit *units(const Layout *l)
+{
+    return l->units.ptr;
+}
+
+static void make_room(Layout *l, uint32_t n)
+{
+    if (n <= l->n_units) return;
+    n += n / 2;
+    TrieUnit *unit = buffer_grow(&l->units, (n + 256) * sizeof *unit);
+    uint32_t from = l->n_units ? l->n_units + 256 : 0;
+    for (uint32_t i = from; i < n + 256; i++) unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE };
+    l->n_units = n;
+}
+
+static bool fits(const Layout *l, uint32_t base, const uint8_t *byte, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (units(l)[base + byte[i]].parent != NO_NODE) return false;
+    }
+    return true;
+}
+
+/* A base at which the places of all these bytes are free. The search starts behind the stretch that
+ * is full, and gives a stretch up when it was searched in vain. */
+static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
+{
+    uint32_t tries = 0;
+    for (uint32_t at = l->first_free;; at++) {
+        make_room(l, at + 257);
+        if (units(l)[at].parent != NO_NODE || at <= byte[0]) continue;
+        if (fits(l, at - byte[0], byte, n)) {
+            if (tries > 64) l->first_free = at - tries / 2;
+            return at - byte[0];
+        }
+        tries++;
+    }
+}
+
+static void add_range(Layout *l, Range r)
+{
+    Range *list = buffer_grow(&l->ranges, (size_t)(l->n_ranges + 1) * sizeof r);
+    list[l->n_ranges++] = r;
+}
+
+static uint8_t next_byte(const Layout *l, int64_t i, size_t depth)
+{
+    return (uint8_t)l->key[i].text.ptr[depth];
+}
+
+/* Gives the node its children and lists their ranges. */
+static void place_children(Layout *l, Range r)
+{
+    while (r.from < r.to && l->key[r.from].text.len == r.depth) {
+        units(l)[r.node].value = l->key[r.from++].value;
+    }
+    if (r.from == r.to) return;
+    uint8_t byte[256];
+    int n = 0;
+    for (int64_t i = r.from; i < r.to; i++) {
+        if (!n || byte[n - 1] != next_byte(l, i, r.depth)) byte[n++] = next_byte(l, i, r.depth);
+    }
+    uint32_t base = find_base(l, byte, n);
+    units(l)[r.node].base = base;
+    int64_t from = r.from;
+    for (int i = 0; i < n; i++) {
+        uint32_t child = base + byte[i];
+        units(l)[child].parent = r.node;
+        int64_t to = from;
+        while (to < r.to && next_byte(l, to, r.depth) == byte[i]) to++;
+        add_range(l, (Range){ child, from, to, r.depth + 1 });
+        from = to;
+    }
+}
+
+Trie trie_new(Arena *a, const Str *key, const uint32_t *value, int64_t n)
+{
+    Layout l = { .first_free = 1 };
+    Buffer keys = { 0 };
+    l.key = buffer_grow(&keys, (size_t)(n + 1) * sizeof *l.key);
+    for (int64_t i = 0; i < n; i++) l.key[i] = (Key){ key[i], value[i], (uint32_t)i };
+    qsort(l.key, (size_t)n, sizeof *l.key, by_text);
+    make_room(&l, 256);
+    units(&l)[0].parent = NO_NODE - 1; /* taken, and no child of anything */
+    add_range(&l, (Range){ 0, 0, n, 0 });
+    while (l.n_ranges) place_children(&l, ((Range *)l.ranges.ptr)[--l.n_ranges]);
+    Trie t = { arena_copy(a, l.units.ptr, (l.n_units + 256) * sizeof(TrieUnit)), l.n_units };
+    buffer_free(&keys);
+    buffer_free(&l.units);
+    buffer_free(&l.ranges);
+    return t;
+}
+
+size_t trie_longest(const Trie *t, Str text, uint32_t *value)
+{
+    size_t longest = 0;
+    uint32_t node = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        node = trie_step(t, node, (uint8_t)text.ptr[i]);
+        if (node == NO_NODE) break;
+        if (trie_value(t, node) == NO_VALUE) continue;
+        longest = i + 1;
+        *value = trie_value(t, node);
+    }
+    return longest;
+}
