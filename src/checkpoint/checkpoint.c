@@ -4,13 +4,15 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/native.h"
 #include "checkpoint/new_folder.h"
+#include "checkpoint/saving.h"
 #include "checkpoint/weights.h"
+#include "config/yaml.h"
 #include <inttypes.h>
 #include <string.h>
 
 static const char SUPPORTED[] =
     "readable are this program's checkpoint folders (with " MANIFEST_NAME
-    ") and .safetensors files";
+    "), the " LAST_CHECKPOINT_INFO " beside them, and .safetensors files";
 
 static Error *open_folder(Arena *a, const char *path, const char *folder, CheckpointReader **out)
 {
@@ -35,8 +37,23 @@ static bool has_suffix(const char *path, const char *suffix)
     return n > m && !strcmp(path + n - m, suffix);
 }
 
+/* The folder that a last_checkpoint_info.json names. */
+static Error *folder_of_info(Arena *a, const char *path, const char **out)
+{
+    Yaml *info;
+    TRY(yaml_read_json(a, path, &info));
+    const Yaml *folder = yaml_get(info, "checkpoint_folder_path");
+    if (!folder) folder = yaml_get(info, "model_checkpoint_path");
+    if (!folder || folder->type != YAML_STRING)
+        return error_new("%s: there is no checkpoint_folder_path in it", path);
+    *out = folder->text;
+    return NULL;
+}
+
 static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
 {
+    if (!strcmp(path_name(path), LAST_CHECKPOINT_INFO) && file_exists(path))
+        TRY(folder_of_info(a, path, &path));
     const char *place = folder_resolve(a, path);
     if (!file_exists(place)) return error_new("%s: no such checkpoint", path);
     if (is_directory(place)) return open_folder(a, path, place, out);

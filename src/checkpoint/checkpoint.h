@@ -51,7 +51,8 @@ typedef struct CheckpointReader {
     Error *(*verify)(struct CheckpointReader *r, int64_t i);
 } CheckpointReader;
 
-/* Finds out the format of a folder or file and opens it; lives as long as the arena. */
+/* Finds out the format of a folder or file and opens it; lives as long as the arena. A
+ * last_checkpoint_info.json stands for the folder that it names. */
 Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out);
 /* The index of a name, or -1. */
 int64_t checkpoint_find(const CheckpointReader *r, const char *name);

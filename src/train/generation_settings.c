@@ -9,7 +9,7 @@ const Field generation_device_fields[] = {
     { 0 },
 };
 static const Field settings_fields[] = {
-    FIELD_PATH(GenerationSettings, model_path, NULL, "weights: a file, or the folder of a checkpoint", .flags = FIELD_EXISTS_ANY),
+    FIELD_PATH(GenerationSettings, model_path, NULL, "weights: a file, the folder of a checkpoint, or the last_checkpoint_info.json of a run", .flags = FIELD_EXISTS_ANY),
     FIELD_INT(GenerationSettings, sequence_length, NULL, 0, 0, "tokens that prompt and answer may have together"),
     FIELD_UNION(GenerationSettings, device, GenerationDevice, generation_device_fields, NULL, "where to compute"),
     FIELD_MAP(GenerationSettings, referencing_keys, StringMap, &field_string_entry, NULL, "names to refer to with ${...}"),

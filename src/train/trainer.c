@@ -200,7 +200,7 @@ static Progress progress_of(const Trainer *t)
                        .total = t->job->target_steps,
                        .tokens = t->tokens,
                        .loss = t->window.n_losses ? t->loss_last : NAN,
-                       .lr = t->now.lr,
+                       .lr = t->window.n_steps ? t->now.lr : NAN,
                        .grad_norm = t->window.n_steps ? t->grad_norm : NAN };
 }
 

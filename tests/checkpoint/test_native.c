@@ -299,6 +299,26 @@ TEST(checkpoint_formats_are_told_apart)
     arena_free(a);
 }
 
+TEST(last_checkpoint_info_stands_for_the_folder_that_it_names)
+{
+    Arena *a = arena_new();
+    const char *info = folder_for(a, "last_checkpoint_info.json"), *path = folder_for(a, "eid_x");
+    assert_no_error(sample_save(path, 3));
+    static const char *const keys[] = { "checkpoint_folder_path", "model_checkpoint_path" };
+    CheckpointReader *r;
+    for (int i = 0; i < 2; i++) {
+        const char *text = arena_printf(a, "{\"x\": 1, \"%s\": \"%s\"}", keys[i], path);
+        assert_no_error(file_write(info, text, strlen(text)));
+        assert_no_error(checkpoint_open(a, info, &r));
+        assert_string_equal(r->path, path);
+    }
+    assert_no_error(file_write(info, "{}", 2));
+    assert_not_opened(a, info, "there is no checkpoint_folder_path in it");
+    assert_no_error(file_write(info, "{", 1));
+    assert_not_opened(a, info, "no JSON");
+    arena_free(a);
+}
+
 TEST(checkpoints_of_the_original_are_refused_by_name)
 {
     Arena *a = arena_new();

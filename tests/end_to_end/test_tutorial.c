@@ -159,9 +159,9 @@ static void go_on(const Tutorial *t)
 
 #define GENERATE                                                                                   \
     "generate_text --config_file_path configs/tutorial/text_generation_config.yaml"                \
-    " --set settings.model_path=$HERE/checkpoints/" AT_STEP("second", 20, 5120) TOKENIZER MODEL    \
-        " --set settings.sequence_length=64 --set model_raw.config.sequence_length=64"             \
-        " --max_new_tokens 12"
+    " --set settings.model_path=$HERE/checkpoints/last_checkpoint_info.json" TOKENIZER MODEL       \
+    " --set settings.sequence_length=64 --set model_raw.config.sequence_length=64"                 \
+    " --max_new_tokens 12"
 
 /* The answers of the program, which begin behind their headings. */
 static const char *answer(const char *said, int which)
