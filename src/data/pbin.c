@@ -105,6 +105,14 @@ bool pbin_documents_next(PbinDocuments *d, IndexEntry *out)
     return true;
 }
 
+void pbin_documents_get(const Pbin *p, PbinDocuments *d, int64_t from, int64_t to, Str *out)
+{
+    IndexEntry e;
+    for (int64_t i = 0; i < to && pbin_documents_next(d, &e); i++)
+        if (i >= from)
+            out[i - from] = (Str){ (const char *)p->tokens + e.offset, (size_t)e.length };
+}
+
 Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n)
 {
     PbinDocuments d;
@@ -113,6 +121,16 @@ Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n)
     *out = NEW_N(a, IndexEntry, d.n ? d.n : 1);
     for (int64_t i = 0; i < d.n; i++) CHECK(pbin_documents_next(&d, &(*out)[i]));
     return NULL;
+}
+
+void pbin_decode(Str tokens, int token_bytes, uint32_t *out)
+{
+    const uint8_t *bytes = (const uint8_t *)tokens.ptr;
+    int64_t n = (int64_t)tokens.len / token_bytes;
+    if (token_bytes == 4 && n) memcpy(out, bytes, tokens.len);
+    for (int64_t i = 0; token_bytes == 1 && i < n; i++) out[i] = bytes[i];
+    for (int64_t i = 0; token_bytes == 2 && i < n; i++)
+        out[i] = bytes[2 * i] | (uint32_t)bytes[2 * i + 1] << 8;
 }
 
 uint32_t pbin_token(const Pbin *p, int64_t i)

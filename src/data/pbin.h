@@ -33,8 +33,12 @@ typedef struct PbinDocuments {
 Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out);
 /* The next document; false behind the last one. */
 bool pbin_documents_next(PbinDocuments *d, IndexEntry *out);
+/* Documents [from, to) as pieces of the file, with a reader that was not used before. */
+void pbin_documents_get(const Pbin *p, PbinDocuments *d, int64_t from, int64_t to, Str *out);
 /* All of them, in an array that the arena owns. */
 Error *pbin_documents(Arena *a, const Pbin *p, IndexEntry **out, int64_t *n);
+/* The ids of tokens, into an array of their number. */
+void pbin_decode(Str tokens, int token_bytes, uint32_t *out);
 uint32_t pbin_token(const Pbin *p, int64_t i);
 /* The first token outside [0, vocab_size) as an error that names its place. Reads everything. */
 Error *pbin_check_ids(const Pbin *p, int64_t vocab_size);

@@ -53,15 +53,6 @@ int64_t piece_file_count(const PieceFiles *f, int64_t i)
     return f->format == PIECES_JSONL ? f->file[i].lines.n : f->file[i].documents.n;
 }
 
-static void get_documents(PieceFile *f, int64_t from, int64_t to, Str *out)
-{
-    IndexEntry document;
-    for (int64_t i = 0; i < to && pbin_documents_next(&f->documents, &document); i++)
-        if (i >= from)
-            out[i - from] =
-                (Str){ (const char *)f->pbin.tokens + document.offset, (size_t)document.length };
-}
-
 /* A line that was the last one may come before others. */
 static void end_line(Arena *a, Str *line)
 {
@@ -77,7 +68,7 @@ void piece_file_get(PieceFiles *f, int64_t i, int64_t from, int64_t to, Str *out
     PieceFile *file = &f->file[i];
     if (to <= from) return;
     if (f->format == PIECES_PBIN) {
-        get_documents(file, from, to, out);
+        pbin_documents_get(&file->pbin, &file->documents, from, to, out);
     } else {
         lines_get(&file->lines, from, to, out);
         end_line(f->arena, &out[to - from - 1]);

@@ -25,6 +25,15 @@ static Error *encode(Encoder *e, Str text, bool add_special_tokens, Ids *out)
     return NULL;
 }
 
+static Error *decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special_tokens,
+                     Text *out)
+{
+    (void)self;
+    for (int64_t i = 0; i < n; i++)
+        if (id[i] != '\n' || !skip_special_tokens) text_putc(out, (char)id[i]);
+    return NULL;
+}
+
 static int64_t token_id(const Tokenizer *self, Str token)
 {
     (void)self;
@@ -39,5 +48,6 @@ Tokenizer toy_tokenizer(int64_t vocab_size)
                         .encoder_new = encoder_new,
                         .encode = encode,
                         .encoder_free = encoder_free,
+                        .decode = decode,
                         .token_id = token_id };
 }

@@ -1,0 +1,225 @@
+/* filter.c - decides about each document with all cores, then writes those that are kept. */
+#include "data/filter.h"
+#include "base/signal.h"
+#include "base/thread.h"
+#include "data/jq_program.h"
+#include "data/pbin.h"
+#include "data/progress.h"
+#include <ctype.h>
+#include <string.h>
+
+enum { BLOCK = 256, BLOCKS_PER_THREAD = 16 }; /* documents; blocks between two looks at signals */
+
+/* What one thread needs to ask jq. */
+typedef struct Judge {
+    JqProgram *program;
+    Ids ids;
+    Text text;
+} Judge;
+
+typedef struct Filtering {
+    const Filter *settings;
+    Arena *arena;
+    Pbin file;
+    Pieces document;
+    uint8_t *is_kept;
+    Judge *judge; /* per thread */
+    int64_t first_block, n_blocks;
+    Error **error; /* per block of a round */
+} Filtering;
+
+/* ---- --keep ---- */
+
+static Error *keep_number(Filtering *f, Str line, int64_t line_number)
+{
+    const char *path = f->settings->keep;
+    int64_t number = 0;
+    while (line.len && isspace((uint8_t)line.ptr[line.len - 1])) line.len--;
+    bool is_number = line.len > 0 && line.len < 19;
+    for (size_t i = 0; i < line.len && is_number; i++) {
+        is_number = isdigit((uint8_t)line.ptr[i]);
+        number = number * 10 + (line.ptr[i] - '0');
+    }
+    if (!is_number)
+        return error_new("%s:%lld: \"%.*s\" is no number of a document", path,
+                         (long long)line_number, (int)(line.len < 40 ? line.len : 40), line.ptr);
+    if (number >= f->document.n)
+        return error_new("%s:%lld: document %lld of %s, which has documents 0 to %lld", path,
+                         (long long)line_number, (long long)number, f->file.path,
+                         (long long)f->document.n - 1);
+    f->is_kept[number] = true;
+    return NULL;
+}
+
+static Error *read_keep(Filtering *f)
+{
+    Str text;
+    TRY(file_view(f->arena, f->settings->keep, &text));
+    int64_t line_number = 0;
+    for (const char *p = text.ptr, *end = p + text.len; p < end;) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        TRY(keep_number(f, (Str){ p, (size_t)(stop - p) }, ++line_number));
+        p = stop + 1;
+    }
+    return NULL;
+}
+
+/* ---- --jq ---- */
+
+static Error *decode(const Filtering *f, Judge *j, Str document)
+{
+    int64_t n = (int64_t)document.len / f->file.token_bytes;
+    j->ids.n = 0;
+    uint32_t *id = ids_reserve(&j->ids, n);
+    pbin_decode(document, f->file.token_bytes, id);
+    text_clear(&j->text);
+    return f->settings->tokenizer->decode(f->settings->tokenizer, id, n, true, &j->text);
+}
+
+/* {index, n_tokens, text} */
+static Error *describe(const Filtering *f, Judge *j, int64_t i, jv *out)
+{
+    Str document = f->document.item[i];
+    bool has_text = f->settings->tokenizer;
+    if (has_text) TRY(decode(f, j, document));
+    if (has_text && j->text.len > INT32_MAX)
+        return error_new("a text of more than 2 GiB, which libjq cannot take");
+    jv d = jv_object();
+    d = jv_object_set(d, jv_string("index"), jv_number((double)i));
+    d = jv_object_set(d, jv_string("n_tokens"),
+                      jv_number((double)((int64_t)document.len / f->file.token_bytes)));
+    if (has_text)
+        d = jv_object_set(d, jv_string("text"),
+                          jv_string_sized(j->text.len ? j->text.ptr : "", (int)j->text.len));
+    *out = d;
+    return NULL;
+}
+
+static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
+{
+    jv d, result;
+    TRY(describe(f, j, i, &d));
+    TRY(jq_program_run(j->program, d, &result));
+    jv_kind kind = jv_get_kind(result);
+    jv_free(result);
+    *keep = kind == JV_KIND_TRUE;
+    if (kind == JV_KIND_TRUE || kind == JV_KIND_FALSE) return NULL;
+    return jq_program_unwanted(j->program, kind, "true or false");
+}
+
+static void judge_block(void *arg, int64_t block, int thread)
+{
+    const Filtering *f = arg;
+    int64_t from = (f->first_block + block) * BLOCK, to = from + BLOCK;
+    if (to > f->document.n) to = f->document.n;
+    for (int64_t i = from; i < to; i++) {
+        bool keep = false;
+        Error *e = f->is_kept[i] ? judge(f, &f->judge[thread], i, &keep) : NULL;
+        f->is_kept[i] = keep;
+        if (!e) continue;
+        f->error[block] = error_wrap(e, "%s: document %lld", f->file.path, (long long)i);
+        return;
+    }
+}
+
+/* The first error in the order of documents, whichever thread was first. */
+static Error *first_error(Filtering *f, int64_t n)
+{
+    Error *first = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (first)
+            error_free(f->error[i]);
+        else
+            first = f->error[i];
+        f->error[i] = NULL;
+    }
+    return first;
+}
+
+static Error *judge_all(Filtering *f, Pool *pool)
+{
+    int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
+    f->error = NEW_N(f->arena, Error *, most);
+    Progress progress = progress_start("filtering", f->document.n, PROGRESS_ITEMS);
+    for (f->first_block = 0; f->first_block < f->n_blocks; f->first_block += most) {
+        int64_t left = f->n_blocks - f->first_block, n = left < most ? left : most;
+        pool_run(pool, n, judge_block, f);
+        TRY(first_error(f, n));
+        if (signal_stop_requested())
+            return error_new("stopped by a signal; %s was not written", f->settings->target);
+        progress_update(&progress, (f->first_block + n) * BLOCK);
+    }
+    progress_end(&progress);
+    return NULL;
+}
+
+static Error *ask_jq(Filtering *f)
+{
+    Pool *pool = pool_new(0);
+    int n = pool_size(pool);
+    Error *e = NULL;
+    f->judge = NEW_N(f->arena, Judge, n);
+    f->n_blocks = f->document.n / BLOCK + (f->document.n % BLOCK != 0);
+    for (int i = 0; !e && i < n; i++)
+        e = jq_program_new("--jq", f->settings->jq, &f->judge[i].program);
+    if (!e) e = judge_all(f, pool);
+    for (int i = 0; i < n; i++) {
+        jq_program_free(f->judge[i].program);
+        ids_free(&f->judge[i].ids);
+        text_free(&f->judge[i].text);
+    }
+    pool_free(pool);
+    return e;
+}
+
+/* ---- all of it ---- */
+
+static Error *open_source(Filtering *f)
+{
+    PbinDocuments documents;
+    void *flags;
+    TRY(pbin_open(f->arena, f->settings->source, &f->file));
+    TRY(pbin_documents_open(f->arena, &f->file, &documents));
+    TRY(pieces_new(f->arena, f->settings->target, documents.n, &f->document));
+    TRY(file_scratch(f->arena, f->settings->target, (size_t)documents.n, &flags));
+    f->is_kept = flags;
+    pbin_documents_get(&f->file, &documents, 0, documents.n, f->document.item);
+    return NULL;
+}
+
+static void drop_the_others(Filtering *f)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->document.n; i++)
+        if (f->is_kept[i]) f->document.item[n++] = f->document.item[i];
+    f->document.n = n;
+}
+
+static Error *filter(Filtering *f, FilterSummary *out)
+{
+    const Filter *s = f->settings;
+    TRY(open_source(f));
+    out->n_documents = f->document.n;
+    if (s->keep)
+        TRY(read_keep(f));
+    else
+        memset(f->is_kept, true, (size_t)f->document.n);
+    if (s->jq) TRY(ask_jq(f));
+    drop_the_others(f);
+    if (!f->document.n)
+        return error_new("The tokenized dataset did not create any data. (the filter keeps none of "
+                         "the %lld documents of %s)",
+                         (long long)out->n_documents, s->source);
+    out->n_kept = f->document.n;
+    out->n_bytes = pieces_bytes(&f->document);
+    return pbin_write(s->target, f->file.token_bytes, &f->document, "writing");
+}
+
+Error *filter_pbin(const Filter *f, FilterSummary *out)
+{
+    *out = (FilterSummary){ 0 };
+    Filtering filtering = { .settings = f, .arena = arena_new() };
+    Error *e = filter(&filtering, out);
+    arena_free(filtering.arena);
+    return e;
+}

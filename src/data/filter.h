@@ -1,0 +1,20 @@
+/* filter.h - some documents of a .pbin file, in their order, as a new file. */
+#ifndef DATA_FILTER_H
+#define DATA_FILTER_H
+#include "tokenizer/tokenizer.h"
+
+typedef struct Filter {
+    const char *source, *target;
+    /* Either or both, else NULL; a document must pass both. */
+    const char *jq;   /* true or false for {index, n_tokens, text} */
+    const char *keep; /* file with the numbers of documents, from 0, one per line in any order */
+    const Tokenizer *tokenizer; /* makes `text`, special tokens left out; NULL: there is none */
+} Filter;
+
+typedef struct FilterSummary {
+    int64_t n_documents, n_kept, n_bytes;
+} FilterSummary;
+
+/* A filter that keeps nothing is an error. */
+Error *filter_pbin(const Filter *f, FilterSummary *out);
+#endif
