@@ -15,10 +15,12 @@
     COMMAND(command_data_create_shuffled_dataset_chunk) \
     COMMAND(command_data_create_shuffled_jsonl_chunk) \
     COMMAND(command_data_filter) \
+    COMMAND(command_data_inspect) \
     COMMAND(command_data_merge_packed_data) \
     COMMAND(command_data_pack_encoded_data) \
     COMMAND(command_data_shuffle_jsonl_data) \
     COMMAND(command_data_shuffle_tokenized_data) \
+    COMMAND(command_data_verify) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
     COMMAND(command_docs_ops) \

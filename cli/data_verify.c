@@ -1,0 +1,108 @@
+/* data_verify.c - `data verify`: whether packed files and indexes are what they claim to be. */
+#include "base/signal.h"
+#include "command.h"
+#include "data/verify.h"
+#include "tokenizer/tokenizer.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Options {
+    StringList paths;
+    const char *tokenizer, *eod_token;
+    int64_t vocab_size;
+} Options;
+
+static const Field path_item = { .type = FIELD_PATH, .flags = FIELD_EXISTS };
+
+static const Field options[] = {
+    FIELD_LIST(Options, paths, StringList, &path_item, NULL, 1, INFINITY,
+               "files of packed tokens (.pbin), raw indexes (.idx) or the JSONL files beside them",
+               .flags = FIELD_ARGUMENT),
+    FIELD_PATH(Options, tokenizer, "null",
+               "ids must be its ids: folder with tokenizer.json, or that file",
+               .flags = FIELD_EXISTS_ANY),
+    FIELD_STRING(Options, eod_token, "null",
+                 "every document must end with this token of the tokenizer"),
+    FIELD_INT(Options, vocab_size, "0", 0, INT64_C(1) << 32,
+              "ids must be below; 0: any, or the tokenizer's"),
+    { 0 },
+};
+
+static Error *verify_packed(const char *path, const PbinExpectation *expected)
+{
+    PbinVerdict v;
+    TRY(verify_pbin(path, expected, &v));
+    printf("%s: fine: %lld documents, %lld tokens, ids up to %u", path, (long long)v.n_documents,
+           (long long)v.n_tokens, v.largest_id);
+    if (v.n_empty) printf(", %lld empty documents", (long long)v.n_empty);
+    if (v.is_miscounted)
+        printf("; offsets miscounted by the original's merging, read as they were meant");
+    putchar('\n');
+    return NULL;
+}
+
+static Error *verify_lines(const char *jsonl, const char *index)
+{
+    IndexVerdict v;
+    TRY(verify_index(jsonl, index, &v));
+    printf("%s: fine: an index of %lld lines", index, (long long)v.n_entries);
+    if (v.n_entries < v.n_lines)
+        printf("; %lld lines of %s are left out", (long long)(v.n_lines - v.n_entries), jsonl);
+    putchar('\n');
+    return NULL;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n > m && !strcmp(s + n - m, suffix);
+}
+
+static Error *verify(Arena *a, const char *path, const PbinExpectation *expected)
+{
+    if (ends_with(path, ".pbin")) return verify_packed(path, expected);
+    if (ends_with(path, ".idx")) return verify_lines(path_with_suffix(a, path, ".jsonl"), path);
+    return verify_lines(path, path_with_suffix(a, path, ".idx"));
+}
+
+static Error *expectation(const Options *o, PbinExpectation *out)
+{
+    *out = (PbinExpectation){ .vocab_size = o->vocab_size, .eod = -1 };
+    Tokenizer *t;
+    if (!o->tokenizer)
+        return o->eod_token ? error_usage("--eod_token needs --tokenizer, which knows its id")
+                            : NULL;
+    TRY(tokenizer_open(o->tokenizer, &t));
+    if (!out->vocab_size) out->vocab_size = t->n_ids;
+    if (o->eod_token) out->eod = t->token_id(t, str_of(o->eod_token));
+    t->close(t);
+    if (o->eod_token && out->eod < 0)
+        return error_new("--eod_token '%s' is no token of %s", o->eod_token, o->tokenizer);
+    return NULL;
+}
+
+static Error *run(Arena *a, const void *given)
+{
+    const Options *o = given;
+    PbinExpectation expected;
+    Error *all = NULL;
+    TRY(expectation(o, &expected));
+    signal_catch();
+    for (int64_t i = 0; i < o->paths.n && !signal_stop_requested(); i++)
+        all = error_join(all, verify(a, o->paths.item[i], &expected));
+    return all;
+}
+
+const Command command_data_verify = {
+    .group = "data",
+    .name = "verify",
+    .doc = "Checks packed files and indexes whole; names what is wrong.",
+    .details = "Packed files: header, index, every token, ends of documents. Indexes: every entry "
+               "is a whole line of its file, and JSON. Exit status 0: all is fine; 1: it is not. "
+               "Memory does not grow with the files.",
+    .examples = "modalities data verify corpus.pbin corpus.jsonl\n"
+                "modalities data verify corpus.pbin --tokenizer gpt2 --eod_token '<|endoftext|>'",
+    .options = options,
+    .options_size = sizeof(Options),
+    .run = run,
+};

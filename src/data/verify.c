@@ -1,0 +1,166 @@
+/* verify.c - reads packed files and indexes whole, with all cores. */
+#include "data/verify.h"
+#include "base/json_scan.h"
+#include "base/signal.h"
+#include "base/thread.h"
+#include "data/jsonl.h"
+#include "data/progress.h"
+
+enum { BLOCK_TOKENS = 1 << 20, BLOCKS_PER_THREAD = 8 };
+
+/* ---- ids ---- */
+
+typedef struct IdScan {
+    const Pbin *file;
+    int64_t first_block;
+    uint32_t *largest; /* per block of a round */
+} IdScan;
+
+static uint32_t largest_of(const Pbin *p, int64_t from, int64_t n)
+{
+    const uint8_t *bytes = p->tokens + from * p->token_bytes;
+    uint32_t ids[1024], largest = 0;
+    for (int64_t i = 0; i < n; i += 1024) {
+        int64_t m = n - i < 1024 ? n - i : 1024;
+        pbin_decode((Str){ (const char *)bytes + i * p->token_bytes, (size_t)(m * p->token_bytes) },
+                    p->token_bytes, ids);
+        for (int64_t k = 0; k < m; k++) largest = ids[k] > largest ? ids[k] : largest;
+    }
+    return largest;
+}
+
+static void scan_block(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const IdScan *s = arg;
+    int64_t from = (s->first_block + i) * BLOCK_TOKENS, left = s->file->n_tokens - from;
+    s->largest[i] = largest_of(s->file, from, left < BLOCK_TOKENS ? left : BLOCK_TOKENS);
+}
+
+static Error *stopped(const char *path)
+{
+    return error_new("%s: stopped by a signal before the end", path);
+}
+
+static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, uint32_t *largest)
+{
+    int64_t n_blocks = p->n_tokens / BLOCK_TOKENS + (p->n_tokens % BLOCK_TOKENS != 0);
+    int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
+    IdScan s = { .file = p, .largest = NEW_N(a, uint32_t, most) };
+    Progress progress = progress_start("reading tokens", n_blocks, PROGRESS_ITEMS);
+    *largest = 0;
+    for (; s.first_block < n_blocks; s.first_block += most) {
+        int64_t left = n_blocks - s.first_block, n = left < most ? left : most;
+        pool_run(pool, n, scan_block, &s);
+        for (int64_t i = 0; i < n; i++)
+            if (s.largest[i] > *largest) *largest = s.largest[i];
+        if (signal_stop_requested()) return stopped(p->path);
+        progress_update(&progress, s.first_block + n);
+    }
+    progress_end(&progress);
+    return NULL;
+}
+
+/* ---- documents ---- */
+
+static Error *check_ends(const Pbin *p, PbinDocuments *d, int64_t eod, PbinVerdict *v)
+{
+    IndexEntry e;
+    for (int64_t i = 0; pbin_documents_next(d, &e); i++) {
+        v->n_empty += e.length == 0;
+        if (eod < 0) continue;
+        if (!e.length)
+            return error_new("%s: document %lld is empty; it should end with the EOD token %lld",
+                             p->path, (long long)i, (long long)eod);
+        int64_t last = (e.offset + e.length) / p->token_bytes - 1;
+        if (pbin_token(p, last) != eod)
+            return error_new("%s: document %lld ends with token %u (token %lld of the file); it "
+                             "should be the EOD token %lld",
+                             p->path, (long long)i, pbin_token(p, last), (long long)last,
+                             (long long)eod);
+    }
+    return NULL;
+}
+
+static Error *verify_opened(Arena *a, const Pbin *p, const PbinExpectation *expected,
+                            PbinVerdict *out)
+{
+    PbinDocuments d;
+    TRY(pbin_documents_open(a, p, &d));
+    *out = (PbinVerdict){ .n_documents = d.n,
+                          .n_tokens = p->n_tokens,
+                          .is_miscounted = d.is_miscounted };
+    Pool *pool = pool_new(0);
+    Error *e = scan_ids(a, pool, p, &out->largest_id);
+    pool_free(pool);
+    if (e) return e;
+    if (expected->vocab_size && p->n_tokens && out->largest_id >= expected->vocab_size)
+        return pbin_check_ids(p, expected->vocab_size);
+    return check_ends(p, &d, expected->eod, out);
+}
+
+Error *verify_pbin(const char *path, const PbinExpectation *expected, PbinVerdict *out)
+{
+    Arena *a = arena_new();
+    Pbin p;
+    Error *e = pbin_open(a, path, &p);
+    if (!e) e = verify_opened(a, &p, expected, out);
+    arena_free(a);
+    return e;
+}
+
+/* ---- indexes ---- */
+
+static Error *check_entry(const Jsonl *j, int64_t i, IndexEntry entry, int64_t line_number)
+{
+    Str line;
+    JsonFault fault;
+    TRY(jsonl_line(j, entry, &line));
+    bool begins = entry.offset == 0 || line.ptr[-1] == '\n';
+    bool ends = line.ptr + line.len == j->text.ptr + j->text.len || line.ptr[line.len] == '\n';
+    if (!begins || !ends)
+        return error_new("%s: entry %lld, bytes %lld to %lld of %s, is no whole line; the index "
+                         "was made from another file",
+                         j->index_path, (long long)i, (long long)entry.offset,
+                         (long long)entry.offset + entry.length, j->path);
+    if (json_check(line, SURROGATES_PASS, &fault)) return NULL;
+    return bad_line_error(j->path, line_number, entry.offset, line, fault.offset,
+                          error_new("%s", fault.reason));
+}
+
+static Error *check_entries(const Jsonl *j, IndexVerdict *out)
+{
+    IndexEntry entry;
+    LineCounter lines = { .text = j->text };
+    Progress progress = progress_start("checking lines", (int64_t)j->text.len, PROGRESS_BYTES);
+    for (int64_t end = 0; index_next(j->index, &entry); out->n_entries++) {
+        if (entry.offset < end)
+            return error_new("%s: entry %lld begins at byte %lld, before the end of the last one",
+                             j->index_path, (long long)out->n_entries, (long long)entry.offset);
+        int64_t size = (int64_t)j->text.len;
+        int64_t number = entry.offset <= size ? line_at(&lines, entry.offset) : 0;
+        TRY(check_entry(j, out->n_entries, entry, number));
+        end = entry.offset + entry.length;
+        if (out->n_entries % 256 == 0) progress_update(&progress, end);
+        if (signal_stop_requested()) return stopped(j->index_path);
+    }
+    progress_end(&progress);
+    return NULL;
+}
+
+Error *verify_index(const char *jsonl_path, const char *index_path, IndexVerdict *out)
+{
+    Arena *a = arena_new();
+    Jsonl j;
+    *out = (IndexVerdict){ 0 };
+    Error *e = jsonl_open(a, jsonl_path, index_path, &j);
+    if (!e) e = check_entries(&j, out);
+    if (!e) {
+        LineCounter lines = { .text = j.text };
+        const char *end = j.text.ptr + j.text.len;
+        bool is_ended = j.text.len && end[-1] == '\n';
+        out->n_lines = j.text.len ? line_at(&lines, (int64_t)j.text.len) - is_ended : 0;
+    }
+    arena_free(a);
+    return e;
+}
