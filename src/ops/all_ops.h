@@ -38,6 +38,7 @@ extern const OpDef op_cross_entropy;
 extern const OpDef op_cross_entropy_grad;
 extern const OpDef op_head_loss;
 extern const OpDef op_head_loss_grad;
+extern const OpDef op_head_step;
 extern const OpDef op_count_valid;
 extern const OpDef op_mean_valid;
 extern const OpDef op_mean_valid_grad;

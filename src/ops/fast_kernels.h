@@ -14,6 +14,7 @@ extern const KernelDef gradient_norm_scalar[], gradient_norm_avx2[], gradient_no
 extern const KernelDef cross_entropy_scalar[], cross_entropy_avx2[], cross_entropy_avx512[];
 extern const KernelDef head_loss_scalar[], head_loss_avx2[], head_loss_avx512[];
 extern const KernelDef head_loss_grad_scalar[], head_loss_grad_avx2[], head_loss_grad_avx512[];
+extern const KernelDef head_step_scalar[], head_step_avx2[], head_step_avx512[];
 extern const KernelDef cache_write_scalar[], cache_write_avx2[], cache_write_avx512[];
 extern const KernelDef attention_scalar[], attention_avx2[], attention_avx512[];
 extern const KernelDef attention_grad_scalar[], attention_grad_avx2[], attention_grad_avx512[];

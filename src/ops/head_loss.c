@@ -1,8 +1,9 @@
 /* head_loss.c - the head's linear layer and the cross entropy in one, without storing logits.
  *
  * The logits of a large vocabulary are the largest tensor of a model by far and are needed for the
- * loss only. Here they live for one token (in a tuned kernel: one tile) at a time and are computed
- * again for the gradient. */
+ * loss only. Here they live for one token (in a tuned kernel: one tile) at a time. head_loss_grad
+ * computes them again; head_step, which the fuse pass puts in the place of both, gives loss and
+ * gradients from one computation. */
 #include "base/arena.h"
 #include "ops/all_ops.h"
 #include "ops/ops.h"
@@ -12,6 +13,11 @@
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets)
 {
     return graph_add(g, &op_head_loss, NULL, 3, (Value *[]){ x, weight, targets })->out[0];
+}
+
+Node *head_step(Graph *g, Value *x, Value *weight, Value *targets, Value *loss_grad)
+{
+    return graph_add(g, &op_head_step, NULL, 4, (Value *[]){ x, weight, targets, loss_grad });
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
@@ -35,7 +41,13 @@ static void grad_dtypes(const Node *n, Dtype *out)
     out[1] = dtype_for_sums(n->in[0]->dtype);
 }
 
-/* Logits again, then the products for x and for the weight. */
+static void step_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = out[2] = dtype_for_sums(n->in[0]->dtype);
+    out[1] = n->in[0]->dtype;
+}
+
+/* Logits, then the products for x and for the weight. */
 static int64_t grad_flops(const Node *n)
 {
     return 6 * dims_volume(n->dims, n->slot_size);
@@ -75,31 +87,56 @@ static int reference(const Launch *l)
     return status;
 }
 
+/* What one token adds to the gradients. */
+static void add_gradients(const double *x, const Tensor *weight, const double *logit, double lse,
+                          int32_t target, double dloss, double *dx, double *dweight)
+{
+    int64_t v = weight->size[0], d = weight->size[1];
+    for (int64_t j = 0; j < v; j++) {
+        double dlogit = dloss * (exp(logit[j] - lse) - (j == target));
+        const double *row = (const double *)weight->data + j * d;
+        for (int64_t i = 0; i < d; i++) {
+            dx[i] += dlogit * row[i];
+            dweight[j * d + i] += dlogit * x[i];
+        }
+    }
+}
+
 static int grad_reference(const Launch *l)
 {
     const Tensor *weight = &l->in[1];
     const double *x = l->in[0].data, *lse = l->in[3].data, *dloss = l->in[4].data;
     const int32_t *target = l->in[2].data;
     double *dx = l->out[0].data, *dweight = l->out[1].data;
-    int64_t v = weight->size[0], d = weight->size[1], n = tensor_count(&l->in[2]);
+    int64_t d = weight->size[1], n = tensor_count(&l->in[2]);
     memset(dx, 0, tensor_bytes(&l->out[0]));
     memset(dweight, 0, tensor_bytes(&l->out[1]));
     Arena *arena = arena_new();
-    double *logit = NEW_N(arena, double, v);
+    double *logit = NEW_N(arena, double, weight->size[0]);
     for (int64_t t = 0; t < n; t++) {
         if (target[t] == IGNORED) continue;
         logits_of(x + t * d, weight, logit);
-        for (int64_t j = 0; j < v; j++) {
-            double dlogit = dloss[t] * (exp(logit[j] - lse[t]) - (j == target[t]));
-            const double *row = (const double *)weight->data + j * d;
-            for (int64_t i = 0; i < d; i++) {
-                dx[t * d + i] += dlogit * row[i];
-                dweight[j * d + i] += dlogit * x[t * d + i];
-            }
-        }
+        add_gradients(x + t * d, weight, logit, lse[t], target[t], dloss[t], dx + t * d, dweight);
     }
     arena_free(arena);
     return KERNEL_OK;
+}
+
+static int step_reference(const Launch *l)
+{
+    Arena *arena = arena_new();
+    Tensor lse = l->in[2];
+    lse.dtype = F64;
+    lse.data = NEW_N(arena, double, tensor_count(&lse));
+    Tensor loss_out[] = { l->out[0], lse };
+    Tensor grad_in[] = { l->in[0], l->in[1], l->in[2], lse, l->in[3] };
+    Launch loss = *l, grad = *l;
+    loss.n_in = 3, loss.out = loss_out, loss.n_out = 2;
+    grad.in = grad_in, grad.n_in = 5, grad.out = l->out + 1, grad.n_out = 2;
+    int status = reference(&loss);
+    if (status == KERNEL_OK) status = grad_reference(&grad);
+    arena_free(arena);
+    return status;
 }
 
 const OpDef op_head_loss = {
@@ -118,5 +155,14 @@ const OpDef op_head_loss_grad = {
     .dtypes = grad_dtypes,
     .flops = grad_flops,
     .reference = grad_reference,
+    .flags = OP_MATMUL | OP_ADDS,
+};
+const OpDef op_head_step = {
+    .name = "head_step",
+    .doc = "loss per token, and gradients of x and the weight from the gradient of the loss",
+    .dims = "*d!,v!d,*,*->*,*d,vd",
+    .dtypes = step_dtypes,
+    .flops = grad_flops,
+    .reference = step_reference,
     .flags = OP_MATMUL | OP_ADDS,
 };

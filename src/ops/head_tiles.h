@@ -123,7 +123,7 @@ INLINE void head_pack_columns(const Head *h, int64_t column, int64_t n_columns, 
 /* Logits of MR tokens and NR columns. */
 INLINE void head_tile(const Head *h, bool pairs, int64_t row, const Word *panel, Vec c[MR][NV])
 {
-    tile_product(c, pairs, false, h->depth, h->rows + row * h->depth,
+    tile_product(c, pairs, ROWS_APART, h->depth, h->rows + row * h->depth,
                  h->depth * (int64_t)sizeof(Word), panel);
 }
 

@@ -80,6 +80,9 @@ Value *dropout(Graph *g, Value *x, double p, int64_t salt);
 Value *cross_entropy(Graph *g, Value *logits, Value *targets);
 /* head_loss.c: the same from x [* d] and the head's weight [v d], without keeping logits. */
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets);
+/* The same and its gradients from one computation of the logits, where the gradient of the loss is
+ * known beforehand. Results: loss, dx, dweight. */
+Node *head_step(Graph *g, Value *x, Value *weight, Value *targets, Value *loss_grad);
 /* mean_valid.c: mean over the tokens that count; NaN if there are none, then with zero gradient.
  * Adds count_valid too, the number of those tokens: both are partial sums where tokens are split.
  */

@@ -1,11 +1,13 @@
-/* fuse.c - rewrites that change no number: producers add to accumulators themselves.
+/* fuse.c - rewrites that change no number but by rounding: first, producers add to accumulators
+ * themselves.
  *
  * `x = contract(dy, a); accumulate(x) -> grad` becomes `contract(dy, a) -> grad`, where Launch.add
  * makes the kernel add to what is there. This is the one pass that knows ops by name. */
+#include "passes/fuse.h"
 #include "ops/all_ops.h"
 #include "passes/passes.h"
 
-static int64_t *count_uses(const Graph *g)
+int64_t *fuse_count_uses(const Graph *g)
 {
     int64_t *uses = NEW_N(g->arena, int64_t, g->n_values);
     for (int64_t i = 0; i < g->n_nodes; i++)
@@ -36,19 +38,20 @@ static bool fold_accumulate(const Node *n, const int64_t *uses)
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh, (void)settings;
-    const int64_t *uses = count_uses(g);
+    const int64_t *uses = fuse_count_uses(g);
     int64_t kept = 0;
     for (int64_t i = 0; i < g->n_nodes; i++)
         if (g->node[i]->op != &op_accumulate || !fold_accumulate(g->node[i], uses))
             g->node[kept++] = g->node[i];
     g->n_nodes = kept;
+    fuse_head(g);
     graph_prune(g);
     return NULL;
 }
 
 const PassDef pass_fuse = {
     .name = "fuse",
-    .doc = "lets producers add to gradient accumulators, drops what nobody needs",
+    .doc = "joins nodes, lets producers add to gradient accumulators, drops what nobody needs",
     .order = ORDER_FUSE,
     .run = run,
 };

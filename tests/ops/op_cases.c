@@ -211,6 +211,14 @@ static Value *build_head_loss(Graph *g, const OpCase *c, const int64_t *n)
     return head_loss(g, floats(g, "x", 3, n), weight, ids(g, "targets", n[3], 2, n));
 }
 
+static Value *build_head_step(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *x = floats(g, "x", 3, n), *weight = floats(g, "weight", 2, (int64_t[]){ n[3], n[2] });
+    head_step(g, x, weight, ids(g, "targets", n[3], 2, n), floats(g, "loss_grad", 2, n));
+    return NULL;
+}
+
 static Value *build_valid(Graph *g, const OpCase *c, const int64_t *n)
 {
     return c->binary(g, floats(g, "loss", 2, n), ids(g, "targets", 9, 2, n));
@@ -347,6 +355,8 @@ const OpCase op_cases[] = {
     { "cross_entropy, wide", build_cross_entropy, .n = { 2, 17, 301 } },
     { "head_loss", build_head_loss, .n = { 2, 4, 3, 7 }, .large = { 1, 256, 768, 16384 } },
     { "head_loss, wide", build_head_loss, .n = { 2, 17, 33, 301 } },
+    { "head_step", build_head_step, .n = { 2, 4, 3, 7 }, .large = { 1, 512, 768, 16384 } },
+    { "head_step, wide", build_head_step, .n = { 2, 17, 33, 301 } },
     { "mean_valid", build_valid, .binary = mean_valid, .n = { 4, 5 }, .large = { 16, 1024 } },
     { "sum_valid", build_valid, .binary = sum_valid, .n = { 4, 5 } },
 

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "test.h"
 #include <math.h>
+#include <string.h>
 
 /* More tokens than a chunk, a vocabulary of several segments with an incomplete block. */
 enum { N = 1103, D = 9, V = 1000 };
@@ -68,6 +69,20 @@ static double deviation(const Tensor *found, const Tensor *expected)
     return worst / largest;
 }
 
+/* head_step gives the loss, then both gradients, and adds to the second. */
+static void check_step(Arena *a, Case *c, CpuLevel level, double allowed)
+{
+    Tensor in[] = { c->x, c->weight, c->targets, c->dloss };
+    Tensor out[] = { c->loss, c->dx, c->dweight };
+    const int64_t w[] = { V, D };
+    out[2] = random_tensor(a, F32, 2, w, 1); /* what dweight started from */
+    for (int k = 0; k < 2; k++) memset(out[k].data, 0xff, tensor_bytes(&out[k]));
+    run(a, "head_step", level, (Launch){ .in = in, .n_in = 4, .out = out, .n_out = 3, .add = 4 });
+    assert_close(deviation(&out[0], &c->expected[0]), 0, 2e-6);
+    assert_close(deviation(&out[1], &c->expected[2]), 0, allowed);
+    assert_close(deviation(&out[2], &c->expected[3]), 0, allowed);
+}
+
 static void check(Dtype t, double scale, CpuLevel level, double allowed)
 {
     Arena *a = arena_new();
@@ -85,6 +100,7 @@ static void check(Dtype t, double scale, CpuLevel level, double allowed)
     assert_close(deviation(&c.lse, &c.expected[1]), 0, 2e-6);
     assert_close(deviation(&c.dx, &c.expected[2]), 0, allowed);
     assert_close(deviation(&c.dweight, &c.expected[3]), 0, allowed);
+    check_step(a, &c, level, allowed);
     arena_free(a);
 }
 
@@ -116,6 +132,12 @@ TEST(head_loss_refuses_a_target_outside_of_the_vocabulary)
     l.stream = &stream;
     l.scratch = arena_alloc(a, k->scratch(&l, 1));
     assert_int_equal(k->run(&l), KERNEL_BAD_INDEX);
+    Tensor step_in[] = { c.x, c.weight, c.targets, c.dloss };
+    Tensor step_out[] = { c.loss, c.dx, c.dweight };
+    Launch step = { .in = step_in, .n_in = 4, .out = step_out, .n_out = 3, .stream = &stream };
+    k = kernel_find("head_step", "cpu", cpu_level_available(), &step);
+    step.scratch = arena_alloc(a, k->scratch(&step, 1));
+    assert_int_equal(k->run(&step), KERNEL_BAD_INDEX);
     pool_free(stream.pool);
     arena_free(a);
 }

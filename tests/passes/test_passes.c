@@ -1,4 +1,5 @@
 /* test_passes.c - gradients are right, and no pass changes what is computed. */
+#include "ops/ops.h"
 #include "passes/passes.h"
 #include "test.h"
 #include "tiny_model.h"
@@ -86,6 +87,43 @@ TEST(recomputation_gives_the_same_bits_and_needs_less_memory)
 TEST(fusion_changes_gradients_by_rounding_at_most)
 {
     assert_true(effect_of(&pass_fuse, NULL, false, 0, NULL) < 1e-6);
+}
+
+static int count_nodes(const Graph *g, const char *op)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) n += !strcmp(g->node[i]->op->name, op);
+    return n;
+}
+
+/* A graph of a head alone, differentiated and fused; `squared`: its gradient needs the loss. */
+static const Graph *fused_head(Arena *a, bool squared)
+{
+    Graph *g = graph_new(a);
+    const Dim table[] = { { .size = 7 }, { .size = 3 } },
+              tokens[] = { { .size = 5 }, { .size = 3 } };
+    Value *x = embed(g, graph_input(g, "ids", I32, 1, tokens), graph_param(g, "wte", 2, table));
+    Value *targets = graph_input(g, "targets", I32, 1, tokens);
+    Value *loss = head_loss(g, x, graph_param(g, "head", 2, table), targets);
+    if (squared) loss = mul(g, loss, loss);
+    graph_output(g, "loss", mean_valid(g, loss, targets));
+    PassList list = { .arena = a };
+    passes_add(&list, &pass_autodiff, NULL);
+    passes_add(&list, &pass_fuse, NULL);
+    assert_no_error(passes_run(g, NULL, &list, NULL));
+    return g;
+}
+
+TEST(head_and_its_gradients_are_one_node_unless_these_need_the_loss)
+{
+    Arena *a = arena_new();
+    const Graph *joined = fused_head(a, false), *apart = fused_head(a, true);
+    assert_int_equal(count_nodes(joined, "head_step"), 1);
+    assert_int_equal(count_nodes(joined, "head_loss") + count_nodes(joined, "head_loss_grad"), 0);
+    assert_int_equal(count_nodes(joined, "accumulate"), 0);
+    assert_int_equal(count_nodes(apart, "head_step"), 0);
+    assert_int_equal(count_nodes(apart, "head_loss") + count_nodes(apart, "head_loss_grad"), 2);
+    arena_free(a);
 }
 
 TEST(mixed_precision_stays_near_single_precision)

@@ -126,7 +126,8 @@ static void multiply_block(const Gemm *g, const Room *room, const Block *block, 
                            int64_t n_columns, int64_t steps, TileEnd end, const Target *t,
                            int64_t row, Ahead ahead)
 {
-    TileKernel *kernel = tile_kernels[g->plan.pairs][g->plan.rows_of_a == A_PACKED];
+    TileKernel *kernel =
+        tile_kernels[g->plan.pairs][g->plan.rows_of_a == A_PACKED ? ROWS_PACKED : ROWS_APART];
     int64_t size = (int64_t)dtype_size(t->dtype);
     for (int64_t j = 0; j < n_columns; j += NR) {
         const Word *panel = room->panels + j * steps;

@@ -1,9 +1,9 @@
 /* micro.h - the innermost product: MR rows of A times a panel of NR columns of B, in registers.
  *
  * All memory is in words of 32 bits: a float, or (`pairs`) two bf16 with neighbouring k. A panel of
- * B is [steps][NR] words. A is either read in place, MR rows `row_bytes` apart, or (`packed`) a
- * panel [steps][MR]. MR * NV accumulators, NV vectors of B and one element of A fill the registers;
- * each vector of B is used MR times, each element of A NV times. */
+ * B is [steps][NR] words; how A lies is a TileRows. MR * NV accumulators, NV vectors of B and one
+ * element of A fill the registers; each vector of B is used MR times, each element of A NV times.
+ */
 #ifndef OPS_GEMM_MICRO_H
 #define OPS_GEMM_MICRO_H
 #include "ops/vector/vector.h"
@@ -12,6 +12,10 @@ enum { MR = 6, NV = PANEL_VECTORS, NR = NV * LANES };
 
 /* What becomes of a finished tile: written, added to the floats there, or rounded to bf16. */
 typedef enum TileEnd { TILE_STORE, TILE_ADD, TILE_ROUND } TileEnd;
+
+/* A is read in place, MR rows `row_bytes` apart; or is a panel [steps][MR]; or is read in place
+ * with its rows next to each other and steps `row_bytes` apart. */
+typedef enum TileRows { ROWS_APART, ROWS_PACKED, STEPS_APART } TileRows;
 
 INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, const char *far,
                       const Word *b)
@@ -33,12 +37,12 @@ INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, co
 }
 
 /* c = A B over `steps` words. */
-INLINE void tile_product(Vec c[MR][NV], bool pairs, bool packed, int64_t steps, const void *a,
+INLINE void tile_product(Vec c[MR][NV], bool pairs, TileRows rows, int64_t steps, const void *a,
                          int64_t row_bytes, const Word *b)
 {
     enum { UNROLL = 4 };
-    const int64_t near = packed ? (int64_t)sizeof(Word) : row_bytes;
-    const int64_t next = (int64_t)sizeof(Word) * (packed ? MR : 1);
+    const int64_t word = sizeof(Word), near = rows == ROWS_APART ? row_bytes : word;
+    const int64_t next = rows == ROWS_APART ? word : rows == ROWS_PACKED ? MR * word : row_bytes;
     const char *first = a, *far = first + 3 * near;
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++)

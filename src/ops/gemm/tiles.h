@@ -7,7 +7,7 @@ NOINLINE void rows_tile(int64_t steps, const void *a, int64_t row_bytes, const W
                         void *c, int64_t stride)
 {
     Vec sum[MR][NV];
-    tile_product(sum, false, false, steps, a, row_bytes, b);
+    tile_product(sum, false, ROWS_APART, steps, a, row_bytes, b);
     tile_finish(sum, end, c, stride);
 }
 
@@ -15,7 +15,7 @@ NOINLINE void packed_tile(int64_t steps, const void *a, int64_t row_bytes, const
                           TileEnd end, void *c, int64_t stride)
 {
     Vec sum[MR][NV];
-    tile_product(sum, false, true, steps, a, row_bytes, b);
+    tile_product(sum, false, ROWS_PACKED, steps, a, row_bytes, b);
     tile_finish(sum, end, c, stride);
 }
 
@@ -23,7 +23,7 @@ NOINLINE void rows_pairs_tile(int64_t steps, const void *a, int64_t row_bytes, c
                               TileEnd end, void *c, int64_t stride)
 {
     Vec sum[MR][NV];
-    tile_product(sum, true, false, steps, a, row_bytes, b);
+    tile_product(sum, true, ROWS_APART, steps, a, row_bytes, b);
     tile_finish(sum, end, c, stride);
 }
 
@@ -31,14 +31,32 @@ NOINLINE void packed_pairs_tile(int64_t steps, const void *a, int64_t row_bytes,
                                 TileEnd end, void *c, int64_t stride)
 {
     Vec sum[MR][NV];
-    tile_product(sum, true, true, steps, a, row_bytes, b);
+    tile_product(sum, true, ROWS_PACKED, steps, a, row_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+NOINLINE void steps_tile(int64_t steps, const void *a, int64_t step_bytes, const Word *b,
+                         TileEnd end, void *c, int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, false, STEPS_APART, steps, a, step_bytes, b);
+    tile_finish(sum, end, c, stride);
+}
+
+NOINLINE void steps_pairs_tile(int64_t steps, const void *a, int64_t step_bytes, const Word *b,
+                               TileEnd end, void *c, int64_t stride)
+{
+    Vec sum[MR][NV];
+    tile_product(sum, true, STEPS_APART, steps, a, step_bytes, b);
     tile_finish(sum, end, c, stride);
 }
 
 typedef void TileKernel(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
                         void *c, int64_t stride);
-static TileKernel *const tile_kernels[2][2] = { { rows_tile, packed_tile },
-                                                { rows_pairs_tile, packed_pairs_tile } };
+/* By whether words are pairs, and TileRows. */
+static TileKernel *const tile_kernels[2][3] = {
+    { rows_tile, packed_tile, steps_tile }, { rows_pairs_tile, packed_pairs_tile, steps_pairs_tile }
+};
 
 /* A tile that reaches over the edge of C: computed whole, copied in part. */
 static inline void edge_tile(TileKernel *kernel, int64_t rows, int64_t columns, int64_t steps,

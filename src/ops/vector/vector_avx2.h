@@ -46,6 +46,11 @@ INLINE void vec_stream(Word *p, Vec v)
     _mm256_stream_ps((float *)p, v);
 }
 
+INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
 INLINE Vec vec_load_bf16(const bf16 *p)
 {
     __m128i half = _mm_loadu_si128((const __m128i *)p);

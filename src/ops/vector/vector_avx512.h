@@ -48,6 +48,12 @@ INLINE void vec_stream(Word *p, Vec v)
     _mm512_stream_ps((float *)p, v);
 }
 
+/* After the last vec_stream, before other threads read. */
+INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
 INLINE Vec vec_load_bf16(const bf16 *p)
 {
     __m256i half = _mm256_loadu_si256((const __m256i *)p);

@@ -43,6 +43,8 @@ INLINE void vec_stream(Word *p, Vec v)
     vec_store(p, v);
 }
 
+INLINE void vec_stream_end(void) {}
+
 INLINE Vec vec_load_bf16_n(const bf16 *p, int64_t n)
 {
     VecInt bits = { 0 };
