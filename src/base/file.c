@@ -228,6 +228,18 @@ Error *file_temporary(const char *beside, FILE **out)
     return NULL;
 }
 
+Error *file_check_writable(const char *path)
+{
+    if (file_exists(path)) {
+        if (is_directory(path)) errno = EISDIR;
+        return !is_directory(path) && access(path, W_OK) == 0 ? NULL : failed("write", path);
+    }
+    FILE *f;
+    TRY(file_temporary(path, &f));
+    fclose(f);
+    return NULL;
+}
+
 typedef struct Scratch {
     void *ptr;
     size_t bytes;

@@ -40,6 +40,10 @@ Error *remove_tree(const char *path);
 /* Makes the entries of a folder durable. */
 Error *sync_directory(const char *path);
 
+/* An error unless a file can be written there now, so that a long run fails at its start. Writes
+ * nothing. */
+Error *file_check_writable(const char *path);
+
 /* A file that appears under its name only when file_commit succeeded: written to a temporary name
  * in the same folder, fsynced, renamed, and the folder fsynced. */
 typedef struct NewFile {

@@ -14,6 +14,19 @@ CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *stra
     return s;
 }
 
+Error *checkpoint_saving_prepare(const CheckpointSaving *s)
+{
+    if (s->strategy.keep == 0 || s->execution.global_rank != 0) return NULL;
+    const char *folder = s->execution.checkpoint_path;
+    Arena *a = arena_new();
+    FILE *f;
+    Error *e = make_directories(folder);
+    if (!e) e = file_temporary(path_join(a, folder, "checkpoint"), &f);
+    if (!e) fclose(f);
+    arena_free(a);
+    return error_wrap(e, "checkpoint_path %s", folder);
+}
+
 bool checkpoint_is_due(const CheckpointSaving *s, int64_t seen_steps)
 {
     return s->strategy.keep != 0 && seen_steps % s->strategy.every == 0;

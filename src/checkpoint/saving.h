@@ -30,6 +30,8 @@ typedef struct CheckpointSaving {
 
 CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *strategy,
                                         const CheckpointExecution *execution);
+/* Makes the folder of the checkpoints; an error unless they can be written there. */
+Error *checkpoint_saving_prepare(const CheckpointSaving *s);
 /* Whether the strategy wants a checkpoint after this many steps in total. */
 bool checkpoint_is_due(const CheckpointSaving *s, int64_t seen_steps);
 /* Saves the state in a folder named by `totals`, points last_checkpoint_info.json to it, then

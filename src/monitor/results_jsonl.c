@@ -30,6 +30,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Arena *a = builder_arena(b);
     ToDisc *s = arena_copy(a, settings, sizeof(ToDisc));
     TRY(make_directories(path_folder(a, s->output_file_path)));
+    TRY(file_check_writable(s->output_file_path));
     s->base.on_event = on_event;
     *out = &s->base;
     return NULL;

@@ -271,6 +271,7 @@ static Error *train(Run *r)
     TrainingConfig *c = &r->config;
     int64_t n_samples = c->train_dataset->count(c->train_dataset);
     TRY(training_dataset_check(&c->settings, n_samples));
+    TRY(checkpoint_saving_prepare(c->checkpoint_saving));
     TrainingPlan plan = plan_of(&c->settings, n_samples);
     print_report(&plan);
     Events events = { 0 };

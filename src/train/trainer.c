@@ -341,11 +341,16 @@ static Error *prepare(Trainer *t, bool *ended)
 }
 
 /* Before the target is reached: what was learnt is kept, whatever the intervals. */
+static Error *save_early(Trainer *t)
+{
+    bool wanted = t->job->saving->strategy.keep != 0 && t->steps > t->job->seen_steps;
+    return wanted && t->saved_steps != t->steps ? save_checkpoint(t) : NULL;
+}
+
 static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
 {
     end->reason = reason;
-    bool wanted = t->job->saving->strategy.keep != 0 && t->steps > t->job->seen_steps;
-    return wanted && t->saved_steps != t->steps ? save_checkpoint(t) : NULL;
+    return save_early(t);
 }
 
 static Error *train(Trainer *t, TrainingEnd *end)
@@ -360,7 +365,8 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
-        if (!first) TRY(read_step(t, &ended));
+        Error *e = first ? NULL : read_step(t, &ended);
+        if (e) return error_join(e, save_early(t)); /* the steps before the bad data are good */
         if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);

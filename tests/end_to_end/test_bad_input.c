@@ -35,13 +35,6 @@ static const Mistake mistakes[] = {
     { "a.b.c=1", 2, "--set a.b.c=1: there is no \"a\" in the file" },
 };
 
-static void assert_refused(Outcome o, int status, const char *says)
-{
-    if (o.status != status || !strstr(o.text, says))
-        fail_msg("status %d instead of %d, or not \"%s\": %s", o.status, status, says, o.text);
-    assert_null(strstr(o.text, "internal error"));
-}
-
 TEST(bad_input_of_each_kind_is_one_clear_error)
 {
     Bench b = bench_new();

@@ -132,6 +132,13 @@ void assert_ended_well(Outcome o)
     if (o.status) fail_msg("ended with %d: %s", o.status, o.text);
 }
 
+void assert_refused(Outcome o, int status, const char *says)
+{
+    if (o.status != status || !strstr(o.text, says))
+        fail_msg("status %d instead of %d, or not \"%s\": %s", o.status, status, says, o.text);
+    assert_null(strstr(o.text, "internal error"));
+}
+
 bool bench_has_checkpoint(const Bench *b, const char *id)
 {
     return file_exists(info_path(b, id));

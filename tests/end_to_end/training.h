@@ -33,6 +33,8 @@ Words bench_words(const Bench *b, const char *id, const char *from, Words more);
 Outcome bench_run(const Bench *b, const char *id, const char *from, Words more, Words variables);
 /* Fails the test unless the program ended well. */
 void assert_ended_well(Outcome o);
+/* Fails the test unless it ended with this status, and its message has these words. */
+void assert_refused(Outcome o, int status, const char *says);
 
 /* Whether the experiment has a last_checkpoint_info.json. */
 bool bench_has_checkpoint(const Bench *b, const char *id);

@@ -3,7 +3,8 @@
  *   CRASH_AT=write:7      the 7th event of this kind: write, fsync, rename, remove, create, or any
  *   CRASH_MODE=kill       SIGKILL just before it (a write is done by half first); or the error it
  * fails with: EIO, EINVAL ... once; ENOSPC from then on, as a full disk does: all writes and
- * creations CRASH_PATH=text       count only what happens to paths that contain this
+ * creations; EROFS from then on: everything
+ *   CRASH_PATH=text       count only what happens to paths that contain this
  *   CRASH_NO_SWAP=1       renameat2 cannot exchange, as on file systems that do not know how
  *   CRASH_LOG=file        appends a line "kind path" (rename: "rename path path") for every event
  *
@@ -85,8 +86,8 @@ static Verdict judge_both(int kind, const char *path, const char *other)
 {
     if (!plan.path || (!strstr(path, plan.path) && !strstr(other, plan.path))) return PROCEED;
     if (plan.log >= 0) log_event(kind, path, other);
-    bool is_full =
-        plan.failure == ENOSPC && plan.at && plan.seen >= plan.at && kind & (WRITE | CREATE);
+    bool is_full = plan.at && plan.seen >= plan.at &&
+                   ((plan.failure == ENOSPC && kind & (WRITE | CREATE)) || plan.failure == EROFS);
     bool is_now =
         kind & plan.kinds && __atomic_add_fetch(&plan.seen, 1, __ATOMIC_RELAXED) == plan.at;
     if (!is_now && !is_full) return PROCEED;
@@ -343,6 +344,13 @@ FILE *fopen(const char *path, const char *mode)
     NEXT("fopen", Fopen);
     if (mode[0] != 'r' && judge_or_die(CREATE, path) == FAIL) return NULL;
     return next.function(path, mode);
+}
+
+typedef int Mkostemp(char *, int);
+int mkostemp(char *path, int flags)
+{
+    NEXT("mkostemp", Mkostemp);
+    return judge_or_die(CREATE, path) == FAIL ? -1 : next.function(path, flags);
 }
 
 typedef int Open(const char *, int, ...);
