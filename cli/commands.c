@@ -14,7 +14,9 @@
     COMMAND(command_data_create_raw_index) \
     COMMAND(command_data_create_shuffled_dataset_chunk) \
     COMMAND(command_data_create_shuffled_jsonl_chunk) \
+    COMMAND(command_data_export_megatron) \
     COMMAND(command_data_filter) \
+    COMMAND(command_data_import_megatron) \
     COMMAND(command_data_inspect) \
     COMMAND(command_data_merge_packed_data) \
     COMMAND(command_data_pack_encoded_data) \

@@ -282,3 +282,25 @@ TEST(full_disks_and_sudden_death_leave_no_half_written_output)
     }
     arena_free(a);
 }
+
+TEST(megatron_commands_follow_the_policy_of_both_files)
+{
+    Arena *a = arena_new();
+    make_inputs(a);
+    exits(0, "export_megatron two.pbin m", "m.bin: 4 documents");
+    exits(1, "export_megatron two.pbin m.bin", "File already exists.");
+    exits(0, "export_megatron two.pbin m.idx --file_existence_policy skip", "Skipping ...");
+    exits(0, "export_megatron two.pbin m --file_existence_policy override", "Overriding it.");
+    exits(0, "import_megatron m back.pbin", "back.pbin: 4 documents");
+    exits(1, "import_megatron m.idx back.pbin", "File already exists.");
+    exits(1, "import_megatron m.idx m.bin --file_existence_policy override", "must be different");
+    exits(1, "import_megatron nowhere x.pbin", "cannot open nowhere.bin");
+    exits(0, "export_megatron two.pbin f --index_format fairseq", "f.bin: 4 documents");
+    exits(0, "import_megatron f.bin back.pbin --file_existence_policy override", "4 documents");
+    Str one, other;
+    assert_no_error(file_read(a, path_join(a, test_folder(), "two.pbin"), &one));
+    assert_no_error(file_read(a, path_join(a, test_folder(), "back.pbin"), &other));
+    assert_int_equal(one.len, other.len);
+    assert_memory_equal(one.ptr, other.ptr, one.len);
+    arena_free(a);
+}
