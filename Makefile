@@ -27,8 +27,8 @@ all: $(BUILD)/modalities
 # Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
 ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi
-ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c
-ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mprefer-vector-width=512
+ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
+ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
 $(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
 $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
 

@@ -26,7 +26,7 @@ Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room);
 
 /* The pattern of GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  */
-WordSplitter split_gpt2, split_gpt2_avx2;
+WordSplitter split_gpt2, split_gpt2_avx2, split_gpt2_avx512;
 /* The one for this CPU and MODALITIES_CPU; an error when that is wrong. */
 Error *split_gpt2_choose(WordSplitter **out);
 #endif

@@ -81,6 +81,7 @@ Error *split_gpt2_choose(WordSplitter **out)
     *out = split_gpt2;
 #if defined(__x86_64__)
     if (level >= CPU_AVX2) *out = split_gpt2_avx2;
+    if (level >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = split_gpt2_avx512;
 #endif
     return NULL;
 }

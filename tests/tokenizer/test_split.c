@@ -30,9 +30,21 @@ static void join_words(WordSplitter *split, Str text, uint32_t step, Text *out)
     arena_free(a);
 }
 
-static bool has_avx2(void)
+typedef struct Version {
+    const char *name;
+    WordSplitter *split;
+} Version;
+
+/* The table's, and those that this CPU can run; ends with NULL. */
+static const Version *versions(void)
 {
-    return cpu_level_available() >= CPU_AVX2;
+    static Version v[4] = { { "table", split_gpt2 } };
+#if defined(__x86_64__)
+    if (cpu_level_available() >= CPU_AVX2) v[1] = (Version){ "AVX2", split_gpt2_avx2 };
+    if (cpu_level_available() >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
+        v[2] = (Version){ "AVX-512", split_gpt2_avx512 };
+#endif
+    return v;
 }
 
 TEST(words_are_those_of_the_pattern)
@@ -50,10 +62,9 @@ TEST(words_are_those_of_the_pattern)
         { " ", " " },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (int version = 0; version < 1 + has_avx2(); version++) {
+        for (const Version *v = versions(); v->split; v++) {
             Text words = { 0 };
-            join_words(version ? split_gpt2_avx2 : split_gpt2, str_of(cases[i][0]), SPLIT_BYTES,
-                       &words);
+            join_words(v->split, str_of(cases[i][0]), SPLIT_BYTES, &words);
             assert_string_equal(words.ptr, cases[i][1]);
             text_free(&words);
         }
@@ -62,19 +73,21 @@ TEST(words_are_those_of_the_pattern)
 
 static void assert_same_words(Str text, uint32_t step)
 {
-    Text table = { 0 }, avx2 = { 0 };
+    Text table = { 0 }, words = { 0 };
     join_words(split_gpt2, text, step, &table);
-    join_words(split_gpt2_avx2, text, step, &avx2);
-    if (table.len != avx2.len || memcmp(table.ptr, avx2.ptr, table.len)) {
-        fail_msg("step %u: by table \"%s\", by AVX2 \"%s\"", step, table.ptr, avx2.ptr);
+    for (const Version *v = versions() + 1; v->split; v++) {
+        text_clear(&words);
+        join_words(v->split, text, step, &words);
+        if (table.len != words.len || memcmp(table.ptr, words.ptr, table.len))
+            fail_msg("step %u: by table \"%s\", by %s \"%s\"", step, table.ptr, v->name, words.ptr);
     }
     text_free(&table);
-    text_free(&avx2);
+    text_free(&words);
 }
 
 TEST(blocks_of_bytes_give_the_words_of_the_table)
 {
-    if (!has_avx2()) test_skip("this CPU has no AVX2");
+    if (!versions()[1].split) test_skip("this CPU has no AVX2");
     static const uint32_t steps[] = { SPLIT_BYTES, 1, 59, 200 };
     for (uint64_t seed = 0; seed < 4000; seed++) {
         Text text = { 0 };
@@ -87,7 +100,7 @@ TEST(blocks_of_bytes_give_the_words_of_the_table)
 /* Each character, beside others, at every place of a block. */
 TEST(every_character_is_classified_in_blocks_as_in_the_table)
 {
-    if (!has_avx2()) test_skip("this CPU has no AVX2");
+    if (!versions()[1].split) test_skip("this CPU has no AVX2");
     Text text = { 0 };
     for (uint32_t c = 1; c < 0x110000; c++) {
         if (c >= 0xD800 && c < 0xE000) continue;
@@ -105,7 +118,7 @@ TEST(every_character_is_classified_in_blocks_as_in_the_table)
 
 TEST(contractions_are_found_across_the_edges_of_blocks)
 {
-    if (!has_avx2()) test_skip("this CPU has no AVX2");
+    if (!versions()[1].split) test_skip("this CPU has no AVX2");
     static const char *const ends[] = { "'s",  "'ve!", "'llx", "'re 1", "''d",
                                         " 'm", "'st",  "'v",   "'" };
     for (int before = 0; before < 140; before++) {
