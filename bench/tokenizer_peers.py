@@ -15,7 +15,7 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 PATH, TEXTS = sys.argv[1], sys.argv[2]
-SLOW_BYTES = 4_000_000
+SLOW_BYTES = 1_000_000
 KIND = "sentencepiece" if PATH.endswith(".model") else "tiktoken" if PATH.endswith(".tiktoken") else "json"
 
 
