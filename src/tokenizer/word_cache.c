@@ -1,14 +1,14 @@
 /* word_cache.c - looks up a whole batch of words, level by level.
  *
- * Each level is one tight loop over the words that the level before did not know, without a branch
- * that depends on the text, so that many look-ups are under way at once: small   words of up to 8
- * bytes, direct-mapped, the zero-padded word as key; middle  up to 16 bytes, direct-mapped; rest up
- * to 16 bytes in a large table, up to 64 in another; else the model is asked. A word of the large
+ * Each level is one tight loop over the words that the level before did not know (word_levels.h).
+ * Small: words of up to 8 bytes, direct-mapped, the zero-padded word as key; middle: up to 16
+ * bytes, direct-mapped; the rest: up to 16 bytes in a large table, up to 64 in another; else the
+ * model is asked. A word of the large
  * table moves to its place in front when it was needed more often than the owner of the place. The
  * whole key is always compared, so a result is exact. Words with a zero byte would be ambiguous as
  * zero-padded keys: batches that have one skip the two levels in front. */
 #include "tokenizer/word_cache.h"
-#include "tokenizer/word_tables.h"
+#include "tokenizer/word_levels.h"
 
 /* The ids of a word that is not remembered, until the batch is written. */
 typedef struct Passing {
@@ -17,6 +17,7 @@ typedef struct Passing {
 
 struct WordCache {
     const Model *model;
+    const WordLevels *levels;
     WordTables *tables;          /* NULL: remember nothing */
     Buffer packed, missed, work; /* of one batch; work: the model's scratch */
     Buffer passing;
@@ -38,54 +39,10 @@ WordCache *word_cache_new(Arena *a, const Model *model, bool remember)
 {
     WordCache *c = NEW(a, WordCache);
     c->model = model;
+    c->levels = word_levels();
     c->tables = remember ? word_tables_new() : NULL;
     arena_on_free(a, release, c);
     return c;
-}
-
-typedef struct Batch {
-    const char *text;
-    uint32_t from;
-    const uint32_t *end;
-    int64_t n;
-    PackedIds *packed; /* result, one per word */
-} Batch;
-
-static uint32_t start_of(const Batch *b, int64_t i)
-{
-    return i ? b->end[i - 1] : b->from;
-}
-
-/* Lists the words it does not know and returns their number. */
-static int64_t look_up_small(const WordTables *t, const Batch *b, uint32_t *missed)
-{
-    int64_t n_missed = 0;
-    uint32_t from = b->from;
-    for (int64_t i = 0; i < b->n; i++) {
-        uint32_t to = b->end[i], len = to - from;
-        uint64_t key = word_load(b->text + from) & word_low_mask[len < 8 ? len : 8];
-        const SmallEntry *e = word_small(t, key);
-        b->packed[i] = e->ids;
-        missed[n_missed] = (uint32_t)i;
-        n_missed += (key != e->key) | (len > 8);
-        from = to;
-    }
-    return n_missed;
-}
-
-/* Keeps in the list what it does not know either. */
-static int64_t look_up_middle(const WordTables *t, const Batch *b, uint32_t *missed, int64_t n)
-{
-    int64_t n_missed = 0;
-    for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = start_of(b, i), len = b->end[i] - from;
-        WordKey key = word_key(b->text + from, len < 16 ? len : 16);
-        const MiddleEntry *e = word_middle(t, key);
-        b->packed[i] = e->ids;
-        missed[n_missed] = i;
-        n_missed += (((key.low ^ e->key.low) | (key.high ^ e->key.high)) != 0) | (len > 16);
-    }
-    return n_missed;
 }
 
 /* Asks the model; the ids are in c->ids. */
@@ -152,17 +109,17 @@ static PackedIds find_long(WordCache *c, Str word)
     return e->ids;
 }
 
-static void look_up_rest(WordCache *c, const Batch *b, const uint32_t *missed, int64_t n,
+static void look_up_rest(WordCache *c, const WordBatch *b, const uint32_t *missed, int64_t n,
                          bool in_front)
 {
     for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = start_of(b, i), len = b->end[i] - from;
+        uint32_t i = missed[j], from = batch_start(b, i), len = b->end[i] - from;
         if (len > 16) continue;
         __builtin_prefetch(
             &c->tables->large[word_large_place(c->tables, word_key(b->text + from, len))]);
     }
     for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = start_of(b, i);
+        uint32_t i = missed[j], from = batch_start(b, i);
         Str word = { b->text + from, b->end[i] - from };
         if (word.len <= 16)
             b->packed[i] = find_short(c, word, in_front);
@@ -192,48 +149,45 @@ static int64_t write_many(const WordCache *c, PackedIds ids, uint32_t *to)
     return n;
 }
 
-/* Three ids are always written, and as many of them kept as there are. */
-static void write_ids(const WordCache *c, const Batch *b, Ids *out)
+static void write_ids(const WordCache *c, const WordBatch *b, Ids *out)
 {
-    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) * c->model->ids_per_byte + MAX_INSIDE;
+    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) * c->model->ids_per_byte + WRITE_ROOM;
     uint32_t *to = ids_reserve(out, room);
-    for (int64_t i = 0; i < b->n; i++) {
-        PackedIds ids = b->packed[i];
-        uint32_t n = (uint32_t)(ids >> 60);
-        if (__builtin_expect(n != 0, 1)) {
-            to[0] = (uint32_t)ids & ID_MASK;
-            to[1] = (uint32_t)(ids >> ID_BITS) & ID_MASK;
-            to[2] = (uint32_t)(ids >> 2 * ID_BITS) & ID_MASK;
-            to += n;
-            continue;
-        }
-        to += write_many(c, ids, to);
-    }
+    for (int64_t i = 0; (i = c->levels->write(b, i, &to)) < b->n; i++)
+        to += write_many(c, b->packed[i], to);
     out->n = to - out->id;
+}
+
+/* Words with a zero byte would be ambiguous as keys of the tables in front. */
+static void look_up(WordCache *c, WordBatch *b)
+{
+    c->tables = word_tables_make_room(c->tables, b->n);
+    uint32_t *missed = buffer_grow(&c->missed, (size_t)(b->n + LIST_ROOM) * sizeof *missed);
+    bool in_front = !memchr(b->text + b->from, 0, b->end[b->n - 1] - b->from);
+    int64_t n_missed = b->n;
+    if (in_front) {
+        n_missed = c->levels->small(c->tables, b, missed);
+        n_missed = c->levels->middle(c->tables, b, missed, n_missed);
+    } else {
+        for (int64_t i = 0; i < b->n; i++) missed[i] = (uint32_t)i;
+    }
+    look_up_rest(c, b, missed, n_missed, in_front);
 }
 
 void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
                        int64_t n, Ids *out)
 {
     if (!n) return;
-    Batch b = { text, from, end, n, buffer_grow(&c->packed, (size_t)n * sizeof(PackedIds)) };
+    uint64_t *work = buffer_grow(&c->packed, 2 * (size_t)n * sizeof *work);
+    WordBatch b = { text, from, end, n, work + n, work };
     c->n_passing = c->passing_ids.n = 0;
-    if (!c->tables) {
-        for (int64_t i = 0; i < n; i++) {
-            b.packed[i] = pass(c, (Str){ text + start_of(&b, i), end[i] - start_of(&b, i) });
-        }
+    if (c->tables) {
+        look_up(c, &b);
     } else {
-        c->tables = word_tables_make_room(c->tables, n);
-        uint32_t *missed = buffer_grow(&c->missed, (size_t)(n + 1) * sizeof *missed);
-        int64_t n_missed = n;
-        bool in_front = !memchr(text + from, 0, end[n - 1] - from);
-        if (in_front) {
-            n_missed = look_up_small(c->tables, &b, missed);
-            n_missed = look_up_middle(c->tables, &b, missed, n_missed);
-        } else {
-            for (int64_t i = 0; i < n; i++) missed[i] = (uint32_t)i;
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t start = batch_start(&b, i);
+            b.packed[i] = pass(c, (Str){ text + start, end[i] - start });
         }
-        look_up_rest(c, &b, missed, n_missed, in_front);
     }
     write_ids(c, &b, out);
 }
