@@ -19,6 +19,7 @@
     COMMAND(command_data_import_megatron) \
     COMMAND(command_data_inspect) \
     COMMAND(command_data_merge_packed_data) \
+    COMMAND(command_data_order) \
     COMMAND(command_data_pack_encoded_data) \
     COMMAND(command_data_shuffle_jsonl_data) \
     COMMAND(command_data_shuffle_tokenized_data) \

@@ -43,10 +43,16 @@ static void describe(const Dataset *self, int64_t index, Text *out)
     d->describe(d, index, out);
 }
 
+static SamplePlace locate(const Dataset *self, int64_t index)
+{
+    const Dataset *d = member((const Combined *)self, &index);
+    return d->locate ? d->locate(d, index) : (SamplePlace){ 0 };
+}
+
 Dataset *combined_new(Arena *a, Dataset *const *dataset, int64_t n)
 {
     Combined *c = NEW(a, Combined);
-    *c = (Combined){ .base = { .count = count, .get = get, .describe = describe },
+    *c = (Combined){ .base = { .count = count, .get = get, .describe = describe, .locate = locate },
                      .dataset = NEW_N(a, Dataset *, n),
                      .end = NEW_N(a, int64_t, n),
                      .n = n };

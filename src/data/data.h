@@ -27,6 +27,12 @@ typedef struct Sample {
     Item item[MAX_ITEMS];
 } Sample;
 
+/* Consecutive tokens of a .pbin file. */
+typedef struct SamplePlace {
+    const struct Pbin *file; /* NULL: the sample is none of these */
+    int64_t first, n;
+} SamplePlace;
+
 typedef struct Dataset {
     int64_t (*count)(const struct Dataset *self);
     /* Sample `index` of [0, count). Its arrays are views of the dataset's files or come from
@@ -35,6 +41,8 @@ typedef struct Dataset {
     /* Appends where sample `index` comes from ("data/train.pbin: tokens 512 to 768"), for errors.
      */
     void (*describe)(const struct Dataset *self, int64_t index, Text *out);
+    /* The same in numbers; NULL where samples are no tokens of .pbin files. */
+    SamplePlace (*locate)(const struct Dataset *self, int64_t index);
 } Dataset;
 
 /* This rank's order of samples. */
@@ -96,6 +104,8 @@ void loader_check_ids(Loader *l, int64_t vocab_size);
 /* The next batch, or NULL in *out after the last one. It is the loader's and is overwritten by the
  * next call; no memory is allocated once every batch buffer was used. */
 Error *loader_next(Loader *l, Batch **out);
+/* The place of the sample at `position` of the order, described and in numbers. */
+SamplePlace loader_locate(const Loader *l, int64_t position, int64_t *index, Text *description);
 /* Samples of this rank handed out so far: all the state there is to save. */
 int64_t loader_position(const Loader *l);
 /* Continues with the sample at `position` of the sampler's order; 0 starts again. */

@@ -257,6 +257,15 @@ int64_t loader_batch_size(const Loader *l)
     return l->batch_size;
 }
 
+SamplePlace loader_locate(const Loader *l, int64_t position, int64_t *index, Text *description)
+{
+    const Dataset *d = l->settings.dataset;
+    const Sampler *s = l->settings.batches->sampler;
+    *index = s->index(s, position);
+    d->describe(d, *index, description);
+    return d->locate ? d->locate(d, *index) : (SamplePlace){ 0 };
+}
+
 /* ---- the component ---- */
 
 typedef struct Settings {

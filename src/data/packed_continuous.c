@@ -31,6 +31,12 @@ static void describe(const Dataset *self, int64_t index, Text *out)
     token_view_describe(&c->file, index, index * c->stride, c->block, out);
 }
 
+static SamplePlace locate(const Dataset *self, int64_t index)
+{
+    const Continuous *c = (const Continuous *)self;
+    return (SamplePlace){ &c->file, index * c->stride, c->block };
+}
+
 int64_t packed_continuous_count(int64_t n_tokens, int64_t sequence_length, bool reuse_last_target)
 {
     int64_t block = sequence_length + reuse_last_target;
@@ -40,10 +46,12 @@ int64_t packed_continuous_count(int64_t n_tokens, int64_t sequence_length, bool 
 Error *packed_continuous_open(Arena *a, const PackedContinuous *s, Dataset **out)
 {
     Continuous *c = NEW(a, Continuous);
-    *c = (Continuous){ .base = { .count = count, .get = get, .describe = describe },
-                       .sample_key = arena_string(a, s->sample_key),
-                       .block = s->sequence_length + s->reuse_last_target,
-                       .stride = s->sequence_length };
+    *c = (Continuous){
+        .base = { .count = count, .get = get, .describe = describe, .locate = locate },
+        .sample_key = arena_string(a, s->sample_key),
+        .block = s->sequence_length + s->reuse_last_target,
+        .stride = s->sequence_length
+    };
     if (c->block < 2)
         return error_new("a sample of %lld tokens; it needs at least 2", (long long)c->block);
     TRY(pbin_open(a, s->raw_data_path, &c->file));

@@ -32,6 +32,12 @@ static void describe(const Dataset *self, int64_t index, Text *out)
     token_view_describe(&m->file, index, m->first[index], m->block, out);
 }
 
+static SamplePlace locate(const Dataset *self, int64_t index)
+{
+    const Megatron *m = (const Megatron *)self;
+    return (SamplePlace){ &m->file, m->first[index], m->block };
+}
+
 /* Documents are collected from `start` until they fill a block. */
 static void find_samples(Arena *a, Megatron *m, const IndexEntry *document, int64_t n)
 {
@@ -51,7 +57,7 @@ Error *packed_megatron_open(Arena *a, const char *raw_data_path, const char *sam
                             int64_t block_size, Dataset **out)
 {
     Megatron *m = NEW(a, Megatron);
-    *m = (Megatron){ .base = { .count = count, .get = get, .describe = describe },
+    *m = (Megatron){ .base = { .count = count, .get = get, .describe = describe, .locate = locate },
                      .sample_key = arena_string(a, sample_key),
                      .block = block_size };
     TRY(pbin_open(a, raw_data_path, &m->file));
