@@ -25,6 +25,7 @@ struct AddedTokens {
     int64_t n_ids, next_id;
     TokenList special, classic;  /* patterns, in the order in which equal ones win */
     const Patterns *patterns[2]; /* by `normalized` */
+    Map *by_pattern[2];          /* of Entry */
     bool split_special;
 };
 
@@ -107,7 +108,40 @@ Error *added_tokens_load(JsonNode at, AddedTokens *to)
     return NULL;
 }
 
-void added_tokens_finish(AddedTokens *t, bool split_special)
+/* What a token is sought as. Its own text is never empty; a normalizer may leave nothing of it. */
+static Error *pattern_of(const AddedTokens *t, const AddedToken *token,
+                         const Normalizer *normalizer, NormalizerRoom *room, Str *out)
+{
+    *out = token->content;
+    if (!token->normalized) return NULL;
+    TRY(normalizer_run(normalizer, token->content, room, out));
+    out->ptr = arena_string_n(t->arena, out->ptr, out->len);
+    return NULL;
+}
+
+/* Of tokens with the same pattern the first counts. */
+static Error *make_patterns(AddedTokens *t, const Normalizer *normalizer, NormalizerRoom *room)
+{
+    const TokenList *list[] = { &t->special, &t->classic };
+    Str *text = NEW_N(t->arena, Str, t->special.n + t->classic.n);
+    for (int normalized = 0; normalized < 2; normalized++) {
+        int64_t n = 0;
+        Map *found = t->by_pattern[normalized] = map_new(t->arena);
+        for (int k = 0; k < 2; k++) {
+            for (int64_t i = 0; i < list[k]->n; i++) {
+                const AddedToken *token = &list[k]->item[i];
+                if (token->normalized != normalized) continue;
+                TRY(pattern_of(t, token, normalizer, room, &text[n]));
+                if (!text[n].len || map_has(found, text[n])) continue;
+                map_set(found, text[n++], map_get(t->by_content, token->content));
+            }
+        }
+        t->patterns[normalized] = patterns_new(t->arena, text, n);
+    }
+    return NULL;
+}
+
+Error *added_tokens_finish(AddedTokens *t, bool split_special, const Normalizer *normalizer)
 {
     t->split_special = split_special;
     t->by_id = NEW_N(t->arena, Entry *, t->n_ids);
@@ -115,17 +149,10 @@ void added_tokens_finish(AddedTokens *t, bool split_special)
         Entry *e = t->by_content->entry[i].value;
         t->by_id[e->id] = e;
     }
-    const TokenList *list[] = { &t->special, &t->classic };
-    Str *text = NEW_N(t->arena, Str, t->special.n + t->classic.n);
-    for (int normalized = 0; normalized < 2; normalized++) {
-        int64_t n = 0;
-        for (int k = 0; k < 2; k++) {
-            for (int64_t i = 0; i < list[k]->n; i++) {
-                if (list[k]->item[i].normalized == normalized) text[n++] = list[k]->item[i].content;
-            }
-        }
-        t->patterns[normalized] = patterns_new(t->arena, text, n);
-    }
+    NormalizerRoom room = { 0 };
+    Error *e = make_patterns(t, normalizer, &room);
+    normalizer_room_free(&room);
+    return error_wrap(e, "added_tokens");
 }
 
 int64_t added_tokens_list(const AddedTokens *t, Arena *a, AddedToken **out)
@@ -227,8 +254,8 @@ int64_t added_tokens_split(const AddedTokens *t, bool normalized, Str text, Buff
     size_t done = 0; /* cut up to here */
     PatternMatch m = { 0 };
     while (patterns_find(t->patterns[normalized], text, m.to, &m)) {
-        const Entry *e = map_get(t->by_content, m.text);
-        if (t->split_special && map_has(t->special_set, m.text)) continue;
+        const Entry *e = map_get(t->by_pattern[normalized], m.text);
+        if (t->split_special && map_has(t->special_set, e->token.content)) continue;
         if (e->token.single_word &&
             (flags_before(text, m.from) | flags_behind(text, m.to)) & UNICODE_WORD)
             continue;

@@ -2,6 +2,7 @@
 #ifndef TOKENIZER_ADDED_TOKENS_H
 #define TOKENIZER_ADDED_TOKENS_H
 #include "base/buffer.h"
+#include "tokenizer/normalizer.h"
 #include "tokenizer/vocab.h"
 
 typedef struct AddedToken {
@@ -20,9 +21,9 @@ AddedTokens *added_tokens_new(Arena *a, const Vocab *vocab);
 Error *added_tokens_load(JsonNode at, AddedTokens *to);
 /* Adds tokens, or changes the flags of those that are there. Empty ones are ignored. */
 void added_tokens_add(AddedTokens *t, const AddedToken *token, int64_t n);
-/* Sorts the patterns; nothing may be added afterwards. `split_special`: special tokens are not
- * looked for in texts. */
-void added_tokens_finish(AddedTokens *t, bool split_special);
+/* Sorts the patterns, those of tokens with `normalized` rewritten by the normalizer; nothing may be
+ * added afterwards. `split_special`: special tokens are not looked for in texts. */
+Error *added_tokens_finish(AddedTokens *t, bool split_special, const Normalizer *normalizer);
 
 /* The tokens added so far, with their latest flags; the array belongs to the arena, the texts to
  * `t`. */

@@ -20,14 +20,15 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
     TRY(json_node_only(root, known));
     JsonNode model = json_member(root, "model");
     if (!model.value) return error_new("no tokenizer.json: it has no member \"model\"");
-    /* Every pre-tokenizer that is accepted is ByteLevel. */
-    TRY(model_load(model, true, t->arena, &t->model));
+    TRY(normalizer_load(json_member(root, "normalizer"), t->arena, &t->normalizer));
+    TRY(pretokenizer_load(json_member(root, "pre_tokenizer"), t->normalizer.is_spelled, t->arena,
+                          &t->pretokenizer));
+    TRY(model_load(model, t->pretokenizer.byte_words, t->arena, &t->model));
     t->added = added_tokens_new(t->arena, t->model->vocab);
     JsonNode added = json_member(root, "added_tokens");
     if (!json_node_is_null(added)) TRY(added_tokens_load(added, t->added));
-    TRY(normalizer_load(json_member(root, "normalizer")));
-    TRY(pretokenizer_load(json_member(root, "pre_tokenizer"), &t->pretokenizer));
-    TRY(post_processor_load(json_member(root, "post_processor")));
+    TRY(post_processor_load(json_member(root, "post_processor"), t->arena,
+                            added_tokens_n_ids(t->added), &t->post_processor));
     TRY(decoder_load(json_member(root, "decoder"), &t->decoder));
     return length_rule_load(json_member(root, "truncation"), json_member(root, "padding"),
                             added_tokens_n_ids(t->added), &t->length);
@@ -136,9 +137,9 @@ static void close_tokenizer(Tokenizer *self)
     hf_tokenizer_free((HfTokenizer *)self);
 }
 
-void hf_tokenizer_finish(HfTokenizer *t)
+Error *hf_tokenizer_finish(HfTokenizer *t)
 {
-    added_tokens_finish(t->added, t->split_special);
+    TRY(added_tokens_finish(t->added, t->split_special, &t->normalizer));
     t->base = (Tokenizer){
         .kind = t->model->kind,
         .vocab_size = t->model->vocab->n,
@@ -155,6 +156,7 @@ void hf_tokenizer_finish(HfTokenizer *t)
         .close = close_tokenizer,
     };
     make_pieces(t);
+    return NULL;
 }
 
 Error *tokenizer_open(const char *path, Tokenizer **out)
@@ -164,7 +166,10 @@ Error *tokenizer_open(const char *path, Tokenizer **out)
     Error *e = hf_tokenizer_read(hf_tokenizer_path(scratch, path), &t);
     arena_free(scratch);
     if (e) return e;
-    hf_tokenizer_finish(t);
-    *out = &t->base;
-    return NULL;
+    e = hf_tokenizer_finish(t);
+    if (e)
+        hf_tokenizer_free(t);
+    else
+        *out = &t->base;
+    return e;
 }

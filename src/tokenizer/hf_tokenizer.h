@@ -8,6 +8,8 @@
 #include "tokenizer/decoder.h"
 #include "tokenizer/length_rule.h"
 #include "tokenizer/model.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/post_processor.h"
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/tokenizer.h"
 
@@ -15,9 +17,11 @@ typedef struct HfTokenizer {
     Tokenizer base;
     Arena *arena;
     AddedTokens *added;
+    Normalizer normalizer;
     PreTokenizer pretokenizer;
     Model *model;
     Decoder decoder;
+    PostProcessor post_processor;
     LengthRule length;
     bool split_special; /* special tokens in a text are text */
     bool without_cache; /* encoders compute every word anew */
@@ -30,11 +34,25 @@ const char *hf_tokenizer_path(Arena *a, const char *path);
 /* Reads a tokenizer.json. Stages may still be changed and tokens be added. */
 Error *hf_tokenizer_read(const char *file, HfTokenizer **out);
 /* Makes it ready for use; nothing may be changed afterwards. */
-void hf_tokenizer_finish(HfTokenizer *t);
+Error *hf_tokenizer_finish(HfTokenizer *t);
 void hf_tokenizer_free(HfTokenizer *t);
+
+/* What becomes of one text or two: ids, and for each id a number of its part of the template,
+ * whether the template or padding added it, and whether it is no padding. Zero-initialise; free
+ * with hf_encoding_free. */
+typedef struct HfEncoding {
+    Ids ids, type_ids, special, attention;
+    Ids overflow; /* ids of the further encodings that truncation leaves, one behind the other */
+    Ids overflow_ends;
+} HfEncoding;
+
+void hf_encoding_free(HfEncoding *e);
 
 /* hf_encoder.c: the functions of Tokenizer. */
 Encoder *hf_encoder_new(const Tokenizer *self);
 Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
 void hf_encoder_free(Encoder *encoder);
+/* A text, or a pair of them when `second` is not NULL; `out` is emptied first. */
+Error *hf_encoder_encode_pair(Encoder *encoder, Str first, const Str *second,
+                              bool add_special_tokens, HfEncoding *out);
 #endif

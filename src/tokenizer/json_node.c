@@ -1,6 +1,7 @@
 /* json_node.c - typed reading of JSON with the path in every error. */
 #include "tokenizer/json_node.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,17 @@ Error *json_get_string(JsonNode of, const char *key, Str *out)
     return NULL;
 }
 
+Error *json_get_character(JsonNode of, const char *key, uint32_t *out)
+{
+    Str text = { 0 };
+    int len = 0;
+    TRY(json_get_string(of, key, &text));
+    if (text.len) *out = utf8_decode(text.ptr, &len);
+    if (!text.len || (size_t)len != text.len)
+        return json_node_error(json_member(of, key), "must be one character");
+    return NULL;
+}
+
 Error *json_get_optional_string(JsonNode of, const char *key, Str *out)
 {
     *out = (Str){ NULL, 0 };
@@ -140,4 +152,15 @@ Error *json_load_stage(JsonNode n, const JsonStage *table, const char *missing, 
                     : json_node_error(type, "must be one of %s", supported.ptr);
     text_free(&supported);
     return e;
+}
+
+Error *json_load_stages(JsonNode n, const char *key, const JsonStage *table, void *out)
+{
+    const char *const known[] = { "type", key, NULL };
+    TRY(json_node_only(n, known));
+    JsonNode list = json_member(n, key);
+    if (!json_is_array(list.value)) return json_node_error(list, "must be a list");
+    for (size_t i = 0; i < json_array_size(list.value); i++)
+        TRY(json_load_stage(json_item(list, i), table, NULL, out));
+    return NULL;
 }

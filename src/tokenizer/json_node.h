@@ -37,6 +37,8 @@ typedef enum { DEFAULT_FALSE, DEFAULT_TRUE, REQUIRED } JsonDefault;
 Error *json_get_bool(JsonNode of, const char *key, JsonDefault otherwise, bool *out);
 Error *json_get_int(JsonNode of, const char *key, int64_t low, int64_t high, int64_t *out);
 Error *json_get_string(JsonNode of, const char *key, Str *out);
+/* Text of one character. */
+Error *json_get_character(JsonNode of, const char *key, uint32_t *out);
 /* Missing and null give {NULL, 0}. */
 Error *json_get_optional_string(JsonNode of, const char *key, Str *out);
 
@@ -49,4 +51,6 @@ typedef struct JsonStage {
 /* Calls the row whose type the object has. `missing` names the type of an object without one, or is
  * NULL. An unknown type is an error that lists the table. */
 Error *json_load_stage(JsonNode n, const JsonStage *table, const char *missing, void *out);
+/* For the type Sequence: calls the row of every item of the list `key`, the only member. */
+Error *json_load_stages(JsonNode n, const char *key, const JsonStage *table, void *out);
 #endif

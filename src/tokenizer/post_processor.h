@@ -1,8 +1,28 @@
-/* post_processor.h - the stage that adds special tokens around the ids of a text. */
+/* post_processor.h - special tokens around a text or a pair of texts.
+ *
+ * All processors of a file are applied once, when it is loaded, to the two layouts [A] and [A B];
+ * what remains at run time is a list of parts. */
 #ifndef TOKENIZER_POST_PROCESSOR_H
 #define TOKENIZER_POST_PROCESSOR_H
 #include "tokenizer/json_node.h"
 
-/* Reads the `post_processor` of a tokenizer.json. Those accepted so far add nothing. */
-Error *post_processor_load(JsonNode at);
+/* The ids of a text, or one special token. */
+typedef struct LayoutPart {
+    int sequence; /* 0: the first text, 1: the second, -1: the token */
+    uint32_t token, type_id;
+    bool special;
+} LayoutPart;
+
+typedef struct Layout {
+    LayoutPart *part;
+    int64_t n;
+    int64_t n_added; /* room that truncation leaves; the library counts what processors say */
+} Layout;
+
+typedef struct PostProcessor {
+    Layout layout[2][2]; /* by: is a pair; adds special tokens */
+} PostProcessor;
+
+/* Reads the `post_processor` of a tokenizer.json; null adds nothing. Ids are below n_ids. */
+Error *post_processor_load(JsonNode at, Arena *a, int64_t n_ids, PostProcessor *out);
 #endif

@@ -1,29 +1,62 @@
-/* pretokenize.c - the table of pre-tokenizers. */
+/* pretokenize.c - the table of pre-tokenizers, and the running of their steps. */
 #include "tokenizer/pretokenize.h"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/pretokenize_steps.h"
 #include <string.h>
 
-static Error *load_byte_level(JsonNode at, void *out)
+void step_append(StepLoading *l, const PreTokenizerStep *step)
 {
-    static const char *const known[] = { "type", "add_prefix_space", "trim_offsets", "use_regex",
-                                         NULL };
-    PreTokenizer *p = out;
-    bool trim_offsets, use_regex; /* trimming concerns offsets, which nobody asks for here */
-    TRY(json_node_only(at, known));
-    TRY(json_get_bool(at, "add_prefix_space", REQUIRED, &p->add_prefix_space));
-    TRY(json_get_bool(at, "trim_offsets", REQUIRED, &trim_offsets));
-    TRY(json_get_bool(at, "use_regex", DEFAULT_TRUE, &use_regex));
-    return use_regex ? split_gpt2_choose(&p->split) : NULL;
+    PreTokenizer *p = l->to;
+    p->step = arena_grow(l->arena, p->step, p->n_steps, &p->cap, sizeof *p->step);
+    p->step[p->n_steps++] = step;
 }
 
+static Error *load_sequence(JsonNode at, void *loading);
+
 static const JsonStage pretokenizers[] = {
-    { "ByteLevel", load_byte_level },
+    { "BertPreTokenizer", step_load_bert },
+    { "ByteLevel", step_load_byte_level },
+    { "CharDelimiterSplit", step_load_delimiter },
+    { "Digits", step_load_digits },
+    { "FixedLength", step_load_fixed_length },
+    { "Metaspace", step_load_metaspace },
+    { "Punctuation", step_load_punctuation },
+    { "Sequence", load_sequence },
+    { "Split", step_load_split },
+    { "UnicodeScripts", step_load_scripts },
+    { "Whitespace", step_load_whitespace },
+    { "WhitespaceSplit", step_load_whitespace_split },
     { 0 },
 };
 
-Error *pretokenizer_load(JsonNode at, PreTokenizer *out)
+static Error *load_sequence(JsonNode at, void *loading)
+{
+    return json_load_stages(at, "pretokenizers", pretokenizers, loading);
+}
+
+/* A single step with a splitter needs no words of its own; and spelling at the end, which the
+ * model would only undo, is left out. */
+static void simplify(PreTokenizer *p, bool is_spelled)
+{
+    p->byte_words = p->is_spelled = is_spelled;
+    if (p->n_steps && p->step[p->n_steps - 1] == &spelling_step) {
+        p->n_steps--;
+        p->is_spelled = false;
+    }
+    if (p->n_steps == 1 && !p->is_spelled &&
+        (step_is_byte_level(p->step[0], p) || step_is_well_known_split(p->step[0], p)))
+        p->n_steps = 0;
+}
+
+Error *pretokenizer_load(JsonNode at, bool is_spelled, Arena *a, PreTokenizer *out)
 {
     *out = (PreTokenizer){ 0 };
-    return json_load_stage(at, pretokenizers, NULL, out);
+    StepLoading l = { a, out, is_spelled };
+    if (!json_node_is_null(at)) TRY(json_load_stage(at, pretokenizers, NULL, &l));
+    simplify(out, l.is_spelled);
+    const char *type = json_string_value(json_member(at, "type").value);
+    out->has_prefix_setting = type && !strcmp(type, "ByteLevel");
+    return NULL;
 }
 
 Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room)
@@ -37,4 +70,66 @@ Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room)
     memcpy(text + prefix, piece.ptr, piece.len);
     memset(text + len, 0xFF, SPLIT_SLACK);
     return (Str){ text, len };
+}
+
+/* From the byte alphabet back to bytes; all characters are in it. */
+static void bring_back_bytes(const Words *from, Words *to)
+{
+    words_clear(to);
+    for (int64_t i = 0; i < from->n; i++) {
+        bool is_spelled = name_to_bytes(words_at(from, i), &to->text);
+        CHECK(is_spelled);
+        words_close(to);
+    }
+}
+
+static Error *run_step(const PreTokenizerStep *step, const Words *from, bool at_start,
+                       PreTokenizerRoom *room, Words *to)
+{
+    words_clear(to);
+    for (int64_t i = 0; i < from->n; i++) {
+        TRY(step->run(step, words_at(from, i), at_start && i == 0, room, to));
+        if (to->text.len >= UINT32_MAX) {
+            return error_new("%s makes a text longer than %u bytes", step->name, UINT32_MAX - 1);
+        }
+    }
+    to->skipped |= from->skipped;
+    return NULL;
+}
+
+static void add_slack(Words *w)
+{
+    char slack[SPLIT_SLACK] = { 0 };
+    text_add(&w->text, slack, sizeof slack);
+    w->text.len -= sizeof slack;
+}
+
+Error *pretokenizer_run(const PreTokenizer *p, Str piece, bool at_start, PreTokenizerRoom *room,
+                        const Words **out)
+{
+    Words *from = &room->words[0], *to = &room->words[1];
+    words_clear(from);
+    words_add(from, piece);
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        TRY(run_step(p->step[i], from, at_start && !from->skipped, room, to));
+        Words *done = from;
+        from = to;
+        to = done;
+    }
+    if (p->is_spelled) {
+        bring_back_bytes(from, to);
+        from = to;
+    }
+    add_slack(from);
+    *out = from;
+    return NULL;
+}
+
+void pretokenizer_room_free(PreTokenizerRoom *room)
+{
+    words_free(&room->words[0]);
+    words_free(&room->words[1]);
+    regex_room_free(&room->regex);
+    buffer_free(&room->text);
+    buffer_free(&room->ends);
 }

@@ -59,7 +59,8 @@ static void apply_config(Pretrained *p)
     const PretrainedConfig *c = &p->config;
     if (!c->exists) return;
     add_configured_tokens(p);
-    p->hf->pretokenizer.add_prefix_space = c->add_prefix_space;
+    if (p->hf->pretokenizer.has_prefix_setting)
+        p->hf->pretokenizer.add_prefix_space = c->add_prefix_space;
     p->hf->split_special = c->split_special;
     p->cleans_up = c->clean_up_spaces;
 }
@@ -195,9 +196,9 @@ static void close_pretrained(Tokenizer *self)
     arena_free(p->arena);
 }
 
-static void finish(Pretrained *p)
+static Error *finish(Pretrained *p)
 {
-    hf_tokenizer_finish(p->hf);
+    TRY(hf_tokenizer_finish(p->hf));
     p->base = p->hf->base;
     Str unk = p->config.role[UNK_ROLE].token.content;
     uint32_t unk_id = unk.ptr ? added_tokens_id(p->hf->added, unk) : NO_TOKEN;
@@ -210,6 +211,7 @@ static void finish(Pretrained *p)
     p->base.token_name = token_name;
     p->base.is_special = is_special;
     p->base.close = close_pretrained;
+    return NULL;
 }
 
 static Error *configure(Pretrained *p, const PretrainedHf *s, const char *file)
@@ -218,8 +220,7 @@ static Error *configure(Pretrained *p, const PretrainedHf *s, const char *file)
     apply_config(p);
     TRY(error_wrap(add_setting_tokens(p, s), "%s", file));
     set_length(p, s);
-    finish(p);
-    return NULL;
+    return error_wrap(finish(p), "%s", file);
 }
 
 Error *pretrained_hf_open(const PretrainedHf *settings, Tokenizer **out)

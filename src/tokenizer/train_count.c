@@ -120,7 +120,8 @@ Error *train_count(const TrainSettings *s, WordCounts *out, TrainSummary *summar
         Counting c = { .corpus = &corpus, .counter = NEW_N(a, Counter, n) };
         for (int t = 0; t < n; t++) {
             c.counter[t].end = NEW_N(a, uint32_t, SPLIT_ROOM);
-            c.counter[t].pretokenizer = (PreTokenizer){ s->add_prefix_space, split };
+            c.counter[t].pretokenizer =
+                (PreTokenizer){ .add_prefix_space = s->add_prefix_space, .split = split };
         }
         e = count_all(s, &c, pool, out, summary);
         for (int t = 0; t < n; t++) {

@@ -52,3 +52,17 @@ Tokenizer *small_tokenizer_open(Arena *a, const char *const *merges, const char 
     assert_no_error(tokenizer_open(small_tokenizer(a, merges, added_tokens), &t));
     return t;
 }
+
+static void release_tree(void *tree)
+{
+    json_decref(tree);
+}
+
+JsonNode json_node_of(Arena *a, const char *json)
+{
+    json_error_t problem;
+    json_t *tree = json_loads(json, JSON_DECODE_ANY, &problem);
+    if (!tree) fail_msg("%s: %s", json, problem.text);
+    arena_on_free(a, release_tree, tree);
+    return (JsonNode){ tree, "", a };
+}

@@ -12,7 +12,7 @@ static HfTokenizer *without_cache(Arena *a)
     HfTokenizer *t;
     assert_no_error(hf_tokenizer_read(shared_path(a, "data/tokenizers/gpt2/tokenizer.json"), &t));
     t->without_cache = true;
-    hf_tokenizer_finish(t);
+    assert_no_error(hf_tokenizer_finish(t));
     return t;
 }
 

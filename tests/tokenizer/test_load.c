@@ -55,20 +55,35 @@ TEST(files_that_are_not_supported_are_refused_with_the_place)
           "model.unk_id: must be an integer from 0 to 0" },
         { "{\"model\": {\"vocab\": {}, \"max_input_chars_per_word\": 100}}",
           "model.unk_token: must be text" },
-        { "{\"normalizer\": {\"type\": \"NFC\"}, \"model\": {\"type\": \"BPE\", " VOCAB
+        { "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFX\"}]}, "
+          "\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
+          "normalizer.normalizers[0].type: \"NFX\" is not supported (supported: "
+          "\"BertNormalizer\", \"ByteLevel\"," },
+        { "{\"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"Regex\": \"a(b\"}, "
+          "\"content\": \"\"}, \"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
+          "normalizer.pattern.Regex: ( without a closing parenthesis (at byte 3 of the pattern "
+          "\"a(b\")" },
+        { "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AA=A\"}, "
+          "\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
+          "normalizer.precompiled_charsmap: must be base64" },
+        { "{\"pre_tokenizer\": {\"type\": \"Spaces\"}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
-          "normalizer: is not supported (supported: null) (found an object of type \"NFC\")" },
-        { "{\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
-          "pre_tokenizer: must be an object (found nothing)" },
-        { "{\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"model\": {\"type\": \"BPE\", " VOCAB
+          "pre_tokenizer.type: \"Spaces\" is not supported (supported: \"BertPreTokenizer\", "
+          "\"ByteLevel\"," },
+        { "{\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"ab\"}, \"model\": "
+          "{\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
+          "pre_tokenizer.replacement: must be one character (found \"ab\")" },
+        { "{\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?s:.)\"}, "
+          "\"behavior\": \"Removed\", \"invert\": false}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
-          "pre_tokenizer.type: \"Metaspace\" is not supported (supported: \"ByteLevel\")" },
+          "pre_tokenizer.pattern.Regex: undefined option of a group (options: i, m, x) (at byte "
+          "2" },
         { "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
           "pre_tokenizer.add_prefix_space: must be true or false (found nothing)" },
         { "{\"pre_tokenizer\": " BYTE_LEVEL ", \"post_processor\": {\"type\": \"BertProcessing\"}, "
           "\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
-          "post_processor.type: \"BertProcessing\"" },
+          "post_processor.sep: must be [token, its id below 5] (found nothing)" },
         { "{\"pre_tokenizer\": " BYTE_LEVEL
           ", \"decoder\": {\"type\": \"WordPiece\"}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
@@ -76,8 +91,8 @@ TEST(files_that_are_not_supported_are_refused_with_the_place)
         { "{\"added_tokens\": [{\"id\": 1, \"content\": \"x\"}], \"model\": {\"type\": "
           "\"BPE\", " VOCAB ", \"merges\": []}}",
           "added_tokens[0].single_word: must be true or false" },
-        { "{\"pre_tokenizer\": " BYTE_LEVEL
-          ", \"padding\": {\"strategy\": {\"Fixed\": 3}, \"direction\": \"Right\", \"pad_id\": 77, "
+        { "{\"pre_tokenizer\": " BYTE_LEVEL ", \"padding\": {\"strategy\": {\"Fixed\": 3}, "
+          "\"direction\": \"Right\", \"pad_id\": 77, "
           "\"pad_type_id\": 0, \"pad_token\": \"a\"}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
           "padding.pad_id: must be an integer from 0 to 4" },

@@ -1,0 +1,105 @@
+/* precompiled_normalizer.c - the normalizer Precompiled: SentencePiece's map of characters, applied
+ * as the library does, to grapheme clusters of up to 5 bytes and else to single characters. */
+#include "base/utf8.h"
+#include "tokenizer/charsmap.h"
+#include "tokenizer/normalizer_steps.h"
+#include <utf8proc.h>
+
+typedef struct PrecompiledStep {
+    NormalizerStep base;
+    const Charsmap *map;
+} PrecompiledStep;
+
+enum { LONGEST_CLUSTER = 5 };
+
+/* The end of the grapheme cluster that starts at `at` (UAX 29). */
+static size_t cluster_end(Str text, size_t at)
+{
+    int len;
+    utf8proc_int32_t state = 0, c = (utf8proc_int32_t)utf8_decode(text.ptr + at, &len);
+    for (at += (size_t)len; at < text.len; at += (size_t)len) {
+        utf8proc_int32_t next = (utf8proc_int32_t)utf8_decode(text.ptr + at, &len);
+        if (c >= ' ' && c < 0x7F && next < 0x7F) break;
+        if (utf8proc_grapheme_break_stateful(c, next, &state)) break;
+        c = next;
+    }
+    return at;
+}
+
+static bool replace(const Charsmap *map, Str part, Text *out)
+{
+    Str by;
+    bool found = charsmap_shortest(map, part, &by);
+    if (!found) by = part;
+    text_add(out, by.ptr, by.len);
+    return found;
+}
+
+static Error *run(const NormalizerStep *self, Str text, NormalizerRoom *room, Text *out,
+                  bool *changed)
+{
+    (void)room;
+    const Charsmap *map = ((const PrecompiledStep *)self)->map;
+    for (size_t at = 0, end; at < text.len; at = end) {
+        end = cluster_end(text, at);
+        Str by, cluster = { text.ptr + at, end - at };
+        if (cluster.len <= LONGEST_CLUSTER && charsmap_shortest(map, cluster, &by)) {
+            text_add(out, by.ptr, by.len);
+            *changed = true;
+            continue;
+        }
+        for (int len; at < end; at += (size_t)len) {
+            utf8_decode(text.ptr + at, &len);
+            *changed |= replace(map, (Str){ text.ptr + at, (size_t)len }, out);
+        }
+    }
+    return NULL;
+}
+
+static int digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Base64 with padding (RFC 4648); false when it is none. */
+static bool decode_base64(Str text, Text *out)
+{
+    if (text.len % 4) return false;
+    for (size_t at = 0; at < text.len; at += 4) {
+        const char *p = text.ptr + at;
+        int n = at + 4 < text.len || p[3] != '=' ? 4 : p[2] != '=' ? 3 : 2;
+        uint32_t bits = 0;
+        for (int k = 0; k < 4; k++) {
+            int digit = k < n ? digit_of(p[k]) : 0;
+            if (digit < 0) return false;
+            bits = bits << 6 | (uint32_t)digit;
+        }
+        char bytes[] = { (char)(bits >> 16), (char)(bits >> 8), (char)bits };
+        text_add(out, bytes, (size_t)n - 1);
+    }
+    return true;
+}
+
+Error *normalizer_load_precompiled(JsonNode at, void *loading)
+{
+    static const char *const known[] = { "type", "precompiled_charsmap", NULL };
+    NormalizerLoading *l = loading;
+    PrecompiledStep *s = NEW(l->arena, PrecompiledStep);
+    s->base = (NormalizerStep){ "Precompiled", run };
+    Str encoded;
+    TRY(json_node_only(at, known));
+    TRY(json_get_string(at, "precompiled_charsmap", &encoded));
+    Text bytes = { 0 };
+    text_puts(&bytes, "");
+    JsonNode member = json_member(at, "precompiled_charsmap");
+    Error *e = decode_base64(encoded, &bytes)
+                   ? error_wrap(charsmap_read(l->arena, (Str){ bytes.ptr, bytes.len }, &s->map),
+                                "%s", member.path)
+                   : json_node_error(member, "must be base64");
+    text_free(&bytes);
+    if (!e) normalizer_append(l, &s->base);
+    return e;
+}
