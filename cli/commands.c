@@ -21,6 +21,7 @@
     COMMAND(command_data_merge_packed_data) \
     COMMAND(command_data_order) \
     COMMAND(command_data_pack_encoded_data) \
+    COMMAND(command_data_prepare_instruction_tuning_data) \
     COMMAND(command_data_shuffle_jsonl_data) \
     COMMAND(command_data_shuffle_tokenized_data) \
     COMMAND(command_data_verify) \

@@ -13,7 +13,7 @@ models
 optim
 passes
 exec
-tokenizer
+tokenizer template
 data
 checkpoint monitor
 train

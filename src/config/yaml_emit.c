@@ -18,6 +18,7 @@ typedef struct Emitter {
     int column, indent;
     bool is_after_space; /* the last character separates */
     bool is_at_indent;   /* only indentation and "-" so far in this line */
+    bool keeps_unicode;  /* characters beyond ASCII stand for themselves */
 } Emitter;
 
 typedef struct Runes {
@@ -119,7 +120,14 @@ static bool has_indicators(Runes t)
     return false;
 }
 
-static Analysis analyze(Runes t)
+/* Beyond ASCII, and printable for PyYAML. */
+static bool is_printable_unicode(uint32_t c)
+{
+    return c == 0x85 || (c >= 0xA0 && c <= 0xD7FF) || (c >= 0xE000 && c <= 0xFFFD && c != 0xFEFF) ||
+           (c >= 0x10000 && c < 0x10FFFF);
+}
+
+static Analysis analyze(const Emitter *e, Runes t)
 {
     Analysis a = { .allows_plain = !has_indicators(t), .allows_single_quotes = true };
     if (!t.n) return a;
@@ -128,7 +136,8 @@ static Analysis analyze(Runes t)
     for (int i = 0; i < t.n; i++) {
         uint32_t c = t.at[i], before = i ? t.at[i - 1] : 'x';
         if (is_break(c)) a.is_multiline = true;
-        bool is_special = c != '\n' && (c < 0x20 || c > 0x7E);
+        bool is_special =
+            c != '\n' && (c < 0x20 || c > 0x7E) && !(e->keeps_unicode && is_printable_unicode(c));
         bool is_space_at_break =
             (c == ' ' && is_break(before) && i) || (is_break(c) && before == ' ');
         if (is_special || is_space_at_break) a.allows_single_quotes = false;
@@ -235,6 +244,14 @@ static void write_escape(Emitter *e, uint32_t c)
     write_ascii(e, text);
 }
 
+static bool is_escaped(const Emitter *e, uint32_t c)
+{
+    if (c == '"' || c == '\\' || c < 0x20) return true;
+    bool is_separator = c == 0x85 || c == 0x2028 || c == 0x2029;
+    return c > 0x7E &&
+           !(e->keeps_unicode && is_printable_unicode(c) && c < 0x10000 && !is_separator);
+}
+
 static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
 {
     write_indicator(e, "\"", true, false);
@@ -242,7 +259,7 @@ static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
     for (int end = 0; end <= t.n; end++) {
         bool at_end = end == t.n;
         uint32_t c = at_end ? 0 : t.at[end];
-        if (at_end || c == '"' || c == '\\' || c < 0x20 || c > 0x7E) {
+        if (at_end || is_escaped(e, c)) {
             write_runes(e, t, start, end);
             start = end;
             if (!at_end) {
@@ -267,7 +284,7 @@ static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
 static void emit_scalar(Emitter *e, const char *text, size_t len, bool is_string, bool is_key)
 {
     Runes t = decode(e->arena, text, len);
-    Analysis a = analyze(t);
+    Analysis a = analyze(e, t);
     bool is_plain = a.allows_plain && !(is_key && (!t.n || a.is_multiline)) &&
                     (!is_string || (strlen(text) == len && yaml_is_plain_string(text)));
     int outer = e->indent;
@@ -331,7 +348,7 @@ static void emit_key(Emitter *e, const Yaml *key)
 {
     bool is_string = key->type == YAML_STRING;
     Runes t = decode(e->arena, key->text, key->text_len);
-    if (t.n && t.n <= LONGEST_SIMPLE_KEY && !analyze(t).is_multiline) {
+    if (t.n && t.n <= LONGEST_SIMPLE_KEY && !analyze(e, t).is_multiline) {
         emit_scalar(e, key->text, key->text_len, is_string, true);
     } else {
         write_indicator(e, "?", true, true);
@@ -394,12 +411,25 @@ static void emit_node(Emitter *e, const Yaml *y, bool is_in_map)
     }
 }
 
-void yaml_emit(const Yaml *node, Text *out)
+static void emit(const Yaml *node, bool keeps_unicode, Text *out)
 {
-    Emitter e = {
-        .arena = arena_new(), .out = out, .indent = -1, .is_after_space = true, .is_at_indent = true
-    };
+    Emitter e = { .arena = arena_new(),
+                  .out = out,
+                  .indent = -1,
+                  .is_after_space = true,
+                  .is_at_indent = true,
+                  .keeps_unicode = keeps_unicode };
     emit_node(&e, node, false);
     if (e.column || node->type == YAML_STRING) line_break(&e);
     arena_free(e.arena);
+}
+
+void yaml_emit(const Yaml *node, Text *out)
+{
+    emit(node, false, out);
+}
+
+void yaml_emit_unicode(const Yaml *node, Text *out)
+{
+    emit(node, true, out);
 }

@@ -5,6 +5,8 @@
 
 /* Appends block style YAML: indent 2, width 80, keys sorted, non-ASCII escaped. */
 void yaml_emit(const Yaml *node, Text *out);
+/* The same with allow_unicode: printable characters beyond ASCII stand for themselves. */
+void yaml_emit_unicode(const Yaml *node, Text *out);
 /* Appends JSON as Python's json.dumps writes it; indent 0 gives one line. Keys stay in order. */
 void yaml_emit_json(const Yaml *node, int indent, Text *out);
 #endif

@@ -79,3 +79,17 @@ TEST(json_is_written_as_python_writes_it)
     text_free(&t);
     arena_free(a);
 }
+
+TEST(characters_beyond_ascii_stand_for_themselves_when_asked)
+{
+    Arena *a = arena_new();
+    Yaml *root;
+    Text t = { 0 };
+    Str from = str_of("{a: °, b: 'ä: ö', c: \"x\\u2028☺\\uFEFF\", d: \"ü\\tß😀\", e: \"\\x7f\"}");
+    assert_no_error(yaml_parse(a, from, "x.yaml", &root));
+    yaml_emit_unicode(root, &t);
+    assert_string_equal(t.ptr, "a: °\nb: 'ä: ö'\nc: \"x\\L☺\\uFEFF\"\nd: \"ü\\tß\\U0001F600\"\ne: "
+                               "\"\\x7F\"\n");
+    text_free(&t);
+    arena_free(a);
+}

@@ -28,6 +28,7 @@ static const char *const refused[][2] = {
     { "pack_bad_lone_surrogate",
       "in/lone_surrogate.jsonl:2:12: a surrogate \\uXXXX escape without its other half" },
     { "pack_bad_eod", "eod_token '<|no_such_token|>' is no token of the tokenizer" },
+    { "instruction_unknown_role", "in/chat.jsonl:1: the role 'human_2' is not in role_mapping" },
 };
 
 /* Rows of library calls that have no command there. */

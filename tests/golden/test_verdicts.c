@@ -6,6 +6,7 @@
  * built is no integer) are not repeated here. */
 #include "components.h"
 #include "config/config.h"
+#include "data/instruction.h"
 #include "data/pack_settings.h"
 #include "golden.h"
 #include "golden/golden_configs.h"
@@ -306,6 +307,9 @@ static void validate(Arena *a, const GoldenConfig *c, Yaml *root, Builder *b, Fi
     } else if (!strcmp(model, "PackedDatasetComponentsInstantiationModel")) {
         PackConfig p;
         error_free(builder_validate(b, pack_config_fields, &p));
+    } else if (!strcmp(model, "InstructionTuningDataInstantiationModel")) {
+        InstructionConfig i;
+        error_free(builder_validate(b, instruction_config_fields, &i));
     } else {
         fail_msg("%s: no instantiation model %s", c->file, model);
     }

@@ -1,0 +1,104 @@
+/* data_prepare_instruction_tuning_data.c - `data prepare_instruction_tuning_data`: conversations to
+ * packed texts. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/signal.h"
+#include "command.h"
+#include "components.h"
+#include "config/builder.h"
+#include "config/config.h"
+#include "config/yaml_emit.h"
+#include "data/instruction.h"
+#include "data/jsonl.h"
+#include "packing.h"
+
+typedef struct Options {
+    const char *config_file_path;
+    StringList set;
+} Options;
+
+static const Field options[] = {
+    FIELD_PATH(Options, config_file_path, NULL,
+               "YAML file with settings, role mapping and chat template", .flags = FIELD_EXISTS),
+    FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value"),
+    { 0 },
+};
+
+static Error *load(Arena *a, const char *path, StringList set, Yaml **out)
+{
+    return config_load(a, path, set, &(ResolverContext){ .config_file_path = path }, out);
+}
+
+static Error *read_config(Arena *a, const Options *o, InstructionConfig *out)
+{
+    Yaml *root;
+    Registry *r;
+    TRY(load(a, o->config_file_path, o->set, &root));
+    TRY(components_registry(a, &r));
+    TRY(builder_validate(builder_new(a, r, root, NULL), instruction_config_fields, out));
+    return error_wrap(instruction_settings_check(out), "%s", o->config_file_path);
+}
+
+/* The pack configuration with the files of one partition; also written beside them. */
+static Error *write_pack_config(Arena *a, const char *from, const Partition *p, Yaml **out)
+{
+    TRY(load(a, from, (StringList){ 0 }, out));
+    Yaml *settings = yaml_get(*out, "settings");
+    if (!settings || settings->type != YAML_MAP)
+        return error_usage("%s: there is no mapping 'settings'", from);
+    yaml_set(a, settings, "src_path", yaml_string(a, p->jsonl_path));
+    yaml_set(a, settings, "index_path", yaml_string(a, p->index_path));
+    yaml_set(a, settings, "dst_path", yaml_string(a, p->pbin_path));
+    Text text = { 0 };
+    yaml_emit_unicode(*out, &text);
+    Error *e = file_write(p->pack_config_path, text.ptr, text.len);
+    text_free(&text);
+    return e;
+}
+
+static Error *pack_partition(Arena *a, const InstructionSettings *s, const Partition *p)
+{
+    IndexSummary index;
+    Yaml *pack;
+    if (!p->n_lines) {
+        log_warning("%s: no line was drawn for %s, so nothing is packed", p->jsonl_path, p->name);
+        return NULL;
+    }
+    TRY(jsonl_write_index(p->jsonl_path, p->index_path, BAD_LINE_STOP, &index));
+    TRY(write_pack_config(a, s->pbin_creation_config_file_path, p, &pack));
+    return pack_as_configured(a, pack, EXISTING_OVERRIDE);
+}
+
+static Error *run(Arena *a, const void *given)
+{
+    const Options *o = given;
+    InstructionConfig config;
+    InstructionSummary summary;
+    TRY(read_config(a, o, &config));
+    signal_catch();
+    TRY(instruction_convert(a, &config, o->config_file_path, &summary));
+    const Partition *p = summary.partition;
+    log_info("%s: %lld conversations: %lld for training, %lld for validation, %lld for tests",
+             summary.folder, (long long)(summary.n_lines - summary.n_bad), (long long)p[0].n_lines,
+             (long long)p[1].n_lines, (long long)p[2].n_lines);
+    if (summary.n_bad)
+        log_warning("%s: %lld of %lld lines were left out", config.settings.src_path,
+                    (long long)summary.n_bad, (long long)summary.n_lines);
+    for (int i = 0; i < N_PARTITIONS; i++)
+        if (p[i].is_wanted) TRY(pack_partition(a, &config.settings, &p[i]));
+    return NULL;
+}
+
+const Command command_data_prepare_instruction_tuning_data = {
+    .group = "data",
+    .name = "prepare_instruction_tuning_data",
+    .doc = "Renders conversations by a chat template, shares them out and packs them.",
+    .details = "For train, val and test a JSONL file with the text of each conversation under "
+               "\"chat\", its index and its .pbin file are written to a folder whose name holds "
+               "the hash of the configuration; files that are there are replaced. Templates are "
+               "those of Jinja as far as docs/templates.md lists them.",
+    .examples = "modalities data prepare_instruction_tuning_data --config_file_path chat.yaml",
+    .options = options,
+    .options_size = sizeof(Options),
+    .run = run,
+};

@@ -1,0 +1,9 @@
+/* packing.h - packing as a resolved configuration says, for the commands that pack. */
+#ifndef CLI_PACKING_H
+#define CLI_PACKING_H
+#include "config/yaml.h"
+#include "data/existing_file.h"
+
+/* Checks the tree, builds its tokenizer, packs and tells what was done. */
+Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy);
+#endif

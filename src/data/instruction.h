@@ -1,0 +1,64 @@
+/* instruction.h - turns conversations into texts by a chat template and shares them out into train,
+ * val and test files: the first half of data prepare_instruction_tuning_data. */
+#ifndef DATA_INSTRUCTION_H
+#define DATA_INSTRUCTION_H
+#include "config/field.h"
+#include "data/bad_line.h"
+
+/* Percentages of the lines. */
+typedef struct Splitting {
+    int64_t train, val, test;
+} Splitting;
+
+typedef struct SplitConfig {
+    Splitting splitting;
+    int64_t seed;
+} SplitConfig;
+
+typedef struct InstructionSettings {
+    const char *src_path, *dst_path, *messages_key;
+    const char *pbin_creation_config_file_path;
+    const SplitConfig *split_config;
+    int on_bad_line; /* BadLinePolicy */
+} InstructionSettings;
+
+typedef struct InstructionTransformation {
+    StringMap role_mapping;
+} InstructionTransformation;
+
+/* The top-level keys of the configuration. */
+typedef struct InstructionConfig {
+    InstructionSettings settings;
+    InstructionTransformation instruction_data_transformation;
+    const char *jinja2_chat_template;
+    const Yaml *chat_template_data;
+} InstructionConfig;
+
+/* For builder_validate and builder_build. */
+extern const Field instruction_config_fields[];
+/* Rules over several settings; what the table lets be null but must be given. */
+Error *instruction_settings_check(const InstructionConfig *c);
+
+enum { N_PARTITIONS = 3 };
+
+/* One output. Paths are relative to where dst_path is. */
+typedef struct Partition {
+    const char *name; /* "train", "val", "test" */
+    const char *jsonl_path, *index_path, *pbin_path, *pack_config_path;
+    int64_t n_lines;
+    bool is_wanted; /* its percentage is not 0 */
+} Partition;
+
+typedef struct InstructionSummary {
+    const char *folder;
+    Partition partition[N_PARTITIONS];
+    int64_t n_lines, n_bad;
+} InstructionSummary;
+
+/* Reads src_path line by line and writes, for each partition with a percentage above 0, the lines
+ * drawn for it (as Python's random.choices draws) with mapped roles and the rendered text under
+ * "chat"; and a copy of the configuration, whose hash is part of all names. Nothing appears before
+ * all lines are through. */
+Error *instruction_convert(Arena *a, const InstructionConfig *c, const char *config_path,
+                           InstructionSummary *out);
+#endif
