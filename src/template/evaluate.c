@@ -450,6 +450,7 @@ static Error *evaluate_kind(Run *r, const Node *n, Value *out)
 
 Error *evaluate_node(Run *r, const Node *n, Value *out)
 {
+    *out = value_none();
     Error *e = meter_enter(&r->meter);
     if (!e) e = evaluate_kind(r, n, out);
     meter_leave(&r->meter);

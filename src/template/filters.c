@@ -177,8 +177,8 @@ static bool to_float(Run *r, Value v, double *out)
 static Error *to_int(Run *r, const Call *c, Value *out)
 {
     Error *too_large = NULL;
-    int64_t i;
-    double x;
+    int64_t i = 0;
+    double x = 0;
     Value v = c->self;
     *out = c->is_given[0] ? c->arg[0] : value_int(0);
     TRY(meter_spend(&r->meter, v.kind == VALUE_TEXT ? (int64_t)v.text.len : 0));
@@ -196,7 +196,7 @@ static Error *to_int(Run *r, const Call *c, Value *out)
 
 static Error *to_float_filter(Run *r, const Call *c, Value *out)
 {
-    double x;
+    double x = 0;
     *out = c->is_given[0] ? c->arg[0] : value_float(0);
     if (c->self.kind == VALUE_UNDEFINED) return error_new("float of something undefined");
     TRY(meter_spend(&r->meter, c->self.kind == VALUE_TEXT ? (int64_t)c->self.text.len : 0));

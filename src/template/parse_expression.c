@@ -4,7 +4,7 @@
  *   a.b a[i] a(...);  x|filter  x is test */
 #include "template/function.h"
 #include "template/parser.h"
-#include <string.h>
+#include <stdio.h>
 
 Error *parse_fault_at(const Token *t, Error *fault)
 {
@@ -50,9 +50,9 @@ bool take_if_word(Parser *p, const char *word)
 
 Error *expect_sign(Parser *p, const char *sign)
 {
-    char expected[8] = { '\'' };
+    char expected[8];
     if (take_if_sign(p, sign)) return NULL;
-    strcat(strcpy(expected + 1, sign), "'");
+    snprintf(expected, sizeof expected, "'%s'", sign);
     return parse_unexpected(p, expected);
 }
 
@@ -177,7 +177,7 @@ static Error *parse_test(Parser *p, const Node *of, const Node **out)
     } else if (at_word(p, "is")) {
         return parse_fault(p, error_new("tests with 'is' cannot follow one another: use 'and'"));
     } else if (at_bare_argument(p)) {
-        const Node *argument;
+        const Node *argument = NULL;
         TRY(parse_primary(p, &argument));
         TRY(parse_postfix(p, argument, &argument));
         add_argument(p, &n->arguments, NULL, argument, 0);

@@ -239,7 +239,7 @@ Error *parse_body(Parser *p, const char *const *ends, Body *out)
     if (p->depth++ >= MOST_NESTING)
         return parse_fault(p, error_new("nested more than %d deep", MOST_NESTING));
     while (p->at->kind != TOKEN_END) {
-        const Node *statement;
+        const Node *statement = NULL;
         if (ends && at_tag(p, ends)) break;
         TRY(parse_statement(p, &statement));
         out->item = arena_grow(p->arena, out->item, out->n, &out->cap, sizeof *out->item);
