@@ -81,6 +81,7 @@ bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
+$(BUILD)/bench/start: $(BUILD)/modalities
 $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs

@@ -56,12 +56,18 @@ static void machine_seconds(double *busy, double *total)
     *total = *busy + (idle + wait) / tick;
 }
 
+/* Of this process and the children that it waited for. */
 static double own_seconds(void)
 {
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+    static const int who[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+    double sum = 0;
+    for (int i = 0; i < 2; i++) {
+        struct rusage u;
+        getrusage(who[i], &u);
+        sum += (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+               (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+    }
+    return sum;
 }
 
 Watch watch_start(void)
