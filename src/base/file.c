@@ -199,14 +199,15 @@ void file_abandon(NewFile *f)
 Error *file_commit(NewFile *f)
 {
     Error *e = NULL;
-    if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0)
+    if (fflush(f->stream) != 0 || ferror(f->stream) ||
+        (!f->skip_sync && fsync(fileno(f->stream)) != 0))
         e = failed("write", f->path);
     if (fclose(f->stream) != 0 && !e) e = failed("write", f->path);
     f->stream = NULL;
     if (!e && rename(f->temporary, f->path) != 0) e = failed("rename into", f->path);
     if (!e) {
         Arena *a = arena_new();
-        e = sync_directory(path_folder(a, f->path));
+        if (!f->skip_sync) e = sync_directory(path_folder(a, f->path));
         arena_free(a);
         free(f->temporary);
         f->temporary = NULL;
@@ -269,16 +270,27 @@ Error *file_scratch(Arena *a, const char *beside, size_t bytes, void **out)
     return NULL;
 }
 
-Error *file_write(const char *path, const void *bytes, size_t len)
+static Error *write_file(const char *path, const void *bytes, size_t len, bool skip_sync)
 {
     NewFile f;
     TRY(file_create(path, &f));
+    f.skip_sync = skip_sync;
     if (len && fwrite(bytes, 1, len, f.stream) != len) {
         Error *e = failed("write", path);
         file_abandon(&f);
         return e;
     }
     return file_commit(&f);
+}
+
+Error *file_write(const char *path, const void *bytes, size_t len)
+{
+    return write_file(path, bytes, len, false);
+}
+
+Error *file_write_unsynced(const char *path, const void *bytes, size_t len)
+{
+    return write_file(path, bytes, len, true);
 }
 
 static bool write_all(int fd, const char *p, size_t len)

@@ -49,6 +49,7 @@ Error *file_check_writable(const char *path);
 typedef struct NewFile {
     FILE *stream; /* write here */
     char *path, *temporary;
+    bool skip_sync; /* set it for what can be made again: no fsync, which may take 10 ms each */
 } NewFile;
 
 Error *file_create(const char *path, NewFile *out);
@@ -64,6 +65,8 @@ Error *file_temporary(const char *beside, FILE **out);
 Error *file_scratch(Arena *a, const char *beside, size_t bytes, void **out);
 /* The three steps for content at hand. */
 Error *file_write(const char *path, const void *bytes, size_t len);
+/* The same with skip_sync: whole or not at all, but a loss of power may take it back. */
+Error *file_write_unsynced(const char *path, const void *bytes, size_t len);
 /* Adds bytes to the end of a file, which may be new; on failure the file keeps its old length. */
 Error *file_append(const char *path, const void *bytes, size_t len);
 

@@ -49,13 +49,14 @@ static Error *copy_config(Arena *a, const char *from, const char *to)
     if (!strcmp(path_absolute(a, from), path_absolute(a, to))) return NULL;
     Str config;
     TRY(file_read(a, from, &config));
-    return file_write(to, config.ptr, config.len);
+    return file_write_unsynced(to, config.ptr, config.len);
 }
 
 static Error *write_resolved(const Experiment *x, const char *path)
 {
     NewFile f;
     TRY(file_create(path, &f));
+    f.skip_sync = true;
     Error *e = x->write_resolved(f.stream, x->context);
     if (!e) return file_commit(&f);
     file_abandon(&f);

@@ -60,7 +60,7 @@ static Error *write_run(const Wandb *w)
         measure_json(&w->facts.item[i], &t);
     }
     text_puts(&t, "}}\n");
-    Error *e = file_write(w->run, t.ptr, t.len);
+    Error *e = file_write_unsynced(w->run, t.ptr, t.len);
     text_free(&t);
     return e;
 }
@@ -107,7 +107,7 @@ static Error *copy_config(Arena *a, const char *from, const char *folder)
 {
     Str config;
     TRY(file_read(a, from, &config));
-    return file_write(path_join(a, folder, path_name(from)), config.ptr, config.len);
+    return file_write_unsynced(path_join(a, folder, path_name(from)), config.ptr, config.len);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

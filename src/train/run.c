@@ -219,7 +219,8 @@ static void put_how_to_go_on(Run *r, Text *out)
 
 static void put_all_done(const Run *r, const TrainingEnd *end, Text *out)
 {
-    text_printf(out, "All %" PRId64 " steps are done", end->steps);
+    text_printf(out, end->steps == 1 ? "The step is done" : "All %" PRId64 " steps are done",
+                end->steps);
     if (end->saved_steps == end->steps)
         text_puts(out, " and saved.");
     else if (r->config.checkpoint_saving->strategy.keep == 0)

@@ -310,6 +310,18 @@ static Error *load_state(Trainer *t)
     return store_initialize(s, (uint64_t)job->state->model->seed);
 }
 
+/* What the plan takes, in full. */
+static Error *publish_memory(const Trainer *t)
+{
+    char stored[32], planned[32], text[160];
+    format_bytes((double)session_store(t->session)->bytes, stored);
+    format_bytes((double)program_bytes(t->program), planned);
+    snprintf(text, sizeof text,
+             "ready: %s for parameters, optimizer states and gradients, %s for activations", stored,
+             planned);
+    return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
+}
+
 /* The first batch tells the shapes. */
 static Error *prepare(Trainer *t, bool *ended)
 {
@@ -362,6 +374,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     if (t->steps > 0)
         TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
     const Progress start = progress_of(t);
+    TRY(publish_memory(t));
     TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
