@@ -32,9 +32,9 @@ TEST(each_contradiction_is_an_error_or_with_its_flag_off_a_warning)
     s = fitting();
     s.intervals = (Intervals){ 7, 7, 7 };
     Error *e = training_settings_check(&s);
-    assert_contains(error_text(e), "no multiple of training_log_interval_in_steps 7");
-    assert_contains(error_text(e), "no multiple of evaluation_interval_in_steps 7");
-    assert_error_has(e, "no multiple of checkpointing_interval_in_steps 7");
+    assert_contains(error_text(e), "not a multiple of training_log_interval_in_steps 7");
+    assert_contains(error_text(e), "not a multiple of evaluation_interval_in_steps 7");
+    assert_error_has(e, "not a multiple of checkpointing_interval_in_steps 7");
     s.consistency_enforcement = (ConsistencyEnforcement){ 0 };
     assert_no_error(training_settings_check(&s));
 
