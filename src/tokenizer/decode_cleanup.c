@@ -28,6 +28,34 @@ void decode_cleanup(Text *t, size_t from)
     for (int i = 0; i < N_PATTERNS; i++) replace_all(t, from, patterns[i]);
 }
 
+/* " do not" becomes " don't". */
+static void contract(Text *t, size_t from)
+{
+    static const char long_form[] = " do not", short_form[] = " don't";
+    enum { LONG = sizeof long_form - 1, SHORT = sizeof short_form - 1 };
+    size_t to = from;
+    for (size_t at = from; at < t->len;) {
+        if (t->len - at >= LONG && !memcmp(t->ptr + at, long_form, LONG)) {
+            memcpy(t->ptr + to, short_form, SHORT);
+            to += SHORT;
+            at += LONG;
+        } else {
+            t->ptr[to++] = t->ptr[at++];
+        }
+    }
+    t->len = to;
+    if (t->ptr) t->ptr[to] = 0;
+}
+
+void decode_cleanup_token(Text *t, size_t from)
+{
+    enum { BEFORE_CONTRACTION = 7 };
+    for (int i = 0; i < N_PATTERNS; i++) {
+        if (i == BEFORE_CONTRACTION) contract(t, from);
+        replace_all(t, from, patterns[i]);
+    }
+}
+
 /* Something that appending may turn into a pattern: the start of one, or what can become such a
  * start when " ' " shrinks to "'" (whose last blank may yet belong to " ."). */
 static bool is_unsettled(Str s)

@@ -1,4 +1,5 @@
-/* decode_stream.c - decodes a window of the latest ids and hands on what is new and settled.
+/* decode_stream.c - decodes id by id: with the tokenizer's own stream, or else a window of the
+ * latest ids, of which what is new and settled is handed on.
  *
  * A window is the ids since the text was last settled to its end, behind the ids of the window
  * before: decoders look at a token's neighbours, so those give the context. */
@@ -10,6 +11,7 @@ enum { LONGEST_WINDOW = 256, SHORTENED_WINDOW = 16 };
 struct DecodeStream {
     Arena *arena;
     const Tokenizer *tokenizer;
+    TokenStream *own; /* the tokenizer's own stream; if it has none: */
     bool skip_special;
     Ids ids; /* context, then the window */
     int64_t n_context;
@@ -23,6 +25,7 @@ DecodeStream *decode_stream_new(const Tokenizer *tokenizer, bool skip_special_to
     Arena *a = arena_new();
     DecodeStream *s = NEW(a, DecodeStream);
     *s = (DecodeStream){ .arena = a, .tokenizer = tokenizer, .skip_special = skip_special_tokens };
+    if (tokenizer->stream_new) s->own = tokenizer->stream_new(tokenizer, skip_special_tokens, a);
     return s;
 }
 
@@ -91,6 +94,7 @@ static Error *close_window(DecodeStream *s)
 
 Error *decode_stream_add(DecodeStream *s, uint32_t id, Text *out)
 {
+    if (s->own) return s->own->add(s->own, id, out);
     ids_add(&s->ids, id);
     TRY(decode(s));
     Str text = { s->text.ptr, s->text.len };
@@ -102,6 +106,7 @@ Error *decode_stream_add(DecodeStream *s, uint32_t id, Text *out)
 
 Error *decode_stream_finish(DecodeStream *s, Text *out)
 {
+    if (s->own) return s->own->finish(s->own, out);
     TRY(decode(s));
     give(s, s->text.len, out);
     s->ids.n = s->n_context = 0;

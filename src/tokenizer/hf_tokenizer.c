@@ -29,7 +29,7 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
     if (!json_node_is_null(added)) TRY(added_tokens_load(added, t->added));
     TRY(post_processor_load(json_member(root, "post_processor"), t->arena,
                             added_tokens_n_ids(t->added), &t->post_processor));
-    TRY(decoder_load(json_member(root, "decoder"), &t->decoder));
+    TRY(decoder_load(json_member(root, "decoder"), t->arena, &t->decoder));
     return length_rule_load(json_member(root, "truncation"), json_member(root, "padding"),
                             added_tokens_n_ids(t->added), &t->length);
 }
@@ -60,59 +60,109 @@ void hf_tokenizer_free(HfTokenizer *t)
     arena_free(t->arena);
 }
 
-/* What every id contributes, in one block. */
-static void make_pieces(HfTokenizer *t)
+/* What every id contributes to the flow of the decoder, in one block. */
+static Error *fill_pieces(HfTokenizer *t, size_t *at, RegexRoom *room, Text *all)
 {
-    Text all = { 0 }, one = { 0 };
+    int64_t n = t->base.n_ids;
+    for (int64_t id = 0; id < n; id++) {
+        at[id] = all->len;
+        Str name = added_tokens_name(t->added, (uint32_t)id);
+        if (!name.ptr) continue;
+        t->special[id] = added_tokens_is_special(t->added, name);
+        TRY(decoder_piece(&t->decoder, name, room, all));
+    }
+    at[n] = all->len;
+    return NULL;
+}
+
+static Error *make_pieces(HfTokenizer *t)
+{
+    Text all = { 0 };
+    RegexRoom room = { 0 };
     int64_t n = t->base.n_ids;
     size_t *at = NEW_N(t->arena, size_t, n + 1);
     t->special = NEW_N(t->arena, bool, n);
     t->piece = NEW_N(t->arena, Str, n);
-    for (int64_t id = 0; id < n; id++) {
-        at[id] = all.len;
-        Str name = added_tokens_name(t->added, (uint32_t)id);
-        if (!name.ptr) continue;
-        t->special[id] = added_tokens_is_special(t->added, name);
-        text_clear(&one);
-        t->decoder.piece(name, &one);
-        text_add(&all, one.ptr, one.len);
-    }
-    at[n] = all.len;
+    text_puts(&all, "");
+    Error *e = fill_pieces(t, at, &room, &all);
     const char *block = arena_string_n(t->arena, all.ptr, all.len);
-    for (int64_t id = 0; id < n; id++) {
+    for (int64_t id = 0; id < n && !e; id++) {
         if (!added_tokens_name(t->added, (uint32_t)id).ptr) continue;
         t->piece[id] = (Str){ block + at[id], at[id + 1] - at[id] };
     }
     text_free(&all);
-    text_free(&one);
+    regex_room_free(&room);
+    return error_wrap(e, "decoder");
+}
+
+/* Does an id count, or is it skipped? */
+static bool is_shown(const HfTokenizer *t, uint32_t id, bool skip_special)
+{
+    return id < t->base.n_ids && t->piece[id].ptr && !(skip_special && t->special[id]);
+}
+
+static void decode_bytes(const HfTokenizer *t, const uint32_t *id, int64_t n, bool skip_special,
+                         Text *out)
+{
+    Text joined = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        if (is_shown(t, id[i], skip_special))
+            text_add(&joined, t->piece[id[i]].ptr, t->piece[id[i]].len);
+    }
+    utf8_add_repaired(out, (Str){ joined.ptr, joined.len });
+    text_free(&joined);
 }
 
 static Error *decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special,
                      Text *out)
 {
     const HfTokenizer *t = (const HfTokenizer *)self;
-    Text joined = { 0 }, *to = t->decoder.repairs ? &joined : out;
-    bool first = true;
-    for (int64_t i = 0; i < n; i++) {
-        if (id[i] >= self->n_ids || !t->piece[id[i]].ptr) continue;
-        if (skip_special && t->special[id[i]]) continue;
-        if (!first) text_puts(to, t->decoder.between);
-        first = false;
-        text_add(to, t->piece[id[i]].ptr, t->piece[id[i]].len);
+    if (decoder_only_repairs(&t->decoder)) {
+        decode_bytes(t, id, n, skip_special, out);
+        return NULL;
     }
-    if (t->decoder.repairs) utf8_add_repaired(out, (Str){ joined.ptr, joined.len });
-    text_free(&joined);
-    return NULL;
+    DecodeFlow *flow = decode_flow_new(&t->decoder);
+    Error *e = NULL;
+    for (int64_t i = 0; i < n && !e; i++) {
+        if (is_shown(t, id[i], skip_special)) e = decode_flow_add(flow, t->piece[id[i]], out);
+    }
+    if (!e) e = decode_flow_finish(flow, out);
+    decode_flow_free(flow);
+    return e;
 }
 
-/* A cut character at the end is one U+FFFD, which the next id may replace. */
-static size_t settled(const Tokenizer *self, Str decoded)
+/* The same id by id. */
+typedef struct HfStream {
+    TokenStream base;
+    const HfTokenizer *tokenizer;
+    bool skip_special;
+    DecodeFlow *flow;
+} HfStream;
+
+static Error *stream_add(TokenStream *self, uint32_t id, Text *out)
 {
+    HfStream *s = (HfStream *)self;
+    if (!is_shown(s->tokenizer, id, s->skip_special)) return NULL;
+    return decode_flow_add(s->flow, s->tokenizer->piece[id], out);
+}
+
+static Error *stream_finish(TokenStream *self, Text *out)
+{
+    return decode_flow_finish(((HfStream *)self)->flow, out);
+}
+
+static void stream_free(void *flow)
+{
+    decode_flow_free(flow);
+}
+
+static TokenStream *stream_new(const Tokenizer *self, bool skip_special, Arena *a)
+{
+    HfStream *s = NEW(a, HfStream);
     const HfTokenizer *t = (const HfTokenizer *)self;
-    static const char replacement[] = "\xEF\xBF\xBD";
-    bool may_be_cut = t->decoder.repairs && decoded.len >= 3 &&
-                      !memcmp(decoded.ptr + decoded.len - 3, replacement, 3);
-    return may_be_cut ? decoded.len - 3 : decoded.len;
+    *s = (HfStream){ { stream_add, stream_finish }, t, skip_special, decode_flow_new(&t->decoder) };
+    arena_on_free(a, stream_free, s->flow);
+    return &s->base;
 }
 
 static int64_t token_id(const Tokenizer *self, Str token)
@@ -149,14 +199,13 @@ Error *hf_tokenizer_finish(HfTokenizer *t)
         .encode = hf_encoder_encode,
         .encoder_free = hf_encoder_free,
         .decode = decode,
-        .settled = settled,
+        .stream_new = stream_new,
         .token_id = token_id,
         .token_name = token_name,
         .is_special = is_special,
         .close = close_tokenizer,
     };
-    make_pieces(t);
-    return NULL;
+    return make_pieces(t);
 }
 
 Error *tokenizer_open(const char *path, Tokenizer **out)

@@ -164,11 +164,64 @@ static Error *decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool 
     return NULL;
 }
 
-static size_t settled(const Tokenizer *self, Str decoded)
+/* A stream with clean-up: of the text since everything was settled, what cleaning leaves settled is
+ * handed on. */
+typedef struct CleanStream {
+    TokenStream base;
+    TokenStream *inner;
+    Text tail, cleaned; /* tail: as decoded */
+    size_t n_given;     /* leading bytes of `cleaned` that were handed on */
+} CleanStream;
+
+static void give(CleanStream *s, bool is_all, Text *out)
+{
+    text_clear(&s->cleaned);
+    text_add(&s->cleaned, s->tail.ptr, s->tail.len);
+    decode_cleanup(&s->cleaned, 0);
+    Str cleaned = { s->cleaned.ptr, s->cleaned.len };
+    size_t until = is_all ? cleaned.len : decode_cleanup_settled(cleaned);
+    if (until > s->n_given) {
+        text_add(out, cleaned.ptr + s->n_given, until - s->n_given);
+        s->n_given = until;
+    }
+    if (until < cleaned.len) return;
+    text_clear(&s->tail);
+    s->n_given = 0;
+}
+
+static Error *clean_add(TokenStream *self, uint32_t id, Text *out)
+{
+    CleanStream *s = (CleanStream *)self;
+    size_t before = s->tail.len;
+    TRY(s->inner->add(s->inner, id, &s->tail));
+    if (s->tail.len > before) give(s, false, out);
+    return NULL;
+}
+
+static Error *clean_finish(TokenStream *self, Text *out)
+{
+    CleanStream *s = (CleanStream *)self;
+    TRY(s->inner->finish(s->inner, &s->tail));
+    give(s, true, out);
+    return NULL;
+}
+
+static void clean_free(void *arg)
+{
+    CleanStream *s = arg;
+    text_free(&s->tail);
+    text_free(&s->cleaned);
+}
+
+static TokenStream *stream_new(const Tokenizer *self, bool skip_special, Arena *a)
 {
     const Pretrained *p = (const Pretrained *)self;
-    size_t n = p->hf->base.settled(&p->hf->base, decoded);
-    return p->cleans_up ? decode_cleanup_settled((Str){ decoded.ptr, n }) : n;
+    TokenStream *inner = p->hf->base.stream_new(&p->hf->base, skip_special, a);
+    if (!p->cleans_up) return inner;
+    CleanStream *s = NEW(a, CleanStream);
+    *s = (CleanStream){ .base = { clean_add, clean_finish }, .inner = inner };
+    arena_on_free(a, clean_free, s);
+    return &s->base;
 }
 
 static int64_t token_id(const Tokenizer *self, Str token)
@@ -206,7 +259,7 @@ static Error *finish(Pretrained *p)
     p->base.encoder_new = encoder_new;
     p->base.encode = encode;
     p->base.decode = decode;
-    p->base.settled = settled;
+    p->base.stream_new = stream_new;
     p->base.token_id = token_id;
     p->base.token_name = token_name;
     p->base.is_special = is_special;

@@ -24,6 +24,13 @@ typedef struct Encoder {
     const struct Tokenizer *tokenizer;
 } Encoder;
 
+/* Text of ids that come one by one: what is appended by `add` (settled text) and at last by
+ * `finish` is what decoding all ids at once gives. Each tokenizer's own stream starts with it. */
+typedef struct TokenStream {
+    Error *(*add)(struct TokenStream *self, uint32_t id, Text *out);
+    Error *(*finish)(struct TokenStream *self, Text *out); /* it is then as new */
+} TokenStream;
+
 /* A loaded tokenizer is read-only and shared by threads; each thread has its own Encoder. */
 typedef struct Tokenizer {
     const char *kind; /* "bpe", ... */
@@ -38,7 +45,9 @@ typedef struct Tokenizer {
     /* Appends the text of the ids; ids outside the vocabulary are skipped. */
     Error *(*decode)(const struct Tokenizer *self, const uint32_t *id, int64_t n,
                      bool skip_special_tokens, Text *out);
-    /* How many leading bytes of a decoded text no further id can change. */
+    /* Decoding id by id; the arena owns it. NULL: `settled` is given, which says how many leading
+     * bytes of a decoded text no further id can change. */
+    TokenStream *(*stream_new)(const struct Tokenizer *self, bool skip_special_tokens, Arena *a);
     size_t (*settled)(const struct Tokenizer *self, Str decoded);
     /* The id of a token by its exact name (added tokens included), or -1. */
     int64_t (*token_id)(const struct Tokenizer *self, Str token);

@@ -58,10 +58,14 @@ void assert_ids(const char *what, const Ids *ids, const json_t *expected, size_t
         fail_msg("%s: %lld ids, expected %zu", what, (long long)ids->n, to - from);
 }
 
-Tokenizer *golden_tokenizer(Arena *a, const char *name)
+Tokenizer *golden_tokenizer_in(Arena *a, const char *folder)
 {
     Tokenizer *t;
-    assert_no_error(
-        tokenizer_open(shared_path(a, arena_printf(a, "data/tokenizers/%s", name)), &t));
+    assert_no_error(tokenizer_open(shared_path(a, folder), &t));
     return t;
+}
+
+Tokenizer *golden_tokenizer(Arena *a, const char *name)
+{
+    return golden_tokenizer_in(a, arena_printf(a, "data/tokenizers/%s", name));
 }

@@ -21,4 +21,6 @@ Str golden_text(const json_t *row, const char *key);
 void assert_ids(const char *what, const Ids *ids, const json_t *expected, size_t from, size_t to);
 /* Opens ../shared/data/tokenizers/<name>. */
 Tokenizer *golden_tokenizer(Arena *a, const char *name);
+/* Opens the tokenizer in this folder of the shared ones. */
+Tokenizer *golden_tokenizer_in(Arena *a, const char *folder);
 #endif

@@ -7,23 +7,32 @@
 #include "tokenizer/pretrained_hf.h"
 #include <string.h>
 
+static Error *stream_all(DecodeStream *s, const Ids *ids, Text *joined)
+{
+    for (int64_t i = 0; i < ids->n; i++) {
+        size_t before = joined->len;
+        TRY(decode_stream_add(s, ids->id[i], joined));
+        Str piece = { joined->ptr + before, joined->len - before };
+        assert_int_equal(utf8_valid_length(piece), piece.len);
+    }
+    return decode_stream_finish(s, joined);
+}
+
+/* Where the whole is an error, so is the stream. */
 static void check_stream(const Tokenizer *t, const Ids *ids)
 {
     DecodeStream *s = decode_stream_new(t, false);
     Text whole = { 0 }, joined = { 0 };
-    for (int64_t i = 0; i < ids->n; i++) {
-        size_t before = joined.len;
-        assert_no_error(decode_stream_add(s, ids->id[i], &joined));
-        Str piece = { joined.ptr + before, joined.len - before };
-        assert_int_equal(utf8_valid_length(piece), piece.len);
-    }
-    assert_no_error(decode_stream_finish(s, &joined));
     text_puts(&whole, "");
     text_puts(&joined, "");
-    assert_no_error(t->decode(t, ids->id, ids->n, false, &whole));
-    if (!str_equal((Str){ whole.ptr, whole.len }, (Str){ joined.ptr, joined.len })) {
+    Error *streaming = stream_all(s, ids, &joined);
+    Error *decoding = t->decode(t, ids->id, ids->n, false, &whole);
+    assert_true(!streaming == !decoding);
+    if (!decoding && !str_equal((Str){ whole.ptr, whole.len }, (Str){ joined.ptr, joined.len })) {
         fail_msg("stream \"%s\", whole \"%s\"", joined.ptr, whole.ptr);
     }
+    error_free(streaming);
+    error_free(decoding);
     text_free(&whole);
     text_free(&joined);
     decode_stream_free(s);
@@ -137,5 +146,52 @@ TEST(a_stream_joins_names_where_there_is_no_decoder)
     text_free(&joined);
     decode_stream_free(s);
     t->close(t);
+    arena_free(a);
+}
+
+/* What is given so far never depends on what follows: every decoder is asked for the starts of a
+ * list, too. */
+static void check_starts(const Tokenizer *t, const Ids *ids)
+{
+    DecodeStream *s = decode_stream_new(t, false);
+    Text given = { 0 };
+    text_puts(&given, "");
+    for (int64_t i = 0; i < ids->n; i++) {
+        Error *e = decode_stream_add(s, ids->id[i], &given);
+        Text start = { 0 };
+        text_puts(&start, "");
+        if (!e) e = t->decode(t, ids->id, i + 1, false, &start);
+        if (!e && (start.len < given.len || memcmp(start.ptr, given.ptr, given.len) != 0))
+            fail_msg("given \"%s\", but %lld ids are \"%s\"", given.ptr, (long long)i + 1,
+                     start.ptr);
+        text_free(&start);
+        error_free(e);
+        if (e) break;
+    }
+    text_free(&given);
+    decode_stream_free(s);
+}
+
+TEST(streams_of_every_decoder_add_up_to_the_whole)
+{
+    Arena *a = arena_new();
+    GoldenCases cases = { .arena = a };
+    golden_add_files(&cases, "", "tokenizers/synthetic", "*", NULL);
+    assert_true(cases.n > 20);
+    for (int64_t k = 0; k < cases.n; k++) {
+        Tokenizer *t = golden_tokenizer_in(
+            a, arena_printf(a, "data/goldens/tokenizers/synthetic/%s", cases.name[k]));
+        for (uint64_t seed = 0; seed < 300; seed++) {
+            Ids ids = { 0 };
+            uint64_t key = rng_key(seed, RNG_SAMPLE, 3, (uint64_t)k), n = 1 + seed % 20;
+            uint64_t among =
+                seed % 2 ? 40 : (uint64_t)t->n_ids; /* repeats and marks lie in front */
+            for (uint64_t i = 0; i < n; i++) ids_add(&ids, (uint32_t)(rng_bits(key, i) % among));
+            check_stream(t, &ids);
+            check_starts(t, &ids);
+            ids_free(&ids);
+        }
+        t->close(t);
+    }
     arena_free(a);
 }

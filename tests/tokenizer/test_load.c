@@ -85,9 +85,10 @@ TEST(files_that_are_not_supported_are_refused_with_the_place)
           "\"model\": {\"type\": \"BPE\", " VOCAB ", \"merges\": []}}",
           "post_processor.sep: must be [token, its id below 5] (found nothing)" },
         { "{\"pre_tokenizer\": " BYTE_LEVEL
-          ", \"decoder\": {\"type\": \"WordPiece\"}, \"model\": {\"type\": \"BPE\", " VOCAB
+          ", \"decoder\": {\"type\": \"Words\"}, \"model\": {\"type\": \"BPE\", " VOCAB
           ", \"merges\": []}}",
-          "decoder.type: \"WordPiece\"" },
+          "decoder.type: \"Words\" is not supported (supported: \"BPEDecoder\", "
+          "\"ByteFallback\"," },
         { "{\"added_tokens\": [{\"id\": 1, \"content\": \"x\"}], \"model\": {\"type\": "
           "\"BPE\", " VOCAB ", \"merges\": []}}",
           "added_tokens[0].single_word: must be true or false" },
