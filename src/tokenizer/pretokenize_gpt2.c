@@ -1,33 +1,7 @@
 /* pretokenize_gpt2.c - the words of GPT-2's pattern, by a table of character classes. */
-#include "base/utf8.h"
 #include "device/device.h"
+#include "tokenizer/char_class.h"
 #include "tokenizer/pretokenize.h"
-#include "tokenizer/unicode.h"
-
-/* One character and its class: one of the UNICODE_ flags, or 0 for all others. */
-typedef struct Char {
-    unsigned class;
-    uint32_t len; /* 0 at the end of the text, where the class is NONE */
-} Char;
-
-enum { CLASSES = UNICODE_LETTER | UNICODE_NUMBER | UNICODE_SPACE, NONE = 255 };
-
-static Char char_at(const char *text, uint32_t len, uint32_t at)
-{
-    if (at == len) return (Char){ NONE, 0 };
-    unsigned char c = (unsigned char)text[at];
-    if (c < 0x80) return (Char){ unicode_page_flags[0][c] & CLASSES, 1 };
-    int n;
-    unsigned flags = unicode_flags(utf8_decode(text + at, &n));
-    return (Char){ flags & CLASSES, (uint32_t)n };
-}
-
-/* The end of the run of this class that goes on at `at`. */
-static uint32_t run_end(const char *text, uint32_t len, uint32_t at, unsigned class)
-{
-    for (Char c; (c = char_at(text, len, at)).class == class;) at += c.len;
-    return at;
-}
 
 /* The length of 's 't 'm 'd 'll 're 've at `at`, or 0. */
 static uint32_t contraction(const char *text, uint32_t len, uint32_t at)

@@ -1,6 +1,7 @@
 /* pretokenize_split.c - the pre-tokenizers that cut at matches: Split, and those that match single
  * characters (Punctuation, Digits, WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer). */
 #include "base/utf8.h"
+#include "tokenizer/pretokenize_cl100k.h"
 #include "tokenizer/pretokenize_regex.h"
 #include "tokenizer/pretokenize_steps.h"
 #include "tokenizer/regex_json.h"
@@ -22,6 +23,10 @@ static Error *run_regex(const PreTokenizerStep *self, Str word, bool at_start,
     return split_regex(s->regex, &room->regex, s->behavior, s->inverted, word, out);
 }
 
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+#define LETTERS "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+#define OTHERS " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
 /* Patterns that leave no gaps and have a splitter of their own. */
 static const struct {
     const char *pattern;
@@ -31,6 +36,14 @@ static const struct {
       split_gpt2_choose },
     { "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
       split_gpt2_choose },
+    { CONTRACTIONS LETTERS "\\p{N}{1,3}|" OTHERS, split_cl100k_choose },
+    { CONTRACTIONS LETTERS "\\p{N}|" OTHERS, split_qwen2_choose },
+    { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}|"
+      " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+      split_cl100k_choose },
+    { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+|"
+      " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+      split_cl100k_choose },
 };
 
 static Error *find_well_known(Str pattern, RegexStep *s)

@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "device/device.h"
 #include "test.h"
-#include "tokenizer/pretokenize.h"
+#include "tokenizer/pretokenize_cl100k.h"
 #include "tokenizer/random_text.h"
 #include <string.h>
 
@@ -30,21 +30,36 @@ static void join_words(WordSplitter *split, Str text, uint32_t step, Text *out)
     arena_free(a);
 }
 
+enum { GPT2, CL100K, QWEN2, PATTERNS };
+
 typedef struct Version {
     const char *name;
-    WordSplitter *split;
+    WordSplitter *split[PATTERNS];
 } Version;
 
-/* The table's, and those that this CPU can run; ends with NULL. */
+/* The table's, and those that this CPU can run; ends with a NULL. */
 static const Version *versions(void)
 {
-    static Version v[4] = { { "table", split_gpt2 } };
+    static Version v[4] = { { "table", { split_gpt2, split_cl100k, split_qwen2 } } };
 #if defined(__x86_64__)
-    if (cpu_level_available() >= CPU_AVX2) v[1] = (Version){ "AVX2", split_gpt2_avx2 };
+    if (cpu_level_available() >= CPU_AVX2)
+        v[1] = (Version){ "AVX2", { split_gpt2_avx2, split_cl100k_avx2, split_qwen2_avx2 } };
     if (cpu_level_available() >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
-        v[2] = (Version){ "AVX-512", split_gpt2_avx512 };
+        v[2] =
+            (Version){ "AVX-512", { split_gpt2_avx512, split_cl100k_avx512, split_qwen2_avx512 } };
 #endif
     return v;
+}
+
+static void assert_words(int pattern, const char *text, const char *expected)
+{
+    for (const Version *v = versions(); v->name; v++) {
+        Text words = { 0 };
+        join_words(v->split[pattern], str_of(text), SPLIT_BYTES, &words);
+        if (strcmp(words.ptr, expected))
+            fail_msg("by %s \"%s\", should be \"%s\"", v->name, words.ptr, expected);
+        text_free(&words);
+    }
 }
 
 TEST(words_are_those_of_the_pattern)
@@ -61,25 +76,42 @@ TEST(words_are_those_of_the_pattern)
         { "'", "'" },
         { " ", " " },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (const Version *v = versions(); v->split; v++) {
-            Text words = { 0 };
-            join_words(v->split, str_of(cases[i][0]), SPLIT_BYTES, &words);
-            assert_string_equal(words.ptr, cases[i][1]);
-            text_free(&words);
-        }
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(GPT2, cases[i][0], cases[i][1]);
 }
 
-static void assert_same_words(Str text, uint32_t step)
+/* As Python's regex module cuts them. */
+TEST(words_are_those_of_cl100k)
+{
+    static const char *const cases[][2] = {
+        { "Hello world", "Hello| world" },
+        { "  two   blanks  ", " | two|  | blanks|  " },
+        { "it's I'LL we\u2019ve 're 'S'sa", "it|'s| I|'LL| we|\u2019ve| '|re| '|S|'s|a" },
+        { "don'\u017Ft ''s (a) !a\t!b", "don|'\u017F|t| ''|s| (|a|)| !|a|\t|!b" },
+        { "1234567 12", "123|456|7| |12" },
+        { "x !\n\n  y \n z\t\tw\r\n\r\n", "x| !\n\n| | y| \n| z|\t|\tw|\r\n\r\n" },
+        { "a  \n  \n  b\n\n\n  ", "a|  \n  \n| | b|\n\n\n|  " },
+        { "\u3000\u3000a \u3000b\u00A01", "\u3000|\u3000a| |\u3000b|\u00A0|1" },
+        { "é\u0301½²中文\u3002a !?…\n", "é|\u0301|½²|中文|\u3002a| !?…\n" },
+        { "'", "'" },
+        { " ", " " },
+        { "\n", "\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(CL100K, cases[i][0], cases[i][1]);
+    assert_words(QWEN2, "x12 ½²3", "x|1|2| |½|²|3");
+}
+
+static void assert_same_words(int pattern, Str text, uint32_t step)
 {
     Text table = { 0 }, words = { 0 };
-    join_words(split_gpt2, text, step, &table);
-    for (const Version *v = versions() + 1; v->split; v++) {
+    join_words(versions()->split[pattern], text, step, &table);
+    for (const Version *v = versions() + 1; v->name; v++) {
         text_clear(&words);
-        join_words(v->split, text, step, &words);
+        join_words(v->split[pattern], text, step, &words);
         if (table.len != words.len || memcmp(table.ptr, words.ptr, table.len))
-            fail_msg("step %u: by table \"%s\", by %s \"%s\"", step, table.ptr, v->name, words.ptr);
+            fail_msg("pattern %d, step %u: by table \"%s\", by %s \"%s\"", pattern, step, table.ptr,
+                     v->name, words.ptr);
     }
     text_free(&table);
     text_free(&words);
@@ -87,12 +119,13 @@ static void assert_same_words(Str text, uint32_t step)
 
 TEST(blocks_of_bytes_give_the_words_of_the_table)
 {
-    if (!versions()[1].split) test_skip("this CPU has no AVX2");
+    if (!versions()[1].name) test_skip("this CPU has no AVX2");
     static const uint32_t steps[] = { SPLIT_BYTES, 1, 59, 200 };
     for (uint64_t seed = 0; seed < 4000; seed++) {
         Text text = { 0 };
         random_text(seed, (int)(seed % 80) + 1, &text);
-        assert_same_words((Str){ text.ptr, text.len }, steps[seed % 4]);
+        for (int pattern = 0; pattern < PATTERNS; pattern++)
+            assert_same_words(pattern, (Str){ text.ptr, text.len }, steps[seed % 4]);
         text_free(&text);
     }
 }
@@ -100,7 +133,7 @@ TEST(blocks_of_bytes_give_the_words_of_the_table)
 /* Each character, beside others, at every place of a block. */
 TEST(every_character_is_classified_in_blocks_as_in_the_table)
 {
-    if (!versions()[1].split) test_skip("this CPU has no AVX2");
+    if (!versions()[1].name) test_skip("this CPU has no AVX2");
     Text text = { 0 };
     for (uint32_t c = 1; c < 0x110000; c++) {
         if (c >= 0xD800 && c < 0xE000) continue;
@@ -110,7 +143,8 @@ TEST(every_character_is_classified_in_blocks_as_in_the_table)
         text_puts(&text, &"a1 '"[c % 4]);
         text_add(&text, bytes, (size_t)n);
         if (text.len < 4000 && c + 1 < 0x110000) continue;
-        assert_same_words((Str){ text.ptr, text.len }, SPLIT_BYTES);
+        for (int pattern = 0; pattern < PATTERNS; pattern++)
+            assert_same_words(pattern, (Str){ text.ptr, text.len }, SPLIT_BYTES);
         text_clear(&text);
     }
     text_free(&text);
@@ -118,7 +152,7 @@ TEST(every_character_is_classified_in_blocks_as_in_the_table)
 
 TEST(contractions_are_found_across_the_edges_of_blocks)
 {
-    if (!versions()[1].split) test_skip("this CPU has no AVX2");
+    if (!versions()[1].name) test_skip("this CPU has no AVX2");
     static const char *const ends[] = { "'s",  "'ve!", "'llx", "'re 1", "''d",
                                         " 'm", "'st",  "'v",   "'" };
     for (int before = 0; before < 140; before++) {
@@ -127,7 +161,8 @@ TEST(contractions_are_found_across_the_edges_of_blocks)
             for (int k = 0; k < before; k++) text_putc(&text, "ab1 "[k % 7 % 4]);
             text_puts(&text, ends[i]);
             text_puts(&text, i % 2 ? "" : "tail");
-            assert_same_words((Str){ text.ptr, text.len }, SPLIT_BYTES);
+            for (int pattern = 0; pattern < PATTERNS; pattern++)
+                assert_same_words(pattern, (Str){ text.ptr, text.len }, SPLIT_BYTES);
             text_free(&text);
         }
     }

@@ -1,5 +1,7 @@
-/* pretokenize_gpt2_avx2.c - the masks of GPT-2's pattern in two halves of 32 bytes. */
-#include "tokenizer/pretokenize_blocks.h"
+/* pretokenize_avx2.c - masks of characters in two halves of 32 bytes, and the splitters made of
+ * them. */
+#include "tokenizer/pretokenize_cl100k_blocks.h"
+#include "tokenizer/pretokenize_gpt2_blocks.h"
 #include <immintrin.h>
 
 typedef struct Block {
@@ -67,6 +69,7 @@ static Masks masks_of(const char *text)
         in_range(_mm256_or_si256(b.low, lower_case), _mm256_or_si256(b.high, lower_case), 'a', 'z');
     m.number = in_range(b.low, b.high, '0', '9');
     m.space = m.blank | in_range(b.low, b.high, '\t', '\r');
+    m.line_end = equal(&b, '\r') | equal(&b, '\n');
     uint64_t high = bits(b.low, b.high);
     if (!high) return m;
     uint64_t bit6 = bits(_mm256_slli_epi16(b.low, 1), _mm256_slli_epi16(b.high, 1));
@@ -88,3 +91,5 @@ static int64_t write_places(uint32_t *end, uint32_t at, uint64_t starts)
 }
 
 GPT2_SPLITTER(split_gpt2_avx2, masks_of, write_places)
+CL100K_SPLITTER(split_cl100k_avx2, masks_of, write_places, 3)
+CL100K_SPLITTER(split_qwen2_avx2, masks_of, write_places, 1)

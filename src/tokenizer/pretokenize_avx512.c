@@ -1,19 +1,23 @@
-/* pretokenize_gpt2_avx512.c - the masks of GPT-2's pattern from one table look-up per byte; needs
- * VBMI2 (split_gpt2_choose asks for it). */
-#include "tokenizer/pretokenize_blocks.h"
+/* pretokenize_avx512.c - masks of characters from one table look-up per byte, and the splitters
+ * made of them; needs VBMI2, which whoever chooses asks for. */
+#include "tokenizer/pretokenize_cl100k_blocks.h"
+#include "tokenizer/pretokenize_gpt2_blocks.h"
 #include <immintrin.h>
 
 #define VBMI __attribute__((target("avx512vbmi,avx512vbmi2")))
 
-enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, APOSTROPHE = 16 };
+enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, APOSTROPHE = 16, LINE_END = 32 };
 
 /* By the seven low bits of a byte. */
 static const uint8_t class_of[128] = {
-    ['\t' ... '\r'] = SPACE, [' '] = SPACE | BLANK,  ['\''] = APOSTROPHE,
-    ['0' ... '9'] = NUMBER,  ['A' ... 'Z'] = LETTER, ['a' ... 'z'] = LETTER,
+    ['\t'] = SPACE,          ['\n'] = SPACE | LINE_END,
+    ['\v' ... '\f'] = SPACE, ['\r'] = SPACE | LINE_END,
+    [' '] = SPACE | BLANK,   ['\''] = APOSTROPHE,
+    ['0' ... '9'] = NUMBER,  ['A' ... 'Z'] = LETTER,
+    ['a' ... 'z'] = LETTER,
 };
 
-/* As in pretokenize_gpt2_avx2.c. */
+/* As in pretokenize_avx2.c. */
 static __m512i letter_leads(__m512i x)
 {
     const __m512i by_low =
@@ -54,6 +58,7 @@ VBMI static inline Masks masks_of(const char *text)
                 .space = _mm512_test_epi8_mask(class, _mm512_set1_epi8(SPACE)),
                 .blank = _mm512_test_epi8_mask(class, _mm512_set1_epi8(BLANK)),
                 .apostrophe = _mm512_test_epi8_mask(class, _mm512_set1_epi8(APOSTROPHE)),
+                .line_end = _mm512_test_epi8_mask(class, _mm512_set1_epi8(LINE_END)),
                 .last = 62 };
     if (!high) return m;
     m.letter &= ~high;
@@ -61,6 +66,7 @@ VBMI static inline Masks masks_of(const char *text)
     m.space &= ~high;
     m.blank &= ~high;
     m.apostrophe &= ~high;
+    m.line_end &= ~high;
     m.outside = equal(x, (char)0xFF);
     uint64_t bit6 = _mm512_test_epi8_mask(x, _mm512_set1_epi8(0x40));
     uint64_t leads = high & bit6 & ~m.outside;
@@ -88,3 +94,5 @@ VBMI static inline int64_t write_places(uint32_t *end, uint32_t at, uint64_t sta
 }
 
 VBMI GPT2_SPLITTER(split_gpt2_avx512, masks_of, write_places)
+VBMI CL100K_SPLITTER(split_cl100k_avx512, masks_of, write_places, 3) VBMI
+    CL100K_SPLITTER(split_qwen2_avx512, masks_of, write_places, 1)

@@ -1,0 +1,101 @@
+/* pretokenize_cl100k_blocks.h - the patterns of cl100k, Llama 3 and Qwen 2 over masks.
+ *
+ * A block begins where a word begins, so that nothing before it matters. With letters L, numbers N,
+ * white space S, of it line ends C, others O, words start
+ *   - where L starts; but one character before it that is S without C, or a single O with no blank
+ *     before, starts the word instead;
+ *   - at every third number of a run, or at every number;
+ *   - where O starts, or at the blank before; line ends right behind O belong to it;
+ *   - where what is left of S starts, behind the last line end of such a run, and at its last
+ *     character when that is no line end and something follows;
+ *   - behind a contraction whose apostrophe is a single O with no blank before.
+ * Words are settled up to the last start in the block, but not within white space that may go on
+ * behind it. */
+#ifndef TOKENIZER_PRETOKENIZE_CL100K_BLOCKS_H
+#define TOKENIZER_PRETOKENIZE_CL100K_BLOCKS_H
+#include "tokenizer/pretokenize_blocks.h"
+#include "tokenizer/pretokenize_cl100k.h"
+
+/* The end of a run of bits that begins at each bit of `from`. */
+static inline uint64_t ends_of(uint64_t from, uint64_t run)
+{
+    return (from + run) & ~run;
+}
+
+static inline uint64_t run_starts(uint64_t run)
+{
+    return run & ~(run << 1);
+}
+
+/* Starts that white space makes; `space` is what does not belong to the O before it. */
+static inline uint64_t space_starts(const Masks *m, uint64_t space)
+{
+    uint64_t line_end = m->line_end & space, plain = space & ~line_end;
+    uint64_t plain_start = run_starts(plain);
+    uint64_t starts = run_starts(space) | plain_start;
+    /* Plain white space before a line end is part of the word that ends with it. */
+    for (uint64_t before_line = (plain_start + plain) & line_end & ~plain; before_line;
+         before_line &= before_line - 1) {
+        uint64_t below = (before_line & -before_line) - 1;
+        uint64_t start = (uint64_t)1 << (63 - __builtin_clzll(plain_start & below));
+        if (line_end & start >> 1) starts &= ~start;
+    }
+    return starts | (plain & ~(space >> 1) & ~(m->outside >> 1));
+}
+
+/* Bits where words start; bit 0 is one. `group`: how many numbers make a word. */
+static inline uint64_t cl100k_starts(const char *text, const Masks *m, int group)
+{
+    uint64_t letter = m->letter, number = m->number;
+    uint64_t other = ~(letter | number | m->space | m->outside);
+    uint64_t after_blank = m->blank << 1;
+    uint64_t other_start = run_starts(other), single = other_start & ~after_blank;
+    uint64_t behind_single = ((single << 1) + m->continuation) & ~m->continuation;
+    uint64_t joined = behind_single | (m->space & ~m->line_end) << 1;
+    uint64_t starts = (run_starts(letter) & ~joined) | single;
+
+    uint64_t behind_other = (other << 1) & ~other & m->line_end;
+    uint64_t taken = m->line_end & ~(behind_other + m->line_end);
+    uint64_t space = m->space & ~taken;
+    starts |= space_starts(m, space);
+
+    uint64_t next = run_starts(number);
+    if (group == 1) {
+        starts |= number;
+    } else {
+        uint64_t four = number & number << 1 & number << 2 & number << 3;
+        for (; next; next = next << 3 & four) starts |= next;
+    }
+    uint64_t apostrophes = m->apostrophe & single & (letter >> 1 | (uint64_t)1 << 63);
+    for (; apostrophes; apostrophes &= apostrophes - 1) {
+        int at = __builtin_ctzll(apostrophes), len = cl100k_contraction(text + at);
+        if (len && at + len < 64) starts |= (uint64_t)1 << (at + len);
+    }
+    if (space >> 63) { /* it may go on */
+        int start = ~space ? 64 - __builtin_clzll(~space) : 0;
+        starts &= first_bits(start + 1);
+    }
+    return starts;
+}
+
+/* A WordSplitter; see GPT2_SPLITTER. Blocks with numbers or white space beyond ASCII, and words
+ * longer than a block, are left to the table. */
+#define CL100K_SPLITTER(name, masks_of, write_places, group)                                       \
+    int64_t name(const char *text, uint32_t len, uint32_t from, uint32_t until, uint32_t *end)     \
+    {                                                                                              \
+        int64_t n = 0;                                                                             \
+        for (uint32_t at = from; at < until;) {                                                    \
+            Masks m = masks_of(text + at);                                                         \
+            uint64_t starts = 0;                                                                   \
+            if (!(m.wide_space | m.wide_number))                                                   \
+                starts = cl100k_starts(text + at, &m, group) & ~(uint64_t)1;                       \
+            if (starts) {                                                                          \
+                n += write_places(end + n, at, starts);                                            \
+                at = end[n - 1];                                                                   \
+            } else {                                                                               \
+                end[n++] = at = cl100k_word_end(text, len, at, group);                             \
+            }                                                                                      \
+        }                                                                                          \
+        return n;                                                                                  \
+    }
+#endif
