@@ -104,12 +104,17 @@ void mt19937_seed_python(Mt19937 *m, uint64_t seed)
     s[0] = 0x80000000u;
 }
 
+static uint32_t twisted(uint32_t high, uint32_t low, uint32_t far)
+{
+    uint32_t y = (high & 0x80000000u) | (low & 0x7fffffffu);
+    return far ^ y >> 1 ^ (0x9908b0dfu & -(y & 1));
+}
+
 static void twist(uint32_t *s)
 {
-    for (int i = 0; i < 624; i++) {
-        uint32_t y = (s[i] & 0x80000000u) | (s[(i + 1) % 624] & 0x7fffffffu);
-        s[i] = s[(i + 397) % 624] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
-    }
+    for (int i = 0; i < 227; i++) s[i] = twisted(s[i], s[i + 1], s[i + 397]);
+    for (int i = 227; i < 623; i++) s[i] = twisted(s[i], s[i + 1], s[i - 227]);
+    s[623] = twisted(s[623], s[0], s[396]);
 }
 
 uint32_t mt19937_next(Mt19937 *m)
@@ -167,8 +172,9 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
 /* Step i of torch.randperm(n) swaps places i and the result: 32-bit draws up to n of 2^32 / 20. */
 static int64_t randperm_partner(Mt19937 *m, int64_t n, int64_t i)
 {
-    uint64_t draw = n < INT64_C(4294967295) / 20 ? mt19937_next(m) : next_64(m);
-    return i + (int64_t)(draw % (uint64_t)(n - i));
+    if (n < INT64_C(4294967295) / 20) /* a division of 32 bits is much faster */
+        return i + mt19937_next(m) % (uint32_t)(n - i);
+    return i + (int64_t)(next_64(m) % (uint64_t)(n - i));
 }
 
 void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
@@ -179,16 +185,25 @@ void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
     for (int64_t i = 0; i < n - 1; i++) swap(out, i, randperm_partner(&m, n, i));
 }
 
+/* Partners are drawn a block ahead of their swaps, so that memory answers in the meantime. */
 void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out)
 {
+    enum { AHEAD = 128 };
     Mt19937 m;
+    int64_t partner[AHEAD];
     mt19937_seed(&m, seed);
     for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)i;
-    for (int64_t i = 0; i < n - 1; i++) {
-        int64_t j = randperm_partner(&m, n, i);
-        uint32_t t = out[i];
-        out[i] = out[j];
-        out[j] = t;
+    for (int64_t from = 0; from < n - 1; from += AHEAD) {
+        int64_t size = n - 1 - from < AHEAD ? n - 1 - from : AHEAD;
+        for (int64_t k = 0; k < size; k++) {
+            partner[k] = randperm_partner(&m, n, from + k);
+            __builtin_prefetch(&out[partner[k]], 1);
+        }
+        for (int64_t k = 0; k < size; k++) {
+            uint32_t kept = out[from + k];
+            out[from + k] = out[partner[k]];
+            out[partner[k]] = kept;
+        }
     }
 }
 

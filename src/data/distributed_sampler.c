@@ -3,7 +3,6 @@
  * The two components are one thing: torch's DistributedSampler is the resumable one at epoch 0 with
  * nothing skipped. */
 #include "config/builder.h"
-#include "data/order.h"
 #include "data/sampler.h"
 
 typedef struct Distributed {
@@ -49,7 +48,7 @@ Error *distributed_sampler_new(Arena *a, const DistributedOrder *s, Sampler **ou
     bool has_rest = n_left % s->num_replicas != 0;
     *d = (Distributed){ .base = { .count = count, .index = index_at },
                         .settings = *s,
-                        .order = order_new(a, s->n, s->shuffle, (uint64_t)s->seed),
+                        .order = order_new(a, s->n, s->kind, (uint64_t)s->seed),
                         .n_local = s->drop_last ? n_even : n_even + has_rest };
     *out = &d->base;
     return NULL;
@@ -68,6 +67,7 @@ typedef struct ResumableSettings {
     const bool *shuffle; /* NULL: null, as false */
     const int64_t *seed; /* NULL: null, as 0 */
     bool drop_last;
+    int shuffle_method; /* OrderKind less one */
 } ResumableSettings;
 
 static const char *const only_true[] = { "true", NULL };
@@ -80,12 +80,14 @@ static const Field resumable_fields[] = {
               "number of ranks that share the samples", .flags = FIELD_STRICT),
     FIELD_INT(ResumableSettings, epoch, "0", 0, INFINITY, "added to the seed",
               .flags = FIELD_STRICT),
-    FIELD_BOOL(ResumableSettings, shuffle, "false", "random order (torch.randperm)"),
+    FIELD_BOOL(ResumableSettings, shuffle, "false", "random order"),
     FIELD_INT(ResumableSettings, seed, "0", 0, 0, "of the random order"),
     FIELD_BOOL(ResumableSettings, drop_last, "true", "a rest that does not go round is left out",
                .choices = only_true),
     FIELD_INT(ResumableSettings, skip_num_global_samples, "0", 0, INFINITY,
               "samples already seen, on all ranks together", .flags = FIELD_STRICT),
+    FIELD_CHOICE(ResumableSettings, shuffle_method, "torch", shuffle_methods,
+                 "the random order: torch.randperm, or one that needs no memory"),
     { 0 },
 };
 
@@ -95,7 +97,7 @@ static Error *build_resumable(Builder *b, const void *settings, void **out)
     DistributedOrder order = { .n = dataset_count(s->dataset),
                                .rank = s->rank,
                                .num_replicas = s->num_replicas,
-                               .shuffle = s->shuffle && *s->shuffle,
+                               .kind = order_kind(s->shuffle && *s->shuffle, s->shuffle_method),
                                .seed = (s->seed ? *s->seed : 0) + s->epoch,
                                .drop_last = s->drop_last,
                                .skip_num_global_samples = s->skip_num_global_samples };
@@ -139,7 +141,7 @@ static Error *build_distributed(Builder *b, const void *settings, void **out)
     DistributedOrder order = { .n = dataset_count(s->dataset),
                                .rank = s->rank,
                                .num_replicas = s->num_replicas,
-                               .shuffle = s->shuffle,
+                               .kind = s->shuffle ? ORDER_TORCH : ORDER_RISING,
                                .seed = s->seed ? *s->seed : 0,
                                .drop_last = s->drop_last };
     return distributed_sampler_new(builder_arena(b), &order, (Sampler **)out);

@@ -42,15 +42,15 @@ Error *instruction_settings_check(const InstructionConfig *c)
         return error_new("settings.split_config is null; it must say how lines are shared out");
     if (!s->pbin_creation_config_file_path)
         return error_new("settings.pbin_creation_config_file_path is null; it must name the "
-                           "configuration that packs the texts");
+                         "configuration that packs the texts");
     const Splitting *p = &s->split_config->splitting;
     if (p->train + p->val + p->test != 100)
         return error_new("settings.split_config.splitting: %lld + %lld + %lld is %lld; train, "
-                           "val and test must make 100",
-                           (long long)p->train, (long long)p->val, (long long)p->test,
-                           (long long)(p->train + p->val + p->test));
+                         "val and test must make 100",
+                         (long long)p->train, (long long)p->val, (long long)p->test,
+                         (long long)(p->train + p->val + p->test));
     if (c->chat_template_data->type != YAML_MAP)
         return error_new("chat_template_data is %s; it must be a mapping",
-                           yaml_type_name(c->chat_template_data));
+                         yaml_type_name(c->chat_template_data));
     return NULL;
 }

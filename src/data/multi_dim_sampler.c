@@ -13,6 +13,7 @@ typedef struct Settings {
     const bool *shuffle; /* NULL: null, as false */
     const int64_t *seed; /* NULL: null, as 0 */
     bool drop_last;
+    int shuffle_method; /* OrderKind less one */
 } Settings;
 
 static const char *const only_true[] = { "true", NULL };
@@ -23,12 +24,14 @@ static const Field fields[] = {
     FIELD_CHOICE(Settings, data_parallel_key, NULL, mesh_axis_names,
                  "the axis whose ranks share the samples"),
     FIELD_INT(Settings, epoch, "0", 0, INFINITY, "added to the seed", .flags = FIELD_STRICT),
-    FIELD_BOOL(Settings, shuffle, "false", "random order (torch.randperm)"),
+    FIELD_BOOL(Settings, shuffle, "false", "random order"),
     FIELD_INT(Settings, seed, "0", 0, 0, "of the random order"),
     FIELD_BOOL(Settings, drop_last, "true", "a rest that does not go round is left out",
                .choices = only_true),
     FIELD_INT(Settings, skip_num_global_samples, "0", 0, INFINITY,
               "samples already seen, on all ranks together", .flags = FIELD_STRICT),
+    FIELD_CHOICE(Settings, shuffle_method, "torch", shuffle_methods,
+                 "the random order: torch.randperm, or one that needs no memory"),
     { 0 },
 };
 
@@ -57,7 +60,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     DistributedOrder order = { .n = s->dataset->count(s->dataset),
-                               .shuffle = s->shuffle && *s->shuffle,
+                               .kind = order_kind(s->shuffle && *s->shuffle, s->shuffle_method),
                                .seed = (s->seed ? *s->seed : 0) + s->epoch,
                                .drop_last = s->drop_last,
                                .skip_num_global_samples = s->skip_num_global_samples };

@@ -2,47 +2,108 @@
 #include "data/order.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+const char *const shuffle_methods[] = { "torch", "feistel", NULL };
+
+OrderKind order_kind(bool shuffle, int shuffle_method)
+{
+    return shuffle ? (OrderKind)(ORDER_TORCH + shuffle_method) : ORDER_RISING;
+}
+
+enum { FEISTEL_ROUNDS = 8 };
 
 struct Order {
     int64_t n;
-    bool shuffle;
+    OrderKind kind;
     uint64_t seed;
-    /* An arena of its own: the first question may come from the loader's thread. */
+    /* torch: an arena of its own, since the first question may come from a loader's thread */
     Arena *arena;
     uint32_t *narrow;
     int64_t *wide;
+    atomic_bool is_made;
+    pthread_mutex_t lock; /* held while it is made */
+    /* feistel: bits of the two halves of a place, and a key for each round */
+    int left_bits, right_bits;
+    uint64_t key[FEISTEL_ROUNDS];
 };
 
 static void release(void *order)
 {
-    arena_free(((Order *)order)->arena);
+    Order *o = order;
+    arena_free(o->arena);
+    pthread_mutex_destroy(&o->lock);
 }
 
-Order *order_new(Arena *a, int64_t n, bool shuffle, uint64_t seed)
+static void prepare_feistel(Order *o)
+{
+    int bits = o->n > 1 ? 64 - __builtin_clzll((uint64_t)o->n - 1) : 0;
+    o->left_bits = bits / 2;
+    o->right_bits = bits - bits / 2;
+    for (int i = 0; i < FEISTEL_ROUNDS; i++) o->key[i] = rng_key(o->seed, RNG_DATA, (uint64_t)i, 0);
+}
+
+Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed)
 {
     Order *o = NEW(a, Order);
-    *o = (Order){ .n = n, .shuffle = shuffle, .seed = seed, .arena = arena_new() };
+    *o = (Order){ .n = n, .kind = kind, .seed = seed, .arena = arena_new() };
+    pthread_mutex_init(&o->lock, NULL);
     arena_on_free(a, release, o);
+    if (kind == ORDER_FEISTEL) prepare_feistel(o);
     return o;
 }
 
 static void shuffle_once(Order *o)
 {
-    if (o->n < INT64_C(1) << 32) {
-        o->narrow = NEW_N(o->arena, uint32_t, o->n);
-        torch_randperm32(o->seed, o->n, o->narrow);
-    } else {
-        o->wide = NEW_N(o->arena, int64_t, o->n);
-        torch_randperm(o->seed, o->n, o->wide);
+    pthread_mutex_lock(&o->lock);
+    if (!atomic_load(&o->is_made)) {
+        if (o->n < INT64_C(1) << 32) {
+            o->narrow = NEW_N(o->arena, uint32_t, o->n);
+            torch_randperm32(o->seed, o->n, o->narrow);
+        } else {
+            o->wide = NEW_N(o->arena, int64_t, o->n);
+            torch_randperm(o->seed, o->n, o->wide);
+        }
+        atomic_store(&o->is_made, true);
     }
+    pthread_mutex_unlock(&o->lock);
+}
+
+static int64_t torch_at(Order *o, int64_t place)
+{
+    if (!atomic_load_explicit(&o->is_made, memory_order_acquire)) shuffle_once(o);
+    return o->narrow ? o->narrow[place] : o->wide[place];
+}
+
+/* One half is changed by the other in turn, which any function leaves reversible (Feistel; here
+ * with halves that may differ by a bit). This permutes the next power of two; a place that leaves
+ * [0, n) goes on until it comes back, after less than two tries on average. */
+static int64_t feistel_at(const Order *o, int64_t place)
+{
+    uint64_t x = (uint64_t)place;
+    int n_left = o->left_bits, n_right = o->right_bits;
+    do {
+        for (int i = 0; i < FEISTEL_ROUNDS; i++) {
+            /* an even round has `n_left` bits above `n_right`, an odd one the other way */
+            int high = i % 2 ? n_right : n_left, low = i % 2 ? n_left : n_right;
+            uint64_t left = x >> low, right = x & ((UINT64_C(1) << low) - 1);
+            left ^= rng_bits(o->key[i], right) & ((UINT64_C(1) << high) - 1);
+            x = right << high | left;
+        }
+    } while (x >= (uint64_t)o->n);
+    return (int64_t)x;
 }
 
 int64_t order_at(Order *o, int64_t place)
 {
     CHECK(place >= 0 && place < o->n);
-    if (!o->shuffle) return place;
-    if (!o->narrow && !o->wide) shuffle_once(o);
-    if (o->narrow) return o->narrow[place];
-    CHECK(o->wide != NULL);
-    return o->wide[place];
+    switch (o->kind) {
+    case ORDER_TORCH:
+        return torch_at(o, place);
+    case ORDER_FEISTEL:
+        return feistel_at(o, place);
+    default:
+        return place;
+    }
 }

@@ -1,16 +1,27 @@
-/* order.h - a fixed order of n samples: rising, or torch's random permutation, made when first
- * asked. */
+/* order.h - a fixed order of n samples: rising, torch's random permutation, made when first asked,
+ * or a random permutation that is computed place by place. */
 #ifndef DATA_ORDER_H
 #define DATA_ORDER_H
 #include "base/arena.h"
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef enum {
+    ORDER_RISING,
+    ORDER_TORCH,  /* torch.randperm: 4 bytes per sample once it was asked, 8 from 2^32 samples on */
+    ORDER_FEISTEL /* no memory, no time to start */
+} OrderKind;
+
+/* The random kinds by name: "torch", "feistel"; ends with NULL. */
+extern const char *const shuffle_methods[];
+
+/* What the settings `shuffle` and `shuffle_method` mean together. */
+OrderKind order_kind(bool shuffle, int shuffle_method);
+
 typedef struct Order Order;
 
-/* Lives as long as the arena; 4 bytes per sample once it was asked (8 from 2^32 samples on), and
- * none when not shuffled. */
-Order *order_new(Arena *a, int64_t n, bool shuffle, uint64_t seed);
-/* The sample at a place of [0, n). One thread at a time. */
+/* Lives as long as the arena. */
+Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed);
+/* The sample at a place of [0, n). Threads may ask at once. */
 int64_t order_at(Order *o, int64_t place);
 #endif

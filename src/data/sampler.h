@@ -2,6 +2,7 @@
 #ifndef DATA_SAMPLER_H
 #define DATA_SAMPLER_H
 #include "data/data.h"
+#include "data/order.h"
 
 /* All n samples in order, on every rank. */
 Sampler *sequential_sampler_new(Arena *a, int64_t n);
@@ -9,8 +10,8 @@ Sampler *sequential_sampler_new(Arena *a, int64_t n);
 typedef struct DistributedOrder {
     int64_t n; /* samples of the dataset */
     int64_t rank, num_replicas;
-    bool shuffle;
-    int64_t seed;                    /* of torch's permutation; epoch included */
+    OrderKind kind;
+    int64_t seed;                    /* of a random permutation; epoch included */
     bool drop_last;                  /* false: filled up from the beginning of the whole order */
     int64_t skip_num_global_samples; /* already seen, on all ranks together */
 } DistributedOrder;

@@ -27,7 +27,9 @@ static Pipeline pipeline(Arena *a, int64_t n, int token_bytes, int64_t batch_siz
     Sampler *sampler;
     assert_no_error(packed_continuous_open(a, &s, &p.dataset));
     assert_int_equal(p.dataset->count(p.dataset), n);
-    DistributedOrder order = { .n = n, .num_replicas = 1, .shuffle = shuffle, .drop_last = true };
+    DistributedOrder order = {
+        .n = n, .num_replicas = 1, .kind = shuffle ? ORDER_TORCH : ORDER_RISING, .drop_last = true
+    };
     assert_no_error(distributed_sampler_new(a, &order, &sampler));
     p.batches = (BatchSampler){ .sampler = sampler, .batch_size = batch_size };
     return p;

@@ -46,7 +46,7 @@ TEST(the_place_of_a_sample_holds_what_the_loader_gives)
                                             &(DistributedOrder){ .n = all->count(all),
                                                                  .num_replicas = 2,
                                                                  .rank = 1,
-                                                                 .shuffle = true,
+                                                                 .kind = ORDER_TORCH,
                                                                  .seed = 4,
                                                                  .skip_num_global_samples = 3 },
                                             &sampler));
