@@ -1,9 +1,9 @@
 /* data.h - from files to batches: Dataset (samples by index), Sampler (which index comes when),
- * Collator (samples to a batch), Loader (batches in order, made ahead in a thread).
+ * Collator (samples to a batch), Loader (batches in order, made ahead in threads).
  *
  * Datasets, samplers and collators hold no position: position p of a sampler names the same sample
- * on every call, so the state of a loader is one number. All of them belong to the arena they were
- * made in. */
+ * on every call, so the state of a loader is one number. Several threads may call them at once. All
+ * of them belong to the arena they were made in. */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
 #include "base/arena.h"
@@ -36,7 +36,7 @@ typedef struct SamplePlace {
 typedef struct Dataset {
     int64_t (*count)(const struct Dataset *self);
     /* Sample `index` of [0, count). Its arrays are views of the dataset's files or come from
-     * `scratch`, and are read only. One thread at a time. */
+     * `scratch`, which is the caller's, and are read only. */
     Error *(*get)(const struct Dataset *self, int64_t index, Arena *scratch, Sample *out);
     /* Appends where sample `index` comes from ("data/train.pbin: tokens 512 to 768"), for errors.
      */
@@ -84,8 +84,8 @@ typedef struct Collator {
     Error *(*collate)(const struct Collator *self, const Sample *sample, int64_t n, Batch *out);
 } Collator;
 
-/* data_loader.default: batches of this rank in the sampler's order. With prefetch, one thread makes
- * up to `prefetch` batches ahead; with 0 they are made when asked for. The batches are the same. */
+/* data_loader.default: batches of this rank in the sampler's order. With prefetch, threads make up
+ * to `prefetch` batches ahead; with 0 they are made when asked for. The batches are the same. */
 typedef struct Loader Loader;
 
 typedef struct LoaderSettings {
@@ -94,6 +94,7 @@ typedef struct LoaderSettings {
     const BatchSampler *batches;
     const Collator *collator; /* NULL: every item is stacked under its own name */
     int prefetch;
+    int n_threads;   /* that make batches ahead; 0 stands for one */
     bool pin_memory; /* a device that copies from pinned memory should pin the batches */
 } LoaderSettings;
 

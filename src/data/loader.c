@@ -1,8 +1,9 @@
-/* loader.c - data_loader.default: makes batches, in a thread ahead of their use or when asked.
+/* loader.c - data_loader.default: makes batches, in threads ahead of their use or when asked.
  *
- * A fixed set of slots goes round between the thread and the caller, each with a batch and the
- * memory of its tensors. Both sides know how many batches there are, so no message says "end". */
-#include "base/thread.h"
+ * Batch k lies in slot k % n_slots, with the memory of its tensors. A thread takes the next number
+ * whose slot is free, so batches are made in any order and handed out in theirs; a slot is free
+ * again when the caller asks for the next batch. Both sides know how many batches there are, so no
+ * message says "end". */
 #include "config/builder.h"
 #include "data/collate.h"
 #include "data/data.h"
@@ -11,8 +12,17 @@
 
 typedef struct Slot {
     Batch batch;
-    Error *error; /* instead of a batch; the last one that the thread makes */
+    Error *error; /* instead of a batch */
+    bool is_made;
 } Slot;
+
+/* What a thread needs to make batches. */
+typedef struct Maker {
+    struct Loader *loader;
+    Sample *sample; /* of the batch in the making */
+    Arena *scratch; /* for what datasets make */
+    pthread_t thread;
+} Maker;
 
 struct Loader {
     LoaderSettings settings;
@@ -21,13 +31,15 @@ struct Loader {
     int64_t position;   /* handed out */
     Slot *slot;
     int n_slots;
-    Slot *held;      /* by the caller, until the next call */
-    Sample *sample;  /* of the batch in the making */
-    Arena *scratch;  /* for what datasets make */
-    bool is_running; /* the thread */
-    pthread_t thread;
-    int64_t made; /* samples that the thread has put into batches */
-    Queue *free, *ready;
+    Maker *maker;
+    int n_makers;    /* at least one, for batches that are made when asked for */
+    bool is_running; /* the threads */
+    int64_t start;   /* position of batch 0 of the threads */
+    /* Shared with the threads, under the lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t is_free, is_made;
+    int64_t next, released; /* batches begun; given back by the caller */
+    bool is_stopping;       /* also after an error */
 };
 
 /* ---- making a batch ---- */
@@ -81,8 +93,9 @@ static Error *check_ids(const Loader *l, int64_t index, const Sample *s)
     return NULL;
 }
 
-static Error *make_batch(const Loader *l, int64_t position, Batch *out)
+static Error *make_batch(const Maker *m, int64_t position, Batch *out)
 {
+    const Loader *l = m->loader;
     const Dataset *d = l->settings.dataset;
     const Sampler *sampler = l->settings.batches->sampler;
     for (int64_t i = 0; i < l->batch_size; i++) {
@@ -91,63 +104,78 @@ static Error *make_batch(const Loader *l, int64_t position, Batch *out)
             return error_new("the sampler asks for sample %lld of a dataset of %lld: it was made "
                              "for another one",
                              (long long)index, (long long)n);
-        TRY(d->get(d, index, l->scratch, &l->sample[i]));
-        if (l->vocab_size) TRY(check_ids(l, index, &l->sample[i]));
+        TRY(d->get(d, index, m->scratch, &m->sample[i]));
+        if (l->vocab_size) TRY(check_ids(l, index, &m->sample[i]));
     }
     batch_clear(out);
     out->n_samples = l->batch_size;
     out->position = position;
     const Collator *c = l->settings.collator ? l->settings.collator : &collate_all;
-    return c->collate(c, l->sample, l->batch_size, out);
+    return c->collate(c, m->sample, l->batch_size, out);
 }
 
-static void fill(const Loader *l, int64_t position, Slot *s)
+static void fill(const Maker *m, int64_t position, Slot *s)
 {
-    s->error = error_wrap(make_batch(l, position, &s->batch), "data loader '%s'", l->settings.tag);
-    arena_clear(l->scratch);
+    s->error =
+        error_wrap(make_batch(m, position, &s->batch), "data loader '%s'", m->loader->settings.tag);
+    arena_clear(m->scratch);
 }
 
-/* ---- the thread ---- */
+/* ---- the threads ---- */
 
 static bool has_batch(const Loader *l, int64_t position)
 {
     return l->n_samples - position >= l->batch_size;
 }
 
+/* Takes the number of the batch to make next; false when there is nothing more to do. */
+static bool take_number(Loader *l, int64_t *number)
+{
+    while (!l->is_stopping && l->next >= l->released + l->n_slots)
+        pthread_cond_wait(&l->is_free, &l->lock);
+    *number = l->next;
+    if (l->is_stopping || !has_batch(l, l->start + l->next * l->batch_size)) return false;
+    l->next++;
+    return true;
+}
+
 static void *prefetch(void *arg)
 {
-    Loader *l = arg;
-    void *item;
-    bool failed = false;
-    while (!failed && has_batch(l, l->made) && queue_take(l->free, &item)) {
-        Slot *s = item;
-        fill(l, l->made, s);
-        l->made += l->batch_size;
-        failed = s->error != NULL;
-        if (!queue_put(l->ready, s)) break;
+    Maker *m = arg;
+    Loader *l = m->loader;
+    int64_t number;
+    pthread_mutex_lock(&l->lock);
+    while (take_number(l, &number)) {
+        Slot *s = &l->slot[number % l->n_slots];
+        pthread_mutex_unlock(&l->lock);
+        fill(m, l->start + number * l->batch_size, s);
+        pthread_mutex_lock(&l->lock);
+        s->is_made = true;
+        pthread_cond_signal(&l->is_made); /* only the caller waits */
     }
+    pthread_mutex_unlock(&l->lock);
     return NULL;
 }
 
 static void start(Loader *l)
 {
-    l->free = queue_new(l->n_slots);
-    l->ready = queue_new(l->n_slots);
-    for (int i = 0; i < l->n_slots; i++) queue_put(l->free, &l->slot[i]);
-    l->made = l->position;
-    l->held = NULL;
+    l->start = l->position;
+    l->next = l->released = 0;
+    l->is_stopping = false;
     l->is_running = true;
-    CHECK(pthread_create(&l->thread, NULL, prefetch, l) == 0);
+    for (int i = 0; i < l->n_slots; i++) l->slot[i].is_made = false;
+    for (int i = 0; i < l->n_makers; i++)
+        CHECK(pthread_create(&l->maker[i].thread, NULL, prefetch, &l->maker[i]) == 0);
 }
 
 static void stop(Loader *l)
 {
     if (!l->is_running) return;
-    queue_close(l->free);
-    queue_close(l->ready);
-    pthread_join(l->thread, NULL);
-    queue_free(l->free);
-    queue_free(l->ready);
+    pthread_mutex_lock(&l->lock);
+    l->is_stopping = true;
+    pthread_cond_broadcast(&l->is_free);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->n_makers; i++) pthread_join(l->maker[i].thread, NULL);
     for (int i = 0; i < l->n_slots; i++) {
         error_free(l->slot[i].error);
         l->slot[i].error = NULL;
@@ -155,20 +183,23 @@ static void stop(Loader *l)
     l->is_running = false;
 }
 
-/* The next slot, from the thread or made here. */
+/* The next slot, from the threads or made here. The one before is free from now on. */
 static Slot *next_slot(Loader *l)
 {
     if (l->settings.prefetch == 0) {
-        fill(l, l->position, &l->slot[0]);
+        fill(&l->maker[0], l->position, &l->slot[0]);
         return &l->slot[0];
     }
-    if (!l->is_running)
-        start(l);
-    else if (l->held)
-        queue_put(l->free, l->held);
-    void *item;
-    CHECK(queue_take(l->ready, &item));
-    return l->held = item;
+    if (!l->is_running) start(l);
+    int64_t number = (l->position - l->start) / l->batch_size;
+    Slot *s = &l->slot[number % l->n_slots];
+    pthread_mutex_lock(&l->lock);
+    if (number) l->slot[(number - 1) % l->n_slots].is_made = false;
+    l->released = number;
+    pthread_cond_signal(&l->is_free);
+    while (!s->is_made) pthread_cond_wait(&l->is_made, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    return s;
 }
 
 /* ---- the interface ---- */
@@ -178,7 +209,10 @@ static void release(void *loader)
     Loader *l = loader;
     stop(l);
     for (int i = 0; i < l->n_slots; i++) arena_free(l->slot[i].batch.arena);
-    arena_free(l->scratch);
+    for (int i = 0; i < l->n_makers; i++) arena_free(l->maker[i].scratch);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->is_free);
+    pthread_cond_destroy(&l->is_made);
 }
 
 Loader *loader_new(Arena *a, const LoaderSettings *settings)
@@ -190,11 +224,19 @@ Loader *loader_new(Arena *a, const LoaderSettings *settings)
                    .batch_size = batch_size,
                    .n_samples = n_samples,
                    .n_slots = settings->prefetch + 1, /* one is the caller's */
-                   .sample = NEW_N(a, Sample, batch_size < n_samples ? batch_size : n_samples),
-                   .scratch = arena_new() };
-    CHECK(l->batch_size > 0 && settings->prefetch >= 0);
+                   .n_makers = settings->n_threads ? settings->n_threads : 1 };
+    CHECK(l->batch_size > 0 && settings->prefetch >= 0 && settings->n_threads >= 0);
     l->slot = NEW_N(a, Slot, l->n_slots);
     for (int i = 0; i < l->n_slots; i++) l->slot[i].batch.arena = arena_new();
+    l->maker = NEW_N(a, Maker, l->n_makers);
+    for (int i = 0; i < l->n_makers; i++)
+        l->maker[i] =
+            (Maker){ .loader = l,
+                     .sample = NEW_N(a, Sample, batch_size < n_samples ? batch_size : n_samples),
+                     .scratch = arena_new() };
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->is_free, NULL);
+    pthread_cond_init(&l->is_made, NULL);
     arena_on_free(a, release, l);
     return l;
 }
@@ -277,7 +319,7 @@ typedef struct Settings {
     bool pin_memory;
 } Settings;
 
-enum { BATCHES_PER_WORKER = 2, MOST_BATCHES = 64 };
+enum { BATCHES_PER_WORKER = 2, MOST_WORKERS = 64 };
 
 static const Field fields[] = {
     FIELD_STRING(Settings, dataloader_tag, NULL, "names the loader in progress and metrics"),
@@ -287,7 +329,7 @@ static const Field fields[] = {
     FIELD_COMPONENT(Settings, collate_fn, Collator, "collate_fn", "null",
                     "makes a batch of samples; null: stacks each array"),
     FIELD_INT(Settings, num_workers, NULL, 0, INFINITY,
-              "0: batches are made when needed; else a thread makes two per worker ahead",
+              "0: batches are made when needed; else as many threads make two each ahead",
               .flags = FIELD_STRICT),
     FIELD_BOOL(Settings, pin_memory, NULL,
                "batches lie in pinned memory, where the device has such"),
@@ -297,21 +339,22 @@ static const Field fields[] = {
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
-    int64_t prefetch = s->num_workers * BATCHES_PER_WORKER;
-    if (s->num_workers > MOST_BATCHES / BATCHES_PER_WORKER) prefetch = MOST_BATCHES;
-    *out = loader_new(builder_arena(b), &(LoaderSettings){ .tag = s->dataloader_tag,
-                                                           .dataset = s->dataset,
-                                                           .batches = s->batch_sampler,
-                                                           .collator = s->collate_fn,
-                                                           .prefetch = (int)prefetch,
-                                                           .pin_memory = s->pin_memory });
+    int n_threads = (int)(s->num_workers < MOST_WORKERS ? s->num_workers : MOST_WORKERS);
+    *out =
+        loader_new(builder_arena(b), &(LoaderSettings){ .tag = s->dataloader_tag,
+                                                        .dataset = s->dataset,
+                                                        .batches = s->batch_sampler,
+                                                        .collator = s->collate_fn,
+                                                        .prefetch = n_threads * BATCHES_PER_WORKER,
+                                                        .n_threads = n_threads,
+                                                        .pin_memory = s->pin_memory });
     return NULL;
 }
 
 const ComponentDef data_loader_default = {
     .kind = "data_loader",
     .variant = "default",
-    .doc = "batches of this rank in the sampler's order, made ahead in a thread",
+    .doc = "batches of this rank in the sampler's order, made ahead in threads",
     .fields = fields,
     .settings_size = sizeof(Settings),
     .build = build,

@@ -2,19 +2,15 @@
 #include "config/builder.h"
 #include "data/datasets.h"
 #include "data/jsonl.h"
-#include "data/text_query.h"
-#include <string.h>
+#include "data/line_reader.h"
 
-/* What one access needs; freed with the arena. */
 typedef struct MemMapDataset {
     Dataset base;
-    MemMap settings;
+    const char *sample_key;
     Jsonl source;
     IndexEntry *line;
     int64_t n;
-    TextQuery *query;
-    Encoder *encoder;
-    Text *text;
+    LineReaders *readers;
 } MemMapDataset;
 
 static int64_t count(const Dataset *self)
@@ -29,54 +25,42 @@ static void describe(const Dataset *self, int64_t index, Text *out)
                 (long long)d->line[index].offset);
 }
 
-static Error *encode(const MemMapDataset *d, int64_t index, Ids *ids)
+static Error *read_line(const MemMapDataset *d, LineReader *r, int64_t index, Arena *scratch,
+                        Sample *out)
 {
     Str line;
     int64_t column;
     TRY(jsonl_line(&d->source, d->line[index], &line));
-    TRY(text_query_run(d->query, line, d->text, &column));
-    return d->settings.tokenizer->encode(
-        d->encoder, (Str){ d->text->len ? d->text->ptr : "", d->text->len }, true, ids);
+    TRY(line_reader_run(r, line, &column));
+    void *tokens = arena_copy(scratch, r->ids.id, sizeof *r->ids.id * (size_t)r->ids.n);
+    Tensor t = { .data = tokens, .dtype = I32, .n_dims = 1, .size = { r->ids.n } };
+    *out = (Sample){ .n = 1, .item = { { d->sample_key, t } } };
+    return NULL;
 }
 
 static Error *get(const Dataset *self, int64_t index, Arena *scratch, Sample *out)
 {
     const MemMapDataset *d = (const MemMapDataset *)self;
     CHECK(index >= 0 && index < d->n);
-    Ids ids = { 0 };
-    Error *e = encode(d, index, &ids);
-    if (e) {
-        Text where = { 0 };
-        describe(self, index, &where);
-        e = error_wrap(e, "%s", where.ptr);
-        text_free(&where);
-    } else {
-        void *tokens = arena_copy(scratch, ids.id, sizeof *ids.id * (size_t)ids.n);
-        Tensor t = { .data = tokens, .dtype = I32, .n_dims = 1, .size = { ids.n } };
-        *out = (Sample){ .n = 1, .item = { { d->settings.sample_key, t } } };
-    }
-    ids_free(&ids);
+    LineReader *r;
+    TRY(line_reader_take(d->readers, -1, &r));
+    Error *e = read_line(d, r, index, scratch, out);
+    line_reader_give_back(r);
+    if (!e) return NULL;
+    Text where = { 0 };
+    describe(self, index, &where);
+    e = error_wrap(e, "%s", where.ptr);
+    text_free(&where);
     return e;
-}
-
-static void release(void *dataset)
-{
-    MemMapDataset *d = dataset;
-    text_query_free(d->query);
-    if (d->encoder) d->settings.tokenizer->encoder_free(d->encoder);
-    text_free(d->text);
 }
 
 Error *mem_map_open(Arena *a, const MemMap *settings, Dataset **out)
 {
     MemMapDataset *d = NEW(a, MemMapDataset);
     *d = (MemMapDataset){ .base = { .count = count, .get = get, .describe = describe },
-                          .settings = *settings,
-                          .text = NEW(a, Text) };
-    arena_on_free(a, release, d);
+                          .sample_key = arena_string(a, settings->sample_key) };
     TRY(jsonl_open(a, settings->raw_data_path, settings->index_path, &d->source));
-    TRY(text_query_new(settings->jq_pattern, &d->query));
-    d->encoder = settings->tokenizer->encoder_new(settings->tokenizer);
+    TRY(line_readers_new(a, settings->tokenizer, settings->jq_pattern, -1, &d->readers));
     d->n = index_count(d->source.index);
     d->line = index_read_all(a, d->source.index);
     *out = &d->base;

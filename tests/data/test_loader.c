@@ -76,6 +76,35 @@ static const char *drain(Arena *a, Loader *l)
     return result;
 }
 
+TEST(batches_are_the_same_for_every_number_of_threads_and_after_a_restart)
+{
+    Arena *a = arena_new();
+    Pipeline p = pipeline(a, 200, 2, 3, true);
+    const char *expected = drain(a, loader(a, &p, 0));
+    size_t line = strcspn(expected, "\n") + 1;
+    assert_true(line > 1);
+    for (int n_threads = 1; n_threads <= 8; n_threads++)
+        for (int prefetch = 1; prefetch <= 2 * n_threads; prefetch += n_threads) {
+            LoaderSettings s = { .tag = "train",
+                                 .dataset = p.dataset,
+                                 .batches = &p.batches,
+                                 .collator = p.collator,
+                                 .prefetch = prefetch,
+                                 .n_threads = n_threads };
+            Loader *first = loader_new(a, &s), *second = loader_new(a, &s);
+            assert_string_equal(drain(a, first), expected);
+            const char *rest = expected;
+            Batch *b;
+            for (int i = 0; i < 5 + n_threads; i++) {
+                assert_no_error(loader_next(second, &b));
+                rest = strchr(rest, '\n') + 1;
+            }
+            assert_no_error(loader_seek(first, loader_position(second)));
+            assert_string_equal(drain(a, first), rest);
+        }
+    arena_free(a);
+}
+
 TEST(batches_hold_tokens_and_their_successors)
 {
     for (int size = 1; size <= 4; size *= 2)
