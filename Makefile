@@ -8,7 +8,7 @@ WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla 
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
              -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lpthread -ldl -lm
+LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lpthread -ldl -lm
 LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
 
 LIB_SRC  := $(shell find src -name '*.c' | sort)

@@ -13,9 +13,12 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, src_path, NULL, "file of JSON lines", .flags = FIELD_ARGUMENT),
+    FIELD_PATH(Options, src_path, NULL,
+               "JSON lines: a file (plain, .gz or .zst), a folder, a pattern, or - for standard "
+               "input",
+               .flags = FIELD_ARGUMENT),
     FIELD_PATH(Options, index_path, "null",
-               "index to write; default: beside src_path, with the suffix .idx"),
+               "index to write; default: beside each file, with the suffix .idx"),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when the index is already there"),
     FIELD_CHOICE(Options, on_bad_line, "stop", bad_line_policies,
@@ -23,33 +26,45 @@ static const Field options[] = {
     { 0 },
 };
 
-static void tell(const Options *o, const char *index_path, const IndexSummary *s)
+static void tell(const char *source, const char *index_path, const IndexSummary *s)
 {
     char bytes[32], rate[32], seconds[32];
     format_bytes((double)s->n_bytes, bytes);
     format_bytes((double)s->n_bytes / s->seconds, rate);
     format_seconds(s->seconds, seconds);
     log_info("%s: %lld lines of %s indexed (%s in %s, %s/s)", index_path,
-             (long long)(s->n_lines - s->n_bad), o->src_path, bytes, seconds, rate);
+             (long long)(s->n_lines - s->n_bad), source, bytes, seconds, rate);
     if (s->n_bad) log_warning("%s: %lld bad lines were left out", index_path, (long long)s->n_bad);
+}
+
+static Error *index_one(Arena *a, const Options *o, const char *source)
+{
+    const char *index = o->index_path ? o->index_path : path_with_suffix(a, source, ".idx");
+    if (!strcmp(path_absolute(a, index), path_absolute(a, source)))
+        return error_new("Input and output index paths must be different. (%s)", index);
+    bool write;
+    TRY(existing_file(index, (ExistingPolicy)o->file_existence_policy, &write));
+    if (!write) return NULL;
+    TRY(make_directories(path_folder(a, index)));
+    IndexSummary summary;
+    TRY(jsonl_write_index(source, index, (BadLinePolicy)o->on_bad_line, &summary));
+    tell(source, index, &summary);
+    return NULL;
 }
 
 static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
-    const char *index = o->index_path ? o->index_path : path_with_suffix(a, o->src_path, ".idx");
-    if (!strcmp(path_absolute(a, index), path_absolute(a, o->src_path)))
-        return error_new("Input and output index paths must be different. (%s)", index);
-    bool write;
-    TRY(existing_file(index, (ExistingPolicy)o->file_existence_policy, &write));
-    if (!write) return NULL;
-    if (!file_exists(o->src_path))
-        return error_new("cannot open %s: there is no such file", o->src_path);
-    TRY(make_directories(path_folder(a, index)));
+    PathList files = { 0 };
+    bool is_standard_input = !strcmp(o->src_path, "-");
+    if (is_standard_input && !o->index_path)
+        return error_usage("--index_path is needed for standard input");
+    TRY(text_inputs_list(a, &o->src_path, 1, &files));
+    if (o->index_path && files.n > 1)
+        return error_usage("--index_path is for one file, but %s stands for %lld", o->src_path,
+                           (long long)files.n);
     signal_catch();
-    IndexSummary summary;
-    TRY(jsonl_write_index(o->src_path, index, (BadLinePolicy)o->on_bad_line, &summary));
-    tell(o, index, &summary);
+    for (int64_t i = 0; i < files.n; i++) TRY(index_one(a, o, files.item[i]));
     return NULL;
 }
 
@@ -57,10 +72,13 @@ const Command command_data_create_raw_index = {
     .group = "data",
     .name = "create_raw_index",
     .doc = "Writes the index of a JSONL file, which packing and random access need.",
-    .details = "Every line is checked to be JSON. The index holds offset and length of each line.",
+    .details = "Every line is checked to be JSON. The index holds offset and length of each line; "
+               "for a compressed file and standard input, those in its text, which is kept in a "
+               "temporary file beside the index meanwhile.",
     .examples = "modalities data create_raw_index corpus.jsonl\n"
                 "modalities data create_raw_index corpus.jsonl --index_path index/corpus.idx "
-                "--file_existence_policy override",
+                "--file_existence_policy override\n"
+                "zcat corpus.gz | modalities data create_raw_index - --index_path corpus.idx",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

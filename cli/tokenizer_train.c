@@ -23,7 +23,9 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_STRINGS(Options, input_path, NULL, 1, INFINITY, "file with texts"),
+    FIELD_STRINGS(Options, input_path, NULL, 1, INFINITY,
+                  "texts: a file (plain, .gz or .zst), a folder of *.jsonl, a pattern, or - for "
+                  "standard input"),
     FIELD_PATH(Options, output_path, NULL, "the tokenizer.json to write"),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when output_path is already there"),
@@ -31,7 +33,7 @@ static const Field options[] = {
     FIELD_CHOICE(Options, format, "auto", formats,
                  "jsonl: a text per line of JSON; lines: every line is a text; file: the file is "
                  "one text; auto: jsonl for "
-                 "*.jsonl, else lines"),
+                 "*.jsonl, also compressed, else lines"),
     FIELD_STRING(Options, text_key, "text", "where the text is in a line of JSON"),
     FIELD_STRINGS(Options, special_tokens, "[\"<|endoftext|>\"]", 0, 0, "they get the first ids"),
     FIELD_INT(Options, min_frequency, "2", 0, INFINITY, "a pair that is rarer is not merged"),
@@ -94,6 +96,7 @@ static Error *run(Arena *a, const void *given)
     TrainSettings s = {
         .corpus = { .path = o->input_path.item,
                     .n_paths = o->input_path.n,
+                    .beside = o->output_path,
                     .format = (CorpusFormat)o->format,
                     .key = o->text_key,
                     .skips_bad = o->on_bad_line == BAD_LINE_SKIP },

@@ -65,7 +65,7 @@ static Error *verify_default(const Field *f)
     FieldReader r = { .arena = a, .problems = &problems };
     Field in_place = *f; /* a default path may be missing here */
     in_place.offset = 0;
-    in_place.flags &= ~(unsigned)(FIELD_EXISTS | FIELD_EXISTS_ANY);
+    in_place.flags &= ~(unsigned)(FIELD_EXISTS | FIELD_EXISTS_ANY | FIELD_INPUT);
     field_fill(&r, &in_place, field_default(a, f),
                arena_alloc(a, field_value_size(f) + sizeof(void *)));
     Error *e = error_wrap(problems_error(&problems), "the default of \"%s\"", f->name);

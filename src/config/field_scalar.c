@@ -5,6 +5,7 @@
  * are the integer 7, 1 and "yes" are true. */
 #include "config/field_scalar.h"
 #include "base/file.h"
+#include "base/text_input.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -202,6 +203,9 @@ static void read_path(FieldReader *r, const Field *f, const Yaml *y, const char 
                     yaml_show(r->arena, y));
     else if (f->flags & FIELD_EXISTS_ANY && !file_exists(y->text))
         problem_add(r->problems, y, NULL, "path_not_exists", "there is no file or folder %s",
+                    yaml_show(r->arena, y));
+    else if (f->flags & FIELD_INPUT && !text_input_exists(y->text))
+        problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
                     yaml_show(r->arena, y));
 }
 

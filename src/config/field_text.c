@@ -77,7 +77,8 @@ static void put_type(const Field *f, Text *out)
         text_puts(out, "a text");
         return;
     case FIELD_PATH:
-        text_puts(out, f->flags & FIELD_EXISTS ? "the path of an existing file" : "a path");
+        text_puts(out, f->flags & (FIELD_EXISTS | FIELD_INPUT) ? "the path of an existing file"
+                                                               : "a path");
         return;
     case FIELD_STRUCT:
         text_puts(out, "a mapping");

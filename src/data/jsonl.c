@@ -74,29 +74,49 @@ Error *jsonl_write_index(const char *source, const char *index_path, BadLinePoli
                          IndexSummary *out)
 {
     double start = clock_seconds();
-    FileMap map;
-    TRY(file_map(source, &map));
-    Indexing x = { .source = source, .text = { map.ptr, map.len }, .policy = policy };
-    Error *e = write_index(&x, index_path);
+    Arena *a = arena_new();
+    TextInput input = { 0 };
+    Error *e = text_input_open(a, source, index_path, &input);
+    Indexing x = { .source = source, .text = input.text, .policy = policy };
+    if (!e) e = write_index(&x, index_path);
+    arena_free(a);
     *out = x.summary;
-    out->n_bytes = (int64_t)map.len;
-    file_unmap(&map);
+    out->n_bytes = (int64_t)x.text.len;
     out->seconds = clock_seconds() - start;
     return e;
 }
 
-Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out)
+Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path, Jsonl *out)
 {
     Str index;
-    out->path = arena_string(a, path);
-    out->index_path = index_path ? arena_string(a, index_path) : path_with_suffix(a, path, ".idx");
-    TRY(file_view(a, path, &out->text));
-    if (!file_exists(out->index_path))
+    *out = (Jsonl){ .path = input->path, .index_path = index_path, .text = input->text };
+    if (!index_path) return NULL;
+    if (!file_exists(index_path))
         return error_new(
-            "%s: there is no index %s; `modalities data create_raw_index %s` creates one", path,
-            out->index_path, path);
-    TRY(file_view(a, out->index_path, &index));
-    return index_open(a, index, out->index_path, 0, &out->index);
+            "%s: there is no index %s; `modalities data create_raw_index %s` creates one",
+            input->path, index_path, input->path);
+    TRY(file_view(a, index_path, &index));
+    return index_open(a, index, index_path, 0, &out->index);
+}
+
+Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out)
+{
+    TextInput file = { .path = arena_string(a, path) };
+    TRY(file_view(a, path, &file.text));
+    const char *index =
+        index_path ? arena_string(a, index_path) : path_with_suffix(a, path, ".idx");
+    return jsonl_open_text(a, &file, index, out);
+}
+
+bool jsonl_next(Jsonl *j, IndexEntry *out)
+{
+    if (j->index) return index_next(j->index, out);
+    int64_t left = (int64_t)j->text.len - j->at;
+    if (!left) return false;
+    const char *line = j->text.ptr + j->at, *end = memchr(line, '\n', (size_t)left);
+    *out = (IndexEntry){ j->at, end ? end - line : left };
+    j->at += out->length + (end != NULL);
+    return true;
 }
 
 Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out)

@@ -1,6 +1,7 @@
 /* jsonl.h - JSON lines: indexing a file, and its lines by number. */
 #ifndef DATA_JSONL_H
 #define DATA_JSONL_H
+#include "base/text_input.h"
 #include "data/bad_line.h"
 #include "data/index.h"
 
@@ -9,21 +10,28 @@ typedef struct IndexSummary {
     double seconds;
 } IndexSummary;
 
-/* Writes the index of `source`: an entry (offset, length without the newline) per line. Each line
+/* Writes the index of `source` (a file, plain or compressed, or "-"; offsets are in its text): an
+ * entry (offset, length without the newline) per line. Each line
  * must be JSON (json_scan.h), so an empty line is bad, and so is an empty file; the newline at the
  * end is optional. On an error, and when a stop is asked for, nothing is left at index_path. */
 Error *jsonl_write_index(const char *source, const char *index_path, BadLinePolicy policy,
                          IndexSummary *out);
 
-/* A file with its index; both stay mapped as long as the arena. */
+/* A text with its index, if it has one. */
 typedef struct Jsonl {
     const char *path, *index_path;
     Str text;
-    IndexReader *index;
+    IndexReader *index; /* NULL: every line counts */
+    int64_t at;         /* without index: where the next line begins */
 } Jsonl;
 
-/* index_path NULL: beside the file, with its last suffix replaced by .idx. */
+/* A plain file, which stays mapped as long as the arena. index_path NULL: beside the file, with its
+ * last suffix replaced by .idx. */
 Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out);
+/* A text that was opened before and stays the caller's; index_path NULL: no index. */
+Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path, Jsonl *out);
+/* The next line, without its newline; false behind the last one. */
+bool jsonl_next(Jsonl *j, IndexEntry *out);
 /* The text of an entry; an error when the index does not fit the file. */
 Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out);
 #endif

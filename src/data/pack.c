@@ -44,7 +44,7 @@ typedef struct Packing {
     Jsonl source;
     uint32_t eod;
     int token_bytes;
-    Arena *arena;
+    Arena *arena, *source_arena; /* of all; of what belongs to the source at hand */
     int64_t n_workers, lines_per_job;
     Job *job;
     int64_t n_jobs; /* going round */
@@ -52,6 +52,9 @@ typedef struct Packing {
     PbinWriter writer;
     LineCounter lines;
     PackSummary summary;
+    Progress progress; /* over the inputs as they are stored */
+    int64_t stored_before, stored_bytes,
+        n_source_bytes; /* earlier sources; this one; of its text */
 } Packing;
 
 typedef struct Worker {
@@ -63,7 +66,7 @@ typedef struct Worker {
     pthread_t thread;
 } Worker;
 
-/* Sends the lines out as jobs; ends when the queues are closed or the index is through. */
+/* Sends the lines out as jobs, at last one without lines; ends when the queues are closed, too. */
 static void *read_lines(void *arg)
 {
     Packing *p = arg;
@@ -72,10 +75,9 @@ static void *read_lines(void *arg)
         Job *job = item;
         job->number = number;
         job->n_lines = 0;
-        while (job->n_lines < p->lines_per_job &&
-               index_next(p->source.index, &job->line[job->n_lines]))
+        while (job->n_lines < p->lines_per_job && jsonl_next(&p->source, &job->line[job->n_lines]))
             job->n_lines++;
-        if (!job->n_lines || !queue_put(p->todo, job)) break;
+        if (!queue_put(p->todo, job) || !job->n_lines) break;
     }
     return NULL;
 }
@@ -152,34 +154,38 @@ static Error *write_job(Packing *p, Job *job)
     for (int64_t i = 0; i < job->n_documents; document += job->document_bytes[i++])
         TRY(pbin_add(&p->writer, document, (size_t)job->document_bytes[i]));
     for (int64_t i = 0; i < job->n_refusals; i++) TRY(refuse(p, &job->refusal[i]));
+    for (int64_t i = 0; i < job->n_lines; i++) p->n_source_bytes += job->line[i].length;
     for (int64_t i = 0; i < job->n_lines; i++) p->summary.n_bytes_read += job->line[i].length;
     p->summary.n_documents += job->n_documents;
     p->summary.n_tokens += (int64_t)job->tokens.len / p->token_bytes;
     return signal_stop_requested() ? error_new("stopped by a signal; nothing was written") : NULL;
 }
 
-/* Takes finished jobs as they come and writes them in order. */
+/* Bytes of the inputs as they are stored that are done, for the progress shown. */
+static int64_t stored_done(const Packing *p)
+{
+    double share = p->source.text.len ? (double)p->n_source_bytes / (double)p->source.text.len : 1;
+    return p->stored_before + (int64_t)(share * (double)p->stored_bytes);
+}
+
+/* Takes finished jobs as they come and writes them in order, up to the one without lines. */
 static Error *write_all(Packing *p)
 {
-    int64_t n_lines = index_count(p->source.index), size = p->lines_per_job;
-    int64_t n = n_lines / size + (n_lines % size != 0);
-    Progress progress = progress_start("packing", (int64_t)p->source.text.len, PROGRESS_BYTES);
-    Job **waiting = NEW_N(p->arena, Job *, p->n_jobs);
-    for (int64_t next = 0; next < n;) {
+    Job **waiting = NEW_N(p->source_arena, Job *, p->n_jobs);
+    for (int64_t next = 0;;) {
         void *item;
         CHECK(queue_take(p->done, &item));
         Job *job = item;
         /* At most n_jobs are out, and the next one is among them: no two share a place. */
         waiting[job->number % p->n_jobs] = job;
-        for (Job **at; next < n && *(at = &waiting[next % p->n_jobs]); next++) {
+        for (Job **at; *(at = &waiting[next % p->n_jobs]); next++) {
+            if (!(*at)->n_lines) return NULL;
             TRY(write_job(p, *at));
             CHECK(queue_put(p->free, *at));
             *at = NULL;
-            progress_update(&progress, p->summary.n_bytes_read);
+            progress_update(&p->progress, stored_done(p));
         }
     }
-    progress_end(&progress);
-    return NULL;
 }
 
 static int64_t at_most(int64_t n, int64_t most)
@@ -187,24 +193,28 @@ static int64_t at_most(int64_t n, int64_t most)
     return n < most ? n : most;
 }
 
-/* As many jobs as the queues ask for and the lines need, within MOST_LINES lines on their way. */
+/* As many jobs as the queues ask for, within MOST_LINES lines on their way, and not many more than
+ * the lines of this source, a byte each at least, can need. */
 static void make_jobs(Packing *p)
 {
     const PackSettings *s = p->settings;
-    int64_t n_lines = index_count(p->source.index), size = p->lines_per_job;
+    int64_t n_lines = (int64_t)p->source.text.len;
+    if (p->source.index) n_lines = index_count(p->source.index);
+    int64_t size = at_most(s->processing_batch_size, at_most(n_lines + 1, MOST_LINES));
+    p->lines_per_job = size;
     p->n_jobs = at_most(s->raw_samples_queue_size, MOST_LINES) +
                 at_most(s->processed_samples_queue_size, MOST_LINES) + p->n_workers;
     p->n_jobs = at_most(p->n_jobs, p->n_workers + MOST_LINES / size);
-    p->n_jobs = at_most(p->n_jobs, n_lines / size + 1);
-    p->job = NEW_N(p->arena, Job, p->n_jobs);
+    p->n_jobs = at_most(p->n_jobs, n_lines / size + 2);
+    p->job = NEW_N(p->source_arena, Job, p->n_jobs);
     p->free = queue_new((int)p->n_jobs);
     p->todo = queue_new((int)p->n_jobs);
     p->done = queue_new((int)p->n_jobs);
     for (int64_t i = 0; i < p->n_jobs; i++) {
         Job *job = &p->job[i];
-        job->line = NEW_N(p->arena, IndexEntry, size);
-        job->document_bytes = NEW_N(p->arena, int64_t, size);
-        job->refusal = NEW_N(p->arena, Refusal, size);
+        job->line = NEW_N(p->source_arena, IndexEntry, size);
+        job->document_bytes = NEW_N(p->source_arena, int64_t, size);
+        job->refusal = NEW_N(p->source_arena, Refusal, size);
         queue_put(p->free, job);
     }
 }
@@ -257,13 +267,59 @@ static Error *run_pipeline(Packing *p, Worker *worker, int64_t n)
     return e;
 }
 
+/* An index is for one plain file; it is beside the file where none is named. Other texts may have
+ * one if it is named, else all their lines count. */
+static const char *index_of(Packing *p)
+{
+    const PackSettings *s = p->settings;
+    if (s->index_path || !text_input_is_plain_file(s->src_path)) return s->index_path;
+    return path_with_suffix(p->arena, s->src_path, ".idx");
+}
+
+/* All lines of one text. */
+static Error *pack_source(Packing *p, const TextInput *input, Worker *worker, int64_t n)
+{
+    p->source_arena = arena_new();
+    p->stored_bytes = input->stored_bytes;
+    p->n_source_bytes = 0;
+    Error *e = jsonl_open_text(p->source_arena, input, index_of(p), &p->source);
+    if (!e) {
+        p->lines = (LineCounter){ .text = p->source.text };
+        make_jobs(p);
+        e = run_pipeline(p, worker, n);
+        free_jobs(p);
+    }
+    p->stored_before += p->stored_bytes;
+    arena_free(p->source_arena);
+    return e;
+}
+
+static Error *pack_sources(Packing *p, TextInputs *inputs, Worker *worker, int64_t n)
+{
+    TextInput input;
+    bool some = true;
+    p->progress = progress_start("packing", text_inputs_bytes(inputs), PROGRESS_BYTES);
+    while (some) {
+        TRY(text_inputs_next(inputs, &input, &some));
+        if (some) TRY(pack_source(p, &input, worker, n));
+    }
+    progress_end(&p->progress);
+    return NULL;
+}
+
 static Error *write_file(Packing *p, Worker *worker, int64_t n)
 {
-    TRY(make_directories(path_folder(p->arena, p->settings->dst_path)));
-    TRY(pbin_create(p->settings->dst_path, p->token_bytes, &p->writer));
-    make_jobs(p);
-    Error *e = run_pipeline(p, worker, n);
-    free_jobs(p);
+    const PackSettings *s = p->settings;
+    PathList files = { 0 };
+    TRY(text_inputs_list(p->arena, &s->src_path, 1, &files));
+    if (s->index_path && files.n > 1)
+        return error_new("index_path %s is the index of one file, but src_path %s stands for %lld",
+                         s->index_path, s->src_path, (long long)files.n);
+    TRY(make_directories(path_folder(p->arena, s->dst_path)));
+    TRY(pbin_create(s->dst_path, p->token_bytes, &p->writer));
+    TextInputs *inputs = text_inputs_open(&files, s->dst_path, (int)n);
+    Error *e = pack_sources(p, inputs, worker, n);
+    text_inputs_close(inputs);
     if (!e) return pbin_commit(&p->writer);
     pbin_abandon(&p->writer);
     return e;
@@ -303,10 +359,6 @@ static Error *pack(Packing *p)
     int64_t n = p->n_workers = at_most(s->num_cpus, MOST_THREADS);
     Worker *worker = NEW_N(p->arena, Worker, n);
     TRY(check_tokens(p));
-    TRY(jsonl_open(p->arena, s->src_path, s->index_path, &p->source));
-    p->lines.text = p->source.text;
-    int64_t most = index_count(p->source.index);
-    p->lines_per_job = at_most(s->processing_batch_size, at_most(most ? most : 1, MOST_LINES));
     Error *e = open_workers(p, worker, n);
     if (!e) e = write_file(p, worker, n);
     close_workers(p, worker, n);

@@ -4,9 +4,9 @@
 /* clang-format off */
 #define AT_LEAST_ONE(m, def, text) FIELD_INT(PackSettings, m, def, 1, INFINITY, text, .flags = FIELD_STRICT)
 static const Field settings_fields[] = {
-    FIELD_PATH(PackSettings, src_path, NULL, "file of JSON lines", .flags = FIELD_EXISTS),
+    FIELD_PATH(PackSettings, src_path, NULL, "JSON lines: a file (plain, .gz or .zst), a folder, a pattern as data/*.jsonl, or - for standard input", .flags = FIELD_INPUT),
     FIELD_PATH(PackSettings, dst_path, "null", "the .pbin file to write; must be given"),
-    FIELD_PATH(PackSettings, index_path, "null", "index of src_path; null: beside it, with suffix .idx", .flags = FIELD_EXISTS),
+    FIELD_PATH(PackSettings, index_path, "null", "index of src_path; null: beside a plain file, with suffix .idx; other inputs need none", .flags = FIELD_EXISTS),
     FIELD_STRING(PackSettings, jq_pattern, NULL, "jq expression that finds the text in a line"),
     AT_LEAST_ONE(num_cpus, "${node_env:num_cpus}", "worker threads"),
     FIELD_STRING(PackSettings, eod_token, NULL, "token that ends every document"),

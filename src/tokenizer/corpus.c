@@ -20,27 +20,35 @@ static Error *check_regular(const char *path)
 
 Error *corpus_open(Arena *a, const CorpusSettings *s, Corpus *out)
 {
-    *out = (Corpus){ .settings = s, .first_block = NEW_N(a, int64_t, s->n_paths + 1) };
-    for (int64_t i = 0; i < s->n_paths; i++) {
-        int64_t bytes;
-        TRY(file_size(s->path[i], &bytes));
-        TRY(check_regular(s->path[i]));
+    *out = (Corpus){ .settings = s };
+    TRY(text_inputs_list(a, s->path, s->n_paths, &out->files));
+    int64_t n = out->files.n;
+    out->first_block = NEW_N(a, int64_t, n + 1);
+    out->text = NEW_N(a, Str, n + 1);
+    for (int64_t i = 0; i < n; i++) {
+        TextInput input;
+        if (strcmp(out->files.item[i], "-") != 0) TRY(check_regular(out->files.item[i]));
+        TRY(text_input_open(a, out->files.item[i], s->beside, &input));
+        int64_t bytes = (int64_t)input.text.len;
+        out->text[i] = input.text;
         out->first_block[i] = out->n_blocks;
         out->n_blocks += (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
         out->n_bytes += bytes;
     }
-    out->first_block[s->n_paths] = out->n_blocks;
+    out->first_block[n] = out->n_blocks;
     return NULL;
 }
 
 static CorpusFormat format_of(const CorpusSettings *s, const char *path)
 {
     if (s->format != CORPUS_AUTO) return s->format;
-    return text_matches("*.jsonl", path) ? CORPUS_JSONL : CORPUS_LINES;
+    bool is_jsonl = text_matches("*.jsonl", path) || text_matches("*.jsonl.gz", path) ||
+                    text_matches("*.jsonl.zst", path);
+    return is_jsonl ? CORPUS_JSONL : CORPUS_LINES;
 }
 
 /* The first start of a line at or behind `at`. */
-static size_t line_start(const FileMap *m, size_t at)
+static size_t line_start(const Str *m, size_t at)
 {
     if (at == 0 || at >= m->len) return at < m->len ? at : m->len;
     const char *end = memchr(m->ptr + at - 1, '\n', m->len - at + 1);
@@ -54,7 +62,7 @@ static bool is_visible(char c)
 
 /* The first single blank between visible ASCII characters at or behind `at`. No word of GPT-2's
  * pattern reaches over the place before it, whatever stands around. */
-static size_t cut_start(const FileMap *m, size_t at)
+static size_t cut_start(const Str *m, size_t at)
 {
     if (at == 0) return 0;
     for (; at + 1 < m->len; at++) {
@@ -67,7 +75,7 @@ static size_t cut_start(const FileMap *m, size_t at)
 typedef struct Reading {
     const CorpusSettings *settings;
     const char *path;
-    const FileMap *map;
+    const Str *map;
     void (*take)(void *arg, Str text);
     void *arg;
     CorpusBlock *block;
@@ -103,7 +111,7 @@ static Error *take_json(const Reading *r, Str line)
 }
 
 /* The number of the line that starts at this byte, from 1. */
-static long long line_number(const FileMap *m, size_t start)
+static long long line_number(const Str *m, size_t start)
 {
     long long n = 1;
     for (const char *p = m->ptr; (p = memchr(p, '\n', (size_t)(m->ptr + start - p))); p++) n++;
@@ -142,10 +150,9 @@ Error *corpus_read(const Corpus *c, int64_t block, void (*take)(void *arg, Str t
 {
     int64_t file = 0;
     while (c->first_block[file + 1] <= block) file++;
-    const char *path = c->settings->path[file];
+    const char *path = c->files.item[file];
+    Str map = c->text[file];
     *out = (CorpusBlock){ 0 };
-    FileMap map;
-    TRY(file_map(path, &map));
     size_t from = (size_t)(block - c->first_block[file]) * BLOCK_BYTES;
     size_t to = block + 1 == c->first_block[file + 1] ? map.len : from + BLOCK_BYTES;
     out->n_bytes = to > from ? (int64_t)(to - from) : 0;
@@ -153,6 +160,5 @@ Error *corpus_read(const Corpus *c, int64_t block, void (*take)(void *arg, Str t
     Reading r = { c->settings, path, &map, take, arg, out, &text };
     Error *e = read_block(&r, from, to, format_of(c->settings, path));
     text_free(&text);
-    file_unmap(&map);
     return e;
 }

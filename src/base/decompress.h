@@ -1,0 +1,16 @@
+/* decompress.h - the content of .gz and .zst files. */
+#ifndef BASE_DECOMPRESS_H
+#define BASE_DECOMPRESS_H
+#include "base/error.h"
+#include "base/str.h"
+#include <stdio.h>
+
+typedef enum { NOT_COMPRESSED, COMPRESSED_GZIP, COMPRESSED_ZSTD } Compression;
+
+/* By the last suffix of the name: .gz, .zst. */
+Compression compression_of(const char *path);
+/* Writes the content of all members (gzip) or frames (zstd) in `bytes` to a stream; `name` is for
+ * errors, which name the byte. Data that is cut short, damaged or followed by something else is an
+ * error. Memory does not grow with the content. */
+Error *decompress(Compression kind, Str bytes, const char *name, FILE *to);
+#endif

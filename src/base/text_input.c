@@ -1,0 +1,253 @@
+/* text_input.c - lists inputs, and makes a mapped text of each. */
+#include "base/text_input.h"
+#include "base/decompress.h"
+#include "base/signal.h"
+#include "base/thread.h"
+#include <errno.h>
+#include <glob.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which files ---- */
+
+static bool is_standard_input(const char *given)
+{
+    return !strcmp(given, "-");
+}
+
+bool text_input_is_plain_file(const char *given)
+{
+    struct stat st;
+    return !is_standard_input(given) && stat(given, &st) == 0 && S_ISREG(st.st_mode) &&
+           compression_of(given) == NOT_COMPRESSED;
+}
+
+bool text_input_exists(const char *given)
+{
+    glob_t g;
+    if (is_standard_input(given) || file_exists(given)) return true;
+    bool some = glob(given, 0, NULL, &g) == 0;
+    globfree(&g);
+    return some;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && !strcmp(s + n - m, suffix);
+}
+
+static Error *refuse_parquet(const char *path)
+{
+    size_t stem = strlen(path) - strlen(".parquet");
+    return error_new("%s: Parquet is not read; convert it first:  duckdb -c \"COPY (FROM '%s') TO "
+                     "'%.*s.jsonl' (FORMAT json)\"",
+                     path, path, (int)stem, path);
+}
+
+static Error *add_file(Arena *a, const char *path, PathList *out)
+{
+    if (ends_with(path, ".parquet")) return refuse_parquet(path);
+    out->item = arena_grow(a, out->item, out->n, &out->cap, sizeof *out->item);
+    out->item[out->n++] = arena_string(a, path);
+    return NULL;
+}
+
+static bool is_text_name(const char *path)
+{
+    return ends_with(path, ".jsonl") || ends_with(path, ".jsonl.gz") ||
+           ends_with(path, ".jsonl.zst");
+}
+
+static Error *add_folder(Arena *a, const char *folder, PathList *out)
+{
+    PathList all = { 0 };
+    int64_t before = out->n;
+    const char *parquet = NULL;
+    TRY(files_below(a, folder, "", &all));
+    for (int64_t i = 0; i < all.n; i++) {
+        if (is_text_name(all.item[i])) TRY(add_file(a, all.item[i], out));
+        if (ends_with(all.item[i], ".parquet") && !parquet) parquet = all.item[i];
+    }
+    if (out->n > before) return NULL;
+    if (parquet) return refuse_parquet(parquet);
+    return error_new("%s: no *.jsonl, *.jsonl.gz or *.jsonl.zst below this folder", folder);
+}
+
+static Error *add_pattern(Arena *a, const char *pattern, PathList *out)
+{
+    glob_t g;
+    Error *e = NULL;
+    if (glob(pattern, 0, NULL, &g) != 0)
+        e = error_new("cannot open %s: there is no such file, and as a pattern it matches none",
+                      pattern);
+    for (size_t i = 0; !e && i < g.gl_pathc; i++)
+        e = is_directory(g.gl_pathv[i]) ? add_folder(a, g.gl_pathv[i], out)
+                                        : add_file(a, g.gl_pathv[i], out);
+    globfree(&g);
+    return e;
+}
+
+Error *text_inputs_list(Arena *a, const char *const *given, int64_t n, PathList *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (is_directory(given[i]))
+            TRY(add_folder(a, given[i], out));
+        else if (is_standard_input(given[i]) || file_exists(given[i]))
+            TRY(add_file(a, given[i], out));
+        else
+            TRY(add_pattern(a, given[i], out));
+    }
+    return NULL;
+}
+
+/* ---- their texts ---- */
+
+static Error *copy_standard_input(FILE *to)
+{
+    char buffer[1 << 16];
+    for (ssize_t n; (n = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
+        if (signal_stop_requested()) return error_new("standard input: stopped by a signal");
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return error_new("cannot read standard input: %s", strerror(errno));
+        if (fwrite(buffer, 1, (size_t)n, to) != (size_t)n)
+            return error_new("cannot keep standard input: %s", strerror(errno));
+    }
+    return NULL;
+}
+
+static void unmap(void *map)
+{
+    file_unmap(map);
+}
+
+/* Maps what was written to the stream. */
+static Error *map_stream(Arena *a, FILE *f, const char *name, Str *out)
+{
+    struct stat st;
+    FileMap *map = NEW(a, FileMap);
+    *map = (FileMap){ "", 0 };
+    if (fflush(f) != 0 || fstat(fileno(f), &st) != 0)
+        return error_new("cannot keep the content of %s: %s", name, strerror(errno));
+    if (st.st_size) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+        if (p == MAP_FAILED)
+            return error_new("cannot map the content of %s: %s", name, strerror(errno));
+        *map = (FileMap){ p, (size_t)st.st_size };
+    }
+    arena_on_free(a, unmap, map);
+    *out = (Str){ map->ptr, map->len };
+    return NULL;
+}
+
+static Error *fill(Arena *a, const char *path, FILE *to)
+{
+    Str bytes;
+    if (is_standard_input(path)) return copy_standard_input(to);
+    TRY(file_view(a, path, &bytes));
+    return decompress(compression_of(path), bytes, path, to);
+}
+
+Error *text_input_open(Arena *a, const char *path, const char *beside, TextInput *out)
+{
+    FILE *f;
+    *out = (TextInput){ .path = path };
+    if (!is_standard_input(path)) {
+        TRY(file_size(path, &out->stored_bytes));
+        if (compression_of(path) == NOT_COMPRESSED) return file_view(a, path, &out->text);
+    }
+    TRY(file_temporary(beside, &f));
+    Error *e = fill(a, path, f);
+    if (!e) e = map_stream(a, f, path, &out->text);
+    fclose(f);
+    return e;
+}
+
+typedef struct Opened {
+    Arena *arena;
+    TextInput input;
+    Error *error;
+} Opened;
+
+struct TextInputs {
+    PathList files;
+    const char *beside;
+    Pool *pool;
+    Opened *opened;      /* one per thread */
+    int64_t from, n, at; /* files [from, from + n) are opened, `at` is next */
+    Arena *arena;
+};
+
+TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_threads)
+{
+    Arena *a = arena_new();
+    TextInputs *t = NEW(a, TextInputs);
+    *t = (TextInputs){
+        .files = *files, .beside = arena_string(a, beside), .pool = pool_new(n_threads), .arena = a
+    };
+    t->opened = NEW_N(a, Opened, pool_size(t->pool));
+    return t;
+}
+
+static void close_opened(TextInputs *t)
+{
+    for (int64_t i = 0; i < t->n; i++) {
+        error_free(t->opened[i].error);
+        arena_free(t->opened[i].arena);
+    }
+    t->from += t->n;
+    t->n = 0;
+}
+
+static void open_one(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    TextInputs *t = arg;
+    Opened *o = &t->opened[i];
+    *o = (Opened){ .arena = arena_new() };
+    o->error = text_input_open(o->arena, t->files.item[t->from + i], t->beside, &o->input);
+}
+
+/* The next files: one at a time while they are plain. */
+static void open_round(TextInputs *t)
+{
+    close_opened(t);
+    int64_t left = t->files.n - t->from, most = pool_size(t->pool);
+    while (t->n < left && t->n < most && compression_of(t->files.item[t->from + t->n])) t->n++;
+    if (!t->n && left) t->n = 1;
+    pool_run(t->pool, t->n, open_one, t);
+}
+
+Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some)
+{
+    if (t->at == t->from + t->n) open_round(t);
+    *some = t->at < t->from + t->n;
+    if (!*some) return NULL;
+    Opened *o = &t->opened[t->at++ - t->from];
+    Error *e = o->error;
+    o->error = NULL;
+    *out = o->input;
+    return e;
+}
+
+int64_t text_inputs_bytes(const TextInputs *t)
+{
+    int64_t sum = 0, bytes;
+    for (int64_t i = 0; i < t->files.n; i++) {
+        if (is_standard_input(t->files.item[i])) continue;
+        Error *e = file_size(t->files.item[i], &bytes); /* opening it will report that */
+        if (!e) sum += bytes;
+        error_free(e);
+    }
+    return sum;
+}
+
+void text_inputs_close(TextInputs *t)
+{
+    if (!t) return;
+    close_opened(t);
+    pool_free(t->pool);
+    arena_free(t->arena);
+}

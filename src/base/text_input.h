@@ -1,0 +1,38 @@
+/* text_input.h - texts given as files, folders, patterns or standard input, plain or compressed.
+ *
+ * What is no plain file is written to a temporary file beside the output first, so that all texts
+ * can be read in parallel and bad lines be named alike, whatever the size and the memory. */
+#ifndef BASE_TEXT_INPUT_H
+#define BASE_TEXT_INPUT_H
+#include "base/file.h"
+
+/* "-" (standard input), an existing file or folder, or a pattern that matches. */
+bool text_input_exists(const char *given);
+/* A file as it is: neither compressed, nor "-", nor more than one. */
+bool text_input_is_plain_file(const char *given);
+/* Appends the files that each input stands for, in order: folders give all *.jsonl, *.jsonl.gz and
+ * *.jsonl.zst below, sorted, patterns what matches, sorted. An input that gives none is an error,
+ * and so is Parquet. */
+Error *text_inputs_list(Arena *a, const char *const *given, int64_t n, PathList *out);
+
+typedef struct TextInput {
+    const char *path; /* "-": standard input */
+    Str text;
+    int64_t stored_bytes; /* on the disk, compressed or not; 0 for standard input */
+} TextInput;
+
+/* The texts of listed files one after the other. */
+typedef struct TextInputs TextInputs;
+
+/* Up to n_threads compressed files are decompressed at a time, into temporary files beside
+ * `beside`. */
+TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_threads);
+/* The next text, valid until the next call; false behind the last one. */
+Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some);
+/* The sum of stored_bytes. */
+int64_t text_inputs_bytes(const TextInputs *t);
+void text_inputs_close(TextInputs *t);
+
+/* One text, as long as the arena. */
+Error *text_input_open(Arena *a, const char *path, const char *beside, TextInput *out);
+#endif
