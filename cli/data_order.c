@@ -207,7 +207,7 @@ static Error *run(Arena *a, const void *given)
                                 .experiment_id = "experiment_id" };
     Registry *r;
     Yaml *root;
-    Config c;
+    Config c = { 0 };
     int64_t from, to;
     TRY(read_steps(o->steps, &from, &to));
     if (o->last_checkpoint_info_file_path)

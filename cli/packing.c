@@ -24,7 +24,7 @@ static void tell(const PackSettings *s, const PackSummary *done)
 Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)
 {
     Registry *r;
-    PackConfig config;
+    PackConfig config = { 0 };
     PackSummary summary;
     bool write = true;
     TRY(components_registry(a, &r));

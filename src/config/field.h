@@ -61,8 +61,7 @@ enum {
     FIELD_MAPS = 128,         /* FIELD_COMPONENT: a list here builds the component once per item */
     FIELD_ARGUMENT = 256,     /* commands: given by position, not by --name */
     FIELD_EXISTS_ANY = 512,   /* FIELD_PATH: a file or folder that exists */
-    FIELD_INPUT =
-        1024 /* FIELD_PATH: what base/text_input.h reads: that, a pattern that matches, - */
+    FIELD_INPUT = 1024        /* FIELD_PATH: that, a pattern that matches, or - (text_input.h) */
 };
 
 typedef struct Field {
