@@ -1,7 +1,9 @@
 /* signal.c - the one mutable global of the program besides the log level. */
 #include "base/signal.h"
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t requested;
 
@@ -13,13 +15,32 @@ static void on_signal(int number)
     signal(SIGTERM, SIG_DFL);
 }
 
-/* With SA_RESTART, so that a write to a pipe or a network drive goes on. */
-void signal_catch(void)
+static void on_signal_in_steps(int number)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    static const char text[] = "\nstopping after this step; once more ends at once\n";
+    int kept = errno;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written; /* nobody to tell */
+    errno = kept;
+    on_signal(number);
+}
+
+/* With SA_RESTART, so that a write to a pipe or a network drive goes on. */
+static void catch_with(void (*handler)(int))
+{
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+void signal_catch(void)
+{
+    catch_with(on_signal);
+}
+void signal_catch_in_steps(void)
+{
+    catch_with(on_signal_in_steps);
 }
 
 bool signal_stop_requested(void)

@@ -310,7 +310,7 @@ static Error *run(Run *r, const Registry *registry)
     TRY(make_folder(r));
     TRY(builder_build(b, training_config_fields, &r->config));
     notice_device(r, b);
-    signal_catch();
+    signal_catch_in_steps();
     return train(r);
 }
 

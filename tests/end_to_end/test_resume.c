@@ -125,6 +125,7 @@ static void stop_by_signal(int number)
     bench_last_checkpoint(&b, "stopped", &steps);
     assert_contains(said, " --set settings.training_target.num_target_steps=40\n");
     assert_in_range(steps, 3, 39);
+    assert_contains(said, "\nstopping after this step; once more ends at once\n");
     assert_contains(said, arena_printf(b.arena, "Stopped by signal %d after step %lld of 40",
                                        number, (long long)steps));
     assert_contains(said, "modalities warmstart --config_file_path ");
