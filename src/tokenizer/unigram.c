@@ -1,5 +1,6 @@
 /* unigram.c - reads the model Unigram of a tokenizer.json and turns the best way into ids. */
 #include "tokenizer/unigram.h"
+#include "tokenizer/rust_number.h"
 #include <math.h>
 
 /* How much worse than the worst token an unknown character is. */
@@ -64,7 +65,7 @@ static Error *load_token(JsonNode at, Arena *a, Str *name, double *score)
     }
     *name = (Str){ arena_string_n(a, json_string_value(n), json_string_length(n)),
                    json_string_length(n) };
-    *score = json_number_value(s);
+    *score = rust_number(json_number_value(s));
     return NULL;
 }
 
