@@ -22,6 +22,7 @@
     COMPONENT(data_loader_default) \
     COMPONENT(dataset_combined) \
     COMPONENT(dataset_dummy_dataset) \
+    COMPONENT(dataset_jsonl_on_the_fly) \
     COMPONENT(dataset_mem_map_dataset) \
     COMPONENT(dataset_packed_mem_map_dataset_continuous) \
     COMPONENT(dataset_packed_mem_map_dataset_megatron) \

@@ -23,6 +23,26 @@ int64_t packed_continuous_count(int64_t n_tokens, int64_t sequence_length, bool 
  * document longer than a block only the beginning is used. */
 Error *packed_megatron_open(Arena *a, const char *raw_data_path, const char *sample_key,
                             int64_t block_size, Dataset **out);
+/* The first token of each such block. Document i has the tokens [first[i], first[i + 1]). */
+int64_t *megatron_starts(Arena *a, const int64_t *first, int64_t n_documents, int64_t block,
+                         int64_t *n);
+
+typedef enum { BLOCKS_CONTINUOUS, BLOCKS_MEGATRON } BlockRule;
+
+/* The samples of the two above without packing: lines of JSON are tokenized when a sample is asked
+ * for. Opening counts the tokens of all lines once. */
+typedef struct JsonlOnTheFly {
+    const char *raw_data_path, *index_path, *counts_path; /* paths may be NULL: beside the first */
+    Tokenizer *tokenizer;
+    const char *jq_pattern, *eod_token, *sample_key;
+    int64_t sequence_length;
+    bool reuse_last_target;
+    int blocks;      /* BlockRule */
+    int on_bad_line; /* BadLinePolicy */
+    int64_t num_threads;
+} JsonlOnTheFly;
+
+Error *jsonl_on_the_fly_open(Arena *a, const JsonlOnTheFly *settings, Dataset **out);
 
 /* One sample per line of JSON, tokenized when asked for; lengths differ, no EOD is added. */
 typedef struct MemMap {

@@ -9,7 +9,7 @@ typedef struct Megatron {
     Pbin file;
     const char *sample_key;
     int64_t block;
-    int64_t *first, n, cap; /* first token of each sample */
+    int64_t *first, n; /* first token of each sample; their number */
 } Megatron;
 
 static int64_t count(const Dataset *self)
@@ -39,18 +39,32 @@ static SamplePlace locate(const Dataset *self, int64_t index)
 }
 
 /* Documents are collected from `start` until they fill a block. */
-static void find_samples(Arena *a, Megatron *m, const IndexEntry *document, int64_t n)
+int64_t *megatron_starts(Arena *a, const int64_t *first, int64_t n_documents, int64_t block,
+                         int64_t *n)
 {
-    int64_t start = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t begin = document[i].offset / m->file.token_bytes;
-        int64_t length = document[i].length / m->file.token_bytes, end = begin + length;
-        if (end - start < m->block) continue;
-        m->first = arena_grow(a, m->first, m->n, &m->cap, sizeof *m->first);
-        m->first[m->n++] = start;
-        bool is_cut = end - start > m->block && length <= m->block;
+    int64_t start = 0, cap = 0, *out = NULL;
+    *n = 0;
+    for (int64_t i = 0; i < n_documents; i++) {
+        int64_t begin = first[i], end = first[i + 1], length = end - begin;
+        if (end - start < block) continue;
+        out = arena_grow(a, out, *n, &cap, sizeof *out);
+        out[(*n)++] = start;
+        bool is_cut = end - start > block && length <= block;
         start = is_cut ? begin : end;
     }
+    return out;
+}
+
+static Error *find_samples(Arena *a, Arena *scratch, Megatron *m)
+{
+    IndexEntry *document;
+    int64_t n;
+    TRY(pbin_documents(scratch, &m->file, &document, &n));
+    int64_t *first = NEW_N(scratch, int64_t, n + 1);
+    for (int64_t i = 0; i < n; i++)
+        first[i + 1] = (document[i].offset + document[i].length) / m->file.token_bytes;
+    m->first = megatron_starts(a, first, n, m->block, &m->n);
+    return NULL;
 }
 
 Error *packed_megatron_open(Arena *a, const char *raw_data_path, const char *sample_key,
@@ -62,10 +76,7 @@ Error *packed_megatron_open(Arena *a, const char *raw_data_path, const char *sam
                      .block = block_size };
     TRY(pbin_open(a, raw_data_path, &m->file));
     Arena *scratch = arena_new();
-    IndexEntry *document;
-    int64_t n;
-    Error *e = pbin_documents(scratch, &m->file, &document, &n);
-    if (!e) find_samples(a, m, document, n);
+    Error *e = find_samples(a, scratch, m);
     arena_free(scratch);
     *out = &m->base;
     return e;

@@ -40,6 +40,14 @@ static int64_t token_id(const Tokenizer *self, Str token)
     return str_is(token, "<eod>") ? '\n' : str_is(token, "<far>") ? 70000 : -1;
 }
 
+static bool token_name(const Tokenizer *self, uint32_t id, Str *out)
+{
+    static const char digits[] = "0123456789";
+    if (id < '0' || id > '9' || id >= self->n_ids) return false;
+    *out = (Str){ digits + (id - '0'), 1 };
+    return true;
+}
+
 Tokenizer toy_tokenizer(int64_t vocab_size)
 {
     return (Tokenizer){ .kind = "toy",
@@ -49,5 +57,6 @@ Tokenizer toy_tokenizer(int64_t vocab_size)
                         .encode = encode,
                         .encoder_free = encoder_free,
                         .decode = decode,
-                        .token_id = token_id };
+                        .token_id = token_id,
+                        .token_name = token_name };
 }
