@@ -77,7 +77,8 @@
     COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
     COMPONENT(scheduler_onecycle_lr) \
     COMPONENT(scheduler_step_lr) \
-    COMPONENT(tokenizer_pretrained_hf_tokenizer)
+    COMPONENT(tokenizer_pretrained_hf_tokenizer) \
+    COMPONENT(tokenizer_pretrained_sp_tokenizer)
 /* clang-format on */
 
 #define DECLARE(name) extern const ComponentDef name;

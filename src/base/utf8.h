@@ -10,6 +10,11 @@ size_t utf8_valid_length(Str s);
 size_t utf8_valid_blocks_avx2(Str s);
 /* The code point at `p`, which must be valid; its bytes are counted in *len. */
 uint32_t utf8_decode(const char *p, int *len);
+/* The bytes of a valid character, told by its first one. */
+static inline size_t utf8_char_bytes(uint8_t first)
+{
+    return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
 /* Writes a code point (no surrogate, at most 0x10FFFF) and returns its bytes, 1 to 4. */
 int utf8_encode(uint32_t c, char *to);
 /* The number of bytes of the longest start of a character at s that may still become valid, at

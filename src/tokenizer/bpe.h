@@ -52,6 +52,9 @@ void bpe_add_byte_pair(Bpe *b, Str left, Str right, int64_t rank);
 
 /* bpe_merge.c: merges id[0..n) in place and returns how many are left. */
 int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n);
+/* The same, and notes by id, as left << 32 | right, the two symbols that were last seen side by
+ * side that would make it. */
+int64_t bpe_merge_noting(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of);
 /* The ids of a word that comes as bytes; and as characters (bpe_chars.c). */
 int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
 int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);

@@ -45,6 +45,7 @@ typedef struct Chain {
     uint32_t *id, *next, *before;
     uint64_t *heap;
     int64_t n, n_heap;
+    uint64_t *made_of; /* see bpe_merge_noting; NULL: nothing is noted */
 } Chain;
 
 static void push(Chain *c, uint32_t rank, uint32_t at)
@@ -70,15 +71,17 @@ static uint64_t pop(Chain *c)
 
 static void consider(const Bpe *b, Chain *c, uint32_t left)
 {
-    uint32_t rank = bpe_rank(b, c->id[left], c->id[c->next[left]]);
-    if (rank != NO_RANK) push(c, priority(b, rank), left);
+    uint32_t l = c->id[left], r = c->id[c->next[left]], rank = bpe_rank(b, l, r);
+    if (rank == NO_RANK) return;
+    push(c, priority(b, rank), left);
+    if (c->made_of) c->made_of[b->merged[rank]] = (uint64_t)l << 32 | r;
 }
 
-static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
+static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of)
 {
     /* Each merge takes one entry out and puts at most two in: never more than 2 n. */
     char *memory = buffer_grow(scratch, (size_t)n * (2 * sizeof(uint64_t) + 2 * sizeof(uint32_t)));
-    Chain c = { .id = id, .heap = (uint64_t *)memory, .n = n };
+    Chain c = { .id = id, .heap = (uint64_t *)memory, .n = n, .made_of = made_of };
     c.next = (uint32_t *)(c.heap + 2 * n);
     c.before = c.next + n;
     for (int64_t i = 0; i < n; i++) {
@@ -95,11 +98,9 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
         id[left] = b->merged[rank];
         id[right] = NO_TOKEN; /* gone */
         c.next[left] = c.next[right];
-        if (c.next[left] < n) {
-            c.before[c.next[left]] = left;
-            consider(b, &c, left);
-        }
+        if (c.next[left] < n) c.before[c.next[left]] = left;
         if (left) consider(b, &c, c.before[left]);
+        if (c.next[left] < n) consider(b, &c, left);
     }
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i = c.next[i]) id[kept++] = id[i];
@@ -109,11 +110,16 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
 int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
 {
     if (n < 2) return n;
-    if (n > SHORT) return merge_long(b, scratch, id, n);
+    if (n > SHORT) return merge_long(b, scratch, id, n, NULL);
     uint32_t rank[SHORT];
     rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = bpe_rank(b, id[i], id[i + 1]);
     return merge_short(b, id, rank, n);
+}
+
+int64_t bpe_merge_noting(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of)
+{
+    return n < 2 ? n : merge_long(b, scratch, id, n, made_of);
 }
 
 /* A part whose bytes all have tokens. */
@@ -122,7 +128,7 @@ static int64_t merge_bytes(const Bpe *b, Buffer *scratch, Str part, uint32_t *id
     const uint8_t *byte = (const uint8_t *)part.ptr;
     int64_t n = (int64_t)part.len;
     for (int64_t i = 0; i < n; i++) id[i] = b->byte_id[byte[i]];
-    if (n > SHORT) return merge_long(b, scratch, id, n);
+    if (n > SHORT) return merge_long(b, scratch, id, n, NULL);
     uint32_t rank[SHORT];
     rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = b->byte_pair[byte[i] << 8 | byte[i + 1]];

@@ -70,6 +70,11 @@ bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement)
     return false;
 }
 
+bool charsmap_is_plain(const Charsmap *c, uint8_t byte)
+{
+    return c->plain[byte];
+}
+
 size_t charsmap_unchanged(const Charsmap *c, Str text)
 {
     size_t n = 0;

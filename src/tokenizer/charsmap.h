@@ -5,6 +5,7 @@
 #define TOKENIZER_CHARSMAP_H
 #include "base/error.h"
 #include "base/str.h"
+#include <stdint.h>
 
 typedef struct Charsmap Charsmap;
 
@@ -18,6 +19,8 @@ size_t charsmap_longest(const Charsmap *c, Str text, Str *replacement);
  * characters: the shortest rule that matches at the start of `text`, which then replaces all of
  * `text`. False when there is none. */
 bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement);
+/* Whether this ASCII byte, before another one or at the end, is left as it is by that walk. */
+bool charsmap_is_plain(const Charsmap *c, uint8_t byte);
 /* How many leading bytes of `text` are ASCII that the longest-rule walk leaves as it is. */
 size_t charsmap_unchanged(const Charsmap *c, Str text);
 #endif

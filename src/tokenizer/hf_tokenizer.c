@@ -208,14 +208,11 @@ Error *hf_tokenizer_finish(HfTokenizer *t)
     return make_pieces(t);
 }
 
-Error *tokenizer_open(const char *path, Tokenizer **out)
+Error *hf_tokenizer_open(const char *file, Tokenizer **out)
 {
-    Arena *scratch = arena_new();
     HfTokenizer *t;
-    Error *e = hf_tokenizer_read(hf_tokenizer_path(scratch, path), &t);
-    arena_free(scratch);
-    if (e) return e;
-    e = hf_tokenizer_finish(t);
+    TRY(hf_tokenizer_read(file, &t));
+    Error *e = hf_tokenizer_finish(t);
     if (e)
         hf_tokenizer_free(t);
     else

@@ -36,6 +36,8 @@ Error *hf_tokenizer_read(const char *file, HfTokenizer **out);
 /* Makes it ready for use; nothing may be changed afterwards. */
 Error *hf_tokenizer_finish(HfTokenizer *t);
 void hf_tokenizer_free(HfTokenizer *t);
+/* Reads and finishes it; the caller closes it. */
+Error *hf_tokenizer_open(const char *file, Tokenizer **out);
 
 /* What becomes of one text or two: ids, and for each id a number of its part of the template,
  * whether the template or padding added it, and whether it is no padding. Zero-initialise; free

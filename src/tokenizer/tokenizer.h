@@ -57,7 +57,8 @@ typedef struct Tokenizer {
     void (*close)(struct Tokenizer *self);
 } Tokenizer;
 
-/* Opens a tokenizer.json or the folder that holds one. Errors name file, what was found and what is
- * supported. The caller closes it. */
+/* Opens a tokenizer.json, a SentencePiece .model, or a folder that holds a tokenizer.json or a
+ * tokenizer.model; the content decides. Errors name file, what was found and what is supported. The
+ * caller closes it. */
 Error *tokenizer_open(const char *path, Tokenizer **out);
 #endif

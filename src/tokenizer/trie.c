@@ -19,9 +19,9 @@ typedef struct Range {
 
 typedef struct Layout {
     Key *key;
-    Buffer units, ranges;
-    uint32_t n_units;    /* usable places; 256 more lie behind them */
-    uint32_t first_free; /* nearly all places before it are taken */
+    Buffer units, ranges, free;
+    uint32_t n_units; /* usable places; 256 more lie behind them */
+    uint32_t start;   /* before it few places are free: only single children look there */
     int64_t n_ranges;
 } Layout;
 
@@ -45,32 +45,54 @@ static void make_room(Layout *l, uint32_t n)
     if (n <= l->n_units) return;
     n += n / 2;
     TrieUnit *unit = buffer_grow(&l->units, (n + 256) * sizeof *unit);
+    uint32_t *next = buffer_grow(&l->free, (n + 256) * sizeof *next);
     uint32_t from = l->n_units ? l->n_units + 256 : 0;
-    for (uint32_t i = from; i < n + 256; i++) unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE };
+    for (uint32_t i = from; i < n + 256; i++) {
+        unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE };
+        next[i] = i;
+    }
     l->n_units = n;
+}
+
+/* The first free place from `at` on. A place that is taken points ahead, and the way there is
+ * shortened each time it is gone. */
+static uint32_t free_place(Layout *l, uint32_t at)
+{
+    uint32_t *next = l->free.ptr, found = at;
+    while (next[found] != found) found = next[found];
+    while (next[at] != at) {
+        uint32_t step = next[at];
+        next[at] = found;
+        at = step;
+    }
+    return found;
+}
+
+static void take(Layout *l, uint32_t at, uint32_t parent)
+{
+    units(l)[at].parent = parent;
+    make_room(l, at + 2);
+    ((uint32_t *)l->free.ptr)[at] = at + 1;
 }
 
 static bool fits(const Layout *l, uint32_t base, const uint8_t *byte, int n)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 1; i < n; i++) {
         if (units(l)[base + byte[i]].parent != NO_NODE) return false;
     }
     return true;
 }
 
-/* A base at which the places of all these bytes are free. The search starts behind the stretch that
- * is full, and gives a stretch up when it was searched in vain. */
+/* A base at which the places of all these bytes, in ascending order, are free. */
 static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
 {
-    uint32_t tries = 0;
-    for (uint32_t at = l->first_free;; at++) {
+    uint32_t at = n > 1 && l->start > byte[0] ? l->start : byte[0] + 1u;
+    for (int tries = 0;; at++, tries++) {
+        make_room(l, at + 2);
+        at = free_place(l, at);
         make_room(l, at + 257);
-        if (units(l)[at].parent != NO_NODE || at <= byte[0]) continue;
-        if (fits(l, at - byte[0], byte, n)) {
-            if (tries > 64) l->first_free = at - tries / 2;
-            return at - byte[0];
-        }
-        tries++;
+        if (tries == 64) l->start = at;
+        if (fits(l, at - byte[0], byte, n)) return at - byte[0];
     }
 }
 
@@ -102,7 +124,7 @@ static void place_children(Layout *l, Range r)
     int64_t from = r.from;
     for (int i = 0; i < n; i++) {
         uint32_t child = base + byte[i];
-        units(l)[child].parent = r.node;
+        take(l, child, r.node);
         int64_t to = from;
         while (to < r.to && next_byte(l, to, r.depth) == byte[i]) to++;
         add_range(l, (Range){ child, from, to, r.depth + 1 });
@@ -112,19 +134,22 @@ static void place_children(Layout *l, Range r)
 
 Trie trie_new(Arena *a, const Str *key, const uint32_t *value, int64_t n)
 {
-    Layout l = { .first_free = 1 };
+    Layout l = { .start = 1 };
     Buffer keys = { 0 };
     l.key = buffer_grow(&keys, (size_t)(n + 1) * sizeof *l.key);
     for (int64_t i = 0; i < n; i++) l.key[i] = (Key){ key[i], value[i], (uint32_t)i };
     qsort(l.key, (size_t)n, sizeof *l.key, by_text);
     make_room(&l, 256);
-    units(&l)[0].parent = NO_NODE - 1; /* taken, and no child of anything */
+    take(&l, 0, NO_NODE - 1); /* no child of anything */
     add_range(&l, (Range){ 0, 0, n, 0 });
     while (l.n_ranges) place_children(&l, ((Range *)l.ranges.ptr)[--l.n_ranges]);
-    Trie t = { arena_copy(a, l.units.ptr, (l.n_units + 256) * sizeof(TrieUnit)), l.n_units };
+    Trie t = { .n_units = l.n_units };
+    t.unit = arena_copy(a, l.units.ptr, (l.n_units + 256) * sizeof(TrieUnit));
+    for (int64_t i = 0; i < n; i++) t.longest = key[i].len > t.longest ? key[i].len : t.longest;
     buffer_free(&keys);
     buffer_free(&l.units);
     buffer_free(&l.ranges);
+    buffer_free(&l.free);
     return t;
 }
 

@@ -15,6 +15,7 @@ typedef struct TrieUnit {
 
 typedef struct Trie {
     const TrieUnit *unit; /* the root is 0; every base has 256 units behind it */
+    size_t longest;       /* bytes of the longest key */
     uint32_t n_units;
 } Trie;
 

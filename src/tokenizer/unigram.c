@@ -39,17 +39,17 @@ static int64_t unknown_run(const Unigram *u, Str text, uint32_t *out)
 static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Unigram *u = (const Unigram *)self;
-    Step *step;
-    double end;
-    int64_t n_steps = lattice_best(&u->lattice, scratch, word, 0, &step, &end), n = 0;
-    if (n_steps < 0) return out[0] = NO_TOKEN, 1;
-    for (int64_t i = 0, next; i < n_steps; i = next) {
+    Way way = lattice_best(&u->lattice, scratch, word, 0);
+    if (way.n < 0) return out[0] = NO_TOKEN, 1;
+    const Step *step = way.step;
+    int64_t n = 0;
+    for (int64_t i = 0, next; i < way.n; i = next) {
         next = i + 1;
         if (step[i].id != u->lattice.unk_id) {
             out[n++] = step[i].id;
             continue;
         }
-        while (next < n_steps && step[next].id == u->lattice.unk_id) next++;
+        while (next < way.n && step[next].id == u->lattice.unk_id) next++;
         Str run = { word.ptr + step[i].from, step[next - 1].to - step[i].from };
         n += unknown_run(u, run, out + n);
     }

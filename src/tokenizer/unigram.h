@@ -6,14 +6,16 @@
 #include "tokenizer/trie.h"
 
 /* The tokens that may be used, and how sums are rounded: the library `tokenizers` adds in double
- * precision, SentencePiece keeps sums in single precision, and near ties show it. */
+ * precision. SentencePiece keeps sums in single precision, and near ties show it; where a sum falls
+ * below LATTICE_FLOOR it counts anew from there, so that sums stay small. */
+#define LATTICE_FLOOR (-100000.0)
+
 typedef struct Lattice {
     Trie trie;           /* to ids */
     const double *score; /* by id */
-    const double *bonus; /* by id: per byte, for symbols that must win; NULL: no such symbols */
     double unk_score;    /* of a character that is no token */
     uint32_t unk_id;     /* NO_TOKEN: there is none */
-    bool single;         /* sums are rounded to single precision */
+    bool single;         /* as SentencePiece */
 } Lattice;
 
 /* A token of the best way. */
@@ -21,11 +23,16 @@ typedef struct Step {
     uint32_t id, from, to; /* bytes [from, to) of the text */
 } Step;
 
-/* The best way through a text, in `scratch`; its steps start at *first. `start` is the sum that
- * lies before the text: it matters to rounding alone, and *end is the sum behind it. Returns the
- * number of steps, -1 when a character has no token and there is no unk_id. */
-int64_t lattice_best(const Lattice *l, Buffer *scratch, Str text, double start, Step **first,
-                     double *end);
+/* The best way through a text, in scratch memory. */
+typedef struct Way {
+    const Step *step;
+    int64_t n;     /* -1: a character has no token and there is no unk_id */
+    double sum;    /* of the scores, `start` included */
+    double margin; /* how much better it is than the second best */
+} Way;
+
+/* `start` is the sum that lies before the text: it matters to rounding alone. */
+Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start);
 
 /* Reads the model of a tokenizer.json. */
 Error *unigram_load(JsonNode at, Arena *a, Model **out);

@@ -58,6 +58,14 @@ void assert_ids(const char *what, const Ids *ids, const json_t *expected, size_t
         fail_msg("%s: %lld ids, expected %zu", what, (long long)ids->n, to - from);
 }
 
+const char *golden_tokenizer_path(Arena *a, const char *name)
+{
+    const char *below = arena_printf(a, "data/tokenizers/%s", name);
+    if (!strncmp(name, "sp/", 3))
+        below = arena_printf(a, "data/tokenizers/sentencepiece/%s.model", name + 3);
+    return shared_path(a, below);
+}
+
 Tokenizer *golden_tokenizer_in(Arena *a, const char *folder)
 {
     Tokenizer *t;
@@ -67,5 +75,7 @@ Tokenizer *golden_tokenizer_in(Arena *a, const char *folder)
 
 Tokenizer *golden_tokenizer(Arena *a, const char *name)
 {
-    return golden_tokenizer_in(a, arena_printf(a, "data/tokenizers/%s", name));
+    Tokenizer *t;
+    assert_no_error(tokenizer_open(golden_tokenizer_path(a, name), &t));
+    return t;
 }

@@ -19,7 +19,9 @@ json_t *golden_texts(Arena *a);
 Str golden_text(const json_t *row, const char *key);
 /* Fails with `what` unless the ids are those of the list. */
 void assert_ids(const char *what, const Ids *ids, const json_t *expected, size_t from, size_t to);
-/* Opens ../shared/data/tokenizers/<name>. */
+/* The file or folder of a tokenizer as the goldens name it: "gpt2", "sp/mistral_v1". */
+const char *golden_tokenizer_path(Arena *a, const char *name);
+/* Opens it. */
 Tokenizer *golden_tokenizer(Arena *a, const char *name);
 /* Opens the tokenizer in this folder of the shared ones. */
 Tokenizer *golden_tokenizer_in(Arena *a, const char *folder);

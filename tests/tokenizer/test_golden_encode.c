@@ -26,27 +26,6 @@ GOLDEN_CASES(decode_cases)
     golden_add_files(to, "tokenizers/decode/", "tokenizers/decode", "*.jsonl", ".jsonl");
 }
 
-/* Kinds of tokenizers that nothing here can open yet. */
-GOLDEN_CASES(waiting_cases)
-{
-    golden_add_files(to, "tokenizers/sp/", "tokenizers/sp", "*.jsonl", ".jsonl");
-    golden_add_files(to, "tokenizers/synthetic_sp/", "tokenizers/synthetic_sp", "*.jsonl",
-                     ".jsonl");
-}
-
-TEST(golden_cases_of_other_kinds_are_all_held_back)
-{
-    Arena *a = arena_new();
-    GoldenCases cases = { .arena = a };
-    waiting_cases(&cases);
-    assert_true(cases.n > 20);
-    for (int64_t i = 0; i < cases.n; i++) {
-        if (!golden_later(a, cases.name[i]))
-            fail_msg("%s is neither run nor held back", cases.name[i]);
-    }
-    arena_free(a);
-}
-
 static Str decoded(const Tokenizer *t, const Ids *ids, bool skip_special, Text *room)
 {
     text_clear(room);

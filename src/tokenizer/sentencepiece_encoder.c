@@ -1,0 +1,249 @@
+/* sentencepiece_encoder.c - normalizes a text, cuts it where no piece joins the sides, and looks
+ * the parts up.
+ *
+ * BPE gives a part the same ids wherever it stands. With Unigram that is nearly so: SentencePiece
+ * adds scores up in single precision from the start of the text, so two ways of equal or nearly
+ * equal score may change places behind other text, by rounding alone. A part is therefore
+ * remembered only if its best way leads by more than all roundings can amount to while the sum
+ * stays below a limit; of a part that is not, a mark is remembered, and it is computed with the
+ * true sum at its place. Sums that pass the limit need the next level: another cache with a larger
+ * limit. Parts near LATTICE_FLOOR, where the sum starts anew, are computed, too. */
+#include "tokenizer/sentencepiece_encoder.h"
+#include "base/utf8.h"
+#include "tokenizer/pretokenize.h"
+#include "tokenizer/word_cache.h"
+#include "tokenizer/word_tables.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    N_LEVELS = 3,
+    FIRST_LIMIT_BITS = 14, /* most texts */
+    LEVEL_BITS = 3,        /* up to LATTICE_FLOOR; the last level remembers marks alone */
+    BATCH_BYTES = 2048     /* whose scores do not sum up to much */
+};
+
+/* A Unigram model whose words have ids only if no sum below the limit can change them. */
+typedef struct Level {
+    Model base;
+    const SpModel *model;
+    Lattice exact; /* without rounding */
+    double limit;
+    WordCache *cache;
+} Level;
+
+typedef struct SpEncoder {
+    Encoder base;
+    Arena *arena;
+    const SentencePiece *tokenizer;
+    WordCache *cache;       /* of BPE */
+    Level *level[N_LEVELS]; /* NULL until needed */
+    Text text;              /* normalized, with slack behind it */
+    Buffer work, symbols;
+    Ids ids; /* of a batch */
+    uint32_t *end;
+} SpEncoder;
+
+/* A sum of up to `limit` and the scores of a part is rounded by at most half a unit of its last
+ * place, once for each symbol of a way, and both ways err. */
+static bool is_certain(const Level *l, Str word, double margin)
+{
+    if (word.len > LONGEST_WORD) return false;
+    double n = (double)word.len, size = l->limit + n * l->model->max_score;
+    return margin > 4 * n * size * 0x1p-24;
+}
+
+static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+{
+    const Level *l = (const Level *)self;
+    Way way = lattice_best(&l->exact, scratch, word, 0);
+    bool certain = is_certain(l, word, way.margin);
+    for (int64_t i = 0; i < way.n && certain; i++) {
+        out[i] = way.step[i].id;
+        certain = out[i] != l->model->file->unk_id;
+    }
+    if (certain) return way.n;
+    out[0] = NO_TOKEN;
+    return 1;
+}
+
+static Level *level_at(SpEncoder *e, int i)
+{
+    if (e->level[i]) return e->level[i];
+    Level *l = e->level[i] = NEW(e->arena, Level);
+    l->model = e->tokenizer->model;
+    l->base = l->model->base;
+    l->base.word_ids = certain_ids;
+    l->exact = l->model->lattice;
+    l->exact.single = false;
+    l->limit = i + 1 < N_LEVELS ? ldexp(1, FIRST_LIMIT_BITS + i * LEVEL_BITS) : INFINITY;
+    l->cache = word_cache_new(e->arena, &l->base, true);
+    return l;
+}
+
+Encoder *sp_encoder_new(const Tokenizer *self)
+{
+    Arena *a = arena_new();
+    SpEncoder *e = NEW(a, SpEncoder);
+    *e = (SpEncoder){ .base.tokenizer = self,
+                      .arena = a,
+                      .tokenizer = (const SentencePiece *)self,
+                      .end = NEW_N(a, uint32_t, SPLIT_ROOM) };
+    const SpModel *m = e->tokenizer->model;
+    if (m->file->kind == SP_BPE) e->cache = word_cache_new(a, &m->base, true);
+    return &e->base;
+}
+
+void sp_encoder_free(Encoder *encoder)
+{
+    SpEncoder *e = (SpEncoder *)encoder;
+    text_free(&e->text);
+    buffer_free(&e->work);
+    buffer_free(&e->symbols);
+    ids_free(&e->ids);
+    arena_free(e->arena);
+}
+
+/* The whole text as one word. */
+static void encode_whole(SpEncoder *e, Str text, Ids *out)
+{
+    const SpModel *m = e->tokenizer->model;
+    uint32_t *symbol = buffer_grow(&e->symbols, text.len * sizeof *symbol);
+    int64_t n = m->symbolize(m, &e->work, text, symbol);
+    uint32_t *to = ids_reserve(out, (int64_t)text.len * m->base.ids_per_byte);
+    out->n += sp_model_ids(m, text, symbol, n, to);
+}
+
+static int64_t next_parts(SpEncoder *e, Str text, uint32_t from, uint32_t batch)
+{
+    uint32_t len = (uint32_t)text.len, until = len - from < batch ? len : from + batch;
+    return joins_cut(e->tokenizer->model->joins, text.ptr, len, from, until, e->end);
+}
+
+static void encode_bpe(SpEncoder *e, Str text, Ids *out)
+{
+    for (uint32_t from = 0; from < text.len;) {
+        int64_t n = next_parts(e, text, from, SPLIT_BYTES);
+        word_cache_encode(e->cache, text.ptr, from, e->end, n, out);
+        from = e->end[n - 1];
+    }
+}
+
+/* A part whose ids depend on the sum before it; returns the sum behind it. */
+static double encode_exactly(SpEncoder *e, Str part, double sum, uint32_t **out)
+{
+    const SpModel *m = e->tokenizer->model;
+    Way way = lattice_best(&m->lattice, &e->work, part, sum);
+    uint32_t *symbol = buffer_grow(&e->symbols, part.len * sizeof *symbol);
+    int64_t n = sp_way_symbols(m, &way, symbol);
+    *out += sp_model_ids(m, part, symbol, n, *out);
+    return way.sum;
+}
+
+/* Copies the ids of a batch of n parts from `from` on and adds their scores up; computes the parts
+ * that have a mark, and those where the sum may reach the floor. False, with nothing copied, when
+ * the sum passed the limit. */
+static bool settle(SpEncoder *e, Str text, uint32_t from, int64_t n, double limit, double *sum,
+                   Ids *out)
+{
+    const SpModel *m = e->tokenizer->model;
+    double s = *sum, floor = LATTICE_FLOOR + LONGEST_WORD * m->max_score;
+    const uint32_t *id = e->ids.id;
+    uint32_t *to = out->id + out->n;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t end = e->end[i];
+        if (*id == NO_TOKEN || s < floor) {
+            Str part = { text.ptr + from, end - from };
+            s = encode_exactly(e, part, s, &to);
+            if (*id == NO_TOKEN)
+                id++;
+            else
+                while (from < end) from += (uint32_t)m->name[*id++].len;
+        } else {
+            for (; from < end; from += (uint32_t)m->name[*id++].len) {
+                *to++ = *id;
+                s = (float)(m->lattice.score[*id] + s);
+            }
+        }
+        from = end;
+        if (fabs(s) > limit) return false;
+    }
+    out->n = to - out->id;
+    *sum = s;
+    return true;
+}
+
+static void encode_unigram(SpEncoder *e, Str text, Ids *out)
+{
+    double sum = 0;
+    for (uint32_t from = 0; from < text.len;) {
+        int64_t n = next_parts(e, text, from, BATCH_BYTES);
+        uint32_t until = e->end[n - 1];
+        ids_reserve(out, (int64_t)(until - from) * e->tokenizer->model->base.ids_per_byte);
+        bool settled = false;
+        for (int i = fabs(sum) < 1 << (FIRST_LIMIT_BITS - 1) ? 0 : 1; !settled; i++) {
+            Level *l = level_at(e, i);
+            e->ids.n = 0;
+            word_cache_encode(l->cache, text.ptr, from, e->end, n, &e->ids);
+            settled = settle(e, text, from, n, l->limit, &sum, out);
+        }
+        from = until;
+    }
+}
+
+static Error *encode_text(SpEncoder *e, Str text, Ids *out)
+{
+    const SentencePiece *t = e->tokenizer;
+    text_clear(&e->text);
+    sp_normalize(&t->normalizer, text, &e->text);
+    static const char slack[WORD_SLACK] = { 0 };
+    text_add(&e->text, slack, sizeof slack);
+    Str s = { e->text.ptr, e->text.len - sizeof slack };
+    if (s.len >= UINT32_MAX) return error_new("a normalized text of %zu bytes is too long", s.len);
+    if (t->options.plain || !t->model->joins)
+        encode_whole(e, s, out);
+    else if (t->file.kind == SP_BPE)
+        encode_bpe(e, s, out);
+    else
+        encode_unigram(e, s, out);
+    return NULL;
+}
+
+static void add_options(const SentencePiece *t, int64_t before, Ids *out)
+{
+    if (t->options.reverse) {
+        for (int64_t i = before, k = out->n - 1; i < k; i++, k--) {
+            uint32_t id = out->id[i];
+            out->id[i] = out->id[k];
+            out->id[k] = id;
+        }
+    }
+    if (t->options.add_bos) {
+        ids_add(out, 0);
+        memmove(out->id + before + 1, out->id + before,
+                (size_t)(out->n - before - 1) * sizeof *out->id);
+        out->id[before] = (uint32_t)t->special.bos;
+    }
+    if (t->options.add_eos) ids_add(out, (uint32_t)t->special.eos);
+}
+
+Error *sp_check_text(Str text)
+{
+    if (text.len >= UINT32_MAX) {
+        return error_new("a text of %zu bytes is too long (at most %u)", text.len, UINT32_MAX - 1);
+    }
+    size_t valid = utf8_valid_length(text);
+    if (valid == text.len) return NULL;
+    return error_new("byte %zu (0x%02X) of the text is no UTF-8", valid,
+                     (unsigned char)text.ptr[valid]);
+}
+
+Error *sp_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out)
+{
+    SpEncoder *e = (SpEncoder *)encoder;
+    TRY(sp_check_text(text));
+    int64_t before = out->n;
+    TRY(encode_text(e, text, out));
+    if (add_special_tokens) add_options(e->tokenizer, before, out);
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* sentencepiece_encoder.h - one thread's way from text to ids, for sentencepiece.c. */
+#ifndef TOKENIZER_SENTENCEPIECE_ENCODER_H
+#define TOKENIZER_SENTENCEPIECE_ENCODER_H
+#include "tokenizer/sentencepiece.h"
+#include "tokenizer/sentencepiece_model.h"
+
+typedef struct SentencePiece {
+    Tokenizer base;
+    Arena *arena;
+    SpFile file;
+    SpNormalizer normalizer, denormalizer;
+    SpModel *model;
+    SpOptions options;
+    SpSpecialIds special;
+} SentencePiece;
+
+Encoder *sp_encoder_new(const Tokenizer *self);
+Error *sp_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
+void sp_encoder_free(Encoder *encoder);
+/* Refuses what is too long or no UTF-8. */
+Error *sp_check_text(Str text);
+
+/* sentencepiece_decode.c */
+Error *sp_decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special_tokens,
+                 Text *out);
+size_t sp_settled(const Tokenizer *self, Str decoded);
+#endif

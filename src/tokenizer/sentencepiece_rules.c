@@ -1,0 +1,150 @@
+/* sentencepiece_rules.c - SentencePiece's normalizer. */
+#include "tokenizer/sentencepiece_rules.h"
+#include "base/utf8.h"
+#include <string.h>
+
+#define BLANK "\xE2\x96\x81"
+
+static void find_symbols(Arena *a, const SpFile *f, SpNormalizer *n)
+{
+    Arena *scratch = arena_new();
+    Str *key = NEW_N(scratch, Str, f->n);
+    uint32_t *id = NEW_N(scratch, uint32_t, f->n);
+    int64_t n_keys = 0;
+    for (int64_t i = 0; i < f->n; i++) {
+        if (f->type[i] != SP_USER_DEFINED) continue;
+        key[n_keys] = f->name[i];
+        id[n_keys++] = (uint32_t)i;
+        n->plain[(uint8_t)f->name[i].ptr[0]] = false;
+    }
+    n->has_keep = n_keys > 0;
+    n->keep = trie_new(a, key, id, n_keys);
+    arena_free(scratch);
+}
+
+SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, bool symbols)
+{
+    SpNormalizer n = { .rules = *rules, .blank_behind = symbols && f->whitespace_as_suffix };
+    for (int byte = 0; byte < 0x80; byte++) {
+        n.plain[byte] = !rules->charsmap || charsmap_is_plain(rules->charsmap, (uint8_t)byte);
+        if (byte == ' ' && rules->remove_extra_whitespaces) n.plain[byte] = false;
+    }
+    if (symbols) find_symbols(a, f, &n);
+    n.copies = !rules->charsmap && !n.has_keep && !rules->remove_extra_whitespaces;
+    return n;
+}
+
+/* What the start of the text becomes; returns how many bytes of it that takes. */
+static size_t rewrite(const SpNormalizer *n, Str text, Str *out)
+{
+    uint32_t id;
+    size_t len = n->has_keep ? trie_longest(&n->keep, text, &id) : 0;
+    if (!len && n->rules.charsmap) {
+        len = charsmap_longest(n->rules.charsmap, text, out);
+        if (len) return len;
+    }
+    if (!len) len = utf8_char_bytes((uint8_t)text.ptr[0]);
+    *out = (Str){ text.ptr, len };
+    return len;
+}
+
+/* Appends text in which U+2581 becomes a blank, if blanks are escaped. */
+static void add_escaped(const SpNormalizer *n, Str s, Text *out)
+{
+    while (n->rules.escape_whitespaces) {
+        const char *found = memmem(s.ptr, s.len, BLANK, 3);
+        if (!found) break;
+        text_add(out, s.ptr, (size_t)(found - s.ptr));
+        text_putc(out, ' ');
+        s = (Str){ found + 3, s.len - (size_t)(found + 3 - s.ptr) };
+    }
+    text_add(out, s.ptr, s.len);
+}
+
+/* Bytes that are copied one by one: up to the first that is not plain, or stands before a character
+ * that is not ASCII, which could belong to a rule with it. */
+static size_t plain_bytes(const SpNormalizer *n, Str text)
+{
+    size_t i = 0;
+    while (i < text.len && n->plain[(uint8_t)text.ptr[i]] &&
+           (i + 1 == text.len || (uint8_t)text.ptr[i + 1] < 0x80))
+        i++;
+    return i;
+}
+
+static Str without_first(Str s, size_t n)
+{
+    return (Str){ s.ptr + n, s.len - n };
+}
+
+static void rewrite_all(const SpNormalizer *n, Str text, Text *out)
+{
+    bool drop_blanks = n->rules.remove_extra_whitespaces, after_blank = drop_blanks;
+    while (text.len) {
+        size_t plain = plain_bytes(n, text);
+        if (plain) {
+            text_add(out, text.ptr, plain);
+            text = without_first(text, plain);
+            after_blank = false; /* blanks that may be dropped are not plain */
+            continue;
+        }
+        Str to;
+        text = without_first(text, rewrite(n, text, &to));
+        while (after_blank && to.len && to.ptr[0] == ' ') to = without_first(to, 1);
+        if (!to.len) continue;
+        add_escaped(n, to, out);
+        after_blank = drop_blanks && to.ptr[to.len - 1] == ' ';
+    }
+}
+
+/* Removes blanks from the end; where they are not escaped, U+2581 is none. */
+static void trim_end(Text *out, size_t from)
+{
+    while (out->len > from && out->ptr[out->len - 1] == ' ') out->len--;
+}
+
+void sp_normalize(const SpNormalizer *n, Str text, Text *out)
+{
+    if (!text.len) return;
+    bool dummy = n->rules.add_dummy_prefix;
+    size_t from = out->len;
+    if (n->rules.remove_extra_whitespaces) { /* only blanks: nothing, not even the dummy */
+        for (Str to; text.len;) {
+            size_t len = rewrite(n, text, &to);
+            if (!str_is(to, " ")) break;
+            text = without_first(text, len);
+        }
+        if (!text.len) return;
+    }
+    if (dummy && !n->blank_behind) text_putc(out, ' ');
+    if (n->copies)
+        add_escaped(n, text, out);
+    else
+        rewrite_all(n, text, out);
+    if (n->rules.remove_extra_whitespaces) trim_end(out, from);
+    if (dummy && n->blank_behind) text_putc(out, ' ');
+}
+
+Str sp_matching_name(Arena *a, const SpFile *f, Str name)
+{
+    if (!f->rules.escape_whitespaces) return name;
+    if (memchr(name.ptr, ' ', name.len)) return (Str){ NULL, 0 };
+    char *to = arena_string_n(a, name.ptr, name.len);
+    size_t n = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        bool blank = name.len - i >= 3 && !memcmp(name.ptr + i, BLANK, 3);
+        to[n++] = blank ? ' ' : name.ptr[i];
+        if (blank) i += 2;
+    }
+    return (Str){ to, n };
+}
+
+void sp_add_spelled(const SpFile *f, Str normalized, Text *out)
+{
+    for (size_t i = 0; i < normalized.len; i++) {
+        if (f->rules.escape_whitespaces && normalized.ptr[i] == ' ')
+            text_puts(out, BLANK);
+        else
+            text_putc(out, normalized.ptr[i]);
+    }
+}

@@ -1,0 +1,40 @@
+/* tokenizer_open.c - tells the kinds of tokenizer files apart by their content. */
+#include "base/file.h"
+#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/sentencepiece.h"
+#include <string.h>
+
+/* The file that stands for a folder. */
+static const char *file_of(Arena *a, const char *path)
+{
+    if (!is_directory(path)) return path;
+    const char *model = path_join(a, path, "tokenizer.model"), *json = hf_tokenizer_path(a, path);
+    return file_exists(model) && !file_exists(json) ? model : json;
+}
+
+static Error *read_start(const char *file, char *start, size_t size, size_t *n)
+{
+    FileMap map;
+    TRY(file_map(file, &map));
+    *n = map.len < size ? map.len : size;
+    memcpy(start, map.ptr, *n);
+    file_unmap(&map);
+    return NULL;
+}
+
+static Error *open_file(const char *file, Tokenizer **out)
+{
+    char start[64];
+    size_t n;
+    TRY(read_start(file, start, sizeof start, &n));
+    if (sentencepiece_looks_like((Str){ start, n })) return sentencepiece_open(file, NULL, out);
+    return hf_tokenizer_open(file, out);
+}
+
+Error *tokenizer_open(const char *path, Tokenizer **out)
+{
+    Arena *scratch = arena_new();
+    Error *e = open_file(file_of(scratch, path), out);
+    arena_free(scratch);
+    return e;
+}
