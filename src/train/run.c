@@ -267,9 +267,23 @@ static const char *how_it_ended(Run *r, const TrainingEnd *end)
     return text;
 }
 
+/* A warm start with the YAML of a fresh run would begin anew without a word. */
+static Error *check_goes_on(const Run *r)
+{
+    const AppState *state = r->config.app_state;
+    if (!r->s->last_checkpoint_info_path || state->checkpoint_path || state->model->weights_path)
+        return NULL;
+    return error_new(
+        "%s: nothing in it loads the checkpoint, so warmstart would begin anew: "
+        "app_state must be app_state.dcp with a checkpoint_dir_path from "
+        "${warmstart_env:checkpoint_paths}, as in configs/training/small_warmstart.yaml",
+        r->s->config_file_path);
+}
+
 static Error *train(Run *r)
 {
     TrainingConfig *c = &r->config;
+    TRY(check_goes_on(r));
     int64_t n_samples = c->train_dataset->count(c->train_dataset);
     TRY(training_dataset_check(&c->settings, n_samples));
     TRY(checkpoint_saving_prepare(c->checkpoint_saving));

@@ -91,6 +91,28 @@ TEST(bad_input_of_two_ranks_is_refused)
     arena_free(b.arena);
 }
 
+TEST(bad_input_of_a_warm_start_with_the_file_of_a_fresh_run_is_refused)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "first", NULL, NULL, NULL));
+    const char *info =
+        arena_printf(b.arena, "%s/first/checkpoints/last_checkpoint_info.json", b.root);
+    const char *const words[] = { "warmstart",
+                                  "--config_file_path",
+                                  "tests/end_to_end/train.yaml",
+                                  "--experiments_root_path",
+                                  b.root,
+                                  "--experiment_id",
+                                  "on",
+                                  "--last_checkpoint_info_file_path",
+                                  info,
+                                  NULL };
+    assert_refused(command_output(b.arena, words, NULL), 1,
+                   "train.yaml: nothing in it loads the checkpoint, so warmstart would begin anew");
+    assert_false(bench_has_checkpoint(&b, "on"));
+    arena_free(b.arena);
+}
+
 TEST(bad_input_of_a_full_disk_leaves_the_former_checkpoint)
 {
     Bench b = bench_new();
