@@ -226,8 +226,8 @@ static Error *complete_app_state(Arena *a, Yaml *root)
     yaml_set(a, state, "variant_key", yaml_string(a, "raw"));
     yaml_set(a, state, "config", config);
     yaml_set(a, root, "app_state", state);
-    log_info("%s: app_state is made from %s%s%s", root->file, optimizer, scheduler ? " and " : "",
-             scheduler ? scheduler : "");
+    log_info("%s: there is no app_state; it is made from %s%s%s", root->file, optimizer,
+             scheduler ? " and " : "", scheduler ? scheduler : "");
     return NULL;
 }
 
