@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct Options {
-    const char *src_path, *index_path;
+    const char *src_path, *index_path, *bad_line_report;
     int file_existence_policy, on_bad_line;
 } Options;
 
@@ -23,6 +23,8 @@ static const Field options[] = {
                  "when the index is already there"),
     FIELD_CHOICE(Options, on_bad_line, "stop", bad_line_policies,
                  "a line that is no JSON is an error, or is named, counted and left out"),
+    FIELD_PATH(Options, bad_line_report, "null",
+               "file for all lines that were left out, as JSON lines"),
     { 0 },
 };
 
@@ -34,10 +36,10 @@ static void tell(const char *source, const char *index_path, const IndexSummary 
     format_seconds(s->seconds, seconds);
     log_info("%s: %lld lines of %s indexed (%s in %s, %s/s)", index_path,
              (long long)(s->n_lines - s->n_bad), source, bytes, seconds, rate);
-    if (s->n_bad) log_warning("%s: %lld bad lines were left out", index_path, (long long)s->n_bad);
 }
 
-static Error *index_one(Arena *a, const Options *o, const char *source)
+static Error *index_one(Arena *a, const Options *o, const char *source, BadLines *bad,
+                        int64_t *n_lines)
 {
     const char *index = o->index_path ? o->index_path : path_with_suffix(a, source, ".idx");
     if (!strcmp(path_absolute(a, index), path_absolute(a, source)))
@@ -47,9 +49,22 @@ static Error *index_one(Arena *a, const Options *o, const char *source)
     if (!write) return NULL;
     TRY(make_directories(path_folder(a, index)));
     IndexSummary summary;
-    TRY(jsonl_write_index(source, index, (BadLinePolicy)o->on_bad_line, &summary));
+    TRY(jsonl_write_index(source, index, bad, &summary));
     tell(source, index, &summary);
+    *n_lines += summary.n_lines;
     return NULL;
+}
+
+static Error *index_all(Arena *a, const Options *o, const PathList *files)
+{
+    BadLines bad;
+    Error *e = NULL;
+    int64_t n_lines = 0;
+    TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &bad));
+    for (int64_t i = 0; !e && i < files->n; i++)
+        e = index_one(a, o, files->item[i], &bad, &n_lines);
+    if (!e) bad_lines_tell(&bad, o->src_path, n_lines);
+    return error_join(e, bad_lines_close(&bad, !e));
 }
 
 static Error *run(Arena *a, const void *given)
@@ -64,8 +79,7 @@ static Error *run(Arena *a, const void *given)
         return error_usage("--index_path is for one file, but %s stands for %lld", o->src_path,
                            (long long)files.n);
     signal_catch();
-    for (int64_t i = 0; i < files.n; i++) TRY(index_one(a, o, files.item[i]));
-    return NULL;
+    return index_all(a, o, &files);
 }
 
 const Command command_data_create_raw_index = {

@@ -33,7 +33,8 @@ const Command command_data_pack_encoded_data = {
     .doc = "Tokenizes a JSONL file into a .pbin file, one document per line.",
     .details = "The file needs an index (create_raw_index). Documents are written in the order of "
                "the lines, each "
-               "with the EOD token behind it. settings.on_bad_line decides about lines without "
+               "with the EOD token behind it. settings.on_bad_line (stop or skip) decides about "
+               "lines without "
                "usable text.",
     .examples = "modalities data pack_encoded_data pack.yaml\n"
                 "modalities data pack_encoded_data pack.yaml --set settings.on_bad_line=skip "

@@ -64,7 +64,7 @@ static Error *pack_partition(Arena *a, const InstructionSettings *s, const Parti
         log_warning("%s: no line was drawn for %s, so nothing is packed", p->jsonl_path, p->name);
         return NULL;
     }
-    TRY(jsonl_write_index(p->jsonl_path, p->index_path, BAD_LINE_STOP, &index));
+    TRY(jsonl_write_index(p->jsonl_path, p->index_path, NULL, &index));
     TRY(write_pack_config(a, s->pbin_creation_config_file_path, p, &pack));
     return pack_as_configured(a, pack, EXISTING_OVERRIDE);
 }
@@ -72,7 +72,7 @@ static Error *pack_partition(Arena *a, const InstructionSettings *s, const Parti
 static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
-    InstructionConfig config;
+    InstructionConfig config = { 0 };
     InstructionSummary summary;
     TRY(read_config(a, o, &config));
     signal_catch();

@@ -91,7 +91,7 @@ static Error *answer_all(const Options *o, const TextInference *t, Generator *g,
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
-    GenerationConfig config;
+    GenerationConfig config = { 0 };
     TRY(load(a, o, &config));
     TRY(check_device(o, &config));
     const TextInference *t = config.text_inference_component;

@@ -16,9 +16,6 @@ static void tell(const PackSettings *s, const PackSummary *done)
              "tokens/s)",
              s->dst_path, (long long)done->n_documents, (long long)done->n_tokens,
              done->token_bytes, bytes, seconds, rate, (double)done->n_tokens / done->seconds / 1e6);
-    if (done->n_bad)
-        log_warning("%s: %lld of %lld lines were left out", s->dst_path, (long long)done->n_bad,
-                    (long long)done->n_bad + done->n_documents);
 }
 
 Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)

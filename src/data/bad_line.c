@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include <string.h>
 
-const char *const bad_line_policies[] = { "stop", "skip", NULL };
+const char *const bad_line_policies[] = { "stop|error", "skip", NULL };
 
 int64_t line_at(LineCounter *c, int64_t offset)
 {

@@ -8,7 +8,7 @@
 /* The first bad line is an error, or every bad line is named in a warning, counted and left out. */
 typedef enum { BAD_LINE_STOP, BAD_LINE_SKIP } BadLinePolicy;
 
-/* "stop", "skip"; ends with NULL. */
+/* "stop" (or "error"), "skip"; ends with NULL. */
 extern const char *const bad_line_policies[];
 
 /* Finds line numbers; for rising offsets in one pass over the text. */

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_scan.h"
-#include "base/log.h"
 #include "base/signal.h"
 #include "data/progress.h"
 #include <string.h>
@@ -11,7 +10,7 @@
 typedef struct Indexing {
     const char *source;
     Str text;
-    BadLinePolicy policy;
+    BadLines *bad;
     IndexWriter writer;
     IndexSummary summary;
 } Indexing;
@@ -32,12 +31,8 @@ static Error *index_line(Indexing *x, int64_t number, Str line)
         return NULL;
     }
     Error *reason = error_new("%s", is_blank(line) ? "an empty line is not JSON" : fault.reason);
-    Error *e = bad_line_error(x->source, number, offset, line, fault.offset, reason);
-    if (x->policy == BAD_LINE_STOP) return bad_line_stops(e);
-    log_warning("skipped: %s", error_text(e));
-    error_free(e);
     x->summary.n_bad++;
-    return NULL;
+    return bad_lines_add(x->bad, x->source, number, offset, line, fault.offset, reason);
 }
 
 static Error *index_lines(Indexing *x)
@@ -70,14 +65,15 @@ static Error *write_index(Indexing *x, const char *index_path)
     return file_commit(&file);
 }
 
-Error *jsonl_write_index(const char *source, const char *index_path, BadLinePolicy policy,
+Error *jsonl_write_index(const char *source, const char *index_path, BadLines *bad,
                          IndexSummary *out)
 {
     double start = clock_seconds();
     Arena *a = arena_new();
     TextInput input = { 0 };
     Error *e = text_input_open(a, source, index_path, &input);
-    Indexing x = { .source = source, .text = input.text, .policy = policy };
+    BadLines stop = { .policy = BAD_LINE_STOP };
+    Indexing x = { .source = source, .text = input.text, .bad = bad ? bad : &stop };
     if (!e) e = write_index(&x, index_path);
     arena_free(a);
     *out = x.summary;

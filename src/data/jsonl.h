@@ -2,7 +2,7 @@
 #ifndef DATA_JSONL_H
 #define DATA_JSONL_H
 #include "base/text_input.h"
-#include "data/bad_line.h"
+#include "data/bad_lines.h"
 #include "data/index.h"
 
 typedef struct IndexSummary {
@@ -13,8 +13,9 @@ typedef struct IndexSummary {
 /* Writes the index of `source` (a file, plain or compressed, or "-"; offsets are in its text): an
  * entry (offset, length without the newline) per line. Each line
  * must be JSON (json_scan.h), so an empty line is bad, and so is an empty file; the newline at the
- * end is optional. On an error, and when a stop is asked for, nothing is left at index_path. */
-Error *jsonl_write_index(const char *source, const char *index_path, BadLinePolicy policy,
+ * end is optional; `bad` NULL: the first bad line is an error. On an error, and when a stop is
+ * asked for, nothing is left at index_path. */
+Error *jsonl_write_index(const char *source, const char *index_path, BadLines *bad,
                          IndexSummary *out);
 
 /* A text with its index, if it has one. */

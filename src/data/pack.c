@@ -51,6 +51,7 @@ typedef struct Packing {
     Queue *free, *todo, *done;
     PbinWriter writer;
     LineCounter lines;
+    BadLines *bad;
     PackSummary summary;
     Progress progress; /* over the inputs as they are stored */
     int64_t stored_before, stored_bytes,
@@ -138,14 +139,11 @@ static Error *refuse(Packing *p, Refusal *r)
         r->reason = NULL;
         return e;
     }
-    e = bad_line_error(p->source.path, line_at(&p->lines, r->line.offset), r->line.offset, line,
-                       r->column, r->reason);
+    e = bad_lines_add(p->bad, p->source.path, line_at(&p->lines, r->line.offset), r->line.offset,
+                      line, r->column, r->reason);
     r->reason = NULL;
-    if (p->settings->on_bad_line == BAD_LINE_STOP) return bad_line_stops(e);
-    log_warning("skipped: %s", error_text(e));
-    error_free(e);
-    p->summary.n_bad++;
-    return NULL;
+    p->summary.n_bad += !e;
+    return e;
 }
 
 static Error *write_job(Packing *p, Job *job)
@@ -368,11 +366,14 @@ static Error *pack(Packing *p)
 Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, PackSummary *out)
 {
     double start = clock_seconds();
-    Packing p = { .settings = settings, .tokenizer = tokenizer, .arena = arena_new() };
+    BadLines bad;
+    TRY(bad_lines_open((BadLinePolicy)settings->on_bad_line, settings->bad_line_report, &bad));
+    Packing p = { .settings = settings, .tokenizer = tokenizer, .arena = arena_new(), .bad = &bad };
     Error *e = pack(&p);
     arena_free(p.arena);
     *out = p.summary;
     out->token_bytes = p.token_bytes;
     out->seconds = clock_seconds() - start;
-    return e;
+    if (!e) bad_lines_tell(&bad, settings->dst_path, out->n_bad + out->n_documents);
+    return error_join(e, bad_lines_close(&bad, !e));
 }

@@ -13,7 +13,8 @@ typedef struct PackSettings {
     int64_t num_cpus; /* worker threads */
     int64_t processing_batch_size;
     int64_t raw_samples_queue_size, processed_samples_queue_size;
-    int on_bad_line; /* BadLinePolicy */
+    int on_bad_line;             /* BadLinePolicy */
+    const char *bad_line_report; /* NULL: none */
 } PackSettings;
 
 typedef struct PackSummary {

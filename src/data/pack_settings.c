@@ -14,6 +14,7 @@ static const Field settings_fields[] = {
     AT_LEAST_ONE(raw_samples_queue_size, NULL, "batches of lines that wait for a worker"),
     AT_LEAST_ONE(processed_samples_queue_size, NULL, "batches of tokens that wait to be written"),
     FIELD_CHOICE(PackSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
+    FIELD_PATH(PackSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
     { 0 },
 };
 const Field pack_config_fields[] = {

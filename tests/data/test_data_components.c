@@ -289,8 +289,7 @@ TEST(the_other_datasets_are_made_from_yaml)
                text[] = "{\"a\": \"Hello\", \"b\": \"!\"}\n";
     IndexSummary summary;
     assert_no_error(file_write(lines, text, sizeof text - 1));
-    assert_no_error(
-        jsonl_write_index(lines, path_with_suffix(a, lines, ".idx"), BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(lines, path_with_suffix(a, lines, ".idx"), NULL, &summary));
     const char *yaml = write_yaml(
         a,
         arena_printf(a,

@@ -170,8 +170,7 @@ TEST(lines_are_tokenized_when_asked_for)
                text[] = "{\"x\": \"ab\"}\n{\"x\": 1}\n{\"x\": \"c\"}";
     IndexSummary summary;
     assert_no_error(file_write(path, text, sizeof text - 1));
-    assert_no_error(
-        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), NULL, &summary));
     Tokenizer toy = toy_tokenizer(256);
     MemMap settings = {
         .raw_data_path = path, .tokenizer = &toy, .jq_pattern = ".x", .sample_key = "tokens"

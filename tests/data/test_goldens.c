@@ -303,7 +303,8 @@ TEST(bad_lines_are_left_out_by_the_commands_when_told_so)
                                  &said),
                      0);
     assert_contains(said, "skipped: in/blank_middle.jsonl:2:1: an empty line is not JSON");
-    assert_contains(said, "out/blank.idx: 1 bad lines were left out");
+    assert_contains(
+        said, "in/blank_middle.jsonl: 1 of 3 lines were left out\n  1: an empty line is not JSON");
     assert_int_not_equal(
         run_program(a, work,
                     "data pack_encoded_data cfg/third_gpt2.yaml --set settings.on_bad_line=drop",

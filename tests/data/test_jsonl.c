@@ -17,7 +17,7 @@ static void assert_index(const char *text, const char *expected)
     Arena *a = arena_new();
     const char *path = file_with(a, "some.jsonl", text), *index = path_with_suffix(a, path, ".idx");
     IndexSummary summary;
-    assert_no_error(jsonl_write_index(path, index, BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(path, index, NULL, &summary));
     Jsonl j;
     assert_no_error(jsonl_open(a, path, NULL, &j));
     assert_int_equal(summary.n_lines, index_count(j.index));
@@ -45,7 +45,7 @@ static void assert_bad(const char *text, const char *message)
     Arena *a = arena_new();
     const char *path = file_with(a, "some.jsonl", text), *index = path_with_suffix(a, path, ".idx");
     IndexSummary summary;
-    assert_error_has(jsonl_write_index(path, index, BAD_LINE_STOP, &summary), message);
+    assert_error_has(jsonl_write_index(path, index, NULL, &summary), message);
     assert_false(file_exists(index));
     arena_free(a);
 }
@@ -80,8 +80,12 @@ TEST(bad_lines_are_counted_and_left_out_when_told_so)
     log_set_level(LOG_SILENT);
     const char *path = file_with(a, "some.jsonl", "1\nbad\n2\n\n3");
     IndexSummary summary;
-    assert_no_error(
-        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_SKIP, &summary));
+    BadLines bad;
+    assert_no_error(bad_lines_open(BAD_LINE_SKIP, NULL, &bad));
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), &bad, &summary));
+    assert_int_equal(bad.n, 2);
+    assert_int_equal(bad.reason->n, 2);
+    assert_no_error(bad_lines_close(&bad, true));
     assert_int_equal(summary.n_lines, 5);
     assert_int_equal(summary.n_bad, 2);
     Jsonl j;
@@ -107,7 +111,7 @@ TEST(an_index_that_is_missing_or_of_another_file_is_refused)
                *longer = file_with(a, "longer.jsonl", "1\n2\n333\n");
     const char *index = path_join(a, test_folder(), "longer.idx");
     assert_error_has(jsonl_open(a, path, NULL, &j), "a.b.idx; `modalities data create_raw_index");
-    assert_no_error(jsonl_write_index(longer, index, BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(longer, index, NULL, &summary));
     assert_no_error(jsonl_open(a, path, index, &j));
     IndexEntry *entry = index_read_all(a, j.index);
     assert_no_error(jsonl_line(&j, entry[1], &line));
@@ -137,7 +141,7 @@ static void assert_lines(const char *name, int64_t n_lines)
     Jsonl j;
     IndexEntry entry;
     Str line;
-    assert_no_error(jsonl_write_index(path, index, BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(path, index, NULL, &summary));
     assert_no_error(jsonl_open(a, path, index, &j));
     assert_int_equal(index_count(j.index), n_lines);
     size_t at = 0;

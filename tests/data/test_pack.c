@@ -15,8 +15,7 @@ static PackSettings settings_for(Arena *a, const char *text)
     const char *path = path_join(a, test_folder(), "lines.jsonl");
     IndexSummary summary;
     assert_no_error(file_write(path, text, strlen(text)));
-    assert_no_error(
-        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_STOP, &summary));
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), NULL, &summary));
     return (PackSettings){ .src_path = path,
                            .dst_path = path_with_suffix(a, path, ".pbin"),
                            .jq_pattern = ".text",

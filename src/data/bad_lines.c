@@ -1,0 +1,93 @@
+/* bad_lines.c - counts lines that are left out, and reports them as JSON lines. */
+#include "data/bad_lines.h"
+#include "base/json.h"
+#include "base/log.h"
+
+enum { MOST_NAMED = 10, MOST_REASONS = 100, REPORTED_BYTES = 200 };
+
+Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out)
+{
+    *out = (BadLines){ .policy = policy };
+    if (report_path) {
+        Arena *a = arena_new();
+        Error *e = make_directories(path_folder(a, report_path));
+        arena_free(a);
+        if (!e) e = file_create(report_path, &out->report);
+        if (e) return error_wrap(e, "the report of bad lines");
+    }
+    out->has_report = report_path;
+    out->arena = arena_new();
+    out->reason = map_new(out->arena);
+    return NULL;
+}
+
+/* Numbers and names in a reason may differ from line to line: beyond a limit they are one. */
+static void count(BadLines *b, Str reason)
+{
+    int64_t *n = map_get(b->reason, reason);
+    if (!n && b->reason->n >= MOST_REASONS) {
+        reason = str_of("other reasons");
+        n = map_get(b->reason, reason);
+    }
+    if (!n) {
+        n = NEW(b->arena, int64_t);
+        map_set(b->reason, reason, n);
+    }
+    ++*n;
+}
+
+static void write_report(BadLines *b, const char *path, int64_t line_number, int64_t offset,
+                         Str line, int64_t column, const char *reason)
+{
+    Text t = { 0 };
+    text_puts(&t, "{\"file\": ");
+    text_json_string(&t, str_of(path));
+    text_printf(&t, ", \"line\": %lld, \"byte\": %lld, \"reason\": ", (long long)line_number,
+                (long long)offset + (column > 0 ? column : 0));
+    text_json_string(&t, str_of(reason));
+    text_puts(&t, ", \"text\": ");
+    text_json_string(&t, (Str){ line.ptr, line.len < REPORTED_BYTES ? line.len : REPORTED_BYTES });
+    text_puts(&t, "}\n");
+    fwrite(t.ptr, 1, t.len, b->report.stream);
+    text_free(&t);
+}
+
+Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t offset, Str line,
+                     int64_t column, Error *reason)
+{
+    bool is_skipped = b->policy == BAD_LINE_SKIP;
+    if (is_skipped) count(b, str_of(error_text(reason)));
+    if (b->has_report) write_report(b, path, line_number, offset, line, column, error_text(reason));
+    Error *e = bad_line_error(path, line_number, offset, line, column, reason);
+    if (!is_skipped) return bad_line_stops(e);
+    b->n++;
+    if (b->n <= MOST_NAMED) log_warning("skipped: %s", error_text(e));
+    if (b->n == MOST_NAMED) log_warning("further bad lines are only counted");
+    error_free(e);
+    return NULL;
+}
+
+void bad_lines_tell(const BadLines *b, const char *output, int64_t n_lines)
+{
+    if (!b->n) return;
+    Text t = { 0 };
+    text_printf(&t, "%s: %lld of %lld lines were left out", output, (long long)b->n,
+                (long long)n_lines);
+    for (int64_t i = 0; i < b->reason->n; i++)
+        text_printf(&t, "\n  %lld: %.*s", (long long)*(int64_t *)b->reason->entry[i].value,
+                    (int)b->reason->entry[i].key.len, b->reason->entry[i].key.ptr);
+    log_warning("%s", t.ptr);
+    text_free(&t);
+}
+
+Error *bad_lines_close(BadLines *b, bool is_done)
+{
+    Error *e = NULL;
+    if (b->has_report && is_done)
+        e = error_wrap(file_commit(&b->report), "the report of bad lines");
+    else if (b->has_report)
+        file_abandon(&b->report);
+    arena_free(b->arena);
+    *b = (BadLines){ 0 };
+    return e;
+}

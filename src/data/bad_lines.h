@@ -1,0 +1,28 @@
+/* bad_lines.h - what becomes of all lines of a run that cannot be used: under BAD_LINE_STOP the
+ * first one ends it; under BAD_LINE_SKIP they are left out, the first ones named in warnings, all
+ * of them counted by reason and, if wanted, written to a report. */
+#ifndef DATA_BAD_LINES_H
+#define DATA_BAD_LINES_H
+#include "base/file.h"
+#include "base/map.h"
+#include "data/bad_line.h"
+
+typedef struct BadLines {
+    BadLinePolicy policy;
+    int64_t n;
+    Arena *arena;
+    Map *reason; /* text to count */
+    NewFile report;
+    bool has_report;
+} BadLines;
+
+/* report_path NULL: no report. */
+Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out);
+/* One line, as for bad_line_error; consumes the reason. */
+Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t offset, Str line,
+                     int64_t column, Error *reason);
+/* "OUTPUT: 3 of 100 lines were left out" and a line per reason, as a warning, if there are any. */
+void bad_lines_tell(const BadLines *b, const char *output, int64_t n_lines);
+/* Completes the report, or drops it when the run failed; an object of zeros is allowed. */
+Error *bad_lines_close(BadLines *b, bool is_done);
+#endif
