@@ -26,6 +26,7 @@
     COMPONENT(dataset_mem_map_dataset) \
     COMPONENT(dataset_packed_mem_map_dataset_continuous) \
     COMPONENT(dataset_packed_mem_map_dataset_megatron) \
+    COMPONENT(dataset_weighted_mix) \
     COMPONENT(device_mesh_default) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \

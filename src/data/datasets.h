@@ -2,6 +2,7 @@
  * name. */
 #ifndef DATA_DATASETS_H
 #define DATA_DATASETS_H
+#include "config/field.h"
 #include "data/data.h"
 #include "tokenizer/tokenizer.h"
 
@@ -56,6 +57,28 @@ Error *mem_map_open(Arena *a, const MemMap *settings, Dataset **out);
 
 /* The samples of several datasets, one dataset after the other. */
 Dataset *combined_new(Arena *a, Dataset *const *dataset, int64_t n);
+
+/* Other weights from sample `at_sample` of a mix on. */
+typedef struct MixChange {
+    int64_t at_sample;
+    IntList weights;
+} MixChange;
+
+typedef struct WeightedMix {
+    const Dataset *const *dataset;
+    int64_t n_datasets;
+    const int64_t *weights;
+    int64_t n_weights;
+    const MixChange *change;
+    int64_t n_changes;
+    int64_t num_samples; /* 0: until a dataset with a weight ends */
+    bool shuffle;
+    int64_t seed;
+} WeightedMix;
+
+/* Samples of several datasets, by weight: at every place each has had its share of the samples
+ * since the last change, give or take less than one. */
+Error *weighted_mix_new(Arena *a, const WeightedMix *settings, Dataset **out);
 
 typedef enum { DUMMY_FLOAT, DUMMY_INT } DummyType;
 

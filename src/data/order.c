@@ -47,10 +47,12 @@ static void prepare_feistel(Order *o)
 Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed)
 {
     Order *o = NEW(a, Order);
-    *o = (Order){ .n = n, .kind = kind, .seed = seed, .arena = arena_new() };
+    *o = (Order){ .n = n, .kind = kind, .seed = seed };
+    if (kind == ORDER_FEISTEL) prepare_feistel(o);
+    if (kind != ORDER_TORCH) return o;
+    o->arena = arena_new();
     pthread_mutex_init(&o->lock, NULL);
     arena_on_free(a, release, o);
-    if (kind == ORDER_FEISTEL) prepare_feistel(o);
     return o;
 }
 
