@@ -13,7 +13,7 @@ static const char *const formats[] = { "jsonl", "raw_u32", NULL };
 static const char *const yes_or_no[] = { "false", "true", NULL };
 
 typedef struct Options {
-    const char *tokenizer, *input_path, *output_path, *text_key;
+    const char *tokenizer, *input_path, *output_path, *text_key, *tiktoken_pattern;
     int input_format, format, add_special_tokens;
     int64_t threads;
     /* set by the command */
@@ -22,7 +22,11 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL, "folder with tokenizer.json, or that file"),
+    FIELD_PATH(Options, tokenizer, NULL,
+               "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"),
+    FIELD_STRING(Options, tiktoken_pattern, "null",
+                 "how a .tiktoken file of an unknown vocabulary cuts text into words",
+                 .flags = FIELD_NULLABLE),
     FIELD_PATH(Options, input_path, "null", "what to encode; default: standard input",
                .flags = FIELD_EXISTS),
     FIELD_CHOICE(Options, input_format, "jsonl", input_formats,
@@ -118,7 +122,7 @@ static Error *run(Arena *a, const void *given)
     TRY(text_query_new(o.pattern, &query));
     text_query_free(query);
     Tokenizer *t;
-    TRY(tokenizer_open(o.tokenizer, &t));
+    TRY(tokenizer_open_with_pattern(o.tokenizer, o.tiktoken_pattern, &t));
     o.opened = t;
     LineFilter f = {
         .what = "encoding",

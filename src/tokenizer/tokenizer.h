@@ -57,8 +57,10 @@ typedef struct Tokenizer {
     void (*close)(struct Tokenizer *self);
 } Tokenizer;
 
-/* Opens a tokenizer.json, a SentencePiece .model, or a folder that holds a tokenizer.json or a
- * tokenizer.model; the content decides. Errors name file, what was found and what is supported. The
- * caller closes it. */
+/* Opens a tokenizer.json, a SentencePiece .model, a .tiktoken file, or a folder that holds a
+ * tokenizer.json or a tokenizer.model; the content decides. Errors name file, what was found and
+ * what is supported. The caller closes it. */
 Error *tokenizer_open(const char *path, Tokenizer **out);
+/* The same; the pattern (or NULL) cuts text into words for a .tiktoken file, which has none. */
+Error *tokenizer_open_with_pattern(const char *path, const char *tiktoken_pattern, Tokenizer **out);
 #endif

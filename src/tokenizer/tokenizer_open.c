@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "tokenizer/hf_tokenizer.h"
 #include "tokenizer/sentencepiece.h"
+#include "tokenizer/tiktoken.h"
 #include <string.h>
 
 /* The file that stands for a folder. */
@@ -22,19 +23,26 @@ static Error *read_start(const char *file, char *start, size_t size, size_t *n)
     return NULL;
 }
 
-static Error *open_file(const char *file, Tokenizer **out)
+static Error *open_file(const char *file, const char *pattern, Tokenizer **out)
 {
-    char start[64];
+    char start[256];
     size_t n;
     TRY(read_start(file, start, sizeof start, &n));
     if (sentencepiece_looks_like((Str){ start, n })) return sentencepiece_open(file, NULL, out);
+    TiktokenOptions options = { .pattern = pattern };
+    if (tiktoken_looks_like((Str){ start, n })) return tiktoken_open(file, &options, out);
     return hf_tokenizer_open(file, out);
 }
 
 Error *tokenizer_open(const char *path, Tokenizer **out)
 {
+    return tokenizer_open_with_pattern(path, NULL, out);
+}
+
+Error *tokenizer_open_with_pattern(const char *path, const char *tiktoken_pattern, Tokenizer **out)
+{
     Arena *scratch = arena_new();
-    Error *e = open_file(file_of(scratch, path), out);
+    Error *e = open_file(file_of(scratch, path), tiktoken_pattern, out);
     arena_free(scratch);
     return e;
 }

@@ -46,10 +46,13 @@ static void make_table(Vocab *v, Arena *a)
 
 void vocab_of_names(Arena *a, const Str *name, int64_t n, Vocab *v)
 {
-    *v = (Vocab){ .n = n, .n_ids = n };
+    *v = (Vocab){ .n_ids = n };
     v->name = arena_copy(a, name, (size_t)n * sizeof *name);
+    for (int64_t id = 0; id < n; id++) v->n += name[id].ptr != NULL;
     make_table(v, a);
-    for (int64_t id = 0; id < n; id++) v->slot[place(v, name[id])] = (uint32_t)id;
+    for (int64_t id = 0; id < n; id++) {
+        if (name[id].ptr) v->slot[place(v, name[id])] = (uint32_t)id;
+    }
 }
 
 bool vocab_find_bytes(const Vocab *v, uint32_t byte_id[256])

@@ -17,7 +17,7 @@ typedef struct Vocab {
 
 /* Reads {"name": id, ...}; the names are copied into the arena. Refuses an id given twice. */
 Error *vocab_load(JsonNode at, Arena *a, Vocab *out);
-/* Names by id; of equal ones the last has the name. The names are not copied. */
+/* Names by id, ptr NULL for none; of equal ones the last has the name. The names are not copied. */
 void vocab_of_names(Arena *a, const Str *name, int64_t n, Vocab *out);
 /* The ids of the names "<0x00>" to "<0xFF>", or NO_TOKEN; true when all 256 are there. */
 bool vocab_find_bytes(const Vocab *v, uint32_t byte_id[256]);

@@ -63,6 +63,7 @@ const char *golden_tokenizer_path(Arena *a, const char *name)
     const char *below = arena_printf(a, "data/tokenizers/%s", name);
     if (!strncmp(name, "sp/", 3))
         below = arena_printf(a, "data/tokenizers/sentencepiece/%s.model", name + 3);
+    if (!strcmp(name, "tiktoken_cl100k")) below = "data/tokenizers/tiktoken/cl100k_base.tiktoken";
     return shared_path(a, below);
 }
 

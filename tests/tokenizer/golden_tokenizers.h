@@ -19,7 +19,8 @@ json_t *golden_texts(Arena *a);
 Str golden_text(const json_t *row, const char *key);
 /* Fails with `what` unless the ids are those of the list. */
 void assert_ids(const char *what, const Ids *ids, const json_t *expected, size_t from, size_t to);
-/* The file or folder of a tokenizer as the goldens name it: "gpt2", "sp/mistral_v1". */
+/* The file or folder of a tokenizer as the goldens name it: "gpt2", "sp/mistral_v1",
+ * "tiktoken_cl100k". */
 const char *golden_tokenizer_path(Arena *a, const char *name);
 /* Opens it. */
 Tokenizer *golden_tokenizer(Arena *a, const char *name);

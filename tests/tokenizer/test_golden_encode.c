@@ -57,7 +57,8 @@ static void check_decoding(const char *what, const Tokenizer *t, const Ids *ids,
     if (json_is_true(json_object_get(row, "skip_is_text"))) skip = otherwise;
     if (!skip.ptr) skip = dec;
     assert_text(what, decoded(t, ids, false, &room), dec);
-    assert_text(what, decoded(t, ids, true, &room), skip);
+    /* The library tiktoken knows no skipping, and its goldens tell nothing about it. */
+    if (strcmp(t->kind, "tiktoken") != 0) assert_text(what, decoded(t, ids, true, &room), skip);
     text_free(&room);
 }
 
