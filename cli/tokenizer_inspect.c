@@ -13,7 +13,7 @@ typedef struct Options {
 static const Field options[] = {
     FIELD_PATH(Options, path, NULL, "folder with tokenizer.json, or that file",
                .flags = FIELD_ARGUMENT),
-    FIELD_STRING(Options, text, "null", "show the tokens of this text"),
+    FIELD_STRING(Options, text, "null", "show what each stage makes of this text, and its tokens"),
     FIELD_BOOL(Options, vocabulary, "false", "list every id with its name"),
     { 0 },
 };
@@ -45,6 +45,29 @@ static void print_summary(const Tokenizer *t)
     }
 }
 
+/* One line per stage: texts in quotes, tokens in brackets. */
+static void print_stage(void *arg, const char *stage, const TraceItem *item, int64_t n)
+{
+    (void)arg;
+    Text line = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        text_puts(&line, item[i].is_token ? "  [" : "  ");
+        text_json_string(&line, item[i].text);
+        text_puts(&line, item[i].is_token ? "]" : "");
+    }
+    printf("%-38s%s\n", stage, n ? line.ptr : "");
+    text_free(&line);
+}
+
+static Error *print_stages(const Tokenizer *t, const char *text)
+{
+    if (!t->trace) return NULL;
+    TraceItem whole = { .text = str_of(text) };
+    putchar('\n');
+    print_stage(NULL, "text", &whole, 1);
+    return t->trace(t, whole.text, print_stage, NULL);
+}
+
 static Error *print_text(const Tokenizer *t, const char *text)
 {
     Encoder *e = t->encoder_new(t);
@@ -71,7 +94,8 @@ static Error *run(Arena *a, const void *given)
     for (int64_t id = 0; o->vocabulary && id < t->n_ids; id++) {
         if (t->token_name(t, (uint32_t)id, &name)) print_token(t, (uint32_t)id);
     }
-    Error *e = o->text ? print_text(t, o->text) : NULL;
+    Error *e = o->text ? print_stages(t, o->text) : NULL;
+    if (o->text && !e) e = print_text(t, o->text);
     t->close(t);
     return e;
 }
@@ -79,7 +103,7 @@ static Error *run(Arena *a, const void *given)
 const Command command_tokenizer_inspect = {
     .group = "tokenizer",
     .name = "inspect",
-    .doc = "Prints what a tokenizer holds, and the tokens of a text.",
+    .doc = "Prints what a tokenizer holds, and how a text goes through its stages.",
     .examples = "modalities tokenizer inspect gpt2\n"
                 "modalities tokenizer inspect gpt2 --text 'How is this cut?'",
     .options = options,

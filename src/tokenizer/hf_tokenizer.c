@@ -203,6 +203,7 @@ Error *hf_tokenizer_finish(HfTokenizer *t)
         .token_id = token_id,
         .token_name = token_name,
         .is_special = is_special,
+        .trace = hf_tokenizer_trace,
         .close = close_tokenizer,
     };
     return make_pieces(t);

@@ -50,6 +50,8 @@ typedef struct HfEncoding {
 
 void hf_encoding_free(HfEncoding *e);
 
+/* hf_trace.c: Tokenizer.trace. */
+Error *hf_tokenizer_trace(const Tokenizer *self, Str text, TraceShow *show, void *arg);
 /* hf_encoder.c: the functions of Tokenizer. */
 Encoder *hf_encoder_new(const Tokenizer *self);
 Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);

@@ -44,8 +44,10 @@ static void simplify(PreTokenizer *p, bool is_spelled)
         p->is_spelled = false;
     }
     if (p->n_steps == 1 && !p->is_spelled &&
-        (step_is_byte_level(p->step[0], p) || step_is_well_known_split(p->step[0], p)))
+        (step_is_byte_level(p->step[0], p) || step_is_well_known_split(p->step[0], p))) {
+        p->splitter_name = p->step[0]->name;
         p->n_steps = 0;
+    }
 }
 
 Error *pretokenizer_load(JsonNode at, bool is_spelled, Arena *a, PreTokenizer *out)

@@ -36,6 +36,7 @@ typedef struct PreTokenizerStep {
 typedef struct PreTokenizer {
     bool add_prefix_space;         /* a piece of text that does not start with a blank gets one */
     WordSplitter *split;           /* NULL: the piece is one word */
+    const char *splitter_name;     /* of the step that these two stand for */
     const PreTokenizerStep **step; /* n_steps > 0: they do all, in this order */
     int64_t n_steps, cap;
     bool has_prefix_setting; /* it is ByteLevel alone, whose add_prefix_space can be changed */

@@ -260,6 +260,7 @@ static Error *finish(Pretrained *p)
     p->base.encode = encode;
     p->base.decode = decode;
     p->base.stream_new = stream_new;
+    p->base.trace = NULL;
     p->base.token_id = token_id;
     p->base.token_name = token_name;
     p->base.is_special = is_special;

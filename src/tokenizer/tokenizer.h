@@ -31,6 +31,14 @@ typedef struct TokenStream {
     Error *(*finish)(struct TokenStream *self, Text *out); /* it is then as new */
 } TokenStream;
 
+/* A stretch of text between two stages, or the name of a token. */
+typedef struct TraceItem {
+    Str text;
+    bool is_token;
+} TraceItem;
+/* Told what a stage made of a text. */
+typedef void TraceShow(void *arg, const char *stage, const TraceItem *item, int64_t n);
+
 /* A loaded tokenizer is read-only and shared by threads; each thread has its own Encoder. */
 typedef struct Tokenizer {
     const char *kind; /* "bpe", ... */
@@ -54,6 +62,8 @@ typedef struct Tokenizer {
     /* The name of an id as the file spells it; false when there is none. Valid until close. */
     bool (*token_name)(const struct Tokenizer *self, uint32_t id, Str *out);
     bool (*is_special)(const struct Tokenizer *self, uint32_t id);
+    /* Shows every stage of encoding a text; NULL: it has none to show. */
+    Error *(*trace)(const struct Tokenizer *self, Str text, TraceShow *show, void *arg);
     void (*close)(struct Tokenizer *self);
 } Tokenizer;
 

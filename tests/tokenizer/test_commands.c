@@ -113,6 +113,8 @@ TEST(a_tokenizer_is_trained_and_inspected)
     assert_contains(o.text, "vocabulary      265");
     assert_contains(o.text, "\"<pad>\"  special");
     assert_contains(o.text, "2 tokens");
+    assert_contains(o.text, "added tokens                            \"low\"  [\"<eod>\"]\n");
+    assert_contains(o.text, "BPE                                     [\"low\"]  [\"<eod>\"]\n");
     assert_contains(run(a, "train --input_path a.txt --output_path x.json --vocab_size 1").text,
                     "vocab_size 1");
     assert_contains(run(a, "train --output_path x.json --vocab_size 300").text, "input_path");
