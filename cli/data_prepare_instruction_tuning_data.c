@@ -81,9 +81,6 @@ static Error *run(Arena *a, const void *given)
     log_info("%s: %lld conversations: %lld for training, %lld for validation, %lld for tests",
              summary.folder, (long long)(summary.n_lines - summary.n_bad), (long long)p[0].n_lines,
              (long long)p[1].n_lines, (long long)p[2].n_lines);
-    if (summary.n_bad)
-        log_warning("%s: %lld of %lld lines were left out", config.settings.src_path,
-                    (long long)summary.n_bad, (long long)summary.n_lines);
     for (int i = 0; i < N_PARTITIONS; i++)
         if (p[i].is_wanted) TRY(pack_partition(a, &config.settings, &p[i]));
     return NULL;

@@ -1,10 +1,10 @@
 /* instruction.c - conversations to texts, one line at a time. */
 #include "data/instruction.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/rng.h"
 #include "base/sha256.h"
 #include "base/signal.h"
+#include "data/bad_lines.h"
 #include "data/progress.h"
 #include "template/template.h"
 #include "template/value_json.h"
@@ -21,6 +21,7 @@ typedef struct Conversion {
     Arena *scratch; /* of one line */
     Text line, chat;
     Mt19937 draws;
+    BadLines bad;
     InstructionSummary summary;
 } Conversion;
 
@@ -133,17 +134,6 @@ static Error *convert_line(Conversion *c, Str line, int64_t *column)
     return NULL;
 }
 
-static Error *refuse_line(Conversion *c, int64_t offset, Str line, int64_t column, Error *reason)
-{
-    const InstructionSettings *s = &c->config->settings;
-    Error *e = bad_line_error(s->src_path, c->summary.n_lines, offset, line, column, reason);
-    if (s->on_bad_line == BAD_LINE_STOP) return bad_line_stops(e);
-    log_warning("skipped: %s", error_text(e));
-    error_free(e);
-    c->summary.n_bad++;
-    return NULL;
-}
-
 /* ---- the file ---- */
 
 static Error *convert_lines(Conversion *c, Str text)
@@ -158,7 +148,8 @@ static Error *convert_lines(Conversion *c, Str text)
         c->summary.n_lines++;
         Error *e = convert_line(c, line, &column);
         if (e) {
-            TRY(refuse_line(c, p - text.ptr, line, column, e));
+            TRY(bad_lines_add(&c->bad, c->config->settings.src_path, c->summary.n_lines,
+                              p - text.ptr, line, column, e));
         } else {
             fwrite(c->line.ptr, 1, c->line.len, c->file[to - c->summary.partition].stream);
             to->n_lines++;
@@ -243,8 +234,13 @@ static Error *convert(Arena *a, Conversion *c, const char *config_path)
     name_outputs(a, &config->settings, hash, &c->summary);
     int64_t seed = config->settings.split_config->seed;
     mt19937_seed_python(&c->draws, (uint64_t)(seed < 0 ? -seed : seed));
+    TRY(bad_lines_open((BadLinePolicy)config->settings.on_bad_line,
+                       config->settings.bad_line_report, &c->bad));
     Error *e = write_outputs(a, c, hash, bytes);
     for (int i = 0; i < N_PARTITIONS; i++) file_abandon(&c->file[i]);
+    c->summary.n_bad = c->bad.n;
+    if (!e) bad_lines_tell(&c->bad, config->settings.src_path, c->summary.n_lines);
+    e = error_join(e, bad_lines_close(&c->bad, !e));
     if (e) rmdir(c->summary.folder); /* unless something is in it */
     return e;
 }

@@ -19,7 +19,8 @@ typedef struct InstructionSettings {
     const char *src_path, *dst_path, *messages_key;
     const char *pbin_creation_config_file_path;
     const SplitConfig *split_config;
-    int on_bad_line; /* BadLinePolicy */
+    int on_bad_line;             /* BadLinePolicy */
+    const char *bad_line_report; /* NULL: none */
 } InstructionSettings;
 
 typedef struct InstructionTransformation {

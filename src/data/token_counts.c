@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/signal.h"
 #include "base/thread.h"
+#include "data/bad_lines.h"
 #include "data/progress.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -62,7 +63,8 @@ static void count_task(void *arg, int64_t task, int thread)
 }
 
 /* Names a line without tokens; an error when that ends the work. */
-static Error *refuse(const CountSettings *s, LineCounter *lines, int64_t i, Refusal *r)
+static Error *refuse(const CountSettings *s, BadLines *bad, LineCounter *lines, int64_t i,
+                     Refusal *r)
 {
     Str line = { "", 0 };
     int64_t offset = s->line[i].offset;
@@ -72,20 +74,17 @@ static Error *refuse(const CountSettings *s, LineCounter *lines, int64_t i, Refu
         error_free(reason);
         return e;
     }
-    e = bad_line_error(s->source->path, line_at(lines, offset), offset, line, r->column, reason);
-    if (s->on_bad_line == BAD_LINE_STOP) return bad_line_stops(e);
-    log_warning("skipped: %s", error_text(e));
-    error_free(e);
-    return NULL;
+    return bad_lines_add(bad, s->source->path, line_at(lines, offset), offset, line, r->column,
+                         reason);
 }
 
-static Error *settle_round(const Round *r, LineCounter *lines)
+static Error *settle_round(const Round *r, BadLines *bad, LineCounter *lines)
 {
     Error *e = NULL;
     for (int64_t i = r->from; i < r->to; i++) {
         Refusal *refusal = &r->refusal[i - r->from];
         if (refusal->reason && !e)
-            e = refuse(r->settings, lines, i, refusal);
+            e = refuse(r->settings, bad, lines, i, refusal);
         else
             error_free(refusal->reason);
         refusal->reason = NULL;
@@ -94,7 +93,8 @@ static Error *settle_round(const Round *r, LineCounter *lines)
     return e;
 }
 
-static Error *count_with(Pool *pool, const CountSettings *s, Arena *scratch, uint32_t *count)
+static Error *count_with(Pool *pool, const CountSettings *s, BadLines *bad, Arena *scratch,
+                         uint32_t *count)
 {
     enum { LINES_AT_ONCE = LINES_PER_TASK * TASKS_AT_ONCE };
     LineCounter lines = { .text = s->source->text };
@@ -104,7 +104,7 @@ static Error *count_with(Pool *pool, const CountSettings *s, Arena *scratch, uin
     for (; r.from < s->n_lines; r.from = r.to) {
         r.to = s->n_lines - r.from < LINES_AT_ONCE ? s->n_lines : r.from + LINES_AT_ONCE;
         pool_run(pool, (r.to - r.from + LINES_PER_TASK - 1) / LINES_PER_TASK, count_task, &r);
-        TRY(settle_round(&r, &lines));
+        TRY(settle_round(&r, bad, &lines));
         progress_update(&progress, s->line[r.to - 1].offset);
     }
     progress_end(&progress);
@@ -181,9 +181,13 @@ static Error *get_counts(const CountSettings *s, Arena *scratch, uint32_t *count
     if (read_counts(s, &header, count)) return NULL;
     log_info("%s: counting the tokens of %lld lines once; the counts are kept in %s",
              s->source->path, (long long)s->n_lines, s->counts_path);
+    BadLines bad;
+    TRY(bad_lines_open(s->on_bad_line, NULL, &bad));
     Pool *pool = pool_new(s->n_threads);
-    Error *e = count_with(pool, s, scratch, count);
+    Error *e = count_with(pool, s, &bad, scratch, count);
     pool_free(pool);
+    if (!e) bad_lines_tell(&bad, s->source->path, s->n_lines);
+    e = error_join(e, bad_lines_close(&bad, !e));
     return e ? e : write_counts(s, &header, count);
 }
 

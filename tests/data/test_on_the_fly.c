@@ -22,8 +22,7 @@ static const char *write_lines(Arena *a, int n)
     const char *path = path_join(a, test_folder(), "lines.jsonl");
     assert_no_error(file_write(path, t.ptr, t.len));
     text_free(&t);
-    assert_no_error(
-        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_STOP, &done));
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), NULL, &done));
     return path;
 }
 
@@ -208,8 +207,7 @@ TEST(bad_lines_are_named_or_left_out_as_in_packing)
     const char *path = path_join(a, test_folder(), "bad.jsonl");
     assert_no_error(file_write(path, t.ptr, t.len));
     text_free(&t);
-    assert_no_error(
-        jsonl_write_index(path, path_with_suffix(a, path, ".idx"), BAD_LINE_STOP, &done));
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), NULL, &done));
     Dataset *ours, *packed;
     JsonlOnTheFly s = settings_for(path, &toy);
     assert_error_has(jsonl_on_the_fly_open(a, &s, &ours), "bad.jsonl:8: jq_pattern '.text' finds");
