@@ -78,8 +78,10 @@ typedef struct Field {
     size_t size; /* bytes of the struct or of one item */
     const char *kind; /* COMPONENT: the kind expected here; NULL: any */
     unsigned flags;
-    bool is_pointer;   /* the member is a pointer to the value, NULL for null */
-    const char *alias; /* second accepted name: model_parts, wrapped_model */
+    bool is_pointer;       /* the member is a pointer to the value, NULL for null */
+    const char *alias;     /* second accepted name: model_parts, wrapped_model */
+    const char *no_effect; /* why every value gives the same results on one rank of the CPU; NULL:
+                              the value matters. tests/config/test_fields.c proves either. */
 } Field;
 
 /* clang-format off */

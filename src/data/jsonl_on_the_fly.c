@@ -173,7 +173,7 @@ static const Field fields[] = {
     FIELD_BOOL(JsonlOnTheFly, reuse_last_target, "true", "a sample has one token more, which begins the next sample"),
     FIELD_CHOICE(JsonlOnTheFly, blocks, "continuous", block_rules, "samples of equal distance, or such that begin with a document"),
     FIELD_CHOICE(JsonlOnTheFly, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
-    FIELD_INT(JsonlOnTheFly, num_threads, "0", 0, MOST_THREADS, "for counting; 0: one per core"),
+    FIELD_INT(JsonlOnTheFly, num_threads, "0", 0, MOST_THREADS, "for counting; 0: one per core", .no_effect = "it only changes the speed"),
     { 0 },
 };
 /* clang-format on */

@@ -330,9 +330,9 @@ static const Field fields[] = {
                     "makes a batch of samples; null: stacks each array"),
     FIELD_INT(Settings, num_workers, NULL, 0, INFINITY,
               "0: batches are made when needed; else as many threads make two each ahead",
-              .flags = FIELD_STRICT),
-    FIELD_BOOL(Settings, pin_memory, NULL,
-               "batches lie in pinned memory, where the device has such"),
+              .flags = FIELD_STRICT, .no_effect = "it only changes the speed"),
+    FIELD_BOOL(Settings, pin_memory, NULL, "batches lie in pinned memory",
+               .no_effect = "the CPU has no such memory"),
     { 0 },
 };
 

@@ -2,17 +2,17 @@
 #include "data/pack_settings.h"
 
 /* clang-format off */
-#define AT_LEAST_ONE(m, def, text) FIELD_INT(PackSettings, m, def, 1, INFINITY, text, .flags = FIELD_STRICT)
+#define OF_SPEED(m, def, text) FIELD_INT(PackSettings, m, def, 1, INFINITY, text, .flags = FIELD_STRICT, .no_effect = "it only changes the speed")
 static const Field settings_fields[] = {
     FIELD_PATH(PackSettings, src_path, NULL, "JSON lines: a file (plain, .gz or .zst), a folder, a pattern as data/*.jsonl, or - for standard input", .flags = FIELD_INPUT),
     FIELD_PATH(PackSettings, dst_path, "null", "the .pbin file to write; must be given"),
     FIELD_PATH(PackSettings, index_path, "null", "index of src_path; null: beside a plain file, with suffix .idx; other inputs need none", .flags = FIELD_EXISTS),
     FIELD_STRING(PackSettings, jq_pattern, NULL, "jq expression that finds the text in a line"),
-    AT_LEAST_ONE(num_cpus, "${node_env:num_cpus}", "worker threads"),
+    OF_SPEED(num_cpus, "${node_env:num_cpus}", "worker threads"),
     FIELD_STRING(PackSettings, eod_token, NULL, "token that ends every document"),
-    AT_LEAST_ONE(processing_batch_size, NULL, "lines that a worker takes at once"),
-    AT_LEAST_ONE(raw_samples_queue_size, NULL, "batches of lines that wait for a worker"),
-    AT_LEAST_ONE(processed_samples_queue_size, NULL, "batches of tokens that wait to be written"),
+    OF_SPEED(processing_batch_size, NULL, "lines that a worker takes at once"),
+    OF_SPEED(raw_samples_queue_size, NULL, "batches of lines that wait for a worker"),
+    OF_SPEED(processed_samples_queue_size, NULL, "batches of tokens that wait to be written"),
     FIELD_CHOICE(PackSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
     FIELD_PATH(PackSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
     { 0 },

@@ -71,7 +71,8 @@ static const Field fields[] = {
     FIELD_COMPONENTS(Mfu, model_parts, "model", NULL, 0, 0, "whose parameters count",
                      .flags = FIELD_LIST_OR_ONE, .alias = "wrapped_model"),
     FIELD_COMPONENT(Mfu, device_mesh, void, "device_mesh", "null",
-                    "parameters are summed over its pipeline axis"),
+                    "parameters are summed over its pipeline axis",
+                    .no_effect = "one rank holds all stages"),
     { 0 },
 };
 

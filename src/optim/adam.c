@@ -86,8 +86,8 @@ static const Field fields[] = {
     FIELD_FLOAT(Settings, eps, NULL, 0, 0, "added to the root of the second moment"),
     FIELD_FLOAT(Settings, weight_decay, NULL, 0, 0, "decay of the parameters outside the excluded groups"),
     FIELD_STRINGS(Settings, weight_decay_groups_excluded, NULL, 0, 0, "groups without decay: linear, embedding, layernorm"),
-    FIELD_BOOL(Settings, foreach, "null", "accepted for compatibility: all parameters are updated in one pass"),
-    FIELD_BOOL(Settings, fused, "null", "accepted for compatibility: the update is always fused"),
+    FIELD_BOOL(Settings, foreach, "null", "all parameters by one call", .no_effect = "always so"),
+    FIELD_BOOL(Settings, fused, "null", "the update in one kernel", .no_effect = "always so"),
     { 0 },
 };
 /* clang-format on */

@@ -29,7 +29,7 @@ typedef struct Settings {
 static const Field axis_item = { .type = FIELD_CHOICE, .choices = mesh_axis_names };
 static const Field parallel_degree_fields[] = {
     FIELD_COMPONENT(Settings, device_mesh, Mesh, "device_mesh", NULL, "the ranks"),
-    FIELD_LIST(Settings, parallelism_methods, struct AxisList, &axis_item, NULL, 0, 0, "axes whose sizes are multiplied"),
+    FIELD_LIST(Settings, parallelism_methods, struct AxisList, &axis_item, NULL, 0, 0, "axes whose sizes are multiplied", .no_effect = "one rank has size 1 along each"),
     { 0 } };
 static const Field batches_from_samples_fields[] = { RANKS, ALL_SAMPLES, MICROBATCH, { 0 } };
 static const Field batches_from_tokens_fields[] = { RANKS, ALL_TOKENS, LENGTH, MICROBATCH, { 0 } };

@@ -21,7 +21,7 @@ static const Field packed_fields[] = {
     AT_LEAST_ONE(sequence_length, "tokens of a sample"),
     AT_LEAST_ONE(dp_degree, "ranks that share the data"),
     MICROBATCH, ACCUMULATION,
-    FIELD_STRING(Settings, sample_key, "text", "name of the tokens in a sample; does not matter here"),
+    FIELD_STRING(Settings, sample_key, "text", "name of the tokens in a sample", .no_effect = "only their number counts"),
     FIELD_BOOL(Settings, reuse_last_target, "true", "samples overlap by one token"),
     { 0 } };
 static const Field index_fields[] = {
