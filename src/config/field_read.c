@@ -77,9 +77,9 @@ static void read_map(FieldReader *r, const Field *f, const Yaml *y, AnyList *to,
 
 /* Reads with one alternative into a fresh union; the problems are its own. */
 static void *try_alternative(FieldReader *r, const Field *f, int i, const Yaml *y,
-                             Problems *problems, Fit *fit, bool *has_holes)
+                             Problems *problems, Problems *notes, Fit *fit, bool *has_holes)
 {
-    FieldReader own = { .arena = r->arena, .problems = problems };
+    FieldReader own = { .arena = r->arena, .problems = problems, .notes = r->notes ? notes : NULL };
     char *made = arena_alloc(r->arena, f->size);
     *(int *)made = i;
     read_value(&own, &f->fields[i], y, made, fit);
@@ -95,14 +95,15 @@ static bool is_better(Fit a, Fit b)
 static void read_union(FieldReader *r, const Field *f, const Yaml *y, void *to, Fit *fit)
 {
     Fit best = { -1, CONVERTED };
-    Problems nearest = { 0 };
+    Problems nearest = { 0 }, noted = { 0 };
     for (int i = 0; f->fields[i].type != FIELD_END; i++) {
-        Problems problems = { .arena = r->arena };
+        Problems problems = { .arena = r->arena }, notes = problems;
         Fit own = { 0, EXACT };
         bool has_holes;
-        void *made = try_alternative(r, f, i, y, &problems, &own, &has_holes);
+        void *made = try_alternative(r, f, i, y, &problems, &notes, &own, &has_holes);
         if (!problems.n && is_better(own, best)) {
             best = own;
+            noted = notes;
             memcpy(to, made, f->size);
             r->has_holes |= has_holes;
         }
@@ -112,12 +113,9 @@ static void read_union(FieldReader *r, const Field *f, const Yaml *y, void *to, 
     if (best.n_keys >= 0) {
         fit->n_keys += best.n_keys;
         fit_converted(fit, best.exactness);
+        if (r->notes) problems_append(r->notes, &noted);
     } else if (nearest.n) { /* the mapping that it comes closest to tells most */
-        for (int64_t i = 0; i < nearest.n; i++) {
-            r->problems->item = arena_grow(r->problems->arena, r->problems->item, r->problems->n,
-                                           &r->problems->cap, sizeof *r->problems->item);
-            r->problems->item[r->problems->n++] = nearest.item[i];
-        }
+        problems_append(r->problems, &nearest);
     } else {
         field_refuse(r, f, y, "union");
     }
@@ -203,13 +201,19 @@ static const char **names_of(Arena *a, const Field *fields)
     return names;
 }
 
+static const char *known_keys(Arena *a, const Field *fields)
+{
+    const char *all = "";
+    for (const Field *f = fields; f->type != FIELD_END; f++)
+        all = arena_printf(a, "%s%s%s", all, *all ? ", " : "", f->name);
+    return all;
+}
+
 static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
 {
     const char *key = map->key[i]->text, *near = nearest_name(key, names_of(r->arena, fields));
-    const char *path = yaml_path(r->arena, map->item[i]), *all = "";
+    const char *path = yaml_path(r->arena, map->item[i]), *all = known_keys(r->arena, fields);
     const Yaml *at = map->key[i]->file ? map->key[i] : map->item[i];
-    for (const Field *f = fields; f->type != FIELD_END; f++)
-        all = arena_printf(r->arena, "%s%s%s", all, *all ? ", " : "", f->name);
     if (near)
         problem_add(r->problems, at, path, "unknown_key",
                     "unknown key \"%s\"; did you mean \"%s\"?", key, near);
@@ -221,13 +225,17 @@ static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map,
                     all);
 }
 
-/* Where other keys are free, one that is nearly a known one that is missing is worth a note. */
+/* Where other keys are free they are there for a ${...}; one that none takes may be a misspelled
+ * one. */
 static void note_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
 {
-    const char *key = map->key[i]->text, *near = nearest_name(key, names_of(r->arena, fields));
-    if (!near || field_value(field_find(fields, near), map)) return;
-    problem_add(r->notes, map->key[i], yaml_path(r->arena, map->item[i]), "unknown_key",
-                "this key is not used; did you mean \"%s\"?", near);
+    if (map->key[i]->is_referred) return;
+    const char *near = nearest_name(map->key[i]->text, names_of(r->arena, fields));
+    problem_add(r->notes, map->key[i]->file ? map->key[i] : map->item[i],
+                yaml_path(r->arena, map->item[i]), "unknown_key",
+                near ? "nothing uses this key; did you mean \"%s\"?"
+                     : "nothing uses this key; known are %s",
+                near ? near : known_keys(r->arena, fields));
 }
 
 static void report_missing(FieldReader *r, const Field *f, const Yaml *map)
@@ -241,8 +249,16 @@ static void report_missing(FieldReader *r, const Field *f, const Yaml *map)
     text_free(&allowed);
 }
 
+/* Whatever was there: null and what is refused leave zeros. */
+static void clear_member(const Field *f, void *to)
+{
+    size_t size = f->is_pointer ? 0 : field_value_size(f);
+    memset((char *)to + f->offset, 0, size ? size : sizeof(void *));
+}
+
 static void read_field(FieldReader *r, const Field *f, const Yaml *map, void *to, Fit *fit)
 {
+    clear_member(f, to);
     const Yaml *value = field_value(f, map);
     if (value && f->alias && yaml_get(map, f->name) && yaml_get(map, f->alias))
         problem_add(r->problems, yaml_get(map, f->alias), NULL, "unknown_key",

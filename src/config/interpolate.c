@@ -99,6 +99,15 @@ static Error *starting_node(const Site *s, const char **key, const Yaml **out)
     return NULL;
 }
 
+/* Whoever takes a value takes all that is in it. */
+static void mark_below(Yaml *y)
+{
+    for (int64_t i = 0; i < y->n; i++) {
+        if (y->type == YAML_MAP) y->key[i]->is_referred = true;
+        mark_below(y->item[i]);
+    }
+}
+
 /* Follows a key; *out is NULL and *missing says why when there is nothing. */
 static Error *follow(const Site *s, const char *key, Yaml **out, const char **missing)
 {
@@ -113,6 +122,7 @@ static Error *follow(const Site *s, const char *key, Yaml **out, const char **mi
         StepResult step = yaml_next_step(r->arena, &rest, &name);
         if (step == STEP_MALFORMED) return error_new("\"%s\" is no key path", key);
         if (step == STEP_END) {
+            mark_below(here);
             *out = here;
             return NULL;
         }
@@ -123,6 +133,7 @@ static Error *follow(const Site *s, const char *key, Yaml **out, const char **mi
                                     *where ? " in " : "", where, hint(r->arena, here, name));
             return NULL;
         }
+        if (here->type == YAML_MAP) here->key[at->index]->is_referred = true;
     }
 }
 

@@ -15,13 +15,50 @@ void problem_add(Problems *p, const Yaml *at, const char *path, const char *code
     va_end(args);
 }
 
-/* A value that several places take by ${...} is wrong once. */
+static bool is_same(const Problem *p, const Problem *q)
+{
+    return !strcmp(p->place, q->place) && !strcmp(p->path, q->path) && !strcmp(p->text, q->text);
+}
+
+void problems_append(Problems *p, const Problems *more)
+{
+    for (int64_t i = 0; i < more->n; i++) {
+        int64_t k = 0;
+        while (k < p->n && !is_same(&p->item[k], &more->item[i])) k++;
+        if (k < p->n) continue;
+        p->item = arena_grow(p->arena, p->item, p->n, &p->cap, sizeof *p->item);
+        p->item[p->n++] = more->item[i];
+    }
+}
+
+/* A value that several places take by ${...} is wrong once; so is a file that several components
+ * cannot open. */
+static bool repeats(const Problem *q, const Problem *first)
+{
+    if (strcmp(first->text, q->text)) return false;
+    return (*q->place && !strcmp(first->place, q->place)) ||
+           (!strcmp(q->code, "build_error") && !strcmp(first->code, q->code));
+}
+
 static bool is_repeated(const Problems *p, int64_t i)
 {
-    const Problem *q = &p->item[i];
-    for (int64_t j = 0; j < i && *q->place; j++)
-        if (!strcmp(p->item[j].place, q->place) && !strcmp(p->item[j].text, q->text)) return true;
+    for (int64_t j = 0; j < i; j++)
+        if (repeats(&p->item[i], &p->item[j])) return true;
     return false;
+}
+
+/* ", also at ..." for those behind the first that have a place of their own. */
+static const char *other_places(const Problems *p, int64_t i)
+{
+    const char *text = "", *last = p->item[i].place;
+    for (int64_t j = i + 1; j < p->n; j++) {
+        const Problem *q = &p->item[j];
+        if (!repeats(q, &p->item[i]) || !strcmp(q->place, last)) continue;
+        text = arena_printf(p->arena, "%s%s%s: %s", text, *text ? ", " : " (also at ", q->place,
+                            q->path);
+        last = q->place;
+    }
+    return *text ? arena_printf(p->arena, "%s)", text) : "";
 }
 
 Error *problems_error(const Problems *p)
@@ -30,8 +67,8 @@ Error *problems_error(const Problems *p)
     for (int64_t i = 0; i < p->n; i++) {
         const Problem *q = &p->item[i];
         if (is_repeated(p, i)) continue;
-        e = error_join(e, error_new("%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
-                                    *q->path ? ": " : "", q->text));
+        e = error_join(e, error_new("%s%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
+                                    *q->path ? ": " : "", q->text, other_places(p, i)));
     }
     return e;
 }

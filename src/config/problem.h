@@ -21,6 +21,9 @@ typedef struct Problems {
  * lacks it. */
 void problem_add(Problems *p, const Yaml *at, const char *path, const char *code, const char *fmt,
                  ...) __attribute__((format(printf, 5, 6)));
-/* One line per problem, "place: path: text"; NULL when there is none. */
+/* Adds those of `more` that are not there yet: same place, path and text. */
+void problems_append(Problems *p, const Problems *more);
+/* One line per problem, "place: path: text"; NULL when there is none. What several components
+ * failed at with the same words is one line. */
 Error *problems_error(const Problems *p);
 #endif

@@ -38,6 +38,7 @@ struct Yaml {
     int line, column;  /* from 1; 0 where there is none */
     Yaml *parent;      /* NULL at the root */
     int64_t index;     /* of this node in its parent */
+    bool is_referred;  /* a key of a map: some ${...} of the file led to its value */
     const Yaml *from;  /* the node that an interpolation took this value from, or NULL */
     void *component;   /* YAML_COMPONENT: see builder.h */
 };

@@ -100,7 +100,7 @@ static const Field all_fields[] = {
 static Error *read(Arena *a, const char *text, All *to)
 {
     Yaml *root;
-    memset(to, 0, sizeof *to);
+    memset(to, 0xA5, sizeof *to); /* what was there does not matter */
     TRY(yaml_parse(a, str_of(text), "x.yaml", &root));
     return fields_read(all_fields, root, a, to);
 }
