@@ -34,4 +34,6 @@ Error *command_run(Arena *a, int n, char **word);
 /* The help of one command, of a group, and of the program (group NULL). */
 void command_help(const Command *c, Text *out);
 void command_group_help(const char *group, Text *out);
+/* The environment variables that the program reads, one row each. */
+void environment_help(Text *out);
 #endif

@@ -1,4 +1,5 @@
 /* usage.c - the help texts of the program, its groups and its commands. */
+#include "base/environment.h"
 #include "command.h"
 #include "config/field_read.h"
 #include <ctype.h>
@@ -145,6 +146,12 @@ static void put_command(const char *name, const char *doc, Text *out)
     wrap(out, doc, OPTION_COLUMN, OPTION_COLUMN);
 }
 
+void environment_help(Text *out)
+{
+    for (const EnvironmentVariable *v = environment_variables; v->name; v++)
+        put_command(v->name, v->doc, out);
+}
+
 void command_group_help(const char *group, Text *out)
 {
     text_printf(out, "Usage: modalities %s%sCOMMAND [OPTIONS]\n\n  ", group ? group : "",
@@ -164,6 +171,10 @@ void command_group_help(const char *group, Text *out)
             last_group = c->group;
             put_command(c->group, command_group_doc(c->group), out);
         }
+    }
+    if (!group) {
+        text_puts(out, "\nEnvironment:\n");
+        environment_help(out);
     }
     text_printf(out, "\n`modalities %s%sCOMMAND --help` explains a command.\n", group ? group : "",
                 group ? " " : "");

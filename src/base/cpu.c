@@ -1,5 +1,6 @@
 /* cpu.c - asks the CPU, and the environment. */
 #include "base/cpu.h"
+#include "base/environment.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ CpuLevel cpu_level_available(void)
 Error *cpu_level(CpuLevel *out)
 {
     CpuLevel available = cpu_level_available();
-    const char *set = getenv("MODALITIES_CPU");
+    const char *set = environment_get("MODALITIES_CPU");
     *out = available;
     if (!set || !*set) return NULL;
     for (int level = CPU_SCALAR; level <= CPU_AVX512; level++) {

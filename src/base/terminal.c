@@ -1,5 +1,6 @@
 /* terminal.c - questions to the terminal and the environment. */
 #include "base/terminal.h"
+#include "base/environment.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +10,7 @@
 
 bool is_terminal(int fd)
 {
-    const char *term = getenv("TERM");
+    const char *term = environment_get("TERM");
     return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 }
 
@@ -17,7 +18,7 @@ int terminal_width(int fd)
 {
     struct winsize w;
     if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0) return w.ws_col;
-    const char *columns = getenv("COLUMNS");
+    const char *columns = environment_get("COLUMNS");
     int n = columns ? atoi(columns) : 0;
     return n > 0 ? n : 80;
 }
@@ -27,7 +28,7 @@ bool terminal_is_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
     for (int i = 0; i < 3; i++) {
-        const char *value = getenv(names[i]);
+        const char *value = environment_get(names[i]);
         if (value && *value) return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
     }
     return false;

@@ -4,6 +4,7 @@
  * machine. Here workers spin for some tens of microseconds and then wait on a futex, and tasks are
  * claimed one at a time, so a thread that lost its core delays only its own piece. */
 #include "base/thread.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include <limits.h>
 #include <linux/futex.h>
@@ -87,7 +88,7 @@ static void *worker_main(void *arg)
 
 static int threads_wanted(void)
 {
-    const char *set = getenv("MODALITIES_THREADS");
+    const char *set = environment_get("MODALITIES_THREADS");
     if (set && atoi(set) > 0) return atoi(set);
     cpu_set_t cpus;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);

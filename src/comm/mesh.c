@@ -1,7 +1,9 @@
 /* mesh.c - device_mesh.default: degrees of parallelism that multiply to the number of ranks. */
 #include "comm/mesh.h"
+#include "base/environment.h"
 #include "config/builder.h"
 #include <stdlib.h>
+#include <string.h>
 
 const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
 
@@ -90,7 +92,7 @@ static const Field fields[] = {
 
 static Error *read_rank(Mesh *m)
 {
-    const char *set = getenv("RANK");
+    const char *set = environment_get("RANK");
     char *end;
     if (!set) return NULL;
     m->rank = strtoll(set, &end, 10);
@@ -99,6 +101,13 @@ static Error *read_rank(Mesh *m)
             "the variable RANK is \"%s\"; with a world size of %lld it must be 0 to %lld", set,
             (long long)m->world_size, (long long)m->world_size - 1);
     return NULL;
+}
+
+static Error *check(const void *settings)
+{
+    const char *type = ((const Settings *)settings)->device_type;
+    if (!strcmp(type, "cpu") || !strcmp(type, "cuda")) return NULL;
+    return error_new("device_type \"%s\"; allowed are cuda and cpu", type);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -124,6 +133,7 @@ const ComponentDef device_mesh_default = {
     .doc = "the ranks as a grid of pipeline, data, context and tensor parallelism",
     .fields = fields,
     .settings_size = sizeof(Settings),
+    .check = check,
     .build = build,
     .is_light = true,
 };

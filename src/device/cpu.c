@@ -1,5 +1,6 @@
 /* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream.
  */
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "device/device.h"
@@ -93,7 +94,7 @@ static Error *cpu_synchronize(Stream *s)
 static size_t cpu_free_bytes(const Device *d)
 {
     (void)d;
-    const char *set = getenv("MODALITIES_MEMORY_LIMIT");
+    const char *set = environment_get("MODALITIES_MEMORY_LIMIT");
     if (set && *set) return (size_t)strtoull(set, NULL, 10);
     size_t available = 0, limit = 0, used = 0;
     char line[256];

@@ -1,5 +1,6 @@
 /* error_log.c - one JSON file per failing rank. */
 #include "monitor/error_log.h"
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/json.h"
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 
 static int64_t variable(const char *name)
 {
-    const char *text = getenv(name);
+    const char *text = environment_get(name);
     char *end;
     int64_t n = text ? strtoll(text, &end, 10) : -1;
     return text && end != text && !*end ? n : -1;

@@ -1,0 +1,30 @@
+/* environment.c - the table of environment variables. */
+#include "base/environment.h"
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+const EnvironmentVariable environment_variables[] = {
+    { "MODALITIES_THREADS", "threads where --threads does not say it; by default one per core. Results do not depend on it." },
+    { "MODALITIES_CPU", "scalar, avx2 or avx512: the instruction set of the kernels, at most what the CPU has." },
+    { "MODALITIES_MEMORY_LIMIT", "bytes that a plan may take, instead of the memory that is free." },
+    { "RANK", "this process among all, from 0; ${cuda_env:RANK}. Without a launcher 0." },
+    { "LOCAL_RANK", "this process on its machine, from 0; ${cuda_env:LOCAL_RANK}. Without a launcher 0." },
+    { "WORLD_SIZE", "number of processes; ${cuda_env:WORLD_SIZE}. Without a launcher 1." },
+    { "TERM", "\"dumb\" or nothing: progress comes as lines, as where there is no terminal." },
+    { "COLUMNS", "width of the output where there is no terminal." },
+    { "LC_ALL", "with UTF-8 in it: boxes and bars are drawn with Unicode." },
+    { "LC_CTYPE", "where LC_ALL is not set." },
+    { "LANG", "where neither is set." },
+    { NULL, NULL },
+};
+/* clang-format on */
+
+const char *environment_get(const char *name)
+{
+    const EnvironmentVariable *v = environment_variables;
+    while (v->name && strcmp(v->name, name)) v++;
+    CHECK(v->name != NULL);
+    return getenv(name);
+}
