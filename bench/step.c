@@ -153,7 +153,7 @@ static void run(const char *name, const Gpt2Settings *settings, Dtype precision,
     program_set_hook(p, note, NULL);
     n_times = 0;
     for (int k = 0; k <= steps; k++) { /* the first one warms up */
-        RunTime now = { .step = k, .lr = 1e-4, .loss_scale = 1 };
+        RunTime now = { .step = k, .updates = k, .lr = 1e-4, .loss_scale = 1 };
         if (k == 1) n_times = 0;
         double t = clock_seconds();
         must(program_run(p, RUN_FORWARD | RUN_BACKWARD, &now));

@@ -4,6 +4,7 @@
 #include "components.h"
 #include "config/builder.h"
 #include "config/yaml_emit.h"
+#include "configurations.h"
 #include "data/pack_settings.h"
 #include "train/generation_settings.h"
 #include "train/settings.h"
@@ -43,6 +44,24 @@ static Error *load(Arena *a, const Options *o, Yaml **out)
     return config_load(a, o->config_file_path, o->set, &c, out);
 }
 
+/* As the command that takes such a file does before it builds anything. */
+static Error *check_as_command(Arena *a, const Options *o, const Registry *r, Yaml *root)
+{
+    const Configuration *c = configuration_of(root);
+    Builder *b = builder_new(a, r, root, NULL);
+    if (!c) return NULL;
+    if (c->keys == training_config_fields) {
+        TrainingConfig training;
+        TRY(training_config_complete(a, root, o->experiments_root_path));
+        return training_config_validate(b, &training);
+    }
+    union {
+        PackConfig packing;
+        GenerationConfig generation;
+    } to;
+    return builder_validate(b, c->keys, &to);
+}
+
 static Error *run_check(Arena *a, const void *options)
 {
     const Options *o = options;
@@ -50,6 +69,7 @@ static Error *run_check(Arena *a, const void *options)
     Registry *r;
     TRY(load(a, o, &root));
     TRY(components_registry(a, &r));
+    TRY(check_as_command(a, o, r, root));
     Builder *b = builder_new(a, r, root, NULL);
     TRY(builder_validate_all(b));
     printf("%s: %lld components, no mistake found\n", o->config_file_path,

@@ -39,7 +39,7 @@ static Error *load(Arena *a, const Options *o, GenerationConfig *out)
     TRY(config_load(a, o->config_file_path, o->set, &context, &root));
     TRY(components_registry(a, &r));
     TRY(builder_validate(builder_new(a, r, root, NULL), generation_config_fields, &checked));
-    TRY(error_wrap(generation_device_check(&checked.settings.device), "%s: settings",
+    TRY(error_wrap(device_choice_check(&checked.settings.device), "%s: settings",
                    o->config_file_path));
     return builder_build(builder_new(a, r, root, NULL), generation_config_fields, out);
 }
@@ -47,7 +47,7 @@ static Error *load(Arena *a, const Options *o, GenerationConfig *out)
 static Error *check_device(const Options *o, const GenerationConfig *c)
 {
     TRY(session_check_device(o->device));
-    if (generation_device_is_cuda(&c->text_inference_component->device))
+    if (device_choice_is_cuda(&c->text_inference_component->device))
         log_info("the configuration asks for cuda; it runs here on the CPU");
     return NULL;
 }

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "components.h"
 #include "config/document.h"
+#include "configurations.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@ typedef struct Options {
 
 static const Field options[] = {
     FIELD_STRINGS(Options, topic, "[]", 0, 2,
-                  "a command; or the word component, alone or with KIND or KIND.VARIANT",
+                  "a command; environment; settings with training, packing or generation; "
+                  "component, alone or "
+                  "with KIND or KIND.VARIANT",
                   .flags = FIELD_ARGUMENT),
     { 0 },
 };
@@ -54,14 +57,30 @@ static Error *help_command(Arena *a, StringList topic, Text *out)
     return NULL;
 }
 
+static Error *help_settings(const char *name, Text *out)
+{
+    const Configuration *c = name ? configuration_find(name) : NULL;
+    if (!c)
+        return error_usage("help settings %s: allowed are training, packing, generation",
+                           name ? name : "");
+    configuration_help(c, out);
+    return NULL;
+}
+
+static Error *help_topic(Arena *a, StringList topic, Text *out)
+{
+    const char *first = topic.n ? topic.item[0] : "", *second = topic.n > 1 ? topic.item[1] : NULL;
+    if (!strcmp(first, "component")) return error_as_usage(help_component(a, second, out));
+    if (!strcmp(first, "settings")) return help_settings(second, out);
+    if (strcmp(first, "environment")) return help_command(a, topic, out);
+    environment_help(out);
+    return NULL;
+}
+
 static Error *run(Arena *a, const void *given)
 {
-    StringList topic = ((const Options *)given)->topic;
     Text t = { 0 };
-    bool is_component = topic.n && !strcmp(topic.item[0], "component");
-    Error *e = is_component
-                   ? error_as_usage(help_component(a, topic.n > 1 ? topic.item[1] : NULL, &t))
-                   : help_command(a, topic, &t);
+    Error *e = help_topic(a, ((const Options *)given)->topic, &t);
     if (!e) fwrite(t.ptr, 1, t.len, stdout);
     text_free(&t);
     return e;
@@ -69,10 +88,12 @@ static Error *run(Arena *a, const void *given)
 
 const Command command_top_help = {
     .name = "help",
-    .doc = "Explains a command, or a component of the YAML.",
+    .doc = "Explains a command, a component of the YAML, its settings, or the environment.",
     .examples = "modalities help data pack_encoded_data\n"
                 "modalities help component\n"
-                "modalities help component optimizer.adam_w",
+                "modalities help component optimizer.adam_w\n"
+                "modalities help settings training\n"
+                "modalities help environment",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

@@ -1,7 +1,6 @@
 /* loading.c - checkpoint_loading.{fsdp1,dcp,torch}: settings of the components that load. */
 #include "checkpoint/loading.h"
 #include "config/builder.h"
-#include <string.h>
 
 const char *const sharding_strategy_choices[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
                                                   "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
@@ -12,7 +11,7 @@ typedef struct DcpSettings {
 
 static const Field dcp_fields[] = {
     FIELD_INT(DcpSettings, global_rank, NULL, 0, INFINITY, "rank of this process",
-              .flags = FIELD_STRICT),
+              .flags = FIELD_STRICT, .no_effect = "app_state.dcp loads without this component"),
     { 0 },
 };
 
@@ -48,13 +47,13 @@ static const Dtype mixed_precision_dtypes[] = { F16, BF16, BF16, F32, BF16, F32 
 
 static const Field fsdp1_fields[] = {
     FIELD_INT(Fsdp1Settings, global_rank, NULL, 0, INFINITY, "rank of this process",
-              .flags = FIELD_STRICT),
+              .flags = FIELD_STRICT, .no_effect = "every rank reads what it needs"),
     FIELD_STRINGS(Fsdp1Settings, block_names, NULL, 0, 0,
                   "classes of the blocks that the model is split by"),
     FIELD_CHOICE(Fsdp1Settings, mixed_precision_settings, NULL, mixed_precision_choices,
                  "number formats of parameters and gradients"),
     FIELD_CHOICE(Fsdp1Settings, sharding_strategy, NULL, sharding_strategy_choices,
-                 "what is split over the ranks"),
+                 "what is split over the ranks", .no_effect = "one rank holds everything"),
     { 0 },
 };
 
@@ -95,36 +94,21 @@ typedef struct TorchSettings {
     const int *precision;
 } TorchSettings;
 
-static const Field device_choice[] = {
-    FIELD_INT(DeviceChoice, index, NULL, 0, INFINITY, "number of a GPU", .flags = FIELD_STRICT),
-    FIELD_STRING(DeviceChoice, name, NULL, "cpu, cuda or cuda:N"),
-    { 0 },
-};
-
 static const char *const precision_choices[] = { "FP32", "FP16", "BF16", NULL };
 static const Dtype precision_dtypes[] = { F32, F16, BF16 };
 
 static const Field torch_fields[] = {
-    FIELD_UNION(TorchSettings, device, DeviceChoice, device_choice, NULL,
-                "where the parameters go: cpu, cuda, cuda:N, or N"),
+    FIELD_UNION(TorchSettings, device, DeviceChoice, device_choice_fields, NULL,
+                "where the parameters go: cpu, cuda, cuda:N, or N",
+                .no_effect = "they go where the program computes"),
     FIELD_CHOICE(TorchSettings, precision, "null", precision_choices,
                  "format that the parameters are converted to; null: as stored"),
     { 0 },
 };
 
-static bool is_device_name(const char *name)
-{
-    if (!strcmp(name, "cpu") || !strcmp(name, "cuda")) return true;
-    return !strncmp(name, "cuda:", 5) && name[5] &&
-           strspn(name + 5, "0123456789") == strlen(name + 5);
-}
-
 static Error *check_torch(const void *settings)
 {
-    const DeviceChoice *d = &((const TorchSettings *)settings)->device;
-    if (d->which == 0 || is_device_name(d->name)) return NULL;
-    return error_new("device \"%s\": allowed are cpu, cuda, cuda:N, or the number N of a GPU",
-                     d->name);
+    return device_choice_check(&((const TorchSettings *)settings)->device);
 }
 
 static Error *build_torch(Builder *b, const void *settings, void **out)

@@ -1,15 +1,8 @@
 /* loading.h - the settings of checkpoint_loading; the format itself is found by checkpoint_open. */
 #ifndef CHECKPOINT_LOADING_H
 #define CHECKPOINT_LOADING_H
-#include "config/field.h"
+#include "device/device_choice.h"
 #include "tensor/dtype.h"
-
-/* "cpu", "cuda", "cuda:1" by name, or the number of a GPU. */
-typedef struct DeviceChoice {
-    int which; /* 0: index, 1: name */
-    int64_t index;
-    const char *name;
-} DeviceChoice;
 
 extern const char *const sharding_strategy_choices[];
 

@@ -10,7 +10,8 @@ struct Pool;
 
 /* Known only while running, the same for all kernels of one action; never baked into a Launch. */
 typedef struct RunTime {
-    int64_t step; /* optimizer steps done before this one; part of dropout keys, bias correction */
+    int64_t step;       /* optimizer steps done before this one; part of dropout keys */
+    int64_t updates;    /* those of them that changed the parameters: Adam's bias correction */
     int64_t microbatch; /* of this step; part of dropout keys */
     int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
     double lr;          /* learning rate of this step */

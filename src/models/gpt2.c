@@ -194,6 +194,7 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
     *m = (Gpt2){
         .base = { .forward = forward,
                   .name = "gpt2",
+                  .block_class = "GPT2Block",
                   .sample_key = s->sample_key,
                   .prediction_key = s->prediction_key,
                   .vocab_size = s->vocab_size,

@@ -68,7 +68,7 @@ static const char *const implementations[] = { "manual|MANUAL", "pytorch_flash|P
 const Field gpt2_fields[] = {
     FIELD_STRING(Gpt2Settings, sample_key, NULL, "name of the token ids in a batch"),
     FIELD_STRING(Gpt2Settings, prediction_key, NULL, "name of the logits"),
-    FIELD_BOOL(Gpt2Settings, use_meta_device, "false", "accepted for compatibility: parameters are never made twice here"),
+    FIELD_BOOL(Gpt2Settings, use_meta_device, "false", "the model is made without its parameters first", .no_effect = "parameters are never made twice"),
     FIELD_CHOICE(Gpt2Settings, poe_type, NULL, poe_types, "learned absolute positions, or none (also with RoPE)"),
     COUNT(sequence_length, "longest sequence"),
     COUNT(vocab_size, "number of token ids"),
@@ -80,7 +80,7 @@ const Field gpt2_fields[] = {
     FIELD_FLOAT(Gpt2Settings, dropout, NULL, 0, INFINITY, "dropout probability", .flags = FIELD_STRICT),
     FIELD_BOOL(Gpt2Settings, bias, NULL, "biases in attention and feed-forward layers"),
     FIELD_STRUCT(Gpt2Settings, attention_config, AttentionSettings, attention_fields, NULL, "transforms and norm of queries and keys"),
-    FIELD_CHOICE(Gpt2Settings, attention_implementation, NULL, implementations, "accepted for compatibility: all are one exact attention"),
+    FIELD_CHOICE(Gpt2Settings, attention_implementation, NULL, implementations, "who computes attention", .no_effect = "all are one exact attention"),
     FIELD_CHOICE(Gpt2Settings, activation_type, NULL, activations, "activation of the feed-forward layer"),
     FIELD_STRUCT(Gpt2Settings, attention_norm_config, NormChoice, norm_choice_fields, NULL, "norm in front of attention"),
     FIELD_STRUCT(Gpt2Settings, ffn_norm_config, NormChoice, norm_choice_fields, NULL, "norm in front of the feed-forward layer"),
@@ -115,6 +115,11 @@ static Error *check_transforms(const Gpt2Settings *s)
                 "attention_config.qkv_transforms.%lld: %s does not take these settings",
                 (long long)i, transform_types[t->type_hint]);
         if (t->type_hint != 0) continue;
+        if (t->config.rotary.seq_length_dim != -2)
+            return error_new(
+                "attention_config.qkv_transforms.%lld: seq_length_dim %lld; the sequence "
+                "is dimension -2",
+                (long long)i, (long long)t->config.rotary.seq_length_dim);
         if (s->poe_type == POE_ABSOLUTE)
             return error_new("poe_type ABSOLUTE and RotaryTransform exclude each other");
         int64_t heads = t->config.rotary.n_head, head = heads ? t->config.rotary.n_embd / heads : 0;

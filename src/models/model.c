@@ -1,6 +1,16 @@
 /* model.c - what all language models share: logits and loss. */
 #include "models/model.h"
 #include "ops/ops.h"
+#include <string.h>
+
+Error *model_check_blocks(const Model *m, const char *key, const StringList *names)
+{
+    for (int64_t i = 0; i < names->n; i++)
+        if (strcmp(names->item[i], m->block_class))
+            return error_new("%s.%lld: %s: the blocks of model.%s are %s", key, (long long)i,
+                             names->item[i], m->name, m->block_class);
+    return NULL;
+}
 
 Value *model_logits(Graph *g, const ModelOutput *out)
 {

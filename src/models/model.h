@@ -1,6 +1,7 @@
 /* model.h - a model builds its forward pass into a graph; everything else is passes. */
 #ifndef MODELS_MODEL_H
 #define MODELS_MODEL_H
+#include "config/field.h"
 #include "graph/pass.h"
 
 /* What a forward pass is built for. */
@@ -28,7 +29,8 @@ typedef struct DecayGroup {
 typedef struct Model {
     Error *(*forward)(const struct Model *self, Graph *g, const ForwardSettings *f,
                       ModelOutput *out);
-    const char *name; /* "gpt2" */
+    const char *name;        /* "gpt2" */
+    const char *block_class; /* what configurations call its blocks: "GPT2Block" */
     const char *sample_key, *prediction_key;
     int64_t vocab_size, sequence_length;
     int64_t n_layer, width;
@@ -41,6 +43,8 @@ typedef struct Model {
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;
 
+/* An error when one of the names is no class of the model's blocks; `key` is the setting. */
+Error *model_check_blocks(const Model *m, const char *key, const StringList *names);
 /* Matrix product of hidden states and head: the logits [b s v]. */
 Value *model_logits(Graph *g, const ModelOutput *out);
 /* The mean loss per valid token as scalar, and the graph's outputs "loss" and "loss_sum" (sum over

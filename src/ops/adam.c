@@ -26,7 +26,7 @@ static int reference(const Launch *l)
     const double *param = l->in[0].data, *grad = l->in[1].data;
     const double *m = l->in[2].data, *v = l->in[3].data, factor = *(const double *)l->in[4].data;
     double *new_param = l->out[0].data, *new_m = l->out[1].data, *new_v = l->out[2].data;
-    double *cleared = l->out[3].data, lr = l->now->lr, t = (double)l->now->step + 1;
+    double *cleared = l->out[3].data, lr = l->now->lr, t = (double)l->now->updates + 1;
     double unbias1 = 1 - pow(a->beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
         double p = param[i], g = grad[i] * factor;

@@ -15,7 +15,7 @@ typedef struct Step {
 static Step step_of(const Launch *l)
 {
     const AdamSettings *a = l->attrs;
-    double t = (double)l->now->step + 1, lr = l->now->lr;
+    double t = (double)l->now->updates + 1, lr = l->now->lr;
     return (Step){
         .l = l,
         .factor = (float)*(const double *)l->in[4].data,

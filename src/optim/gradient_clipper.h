@@ -2,10 +2,11 @@
  * it. */
 #ifndef OPTIM_GRADIENT_CLIPPER_H
 #define OPTIM_GRADIENT_CLIPPER_H
-#include <stdint.h>
+#include "config/field.h"
 
 typedef struct GradientClipper {
-    int64_t norm_type; /* 1, 2, or 0 for the maximum */
-    double max_norm;   /* 0: only measured */
+    int64_t norm_type;    /* 1, 2, or 0 for the maximum */
+    double max_norm;      /* 0: only measured */
+    ComponentList models; /* whose gradients */
 } GradientClipper;
 #endif

@@ -29,6 +29,7 @@ Scheduler *scheduler_new(Builder *b, const Optimizer *o, int64_t last_epoch, con
 {
     Scheduler *s = NEW(builder_arena(b), Scheduler);
     *s = (Scheduler){ .name = builder_self(b)->variant,
+                      .optimizer = o,
                       .base_lr = o->lr,
                       .first_step = last_epoch + 1,
                       .last_step = INT64_MAX,

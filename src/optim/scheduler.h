@@ -9,9 +9,10 @@
 typedef struct Scheduler {
     const char *name; /* its variant: "onecycle_lr" */
     double (*rate)(const struct Scheduler *self, int64_t step);
-    double base_lr;     /* the optimizer's own */
-    int64_t first_step; /* last_epoch + 1: where it begins unless a checkpoint says otherwise */
-    int64_t last_step;  /* later steps are an error; INT64_MAX: none is */
+    const struct Optimizer *optimizer; /* whose rate it is */
+    double base_lr;                    /* the optimizer's own */
+    int64_t first_step;                /* last_epoch + 1; 0: where the training stands */
+    int64_t last_step;                 /* later steps are an error; INT64_MAX: none is */
     int64_t held_after; /* from here on the rate stays; INT64_MAX: it has its own end or none */
     const void *settings;
 } Scheduler;

@@ -14,11 +14,9 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     *out = s->model;
+    TRY(model_check_blocks(s->model, "activation_checkpointing_modules",
+                           &s->activation_checkpointing_modules));
     for (int64_t i = 0; i < s->activation_checkpointing_modules.n; i++) {
-        const char *name = s->activation_checkpointing_modules.item[i];
-        if (strcmp(name, "GPT2Block"))
-            return error_new("activation_checkpointing_modules.%lld: %s: allowed is GPT2Block",
-                             (long long)i, name);
         Recompute *r = NEW(builder_arena(b), Recompute);
         r->every = 1;
         passes_add(&s->model->passes, &pass_recompute, r);

@@ -14,20 +14,16 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     (void)b;
     const Settings *s = settings;
-    for (int64_t i = 0; i < s->block_names.n; i++)
-        if (strcmp(s->block_names.item[i], "GPT2Block"))
-            return error_new("block_names.%lld: %s: allowed is GPT2Block", (long long)i,
-                             s->block_names.item[i]);
     *out = s->model;
-    return NULL;
+    return model_check_blocks(s->model, "block_names", &s->block_names);
 }
 
 /* clang-format off */
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
     FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the compiled blocks"),
-    FIELD_BOOL(Settings, fullgraph, "true", "the whole block is one graph: always so here"),
-    FIELD_BOOL(Settings, debug, "false", "for torch's compiler only; see --print_graph and --trace"),
+    FIELD_BOOL(Settings, fullgraph, "true", "the whole block is one graph", .no_effect = "always so"),
+    FIELD_BOOL(Settings, debug, "false", "messages of torch's compiler", .no_effect = "there is none; see --print_graph"),
     { 0 },
 };
 /* clang-format on */

@@ -30,7 +30,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     int m = s->mixed_precision_settings;
     s->model->compute = m == M_FP_32 || m == M_NONE ? F32 : BF16;
     *out = s->model;
-    return NULL;
+    return model_check_blocks(s->model, "block_names", &s->block_names);
 }
 
 static const char *const precisions[] = {
@@ -42,9 +42,9 @@ static const char *const strategies[] = { "FULL_SHARD",   "SHARD_GRAD_OP",      
 /* clang-format off */
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model"),
-    FIELD_BOOL(Settings, sync_module_states, NULL, "rank 0's weights go to all ranks: always so here"),
+    FIELD_BOOL(Settings, sync_module_states, NULL, "rank 0's weights go to all ranks", .no_effect = "there is one rank"),
     FIELD_CHOICE(Settings, mixed_precision_settings, NULL, precisions, "dtype of the computation"),
-    FIELD_CHOICE(Settings, sharding_strategy, NULL, strategies, "what is sharded over which ranks"),
+    FIELD_CHOICE(Settings, sharding_strategy, NULL, strategies, "what is sharded over which ranks", .no_effect = "one rank holds everything"),
     FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the units of sharding"),
     { 0 },
 };

@@ -24,11 +24,32 @@ Error *program_feed(Program *p, const Batch *b)
     return NULL;
 }
 
-static Error *program_for(Session *s, const TrainingJob *job, const Batch *b, Program **out)
+Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out)
 {
-    const Tensor *ids = batch_find(b, job->state->model->sample_key);
-    if (!ids || ids->n_dims != 2)
-        return error_new("the batch has no token ids named %s", job->state->model->sample_key);
+    const struct {
+        const char *key, *whose;
+    } wanted[] = { { job->state->model->sample_key, "the model's sample_key" },
+                   { job->loss->target_key, "the loss's target_key" } };
+    for (int i = 0; i < 2; i++) {
+        const Tensor *x = batch_find(b, wanted[i].key);
+        if (i == 0) *out = x;
+        if (x && x->n_dims == 2) continue;
+        Text there = { 0 };
+        for (int k = 0; k < b->n; k++) text_printf(&there, "%s%s", k ? ", " : "", b->item[k].name);
+        Error *e = error_new("the batches of '%s' hold %s, but no ids named %s, which is %s",
+                             loader_tag(l), there.ptr ? there.ptr : "nothing", wanted[i].key,
+                             wanted[i].whose);
+        text_free(&there);
+        return e;
+    }
+    return NULL;
+}
+
+static Error *program_for(Session *s, const TrainingJob *job, const Loader *l, const Batch *b,
+                          Program **out)
+{
+    const Tensor *ids;
+    TRY(batch_ids(job, l, b, &ids));
     return session_evaluation_program(s, job->loss, ids->size[0], ids->size[1], out);
 }
 
@@ -55,7 +76,7 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
         Program *p = NULL;
         TRY(loader_next(l, &b));
         if (!b) break;
-        TRY(program_for(s, job, b, &p));
+        TRY(program_for(s, job, l, b, &p));
         TRY(program_feed(p, b));
         TRY(program_run(p, RUN_FORWARD, &(RunTime){ .step = step }));
         sum += program_scalar(p, "loss_mean");

@@ -6,6 +6,9 @@
 
 /* Publishes progress and, for each loader, its results: the mean of the batches' losses. */
 Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
+/* The token ids of a batch of this loader; an error when it lacks what the model and the loss need.
+ */
+Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out);
 /* Copies a batch's token items into the program's inputs of the same names; the shapes must agree.
  */
 Error *program_feed(Program *p, const Batch *b);

@@ -26,7 +26,8 @@ static Error *choose_precision(const CheckpointLoading *l, Model *m)
             "fsdp1, torch",
             l->variant);
     m->compute = l->compute;
-    return NULL;
+    return error_wrap(model_check_blocks(m, "block_names", &l->block_names),
+                      "checkpoint_loading.fsdp1");
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

@@ -1,6 +1,7 @@
 /* run.c - reads the configuration, makes the job, runs it. */
 #include "train/run.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -11,6 +12,7 @@
 #include "monitor/subscribers.h"
 #include "monitor/training_report.h"
 #include "passes/passes.h"
+#include "train/agreement.h"
 #include "train/session.h"
 #include "train/settings.h"
 #include "train/trainer.h"
@@ -22,13 +24,14 @@ typedef struct Run {
     Arena *arena;
     const RunSettings *s;
     const char *experiment_id, *folder;
+    bool has_begun; /* steps were done */
     Yaml *root;
     TrainingConfig config;
 } Run;
 
 static Error *check_world(void)
 {
-    const char *world = getenv("WORLD_SIZE");
+    const char *world = environment_get("WORLD_SIZE");
     if (!world || atoi(world) <= 1) return NULL;
     return error_new("WORLD_SIZE is %s: more than one rank is not built yet", world);
 }
@@ -300,6 +303,7 @@ static Error *train(Run *r)
     fflush(stdout);
     TrainingEnd end;
     Error *e = trainer_run(&job, &end);
+    r->has_begun = end.steps > 0;
     if (!e)
         e = events_publish(&events, (Event){ .kind = EVENT_DONE, .text = how_it_ended(r, &end) });
     e = error_join(e, events_close(&events));
@@ -308,6 +312,16 @@ static Error *train(Run *r)
     bool is_done = end.reason == END_TARGET || end.reason == END_NOTHING_LEFT;
     printf("Training %s at %s.\n", is_done ? "done" : "stopped", now);
     return NULL;
+}
+
+static Error *build_and_train(Run *r, Builder *b)
+{
+    TRY(make_folder(r));
+    TRY(builder_build(b, training_config_fields, &r->config));
+    TRY(training_agreement_check(b, &r->config));
+    notice_device(r, b);
+    signal_catch_in_steps();
+    return train(r);
 }
 
 static Error *run(Run *r, const Registry *registry)
@@ -321,11 +335,12 @@ static Error *run(Run *r, const Registry *registry)
     TRY(load_config(r));
     Builder *b = builder_new(r->arena, registry, r->root, NULL);
     TRY(training_config_validate(b, &r->config));
-    TRY(make_folder(r));
-    TRY(builder_build(b, training_config_fields, &r->config));
-    notice_device(r, b);
-    signal_catch_in_steps();
-    return train(r);
+    const char *folder = path_join(r->arena, r->s->experiments_root_path, r->experiment_id);
+    bool is_new = !file_exists(folder);
+    Error *e = build_and_train(r, b);
+    /* a folder without a step would only be in the way of the next attempt */
+    if (e && is_new && !r->has_begun) e = error_join(e, remove_tree(folder));
+    return e;
 }
 
 Error *training_run(const Registry *registry, const RunSettings *settings)

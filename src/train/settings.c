@@ -7,8 +7,9 @@
 /* clang-format off */
 #define STRICT .flags = FIELD_STRICT
 #define OPEN   .flags = FIELD_IGNORE_OTHERS
+#define REFERRED .no_effect = "app_state says what is loaded; to be referred to"
 static const Field rank_fields[] = {
-    FIELD_INT(RankSettings, local_rank, NULL, 0, INFINITY, "rank on this machine", STRICT),
+    FIELD_INT(RankSettings, local_rank, NULL, 0, INFINITY, "rank on this machine", STRICT, .no_effect = "the training report tells it; to be referred to"),
     FIELD_INT(RankSettings, world_size, NULL, 1, INFINITY, "number of ranks", STRICT),
     FIELD_INT(RankSettings, global_rank, NULL, 0, INFINITY, "rank among all", STRICT),
     { 0 },
@@ -47,12 +48,13 @@ static const Field progress_fields[] = {
     { 0 },
 };
 static const Field file_fields[] = {
-    FIELD_PATH(struct WarmstartFiles, model_checkpoint_path, NULL, "weights"),
-    FIELD_PATH(struct WarmstartFiles, optimizer_checkpoint_path, "null", "optimizer state"),
+    FIELD_PATH(struct WarmstartFiles, model_checkpoint_path, NULL, "weights", REFERRED),
+    FIELD_PATH(struct WarmstartFiles, optimizer_checkpoint_path, "null", "optimizer state", REFERRED),
+    FIELD_PATH(struct WarmstartFiles, checkpoint_folder_path, "null", "where both are", REFERRED),
     { 0 },
 };
 static const Field folder_fields[] = {
-    FIELD_PATH(struct WarmstartFolder, checkpoint_folder_path, NULL, "folder of the checkpoint"),
+    FIELD_PATH(struct WarmstartFolder, checkpoint_folder_path, NULL, "folder of the checkpoint", REFERRED),
     { 0 },
 };
 static const Field warmstart_fields[] = {
@@ -72,7 +74,7 @@ static const Field settings_fields[] = {
     FIELD_STRUCT(TrainingSettings, step_profile, StepProfile, profile_fields, NULL, "what one step is", OPEN),
     FIELD_STRUCT(TrainingSettings, training_target, TrainingTarget, target_fields, NULL, "where training ends", OPEN),
     FIELD_STRUCT(TrainingSettings, training_progress, TrainingProgress, progress_fields, NULL, "where training starts", OPEN),
-    FIELD_UNION(TrainingSettings, warmstart_checkpoint_paths, WarmstartPaths, warmstart_fields, "null", "where training starts from; informative"),
+    FIELD_UNION(TrainingSettings, warmstart_checkpoint_paths, WarmstartPaths, warmstart_fields, "null", "where training starts from", REFERRED),
     FIELD_COMPONENT(TrainingSettings, debugging, void, "debugging", "null", "hooks and determinism"),
     FIELD_CHOICE(TrainingSettings, on_nonfinite, "stop", on_nonfinite, "what a NaN or infinite loss or gradient norm does"),
     { 0 },
@@ -92,7 +94,7 @@ const Field training_config_fields[] = {
     FIELD_COMPONENT(TrainingConfig, mfu_calculator, Mfu, "mfu_calculator", "null", "share of the hardware's limit"),
     FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, void, "pipeline", "null", "schedule over pipeline stages"),
     FIELD_COMPONENT(TrainingConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks"),
-    FIELD_COMPONENT(TrainingConfig, model_raw, Model, "model", NULL, "the model before it was wrapped"),
+    FIELD_COMPONENT(TrainingConfig, model_raw, Model, "model", NULL, "the model before it was wrapped", .no_effect = "app_state says what is trained; to be referred to"),
     { 0 },
 };
 /* clang-format on */
@@ -139,6 +141,14 @@ static Error *check_tokens(const TrainingSettings *s)
                   (long long)s->step_profile.dp_degree));
 }
 
+static Error *check_last_step(const TrainingProgress *p)
+{
+    if (p->last_step == p->num_seen_steps - 1) return NULL;
+    return error_new("training_progress.last_step is %lld, but num_seen_steps is %lld; it must be "
+                     "one less",
+                     (long long)p->last_step, (long long)p->num_seen_steps);
+}
+
 static Error *check_interval(const TrainingSettings *s, int64_t interval, const char *name,
                              bool is_enforced, const char *flag)
 {
@@ -154,7 +164,7 @@ Error *training_settings_check(const TrainingSettings *s)
     const ConsistencyEnforcement *c = &s->consistency_enforcement;
     const Intervals *i = &s->intervals;
     if (s->training_target.num_target_steps <= s->training_progress.num_seen_steps) return NULL;
-    Error *e = check_tokens(s);
+    Error *e = error_join(check_tokens(s), check_last_step(&s->training_progress));
     e = error_join(e, check_interval(s, i->training_log_interval_in_steps,
                                      "training_log_interval_in_steps", c->enforce_last_step_logged,
                                      "enforce_last_step_logged"));

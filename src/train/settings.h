@@ -35,7 +35,7 @@ typedef struct TrainingProgress {
 typedef struct WarmstartPaths {
     int which;
     struct WarmstartFiles {
-        const char *model_checkpoint_path, *optimizer_checkpoint_path;
+        const char *model_checkpoint_path, *optimizer_checkpoint_path, *checkpoint_folder_path;
     } files;
     struct WarmstartFolder {
         const char *checkpoint_folder_path;

@@ -14,4 +14,7 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
  * `with_optimizer` *steps receives the number of updates done. Names that only the checkpoint has
  * are ignored, missing ones are an error. */
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
+/* An error when the checkpoint says that it has seen other numbers of steps or tokens than
+ * training_progress of the configuration. */
+Error *state_check_progress(const char *path, int64_t seen_steps, int64_t seen_tokens);
 #endif

@@ -152,7 +152,7 @@ typedef struct Settings {
     int64_t sequence_length;
     double temperature;
     const char *eod_token;
-    GenerationDevice device;
+    DeviceChoice device;
 } Settings;
 
 static Error *check(const void *settings)
@@ -162,7 +162,7 @@ static Error *check(const void *settings)
     Arena *a = arena_new();
     Error *e = prompt_template_parse(a, s->prompt_template, &unused);
     arena_free(a);
-    return error_join(e, generation_device_check(&s->device));
+    return error_join(e, device_choice_check(&s->device));
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -187,7 +187,7 @@ static const Field fields[] = {
     FIELD_INT(Settings, sequence_length, NULL, 1, INFINITY, "tokens that prompt and answer may have together"),
     FIELD_FLOAT(Settings, temperature, "1.0", 0, 0, "above 0: tokens are drawn by softmax(logits / temperature); else the most likely one is taken"),
     FIELD_STRING(Settings, eod_token, "<eod>", "token that ends an answer"),
-    FIELD_UNION(Settings, device, GenerationDevice, generation_device_fields, NULL, "where to compute"),
+    FIELD_UNION(Settings, device, DeviceChoice, device_choice_fields, NULL, "where to compute"),
     { 0 },
 };
 /* clang-format on */

@@ -14,7 +14,7 @@ typedef struct TextInference {
     int64_t sequence_length; /* of prompt and answer together */
     double temperature;
     const char *eod_token; /* its text ends an answer */
-    GenerationDevice device;
+    DeviceChoice device;
 } TextInference;
 
 /* How one answer is made; the same settings and prompt give the same answer. */

@@ -28,9 +28,9 @@ typedef struct Trainer {
     Batch **batch; /* the microbatches of the step, owned copies */
     RunTime now;
     int64_t steps, tokens; /* done, earlier runs included */
-    float updates;         /* of the optimizer, as checkpoints keep them */
-    double *loss;          /* of the step's microbatches */
-    int64_t *position;     /* where they stand in the loader's order */
+    float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
+    double *loss;  /* of the step's microbatches */
+    int64_t *position; /* where they stand in the loader's order */
     double loss_last, grad_norm;
     Window window;
     bool skipped;        /* the step's update was left out */
@@ -147,7 +147,7 @@ static Error *run_action(Trainer *t, const Action *x)
     if (x->phases & RUN_UPDATE) {
         TRY(gate_update(t));
         if (t->skipped) return NULL;
-        t->updates++;
+        t->now.updates = (int64_t)t->updates++;
     }
     if (x->phases & RUN_FORWARD) TRY(program_feed(t->program, t->batch[x->microbatch]));
     TRY(program_run(t->program, x->phases, &t->now));
@@ -299,10 +299,7 @@ static Error *load_state(Trainer *t)
     if (job->state->checkpoint_path) {
         TRY(error_wrap(state_load(s, job->state->checkpoint_path, true, &t->updates), "%s",
                        job->state->checkpoint_path));
-        if ((int64_t)t->updates > job->seen_steps)
-            return error_new(
-                "%s was saved after %.0f updates, but training_progress.num_seen_steps is %" PRId64,
-                job->state->checkpoint_path, t->updates, job->seen_steps);
+        TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
     }
     if (job->initial_weights)
         TRY(error_wrap(state_load(s, job->initial_weights, false, NULL), "%s",
@@ -339,9 +336,13 @@ static Error *prepare(Trainer *t, bool *ended)
     t->schedule = schedule_accumulate(t->arena, job->accumulation);
     TRY(read_step(t, ended));
     if (*ended) return NULL;
-    const Tensor *ids = batch_find(t->batch[0], model->sample_key);
-    if (!ids || ids->n_dims != 2)
-        return error_new("the training batch has no token ids named %s", model->sample_key);
+    const Tensor *ids;
+    TRY(batch_ids(job, job->train, t->batch[0], &ids));
+    if (ids->size[0] != job->microbatch_size)
+        return error_new(
+            "the batches of '%s' hold %" PRId64
+            " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
+            loader_tag(job->train), ids->size[0], job->microbatch_size);
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
                                  ids->size[0], ids->size[1], &t->program));
     TRY(load_state(t));
@@ -401,7 +402,6 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .job = job,
                     .steps = job->seen_steps,
                     .tokens = job->seen_tokens,
-                    .updates = (float)job->seen_steps,
                     .saved_steps = -1 };
     Error *e = NULL;
     if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);

@@ -213,7 +213,7 @@ TEST(loading_settings_are_those_of_the_original)
     assert_true(l->has_precision && l->precision == BF16);
     l = loading(a, "torch", "device: 3");
     assert_int_equal(l->device.which, 0);
-    assert_int_equal(l->device.index, 3);
+    assert_int_equal(l->device.number, 3);
     assert_false(l->has_precision);
     assert_string_equal(loading(a, "torch", "device: \"cuda:1\"")->device.name, "cuda:1");
     assert_refused(

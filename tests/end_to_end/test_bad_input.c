@@ -42,8 +42,83 @@ TEST(bad_input_of_each_kind_is_one_clear_error)
         const Mistake *m = &mistakes[i];
         assert_refused(bench_run(&b, "x", NULL, (const char *[]){ "--set", m->set, NULL }, NULL),
                        m->status, m->says);
-        assert_false(bench_has_checkpoint(&b, "x"));
+        assert_false(file_exists(path_join(b.arena, b.root, "x"))); /* there was no step */
     }
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_a_file_that_several_components_need_is_told_once)
+{
+    Bench b = bench_new();
+    const char *const set[] = { "--set", "settings.paths.train_dataset_path=/no/such.pbin", "--set",
+                                "settings.paths.eval_dataset_path=/no/such.pbin", NULL };
+    Outcome o = bench_run(&b, "x", NULL, set, NULL);
+    assert_refused(o, 1,
+                   "cannot open /no/such.pbin: No such file or directory (also at "
+                   "tests/end_to_end/train.yaml:");
+    assert_null(strstr(strstr(o.text, "/no/such.pbin: ") + 1, "/no/such.pbin: "));
+    arena_free(b.arena);
+}
+
+/* What a folder held before stays, whatever happens to the run. */
+TEST(bad_input_leaves_an_experiment_that_was_there_alone)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *const set[] = { "--set", "settings.paths.train_dataset_path=/no/such.pbin", NULL };
+    assert_refused(bench_run(&b, "x", NULL, set, NULL), 1, "/no/such.pbin");
+    assert_true(bench_has_checkpoint(&b, "x"));
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_a_key_that_nothing_uses_is_a_warning)
+{
+    static const char *const cases[][2] = {
+        { "settings.training_target.num_target_stepz=3",
+          "warning: --set settings.training_target.num_target_stepz=3: "
+          "settings.training_target.num_target_stepz: nothing uses this key; did you mean "
+          "\"num_target_steps\"?" },
+        { "settings.colour=3",
+          "settings.colour: nothing uses this key; known are experiment_id, " },
+        { "settings.intervals={training_log_interval_in_steps: 1, checkpointing_interval_in_steps: "
+          "4, "
+          "evaluation_interval_in_steps: 4, x: \"${.y}\", y: 1}",
+          "settings.intervals.x: nothing uses this key" },
+    };
+    Bench b = bench_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const set[] = { "--set", cases[i][0], NULL };
+        Outcome o = bench_run(&b, "x", NULL, set, NULL);
+        assert_ended_well(o);
+        assert_contains(o.text, cases[i][1]);
+        assert_null(strstr(o.text, "settings.intervals.y"));
+    }
+    Outcome o = bench_run(&b, "x", NULL, NULL, NULL);
+    assert_null(strstr(o.text, "nothing uses"));
+    arena_free(b.arena);
+}
+
+TEST(bad_input_of_another_progress_than_the_checkpoints_is_named)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
+    const char *const steps[] = {
+        "--set", "settings.training_progress.num_seen_steps=7",
+        "--set", "settings.training_progress.last_step=6",
+        "--set", "settings.consistency_enforcement.enforce_tokens_per_step_consistency=false",
+        NULL
+    };
+    assert_refused(bench_run(&b, "on", "whole", steps, NULL), 1,
+                   " has seen_steps 8, but settings.training_progress.num_seen_steps is 7");
+    const char *const tokens[] = {
+        "--set", "settings.training_progress.global_num_seen_tokens=5",
+        "--set", "settings.training_target.num_target_steps=9",
+        "--set", "settings.consistency_enforcement.enforce_tokens_per_step_consistency=false",
+        NULL
+    };
+    assert_refused(
+        bench_run(&b, "on", "whole", tokens, NULL), 1,
+        " has seen_tokens 512, but settings.training_progress.global_num_seen_tokens is 5");
     arena_free(b.arena);
 }
 

@@ -32,13 +32,16 @@ static const Case cases[] = {
     { "configs/training/small_warmstart.yaml", WARM, TINY_RUN },
     { "configs/training/gpt2_124m.yaml", "",
       TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2" },
-    { "configs/generate/small.yaml", "", TINY_MODEL " --set settings.sequence_length=16" },
+    { "configs/generate/small.yaml", " --set settings.model_path=$MODALITIES_DATA/info.json",
+      TINY_MODEL " --set settings.sequence_length=16" },
     { "configs/tutorial/warmstart_config.yaml",
       WARM " --set settings.paths.train_dataset_path=$MODALITIES_DATA/train.pbin"
            " --set settings.step_profile.local_train_micro_batch_size=2",
       "" },
     { "configs/tutorial/text_generation_config.yaml",
-      " --set tokenizer.config.pretrained_model_name_or_path=$MODALITIES_DATA/tokenizer", "" },
+      " --set tokenizer.config.pretrained_model_name_or_path=$MODALITIES_DATA/tokenizer"
+      " --set settings.model_path=$MODALITIES_DATA/info.json",
+      "" },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -74,8 +77,23 @@ static void write_documents(const char *path, int n)
     text_free(&t);
 }
 
-/* Texts, a tokenizer and packed tokens, all made by the program; and a file that stands for what a
- * run of 2 steps of 32 tokens leaves behind. Returns the folder. */
+enum { WHOLE_STEP = 8 * 256, TINY_STEP = 2 * 16 }; /* tokens, in configs/training/small.yaml */
+
+/* What a run leaves behind in the middle. */
+static void write_info(Arena *a, const char *folder, int tokens_per_step)
+{
+    bool is_tiny = tokens_per_step == TINY_STEP;
+    int steps = is_tiny ? 2 : 200, target = is_tiny ? 4 : 600;
+    const char *info =
+        arena_printf(a,
+                     "{\"checkpoint_folder_path\": \"eid_x-seen_steps_%d-seen_tokens_%d"
+                     "-target_steps_%d-target_tokens_%d\"}",
+                     steps, steps * tokens_per_step, target, target * tokens_per_step);
+    assert_no_error(file_write(path_join(a, folder, "info.json"), info, strlen(info)));
+}
+
+/* Texts, a tokenizer and packed tokens, all made by the program; and the file of a tiny run for a
+ * warm start. Returns the folder. */
 static const char *prepare(Arena *a)
 {
     const char *folder = path_join(a, path_absolute(a, test_folder()), "data");
@@ -96,9 +114,7 @@ static const char *prepare(Arena *a)
                                  "settings.part=%s --set settings.num_cpus=1",
                                  parts[i]));
     }
-    const char *info = "{\"checkpoint_folder_path\": "
-                       "\"eid_x-seen_steps_2-seen_tokens_64-target_steps_4-target_tokens_128\"}";
-    assert_no_error(file_write(path_join(a, folder, "info.json"), info, strlen(info)));
+    write_info(a, folder, TINY_STEP);
     assert_no_error(make_directories(path_join(a, folder, "experiments")));
     return folder;
 }
@@ -107,7 +123,7 @@ TEST(every_configuration_is_free_of_mistakes)
 {
     Arena *a = arena_new();
     int n = 0;
-    prepare(a);
+    const char *folder = prepare(a);
     DIR *top = opendir("configs");
     assert_non_null(top);
     for (const struct dirent *group; (group = readdir(top));) {
@@ -118,7 +134,9 @@ TEST(every_configuration_is_free_of_mistakes)
             const Case *c = find_case(path_join(a, below, e->d_name));
             const char *check =
                 arena_printf(a, "config check --config_file_path %s%s", c->path, c->needs);
+            write_info(a, folder, WHOLE_STEP);
             must_run(a, check);
+            if (*c->tiny) write_info(a, folder, TINY_STEP);
             must_run(a, arena_printf(a, "%s%s", check, c->tiny));
             n++;
         }

@@ -54,9 +54,13 @@ OpRun *op_run_new(Arena *a, Graph *g, int64_t position)
 {
     OpRun *r = NEW(a, OpRun);
     *r = (OpRun){ .arena = a, .graph = g, .tensor = NEW_N(a, Tensor, g->n_values) };
-    r->now = (RunTime){
-        .step = 3, .microbatch = 1, .position = position, .lr = 0.01, .loss_scale = 0.25, .seed = 7
-    };
+    r->now = (RunTime){ .step = 3,
+                        .updates = 5,
+                        .microbatch = 1,
+                        .position = position,
+                        .lr = 0.01,
+                        .loss_scale = 0.25,
+                        .seed = 7 };
     for (int64_t k = 0; k < g->n_values; k++) {
         const Value *v = g->value[k];
         Shape s = value_shape(v);

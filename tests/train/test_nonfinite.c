@@ -210,6 +210,60 @@ static Error *mask(const Collator *self, const Sample *sample, int64_t n, Batch 
     return NULL;
 }
 
+/* The batches of another collator, with no target in the first one. */
+static Error *mask_first(const Collator *self, const Sample *sample, int64_t n, Batch *out)
+{
+    const Masking *m = (const Masking *)self;
+    TRY(m->inner->collate(m->inner, sample, n, out));
+    const Tensor *t = batch_find(out, "target_ids");
+    for (int64_t i = 0; out->position == 0 && i < tensor_count(t); i++)
+        ((int32_t *)t->data)[i] = IGNORED_TARGET;
+    return NULL;
+}
+
+/* A weight after the first two steps. */
+static void watch_weight(void *context, const StepReport *r)
+{
+    if (r->step <= 2) ((float *)context)[r->step - 1] = *weight(r->store);
+}
+
+/* Adam's first update moves each weight by the rate, whatever its gradient; a second one would not,
+ * as its moments began at zero. */
+TEST(nonfinite_steps_that_are_skipped_are_no_updates_of_adam)
+{
+    const char *const set[] = {
+        NO_DROPOUT,
+        "settings.on_nonfinite=skip",
+        "optimizer.config.eps=1e-15",
+        "optimizer.config.weight_decay=0",
+        "lr_scheduler={component_key: scheduler, variant_key: dummy_lr, config: {optimizer: "
+        "{instance_key: optimizer, pass_type: BY_REFERENCE}}}",
+        NULL
+    };
+    SmallJob *s = small_job_new("x", set);
+    Arena *a = s->bench.arena;
+    Dataset *d = s->config.train_dataset;
+    Masking m = { .base = { mask_first },
+                  .inner = gpt2_collator_new(a, "input_ids", "target_ids") };
+    BatchSampler batches = { sequential_sampler_new(a, d->count(d)), 2 };
+    float at[2];
+    s->job.train =
+        loader_new(a, &(LoaderSettings){
+                          .tag = "train", .dataset = d, .batches = &batches, .collator = &m.base });
+    s->job.observe = watch_weight;
+    s->job.observer = at;
+    TrainingEnd end;
+    assert_no_error(trainer_run(&s->job, &end));
+    assert_close(fabsf(at[1] - at[0]), 1e-3, 1e-6);
+    int64_t steps;
+    Str manifest;
+    const char *folder = bench_last_checkpoint(&s->bench, "x", &steps);
+    assert_no_error(file_read(a, path_join(a, folder, "manifest.json"), &manifest));
+    assert_contains(manifest.ptr, "\"seen_steps\": 8");
+    assert_contains(manifest.ptr, "\"updates\": 7");
+    arena_free(a);
+}
+
 TEST(nonfinite_loss_of_data_without_targets_stops_and_says_why)
 {
     SmallJob *s = small_job_new("x", (const char *[]){ NO_DROPOUT, NULL });

@@ -10,6 +10,7 @@ static TrainingSettings fitting(void)
         .consistency_enforcement = { true, true, true, true, true },
         .step_profile = { 2, 4, 16, 3 }, /* 384 tokens a step */
         .training_target = { 384 * 30, 30 },
+        .training_progress = { .last_step = -1 },
     };
 }
 
@@ -39,6 +40,11 @@ TEST(each_contradiction_is_an_error_or_with_its_flag_off_a_warning)
     assert_no_error(training_settings_check(&s));
 
     s = fitting();
+    s.training_progress.last_step = 4;
+    assert_error_has(training_settings_check(&s),
+                     "training_progress.last_step is 4, but num_seen_steps is 0");
+
+    s = fitting();
     assert_error_has(training_dataset_check(&s, 384 * 30 / 16 - 1),
                      "11504 tokens, but num_target_tokens is 11520");
     s.consistency_enforcement.enforce_enough_tokens_in_dataset = false;
@@ -48,8 +54,9 @@ TEST(each_contradiction_is_an_error_or_with_its_flag_off_a_warning)
 TEST(what_is_left_counts_after_a_warm_start)
 {
     TrainingSettings s = fitting();
-    s.training_progress =
-        (TrainingProgress){ .global_num_seen_tokens = 384 * 10, .num_seen_steps = 10 };
+    s.training_progress = (TrainingProgress){ .global_num_seen_tokens = 384 * 10,
+                                              .num_seen_steps = 10,
+                                              .last_step = 9 };
     assert_no_error(training_settings_check(&s));
     s.training_progress.num_seen_steps = 11;
     assert_error_has(training_settings_check(&s), "(7680 tokens in 19 steps)");

@@ -1,0 +1,96 @@
+/* agreement.c - refuses settings that name another model, optimizer or number of ranks than the
+ * training's. */
+#include "train/agreement.h"
+#include "comm/mesh.h"
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Review {
+    const Builder *builder;
+    Arena *arena;
+    Error *error;
+} Review;
+
+/* `owner` is the component with the setting; NULL: it stands in `settings`. */
+static void refuse(Review *r, const void *owner, const char *path, const char *text)
+{
+    const Component *c = owner ? builder_find(r->builder, owner) : NULL;
+    const Yaml *at = c ? c->at : yaml_get(builder_root(r->builder), "settings");
+    const char *above = c ? c->path : "settings";
+    r->error = error_join(r->error, error_new("%s: %s%s%s: %s", at ? yaml_place(r->arena, at) : "",
+                                              above, c ? ".config." : ".", path, text));
+}
+
+static void review_model(Review *r, const void *owner, const char *setting, const void *model,
+                         const AppState *state)
+{
+    if (model != state->model)
+        refuse(r, owner, setting, "this is not the model of app_state, which is what is trained");
+}
+
+static void review_models(Review *r, const void *owner, const ComponentList *models,
+                          const AppState *state)
+{
+    for (int64_t i = 0; i < models->n; i++)
+        review_model(r, owner, "wrapped_model", models->item[i], state);
+}
+
+static void review_scheduler(Review *r, const Scheduler *s, const TrainingConfig *c)
+{
+    int64_t seen = c->settings.training_progress.num_seen_steps;
+    if (s->optimizer != c->app_state->optimizer)
+        refuse(r, s, "optimizer",
+               "this is not the optimizer of app_state, whose rate is scheduled");
+    if (s->first_step && s->first_step != seen)
+        refuse(r, s, "last_epoch",
+               arena_printf(r->arena,
+                            "the schedule would begin at step %" PRId64
+                            ", but training_progress.num_seen_steps is %" PRId64
+                            "; allowed are -1 and %" PRId64,
+                            s->first_step, seen, seen - 1));
+}
+
+static void review_loss(Review *r, const Loss *l, const Model *m)
+{
+    if (strcmp(l->prediction_key, m->prediction_key))
+        refuse(r, l, "prediction_key",
+               arena_printf(r->arena, "there is no \"%s\"; the model's prediction_key is \"%s\"",
+                            l->prediction_key, m->prediction_key));
+}
+
+static void review_ranks(Review *r, const TrainingConfig *c)
+{
+    const TrainingSettings *s = &c->settings;
+    const struct {
+        const char *path;
+        int64_t n;
+    } count[] = { { "cuda_env.world_size", s->cuda_env.world_size },
+                  { "step_profile.dp_degree", s->step_profile.dp_degree } };
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i].n != 1)
+            refuse(r, NULL, count[i].path,
+                   arena_printf(r->arena, "%" PRId64 ", but this run has one rank", count[i].n));
+    for (int64_t i = 0; i < builder_count(r->builder); i++) {
+        const Component *x = builder_at(r->builder, i);
+        if (strcmp(x->gives, "device_mesh")) continue;
+        int64_t n = ((const Mesh *)x->object)->world_size;
+        if (n != 1)
+            refuse(r, x->object, "world_size",
+                   arena_printf(r->arena, "%" PRId64 ", but this run has one rank", n));
+    }
+}
+
+Error *training_agreement_check(const Builder *b, const TrainingConfig *c)
+{
+    Review r = { .builder = b, .arena = arena_new() };
+    const AppState *state = c->app_state;
+    review_model(&r, state->optimizer, "wrapped_model", state->optimizer->model, state);
+    if (state->scheduler) review_scheduler(&r, state->scheduler, c);
+    review_models(&r, c->gradient_clipper, &c->gradient_clipper->models, state);
+    if (c->mfu_calculator)
+        review_models(&r, c->mfu_calculator, &c->mfu_calculator->model_parts, state);
+    review_loss(&r, c->loss_fn, state->model);
+    review_ranks(&r, c);
+    arena_free(r.arena);
+    return r.error;
+}
