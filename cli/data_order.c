@@ -181,8 +181,8 @@ static Error *print_steps(Printer *p, const Config *c, int64_t from, int64_t to)
     if (from <= seen || to > seen + n_steps)
         return error_new("--steps: this run has data for steps %lld to %lld (%lld batches of %lld "
                          "samples on this rank, %lld per step)",
-                         (long long)seen + 1, (long long)(seen + n_steps),
-                         (long long)loader_count(l), (long long)size, (long long)n_micro);
+                         (long long)seen + 1, (long long)seen + n_steps, (long long)loader_count(l),
+                         (long long)size, (long long)n_micro);
     if (p->format == FORMAT_TABLE)
         printf("step\tmicrobatch\trow\tsample\tfile\ttokens\tdocuments\n");
     for (int64_t i = (from - seen - 1) * n_micro * size; i < (to - seen) * n_micro * size; i++) {

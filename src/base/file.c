@@ -219,8 +219,10 @@ Error *file_commit(NewFile *f)
 Error *file_temporary(const char *beside, FILE **out)
 {
     char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s.XXXXXX", beside) >= (int)sizeof name)
-        return error_new("path too long: %s", beside);
+    if (snprintf(name, sizeof name, "%s.XXXXXX", beside) >= (int)sizeof name) {
+        errno = ENAMETOOLONG;
+        return failed("create a temporary file beside", beside);
+    }
     int fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0) return failed("create a temporary file beside", beside);
     unlink(name);

@@ -97,7 +97,7 @@ static Error *describe(const Filtering *f, Judge *j, int64_t i, jv *out)
 
 static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
 {
-    jv d, result;
+    jv d = jv_null(), result = jv_null();
     TRY(describe(f, j, i, &d));
     TRY(jq_program_run(j->program, d, &result));
     jv_kind kind = jv_get_kind(result);

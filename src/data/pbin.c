@@ -220,7 +220,7 @@ Error *pbin_create(const char *path, int token_bytes, PbinWriter *out)
 
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes)
 {
-    if (fwrite(document, 1, n_bytes, w->file.stream) != n_bytes) return cannot_write(w);
+    if (n_bytes && fwrite(document, 1, n_bytes, w->file.stream) != n_bytes) return cannot_write(w);
     pbin_add_length(w, (int64_t)n_bytes);
     if (ferror(w->index_stream))
         return error_new("cannot write the temporary file for the index of %s: %s", w->file.path,

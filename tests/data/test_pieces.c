@@ -78,7 +78,7 @@ static void assert_written(Arena *a, const Pieces *p, int64_t at)
 TEST(pieces_of_any_size_are_written_in_order)
 {
     Arena *a = arena_new();
-    size_t n_bytes = 48 << 20;
+    size_t n_bytes = 24 << 20;
     char *source = arena_alloc(a, n_bytes);
     uint64_t key = rng_key(2, RNG_DATA, 0, 0);
     for (size_t i = 0; i < n_bytes; i += 8) {

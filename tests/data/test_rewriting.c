@@ -258,7 +258,7 @@ TEST(full_disks_and_sudden_death_leave_no_half_written_output)
         assert_int_equal(run(a, "", commands[c], &said), 0);
         assert_no_error(file_read(a, out, &whole));
         int n_failed = 0, n_killed = 0;
-        for (int at = 1; at <= 12; at++) {
+        for (int at = 1; at <= 8; at++) {
             for (int kill = 0; kill < 2; kill++) {
                 assert_no_error(remove_tree(out));
                 if (c) assert_no_error(file_write(out, "before", 6));
