@@ -17,6 +17,7 @@
     COMPONENT(checkpoint_saving_strategy_every_k_steps) \
     COMPONENT(checkpoint_saving_strategy_k_most_recent) \
     COMPONENT(collate_fn_coca_collator) \
+    COMPONENT(collate_fn_document_collator_wrapper) \
     COMPONENT(collate_fn_gpt_2_llm_collator) \
     COMPONENT(collate_fn_mask_loss_collator_wrapper) \
     COMPONENT(data_loader_default) \

@@ -18,8 +18,9 @@ typedef struct Build {
     const ForwardSettings *f;
     Graph *g;
     double dropout;
-    int64_t salt;  /* of the next dropout */
-    Value **table; /* of each rotary transform, made at its first use */
+    int64_t salt;     /* of the next dropout */
+    Value **table;    /* of each rotary transform, made at its first use */
+    Value *documents; /* of the tokens; NULL: all are one */
 } Build;
 
 static Norm norm_of(const NormChoice *c)
@@ -96,7 +97,8 @@ static Value *attention_layer(Build *b, Value *x)
         k = norm(g, "k_norm", k, &n);
     }
     Attention attrs = { .causal = true, .dropout = b->dropout, .salt = b->salt++ };
-    Value *o = attention(g, q, cached(b, "k_cache", k), cached(b, "v_cache", v), NULL, &attrs);
+    Value *o =
+        attention(g, q, cached(b, "k_cache", k), cached(b, "v_cache", v), b->documents, &attrs);
     Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), s->n_embd, "embed",
                       "heads", s->bias);
     return maybe_dropout(g, y, b->dropout, b->salt++);
@@ -154,6 +156,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), wte);
     if (s->poe_type == POE_ABSOLUTE)
         x = add_positions(g, x, graph_param(g, "wpe.weight", 2, positions));
+    if (f->documents && s->document_key)
+        b.documents = graph_input(g, s->document_key, I32, 2, tokens);
     x = maybe_dropout(g, x, b.dropout, b.salt++);
     for (int i = 0; i < s->n_layer; i++) x = block(&b, x, i);
     out->hidden = norm(g, "lm_head_norm", x, &head_norm);

@@ -69,6 +69,7 @@ typedef struct Gpt2Settings {
     bool use_weight_tying;
     const int64_t *seed;
     int64_t enforce_swiglu_hidden_dim_multiple_of;
+    const char *document_key; /* NULL: a sequence is one document */
 } Gpt2Settings;
 
 extern const Field gpt2_fields[];

@@ -11,6 +11,7 @@ typedef struct ForwardSettings {
     bool rounded_buffers; /* buffers are rounded to bf16 first, as the original's pure bf16 runs do
                            */
     int64_t cache_length; /* above 0: keys and values go through a cache of this many positions */
+    bool documents;       /* batches tell documents apart, if the model's settings ask for it */
 } ForwardSettings;
 
 /* A language model ends in hidden states [b s d] and the head's weight [v d]; logits are their

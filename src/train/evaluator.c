@@ -8,8 +8,23 @@
 #include <math.h>
 #include <string.h>
 
+/* What a program reads must be in the batch; else it would read the numbers of another one. */
+static Error *check_inputs(Program *p, const Batch *b)
+{
+    const Graph *g = program_graph(p);
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        if (v->kind == VALUE_INPUT && !batch_find(b, v->name))
+            return error_new("the batch has no '%s', which the model or the loss needs; it is the "
+                             "collate_fn that makes it",
+                             v->name);
+    }
+    return NULL;
+}
+
 Error *program_feed(Program *p, const Batch *b)
 {
+    TRY(check_inputs(p, b));
     for (int i = 0; i < b->n; i++) {
         Tensor *to = program_input(p, b->item[i].name);
         const Tensor *from = &b->item[i].tensor;

@@ -82,7 +82,7 @@ double session_peak_flops(Session *s)
 typedef struct Recipe {
     const char *kind;
     int64_t batch, sequence, cache;
-    bool training, gradients, logits;
+    bool training, gradients, logits, documents;
     const Loss *loss;
     const Optimize *optimize;
 } Recipe;
@@ -110,7 +110,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                           .sequence = r->sequence,
                           .training = r->training,
                           .rounded_buffers = s->rounded_buffers,
-                          .cache_length = r->cache };
+                          .cache_length = r->cache,
+                          .documents = r->documents };
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
     if (r->loss) {
@@ -192,6 +193,7 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
                  .sequence = sequence,
                  .training = true,
                  .gradients = true,
+                 .documents = true,
                  .loss = loss,
                  .optimize = o };
     TRY(make(s, &r, out));
@@ -201,7 +203,9 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
 Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence,
                                   Program **out)
 {
-    Recipe r = { .kind = "evaluation", .batch = batch, .sequence = sequence, .loss = loss };
+    Recipe r = {
+        .kind = "evaluation", .batch = batch, .sequence = sequence, .loss = loss, .documents = true
+    };
     return make(s, &r, out);
 }
 

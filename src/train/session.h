@@ -30,7 +30,7 @@ Device *session_device(Session *s);
 double session_peak_flops(Session *s);
 
 /* The program of training steps for microbatches of this shape; inputs are the model's sample key
- * and the loss's target key. */
+ * and the loss's target key, and what the model needs to tell documents apart. */
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
                                 const GradientClipper *clipper, int64_t batch, int64_t sequence,
                                 Program **out);

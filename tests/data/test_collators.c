@@ -160,3 +160,36 @@ TEST(the_masking_collator_takes_tokens_by_name)
                      "e_include_to_loss_token '<none>' is no token of the tokenizer");
     arena_free(a);
 }
+
+static const char documents[] =
+    "c: {component_key: collate_fn, variant_key: document_collator_wrapper, config: {"
+    "wrapped_collate_fn: {component_key: collate_fn, variant_key: gpt_2_llm_collator, config: "
+    "{sample_key: x, target_key: y}}, sample_key: %s, document_key: %s, eod_token: \"%s\", "
+    "tokenizer: {component_key: tokenizer, variant_key: pretrained_hf_tokenizer, config: "
+    "{pretrained_model_name_or_path: %s}}}}\n";
+
+TEST(documents_of_a_batch_are_numbered_behind_each_eod)
+{
+    Arena *a = arena_new();
+    Collator *c;
+    Sample sample[2];
+    Batch batch = { .arena = a };
+    const char *gpt2 = shared_path(a, "data/tokenizers/gpt2"), *eod = "<|endoftext|>";
+    assert_no_error(build(a, arena_printf(a, documents, "x", "d", eod, gpt2), &c));
+    assert_int_equal(samples_of(a, "1 50256 2 3 50256 50256 4 5|50256 1 1 1 1 1 1 50256", sample),
+                     2);
+    assert_no_error(c->collate(c, sample, 2, &batch));
+    const int32_t expected[] = { 0, 0, 1, 1, 1, 2, 3, 0, 1, 1, 1, 1, 1, 1 };
+    assert_int_equal(batch_find(&batch, "d")->dtype, I32);
+    assert_memory_equal(batch_find(&batch, "d")->data, expected, sizeof expected);
+    batch_clear(&batch);
+    assert_no_error(build(a, arena_printf(a, documents, "z", "d", eod, gpt2), &c));
+    assert_error_has(c->collate(c, sample, 2, &batch), "the batch has no 'z' to find documents in");
+    batch_clear(&batch);
+    assert_no_error(build(a, arena_printf(a, documents, "x", "y", eod, gpt2), &c));
+    assert_error_has(c->collate(c, sample, 2, &batch), "the batch has a 'y' already");
+    assert_error_has(build(a, arena_printf(a, documents, "x", "x", eod, gpt2), &c), "are both 'x'");
+    assert_error_has(build(a, arena_printf(a, documents, "x", "d", "<none>", gpt2), &c),
+                     "eod_token '<none>' is no token");
+    arena_free(a);
+}
