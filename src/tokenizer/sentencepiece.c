@@ -80,7 +80,7 @@ Error *sentencepiece_open(const char *path, const SpOptions *options, Tokenizer 
         .encode = sp_encoder_encode,
         .encoder_free = sp_encoder_free,
         .decode = sp_decode,
-        .settled = sp_settled,
+        .stream_new = sp_stream_new,
         .token_id = token_id,
         .token_name = token_name,
         .is_special = is_special,

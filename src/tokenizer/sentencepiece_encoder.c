@@ -200,6 +200,7 @@ static Error *encode_text(SpEncoder *e, Str text, Ids *out)
     text_add(&e->text, slack, sizeof slack);
     Str s = { e->text.ptr, e->text.len - sizeof slack };
     if (s.len >= UINT32_MAX) return error_new("a normalized text of %zu bytes is too long", s.len);
+    if (!s.len) return NULL;
     if (t->options.plain || !t->model->joins)
         encode_whole(e, s, out);
     else if (t->file.kind == SP_BPE)

@@ -23,5 +23,5 @@ Error *sp_check_text(Str text);
 /* sentencepiece_decode.c */
 Error *sp_decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special_tokens,
                  Text *out);
-size_t sp_settled(const Tokenizer *self, Str decoded);
+TokenStream *sp_stream_new(const Tokenizer *self, bool skip_special_tokens, Arena *a);
 #endif

@@ -53,10 +53,8 @@ typedef struct Tokenizer {
     /* Appends the text of the ids; ids outside the vocabulary are skipped. */
     Error *(*decode)(const struct Tokenizer *self, const uint32_t *id, int64_t n,
                      bool skip_special_tokens, Text *out);
-    /* Decoding id by id; the arena owns it. NULL: `settled` is given, which says how many leading
-     * bytes of a decoded text no further id can change. */
+    /* Decoding id by id; the arena owns it. */
     TokenStream *(*stream_new)(const struct Tokenizer *self, bool skip_special_tokens, Arena *a);
-    size_t (*settled)(const struct Tokenizer *self, Str decoded);
     /* The id of a token by its exact name (added tokens included), or -1. */
     int64_t (*token_id)(const struct Tokenizer *self, Str token);
     /* The name of an id as the file spells it; false when there is none. Valid until close. */

@@ -1,4 +1,5 @@
 /* test_golden_sentencepiece.c - ids, pieces and texts of .model files as SentencePiece has them. */
+#include "tokenizer/decode_stream.h"
 #include "tokenizer/golden_tokenizers.h"
 #include "tokenizer/sentencepiece.h"
 #include <string.h>
@@ -44,6 +45,13 @@ static void check_text(const char *what, const Tokenizer *t, const Ids *ids, con
     if (!str_equal((Str){ text.ptr, text.len }, expected))
         fail_msg("%s: \"%.*s\", expected \"%.*s\"", what, (int)text.len, text.ptr,
                  (int)expected.len, expected.ptr);
+    text_clear(&text);
+    text_puts(&text, "");
+    DecodeStream *s = decode_stream_new(t, false);
+    for (int64_t i = 0; i < ids->n; i++) assert_no_error(decode_stream_add(s, ids->id[i], &text));
+    assert_no_error(decode_stream_finish(s, &text));
+    if (!str_equal((Str){ text.ptr, text.len }, expected)) fail_msg("%s: another stream", what);
+    decode_stream_free(s);
     text_free(&text);
 }
 
