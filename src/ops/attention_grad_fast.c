@@ -17,13 +17,20 @@ typedef struct Backward {
     char *pieces; /* scratch: sums of each head and piece, if there are several pieces */
 } Backward;
 
-/* Scratch of one thread. */
+/* Scratch of one thread. What is marked with a star are words in pairs where these are multiplied,
+ * and then takes half of its place. */
 typedef struct Room {
-    float *keys, *values;                     /* [n_key, padded][width] */
-    float *q, *out_grad;                      /* [QUERIES][width] */
-    float *q_columns, *grad_columns, *q_grad; /* [width][QUERIES] */
-    float *weights, *slopes, *factors;        /* [KEYS][QUERIES] */
-    float *sums;                              /* gradients of keys, then of values */
+    Word *keys, *values;            /* [n_key, padded][width] * along the features */
+    Word *key_steps;                /* the keys, * along the keys */
+    Word *q, *out_grad;             /* [QUERIES][width] * along the rows */
+    Word *rows;                     /* [QUERIES][width], to be transposed */
+    Word *q_columns, *grad_columns; /* [width][QUERIES] * along the features */
+    float *q_grad;                  /* [width][QUERIES] */
+    float *weights, *slopes;        /* [KEYS][QUERIES] */
+    float *factors;                 /* [KEYS][QUERIES] */
+    Word *weight_rows, *slope_rows; /* [KEYS][QUERIES] * along the rows */
+    Word *slope_keys;               /* [KEYS][QUERIES] * along the keys */
+    float *sums;                    /* gradients of keys, then of values */
     void *places;
 } Room;
 
@@ -37,6 +44,7 @@ static Backward backward_of(const Launch *l)
     Backward w = { .h = heads_of(l), .o = &l->in[l->n_in - 3] };
     w.lse = w.o + 1;
     w.out_grad = w.o + 2;
+    heads_take_pairs(&w.h, w.out_grad);
     int64_t n_heads = w.h.n_batch * w.h.n_group, most = w.h.n_row_blocks / ROW_BLOCKS_PER_PIECE;
     w.n_pieces = chunk_count(WANTED_TASKS, n_heads > 0 ? n_heads : 1);
     if (w.n_pieces > most) w.n_pieces = most;
@@ -63,7 +71,7 @@ static size_t pieces_bytes(const Backward *w)
 
 static size_t thread_bytes(const Heads *h)
 {
-    int64_t floats = 4 * key_floats(h) + 5 * QUERIES * h->width + 3 * KEYS * QUERIES;
+    int64_t floats = 5 * key_floats(h) + 6 * QUERIES * h->width + 6 * KEYS * QUERIES;
     return sizeof(float) * (size_t)floats + key_places_bytes(h);
 }
 
@@ -72,24 +80,29 @@ static Room room_of(const Backward *w, int thread)
     const Heads *h = &w->h;
     int64_t block = QUERIES * h->width, scores = KEYS * QUERIES;
     char *at = (char *)h->l->scratch + pieces_bytes(w) + thread_bytes(h) * (size_t)thread;
-    Room r = { .keys = (float *)at };
+    Room r = { .keys = (Word *)at };
     r.values = r.keys + key_floats(h);
-    r.sums = r.values + key_floats(h);
-    r.q = r.sums + 2 * key_floats(h);
+    r.key_steps = h->pairs ? r.values + key_floats(h) : r.keys;
+    r.sums = (float *)r.values + 2 * key_floats(h);
+    r.rows = r.sums + 2 * key_floats(h);
+    r.q = r.rows + block;
     r.out_grad = r.q + block;
     r.q_columns = r.out_grad + block;
     r.grad_columns = r.q_columns + block;
-    r.q_grad = r.grad_columns + block;
+    r.q_grad = (float *)r.grad_columns + block;
     r.weights = r.q_grad + block;
     r.slopes = r.weights + scores;
     r.factors = r.slopes + scores;
-    r.places = r.factors + scores;
+    r.weight_rows = h->pairs ? r.factors + scores : r.weights;
+    r.slope_rows = h->pairs ? r.factors + 2 * scores : r.slopes;
+    r.slope_keys = h->pairs ? r.factors + 3 * scores : r.slopes;
+    r.places = r.factors + 4 * scores;
     return r;
 }
 
 /* Missing rows get weight 0 by an infinite shift; rows that see no key have only masked scores. */
-static void row_values(const Backward *w, const Room *room, int64_t b, int64_t g, int64_t first,
-                       int64_t n, RowValues *out)
+static void row_values(const Backward *w, int64_t b, int64_t g, int64_t first, int64_t n,
+                       RowValues *out)
 {
     const Heads *h = &w->h;
     for (int64_t r = 0; r < QUERIES; r++) {
@@ -101,100 +114,150 @@ static void row_values(const Backward *w, const Room *room, int64_t b, int64_t g
         out->shift[r] = lse == -INFINITY ? 0 : lse * log2_e;
         Vec sum = vec_set(0);
         for (int64_t i = 0; i < h->d; i += LANES) {
-            Vec o = vec_get(w->o->dtype, w->o->data, at + i, h->d - i < LANES ? h->d - i : LANES);
-            sum = vec_fma(o, vec_load(room->out_grad + r * h->width + i), sum);
+            int64_t left = h->d - i < LANES ? h->d - i : LANES;
+            Vec o = vec_get(w->o->dtype, w->o->data, at + i, left);
+            sum = vec_fma(o, vec_get(w->out_grad->dtype, w->out_grad->data, at + i, left), sum);
         }
         out->d[r] = vec_sum(sum);
     }
 }
 
-/* Scores become weights P, dP becomes dS. */
-INLINE void slopes_of(const Heads *h, const RowValues *rows, int64_t n_keys, float *weights,
-                      float *slopes)
+/* Scores become weights P, dP becomes dS; for the products with rows, P has the factors of dropout.
+ */
+INLINE void slopes_of(const Heads *h, const Room *room, const RowValues *rows, int64_t n_keys,
+                      bool pairs)
 {
-    bool capped = h->a->soft_cap > 0;
-    Vec scale = vec_set(h->scale);
-    Vec per_cap = vec_set(capped ? 1 / ((float)h->a->soft_cap * log2_e) : 0);
-    for (int64_t j = 0; j < n_keys * QUERIES; j += QUERIES) {
-        Vec p[QV];
-#pragma GCC unroll 3
-        for (int v = 0; v < QV; v++)
-            p[v] = vec_load(weights + j + v * LANES) - vec_load(rows->shift + v * LANES);
-        vec_exp2_each(p, QV);
-#pragma GCC unroll 3
-        for (int v = 0; v < QV; v++) {
-            float *weight = weights + j + v * LANES, *slope = slopes + j + v * LANES;
-            Vec ds = p[v] * (vec_load(slope) - vec_load(rows->d + v * LANES)) * scale;
-            if (capped) { /* the slope of tanh; a masked score counts as its lower bound */
-                Vec t = vec_max(vec_load(weight) * per_cap, vec_set(-1));
-                ds *= vec_fnma(t, t, vec_set(1));
-            }
-            vec_store(slope, ds);
-            vec_store(weight, p[v]);
+    enum { STEP = 2 };
+    const int step = pairs ? STEP : 1;
+    const bool capped = h->a->soft_cap > 0, drops = h->a->dropout > 0;
+    const float *scores = room->weights, *dp_at = room->slopes, *factors = room->factors;
+    Word *weight_rows = room->weight_rows, *slope_rows = room->slope_rows;
+    Word *slope_keys = room->slope_keys;
+    const Vec scale = vec_set(h->scale), score_scale = vec_set(capped_scale(h));
+    const Vec per_cap = vec_set(capped ? 1 / ((float)h->a->soft_cap * log2_e) : 0);
+    for (int64_t j = 0; j < n_keys; j += step) {
+        Vec p[STEP * QV], ds[STEP * QV];
+        const int64_t at = j * QUERIES;
+#pragma GCC unroll 6
+        for (int v = 0; v < step * QV; v++) {
+            Vec s = vec_load(scores + at + v * LANES);
+            Vec shift = vec_load(rows->shift + v % QV * LANES);
+            p[v] = pairs ? vec_fma(s, score_scale, -shift) : s - shift;
         }
+        vec_exp2_each(p, step * QV);
+#pragma GCC unroll 6
+        for (int v = 0; v < step * QV; v++) {
+            Vec d = vec_load(rows->d + v % QV * LANES), dp = vec_load(dp_at + at + v * LANES);
+            Vec drop = drops ? vec_load(factors + at + v * LANES) : vec_set(1);
+            if (drops) dp *= drop;
+            ds[v] = p[v] * (dp - d) * scale;
+            if (capped) { /* the slope of tanh; a masked score counts as its lower bound */
+                Vec t = vec_max(vec_load(scores + at + v * LANES) * per_cap, vec_set(-1));
+                ds[v] *= vec_fnma(t, t, vec_set(1));
+            }
+            if (drops) p[v] *= drop;
+            if (pairs) {
+                vec_store_bf16((bf16 *)weight_rows + at + v * LANES, p[v]);
+                vec_store_bf16((bf16 *)slope_rows + at + v * LANES, ds[v]);
+            } else {
+                vec_store(weight_rows + at + v * LANES, p[v]);
+                vec_store(slope_rows + at + v * LANES, ds[v]);
+            }
+        }
+#pragma GCC unroll 3
+        for (int v = 0; v < QV && pairs; v++)
+            vec_store(slope_keys + at / step + v * LANES,
+                      vec_round_pairs(ds[v], ds[(step - 1) * QV + v]));
     }
 }
 
-INLINE void multiply_factors(int64_t n_keys, const float *factors, float *to)
+/* An odd last key gets a partner that nobody sees. */
+INLINE void add_partner(const Room *room, int64_t n_keys)
 {
-    for (int64_t i = 0; i < n_keys * QUERIES; i += LANES)
-        vec_store(to + i, vec_load(to + i) * vec_load(factors + i));
+    for (int64_t i = n_keys * QUERIES; i < (n_keys + n_keys % 2) * QUERIES; i++) {
+        room->weights[i] = -INFINITY;
+        room->slopes[i] = room->factors[i] = 0;
+    }
 }
 
 /* Keys that fill up the last tile of sum_rows exist, but these rows do not see them. */
-INLINE void clear_to_whole_tile(int64_t n_keys, float *weights)
+INLINE void clear_to_whole_tile(int64_t n_keys, Word *weights, bool pairs)
 {
     int64_t to = (n_keys + SUM_KEYS - 1) / SUM_KEYS * SUM_KEYS;
-    memset(weights + n_keys * QUERIES, 0, sizeof(float) * (size_t)((to - n_keys) * QUERIES));
+    int64_t words = QUERIES / (pairs ? 2 : 1);
+    memset(weights + n_keys * words, 0, sizeof(Word) * (size_t)((to - n_keys) * words));
 }
 
 /* One block of rows against one block of keys. */
-static void add_block(const Backward *w, const Room *room, const KeyPlaces *places,
+INLINE void add_block(const Backward *w, const Room *room, const KeyPlaces *places,
                       const RowPlaces *rows, const RowValues *values, const Seen *seen, int64_t b,
-                      int64_t g, int64_t first, int64_t n, float *sums)
+                      int64_t g, int64_t first, int64_t n, float *sums, bool pairs)
 {
     const Heads *h = &w->h;
     int64_t n_keys = seen->to - seen->from, at = seen->from * h->width;
-    bool drops = h->a->dropout > 0;
-    score_keys(h->d, room->keys + at, h->width, n_keys, room->q_columns, room->weights);
-    score_keys(h->d, room->values + at, h->width, n_keys, room->grad_columns, room->slopes);
+    float *masked = room->weights + (seen->masked - seen->from) * QUERIES;
+    (pairs ? score_keys_pairs : score_keys)(h->steps, room->keys + at, h->width, n_keys,
+                                            room->q_columns, room->weights);
+    (pairs ? score_keys_pairs : score_keys)(h->steps, room->values + at, h->width, n_keys,
+                                            room->grad_columns, room->slopes);
     cap_scores(h, n_keys, room->weights);
-    if (seen->masked) mask_scores(h, places, rows, seen, room->weights);
-    if (drops) {
-        drop_factors(h, b, g, first, n, seen, room->factors);
-        multiply_factors(n_keys, room->factors, room->slopes);
-    }
-    slopes_of(h, values, n_keys, room->weights, room->slopes);
-    if (drops) multiply_factors(n_keys, room->factors, room->weights);
-    clear_to_whole_tile(n_keys, room->slopes);
-    clear_to_whole_tile(n_keys, room->weights);
-    sum_rows(n_keys, n, room->slopes, room->q, h->width, sums + at);
-    sum_rows(n_keys, n, room->weights, room->out_grad, h->width, sums + key_floats(h) + at);
-    sum_keys(h->d, room->keys + at, h->width, n_keys, room->slopes, room->q_grad);
+    mask_scores(h, places, rows, seen, masked);
+    if (h->a->dropout > 0) drop_factors(h, b, g, first, n, seen, room->factors);
+    if (pairs) add_partner(room, n_keys);
+    slopes_of(h, room, values, n_keys, pairs);
+    clear_to_whole_tile(n_keys, room->slope_rows, pairs);
+    clear_to_whole_tile(n_keys, room->weight_rows, pairs);
+    int64_t row_steps = pairs ? (n + 1) / 2 : n, key_steps = pairs ? (n_keys + 1) / 2 : n_keys;
+    (pairs ? sum_rows_pairs : sum_rows)(n_keys, row_steps, room->slope_rows, room->q, h->width,
+                                        sums + at);
+    (pairs ? sum_rows_pairs : sum_rows)(n_keys, row_steps, room->weight_rows, room->out_grad,
+                                        h->width, sums + key_floats(h) + at);
+    (pairs ? sum_keys_pairs : sum_keys)(h->d, room->key_steps + (pairs ? at / 2 : at), h->width,
+                                        key_steps, room->slope_keys, room->q_grad);
 }
 
-static void add_rows(const Backward *w, const Room *room, const KeyPlaces *places, int64_t b,
-                     int64_t g, int64_t first, float *sums)
+/* Rows of something like q as columns, and as the right operand of a product. */
+INLINE void take_rows(const Heads *h, const Room *room, const Tensor *t, int64_t b, int64_t g,
+                      int64_t first, int64_t n, float factor, Word *columns, Word *rows, bool pairs)
+{
+    Word *copy = pairs ? room->rows : rows;
+    copy_rows(h, t, b, g, first, n, copy, pairs);
+    transpose_rows(h, copy, factor, columns, pairs);
+    if (pairs) pair_rows(h, t, b, g, first, n, rows);
+}
+
+INLINE void add_rows(const Backward *w, const Room *room, const KeyPlaces *places, int64_t b,
+                     int64_t g, int64_t first, float *sums, bool pairs)
 {
     const Heads *h = &w->h;
     int64_t n = h->n_rows - first < QUERIES ? h->n_rows - first : QUERIES;
     RowPlaces rows;
     RowValues values;
     row_places(h, b, first, n, &rows);
-    copy_rows(h, h->q, b, g, first, n, room->q);
-    copy_rows(h, w->out_grad, b, g, first, n, room->out_grad);
-    transpose_rows(h, room->q, h->query_scale, room->q_columns);
-    transpose_rows(h, room->out_grad, 1, room->grad_columns);
-    row_values(w, room, b, g, first, n, &values);
+    take_rows(h, room, h->q, b, g, first, n, h->query_scale, room->q_columns, room->q, pairs);
+    take_rows(h, room, w->out_grad, b, g, first, n, 1, room->grad_columns, room->out_grad, pairs);
+    row_values(w, b, g, first, n, &values);
     memset(room->q_grad, 0, sizeof(float) * (size_t)(QUERIES * h->width));
     for (int64_t block = 0; block < h->n_key_blocks; block++) {
         Seen seen = keys_seen(h, places, &rows, block);
         if (seen.to > seen.from)
-            add_block(w, room, places, &rows, &values, &seen, b, g, first, n, sums);
+            add_block(w, room, places, &rows, &values, &seen, b, g, first, n, sums, pairs);
     }
     float ones[QUERIES];
     for (int i = 0; i < QUERIES; i++) ones[i] = 1;
     put_columns(h, room->q_grad, ones, &h->l->out[0], b, g, first, n);
+}
+
+NOINLINE void add_rows_floats(const Backward *w, const Room *room, const KeyPlaces *places,
+                              int64_t b, int64_t g, int64_t first, float *sums)
+{
+    add_rows(w, room, places, b, g, first, sums, false);
+}
+
+NOINLINE void add_rows_pairs(const Backward *w, const Room *room, const KeyPlaces *places,
+                             int64_t b, int64_t g, int64_t first, float *sums)
+{
+    add_rows(w, room, places, b, g, first, sums, true);
 }
 
 /* Writes the gradients of the keys and values of a head: the sum of `n` arrays. */
@@ -222,11 +285,13 @@ static void piece_task(void *arg, int64_t i, int thread)
     int64_t head = i / w->n_pieces, b = head / h->n_group, g = head % h->n_group;
     float *sums = w->n_pieces > 1 ? (float *)(w->pieces + piece_bytes(h) * (size_t)i) : room.sums;
     KeyPlaces places = key_places(h, room.places, b);
-    copy_keys(h, h->k, b, g, h->n_key, room.keys);
-    copy_keys(h, h->v, b, g, h->n_key, room.values);
+    copy_keys(h, h->k, b, g, room.keys, h->pairs);
+    copy_keys(h, h->v, b, g, room.values, h->pairs);
+    if (h->pairs) pair_keys(h, h->k, b, g, room.key_steps);
     memset(sums, 0, piece_bytes(h));
     for (int64_t block = i % w->n_pieces; block < h->n_row_blocks; block += w->n_pieces)
-        add_rows(w, &room, &places, b, g, block * QUERIES, sums);
+        (h->pairs ? add_rows_pairs : add_rows_floats)(w, &room, &places, b, g, block * QUERIES,
+                                                      sums);
     if (w->n_pieces == 1) put_sums(h, sums, 1, b, g);
 }
 

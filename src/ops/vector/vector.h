@@ -13,8 +13,13 @@
 
 /* Kernels are specialised by inlining with constant arguments. */
 #define INLINE static inline __attribute__((always_inline, unused))
-/* Loops that need all registers get a function of their own. */
+/* Loops that need all registers get a function of their own, compiled without a look at its callers:
+ * what GCC knows from there makes it move accumulators in and out of memory. */
+#ifdef __clang__
 #define NOINLINE static __attribute__((noinline, unused))
+#else
+#define NOINLINE static __attribute__((noipa, unused))
+#endif
 
 /* Any 32 bits in memory: a float, or two bf16 that belong together. May lie at any address. */
 typedef float Word __attribute__((may_alias, aligned(2)));

@@ -118,6 +118,14 @@ INLINE Vec vec_pairs(const bf16 *even, const bf16 *odd)
     return (Vec)_mm256_or_si256(low, (__m256i)vec_load_bf16(odd));
 }
 
+INLINE Vec vec_round_pairs(Vec even, Vec odd)
+{
+    bf16 rows[2][LANES];
+    vec_store_bf16(rows[0], even);
+    vec_store_bf16(rows[1], odd);
+    return vec_pairs(rows[0], rows[1]);
+}
+
 INLINE Vec vec_max(Vec a, Vec b)
 {
     return _mm256_max_ps(a, b);

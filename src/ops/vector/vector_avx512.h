@@ -72,6 +72,15 @@ INLINE __m256i vec_round_bf16(Vec v)
     return (__m256i)_mm512_cvtneps_pbh(v);
 }
 
+/* (even[0], odd[0]), (even[1], odd[1]) ... as rounded pairs. */
+INLINE Vec vec_round_pairs(Vec even, Vec odd)
+{
+    const __m512i order = _mm512_set_epi32(
+        0x1f000f, 0x1e000e, 0x1d000d, 0x1c000c, 0x1b000b, 0x1a000a, 0x190009, 0x180008, 0x170007,
+        0x160006, 0x150005, 0x140004, 0x130003, 0x120002, 0x110001, 0x100000);
+    return (Vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
+}
+
 INLINE void vec_store_bf16(bf16 *p, Vec v)
 {
     _mm256_storeu_si256((__m256i *)p, vec_round_bf16(v));

@@ -96,6 +96,14 @@ INLINE Vec vec_pairs(const bf16 *even, const bf16 *odd)
     return (Vec)pairs;
 }
 
+INLINE Vec vec_round_pairs(Vec even, Vec odd)
+{
+    bf16 rows[2][LANES];
+    vec_store_bf16(rows[0], even);
+    vec_store_bf16(rows[1], odd);
+    return vec_pairs(rows[0], rows[1]);
+}
+
 INLINE Vec vec_max(Vec a, Vec b)
 {
     VecInt first = a > b;

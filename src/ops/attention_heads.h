@@ -1,0 +1,201 @@
+/* attention_heads.h - one launch of attention, and which keys a query sees. */
+#ifndef OPS_ATTENTION_HEADS_H
+#define OPS_ATTENTION_HEADS_H
+#include "ops/dropout.h"
+#include "ops/ops.h"
+#include "ops/vector/chunks.h"
+#include "ops/vector/vector_math.h"
+#include <math.h>
+
+/* QV vectors of queries times KR keys, or DR features: as many sums as there are registers for. */
+enum {
+    QV = LANES == 8          ? 3
+         : PANEL_VECTORS > 1 ? 2
+                             : 1,
+    QUERIES = QV * LANES,
+    KR = PANEL_VECTORS == 4 ? 12 : 4,
+    DR = PANEL_VECTORS == 4 ? 8 : 4,
+    SUM_KEYS = 6,     /* of a tile of sum_rows */
+    KEYS_BEYOND = 12, /* whole tiles may reach so far behind the last key */
+    KEYS = 96,        /* of a block; a multiple of KR and SUM_KEYS */
+};
+
+/* One launch. */
+typedef struct Heads {
+    const Launch *l;
+    const Attention *a;
+    const Tensor *q, *k, *v;
+    const int32_t *query_document, *key_document; /* NULL: one document */
+    int64_t n_batch, n_query, n_key, n_group, n_repeat, d;
+    int64_t width;  /* d rounded up to whole vectors */
+    bool pairs;     /* bf16 are multiplied two by two */
+    int64_t steps;  /* words of a row of queries or keys: floats, or pairs of bf16 */
+    int64_t n_rows; /* per batch and group */
+    int64_t n_row_blocks, n_key_blocks;
+    float scale;       /* of the products */
+    float query_scale; /* of the products, so that scores are in units of log 2 or of the cap */
+    uint64_t dropout_key;
+} Heads;
+
+INLINE Heads heads_of(const Launch *l)
+{
+    const Tensor *q = &l->in[0], *k = &l->in[1];
+    bool documents = l->n_in == 5 || l->n_in == 8;
+    Heads h = { .l = l, .a = l->attrs, .q = q, .k = k, .v = &l->in[2] };
+    h.query_document = documents ? l->in[3].data : NULL;
+    h.key_document = documents ? l->in[4].data : NULL;
+    h.n_batch = q->size[0], h.n_query = q->size[1], h.n_group = q->size[2];
+    h.n_repeat = q->size[3], h.d = q->size[4], h.n_key = k->size[1];
+    h.width = (h.d + LANES - 1) / LANES * LANES;
+    h.steps = h.d;
+    h.n_rows = h.n_query * h.n_repeat;
+    h.n_row_blocks = chunk_count(h.n_rows, QUERIES);
+    h.n_key_blocks = chunk_count(h.n_key, KEYS);
+    h.scale = (float)(h.a->scale != 0 ? h.a->scale : 1 / sqrt((double)h.d));
+    h.query_scale = h.a->soft_cap > 0 ? h.scale / (float)h.a->soft_cap : h.scale * log2_e;
+    if (h.a->dropout > 0 && l->now) h.dropout_key = dropout_key(l->now, h.a->salt);
+    return h;
+}
+
+/* Turns to pairs where `also`, a tensor like q or NULL, and all others are bf16. */
+INLINE void heads_take_pairs(Heads *h, const Tensor *also)
+{
+    h->pairs = DOT_PAIRS && h->scale > 0 && h->q->dtype == BF16 && h->k->dtype == BF16 &&
+               h->v->dtype == BF16 && (!also || also->dtype == BF16);
+    if (h->pairs) h->steps = (h->d + 1) / 2;
+}
+
+/* The first element of row `row` of q, and of anything shaped like it. */
+INLINE int64_t query_at(const Heads *h, int64_t b, int64_t g, int64_t row)
+{
+    int64_t s = row / h->n_repeat, r = row % h->n_repeat;
+    return (((b * h->n_query + s) * h->n_group + g) * h->n_repeat + r) * h->d;
+}
+
+INLINE int64_t key_at(const Heads *h, int64_t b, int64_t g, int64_t key)
+{
+    return ((b * h->n_key + key) * h->n_group + g) * h->d;
+}
+
+/* ---- which keys a query sees ---- */
+
+typedef struct Bounds {
+    int32_t low, high;
+} Bounds;
+
+INLINE Bounds widen(Bounds b, int32_t x)
+{
+    return (Bounds){ x < b.low ? x : b.low, x > b.high ? x : b.high };
+}
+
+/* Positions and documents of the keys of one sequence; scratch of a thread. */
+typedef struct KeyPlaces {
+    int32_t *position, *document;  /* [n_key] */
+    Bounds *positions, *documents; /* of each block */
+} KeyPlaces;
+
+INLINE size_t key_places_bytes(const Heads *h)
+{
+    size_t keys = 2 * sizeof(int32_t) * (size_t)h->n_key;
+    return (keys + 2 * sizeof(Bounds) * (size_t)h->n_key_blocks + 63) / 64 * 64;
+}
+
+INLINE KeyPlaces key_places(const Heads *h, void *room, int64_t b)
+{
+    KeyPlaces k = { .positions = room };
+    k.documents = k.positions + h->n_key_blocks;
+    k.position = (int32_t *)(k.documents + h->n_key_blocks);
+    k.document = k.position + h->n_key;
+    for (int64_t j = 0; j < h->n_key; j++) {
+        int64_t block = j / KEYS;
+        k.position[j] = (int32_t)global_index(h->k, 1, j);
+        k.document[j] = h->key_document ? h->key_document[b * h->n_key + j] : 0;
+        Bounds p = { k.position[j], k.position[j] }, d = { k.document[j], k.document[j] };
+        k.positions[block] = j % KEYS ? widen(k.positions[block], k.position[j]) : p;
+        k.documents[block] = j % KEYS ? widen(k.documents[block], k.document[j]) : d;
+    }
+    return k;
+}
+
+/* The same of a block of rows; missing rows repeat the last one. */
+typedef struct RowPlaces {
+    int32_t position[QUERIES], document[QUERIES];
+    Bounds positions, documents;
+} RowPlaces;
+
+INLINE void row_places(const Heads *h, int64_t b, int64_t first, int64_t n, RowPlaces *out)
+{
+    for (int64_t i = 0; i < QUERIES; i++) {
+        int64_t s = (first + (i < n ? i : n - 1)) / h->n_repeat;
+        int32_t p = (int32_t)(global_index(h->q, 1, s) + h->l->now->position);
+        int32_t d = h->query_document ? h->query_document[b * h->n_query + s] : 0;
+        out->position[i] = p;
+        out->document[i] = d;
+        out->positions = i ? widen(out->positions, p) : (Bounds){ p, p };
+        out->documents = i ? widen(out->documents, d) : (Bounds){ d, d };
+    }
+}
+
+/* The keys [from, to) of one block that some of the rows may see; of those before `masked` each row
+ * sees all. */
+typedef struct Seen {
+    int64_t from, to, masked;
+} Seen;
+
+INLINE Seen keys_seen(const Heads *h, const KeyPlaces *k, const RowPlaces *rows, int64_t block)
+{
+    int64_t from = block * KEYS, to = h->n_key - from < KEYS ? h->n_key : from + KEYS;
+    Bounds docs = k->documents[block], places = k->positions[block];
+    if (docs.low > rows->documents.high || docs.high < rows->documents.low) return (Seen){ 0 };
+    bool mixed = docs.low != docs.high || rows->documents.low != rows->documents.high;
+    if (!h->a->causal) return (Seen){ from, to, mixed ? from : to };
+    int64_t window = h->a->window ? h->a->window : INT32_MAX;
+    int64_t oldest = (int64_t)rows->positions.low - window;
+    while (to > from && k->position[to - 1] > rows->positions.high) to--;
+    while (from < to && k->position[from] <= oldest) from++;
+    if (h->pairs) from = from / 2 * 2; /* values lie in pairs of keys */
+    mixed |= places.low <= (int64_t)rows->positions.high - window;
+    int64_t masked = from;
+    while (!mixed && masked < to && k->position[masked] <= rows->positions.low) masked++;
+    return (Seen){ from, to, masked };
+}
+
+/* Minus infinity where a row does not see a key: scores[key - seen->from][row], given those of key
+ * seen->masked. */
+INLINE void mask_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *rows, const Seen *seen,
+                        float *scores)
+{
+    int32_t window = h->a->window ? (int32_t)h->a->window : INT32_MAX;
+    for (int64_t j = seen->masked; j < seen->to; j++, scores += QUERIES)
+        for (int v = 0; v < QV; v++) {
+            VecInt position = vec_bits(vec_load((const Word *)rows->position + v * LANES));
+            VecInt document = vec_bits(vec_load((const Word *)rows->document + v * LANES));
+            VecInt sees = document == vec_int_set(k->document[j]);
+            if (h->a->causal) {
+                VecInt ago = position - vec_int_set(k->position[j]);
+                sees &= (ago >= 0) & (ago < vec_int_set(window));
+            }
+            Vec s = vec_load(scores + v * LANES);
+            vec_store(scores + v * LANES, vec_select(sees, s, vec_set(-INFINITY)));
+        }
+}
+
+/* What dropout multiplies probabilities with: factors[key - seen->from][row]. */
+INLINE void drop_factors(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
+                         const Seen *seen, float *factors)
+{
+    const Tensor *q = h->q;
+    int64_t n_whole_rows = 1, n_keys = global_size(h->k, 1);
+    for (int d = 0; d < 4; d++) n_whole_rows *= global_size(q, d);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = global_element(q, query_at(h, b, g, first + i)) / h->d;
+        row += h->l->now->microbatch * n_whole_rows;
+        for (int64_t j = seen->from; j < seen->to; j++) {
+            int64_t element = row * n_keys + global_index(h->k, 1, j);
+            dropout_factors(h->dropout_key, element, 1, h->a->dropout,
+                            &factors[(j - seen->from) * QUERIES + i]);
+        }
+    }
+}
+
+#endif
