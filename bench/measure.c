@@ -4,9 +4,11 @@
  * and reading memory here). */
 #include "measure.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,4 +94,35 @@ void watch_report(const Watch *since)
     double others = watch_others(since);
     if (others > 0.05)
         printf("other programs used %.0f %% of the machine meanwhile\n", 100 * others);
+}
+
+bool peer_start(Peer *p, const char *const *args)
+{
+    enum { MOST = 16 };
+    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "python3";
+    const char *all[MOST] = { python };
+    int to[2], from[2];
+    for (int i = 0; args[i] && i + 2 < MOST; i++) all[i + 1] = args[i];
+    if (pipe(to) || pipe(from)) return false;
+    p->pid = fork();
+    if (p->pid == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        close(to[1]);
+        close(from[0]);
+        execvp(python, (char *const *)all);
+        _exit(1);
+    }
+    close(to[0]);
+    close(from[1]);
+    p->in = fdopen(to[1], "w");
+    p->out = fdopen(from[0], "r");
+    return p->pid > 0;
+}
+
+void peer_stop(Peer *p)
+{
+    fclose(p->in);
+    fclose(p->out);
+    waitpid(p->pid, NULL, 0);
 }

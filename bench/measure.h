@@ -2,6 +2,7 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 #include "device/cpu_peak.h"
+#include <stdio.h>
 
 /* Processor time of the calling thread, in seconds: does not count time in which others ran. */
 double thread_seconds(void);
@@ -17,4 +18,13 @@ Watch watch_start(void);
 double watch_others(const Watch *since);
 /* Prints "others used 12 % of the machine" if that was more than a little. */
 void watch_report(const Watch *since);
+/* Another program that is measured in turn with this one, line by line. */
+typedef struct Peer {
+    FILE *in, *out;
+    int pid;
+} Peer;
+/* Starts "$PYTHON ARGS...", or python3; `args` ends with NULL. False if pipes cannot be made. */
+bool peer_start(Peer *p, const char *const *args);
+void peer_stop(Peer *p);
+
 #endif

@@ -1,10 +1,12 @@
-/* step.c - whole training steps: tokens per second and share of what the matrix products alone
- * would allow.
+/* step.c - whole training steps: tokens per second, share of what the matrix products alone would
+ * allow, and PyTorch beside.
  *
  * usage: step [tutorial|gpt2] [f32|bf16] [batch] [steps]      without arguments: the tutorial model
- * in both precisions The limit is the measured multiply-add rate of all cores in the same run; the
- * FLOPs are those of the graph's matrix products, with the head counted three times (forward, two
- * gradients) and attention's causal half. */
+ * in both precisions. The limit is the measured multiply-add rate of all cores in the same run, of
+ * the instruction set in use (MODALITIES_CPU lowers it); the FLOPs are those of the graph's matrix
+ * products, with the head counted three times (forward, two gradients) and attention's causal half.
+ * Where $PYTHON (python3) can import torch, steps of the same model, batch and number of threads
+ * are taken in turn with PyTorch's (step_peer.py), and the ratio is that of the best steps. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/schedule.h"
@@ -17,6 +19,7 @@
 #include "optim/gradient_clipper.h"
 #include "optim/optim.h"
 #include "train/session.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,71 +125,137 @@ static int by_time(const void *a, const void *b)
     return x < y ? 1 : -1;
 }
 
-static void run(const char *name, const Gpt2Settings *settings, Dtype precision, int64_t batch,
-                int64_t sequence, int steps)
+/* What is measured: a model with a batch, in one precision. */
+typedef struct Case {
+    const char *name;
+    const Gpt2Settings *settings;
+    Dtype precision;
+    int64_t batch, sequence;
+    int n_steps;
+} Case;
+
+static Program *make_program(const Case *c, Arena *a, Session **session)
 {
-    Arena *a = arena_new();
-    Model *m = gpt2_new(a, settings);
-    CpuLevel level;
-    must(cpu_level(&level));
-    SessionSettings ss = { .model = m, .precision = &precision };
-    Session *s;
-    must(session_new(&ss, &s));
-    const Loss loss = { .target_key = "target_ids" };
-    const Optimizer optimizer = { .update = update,
-                                  .excluded = (const char *const[]){ NULL },
-                                  .model = m };
-    const GradientClipper clipper = { .norm_type = 2, .max_norm = 1 };
+    SessionSettings ss = { .model = gpt2_new(a, c->settings), .precision = &c->precision };
+    must(session_new(&ss, session));
+    Loss *loss = NEW(a, Loss);
+    Optimizer *optimizer = NEW(a, Optimizer);
+    GradientClipper *clipper = NEW(a, GradientClipper);
+    static const char *const none[] = { NULL };
+    *loss = (Loss){ .target_key = "target_ids" };
+    *optimizer = (Optimizer){ .update = update, .excluded = none, .model = ss.model };
+    *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
     Program *p;
-    double start = clock_seconds();
-    must(session_training_program(s, &loss, &optimizer, &clipper, batch, sequence, &p));
-    must(store_initialize(session_store(s), 1));
-    double ready = clock_seconds() - start;
+    must(session_training_program(*session, loss, optimizer, clipper, c->batch, c->sequence, &p));
+    must(store_initialize(session_store(*session), 1));
     int32_t *ids = program_input(p, "input_ids")->data,
             *targets = program_input(p, "target_ids")->data;
-    for (int64_t i = 0; i < batch * sequence; i++) {
-        ids[i] = (int32_t)(i * 7919 % settings->vocab_size);
-        targets[i] = (int32_t)((i + 1) * 7919 % settings->vocab_size);
+    for (int64_t i = 0; i < c->batch * c->sequence; i++) {
+        ids[i] = (int32_t)(i * 7919 % c->settings->vocab_size);
+        targets[i] = (int32_t)((i + 1) * 7919 % c->settings->vocab_size);
     }
-    double best = 1e9, total = 0;
-    Watch w = watch_start();
-    program_set_hook(p, note, NULL);
-    n_times = 0;
-    for (int k = 0; k <= steps; k++) { /* the first one warms up */
-        RunTime now = { .step = k, .updates = k, .lr = 1e-4, .loss_scale = 1 };
-        if (k == 1) n_times = 0;
-        double t = clock_seconds();
-        must(program_run(p, RUN_FORWARD | RUN_BACKWARD, &now));
-        must(program_run(p, RUN_REDUCE, &now));
-        must(program_run(p, RUN_UPDATE, &now));
-        t = clock_seconds() - t;
-        if (k == 0) continue;
-        total += t;
-        if (t < best) best = t;
-    }
-    double tokens = (double)(batch * sequence),
-           peak = cpu_core_flops(precision == BF16 && level == CPU_AVX512 ? BF16 : F32, level) *
-                  (double)sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t d_ff = settings->activation_type == ACTIVATION_SWIGLU
-                       ? 3 * swiglu_hidden(settings->ffn_hidden,
-                                           settings->enforce_swiglu_hidden_dim_multiple_of)
-                       : 2 * settings->ffn_hidden;
-    int64_t kv = settings->n_embd / settings->n_head_q * settings->n_head_kv;
+    return p;
+}
+
+static double one_step(Program *p, int64_t number)
+{
+    RunTime now = { .step = number, .updates = number, .lr = 1e-4, .loss_scale = 1 };
+    double start = clock_seconds();
+    must(program_run(p, RUN_FORWARD | RUN_BACKWARD, &now));
+    must(program_run(p, RUN_REDUCE, &now));
+    must(program_run(p, RUN_UPDATE, &now));
+    return clock_seconds() - start;
+}
+
+/* Tokens per second at most. */
+static double limit(const Case *c, double peak)
+{
+    const Gpt2Settings *s = c->settings;
+    int64_t d_ff = s->activation_type == ACTIVATION_SWIGLU
+                       ? 3 * swiglu_hidden(s->ffn_hidden, s->enforce_swiglu_hidden_dim_multiple_of)
+                       : 2 * s->ffn_hidden;
+    int64_t kv = s->n_embd / s->n_head_q * s->n_head_kv;
     int64_t multiplied =
-        settings->n_layer * settings->n_embd * (2 * settings->n_embd + 2 * kv + d_ff) +
-        settings->vocab_size * settings->n_embd;
-    double flops =
-        flops_per_token_matmul(multiplied, settings->n_layer, sequence, settings->n_embd);
-    printf("%s %s, %lld x %lld tokens: best %.0f tok/s, mean %.0f; %.2f of the limit %.0f tok/s "
-           "(%.0f GFLOP/s); ready in %.2f s\n",
-           name, dtype_name(precision), (long long)batch, (long long)sequence, tokens / best,
-           tokens * steps / total, tokens / best / (peak / flops), peak / flops, peak * 1e-9,
-           ready);
+        s->n_layer * s->n_embd * (2 * s->n_embd + 2 * kv + d_ff) + s->vocab_size * s->n_embd;
+    return peak / flops_per_token_matmul(multiplied, s->n_layer, c->sequence, s->n_embd);
+}
+
+/* PyTorch with the same model, ready for steps; false if there is none. */
+static bool start_torch(const Case *c, const char *model, int n_threads, Peer *p, char *version)
+{
+    char batch[24], sequence[24], threads[24];
+    snprintf(batch, sizeof batch, "%lld", (long long)c->batch);
+    snprintf(sequence, sizeof sequence, "%lld", (long long)c->sequence);
+    snprintf(threads, sizeof threads, "%d", n_threads);
+    const char *precision = dtype_name(c->precision);
+    const char *const args[] = {
+        "bench/step_peer.py", model, precision, batch, sequence, threads, NULL
+    };
+    setenv("MALLOC_MMAP_THRESHOLD_", "8589934592", 0); /* else PyTorch spends half of its time in */
+    setenv("MALLOC_TRIM_THRESHOLD_", "17179869184", 0); /* page faults */
+    if (!peer_start(p, args)) return false;
+    if (fscanf(p->out, "%31s", version) == 1) return true;
+    peer_stop(p);
+    return false;
+}
+
+static double torch_step(Peer *p)
+{
+    double seconds = INFINITY;
+    fputs("step\n", p->in);
+    fflush(p->in);
+    if (fscanf(p->out, "%lf", &seconds) != 1) fprintf(stderr, "PyTorch ended\n");
+    return seconds;
+}
+
+static void print_times(double total, int n_steps)
+{
     qsort(times, (size_t)n_times, sizeof *times, by_time);
     for (int i = 0; i < n_times && i < 12; i++)
         printf("    %5.1f %%  %8.2f ms  %s\n", 100 * times[i].seconds / total,
-               1e3 * times[i].seconds / steps, times[i].name);
+               1e3 * times[i].seconds / n_steps, times[i].name);
+}
+
+static void run(const Case *c, const char *model)
+{
+    Arena *a = arena_new();
+    CpuLevel level;
+    Session *s;
+    Peer torch;
+    char version[32];
+    must(cpu_level(&level));
+    double start = clock_seconds();
+    Program *p = make_program(c, a, &s);
+    double ready = clock_seconds() - start, best = INFINITY, torch_best = INFINITY, total = 0;
+    int n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    bool pairs = c->precision == BF16 && level == CPU_AVX512;
+    bool has_torch = start_torch(c, model, n_threads, &torch, version);
+    Watch w = watch_start();
+    program_set_hook(p, note, NULL);
+    for (int k = 0; k <= c->n_steps; k++) { /* the first one warms up */
+        if (k == 1) n_times = 0;
+        double t = one_step(p, k), u = has_torch ? torch_step(&torch) : INFINITY;
+        if (k == 0) continue;
+        total += t;
+        best = fmin(best, t);
+        torch_best = fmin(torch_best, u);
+    }
+    double tokens = (double)(c->batch * c->sequence);
+    double peak = cpu_core_flops(pairs ? BF16 : F32, level) * n_threads;
+    double most = limit(c, peak);
+    printf("%s %s, %s, %lld x %lld tokens: best %.0f tok/s, mean %.0f; %.2f of the limit %.0f "
+           "tok/s (%.0f GFLOP/s); ready in %.2f s\n",
+           c->name, dtype_name(c->precision), cpu_level_name(level), (long long)c->batch,
+           (long long)c->sequence, tokens / best, tokens * c->n_steps / total, tokens / best / most,
+           most, peak * 1e-9, ready);
+    if (has_torch)
+        printf("    PyTorch %s, %d threads: best %.0f tok/s; ours : it = %.2f\n", version,
+               n_threads, tokens / torch_best, torch_best / best);
+    else
+        printf("    PyTorch: skipped, $PYTHON (python3) cannot import torch\n");
+    print_times(total, c->n_steps);
     watch_report(&w);
+    if (has_torch) peer_stop(&torch);
     session_free(s);
     arena_free(a);
 }
@@ -195,12 +264,14 @@ int main(int argc, char **argv)
 {
     bool gpt2 = argc > 1 && !strcmp(argv[1], "gpt2");
     Gpt2Settings s = gpt2 ? gpt2_model() : tutorial_model();
-    int64_t batch = argc > 3 ? atoi(argv[3]) : gpt2 ? 8 : 16;
-    int steps = argc > 4 ? atoi(argv[4]) : 4;
     const char *precision = argc > 2 ? argv[2] : NULL;
-    if (!precision || !strcmp(precision, "f32"))
-        run(gpt2 ? "GPT-2 124M" : "tutorial model", &s, F32, batch, 256, steps);
-    if (!precision || !strcmp(precision, "bf16"))
-        run(gpt2 ? "GPT-2 124M" : "tutorial model", &s, BF16, batch, 256, steps);
+    Case c = { .name = gpt2 ? "GPT-2 124M" : "tutorial model", .settings = &s, .sequence = 256 };
+    c.batch = argc > 3 ? atoi(argv[3]) : gpt2 ? 8 : 16;
+    c.n_steps = argc > 4 ? atoi(argv[4]) : 4;
+    for (int i = 0; i < 2; i++) {
+        c.precision = i ? BF16 : F32;
+        if (!precision || !strcmp(precision, dtype_name(c.precision)))
+            run(&c, gpt2 ? "gpt2" : "tutorial");
+    }
     return 0;
 }

@@ -42,7 +42,7 @@ typedef struct Pass {
 } Pass;
 
 typedef struct Peers {
-    FILE *in, *out;
+    Peer peer;
     char names[256];
     const char *name[MAX_PEERS];
     int n;
@@ -130,40 +130,20 @@ static char *write_texts(Arena *a, const Texts *t)
 static void start_peers(Peers *p, const char *tokenizer, const char *texts)
 {
     *p = (Peers){ 0 };
-    int to[2], from[2];
-    const char *python = getenv("PYTHON") ? getenv("PYTHON") : "python3";
-    if (pipe(to) || pipe(from)) return;
-    if (!fork()) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        close(to[1]);
-        close(from[0]);
-        execlp(python, python, "bench/tokenizer_peers.py", tokenizer, texts, (char *)NULL);
-        _exit(1);
-    }
-    close(to[0]);
-    close(from[1]);
-    p->in = fdopen(to[1], "w");
-    p->out = fdopen(from[0], "r");
-    if (!fgets(p->names, sizeof p->names, p->out)) return;
+    const char *const args[] = { "bench/tokenizer_peers.py", tokenizer, texts, NULL };
+    if (!peer_start(&p->peer, args)) return;
+    if (!fgets(p->names, sizeof p->names, p->peer.out)) return;
     for (char *name = strtok(p->names, " \n"); name && p->n < MAX_PEERS; name = strtok(NULL, " \n"))
         p->name[p->n++] = name;
-}
-
-static void stop_peers(Peers *p)
-{
-    fclose(p->in);
-    fclose(p->out);
-    wait(NULL);
 }
 
 static Pass peer_pass(Peers *p, const char *name, bool cold)
 {
     Pass r = { 0 };
     long long bytes, ids;
-    fprintf(p->in, "%s %s\n", name, cold ? "cold" : "warm");
-    fflush(p->in);
-    if (fscanf(p->out, "%lf %lld %lld %x", &r.seconds, &bytes, &ids, &r.crc) != 4) {
+    fprintf(p->peer.in, "%s %s\n", name, cold ? "cold" : "warm");
+    fflush(p->peer.in);
+    if (fscanf(p->peer.out, "%lf %lld %lld %x", &r.seconds, &bytes, &ids, &r.crc) != 4) {
         fprintf(stderr, "%s ended\n", name);
         exit(1);
     }
@@ -244,7 +224,7 @@ static void compare(Arena *a, const char *path, const Texts *t, int rounds)
                    (long long)theirs.n_ids, (long long)ours.n_ids);
     }
     print_rates(rates, 1 + peers.n, rounds);
-    stop_peers(&peers);
+    peer_stop(&peers.peer);
     unlink(texts);
     tokenizer->encoder_free(warm);
     tokenizer->close(tokenizer);
