@@ -7,8 +7,9 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
-enum { OUT_BYTES = 1 << 18, MOST_IN_BYTES = 1 << 24, LARGEST_WINDOW = 31 };
+enum { OUT_BYTES = 1 << 18, MOST_IN_BYTES = 1 << 24, LARGEST_WINDOW = 27 };
 
 Compression compression_of(const char *path)
 {
@@ -98,6 +99,10 @@ static Error *unzstd_all(const Job *j, ZSTD_DCtx *ctx)
         ZSTD_outBuffer out = { j->out, OUT_BYTES, 0 };
         size_t before = in.pos;
         hint = ZSTD_decompressStream(ctx, &out, &in);
+        if (ZSTD_getErrorCode(hint) == ZSTD_error_frameParameter_windowTooLarge)
+            return error_new("%s: written with a window of more than 128 MiB (zstd --long=%d or "
+                             "more); compress it anew",
+                             j->name, LARGEST_WINDOW + 1);
         if (ZSTD_isError(hint)) return damaged(j, before, ZSTD_getErrorName(hint));
         TRY(put(j, out.pos));
         is_full = out.pos == out.size;
@@ -111,7 +116,7 @@ static Error *unzstd(const Job *j)
 {
     ZSTD_DCtx *ctx = ZSTD_createDCtx();
     CHECK(ctx != NULL);
-    ZSTD_DCtx_setParameter(ctx, ZSTD_d_windowLogMax, LARGEST_WINDOW); /* zstd --long=31 */
+    ZSTD_DCtx_setParameter(ctx, ZSTD_d_windowLogMax, LARGEST_WINDOW); /* as zstd -d */
     Error *e = unzstd_all(j, ctx);
     ZSTD_freeDCtx(ctx);
     return e;

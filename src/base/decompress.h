@@ -11,6 +11,6 @@ typedef enum { NOT_COMPRESSED, COMPRESSED_GZIP, COMPRESSED_ZSTD } Compression;
 Compression compression_of(const char *path);
 /* Writes the content of all members (gzip) or frames (zstd) in `bytes` to a stream; `name` is for
  * errors, which name the byte. Data that is cut short, damaged or followed by something else is an
- * error. Memory does not grow with the content. */
+ * error. Memory does not grow with the content: at most 128 MiB, the window of a zstd frame. */
 Error *decompress(Compression kind, Str bytes, const char *name, FILE *to);
 #endif

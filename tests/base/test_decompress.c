@@ -98,6 +98,16 @@ TEST(damaged_or_cut_content_is_refused_by_name)
     arena_free(a);
 }
 
+/* The header of a frame may ask for any window; what is not reasonable is not allocated. */
+TEST(frames_with_huge_windows_are_refused)
+{
+    static const char window_of_2_gib[] = "\x28\xb5\x2f\xfd\x04\xa8";
+    Text got = { 0 };
+    assert_error_has(content(COMPRESSED_ZSTD, (Str){ window_of_2_gib, 6 }, &got),
+                     "a window of more than 128 MiB");
+    text_free(&got);
+}
+
 TEST(compression_follows_from_the_last_suffix)
 {
     assert_int_equal(compression_of("a.jsonl.gz"), COMPRESSED_GZIP);
