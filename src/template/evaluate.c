@@ -201,9 +201,10 @@ static Error *slice_part(Run *r, const Node *n, int64_t part, bool *is_given, in
 
 static Error *slice_list(Run *r, Value v, int64_t from, int64_t to, int64_t step, Value *out)
 {
-    int64_t n = step > 0 ? (to - from + step - 1) / step : (from - to - step - 1) / -step;
+    int64_t span = step > 0 ? to - from : from - to, size = step > 0 ? step : -step;
+    int64_t n = span > 0 ? (span - 1) / size + 1 : 0;
     Value *item;
-    TRY(new_list(r, v.kind, n < 0 ? 0 : n, &item, out));
+    TRY(new_list(r, v.kind, n, &item, out));
     for (int64_t i = 0; i < n; i++) item[i] = v.list->item[from + i * step];
     return NULL;
 }
