@@ -266,8 +266,10 @@ static void check_class(const ClassCase *k, const bool *in)
         assert_no_error(pretokenizer_load(json_node_of(a, k->json), false, a, &p));
     for (uint32_t c = 1; c < 0x110000; c++) {
         bool is_surrogate = c >= 0xD800 && c < 0xE000;
+        /* Planes without a character are only sampled. */
+        bool is_passed = c >= 0x40000 && c < 0xE0000 && c % 0x101;
         /* The letters around it would be their own neighbours. */
-        if (is_surrogate || c == '|' || c == '?' || c == ' ') continue;
+        if (is_surrogate || is_passed || c == '|' || c == '?' || c == ' ') continue;
         bool member = is_member(scratch, k, &n, &p, &normalizing, &cutting, c);
         if (member != in[c]) fail_msg("U+%04X in %s", c, k->name);
         if (c % 256 == 0) arena_clear(scratch);
