@@ -235,16 +235,15 @@ static void mark(const HfEncoder *e, const Layout *l, HfEncoding *out)
     ids_fill(&out->attention, 1, out->ids.n);
 }
 
-static Error *encode_and_cut(HfEncoder *e, Str first, const Str *second, const Layout *l)
+static Error *encode_and_cut(HfEncoder *e, const Str *text, int n_texts, const Layout *l)
 {
-    int64_t length[2];
-    for (int i = 0; i < 1 + (second != NULL); i++) {
+    int64_t length[2] = { 0 };
+    for (int i = 0; i < n_texts; i++) {
         e->ids[i].n = 0;
-        TRY(encode_text(e, i ? *second : first, &e->ids[i]));
+        TRY(encode_text(e, text[i], &e->ids[i]));
         length[i] = e->ids[i].n;
     }
-    return length_rule_cut(&e->tokenizer->length, l->n_added, length, 1 + (second != NULL),
-                           e->chunks);
+    return length_rule_cut(&e->tokenizer->length, l->n_added, length, n_texts, e->chunks);
 }
 
 Error *hf_encoder_encode_pair(Encoder *encoder, Str first, const Str *second,
@@ -256,7 +255,9 @@ Error *hf_encoder_encode_pair(Encoder *encoder, Str first, const Str *second,
     Ids *list[] = { &out->ids,       &out->type_ids, &out->special,
                     &out->attention, &out->overflow, &out->overflow_ends };
     for (int i = 0; i < 6; i++) list[i]->n = 0;
-    TRY(encode_and_cut(e, first, second, l));
+    Str text[2] = { first };
+    if (second) text[1] = *second;
+    TRY(encode_and_cut(e, text, second ? 2 : 1, l));
     lay_out(e, l, NULL, &out->ids);
     mark(e, l, out);
     int64_t more = length_rule_padding(rule, out->ids.n);
@@ -280,7 +281,7 @@ Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Id
             return failed;
         }
     } else {
-        TRY(encode_and_cut(e, text, NULL, l));
+        TRY(encode_and_cut(e, &text, 1, l));
         lay_out(e, l, NULL, out);
     }
     pad(out, before, rule->pads_left, rule->pad_id, length_rule_padding(rule, out->n - before));

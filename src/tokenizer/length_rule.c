@@ -153,7 +153,8 @@ static Error *choose_lengths(const LengthRule *rule, int64_t max, const int64_t 
 Error *length_rule_cut(const LengthRule *rule, int64_t n_added, const int64_t *length, int n_texts,
                        Chunks *out)
 {
-    int64_t kept[2] = { length[0], n_texts > 1 ? length[1] : 0 };
+    int64_t kept[2] = { 0 };
+    for (int i = 0; i < n_texts; i++) kept[i] = length[i];
     if (rule->truncates && rule->max < n_added) {
         return error_new("truncation: max_length %lld leaves no room for %lld special tokens",
                          (long long)rule->max, (long long)n_added);

@@ -78,7 +78,7 @@ static Error *load_bert(JsonNode at, void *loading)
 {
     static const char *const known[] = { "type", "sep", "cls", NULL };
     PostLoading *l = loading;
-    uint32_t sep, cls;
+    uint32_t sep = 0, cls = 0;
     TRY(json_node_only(at, known));
     TRY(load_token(at, "sep", l->n_ids, &sep));
     TRY(load_token(at, "cls", l->n_ids, &cls));
@@ -91,7 +91,7 @@ static Error *load_roberta(JsonNode at, void *loading)
     static const char *const known[] = { "type", "sep", "cls", "trim_offsets", "add_prefix_space",
                                          NULL };
     PostLoading *l = loading;
-    uint32_t sep, cls;
+    uint32_t sep = 0, cls = 0;
     bool unused; /* they concern offsets */
     TRY(json_node_only(at, known));
     TRY(load_token(at, "sep", l->n_ids, &sep));

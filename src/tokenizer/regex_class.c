@@ -321,7 +321,7 @@ static bool starts_range(const PatternReader *r)
 
 static Error *bracket_range(PatternReader *r, CodeSet *to, uint32_t first, int depth)
 {
-    uint32_t last;
+    uint32_t last = 0;
     bool is_set;
     r->at++;
     TRY(bracket_item(r, to, &last, &is_set, depth));
@@ -353,7 +353,7 @@ static Error *bracket(PatternReader *r, CodeSet *positive, bool *negated, int de
             r->at += 2;
             continue;
         }
-        uint32_t code;
+        uint32_t code = 0;
         bool is_set;
         TRY(bracket_item(r, &part, &code, &is_set, depth));
         if (is_set) continue;
