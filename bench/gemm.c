@@ -3,6 +3,7 @@
  * usage: gemm [tokens]      shapes of GPT-2 124M and of the tutorial's model; one thread
  * F is the forward product y = x W^T, D the gradient of x, W that of the weight. */
 #include "base/thread.h"
+#include "device/cpu_peak.h"
 #include "measure.h"
 #include "ops/kernels.h"
 #include "tensor/dims.h"

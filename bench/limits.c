@@ -1,4 +1,5 @@
 /* limits.c - what this machine can do at most: arithmetic per instruction set, reading memory. */
+#include "device/cpu_peak.h"
 #include "measure.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* measure.h - clocks, limits of the machine, and whether somebody else was using it. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
-#include "device/cpu_peak.h"
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Processor time of the calling thread, in seconds: does not count time in which others ran. */

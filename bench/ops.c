@@ -8,6 +8,7 @@
 #include "../tests/ops/op_cases.h"
 #include "../tests/ops/op_run.h"
 #include "base/thread.h"
+#include "device/cpu_peak.h"
 #include "measure.h"
 #include "ops/kernels.h"
 #include <stdio.h>

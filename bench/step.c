@@ -9,6 +9,7 @@
  * are taken in turn with PyTorch's (step_peer.py), and the ratio is that of the best steps. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/cpu_peak.h"
 #include "exec/schedule.h"
 #include "graph/op.h"
 #include "measure.h"
