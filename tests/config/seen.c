@@ -139,6 +139,7 @@ static void write_generation(Arena *a)
     const char *other = in_folder(a, "other.safetensors");
     assert_no_error(file_write(other, weights.ptr, weights.len));
     name_file("OTHER_WEIGHTS", other);
+    name_file("FORCED_TOKENIZER", in_folder(a, "tokenizer.json"));
     name_file("GENERATE_YAML", forced_model_write(a, "abbccdda", "{prompt}").config);
 }
 

@@ -16,7 +16,7 @@ typedef struct Seen {
 /* Writes the files that the tables of tests/config/fields/ name by variables: TRAIN_PBIN,
  * OTHER_PBIN, JSONL, INDEX, OTHER_JSONL, SHORT_INDEX (of the first lines of JSONL), TOKENIZER,
  * OTHER_TOKENIZER, SENTENCEPIECE, OTHER_SENTENCEPIECE, CHECKPOINT, OTHER_CHECKPOINT, GENERATE_YAML,
- * OTHER_WEIGHTS. */
+ * OTHER_WEIGHTS, FORCED_TOKENIZER. */
 void seen_prepare(Arena *a);
 /* Runs the program of the block with its overrides and one more (NULL: none). */
 Seen seen_run(Arena *a, const FieldBlock *b, const char *more);
