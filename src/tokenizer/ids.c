@@ -9,7 +9,7 @@ uint32_t *ids_reserve(Ids *ids, int64_t more)
         ids->id = buffer_grow(&b, (size_t)(ids->n + more) * sizeof *ids->id);
         ids->cap = (int64_t)(b.cap / sizeof *ids->id);
     }
-    return ids->id + ids->n;
+    return ids->n ? ids->id + ids->n : ids->id; /* which may be NULL */
 }
 
 void ids_add(Ids *ids, uint32_t id)
