@@ -17,7 +17,8 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL, "folder with tokenizer.json, or that file"),
+    FIELD_PATH(Options, tokenizer, NULL,
+               "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"),
     FIELD_PATH(Options, input_path, "null", "lines of {\"ids\": [...]}; default: standard input",
                .flags = FIELD_EXISTS),
     FIELD_BOOL(Options, skip_special_tokens, "false", "leave special tokens out"),

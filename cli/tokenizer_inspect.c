@@ -11,7 +11,8 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, path, NULL, "folder with tokenizer.json, or that file",
+    FIELD_PATH(Options, path, NULL,
+               "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file",
                .flags = FIELD_ARGUMENT),
     FIELD_STRING(Options, text, "null", "show what each stage makes of this text, and its tokens"),
     FIELD_BOOL(Options, vocabulary, "false", "list every id with its name"),
