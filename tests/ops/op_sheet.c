@@ -15,7 +15,7 @@ Sheet *sheet_new(void)
     Sheet *s = NEW(a, Sheet);
     *s = (Sheet){ .arena = a, .graph = graph_new(a) };
     s->now = (RunTime){
-        .step = 3, .updates = 5, .microbatch = 1, .lr = 0.01, .loss_scale = 0.25, .seed = 7
+        .step = 5, .updates = 3, .microbatch = 1, .lr = 0.01, .loss_scale = 0.25, .seed = 7
     };
     return s;
 }
