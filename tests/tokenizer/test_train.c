@@ -226,7 +226,8 @@ TEST(settings_that_cannot_be_met_are_refused)
     s.corpus.path = nothing;
     assert_error_has(tokenizer_train(&s, "out.json", &summary), "/nonexistent/file.txt");
     s.corpus.path = folder;
-    assert_error_has(tokenizer_train(&s, "out.json", &summary), "no *.jsonl, *.jsonl.gz or *.jsonl.zst below");
+    assert_error_has(tokenizer_train(&s, "out.json", &summary),
+                     "no *.jsonl, *.jsonl.gz or *.jsonl.zst below");
     static const char *const empty[] = { "" };
     s.special_tokens = empty;
     s.n_special_tokens = 1;

@@ -13,8 +13,8 @@
 
 /* Kernels are specialised by inlining with constant arguments. */
 #define INLINE static inline __attribute__((always_inline, unused))
-/* Loops that need all registers get a function of their own, compiled without a look at its callers:
- * what GCC knows from there makes it move accumulators in and out of memory. */
+/* Loops that need all registers get a function of their own, compiled without a look at its
+ * callers: what GCC knows from there makes it move accumulators in and out of memory. */
 #ifdef __clang__
 #define NOINLINE static __attribute__((noinline, unused))
 #else
