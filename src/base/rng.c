@@ -1,5 +1,6 @@
 /* rng.c - counter-based numbers, Mersenne Twister with torch's and Python's uses, NumPy's PCG64. */
 #include "base/rng.h"
+#include "base/error.h"
 #include <math.h>
 
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name)
@@ -172,6 +173,7 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
 /* Step i of torch.randperm(n) swaps places i and the result: 32-bit draws up to n of 2^32 / 20. */
 static int64_t randperm_partner(Mt19937 *m, int64_t n, int64_t i)
 {
+    CHECK(i < n);
     if (n < INT64_C(4294967295) / 20) /* a division of 32 bits is much faster */
         return i + mt19937_next(m) % (uint32_t)(n - i);
     return i + (int64_t)(next_64(m) % (uint64_t)(n - i));

@@ -119,6 +119,7 @@ static Error *follow(const Site *s, const char *key, Yaml **out, const char **mi
     for (;;) {
         Yaml *here;
         if (!deref(r, at, &here)) return failed_before();
+        CHECK(here != NULL);
         StepResult step = yaml_next_step(r->arena, &rest, &name);
         if (step == STEP_MALFORMED) return error_new("\"%s\" is no key path", key);
         if (step == STEP_END) {

@@ -49,7 +49,7 @@ Error *instruction_settings_check(const InstructionConfig *c)
         return error_new("settings.split_config.splitting: %lld + %lld + %lld is %lld; train, "
                          "val and test must make 100",
                          (long long)p->train, (long long)p->val, (long long)p->test,
-                         (long long)(p->train + p->val + p->test));
+                         (long long)p->train + (long long)p->val + (long long)p->test);
     if (c->chat_template_data->type != YAML_MAP)
         return error_new("chat_template_data is %s; it must be a mapping",
                          yaml_type_name(c->chat_template_data));

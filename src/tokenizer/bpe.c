@@ -71,7 +71,7 @@ static void each_merge(Bpe *b, JsonNode merges, AddMerge *add)
     Text scratch[2] = { { 0 } };
     for (int64_t rank = 0; rank < b->n_merges; rank++) {
         Str left, right;
-        split_merge(json_array_get(merges.value, (size_t)rank), &left, &right);
+        CHECK(split_merge(json_array_get(merges.value, (size_t)rank), &left, &right));
         add(b, left, right, rank, scratch);
     }
     for (int i = 0; i < 2; i++) text_free(&scratch[i]);

@@ -69,7 +69,7 @@ static void add_piece(Decoding *d, uint32_t id, Str name, Text *out)
 
 static void add_byte(Decoding *d, Str name, Text *out)
 {
-    int high = name.ptr[3], low = name.ptr[4]; /* <0xHL> */
+    int high = (unsigned char)name.ptr[3], low = (unsigned char)name.ptr[4]; /* <0xHL> */
     high = high <= '9' ? high - '0' : high - 'A' + 10;
     low = low <= '9' ? low - '0' : low - 'A' + 10;
     text_putc(&d->bytes, (char)(high << 4 | low));

@@ -107,6 +107,7 @@ static Error *read_line(Arena *a, Str line, Ranks *r)
         r->name = arena_grow(a, r->name, r->n_ids, &r->cap_name, sizeof *r->name);
         r->bytes[r->n_ids] = r->name[r->n_ids] = (Str){ NULL, 0 };
     }
+    CHECK(r->bytes != NULL && r->name != NULL);
     if (r->bytes[rank].ptr) return error_new("the rank %lld is there twice", (long long)rank);
     Text name = { 0 };
     bytes_to_name((Str){ bytes, n }, &name);
@@ -136,6 +137,7 @@ static void add_pairs(Bpe *b, const Ranks *r, uint32_t rank)
 {
     Str bytes = r->bytes[rank], name = r->name[rank];
     size_t at = 0; /* in the name, whose characters stand for the bytes */
+    if (!name.ptr) return;
     for (size_t i = 1; i < bytes.len; i++) {
         do at++;
         while (((uint8_t)name.ptr[at] & 0xC0) == 0x80);
@@ -200,6 +202,7 @@ static void make_full_vocab(Arena *a, const Ranks *r, const Encoding *e, Vocab *
     for (const Special *s = e->special; s->name; s++) n = s->id + 1 > n ? s->id + 1 : n;
     Arena *scratch = arena_new();
     Str *name = NEW_N(scratch, Str, n);
+    CHECK(r->name != NULL); /* no file without ranks comes here */
     memcpy(name, r->name, (size_t)r->n_ids * sizeof *name);
     for (const Special *s = e->special; s->name; s++) name[s->id] = str_of(s->name);
     vocab_of_names(a, name, n, out);

@@ -114,7 +114,7 @@ static void place_children(Layout *l, Range r)
         units(l)[r.node].value = l->key[r.from++].value;
     }
     if (r.from == r.to) return;
-    uint8_t byte[256];
+    uint8_t byte[256] = { 0 };
     int n = 0;
     for (int64_t i = r.from; i < r.to; i++) {
         if (!n || byte[n - 1] != next_byte(l, i, r.depth)) byte[n++] = next_byte(l, i, r.depth);

@@ -140,6 +140,7 @@ static int64_t write_many(const WordCache *c, PackedIds ids, uint32_t *to)
         from = c->passing_ids.id + p->at;
         n = p->n;
     } else if (ids) {
+        CHECK(c->tables != NULL);
         from = c->tables->more + (uint32_t)ids;
         n = (int64_t)(ids >> 32);
     } else {
