@@ -139,6 +139,11 @@ Shape value_shape(const Value *v)
     return s;
 }
 
+int64_t value_width(const Value *v)
+{
+    return v->n_dims ? v->dim[v->n_dims - 1].size : 1;
+}
+
 int64_t value_count(const Value *v)
 {
     int64_t n = 1;

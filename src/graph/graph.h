@@ -144,6 +144,8 @@ Value *graph_value_like(Graph *g, const Value *like, Dtype t);
 
 Shape value_shape(const Value *v);
 int64_t value_count(const Value *v);
+/* The size of the last dimension; 1 for a scalar, as every value is that failed to be built. */
+int64_t value_width(const Value *v);
 /* Drops nodes that neither an output nor an in-place write needs. */
 void graph_prune(Graph *g);
 /* One line per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */

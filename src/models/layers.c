@@ -5,9 +5,9 @@
 Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
 {
     Dim d = { .size = s->width, .axis = NULL };
-    if (s->width != x->dim[x->n_dims - 1].size)
+    if (s->width != value_width(x))
         graph_fail(g, error_new("%s has width %lld, but its input %lld", graph_name(g, name),
-                                (long long)s->width, (long long)x->dim[x->n_dims - 1].size));
+                                (long long)s->width, (long long)value_width(x)));
     Value *weight =
         s->has_weight ? graph_param(g, arena_printf(g->arena, "%s.weight", name), 1, &d) : NULL;
     Value *bias =
@@ -29,7 +29,7 @@ int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of)
 
 Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias)
 {
-    int64_t width = x->dim[x->n_dims - 1].size;
+    int64_t width = value_width(x);
     Value *gate = linear(g, "W", x, hidden, "ff", "embed", bias);
     Value *up = linear(g, "V", x, hidden, "ff", "embed", bias);
     return linear(g, "W_2", swiglu(g, gate, up), width, "embed", "ff", bias);
@@ -37,7 +37,7 @@ Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias)
 
 Value *gelu_mlp(Graph *g, Value *x, int64_t hidden, bool bias, double dropout_p, int64_t salt)
 {
-    int64_t width = x->dim[x->n_dims - 1].size;
+    int64_t width = value_width(x);
     Value *h = gelu(g, linear(g, "c_fc", x, hidden, "ff", "embed", bias));
     return maybe_dropout(g, linear(g, "c_proj", h, width, "embed", "ff", bias), dropout_p, salt);
 }

@@ -33,7 +33,7 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 Value *linear(Graph *g, const char *name, Value *x, int64_t n, const char *axis,
               const char *in_axis, bool bias)
 {
-    int64_t k = x->n_dims ? x->dim[x->n_dims - 1].size : 1;
+    int64_t k = value_width(x);
     Dim w[] = { { .size = n, .axis = axis }, { .size = k, .axis = in_axis } };
     Value *weight = graph_param(g, arena_printf(g->arena, "%s.weight", name), 2, w);
     Value *y = contract(g, "*k,nk->*n", x, weight);
