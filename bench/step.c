@@ -14,6 +14,7 @@
 #include "graph/op.h"
 #include "measure.h"
 #include "models/gpt2.h"
+#include "models/initializer.h"
 #include "models/layers.h"
 #include "monitor/mfu.h"
 #include "ops/ops.h"
@@ -135,9 +136,25 @@ typedef struct Case {
     int n_steps;
 } Case;
 
+/* As GPT-2's. With the embeddings that construction gives, N(0, 1), a tied head has logits as no
+ * trained model has, for which the head must go over its sums again. */
+static Error *small_weights(const Initializer *self, Graph *g)
+{
+    (void)self;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        Value *v = g->value[i];
+        if (v->kind == VALUE_PARAM && v->n_dims > 1)
+            v->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
+    }
+    return NULL;
+}
+
 static Program *make_program(const Case *c, Arena *a, Session **session)
 {
-    SessionSettings ss = { .model = gpt2_new(a, c->settings), .precision = &c->precision };
+    static const Initializer initializer = { .apply = small_weights };
+    Model *model = gpt2_new(a, c->settings);
+    model->initializer = &initializer;
+    SessionSettings ss = { .model = model, .precision = &c->precision };
     must(session_new(&ss, session));
     Loss *loss = NEW(a, Loss);
     Optimizer *optimizer = NEW(a, Optimizer);
