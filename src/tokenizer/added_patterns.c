@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_FIRST = 8, BLOCK = 16 };
+typedef unsigned char Bytes __attribute__((vector_size(BLOCK)));
+
 struct Patterns {
     Str *text; /* sorted by bytes */
     int64_t n;
-    int only_first; /* the first byte that all share, or -1 */
     bool is_first[256];
+    int n_first;            /* different first bytes; the first MAX_FIRST of them: */
+    Bytes first[MAX_FIRST]; /* each in all places */
 };
 
 static int compare(const void *x, const void *y)
@@ -22,16 +26,14 @@ static int compare(const void *x, const void *y)
 const Patterns *patterns_new(Arena *a, const Str *text, int64_t n)
 {
     Patterns *p = NEW(a, Patterns);
-    *p = (Patterns){ .text = arena_copy(a, text, (size_t)n * sizeof *text),
-                     .n = n,
-                     .only_first = -1 };
+    *p = (Patterns){ .text = arena_copy(a, text, (size_t)n * sizeof *text), .n = n };
     qsort(p->text, (size_t)n, sizeof *p->text, compare);
-    int different = 0;
     for (int64_t i = 0; i < n; i++) {
         unsigned char first = (unsigned char)p->text[i].ptr[0];
-        different += !p->is_first[first];
+        if (p->is_first[first]) continue;
         p->is_first[first] = true;
-        p->only_first = different == 1 ? first : -1;
+        if (p->n_first < MAX_FIRST) p->first[p->n_first] = (Bytes){ 0 } + first;
+        p->n_first++;
     }
     return p;
 }
@@ -65,16 +67,35 @@ static const Str *longest_at(const Patterns *p, Str text)
     }
 }
 
+/* Whether one of the few first bytes is among BLOCK bytes. */
+static bool block_has_first(const Patterns *p, const char *at)
+{
+    typedef uint64_t Words __attribute__((vector_size(BLOCK)));
+    Bytes block, found = { 0 };
+    memcpy(&block, at, BLOCK);
+    for (int i = 0; i < p->n_first; i++) found |= (Bytes)(block == p->first[i]);
+    Words w = (Words)found;
+    return (w[0] | w[1]) != 0;
+}
+
+/* Where the next byte stands that a text may start with; the end if there is none. */
+static size_t next_first(const Patterns *p, Str text, size_t at)
+{
+    if (p->n_first == 1) {
+        const char *found = memchr(text.ptr + at, p->first[0][0], text.len - at);
+        return found ? (size_t)(found - text.ptr) : text.len;
+    }
+    if (p->n_first <= MAX_FIRST) {
+        while (at + BLOCK <= text.len && !block_has_first(p, text.ptr + at)) at += BLOCK;
+    }
+    while (at < text.len && !p->is_first[(unsigned char)text.ptr[at]]) at++;
+    return at;
+}
+
 bool patterns_find(const Patterns *p, Str text, size_t from, PatternMatch *out)
 {
-    for (size_t at = from; p->n && at < text.len; at++) {
-        if (p->only_first >= 0) {
-            const char *next = memchr(text.ptr + at, p->only_first, text.len - at);
-            if (!next) return false;
-            at = (size_t)(next - text.ptr);
-        } else if (!p->is_first[(unsigned char)text.ptr[at]]) {
-            continue;
-        }
+    if (!p->n) return false;
+    for (size_t at = next_first(p, text, from); at < text.len; at = next_first(p, text, at + 1)) {
         const Str *found = longest_at(p, (Str){ text.ptr + at, text.len - at });
         if (!found) continue;
         *out = (PatternMatch){ at, at + found->len, *found };
