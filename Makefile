@@ -11,11 +11,12 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -f
 LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lpthread -ldl -lm
 LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
 
-LIB_SRC  := $(shell find src -name '*.c' | sort)
+X86_64   := $(filter x86_64,$(shell uname -m))
+LIB_SRC  := $(filter-out $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
-LEVELS   := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
+LEVELS   := scalar $(if $(X86_64),avx2 avx512)
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
             $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o))
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)

@@ -21,14 +21,6 @@ static void write_line(LogLevel level, const char *prefix, const char *fmt, va_l
     fprintf(stderr, "%s%s\n", terminal_erase(2), line);
 }
 
-void log_debug(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    write_line(LOG_DEBUG, "debug: ", fmt, args);
-    va_end(args);
-}
-
 void log_info(const char *fmt, ...)
 {
     va_list args;

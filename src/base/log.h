@@ -2,11 +2,10 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-typedef enum { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_SILENT } LogLevel;
+typedef enum { LOG_INFO, LOG_WARNING, LOG_SILENT } LogLevel;
 
 /* Messages below this level are dropped; LOG_INFO at start. */
 void log_set_level(LogLevel level);
-void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prefixed with "warning: ". */
 void log_warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

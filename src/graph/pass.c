@@ -9,13 +9,6 @@ void passes_add(PassList *list, const PassDef *pass, const void *settings)
     list->use[list->n++] = (PassUse){ pass, settings };
 }
 
-const void *passes_find(const PassList *list, const PassDef *pass)
-{
-    for (int64_t i = list->n - 1; i >= 0; i--)
-        if (list->use[i].pass == pass) return list->use[i].settings;
-    return NULL;
-}
-
 static void trace_pass(const Graph *g, const PassTrace *trace, const char *when, const char *name)
 {
     if (!trace || !trace->print) return;

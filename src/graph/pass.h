@@ -39,8 +39,6 @@ typedef struct PassList {
 
 /* Adds a pass; several uses of one pass stay in the order of adding. */
 void passes_add(PassList *list, const PassDef *pass, const void *settings);
-/* The settings of the last use of `pass`, or NULL. */
-const void *passes_find(const PassList *list, const PassDef *pass);
 
 /* Where to print the graph: "after:recompute", "before:fuse" or "after:all"; NULL: nowhere. */
 typedef struct PassTrace {

@@ -89,10 +89,6 @@ float f16_to_float(uint16_t h)
 {
     return (float)small_to_double(h, 5, 10, true);
 }
-uint16_t f16_of_float(float f)
-{
-    return (uint16_t)small_of_double(f, 5, 10, true);
-}
 
 double dtype_get(Dtype t, const void *data, int64_t i)
 {

@@ -56,7 +56,6 @@ static inline bf16 bf16_of_float(float f)
 }
 
 float f16_to_float(uint16_t h);
-uint16_t f16_of_float(float f);
 
 /* Element i of an array of any dtype as a double, and back (rounding to nearest even; integers and
  * bools truncate). */

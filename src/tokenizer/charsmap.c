@@ -75,15 +75,6 @@ bool charsmap_is_plain(const Charsmap *c, uint8_t byte)
     return c->plain[byte];
 }
 
-size_t charsmap_unchanged(const Charsmap *c, Str text)
-{
-    size_t n = 0;
-    while (n < text.len && c->plain[(uint8_t)text.ptr[n]] &&
-           (n + 1 == text.len || (uint8_t)text.ptr[n + 1] < 0x80))
-        n++;
-    return n;
-}
-
 /* A byte at the end of a text is followed by nothing: it, too, must be no rule by itself. */
 static bool is_plain(const Charsmap *c, uint8_t byte)
 {

@@ -21,6 +21,4 @@ size_t charsmap_longest(const Charsmap *c, Str text, Str *replacement);
 bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement);
 /* Whether this ASCII byte, before another one or at the end, is left as it is by that walk. */
 bool charsmap_is_plain(const Charsmap *c, uint8_t byte);
-/* How many leading bytes of `text` are ASCII that the longest-rule walk leaves as it is. */
-size_t charsmap_unchanged(const Charsmap *c, Str text);
 #endif

@@ -1,5 +1,6 @@
 /* pretokenize.c - the table of pre-tokenizers, and the running of their steps. */
 #include "tokenizer/pretokenize.h"
+#include "base/cpu.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/pretokenize_steps.h"
 #include <string.h>
@@ -134,4 +135,17 @@ void pretokenizer_room_free(PreTokenizerRoom *room)
     regex_room_free(&room->regex);
     buffer_free(&room->text);
     buffer_free(&room->ends);
+}
+
+/* The AVX-512 versions compress bytes, which not every CPU of that level does. */
+Error *split_choose(WordSplitter *table, WordSplitter *avx2, WordSplitter *avx512,
+                    WordSplitter **out)
+{
+    CpuLevel level;
+    TRY(cpu_level(&level));
+    *out = level >= CPU_AVX2 ? avx2 : table;
+#if defined(__x86_64__)
+    if (level == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = avx512;
+#endif
+    return NULL;
 }

@@ -60,4 +60,13 @@ void pretokenizer_room_free(PreTokenizerRoom *room);
 WordSplitter split_gpt2, split_gpt2_avx2, split_gpt2_avx512;
 /* The one for this CPU and MODALITIES_CPU; an error when that is wrong. */
 Error *split_gpt2_choose(WordSplitter **out);
+
+/* Of three versions of one splitter the one for this CPU. */
+Error *split_choose(WordSplitter *table, WordSplitter *avx2, WordSplitter *avx512,
+                    WordSplitter **out);
+#if defined(__x86_64__)
+#define SPLITTER_VERSIONS(name) name, name##_avx2, name##_avx512
+#else
+#define SPLITTER_VERSIONS(name) name, name, name
+#endif
 #endif

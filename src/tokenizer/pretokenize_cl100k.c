@@ -1,6 +1,5 @@
 /* pretokenize_cl100k.c - the words of cl100k's patterns, by a table of character classes. */
 #include "tokenizer/pretokenize_cl100k.h"
-#include "base/cpu.h"
 #include "tokenizer/char_class.h"
 
 int cl100k_contraction(const char *p)
@@ -69,30 +68,12 @@ int64_t split_qwen2(const char *text, uint32_t len, uint32_t from, uint32_t unti
     return split(text, len, from, until, end, 1);
 }
 
-static Error *choose(WordSplitter *table, WordSplitter *avx2, WordSplitter *avx512,
-                     WordSplitter **out)
-{
-    CpuLevel level;
-    TRY(cpu_level(&level));
-    *out = level >= CPU_AVX2 ? avx2 : table;
-#if defined(__x86_64__)
-    if (level == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = avx512;
-#endif
-    return NULL;
-}
-
-#if defined(__x86_64__)
-#define FASTEST(name) name, name##_avx2, name##_avx512
-#else
-#define FASTEST(name) name, name, name
-#endif
-
 Error *split_cl100k_choose(WordSplitter **out)
 {
-    return choose(FASTEST(split_cl100k), out);
+    return split_choose(SPLITTER_VERSIONS(split_cl100k), out);
 }
 
 Error *split_qwen2_choose(WordSplitter **out)
 {
-    return choose(FASTEST(split_qwen2), out);
+    return split_choose(SPLITTER_VERSIONS(split_qwen2), out);
 }

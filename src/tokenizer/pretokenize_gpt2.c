@@ -1,5 +1,4 @@
 /* pretokenize_gpt2.c - the words of GPT-2's pattern, by a table of character classes. */
-#include "device/device.h"
 #include "tokenizer/char_class.h"
 #include "tokenizer/pretokenize.h"
 
@@ -50,12 +49,5 @@ int64_t split_gpt2(const char *text, uint32_t len, uint32_t from, uint32_t until
 
 Error *split_gpt2_choose(WordSplitter **out)
 {
-    CpuLevel level;
-    TRY(cpu_level(&level));
-    *out = split_gpt2;
-#if defined(__x86_64__)
-    if (level >= CPU_AVX2) *out = split_gpt2_avx2;
-    if (level >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = split_gpt2_avx512;
-#endif
-    return NULL;
+    return split_choose(SPLITTER_VERSIONS(split_gpt2), out);
 }

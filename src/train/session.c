@@ -67,10 +67,6 @@ ParamStore *session_store(Session *s)
 {
     return s->store;
 }
-Device *session_device(Session *s)
-{
-    return s->device;
-}
 
 double session_peak_flops(Session *s)
 {

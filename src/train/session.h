@@ -24,7 +24,6 @@ Error *session_check_device(const char *device);
 Error *session_new(const SessionSettings *s, Session **out);
 void session_free(Session *s);
 ParamStore *session_store(Session *s);
-Device *session_device(Session *s);
 /* FLOP/s that this device reaches at most in the precision that it computes in; measured at the
  * first call. */
 double session_peak_flops(Session *s);

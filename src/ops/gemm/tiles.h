@@ -3,53 +3,22 @@
 #define OPS_GEMM_TILES_H
 #include "ops/gemm/micro.h"
 
-NOINLINE void rows_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
-                        void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, false, ROWS_APART, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-NOINLINE void packed_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b,
-                          TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, false, ROWS_PACKED, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-NOINLINE void rows_pairs_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b,
-                              TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, true, ROWS_APART, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-NOINLINE void packed_pairs_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b,
-                                TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, true, ROWS_PACKED, steps, a, row_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-NOINLINE void steps_tile(int64_t steps, const void *a, int64_t step_bytes, const Word *b,
-                         TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, false, STEPS_APART, steps, a, step_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
-
-NOINLINE void steps_pairs_tile(int64_t steps, const void *a, int64_t step_bytes, const Word *b,
-                               TileEnd end, void *c, int64_t stride)
-{
-    Vec sum[MR][NV];
-    tile_product(sum, true, STEPS_APART, steps, a, step_bytes, b);
-    tile_finish(sum, end, c, stride);
-}
+/* `a_bytes`: between rows of A, or between its steps. */
+#define TILE(name, is_pairs, rows)                                                                 \
+    NOINLINE void name(int64_t steps, const void *a, int64_t a_bytes, const Word *b, TileEnd end,  \
+                       void *c, int64_t stride)                                                    \
+    {                                                                                              \
+        Vec sum[MR][NV];                                                                           \
+        tile_product(sum, is_pairs, rows, steps, a, a_bytes, b);                                   \
+        tile_finish(sum, end, c, stride);                                                          \
+    }
+TILE(rows_tile, false, ROWS_APART)
+TILE(packed_tile, false, ROWS_PACKED)
+TILE(steps_tile, false, STEPS_APART)
+TILE(rows_pairs_tile, true, ROWS_APART)
+TILE(packed_pairs_tile, true, ROWS_PACKED)
+TILE(steps_pairs_tile, true, STEPS_APART)
+#undef TILE
 
 typedef void TileKernel(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
                         void *c, int64_t stride);
