@@ -1,7 +1,7 @@
-/* train.h - learns a byte-level BPE vocabulary from texts, as the library's BpeTrainer does.
+/* train.h - learns a vocabulary from texts and writes it as a tokenizer.
  *
- * Words are counted in all files by threads, then merges are chosen by their counts. The result
- * does not depend on the number of threads. */
+ * Words are counted in all files by threads, then a trainer learns from the counts: its kind is a
+ * row of a table, and a file. The result does not depend on the number of threads. */
 #ifndef TOKENIZER_TRAIN_H
 #define TOKENIZER_TRAIN_H
 #include "tokenizer/corpus.h"
@@ -14,43 +14,69 @@ typedef struct TrainProgress {
     void *arg;
 } TrainProgress;
 
-typedef struct TrainSettings {
-    CorpusSettings corpus;
-    int64_t vocab_size;                /* ids at the end, if the texts give that many */
+/* Of the kinds `bpe` and `wordpiece`. */
+typedef struct BpeTrainSettings {
     int64_t min_frequency;             /* a rarer pair is not merged */
     const char *const *special_tokens; /* they get the first ids */
     int64_t n_special_tokens;
     bool all_bytes;           /* every byte gets a token, not only those that occur */
     int64_t limit_alphabet;   /* keep so many characters, the most frequent; 0: all */
-    int64_t max_token_length; /* tokens are shorter than this, in bytes; 0: any length */
+    int64_t max_token_length; /* tokens are shorter than this, in characters; 0: any length */
     bool add_prefix_space;    /* of the pre-tokenizer: a text starts with a blank */
-    int64_t max_words; /* beyond so many different words the rarest are forgotten; 0: never */
-    int n_threads;     /* 0: all */
+} BpeTrainSettings;
+
+typedef struct TrainSettings {
+    CorpusSettings corpus;
+    int64_t vocab_size; /* ids at the end, if the texts give that many */
+    int64_t max_words;  /* beyond so many different words the rarest are forgotten; 0: never */
+    int n_threads;      /* 0: all */
     TrainProgress progress;
+    BpeTrainSettings bpe;
 } TrainSettings;
 
 typedef struct TrainSummary {
     int64_t n_bytes, n_texts, n_skipped, n_words; /* of the corpus; different words */
     int64_t dropped_count; /* words that occurred up to so often may have been forgotten; 0: none */
-    int64_t n_ids, n_merges;
-    int64_t min_count; /* of the pair merged last */
+    int64_t n_ids;
+    int64_t n_merges, min_count; /* of kinds that merge; of the pair merged last */
 } TrainSummary;
 
-/* Counts words; the caller frees `out`. */
-Error *train_count(const TrainSettings *s, WordCounts *out, TrainSummary *summary);
+/* Cuts texts into the words that are counted. Each thread has its own; `cut` adds the words of a
+ * text (valid UTF-8, not empty) to the counts; an error says why there are none, and must come
+ * before the first one. `is_start` is false for a text that goes on where another ended. A kind's
+ * own cutter starts with it; `free` releases what is not the arena's. */
+typedef struct WordCutter {
+    Error *(*cut)(struct WordCutter *self, Str text, bool is_start, WordCounts *to);
+    void (*free)(struct WordCutter *self);
+} WordCutter;
 
-/* What was learnt. Names are in the byte alphabet. */
-typedef struct TrainedBpe {
-    const char **name; /* by id */
-    int64_t n_ids;
-    uint32_t (*merge)[2];
-    int64_t n_merges;
-} TrainedBpe;
-
-/* Chooses the merges; everything belongs to the arena. */
-Error *train_merges(Arena *a, const TrainSettings *s, const WordCounts *words, TrainedBpe *out,
+/* A way to learn a vocabulary. */
+typedef struct TrainerKind {
+    const char *name, *doc; /* "bpe"; one sentence */
+    /* Options of `tokenizer train` that concern this kind, but not every kind; ends with NULL. */
+    const char *const *options;
+    /* Refuses settings before anything is read; NULL: all are good. */
+    Error *(*check)(const TrainSettings *s);
+    /* A cutter for one thread; its own memory comes from the arena. */
+    Error *(*cutter_new)(Arena *a, const TrainSettings *s, WordCutter **out);
+    /* Learns, and appends the content of the file to write. Sets n_ids of the summary. Between its
+     * steps it calls train_step. */
+    Error *(*learn)(const TrainSettings *s, const WordCounts *words, Text *file,
                     TrainSummary *summary);
+} TrainerKind;
 
-/* Both, and writes a tokenizer.json that Hugging Face's library loads. */
-Error *tokenizer_train(const TrainSettings *s, const char *output_path, TrainSummary *summary);
+extern const TrainerKind trainer_bpe;
+/* All kinds; ends with NULL. */
+extern const TrainerKind *const trainer_kinds[];
+
+/* Shows progress; an error when a stop was asked for. */
+Error *train_step(const TrainSettings *s, const char *what, int64_t done, int64_t total);
+
+/* Counts words; the caller frees `out`. */
+Error *train_count(const TrainerKind *kind, const TrainSettings *s, WordCounts *out,
+                   TrainSummary *summary);
+
+/* Counts, learns, and writes the file, which appears when it is complete. */
+Error *tokenizer_train(const TrainerKind *kind, const TrainSettings *s, const char *output_path,
+                       TrainSummary *summary);
 #endif

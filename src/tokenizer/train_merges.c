@@ -6,10 +6,9 @@
  * not), and each pair that gained words gets an entry with just these. A merge whose text exists
  * already, as a special token or from another merge, is listed but takes no new id. */
 #include "base/map.h"
-#include "base/signal.h"
 #include "base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/train.h"
+#include "tokenizer/train_bpe.h"
 #include "tokenizer/train_pairs.h"
 #include "tokenizer/vocab.h"
 #include <stdlib.h>
@@ -102,11 +101,11 @@ static void add_alphabet(Trainer *t, const WordCounts *words, uint32_t id[256])
     int64_t n = 0;
     for (int b = 0; b < 256; b++) {
         id[b] = NO_TOKEN;
-        if (t->settings->all_bytes) count[b] = INT64_MAX;
+        if (t->settings->bpe.all_bytes) count[b] = INT64_MAX;
         if (count[b]) use[n++] = (ByteUse){ count[b], byte_to_char((uint8_t)b), (uint8_t)b };
     }
     ByteUse *first = use;
-    int64_t limit = t->settings->limit_alphabet;
+    int64_t limit = t->settings->bpe.limit_alphabet;
     if (limit && n > limit) {
         qsort(use, (size_t)n, sizeof *use, rarest_first);
         first += n - limit;
@@ -204,7 +203,7 @@ static void count_pairs(Trainer *t)
 /* A pair made by a merge counts only when both parts together stay below the limit. */
 static void gain_pair(Trainer *t, uint32_t word, uint32_t left, uint32_t right)
 {
-    int64_t limit = t->settings->max_token_length;
+    int64_t limit = t->settings->bpe.max_token_length;
     if (!limit || lengths(t)[left] + lengths(t)[right] < limit) change(t, word, left, right, 1);
 }
 
@@ -259,15 +258,11 @@ static Error *merge_until_full(Trainer *t, TrainSummary *summary)
             pair_queue_push(&t->queue, e);
             continue;
         }
-        if (count < 1 || count < s->min_frequency) break;
+        if (count < 1 || count < s->bpe.min_frequency) break;
         merge_pair(t, &e);
         summary->min_count = count;
         if (t->out->n_merges % 256) continue;
-        if (signal_stop_requested()) return error_new("stopped by a signal; nothing was written");
-        if (s->progress.show) {
-            s->progress.show(s->progress.arg, "merging pairs", t->out->n_ids - first,
-                             s->vocab_size - first);
-        }
+        TRY(train_step(s, "merging pairs", t->out->n_ids - first, s->vocab_size - first));
     }
     return NULL;
 }
@@ -275,7 +270,8 @@ static Error *merge_until_full(Trainer *t, TrainSummary *summary)
 static Error *train(Trainer *t, const WordCounts *words, TrainSummary *summary)
 {
     const TrainSettings *s = t->settings;
-    for (int64_t i = 0; i < s->n_special_tokens; i++) id_of(t, str_of(s->special_tokens[i]));
+    for (int64_t i = 0; i < s->bpe.n_special_tokens; i++)
+        id_of(t, str_of(s->bpe.special_tokens[i]));
     uint32_t byte_id[256];
     add_alphabet(t, words, byte_id);
     if (t->out->n_ids > s->vocab_size) {

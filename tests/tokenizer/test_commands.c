@@ -108,7 +108,7 @@ TEST(a_tokenizer_is_trained_and_inspected)
                        "made/tokenizer.json --vocab_size 265 "
                        "--special_tokens '<pad>' --special_tokens '<eod>'");
     assert_int_equal(o.status, 0);
-    assert_contains(o.text, "265 ids, 7 merges, from 3 texts");
+    assert_contains(o.text, "265 ids, from 3 texts");
     o = run(a, "inspect made --text 'low<eod>'");
     assert_contains(o.text, "vocabulary      265");
     assert_contains(o.text, "\"<pad>\"  special");
@@ -118,5 +118,24 @@ TEST(a_tokenizer_is_trained_and_inspected)
     assert_contains(run(a, "train --input_path a.txt --output_path x.json --vocab_size 1").text,
                     "vocab_size 1");
     assert_contains(run(a, "train --output_path x.json --vocab_size 300").text, "input_path");
+    arena_free(a);
+}
+
+TEST(training_names_and_reports_bad_lines)
+{
+    Arena *a = arena_new();
+    write_file(a, "bad.jsonl", "{\"text\": \"low low\"}\n\n{\"text\": 5}\n{\"text\": 6}\n");
+    const char *args = "train --input_path bad.jsonl --output_path x.json --vocab_size 300";
+    Outcome o = run(a, args);
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "bad.jsonl:2:1: an empty line is not JSON (byte 20 of the file");
+    assert_contains(o.text, "with on_bad_line skip such lines are named");
+    o = run(a, arena_printf(a, "%s --on_bad_line skip --bad_line_report report.jsonl", args));
+    assert_int_equal(o.status, 0);
+    assert_contains(o.text, "x.json: 3 of 4 lines were left out");
+    assert_contains(o.text, "2: there is no text under \"text\" (found number)");
+    Str report;
+    assert_no_error(file_read(a, path_join(a, test_folder(), "report.jsonl"), &report));
+    assert_contains(report.ptr, "\"line\": 4, \"byte\": 33, \"reason\": \"there is no text");
     arena_free(a);
 }

@@ -1,6 +1,6 @@
 /* test_golden_training.c - merges and vocabularies learnt from the same files as the library's. */
 #include "golden.h"
-#include "tokenizer/train.h"
+#include "tokenizer/train_bpe.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,18 +57,18 @@ static TrainSettings settings_of(Arena *a, const Row *r)
     TrainSettings s = {
         .corpus = { .path = path, .n_paths = 1 },
         .vocab_size = atoll(r->column[VOCAB_SIZE]),
-        .min_frequency = atoll(r->column[MIN_FREQUENCY]),
-        .all_bytes = !strcmp(r->column[ALPHABET], "bytes"),
-        .max_token_length = atoll(r->column[MAX_LENGTH]),
+        .bpe = { .min_frequency = atoll(r->column[MIN_FREQUENCY]),
+                 .all_bytes = !strcmp(r->column[ALPHABET], "bytes"),
+                 .max_token_length = atoll(r->column[MAX_LENGTH]) },
     };
     s.corpus.format = strcmp(r->column[MODE], "lines") ? CORPUS_WHOLE : CORPUS_LINES;
     json_t *special = json_loads(r->column[SPECIAL], 0, NULL);
     const char **token = NEW_N(a, const char *, json_array_size(special));
     for (size_t i = 0; i < json_array_size(special); i++) {
-        token[s.n_special_tokens++] =
+        token[s.bpe.n_special_tokens++] =
             arena_string(a, json_string_value(json_array_get(special, i)));
     }
-    s.special_tokens = token;
+    s.bpe.special_tokens = token;
     json_decref(special);
     return s;
 }
@@ -103,7 +103,7 @@ TEST(golden_trainings_give_the_merges_and_ids_of_the_library)
         TrainSummary summary = { 0 };
         WordCounts words;
         TrainedBpe b;
-        assert_no_error(train_count(&s, &words, &summary));
+        assert_no_error(train_count(&trainer_bpe, &s, &words, &summary));
         assert_no_error(train_merges(a, &s, &words, &b, &summary));
         Text merges = { 0 }, vocab = { 0 };
         for (int64_t k = 0; k < b.n_merges; k++) {

@@ -6,7 +6,7 @@
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/random_text.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/train.h"
+#include "tokenizer/train_bpe.h"
 #include "tokenizer/vocab.h"
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +40,10 @@ static TrainSettings settings(const char *const *path, int n_threads)
     return (TrainSettings){
         .corpus = { .path = path, .n_paths = 1, .key = "text" },
         .vocab_size = 500,
-        .min_frequency = 2,
-        .special_tokens = special,
-        .n_special_tokens = 3,
-        .all_bytes = true,
+        .bpe = { .min_frequency = 2,
+                 .special_tokens = special,
+                 .n_special_tokens = 3,
+                 .all_bytes = true },
         .n_threads = n_threads,
     };
 }
@@ -52,7 +52,7 @@ static Str trained(Arena *a, const TrainSettings *s, TrainSummary *summary)
 {
     const char *out = path_join(a, test_folder(), "tokenizer.json");
     Str json;
-    assert_no_error(tokenizer_train(s, out, summary));
+    assert_no_error(tokenizer_train(&trainer_bpe, s, out, summary));
     assert_no_error(file_read(a, out, &json));
     return json;
 }
@@ -157,7 +157,7 @@ TEST(a_file_as_one_text_has_the_words_of_the_whole)
     s.corpus.format = CORPUS_WHOLE;
     TrainSummary summary = { 0 };
     WordCounts blocks, whole = { 0 };
-    assert_no_error(train_count(&s, &blocks, &summary));
+    assert_no_error(train_count(&trainer_bpe, &s, &blocks, &summary));
     assert_int_equal(summary.n_texts, 3);
 
     Buffer room = { 0 };
@@ -183,10 +183,18 @@ static Error *train_text(Arena *a, const char *name, const char *text, TrainSett
     *path = path_join(a, test_folder(), name);
     assert_no_error(file_write(*path, text, strlen(text)));
     s->corpus.path = path;
-    return tokenizer_train(s, path_join(a, test_folder(), "out.json"), summary);
+    return tokenizer_train(&trainer_bpe, s, path_join(a, test_folder(), "out.json"), summary);
 }
 
-TEST(bad_lines_are_named_or_counted)
+static Error *remember(void *told, BadText b)
+{
+    text_printf(told, "%lld %.*s %lld: %s\n", (long long)(b.line.ptr - b.file.ptr), (int)b.line.len,
+                b.line.ptr, (long long)b.column, error_text(b.reason));
+    error_free(b.reason);
+    return NULL;
+}
+
+TEST(bad_lines_are_named_or_left_out)
 {
     static const char lines[] =
         "{\"text\": \"ab ab\"}\n{\"text\": 5}\n{\"no\": 1}\n{\"text\": \"ab\n{\"text\": \"ab ab\"}";
@@ -194,19 +202,28 @@ TEST(bad_lines_are_named_or_counted)
     TrainSummary summary;
     TrainSettings s = settings(NULL, 1);
     assert_error_has(train_text(a, "x.jsonl", lines, &s, &summary),
-                     "x.jsonl line 2: there is no text under the key \"text\"");
-    s.corpus.skips_bad = true;
+                     "x.jsonl, byte 18: there is no text under \"text\" (found number)");
+    Text told = { 0 };
+    s.corpus.bad_text = remember;
+    s.corpus.bad_text_arg = &told;
     assert_no_error(train_text(a, "x.jsonl", lines, &s, &summary));
     assert_int_equal(summary.n_skipped, 3);
     assert_int_equal(summary.n_texts, 2);
-    s.corpus.skips_bad = false;
+    assert_string_equal(told.ptr,
+                        "18 {\"text\": 5} -1: there is no text under \"text\" (found number)\n"
+                        "30 {\"no\": 1} -1: there is no text under \"text\" (found null)\n"
+                        "40 {\"text\": \"ab 9: Unterminated string starting here\n");
+    text_free(&told);
+    s.corpus.bad_text = NULL;
+    const char *out = path_join(a, test_folder(), "out.json");
+    assert_int_equal(remove(out), 0);
     assert_error_has(train_text(a, "y.txt",
                                 "good\nb\xFF"
                                 "d\n",
                                 &s, &summary),
-                     "y.txt line 2: byte 1");
+                     "y.txt, byte 6: byte 0xFF is no UTF-8");
     assert_error_has(train_text(a, "z.txt", "", &s, &summary), "no text to learn from");
-    assert_false(file_exists(path_join(a, test_folder(), "other.json")));
+    assert_false(file_exists(out));
     arena_free(a);
 }
 
@@ -217,21 +234,22 @@ TEST(settings_that_cannot_be_met_are_refused)
     TrainSettings s = settings(NULL, 1);
     s.vocab_size = 200;
     assert_error_has(train_text(a, "x.txt", "some text", &s, &summary), "less than the 258 ids");
-    s.all_bytes = false;
-    s.limit_alphabet = 3;
-    s.min_frequency = 1;
+    s.bpe.all_bytes = false;
+    s.bpe.limit_alphabet = 3;
+    s.bpe.min_frequency = 1;
     assert_no_error(train_text(a, "x.txt", "aaabbbccd", &s, &summary));
     assert_int_equal(summary.n_ids - summary.n_merges, 2 + 3);
     const char *const nothing[] = { "/nonexistent/file.txt" }, *const folder[] = { test_folder() };
     s.corpus.path = nothing;
-    assert_error_has(tokenizer_train(&s, "out.json", &summary), "/nonexistent/file.txt");
+    assert_error_has(tokenizer_train(&trainer_bpe, &s, "out.json", &summary),
+                     "/nonexistent/file.txt");
     s.corpus.path = folder;
-    assert_error_has(tokenizer_train(&s, "out.json", &summary),
+    assert_error_has(tokenizer_train(&trainer_bpe, &s, "out.json", &summary),
                      "no *.jsonl, *.jsonl.gz or *.jsonl.zst below");
     static const char *const empty[] = { "" };
-    s.special_tokens = empty;
-    s.n_special_tokens = 1;
-    assert_error_has(tokenizer_train(&s, "out.json", &summary), "empty");
+    s.bpe.special_tokens = empty;
+    s.bpe.n_special_tokens = 1;
+    assert_error_has(tokenizer_train(&trainer_bpe, &s, "out.json", &summary), "empty");
     assert_false(file_exists("out.json"));
     arena_free(a);
 }
