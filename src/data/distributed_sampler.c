@@ -48,7 +48,7 @@ Error *distributed_sampler_new(Arena *a, const DistributedOrder *s, Sampler **ou
     bool has_rest = n_left % s->num_replicas != 0;
     *d = (Distributed){ .base = { .count = count, .index = index_at },
                         .settings = *s,
-                        .order = order_new(a, s->n, s->kind, (uint64_t)s->seed),
+                        .order = order_new(a, s->n, s->kind, (uint64_t)s->seed, s->is_shared),
                         .n_local = s->drop_last ? n_even : n_even + has_rest };
     *out = &d->base;
     return NULL;
@@ -100,7 +100,8 @@ static Error *build_resumable(Builder *b, const void *settings, void **out)
                                .kind = order_kind(s->shuffle && *s->shuffle, s->shuffle_method),
                                .seed = (s->seed ? *s->seed : 0) + s->epoch,
                                .drop_last = s->drop_last,
-                               .skip_num_global_samples = s->skip_num_global_samples };
+                               .skip_num_global_samples = s->skip_num_global_samples,
+                               .is_shared = s->num_replicas > 1 };
     return distributed_sampler_new(builder_arena(b), &order, (Sampler **)out);
 }
 
@@ -143,7 +144,8 @@ static Error *build_distributed(Builder *b, const void *settings, void **out)
                                .num_replicas = s->num_replicas,
                                .kind = s->shuffle ? ORDER_TORCH : ORDER_RISING,
                                .seed = s->seed ? *s->seed : 0,
-                               .drop_last = s->drop_last };
+                               .drop_last = s->drop_last,
+                               .is_shared = s->num_replicas > 1 };
     return distributed_sampler_new(builder_arena(b), &order, (Sampler **)out);
 }
 

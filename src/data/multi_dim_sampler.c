@@ -64,7 +64,8 @@ static Error *build(Builder *b, const void *settings, void **out)
                                .kind = order_kind(s->shuffle && *s->shuffle, s->shuffle_method),
                                .seed = (s->seed ? *s->seed : 0) + s->epoch,
                                .drop_last = s->drop_last,
-                               .skip_num_global_samples = s->skip_num_global_samples };
+                               .skip_num_global_samples = s->skip_num_global_samples,
+                               .is_shared = s->device_mesh->world_size > 1 };
     place(s->device_mesh, (MeshAxis)(s->data_parallel_key + 1), &order.rank, &order.num_replicas);
     return distributed_sampler_new(builder_arena(b), &order, (Sampler **)out);
 }

@@ -1,7 +1,9 @@
 /* order.c - permutations by place. */
 #include "data/order.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/rng.h"
+#include "data/shared_order.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -12,7 +14,10 @@ OrderKind order_kind(bool shuffle, int shuffle_method)
     return shuffle ? (OrderKind)(ORDER_TORCH + shuffle_method) : ORDER_RISING;
 }
 
-enum { FEISTEL_ROUNDS = 8 };
+enum {
+    FEISTEL_ROUNDS = 8,
+    SHARED_FROM = 1 << 20, /* samples; less is made in the time that sharing takes */
+};
 
 struct Order {
     int64_t n;
@@ -20,8 +25,9 @@ struct Order {
     uint64_t seed;
     /* torch: an arena of its own, since the first question may come from a loader's thread */
     Arena *arena;
-    uint32_t *narrow;
-    int64_t *wide;
+    bool is_shared;
+    int64_t entry_bytes;
+    const void *entry;
     atomic_bool is_made;
     pthread_mutex_t lock; /* held while it is made */
     /* feistel: bits of the two halves of a place, and a key for each round */
@@ -44,10 +50,14 @@ static void prepare_feistel(Order *o)
     for (int i = 0; i < FEISTEL_ROUNDS; i++) o->key[i] = rng_key(o->seed, RNG_DATA, (uint64_t)i, 0);
 }
 
-Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed)
+Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed, bool is_shared)
 {
     Order *o = NEW(a, Order);
-    *o = (Order){ .n = n, .kind = kind, .seed = seed };
+    *o = (Order){ .n = n,
+                  .kind = kind,
+                  .seed = seed,
+                  .is_shared = is_shared && n >= SHARED_FROM,
+                  .entry_bytes = n < INT64_C(1) << 32 ? 4 : 8 };
     if (kind == ORDER_FEISTEL) prepare_feistel(o);
     if (kind != ORDER_TORCH) return o;
     o->arena = arena_new();
@@ -56,17 +66,37 @@ Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed)
     return o;
 }
 
+static void permute(uint64_t seed, int64_t n, int64_t entry_bytes, void *out)
+{
+    if (entry_bytes == 4)
+        torch_randperm32(seed, n, out);
+    else
+        torch_randperm(seed, n, out);
+}
+
+static const void *make_entries(Order *o)
+{
+    size_t n_bytes = (size_t)(o->n * o->entry_bytes);
+    if (o->is_shared) {
+        const void *shared;
+        SharedOrder s = { shared_order_folder, o->n, o->entry_bytes, o->seed, permute };
+        Error *e = shared_order_open(o->arena, &s, &shared);
+        if (!e) return shared;
+        log_warning("the processes of this machine cannot share the order of %lld samples (%s); "
+                    "each takes %.1f GB for its own",
+                    (long long)o->n, error_text(e), (double)n_bytes * 1e-9);
+        error_free(e);
+    }
+    void *own = arena_alloc(o->arena, n_bytes);
+    permute(o->seed, o->n, o->entry_bytes, own);
+    return own;
+}
+
 static void shuffle_once(Order *o)
 {
     pthread_mutex_lock(&o->lock);
     if (!atomic_load(&o->is_made)) {
-        if (o->n < INT64_C(1) << 32) {
-            o->narrow = NEW_N(o->arena, uint32_t, o->n);
-            torch_randperm32(o->seed, o->n, o->narrow);
-        } else {
-            o->wide = NEW_N(o->arena, int64_t, o->n);
-            torch_randperm(o->seed, o->n, o->wide);
-        }
+        o->entry = make_entries(o);
         atomic_store(&o->is_made, true);
     }
     pthread_mutex_unlock(&o->lock);
@@ -75,7 +105,8 @@ static void shuffle_once(Order *o)
 static int64_t torch_at(Order *o, int64_t place)
 {
     if (!atomic_load_explicit(&o->is_made, memory_order_acquire)) shuffle_once(o);
-    return o->narrow ? o->narrow[place] : o->wide[place];
+    return o->entry_bytes == 4 ? ((const uint32_t *)o->entry)[place]
+                               : ((const int64_t *)o->entry)[place];
 }
 
 /* One half is changed by the other in turn, which any function leaves reversible (Feistel; here

@@ -20,8 +20,10 @@ OrderKind order_kind(bool shuffle, int shuffle_method);
 
 typedef struct Order Order;
 
-/* Lives as long as the arena. */
-Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed);
+/* Lives as long as the arena. is_shared: other processes of the machine have the same order, so
+ * one of torch's that is long lies in memory once for all; where that cannot be, a warning says why
+ * and each has its own. */
+Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed, bool is_shared);
 /* The sample at a place of [0, n). Threads may ask at once. */
 int64_t order_at(Order *o, int64_t place);
 #endif

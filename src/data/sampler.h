@@ -14,6 +14,7 @@ typedef struct DistributedOrder {
     int64_t seed;                    /* of a random permutation; epoch included */
     bool drop_last;                  /* false: filled up from the beginning of the whole order */
     int64_t skip_num_global_samples; /* already seen, on all ranks together */
+    bool is_shared;                  /* other processes of this machine have the same order */
 } DistributedOrder;
 
 /* The order of all samples, less the skipped ones, dealt out in turn: rank r of R takes r, r + R,

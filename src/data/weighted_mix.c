@@ -157,8 +157,9 @@ static void shuffle_passes(Arena *a, Mix *m, int64_t seed)
         int64_t n_passes = s->n ? (taken_by(m, m->n, k) + s->n - 1) / s->n : 0;
         s->pass = NEW_N(a, Order *, n_passes + 1);
         for (int64_t i = 0; i < n_passes; i++)
-            s->pass[i] = order_new(a, s->n, ORDER_FEISTEL,
-                                   rng_key((uint64_t)seed, RNG_DATA, (uint64_t)i, (uint64_t)k));
+            s->pass[i] =
+                order_new(a, s->n, ORDER_FEISTEL,
+                          rng_key((uint64_t)seed, RNG_DATA, (uint64_t)i, (uint64_t)k), false);
     }
 }
 

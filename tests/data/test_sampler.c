@@ -81,7 +81,7 @@ TEST(samplers_give_torchs_order_in_every_golden_case)
 static void check_permutation(Arena *a, const json_t *r)
 {
     int64_t n = integer(r, "n");
-    Order *order = order_new(a, n, ORDER_TORCH, (uint64_t)integer(r, "seed"));
+    Order *order = order_new(a, n, ORDER_TORCH, (uint64_t)integer(r, "seed"), false);
     int64_t *got = NEW_N(a, int64_t, n ? n : 1);
     for (int64_t i = 0; i < n; i++) got[i] = order_at(order, i);
     assert_part(json_object_get(r, "first"), got, 0);
@@ -135,7 +135,7 @@ TEST(a_feistel_order_is_a_permutation_for_every_size_and_seed)
     Arena *a = arena_new();
     for (int64_t n = 1; n <= 300; n++)
         for (uint64_t seed = 0; seed < 4; seed++) {
-            Order *o = order_new(a, n, ORDER_FEISTEL, seed);
+            Order *o = order_new(a, n, ORDER_FEISTEL, seed, false);
             bool seen[300] = { false };
             for (int64_t i = 0; i < n; i++) {
                 int64_t at = order_at(o, i);
@@ -155,7 +155,7 @@ TEST(a_feistel_order_looks_random)
     Arena *a = arena_new();
     double first[CLASSES] = { 0 }, step[CLASSES] = { 0 }, chi[2] = { 0 };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        Order *o = order_new(a, SIZE, ORDER_FEISTEL, seed);
+        Order *o = order_new(a, SIZE, ORDER_FEISTEL, seed, false);
         int64_t x = order_at(o, 0), y = order_at(o, 1);
         first[x * CLASSES / SIZE]++;
         step[(y - x + SIZE) % SIZE * CLASSES / SIZE]++;
@@ -166,7 +166,7 @@ TEST(a_feistel_order_looks_random)
         chi[1] += (step[i] - expected) * (step[i] - expected) / expected;
     }
     assert_true(chi[0] < 45 && chi[1] < 45);
-    Order *large = order_new(a, INT64_C(1) << 50, ORDER_FEISTEL, 1);
+    Order *large = order_new(a, INT64_C(1) << 50, ORDER_FEISTEL, 1, false);
     assert_true(order_at(large, 0) != order_at(large, 1));
     assert_in_range(order_at(large, (INT64_C(1) << 50) - 1), 0, (INT64_C(1) << 50) - 1);
     arena_free(a);
