@@ -172,8 +172,10 @@ static Error *make_or_wait(const SharedOrder *o, const char *making, Use *u)
     if (!lock(u->fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK || !lock(u->fd, LOCK_SH)) e = failed("lock", making);
     } else if (has_name(u->fd, making)) {
-        remove_left_over(o->folder);
-        if (!file_exists(u->path)) e = make(o, making, u);
+        if (!file_exists(u->path)) {
+            remove_left_over(o->folder);
+            e = make(o, making, u);
+        }
         if (!u->file) unlink(making);
     }
     if (!u->file) close(u->fd);

@@ -14,18 +14,22 @@
 
 enum { N = 5000, SEED = 3 };
 
-/* How often any process began to make an order; in memory that children share. */
-static volatile int *n_made;
+/* In memory that children share: how often any process began to make an order, and whether the
+ * children that have one should let it go. */
+static volatile struct {
+    int n_made;
+    bool is_over;
+} * common;
 
-static void count_makes(void)
+static void share_counts(void)
 {
-    n_made = mmap(NULL, sizeof *n_made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(n_made != MAP_FAILED);
+    common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(common != MAP_FAILED);
 }
 
 static void make(uint64_t seed, int64_t n, int64_t entry_bytes, void *out)
 {
-    __atomic_fetch_add(n_made, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&common->n_made, 1, __ATOMIC_SEQ_CST);
     assert_int_equal(entry_bytes, 4);
     torch_randperm32(seed, n, out);
 }
@@ -67,7 +71,7 @@ static int n_files(void)
     return n;
 }
 
-/* A process that opens the order, holds it for a while and ends, or is killed with it. */
+/* A process that opens the order and is killed with it, or holds it until all is over. */
 static pid_t fork_user(const SharedOrder *o, bool is_killed)
 {
     pid_t child = fork();
@@ -75,8 +79,8 @@ static pid_t fork_user(const SharedOrder *o, bool is_killed)
     if (child) return child;
     Arena *a = arena_new();
     open_and_compare(a, o);
-    usleep(20000);
     if (is_killed) raise(SIGKILL);
+    while (!common->is_over) usleep(1000);
     arena_free(a);
     _exit(0);
 }
@@ -92,49 +96,51 @@ static void assert_ends(pid_t child, int signal)
 TEST(processes_that_start_together_make_one_order)
 {
     enum { N_CHILDREN = 6 };
-    count_makes();
+    share_counts();
     Arena *a = arena_new();
     SharedOrder o = order_of(SEED);
     o.make = make_slowly;
     pid_t child[N_CHILDREN];
     for (int i = 0; i < N_CHILDREN; i++) child[i] = fork_user(&o, false);
     open_and_compare(a, &o);
+    common->is_over = true;
     for (int i = 0; i < N_CHILDREN; i++) assert_ends(child[i], 0);
     assert_int_equal(n_files(), 1);
-    assert_int_equal(*n_made, 1);
+    assert_int_equal(common->n_made, 1);
     open_and_compare(a, &o);
-    assert_int_equal(*n_made, 1);
+    assert_int_equal(common->n_made, 1);
     arena_free(a);
     assert_int_equal(n_files(), 0);
 }
 
 TEST(an_order_whose_maker_is_killed_is_made_by_one_that_waits)
 {
-    count_makes();
+    share_counts();
     Arena *a = arena_new();
     SharedOrder o = order_of(SEED), dying = o;
     dying.make = die_in_the_middle;
     pid_t killed = fork_user(&dying, false);
-    while (!*n_made) usleep(1000);
+    while (!common->n_made) usleep(1000);
     pid_t waiting[] = { fork_user(&o, false), fork_user(&o, false) };
     open_and_compare(a, &o);
+    common->is_over = true;
     assert_ends(killed, SIGKILL);
     for (int i = 0; i < 2; i++) assert_ends(waiting[i], 0);
-    assert_int_equal(*n_made, 2);
+    assert_int_equal(common->n_made, 2);
     arena_free(a);
     assert_int_equal(n_files(), 0);
 }
 
 TEST(what_killed_processes_leave_is_used_again_or_removed)
 {
-    count_makes();
+    share_counts();
     Arena *a = arena_new(), *b = arena_new();
     SharedOrder o = order_of(SEED), other = order_of(SEED + 1), dying = order_of(SEED + 2);
     dying.make = die_in_the_middle;
     assert_ends(fork_user(&o, true), SIGKILL);
     assert_int_equal(n_files(), 1);
     open_and_compare(a, &o);
-    assert_int_equal(*n_made, 1); /* by the killed one */
+    assert_int_equal(common->n_made, 1); /* by the killed one */
     arena_free(a);
     assert_int_equal(n_files(), 0);
 
@@ -164,7 +170,7 @@ static const char *the_file(Arena *a)
 
 TEST(a_file_that_is_not_what_its_name_says_is_made_again)
 {
-    count_makes();
+    share_counts();
     Arena *a = arena_new();
     SharedOrder o = order_of(SEED);
     for (int damage = 0; damage < 3; damage++) {
@@ -176,10 +182,10 @@ TEST(a_file_that_is_not_what_its_name_says_is_made_again)
         if (damage == 1) assert_int_equal(ftruncate(fd, 64 + 4 * N - 1), 0);
         if (damage == 2) assert_int_equal(pwrite(fd, "\1", 1, 8), 1);
         close(fd);
-        *n_made = 0;
+        common->n_made = 0;
         Arena *user = arena_new();
         open_and_compare(user, &o);
-        assert_int_equal(*n_made, 1);
+        assert_int_equal(common->n_made, 1);
         arena_free(user);
         assert_int_equal(n_files(), 0);
     }
@@ -188,7 +194,7 @@ TEST(a_file_that_is_not_what_its_name_says_is_made_again)
 
 TEST(an_order_that_cannot_be_shared_says_why_and_leaves_nothing)
 {
-    count_makes();
+    share_counts();
     Arena *a = arena_new();
     const void *entry;
     SharedOrder o = order_of(SEED);
@@ -203,7 +209,7 @@ TEST(an_order_that_cannot_be_shared_says_why_and_leaves_nothing)
     Error *e = shared_order_open(a, &o, &entry);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_error_has(e, "cannot reserve memory in ");
-    assert_int_equal(*n_made, 0);
+    assert_int_equal(common->n_made, 0);
     arena_free(a);
     assert_int_equal(n_files(), 0);
 }
