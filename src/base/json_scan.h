@@ -4,8 +4,9 @@
  * Accepted: RFC 8259 in UTF-8, a byte order mark in front, NaN, Infinity and -Infinity, doubled
  * keys (the last one counts). Refused as there: control characters in strings, anything behind the
  * value. */
-#ifndef DATA_JSON_SCAN_H
-#define DATA_JSON_SCAN_H
+#ifndef BASE_JSON_SCAN_H
+#define BASE_JSON_SCAN_H
+#include "base/cpu.h"
 #include "base/str.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,4 +49,10 @@ typedef struct JsonFound {
  * characters of a string go to `out`, which is cleared first. False with the fault if the line is
  * no JSON value. */
 bool json_find(Str line, const Str *key, int n_keys, Text *out, JsonFound *found, JsonFault *fault);
+
+/* The same with the code of one instruction set, which the CPU must have; all of them give the same
+ * verdict, reason and offset. */
+bool json_check_at(CpuLevel level, Str line, SurrogatePolicy surrogates, JsonFault *fault);
+bool json_find_at(CpuLevel level, Str line, const Str *key, int n_keys, Text *out, JsonFound *found,
+                  JsonFault *fault);
 #endif

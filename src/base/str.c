@@ -80,23 +80,30 @@ const char *nearest_name(const char *word, const char *const *names)
     return best;
 }
 
-static void reserve(Text *t, size_t more)
+char *text_reserve(Text *t, size_t more)
 {
     size_t needed = t->len + more + 1;
-    if (needed <= t->cap) return;
-    size_t cap = t->cap ? t->cap * 2 : 256;
-    if (cap < needed) cap = needed;
-    t->ptr = realloc(t->ptr, cap);
-    CHECK(t->ptr != NULL);
-    t->cap = cap;
+    if (needed > t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 256;
+        t->cap = cap < needed ? needed : cap;
+        t->ptr = realloc(t->ptr, t->cap);
+        CHECK(t->ptr != NULL);
+    }
+    return t->ptr + t->len;
+}
+
+void text_extend(Text *t, size_t len)
+{
+    CHECK(t->len + len < t->cap);
+    t->len += len;
+    t->ptr[t->len] = 0;
 }
 
 void text_add(Text *t, const void *bytes, size_t len)
 {
-    reserve(t, len);
-    if (len) memcpy(t->ptr + t->len, bytes, len);
-    t->len += len;
-    t->ptr[t->len] = 0;
+    char *to = text_reserve(t, len);
+    if (len) memcpy(to, bytes, len);
+    text_extend(t, len);
 }
 
 void text_puts(Text *t, const char *s)
@@ -115,7 +122,7 @@ void text_printf(Text *t, const char *fmt, ...)
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, fmt, args);
     CHECK(len >= 0);
-    reserve(t, (size_t)len);
+    text_reserve(t, (size_t)len);
     vsnprintf(t->ptr + t->len, (size_t)len + 1, fmt, again);
     t->len += (size_t)len;
     va_end(again);

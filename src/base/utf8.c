@@ -1,6 +1,5 @@
 /* utf8.c - checking, reading and repairing UTF-8 by the table of well-formed byte sequences. */
 #include "base/utf8.h"
-#include "base/cpu.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -35,12 +34,24 @@ static size_t fitting(Str s, bool *whole)
     return n;
 }
 
+static const Utf8Level *of_level(CpuLevel level)
+{
+#if defined(__x86_64__)
+    if (level != CPU_SCALAR) return level == CPU_AVX512 ? &utf8_avx512 : &utf8_avx2;
+#endif
+    (void)level;
+    return &utf8_scalar;
+}
+
 size_t utf8_valid_length(Str s)
 {
-    size_t at = 0;
-#if defined(__x86_64__)
-    if (s.len >= 64 && cpu_level_in_use() >= CPU_AVX2) at = utf8_valid_blocks_avx2(s);
-#endif
+    return utf8_valid_length_at(s.len < 64 ? CPU_SCALAR : cpu_level_in_use(), s);
+}
+
+size_t utf8_valid_length_at(CpuLevel level, Str s)
+{
+    const Utf8Level *blocks = of_level(level);
+    size_t at = blocks->valid_blocks ? blocks->valid_blocks(s) : 0;
     while (at < s.len) {
         /* 32 bytes of ASCII at a time: most text. */
         uint64_t w[4];
@@ -67,17 +78,6 @@ uint32_t utf8_decode(const char *s, int *len)
     if (p[0] < 0xF0) return *len = 3, (p[0] & 0x0Fu) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
     *len = 4;
     return (p[0] & 0x07u) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3Fu);
-}
-
-int utf8_encode(uint32_t c, char *to)
-{
-    CHECK(c <= 0x10FFFF && (c < 0xD800 || c > 0xDFFF));
-    if (c < 0x80) return to[0] = (char)c, 1;
-    int n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = n - 1; i > 0; i--, c >>= 6) to[i] = (char)(0x80 | (c & 0x3F));
-    static const unsigned char first[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
-    to[0] = (char)(first[n] | c);
-    return n;
 }
 
 size_t utf8_broken_length(Str s)

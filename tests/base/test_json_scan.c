@@ -1,7 +1,9 @@
 /* test_json_scan.c - lines are JSON for this program exactly where they are for Python's
  * json.loads. */
 #include "base/json_scan.h"
+#include "base/rng.h"
 #include "test.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define STR(literal) ((Str){ literal, sizeof(literal) - 1 })
@@ -183,4 +185,168 @@ TEST(the_value_at_a_path_is_found)
                  "a surrogate \\uXXXX escape without its other half");
     assert_finds("{\"text\": \"a\", \"other\": \"\xed\xa0\x80\"}", "text", "invalid UTF-8");
     assert_finds("{\"text\": \"a\"", "text", "Expecting ',' delimiter");
+}
+
+/* ---- all instruction sets ---- */
+
+static void assert_same_find(CpuLevel level, Str line, const char *name)
+{
+    Text x = { 0 }, y = { 0 };
+    JsonFound x_found = { 0 }, y_found = { 0 };
+    JsonFault x_fault = { -1, "" }, y_fault = { -1, "" };
+    const Str key = str_of(name);
+    bool x_ok = json_find_at(CPU_SCALAR, line, &key, 1, &x, &x_found, &x_fault);
+    bool y_ok = json_find_at(level, line, &key, 1, &y, &y_found, &y_fault);
+    assert_int_equal(x_ok, y_ok);
+    assert_int_equal(x_fault.offset, y_fault.offset);
+    assert_string_equal(x_fault.reason, y_fault.reason);
+    if (x_ok) {
+        assert_int_equal(x_found.kind, y_found.kind);
+        assert_int_equal(x_found.depth, y_found.depth);
+        assert_int_equal(x.len, y.len);
+        assert_memory_equal(x.ptr ? x.ptr : "", y.ptr ? y.ptr : "", x.len);
+    }
+    text_free(&x);
+    text_free(&y);
+}
+
+/* Returns whether the line is JSON for a strict reader. */
+static bool assert_same_everywhere(Str line)
+{
+    bool ok = false;
+    for (CpuLevel level = CPU_AVX2; level <= cpu_level_available(); level++) {
+        for (int policy = SURROGATES_PASS; policy <= SURROGATES_FAIL; policy++) {
+            JsonFault x = { -1, "" }, y = { -1, "" };
+            ok = json_check_at(CPU_SCALAR, line, (SurrogatePolicy)policy, &x);
+            bool same = ok == json_check_at(level, line, (SurrogatePolicy)policy, &y) &&
+                        x.offset == y.offset && !strcmp(x.reason, y.reason);
+            if (!same)
+                fail_msg("%s: %s at %lld, %s: %s at %lld", cpu_level_name(CPU_SCALAR), x.reason,
+                         (long long)x.offset, cpu_level_name(level), y.reason, (long long)y.offset);
+        }
+        assert_same_find(level, line, "a");
+    }
+    return ok;
+}
+
+/* Pieces of JSON and what may be broken in it; UTF-8 right and wrong in every way. */
+static const Str pieces[] = {
+    STR("\""),
+    STR("\\"),
+    STR("\\\""),
+    STR("\\\\"),
+    STR("\\n"),
+    STR("\\/"),
+    STR("\\x"),
+    STR("\\u"),
+    STR("\\u0041"),
+    STR("\\u00E9"),
+    STR("\\u20aC"),
+    STR("\\u12"),
+    STR("\\ud83d"),
+    STR("\\uDE00"),
+    STR("\\ud83d\\ude00"),
+    STR("\\ud83d\\ud83d\\ude00"),
+    STR("\\uD83D\\u0041"),
+    STR("\\ud83d\\n"),
+    STR("\\ud7ff\\ue000"),
+    STR("\\udg00"),
+    STR("{\"a\": \""),
+    STR("\"}"),
+    STR("{\"b\":"),
+    STR(","),
+    STR("[[[["),
+    STR("]]]]"),
+    STR(":"),
+    STR(" "),
+    STR("\0"),
+    STR("\x1f"),
+    STR("\t"),
+    STR("\x7f"),
+    STR("\xc3\xa9"),
+    STR("\xe2\x82\xac"),
+    STR("\xf0\x9f\x98\x80"),
+    STR("\xed\xa0\xbd"),
+    STR("\xed\xb8\x80"),
+    STR("\xed\x9f\xbf"),
+    STR("\xc0\xaf"),
+    STR("\xc1\xbf"),
+    STR("\xe0\x9f\xbf"),
+    STR("\xe0\xa0\x80"),
+    STR("\xf0\x8f\xbf\xbf"),
+    STR("\xf0\x90\x80\x80"),
+    STR("\xf4\x8f\xbf\xbf"),
+    STR("\xf4\x90\x80\x80"),
+    STR("\xf5\x80\x80\x80"),
+    STR("\xff"),
+    STR("\x80"),
+    STR("\xbf\xbf"),
+    STR("\xc3"),
+    STR("\xe2\x82"),
+    STR("\xf0\x9f\x98"),
+    STR("\xe2"),
+    STR("abcd0123"),
+    STR("the quick brown fox"),
+};
+
+static size_t draw(uint64_t *n_drawn, size_t n)
+{
+    return rng_bits(7, (*n_drawn)++) % n;
+}
+
+/* Filling moves what follows to the edges of blocks, wherever the string began. */
+static void add_random(Text *line, uint64_t *n_drawn)
+{
+    enum { MOST_FILLING = 140, EDGE_FROM = 58, EDGES = 9 };
+    size_t kind = draw(n_drawn, 8), n = 1 + draw(n_drawn, 4);
+    if (kind < 2) n = kind ? EDGE_FROM + draw(n_drawn, EDGES) : draw(n_drawn, MOST_FILLING);
+    Str piece = pieces[draw(n_drawn, sizeof pieces / sizeof *pieces)];
+    for (size_t i = 0; i < n; i++) {
+        if (kind < 2)
+            text_putc(line, 'x');
+        else if (kind < 4) /* a run of one piece */
+            text_add(line, piece.ptr, piece.len);
+    }
+    if (kind >= 4) text_add(line, piece.ptr, piece.len);
+}
+
+TEST(all_instruction_sets_give_the_same_verdict_reason_place_and_text)
+{
+    enum { LINES = 100000 };
+    if (cpu_level_available() == CPU_SCALAR) skip();
+    uint64_t n_drawn = 0;
+    int64_t n_good = 0;
+    Text line = { 0 };
+    for (int i = 0; i < LINES; i++) {
+        bool is_wrapped = draw(&n_drawn, 4) > 0;
+        text_clear(&line);
+        if (is_wrapped) text_puts(&line, i % 2 ? "{\"a\": \"" : "\"");
+        for (size_t n = draw(&n_drawn, 7); n; n--) add_random(&line, &n_drawn);
+        if (is_wrapped) text_puts(&line, i % 2 ? "\"}" : "\"");
+        char *exact = malloc(line.len + 1); /* reading behind it is noticed by sanitizers */
+        memcpy(exact, line.ptr ? line.ptr : "", line.len);
+        n_good += assert_same_everywhere((Str){ exact, line.len });
+        free(exact);
+    }
+    assert_true(n_good > LINES / 10 && n_good < LINES - LINES / 10);
+    text_free(&line);
+}
+
+/* Each piece at each place of a long string, alone and cut short. */
+TEST(all_instruction_sets_agree_at_every_edge_of_a_block)
+{
+    if (cpu_level_available() == CPU_SCALAR) skip();
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
+        for (size_t before = 0; before <= 140; before++)
+            for (size_t behind = 0; behind <= 70; behind += 35) {
+                Text line = { 0 };
+                text_puts(&line, "{\"a\": \"");
+                for (size_t i = 0; i < before; i++) text_putc(&line, 'x');
+                text_add(&line, pieces[k].ptr, pieces[k].len);
+                assert_same_everywhere((Str){ line.ptr, line.len });
+                for (size_t i = 0; i < behind; i++) text_putc(&line, 'x');
+                text_puts(&line, "\"}");
+                assert_same_everywhere((Str){ line.ptr, line.len });
+                text_free(&line);
+            }
 }

@@ -1,0 +1,12 @@
+/* json_string.c - chooses the loops over strings for a CPU. */
+#include "base/json_string.h"
+
+const JsonString *json_string(CpuLevel level)
+{
+#if defined(__x86_64__)
+    if (level == CPU_AVX512) return &json_string_avx512;
+    if (level == CPU_AVX2) return &json_string_avx2;
+#endif
+    (void)level;
+    return &json_string_scalar;
+}
