@@ -143,15 +143,13 @@ static inline __attribute__((always_inline)) const char *pass(const char *const 
     for (const char *p = from;; p += 64) {
         Bytes64 x = bytes64_load_before(p, end);
         uint64_t stop = bytes64_equal(x, '"') | bytes64_below(x, ' ');
-        uint64_t backslash = bytes64_equal(x, '\\'), high = bytes64_high(x), wrong = 0, u = 0;
-        if (backslash | s.escaped) {
-            uint64_t escaped = escaped_bytes(backslash, &s.escaped);
-            stop &= ~escaped;
-            wrong = wrong_escapes(x, escaped);
-            u = escaped & bytes64_equal(x, 'u');
-        }
-        const uint64_t up_to_stop = stop ^ (stop - 1);
-        u &= up_to_stop;
+        uint64_t high = bytes64_high(x);
+        /* Every second block of prose has a backslash: without a branch that is faster. */
+        uint64_t escaped = escaped_bytes(bytes64_equal(x, '\\'), &s.escaped);
+        uint64_t wrong = wrong_escapes(x, escaped);
+        stop &= ~escaped;
+        uint64_t up_to_stop = stop ^ (stop - 1);
+        uint64_t u = escaped & bytes64_equal(x, 'u') & up_to_stop;
         if (u | s.digits) {
             wrong |= wrong_digits(&s, x, u);
             if (!surrogates && !are_paired(&s, x, u, p, end)) return from;
