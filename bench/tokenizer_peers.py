@@ -38,10 +38,9 @@ class Gigatoken:
         self.module, self.awkward, self.numpy = gigatoken, awkward, numpy
         self.docs, self.joined = docs, joined
         self.tokenizer = self.new()
-        self.ways = [
-            lambda t: t.encode_batch(docs, parallel=False),
-            lambda t: t.encode_batch(gigatoken.BytesSource(joined, separator=b"\xff"), parallel=False),
-        ]
+        self.ways = [lambda t: t.encode_batch(docs, parallel=False)]
+        if KIND != "sentencepiece":  # which wants separators that are UTF-8
+            self.ways.append(lambda t: t.encode_batch(gigatoken.BytesSource(joined, separator=b"\xff"), parallel=False))
 
     def new(self):
         if KIND == "json":

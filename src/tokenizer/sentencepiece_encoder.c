@@ -117,7 +117,8 @@ static void encode_whole(SpEncoder *e, Str text, Ids *out)
 static int64_t next_parts(SpEncoder *e, Str text, uint32_t from, uint32_t batch)
 {
     uint32_t len = (uint32_t)text.len, until = len - from < batch ? len : from + batch;
-    return joins_cut(e->tokenizer->model->joins, text.ptr, len, from, until, e->end);
+    const SpModel *m = e->tokenizer->model;
+    return m->cut(m->joins, text.ptr, len, from, until, e->end);
 }
 
 static void encode_bpe(SpEncoder *e, Str text, Ids *out)
@@ -196,7 +197,7 @@ static Error *encode_text(SpEncoder *e, Str text, Ids *out)
     const SentencePiece *t = e->tokenizer;
     text_clear(&e->text);
     sp_normalize(&t->normalizer, text, &e->text);
-    static const char slack[WORD_SLACK] = { 0 };
+    static const char slack[JOINS_SLACK] = { 0 };
     text_add(&e->text, slack, sizeof slack);
     Str s = { e->text.ptr, e->text.len - sizeof slack };
     if (s.len >= UINT32_MAX) return error_new("a normalized text of %zu bytes is too long", s.len);

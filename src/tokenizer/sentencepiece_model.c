@@ -97,7 +97,8 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
 static int64_t cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
                    uint32_t *end)
 {
-    return joins_cut(((const SpModel *)self)->joins, text, len, from, until, end);
+    const SpModel *m = (const SpModel *)self;
+    return m->cut(m->joins, text, len, from, until, end);
 }
 
 /* A user-defined symbol, or one character. */
@@ -192,6 +193,8 @@ static void find_joins(Arena *a, SpModel *m)
     m->joins = joins_new(a);
     for (int64_t i = 0; i < m->file->n; i++) joins_add_inside(m->joins, m->name[i]);
     if (!m->file->byte_fallback) keep_unknown_together(m);
+    joins_group(m->joins);
+    m->cut = m->file->rules.escape_whitespaces ? m->joins->cut_groups : joins_cut;
     m->base.cut = cut;
 }
 

@@ -16,6 +16,7 @@ typedef struct SpModel {
     Vocab symbols; /* these names; behind the pieces, the characters that only longer ones have */
     Trie keep;     /* user-defined symbols, which stay whole */
     JoinTable *joins;
+    JoinsCut *cut;   /* by the table */
     uint32_t *shown; /* by symbol: what the name means when it is a reserved one, too; else NULL */
     bool resplits;   /* BPE with unused pieces: made by merging, then taken apart again */
     Bpe bpe;

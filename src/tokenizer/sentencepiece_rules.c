@@ -48,11 +48,23 @@ static size_t rewrite(const SpNormalizer *n, Str text, Str *out)
     return len;
 }
 
+/* The first U+2581, or NULL; its middle byte is rare in other characters. */
+static const char *find_blank(Str s)
+{
+    for (size_t at = 1; at + 1 < s.len; at++) {
+        const char *middle = memchr(s.ptr + at, BLANK[1], s.len - 1 - at);
+        if (!middle) return NULL;
+        if (!memcmp(middle - 1, BLANK, 3)) return middle - 1;
+        at = (size_t)(middle - s.ptr);
+    }
+    return NULL;
+}
+
 /* Appends text in which U+2581 becomes a blank, if blanks are escaped. */
 static void add_escaped(const SpNormalizer *n, Str s, Text *out)
 {
     while (n->rules.escape_whitespaces) {
-        const char *found = memmem(s.ptr, s.len, BLANK, 3);
+        const char *found = find_blank(s);
         if (!found) break;
         text_add(out, s.ptr, (size_t)(found - s.ptr));
         text_putc(out, ' ');
