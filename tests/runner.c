@@ -24,7 +24,7 @@ static TestCase *tests;
 /* Written by the child, read by the parent. */
 typedef struct Outcome {
     bool passed, skipped;
-    char reason[200];
+    char reason[200]; /* why it was skipped, or a note */
 } Outcome;
 
 typedef struct Job {
@@ -53,6 +53,26 @@ void test_skip(const char *reason)
     snprintf(outcome->reason, sizeof outcome->reason, "%s", reason);
     skip();
     abort();
+}
+
+void test_note(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(outcome->reason, sizeof outcome->reason, fmt, args);
+    va_end(args);
+}
+
+int64_t test_share(int64_t n)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    int64_t share = (n + 9) / 10;
+    test_note("%lld of %lld cases, a tenth: built with a sanitizer", (long long)share,
+              (long long)n);
+    return share;
+#else
+    return n;
+#endif
 }
 
 const char *shared_path(Arena *a, const char *below)
@@ -166,6 +186,7 @@ static void finish(Job *j, int status, const Outcome *o, Tally *tally)
         printf("skip  %s:%s: %s\n", j->test->file, j->test->name, o->reason);
     } else if (o->passed && clean) {
         tally->passed++;
+        if (*o->reason) printf("note  %s:%s: %s\n", j->test->file, j->test->name, o->reason);
         if (took > 5) printf("slow  %s:%s (%.1f s)\n", j->test->file, j->test->name, took);
     } else {
         tally->failed++;

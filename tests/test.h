@@ -33,6 +33,10 @@ void test_register(TestCase *t);
 
 /* Ends the test as skipped; the reason is printed. */
 _Noreturn void test_skip(const char *reason);
+/* Printed beside the test's name even when it passes; the last note counts. */
+void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* How many of `n` cases to run: under a sanitizer a tenth, which a note says. */
+int64_t test_share(int64_t n);
 /* Skips unless ../shared exists; returns its path joined with `below`, owned by the arena. Never
  * skips when the folder is there. */
 const char *shared_path(Arena *a, const char *below);
