@@ -16,6 +16,7 @@ enum { BLOCK_BYTES = 4 << 20, BLOCKS_AT_ONCE = 32 };
 typedef struct Block {
     const char *path;
     Str file;
+    int64_t place; /* bytes of the files before it */
     size_t from, to;
     Buffer bad; /* offsets of bad lines from the block's start, n_bad of uint32_t */
     int64_t n_bad, n_texts;
@@ -29,7 +30,8 @@ struct Corpus {
     TextInputs *inputs;
     TextInput input; /* the file under way: from `at` on it is not read */
     size_t at;
-    int64_t stored_before; /* bytes of the files before it */
+    int64_t stored_before; /* bytes of the files before it, on the disk */
+    int64_t bytes_before;  /* and of their texts */
     CorpusDone done;
     Block block[BLOCKS_AT_ONCE];
     int64_t n_blocks;
@@ -117,7 +119,8 @@ static size_t cut_start(Str file, size_t at)
     return file.len;
 }
 
-static Error *take_checked(Corpus *c, int thread, Str text, bool is_start, int64_t *column)
+static Error *take_checked(Corpus *c, int thread, Str text, int64_t place, bool is_start,
+                           int64_t *column)
 {
     if (text.len >= UINT32_MAX)
         return error_new("a text of more than %u bytes is too long", UINT32_MAX - 1);
@@ -126,7 +129,7 @@ static Error *take_checked(Corpus *c, int thread, Str text, bool is_start, int64
         *column = (int64_t)valid;
         return error_new("byte 0x%02X is no UTF-8", (unsigned char)text.ptr[valid]);
     }
-    return text.len ? c->take(c->take_arg, thread, text, is_start) : NULL;
+    return text.len ? c->take(c->take_arg, thread, text, place, is_start) : NULL;
 }
 
 static bool is_blank(Str line)
@@ -136,7 +139,7 @@ static bool is_blank(Str line)
     return n == line.len;
 }
 
-static Error *take_json(Corpus *c, int thread, Str line, int64_t *column)
+static Error *take_json(Corpus *c, int thread, Str line, int64_t place, int64_t *column)
 {
     Str key = str_of(c->settings->key);
     Text *text = &c->json_text[thread];
@@ -154,7 +157,7 @@ static Error *take_json(Corpus *c, int thread, Str line, int64_t *column)
     }
     Str value = { text->len ? text->ptr : "", text->len };
     int64_t in_value;
-    return take_checked(c, thread, value, true, &in_value);
+    return take_checked(c, thread, value, place, true, &in_value);
 }
 
 static Str without_end(Str line)
@@ -169,9 +172,10 @@ static Error *take_line(Corpus *c, const Block *b, int thread, size_t at, Str *l
 {
     *line = (Str){ b->file.ptr + at, line_start(b->file, at + 1) - at };
     *column = -1;
+    int64_t place = b->place + (int64_t)at;
     if (format_of(c->settings, b->path) == CORPUS_JSONL)
-        return take_json(c, thread, without_end(*line), column);
-    return take_checked(c, thread, *line, true, column);
+        return take_json(c, thread, without_end(*line), place, column);
+    return take_checked(c, thread, *line, place, true, column);
 }
 
 static void read_lines(Corpus *c, Block *b, int thread)
@@ -199,7 +203,7 @@ static void read_part(Corpus *c, Block *b, int thread)
     int64_t column = 0;
     if (start == end) return;
     Str text = { b->file.ptr + start, end - start };
-    b->error = take_checked(c, thread, text, start == 0, &column);
+    b->error = take_checked(c, thread, text, b->place + (int64_t)start, start == 0, &column);
     b->error = error_wrap(b->error, "%s, byte %lld", b->path, (long long)start + column);
     b->n_texts++;
 }
@@ -220,7 +224,12 @@ static void add_block(Corpus *c, Str file, size_t from)
 {
     Block *b = &c->block[c->n_blocks++];
     size_t to = file.len - from > BLOCK_BYTES ? from + BLOCK_BYTES : file.len;
-    *b = (Block){ .path = c->input.path, .file = file, .from = from, .to = to, .bad = b->bad };
+    *b = (Block){ .path = c->input.path,
+                  .file = file,
+                  .place = c->bytes_before,
+                  .from = from,
+                  .to = to,
+                  .bad = b->bad };
     c->done.n_bytes += (int64_t)(to - from);
 }
 
@@ -234,6 +243,7 @@ static void count_stored(Corpus *c)
 static Error *open_next(Corpus *c, bool *some)
 {
     c->stored_before += c->input.stored_bytes;
+    c->bytes_before += (int64_t)c->input.text.len;
     c->at = 0;
     c->input = (TextInput){ 0 };
     return text_inputs_next(c->inputs, &c->input, some);

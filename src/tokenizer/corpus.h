@@ -41,10 +41,11 @@ typedef struct CorpusDone {
     int64_t stored_bytes, stored_total; /* of files as they lie on the disk */
 } CorpusDone;
 
-/* A text, valid UTF-8 of less than 4 GiB, for the thread's own memory. `is_start` is false when it
- * goes on where another one ended. An error says why the text cannot be used; it must come before
- * anything was done with the text, because a bad one is seen twice. */
-typedef Error *TakeText(void *arg, int thread, Str text, bool is_start);
+/* A text, valid UTF-8 of less than 4 GiB, for the thread's own memory. `place` tells it from all
+ * others and rises along the corpus: the bytes of the files before the line. `is_start` is false
+ * when it goes on where another one ended. An error says why the text cannot be used; it must come
+ * before anything was done with the text, because a bad one is seen twice. */
+typedef Error *TakeText(void *arg, int thread, Str text, int64_t place, bool is_start);
 
 typedef struct Corpus Corpus;
 

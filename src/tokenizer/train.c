@@ -30,12 +30,16 @@ Error *tokenizer_train(const TrainerKind *kind, const TrainSettings *s, const ch
 {
     *summary = (TrainSummary){ 0 };
     TRY(check_settings(kind, s));
-    WordCounts words;
+    Arena *a = arena_new();
+    TrainSettings own = *s;
+    WordCounts words = { 0 };
     Text file = { 0 };
-    Error *e = train_count(kind, s, &words, summary);
-    if (!e) e = kind->learn(s, &words, &file, summary);
+    Error *e = kind->prepare ? kind->prepare(a, s, &own.prepared) : NULL;
+    if (!e) e = train_count(kind, &own, &words, summary);
+    if (!e) e = kind->learn(&own, &words, &file, summary);
     if (!e) e = file_write(output_path, file.ptr, file.len);
     word_counts_free(&words);
     text_free(&file);
+    arena_free(a);
     return e;
 }

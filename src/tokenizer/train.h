@@ -32,6 +32,7 @@ typedef struct TrainSettings {
     int n_threads;      /* 0: all */
     TrainProgress progress;
     BpeTrainSettings bpe;
+    const void *prepared; /* by the kind */
 } TrainSettings;
 
 typedef struct TrainSummary {
@@ -48,6 +49,7 @@ typedef struct TrainSummary {
 typedef struct WordCutter {
     Error *(*cut)(struct WordCutter *self, Str text, bool is_start, WordCounts *to);
     void (*free)(struct WordCutter *self);
+    int64_t place; /* of the text (corpus.h) */
 } WordCutter;
 
 /* A way to learn a vocabulary. */
@@ -57,6 +59,8 @@ typedef struct TrainerKind {
     const char *const *options;
     /* Refuses settings before anything is read; NULL: all are good. */
     Error *(*check)(const TrainSettings *s);
+    /* Makes what all cutters and `learn` read: they find it in the settings. NULL: nothing. */
+    Error *(*prepare)(Arena *a, const TrainSettings *s, const void **prepared);
     /* A cutter for one thread; its own memory comes from the arena. */
     Error *(*cutter_new)(Arena *a, const TrainSettings *s, WordCutter **out);
     /* Learns, and appends the content of the file to write. Sets n_ids of the summary. Between its

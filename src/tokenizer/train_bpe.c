@@ -42,7 +42,7 @@ static Error *cutter_new(Arena *a, const TrainSettings *s, WordCutter **out)
     WordSplitter *split;
     TRY(split_gpt2_choose(&split));
     SplitCutter *c = NEW(a, SplitCutter);
-    c->base = (WordCutter){ cut, cutter_free };
+    c->base = (WordCutter){ .cut = cut, .free = cutter_free };
     c->pretokenizer = (PreTokenizer){ .add_prefix_space = s->bpe.add_prefix_space, .split = split };
     *out = &c->base;
     return NULL;

@@ -21,9 +21,10 @@ typedef struct Counting {
     TrainSummary *summary;
 } Counting;
 
-static Error *count_text(void *arg, int thread, Str text, bool is_start)
+static Error *count_text(void *arg, int thread, Str text, int64_t place, bool is_start)
 {
     Counter *c = &((Counting *)arg)->counter[thread];
+    c->cutter->place = place;
     return c->cutter->cut(c->cutter, text, is_start, &c->words);
 }
 
