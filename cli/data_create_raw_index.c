@@ -10,6 +10,7 @@
 typedef struct Options {
     const char *src_path, *index_path, *bad_line_report;
     int file_existence_policy, on_bad_line;
+    int64_t max_line_bytes;
 } Options;
 
 static const Field options[] = {
@@ -25,6 +26,7 @@ static const Field options[] = {
                  "a line that is no JSON is an error, or is named, counted and left out"),
     FIELD_PATH(Options, bad_line_report, "null",
                "file for all lines that were left out, as JSON lines"),
+    FIELD_INT(Options, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
     { 0 },
 };
 
@@ -61,6 +63,7 @@ static Error *index_all(Arena *a, const Options *o, const PathList *files)
     Error *e = NULL;
     int64_t n_lines = 0;
     TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &bad));
+    bad.max_line_bytes = o->max_line_bytes;
     for (int64_t i = 0; !e && i < files->n; i++)
         e = index_one(a, o, files->item[i], &bad, &n_lines);
     if (!e) bad_lines_tell(&bad, o->src_path, n_lines);

@@ -59,6 +59,15 @@ Error *file_view(Arena *a, const char *path, Str *out)
     return NULL;
 }
 
+/* Taking the pages back here, with the caller's thread, costs half of what it costs at the end,
+ * when one thread takes them all. */
+void file_view_done(const char *from, const char *to)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), mask = ~(page - 1);
+    uintptr_t first = ((uintptr_t)from + page - 1) & mask, last = (uintptr_t)to & mask;
+    if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
+}
+
 Error *file_read(Arena *a, const char *path, Str *out)
 {
     FileMap m;

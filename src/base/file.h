@@ -26,6 +26,9 @@ Error *file_map(const char *path, FileMap *out);
 void file_unmap(FileMap *m);
 /* The same, mapped as long as the arena. */
 Error *file_view(Arena *a, const char *path, Str *out);
+/* This part of a view will not be read again soon: the system may forget it. It can still be read.
+ */
+void file_view_done(const char *from, const char *to);
 /* The content, NUL-terminated behind its end; owned by the arena. */
 Error *file_read(Arena *a, const char *path, Str *out);
 bool file_exists(const char *path);

@@ -42,6 +42,13 @@ Error *bad_line_error(const char *path, int64_t line_number, int64_t offset, Str
     return e;
 }
 
+Error *line_too_long(int64_t length, int64_t max_line_bytes)
+{
+    int64_t most = max_line_bytes ? max_line_bytes : DEFAULT_MAX_LINE_BYTES;
+    if (length <= most) return NULL;
+    return error_new("a line of more than %lld bytes (max_line_bytes)", (long long)most);
+}
+
 Error *bad_line_stops(Error *e)
 {
     return error_join(e, error_new("nothing was written; with on_bad_line skip such lines are "

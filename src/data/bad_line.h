@@ -21,6 +21,12 @@ typedef struct LineCounter {
  * call. */
 int64_t line_at(LineCounter *c, int64_t offset);
 
+/* Lines may have 1 GiB unless a setting says otherwise. */
+enum { DEFAULT_MAX_LINE_BYTES = 1 << 30 };
+/* Why a line of this length cannot be used, or NULL; max_line_bytes 0 is the default. Code that
+ * stops reading at the limit may give any length above it. */
+Error *line_too_long(int64_t length, int64_t max_line_bytes);
+
 /* What to do about a bad line that stopped the work, as a further line of its error. */
 Error *bad_line_stops(Error *e);
 

@@ -7,7 +7,7 @@ enum { MOST_NAMED = 10, MOST_REASONS = 100, REPORTED_BYTES = 200 };
 
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out)
 {
-    *out = (BadLines){ .policy = policy };
+    *out = (BadLines){ .policy = policy, .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
     if (report_path) {
         Arena *a = arena_new();
         Error *e = make_directories(path_folder(a, report_path));

@@ -9,6 +9,7 @@
 
 typedef struct BadLines {
     BadLinePolicy policy;
+    int64_t max_line_bytes; /* longer lines are bad */
     int64_t n;
     Arena *arena;
     Map *reason; /* text to count */
@@ -16,7 +17,7 @@ typedef struct BadLines {
     bool has_report;
 } BadLines;
 
-/* report_path NULL: no report. */
+/* report_path NULL: no report. max_line_bytes is the default; whoever has a setting changes it. */
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out);
 /* One line, as for bad_line_error; consumes the reason. */
 Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t offset, Str line,

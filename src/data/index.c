@@ -28,21 +28,19 @@ enum { FRAME_TARGET = 65536, FRAME_MIN = 4, BATCH = 1000 };
 
 /* ---- writer ---- */
 
-static void put_number(Text *t, uint64_t v, int n_bytes)
+/* Writes the bytes of a number, which fit into eight; eight are written. */
+static char *put_number(char *to, uint64_t v, int64_t n_bytes)
 {
-    for (int i = 0; i < n_bytes; i++, v >>= 8) text_putc(t, (char)v);
+    memcpy(to, &v, sizeof v); /* little-endian, as the format and all CPUs we run on */
+    return to + n_bytes;
 }
 
 static void close_frame(IndexWriter *w)
 {
-    Text header = { 0 };
-    if (w->frame.len >= FRAME_MIN) {
-        text_putc(&header, (char)FRAME);
-        put_number(&header, w->frame.len, 8);
-        fwrite(header.ptr, 1, header.len, w->stream);
-    }
+    char header[9] = { (char)FRAME };
+    put_number(header + 1, w->frame.len, 8);
+    if (w->frame.len >= FRAME_MIN) fwrite(header, 1, sizeof header, w->stream);
     if (w->frame.len) fwrite(w->frame.ptr, 1, w->frame.len, w->stream);
-    text_free(&header);
     text_clear(&w->frame);
 }
 
@@ -52,35 +50,50 @@ static void begin_object(IndexWriter *w)
     if (w->frame.len >= FRAME_TARGET) close_frame(w);
 }
 
-static void put_integer(IndexWriter *w, int64_t v)
+static char *put_integer(char *to, int64_t v)
+{
+    CHECK(v >= 0);
+    int64_t n_bytes = v < 1 << 8 ? 1 : v < 1 << 16 ? 2 : v <= INT32_MAX ? 4 : 0;
+    *to++ = (char)(n_bytes == 1 ? BININT1 : n_bytes == 2 ? BININT2 : n_bytes ? BININT : LONG1);
+    if (!n_bytes) { /* with room for the sign bit of two's complement */
+        n_bytes = (64 - __builtin_clzll((uint64_t)v)) / 8 + 1;
+        *to++ = (char)n_bytes;
+    }
+    return put_number(to, (uint64_t)v, n_bytes);
+}
+
+/* Opcode, size, eight bytes written. */
+enum { INTEGER_BYTES = 10 };
+
+static void add_integer(IndexWriter *w, int64_t v)
 {
     begin_object(w);
-    Text *t = &w->frame;
-    CHECK(v >= 0);
-    if (v < 1 << 8) {
-        text_putc(t, BININT1);
-        put_number(t, (uint64_t)v, 1);
-    } else if (v < 1 << 16) {
-        text_putc(t, BININT2);
-        put_number(t, (uint64_t)v, 2);
-    } else if (v <= INT32_MAX) {
-        text_putc(t, BININT);
-        put_number(t, (uint64_t)v, 4);
-    } else { /* with room for the sign bit of two's complement */
-        int n_bytes = (64 - __builtin_clzll((uint64_t)v)) / 8 + 1;
-        text_putc(t, (char)LONG1);
-        text_putc(t, (char)n_bytes);
-        put_number(t, (uint64_t)v, n_bytes);
-    }
+    char *to = text_reserve(&w->frame, INTEGER_BYTES);
+    text_extend(&w->frame, (size_t)(put_integer(to, v) - to));
+}
+
+static char *put_end_of_pair(char *to)
+{
+    *to++ = (char)TUPLE2;
+    *to++ = (char)MEMOIZE;
+    return to;
 }
 
 static void put_pair(IndexWriter *w, int64_t offset, int64_t length)
 {
+    enum { PAIR_BYTES = 2 * INTEGER_BYTES + 2 };
     begin_object(w);
-    put_integer(w, offset);
-    put_integer(w, length);
-    text_putc(&w->frame, (char)TUPLE2);
-    text_putc(&w->frame, (char)MEMOIZE);
+    if (w->frame.len + PAIR_BYTES <= FRAME_TARGET) { /* no frame ends in this pair */
+        char *to = text_reserve(&w->frame, PAIR_BYTES);
+        char *end = put_end_of_pair(put_integer(put_integer(to, offset), length));
+        text_extend(&w->frame, (size_t)(end - to));
+        return;
+    }
+    add_integer(w, offset);
+    add_integer(w, length);
+    char end[2];
+    put_end_of_pair(end);
+    text_add(&w->frame, end, sizeof end);
 }
 
 void index_begin(IndexWriter *w, FILE *stream)

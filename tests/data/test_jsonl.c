@@ -162,3 +162,120 @@ TEST(indexes_of_real_files_cover_their_lines)
     assert_lines("data/modalities/tests/data/datasets/lorem_ipsum_long.jsonl", 500);
     assert_lines("data/modalities/tests/data/datasets/lorem_ipsum_without_last_newline.jsonl", 9);
 }
+
+/* ---- with all cores ---- */
+
+/* The same by a plain loop: what an index of these lines must hold. */
+static void assert_index_of_lines(Arena *a, const char *path, int64_t n_bad)
+{
+    const char *index = path_with_suffix(a, path, ".idx");
+    IndexSummary summary;
+    BadLines bad;
+    Jsonl with, without;
+    IndexEntry entry, expected;
+    assert_no_error(bad_lines_open(BAD_LINE_SKIP, NULL, &bad));
+    assert_no_error(jsonl_write_index(path, index, &bad, &summary));
+    assert_no_error(bad_lines_close(&bad, true));
+    assert_int_equal(summary.n_bad, n_bad);
+    assert_no_error(jsonl_open(a, path, NULL, &with));
+    TextInput input = { .path = path, .text = with.text };
+    assert_no_error(jsonl_open_text(a, &input, NULL, &without));
+    int64_t n_lines = 0;
+    for (; jsonl_next(&without, &expected); n_lines++) {
+        if (!expected.length || with.text.ptr[expected.offset] == '!') continue;
+        assert_true(jsonl_next(&with, &entry));
+        assert_int_equal(entry.offset, expected.offset);
+        assert_int_equal(entry.length, expected.length);
+    }
+    assert_false(jsonl_next(&with, &entry));
+    assert_int_equal(summary.n_lines, n_lines);
+}
+
+/* Lines around and far above the size of a block, and many short ones, good and bad. */
+TEST(lines_across_blocks_are_indexed_once_and_in_order)
+{
+    static const int64_t length[] = { 2,      262140, 262141, 1,       7,      786432, 262144,
+                                      262143, 5,      262145, 1000000, 524286, 524287, 3 };
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "blocks.jsonl");
+    Text t = { 0 };
+    int64_t n_bad = 0;
+    log_set_level(LOG_SILENT);
+    for (size_t k = 0; k < sizeof length / sizeof *length; k++) {
+        char *line = arena_alloc(a, (size_t)length[k]);
+        memset(line, '1', (size_t)length[k]);
+        if (k % 5 == 3) line[0] = '!';
+        n_bad += k % 5 == 3;
+        text_add(&t, line, (size_t)length[k]);
+        text_putc(&t, '\n');
+        for (size_t i = 0; i < 20000 * (k % 3); i++) {
+            bool is_empty = i % 1000 == 999;
+            text_puts(&t, is_empty ? "\n" : "[\"\"]\n");
+            n_bad += is_empty;
+        }
+    }
+    text_puts(&t, "[]\n");
+    assert_no_error(file_write(path, t.ptr, t.len));
+    assert_index_of_lines(a, path, n_bad);
+    assert_no_error(file_write(path, t.ptr, t.len - 1)); /* the last newline is optional */
+    assert_index_of_lines(a, path, n_bad);
+    text_free(&t);
+    arena_free(a);
+}
+
+/* Of several bad lines in several blocks the first one is named, whichever thread was first. */
+TEST(the_first_bad_line_of_many_blocks_is_named)
+{
+    enum { LINES = 400000, FIRST = 123456 };
+    Arena *a = arena_new();
+    IndexSummary summary;
+    const char *path = path_join(a, test_folder(), "many.jsonl"),
+               *index = path_with_suffix(a, path, ".idx");
+    Text t = { 0 };
+    for (int i = 0; i < LINES; i++) text_puts(&t, i >= FIRST && i % 7 ? "nul\n" : "123\n");
+    assert_no_error(file_write(path, t.ptr, t.len));
+    assert_error_has(jsonl_write_index(path, index, NULL, &summary),
+                     "many.jsonl:123457:1: Expecting value (byte 493824 of the file");
+    assert_false(file_exists(index));
+    text_free(&t);
+    arena_free(a);
+}
+
+TEST(lines_over_the_limit_are_bad_and_the_ones_behind_them_are_found)
+{
+    enum { LIMIT = 1000 };
+    Arena *a = arena_new();
+    IndexSummary summary;
+    BadLines bad;
+    Jsonl j;
+    const char *path = path_join(a, test_folder(), "long.jsonl"),
+               *index = path_with_suffix(a, path, ".idx");
+    static const int64_t length[] = { LIMIT, LIMIT + 1, 5, 300000, 900000, LIMIT, 2 * LIMIT, 1 };
+    Text t = { 0 }, got = { 0 };
+    log_set_level(LOG_SILENT);
+    for (size_t k = 0; k < sizeof length / sizeof *length; k++) {
+        for (int64_t i = 0; i < length[k]; i++) text_putc(&t, '1');
+        if (k < 7) text_putc(&t, '\n');
+    }
+    assert_no_error(file_write(path, t.ptr, t.len));
+    assert_no_error(bad_lines_open(BAD_LINE_SKIP, NULL, &bad));
+    bad.max_line_bytes = LIMIT;
+    assert_no_error(jsonl_write_index(path, index, &bad, &summary));
+    assert_int_equal(summary.n_lines, 8);
+    assert_int_equal(summary.n_bad, 4);
+    assert_int_equal(bad.reason->n, 1);
+    assert_string_equal(bad.reason->entry[0].key.ptr,
+                        "a line of more than 1000 bytes (max_line_bytes)");
+    assert_no_error(bad_lines_close(&bad, true));
+    assert_no_error(jsonl_open(a, path, NULL, &j));
+    for (IndexEntry e; jsonl_next(&j, &e);) text_printf(&got, "%lld ", (long long)e.length);
+    assert_string_equal(got.ptr, "1000 5 1000 1 ");
+    assert_no_error(bad_lines_open(BAD_LINE_STOP, NULL, &bad));
+    bad.max_line_bytes = LIMIT;
+    assert_error_has(jsonl_write_index(path, index, &bad, &summary),
+                     "long.jsonl:2: a line of more than 1000 bytes (max_line_bytes) (byte 1001 of");
+    assert_no_error(bad_lines_close(&bad, false));
+    text_free(&t);
+    text_free(&got);
+    arena_free(a);
+}
