@@ -131,6 +131,13 @@ static Value *block(Build *b, Value *x, int i)
     return x;
 }
 
+/* Positions begin again with each document. */
+static Value *add_learned(Build *b, Value *x, Value *table)
+{
+    if (!b->documents) return add_positions(b->g, x, table);
+    return add(b->g, x, embed(b->g, document_positions(b->g, b->documents), table));
+}
+
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Gpt2Settings *s = ((const Gpt2 *)self)->settings;
@@ -154,10 +161,10 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     graph_enter(g, "transformer", -1);
     Value *wte = graph_param(g, "wte.weight", 2, table);
     Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), wte);
-    if (s->poe_type == POE_ABSOLUTE)
-        x = add_positions(g, x, graph_param(g, "wpe.weight", 2, positions));
     if (f->documents && s->document_key)
         b.documents = graph_input(g, s->document_key, I32, 2, tokens);
+    if (s->poe_type == POE_ABSOLUTE)
+        x = add_learned(&b, x, graph_param(g, "wpe.weight", 2, positions));
     x = maybe_dropout(g, x, b.dropout, b.salt++);
     for (int i = 0; i < s->n_layer; i++) x = block(&b, x, i);
     out->hidden = norm(g, "lm_head_norm", x, &head_norm);

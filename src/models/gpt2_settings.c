@@ -88,7 +88,7 @@ const Field gpt2_fields[] = {
     FIELD_BOOL(Gpt2Settings, use_weight_tying, "false", "the head uses the embedding's weight"),
     FIELD_INT(Gpt2Settings, seed, "null", 0, 0, "seed of the initial weights"),
     FIELD_INT(Gpt2Settings, enforce_swiglu_hidden_dim_multiple_of, "256", 1, INFINITY, "swiglu's width is rounded up to a multiple of this"),
-    FIELD_STRING(Gpt2Settings, document_key, "null", "name of the documents in a batch (collate_fn.document_collator_wrapper): tokens attend within their own; null: to all earlier tokens of the sequence. RoPE depends on distances alone, so its positions need no reset"),
+    FIELD_STRING(Gpt2Settings, document_key, "null", "name of the documents in a batch (collate_fn.document_collator_wrapper): tokens attend within their own; and learned positions begin again with each; null: to all earlier tokens of the sequence. RoPE depends on distances alone, so its positions need no reset"),
     { 0 },
 };
 #undef COUNT

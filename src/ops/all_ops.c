@@ -23,6 +23,7 @@ const OpDef *const all_ops[] = {
     &op_loss_seed,
     &op_embed,
     &op_embed_grad,
+    &op_document_positions,
     &op_add_positions,
     &op_add_positions_grad,
     &op_rms_norm,

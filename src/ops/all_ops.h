@@ -23,6 +23,7 @@ extern const OpDef op_loss_seed;
 extern const OpDef op_embed;
 extern const OpDef op_embed_grad;
 extern const OpDef op_add_positions;
+extern const OpDef op_document_positions;
 extern const OpDef op_add_positions_grad;
 extern const OpDef op_rms_norm;
 extern const OpDef op_rms_norm_grad;

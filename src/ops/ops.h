@@ -38,6 +38,9 @@ void accumulate(Graph *g, Value *x, Value *into);
 Value *embed(Graph *g, Value *ids, Value *table);
 /* positions.c: x[b s d] + table[p(s), d], p = global position (plus RunTime.position). */
 Value *add_positions(Graph *g, Value *x, Value *table);
+/* I32 [b s]: the place of a token in its document, by the number of each token's document [b s],
+ * which differs where a document begins. */
+Value *document_positions(Graph *g, Value *documents);
 
 /* norm.c: over the last dimension; weight and bias [d] may be NULL. */
 Value *rms_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps);

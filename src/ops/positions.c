@@ -1,4 +1,4 @@
-/* positions.c - adds a learned vector per position. */
+/* positions.c - adds a learned vector per position; positions within documents. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
 #include <string.h>
@@ -6,6 +6,11 @@
 Value *add_positions(Graph *g, Value *x, Value *table)
 {
     return graph_add(g, &op_add_positions, NULL, 2, (Value *[]){ x, table })->out[0];
+}
+
+Value *document_positions(Graph *g, Value *documents)
+{
+    return graph_add(g, &op_document_positions, NULL, 1, &documents)->out[0];
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
@@ -39,6 +44,25 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static void document_dtype(const Node *n, Dtype *out)
+{
+    (void)n;
+    out[0] = I32;
+}
+
+static int document_reference(const Launch *l)
+{
+    const Tensor *documents = &l->in[0];
+    const int32_t *document = documents->data;
+    int32_t *position = l->out[0].data;
+    int64_t length = documents->size[1], n = tensor_count(documents);
+    for (int64_t i = 0; i < n; i++) {
+        bool goes_on = i % length && document[i] == document[i - 1];
+        position[i] = goes_on ? position[i - 1] + 1 : 0;
+    }
+    return KERNEL_OK;
+}
+
 static void grad_dtypes(const Node *n, Dtype *out)
 {
     out[0] = dtype_for_sums(n->in[0]->dtype);
@@ -64,6 +88,13 @@ const OpDef op_add_positions = {
     .dims = "bsd,t!d->bsd",
     .grad = grad,
     .reference = reference,
+};
+const OpDef op_document_positions = {
+    .name = "document_positions",
+    .doc = "the number of tokens of the same document in front of a token",
+    .dims = "bs!->bs!",
+    .dtypes = document_dtype,
+    .reference = document_reference,
 };
 const OpDef op_add_positions_grad = {
     .name = "add_positions_grad",

@@ -141,6 +141,14 @@ static Value *build_positions(Graph *g, const OpCase *c, const int64_t *n)
     return add_positions(g, floats(g, "x", 3, n), table);
 }
 
+/* batch, sequence */
+static Value *build_document_positions(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    document_positions(g, ids(g, "documents", 1, 2, n));
+    return NULL;
+}
+
 /* Which of the optional inputs a norm has. */
 typedef struct NormCase {
     Value *(*norm)(Graph *g, Value *x, Value *weight, Value *bias, double eps);
@@ -307,6 +315,7 @@ const OpCase op_cases[] = {
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
     { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },
+    { "document_positions", build_document_positions, .n = { 3, 11 } },
     { "add_positions behind others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
 
     { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },

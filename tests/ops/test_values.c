@@ -156,6 +156,17 @@ TEST(positions_start_at_the_position_of_the_run)
     sheet_free(s);
 }
 
+TEST(positions_begin_again_with_each_document)
+{
+    Sheet *s = sheet_new();
+    Value *documents =
+        give_ints(s, "documents", SIZES(2, 5), NUMBERS(0, 0, 1, 1, 1, 1, 7, 7, 3, 7));
+    Value *positions = document_positions(s->graph, documents);
+    assert_int_equal(positions->dtype, I32);
+    expect(s, positions, ARE(0, 1, 0, 1, 2, 0, 0, 1, 0, 0));
+    sheet_free(s);
+}
+
 TEST(positions_behind_the_table_are_reported)
 {
     Sheet *s = sheet_new();

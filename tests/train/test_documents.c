@@ -1,72 +1,158 @@
-/* test_documents.c - attention within documents: what follows another document in a sequence is as
- * if it stood alone. */
+/* test_documents.c - documents that share a sequence: the logits of each are those that it has
+ * alone, with rotary positions and with learned ones. */
 #include "components.h"
+#include "exec/program.h"
 #include "exec/schedule.h"
-#include "models/loss.h"
+#include "models/model.h"
+#include "ops/ops.h"
+#include "passes/passes.h"
 #include "test.h"
 #include "train/evaluator.h"
-#include "train/session.h"
+#include <math.h>
 #include <string.h>
 
 static const char yaml[] =
     "model: {component_key: model, variant_key: gpt2, config: {sample_key: x, prediction_key: "
-    "logits, poe_type: NOPE, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, "
+    "logits, poe_type: %s, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, "
     "n_head_kv: 2, n_embd: 32, ffn_hidden: 64, dropout: 0.0, bias: true, seed: 1, "
-    "attention_config: {qkv_transforms: [{type_hint: RotaryTransform, config: {n_embd: 32, n_head: "
-    "4, seq_length_dim: -2, base_freq: 10000}}]}, attention_implementation: manual, "
+    "attention_config: {qkv_transforms: [%s]}, attention_implementation: manual, "
     "activation_type: gelu, document_key: %s, "
     "attention_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "
     "ffn_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "
     "lm_head_norm_config: {norm_type: rms_norm, config: {ndim: 32}}}}\n";
+static const char rotary[] = "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, "
+                             "seq_length_dim: -2, base_freq: 10000}}";
 
-enum { BEFORE = 6, OWN = 9, WHOLE = BEFORE + OWN };
+typedef struct Kind {
+    const char *poe_type, *transforms;
+} Kind;
 
-/* The loss of the last OWN tokens of n, which are in document 1 when there are more. */
-static Error *loss_of(const char *document_key, int64_t n, bool has_documents, double *out)
+static const Kind kinds[] = { { "NOPE", rotary }, { "ABSOLUTE", "" } };
+
+enum { FIRST = 6, SECOND = 9, WHOLE = FIRST + SECOND, VOCAB = 32 };
+
+/* A model's forward and backward pass over one sequence of n tokens. */
+typedef struct Fixture {
+    Device *device;
+    ParamStore *store;
+    Program *program;
+} Fixture;
+
+static void free_fixture(void *fixture)
 {
-    Arena *a = arena_new();
+    Fixture *f = fixture;
+    program_free(f->program);
+    store_free(f->store);
+    cpu_device_free(f->device);
+}
+
+static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_key, int64_t n)
+{
     const char *path = path_join(a, test_folder(), "model.yaml");
-    const char *text = arena_printf(a, yaml, document_key);
-    const Loss loss = { .target_key = "y", .tag = "loss" };
+    const char *text = arena_printf(a, yaml, kind->poe_type, kind->transforms, document_key);
+    const ForwardSettings settings = { .batch = 1, .sequence = n, .documents = true };
+    Dim tokens[] = { { .size = 1, .axis = "batch" }, { .size = n, .axis = "seq" } };
+    Graph *g = graph_new(a);
+    Fixture *f = NEW(a, Fixture);
+    PassList passes = { .arena = a };
     Model *model;
-    Session *s;
-    Program *p;
-    Batch b = { .arena = a };
+    ModelOutput out;
     assert_no_error(file_write(path, text, strlen(text)));
     assert_no_error(
         component_from_file(a, path, (StringList){ 0 }, "model", "model", (void **)&model));
-    assert_no_error(session_new(&(SessionSettings){ .model = model, .n_threads = 1 }, &s));
-    assert_no_error(session_evaluation_program(s, &loss, 1, n, &p));
-    assert_no_error(store_initialize(session_store(s), 1));
-    int32_t *x = batch_item(&b, "x", I32, 2, (int64_t[]){ 1, n })->data;
-    int32_t *y = batch_item(&b, "y", I32, 2, (int64_t[]){ 1, n })->data;
-    int32_t *d = has_documents ? batch_item(&b, "d", I32, 2, (int64_t[]){ 1, n })->data : NULL;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t place = i + WHOLE - n; /* in the longer sequence */
-        x[i] = (int32_t)(place * 7 % 32);
-        y[i] = place < BEFORE ? IGNORED_TARGET : (int32_t)((place + 1) * 7 % 32);
-        if (d) d[i] = place >= BEFORE;
-    }
-    Error *e = program_feed(p, &b);
-    if (!e) e = program_run(p, RUN_FORWARD, &(RunTime){ .loss_scale = 1 });
-    if (!e) *out = program_scalar(p, "loss");
-    session_free(s);
-    arena_free(a);
-    return e;
+    assert_no_error(model->forward(model, g, &settings, &out));
+    graph_output(g, "logits", model_logits(g, &out));
+    model_loss(g, &out, graph_input(g, "y", I32, 2, tokens), false);
+    passes_add(&passes, &pass_autodiff, NULL);
+    passes_add(&passes, &pass_initialize, model->initializer);
+    assert_no_error(passes_run(g, NULL, &passes, NULL));
+    f->device = cpu_device_new(1);
+    f->store = store_new(f->device);
+    ProgramSettings program = {
+        .device = f->device, .store = f->store, .level = cpu_level_available(), .name = "documents"
+    };
+    assert_no_error(program_new(g, &program, &f->program));
+    assert_no_error(store_initialize(f->store, 1));
+    arena_on_free(a, free_fixture, f);
+    return f;
 }
 
-TEST(a_document_behind_another_one_is_as_if_it_stood_alone)
+/* The tokens [from, to) of a sequence whose second document begins at FIRST: their logits, and the
+ * gradient of the sum of losses for every parameter. */
+static Error *run(Arena *a, const Kind *kind, const char *document_key, int64_t from, int64_t to,
+                  bool has_documents, double *logits, ParamStore **out)
 {
-    double alone, behind, mixed;
-    assert_no_error(loss_of("d", OWN, true, &alone));
-    assert_no_error(loss_of("d", WHOLE, true, &behind));
-    assert_no_error(loss_of("null", WHOLE, true, &mixed));
-    assert_close(behind, alone, 1e-6);
-    assert_true(mixed - alone > 1e-3 || alone - mixed > 1e-3);
+    int64_t n = to - from, size[] = { 1, n };
+    Fixture *f = make_fixture(a, kind, document_key, n);
+    Batch b = { .arena = a };
+    int32_t *x = batch_item(&b, "x", I32, 2, size)->data;
+    int32_t *y = batch_item(&b, "y", I32, 2, size)->data;
+    int32_t *d = has_documents ? batch_item(&b, "d", I32, 2, size)->data : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = from + i;
+        x[i] = (int32_t)(place * 7 % VOCAB);
+        y[i] = (int32_t)((place + 1) * 7 % VOCAB);
+        if (d) d[i] = 3 + (place >= FIRST);
+    }
+    TRY(program_feed(f->program, &b));
+    TRY(program_run(f->program, RUN_FORWARD | RUN_BACKWARD, &(RunTime){ .loss_scale = (double)n }));
+    const Tensor *t = program_output(f->program, "logits");
+    assert_int_equal(tensor_count(t), n * VOCAB);
+    for (int64_t i = 0; i < n * VOCAB; i++) logits[i] = dtype_get(t->dtype, t->data, i);
+    *out = f->store;
+    return NULL;
+}
+
+static double largest_difference(const double *x, const double *y, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i] - y[i]));
+    return most;
+}
+
+/* The gradient of the sum of losses is that of the first document plus that of the second. */
+static void assert_gradients_add_up(ParamStore *whole, ParamStore *first, ParamStore *second)
+{
+    int n_gradients = 0;
+    for (int64_t k = 0; k < store_count(whole); k++) {
+        const Stored *w = store_at(whole, k);
+        if (w->kind != VALUE_ACCUMULATOR) continue;
+        const Tensor *x = &w->tensor, *y = &store_find(first, w->name)->tensor,
+                     *z = &store_find(second, w->name)->tensor;
+        for (int64_t i = 0; i < tensor_count(x); i++)
+            assert_close(dtype_get(x->dtype, x->data, i),
+                         dtype_get(y->dtype, y->data, i) + dtype_get(z->dtype, z->data, i), 1e-5);
+        n_gradients++;
+    }
+    assert_true(n_gradients > 10);
+}
+
+TEST(documents_in_one_sequence_are_as_if_each_stood_alone)
+{
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        double whole[WHOLE * VOCAB], mixed[WHOLE * VOCAB], first[FIRST * VOCAB],
+            second[SECOND * VOCAB];
+        ParamStore *of_whole, *of_mixed, *of_first, *of_second;
+        assert_no_error(run(a, &kinds[k], "d", 0, WHOLE, true, whole, &of_whole));
+        assert_no_error(run(a, &kinds[k], "d", 0, FIRST, true, first, &of_first));
+        assert_no_error(run(a, &kinds[k], "d", FIRST, WHOLE, true, second, &of_second));
+        assert_no_error(run(a, &kinds[k], "null", 0, WHOLE, true, mixed, &of_mixed));
+        assert_true(largest_difference(whole, first, FIRST * VOCAB) < 1e-6);
+        assert_true(largest_difference(whole + FIRST * VOCAB, second, SECOND * VOCAB) < 1e-6);
+        assert_gradients_add_up(of_whole, of_first, of_second);
+        assert_true(largest_difference(whole, mixed, FIRST * VOCAB) < 1e-6);
+        assert_true(largest_difference(whole, mixed, WHOLE * VOCAB) > 1e-3);
+        arena_free(a);
+    }
 }
 
 TEST(a_batch_without_the_documents_that_a_model_needs_is_refused)
 {
-    double x;
-    assert_error_has(loss_of("d", WHOLE, false, &x), "the batch has no 'd', which the model");
+    Arena *a = arena_new();
+    double logits[WHOLE * VOCAB];
+    ParamStore *store;
+    assert_error_has(run(a, &kinds[0], "d", 0, WHOLE, false, logits, &store),
+                     "the batch has no 'd', which the model");
+    arena_free(a);
 }
