@@ -2,7 +2,7 @@
  *
  * The mean is a node for the number of tokens and one that divides by it. So, when tokens are
  * split, both give partial sums, and whoever splits decides over which ranks tokens are counted.
- * The mean over no token is NaN, which the guard of the update sees, but its gradient is zero. */
+ * The mean over no token is 0 and its gradient zero: such a batch adds nothing to a step. */
 #include "ops/all_ops.h"
 #include "ops/ops.h"
 
@@ -71,7 +71,8 @@ static double sum_of_valid(const Launch *l)
 
 static int mean_reference(const Launch *l)
 {
-    *(double *)l->out[0].data = sum_of_valid(l) / scalar(&l->in[2]);
+    double count = scalar(&l->in[2]);
+    *(double *)l->out[0].data = count ? sum_of_valid(l) / count : 0;
     return KERNEL_OK;
 }
 
@@ -109,7 +110,7 @@ const OpDef op_count_valid = {
 };
 const OpDef op_mean_valid = {
     .name = "mean_valid",
-    .doc = "sum over the tokens that have a target, over their number",
+    .doc = "sum over the tokens that have a target, over their number; 0 without any",
     .dims = "*,*,->",
     .grad = mean_grad,
     .reference = mean_reference,

@@ -86,7 +86,7 @@ Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets);
 /* The same and its gradients from one computation of the logits, where the gradient of the loss is
  * known beforehand. Results: loss, dx, dweight. */
 Node *head_step(Graph *g, Value *x, Value *weight, Value *targets, Value *loss_grad);
-/* mean_valid.c: mean over the tokens that count; NaN if there are none, then with zero gradient.
+/* mean_valid.c: mean over the tokens that count; 0 if there are none, with zero gradient.
  * Adds count_valid too, the number of those tokens: both are partial sums where tokens are split.
  */
 Value *mean_valid(Graph *g, Value *token_loss, Value *targets);

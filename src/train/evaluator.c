@@ -60,6 +60,15 @@ Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const 
     return NULL;
 }
 
+int64_t batch_count_targets(const TrainingJob *job, const Batch *b)
+{
+    const Tensor *x = batch_find(b, job->loss->target_key);
+    int64_t n = 0;
+    for (int64_t i = 0; x && i < tensor_count(x); i++)
+        n += ((const int32_t *)x->data)[i] != IGNORED_TARGET;
+    return n;
+}
+
 static Error *program_for(Session *s, const TrainingJob *job, const Loader *l, const Batch *b,
                           Program **out)
 {
@@ -78,7 +87,7 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
     loader_check_ids(l, job->state->model->vocab_size);
     TRY(loader_seek(l, 0));
     double sum = 0, start = clock_seconds();
-    int64_t n = 0, n_samples = 0;
+    int64_t n = 0, n_losses = 0, n_samples = 0;
     Progress progress = { .tag = loader_tag(l),
                           .is_evaluation = true,
                           .total = loader_count(l),
@@ -95,13 +104,20 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
         TRY(program_feed(p, b));
         TRY(program_run(p, RUN_FORWARD, &(RunTime){ .step = step }));
         sum += program_scalar(p, "loss_mean");
+        n_losses += batch_count_targets(job, b) > 0;
         n_samples += b->n_samples;
         progress.done = ++n;
         TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
         if (signal_stop_requested()) return NULL; /* an unfinished pass has no result */
     }
+    if (n_losses < n)
+        log_warning("'%s': no token of %lld of its %lld batches has a target; the mean is that of "
+                    "the others",
+                    loader_tag(l), (long long)(n - n_losses), (long long)n);
+    if (!n_losses) return NULL;
     double rate = (double)(n_samples * job->dp_degree) / (clock_seconds() - start);
-    Results r = evaluation_results(loader_tag(l), step, job->loss->tag, sum / (double)n, rate);
+    Results r =
+        evaluation_results(loader_tag(l), step, job->loss->tag, sum / (double)n_losses, rate);
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
 }
 

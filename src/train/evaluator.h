@@ -4,8 +4,11 @@
 #include "train/job.h"
 #include "train/session.h"
 
-/* Publishes progress and, for each loader, its results: the mean of the batches' losses. */
+/* Publishes progress and, for each loader, its results: the mean of the losses of batches that have
+ * targets. */
 Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
+/* Tokens of a batch that have a target. */
+int64_t batch_count_targets(const TrainingJob *job, const Batch *b);
 /* The token ids of a batch of this loader; an error when it lacks what the model and the loss need.
  */
 Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out);

@@ -16,7 +16,8 @@
 /* Sums since the last log line. */
 typedef struct Window {
     double loss, grad_norm, started;
-    int64_t n_losses, n_steps, n_samples;
+    int64_t n_losses, n_without_targets; /* microbatches with a loss, and without one */
+    int64_t n_steps, n_samples;
 } Window;
 
 typedef struct Trainer {
@@ -70,20 +71,13 @@ static Error *read_step(Trainer *t, bool *ended)
     return NULL;
 }
 
-static int64_t count_valid_tokens(const Trainer *t, int64_t microbatch)
+static double loss_scale(const Trainer *t)
 {
-    const Tensor *x = batch_find(t->batch[microbatch], t->job->loss->target_key);
-    int64_t valid = 0;
-    for (int64_t i = 0; x && i < tensor_count(x); i++)
-        valid += ((const int32_t *)x->data)[i] != IGNORED_TARGET;
-    return valid;
-}
-
-static int64_t count_valid_tokens_of_step(const Trainer *t)
-{
-    int64_t valid = 0;
-    for (int64_t m = 0; m < t->job->accumulation; m++) valid += count_valid_tokens(t, m);
-    return valid;
+    const TrainingJob *job = t->job;
+    int64_t n = 0;
+    if (!job->loss->global_tokens) return 1 / (double)job->accumulation;
+    for (int64_t m = 0; m < job->accumulation; m++) n += batch_count_targets(job, t->batch[m]);
+    return n ? 1 / (double)n : 0;
 }
 
 static Error *set_run_time(Trainer *t)
@@ -92,8 +86,7 @@ static Error *set_run_time(Trainer *t)
     t->now.step = t->steps;
     t->now.lr = job->state->optimizer->lr;
     if (job->state->scheduler) TRY(scheduler_rate(job->state->scheduler, t->steps, &t->now.lr));
-    t->now.loss_scale = job->loss->global_tokens ? 1 / (double)count_valid_tokens_of_step(t)
-                                                 : 1 / (double)job->accumulation;
+    t->now.loss_scale = loss_scale(t);
     return NULL;
 }
 
@@ -111,11 +104,9 @@ static Error *explain_nonfinite(Trainer *t)
             e = program_find_nonfinite(t->program, RUN_FORWARD | RUN_BACKWARD, &t->now, &found, a);
         if (!e && found)
             e = error_new("step %" PRId64 ", microbatch %" PRId64
-                          ": the first NaN or infinity comes from %s%s; the step is not applied "
+                          ": the first NaN or infinity comes from %s; the step is not applied "
                           "(settings.on_nonfinite: stop; skip or ignore would go on)",
-                          t->steps + 1, m, found,
-                          count_valid_tokens(t, m) ? ""
-                                                   : ": no token of the microbatch has a target");
+                          t->steps + 1, m, found);
     }
     if (!e)
         e = error_new(
@@ -141,6 +132,22 @@ static Error *gate_update(Trainer *t)
     return NULL;
 }
 
+/* The last loss of the step that is one, or the first that is not finite. */
+static void take_loss(Trainer *t, int64_t m)
+{
+    double loss = program_scalar(t->program, "loss_mean");
+    t->loss[m] = loss;
+    t->position[m] = t->batch[m]->position;
+    if (m == 0) t->loss_last = 0;
+    if (!batch_count_targets(t->job, t->batch[m])) {
+        t->window.n_without_targets++;
+        return;
+    }
+    if (isfinite(t->loss_last)) t->loss_last = loss;
+    t->window.loss += loss;
+    t->window.n_losses++;
+}
+
 static Error *run_action(Trainer *t, const Action *x)
 {
     t->now.microbatch = x->microbatch;
@@ -151,14 +158,7 @@ static Error *run_action(Trainer *t, const Action *x)
     }
     if (x->phases & RUN_FORWARD) TRY(program_feed(t->program, t->batch[x->microbatch]));
     TRY(program_run(t->program, x->phases, &t->now));
-    if (x->phases & RUN_FORWARD) {
-        double loss = program_scalar(t->program, "loss_mean");
-        t->loss_last = isfinite(t->loss_last) || x->microbatch == 0 ? loss : t->loss_last;
-        t->loss[x->microbatch] = loss;
-        t->position[x->microbatch] = t->batch[x->microbatch]->position;
-        t->window.loss += loss;
-        t->window.n_losses++;
-    }
+    if (x->phases & RUN_FORWARD) take_loss(t, x->microbatch);
     return NULL;
 }
 
@@ -229,11 +229,15 @@ static Error *publish_results(Trainer *t)
            rate = (double)(w->n_samples * job->dp_degree) / seconds, lr = t->now.lr;
     if (job->state->scheduler && t->steps <= job->state->scheduler->last_step)
         TRY(scheduler_rate(job->state->scheduler, t->steps, &lr));
+    if (w->n_without_targets)
+        log_warning("up to step %" PRId64 ": no token of %" PRId64 " of %" PRId64
+                    " microbatches has a target; nothing was learnt from them",
+                    t->steps, w->n_without_targets, w->n_without_targets + w->n_losses);
     TrainingNumbers n = {
         .tag = loader_tag(job->train),
         .step = t->steps,
         .consumed_tokens = t->tokens,
-        .loss_avg = w->loss / (double)w->n_losses,
+        .loss_avg = w->n_losses ? w->loss / (double)w->n_losses : 0,
         .loss_last = t->loss_last,
         .grad_norm_avg = w->grad_norm / (double)w->n_steps,
         .grad_norm_last = t->grad_norm,

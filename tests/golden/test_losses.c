@@ -93,8 +93,8 @@ static void check(const char *name, const LossRun *r, const Safetensors *f, doub
 {
     const Tensor *expected = safetensors_find(f, "grad64.logits");
     const Tensor *got = &store_find(r->store, "grad.logits")->tensor;
-    if (isnan(loss)) {
-        assert_true(isnan(program_scalar(r->program, "loss")));
+    if (isnan(loss)) { /* no token has a target: here the mean is 0 */
+        assert_true(program_scalar(r->program, "loss") == 0);
         for (int64_t i = 0; i < tensor_count(got); i++)
             assert_true(dtype_get(got->dtype, got->data, i) == 0);
         return;
