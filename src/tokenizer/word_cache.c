@@ -2,11 +2,11 @@
  *
  * Each level is one tight loop over the words that the level before did not know (word_levels.h).
  * Small: words of up to 8 bytes, direct-mapped, the zero-padded word as key; middle: up to 16
- * bytes, direct-mapped; the rest: up to 16 bytes in a large table, up to 64 in another; else the
- * model is asked. A word of the large
- * table moves to its place in front when it was needed more often than the owner of the place. The
- * whole key is always compared, so a result is exact. Words with a zero byte would be ambiguous as
- * zero-padded keys: batches that have one skip the two levels in front. */
+ * bytes, direct-mapped; large: up to 16 bytes, all words seen; then up to 64 in another such table;
+ * else the model is asked. Now and then a batch goes to the large table as a whole, which counts
+ * its words and gives the places in front to those needed most: so the tight loops count nothing.
+ * The whole key is always compared, so a result is exact. Words with a zero byte would be ambiguous
+ * as zero-padded keys: batches that have one skip the two levels in front. */
 #include "tokenizer/word_cache.h"
 #include "tokenizer/word_levels.h"
 
@@ -15,21 +15,24 @@ typedef struct Passing {
     int64_t at, n; /* in passing_ids */
 } Passing;
 
+/* Bytes of text from one counted batch to the next: from few to the most. */
+enum { COUNT_MORE = 1 << 10, COUNT_MOST = 1 << 20 };
+
 struct WordCache {
     const Model *model;
     const WordLevels *levels;
-    WordTables *tables;          /* NULL: remember nothing */
-    Buffer packed, missed, work; /* of one batch; work: the model's scratch */
+    WordTables *tables;                  /* NULL: remember nothing */
+    Buffer limits, packed, missed, work; /* of one batch; work: the model's scratch */
     Buffer passing;
-    int64_t n_passing;
+    int64_t n_passing, n_uncounted, count_at; /* the last two: bytes of text */
     Ids passing_ids, ids;
 };
 
 static void release(void *arg)
 {
     WordCache *c = arg;
-    Buffer *buffer[] = { &c->packed, &c->missed, &c->work, &c->passing };
-    for (int i = 0; i < 4; i++) buffer_free(buffer[i]);
+    Buffer *buffer[] = { &c->limits, &c->packed, &c->missed, &c->work, &c->passing };
+    for (int i = 0; i < 5; i++) buffer_free(buffer[i]);
     ids_free(&c->passing_ids);
     ids_free(&c->ids);
     word_tables_free(c->tables);
@@ -64,34 +67,22 @@ static PackedIds pass(WordCache *c, Str word)
     return PASSING | (uint64_t)c->n_passing++;
 }
 
-/* Gives an often needed word the place in front that is its own. */
-static void promote(WordTables *t, const LargeEntry *e)
+static Str word_at(const WordBatch *b, int64_t i)
 {
-    if (e->len <= 8) {
-        SmallEntry *s = word_small(t, e->key.low);
-        uint32_t *uses = &t->small_uses[s - t->small];
-        if (e->uses > *uses) {
-            *uses = e->uses;
-            *s = (SmallEntry){ e->key.low, e->ids };
-            return;
-        }
-    }
-    MiddleEntry *m = word_middle(t, e->key);
-    if (e->uses > m->uses) *m = (MiddleEntry){ e->key, e->ids, e->uses, 0 };
+    return (Str){ b->text + b->limit[i], b->limit[i + 1] - b->limit[i] };
 }
 
-static PackedIds find_short(WordCache *c, Str word, bool in_front)
+static PackedIds find_short(WordCache *c, Str word, uint64_t hash, bool in_front)
 {
     WordTables *t = c->tables;
     WordKey key = word_key(word.ptr, (uint32_t)word.len);
-    LargeEntry *e = word_tables_large(t, key, (uint32_t)word.len);
+    LargeEntry *e = word_tables_large(t, key, hash, (uint32_t)word.len);
     if (!e->len) {
         compute(c, word);
         PackedIds ids = word_tables_pack(t, c->ids.id, c->ids.n);
         word_tables_add_large(t, e, key, (uint32_t)word.len, ids);
+        if (in_front) word_tables_promote(t, e, hash);
     }
-    e->uses++;
-    if (in_front) promote(t, e);
     return e->ids;
 }
 
@@ -113,16 +104,10 @@ static void look_up_rest(WordCache *c, const WordBatch *b, const uint32_t *misse
                          bool in_front)
 {
     for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = batch_start(b, i), len = b->end[i] - from;
-        if (len > 16) continue;
-        __builtin_prefetch(
-            &c->tables->large[word_large_place(c->tables, word_key(b->text + from, len))]);
-    }
-    for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = batch_start(b, i);
-        Str word = { b->text + from, b->end[i] - from };
+        uint32_t i = missed[j];
+        Str word = word_at(b, i);
         if (word.len <= 16)
-            b->packed[i] = find_short(c, word, in_front);
+            b->packed[i] = find_short(c, word, b->hash[j], in_front);
         else if (word.len <= LONGEST_WORD)
             b->packed[i] = find_long(c, word);
         else
@@ -130,48 +115,55 @@ static void look_up_rest(WordCache *c, const WordBatch *b, const uint32_t *misse
     }
 }
 
-/* Ids that lie outside; returns their number. */
-static int64_t write_many(const WordCache *c, PackedIds ids, uint32_t *to)
+/* Ids of a word that is not remembered; returns their number. */
+static int64_t write_passing(const WordCache *c, PackedIds ids, uint32_t *to)
 {
-    const uint32_t *from;
-    int64_t n;
-    if (ids & PASSING) {
-        const Passing *p = (const Passing *)c->passing.ptr + (uint32_t)ids;
-        from = c->passing_ids.id + p->at;
-        n = p->n;
-    } else if (ids) {
-        CHECK(c->tables != NULL);
-        from = c->tables->more + (uint32_t)ids;
-        n = (int64_t)(ids >> 32);
-    } else {
-        return 0;
-    }
-    memcpy(to, from, (size_t)n * sizeof *to);
-    return n;
+    const Passing *p = (const Passing *)c->passing.ptr + (uint32_t)ids;
+    memcpy(to, c->passing_ids.id + p->at, (size_t)p->n * sizeof *to);
+    return p->n;
 }
 
 static void write_ids(const WordCache *c, const WordBatch *b, Ids *out)
 {
-    int64_t room = (int64_t)(b->end[b->n - 1] - b->from) * c->model->ids_per_byte + WRITE_ROOM;
-    uint32_t *to = ids_reserve(out, room);
-    for (int64_t i = 0; (i = c->levels->write(b, i, &to)) < b->n; i++)
-        to += write_many(c, b->packed[i], to);
+    int64_t bytes = b->limit[b->n] - b->limit[0];
+    uint32_t *to = ids_reserve(out, bytes * c->model->ids_per_byte + WRITE_ROOM);
+    const uint32_t *more = c->tables ? c->tables->more : NULL;
+    for (int64_t i = 0; (i = c->levels->write(b, more, i, &to)) < b->n; i++)
+        to += write_passing(c, b->packed[i], to);
     out->n = to - out->id;
+}
+
+/* All words, with their hashes. */
+static int64_t list_all(const WordBatch *b, uint32_t *list)
+{
+    for (int64_t i = 0; i < b->n; i++) {
+        Str word = word_at(b, i);
+        list[i] = (uint32_t)i;
+        b->hash[i] = word_hash16(word_key(word.ptr, word.len < 16 ? (uint32_t)word.len : 16));
+    }
+    return b->n;
 }
 
 /* Words with a zero byte would be ambiguous as keys of the tables in front. */
 static void look_up(WordCache *c, WordBatch *b)
 {
-    c->tables = word_tables_make_room(c->tables, b->n);
+    int64_t bytes = b->limit[b->n] - b->limit[0], n_missed;
     uint32_t *missed = buffer_grow(&c->missed, (size_t)(b->n + LIST_ROOM) * sizeof *missed);
-    bool in_front = !memchr(b->text + b->from, 0, b->end[b->n - 1] - b->from);
-    int64_t n_missed = b->n;
-    if (in_front) {
+    bool in_front = !memchr(b->text + b->limit[0], 0, (size_t)bytes);
+    c->tables = word_tables_make_room(c->tables, b->n);
+    c->n_uncounted += bytes;
+    bool counts = in_front && c->n_uncounted >= c->count_at;
+    if (counts) {
+        c->n_uncounted = 0;
+        c->count_at += c->count_at < COUNT_MOST ? COUNT_MORE : 0;
+    }
+    if (in_front && !counts) {
         n_missed = c->levels->small(c->tables, b, missed);
         n_missed = c->levels->middle(c->tables, b, missed, n_missed);
     } else {
-        for (int64_t i = 0; i < b->n; i++) missed[i] = (uint32_t)i;
+        n_missed = list_all(b, missed);
     }
+    n_missed = c->levels->large(c->tables, b, missed, n_missed, counts);
     look_up_rest(c, b, missed, n_missed, in_front);
 }
 
@@ -179,16 +171,16 @@ void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint
                        int64_t n, Ids *out)
 {
     if (!n) return;
-    uint64_t *work = buffer_grow(&c->packed, 2 * (size_t)n * sizeof *work);
-    WordBatch b = { text, from, end, n, work + n, work };
+    enum { ROOM = LIST_ROOM };
+    uint64_t *work = buffer_grow(&c->packed, ((size_t)n + ROOM) * 3 * sizeof *work);
+    uint32_t *limit = buffer_grow(&c->limits, ((size_t)n + 1 + ROOM) * sizeof *limit);
+    limit[0] = from;
+    memcpy(limit + 1, end, (size_t)n * sizeof *limit);
+    WordBatch b = { text, limit, n, work, work + n + ROOM, work + 2 * (n + ROOM) };
     c->n_passing = c->passing_ids.n = 0;
-    if (c->tables) {
+    if (c->tables)
         look_up(c, &b);
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            uint32_t start = batch_start(&b, i);
-            b.packed[i] = pass(c, (Str){ text + start, end[i] - start });
-        }
-    }
+    else
+        for (int64_t i = 0; i < n; i++) b.packed[i] = pass(c, word_at(&b, i));
     write_ids(c, &b, out);
 }

@@ -19,38 +19,33 @@ static inline uint64_t first_bytes(uint64_t eight, uint32_t len)
 /* Writes down where the word is longer than 8 bytes or work[i] is not 0. */
 static int64_t list_missed(const WordBatch *b, uint32_t *missed)
 {
-    const __m512i zero = _mm512_setzero_si512();
-    __m512i before = _mm512_set1_epi32((int)b->from);
     __m512i place = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    int64_t n_missed = 0;
-    for (int64_t i = 0; i < b->n; i += 16) {
-        int64_t left = b->n - i;
-        __mmask16 valid = (__mmask16)(left < 16 ? (1 << left) - 1 : 0xFFFF);
-        __m512i end = _mm512_maskz_loadu_epi32(valid, b->end + i);
-        __m512i len = _mm512_sub_epi32(end, _mm512_alignr_epi32(end, before, 15));
-        __m512i low = _mm512_maskz_loadu_epi64((__mmask8)valid, b->work + i);
-        __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(valid >> 8), b->work + i + 8);
-        unsigned known = (unsigned)_mm512_cmpeq_epi64_mask(low, zero) |
-                         (unsigned)_mm512_cmpeq_epi64_mask(high, zero) << 8;
-        __mmask16 miss = (__mmask16)(~known | _mm512_cmpgt_epu32_mask(len, _mm512_set1_epi32(8)));
-        miss &= valid;
-        _mm512_storeu_si512(missed + n_missed, _mm512_maskz_compress_epi32(miss, place));
+    int64_t n_missed = 0, n = b->n;
+    for (int64_t i = 0; i < n; i += 16) {
+        __m512i from = _mm512_loadu_si512(b->limit + i), to = _mm512_loadu_si512(b->limit + i + 1);
+        __m512i low = _mm512_loadu_si512(b->work + i), high = _mm512_loadu_si512(b->work + i + 8);
+        unsigned miss = _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(to, from), _mm512_set1_epi32(8));
+        miss |= _mm512_test_epi64_mask(low, low) | _mm512_test_epi64_mask(high, high) << 8;
+        if (n - i < 16) miss &= (1u << (n - i)) - 1;
+        _mm512_storeu_si512(missed + n_missed, _mm512_maskz_compress_epi32((__mmask16)miss, place));
         n_missed += __builtin_popcount(miss);
         place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
-        before = end;
     }
     return n_missed;
 }
 
 static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *missed)
 {
-    uint32_t from = b->from;
-    for (int64_t i = 0; i < b->n; i++) {
-        uint32_t to = b->end[i];
-        uint64_t key = first_bytes(word_load(b->text + from), to - from);
+    const uint32_t *limit = b->limit;
+    const char *text = b->text;
+    PackedIds *packed = b->packed;
+    uint64_t *work = b->work, from = limit[0];
+    for (int64_t i = 0, n = b->n; i < n; i++) {
+        uint64_t to = limit[i + 1];
+        uint64_t key = first_bytes(word_load(text + from), (uint32_t)(to - from));
         const SmallEntry *e = word_small(t, key);
-        b->packed[i] = e->ids;
-        b->work[i] = key ^ e->key;
+        packed[i] = e->ids;
+        work[i] = key ^ e->key;
         from = to;
     }
     return list_missed(b, missed);
@@ -91,16 +86,15 @@ static int64_t write_inside(const WordBatch *b, int64_t from, uint32_t **to)
 #else
 static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *missed)
 {
+    const uint32_t *limit = b->limit;
     int64_t n_missed = 0;
-    uint32_t from = b->from;
-    for (int64_t i = 0; i < b->n; i++) {
-        uint32_t to = b->end[i], len = to - from;
+    for (int64_t i = 0, n = b->n; i < n; i++) {
+        uint32_t from = limit[i], len = limit[i + 1] - from;
         uint64_t key = first_bytes(word_load(b->text + from), len);
         const SmallEntry *e = word_small(t, key);
         b->packed[i] = e->ids;
         missed[n_missed] = (uint32_t)i;
         n_missed += (key != e->key) | (len > 8);
-        from = to;
     }
     return n_missed;
 }
@@ -114,20 +108,53 @@ static int64_t write_inside(const WordBatch *b, int64_t from, uint32_t **to)
 
 static int64_t look_up_middle(const WordTables *t, const WordBatch *b, uint32_t *missed, int64_t n)
 {
+    const uint32_t *limit = b->limit;
+    const char *text = b->text;
+    PackedIds *packed = b->packed;
+    uint64_t *noted = b->hash;
     int64_t n_missed = 0;
     for (int64_t j = 0; j < n; j++) {
-        uint32_t i = missed[j], from = batch_start(b, i), len = b->end[i] - from;
-        WordKey key = word_key(b->text + from, len < 16 ? len : 16);
-        const MiddleEntry *e = word_middle(t, key);
-        b->packed[i] = e->ids;
+        uint32_t i = missed[j], from = limit[i], len = limit[i + 1] - from;
+        WordKey key = word_key(text + from, len < 16 ? len : 16);
+        uint64_t hash = word_hash16(key);
+        const MiddleEntry *e = word_middle(t, hash);
+        packed[i] = e->ids;
         missed[n_missed] = i;
+        noted[n_missed] = hash;
         n_missed += (((key.low ^ e->key.low) | (key.high ^ e->key.high)) != 0) | (len > 16);
     }
     return n_missed;
 }
 
-/* Three ids are always written, and as many of them kept as there are. */
-static int64_t write_ids(const WordBatch *b, int64_t from, uint32_t **to)
+static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed, int64_t n,
+                             bool counts)
+{
+    for (int64_t j = 0; j < n; j++) __builtin_prefetch(&t->large[word_large_place(t, b->hash[j])]);
+    int64_t n_missed = 0;
+    for (int64_t j = 0; j < n; j++) {
+        uint32_t i = missed[j], from = b->limit[i], len = b->limit[i + 1] - from;
+        uint64_t hash = b->hash[j];
+        missed[n_missed] = i;
+        b->hash[n_missed] = hash;
+        if (len <= 16) {
+            LargeEntry *e = word_tables_large(t, word_key(b->text + from, len), hash, len);
+            b->packed[i] = e->ids;
+            if (e->len) {
+                if (counts) {
+                    e->uses++;
+                    word_tables_promote(t, e, hash);
+                }
+                continue;
+            }
+        }
+        n_missed++;
+    }
+    return n_missed;
+}
+
+/* Three ids, or eight at a time of those outside, are always written, and as many of them kept as
+ * there are. */
+static int64_t write_ids(const WordBatch *b, const uint32_t *more, int64_t from, uint32_t **to)
 {
     for (int64_t i = from;;) {
         i = write_inside(b, i, to);
@@ -135,15 +162,22 @@ static int64_t write_ids(const WordBatch *b, int64_t from, uint32_t **to)
         for (int64_t end = i + 8 < b->n ? i + 8 : b->n; i < end; i++) {
             PackedIds ids = b->packed[i];
             uint32_t n = (uint32_t)(ids >> 60);
-            if (__builtin_expect(!n, 0)) break;
-            out[0] = (uint32_t)ids & ID_MASK;
-            out[1] = (uint32_t)(ids >> ID_BITS) & ID_MASK;
-            out[2] = (uint32_t)(ids >> 2 * ID_BITS) & ID_MASK;
+            if (__builtin_expect(n > 0, 1)) {
+                out[0] = (uint32_t)ids & ID_MASK;
+                out[1] = (uint32_t)(ids >> ID_BITS) & ID_MASK;
+                out[2] = (uint32_t)(ids >> 2 * ID_BITS) & ID_MASK;
+            } else {
+                if (ids & PASSING) break;
+                n = (uint32_t)(ids >> 32);
+                const uint32_t *outside = more + (uint32_t)ids;
+                for (uint32_t k = 0; k < n; k += MORE_ROOM)
+                    memcpy(out + k, outside + k, MORE_ROOM * sizeof *out);
+            }
             out += n;
         }
         *to = out;
-        if (i == b->n || !(b->packed[i] >> 60)) return i;
+        if (i == b->n || (b->packed[i] & PASSING && !(b->packed[i] >> 60))) return i;
     }
 }
 
-const WordLevels TABLE = { look_up_small, look_up_middle, write_ids };
+const WordLevels TABLE = { look_up_small, look_up_middle, look_up_large, write_ids };

@@ -2,14 +2,17 @@
 #include "tokenizer/word_tables.h"
 #include "base/error.h"
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 8 << 20 };
+enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 8 << 20, HUGE_PAGE = 2 << 20 };
 
 static void *zeroed(int bits, size_t entry)
 {
     size_t bytes = entry << bits;
-    void *p = aligned_alloc(64, bytes);
+    bool is_huge = bytes >= HUGE_PAGE; /* places are random: fewer pages, fewer misses */
+    void *p = aligned_alloc(is_huge ? HUGE_PAGE : 64, bytes);
     CHECK(p != NULL);
+    if (is_huge) madvise(p, bytes, MADV_HUGEPAGE);
     return memset(p, 0, bytes);
 }
 
@@ -43,7 +46,7 @@ void word_tables_free(WordTables *t)
 
 static uint32_t *more_room(WordTables *t, int64_t n)
 {
-    while (t->n_more + n > t->more_cap) {
+    while (t->n_more + n + MORE_ROOM > t->more_cap) {
         t->more = arena_grow(t->arena, t->more, t->more_cap, &t->more_cap, sizeof *t->more);
     }
     t->n_more += n;
@@ -65,13 +68,26 @@ PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
     return outside;
 }
 
-LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len)
+static void promote_middle(WordTables *t, const MiddleEntry *m, uint64_t hash16)
 {
-    for (uint64_t at = word_large_place(t, key);; at = (at + 1) & ((1u << t->large_bits) - 1)) {
-        LargeEntry *e = &t->large[at];
-        if (!e->len) return e;
-        if (e->key.low == key.low && e->key.high == key.high && e->len == len) return e;
+    MiddleEntry *place = word_middle(t, hash16);
+    if (m->uses > place->uses) *place = *m;
+}
+
+/* Whoever has to leave the small table may have a place in the middle one. */
+void word_tables_promote(WordTables *t, const LargeEntry *e, uint64_t hash16)
+{
+    MiddleEntry m = { e->key, e->ids, e->uses, 0 };
+    SmallEntry *s = word_small(t, e->key.low);
+    uint32_t *uses = &t->small_uses[s - t->small];
+    if (e->len > 8 || e->uses <= *uses) {
+        promote_middle(t, &m, hash16);
+        return;
     }
+    MiddleEntry left = { { s->key, 0 }, s->ids, *uses, 0 };
+    *s = (SmallEntry){ e->key.low, e->ids };
+    *uses = e->uses;
+    if (left.uses && left.key.low != e->key.low) promote_middle(t, &left, word_hash16(left.key));
 }
 
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len)
@@ -86,7 +102,7 @@ LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word
 void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_t len,
                            PackedIds ids)
 {
-    *free = (LargeEntry){ .key = key, .ids = ids, .len = len };
+    *free = (LargeEntry){ .key = key, .ids = ids, .len = len, .uses = 1 };
     t->n_large++;
 }
 
@@ -138,7 +154,7 @@ static WordTables *forget(WordTables *t)
     for (int i = 0; i < 1 << t->large_bits; i++) {
         const LargeEntry *e = &t->large[i];
         if (!e->len || e->uses < least_large) continue;
-        LargeEntry *place = word_tables_large(to, e->key, e->len);
+        LargeEntry *place = word_tables_large(to, e->key, word_hash16(e->key), e->len);
         word_tables_add_large(to, place, e->key, e->len, move_ids(t, to, e->ids));
         place->uses = e->uses / 2;
     }
@@ -160,7 +176,8 @@ static void grow_large(WordTables *t)
     int64_t n = (int64_t)1 << t->large_bits++;
     t->large = zeroed(t->large_bits, sizeof *t->large);
     for (int64_t i = 0; i < n; i++) {
-        if (old[i].len) *word_tables_large(t, old[i].key, old[i].len) = old[i];
+        const LargeEntry *e = &old[i];
+        if (e->len) *word_tables_large(t, e->key, word_hash16(e->key), e->len) = *e;
     }
     free(old);
 }
@@ -177,16 +194,20 @@ static void grow_longs(WordTables *t)
     free(old);
 }
 
-static bool fits(int64_t n, int bits)
+/* Half full a table grows; one that may not is used until three quarters full. */
+static bool fits(int64_t n, int bits, int most)
 {
-    return n <= (int64_t)3 << bits >> 2;
+    return n <= (int64_t)(bits < most ? 2 : 3) << bits >> 2;
 }
 
 WordTables *word_tables_make_room(WordTables *t, int64_t n)
 {
-    while (!fits(t->n_large + n, t->large_bits) && t->large_bits < MAX_LARGE_BITS) grow_large(t);
-    while (!fits(t->n_longs + n, t->long_bits) && t->long_bits < MAX_LONG_BITS) grow_longs(t);
-    bool full = !fits(t->n_large + n, t->large_bits) || !fits(t->n_longs + n, t->long_bits) ||
+    while (t->large_bits < MAX_LARGE_BITS && !fits(t->n_large + n, t->large_bits, MAX_LARGE_BITS))
+        grow_large(t);
+    while (t->long_bits < MAX_LONG_BITS && !fits(t->n_longs + n, t->long_bits, MAX_LONG_BITS))
+        grow_longs(t);
+    bool full = !fits(t->n_large + n, t->large_bits, MAX_LARGE_BITS) ||
+                !fits(t->n_longs + n, t->long_bits, MAX_LONG_BITS) ||
                 t->n_more > MAX_MORE - LONGEST_WORD * n ||
                 t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD * n;
     return full ? forget(t) : t;

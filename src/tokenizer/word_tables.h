@@ -11,6 +11,7 @@
  * PASSING | index in the list of words that are not remembered. */
 typedef uint64_t PackedIds;
 #define PASSING ((uint64_t)1 << 59)
+enum { MORE_ROOM = 8 };
 enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, MAX_INSIDE = 3 };
 
 /* A word of up to 16 bytes, padded with zeros. */
@@ -61,7 +62,7 @@ typedef struct WordTables {
     LongEntry *longs;
     int large_bits, long_bits;
     int64_t n_large, n_longs;
-    uint32_t *more; /* ids of words with many */
+    uint32_t *more; /* ids of words with many, and MORE_ROOM to read behind them */
     char *long_text;
     int64_t n_more, n_long_text, more_cap, long_text_cap;
 } WordTables;
@@ -75,7 +76,6 @@ WordTables *word_tables_make_room(WordTables *t, int64_t n);
 /* Packs ids for keeping. */
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n);
 /* The entry of a word, or the free one where it would go. */
-LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint32_t len);
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len);
 /* Fills a free entry. */
 void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_t len,
@@ -104,13 +104,27 @@ static inline SmallEntry *word_small(const WordTables *t, uint64_t key)
     return &t->small[word_hash8(key) >> (64 - SMALL_BITS)];
 }
 
-static inline MiddleEntry *word_middle(const WordTables *t, WordKey key)
+static inline MiddleEntry *word_middle(const WordTables *t, uint64_t hash16)
 {
-    return &t->middle[word_hash16(key) >> (64 - MIDDLE_BITS)];
+    return &t->middle[hash16 >> (64 - MIDDLE_BITS)];
 }
 
-static inline uint64_t word_large_place(const WordTables *t, WordKey key)
+static inline uint64_t word_large_place(const WordTables *t, uint64_t hash16)
 {
-    return word_hash16(key) >> (64 - t->large_bits);
+    return hash16 >> (64 - t->large_bits);
 }
+
+/* The entry of a word, or the free one where it would go. */
+static inline LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint64_t hash16,
+                                            uint32_t len)
+{
+    for (uint64_t at = word_large_place(t, hash16);; at = (at + 1) & ((1u << t->large_bits) - 1)) {
+        LargeEntry *e = &t->large[at];
+        if ((e->key.low == key.low && e->key.high == key.high && e->len == len) || !e->len)
+            return e;
+    }
+}
+
+/* Gives a word the place in front that is its own if it is needed more often than the owner. */
+void word_tables_promote(WordTables *t, const LargeEntry *e, uint64_t hash16);
 #endif
