@@ -17,8 +17,10 @@ const Field chunk_options[] = {
     FIELD_INT(ChunkOptions, num_chunks, NULL, 0, 0, "into how many each file is divided"),
     FIELD_CHOICE(ChunkOptions, file_existence_policy, "error", existing_policies,
                  "when the output is already there"),
-    FIELD_INT(ChunkOptions, global_seed, "null", 0, 0,
-              "of the orders of all chunks; without it, another one each time"),
+    FIELD_INT(
+        ChunkOptions, global_seed, "null", 0, 0,
+        "of the orders of all chunks; without it, another one each time, so that an interrupted "
+        "run is not continued"),
     { 0 },
 };
 

@@ -89,9 +89,13 @@ const Command command_data_create_raw_index = {
     .group = "data",
     .name = "create_raw_index",
     .doc = "Writes the index of a JSONL file, which packing and random access need.",
-    .details = "Every line is checked to be JSON. The index holds offset and length of each line; "
-               "for a compressed file and standard input, those in its text, which is kept in a "
-               "temporary file beside the index meanwhile.",
+    .details =
+        "Every line is checked to be JSON. The index holds offset and length of each line; "
+        "for a compressed file and standard input, those in its text, which is kept in a "
+        "temporary file beside the index meanwhile. Memory does not grow with the file. An "
+        "index appears when it is complete; an interrupted one begins anew (it is read at "
+        "the rate of the disk), and with --file_existence_policy skip those that are complete "
+        "are not made again.",
     .examples = "modalities data create_raw_index corpus.jsonl\n"
                 "modalities data create_raw_index corpus.jsonl --index_path index/corpus.idx "
                 "--file_existence_policy override\n"

@@ -52,7 +52,8 @@ static Error *filter(const Options *o, const Tokenizer *t)
 {
     FilterSummary done;
     double start = clock_seconds();
-    TRY(filter_pbin(&(Filter){ o->src_path, o->target_path, o->jq, o->keep, t }, &done));
+    TRY(filter_pbin(&(Filter){ o->src_path, o->target_path, o->jq, o->keep, t, o->tokenizer },
+                    &done));
     tell_rewritten(o->target_path, done.n_kept, "documents", done.n_bytes, start);
     log_info("%s: %lld of %lld documents were left out", o->target_path,
              (long long)(done.n_documents - done.n_kept), (long long)done.n_documents);

@@ -1,6 +1,7 @@
 /* data_pack_encoded_data.c - `data pack_encoded_data`: tokenizes a JSONL file into a .pbin file. */
 #include "command.h"
 #include "config/config.h"
+#include "data_rewriting.h"
 #include "packing.h"
 
 typedef struct Options {
@@ -31,11 +32,15 @@ const Command command_data_pack_encoded_data = {
     .group = "data",
     .name = "pack_encoded_data",
     .doc = "Tokenizes a JSONL file into a .pbin file, one document per line.",
-    .details = "The file needs an index (create_raw_index). Documents are written in the order of "
-               "the lines, each "
-               "with the EOD token behind it. settings.on_bad_line (stop or skip) decides about "
-               "lines without "
-               "usable text.",
+    .details =
+        "A plain file needs an index (create_raw_index). Documents are written in the order of the "
+        "lines, each with the EOD token behind it. settings.on_bad_line (stop or skip) decides "
+        "about lines without usable text. settings.num_cpus threads tokenize; memory is bounded by "
+        "the lines that are on their way (settings: batches and queues; at most 262144 lines) and "
+        "the word caches, 20 MiB per thread, however large the input is. The file appears when it "
+        "is complete; " GOES_ON
+        " A compressed file that was not finished is decompressed again, and standard input cannot "
+        "be continued.",
     .examples = "modalities data pack_encoded_data pack.yaml\n"
                 "modalities data pack_encoded_data pack.yaml --set settings.on_bad_line=skip "
                 "--file_existence_policy override",

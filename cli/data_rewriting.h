@@ -7,9 +7,12 @@
 
 /* For `details` of a Command. */
 #define REWRITING_DETAILS                                                                          \
-    "All cores copy; memory stays below 2 MiB per core plus what the system keeps of the files, "  \
-    "however large they are. The file appears when it is complete; after an interruption the "     \
-    "command starts from the beginning."
+    "All cores copy; memory stays below 4 MiB per core plus what the system keeps of the files, "  \
+    "however large they are. The file appears when it is complete; " GOES_ON
+/* Of all commands whose output is a Resumable. */
+#define GOES_ON                                                                                    \
+    "after an interruption (also kill -9 or a loss of power) the same command goes on behind the " \
+    "finished parts, which wait in files named like the output with .partial behind."
 /* Of the commands that sort: the list of pieces. */
 #define PIECES_DETAILS(piece)                                                                      \
     " While it works, it needs 16 bytes per " piece " on the disk of the output."

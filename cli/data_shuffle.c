@@ -7,7 +7,8 @@ static int64_t seed_or_any(const int64_t *seed)
 {
     if (seed) return *seed;
     int64_t any = random_seed();
-    log_info("--seed %lld was drawn; it repeats this order", (long long)any);
+    log_info("--seed %lld was drawn; it repeats this order, and goes on after an interruption",
+             (long long)any);
     return any;
 }
 

@@ -1,21 +1,56 @@
 /* packing.c - from a resolved configuration to a .pbin file. */
 #include "packing.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "base/signal.h"
 #include "components.h"
 #include "config/builder.h"
+#include "config/yaml_emit.h"
 #include "data/pack_settings.h"
+#include "data/resumable.h"
+#include <string.h>
 
 static void tell(const PackSettings *s, const PackSummary *done)
 {
     char bytes[32], rate[32], seconds[32];
-    format_bytes((double)done->n_bytes_read, bytes);
-    format_bytes((double)done->n_bytes_read / done->seconds, rate);
+    double read = (double)(done->n_bytes_read - done->bytes_found);
+    double made = (double)(done->n_tokens - done->n_tokens_found);
+    format_bytes(read, bytes);
+    format_bytes(read / done->seconds, rate);
     format_seconds(done->seconds, seconds);
     log_info("%s: %lld documents, %lld tokens of %d bytes (%s of JSON in %s, %s/s, %.2f million "
              "tokens/s)",
              s->dst_path, (long long)done->n_documents, (long long)done->n_tokens,
-             done->token_bytes, bytes, seconds, rate, (double)done->n_tokens / done->seconds / 1e6);
+             done->token_bytes, bytes, seconds, rate, made / done->seconds / 1e6);
+}
+
+/* The files that texts of the configuration name. */
+static Error *identify_files(const Yaml *y, Text *out)
+{
+    for (int64_t i = 0; i < y->n && (y->type == YAML_MAP || y->type == YAML_LIST); i++)
+        TRY(identify_files(y->item[i], out));
+    bool is_path = y->type == YAML_STRING && y->text_len && file_exists(y->text);
+    return is_path ? identify_path(out, "tokenizer file", y->text) : NULL;
+}
+
+/* What the tokenizer is made of: all but `settings`. */
+static Error *identify_tokenizer(Arena *a, const Yaml *root, PackSettings *settings)
+{
+    Text text = { 0 }, yaml = { 0 };
+    Error *e = NULL;
+    for (int64_t i = 0; !e && i < root->n; i++) {
+        if (!strcmp(root->key[i]->text, "settings")) continue;
+        yaml_emit_unicode(root->item[i], &yaml);
+        e = identify_files(root->item[i], &text);
+    }
+    char digest[65];
+    sha256_hex(yaml.ptr, yaml.len, digest);
+    text_printf(&text, "tokenizer settings (SHA-256): %s\n", digest);
+    settings->tokenizer_identity = arena_string_n(a, text.ptr, text.len);
+    text_free(&text);
+    text_free(&yaml);
+    return e;
 }
 
 Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)
@@ -31,6 +66,7 @@ Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)
     TRY(existing_file(config.settings.dst_path, policy, &write));
     if (!write) return NULL;
     TRY(builder_build(b, pack_config_fields, &config));
+    TRY(identify_tokenizer(a, root, &config.settings));
     signal_catch();
     TRY(pack_jsonl(&config.settings, config.tokenizer, &summary));
     tell(&config.settings, &summary);

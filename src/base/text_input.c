@@ -232,12 +232,12 @@ Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some)
     return e;
 }
 
-int64_t text_inputs_bytes(const TextInputs *t)
+int64_t text_inputs_bytes(const PathList *files)
 {
     int64_t sum = 0, bytes;
-    for (int64_t i = 0; i < t->files.n; i++) {
-        if (is_standard_input(t->files.item[i])) continue;
-        Error *e = file_size(t->files.item[i], &bytes); /* opening it will report that */
+    for (int64_t i = 0; i < files->n; i++) {
+        if (is_standard_input(files->item[i])) continue;
+        Error *e = file_size(files->item[i], &bytes); /* opening it will report that */
         if (!e) sum += bytes;
         error_free(e);
     }

@@ -15,6 +15,9 @@ bool text_input_is_plain_file(const char *given);
  * and so is Parquet. */
 Error *text_inputs_list(Arena *a, const char *const *given, int64_t n, PathList *out);
 
+/* What these files take on the disk; standard input counts nothing. */
+int64_t text_inputs_bytes(const PathList *files);
+
 typedef struct TextInput {
     const char *path; /* "-": standard input */
     Str text;
@@ -29,8 +32,6 @@ typedef struct TextInputs TextInputs;
 TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_threads);
 /* The next text, valid until the next call; false behind the last one. */
 Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some);
-/* The sum of stored_bytes. */
-int64_t text_inputs_bytes(const TextInputs *t);
 void text_inputs_close(TextInputs *t);
 
 /* One text, as long as the arena. */

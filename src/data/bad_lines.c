@@ -2,16 +2,24 @@
 #include "data/bad_lines.h"
 #include "base/json.h"
 #include "base/log.h"
+#include <jansson.h>
+#include <string.h>
 
 enum { MOST_NAMED = 10, MOST_REASONS = 100, REPORTED_BYTES = 200 };
+
+static Error *make_folder_of(const char *path)
+{
+    Arena *a = arena_new();
+    Error *e = make_directories(path_folder(a, path));
+    arena_free(a);
+    return e;
+}
 
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out)
 {
     *out = (BadLines){ .policy = policy, .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
     if (report_path) {
-        Arena *a = arena_new();
-        Error *e = make_directories(path_folder(a, report_path));
-        arena_free(a);
+        Error *e = make_folder_of(report_path);
         if (!e) e = file_create(report_path, &out->report);
         if (e) return error_wrap(e, "the report of bad lines");
     }
@@ -36,8 +44,48 @@ static void count(BadLines *b, Str reason)
     ++*n;
 }
 
-static void write_report(BadLines *b, const char *path, int64_t line_number, int64_t offset,
-                         Str line, int64_t column, const char *reason)
+/* ---- continuing ---- */
+
+Error *bad_lines_stream(const char *report_path, OutputStream *out)
+{
+    *out = (OutputStream){ .path = report_path, .suffix = ".bad_lines" };
+    if (!report_path) return NULL;
+    Error *e = make_folder_of(report_path);
+    if (!e) e = file_check_writable(report_path);
+    return error_wrap(e, "the report of bad lines");
+}
+
+/* The parts that are used were checked, so every line is one that was written here. */
+static void count_kept(BadLines *b, Str line)
+{
+    json_error_t fault;
+    json_t *entry = json_loadb(line.ptr, line.len, 0, &fault);
+    const char *reason = json_string_value(json_object_get(entry, "reason"));
+    if (reason) count(b, str_of(reason));
+    b->n++;
+    json_decref(entry);
+}
+
+Error *bad_lines_keep(BadLines *b, Resumable *to, int stream)
+{
+    Arena *a = arena_new();
+    Str text;
+    b->kept = to;
+    b->stream = stream;
+    Error *e = resumable_view(to, stream, a, &text);
+    for (const char *p = text.ptr, *end = p + text.len, *stop; !e && p < end; p = stop + 1) {
+        stop = memchr(p, '\n', (size_t)(end - p));
+        CHECK(stop != NULL);
+        count_kept(b, (Str){ p, (size_t)(stop - p) });
+    }
+    arena_free(a);
+    return e;
+}
+
+/* ---- one line ---- */
+
+static Error *write_report(BadLines *b, const char *path, int64_t line_number, int64_t offset,
+                           Str line, int64_t column, const char *reason)
 {
     Text t = { 0 };
     text_puts(&t, "{\"file\": ");
@@ -48,8 +96,13 @@ static void write_report(BadLines *b, const char *path, int64_t line_number, int
     text_puts(&t, ", \"text\": ");
     text_json_string(&t, (Str){ line.ptr, line.len < REPORTED_BYTES ? line.len : REPORTED_BYTES });
     text_puts(&t, "}\n");
-    fwrite(t.ptr, 1, t.len, b->report.stream);
+    Error *e = NULL;
+    if (b->kept)
+        e = resumable_add(b->kept, b->stream, t.ptr, t.len);
+    else
+        fwrite(t.ptr, 1, t.len, b->report.stream);
     text_free(&t);
+    return e;
 }
 
 Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t offset, Str line,
@@ -57,14 +110,16 @@ Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t
 {
     bool is_skipped = b->policy == BAD_LINE_SKIP;
     if (is_skipped) count(b, str_of(error_text(reason)));
-    if (b->has_report) write_report(b, path, line_number, offset, line, column, error_text(reason));
+    Error *unwritten = NULL;
+    if (is_skipped && (b->has_report || b->kept))
+        unwritten = write_report(b, path, line_number, offset, line, column, error_text(reason));
     Error *e = bad_line_error(path, line_number, offset, line, column, reason);
     if (!is_skipped) return bad_line_stops(e);
     b->n++;
     if (b->n <= MOST_NAMED) log_warning("skipped: %s", error_text(e));
     if (b->n == MOST_NAMED) log_warning("further bad lines are only counted");
     error_free(e);
-    return NULL;
+    return unwritten;
 }
 
 void bad_lines_tell(const BadLines *b, const char *output, int64_t n_lines)

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "data/bad_line.h"
+#include "data/resumable.h"
 
 typedef struct BadLines {
     BadLinePolicy policy;
@@ -15,10 +16,16 @@ typedef struct BadLines {
     Map *reason; /* text to count */
     NewFile report;
     bool has_report;
+    Resumable *kept; /* where they go instead of a report of their own, or NULL */
+    int stream;
 } BadLines;
 
 /* report_path NULL: no report. max_line_bytes is the default; whoever has a setting changes it. */
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out);
+/* The stream that holds all bad lines of an output that may be continued, and becomes the report if
+ * there is to be one; and using it, with what an earlier run left there. */
+Error *bad_lines_stream(const char *report_path, OutputStream *out);
+Error *bad_lines_keep(BadLines *b, Resumable *to, int stream);
 /* One line, as for bad_line_error; consumes the reason. */
 Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t offset, Str line,
                      int64_t column, Error *reason);

@@ -70,7 +70,9 @@ static Error *write_chunk(Arena *a, const Chunk *c, PieceFormat format, const ch
     TRY(collect(a, c, files, target, &p));
     pieces_shuffle_numpy(&p, c->seed);
     *out = (ShuffleSummary){ p.n, pieces_bytes(&p) };
-    return piece_files_write(files, target, &p, "writing the chunk");
+    const char *order = arena_printf(a, "chunk: %lld of %lld\nseed: %llu\n", (long long)c->id,
+                                     (long long)c->n_chunks, (unsigned long long)c->seed);
+    return piece_files_write(files, target, order, &p, "writing the chunk");
 }
 
 Error *chunk_files(PieceFormat format, const Chunk *c, const char *target, ShuffleSummary *out)

@@ -1,5 +1,6 @@
 /* filter.c - decides about each document with all cores, then writes those that are kept. */
 #include "data/filter.h"
+#include "base/json.h"
 #include "base/signal.h"
 #include "base/thread.h"
 #include "data/jq_program.h"
@@ -22,7 +23,8 @@ typedef struct Filtering {
     Arena *arena;
     Pbin file;
     Pieces document;
-    uint8_t *is_kept;
+    uint8_t *is_kept; /* per document: 0 or 1 */
+    PbinWriter writer;
     Judge *judge; /* per thread */
     int64_t first_block, n_blocks;
     Error **error; /* per block of a round */
@@ -136,18 +138,41 @@ static Error *first_error(Filtering *f, int64_t n)
     return first;
 }
 
+/* Verdicts go to a stream of their own, one byte per document. */
+enum { VERDICTS = PBIN_STREAMS };
+
+/* Those of an earlier run. */
+static Error *take_verdicts(Filtering *f)
+{
+    Arena *a = arena_new();
+    Str found;
+    Error *e = resumable_view(f->writer.file, VERDICTS, a, &found);
+    if (!e && found.len) memcpy(f->is_kept, found.ptr, found.len);
+    arena_free(a);
+    return e;
+}
+
 static Error *judge_all(Filtering *f, Pool *pool)
 {
+    Resumable *file = f->writer.file;
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
     f->error = NEW_N(f->arena, Error *, most);
     Progress progress = progress_start("filtering", f->document.n, PROGRESS_ITEMS);
-    for (f->first_block = 0; f->first_block < f->n_blocks; f->first_block += most) {
-        int64_t left = f->n_blocks - f->first_block, n = left < most ? left : most;
+    progress.found = resumable_bytes(file, VERDICTS);
+    f->first_block = progress.found / BLOCK; /* the last block is short only where all are done */
+    for (int64_t done = progress.found, n; done < f->document.n; f->first_block += n) {
+        int64_t left = f->n_blocks - f->first_block;
+        n = left < most ? left : most;
         pool_run(pool, n, judge_block, f);
         TRY(first_error(f, n));
+        int64_t end = (f->first_block + n) * BLOCK;
+        if (end > f->document.n) end = f->document.n;
+        TRY(resumable_add(file, VERDICTS, f->is_kept + done, (size_t)(end - done)));
+        done = end;
+        TRY(resumable_reach(file, NULL));
         if (signal_stop_requested())
             return error_new("stopped by a signal; %s was not written", f->settings->target);
-        progress_update(&progress, (f->first_block + n) * BLOCK);
+        progress_update(&progress, done);
     }
     progress_end(&progress);
     return NULL;
@@ -195,24 +220,64 @@ static void drop_the_others(Filtering *f)
     f->document.n = n;
 }
 
-static Error *filter(Filtering *f, FilterSummary *out)
+static Error *identify(const Filtering *f, Text *out)
 {
     const Filter *s = f->settings;
-    TRY(open_source(f));
-    out->n_documents = f->document.n;
-    if (s->keep)
-        TRY(read_keep(f));
-    else
-        memset(f->is_kept, true, (size_t)f->document.n);
-    if (s->jq) TRY(ask_jq(f));
+    text_printf(out, "work: filtering\njq: ");
+    if (s->jq) text_json_string(out, str_of(s->jq));
+    text_putc(out, '\n');
+    TRY(identify_path(out, "input", s->source));
+    if (s->keep) TRY(identify_path(out, "keep", s->keep));
+    return s->tokenizer_path ? identify_path(out, "tokenizer", s->tokenizer_path) : NULL;
+}
+
+static Error *open_target(Filtering *f)
+{
+    Text identity = { 0 };
+    OutputStream verdicts = { .suffix = ".verdicts" };
+    Error *e = identify(f, &identity);
+    if (!e)
+        e = pbin_continue(f->settings->target, f->file.token_bytes, identity.ptr, &verdicts, 1,
+                          &f->writer);
+    text_free(&identity);
+    return e;
+}
+
+static Error *write_kept(Filtering *f, FilterSummary *out)
+{
     drop_the_others(f);
     if (!f->document.n)
         return error_new("The tokenized dataset did not create any data. (the filter keeps none of "
                          "the %lld documents of %s)",
-                         (long long)out->n_documents, s->source);
+                         (long long)out->n_documents, f->settings->source);
     out->n_kept = f->document.n;
     out->n_bytes = pieces_bytes(&f->document);
-    return pbin_write(s->target, f->file.token_bytes, &f->document, "writing");
+    TRY(pieces_write(&f->document, f->writer.file, "writing"));
+    for (int64_t i = 0; i < f->document.n; i++)
+        TRY(pbin_add_length(&f->writer, (int64_t)f->document.item[i].len));
+    return NULL;
+}
+
+static Error *decide_and_write(Filtering *f, FilterSummary *out)
+{
+    if (f->settings->jq) {
+        TRY(take_verdicts(f));
+        TRY(ask_jq(f));
+    }
+    return write_kept(f, out);
+}
+
+static Error *filter(Filtering *f, FilterSummary *out)
+{
+    TRY(open_source(f));
+    out->n_documents = f->document.n;
+    if (f->settings->keep)
+        TRY(read_keep(f));
+    else
+        memset(f->is_kept, true, (size_t)f->document.n);
+    TRY(open_target(f));
+    Error *e = decide_and_write(f, out);
+    return e ? pbin_abandon(&f->writer, e) : pbin_commit(&f->writer);
 }
 
 Error *filter_pbin(const Filter *f, FilterSummary *out)

@@ -9,12 +9,14 @@ typedef struct Filter {
     const char *jq;   /* true or false for {index, n_tokens, text} */
     const char *keep; /* file with the numbers of documents, from 0, one per line in any order */
     const Tokenizer *tokenizer; /* makes `text`, special tokens left out; NULL: there is none */
+    const char *tokenizer_path; /* where it is from, to know it again (NULL without) */
 } Filter;
 
 typedef struct FilterSummary {
     int64_t n_documents, n_kept, n_bytes;
 } FilterSummary;
 
-/* A filter that keeps nothing is an error. */
+/* A filter that keeps nothing is an error. An interrupted run goes on where it was, both with
+ * asking and with writing. */
 Error *filter_pbin(const Filter *f, FilterSummary *out);
 #endif

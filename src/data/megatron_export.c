@@ -48,30 +48,39 @@ static Error *write_index(const Export *x, FILE *f, int64_t *n)
     return NULL;
 }
 
-static Error *write_data(const Export *x, const NewFile *f)
+static Error *write_data(const Export *x, Resumable *bin)
 {
     Str all = { (const char *)x->file.tokens,
                 (size_t)x->file.n_tokens * (size_t)x->file.token_bytes };
-    return pieces_write(&(Pieces){ &all, 1 }, fileno(f->stream), 0, x->bin_path, "exporting");
+    return pieces_write(&(Pieces){ &all, 1 }, bin, "exporting");
+}
+
+static Error *open_data(const Export *x, Resumable **out)
+{
+    Text identity = { 0 };
+    text_puts(&identity, "work: exporting\n");
+    Error *e = identify_path(&identity, "input", x->file.path);
+    if (!e)
+        e = resumable_open(x->bin_path, identity.ptr, &(OutputStream){ .path = x->bin_path }, 1,
+                           out);
+    text_free(&identity);
+    return e;
 }
 
 /* Both files complete under their temporary names, then both in place. An index that was there goes
  * first: it must never stand beside other data. */
 static Error *write_files(const Export *x, int64_t *n_documents)
 {
-    NewFile bin, idx;
-    TRY(file_create(x->bin_path, &bin));
+    Resumable *bin;
+    NewFile idx;
+    TRY(open_data(x, &bin));
     Error *e = file_create(x->idx_path, &idx);
-    if (e) {
-        file_abandon(&bin);
-        return e;
-    }
+    if (e) return resumable_abandon(bin, e);
     e = write_index(x, idx.stream, n_documents);
-    if (!e) e = write_data(x, &bin);
+    if (!e) e = write_data(x, bin);
     if (!e) e = remove_tree(x->idx_path);
-    if (!e) e = file_commit(&bin);
+    e = e ? resumable_abandon(bin, e) : resumable_commit(bin);
     if (!e) e = file_commit(&idx);
-    file_abandon(&bin);
     file_abandon(&idx);
     return e;
 }

@@ -103,28 +103,35 @@ static Error *collect(const Import *m, Pieces *out)
     return NULL;
 }
 
-static void write_lengths(const Import *m, PbinWriter *w)
+static Error *write_lengths(const Import *m, PbinWriter *w)
 {
     const MegatronIndex *x = &m->index;
     for (int64_t d = 0, i = 0; d < x->n_documents; d++) {
         int64_t bytes = 0;
         for (int64_t end = megatron_first(x, d + 1); i < end; i++) bytes += megatron_bytes(x, i);
-        pbin_add_length(w, bytes / x->token_bytes * m->token_bytes);
+        TRY(pbin_add_length(w, bytes / x->token_bytes * m->token_bytes));
     }
+    return NULL;
 }
 
-static Error *write(const Import *m, const Pieces *p, MegatronSummary *out)
+static Error *write_as(const Import *m, const char *identity, const Pieces *p)
 {
     PbinWriter w;
-    out->n_bytes = pieces_bytes(p);
-    TRY(pbin_create_sized(m->target, m->token_bytes, out->n_bytes, &w));
-    Error *e = pieces_write(p, fileno(w.file.stream), PBIN_HEADER, m->target, "importing");
-    if (e) {
-        pbin_abandon(&w);
-        return e;
-    }
-    write_lengths(m, &w);
-    return pbin_commit(&w);
+    TRY(pbin_continue(m->target, m->token_bytes, identity, NULL, 0, &w));
+    Error *e = pieces_write(p, w.file, "importing");
+    if (!e) e = write_lengths(m, &w);
+    return e ? pbin_abandon(&w, e) : pbin_commit(&w);
+}
+
+static Error *write(const Import *m, const char *idx_path, const Pieces *p)
+{
+    Text identity = { 0 };
+    text_printf(&identity, "work: importing by %s\n", m->index.first ? "document" : "sequence");
+    Error *e = identify_path(&identity, "input", m->bin_path);
+    if (!e) e = identify_path(&identity, "index", idx_path);
+    if (!e) e = write_as(m, identity.ptr, p);
+    text_free(&identity);
+    return e;
 }
 
 /* Sequences begin where tokens begin. */
@@ -151,7 +158,8 @@ static Error *import(Import *m, const char *idx_path, bool by_sequence, Megatron
                               .form = m->index.form };
     TRY(convert(m));
     TRY(collect(m, &pieces));
-    return write(m, &pieces, out);
+    out->n_bytes = pieces_bytes(&pieces);
+    return write(m, idx_path, &pieces);
 }
 
 Error *import_megatron(const char *bin_path, const char *idx_path, const char *target,

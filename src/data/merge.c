@@ -29,26 +29,34 @@ static Error *open_sources(Merging *m, const char *const *source)
     return NULL;
 }
 
-static void write_index(Merging *m, PbinWriter *w)
+static Error *write_index(Merging *m, PbinWriter *w)
 {
     IndexEntry document;
     for (int64_t i = 0; i < m->data.n; i++)
         while (pbin_documents_next(&m->documents[i], &document))
-            pbin_add_length(w, document.length);
+            TRY(pbin_add_length(w, document.length));
+    return NULL;
+}
+
+static Error *write(Merging *m, const char *target, const char *identity)
+{
+    PbinWriter w;
+    TRY(pbin_continue(target, m->file->token_bytes, identity, NULL, 0, &w));
+    Error *e = pieces_write(&m->data, w.file, "merging");
+    if (!e) e = write_index(m, &w);
+    return e ? pbin_abandon(&w, e) : pbin_commit(&w);
 }
 
 static Error *merge(Merging *m, const char *const *source, const char *target)
 {
-    PbinWriter w;
+    Text identity = { 0 };
     TRY(open_sources(m, source));
-    TRY(pbin_create_sized(target, m->file->token_bytes, m->summary->n_bytes, &w));
-    Error *e = pieces_write(&m->data, fileno(w.file.stream), PBIN_HEADER, target, "merging");
-    if (e) {
-        pbin_abandon(&w);
-        return e;
-    }
-    write_index(m, &w);
-    return pbin_commit(&w);
+    text_puts(&identity, "work: merging\n");
+    Error *e = NULL;
+    for (int64_t i = 0; !e && i < m->data.n; i++) e = identify_path(&identity, "input", source[i]);
+    if (!e) e = write(m, target, identity.ptr);
+    text_free(&identity);
+    return e;
 }
 
 Error *merge_pbin(const char *const *source, int64_t n, const char *target, MergeSummary *out)

@@ -16,6 +16,7 @@
 #include "data/progress.h"
 #include "data/text_query.h"
 #include <pthread.h>
+#include <string.h>
 
 /* Lines on their way at most (unless each thread has more to do), however large the queues are set.
  */
@@ -38,6 +39,9 @@ typedef struct Job {
     int64_t n_refusals;
 } Job;
 
+/* Where the work goes on, and what it has counted: the numbers of a finished part. */
+enum { SOURCE, SOURCE_LINES, SOURCE_OFFSET, DOCUMENTS, TOKENS, BAD, BYTES_READ };
+
 typedef struct Packing {
     const PackSettings *settings;
     const Tokenizer *tokenizer;
@@ -53,6 +57,8 @@ typedef struct Packing {
     LineCounter lines;
     BadLines *bad;
     PackSummary summary;
+    int64_t n_source, n_source_lines,
+        source_offset; /* the source at hand, and what is done of it */
     Progress progress; /* over the inputs as they are stored */
     int64_t stored_before, stored_bytes,
         n_source_bytes; /* earlier sources; this one; of its text */
@@ -156,7 +162,41 @@ static Error *write_job(Packing *p, Job *job)
     for (int64_t i = 0; i < job->n_lines; i++) p->summary.n_bytes_read += job->line[i].length;
     p->summary.n_documents += job->n_documents;
     p->summary.n_tokens += (int64_t)job->tokens.len / p->token_bytes;
-    return signal_stop_requested() ? error_new("stopped by a signal; nothing was written") : NULL;
+    IndexEntry last = job->line[job->n_lines - 1];
+    p->n_source_lines += job->n_lines;
+    p->source_offset = last.offset + last.length + 1; /* behind the newline, if there is one */
+    return NULL;
+}
+
+/* All before this place is written. */
+static Error *reach(Packing *p)
+{
+    const PackSummary *s = &p->summary;
+    const int64_t number[MOST_NUMBERS] = { [SOURCE] = p->n_source,
+                                           [SOURCE_LINES] = p->n_source_lines,
+                                           [SOURCE_OFFSET] = p->source_offset,
+                                           [DOCUMENTS] = s->n_documents,
+                                           [TOKENS] = s->n_tokens,
+                                           [BAD] = s->n_bad,
+                                           [BYTES_READ] = s->n_bytes_read };
+    TRY(resumable_reach(p->writer.file, number));
+    if (!signal_stop_requested()) return NULL;
+    return error_new("stopped by a signal; %s was not written", p->settings->dst_path);
+}
+
+/* The counterpart of reach: takes the numbers of the last part of an earlier run. */
+static void take_found(Packing *p)
+{
+    const int64_t *number = resumable_numbers(p->writer.file);
+    p->n_source = number[SOURCE];
+    p->n_source_lines = number[SOURCE_LINES];
+    p->source_offset = number[SOURCE_OFFSET];
+    p->summary = (PackSummary){ .n_documents = number[DOCUMENTS],
+                                .n_tokens = number[TOKENS],
+                                .n_bad = number[BAD],
+                                .n_bytes_read = number[BYTES_READ],
+                                .n_tokens_found = number[TOKENS],
+                                .bytes_found = number[BYTES_READ] };
 }
 
 /* Bytes of the inputs as they are stored that are done, for the progress shown. */
@@ -179,6 +219,7 @@ static Error *write_all(Packing *p)
         for (Job **at; *(at = &waiting[next % p->n_jobs]); next++) {
             if (!(*at)->n_lines) return NULL;
             TRY(write_job(p, *at));
+            TRY(reach(p));
             CHECK(queue_put(p->free, *at));
             *at = NULL;
             progress_update(&p->progress, stored_done(p));
@@ -274,13 +315,27 @@ static const char *index_of(Packing *p)
     return path_with_suffix(p->arena, s->src_path, ".idx");
 }
 
-/* All lines of one text. */
+/* The reader goes on behind the lines that are done. */
+static Error *skip_done(Packing *p)
+{
+    IndexEntry line;
+    if (!p->source.index) p->source.at = at_most(p->source_offset, (int64_t)p->source.text.len);
+    for (int64_t i = 0; p->source.index && i < p->n_source_lines; i++)
+        if (!jsonl_next(&p->source, &line))
+            return error_new("%s: %lld lines are packed already, but the index has only %lld",
+                             p->source.path, (long long)p->n_source_lines, (long long)i);
+    p->n_source_bytes = at_most(p->source_offset, (int64_t)p->source.text.len);
+    if (p->source_offset) p->progress.found = stored_done(p);
+    return NULL;
+}
+
+/* All lines of one text but those that are done. */
 static Error *pack_source(Packing *p, const TextInput *input, Worker *worker, int64_t n)
 {
     p->source_arena = arena_new();
     p->stored_bytes = input->stored_bytes;
-    p->n_source_bytes = 0;
     Error *e = jsonl_open_text(p->source_arena, input, index_of(p), &p->source);
+    if (!e) e = skip_done(p);
     if (!e) {
         p->lines = (LineCounter){ .text = p->source.text };
         make_jobs(p);
@@ -288,21 +343,75 @@ static Error *pack_source(Packing *p, const TextInput *input, Worker *worker, in
         free_jobs(p);
     }
     p->stored_before += p->stored_bytes;
+    p->n_source++;
+    p->n_source_lines = p->source_offset = 0;
     arena_free(p->source_arena);
+    return e ? e : reach(p);
+}
+
+/* The sources from the one at hand on; those before are not opened. */
+static Error *pack_sources(Packing *p, const PathList *files, Worker *worker, int64_t n)
+{
+    PathList rest = { files->item + p->n_source, files->n - p->n_source, 0 };
+    TextInputs *inputs = text_inputs_open(&rest, p->settings->dst_path, (int)n);
+    int64_t total = text_inputs_bytes(files), left = text_inputs_bytes(&rest);
+    TextInput input;
+    Error *e = NULL;
+    bool some = true;
+    p->stored_before = total - left;
+    p->progress = progress_start("packing", total, PROGRESS_BYTES);
+    p->progress.found = p->stored_before;
+    while (!e && some) {
+        e = text_inputs_next(inputs, &input, &some);
+        if (!e && some) e = pack_source(p, &input, worker, n);
+    }
+    if (!e) progress_end(&p->progress);
+    text_inputs_close(inputs);
     return e;
 }
 
-static Error *pack_sources(Packing *p, TextInputs *inputs, Worker *worker, int64_t n)
+/* What the bytes of the output depend on, but for the policy for bad lines. */
+static Error *identify(Packing *p, const PathList *files, Text *out)
 {
-    TextInput input;
-    bool some = true;
-    p->progress = progress_start("packing", text_inputs_bytes(inputs), PROGRESS_BYTES);
-    while (some) {
-        TRY(text_inputs_next(inputs, &input, &some));
-        if (some) TRY(pack_source(p, &input, worker, n));
+    const PackSettings *s = p->settings;
+    text_printf(out, "work: packing\njq_pattern: %s\neod_token: %s\ntoken size: %d\n%s",
+                s->jq_pattern, s->eod_token, p->token_bytes, s->tokenizer_identity);
+    for (int64_t i = 0; i < files->n; i++) TRY(identify_path(out, "input", files->item[i]));
+    const char *index = index_of(p);
+    return index && file_exists(index) ? identify_path(out, "index", index) : NULL;
+}
+
+static bool can_be_continued(const Packing *p, const PathList *files)
+{
+    bool is_again = p->settings->tokenizer_identity;
+    for (int64_t i = 0; i < files->n; i++) is_again &= strcmp(files->item[i], "-") != 0;
+    return is_again;
+}
+
+static Error *open_output(Packing *p, const PathList *files)
+{
+    const PackSettings *s = p->settings;
+    OutputStream bad_lines;
+    Text identity = { 0 };
+    bool is_again = can_be_continued(p, files);
+    TRY(bad_lines_stream(s->bad_line_report, &bad_lines));
+    Error *e = is_again ? identify(p, files, &identity) : NULL;
+    if (!e)
+        e = pbin_continue(s->dst_path, p->token_bytes, is_again ? identity.ptr : NULL, &bad_lines,
+                          1, &p->writer);
+    text_free(&identity);
+    return e;
+}
+
+/* Parts in which lines were left out are of no use where a bad line is an error. */
+static Error *use_found(Packing *p)
+{
+    take_found(p);
+    if (p->summary.n_bad && p->bad->policy == BAD_LINE_STOP) {
+        TRY(resumable_discard(p->writer.file, "it left out bad lines"));
+        take_found(p);
     }
-    progress_end(&p->progress);
-    return NULL;
+    return bad_lines_keep(p->bad, p->writer.file, PBIN_STREAMS);
 }
 
 static Error *write_file(Packing *p, Worker *worker, int64_t n)
@@ -314,13 +423,10 @@ static Error *write_file(Packing *p, Worker *worker, int64_t n)
         return error_new("index_path %s is the index of one file, but src_path %s stands for %lld",
                          s->index_path, s->src_path, (long long)files.n);
     TRY(make_directories(path_folder(p->arena, s->dst_path)));
-    TRY(pbin_create(s->dst_path, p->token_bytes, &p->writer));
-    TextInputs *inputs = text_inputs_open(&files, s->dst_path, (int)n);
-    Error *e = pack_sources(p, inputs, worker, n);
-    text_inputs_close(inputs);
-    if (!e) return pbin_commit(&p->writer);
-    pbin_abandon(&p->writer);
-    return e;
+    TRY(open_output(p, &files));
+    Error *e = use_found(p);
+    if (!e) e = pack_sources(p, &files, worker, n);
+    return e ? pbin_abandon(&p->writer, e) : pbin_commit(&p->writer);
 }
 
 /* What can be known to be wrong before any line is read. */
@@ -367,7 +473,7 @@ Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, Pack
 {
     double start = clock_seconds();
     BadLines bad;
-    TRY(bad_lines_open((BadLinePolicy)settings->on_bad_line, settings->bad_line_report, &bad));
+    TRY(bad_lines_open((BadLinePolicy)settings->on_bad_line, NULL, &bad));
     Packing p = { .settings = settings, .tokenizer = tokenizer, .arena = arena_new(), .bad = &bad };
     Error *e = pack(&p);
     arena_free(p.arena);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FIRST_BYTE_OF_PICKLE = 0x80, LAST_BYTE_OF_PICKLE = '.', COPY_BYTES = 1 << 20 };
+enum { FIRST_BYTE_OF_PICKLE = 0x80, LAST_BYTE_OF_PICKLE = '.' };
 
 static bool is_token_size(int64_t n)
 {
@@ -188,109 +188,111 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
     return NULL;
 }
 
-/* Creates the file and writes its header. */
-static Error *begin(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out)
-{
-    CHECK(is_token_size(token_bytes));
-    *out = (PbinWriter){ 0 };
-    TRY(file_create(path, &out->file));
-    uint64_t length = (uint64_t)data_bytes;
-    uint32_t size = (uint32_t)token_bytes;
-    fwrite(&length, 8, 1, out->file.stream);
-    fwrite(&size, 4, 1, out->file.stream);
-    return NULL;
-}
-
-static Error *cannot_write(const PbinWriter *w)
-{
-    return error_new("cannot write %s: %s", w->file.path, strerror(errno));
-}
+enum { TOKENS, LENGTHS };
 
 Error *pbin_create(const char *path, int token_bytes, PbinWriter *out)
 {
-    TRY(begin(path, token_bytes, 0, out));
-    Error *e = file_temporary(path, &out->index_stream);
-    if (e) {
-        file_abandon(&out->file);
-        return e;
-    }
-    index_begin(&out->index, out->index_stream);
-    return NULL;
+    return pbin_continue(path, token_bytes, NULL, NULL, 0, out);
+}
+
+Error *pbin_continue(const char *path, int token_bytes, const char *identity,
+                     const OutputStream *more, int n_more, PbinWriter *out)
+{
+    CHECK(is_token_size(token_bytes) && PBIN_STREAMS + n_more <= MOST_STREAMS);
+    OutputStream stream[MOST_STREAMS] = {
+        [TOKENS] = { .path = path, .header = PBIN_HEADER }, [LENGTHS] = { .suffix = ".lengths" }
+    };
+    for (int i = 0; i < n_more; i++) stream[PBIN_STREAMS + i] = more[i];
+    *out = (PbinWriter){ .token_bytes = token_bytes };
+    return resumable_open(path, identity, stream, PBIN_STREAMS + n_more, &out->file);
 }
 
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes)
 {
-    if (n_bytes && fwrite(document, 1, n_bytes, w->file.stream) != n_bytes) return cannot_write(w);
-    pbin_add_length(w, (int64_t)n_bytes);
-    if (ferror(w->index_stream))
-        return error_new("cannot write the temporary file for the index of %s: %s", w->file.path,
-                         strerror(errno));
+    int64_t length = (int64_t)n_bytes;
+    TRY(resumable_add(w->file, TOKENS, document, n_bytes));
+    return resumable_add(w->file, LENGTHS, &length, sizeof length);
+}
+
+static Error *begin_index(PbinWriter *w)
+{
+    if (w->tail) return NULL;
+    TRY(resumable_tail(w->file, &w->tail));
+    index_begin(&w->index, w->tail);
     return NULL;
 }
 
-Error *pbin_create_sized(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out)
+Error *pbin_add_length(PbinWriter *w, int64_t n_bytes)
 {
-    TRY(begin(path, token_bytes, data_bytes, out));
-    if (fseeko(out->file.stream, data_bytes, SEEK_CUR) != 0) {
-        Error *e = cannot_write(out);
-        file_abandon(&out->file);
-        return e;
-    }
-    index_begin(&out->index, out->file.stream);
+    TRY(begin_index(w));
+    index_add(&w->index, w->indexed_bytes, n_bytes);
+    w->indexed_bytes += n_bytes;
     return NULL;
 }
 
-void pbin_add_length(PbinWriter *w, int64_t n_bytes)
+/* The index of what came with pbin_add, read back. */
+static Error *add_lengths(PbinWriter *w)
 {
-    index_add(&w->index, w->data_bytes, n_bytes);
-    w->data_bytes += n_bytes;
-}
-
-/* Appends the waiting index to the tokens, whose length is known now. */
-static Error *append_index(PbinWriter *w)
-{
-    rewind(w->index_stream);
     Arena *a = arena_new();
-    char *buffer = NEW_N(a, char, COPY_BYTES);
-    for (size_t n; (n = fread(buffer, 1, COPY_BYTES, w->index_stream)) > 0;)
-        fwrite(buffer, 1, n, w->file.stream);
+    Str lengths;
+    Error *e = resumable_view(w->file, LENGTHS, a, &lengths);
+    for (size_t at = 0; !e && at < lengths.len; at += 8) {
+        int64_t length;
+        memcpy(&length, lengths.ptr + at, 8);
+        e = pbin_add_length(w, length);
+    }
     arena_free(a);
-    if (ferror(w->index_stream))
-        return error_new("cannot write the temporary file for the index of %s: %s", w->file.path,
+    return e;
+}
+
+static Error *write_header(const PbinWriter *w)
+{
+    uint64_t length = (uint64_t)resumable_bytes(w->file, TOKENS);
+    uint32_t size = (uint32_t)w->token_bytes;
+    char header[PBIN_HEADER];
+    memcpy(header, &length, 8);
+    memcpy(header + 8, &size, 4);
+    return resumable_write_header(w->file, TOKENS, header, sizeof header);
+}
+
+static Error *finish(PbinWriter *w)
+{
+    TRY(add_lengths(w));
+    TRY(begin_index(w)); /* of no documents */
+    CHECK(w->indexed_bytes == resumable_bytes(w->file, TOKENS));
+    index_end(&w->index);
+    FILE *tail = w->tail;
+    w->tail = NULL;
+    bool is_written = !ferror(tail) && fflush(tail) == 0;
+    if (fclose(tail) != 0 || !is_written)
+        return error_new("cannot write the index of %s: %s", resumable_output(w->file),
                          strerror(errno));
-    uint64_t length = (uint64_t)w->data_bytes;
-    bool is_written =
-        fseek(w->file.stream, 0, SEEK_SET) == 0 && fwrite(&length, 8, 1, w->file.stream) == 1;
-    fclose(w->index_stream);
-    w->index_stream = NULL;
-    return is_written ? NULL : cannot_write(w);
+    return write_header(w);
 }
 
 Error *pbin_commit(PbinWriter *w)
 {
-    index_end(&w->index);
-    Error *e = w->index_stream ? append_index(w) : NULL;
-    if (!e) return file_commit(&w->file);
-    pbin_abandon(w);
-    return e;
+    Error *e = finish(w);
+    return e ? pbin_abandon(w, e) : resumable_commit(w->file);
 }
 
-void pbin_abandon(PbinWriter *w)
+Error *pbin_abandon(PbinWriter *w, Error *e)
 {
-    index_abandon(&w->index);
-    if (w->index_stream) fclose(w->index_stream);
-    w->index_stream = NULL;
-    file_abandon(&w->file);
+    if (w->tail) {
+        index_abandon(&w->index);
+        fclose(w->tail);
+        w->tail = NULL;
+    }
+    return resumable_abandon(w->file, e);
 }
 
-Error *pbin_write(const char *path, int token_bytes, const Pieces *document, const char *what)
+Error *pbin_write(const char *path, int token_bytes, const char *identity, const Pieces *document,
+                  const char *what)
 {
     PbinWriter w;
-    TRY(pbin_create_sized(path, token_bytes, pieces_bytes(document), &w));
-    Error *e = pieces_write(document, fileno(w.file.stream), PBIN_HEADER, path, what);
+    TRY(pbin_continue(path, token_bytes, identity, NULL, 0, &w));
+    Error *e = pieces_write(document, w.file, what);
     for (int64_t i = 0; !e && i < document->n; i++)
-        pbin_add_length(&w, (int64_t)document->item[i].len);
-    if (!e) return pbin_commit(&w);
-    pbin_abandon(&w);
-    return e;
+        e = pbin_add_length(&w, (int64_t)document->item[i].len);
+    return e ? pbin_abandon(&w, e) : pbin_commit(&w);
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "data/index.h"
 #include "data/pieces.h"
+#include "data/resumable.h"
 
 enum { PBIN_HEADER = 12 };
 
@@ -51,25 +52,31 @@ Error *pbin_token_bytes(int64_t vocab_size, int *out);
 /* Appends ids as tokens of this size; an id that does not fit is an error. */
 Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out);
 
-/* A file in the making; nothing appears under its name before pbin_commit. The index waits in a
- * file without a name, so memory does not grow with the number of documents. */
+/* A file in the making; nothing appears under its name before pbin_commit. */
 typedef struct PbinWriter {
-    NewFile file;
-    FILE *index_stream; /* NULL: `file` itself, since the length of the data was known */
+    Resumable *file; /* streams: the tokens, the lengths of pbin_add, what the caller asked for */
+    int token_bytes;
+    FILE *tail; /* of the index, once there is one */
     IndexWriter index;
-    int64_t data_bytes;
+    int64_t indexed_bytes;
 } PbinWriter;
 
+enum { PBIN_STREAMS = 2 }; /* the number of the caller's first stream */
+
+/* A new file, from its beginning. */
 Error *pbin_create(const char *path, int token_bytes, PbinWriter *out);
-/* Appends one document of whole tokens. */
+/* Goes on with what an earlier run of the same identity left (resumable.h); `more` streams are the
+ * caller's. */
+Error *pbin_continue(const char *path, int token_bytes, const char *identity,
+                     const OutputStream *more, int n_more, PbinWriter *out);
+/* Appends one document of whole tokens. Takes 8 bytes on the disk for its length, and no memory. */
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
-/* The same where the tokens come by another way: the caller writes data_bytes bytes to the file
- * from byte PBIN_HEADER on, in any order, and gives the lengths of the documents in theirs. */
-Error *pbin_create_sized(const char *path, int token_bytes, int64_t data_bytes, PbinWriter *out);
-void pbin_add_length(PbinWriter *w, int64_t n_bytes);
+/* The other way: all tokens go to stream 0 of the file, then the lengths of all documents here. */
+Error *pbin_add_length(PbinWriter *w, int64_t n_bytes);
 Error *pbin_commit(PbinWriter *w);
-/* Leaves no trace of the file. */
-void pbin_abandon(PbinWriter *w);
+/* After a failure: resumable_abandon. */
+Error *pbin_abandon(PbinWriter *w, Error *e);
 /* A whole file whose documents are these pieces of other files (pieces.h). */
-Error *pbin_write(const char *path, int token_bytes, const Pieces *document, const char *what);
+Error *pbin_write(const char *path, int token_bytes, const char *identity, const Pieces *document,
+                  const char *what);
 #endif

@@ -13,7 +13,9 @@ typedef struct PieceFile {
 struct PieceFiles {
     Arena *arena;
     PieceFormat format;
+    const char *const *path;
     PieceFile *file;
+    int64_t n;
 };
 
 static Error *open_lines(Arena *a, const char *path, Lines *out)
@@ -37,7 +39,7 @@ Error *piece_files_open(Arena *a, PieceFormat format, const char *const *path, i
                         PieceFiles **out)
 {
     PieceFiles *f = NEW(a, PieceFiles);
-    *f = (PieceFiles){ a, format, NEW_N(a, PieceFile, n ? n : 1) };
+    *f = (PieceFiles){ a, format, path, NEW_N(a, PieceFile, n ? n : 1), n };
     for (int64_t i = 0; i < n; i++) {
         if (format == PIECES_JSONL)
             TRY(open_lines(a, path[i], &f->file[i].lines));
@@ -75,18 +77,26 @@ void piece_file_get(PieceFiles *f, int64_t i, int64_t from, int64_t to, Str *out
     }
 }
 
-static Error *write_lines(const char *target, const Pieces *p, const char *what)
+static Error *write_lines(const char *target, const char *identity, const Pieces *p,
+                          const char *what)
 {
-    NewFile file;
-    TRY(file_create(target, &file));
-    Error *e = pieces_write(p, fileno(file.stream), 0, target, what);
-    if (!e) return file_commit(&file);
-    file_abandon(&file);
-    return e;
+    Resumable *file;
+    TRY(resumable_open(target, identity, &(OutputStream){ .path = target }, 1, &file));
+    Error *e = pieces_write(p, file, what);
+    return e ? resumable_abandon(file, e) : resumable_commit(file);
 }
 
-Error *piece_files_write(const PieceFiles *f, const char *target, const Pieces *p, const char *what)
+Error *piece_files_write(const PieceFiles *f, const char *target, const char *order,
+                         const Pieces *p, const char *what)
 {
-    if (f->format == PIECES_JSONL) return write_lines(target, p, what);
-    return pbin_write(target, f->file[0].pbin.token_bytes, p, what);
+    Text identity = { 0 };
+    Error *e = NULL;
+    text_printf(&identity, "work: %s\n%s", what, order);
+    for (int64_t i = 0; !e && i < f->n; i++) e = identify_path(&identity, "input", f->path[i]);
+    if (!e && f->format == PIECES_JSONL)
+        e = write_lines(target, identity.ptr, p, what);
+    else if (!e)
+        e = pbin_write(target, f->file[0].pbin.token_bytes, identity.ptr, p, what);
+    text_free(&identity);
+    return e;
 }

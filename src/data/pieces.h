@@ -6,6 +6,7 @@
 #define DATA_PIECES_H
 #include "base/error.h"
 #include "base/str.h"
+#include "data/resumable.h"
 #include <stdint.h>
 
 typedef struct Pieces {
@@ -21,8 +22,8 @@ int64_t pieces_bytes(const Pieces *p);
 void pieces_shuffle_python(Pieces *p, int64_t seed);
 /* As numpy.random.default_rng(seed).shuffle of a list. */
 void pieces_shuffle_numpy(Pieces *p, uint64_t seed);
-/* Writes the pieces one behind the other into the file, from byte `at` on; `what` names the work in
- * the progress shown ("shuffling"). All cores copy, each with a buffer of 1 MiB. Pieces of files
- * that are not in memory are asked for ahead. */
-Error *pieces_write(const Pieces *p, int fd, int64_t at, const char *path, const char *what);
+/* Writes the pieces one behind the other to the first stream, behind what an earlier run wrote of
+ * them; `what` names the work in the progress shown ("shuffling"). All cores copy, each with a
+ * buffer of 1 MiB. Pieces of files that are not in memory are asked for ahead. */
+Error *pieces_write(const Pieces *p, Resumable *to, const char *what);
 #endif

@@ -3,6 +3,7 @@
  * The output is cut into tasks of equal size, whatever the sizes of the pieces. A thread collects
  * the pieces of its task in a buffer that stays in its cache and writes it at the task's place; a
  * task inside one large piece is written straight from the mapping. */
+#include "base/block_sum.h"
 #include "base/buffer.h"
 #include "base/signal.h"
 #include "base/thread.h"
@@ -13,18 +14,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { TASK_BYTES = 1 << 20, TASKS_PER_THREAD = 8 };
+enum { TASK_BYTES = STREAM_BLOCK, TASKS_PER_THREAD = 8 };
 
-/* The output's bytes [at, at + n_bytes), which begin `skip` bytes into `piece`. */
+/* The bytes [at, at + n_bytes) of all pieces, which begin `skip` bytes into `piece`. */
 typedef struct Task {
     const Str *piece;
     size_t skip, n_bytes;
     int64_t at;
-    int failure; /* errno, or 0 */
+    uint64_t sum; /* of its bytes */
+    int failure;  /* errno, or 0 */
 } Task;
 
 typedef struct Writing {
     int fd;
+    int64_t header; /* bytes of the file before the pieces */
     size_t page;
     Task *task;
     Buffer *buffer; /* per thread */
@@ -104,7 +107,9 @@ static void run_task(void *arg, int64_t i, int thread)
     const Writing *w = arg;
     Task *t = &w->task[i];
     if (!is_in_memory(w, t)) ask_for(w, t);
-    t->failure = write_at(w->fd, collect(t, &w->buffer[thread]), t->n_bytes, t->at);
+    const char *bytes = collect(t, &w->buffer[thread]);
+    t->sum = block_sum(bytes, t->n_bytes); /* brings them into the cache, too */
+    t->failure = write_at(w->fd, bytes, t->n_bytes, w->header + t->at);
 }
 
 /* Where the next task begins. */
@@ -131,37 +136,56 @@ static Task next_task(Cursor *c)
     return t;
 }
 
-static Error *run_all(const Writing *w, Pool *pool, Cursor *c, const char *path, const char *what,
+/* Moves on to byte n of all pieces. */
+static void skip(Cursor *c, int64_t n)
+{
+    for (; c->piece < c->end && n - c->at >= (int64_t)c->piece->len; c->piece++)
+        c->at += (int64_t)c->piece->len;
+    c->skip = (size_t)(n - c->at);
+    c->at = n;
+}
+
+static Error *run_round(const Writing *w, Pool *pool, Cursor *c, Resumable *to)
+{
+    int64_t n = 0, most = (int64_t)pool_size(pool) * TASKS_PER_THREAD;
+    while (n < most && c->piece < c->end) w->task[n++] = next_task(c);
+    pool_run(pool, n, run_task, (void *)w);
+    for (int64_t i = 0; i < n; i++) {
+        if (w->task[i].failure)
+            return error_new("cannot write %s: %s", resumable_output(to),
+                             strerror(w->task[i].failure));
+        resumable_added(to, 0, w->task[i].n_bytes, w->task[i].sum);
+    }
+    return resumable_reach(to, NULL);
+}
+
+static Error *run_all(const Writing *w, Pool *pool, Cursor *c, Resumable *to, const char *what,
                       int64_t total)
 {
-    int64_t most = (int64_t)pool_size(pool) * TASKS_PER_THREAD, from = c->at;
     Progress progress = progress_start(what, total, PROGRESS_BYTES);
+    progress.found = resumable_bytes(to, 0);
+    skip(c, progress.found);
     while (c->piece < c->end) {
-        int64_t n = 0;
-        while (n < most && c->piece < c->end) w->task[n++] = next_task(c);
-        pool_run(pool, n, run_task, (void *)w);
-        for (int64_t i = 0; i < n; i++)
-            if (w->task[i].failure)
-                return error_new("cannot write %s: %s", path, strerror(w->task[i].failure));
+        TRY(run_round(w, pool, c, to));
         if (signal_stop_requested())
-            return error_new("stopped by a signal; %s was not written", path);
-        progress_update(&progress, c->at - from);
+            return error_new("stopped by a signal; %s was not written", resumable_output(to));
+        progress_update(&progress, c->at);
     }
     progress_end(&progress);
     return NULL;
 }
 
-Error *pieces_write(const Pieces *p, int fd, int64_t at, const char *path, const char *what)
+Error *pieces_write(const Pieces *p, Resumable *to, const char *what)
 {
     Arena *a = arena_new();
     Pool *pool = pool_new(0);
     int n = pool_size(pool);
-    Writing w = { .fd = fd,
-                  .page = (size_t)sysconf(_SC_PAGESIZE),
+    Writing w = { .page = (size_t)sysconf(_SC_PAGESIZE),
                   .task = NEW_N(a, Task, n * TASKS_PER_THREAD),
                   .buffer = NEW_N(a, Buffer, n) };
-    Cursor c = { .piece = p->item, .end = p->item + p->n, .at = at };
-    Error *e = run_all(&w, pool, &c, path, what, pieces_bytes(p));
+    w.fd = resumable_file(to, 0, &w.header);
+    Cursor c = { .piece = p->item, .end = p->item + p->n };
+    Error *e = run_all(&w, pool, &c, to, what, pieces_bytes(p));
     for (int i = 0; i < n; i++) buffer_free(&w.buffer[i]);
     pool_free(pool);
     arena_free(a);

@@ -27,9 +27,9 @@ void progress_update(Progress *p, int64_t done)
 {
     double now = clock_seconds(), elapsed = now - p->started;
     bool live = is_terminal(STDERR_FILENO);
-    if (elapsed < FIRST_S || now - p->shown < (live ? LIVE_S : PLAIN_S) || done <= 0) return;
+    if (elapsed < FIRST_S || now - p->shown < (live ? LIVE_S : PLAIN_S) || done <= p->found) return;
     char at[32], of[32], speed[32], left[32];
-    double rate = (double)done / elapsed;
+    double rate = (double)(done - p->found) / elapsed;
     format_amount(p->unit, (double)done, at);
     format_amount(p->unit, (double)p->total, of);
     format_amount(p->unit, rate, speed);

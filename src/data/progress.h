@@ -11,6 +11,7 @@ typedef struct Progress {
     int64_t total;
     ProgressUnit unit;
     double started, shown;
+    int64_t found; /* of the total, done by an earlier run: the rate is without it */
 } Progress;
 
 Progress progress_start(const char *what, int64_t total, ProgressUnit unit);

@@ -17,7 +17,8 @@ static Error *shuffle(Arena *a, PieceFiles *files, const char *target, int64_t s
     piece_file_get(files, 0, 0, p.n, p.item);
     pieces_shuffle_python(&p, seed);
     *out = (ShuffleSummary){ p.n, pieces_bytes(&p) };
-    return piece_files_write(files, target, &p, "shuffling");
+    const char *order = arena_printf(a, "seed: %lld\n", (long long)seed);
+    return piece_files_write(files, target, order, &p, "shuffling");
 }
 
 Error *shuffle_file(PieceFormat format, const char *source, const char *target, int64_t seed,

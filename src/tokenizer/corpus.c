@@ -66,7 +66,7 @@ Error *corpus_open(const CorpusSettings *s, Pool *pool, Corpus **out)
         return e;
     }
     c->inputs = text_inputs_open(&files, s->beside ? s->beside : ".", pool_size(pool));
-    c->done.stored_total = text_inputs_bytes(c->inputs);
+    c->done.stored_total = text_inputs_bytes(&files);
     return NULL;
 }
 

@@ -205,7 +205,7 @@ TEST(an_abandoned_file_leaves_nothing)
     assert_no_error(make_directories(folder));
     assert_no_error(pbin_create(path_join(a, folder, "x.pbin"), 2, &w));
     assert_no_error(pbin_add(&w, "abcd", 4));
-    pbin_abandon(&w);
+    assert_null(pbin_abandon(&w, NULL));
     assert_int_equal(rmdir(folder), 0);
     assert_error_has(pbin_create(path_join(a, folder, "x.pbin"), 2, &w), "x.pbin");
     arena_free(a);

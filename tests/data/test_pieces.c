@@ -62,11 +62,11 @@ static void assert_written(Arena *a, const Pieces *p, int64_t at)
 {
     const char *path = path_join(a, test_folder(), "pieces");
     Str got;
-    NewFile f;
-    assert_no_error(file_create(path, &f));
-    for (int64_t i = 0; i < at; i++) fputc('h', f.stream);
-    assert_no_error(pieces_write(p, fileno(f.stream), at, path, "testing"));
-    assert_no_error(file_commit(&f));
+    Resumable *f;
+    OutputStream stream = { .path = path, .header = at };
+    assert_no_error(resumable_open(path, NULL, &stream, 1, &f));
+    assert_no_error(pieces_write(p, f, "testing"));
+    assert_no_error(resumable_commit(f));
     assert_no_error(file_read(a, path, &got));
     assert_int_equal(got.len, at + pieces_bytes(p));
     const char *g = got.ptr + at;
