@@ -10,6 +10,7 @@
 #include "config/yaml_emit.h"
 #include "data/instruction.h"
 #include "data/jsonl.h"
+#include "data_rewriting.h"
 #include "packing.h"
 
 typedef struct Options {
@@ -56,7 +57,9 @@ static Error *write_pack_config(Arena *a, const char *from, const Partition *p, 
     return e;
 }
 
-static Error *pack_partition(Arena *a, const InstructionSettings *s, const Partition *p)
+/* Index and packed file, but what an interrupted run has made of them. */
+static Error *pack_partition(Arena *a, const InstructionSettings *s, const Partition *p,
+                             Resumable *file)
 {
     IndexSummary index;
     Yaml *pack;
@@ -64,9 +67,26 @@ static Error *pack_partition(Arena *a, const InstructionSettings *s, const Parti
         log_warning("%s: no line was drawn for %s, so nothing is packed", p->jsonl_path, p->name);
         return NULL;
     }
-    TRY(jsonl_write_index(p->jsonl_path, p->index_path, NULL, &index));
     TRY(write_pack_config(a, s->pbin_creation_config_file_path, p, &pack));
-    return pack_as_configured(a, pack, EXISTING_OVERRIDE);
+    if (!resumable_is_made(file, p->index_path)) {
+        TRY(jsonl_write_index(p->jsonl_path, p->index_path, NULL, &index));
+        TRY(resumable_note_made(file, p->index_path));
+    }
+    if (resumable_is_made(file, p->pbin_path)) return NULL;
+    TRY(pack_as_configured(a, pack, EXISTING_OVERRIDE));
+    return resumable_note_made(file, p->pbin_path);
+}
+
+static Error *pack_all(Arena *a, const InstructionSettings *s, const InstructionSummary *summary,
+                       Resumable *file)
+{
+    const Partition *p = summary->partition;
+    log_info("%s: %lld conversations: %lld for training, %lld for validation, %lld for tests",
+             summary->folder, (long long)(summary->n_lines - summary->n_bad),
+             (long long)p[0].n_lines, (long long)p[1].n_lines, (long long)p[2].n_lines);
+    for (int i = 0; i < N_PARTITIONS; i++)
+        if (p[i].is_wanted) TRY(pack_partition(a, s, &p[i], file));
+    return NULL;
 }
 
 static Error *run(Arena *a, const void *given)
@@ -74,16 +94,12 @@ static Error *run(Arena *a, const void *given)
     const Options *o = given;
     InstructionConfig config = { 0 };
     InstructionSummary summary;
+    Resumable *file;
     TRY(read_config(a, o, &config));
     signal_catch();
-    TRY(instruction_convert(a, &config, o->config_file_path, &summary));
-    const Partition *p = summary.partition;
-    log_info("%s: %lld conversations: %lld for training, %lld for validation, %lld for tests",
-             summary.folder, (long long)(summary.n_lines - summary.n_bad), (long long)p[0].n_lines,
-             (long long)p[1].n_lines, (long long)p[2].n_lines);
-    for (int i = 0; i < N_PARTITIONS; i++)
-        if (p[i].is_wanted) TRY(pack_partition(a, &config.settings, &p[i]));
-    return NULL;
+    TRY(instruction_convert(a, &config, o->config_file_path, &summary, &file));
+    Error *e = pack_all(a, &config.settings, &summary, file);
+    return e ? resumable_abandon(file, e) : resumable_commit(file);
 }
 
 const Command command_data_prepare_instruction_tuning_data = {
@@ -93,7 +109,9 @@ const Command command_data_prepare_instruction_tuning_data = {
     .details = "For train, val and test a JSONL file with the text of each conversation under "
                "\"chat\", its index and its .pbin file are written to a folder whose name holds "
                "the hash of the configuration; files that are there are replaced. Templates are "
-               "those of Jinja as far as docs/templates.md lists them.",
+               "those of Jinja as far as docs/templates.md lists them. All cores render; memory is "
+               "bounded by 8 blocks of 64 KiB of lines, or as many longer lines, per core. Files "
+               "appear when they are complete; " GOES_ON,
     .examples = "modalities data prepare_instruction_tuning_data --config_file_path chat.yaml",
     .options = options,
     .options_size = sizeof(Options),

@@ -72,6 +72,7 @@ Error *bad_lines_keep(BadLines *b, Resumable *to, int stream)
     Str text;
     b->kept = to;
     b->stream = stream;
+    b->n = 0;
     Error *e = resumable_view(to, stream, a, &text);
     for (const char *p = text.ptr, *end = p + text.len, *stop; !e && p < end; p = stop + 1) {
         stop = memchr(p, '\n', (size_t)(end - p));

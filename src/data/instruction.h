@@ -4,6 +4,7 @@
 #define DATA_INSTRUCTION_H
 #include "config/field.h"
 #include "data/bad_line.h"
+#include "data/resumable.h"
 
 /* Percentages of the lines. */
 typedef struct Splitting {
@@ -56,10 +57,12 @@ typedef struct InstructionSummary {
     int64_t n_lines, n_bad;
 } InstructionSummary;
 
-/* Reads src_path line by line and writes, for each partition with a percentage above 0, the lines
- * drawn for it (as Python's random.choices draws) with mapped roles and the rendered text under
- * "chat"; and a copy of the configuration, whose hash is part of all names. Nothing appears before
- * all lines are through. */
+/* Writes, for each partition with a percentage above 0, the lines of src_path that are drawn for it
+ * (as Python's random.choices draws) with mapped roles and the rendered text under "chat"; and a
+ * copy of the configuration, whose hash is part of all names. All cores render; memory stays below
+ * 8 blocks of 64 KiB of lines (or 8 longer lines), and what becomes of them, per core. Nothing
+ * appears before all lines are through; an interrupted run is continued. *file is for noting what
+ * the caller makes of the lines; the caller commits or abandons it, unless this fails. */
 Error *instruction_convert(Arena *a, const InstructionConfig *c, const char *config_path,
-                           InstructionSummary *out);
+                           InstructionSummary *out, Resumable **file);
 #endif

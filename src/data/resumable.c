@@ -113,6 +113,13 @@ static const char *name_of(const Stream *s)
     return s->path ? s->path : s->growing;
 }
 
+static bool has_its_name(const Stream *s)
+{
+    struct stat mine, there;
+    return fstat(s->fd, &mine) == 0 && stat(s->growing, &there) == 0 &&
+           mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+}
+
 /* Opens the file and locks it against other runs. One that is put in place between the two steps is
  * not the growing file any more. */
 static Error *open_stream(Stream *s)
@@ -120,17 +127,14 @@ static Error *open_stream(Stream *s)
     for (;;) {
         int fd = open(s->growing, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (fd < 0) return failed("create", name_of(s));
-        struct stat mine, there;
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             close(fd);
             return error_new("%s: another run is writing this file just now", name_of(s));
         }
-        if (fstat(fd, &mine) == 0 && stat(s->growing, &there) == 0 && mine.st_ino == there.st_ino &&
-            mine.st_dev == there.st_dev) {
-            s->fd = fd;
-            return NULL;
-        }
+        s->fd = fd;
+        if (has_its_name(s)) return NULL;
         close(fd);
+        s->fd = -1;
     }
 }
 
@@ -277,6 +281,7 @@ static Error *write_record(Resumable *r)
 
 static Error *begin_anew(Resumable *r)
 {
+    r->is_placed = false;
     r->found = (PartRecord){ 0 };
     r->last = (Part){ 0 };
     if (r->record >= 0) close(r->record);
@@ -306,7 +311,8 @@ static Error *use_found(Resumable *r)
     if (r->found.difference) return resumable_discard(r, r->found.difference);
     TRY(check_found(r));
     if (r->found.n) return go_on(r);
-    if (r->found.n_notes) return write_record(r);
+    r->is_placed = r->found.n_notes > 0;
+    if (r->is_placed) return write_record(r);
     bool is_empty = fstat(r->stream[0].fd, &st) == 0 && st.st_size == 0;
     return is_empty ? begin_anew(r) : resumable_discard(r, "no part of it was finished");
 }
@@ -607,18 +613,44 @@ Error *resumable_tail(Resumable *r, FILE **out)
     return failed("write", name_of(s));
 }
 
-bool resumable_is_noted(const Resumable *r, const char *note)
+const char *resumable_find_note(const Resumable *r, const char *beginning)
 {
-    for (int64_t i = 0; i < r->found.n_notes; i++)
-        if (!strcmp(r->found.note[i], note)) return true;
-    return false;
+    size_t n = strlen(beginning);
+    for (int64_t i = r->found.n_notes - 1; i >= 0; i--)
+        if (!strncmp(r->found.note[i], beginning, n)) return r->found.note[i] + n;
+    return NULL;
+}
+
+static Error *describe_made(const char *path, Text *out)
+{
+    text_printf(out, "made: ");
+    return identify_file(out, path);
+}
+
+Error *resumable_note_made(Resumable *r, const char *path)
+{
+    Text t = { 0 };
+    Error *e = describe_made(path, &t);
+    if (!e) e = resumable_note(r, t.ptr);
+    text_free(&t);
+    return e;
+}
+
+bool resumable_is_made(const Resumable *r, const char *path)
+{
+    Text t = { 0 };
+    Error *e = describe_made(path, &t);
+    bool is_made = !e && resumable_find_note(r, t.ptr);
+    error_free(e);
+    text_free(&t);
+    return is_made;
 }
 
 /* The record has notes alone: its parts went away with the growing files. */
 Error *resumable_note(Resumable *r, const char *note)
 {
     PartRecord *found = &r->found;
-    CHECK(r->identity && !r->has_thread);
+    CHECK(r->identity && r->is_placed);
     found->n = 0;
     found->note =
         arena_grow(r->arena, found->note, found->n_notes, &found->note_cap, sizeof *found->note);
@@ -642,13 +674,12 @@ Error *resumable_place(Resumable *r)
     return NULL;
 }
 
-/* Removes what only served the work; the record last but one: alone it means nothing. */
+/* Removes what only served the work, but for files of another run that began meanwhile. */
 static Error *remove_rest(Resumable *r)
 {
     Error *e = remove_tree(r->record_path);
     for (int i = r->n_streams - 1; i >= 0; i--)
-        if (!r->is_placed || !r->stream[i].path)
-            e = error_join(e, remove_tree(r->stream[i].growing));
+        if (has_its_name(&r->stream[i])) e = error_join(e, remove_tree(r->stream[i].growing));
     return e;
 }
 
@@ -678,13 +709,15 @@ Error *resumable_abandon(Resumable *r, Error *e)
     e = error_join(e, end_last_part(r));
     e = error_join(e, end_thread(r));
     int64_t n = r->found.n + r->n_durable;
-    if (n && !r->is_placed) {
+    if (r->is_placed && r->found.n_notes) {
+        e = error_join(e, error_new("what is complete stays; the same command goes on behind it"));
+    } else if (n && !r->is_placed) {
         format_bytes((double)bytes_of(&r->last, r->n_streams), amount);
-        e = error_join(e, error_new("%lld finished part%s (%s) stay%s in %s.partial*; the same "
-                                    "command goes on behind %s",
+        e = error_join(e, error_new("%lld finished part%s (%s) stay%s beside %s; the same command "
+                                    "goes on behind %s",
                                     (long long)n, n == 1 ? "" : "s", amount, n == 1 ? "s" : "",
                                     r->output, n == 1 ? "it" : "them"));
-    } else if (!r->is_placed) {
+    } else {
         e = error_join(e, remove_rest(r));
     }
     release(r);

@@ -60,10 +60,13 @@ Error *resumable_write_header(Resumable *r, int stream, const void *bytes, size_
 /* For what follows the first stream's data; to be closed. Nothing can be added any more. */
 Error *resumable_tail(Resumable *r, FILE **out);
 
-/* Marks of steps behind resumable_place that are done ("train.pbin is written"); they are found
- * again until resumable_commit. */
-bool resumable_is_noted(const Resumable *r, const char *note);
+/* Marks of steps behind resumable_place ("train.pbin is written"), found again until
+ * resumable_commit; what follows `beginning` in the last one that begins so, or NULL. */
 Error *resumable_note(Resumable *r, const char *note);
+const char *resumable_find_note(const Resumable *r, const char *beginning);
+/* The same about a file that was made, and whether it is still as it was then. */
+Error *resumable_note_made(Resumable *r, const char *path);
+bool resumable_is_made(const Resumable *r, const char *path);
 
 /* Puts all streams with a path in place, the first one last, without letting go. */
 Error *resumable_place(Resumable *r);

@@ -39,7 +39,9 @@ static void make(Setup *s, const char *lines, const char *template)
 
 static Error *convert(Setup *s, InstructionSummary *out)
 {
-    return instruction_convert(s->arena, &s->config, s->config_path, out);
+    Resumable *file;
+    TRY(instruction_convert(s->arena, &s->config, s->config_path, out, &file));
+    return resumable_commit(file);
 }
 
 static void assert_refused(const char *line, const char *template, const char *expected)

@@ -267,16 +267,22 @@ TEST(notes_are_found_until_the_end)
     assert_no_error(open_output(a, IDENTITY, &r));
     assert_no_error(work(a, r, STEPS));
     assert_no_error(resumable_place(r));
-    assert_false(resumable_is_noted(r, "one is done"));
+    assert_null(resumable_find_note(r, "one is done"));
     assert_no_error(resumable_note(r, "one is done"));
+    assert_no_error(file_write(at(a, "made"), "1", 1));
+    assert_no_error(resumable_note_made(r, at(a, "made")));
     assert_error_has(resumable_abandon(r, error_new("failed")), "failed");
     assert_no_error(open_output(a, IDENTITY, &r));
-    assert_true(resumable_is_noted(r, "one is done"));
-    assert_false(resumable_is_noted(r, "two is done"));
+    assert_string_equal(resumable_find_note(r, "one is"), " done");
+    assert_null(resumable_find_note(r, "two is done"));
     assert_int_equal(resumable_parts(r), 0);
-    assert_null(resumable_abandon(r, NULL));
+    assert_true(resumable_is_made(r, at(a, "made")));
+    assert_no_error(file_write(at(a, "made"), "22", 2));
+    assert_false(resumable_is_made(r, at(a, "made")));
+    assert_false(resumable_is_made(r, at(a, "not made")));
+    assert_error_has(resumable_abandon(r, error_new("x")), "what is complete stays");
     assert_no_error(open_output(a, "another", &r));
-    assert_false(resumable_is_noted(r, "one is done"));
+    assert_null(resumable_find_note(r, "one is done"));
     assert_null(resumable_abandon(r, NULL));
     arena_free(a);
 }
