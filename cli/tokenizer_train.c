@@ -6,24 +6,25 @@
 #include "data/bad_lines.h"
 #include "data/existing_file.h"
 #include "data/progress.h"
-#include "tokenizer/train.h"
+#include "tokenizer/train_pipeline.h"
 #include <string.h>
 
 static const char *const formats[] = { "auto", "jsonl", "lines", "file",
                                        NULL }; /* as CorpusFormat */
 enum { ALPHABET_BYTES, ALPHABET_SEEN };
 static const char *const alphabets[] = { "bytes", "seen", NULL };
-static const char *const models[] = { "bpe", NULL }; /* names of trainer_kinds */
+static const char *const models[] = { "bpe", "wordpiece", NULL }; /* names of trainer_kinds */
 
 /* What only some kinds know may be NULL: not given. */
 typedef struct Options {
     StringList input_path, special_tokens;
     const char *output_path, *text_key, *bad_line_report;
     int model, format, file_existence_policy, on_bad_line;
-    const int *initial_alphabet;
+    const char *unk_token, *continuing_subword_prefix, *end_of_word_suffix;
+    const int *initial_alphabet, *pre_tokenizer, *normalizer;
     int64_t vocab_size, max_words, threads;
     const int64_t *min_frequency, *limit_alphabet, *max_token_length;
-    const bool *add_prefix_space;
+    const bool *add_prefix_space, *clean_text, *handle_chinese_chars, *strip_accents, *lowercase;
 } Options;
 
 static const Field options[] = {
@@ -48,18 +49,42 @@ static const Field options[] = {
     FIELD_INT(Options, threads, "0", 0, 512, "0: all; the result is the same"),
 
     FIELD_STRINGS(Options, special_tokens, "[]", 0, 0,
-                  "bpe: they get the first ids; <|endoftext|> if none is given"),
+                  "bpe, wordpiece: they get the first ids; if none is given, <|endoftext|> for "
+                  "bpe, [PAD] [UNK] [CLS] [SEP] [MASK] for wordpiece"),
+    FIELD_STRING(Options, unk_token, "null",
+                 "bpe, wordpiece: the special token for characters without a token; if not given, "
+                 "none for bpe, [UNK] for wordpiece"),
     FIELD_INT(Options, min_frequency, "null", 0, INFINITY,
-              "bpe: a pair that is rarer is not merged; 2 if not given"),
-    FIELD_CHOICE(Options, initial_alphabet, "null", alphabets,
-                 "bpe: single bytes that get an id, all (bytes, if not given), or those in the "
-                 "texts (seen)"),
+              "bpe, wordpiece: a pair that is rarer is not merged; 2 if not given"),
     FIELD_INT(Options, limit_alphabet, "null", 0, INFINITY,
-              "bpe: keep the so many most frequent characters; all if not given"),
+              "bpe, wordpiece: keep the so many most frequent characters; all if not given"),
     FIELD_INT(Options, max_token_length, "null", 0, INFINITY,
-              "bpe: tokens have fewer characters than this; any number if not given"),
+              "bpe, wordpiece: tokens have fewer characters than this; any number if not given"),
+    FIELD_CHOICE(Options, pre_tokenizer, "null", train_pre_tokenizers,
+                 "bpe, wordpiece: how texts are cut into words: as for GPT-2 (byte_level), Llama 3 "
+                 "(cl100k), BERT, at \\w+|[^\\w\\s]+ (whitespace), or at white space alone; if "
+                 "not given, byte_level for bpe, bert for wordpiece"),
+    FIELD_STRING(Options, continuing_subword_prefix, "null",
+                 "bpe, wordpiece: in front of tokens that go on in a word; if not given, none for "
+                 "bpe, ## for wordpiece"),
+    FIELD_CHOICE(Options, normalizer, "null", train_normalizers,
+                 "bpe, wordpiece: what texts go through first; if not given, none for bpe, bert "
+                 "for wordpiece"),
+    FIELD_BOOL(Options, clean_text, "null",
+               "bpe, wordpiece: normalizer bert removes control characters; true if not given"),
+    FIELD_BOOL(Options, handle_chinese_chars, "null",
+               "bpe, wordpiece: normalizer bert sets Chinese characters apart; true if not given"),
+    FIELD_BOOL(Options, strip_accents, "null",
+               "bpe, wordpiece: normalizer bert removes accents; as lowercase if not given"),
+    FIELD_BOOL(Options, lowercase, "null",
+               "bpe, wordpiece: normalizer bert writes small letters; true if not given"),
+    FIELD_CHOICE(Options, initial_alphabet, "null", alphabets,
+                 "bpe: single bytes that get an id, all, or those in the texts (seen); if not "
+                 "given, all when words are bytes"),
     FIELD_BOOL(Options, add_prefix_space, "null",
-               "bpe: a text is read as if it started with a blank"),
+               "bpe: pre_tokenizer byte_level reads a text as if it started with a blank"),
+    FIELD_STRING(Options, end_of_word_suffix, "null",
+                 "bpe: behind tokens that end a word, as </w>; if not given, none"),
     { 0 },
 };
 
@@ -168,19 +193,52 @@ static int64_t number_or(const int64_t *given, int64_t otherwise)
     return given ? *given : otherwise;
 }
 
-static BpeTrainSettings bpe_settings(const Options *o)
+static bool flag_or(const bool *given, bool otherwise)
+{
+    return given ? *given : otherwise;
+}
+
+static BpeTrainSettings bpe_settings(const Options *o, bool is_wordpiece)
 {
     static const char *const end_of_text[] = { "<|endoftext|>" };
-    bool is_default = !o->special_tokens.n;
-    return (BpeTrainSettings){
+    static const char *const of_bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
+    BpeTrainSettings s = {
         .min_frequency = number_or(o->min_frequency, 2),
-        .special_tokens = is_default ? end_of_text : o->special_tokens.item,
-        .n_special_tokens = is_default ? 1 : o->special_tokens.n,
-        .all_bytes = !o->initial_alphabet || *o->initial_alphabet == ALPHABET_BYTES,
+        .special_tokens = is_wordpiece ? of_bert : end_of_text,
+        .n_special_tokens = is_wordpiece ? 5 : 1,
+        .unk_token = is_wordpiece ? "[UNK]" : NULL,
         .limit_alphabet = number_or(o->limit_alphabet, 0),
         .max_token_length = number_or(o->max_token_length, 0),
-        .add_prefix_space = o->add_prefix_space && *o->add_prefix_space,
+        .prefix = is_wordpiece ? "##" : NULL,
+        .suffix = o->end_of_word_suffix,
+        .pre_tokenizer = is_wordpiece ? TRAIN_BERT : TRAIN_BYTE_LEVEL,
+        .normalizer = is_wordpiece ? TRAIN_BERT_NORMALIZER : TRAIN_AS_IT_IS,
+        .add_prefix_space = flag_or(o->add_prefix_space, false),
+        .clean_text = flag_or(o->clean_text, true),
+        .handle_chinese_chars = flag_or(o->handle_chinese_chars, true),
+        .lowercase = flag_or(o->lowercase, true),
     };
+    if (o->special_tokens.n) {
+        s.special_tokens = o->special_tokens.item;
+        s.n_special_tokens = o->special_tokens.n;
+    }
+    if (o->unk_token) s.unk_token = o->unk_token;
+    if (o->continuing_subword_prefix) s.prefix = o->continuing_subword_prefix;
+    if (o->pre_tokenizer) s.pre_tokenizer = (TrainPreTokenizer)*o->pre_tokenizer;
+    if (o->normalizer) s.normalizer = (TrainNormalizer)*o->normalizer;
+    s.strip_accents = flag_or(o->strip_accents, s.lowercase);
+    s.all_bytes = o->initial_alphabet ? *o->initial_alphabet == ALPHABET_BYTES
+                                      : train_is_byte_level(s.pre_tokenizer);
+    return s;
+}
+
+static Error *refuse_flags_without_bert(const Options *o, const BpeTrainSettings *s)
+{
+    bool given = o->clean_text || o->handle_chinese_chars || o->strip_accents || o->lowercase;
+    if (!given || s->normalizer == TRAIN_BERT_NORMALIZER) return NULL;
+    return error_usage("--clean_text, --handle_chinese_chars, --strip_accents and --lowercase are "
+                       "for --normalizer bert, not for %s",
+                       train_normalizers[s->normalizer]);
 }
 
 static Error *train(const Options *o, const TrainerKind *kind)
@@ -199,8 +257,9 @@ static Error *train(const Options *o, const TrainerKind *kind)
         .max_words = o->max_words,
         .n_threads = (int)o->threads,
         .progress = { show, &display },
-        .bpe = bpe_settings(o),
+        .bpe = bpe_settings(o, kind == &trainer_wordpiece),
     };
+    TRY(refuse_flags_without_bert(o, &s.bpe));
     TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &refusals.bad));
     TrainSummary summary;
     Error *e = tokenizer_train(kind, &s, o->output_path, &summary);
@@ -227,16 +286,18 @@ const Command command_tokenizer_train = {
     .group = "tokenizer",
     .name = "train",
     .doc = "Learns a vocabulary from texts and writes it as a tokenizer.",
-    .details = "--model bpe: a Hugging Face tokenizer.json of byte-level BPE; texts are cut into "
-               "words as for GPT-2; merges and ids are those that Hugging Face's trainer finds. "
-               "Options whose text begins with kinds of models are for these alone.",
+    .details =
+        "--model bpe: byte pair encoding, by default of bytes, cut into words as for GPT-2; "
+        "wordpiece: BERT's. Both write a Hugging Face tokenizer.json with the merges or tokens "
+        "that Hugging Face's trainers find. Options whose text begins with models are for these "
+        "alone.",
     .examples = "modalities tokenizer train --input_path corpus.jsonl --output_path "
-                "tokenizer/tokenizer.json "
-                "--vocab_size 32000\n"
+                "tokenizer/tokenizer.json --vocab_size 32000\n"
                 "modalities tokenizer train --input_path a.txt --input_path b.txt --format file "
-                "--output_path "
-                "tokenizer.json --vocab_size 8192 --special_tokens '<|endoftext|>' "
-                "--special_tokens '<pad>'",
+                "--output_path tokenizer.json --vocab_size 8192 --special_tokens '<|endoftext|>' "
+                "--special_tokens '<pad>'\n"
+                "modalities tokenizer train --model wordpiece --input_path corpus --output_path "
+                "tokenizer.json --vocab_size 30522 --lowercase=false",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

@@ -6,6 +6,7 @@
 
 const TrainerKind *const trainer_kinds[] = {
     &trainer_bpe,
+    &trainer_wordpiece,
     NULL,
 };
 

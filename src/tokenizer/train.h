@@ -14,15 +14,38 @@ typedef struct TrainProgress {
     void *arg;
 } TrainProgress;
 
+/* How texts become words for the kinds that write a tokenizer.json (train_pipeline.h). */
+typedef enum {
+    TRAIN_BYTE_LEVEL,
+    TRAIN_CL100K,
+    TRAIN_BERT,
+    TRAIN_WHITESPACE,
+    TRAIN_WHITESPACE_SPLIT,
+} TrainPreTokenizer;
+typedef enum {
+    TRAIN_AS_IT_IS,
+    TRAIN_NFC,
+    TRAIN_NFD,
+    TRAIN_NFKC,
+    TRAIN_NFKD,
+    TRAIN_BERT_NORMALIZER,
+} TrainNormalizer;
+
 /* Of the kinds `bpe` and `wordpiece`. */
 typedef struct BpeTrainSettings {
     int64_t min_frequency;             /* a rarer pair is not merged */
     const char *const *special_tokens; /* they get the first ids */
     int64_t n_special_tokens;
+    const char *unk_token;    /* one of them, for characters without a token; NULL: none */
     bool all_bytes;           /* every byte gets a token, not only those that occur */
     int64_t limit_alphabet;   /* keep so many characters, the most frequent; 0: all */
     int64_t max_token_length; /* tokens are shorter than this, in characters; 0: any length */
-    bool add_prefix_space;    /* of the pre-tokenizer: a text starts with a blank */
+    const char *prefix;       /* of tokens that go on in a word, as "##"; NULL: none */
+    const char *suffix;       /* of tokens that end a word, as "</w>"; NULL: none */
+    TrainPreTokenizer pre_tokenizer;
+    bool add_prefix_space; /* of TRAIN_BYTE_LEVEL: a text starts with a blank */
+    TrainNormalizer normalizer;
+    bool clean_text, handle_chinese_chars, strip_accents, lowercase; /* of TRAIN_BERT_NORMALIZER */
 } BpeTrainSettings;
 
 typedef struct TrainSettings {
@@ -69,7 +92,7 @@ typedef struct TrainerKind {
                     TrainSummary *summary);
 } TrainerKind;
 
-extern const TrainerKind trainer_bpe;
+extern const TrainerKind trainer_bpe, trainer_wordpiece;
 /* All kinds; ends with NULL. */
 extern const TrainerKind *const trainer_kinds[];
 

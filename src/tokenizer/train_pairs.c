@@ -1,13 +1,9 @@
 /* train_pairs.c - a hash table of pairs, and a binary heap. */
 #include "tokenizer/train_pairs.h"
+#include "base/error.h"
 #include <string.h>
 
 enum { FIRST_SLOTS = 1 << 12 };
-
-Pair *pair_table_at(const PairTable *t, uint32_t index)
-{
-    return (Pair *)t->pairs.ptr + index;
-}
 
 static uint64_t hash(uint32_t left, uint32_t right)
 {
@@ -17,11 +13,12 @@ static uint64_t hash(uint32_t left, uint32_t right)
 /* The slot of a pair, or the free one where it would go; a slot holds the index + 1. */
 static uint32_t *slot_of(const PairTable *t, uint32_t left, uint32_t right)
 {
+    const Pair *pair = pair_table_all(t);
     uint32_t *slot = t->slots.ptr;
     for (uint64_t at = hash(left, right) & (uint64_t)(t->n_slots - 1);;
          at = (at + 1) & (uint64_t)(t->n_slots - 1)) {
         if (!slot[at]) return &slot[at];
-        const Pair *p = pair_table_at(t, slot[at] - 1);
+        const Pair *p = &pair[slot[at] - 1];
         if (p->left == left && p->right == right) return &slot[at];
     }
 }
@@ -32,19 +29,24 @@ static void grow(PairTable *t)
     size_t bytes = (size_t)t->n_slots * sizeof(uint32_t);
     memset(buffer_grow(&t->slots, bytes), 0, bytes);
     for (int64_t i = 0; i < t->n; i++) {
-        const Pair *p = pair_table_at(t, (uint32_t)i);
+        const Pair *p = &pair_table_all(t)[i];
         *slot_of(t, p->left, p->right) = (uint32_t)i + 1;
     }
+}
+
+uint32_t pair_table_add(PairTable *t, uint32_t left, uint32_t right)
+{
+    CHECK(t->n < UINT32_MAX);
+    Pair *p = buffer_grow(&t->pairs, (size_t)(t->n + 1) * sizeof *p);
+    p[t->n] = (Pair){ .left = left, .right = right };
+    return (uint32_t)t->n++;
 }
 
 uint32_t pair_table_index(PairTable *t, uint32_t left, uint32_t right)
 {
     if (2 * (t->n + 1) > t->n_slots) grow(t);
     uint32_t *slot = slot_of(t, left, right);
-    if (*slot) return *slot - 1;
-    Pair *p = buffer_grow(&t->pairs, (size_t)(t->n + 1) * sizeof *p);
-    p[t->n++] = (Pair){ .left = left, .right = right };
-    *slot = (uint32_t)t->n;
+    if (!*slot) *slot = pair_table_add(t, left, right) + 1;
     return *slot - 1;
 }
 

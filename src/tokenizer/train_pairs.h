@@ -1,4 +1,4 @@
-/* train_pairs.h - counts of pairs of symbols, and the queue from which the most frequent pair is
+/* train_pairs.h - pairs of neighbouring symbols, and the queue from which the most frequent one is
  * taken. */
 #ifndef TOKENIZER_TRAIN_PAIRS_H
 #define TOKENIZER_TRAIN_PAIRS_H
@@ -7,10 +7,8 @@
 #include <stdint.h>
 
 typedef struct Pair {
-    uint32_t left, right;
     int64_t count;
-    int64_t n_gained; /* occurrences that the step under way made */
-    uint32_t *words;  /* where they are, while the step is closed */
+    uint32_t left, right;
 } Pair;
 
 /* Zero-initialise; free with pair_table_free. */
@@ -19,10 +17,15 @@ typedef struct PairTable {
     int64_t n, n_slots;
 } PairTable;
 
-/* The index of a pair, which is added with count 0 when it is new. */
+/* The index of a pair, which is added with count 0 when it is new; finds only what it added. */
 uint32_t pair_table_index(PairTable *t, uint32_t left, uint32_t right);
-/* Valid until the next pair is added. */
-Pair *pair_table_at(const PairTable *t, uint32_t index);
+/* Adds a pair that is known to be new. */
+uint32_t pair_table_add(PairTable *t, uint32_t left, uint32_t right);
+/* By index; valid until the next pair is added. */
+static inline Pair *pair_table_all(const PairTable *t)
+{
+    return (Pair *)t->pairs.ptr;
+}
 void pair_table_free(PairTable *t);
 
 /* A pair with the count it had when the entry was made, and words that have it. */

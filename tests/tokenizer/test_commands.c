@@ -4,18 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct Outcome {
     const char *text; /* stdout and stderr */
     int status;
 } Outcome;
 
-/* Runs `tokenizer COMMAND` in the test's folder. */
-static Outcome run(Arena *a, const char *command)
+/* Runs `ENVIRONMENT tokenizer COMMAND` in the test's folder. */
+static Outcome run_with(Arena *a, const char *environment, const char *command)
 {
     const char *program = path_absolute(a, program_path());
-    FILE *f = popen(
-        arena_printf(a, "cd '%s' && '%s' tokenizer %s 2>&1", test_folder(), program, command), "r");
+    FILE *f = popen(arena_printf(a, "cd '%s' && %s '%s' tokenizer %s 2>&1", test_folder(),
+                                 environment, program, command),
+                    "r");
     Text text = { 0 };
     text_puts(&text, "");
     char part[4096];
@@ -24,6 +26,11 @@ static Outcome run(Arena *a, const char *command)
     Outcome o = { arena_string(a, text.ptr), WIFEXITED(status) ? WEXITSTATUS(status) : -1 };
     text_free(&text);
     return o;
+}
+
+static Outcome run(Arena *a, const char *command)
+{
+    return run_with(a, "", command);
 }
 
 static void write_file(Arena *a, const char *name, const char *text)
@@ -137,5 +144,105 @@ TEST(training_names_and_reports_bad_lines)
     Str report;
     assert_no_error(file_read(a, path_join(a, test_folder(), "report.jsonl"), &report));
     assert_contains(report.ptr, "\"line\": 4, \"byte\": 33, \"reason\": \"there is no text");
+    arena_free(a);
+}
+
+TEST(options_of_other_kinds_of_trainers_are_refused_by_name)
+{
+    Arena *a = arena_new();
+    write_file(a, "a.txt", "low lower lowest low low\nnewer newest\n");
+    const char *args = "train --input_path a.txt --output_path x.json --vocab_size 90";
+    Outcome o = run(a, arena_printf(a, "%s --model wordpiece --end_of_word_suffix '</w>'", args));
+    assert_int_equal(o.status, 2);
+    assert_contains(o.text, "option --end_of_word_suffix is for --model bpe, not for wordpiece");
+    o = run(a, arena_printf(a, "%s --lowercase", args));
+    assert_int_equal(o.status, 2);
+    assert_contains(o.text, "are for --normalizer bert, not for none");
+    o = run(a, arena_printf(a, "%s --pre_tokenizer bert --initial_alphabet bytes", args));
+    assert_contains(o.text, "initial_alphabet bytes does not go with pre_tokenizer bert");
+    o = run(a, arena_printf(a, "%s --end_of_word_suffix '</w>'", args));
+    assert_contains(o.text, "end_of_word_suffix does not go with pre_tokenizer byte_level");
+    o = run(a, arena_printf(a, "%s --pre_tokenizer bert --add_prefix_space", args));
+    assert_contains(o.text, "add_prefix_space does not go with pre_tokenizer bert");
+    o = run(a, arena_printf(a, "%s --model wordpiece --special_tokens x", args));
+    assert_contains(o.text, "unk_token [UNK] is not among the special tokens");
+    assert_false(file_exists(path_join(a, test_folder(), "x.json")));
+    arena_free(a);
+}
+
+/* Trains, and gives what the tokenizer makes of a text and back. */
+static const char *round_trip(Arena *a, const char *options)
+{
+    write_file(a, "a.txt", "Low lower lowest low low\nNewer newest, n\u00e9e\n");
+    write_file(a, "in.jsonl", "{\"text\": \"Newest low, N\u00e9e.\"}\n");
+    Outcome o = run(a, arena_printf(a,
+                                    "train --input_path a.txt --output_path t.json --vocab_size 60 "
+                                    "--file_existence_policy override %s",
+                                    options));
+    if (o.status) fail_msg("%s", o.text);
+    o = run(a, "encode --tokenizer t.json <in.jsonl >ids && cat ids");
+    assert_int_equal(o.status, 0);
+    return run(a, "decode --tokenizer t.json <ids").text;
+}
+
+TEST(trained_tokenizers_of_all_kinds_give_texts_back)
+{
+    Arena *a = arena_new();
+    assert_contains(round_trip(a, "--model wordpiece"), "newest low, nee [UNK]");
+    assert_contains(round_trip(a, "--model wordpiece --lowercase=false"),
+                    "Newest low, N\\u00e9e [UNK]");
+    assert_contains(round_trip(a, "--model wordpiece --normalizer none --pre_tokenizer whitespace"),
+                    "Newest low, N\\u00e9e [UNK]");
+    assert_contains(round_trip(a, "--pre_tokenizer whitespace_split --end_of_word_suffix '</w>' "
+                                  "--special_tokens '<unk>' --unk_token '<unk>'"),
+                    "Newest low, N\\u00e9e<unk>");
+    assert_contains(
+        round_trip(a, "--pre_tokenizer cl100k --vocab_size 300 --initial_alphabet bytes"),
+        "Newest low, N\\u00e9e.");
+    assert_contains(round_trip(a, "--normalizer nfd --vocab_size 300 --add_prefix_space"),
+                    " Newest low, Ne\\u0301e.");
+    arena_free(a);
+}
+
+TEST(training_tells_what_it_forgot)
+{
+    Arena *a = arena_new();
+    write_file(a, "a.txt", "one two three four five one two one\n");
+    Outcome o = run(a, "train --input_path a.txt --output_path t.json --vocab_size 260 "
+                       "--max_words 4");
+    assert_int_equal(o.status, 0);
+    assert_contains(o.text, "words that had occurred at most 1 times were forgotten on the way "
+                            "(max_words 4)");
+    arena_free(a);
+}
+
+/* Every change to the file system fails or kills in turn. */
+TEST(full_disks_and_sudden_death_leave_no_half_written_tokenizer)
+{
+    Arena *a = arena_new();
+    char self[4096] = { 0 };
+    Str whole, got;
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    write_file(a, "a.txt", "low lower lowest low low\nnewer newest\n");
+    const char *train = "train --input_path a.txt --output_path t.json --vocab_size 300 "
+                        "--file_existence_policy override --threads 1";
+    const char *out = path_join(a, test_folder(), "t.json");
+    assert_int_equal(run(a, train).status, 0);
+    assert_no_error(file_read(a, out, &whole));
+    int n_died = 0;
+    for (int at = 1; at <= 10; at++) {
+        assert_no_error(file_write(out, "before", 6));
+        const char *crash = arena_printf(
+            a,
+            "LD_PRELOAD=%s/crash_shim.so ASAN_OPTIONS=verify_asan_link_order=0 CRASH_PATH=t.json "
+            "CRASH_AT=any:%d CRASH_MODE=%s",
+            path_folder(a, self), (at + 1) / 2, at % 2 ? "kill" : "ENOSPC");
+        Outcome o = run_with(a, crash, train);
+        assert_no_error(file_read(a, out, &got));
+        bool is_new = str_equal(got, whole), is_old = str_is(got, "before");
+        assert_true(is_new || (is_old && o.status != 0));
+        n_died += o.status != 0;
+    }
+    assert_true(n_died >= 4);
     arena_free(a);
 }
