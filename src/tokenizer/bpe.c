@@ -1,5 +1,6 @@
 /* bpe.c - reads the BPE model of a tokenizer.json and lays out its tables. */
-#include "tokenizer/bpe.h"
+#include "base/utf8.h"
+#include "tokenizer/bpe_walk.h"
 #include "tokenizer/byte_alphabet.h"
 #include <string.h>
 
@@ -123,6 +124,30 @@ static void keep_unknown_together(Bpe *b)
     }
 }
 
+/* Names with characters outside the byte alphabet stand for nothing. */
+static void prepare_byte_walk(Bpe *b, Arena *a)
+{
+    Arena *scratch = arena_new();
+    Str *text = NEW_N(scratch, Str, b->vocab.n_ids);
+    Text bytes = { 0 };
+    for (int64_t id = 0; id < b->vocab.n_ids; id++) {
+        text_clear(&bytes);
+        if (!b->vocab.name[id].len || !name_to_bytes(b->vocab.name[id], &bytes)) continue;
+        text[id] = (Str){ arena_string_n(scratch, bytes.ptr, bytes.len), bytes.len };
+    }
+    text_free(&bytes);
+    b->walk = bpe_walk_new_bytes(a, b, text, b->vocab.n_ids);
+    arena_free(scratch);
+}
+
+static uint32_t char_at(const void *bpe, Str text, size_t *len)
+{
+    int n;
+    uint32_t c = utf8_decode(text.ptr, &n);
+    *len = (size_t)n;
+    return bpe_char_id(bpe, c, (Str){ text.ptr, *len });
+}
+
 static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
 {
     bool all_bytes = vocab_find_bytes(&b->vocab, b->fallback_id);
@@ -138,6 +163,7 @@ static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
     if (!b->joins) return;
     if (!(b->byte_fallback && all_bytes)) keep_unknown_together(b);
     b->base.cut = bpe_cut;
+    b->walk = bpe_walk_new(a, b, b->vocab.name, b->vocab.n_ids, char_at, b);
 }
 
 static Error *check_dropout(JsonNode at)
@@ -198,6 +224,7 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
         b->base.word_ids = bpe_word_ids;
         bpe_bytes_new(b, a);
         each_merge(b, merges, add_bytes);
+        prepare_byte_walk(b, a);
         return NULL;
     }
     b->base.word_ids = bpe_char_ids;

@@ -17,6 +17,7 @@ typedef struct Bpe {
     uint32_t unk_id;       /* stands for them; NO_TOKEN: they are an error */
     bool fuse_unk;         /* one unk for a run of them */
     bool ignore_merges;    /* a word that is a token is that token */
+    size_t longest_name;   /* bytes of a token's name */
 
     /* Over characters: what stands before each but the first and behind the last one, and the
      * tokens of the bytes of a character that has none itself. */
@@ -35,6 +36,7 @@ typedef struct Bpe {
     /* Where a merge can join two places of a word, by the bytes around the place: one before and
      * behind for merges with a one-byte side, two and two (hashed) for the others. */
     uint64_t *cross_one, *cross_two;
+    const struct BpeWalk *walk; /* bpe_walk.h; NULL: long words must be merged */
 } Bpe;
 
 Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out);
@@ -50,14 +52,30 @@ uint32_t bpe_rank(const Bpe *b, uint32_t left, uint32_t right);
 void bpe_bytes_new(Bpe *b, Arena *a);
 void bpe_add_byte_pair(Bpe *b, Str left, Str right, int64_t rank);
 
+/* What decides which of two merges comes first. */
+static inline uint32_t bpe_priority(const Bpe *b, uint32_t rank)
+{
+    return b->order && rank != NO_RANK ? b->order[rank] : rank;
+}
+
 /* bpe_merge.c: merges id[0..n) in place and returns how many are left. */
 int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n);
+/* The same, and tells the last merge; `last` stays as it is when there is none. */
+typedef struct BpeMerge {
+    uint32_t left, right, rank;
+} BpeMerge;
+int64_t bpe_merge_telling(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, BpeMerge *last);
 /* The same, and notes by id, as left << 32 | right, the two symbols that were last seen side by
  * side that would make it. */
 int64_t bpe_merge_noting(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of);
 /* The ids of a word that comes as bytes; and as characters (bpe_chars.c). */
 int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
 int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
+/* The token of a character, or NO_TOKEN. */
+static inline uint32_t bpe_char_id(const Bpe *b, uint32_t c, Str text)
+{
+    return c < 128 ? b->ascii_id[c] : vocab_find(&b->vocab, text);
+}
 /* Model.cut for characters. */
 int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
                 uint32_t *end);

@@ -1,7 +1,10 @@
 /* bpe_chars.c - the symbols of a word that comes as characters, and where a text may be cut. */
 #include "base/utf8.h"
-#include "tokenizer/bpe.h"
+#include "tokenizer/bpe_walk.h"
 #include <string.h>
+
+/* Longer words are walked through. */
+enum { MERGED_BYTES = 32 };
 
 /* The symbols so far. An unknown character waits until the next known one: the bytes that stand for
  * another character overtake it, as in the library. */
@@ -49,6 +52,28 @@ static void add_with_affixes(const Bpe *b, Str word, Str c, Symbols *s, Text *na
     add_symbol(b, n, vocab_find(&b->vocab, n), s);
 }
 
+/* The ids of a long word: what is known goes straight to them, up to the next unknown character. */
+static int64_t walk(const Bpe *b, Buffer *scratch, Str word, uint32_t *out)
+{
+    Symbols s = { .id = out };
+    while (word.len) {
+        int64_t n = s.n + s.unk_waits;
+        size_t len = bpe_walk(b->walk, scratch, word, out, &n);
+        if (len) {
+            let_unk_in(b, &s);
+            s.n = n;
+        } else {
+            int bytes;
+            utf8_decode(word.ptr, &bytes);
+            len = (size_t)bytes;
+            add_symbol(b, (Str){ word.ptr, len }, NO_TOKEN, &s);
+        }
+        word = (Str){ word.ptr + len, word.len - len };
+    }
+    let_unk_in(b, &s);
+    return s.n;
+}
+
 static int64_t find_symbols(const Bpe *b, Str word, uint32_t *out)
 {
     Symbols s = { .id = out };
@@ -61,7 +86,7 @@ static int64_t find_symbols(const Bpe *b, Str word, uint32_t *out)
         if (affixes)
             add_with_affixes(b, word, text, &s, &name);
         else
-            add_symbol(b, text, c < 128 ? b->ascii_id[c] : vocab_find(&b->vocab, text), &s);
+            add_symbol(b, text, bpe_char_id(b, c, text), &s);
         i += (size_t)len;
     }
     let_unk_in(b, &s);
@@ -72,15 +97,16 @@ static int64_t find_symbols(const Bpe *b, Str word, uint32_t *out)
 int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Bpe *b = (const Bpe *)self;
-    if (b->ignore_merges) {
+    if (b->ignore_merges && word.len <= b->longest_name) {
         uint32_t id = vocab_find(&b->vocab, word);
         if (id != NO_TOKEN) return out[0] = id, 1;
     }
-    int64_t n = find_symbols(b, word, out);
+    bool walks = b->walk && word.len > MERGED_BYTES;
+    int64_t n = walks ? walk(b, scratch, word, out) : find_symbols(b, word, out);
     for (int64_t i = 0; i < n; i++) {
         if (out[i] == NO_TOKEN) return out[0] = NO_TOKEN, 1;
     }
-    return bpe_merge(b, scratch, out, n);
+    return walks ? n : bpe_merge(b, scratch, out, n);
 }
 
 int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,

@@ -2,34 +2,30 @@
  *
  * Short words: an array of ranks, searched for the least one after each merge. Long words are first
  * cut where no merge can join the two sides: what lies left and right of such a place cannot
- * influence each other, so the parts may be merged one by one. What is still long goes through a
- * heap of candidate merges, O(n log n) whatever the word. */
-#include "tokenizer/bpe.h"
+ * influence each other, so the parts may be merged one by one. What is still long is walked through
+ * (bpe_walk.h); where that is not possible, it goes through a heap of candidate merges, O(n log n)
+ * whatever the word. */
+#include "tokenizer/bpe_walk.h"
 #include "tokenizer/byte_alphabet.h"
 #include <string.h>
 
 enum { SHORT = 32 };
 
-/* What decides which of two merges comes first. */
-static uint32_t priority(const Bpe *b, uint32_t rank)
-{
-    return b->order && rank != NO_RANK ? b->order[rank] : rank;
-}
-
 /* Merges id[0..n) in place; rank[i] is that of the pair (i, i + 1). */
-static int64_t merge_short(const Bpe *b, uint32_t *id, uint32_t *rank, int64_t n)
+static int64_t merge_short(const Bpe *b, uint32_t *id, uint32_t *rank, int64_t n, BpeMerge *last)
 {
     for (;;) {
         uint32_t least = NO_RANK;
         int64_t at = 0;
         for (int64_t i = 0; i + 1 < n; i++) {
-            uint32_t p = priority(b, rank[i]);
+            uint32_t p = bpe_priority(b, rank[i]);
             if (p < least) {
                 least = p;
                 at = i;
             }
         }
         if (least == NO_RANK) return n;
+        if (last) *last = (BpeMerge){ id[at], id[at + 1], rank[at] };
         n--;
         id[at] = b->merged[rank[at]];
         for (int64_t i = at + 1; i < n; i++) id[i] = id[i + 1];
@@ -73,11 +69,12 @@ static void consider(const Bpe *b, Chain *c, uint32_t left)
 {
     uint32_t l = c->id[left], r = c->id[c->next[left]], rank = bpe_rank(b, l, r);
     if (rank == NO_RANK) return;
-    push(c, priority(b, rank), left);
+    push(c, bpe_priority(b, rank), left);
     if (c->made_of) c->made_of[b->merged[rank]] = (uint64_t)l << 32 | r;
 }
 
-static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of)
+static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of,
+                          BpeMerge *last)
 {
     /* Each merge takes one entry out and puts at most two in: never more than 2 n. */
     char *memory = buffer_grow(scratch, (size_t)n * (2 * sizeof(uint64_t) + 2 * sizeof(uint32_t)));
@@ -94,7 +91,8 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
         uint32_t left = (uint32_t)top;
         if (id[left] == NO_TOKEN || c.next[left] >= n) continue;
         uint32_t right = c.next[left], rank = bpe_rank(b, id[left], id[right]);
-        if (rank == NO_RANK || priority(b, rank) != top >> 32) continue;
+        if (rank == NO_RANK || bpe_priority(b, rank) != top >> 32) continue;
+        if (last) *last = (BpeMerge){ id[left], id[right], rank };
         id[left] = b->merged[rank];
         id[right] = NO_TOKEN; /* gone */
         c.next[left] = c.next[right];
@@ -107,19 +105,24 @@ static int64_t merge_long(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
     return kept;
 }
 
-int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
+int64_t bpe_merge_telling(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, BpeMerge *last)
 {
     if (n < 2) return n;
-    if (n > SHORT) return merge_long(b, scratch, id, n, NULL);
+    if (n > SHORT) return merge_long(b, scratch, id, n, NULL, last);
     uint32_t rank[SHORT];
     rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = bpe_rank(b, id[i], id[i + 1]);
-    return merge_short(b, id, rank, n);
+    return merge_short(b, id, rank, n, last);
+}
+
+int64_t bpe_merge(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n)
+{
+    return bpe_merge_telling(b, scratch, id, n, NULL);
 }
 
 int64_t bpe_merge_noting(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of)
 {
-    return n < 2 ? n : merge_long(b, scratch, id, n, made_of);
+    return n < 2 ? n : merge_long(b, scratch, id, n, made_of, NULL);
 }
 
 /* A part whose bytes all have tokens. */
@@ -127,12 +130,17 @@ static int64_t merge_bytes(const Bpe *b, Buffer *scratch, Str part, uint32_t *id
 {
     const uint8_t *byte = (const uint8_t *)part.ptr;
     int64_t n = (int64_t)part.len;
+    if (n > SHORT && b->walk) {
+        int64_t n_ids = 0;
+        bpe_walk(b->walk, scratch, part, id, &n_ids);
+        return n_ids;
+    }
     for (int64_t i = 0; i < n; i++) id[i] = b->byte_id[byte[i]];
-    if (n > SHORT) return merge_long(b, scratch, id, n, NULL);
+    if (n > SHORT) return merge_long(b, scratch, id, n, NULL, NULL);
     uint32_t rank[SHORT];
     rank[0] = NO_RANK;
     for (int64_t i = 0; i + 1 < n; i++) rank[i] = b->byte_pair[byte[i] << 8 | byte[i + 1]];
-    return merge_short(b, id, rank, n);
+    return merge_short(b, id, rank, n, NULL);
 }
 
 static bool can_cross(const Bpe *b, Str word, size_t i)
@@ -156,6 +164,14 @@ static int64_t merge_parts(const Bpe *b, Buffer *scratch, Str word, uint32_t *ou
     return n;
 }
 
+static bool covers(const Bpe *b, Str word)
+{
+    bool all = true;
+    for (size_t i = 0; i < word.len && !b->covers_bytes; i++)
+        all &= b->byte_id[(uint8_t)word.ptr[i]] != NO_TOKEN;
+    return all;
+}
+
 /* The symbols of a word when some bytes have no token: unk, fused or not, or nothing. */
 static int64_t symbols_with_unk(const Bpe *b, Str word, uint32_t *out)
 {
@@ -176,14 +192,14 @@ static int64_t symbols_with_unk(const Bpe *b, Str word, uint32_t *out)
 int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Bpe *b = (const Bpe *)self;
-    if (b->ignore_merges) {
+    if (b->ignore_merges && word.len <= b->longest_name) {
         Text name = { 0 };
         bytes_to_name(word, &name);
         uint32_t id = vocab_find(&b->vocab, (Str){ name.ptr, name.len });
         text_free(&name);
         if (id != NO_TOKEN) return out[0] = id, 1;
     }
-    if (!b->covers_bytes) return bpe_merge(b, scratch, out, symbols_with_unk(b, word, out));
+    if (!covers(b, word)) return bpe_merge(b, scratch, out, symbols_with_unk(b, word, out));
     return word.len > SHORT / 2 ? merge_parts(b, scratch, word, out)
                                 : merge_bytes(b, scratch, word, out);
 }

@@ -58,6 +58,9 @@ void bpe_tables_new(Bpe *b, Arena *a, int64_t n_pairs, int64_t n_ranks)
     b->pair = NEW_N(a, uint64_t, b->pair_mask + 1);
     memset(b->pair, 0xFF, (b->pair_mask + 1) * sizeof *b->pair);
     b->filter = NEW_N(a, uint64_t, (1 << FILTER_BITS) / 64);
+    for (int64_t id = 0; id < b->vocab.n_ids; id++) {
+        if (b->vocab.name[id].len > b->longest_name) b->longest_name = b->vocab.name[id].len;
+    }
 }
 
 static void find_bytes(Bpe *b)

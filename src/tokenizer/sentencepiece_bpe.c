@@ -1,9 +1,13 @@
 /* sentencepiece_bpe.c - BPE without a list of merges: two neighbours merge when they make a piece,
  * the piece of the highest score first, the leftmost of equal ones. */
 #include "base/utf8.h"
+#include "tokenizer/bpe_walk.h"
 #include "tokenizer/sentencepiece_model.h"
 #include <stdlib.h>
 #include <string.h>
+
+/* Longer texts are walked through. */
+enum { MERGED_BYTES = 32 };
 
 static bool merges(const SpFile *f, uint32_t id)
 {
@@ -94,22 +98,57 @@ static int64_t take_apart(const SpModel *m, const uint64_t *made_of, uint32_t *i
     return kept;
 }
 
-static int64_t symbolize(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
+/* A user-defined symbol, or one character. */
+static uint32_t symbol_at(const void *model, Str text, size_t *len)
+{
+    const SpModel *m = model;
+    uint32_t id;
+    *len = trie_longest(&m->keep, text, &id);
+    if (*len) return id;
+    *len = utf8_char_bytes((uint8_t)text.ptr[0]);
+    if (*len > text.len) *len = text.len;
+    uint8_t byte = (uint8_t)text.ptr[0];
+    return byte < 128 ? m->bpe.ascii_id[byte] : vocab_find(&m->symbols, (Str){ text.ptr, *len });
+}
+
+/* What an unknown character becomes. */
+static uint32_t known_or_not(const SpModel *m, uint32_t id)
+{
+    return id == NO_TOKEN ? (uint32_t)m->symbols.n : id;
+}
+
+/* The bytes before the next user-defined symbol. */
+static size_t before_symbol(const SpModel *m, Str text)
+{
+    uint32_t id;
+    if (!m->keep.longest) return text.len;
+    size_t at = 0;
+    while (at < text.len && !trie_longest(&m->keep, (Str){ text.ptr + at, text.len - at }, &id))
+        at += utf8_char_bytes((uint8_t)text.ptr[at]);
+    return at < text.len ? at : text.len;
+}
+
+/* Long texts. */
+static int64_t walk(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 {
     int64_t n = 0;
-    for (size_t at = 0, len; at < text.len; at += len) {
-        Str rest = { text.ptr + at, text.len - at };
-        uint32_t id;
-        len = trie_longest(&m->keep, rest, &id);
-        if (!len) {
-            len = utf8_char_bytes((uint8_t)rest.ptr[0]);
-            if (len > rest.len) len = rest.len;
-            uint8_t byte = (uint8_t)rest.ptr[0];
-            id = byte < 128 ? m->bpe.ascii_id[byte]
-                            : vocab_find(&m->symbols, (Str){ rest.ptr, len });
-        }
-        out[n++] = id == NO_TOKEN ? (uint32_t)m->symbols.n : id;
+    for (size_t at = 0, until = 0; at < text.len;) {
+        if (until <= at) until = at + before_symbol(m, (Str){ text.ptr + at, text.len - at });
+        size_t len = bpe_walk(m->bpe.walk, scratch, (Str){ text.ptr + at, until - at }, out, &n);
+        at += len;
+        if (len) continue;
+        out[n++] = known_or_not(m, symbol_at(m, (Str){ text.ptr + at, text.len - at }, &len));
+        at += len;
     }
+    return n;
+}
+
+static int64_t symbolize(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
+{
+    if (m->bpe.walk && text.len > MERGED_BYTES) return walk(m, scratch, text, out);
+    int64_t n = 0;
+    for (size_t at = 0, len; at < text.len; at += len)
+        out[n++] = known_or_not(m, symbol_at(m, (Str){ text.ptr + at, text.len - at }, &len));
     if (!m->resplits) return bpe_merge(&m->bpe, scratch, out, n);
     Buffer parts = { 0 };
     size_t bytes = (size_t)m->file->n * sizeof(uint64_t);
@@ -136,6 +175,8 @@ Error *sp_bpe_prepare(Arena *a, SpModel *m)
         char byte = (char)c;
         m->bpe.ascii_id[c] = vocab_find(&m->symbols, (Str){ &byte, 1 });
     }
+    if (!m->resplits)
+        m->bpe.walk = bpe_walk_new(a, &m->bpe, m->symbols.name, m->symbols.n_ids, symbol_at, m);
     m->symbolize = symbolize;
     return NULL;
 }

@@ -5,7 +5,7 @@
  * may be no UTF-8. */
 #include "tokenizer/tiktoken.h"
 #include "base/file.h"
-#include "tokenizer/bpe.h"
+#include "tokenizer/bpe_walk.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/hf_tokenizer.h"
 #include <ctype.h>
@@ -172,6 +172,7 @@ static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, Model **ou
         b->merged[i] = (uint32_t)i;
         add_pairs(b, r, (uint32_t)i);
     }
+    b->walk = bpe_walk_new_bytes(a, b, r->bytes, r->n_ids);
     *out = &b->base;
     return NULL;
 }
