@@ -1,0 +1,430 @@
+/* jsonl.c - from JSON lines to tokens: checking, indexing, packing, tokenizing on the fly.
+ *
+ * usage: jsonl [-r ROUNDS] [-m MEGABYTES] [-j THREADS] [-t TOKENIZER] [-e EOD] [-d FOLDER]
+ *              [TEXT.jsonl]
+ * The lines of TEXT (key "text") are repeated up to MEGABYTES in a file in FOLDER (default:
+ * /dev/shm, so that no disk is measured). All parts take turns; medians of wall-clock time, so
+ * others on the machine disturb. */
+#include "data/jsonl.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/json_scan.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "data/datasets.h"
+#include "data/pack.h"
+#include "measure.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAX_ROUNDS = 64, MAX_THREADS = 256, BLOCK_BYTES = 1 << 18, SEQUENCE = 1024 };
+
+typedef struct Bench {
+    Arena *arena;
+    const char *folder, *path, *eod;
+    Tokenizer *tokenizer;
+    int n_threads, n_rounds, round;
+    Str memory; /* the file's bytes, in large pages */
+    Str *text;  /* of its lines, without JSON */
+    int64_t n_texts, n_text_bytes, n_tokens;
+    Dataset *on_the_fly;
+} Bench;
+
+/* Seconds of one part by round, for `work` bytes or tokens. */
+typedef struct Figure {
+    double seconds[MAX_ROUNDS], work;
+} Figure;
+
+static void die(Error *e)
+{
+    if (!e) return;
+    fprintf(stderr, "%s\n", error_text(e));
+    exit(1);
+}
+
+/* ---- checking ---- */
+
+typedef struct Check {
+    const Bench *bench;
+    Str text;
+    CpuLevel level;
+    int64_t n_bad[MAX_THREADS];
+} Check;
+
+/* The lines that begin in a block, as in indexing. */
+static void check_block(void *arg, int64_t i, int thread)
+{
+    Check *c = arg;
+    const char *begin = c->text.ptr, *end = begin + c->text.len;
+    size_t from = (size_t)i * BLOCK_BYTES, left = c->text.len - from;
+    const char *p = begin + from, *to = p + (left < BLOCK_BYTES ? left : BLOCK_BYTES);
+    while (i && p < to && p[-1] != '\n') p++;
+    while (p < to) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        JsonFault fault;
+        Str line = { p, (size_t)(stop - p) };
+        c->n_bad[thread] += !json_check_at(c->level, line, SURROGATES_PASS, &fault);
+        p = stop + 1;
+    }
+}
+
+static void check_text(const Bench *b, CpuLevel level, Str text, int n_threads)
+{
+    Pool *pool = pool_new(n_threads);
+    Check c = { .bench = b, .text = text, .level = level };
+    pool_run(pool, (int64_t)(text.len + BLOCK_BYTES - 1) / BLOCK_BYTES, check_block, &c);
+    pool_free(pool);
+}
+
+/* The same on a fresh mapping of the file: what reading in place costs beside. */
+static void check_mapped(const Bench *b, CpuLevel level)
+{
+    Arena *a = arena_new();
+    Str text;
+    die(file_view(a, b->path, &text));
+    check_text(b, level, text, b->n_threads);
+    arena_free(a);
+}
+
+/* ---- reading ---- */
+
+static void read_block(void *arg, int64_t i, int thread)
+{
+    static char buffer[MAX_THREADS][BLOCK_BYTES];
+    if (pread(*(int *)arg, buffer[thread], BLOCK_BYTES, i * BLOCK_BYTES) < 0) exit(1);
+}
+
+static void read_file(const Bench *b, int n_threads)
+{
+    int fd = open(b->path, O_RDONLY);
+    Pool *pool = pool_new(n_threads);
+    pool_run(pool, (int64_t)(b->memory.len + BLOCK_BYTES - 1) / BLOCK_BYTES, read_block, &fd);
+    pool_free(pool);
+    close(fd);
+}
+
+/* Brings each page into a mapping and takes it away. */
+static void touch_block(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Str *text = arg;
+    size_t from = (size_t)i * BLOCK_BYTES, to = from + BLOCK_BYTES;
+    if (to > text->len) to = text->len;
+    for (size_t at = from; at < to; at += 4096) (void)*(volatile const char *)(text->ptr + at);
+    file_view_done(text->ptr + from, text->ptr + to);
+}
+
+static void map_file(const Bench *b, int n_threads)
+{
+    Arena *a = arena_new();
+    Str text;
+    die(file_view(a, b->path, &text));
+    Pool *pool = pool_new(n_threads);
+    pool_run(pool, (int64_t)(text.len + BLOCK_BYTES - 1) / BLOCK_BYTES, touch_block, &text);
+    pool_free(pool);
+    arena_free(a);
+}
+
+/* ---- tokens ---- */
+
+typedef struct Encoding {
+    const Bench *bench;
+    Encoder *encoder[MAX_THREADS];
+    Ids ids[MAX_THREADS];
+} Encoding;
+
+enum { TEXTS_PER_TASK = 64 };
+
+/* Ids go to a small buffer that is used again. */
+static void encode_texts(void *arg, int64_t i, int thread)
+{
+    Encoding *e = arg;
+    const Bench *b = e->bench;
+    int64_t from = i * TEXTS_PER_TASK, to = from + TEXTS_PER_TASK;
+    for (int64_t k = from; k < to && k < b->n_texts; k++) {
+        e->ids[thread].n = 0;
+        die(b->tokenizer->encode(e->encoder[thread], b->text[k], true, &e->ids[thread]));
+    }
+}
+
+static void encode_all(const Bench *b)
+{
+    Encoding e = { .bench = b };
+    Pool *pool = pool_new(b->n_threads);
+    for (int i = 0; i < b->n_threads; i++) e.encoder[i] = b->tokenizer->encoder_new(b->tokenizer);
+    pool_run(pool, (b->n_texts + TEXTS_PER_TASK - 1) / TEXTS_PER_TASK, encode_texts, &e);
+    for (int i = 0; i < b->n_threads; i++) {
+        b->tokenizer->encoder_free(e.encoder[i]);
+        ids_free(&e.ids[i]);
+    }
+    pool_free(pool);
+}
+
+static void write_index(const Bench *b)
+{
+    IndexSummary done;
+    die(jsonl_write_index(b->path, path_join(b->arena, b->folder, "text.idx"), NULL, &done));
+}
+
+static int64_t pack(const Bench *b)
+{
+    PackSummary done;
+    PackSettings s = { .src_path = b->path,
+                       .dst_path = path_join(b->arena, b->folder, "text.pbin"),
+                       .jq_pattern = ".text",
+                       .eod_token = b->eod,
+                       .num_cpus = b->n_threads,
+                       .processing_batch_size = 64,
+                       .raw_samples_queue_size = 16,
+                       .processed_samples_queue_size = 16,
+                       .on_bad_line = BAD_LINE_SKIP };
+    die(pack_jsonl(&s, b->tokenizer, &done));
+    return done.n_tokens;
+}
+
+/* Some samples in order, by this thread alone; returns how many tokens. */
+static int64_t take_samples(const Bench *b)
+{
+    enum { MOST = 20000 };
+    int64_t n = b->on_the_fly->count(b->on_the_fly);
+    if (n > MOST) n = MOST;
+    for (int64_t i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        Sample sample;
+        die(b->on_the_fly->get(b->on_the_fly, i, a, &sample));
+        arena_free(a);
+    }
+    return n * SEQUENCE;
+}
+
+/* ---- preparing ---- */
+
+static void fill_file(Bench *b, const char *text_path, int64_t n_bytes)
+{
+    Str text;
+    NewFile file;
+    die(file_view(b->arena, text_path, &text));
+    if (!text.len) exit(1);
+    die(file_create(b->path, &file));
+    file.skip_sync = true;
+    for (int64_t done = 0; done < n_bytes; done += (int64_t)text.len) {
+        fwrite(text.ptr, 1, text.len, file.stream);
+        if (text.ptr[text.len - 1] != '\n') fputc('\n', file.stream);
+    }
+    die(file_commit(&file));
+}
+
+static Str copy_to_memory(Str s)
+{
+    char *p = mmap(NULL, s.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) exit(1);
+    madvise(p, s.len, MADV_HUGEPAGE);
+    memcpy(p, s.ptr, s.len);
+    return (Str){ p, s.len };
+}
+
+static void read_texts(Bench *b)
+{
+    Jsonl j;
+    TextInput input = { .path = b->path, .text = b->memory };
+    const Str key = str_of("text");
+    die(jsonl_open_text(b->arena, &input, NULL, &j));
+    IndexEntry entry;
+    Text all = { 0 }, one = { 0 };
+    for (int pass = 0; pass < 2; pass++) { /* count, then cut */
+        if (pass) b->text = NEW_N(b->arena, Str, b->n_texts);
+        Str rest = pass ? copy_to_memory((Str){ all.ptr, all.len }) : (Str){ 0 };
+        b->n_texts = 0;
+        for (j.at = 0; jsonl_next(&j, &entry); b->n_texts++) {
+            Str line;
+            JsonFound found;
+            JsonFault fault;
+            die(jsonl_line(&j, entry, &line));
+            if (!json_find(line, &key, 1, &one, &found, &fault)) exit(1);
+            if (!pass) text_add(&all, one.ptr, one.len);
+            if (!pass) continue;
+            b->text[b->n_texts] = (Str){ rest.ptr, one.len };
+            rest.ptr += one.len;
+        }
+    }
+    b->n_text_bytes = (int64_t)all.len;
+    text_free(&all);
+    text_free(&one);
+}
+
+static void open_on_the_fly(Bench *b)
+{
+    JsonlOnTheFly s = { .raw_data_path = b->path,
+                        .index_path = path_join(b->arena, b->folder, "text.idx"),
+                        .counts_path = path_join(b->arena, b->folder, "text.counts"),
+                        .tokenizer = b->tokenizer,
+                        .jq_pattern = ".text",
+                        .eod_token = b->eod,
+                        .sample_key = "x",
+                        .sequence_length = SEQUENCE,
+                        .reuse_last_target = true,
+                        .on_bad_line = BAD_LINE_SKIP };
+    die(jsonl_on_the_fly_open(b->arena, &s, &b->on_the_fly));
+}
+
+/* ---- measuring and telling ---- */
+
+enum {
+    READ_1,
+    READ_N,
+    MAP_1,
+    MAP_N,
+    CHECK_1,
+    CHECK_N = CHECK_1 + CPU_AVX512 + 1,
+    CHECK_MAPPED = CHECK_N + CPU_AVX512 + 1,
+    INDEX,
+    ENCODE,
+    PACK,
+    ON_THE_FLY,
+    N_FIGURES
+};
+
+static double run(Bench *b, int kind)
+{
+    CpuLevel best = cpu_level_in_use();
+    double start = clock_seconds();
+    if (kind == READ_1 || kind == READ_N) read_file(b, kind == READ_N ? b->n_threads : 1);
+    if (kind == MAP_1 || kind == MAP_N) map_file(b, kind == MAP_N ? b->n_threads : 1);
+    if (kind >= CHECK_1 && kind < CHECK_N) check_text(b, (CpuLevel)(kind - CHECK_1), b->memory, 1);
+    if (kind >= CHECK_N && kind < CHECK_MAPPED)
+        check_text(b, (CpuLevel)(kind - CHECK_N), b->memory, b->n_threads);
+    if (kind == CHECK_MAPPED) check_mapped(b, best);
+    if (kind == INDEX) write_index(b);
+    if (kind == ENCODE) encode_all(b);
+    if (kind == PACK) b->n_tokens = pack(b);
+    if (kind == ON_THE_FLY) take_samples(b);
+    return clock_seconds() - start;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Work per second, by the median. */
+static double rate_of(Figure *f, int n_rounds)
+{
+    qsort(f->seconds, (size_t)n_rounds, sizeof *f->seconds, by_size);
+    return f->work / f->seconds[n_rounds / 2];
+}
+
+/* bar 0: none. */
+static void tell(const char *what, int n_threads, double rate, const char *unit, double share,
+                 double bar)
+{
+    printf("  %-34s %2d %9.2f %-6s", what, n_threads, rate, unit);
+    if (bar > 0) printf(" %6.2f of the bar %.2f%s", share, bar, share >= bar ? "" : "  BELOW");
+    printf("\n");
+}
+
+static void tell_checks(const Bench *b, const double *rate)
+{
+    static const double bar[] = { 0, 2.5e9, 5e9 };
+    for (CpuLevel level = CPU_SCALAR; level <= cpu_level_available(); level++) {
+        char name[64];
+        double one = rate[CHECK_1 + level], all = rate[CHECK_N + level];
+        snprintf(name, sizeof name, "check JSON and UTF-8, %s", cpu_level_name(level));
+        tell(name, 1, one * 1e-9, "GB/s", one / 1e9, bar[level] / 1e9);
+        tell(name, b->n_threads, all * 1e-9, "GB/s", 0, 0);
+    }
+}
+
+static void tell_all(const Bench *b, const double *rate)
+{
+    CpuLevel best = cpu_level_in_use();
+    int n = b->n_threads;
+    double text_per_token = (double)b->n_text_bytes / (double)b->n_tokens;
+    printf("%.0f MB of JSON lines in %s, %s, medians of %d rounds\n", (double)b->memory.len * 1e-6,
+           b->folder, cpu_level_name(best), b->n_rounds);
+    printf("  %-34s threads\n", "");
+    tell("read the page cache (pread)", 1, rate[READ_1] * 1e-9, "GB/s", 0, 0);
+    tell("read the page cache (pread)", n, rate[READ_N] * 1e-9, "GB/s", 0, 0);
+    tell("map the page cache, touch pages", 1, rate[MAP_1] * 1e-9, "GB/s", 0, 0);
+    tell("map the page cache, touch pages", n, rate[MAP_N] * 1e-9, "GB/s", 0, 0);
+    tell_checks(b, rate);
+    tell("check a mapped file", n, rate[CHECK_MAPPED] * 1e-9, "GB/s", 0, 0);
+    tell("create_raw_index, of checking", n, rate[INDEX] * 1e-9, "GB/s",
+         rate[INDEX] / rate[CHECK_N + best], 0.8);
+    tell("    of checking a mapped file", n, rate[INDEX] * 1e-9, "GB/s",
+         rate[INDEX] / rate[CHECK_MAPPED], 0.8);
+    tell("encode texts in memory", n, rate[ENCODE] * 1e-6, "Mtok/s", 0, 0);
+    tell("    bytes of text", n, rate[ENCODE] * text_per_token * 1e-6, "MB/s", 0, 0);
+    tell("JSON lines to .pbin, of encoding", n, rate[PACK] * 1e-6, "Mtok/s",
+         rate[PACK] / rate[ENCODE], 0.75);
+    tell("jsonl_on_the_fly, Mtok/s", 1, rate[ON_THE_FLY] * 1e-6, "Mtok/s", rate[ON_THE_FLY] * 1e-6,
+         5);
+}
+
+static void measure(Bench *b)
+{
+    static Figure f[N_FIGURES];
+    double rate[N_FIGURES] = { 0 };
+    int n_samples = (int)(take_samples(b) / SEQUENCE);
+    for (b->round = 0; b->round < b->n_rounds; b->round++)
+        for (int kind = 0; kind < N_FIGURES; kind++) {
+            bool lacks = (kind >= CHECK_1 && kind < CHECK_N &&
+                          kind - CHECK_1 > (int)cpu_level_available()) ||
+                         (kind >= CHECK_N && kind < CHECK_MAPPED &&
+                          kind - CHECK_N > (int)cpu_level_available());
+            if (!lacks) f[kind].seconds[b->round] = run(b, kind);
+        }
+    for (int kind = 0; kind < N_FIGURES; kind++) {
+        f[kind].work = (double)b->memory.len;
+        if (kind == ENCODE || kind == PACK) f[kind].work = (double)b->n_tokens;
+        if (kind == ON_THE_FLY) f[kind].work = (double)n_samples * SEQUENCE;
+        rate[kind] = rate_of(&f[kind], b->n_rounds);
+    }
+    tell_all(b, rate);
+}
+
+int main(int argc, char **argv)
+{
+    const char *tokenizer = "../shared/data/tokenizers/gpt2/tokenizer.json", *folder = "/dev/shm";
+    const char *text = "../shared/data/text/books_24m.jsonl";
+    int64_t megabytes = 300;
+    Bench b = { .arena = arena_new(), .eod = "<|endoftext|>", .n_threads = 2, .n_rounds = 5 };
+    for (int c; (c = getopt(argc, argv, "r:m:j:t:e:d:")) != -1;) {
+        if (c == 'r') b.n_rounds = atoi(optarg);
+        if (c == 'm') megabytes = atoll(optarg);
+        if (c == 'j') b.n_threads = atoi(optarg);
+        if (c == 't') tokenizer = optarg;
+        if (c == 'e') b.eod = optarg;
+        if (c == 'd') folder = optarg;
+        if (c == '?') return 2;
+    }
+    if (b.n_rounds < 1 || b.n_rounds > MAX_ROUNDS || megabytes < 1 || b.n_threads < 1 ||
+        b.n_threads > MAX_THREADS)
+        return 2;
+    if (optind < argc) text = argv[optind];
+    char *own = arena_printf(b.arena, "%s/modalities-bench.XXXXXX", folder);
+    if (!mkdtemp(own)) return 1;
+    b.folder = own;
+    b.path = path_join(b.arena, own, "text.jsonl");
+    log_set_level(LOG_SILENT);
+    setenv("MODALITIES_THREADS", arena_printf(b.arena, "%d", b.n_threads), 1);
+    fill_file(&b, text, megabytes * 1000000);
+    Str file;
+    die(file_view(b.arena, b.path, &file));
+    b.memory = copy_to_memory(file);
+    die(tokenizer_open(tokenizer, &b.tokenizer));
+    write_index(&b);
+    read_texts(&b);
+    open_on_the_fly(&b);
+    Watch w = watch_start();
+    measure(&b);
+    watch_report(&w);
+    die(remove_tree(own));
+    arena_free(b.arena);
+    b.tokenizer->close(b.tokenizer);
+    return 0;
+}
