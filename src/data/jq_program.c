@@ -69,11 +69,16 @@ Error *jq_program_run(JqProgram *p, jv value, jv *out)
     return NULL;
 }
 
-Error *jq_program_unwanted(const JqProgram *p, jv_kind found, const char *needed)
+Error *jq_unwanted(const char *name, const char *expression, jv_kind found, const char *needed)
 {
     if (found == JV_KIND_NULL || found == JV_KIND_INVALID)
-        return error_new("%s '%s' finds nothing", p->name, p->expression);
+        return error_new("%s '%s' finds nothing", name, expression);
     const char *kind = jv_kind_name(found);
-    return error_new("%s '%s' finds %s %s where %s is needed", p->name, p->expression,
+    return error_new("%s '%s' finds %s %s where %s is needed", name, expression,
                      strchr("ao", kind[0]) ? "an" : "a", kind, needed);
+}
+
+Error *jq_program_unwanted(const JqProgram *p, jv_kind found, const char *needed)
+{
+    return jq_unwanted(p->name, p->expression, found, needed);
 }

@@ -16,4 +16,6 @@ void jq_program_free(JqProgram *p);
 Error *jq_program_run(JqProgram *p, jv value, jv *out);
 /* "NAME 'EXPRESSION' finds a number where a string is needed", or "finds nothing". */
 Error *jq_program_unwanted(const JqProgram *p, jv_kind found, const char *needed);
+/* The same for an expression that needs no program. */
+Error *jq_unwanted(const char *name, const char *expression, jv_kind found, const char *needed);
 #endif

@@ -97,6 +97,7 @@ static Error *encode_line(Worker *w, IndexEntry entry, int64_t *column)
     *column = -1;
     w->ids.n = 0;
     TRY(jsonl_line(&p->source, entry, &line));
+    TRY(line_too_long(entry.length, p->settings->max_line_bytes));
     TRY(text_query_run(w->query, line, &w->text, column));
     TRY(p->tokenizer->encode(w->encoder, (Str){ w->text.len ? w->text.ptr : "", w->text.len }, true,
                              &w->ids));
@@ -154,9 +155,7 @@ static Error *refuse(Packing *p, Refusal *r)
 
 static Error *write_job(Packing *p, Job *job)
 {
-    const char *document = job->tokens.ptr;
-    for (int64_t i = 0; i < job->n_documents; document += job->document_bytes[i++])
-        TRY(pbin_add(&p->writer, document, (size_t)job->document_bytes[i]));
+    TRY(pbin_add_documents(&p->writer, job->tokens.ptr, job->document_bytes, job->n_documents));
     for (int64_t i = 0; i < job->n_refusals; i++) TRY(refuse(p, &job->refusal[i]));
     for (int64_t i = 0; i < job->n_lines; i++) p->n_source_bytes += job->line[i].length;
     for (int64_t i = 0; i < job->n_lines; i++) p->summary.n_bytes_read += job->line[i].length;
@@ -374,8 +373,11 @@ static Error *pack_sources(Packing *p, const PathList *files, Worker *worker, in
 static Error *identify(Packing *p, const PathList *files, Text *out)
 {
     const PackSettings *s = p->settings;
-    text_printf(out, "work: packing\njq_pattern: %s\neod_token: %s\ntoken size: %d\n%s",
-                s->jq_pattern, s->eod_token, p->token_bytes, s->tokenizer_identity);
+    text_printf(out,
+                "work: packing\njq_pattern: %s\neod_token: %s\ntoken size: %d\n"
+                "max_line_bytes: %lld\n%s",
+                s->jq_pattern, s->eod_token, p->token_bytes, (long long)s->max_line_bytes,
+                s->tokenizer_identity);
     for (int64_t i = 0; i < files->n; i++) TRY(identify_path(out, "input", files->item[i]));
     const char *index = index_of(p);
     return index && file_exists(index) ? identify_path(out, "index", index) : NULL;

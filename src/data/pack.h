@@ -15,6 +15,7 @@ typedef struct PackSettings {
     int64_t raw_samples_queue_size, processed_samples_queue_size;
     int on_bad_line;             /* BadLinePolicy */
     const char *bad_line_report; /* NULL: none */
+    int64_t max_line_bytes;      /* 0: the default */
     /* No setting: lines that change when the tokens of a text may (data/resumable.h); NULL: an
      * interrupted run cannot be continued. */
     const char *tokenizer_identity;

@@ -14,6 +14,7 @@ static const Field settings_fields[] = {
     OF_SPEED(raw_samples_queue_size, NULL, "batches of lines that wait for a worker"),
     OF_SPEED(processed_samples_queue_size, NULL, "batches of tokens that wait to be written"),
     FIELD_CHOICE(PackSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
+    FIELD_INT(PackSettings, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line", .flags = FIELD_STRICT),
     FIELD_PATH(PackSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
     { 0 },
 };

@@ -173,18 +173,14 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
     uint32_t largest = UINT32_MAX >> (32 - 8 * token_bytes), all = 0;
     for (int64_t i = 0; i < n; i++) all |= id[i];
     if (all > largest) return does_not_fit(id, n, largest, token_bytes);
-    uint16_t two[1024];
-    uint8_t one[1024];
-    if (token_bytes == 4) text_add(out, id, (size_t)n * 4);
-    for (int64_t i = 0; token_bytes < 4 && i < n; i += 1024) {
-        int64_t m = n - i < 1024 ? n - i : 1024;
-        for (int64_t k = 0; k < m; k++) two[k] = (uint16_t)id[i + k];
-        for (int64_t k = 0; k < m; k++) one[k] = (uint8_t)id[i + k];
-        if (token_bytes == 2)
-            text_add(out, two, (size_t)m * 2);
-        else
-            text_add(out, one, (size_t)m);
+    char *to = text_reserve(out, (size_t)n * (size_t)token_bytes);
+    if (token_bytes == 4 && n) memcpy(to, id, (size_t)n * 4);
+    for (int64_t i = 0; token_bytes == 2 && i < n; i++) {
+        uint16_t two = (uint16_t)id[i];
+        memcpy(to + 2 * i, &two, sizeof two);
     }
+    for (int64_t i = 0; token_bytes == 1 && i < n; i++) to[i] = (char)id[i];
+    text_extend(out, (size_t)n * (size_t)token_bytes);
     return NULL;
 }
 
@@ -209,9 +205,16 @@ Error *pbin_continue(const char *path, int token_bytes, const char *identity,
 
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes)
 {
-    int64_t length = (int64_t)n_bytes;
-    TRY(resumable_add(w->file, TOKENS, document, n_bytes));
-    return resumable_add(w->file, LENGTHS, &length, sizeof length);
+    const int64_t length = (int64_t)n_bytes;
+    return pbin_add_documents(w, document, &length, 1);
+}
+
+Error *pbin_add_documents(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n)
+{
+    size_t all = 0;
+    for (int64_t i = 0; i < n; i++) all += (size_t)n_bytes[i];
+    TRY(resumable_add(w->file, TOKENS, tokens, all));
+    return resumable_add(w->file, LENGTHS, n_bytes, sizeof *n_bytes * (size_t)n);
 }
 
 static Error *begin_index(PbinWriter *w)

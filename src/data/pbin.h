@@ -71,6 +71,8 @@ Error *pbin_continue(const char *path, int token_bytes, const char *identity,
                      const OutputStream *more, int n_more, PbinWriter *out);
 /* Appends one document of whole tokens. Takes 8 bytes on the disk for its length, and no memory. */
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
+/* The same for n documents whose tokens lie one behind the other, at once. */
+Error *pbin_add_documents(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n);
 /* The other way: all tokens go to stream 0 of the file, then the lengths of all documents here. */
 Error *pbin_add_length(PbinWriter *w, int64_t n_bytes);
 Error *pbin_commit(PbinWriter *w);

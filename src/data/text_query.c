@@ -7,12 +7,14 @@
 
 enum { MAX_KEYS = 16 };
 
+static const char SETTING[] = "jq_pattern";
+
 struct TextQuery {
     Arena *arena;
     const char *pattern;
-    JqProgram *program;
     Str key[MAX_KEYS];
-    int n_keys; /* 0: the pattern is more than keys */
+    int n_keys;         /* 0: the pattern is more than keys, */
+    JqProgram *program; /* which is compiled; that takes 20 ms */
 };
 
 static const jv_kind jq_kinds[] = {
@@ -37,14 +39,14 @@ static int plain_keys(const char *p, Str key[MAX_KEYS])
 
 Error *text_query_new(const char *pattern, TextQuery **out)
 {
-    JqProgram *program;
-    TRY(jq_program_new("jq_pattern", pattern, &program));
     Arena *a = arena_new();
     TextQuery *q = NEW(a, TextQuery);
-    *q = (TextQuery){ .arena = a, .pattern = arena_string(a, pattern), .program = program };
+    *q = (TextQuery){ .arena = a, .pattern = arena_string(a, pattern) };
     q->n_keys = plain_keys(q->pattern, q->key);
-    *out = q;
-    return NULL;
+    Error *e = q->n_keys ? NULL : jq_program_new(SETTING, pattern, &q->program);
+    if (e) arena_free(a);
+    if (!e) *out = q;
+    return e;
 }
 
 void text_query_free(TextQuery *q)
@@ -65,11 +67,11 @@ static Error *run_keys(TextQuery *q, Str line, Text *out, int64_t *column)
     bool blocked = found.depth < q->n_keys && found.kind != JSON_NULL;
     if (blocked) {
         Str key = q->key[found.depth];
-        return error_new("jq_pattern '%s': Cannot index %s with string \"%.*s\"", q->pattern,
+        return error_new("%s '%s': Cannot index %s with string \"%.*s\"", SETTING, q->pattern,
                          json_kind_name(found.kind), (int)key.len, key.ptr);
     }
     if (found.kind == JSON_STRING) return NULL;
-    return jq_program_unwanted(q->program, jq_kinds[found.kind], "a string");
+    return jq_unwanted(SETTING, q->pattern, jq_kinds[found.kind], "a string");
 }
 
 static Error *take_text(const TextQuery *q, jv result, Text *out)
