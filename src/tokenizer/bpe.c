@@ -225,6 +225,7 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
         bpe_bytes_new(b, a);
         each_merge(b, merges, add_bytes);
         prepare_byte_walk(b, a);
+        if (b->covers_bytes && !b->ignore_merges) b->base.cut = bpe_cut_bytes;
         return NULL;
     }
     b->base.word_ids = bpe_char_ids;

@@ -152,6 +152,19 @@ static bool can_cross(const Bpe *b, Str word, size_t i)
     return b->cross_two[four >> 6] >> (four & 63) & 1;
 }
 
+int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_t from,
+                      uint32_t until, uint32_t *end)
+{
+    int64_t n = 0;
+    for (uint32_t i = from + 1; i < len; i++) {
+        if (can_cross((const Bpe *)self, (Str){ text, len }, i)) continue;
+        end[n++] = i;
+        if (i >= until) return n;
+    }
+    end[n++] = len;
+    return n;
+}
+
 static int64_t merge_parts(const Bpe *b, Buffer *scratch, Str word, uint32_t *out)
 {
     int64_t n = 0;

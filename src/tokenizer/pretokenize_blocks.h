@@ -23,11 +23,22 @@ static inline uint64_t first_bits(int n)
 
 static inline void mark(Masks *m, unsigned flags, uint64_t bytes)
 {
-    m->letter |= flags & UNICODE_LETTER ? bytes : 0;
+    m->letter |= -(uint64_t)(flags & UNICODE_LETTER) & bytes;
+    if (!(flags & (UNICODE_NUMBER | UNICODE_SPACE))) return;
     m->number |= flags & UNICODE_NUMBER ? bytes : 0;
+    m->wide_number |= flags & UNICODE_NUMBER ? bytes : 0;
     m->space |= flags & UNICODE_SPACE ? bytes : 0;
     m->wide_space |= flags & UNICODE_SPACE ? bytes : 0;
-    m->wide_number |= flags & UNICODE_NUMBER ? bytes : 0;
+}
+
+/* The flags and the length of a character beyond ASCII, most of which have two or three bytes. */
+static inline unsigned wide_flags(const char *text, int *len)
+{
+    const uint8_t *b = (const uint8_t *)text;
+    uint32_t two = (b[0] & 0x1Fu) << 6 | (b[1] & 0x3Fu), three = two << 6 | (b[2] & 0x3Fu);
+    if (b[0] >= 0xF0) return unicode_flags(utf8_decode(text, len));
+    *len = b[0] < 0xE0 ? 2 : 3;
+    return unicode_flags(b[0] < 0xE0 ? two : three);
 }
 
 /* Marks the characters beyond ASCII: `leads` are the first bytes of those that are not marked yet.
@@ -40,12 +51,12 @@ static inline void mark_wide(Masks *m, const char *text, uint64_t leads, uint64_
         const char *start = text;
         while ((*start & 0xC0) == 0x80) start--;
         int len;
-        unsigned flags = unicode_flags(utf8_decode(start, &len));
+        unsigned flags = wide_flags(start, &len);
         mark(m, flags, first_bits(len - (int)(text - start)));
     }
     for (; leads; leads &= leads - 1) {
         int at = __builtin_ctzll(leads), len;
-        unsigned flags = unicode_flags(utf8_decode(text + at, &len));
+        unsigned flags = wide_flags(text + at, &len);
         mark(m, flags, first_bits(len) << at);
     }
 }

@@ -76,6 +76,7 @@ static Level *level_at(SpEncoder *e, int i)
     l->model = e->tokenizer->model;
     l->base = l->model->base;
     l->base.word_ids = certain_ids;
+    l->base.cut = NULL; /* what is certain of the parts need not be of the whole */
     l->exact = l->model->lattice;
     l->exact.single = false;
     l->limit = i + 1 < N_LEVELS ? ldexp(1, FIRST_LIMIT_BITS + i * LEVEL_BITS) : INFINITY;

@@ -8,6 +8,7 @@
  * The whole key is always compared, so a result is exact. Words with a zero byte would be ambiguous
  * as zero-padded keys: batches that have one skip the two levels in front. */
 #include "tokenizer/word_cache.h"
+#include "tokenizer/pretokenize.h"
 #include "tokenizer/word_levels.h"
 
 /* The ids of a word that is not remembered, until the batch is written. */
@@ -21,8 +22,9 @@ enum { COUNT_MORE = 1 << 10, COUNT_MOST = 1 << 20 };
 struct WordCache {
     const Model *model;
     const WordLevels *levels;
-    WordTables *tables;                  /* NULL: remember nothing */
-    Buffer limits, packed, missed, work; /* of one batch; work: the model's scratch */
+    WordTables *tables;            /* NULL: remember nothing */
+    Buffer limits, packed, missed; /* of one batch */
+    Buffer work, parts;            /* the model's scratch; ends of the parts of a word */
     Buffer passing;
     int64_t n_passing, n_uncounted, count_at; /* the last two: bytes of text */
     Ids passing_ids, ids;
@@ -31,8 +33,8 @@ struct WordCache {
 static void release(void *arg)
 {
     WordCache *c = arg;
-    Buffer *buffer[] = { &c->limits, &c->packed, &c->missed, &c->work, &c->passing };
-    for (int i = 0; i < 5; i++) buffer_free(buffer[i]);
+    Buffer *buffer[] = { &c->limits, &c->packed, &c->missed, &c->work, &c->parts, &c->passing };
+    for (int i = 0; i < 6; i++) buffer_free(buffer[i]);
     ids_free(&c->passing_ids);
     ids_free(&c->ids);
     word_tables_free(c->tables);
@@ -48,12 +50,61 @@ WordCache *word_cache_new(Arena *a, const Model *model, bool remember)
     return c;
 }
 
-/* Asks the model; the ids are in c->ids. */
+static int64_t copy_ids(const WordTables *t, PackedIds ids, uint32_t *out)
+{
+    int64_t n = (int64_t)(ids >> 60);
+    for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)(ids >> ID_BITS * i) & ID_MASK;
+    if (n || !ids) return n;
+    n = (int64_t)(ids >> 32);
+    memcpy(out, t->more + (uint32_t)ids, (size_t)n * sizeof *out);
+    return n;
+}
+
+/* A part of a long word. */
+static int64_t part_ids(WordCache *c, Str part, uint32_t *out)
+{
+    WordTables *t = c->tables;
+    if (part.len > 16) return c->model->word_ids(c->model, &c->work, part, out);
+    WordKey key = word_key(part.ptr, (uint32_t)part.len);
+    LargeEntry *e = word_tables_large(t, key, word_hash16(key), (uint32_t)part.len);
+    if (e->len) return copy_ids(t, e->ids, out);
+    int64_t n = c->model->word_ids(c->model, &c->work, part, out);
+    if (word_tables_has_room(t))
+        word_tables_add_large(t, e, key, (uint32_t)part.len, word_tables_pack(t, out, n));
+    return n;
+}
+
+static void prefetch_part(const WordTables *t, Str part)
+{
+    WordKey key = word_key(part.ptr, part.len < 16 ? (uint32_t)part.len : 16);
+    __builtin_prefetch(&t->large[word_large_place(t, word_hash16(key))]);
+}
+
+/* Asks the model. Long words are cut where no token joins the two sides: nearly all parts were seen
+ * before. */
+static int64_t model_ids(WordCache *c, Str word, uint32_t *out)
+{
+    const Model *m = c->model;
+    if (word.len <= 16 || !m->cut || !c->tables) return m->word_ids(m, &c->work, word, out);
+    uint32_t *end = buffer_grow(&c->parts, SPLIT_ROOM * sizeof *end), len = (uint32_t)word.len;
+    int64_t n = 0;
+    for (uint32_t from = 0; from < len;) {
+        uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;
+        int64_t n_parts = m->cut(m, word.ptr, len, from, until, end);
+        for (int64_t i = 0, at = from; i < n_parts; at = end[i++])
+            prefetch_part(c->tables, (Str){ word.ptr + at, (size_t)(end[i] - at) });
+        for (int64_t i = 0; i < n_parts; from = end[i++])
+            n += part_ids(c, (Str){ word.ptr + from, end[i] - from }, out + n);
+    }
+    return n;
+}
+
+/* The ids are in c->ids. */
 static void compute(WordCache *c, Str word)
 {
     c->ids.n = 0;
     uint32_t *out = ids_reserve(&c->ids, (int64_t)word.len * c->model->ids_per_byte);
-    c->ids.n = c->model->word_ids(c->model, &c->work, word, out);
+    c->ids.n = model_ids(c, word, out);
 }
 
 static PackedIds pass(WordCache *c, Str word)
@@ -62,7 +113,7 @@ static PackedIds pass(WordCache *c, Str word)
     Passing *p = buffer_grow(&c->passing, (size_t)(c->n_passing + 1) * sizeof *p);
     p += c->n_passing;
     *p = (Passing){ .at = c->passing_ids.n };
-    p->n = c->model->word_ids(c->model, &c->work, word, out);
+    p->n = model_ids(c, word, out);
     c->passing_ids.n += p->n;
     return PASSING | (uint64_t)c->n_passing++;
 }

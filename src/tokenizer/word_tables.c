@@ -212,3 +212,8 @@ WordTables *word_tables_make_room(WordTables *t, int64_t n)
                 t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD * n;
     return full ? forget(t) : t;
 }
+
+bool word_tables_has_room(const WordTables *t)
+{
+    return t->n_large < (int64_t)3 << t->large_bits >> 2;
+}

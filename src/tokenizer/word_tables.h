@@ -73,6 +73,8 @@ void word_tables_free(WordTables *t);
 /* Makes room for another `n` words: lets tables grow, or, when one is as large as it may get, keeps
  * only the words that were used most. Returns the tables to use from now on. */
 WordTables *word_tables_make_room(WordTables *t, int64_t n);
+/* Whether the large table may take words beyond those. */
+bool word_tables_has_room(const WordTables *t);
 /* Packs ids for keeping. */
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n);
 /* The entry of a word, or the free one where it would go. */
