@@ -6,6 +6,8 @@
 #include "data/bad_lines.h"
 #include "data/existing_file.h"
 #include "data/progress.h"
+#include "tokenizer/charsmap_rules.h"
+#include "tokenizer/sentencepiece_train.h"
 #include "tokenizer/train_pipeline.h"
 #include <string.h>
 
@@ -13,7 +15,8 @@ static const char *const formats[] = { "auto", "jsonl", "lines", "file",
                                        NULL }; /* as CorpusFormat */
 enum { ALPHABET_BYTES, ALPHABET_SEEN };
 static const char *const alphabets[] = { "bytes", "seen", NULL };
-static const char *const models[] = { "bpe", "wordpiece", NULL }; /* names of trainer_kinds */
+static const char *const models[] = { "bpe", "wordpiece", "sentencepiece_bpe",
+                                      "sentencepiece_unigram", NULL }; /* names of trainer_kinds */
 
 /* What only some kinds know may be NULL: not given. */
 typedef struct Options {
@@ -25,6 +28,17 @@ typedef struct Options {
     int64_t vocab_size, max_words, threads;
     const int64_t *min_frequency, *limit_alphabet, *max_token_length;
     const bool *add_prefix_space, *clean_text, *handle_chinese_chars, *strip_accents, *lowercase;
+
+    /* SentencePiece's (tokenizer/sentencepiece_settings.h) */
+    StringList control_symbols, user_defined_symbols;
+    const int *normalization_rule_name;
+    const char *required_chars, *unk_piece, *bos_piece, *eos_piece, *pad_piece, *unk_surface;
+    const bool *add_dummy_prefix, *remove_extra_whitespaces, *byte_fallback, *split_by_whitespace,
+        *split_by_unicode_script, *split_by_number, *split_digits, *treat_whitespace_as_suffix,
+        *allow_whitespace_only_pieces, *shuffle_input_sentence, *hard_vocab_limit;
+    const int64_t *unk_id, *bos_id, *eos_id, *pad_id, *max_sentencepiece_length,
+        *max_sentence_length, *input_sentence_size, *seed_sentencepiece_size, *num_sub_iterations;
+    const double *character_coverage, *shrinking_factor;
 } Options;
 
 static const Field options[] = {
@@ -85,6 +99,70 @@ static const Field options[] = {
                "bpe: pre_tokenizer byte_level reads a text as if it started with a blank"),
     FIELD_STRING(Options, end_of_word_suffix, "null",
                  "bpe: behind tokens that end a word, as </w>; if not given, none"),
+
+    FIELD_CHOICE(Options, normalization_rule_name, "null", charsmap_rule_names,
+                 "sentencepiece: how texts are normalized; nmt_nfkc if not given"),
+    FIELD_BOOL(Options, add_dummy_prefix, "null",
+               "sentencepiece: a line starts with a blank; true if not given"),
+    FIELD_BOOL(Options, remove_extra_whitespaces, "null",
+               "sentencepiece: blanks at both ends and repeated ones go; true if not given"),
+    FIELD_FLOAT(
+        Options, character_coverage, "null", 0.98, 1,
+        "sentencepiece: share of all characters that get a piece, the most frequent; 0.9995 "
+        "if not given"),
+    FIELD_STRING(Options, required_chars, "null",
+                 "sentencepiece: characters that get a piece in any case"),
+    FIELD_BOOL(Options, byte_fallback, "null",
+               "sentencepiece: characters without a piece become bytes; false if not given"),
+    FIELD_STRINGS(Options, control_symbols, "[]", 0, 0,
+                  "sentencepiece: pieces that texts never give"),
+    FIELD_STRINGS(Options, user_defined_symbols, "[]", 0, 0,
+                  "sentencepiece: pieces that are found first, wherever they stand"),
+    FIELD_INT(Options, unk_id, "null", 0, 2e6, "sentencepiece: of the unknown; 0 if not given"),
+    FIELD_INT(Options, bos_id, "null", -1, 2e6,
+              "sentencepiece: of the beginning; -1: there is none; 1 if not given"),
+    FIELD_INT(Options, eos_id, "null", -1, 2e6,
+              "sentencepiece: of the end; -1: there is none; 2 if not given"),
+    FIELD_INT(Options, pad_id, "null", -1, 2e6,
+              "sentencepiece: of padding; -1, which is used if not given: there is none"),
+    FIELD_STRING(Options, unk_piece, "null", "sentencepiece: its name; <unk> if not given"),
+    FIELD_STRING(Options, bos_piece, "null", "sentencepiece: its name; <s> if not given"),
+    FIELD_STRING(Options, eos_piece, "null", "sentencepiece: its name; </s> if not given"),
+    FIELD_STRING(Options, pad_piece, "null", "sentencepiece: its name; <pad> if not given"),
+    FIELD_STRING(Options, unk_surface, "null",
+                 "sentencepiece: what the unknown is in decoded text; U+2047 between blanks if not "
+                 "given"),
+    FIELD_BOOL(Options, split_by_whitespace, "null",
+               "sentencepiece: no piece reaches over a blank; true if not given"),
+    FIELD_BOOL(Options, split_by_unicode_script, "null",
+               "sentencepiece: a piece is of one script; true if not given"),
+    FIELD_BOOL(Options, split_by_number, "null",
+               "sentencepiece: numbers are a script of their own; true if not given"),
+    FIELD_BOOL(Options, split_digits, "null",
+               "sentencepiece: each digit is a piece; false if not given"),
+    FIELD_BOOL(Options, treat_whitespace_as_suffix, "null",
+               "sentencepiece: blanks belong to the word before; false if not given"),
+    FIELD_BOOL(Options, allow_whitespace_only_pieces, "null",
+               "sentencepiece: several blanks may be a piece; false if not given"),
+    FIELD_INT(Options, max_sentencepiece_length, "null", 1, 512,
+              "sentencepiece: characters of the longest piece; 16 if not given"),
+    FIELD_INT(Options, max_sentence_length, "null", 10, 1073741824,
+              "sentencepiece: longer lines, in bytes, are left out; 4192 if not given"),
+    FIELD_INT(Options, input_sentence_size, "null", 0, INFINITY,
+              "sentencepiece: learn from so many lines, more than 100; 0, which is used if not "
+              "given: all"),
+    FIELD_BOOL(Options, shuffle_input_sentence, "null",
+               "sentencepiece: these lines are drawn by chance, else the first; true if not given"),
+    FIELD_BOOL(Options, hard_vocab_limit, "null",
+               "sentencepiece: fewer pieces than vocab_size are an error; true if not given"),
+    FIELD_INT(Options, seed_sentencepiece_size, "null", 1, 1e9,
+              "sentencepiece_unigram: pieces to start with; 1000000 if not given"),
+    FIELD_INT(Options, num_sub_iterations, "null", 1, 10,
+              "sentencepiece_unigram: times that scores are fitted between two prunings; 2 if not "
+              "given"),
+    FIELD_FLOAT(
+        Options, shrinking_factor, "null", 0.5, 0.95,
+        "sentencepiece_unigram: share of the pieces that a pruning keeps; 0.75 if not given"),
     { 0 },
 };
 
@@ -165,6 +243,15 @@ static void tell(const Options *o, const TrainSummary *s)
             "words that had occurred at most %lld times were forgotten on the way (max_words %lld)",
             (long long)s->dropped_count, (long long)o->max_words);
     }
+    if (s->n_too_long) {
+        log_warning("%lld lines were left out, as longer than max_sentence_length",
+                    (long long)s->n_too_long);
+    }
+    if (s->n_reserved) {
+        log_warning("%lld lines were left out: they hold U+2585, which stands for unknown "
+                    "characters",
+                    (long long)s->n_reserved);
+    }
     if (s->n_ids < o->vocab_size) {
         log_warning("the texts give no more than %lld ids, instead of %lld", (long long)s->n_ids,
                     (long long)o->vocab_size);
@@ -232,6 +319,62 @@ static BpeTrainSettings bpe_settings(const Options *o, bool is_wordpiece)
     return s;
 }
 
+static double real_or(const double *given, double otherwise)
+{
+    return given ? *given : otherwise;
+}
+
+static const char *text_or(const char *given, const char *otherwise)
+{
+    return given ? given : otherwise;
+}
+
+static SpTrainSettings sentencepiece_settings(const Options *o)
+{
+    SpTrainSettings d = sp_train_defaults();
+    if (o->normalization_rule_name)
+        d.normalization_rule_name = charsmap_rule_names[*o->normalization_rule_name];
+    return (SpTrainSettings){
+        .normalization_rule_name = d.normalization_rule_name,
+        .add_dummy_prefix = flag_or(o->add_dummy_prefix, d.add_dummy_prefix),
+        .remove_extra_whitespaces =
+            flag_or(o->remove_extra_whitespaces, d.remove_extra_whitespaces),
+        .character_coverage = real_or(o->character_coverage, d.character_coverage),
+        .required_chars = text_or(o->required_chars, d.required_chars),
+        .byte_fallback = flag_or(o->byte_fallback, d.byte_fallback),
+        .control_symbols = o->control_symbols.item,
+        .n_control_symbols = o->control_symbols.n,
+        .user_defined_symbols = o->user_defined_symbols.item,
+        .n_user_defined_symbols = o->user_defined_symbols.n,
+        .unk_id = number_or(o->unk_id, d.unk_id),
+        .bos_id = number_or(o->bos_id, d.bos_id),
+        .eos_id = number_or(o->eos_id, d.eos_id),
+        .pad_id = number_or(o->pad_id, d.pad_id),
+        .unk_piece = text_or(o->unk_piece, d.unk_piece),
+        .bos_piece = text_or(o->bos_piece, d.bos_piece),
+        .eos_piece = text_or(o->eos_piece, d.eos_piece),
+        .pad_piece = text_or(o->pad_piece, d.pad_piece),
+        .unk_surface = text_or(o->unk_surface, d.unk_surface),
+        .split_by_whitespace = flag_or(o->split_by_whitespace, d.split_by_whitespace),
+        .split_by_unicode_script = flag_or(o->split_by_unicode_script, d.split_by_unicode_script),
+        .split_by_number = flag_or(o->split_by_number, d.split_by_number),
+        .split_digits = flag_or(o->split_digits, d.split_digits),
+        .treat_whitespace_as_suffix =
+            flag_or(o->treat_whitespace_as_suffix, d.treat_whitespace_as_suffix),
+        .allow_whitespace_only_pieces =
+            flag_or(o->allow_whitespace_only_pieces, d.allow_whitespace_only_pieces),
+        .max_sentencepiece_length =
+            number_or(o->max_sentencepiece_length, d.max_sentencepiece_length),
+        .max_sentence_length = number_or(o->max_sentence_length, d.max_sentence_length),
+        .input_sentence_size = number_or(o->input_sentence_size, d.input_sentence_size),
+        .shuffle_input_sentence = flag_or(o->shuffle_input_sentence, d.shuffle_input_sentence),
+        .hard_vocab_limit = flag_or(o->hard_vocab_limit, d.hard_vocab_limit),
+        .seed_sentencepiece_size = number_or(o->seed_sentencepiece_size, d.seed_sentencepiece_size),
+        .num_sub_iterations = number_or(o->num_sub_iterations, d.num_sub_iterations),
+        .shrinking_factor = real_or(o->shrinking_factor, d.shrinking_factor),
+    };
+}
+
 static Error *refuse_flags_without_bert(const Options *o, const BpeTrainSettings *s)
 {
     bool given = o->clean_text || o->handle_chinese_chars || o->strip_accents || o->lowercase;
@@ -258,6 +401,7 @@ static Error *train(const Options *o, const TrainerKind *kind)
         .n_threads = (int)o->threads,
         .progress = { show, &display },
         .bpe = bpe_settings(o, kind == &trainer_wordpiece),
+        .sentencepiece = sentencepiece_settings(o),
     };
     TRY(refuse_flags_without_bert(o, &s.bpe));
     TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &refusals.bad));
@@ -289,15 +433,20 @@ const Command command_tokenizer_train = {
     .details =
         "--model bpe: byte pair encoding, by default of bytes, cut into words as for GPT-2; "
         "wordpiece: BERT's. Both write a Hugging Face tokenizer.json with the merges or tokens "
-        "that Hugging Face's trainers find. Options whose text begins with models are for these "
-        "alone.",
+        "that Hugging Face's trainers find. sentencepiece_bpe, sentencepiece_unigram: a "
+        "SentencePiece "
+        ".model; each line of a text is a sentence, options have SentencePiece's names. Options "
+        "whose text begins with models are for these alone; sentencepiece stands for both.",
     .examples = "modalities tokenizer train --input_path corpus.jsonl --output_path "
                 "tokenizer/tokenizer.json --vocab_size 32000\n"
                 "modalities tokenizer train --input_path a.txt --input_path b.txt --format file "
                 "--output_path tokenizer.json --vocab_size 8192 --special_tokens '<|endoftext|>' "
                 "--special_tokens '<pad>'\n"
                 "modalities tokenizer train --model wordpiece --input_path corpus --output_path "
-                "tokenizer.json --vocab_size 30522 --lowercase=false",
+                "tokenizer.json --vocab_size 30522 --lowercase=false\n"
+                "modalities tokenizer train --model sentencepiece_unigram --input_path corpus.txt "
+                "--output_path tokenizer.model --vocab_size 32000 --byte_fallback --split_digits "
+                "--character_coverage 0.9999",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

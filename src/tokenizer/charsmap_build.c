@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { N_BYTES = 256, NO_RULE = -1, MAX_UNITS = 1 << 21 };
-#define FREE_UNIT UINT32_MAX /* no byte has its label, no replacement its place */
+#define FREE_UNIT UINT32_MAX /* while it is laid out: no replacement has this place */
 
 typedef struct Edge {
     int32_t byte, state;
@@ -119,6 +119,10 @@ static void place(Building *b, int32_t i)
 
 static Str join(Building *b)
 {
+    /* A value unit matches no byte, and the library wants its value to be a place. */
+    for (int64_t i = 0; i < b->n_units; i++) {
+        if (b->unit[i] == FREE_UNIT) b->unit[i] = 1u << 31;
+    }
     uint32_t trie_bytes = (uint32_t)(b->n_units * (int64_t)sizeof *b->unit);
     size_t len = sizeof trie_bytes + trie_bytes + b->text.len;
     char *to = arena_alloc(b->arena, len);
@@ -141,7 +145,8 @@ Str charsmap_build(Arena *a, const CharRules *rules)
     b.base = NEW_N(work, uint32_t, b.states->n);
     for (int64_t i = 0; i < b.states->n; i++) b.base[i] = UINT32_MAX;
     add_block(&b);
-    b.unit[0] = 0; /* the root's own */
+    b.unit[0] = 0; /* the root's own: no child of itself */
+    b.is_base[0] = true;
     place(&b, root);
     b.unit[0] = b.base[root] << 10;
     Str bytes = join(&b);

@@ -1,12 +1,11 @@
 /* train.c - the table of trainers; counts words, has a trainer learn, and writes the file. */
-#include "tokenizer/train.h"
 #include "base/file.h"
 #include "base/signal.h"
+#include "tokenizer/sentencepiece_train.h"
 #include "tokenizer/vocab.h"
 
 const TrainerKind *const trainer_kinds[] = {
-    &trainer_bpe,
-    &trainer_wordpiece,
+    &trainer_bpe, &trainer_wordpiece, &trainer_sentencepiece_bpe, &trainer_sentencepiece_unigram,
     NULL,
 };
 

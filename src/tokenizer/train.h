@@ -5,6 +5,7 @@
 #ifndef TOKENIZER_TRAIN_H
 #define TOKENIZER_TRAIN_H
 #include "tokenizer/corpus.h"
+#include "tokenizer/sentencepiece_settings.h"
 #include "tokenizer/word_counts.h"
 
 /* Told what is being done and how far it is; `done` of `total`. Called by the calling thread alone.
@@ -55,7 +56,8 @@ typedef struct TrainSettings {
     int n_threads;      /* 0: all */
     TrainProgress progress;
     BpeTrainSettings bpe;
-    const void *prepared; /* by the kind */
+    SpTrainSettings sentencepiece; /* of the kinds sentencepiece_bpe and sentencepiece_unigram */
+    const void *prepared;          /* by the kind */
 } TrainSettings;
 
 typedef struct TrainSummary {
@@ -63,6 +65,7 @@ typedef struct TrainSummary {
     int64_t dropped_count; /* words that occurred up to so often may have been forgotten; 0: none */
     int64_t n_ids;
     int64_t n_merges, min_count; /* of kinds that merge; of the pair merged last */
+    int64_t n_too_long, n_reserved; /* lines that SentencePiece leaves out: too long; with U+2585 */
 } TrainSummary;
 
 /* Cuts texts into the words that are counted. Each thread has its own; `cut` adds the words of a

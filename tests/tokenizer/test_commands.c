@@ -166,6 +166,11 @@ TEST(options_of_other_kinds_of_trainers_are_refused_by_name)
     assert_contains(o.text, "add_prefix_space does not go with pre_tokenizer bert");
     o = run(a, arena_printf(a, "%s --model wordpiece --special_tokens x", args));
     assert_contains(o.text, "unk_token [UNK] is not among the special tokens");
+    o = run(a, arena_printf(a, "%s --split_digits", args));
+    assert_contains(o.text, "option --split_digits is for --model sentencepiece_bpe, "
+                            "sentencepiece_unigram, not for bpe");
+    o = run(a, arena_printf(a, "%s --model sentencepiece_bpe --shrinking_factor 0.5", args));
+    assert_contains(o.text, "option --shrinking_factor is for --model sentencepiece_unigram, not");
     assert_false(file_exists(path_join(a, test_folder(), "x.json")));
     arena_free(a);
 }
@@ -201,6 +206,11 @@ TEST(trained_tokenizers_of_all_kinds_give_texts_back)
         "Newest low, N\\u00e9e.");
     assert_contains(round_trip(a, "--normalizer nfd --vocab_size 300 --add_prefix_space"),
                     " Newest low, Ne\\u0301e.");
+    assert_contains(round_trip(a, "--model sentencepiece_bpe --byte_fallback --vocab_size 285"),
+                    "Newest low, N\\u00e9e.");
+    assert_contains(round_trip(a, "--model sentencepiece_unigram --hard_vocab_limit=false "
+                                  "--normalization_rule_name nfkc_cf --unk_surface '?'"),
+                    "newest low, n\\u00e9e?");
     arena_free(a);
 }
 
