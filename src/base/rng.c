@@ -2,6 +2,7 @@
 #include "base/rng.h"
 #include "base/error.h"
 #include <math.h>
+#include <string.h>
 
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name)
 {
@@ -77,9 +78,9 @@ double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, do
 void mt19937_seed(Mt19937 *m, uint64_t seed)
 {
     m->state[0] = (uint32_t)seed;
-    for (uint32_t i = 1; i < 624; i++)
+    for (uint32_t i = 1; i < MT19937_SIZE; i++)
         m->state[i] = 1812433253u * (m->state[i - 1] ^ m->state[i - 1] >> 30) + i;
-    m->at = 624;
+    m->at = MT19937_SIZE;
 }
 
 void mt19937_seed_python(Mt19937 *m, uint64_t seed)
@@ -87,9 +88,9 @@ void mt19937_seed_python(Mt19937 *m, uint64_t seed)
     uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) }, n_key = key[1] ? 2 : 1;
     mt19937_seed(m, 19650218);
     uint32_t i = 1, j = 0, *s = m->state;
-    for (int k = 624; k; k--) {
+    for (int k = MT19937_SIZE; k; k--) {
         s[i] = (s[i] ^ (s[i - 1] ^ s[i - 1] >> 30) * 1664525u) + key[j] + j;
-        if (++i == 624) {
+        if (++i == MT19937_SIZE) {
             s[0] = s[623];
             i = 1;
         }
@@ -97,7 +98,7 @@ void mt19937_seed_python(Mt19937 *m, uint64_t seed)
     }
     for (int k = 623; k; k--) {
         s[i] = (s[i] ^ (s[i - 1] ^ s[i - 1] >> 30) * 1566083941u) - i;
-        if (++i == 624) {
+        if (++i == MT19937_SIZE) {
             s[0] = s[623];
             i = 1;
         }
@@ -118,17 +119,21 @@ static void twist(uint32_t *s)
     s[623] = twisted(s[623], s[0], s[396]);
 }
 
-uint32_t mt19937_next(Mt19937 *m)
+static uint32_t tempered(uint32_t y)
 {
-    if (m->at == 624) {
-        twist(m->state);
-        m->at = 0;
-    }
-    uint32_t y = m->state[m->at++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9d2c5680u;
     y ^= y << 15 & 0xefc60000u;
     return y ^ y >> 18;
+}
+
+uint32_t mt19937_next(Mt19937 *m)
+{
+    if (m->at == MT19937_SIZE) {
+        twist(m->state);
+        m->at = 0;
+    }
+    return tempered(m->state[m->at++]);
 }
 
 static uint64_t next_64(Mt19937 *m)
@@ -170,11 +175,14 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
     for (int64_t i = n - 1; i >= 1; i--) swap(items, i, (int64_t)python_below(m, (uint64_t)i + 1));
 }
 
-/* Step i of torch.randperm(n) swaps places i and the result: 32-bit draws up to n of 2^32 / 20. */
+/* torch.randperm takes 64-bit draws from here on. */
+static const int64_t WIDE_DRAWS = INT64_C(4294967295) / 20;
+
+/* Step i of torch.randperm(n) swaps places i and the result. */
 static int64_t randperm_partner(Mt19937 *m, int64_t n, int64_t i)
 {
     CHECK(i < n);
-    if (n < INT64_C(4294967295) / 20) /* a division of 32 bits is much faster */
+    if (n < WIDE_DRAWS) /* a division of 32 bits is much faster */
         return i + mt19937_next(m) % (uint32_t)(n - i);
     return i + (int64_t)(next_64(m) % (uint64_t)(n - i));
 }
@@ -187,21 +195,44 @@ void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
     for (int64_t i = 0; i < n - 1; i++) swap(out, i, randperm_partner(&m, n, i));
 }
 
-/* Partners are drawn a block ahead of their swaps, so that memory answers in the meantime. */
+/* The partners of the next steps, as many as the generator's state gives draws. Draws of 32 bits
+ * are divided in double precision, which is exact for them and has vector instructions: a quotient
+ * below 2^31, as n - i is at least 2, that is no integer is further from the next one than rounding
+ * reaches. */
+static void next_partners(Mt19937 *m, int64_t n, int64_t from, uint32_t *out)
+{
+    int32_t count = (int32_t)(n - 1 - from < MT19937_SIZE ? n - 1 - from : MT19937_SIZE);
+    if (n >= WIDE_DRAWS) {
+        for (int64_t k = 0; k < count; k++) out[k] = (uint32_t)randperm_partner(m, n, from + k);
+        return;
+    }
+    int32_t left = (int32_t)(n - from);
+    twist(m->state);
+    for (int32_t k = 0; k < count; k++) {
+        uint32_t draw = tempered(m->state[k]), divisor = (uint32_t)(left - k);
+        double x = (double)(int32_t)(draw ^ 0x80000000u) + 0x1p31;
+        uint32_t quotient = (uint32_t)(int32_t)(x / (double)(int32_t)divisor);
+        out[k] = (uint32_t)(from + k) + (draw - quotient * divisor);
+    }
+}
+
+/* Partners are fetched AHEAD of their swaps, so that memory answers in the meantime. */
 void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out)
 {
-    enum { AHEAD = 128 };
+    enum { BLOCK = MT19937_SIZE, AHEAD = 32 };
     Mt19937 m;
-    int64_t partner[AHEAD];
+    uint32_t partner[BLOCK + AHEAD] = { 0 }; /* of a block, and the first of the next */
+    uint32_t next[BLOCK] = { 0 };
     mt19937_seed(&m, seed);
     for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)i;
-    for (int64_t from = 0; from < n - 1; from += AHEAD) {
-        int64_t size = n - 1 - from < AHEAD ? n - 1 - from : AHEAD;
-        for (int64_t k = 0; k < size; k++) {
-            partner[k] = randperm_partner(&m, n, from + k);
-            __builtin_prefetch(&out[partner[k]], 1);
-        }
-        for (int64_t k = 0; k < size; k++) {
+    if (n > 1) next_partners(&m, n, 0, next);
+    for (int64_t from = 0; from < n - 1; from += BLOCK) {
+        int64_t count = n - 1 - from < BLOCK ? n - 1 - from : BLOCK;
+        memcpy(partner, next, sizeof next);
+        if (from + BLOCK < n - 1) next_partners(&m, n, from + BLOCK, next);
+        memcpy(partner + BLOCK, next, sizeof *next * AHEAD);
+        for (int64_t k = 0; k < count; k++) {
+            __builtin_prefetch(&out[partner[k + AHEAD]], 1);
             uint32_t kept = out[from + k];
             out[from + k] = out[partner[k]];
             out[partner[k]] = kept;

@@ -30,8 +30,10 @@ double rng_normal_between(uint64_t key, uint64_t i, double from, double to);
 /* Normal(0, std) cut at [low, high] (absolute bounds), by inversion. */
 double rng_truncated_normal(uint64_t key, uint64_t i, double std, double low, double high);
 
+enum { MT19937_SIZE = 624 };
+
 typedef struct Mt19937 {
-    uint32_t state[624];
+    uint32_t state[MT19937_SIZE];
     int at;
 } Mt19937;
 

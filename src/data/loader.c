@@ -4,6 +4,7 @@
  * whose slot is free, so batches are made in any order and handed out in theirs; a slot is free
  * again when the caller asks for the next batch. Both sides know how many batches there are, so no
  * message says "end". */
+#include "base/clock.h"
 #include "config/builder.h"
 #include "data/collate.h"
 #include "data/data.h"
@@ -34,7 +35,8 @@ struct Loader {
     Maker *maker;
     int n_makers;    /* at least one, for batches that are made when asked for */
     bool is_running; /* the threads */
-    int64_t start;   /* position of batch 0 of the threads */
+    LoaderWaits waits;
+    int64_t start; /* position of batch 0 of the threads */
     /* Shared with the threads, under the lock. */
     pthread_mutex_t lock;
     pthread_cond_t is_free, is_made;
@@ -151,7 +153,8 @@ static void *prefetch(void *arg)
         fill(m, l->start + number * l->batch_size, s);
         pthread_mutex_lock(&l->lock);
         s->is_made = true;
-        pthread_cond_signal(&l->is_made); /* only the caller waits */
+        if (number == l->released)
+            pthread_cond_signal(&l->is_made); /* the caller may wait for it */
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -197,8 +200,14 @@ static Slot *next_slot(Loader *l)
     if (number) l->slot[(number - 1) % l->n_slots].is_made = false;
     l->released = number;
     pthread_cond_signal(&l->is_free);
+    bool is_late = !s->is_made && number;
+    double asked = is_late ? clock_seconds() : 0;
     while (!s->is_made) pthread_cond_wait(&l->is_made, &l->lock);
     pthread_mutex_unlock(&l->lock);
+    if (is_late) {
+        l->waits.n++;
+        l->waits.seconds += clock_seconds() - asked;
+    }
     return s;
 }
 
@@ -261,6 +270,11 @@ Error *loader_next(Loader *l, Batch **out)
     *out = &s->batch;
     l->position += l->batch_size;
     return NULL;
+}
+
+LoaderWaits loader_waits(const Loader *l)
+{
+    return l->waits;
 }
 
 int64_t loader_position(const Loader *l)

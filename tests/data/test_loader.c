@@ -6,6 +6,7 @@
 #include "data/sampler.h"
 #include "test.h"
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Pipeline {
     Dataset *dataset;
@@ -154,6 +155,36 @@ TEST(a_loader_continues_exactly_at_any_position)
         assert_error_has(loader_seek(whole, 21), "cannot continue at sample 21: this rank has 20");
         assert_error_has(loader_seek(whole, -1), "cannot continue at sample -1");
     }
+    arena_free(a);
+}
+
+/* A collator that takes its time. */
+static Error *dawdle(const Collator *self, const Sample *sample, int64_t n, Batch *out)
+{
+    (void)self;
+    usleep(20000);
+    return collate_all.collate(&collate_all, sample, n, out);
+}
+
+TEST(waits_for_batches_are_counted)
+{
+    Arena *a = arena_new();
+    Pipeline p = pipeline(a, 8, 2, 2, false);
+    const Collator slow = { .collate = dawdle };
+    Batch *b;
+    p.collator = (Collator *)&slow;
+    Loader *l = loader(a, &p, 4); /* one thread makes all four */
+    assert_no_error(loader_next(l, &b));
+    assert_int_equal(loader_waits(l).n, 0); /* the first one does not count */
+    assert_no_error(loader_next(l, &b));
+    assert_int_equal(loader_waits(l).n, 1);
+    assert_true(loader_waits(l).seconds > 0);
+    usleep(200000);
+    double before = loader_waits(l).seconds;
+    assert_no_error(loader_next(l, &b));
+    assert_no_error(loader_next(l, &b));
+    assert_int_equal(loader_waits(l).n, 1); /* both are there */
+    assert_true(loader_waits(l).seconds == before);
     arena_free(a);
 }
 
