@@ -291,6 +291,7 @@ enum {
 static double run(Bench *b, int kind)
 {
     CpuLevel best = cpu_level_in_use();
+    die(remove_tree(path_join(b->arena, b->folder, "text.pbin")));
     double start = clock_seconds();
     if (kind == READ_1 || kind == READ_N) read_file(b, kind == READ_N ? b->n_threads : 1);
     if (kind == MAP_1 || kind == MAP_N) map_file(b, kind == MAP_N ? b->n_threads : 1);

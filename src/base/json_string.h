@@ -20,4 +20,5 @@ typedef struct JsonString {
 
 const JsonString *json_string(CpuLevel level);
 extern const JsonString json_string_scalar, json_string_avx2, json_string_avx512;
+extern const JsonString json_string_vbmi2; /* AVX-512 with VBMI and VBMI2 */
 #endif

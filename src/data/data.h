@@ -43,6 +43,7 @@ typedef struct Dataset {
     void (*describe)(const struct Dataset *self, int64_t index, Text *out);
     /* The same in numbers; NULL where samples are no tokens of .pbin files. */
     SamplePlace (*locate)(const struct Dataset *self, int64_t index);
+    bool is_ordered; /* its order has a meaning, so that samplers must not shuffle it */
 } Dataset;
 
 /* This rank's order of samples. */

@@ -54,6 +54,15 @@ Error *distributed_sampler_new(Arena *a, const DistributedOrder *s, Sampler **ou
     return NULL;
 }
 
+Error *sampler_check_shuffle(const Dataset *d, bool shuffle)
+{
+    return shuffle && d->is_ordered
+               ? error_new("shuffle: true would undo the shares of dataset.weighted_mix and the "
+                           "places where they change; shuffle: true of that dataset shuffles what "
+                           "it mixes")
+               : NULL;
+}
+
 static int64_t dataset_count(const Dataset *d)
 {
     return d->count(d);
@@ -94,6 +103,7 @@ static const Field resumable_fields[] = {
 static Error *build_resumable(Builder *b, const void *settings, void **out)
 {
     const ResumableSettings *s = settings;
+    TRY(sampler_check_shuffle(s->dataset, s->shuffle && *s->shuffle));
     DistributedOrder order = { .n = dataset_count(s->dataset),
                                .rank = s->rank,
                                .num_replicas = s->num_replicas,
@@ -139,6 +149,7 @@ static const Field distributed_fields[] = {
 static Error *build_distributed(Builder *b, const void *settings, void **out)
 {
     const DistributedSettings *s = settings;
+    TRY(sampler_check_shuffle(s->dataset, s->shuffle));
     DistributedOrder order = { .n = dataset_count(s->dataset),
                                .rank = s->rank,
                                .num_replicas = s->num_replicas,

@@ -101,7 +101,6 @@ static void check_block(const Indexing *x, int64_t i, Block *b)
         if (stop < to && *stop != '\n') stop = newline_or_end(stop, to); /* behind the limit */
         p = stop + 1;
     }
-    file_view_done(from, to);
 }
 
 /* ---- all of them ---- */
@@ -132,6 +131,8 @@ static Error *put_block(Indexing *x, int64_t i, const Block *b)
 static Error *put_round(Indexing *x, const Round *r)
 {
     for (int64_t i = 0; i < r->n; i++) TRY(put_block(x, r->first + i, &r->block[i]));
+    file_view_done(x->text.ptr + block_from(x, r->first),
+                   x->text.ptr + block_from(x, r->first + r->n));
     return NULL;
 }
 

@@ -60,6 +60,7 @@ static void place(const Mesh *m, MeshAxis axis, int64_t *rank, int64_t *n)
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
+    TRY(sampler_check_shuffle(s->dataset, s->shuffle && *s->shuffle));
     DistributedOrder order = { .n = s->dataset->count(s->dataset),
                                .kind = order_kind(s->shuffle && *s->shuffle, s->shuffle_method),
                                .seed = (s->seed ? *s->seed : 0) + s->epoch,

@@ -30,9 +30,6 @@ struct Order {
     const void *entry;
     atomic_bool is_made;
     pthread_mutex_t lock; /* held while it is made */
-    /* feistel: bits of the two halves of a place, and a key for each round */
-    int left_bits, right_bits;
-    uint64_t key[FEISTEL_ROUNDS];
 };
 
 static void release(void *order)
@@ -40,14 +37,6 @@ static void release(void *order)
     Order *o = order;
     arena_free(o->arena);
     pthread_mutex_destroy(&o->lock);
-}
-
-static void prepare_feistel(Order *o)
-{
-    int bits = o->n > 1 ? 64 - __builtin_clzll((uint64_t)o->n - 1) : 0;
-    o->left_bits = bits / 2;
-    o->right_bits = bits - bits / 2;
-    for (int i = 0; i < FEISTEL_ROUNDS; i++) o->key[i] = rng_key(o->seed, RNG_DATA, (uint64_t)i, 0);
 }
 
 Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed, bool is_shared)
@@ -58,7 +47,6 @@ Order *order_new(Arena *a, int64_t n, OrderKind kind, uint64_t seed, bool is_sha
                   .seed = seed,
                   .is_shared = is_shared && n >= SHARED_FROM,
                   .entry_bytes = n < INT64_C(1) << 32 ? 4 : 8 };
-    if (kind == ORDER_FEISTEL) prepare_feistel(o);
     if (kind != ORDER_TORCH) return o;
     o->arena = arena_new();
     pthread_mutex_init(&o->lock, NULL);
@@ -112,19 +100,20 @@ static int64_t torch_at(Order *o, int64_t place)
 /* One half is changed by the other in turn, which any function leaves reversible (Feistel; here
  * with halves that may differ by a bit). This permutes the next power of two; a place that leaves
  * [0, n) goes on until it comes back, after less than two tries on average. */
-static int64_t feistel_at(const Order *o, int64_t place)
+int64_t feistel_at(int64_t n, uint64_t key, int64_t place)
 {
-    uint64_t x = (uint64_t)place;
-    int n_left = o->left_bits, n_right = o->right_bits;
+    int bits = n > 1 ? 64 - __builtin_clzll((uint64_t)n - 1) : 0;
+    int half[] = { bits / 2, bits - bits / 2 };
+    uint64_t x = (uint64_t)place, round[FEISTEL_ROUNDS];
+    for (uint64_t i = 0; i < FEISTEL_ROUNDS; i++) round[i] = rng_key(key, RNG_DATA, i, 0);
     do {
         for (int i = 0; i < FEISTEL_ROUNDS; i++) {
-            /* an even round has `n_left` bits above `n_right`, an odd one the other way */
-            int high = i % 2 ? n_right : n_left, low = i % 2 ? n_left : n_right;
+            int high = half[i % 2], low = half[1 - i % 2]; /* the halves change places */
             uint64_t left = x >> low, right = x & ((UINT64_C(1) << low) - 1);
-            left ^= rng_bits(o->key[i], right) & ((UINT64_C(1) << high) - 1);
+            left ^= rng_bits(round[i], right) & ((UINT64_C(1) << high) - 1);
             x = right << high | left;
         }
-    } while (x >= (uint64_t)o->n);
+    } while (x >= (uint64_t)n);
     return (int64_t)x;
 }
 
@@ -135,7 +124,7 @@ int64_t order_at(Order *o, int64_t place)
     case ORDER_TORCH:
         return torch_at(o, place);
     case ORDER_FEISTEL:
-        return feistel_at(o, place);
+        return feistel_at(o->n, o->seed, place);
     default:
         return place;
     }

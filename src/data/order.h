@@ -18,6 +18,10 @@ extern const char *const shuffle_methods[];
 /* What the settings `shuffle` and `shuffle_method` mean together. */
 OrderKind order_kind(bool shuffle, int shuffle_method);
 
+/* Place `place` of one of the random permutations of [0, n), by its key: no memory, no time to
+ * start. */
+int64_t feistel_at(int64_t n, uint64_t key, int64_t place);
+
 typedef struct Order Order;
 
 /* Lives as long as the arena. is_shared: other processes of the machine have the same order, so

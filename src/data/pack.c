@@ -58,8 +58,9 @@ typedef struct Packing {
     BadLines *bad;
     PackSummary summary;
     int64_t n_source, n_source_lines,
-        source_offset; /* the source at hand, and what is done of it */
-    Progress progress; /* over the inputs as they are stored */
+        source_offset;  /* the source at hand, and what is done of it */
+    int64_t given_back; /* the pages of the source's text before this offset */
+    Progress progress;  /* over the inputs as they are stored */
     int64_t stored_before, stored_bytes,
         n_source_bytes; /* earlier sources; this one; of its text */
 } Packing;
@@ -72,6 +73,11 @@ typedef struct Worker {
     Ids ids;
     pthread_t thread;
 } Worker;
+
+static int64_t at_most(int64_t n, int64_t most)
+{
+    return n < most ? n : most;
+}
 
 /* Sends the lines out as jobs, at last one without lines; ends when the queues are closed, too. */
 static void *read_lines(void *arg)
@@ -167,6 +173,16 @@ static Error *write_job(Packing *p, Job *job)
     return NULL;
 }
 
+/* What is done need not stay mapped: at the end that would take time. */
+static void give_back_pages(Packing *p)
+{
+    enum { AT_ONCE = 8 << 20 };
+    int64_t done = at_most(p->source_offset, (int64_t)p->source.text.len);
+    if (done - p->given_back < AT_ONCE) return;
+    file_view_done(p->source.text.ptr + p->given_back, p->source.text.ptr + done);
+    p->given_back = done;
+}
+
 /* All before this place is written. */
 static Error *reach(Packing *p)
 {
@@ -219,16 +235,12 @@ static Error *write_all(Packing *p)
             if (!(*at)->n_lines) return NULL;
             TRY(write_job(p, *at));
             TRY(reach(p));
+            give_back_pages(p);
             CHECK(queue_put(p->free, *at));
             *at = NULL;
             progress_update(&p->progress, stored_done(p));
         }
     }
-}
-
-static int64_t at_most(int64_t n, int64_t most)
-{
-    return n < most ? n : most;
 }
 
 /* As many jobs as the queues ask for, within MOST_LINES lines on their way, and not many more than
@@ -323,7 +335,7 @@ static Error *skip_done(Packing *p)
         if (!jsonl_next(&p->source, &line))
             return error_new("%s: %lld lines are packed already, but the index has only %lld",
                              p->source.path, (long long)p->n_source_lines, (long long)i);
-    p->n_source_bytes = at_most(p->source_offset, (int64_t)p->source.text.len);
+    p->given_back = p->n_source_bytes = at_most(p->source_offset, (int64_t)p->source.text.len);
     if (p->source_offset) p->progress.found = stored_done(p);
     return NULL;
 }

@@ -173,12 +173,11 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
     uint32_t largest = UINT32_MAX >> (32 - 8 * token_bytes), all = 0;
     for (int64_t i = 0; i < n; i++) all |= id[i];
     if (all > largest) return does_not_fit(id, n, largest, token_bytes);
+    typedef uint16_t Two
+        __attribute__((may_alias, aligned(1))); /* so that the loop has no copies */
     char *to = text_reserve(out, (size_t)n * (size_t)token_bytes);
     if (token_bytes == 4 && n) memcpy(to, id, (size_t)n * 4);
-    for (int64_t i = 0; token_bytes == 2 && i < n; i++) {
-        uint16_t two = (uint16_t)id[i];
-        memcpy(to + 2 * i, &two, sizeof two);
-    }
+    for (int64_t i = 0; token_bytes == 2 && i < n; i++) ((Two *)to)[i] = (Two)id[i];
     for (int64_t i = 0; token_bytes == 1 && i < n; i++) to[i] = (char)id[i];
     text_extend(out, (size_t)n * (size_t)token_bytes);
     return NULL;

@@ -39,7 +39,8 @@ typedef struct Stream {
 
 struct Resumable {
     Arena *arena;
-    const char *output, *record_path, *identity; /* identity NULL: not to be continued */
+    const char *output, *record_path, *new_record_path,
+        *identity; /* identity NULL: not to be continued */
     Stream stream[MOST_STREAMS];
     int n_streams;
     PartRecord found;
@@ -265,18 +266,38 @@ static Error *check_found(Resumable *r)
     return NULL;
 }
 
-/* The record of what is used, without a torn end. */
+static Error *append_record(Resumable *r, const Text *lines)
+{
+    for (size_t at = 0; at < lines->len;) {
+        ssize_t n = write(r->record, lines->ptr + at, lines->len - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return failed("write", r->record_path);
+        at += (size_t)n;
+    }
+    return sync_file(r->record, r->record_path);
+}
+
+/* The record of what is used, without a torn end. Its file has no name of this process alone: what
+ * a killed run left of it is replaced. */
 static Error *write_record(Resumable *r)
 {
     Text t = { 0 };
     parts_begin(&t, r->identity);
     for (int64_t i = 0; i < r->found.n; i++) parts_add(&t, &r->found.part[i], r->n_streams);
     for (int64_t i = 0; i < r->found.n_notes; i++) parts_add_note(&t, r->found.note[i]);
-    Error *e = file_write(r->record_path, t.ptr, t.len);
+    if (r->record >= 0) close(r->record);
+    r->record = open(r->new_record_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    Error *e = r->record < 0 ? failed("create", r->new_record_path) : append_record(r, &t);
     text_free(&t);
     if (e) return e;
-    r->record = open(r->record_path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    return r->record >= 0 ? NULL : failed("open", r->record_path);
+    if (rename(r->new_record_path, r->record_path) != 0)
+        return failed("rename into", r->record_path);
+    return sync_folder_of(r->record_path);
+}
+
+static Error *remove_record(Resumable *r)
+{
+    return error_join(remove_tree(r->record_path), remove_tree(r->new_record_path));
 }
 
 static Error *begin_anew(Resumable *r)
@@ -286,7 +307,7 @@ static Error *begin_anew(Resumable *r)
     r->last = (Part){ 0 };
     if (r->record >= 0) close(r->record);
     r->record = -1;
-    TRY(remove_tree(r->record_path)); /* before what it describes */
+    TRY(remove_record(r)); /* before what it describes */
     for (int i = 0; i < r->n_streams; i++) TRY(cut(&r->stream[i], 0));
     return NULL;
 }
@@ -305,16 +326,17 @@ static Error *go_on(Resumable *r)
 static Error *use_found(Resumable *r)
 {
     struct stat st;
+    bool is_new = fstat(r->stream[0].fd, &st) == 0 && st.st_size == 0;
     if (!r->identity && !file_exists(r->record_path)) return begin_anew(r);
     if (!r->identity) return resumable_discard(r, "this run reads what cannot be read twice");
     TRY(parts_read(r->arena, r->record_path, r->identity, r->n_streams, &r->found));
     if (r->found.difference) return resumable_discard(r, r->found.difference);
-    TRY(check_found(r));
-    if (r->found.n) return go_on(r);
     r->is_placed = r->found.n_notes > 0;
     if (r->is_placed) return write_record(r);
-    bool is_empty = fstat(r->stream[0].fd, &st) == 0 && st.st_size == 0;
-    return is_empty ? begin_anew(r) : resumable_discard(r, "no part of it was finished");
+    if (r->found.n && is_new) return resumable_discard(r, "its output is in place already");
+    TRY(check_found(r));
+    if (r->found.n) return go_on(r);
+    return is_new ? begin_anew(r) : resumable_discard(r, "no part of it was finished");
 }
 
 Error *resumable_discard(Resumable *r, const char *why)
@@ -381,6 +403,7 @@ Error *resumable_open(const char *output, const char *identity, const OutputStre
     *r = (Resumable){ .arena = a,
                       .output = arena_string(a, output),
                       .record_path = arena_printf(a, "%s.partial.parts", output),
+                      .new_record_path = arena_printf(a, "%s.partial.parts.new", output),
                       .record = -1,
                       .part_bytes = bytes_per_part(),
                       .part_began = clock_seconds() };
@@ -448,17 +471,6 @@ void resumable_added(Resumable *r, int stream, size_t n, uint64_t sum)
 }
 
 /* ---- parts ---- */
-
-static Error *append_record(Resumable *r, const Text *line)
-{
-    for (size_t at = 0; at < line->len;) {
-        ssize_t n = write(r->record, line->ptr + at, line->len - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return failed("write", r->record_path);
-        at += (size_t)n;
-    }
-    return sync_file(r->record, r->record_path);
-}
 
 static Error *begin_record(Resumable *r)
 {
@@ -655,7 +667,6 @@ Error *resumable_note(Resumable *r, const char *note)
     found->note =
         arena_grow(r->arena, found->note, found->n_notes, &found->note_cap, sizeof *found->note);
     found->note[found->n_notes++] = arena_string(r->arena, note);
-    if (r->record >= 0) close(r->record);
     return write_record(r);
 }
 
@@ -677,7 +688,7 @@ Error *resumable_place(Resumable *r)
 /* Removes what only served the work, but for files of another run that began meanwhile. */
 static Error *remove_rest(Resumable *r)
 {
-    Error *e = remove_tree(r->record_path);
+    Error *e = remove_record(r);
     for (int i = r->n_streams - 1; i >= 0; i--)
         if (has_its_name(&r->stream[i])) e = error_join(e, remove_tree(r->stream[i].growing));
     return e;

@@ -7,6 +7,9 @@
 /* All n samples in order, on every rank. */
 Sampler *sequential_sampler_new(Arena *a, int64_t n);
 
+/* An error if samples whose order has a meaning are to be shuffled. */
+Error *sampler_check_shuffle(const Dataset *d, bool shuffle);
+
 typedef struct DistributedOrder {
     int64_t n; /* samples of the dataset */
     int64_t rank, num_replicas;

@@ -18,7 +18,6 @@ typedef struct Phase {
 typedef struct Source {
     const Dataset *dataset;
     int64_t n;
-    Order **pass; /* the order of each time through; NULL: rising */
 } Source;
 
 typedef struct Mix {
@@ -27,6 +26,8 @@ typedef struct Mix {
     int64_t n_sources;
     Phase *phase;
     int64_t n_phases, n;
+    bool shuffle;
+    uint64_t seed;
 } Mix;
 
 /* One sample of the mix: which of which dataset. */
@@ -54,7 +55,10 @@ static Place place_of(const Mix *m, int64_t index)
     const Source *s = &m->source[k];
     int64_t nth = p->taken[k] + turn / p->period.n * p->period.share[k] + p->period.rank[at];
     int64_t place = nth % s->n;
-    return (Place){ s->dataset, s->pass ? order_at(s->pass[nth / s->n], place) : place };
+    if (m->shuffle) /* each time through a dataset has an order of its own */
+        place = feistel_at(s->n, rng_key(m->seed, RNG_DATA, (uint64_t)(nth / s->n), (uint64_t)k),
+                           place);
+    return (Place){ s->dataset, place };
 }
 
 static Error *get(const Dataset *self, int64_t index, Arena *scratch, Sample *out)
@@ -149,27 +153,19 @@ static Error *check_changes(const WeightedMix *s)
     return NULL;
 }
 
-/* Each pass through a dataset has an order of its own. */
-static void shuffle_passes(Arena *a, Mix *m, int64_t seed)
-{
-    for (int64_t k = 0; k < m->n_sources; k++) {
-        Source *s = &m->source[k];
-        int64_t n_passes = s->n ? (taken_by(m, m->n, k) + s->n - 1) / s->n : 0;
-        s->pass = NEW_N(a, Order *, n_passes + 1);
-        for (int64_t i = 0; i < n_passes; i++)
-            s->pass[i] =
-                order_new(a, s->n, ORDER_FEISTEL,
-                          rng_key((uint64_t)seed, RNG_DATA, (uint64_t)i, (uint64_t)k), false);
-    }
-}
-
 Error *weighted_mix_new(Arena *a, const WeightedMix *s, Dataset **out)
 {
     Mix *m = NEW(a, Mix);
     TRY(check_changes(s));
-    *m = (Mix){ .base = { .count = count, .get = get, .describe = describe, .locate = locate },
+    *m = (Mix){ .base = { .count = count,
+                          .get = get,
+                          .describe = describe,
+                          .locate = locate,
+                          .is_ordered = true },
                 .source = NEW_N(a, Source, s->n_datasets),
                 .n_sources = s->n_datasets,
+                .shuffle = s->shuffle,
+                .seed = (uint64_t)s->seed,
                 .phase = NEW_N(a, Phase, s->n_changes + 1) };
     for (int64_t k = 0; k < s->n_datasets; k++) {
         m->source[k] =
@@ -179,7 +175,6 @@ Error *weighted_mix_new(Arena *a, const WeightedMix *s, Dataset **out)
     for (int64_t i = 0; i < s->n_changes; i++)
         TRY(add_phase(a, m, s->change[i].at_sample, s->change[i].weights.item));
     m->n = s->num_samples ? s->num_samples : longest(m);
-    if (s->shuffle) shuffle_passes(a, m, s->seed);
     *out = &m->base;
     return NULL;
 }
@@ -245,9 +240,8 @@ static Error *build(Builder *b, const void *settings, void **out)
 const ComponentDef dataset_weighted_mix = {
     .kind = "dataset",
     .variant = "weighted_mix",
-    .doc =
-        "samples of several datasets in given shares, which may change at given samples; read it "
-        "in order (shuffle: false in the sampler)",
+    .doc = "samples of several datasets in given shares, which may change at given samples; its "
+           "sampler must not shuffle",
     .fields = fields,
     .settings_size = sizeof(Settings),
     .check = check,

@@ -3,86 +3,116 @@
 #include "tokenizer/unigram.h"
 #include <math.h>
 
-/* The two best ways to a place in the text; `from` and `id` are the last step of the best. */
+/* The best way to a place in the text: its sum and its last step. */
 typedef struct Node {
-    double sum, second;
+    double sum;
     uint32_t from, id;
 } Node;
 
 enum { NOT_REACHED = UINT32_MAX };
 
+/* What the search works on. `second`: sums of the second best ways, when they are asked for. */
+typedef struct Search {
+    const Lattice *l;
+    Node *node;
+    double *second;
+} Search;
+
 /* Strictly better, so of equal ways the one found first stays. */
-static void reach(const Lattice *l, Node *node, size_t from, size_t to, double score, uint32_t id)
+static inline void reach(const Search *s, size_t from, size_t to, double score, uint32_t id,
+                         bool single)
 {
-    Node *at = &node[to];
-    double sum = score + node[from].sum, second = score + node[from].second;
-    if (l->single) sum = (float)sum;
-    if (at->from == NOT_REACHED || sum > at->sum) {
-        if (at->from != NOT_REACHED) second = fmax(second, at->sum);
-        *at = (Node){ sum, fmax(at->second, second), (uint32_t)from, id };
-    } else {
-        at->second = fmax(at->second, sum);
+    Node *at = &s->node[to];
+    double sum = score + s->node[from].sum;
+    if (single) sum = (float)sum;
+    if (s->second) {
+        double second = score + s->second[from];
+        double other = at->from == NOT_REACHED ? -INFINITY : sum > at->sum ? at->sum : sum;
+        if (at->from != NOT_REACHED && !(sum > at->sum)) second = -INFINITY;
+        if (other > second) second = other;
+        if (second > s->second[to]) s->second[to] = second;
     }
+    if (at->from == NOT_REACHED || sum > at->sum) *at = (Node){ sum, (uint32_t)from, id };
 }
 
 /* Counts anew from here: subtracts this sum from all that tokens have reached. */
-static void count_anew(const Lattice *l, Node *node, size_t at, size_t len)
+static void count_anew(const Search *s, size_t at, size_t len)
 {
-    double base = node[at].sum;
-    size_t reached = l->trie.longest < 4 ? 4 : l->trie.longest;
+    double base = s->node[at].sum;
+    size_t longest = s->l->trie.longest, reached = longest < 4 ? 4 : longest;
     for (size_t i = at; i <= len && i <= at + reached; i++) {
-        if (node[i].from == NOT_REACHED) continue;
-        node[i].sum = (float)(node[i].sum - base);
-        node[i].second -= base;
+        if (s->node[i].from == NOT_REACHED) continue;
+        s->node[i].sum = (float)(s->node[i].sum - base);
+        if (s->second) s->second[i] -= base;
     }
 }
 
 /* Follows all tokens that start at `at`; true when one is the whole character there. */
-static bool follow(const Lattice *l, Node *node, Str text, size_t at, size_t char_len)
+static inline bool follow(const Search *s, Str text, size_t at, size_t char_len, bool single)
 {
+    const Trie *trie = &s->l->trie;
+    const double *score = s->l->score;
     bool found_char = false;
     uint32_t state = 0;
     for (size_t i = at; i < text.len; i++) {
-        state = trie_step(&l->trie, state, (uint8_t)text.ptr[i]);
+        state = trie_step(trie, state, (uint8_t)text.ptr[i]);
         if (state == NO_NODE) break;
-        uint32_t id = trie_value(&l->trie, state);
+        uint32_t id = trie_value(trie, state);
         if (id == NO_VALUE) continue;
-        reach(l, node, at, i + 1, l->score[id], id);
+        reach(s, at, i + 1, score[id], id, single);
         found_char |= i + 1 - at == char_len;
     }
     return found_char;
 }
 
 /* Goes on by a character that is no token; false when nothing stands for it. */
-static bool reach_unknown(const Lattice *l, Node *node, size_t from, size_t to)
+static bool reach_unknown(const Search *s, size_t from, size_t to, bool single)
 {
+    const Lattice *l = s->l;
     if (l->unk_id != NO_TOKEN)
-        reach(l, node, from, to, l->unk_score, l->unk_id);
+        reach(s, from, to, l->unk_score, l->unk_id, single);
     else
-        return node[to].from != NOT_REACHED && !(l->unk_score + node[from].sum > node[to].sum);
+        return s->node[to].from != NOT_REACHED &&
+               !(l->unk_score + s->node[from].sum > s->node[to].sum);
     return true;
 }
 
-static Way walk_back(const Node *node, size_t len, Step *end)
+static Way walk_back(const Search *s, size_t len, Step *end)
 {
-    Step *s = end;
+    const Node *node = s->node;
+    Step *step = end;
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
-        *--s = (Step){ node[to].id, node[to].from, to };
-    return (Way){ s, end - s, node[len].sum, node[len].sum - node[len].second };
+        *--step = (Step){ node[to].id, node[to].from, to };
+    double sum = node[len].sum, margin = s->second ? sum - s->second[len] : 0;
+    return (Way){ step, end - step, sum, margin };
 }
 
-Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start)
+/* Compiled for each way of rounding. */
+static inline __attribute__((always_inline)) Way search(const Search *s, Str text, Step *steps,
+                                                        bool single)
 {
-    Node *node = buffer_grow(scratch, (text.len + 1) * (sizeof(Node) + sizeof(Step)));
-    node[0] = (Node){ start, -INFINITY, 0, 0 };
-    for (size_t i = 1; i <= text.len; i++) node[i] = (Node){ 0, -INFINITY, NOT_REACHED, 0 };
     for (size_t at = 0; at < text.len;) {
         size_t char_len = utf8_char_bytes((uint8_t)text.ptr[at]);
         if (char_len > text.len - at) char_len = text.len - at;
-        if (l->single && node[at].sum < LATTICE_FLOOR) count_anew(l, node, at, text.len);
-        if (!follow(l, node, text, at, char_len) && !reach_unknown(l, node, at, at + char_len))
+        if (single && s->node[at].sum < LATTICE_FLOOR) count_anew(s, at, text.len);
+        if (!follow(s, text, at, char_len, single) && !reach_unknown(s, at, at + char_len, single))
             return (Way){ .n = -1 };
         at += char_len;
     }
-    return walk_back(node, text.len, (Step *)(node + text.len + 1) + text.len);
+    return walk_back(s, text.len, steps + text.len);
+}
+
+Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start, bool margin)
+{
+    size_t n = text.len + 1, bytes = sizeof(Node) + sizeof(Step) + (margin ? sizeof(double) : 0);
+    Search s = { .l = l, .node = buffer_grow(scratch, n * bytes) };
+    double *second = (double *)(s.node + n);
+    Step *steps = (Step *)(second + (margin ? n : 0));
+    for (size_t i = 0; i < n; i++) s.node[i] = (Node){ 0, NOT_REACHED, 0 };
+    s.node[0] = (Node){ start, 0, 0 };
+    if (margin) {
+        s.second = second;
+        for (size_t i = 0; i < n; i++) second[i] = -INFINITY;
+    }
+    return l->single ? search(&s, text, steps, true) : search(&s, text, steps, false);
 }

@@ -45,18 +45,20 @@ typedef struct SpEncoder {
 } SpEncoder;
 
 /* A sum of up to `limit` and the scores of a part is rounded by at most half a unit of its last
- * place, once for each symbol of a way, and both ways err. */
+ * place, once for each symbol of a way, and both ways err. (Rounding is monotonic, so the best way
+ * by rounded sums has the largest of them.) */
 static bool is_certain(const Level *l, Str word, double margin)
 {
-    if (word.len > LONGEST_WORD) return false;
     double n = (double)word.len, size = l->limit + n * l->model->max_score;
-    return margin > 4 * n * size * 0x1p-24;
+    return margin > 2.01 * n * size * 0x1p-24;
 }
 
 static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Level *l = (const Level *)self;
-    Way way = lattice_best(&l->exact, scratch, word, 0);
+    out[0] = NO_TOKEN;
+    if (word.len > LONGEST_WORD) return 1;
+    Way way = lattice_best(&l->exact, scratch, word, 0, true);
     bool certain = is_certain(l, word, way.margin);
     for (int64_t i = 0; i < way.n && certain; i++) {
         out[i] = way.step[i].id;
@@ -135,43 +137,98 @@ static void encode_bpe(SpEncoder *e, Str text, Ids *out)
 static double encode_exactly(SpEncoder *e, Str part, double sum, uint32_t **out)
 {
     const SpModel *m = e->tokenizer->model;
-    Way way = lattice_best(&m->lattice, &e->work, part, sum);
+    Way way = lattice_best(&m->lattice, &e->work, part, sum, false);
     uint32_t *symbol = buffer_grow(&e->symbols, part.len * sizeof *symbol);
     int64_t n = sp_way_symbols(m, &way, symbol);
     *out += sp_model_ids(m, part, symbol, n, *out);
     return way.sum;
 }
 
-/* Copies the ids of a batch of n parts from `from` on and adds their scores up; computes the parts
+/* The parts of a batch, and how far settling them has come. */
+typedef struct Batch {
+    Str text;
+    uint32_t at;                 /* the place in the text */
+    const uint32_t *end;         /* of the part there */
+    const uint32_t *id, *id_end; /* as remembered, from there on */
+    double limit, least;         /* what the sum may become */
+    float sum;
+    uint32_t *to; /* the ids that are settled */
+} Batch;
+
+/* Takes the ids up to the next mark and adds their scores up. False when the sum may leave its
+ * bounds. */
+static bool take_certain(const SpModel *m, Batch *b)
+{
+    float sum = b->sum, least = sum, most = sum;
+    uint32_t at = b->at;
+    const uint32_t *id = b->id;
+    for (; id < b->id_end && *id != NO_TOKEN; id++) {
+        SpStep step = m->step[*id];
+        sum += step.score;
+        at += step.len;
+        least = sum < least ? sum : least;
+        most = sum > most ? sum : most;
+    }
+    if (least < b->least || fmaxf(most, -least) > b->limit) return false;
+    memmove(b->to, b->id, (size_t)(id - b->id) * sizeof *id);
+    b->to += id - b->id;
+    b->id = id;
+    b->at = at;
+    b->sum = sum;
+    return true;
+}
+
+/* Computes the part at the batch's place, whatever is remembered of it. */
+static void take_exactly(SpEncoder *e, Batch *b)
+{
+    Str part = { b->text.ptr + b->at, *b->end - b->at };
+    b->sum = (float)encode_exactly(e, part, b->sum, &b->to);
+    if (*b->id == NO_TOKEN)
+        b->id++;
+    else
+        for (uint32_t at = b->at; at < *b->end;) at += e->tokenizer->model->step[*b->id++].len;
+    b->at = *b->end;
+}
+
+/* One part. */
+static void take_part(SpEncoder *e, Batch *b)
+{
+    while (*b->end <= b->at) b->end++;
+    if (*b->id == NO_TOKEN || b->sum < b->least) {
+        take_exactly(e, b);
+        return;
+    }
+    while (b->at < *b->end) {
+        SpStep step = e->tokenizer->model->step[*b->id];
+        b->sum += step.score;
+        b->at += step.len;
+        *b->to++ = *b->id++;
+    }
+}
+
+/* Copies the ids of a batch of parts from `from` on and adds their scores up; computes the parts
  * that have a mark, and those where the sum may reach the floor. False, with nothing copied, when
  * the sum passed the limit. */
-static bool settle(SpEncoder *e, Str text, uint32_t from, int64_t n, double limit, double *sum,
-                   Ids *out)
+static bool settle(SpEncoder *e, Str text, uint32_t from, double limit, double *sum, Ids *out)
 {
     const SpModel *m = e->tokenizer->model;
-    double s = *sum, floor = LATTICE_FLOOR + LONGEST_WORD * m->max_score;
-    const uint32_t *id = e->ids.id;
-    uint32_t *to = out->id + out->n;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t end = e->end[i];
-        if (*id == NO_TOKEN || s < floor) {
-            Str part = { text.ptr + from, end - from };
-            s = encode_exactly(e, part, s, &to);
-            if (*id == NO_TOKEN)
-                id++;
-            else
-                while (from < end) from += (uint32_t)m->name[*id++].len;
-        } else {
-            for (; from < end; from += (uint32_t)m->name[*id++].len) {
-                *to++ = *id;
-                s = (float)(m->lattice.score[*id] + s);
-            }
-        }
-        from = end;
-        if (fabs(s) > limit) return false;
+    Batch b = { .text = text,
+                .at = from,
+                .end = e->end,
+                .id = e->ids.id,
+                .id_end = e->ids.id + e->ids.n,
+                .limit = limit,
+                .least = LATTICE_FLOOR + LONGEST_WORD * m->max_score,
+                .sum = (float)*sum,
+                .to = out->id + out->n };
+    bool careful = false;
+    while (b.id < b.id_end) {
+        careful = careful || !take_certain(m, &b);
+        if (b.id < b.id_end) take_part(e, &b);
+        if (fabsf(b.sum) > limit) return false;
     }
-    out->n = to - out->id;
-    *sum = s;
+    out->n = b.to - out->id;
+    *sum = b.sum;
     return true;
 }
 
@@ -187,7 +244,7 @@ static void encode_unigram(SpEncoder *e, Str text, Ids *out)
             Level *l = level_at(e, i);
             e->ids.n = 0;
             word_cache_encode(l->cache, text.ptr, from, e->end, n, &e->ids);
-            settled = settle(e, text, from, n, l->limit, &sum, out);
+            settled = settle(e, text, from, l->limit, &sum, out);
         }
         from = until;
     }

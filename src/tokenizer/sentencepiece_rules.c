@@ -78,6 +78,11 @@ static void add_escaped(const SpNormalizer *n, Str s, Text *out)
 static size_t plain_bytes(const SpNormalizer *n, Str text)
 {
     size_t i = 0;
+    const uint8_t *byte = (const uint8_t *)text.ptr;
+    for (bool all = true; all && i + 9 <= text.len; i += all ? 8 : 0) {
+        for (int k = 0; k < 8; k++) all &= n->plain[byte[i + k]];
+        all &= byte[i + 8] < 0x80;
+    }
     while (i < text.len && n->plain[(uint8_t)text.ptr[i]] &&
            (i + 1 == text.len || (uint8_t)text.ptr[i + 1] < 0x80))
         i++;

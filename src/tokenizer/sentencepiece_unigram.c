@@ -17,7 +17,7 @@ int64_t sp_way_symbols(const SpModel *m, const Way *way, uint32_t *out)
 
 static int64_t symbolize(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 {
-    Way way = lattice_best(&m->lattice, scratch, text, 0);
+    Way way = lattice_best(&m->lattice, scratch, text, 0, false);
     return sp_way_symbols(m, &way, out);
 }
 
@@ -41,11 +41,13 @@ void sp_unigram_prepare(Arena *a, SpModel *m)
     Str *key = NEW_N(scratch, Str, f->n);
     uint32_t *id = NEW_N(scratch, uint32_t, f->n);
     double *score = NEW_N(a, double, f->n);
+    m->step = NEW_N(a, SpStep, f->n);
     int64_t n_keys = 0;
     m->lattice.unk_score = least - UNK_PENALTY;
     m->max_score = fabs(m->lattice.unk_score);
     for (int64_t i = 0; i < f->n; i++) {
         score[i] = score_of(f, i, most);
+        m->step[i] = (SpStep){ (float)score[i], (uint32_t)m->name[i].len };
         if (!m->name[i].len || f->type[i] == SP_UNUSED) continue;
         m->max_score = fmax(m->max_score, fabs(score[i]));
         key[n_keys] = m->name[i];

@@ -39,7 +39,7 @@ static int64_t unknown_run(const Unigram *u, Str text, uint32_t *out)
 static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Unigram *u = (const Unigram *)self;
-    Way way = lattice_best(&u->lattice, scratch, word, 0);
+    Way way = lattice_best(&u->lattice, scratch, word, 0, false);
     if (way.n < 0) return out[0] = NO_TOKEN, 1;
     const Step *step = way.step;
     int64_t n = 0;

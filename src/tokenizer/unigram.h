@@ -28,11 +28,11 @@ typedef struct Way {
     const Step *step;
     int64_t n;     /* -1: a character has no token and there is no unk_id */
     double sum;    /* of the scores, `start` included */
-    double margin; /* how much better it is than the second best */
+    double margin; /* how much better it is than the second best, if that was asked for */
 } Way;
 
 /* `start` is the sum that lies before the text: it matters to rounding alone. */
-Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start);
+Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start, bool margin);
 
 /* Reads the model of a tokenizer.json. */
 Error *unigram_load(JsonNode at, Arena *a, Model **out);

@@ -4,6 +4,7 @@
 #include "data/datasets.h"
 #include "data/mix_period.h"
 #include "data/packed_file.h"
+#include "data/sampler.h"
 #include "test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,96 @@ TEST(datasets_that_end_begin_again_in_another_order)
     arena_free(a);
 }
 
+/* Batches of one sample of every rank in turn, from sample `skip` of the whole order on: the first
+ * token of each sample. */
+static int64_t first_tokens(Arena *a, const Dataset *mix, int64_t skip, int64_t n_ranks,
+                            int n_threads, int64_t *out)
+{
+    Loader *l[3];
+    for (int64_t rank = 0; rank < n_ranks; rank++) {
+        DistributedOrder order = { .n = mix->count(mix),
+                                   .rank = rank,
+                                   .num_replicas = n_ranks,
+                                   .drop_last = true,
+                                   .skip_num_global_samples = skip };
+        BatchSampler *batches = NEW(a, BatchSampler);
+        Sampler *sampler;
+        assert_no_error(distributed_sampler_new(a, &order, &sampler));
+        *batches = (BatchSampler){ sampler, 1 };
+        l[rank] = loader_new(a, &(LoaderSettings){ .tag = "x",
+                                                   .dataset = mix,
+                                                   .batches = batches,
+                                                   .prefetch = 2 * n_threads,
+                                                   .n_threads = n_threads });
+    }
+    Batch *b;
+    for (int64_t n = 0;; n++) {
+        assert_no_error(loader_next(l[n % n_ranks], &b));
+        if (!b) return n;
+        assert_int_equal(tensor_count(batch_find(b, "x")), 4);
+        out[n] = *(int32_t *)batch_find(b, "x")->data;
+    }
+}
+
+/* Weights that change twice, one of them in the middle of a period: at every sample every dataset
+ * has had its share of the tokens since the last change; and from every sample on a run continues
+ * alike, on any number of ranks. */
+TEST(a_mix_is_exact_to_the_sample_and_goes_on_from_any_of_them)
+{
+    enum { N = 90 };
+    Arena *a = arena_new();
+    Dataset *source[3], *mix;
+    make_sources(a, 3, (int64_t[]){ 30, 7, 50 }, source);
+    const int64_t start[] = { 0, 17, 60, N };
+    int64_t weight[][3] = { { 5, 3, 2 }, { 1, 0, 6 }, { 1, 1, 1 } };
+    MixChange change[] = { { start[1], { weight[1], 3 } }, { start[2], { weight[2], 3 } } };
+    WeightedMix s = { .dataset = (const Dataset *const *)source,
+                      .n_datasets = 3,
+                      .weights = weight[0],
+                      .n_weights = 3,
+                      .change = change,
+                      .n_changes = 2,
+                      .num_samples = N,
+                      .shuffle = true,
+                      .seed = 1 };
+    assert_no_error(weighted_mix_new(a, &s, &mix));
+    int64_t whole[N], rest[N];
+    assert_int_equal(first_tokens(a, mix, 0, 1, 0, whole), N);
+    for (int phase = 0; phase < 3; phase++) {
+        int64_t given[3] = { 0 }, total = weight[phase][0] + weight[phase][1] + weight[phase][2];
+        for (int64_t i = start[phase]; i < start[phase + 1]; i++) {
+            given[whole[i] / 1000]++;
+            for (int k = 0; k < 3; k++)
+                assert_true(llabs(given[k] * total - weight[phase][k] * (i + 1 - start[phase])) <
+                            total);
+        }
+    }
+    for (int64_t skip = 0; skip <= N; skip++) {
+        int64_t n_ranks = 1 + skip % 3, n = first_tokens(a, mix, skip, n_ranks, skip % 2, rest);
+        assert_int_equal(n, (N - skip) / n_ranks * n_ranks);
+        assert_memory_equal(rest, whole + skip, sizeof *rest * (size_t)n);
+    }
+    arena_free(a);
+}
+
+/* As many times through a dataset as there may be: nothing is kept for each. */
+TEST(a_small_dataset_may_begin_again_any_number_of_times)
+{
+    Arena *a = arena_new();
+    Dataset *source[2], *mix;
+    make_sources(a, 2, (int64_t[]){ 1, 50 }, source);
+    WeightedMix s = { .dataset = (const Dataset *const *)source,
+                      .n_datasets = 2,
+                      .weights = (int64_t[]){ 9, 1 },
+                      .n_weights = 2,
+                      .num_samples = INT64_C(1) << 45,
+                      .shuffle = true };
+    assert_no_error(weighted_mix_new(a, &s, &mix));
+    const int64_t last = (INT64_C(1) << 45) - 10;
+    assert_string_equal(places(a, mix, last, last + 1), "0:0");
+    arena_free(a);
+}
+
 static const char mix_yaml[] =
     "d: {component_key: dataset, variant_key: weighted_mix, config: {datasets: [%s, %s], weights: "
     "[%s], changes: [%s]}}\n";
@@ -136,6 +227,23 @@ static Error *build(Arena *a, const char *weights, const char *changes, Dataset 
     const char *text = arena_printf(a, mix_yaml, one, one, weights, changes);
     assert_no_error(file_write(path, text, strlen(text)));
     return component_from_file(a, path, (StringList){ 0 }, "d", "dataset", (void **)out);
+}
+
+/* A sampler of the mix that the file already has. */
+static Error *build_sampler(Arena *a, const char *shuffle)
+{
+    static const char sampler[] =
+        "s: {component_key: sampler, variant_key: resumable_distributed_sampler, config: {dataset: "
+        "{instance_key: d, pass_type: BY_REFERENCE}, rank: 0, num_replicas: 1, shuffle: %s}}\n";
+    const char *path = path_join(a, test_folder(), "sampler.yaml"), *text;
+    Dataset *d;
+    Sampler *s;
+    Str mix;
+    assert_no_error(build(a, "3, 1", "", &d));
+    assert_no_error(file_read(a, path_join(a, test_folder(), "mix.yaml"), &mix));
+    text = arena_printf(a, "%s%s", mix.ptr, arena_printf(a, sampler, shuffle));
+    assert_no_error(file_write(path, text, strlen(text)));
+    return component_from_file(a, path, (StringList){ 0 }, "s", "sampler", (void **)&s);
 }
 
 TEST(a_mix_is_made_from_yaml_and_wrong_weights_are_refused)
@@ -156,5 +264,7 @@ TEST(a_mix_is_made_from_yaml_and_wrong_weights_are_refused)
     assert_error_has(
         build(a, "1, 1", "{at_sample: 4, weights: [1, 2]}, {at_sample: 4, weights: [2, 1]}", &d),
         "changes[1] is at sample 4, which must come behind sample 4");
+    assert_no_error(build_sampler(a, "false"));
+    assert_error_has(build_sampler(a, "true"), "shuffle: true would undo the shares");
     arena_free(a);
 }
