@@ -55,27 +55,36 @@ static void die(Error *e)
     exit(1);
 }
 
-static void take_text(void *arg, Str text)
+static Error *take_text(void *arg, int thread, Str text, int64_t place, bool is_start)
 {
+    (void)thread, (void)place, (void)is_start;
     Texts *t = arg;
-    if (!text.len || (int64_t)(t->joined.len + text.len) > t->max_bytes) return;
+    if ((int64_t)(t->joined.len + text.len) > t->max_bytes) return NULL;
     text_add(&t->joined, text.ptr, text.len);
     int64_t end = (int64_t)t->joined.len;
     text_add(&t->limits, (const char *)&end, sizeof end);
     text_add(&t->joined, "\xFF", 1);
     t->n++;
+    return NULL;
 }
 
-static Texts read_texts(Arena *a, const char *path, int64_t max_bytes)
+static Error *skip_bad_text(void *arg, BadText bad)
+{
+    (void)arg;
+    error_free(bad.reason);
+    return NULL;
+}
+
+static Texts read_texts(const char *path, int64_t max_bytes)
 {
     Texts t = { .name = path_name(path), .max_bytes = max_bytes };
-    CorpusSettings s = { .path = &path, .n_paths = 1, .key = "text", .skips_bad = true };
-    Corpus c;
-    die(corpus_open(a, &s, &c));
-    for (int64_t i = 0; i < c.n_blocks; i++) {
-        CorpusBlock b;
-        die(corpus_read(&c, i, take_text, &t, &b));
-    }
+    CorpusSettings s = { .path = &path, .n_paths = 1, .key = "text", .bad_text = skip_bad_text };
+    Corpus *c;
+    Pool *pool = pool_new(1);
+    die(corpus_open(&s, pool, &c));
+    for (bool some = true; some;) die(corpus_next(c, take_text, &t, &some));
+    corpus_close(c);
+    pool_free(pool);
     return t;
 }
 
@@ -250,7 +259,7 @@ int main(int argc, char **argv)
     Watch w = watch_start();
     Arena *a = arena_new();
     for (int i = 0; i < (n_texts ? n_texts : 2); i++) {
-        Texts t = read_texts(a, text[i], megabytes * 1000000);
+        Texts t = read_texts(text[i], megabytes * 1000000);
         for (int j = 0; j < (n_tokenizers ? n_tokenizers : 2); j++)
             compare(a, hf_tokenizer_path(a, tokenizer[j]), &t, rounds > 0 ? rounds : 1);
         text_free(&t.joined);
