@@ -15,6 +15,7 @@ enum { BLOCK_BYTES = 4 << 20, BLOCKS_AT_ONCE = 32 };
 /* What starts in file[from, to). */
 typedef struct Block {
     const char *path;
+    CorpusFormat format; /* not CORPUS_AUTO */
     Str file;
     int64_t place; /* bytes of the files before it */
     size_t from, to;
@@ -173,8 +174,7 @@ static Error *take_line(Corpus *c, const Block *b, int thread, size_t at, Str *l
     *line = (Str){ b->file.ptr + at, line_start(b->file, at + 1) - at };
     *column = -1;
     int64_t place = b->place + (int64_t)at;
-    if (format_of(c->settings, b->path) == CORPUS_JSONL)
-        return take_json(c, thread, without_end(*line), place, column);
+    if (b->format == CORPUS_JSONL) return take_json(c, thread, without_end(*line), place, column);
     return take_checked(c, thread, *line, place, true, column);
 }
 
@@ -212,7 +212,7 @@ static void read_block(void *arg, int64_t i, int thread)
 {
     Corpus *c = arg;
     Block *b = &c->block[i];
-    if (format_of(c->settings, b->path) == CORPUS_WHOLE)
+    if (b->format == CORPUS_WHOLE)
         read_part(c, b, thread);
     else
         read_lines(c, b, thread);
@@ -225,6 +225,7 @@ static void add_block(Corpus *c, Str file, size_t from)
     Block *b = &c->block[c->n_blocks++];
     size_t to = file.len - from > BLOCK_BYTES ? from + BLOCK_BYTES : file.len;
     *b = (Block){ .path = c->input.path,
+                  .format = format_of(c->settings, c->input.path),
                   .file = file,
                   .place = c->bytes_before,
                   .from = from,

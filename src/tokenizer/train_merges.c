@@ -296,6 +296,7 @@ Error *train_merges(Arena *a, const TrainSettings *s, const WordCounts *words, T
     if (words->n > UINT32_MAX)
         return error_new("%lld different words are too many", (long long)words->n);
     Merger m = { .settings = s, .work = arena_new(), .out = out };
+    pair_queue_start(&m.queue);
     Error *e = train(&m, words, summary);
     pair_table_free(&m.pairs);
     pair_queue_free(&m.queue);

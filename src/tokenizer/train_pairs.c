@@ -1,4 +1,4 @@
-/* train_pairs.c - a hash table of pairs, and a binary heap. */
+/* train_pairs.c - a hash table of pairs, and binary heaps. */
 #include "tokenizer/train_pairs.h"
 #include "base/error.h"
 #include <string.h>
@@ -64,31 +64,58 @@ static bool is_before(const PairEntry *a, const PairEntry *b)
     return a->right < b->right;
 }
 
+void pair_queue_start(PairQueue *q)
+{
+    *q = (PairQueue){ .level = PAIR_LEVELS - 1 };
+}
+
+static int level_of(int64_t count)
+{
+    return count < 2 ? 0 : 63 - __builtin_clzll((unsigned long long)count);
+}
+
+/* Puts `e` where nothing below comes before it, from place i of the heap on. */
+static void sift_down(PairEntry *heap, int64_t n, int64_t i, PairEntry e)
+{
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && is_before(&heap[child + 1], &heap[child])) child++;
+        if (!is_before(&heap[child], &e)) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = e;
+}
+
 void pair_queue_push(PairQueue *q, PairEntry e)
 {
-    PairEntry *heap = buffer_grow(&q->heap, (size_t)(q->n + 1) * sizeof *heap);
-    int64_t i = q->n++;
-    for (; i && is_before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-    heap[i] = e;
+    int level = level_of(e.count);
+    bool waits = level < q->level;
+    if (!waits) level = q->level;
+    PairEntry *entry = buffer_grow(&q->entries[level], (size_t)(q->n[level] + 1) * sizeof *entry);
+    int64_t i = q->n[level]++;
+    for (; !waits && i && is_before(&e, &entry[(i - 1) / 2]); i = (i - 1) / 2)
+        entry[i] = entry[(i - 1) / 2];
+    entry[i] = e;
 }
 
 bool pair_queue_pop(PairQueue *q, PairEntry *out)
 {
-    if (!q->n) return false;
-    PairEntry *heap = q->heap.ptr, last = heap[--q->n];
-    *out = heap[0];
-    int64_t i = 0;
-    for (int64_t child; (child = 2 * i + 1) < q->n; i = child) {
-        if (child + 1 < q->n && is_before(&heap[child + 1], &heap[child])) child++;
-        if (!is_before(&heap[child], &last)) break;
-        heap[i] = heap[child];
+    while (!q->n[q->level] && q->level) {
+        q->level--;
+        PairEntry *entry = q->entries[q->level].ptr;
+        int64_t n = q->n[q->level];
+        for (int64_t i = n / 2; i-- > 0;) sift_down(entry, n, i, entry[i]);
     }
-    heap[i] = last;
+    int64_t n = q->n[q->level];
+    if (!n) return false;
+    PairEntry *heap = q->entries[q->level].ptr;
+    *out = heap[0];
+    q->n[q->level] = --n;
+    sift_down(heap, n, 0, heap[n]);
     return true;
 }
 
 void pair_queue_free(PairQueue *q)
 {
-    buffer_free(&q->heap);
+    for (int level = 0; level < PAIR_LEVELS; level++) buffer_free(&q->entries[level]);
     *q = (PairQueue){ 0 };
 }

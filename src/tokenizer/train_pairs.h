@@ -36,12 +36,16 @@ typedef struct PairEntry {
     const uint32_t *words; /* rising */
 } PairEntry;
 
-/* Zero-initialise; free with pair_queue_free. */
+/* Entries by the binary logarithm of their counts: those of `level` and above are a heap, the ones
+ * below wait as they came. Start with pair_queue_start, free with pair_queue_free. */
+enum { PAIR_LEVELS = 63 };
 typedef struct PairQueue {
-    Buffer heap;
-    int64_t n;
+    Buffer entries[PAIR_LEVELS];
+    int64_t n[PAIR_LEVELS];
+    int level;
 } PairQueue;
 
+void pair_queue_start(PairQueue *q);
 void pair_queue_push(PairQueue *q, PairEntry e);
 /* The entry with the highest count; among equals that with the least left, then right. False:
  * empty. */

@@ -2,15 +2,20 @@
 #include "tokenizer/word_counts.h"
 #include "tokenizer/word_bytes.h"
 
-enum { FIRST_SLOTS = 1 << 12, READABLE_BEHIND = 16 };
+enum { FIRST_SLOTS = 1 << 12, SHORT = 16, READABLE_BEHIND = 16 };
 
-static WordCount *place(const WordCounts *w, const char *word, uint32_t len, uint32_t hash)
+static bool is_same(const WordCounts *w, const WordCount *c, const WordCount *key, const char *word)
 {
-    for (int64_t at = hash & (w->n_slots - 1);; at = (at + 1) & (w->n_slots - 1)) {
+    if (c->len != key->len || c->hash != key->hash) return false;
+    if (key->len <= SHORT) return c->half[0] == key->half[0] && c->half[1] == key->half[1];
+    return !memcmp((char *)w->bytes.ptr + c->at, word, key->len);
+}
+
+static WordCount *place(const WordCounts *w, const WordCount *key, const char *word)
+{
+    for (int64_t at = key->hash & (w->n_slots - 1);; at = (at + 1) & (w->n_slots - 1)) {
         WordCount *c = &w->slot[at];
-        if (!c->count) return c;
-        if (c->hash == hash && c->len == len && !memcmp((char *)w->bytes.ptr + c->at, word, len))
-            return c;
+        if (!c->count || is_same(w, c, key, word)) return c;
     }
 }
 
@@ -21,11 +26,14 @@ static WordCount *free_place(const WordCounts *w, uint32_t hash)
     return &w->slot[at];
 }
 
-/* The table and its memory; all slots are free. */
+/* The table and its memory; all slots are free, and none lies in two lines of the cache. */
 static void set_slots(WordCounts *w, int64_t n_slots)
 {
-    w->slot = buffer_grow(&w->slots, (size_t)n_slots * sizeof *w->slot);
-    memset(w->slot, 0, (size_t)n_slots * sizeof *w->slot);
+    enum { LINE = 64 };
+    size_t bytes = (size_t)n_slots * sizeof *w->slot;
+    char *room = buffer_grow(&w->slots, bytes + LINE);
+    w->slot = (WordCount *)(void *)(room + (LINE - (uintptr_t)room % LINE) % LINE);
+    memset(w->slot, 0, bytes);
     w->n_slots = n_slots;
 }
 
@@ -40,34 +48,42 @@ static void grow(WordCounts *w)
     buffer_free(&old.slots);
 }
 
-static void add(WordCounts *w, const char *word, uint32_t len, uint32_t hash, int64_t count)
+static void add(WordCounts *w, const WordCount *key, const char *word)
 {
     if (3 * (w->n + 1) > 2 * w->n_slots) grow(w);
-    WordCount *c = place(w, word, len, hash);
-    c->count += count;
-    if (c->count > count) return;
-    char *bytes = buffer_grow(&w->bytes, (size_t)w->n_bytes + len + READABLE_BEHIND);
-    memcpy(bytes + w->n_bytes, word, len);
-    *c = (WordCount){ .at = w->n_bytes, .count = count, .len = len, .hash = hash };
-    w->n_bytes += len;
+    WordCount *c = place(w, key, word);
+    c->count += key->count;
+    if (c->count > key->count) return;
+    *c = *key;
     w->n++;
+    if (key->len <= SHORT) return;
+    char *bytes = buffer_grow(&w->bytes, (size_t)w->n_bytes + key->len + READABLE_BEHIND);
+    memcpy(bytes + w->n_bytes, word, key->len);
+    c->at = w->n_bytes;
+    w->n_bytes += key->len;
 }
 
 void word_counts_add(WordCounts *w, const char *word, uint32_t len, int64_t count)
 {
-    add(w, word, len, (uint32_t)(word_hash(word, len) >> 32), count);
+    WordCount key = { .count = count, .len = len, .hash = (uint32_t)(word_hash(word, len) >> 32) };
+    if (len <= SHORT) {
+        key.half[0] = word_load(word) & word_low_mask[len];
+        key.half[1] = word_load(word + 8) & word_high_mask[len];
+    }
+    add(w, &key, word);
 }
 
 Str word_counts_text(const WordCounts *w, const WordCount *c)
 {
-    return (Str){ (const char *)w->bytes.ptr + c->at, c->len };
+    return (Str){ c->len <= SHORT ? (const char *)c->half : (const char *)w->bytes.ptr + c->at,
+                  c->len };
 }
 
 void word_counts_merge(WordCounts *w, const WordCounts *from)
 {
     for (int64_t i = 0; i < from->n_slots; i++) {
         const WordCount *c = &from->slot[i];
-        if (c->count) add(w, word_counts_text(from, c).ptr, c->len, c->hash, c->count);
+        if (c->count) add(w, c, word_counts_text(from, c).ptr);
     }
 }
 
@@ -77,7 +93,7 @@ static void keep_above(WordCounts *w, int64_t count)
     WordCounts kept = { 0 };
     for (int64_t i = 0; i < w->n_slots; i++) {
         const WordCount *c = &w->slot[i];
-        if (c->count > count) add(&kept, word_counts_text(w, c).ptr, c->len, c->hash, c->count);
+        if (c->count > count) add(&kept, c, word_counts_text(w, c).ptr);
     }
     word_counts_free(w);
     *w = kept;

@@ -6,8 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A slot is found in one look at the memory: words of up to 16 bytes lie in it. */
 typedef struct WordCount {
-    int64_t at, count; /* its bytes are bytes[at, at + len); count 0: a free slot */
+    union {
+        uint64_t half[2]; /* the bytes of the word, zeros behind them */
+        int64_t at;       /* of a longer one: its bytes are bytes[at, at + len) */
+    };
+    int64_t count; /* 0: a free slot */
     uint32_t len, hash;
 } WordCount;
 
@@ -15,7 +20,7 @@ typedef struct WordCount {
 typedef struct WordCounts {
     WordCount *slot; /* n_slots of them, n in use */
     int64_t n_slots, n;
-    Buffer slots, bytes;
+    Buffer slots, bytes; /* bytes: of words that do not fit into their slot */
     int64_t n_bytes;
 } WordCounts;
 
@@ -28,5 +33,6 @@ int64_t word_counts_drop_rare(WordCounts *w, int64_t most);
 /* Empties it and keeps the memory. */
 void word_counts_clear(WordCounts *w);
 void word_counts_free(WordCounts *w);
+/* 16 bytes are readable behind it; valid until a word is added. */
 Str word_counts_text(const WordCounts *w, const WordCount *c);
 #endif
