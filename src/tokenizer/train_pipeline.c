@@ -167,10 +167,8 @@ static void cut_in_place(PipelineCutter *c, Str text, bool is_start, WordCounts 
     for (uint32_t from = 0; from < len;) {
         uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;
         int64_t n = p.split(s.ptr, len, from, until, c->end);
-        for (int64_t i = 0; i < n; i++) {
-            word_counts_add(to, s.ptr + from, c->end[i] - from, 1);
-            from = c->end[i];
-        }
+        word_counts_add_all(to, s.ptr, from, c->end, n);
+        from = c->end[n - 1];
     }
 }
 
@@ -184,10 +182,7 @@ static Error *cut(WordCutter *self, Str text, bool is_start, WordCounts *to)
     } else if (text.len) {
         bool at_start = is_start && !c->normalizing.skipped;
         TRY(pretokenizer_run(&c->pretokenizer, text, at_start, &c->cutting, &words));
-        for (int64_t i = 0; i < words->n; i++) {
-            Str word = words_at(words, i);
-            word_counts_add(to, word.ptr, (uint32_t)word.len, 1);
-        }
+        word_counts_add_all(to, words->text.ptr, 0, words_ends(words), words->n);
     }
     return NULL;
 }

@@ -63,14 +63,37 @@ static void add(WordCounts *w, const WordCount *key, const char *word)
     w->n_bytes += key->len;
 }
 
-void word_counts_add(WordCounts *w, const char *word, uint32_t len, int64_t count)
+static WordCount key_of(const char *word, uint32_t len, int64_t count)
 {
     WordCount key = { .count = count, .len = len, .hash = (uint32_t)(word_hash(word, len) >> 32) };
     if (len <= SHORT) {
         key.half[0] = word_load(word) & word_low_mask[len];
         key.half[1] = word_load(word + 8) & word_high_mask[len];
     }
+    return key;
+}
+
+void word_counts_add(WordCounts *w, const char *word, uint32_t len, int64_t count)
+{
+    WordCount key = key_of(word, len, count);
     add(w, &key, word);
+}
+
+void word_counts_add_all(WordCounts *w, const char *text, uint32_t from, const uint32_t *end,
+                         int64_t n)
+{
+    enum { AHEAD = 16 };
+    WordCount key[AHEAD];
+    uint32_t start[AHEAD];
+    for (int64_t i = 0; i < n + AHEAD; i++) {
+        int64_t k = i % AHEAD;
+        if (i >= AHEAD && i - AHEAD < n) add(w, &key[k], text + start[k]);
+        if (i >= n) continue;
+        start[k] = from;
+        key[k] = key_of(text + from, end[i] - from, 1);
+        if (w->n_slots) __builtin_prefetch(&w->slot[key[k].hash & (w->n_slots - 1)], 1);
+        from = end[i];
+    }
 }
 
 Str word_counts_text(const WordCounts *w, const WordCount *c)

@@ -26,6 +26,10 @@ typedef struct WordCounts {
 
 /* 16 bytes must be readable behind the word. */
 void word_counts_add(WordCounts *w, const char *word, uint32_t len, int64_t count);
+/* Words that lie behind one another in a text, the first one at `from`; as adding them singly, but
+ * the memory is asked for ahead. */
+void word_counts_add_all(WordCounts *w, const char *text, uint32_t from, const uint32_t *end,
+                         int64_t n);
 /* Adds all of `from`. */
 void word_counts_merge(WordCounts *w, const WordCounts *from);
 /* Drops the rarest words until at most `most` are left: all with a count up to the result. */
