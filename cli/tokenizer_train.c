@@ -55,7 +55,8 @@ static const Field options[] = {
                  "one text; auto: jsonl for *.jsonl, also compressed, else lines"),
     FIELD_STRING(Options, text_key, "text", "where the text is in a line of JSON"),
     FIELD_INT(Options, max_words, "50000000", 0, INFINITY,
-              "different words to remember; beyond, the rarest half is forgotten; 0: all"),
+              "different words to remember, about 350 bytes each; beyond, the rarest half is "
+              "forgotten; 0: all"),
     FIELD_CHOICE(Options, on_bad_line, "stop", bad_line_policies,
                  "a line without text is an error, or is named, counted and left out"),
     FIELD_PATH(Options, bad_line_report, "null",

@@ -1,4 +1,5 @@
 /* test_commands.c - the commands `tokenizer train`, `encode`, `decode` and `inspect`. */
+#include "base/rng.h"
 #include "test.h"
 #include "tokenizer/small_tokenizer.h"
 #include <stdlib.h>
@@ -254,5 +255,38 @@ TEST(full_disks_and_sudden_death_leave_no_half_written_tokenizer)
         n_died += o.status != 0;
     }
     assert_true(n_died >= 4);
+    arena_free(a);
+}
+
+/* A signal at some moment: nothing, or the whole file. */
+TEST(a_stopped_training_leaves_nothing_or_all)
+{
+    Arena *a = arena_new();
+    Text corpus = { 0 };
+    for (uint64_t i = 0; corpus.len < 1 << 20; i++) {
+        uint64_t bits = rng_bits(7, i);
+        for (uint64_t n = 2 + bits % 9; n; n--) text_putc(&corpus, (char)('a' + (bits >>= 4) % 13));
+        text_putc(&corpus, ' ');
+    }
+    text_putc(&corpus, '\n');
+    write_file(a, "a.txt", corpus.ptr);
+    const char *train = "train --input_path a.txt --output_path t.json --vocab_size 2000 "
+                        "--file_existence_policy override --threads 1";
+    const char *out = path_join(a, test_folder(), "t.json");
+    Str whole, got;
+    assert_int_equal(run(a, train).status, 0);
+    assert_no_error(file_read(a, out, &whole));
+    for (int i = 0; i < 12; i++) {
+        assert_no_error(file_write(out, "before", 6));
+        const char *name = i % 2 ? "KILL" : "INT";
+        const char *limit = arena_printf(a, "timeout -s %s 0.%02d ", name, 2 + 4 * i);
+        Outcome o = run_with(a, limit, train);
+        assert_no_error(file_read(a, out, &got));
+        bool is_new = str_equal(got, whole), is_old = str_is(got, "before");
+        assert_true(is_new || is_old);
+        if (o.status == 0) assert_true(is_new);
+        assert_int_equal(system(arena_printf(a, "rm -f '%s'.*", out)), 0);
+    }
+    text_free(&corpus);
     arena_free(a);
 }

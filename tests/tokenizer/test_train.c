@@ -1,13 +1,17 @@
 /* test_train.c - training gives the same whatever the threads and blocks, and names what is wrong.
  */
 #include "base/json.h"
+#include "base/map.h"
 #include "base/rng.h"
+#include "base/signal.h"
+#include "compressed.h"
 #include "test.h"
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/random_text.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/train_bpe.h"
 #include "tokenizer/vocab.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +180,82 @@ TEST(a_file_as_one_text_has_the_words_of_the_whole)
     arena_free(a);
 }
 
+/* Words of up to 40 bytes: those of 16 and fewer lie in their slots. */
+TEST(words_are_counted_whatever_their_length)
+{
+    enum { N = 20000, SLACK = 16 };
+    Arena *a = arena_new();
+    uint64_t key = rng_key(1, RNG_SAMPLE, 0, 0);
+    char *text = arena_alloc(a, N * 40 + SLACK);
+    uint32_t *end = NEW_N(a, uint32_t, N), len = 0;
+    Map *expected = map_new(a);
+    WordCounts once = { 0 }, all = { 0 }, sum = { 0 };
+    for (int64_t i = 0; i < N; i++) {
+        uint64_t bits = rng_bits(key, (uint64_t)i);
+        uint32_t from = len, n = 1 + (uint32_t)(bits % 40);
+        for (uint32_t k = 0; k < n; k++)
+            text[len++] = k + 3 < n ? 'a' : "ab"[bits >> (20 + k % 3) & 1];
+        end[i] = len;
+        Str word = { text + from, n };
+        map_set(expected, word, (char *)map_get(expected, word) + 1);
+    }
+    for (int64_t i = 0; i < N; i++) {
+        uint32_t from = i ? end[i - 1] : 0;
+        word_counts_add(&once, text + from, end[i] - from, 1);
+    }
+    word_counts_add_all(&all, text, 0, end, 7);
+    word_counts_add_all(&all, text, end[6], end + 7, N - 7);
+    assert_equal_counts(a, &once, &all);
+    assert_int_equal(once.n, expected->n);
+    for (int64_t i = 0; i < once.n_slots; i++) {
+        if (!once.slot[i].count) continue;
+        Str word = word_counts_text(&once, &once.slot[i]);
+        assert_int_equal(once.slot[i].count, (intptr_t)map_get(expected, word));
+    }
+    word_counts_merge(&sum, &once);
+    assert_equal_counts(a, &sum, &all);
+    word_counts_free(&once);
+    word_counts_free(&all);
+    word_counts_free(&sum);
+    arena_free(a);
+}
+
+/* Small files are copied, larger ones mapped, compressed ones kept beside the output. */
+TEST(many_files_are_read_as_one)
+{
+    Arena *a = arena_new();
+    const char *big = write_corpus(a, "big.jsonl", 9 << 20),
+               *one = path_join(a, test_folder(), "one");
+    Str json;
+    assert_no_error(file_read(a, big, &json));
+    PathList parts = { 0 };
+    const char *folder = path_join(a, test_folder(), "parts");
+    assert_no_error(make_directories(folder));
+    for (size_t from = 0, i = 0; from < json.len; i++) {
+        size_t most = i == 2 ? 5 << 20 : 200000 + 50000 * i;
+        const char *cut =
+            from + most < json.len ? strchr(json.ptr + from + most, '\n') + 1 : json.ptr + json.len;
+        const char *name = arena_printf(a, "%02d.jsonl%s", (int)i, i % 3 == 1 ? ".gz" : "");
+        Str part = { json.ptr + from, (size_t)(cut - json.ptr) - from };
+        if (i % 3 == 1) part = compressed(a, COMPRESSED_GZIP, part);
+        assert_no_error(file_write(path_join(a, folder, name), part.ptr, part.len));
+        from = (size_t)(cut - json.ptr);
+        parts.n++;
+    }
+    assert_true(parts.n > 8);
+    TrainSummary summary, other;
+    TrainSettings s = settings(&big, 1);
+    Str whole = trained(a, &s, &summary);
+    s.corpus.path = &folder;
+    s.corpus.beside = one;
+    for (s.n_threads = 1; s.n_threads <= 3; s.n_threads += 2) {
+        assert_true(str_equal(whole, trained(a, &s, &other)));
+        assert_int_equal(other.n_texts, summary.n_texts);
+        assert_int_equal(other.n_bytes, summary.n_bytes);
+    }
+    arena_free(a);
+}
+
 static Error *train_text(Arena *a, const char *name, const char *text, TrainSettings *s,
                          TrainSummary *summary)
 {
@@ -252,4 +332,37 @@ TEST(settings_that_cannot_be_met_are_refused)
     assert_error_has(tokenizer_train(&trainer_bpe, &s, "out.json", &summary), "empty");
     assert_false(file_exists("out.json"));
     arena_free(a);
+}
+
+/* Ctrl-C when this begins. */
+static void interrupt(void *when, const char *what, int64_t done, int64_t total)
+{
+    assert_in_range(done, 0, total);
+    if (!strcmp(what, when)) raise(SIGINT);
+}
+
+static void check_interrupted(const char *when)
+{
+    Arena *a = arena_new();
+    const char *path = write_corpus(a, "corpus.jsonl", 1 << 16);
+    const char *out = path_join(a, test_folder(), "tokenizer.json");
+    TrainSummary summary;
+    TrainSettings s = settings(&path, 2);
+    s.vocab_size = 600;
+    s.progress = (TrainProgress){ interrupt, (void *)when };
+    signal_catch();
+    assert_error_has(tokenizer_train(&trainer_bpe, &s, out, &summary),
+                     "stopped by a signal; nothing was written");
+    assert_false(file_exists(out));
+    arena_free(a);
+}
+
+TEST(a_signal_stops_the_counting)
+{
+    check_interrupted("counting words");
+}
+
+TEST(a_signal_stops_the_merging)
+{
+    check_interrupted("merging pairs");
 }
