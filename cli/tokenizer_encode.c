@@ -15,6 +15,7 @@ static const char *const yes_or_no[] = { "false", "true", NULL };
 typedef struct Options {
     const char *tokenizer, *input_path, *output_path, *text_key, *tiktoken_pattern;
     int input_format, format, add_special_tokens;
+    bool offsets;
     int64_t threads;
     /* set by the command */
     const Tokenizer *opened;
@@ -37,6 +38,10 @@ static const Field options[] = {
     FIELD_PATH(Options, output_path, "null", "default: standard output"),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"ids\": [...]} per text, or 32-bit numbers one after the other"),
+    FIELD_BOOL(
+        Options, offsets, "false",
+        "also \"offsets\": for each id [from, to) in the text, in characters; [0, 0] for ids "
+        "that are not in it"),
     FIELD_INT(Options, threads, "0", 0, 512, "0: all"),
     { 0 },
 };
@@ -47,7 +52,7 @@ typedef struct State {
     const Options *options;
     TextQuery *query; /* of INPUT_JSONL */
     Encoder *encoder;
-    Ids ids;
+    Ids ids, offsets;
     Text text;
 } State;
 
@@ -83,11 +88,13 @@ static void state_free(void *state)
     s->options->opened->encoder_free(s->encoder);
     text_query_free(s->query);
     ids_free(&s->ids);
+    ids_free(&s->offsets);
     text_free(&s->text);
     arena_free(s->arena);
 }
 
-static void write_ids(const Ids *ids, int format, Text *out)
+/* `offsets` may be NULL. */
+static void write_ids(const Ids *ids, const Ids *offsets, int format, Text *out)
 {
     if (format == FORMAT_RAW_U32) {
         text_add(out, ids->id, (size_t)ids->n * sizeof *ids->id);
@@ -95,6 +102,9 @@ static void write_ids(const Ids *ids, int format, Text *out)
     }
     text_puts(out, "{\"ids\": [");
     for (int64_t i = 0; i < ids->n; i++) text_printf(out, i ? ", %u" : "%u", ids->id[i]);
+    if (offsets) text_puts(out, "], \"offsets\": [");
+    for (int64_t i = 0; offsets && i < offsets->n; i += 2)
+        text_printf(out, i ? ", [%u, %u]" : "[%u, %u]", offsets->id[i], offsets->id[i + 1]);
     text_puts(out, "]}\n");
 }
 
@@ -108,15 +118,21 @@ static Error *encode_line(void *state, Str line, Text *out, int64_t *column)
         TRY(text_query_run(s->query, line, &s->text, column));
         text = (Str){ s->text.ptr, s->text.len };
     }
-    s->ids.n = 0;
-    TRY(o->opened->encode(s->encoder, text, o->add_special_tokens, &s->ids));
-    write_ids(&s->ids, o->format, out);
+    s->ids.n = s->offsets.n = 0;
+    if (o->offsets)
+        TRY(o->opened->encode_offsets(o->opened, text, o->add_special_tokens, &s->ids,
+                                      &s->offsets));
+    else
+        TRY(o->opened->encode(s->encoder, text, o->add_special_tokens, &s->ids));
+    write_ids(&s->ids, o->offsets ? &s->offsets : NULL, o->format, out);
     return NULL;
 }
 
 static Error *run(Arena *a, const void *given)
 {
     Options o = *(const Options *)given;
+    if (o.offsets && o.format == FORMAT_RAW_U32)
+        return error_usage("--offsets needs --format jsonl: raw_u32 holds ids alone");
     o.pattern = pattern_of(a, o.text_key);
     TextQuery *query;
     TRY(text_query_new(o.pattern, &query));
@@ -145,9 +161,13 @@ const Command command_tokenizer_encode = {
     .name = "encode",
     .doc = "Turns texts into ids.",
     .details =
-        "Ids are those of Hugging Face's tokenizers library, with the tokenizer.json as it stands.",
-    .examples = "modalities tokenizer encode --tokenizer gpt2 --input_path corpus.jsonl\n"
-                "echo Hello | modalities tokenizer encode --tokenizer gpt2 --input_format text",
+        "Ids are those of Hugging Face's tokenizers library, with the tokenizer.json as it stands, "
+        "of sentencepiece and of tiktoken. Offsets are those of the first two: they count "
+        "characters (not bytes) of the text as it was given, before any normalizer.",
+    .examples =
+        "modalities tokenizer encode --tokenizer gpt2 --input_path corpus.jsonl\n"
+        "echo Hello | modalities tokenizer encode --tokenizer gpt2 --input_format text\n"
+        "echo '{\"text\": \"Hello\"}' | modalities tokenizer encode --tokenizer gpt2 --offsets",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

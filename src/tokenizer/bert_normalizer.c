@@ -52,7 +52,7 @@ static Error *decompose(const NormalizerStep *self, Str text, NormalizerRoom *ro
                         bool *changed)
 {
     (void)self;
-    *changed = normal_form_add(FORM_NFD, text, &room->codes, out);
+    *changed = normal_form_add(FORM_NFD, text, &room->codes, room->sources, out);
     return NULL;
 }
 

@@ -76,6 +76,9 @@ static inline uint32_t bpe_char_id(const Bpe *b, uint32_t c, Str text)
 {
     return c < 128 ? b->ascii_id[c] : vocab_find(&b->vocab, text);
 }
+/* Model.spans, for both. */
+void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+               Span *out);
 /* Model.cut for words that come as bytes, and as characters. */
 int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_t from,
                       uint32_t until, uint32_t *end);

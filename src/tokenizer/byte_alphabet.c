@@ -30,6 +30,12 @@ void bytes_to_name(Str bytes, Text *out)
     }
 }
 
+void byte_name_sources(Str bytes, Sources *sources)
+{
+    for (size_t i = 0; sources && i < bytes.len; i++)
+        sources_repeat(sources, (uint32_t)i, byte_to_char((uint8_t)bytes.ptr[i]) < 0x80 ? 1 : 2);
+}
+
 bool name_to_bytes(Str name, Text *out)
 {
     size_t before = out->len;

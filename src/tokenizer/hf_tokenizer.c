@@ -198,6 +198,7 @@ Error *hf_tokenizer_finish(HfTokenizer *t)
         .encoder_new = hf_encoder_new,
         .encode = hf_encoder_encode,
         .encoder_free = hf_encoder_free,
+        .encode_offsets = hf_tokenizer_encode_offsets,
         .decode = decode,
         .stream_new = stream_new,
         .token_id = token_id,

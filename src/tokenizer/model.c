@@ -26,6 +26,13 @@ static int64_t spelled_ids(const Model *self, Buffer *scratch, Str word, uint32_
     return n;
 }
 
+static void spelled_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id,
+                          int64_t n, Span *out)
+{
+    const Model *inner = ((const Spelled *)self)->inner;
+    inner->spans(inner, scratch, word, id, n, out);
+}
+
 Model *model_spelled(Arena *a, const Model *inner)
 {
     Spelled *s = NEW(a, Spelled);
@@ -33,6 +40,7 @@ Model *model_spelled(Arena *a, const Model *inner)
     s->inner = inner;
     s->base.ids_per_byte *= 2; /* a byte is at most two bytes of name */
     s->base.word_ids = spelled_ids;
+    s->base.spans = spelled_spans;
     s->base.cut = NULL;
     return &s->base;
 }

@@ -4,6 +4,11 @@
 #include "base/buffer.h"
 #include "tokenizer/vocab.h"
 
+/* Bytes [from, to) of a word. */
+typedef struct Span {
+    size_t from, to;
+} Span;
+
 typedef struct Model {
     const char *kind;
     const Vocab *vocab;
@@ -11,6 +16,11 @@ typedef struct Model {
     /* Writes the ids of a word (its bytes, at least one) and returns their number. The same word
      * always has the same ids, so that they may be cached. */
     int64_t (*word_ids)(const struct Model *self, Buffer *scratch, Str word, uint32_t *out);
+    /* The spans of the n ids that word_ids gave, in the word as the vocabulary spells it. The
+     * library adds lengths up, so where it drops characters they are those of other text, and may
+     * end behind the word. */
+    void (*spans)(const struct Model *self, Buffer *scratch, Str word, const uint32_t *id,
+                  int64_t n, Span *out);
     /* Among the ids of a word that cannot be encoded is NO_TOKEN; this says why. NULL: every word
      * can. */
     const char *cannot;

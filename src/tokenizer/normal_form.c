@@ -25,11 +25,18 @@ typedef struct Codes {
     Buffer *room;
     uint64_t *item;
     size_t n;
+    Buffer changes; /* of each, as in sources.h; when wanted */
+    int32_t *change;
+    bool notes_changes;
 } Codes;
 
-static void add_code(Codes *c, uint32_t code)
+static void add_code(Codes *c, uint32_t code, bool is_first)
 {
     c->item = buffer_grow(c->room, (c->n + 1) * sizeof *c->item);
+    if (c->notes_changes) {
+        c->change = buffer_grow(&c->changes, (c->n + 1) * sizeof *c->change);
+        c->change[c->n] = !is_first;
+    }
     c->item[c->n++] = (uint64_t)unicode_combining(code) << 32 | code;
 }
 
@@ -39,14 +46,14 @@ static void decompose(Codes *codes, NormalForm form, uint32_t c)
     bool compatible = form == FORM_NFKD || form == FORM_NFKC;
     if (c - SYLLABLE < N_SYLLABLES) {
         uint32_t i = c - SYLLABLE, trailing = i % N_TRAILING;
-        add_code(codes, LEADING + i / (N_VOWELS * N_TRAILING));
-        add_code(codes, VOWEL + i / N_TRAILING % N_VOWELS);
-        if (trailing) add_code(codes, TRAILING + trailing);
+        add_code(codes, LEADING + i / (N_VOWELS * N_TRAILING), true);
+        add_code(codes, VOWEL + i / N_TRAILING % N_VOWELS, false);
+        if (trailing) add_code(codes, TRAILING + trailing, false);
         return;
     }
     int n = unicode_map(compatible ? &unicode_nfkd : &unicode_nfd, c, &result);
-    if (n < 0) add_code(codes, c);
-    for (int i = 0; i < n; i++) add_code(codes, result[i]);
+    if (n < 0) add_code(codes, c, true);
+    for (int i = 0; i < n; i++) add_code(codes, result[i], i == 0);
 }
 
 static int by_class(const void *x, const void *y)
@@ -65,15 +72,19 @@ static void order(Codes *codes, Buffer *room)
             is_sorted &= end == i || codes->item[end] >> 32 >= codes->item[end - 1] >> 32;
         if (!is_sorted) {
             size_t n = end - i;
-            uint64_t *key = buffer_grow(room, n * (sizeof *key + sizeof(uint32_t)));
+            uint64_t *key = buffer_grow(room, n * (sizeof *key + 2 * sizeof(uint32_t)));
             uint32_t *code = (uint32_t *)(key + n);
+            int32_t *change = (int32_t *)(code + n);
             for (size_t k = 0; k < n; k++) {
                 key[k] = (codes->item[i + k] & ~(uint64_t)UINT32_MAX) | k;
                 code[k] = (uint32_t)codes->item[i + k];
+                if (codes->notes_changes) change[k] = codes->change[i + k];
             }
             qsort(key, n, sizeof *key, by_class);
-            for (size_t k = 0; k < n; k++)
+            for (size_t k = 0; k < n; k++) {
                 codes->item[i + k] = (key[k] & ~(uint64_t)UINT32_MAX) | code[(uint32_t)key[k]];
+                if (codes->notes_changes) codes->change[i + k] = change[(uint32_t)key[k]];
+            }
         }
         i = end + (end < codes->n);
     }
@@ -114,30 +125,40 @@ static void compose(Codes *codes)
             uint32_t both = composed((uint32_t)codes->item[starter], (uint32_t)item);
             if (both) {
                 codes->item[starter] = (codes->item[starter] & ~(uint64_t)UINT32_MAX) | both;
+                if (codes->notes_changes) codes->change[starter] += codes->change[i] - 1;
                 continue;
             }
         }
         if (!class) starter = n;
         last_class = class;
+        if (codes->notes_changes) codes->change[n] = codes->change[i];
         codes->item[n++] = item;
     }
     codes->n = n;
 }
 
-static void add_stretch(NormalForm form, Str text, Buffer *room, Text *out)
+/* The stretch is text[from, to). */
+static void add_stretch(NormalForm form, Str all, size_t from, size_t to, Buffer *room,
+                        Sources *sources, Text *out)
 {
+    Str text = { all.ptr + from, to - from };
     Buffer sorting = { 0 };
-    Codes codes = { .room = room };
+    Codes codes = { .room = room, .notes_changes = sources };
     int len;
     for (size_t at = 0; at < text.len; at += (size_t)len)
         decompose(&codes, form, utf8_decode(text.ptr + at, &len));
     order(&codes, &sorting);
     if (form == FORM_NFC || form == FORM_NFKC) compose(&codes);
+    SourceChange *change = sources ? buffer_grow(&sorting, codes.n * sizeof *change) : NULL;
     for (size_t i = 0; i < codes.n; i++) {
         char bytes[4];
-        text_add(out, bytes, (size_t)utf8_encode((uint32_t)codes.item[i], bytes));
+        int n = utf8_encode((uint32_t)codes.item[i], bytes);
+        text_add(out, bytes, (size_t)n);
+        if (sources) change[i] = (SourceChange){ n, codes.change[i] };
     }
+    sources_change(sources, all, from, change, (int64_t)codes.n);
     buffer_free(&sorting);
+    buffer_free(&codes.changes);
 }
 
 /* The next unstable character from `at` on, or the end; *before is where the one before starts. */
@@ -160,16 +181,18 @@ static size_t next_stable(NormalForm form, Str text, size_t at)
     return at;
 }
 
-bool normal_form_add(NormalForm form, Str text, Buffer *room, Text *out)
+bool normal_form_add(NormalForm form, Str text, Buffer *room, Sources *sources, Text *out)
 {
     size_t before, done = 0, at = next_unstable(form, text, 0, &before);
     if (at == text.len) return false;
     while (at < text.len) {
         text_add(out, text.ptr + done, before - done);
+        sources_copy(sources, (int64_t)done, before - done);
         done = next_stable(form, text, at);
-        add_stretch(form, (Str){ text.ptr + before, done - before }, room, out);
+        add_stretch(form, text, before, done, room, sources, out);
         at = next_unstable(form, text, done, &before);
     }
     text_add(out, text.ptr + done, text.len - done);
+    sources_copy(sources, (int64_t)done, text.len - done);
     return true;
 }

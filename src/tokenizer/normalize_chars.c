@@ -25,12 +25,15 @@ Error *normalize_chars(const NormalizerStep *self, Str text, NormalizerRoom *roo
         if (n < 0) continue;
         text_add(out, text.ptr + copied, at - copied);
         text_add(out, bytes, (size_t)n);
+        sources_copy(room->sources, (int64_t)copied, at - copied);
+        sources_repeat(room->sources, (uint32_t)at, (size_t)n);
         copied = at + (size_t)len;
         if (!n && removed == at) removed = copied;
         *changed = true;
     }
     room->skipped |= removed > 0;
     text_add(out, text.ptr + copied, text.len - copied);
+    sources_copy(room->sources, (int64_t)copied, text.len - copied);
     return NULL;
 }
 

@@ -31,9 +31,12 @@ static Error *run(const NormalizerStep *self, Str text, NormalizerRoom *room, Te
         text_add(out, text.ptr + done, m.from - done);
         if (!out->len) room->skipped |= moves_start(s, (Str){ text.ptr + m.from, m.to - m.from });
         text_add(out, s->content.ptr, s->content.len);
+        sources_copy(room->sources, (int64_t)done, m.from - done);
+        sources_repeat(room->sources, m.to ? (uint32_t)m.to - 1 : NO_SOURCE, s->content.len);
         *changed = true;
     }
     text_add(out, text.ptr + done, text.len - done);
+    sources_copy(room->sources, (int64_t)done, text.len - done);
     return NULL;
 }
 

@@ -25,7 +25,8 @@ typedef struct FormStep {
 static Error *run_form(const NormalizerStep *self, Str text, NormalizerRoom *room, Text *out,
                        bool *changed)
 {
-    *changed = normal_form_add(((const FormStep *)self)->form, text, &room->codes, out);
+    *changed =
+        normal_form_add(((const FormStep *)self)->form, text, &room->codes, room->sources, out);
     return NULL;
 }
 
@@ -51,8 +52,9 @@ typedef struct PrependStep {
 static Error *run_prepend(const NormalizerStep *self, Str text, NormalizerRoom *room, Text *out,
                           bool *changed)
 {
-    (void)room;
     Str prefix = ((const PrependStep *)self)->text;
+    sources_repeat(room->sources, 0, prefix.len);
+    sources_copy(room->sources, 0, text.len);
     text_add(out, prefix.ptr, prefix.len);
     text_add(out, text.ptr, text.len);
     *changed = true;
@@ -108,6 +110,7 @@ static Error *run_strip(const NormalizerStep *self, Str text, NormalizerRoom *ro
     size_t right = s->right && left < text.len ? trailing_space(text) : 0;
     room->skipped |= left > 0;
     text_add(out, text.ptr + left, text.len - left - right);
+    sources_copy(room->sources, (int64_t)left, text.len - left - right);
     *changed = left || right;
     return NULL;
 }
@@ -129,8 +132,8 @@ static Error *run_byte_level(const NormalizerStep *self, Str text, NormalizerRoo
                              bool *changed)
 {
     (void)self;
-    (void)room;
     bytes_to_name(text, out);
+    byte_name_sources(text, room->sources);
     *changed = true;
     return NULL;
 }

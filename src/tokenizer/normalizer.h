@@ -4,13 +4,15 @@
 #include "base/buffer.h"
 #include "tokenizer/json_node.h"
 #include "tokenizer/regex.h"
+#include "tokenizer/sources.h"
 
 /* One thread's memory for rewriting. Zero-initialise; free with normalizer_room_free. */
 typedef struct NormalizerRoom {
     Text text[2];
     Buffer codes;
     RegexRoom regex;
-    bool skipped; /* the text now starts with what was not its first character */
+    Sources *sources; /* where what steps append comes from; NULL: nobody asks */
+    bool skipped;     /* the text now starts with what was not its first character */
 } NormalizerRoom;
 
 /* Each kind of step starts with it. */

@@ -11,6 +11,8 @@ typedef struct Draft {
     int group[MAX_PARTS];
     int n, n_groups;
     int64_t n_added;
+    OffsetTrim *trim;
+    int64_t n_trims, trim_cap;
 } Draft;
 
 /* Passed to the rows of the table. */
@@ -29,15 +31,22 @@ static Error *put(Draft *d, JsonNode at, LayoutPart part, int group)
     return NULL;
 }
 
+static void add_trim(PostLoading *l, bool keeps_first_blank)
+{
+    Draft *d = l->draft;
+    d->trim = arena_grow(l->arena, d->trim, d->n_trims, &d->trim_cap, sizeof *d->trim);
+    d->trim[d->n_trims++] = (OffsetTrim){ keeps_first_blank, d->n && d->part[0].sequence < 0 };
+}
+
 /* It trims offsets; ids stay as they are. */
 static Error *load_byte_level(JsonNode at, void *loading)
 {
-    (void)loading;
     static const char *const known[] = { "type", "add_prefix_space", "trim_offsets", "use_regex",
                                          NULL };
-    bool unused;
+    bool setting[3];
     TRY(json_node_only(at, known));
-    for (int i = 1; known[i]; i++) TRY(json_get_bool(at, known[i], DEFAULT_TRUE, &unused));
+    for (int i = 0; i < 3; i++) TRY(json_get_bool(at, known[i + 1], DEFAULT_TRUE, &setting[i]));
+    if (setting[1]) add_trim(loading, setting[0]);
     return NULL;
 }
 
@@ -92,12 +101,13 @@ static Error *load_roberta(JsonNode at, void *loading)
                                          NULL };
     PostLoading *l = loading;
     uint32_t sep = 0, cls = 0;
-    bool unused; /* they concern offsets */
+    bool trims, keeps_first_blank;
     TRY(json_node_only(at, known));
     TRY(load_token(at, "sep", l->n_ids, &sep));
     TRY(load_token(at, "cls", l->n_ids, &cls));
-    TRY(json_get_bool(at, "trim_offsets", REQUIRED, &unused));
-    TRY(json_get_bool(at, "add_prefix_space", REQUIRED, &unused));
+    TRY(json_get_bool(at, "trim_offsets", REQUIRED, &trims));
+    TRY(json_get_bool(at, "add_prefix_space", REQUIRED, &keeps_first_blank));
+    if (trims) add_trim(l, keeps_first_blank);
     l->draft->n_added += l->is_pair ? 4 : 2;
     for (int i = 0; i < l->draft->n; i++) l->draft->part[i].type_id = 0;
     return l->adds_special ? surround(l, at, cls, sep, sep, 0) : NULL;
@@ -197,13 +207,18 @@ static Error *make_layout(JsonNode at, PostLoading *l, Layout *out)
     Draft *d = l->draft;
     d->n = d->n_groups = 1 + l->is_pair;
     d->n_added = 0;
+    d->trim = NULL;
+    d->n_trims = d->trim_cap = 0;
     for (int i = 0; i < d->n; i++) {
         d->part[i] = (LayoutPart){ .sequence = i, .type_id = (uint32_t)i };
         d->group[i] = i;
     }
     if (!json_node_is_null(at)) TRY(json_load_stage(at, post_processors, NULL, l));
-    *out = (Layout){ arena_copy(l->arena, d->part, (size_t)d->n * sizeof *d->part), d->n,
-                     l->adds_special ? d->n_added : 0 };
+    *out = (Layout){ .part = arena_copy(l->arena, d->part, (size_t)d->n * sizeof *d->part),
+                     .n = d->n,
+                     .trim = d->trim,
+                     .n_trims = d->n_trims,
+                     .n_added = l->adds_special ? d->n_added : 0 };
     return NULL;
 }
 

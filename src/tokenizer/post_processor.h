@@ -13,9 +13,17 @@ typedef struct LayoutPart {
     bool special;
 } LayoutPart;
 
+/* White space at the ends of ids does not count to their offsets. */
+typedef struct OffsetTrim {
+    bool keeps_first_blank; /* one blank in front of the first id stays */
+    bool behind_special;    /* the first id of the text is not the first of all */
+} OffsetTrim;
+
 typedef struct Layout {
     LayoutPart *part;
     int64_t n;
+    OffsetTrim *trim; /* one after the other */
+    int64_t n_trims;
     int64_t n_added; /* room that truncation leaves; the library counts what processors say */
 } Layout;
 

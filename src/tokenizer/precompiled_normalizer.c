@@ -26,33 +26,64 @@ static size_t cluster_end(Str text, size_t at)
     return at;
 }
 
-static bool replace(const Charsmap *map, Str part, Text *out)
+static int32_t n_characters(Str s)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < s.len; i++) n += ((uint8_t)s.ptr[i] & 0xC0) != 0x80;
+    return n;
+}
+
+/* The changes so far, if somebody asks. */
+typedef struct Changes {
+    Buffer room;
+    int64_t n;
+    bool wanted;
+} Changes;
+
+/* As the library counts: characters that are too few are removed behind the last one written, be it
+ * of an earlier part; where there is none, they are not counted. */
+static void note(Changes *c, Str part, Str by)
+{
+    if (!c->wanted) return;
+    int32_t more = n_characters(by) - n_characters(part);
+    SourceChange *change = buffer_grow(&c->room, ((size_t)c->n + by.len) * sizeof *change);
+    for (size_t at = 0; at < by.len; at += (size_t)change[c->n++].bytes)
+        change[c->n] = (SourceChange){ (int32_t)utf8_char_bytes((uint8_t)by.ptr[at]), 0 };
+    for (int32_t i = 1; i <= more && i <= c->n; i++) change[c->n - i].change = 1;
+    if (more < 0 && c->n) change[c->n - 1].change += more;
+}
+
+static bool replace(const Charsmap *map, Str part, Changes *changes, Text *out)
 {
     Str by;
     bool found = charsmap_shortest(map, part, &by);
     if (!found) by = part;
     text_add(out, by.ptr, by.len);
+    note(changes, part, by);
     return found;
 }
 
 static Error *run(const NormalizerStep *self, Str text, NormalizerRoom *room, Text *out,
                   bool *changed)
 {
-    (void)room;
+    Changes changes = { .wanted = room->sources };
     const Charsmap *map = ((const PrecompiledStep *)self)->map;
     for (size_t at = 0, end; at < text.len; at = end) {
         end = cluster_end(text, at);
         Str by, cluster = { text.ptr + at, end - at };
         if (cluster.len <= LONGEST_CLUSTER && charsmap_shortest(map, cluster, &by)) {
             text_add(out, by.ptr, by.len);
+            note(&changes, cluster, by);
             *changed = true;
             continue;
         }
         for (int len; at < end; at += (size_t)len) {
             utf8_decode(text.ptr + at, &len);
-            *changed |= replace(map, (Str){ text.ptr + at, (size_t)len }, out);
+            *changed |= replace(map, (Str){ text.ptr + at, (size_t)len }, &changes, out);
         }
     }
+    sources_change(room->sources, text, 0, changes.room.ptr, changes.n);
+    buffer_free(&changes.room);
     return NULL;
 }
 

@@ -14,6 +14,7 @@ static Error *run(const PreTokenizerStep *self, Str word, bool at_start, PreToke
     (void)at_start;
     const PreTokenizer *p = &((const ByteLevelStep *)self)->settings;
     Str s = pretokenizer_place(p, word, &room->text);
+    out->base = s.ptr + (s.len - word.len); /* the blank counts as what it stands before */
     if (!p->split) {
         words_add(out, s);
         return NULL;
@@ -35,6 +36,7 @@ static Error *spell(const PreTokenizerStep *self, Str word, bool at_start, PreTo
     (void)at_start;
     (void)room;
     bytes_to_name(word, &out->text);
+    byte_name_sources(word, out->sources);
     words_close(out);
     return NULL;
 }

@@ -30,7 +30,10 @@ static Error *run(const PreTokenizerStep *self, Str word, bool at_start, PreToke
 {
     (void)room;
     const MetaspaceStep *s = (const MetaspaceStep *)self;
-    if (prepends(s, word, at_start)) text_add(&out->text, s->mark, s->mark_len);
+    if (prepends(s, word, at_start)) {
+        text_add(&out->text, s->mark, s->mark_len);
+        sources_repeat(out->sources, 0, s->mark_len);
+    }
     for (size_t at = 0; at < word.len;) {
         bool is_blank = word.ptr[at] == ' ';
         bool is_mark = is_blank || (word.len - at >= s->mark_len &&
@@ -38,8 +41,10 @@ static Error *run(const PreTokenizerStep *self, Str word, bool at_start, PreToke
         if (is_mark && s->settings.split && at) words_close(out);
         if (is_mark) {
             text_add(&out->text, s->mark, s->mark_len);
+            sources_repeat(out->sources, (uint32_t)at, s->mark_len);
             at += is_blank ? 1 : s->mark_len;
         } else {
+            sources_repeat(out->sources, (uint32_t)at, 1);
             text_putc(&out->text, word.ptr[at++]);
         }
     }

@@ -50,6 +50,11 @@ typedef struct Tokenizer {
     /* Appends the ids of `text` (UTF-8; invalid bytes are an error that names the offset). */
     Error *(*encode)(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
     void (*encoder_free)(Encoder *encoder);
+    /* The ids, and for each where in the text it comes from: `offsets` gets two numbers, the first
+     * character and the one behind the last; both 0 for ids that the text does not have. Slower
+     * than `encode`. NULL: this kind cannot say. */
+    Error *(*encode_offsets)(const struct Tokenizer *self, Str text, bool add_special_tokens,
+                            Ids *out, Ids *offsets);
     /* Appends the text of the ids; ids outside the vocabulary are skipped. */
     Error *(*decode)(const struct Tokenizer *self, const uint32_t *id, int64_t n,
                      bool skip_special_tokens, Text *out);

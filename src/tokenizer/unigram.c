@@ -36,9 +36,15 @@ static int64_t unknown_run(const Unigram *u, Str text, uint32_t *out)
     return 1;
 }
 
-static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+/* The spans of `n` ids that stand for one text. */
+static void set_spans(Span *span, int64_t n, const Step *first, const Step *last)
 {
-    const Unigram *u = (const Unigram *)self;
+    for (int64_t i = 0; span && i < n; i++) span[i] = (Span){ first->from, last->to };
+}
+
+/* `span` may be NULL. */
+static int64_t best_ids(const Unigram *u, Buffer *scratch, Str word, uint32_t *out, Span *span)
+{
     Way way = lattice_best(&u->lattice, scratch, word, 0, false);
     if (way.n < 0) return out[0] = NO_TOKEN, 1;
     const Step *step = way.step;
@@ -47,13 +53,33 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
         next = i + 1;
         if (step[i].id != u->lattice.unk_id) {
             out[n++] = step[i].id;
+            if (span) set_spans(span++, 1, &step[i], &step[i]);
             continue;
         }
         while (next < way.n && step[next].id == u->lattice.unk_id) next++;
         Str run = { word.ptr + step[i].from, step[next - 1].to - step[i].from };
-        n += unknown_run(u, run, out + n);
+        int64_t more = unknown_run(u, run, out + n);
+        set_spans(span, more, &step[i], &step[next - 1]);
+        if (span) span += more;
+        n += more;
     }
     return n;
+}
+
+static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+{
+    return best_ids((const Unigram *)self, scratch, word, out, NULL);
+}
+
+static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+                  Span *out)
+{
+    (void)id;
+    Buffer again = { 0 };
+    uint32_t *same = buffer_grow(&again, word.len * sizeof *same);
+    int64_t found = best_ids((const Unigram *)self, scratch, word, same, out);
+    CHECK(found == n);
+    buffer_free(&again);
 }
 
 /* ["name", score] */
@@ -103,8 +129,11 @@ Error *unigram_load(JsonNode at, Arena *a, Model **out)
     static const char *const known[] = { "type", "unk_id", "vocab", "byte_fallback", NULL };
     TRY(json_node_only(at, known));
     Unigram *u = NEW(a, Unigram);
-    u->base =
-        (Model){ .kind = "Unigram", .vocab = &u->vocab, .ids_per_byte = 1, .word_ids = word_ids };
+    u->base = (Model){ .kind = "Unigram",
+                       .vocab = &u->vocab,
+                       .ids_per_byte = 1,
+                       .word_ids = word_ids,
+                       .spans = spans };
     TRY(load_vocab(u, json_member(at, "vocab"), a));
     TRY(json_get_bool(at, "byte_fallback", DEFAULT_FALSE, &u->byte_fallback));
     vocab_find_bytes(&u->vocab, u->byte_id);

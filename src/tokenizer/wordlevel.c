@@ -16,13 +16,26 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
     return 1;
 }
 
+static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+                  Span *out)
+{
+    (void)self;
+    (void)scratch;
+    (void)id;
+    (void)n; /* always 1 */
+    *out = (Span){ 0, word.len };
+}
+
 Error *wordlevel_load(JsonNode at, Arena *a, Model **out)
 {
     static const char *const known[] = { "type", "vocab", "unk_token", NULL };
     TRY(json_node_only(at, known));
     WordLevel *w = NEW(a, WordLevel);
-    w->base =
-        (Model){ .kind = "WordLevel", .vocab = &w->vocab, .ids_per_byte = 1, .word_ids = word_ids };
+    w->base = (Model){ .kind = "WordLevel",
+                       .vocab = &w->vocab,
+                       .ids_per_byte = 1,
+                       .word_ids = word_ids,
+                       .spans = spans };
     TRY(vocab_load(json_member(at, "vocab"), a, &w->vocab));
     Str unk;
     TRY(json_get_string(at, "unk_token", &unk));

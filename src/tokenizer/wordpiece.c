@@ -7,6 +7,7 @@ typedef struct WordPiece {
     Vocab vocab;
     Trie trie;
     uint32_t inside;   /* the trie's node behind the prefix of continuing pieces, or NO_NODE */
+    size_t prefix_len; /* of these */
     int64_t max_chars; /* a longer word is unknown */
     uint32_t unk_id;   /* NO_TOKEN: an unknown word is an error */
 } WordPiece;
@@ -48,6 +49,19 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
     return 1;
 }
 
+static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+                  Span *out)
+{
+    (void)scratch;
+    const WordPiece *w = (const WordPiece *)self;
+    size_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        size_t len = w->vocab.name[id[i]].len - (i ? w->prefix_len : 0);
+        out[i] = (Span){ at, n == 1 ? word.len : at + len }; /* a single one may be the unknown */
+        at += len;
+    }
+}
+
 static void make_trie(WordPiece *w, Arena *a, Str prefix)
 {
     Arena *scratch = arena_new();
@@ -73,14 +87,18 @@ Error *wordpiece_load(JsonNode at, Arena *a, Model **out)
     };
     TRY(json_node_only(at, known));
     WordPiece *w = NEW(a, WordPiece);
-    w->base =
-        (Model){ .kind = "WordPiece", .vocab = &w->vocab, .ids_per_byte = 1, .word_ids = word_ids };
+    w->base = (Model){ .kind = "WordPiece",
+                       .vocab = &w->vocab,
+                       .ids_per_byte = 1,
+                       .word_ids = word_ids,
+                       .spans = spans };
     Str unk, prefix;
     TRY(vocab_load(json_member(at, "vocab"), a, &w->vocab));
     TRY(json_get_string(at, "unk_token", &unk));
     TRY(json_get_string(at, "continuing_subword_prefix", &prefix));
     TRY(json_get_int(at, "max_input_chars_per_word", 0, INT64_MAX, &w->max_chars));
     make_trie(w, a, prefix);
+    w->prefix_len = prefix.len;
     w->unk_id = vocab_find(&w->vocab, unk);
     if (w->unk_id == NO_TOKEN) {
         w->base.cannot = arena_printf(

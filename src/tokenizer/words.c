@@ -30,6 +30,7 @@ void words_close(Words *w)
 void words_add(Words *w, Str word)
 {
     text_add(&w->text, word.ptr, word.len);
+    if (w->sources) sources_copy(w->sources, word.ptr - w->base, word.len);
     words_close(w);
 }
 

@@ -2,15 +2,16 @@
 #ifndef TOKENIZER_WORDS_H
 #define TOKENIZER_WORDS_H
 #include "base/buffer.h"
-#include "base/str.h"
-#include <stdint.h>
+#include "tokenizer/sources.h"
 
 /* The words lie behind one another. Zero-initialise; free with words_free. */
 typedef struct Words {
     Text text;   /* all of them, and what is open */
     Buffer ends; /* n of uint32_t */
     int64_t n;
-    bool skipped; /* something was left out before the first word */
+    Sources *sources; /* of each byte of the text; NULL: nobody asks */
+    const char *base; /* byte 0 that these count from: where the word starts that is cut */
+    bool skipped;     /* something was left out before the first word */
 } Words;
 
 void words_clear(Words *w);
