@@ -3,13 +3,17 @@
 #define CLI_COMMAND_H
 #include "config/field.h"
 
+/* What an option that takes a tokenizer accepts; a macro, so that a row can add its own words. */
+#define TOKENIZER_FILES "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"
+
 typedef struct Command {
     const char *group, *name; /* "data", "create_raw_index"; group NULL: top level */
     const char *doc;          /* one sentence */
     const char *details;      /* further help, or NULL */
     const char *examples;     /* one command line per line */
-    /* Rows of the options struct: --name value, a bool is a flag, FIELD_ARGUMENT is given by
-     * position, FIELD_STRINGS may be repeated (as argument: takes all that are left). */
+    /* Rows of the options struct: --name value, a bool is a flag that "true" or "false" may follow,
+     * FIELD_ARGUMENT is given by position, FIELD_STRINGS may be repeated (as argument: takes all
+     * that are left). */
     const Field *options;
     size_t options_size;
     /* Errors end the program with error_exit_status. */

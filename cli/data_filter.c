@@ -22,7 +22,7 @@ static const Field options[] = {
     FIELD_PATH(Options, keep, "null",
                "keep the documents with the numbers in this file, one a line",
                .flags = FIELD_EXISTS),
-    FIELD_PATH(Options, tokenizer, "null", "makes .text: folder with tokenizer.json, or that file",
+    FIELD_PATH(Options, tokenizer, "null", "makes .text: " TOKENIZER_FILES,
                .flags = FIELD_EXISTS_ANY),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when the target is already there"),

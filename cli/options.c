@@ -84,7 +84,9 @@ static void read_option(Parsing *p, int n, char **word, int *at)
     } else if (equals) {
         add_value(p, f, equals + 1);
     } else if (f->type == FIELD_BOOL) {
-        add_value(p, f, "true");
+        bool says =
+            *at + 1 < n && (!strcmp(word[*at + 1], "true") || !strcmp(word[*at + 1], "false"));
+        add_value(p, f, says ? word[++*at] : "true");
     } else if (*at + 1 < n) {
         add_value(p, f, word[++*at]);
     } else {

@@ -17,11 +17,11 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL,
-               "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"),
+    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES),
     FIELD_PATH(Options, input_path, "null", "lines of {\"ids\": [...]}; default: standard input",
                .flags = FIELD_EXISTS),
-    FIELD_BOOL(Options, skip_special_tokens, "false", "leave special tokens out"),
+    FIELD_BOOL(Options, skip_special_tokens, "false",
+               "leave special tokens out: true, false, or nothing, which is true"),
     FIELD_PATH(Options, output_path, "null", "default: standard output"),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"text\": ...} per line, or the texts one after the other"),
@@ -121,7 +121,7 @@ const Command command_tokenizer_decode = {
     .doc = "Turns ids back into texts.",
     .examples = "modalities tokenizer decode --tokenizer gpt2 --input_path ids.jsonl\n"
                 "echo '{\"ids\": [15496, 995]}' | modalities tokenizer decode --tokenizer gpt2 "
-                "--format text",
+                "--format text --skip_special_tokens true",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

@@ -23,8 +23,7 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL,
-               "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"),
+    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES),
     FIELD_STRING(Options, tiktoken_pattern, "null",
                  "how a .tiktoken file of an unknown vocabulary cuts text into words",
                  .flags = FIELD_NULLABLE),
@@ -140,6 +139,11 @@ static Error *run(Arena *a, const void *given)
     Tokenizer *t;
     TRY(tokenizer_open_with_pattern(o.tokenizer, o.tiktoken_pattern, &t));
     o.opened = t;
+    if (o.offsets && !t->encode_offsets) {
+        Error *e = error_usage("--offsets: %s gives none", t->kind);
+        t->close(t);
+        return e;
+    }
     LineFilter f = {
         .what = "encoding",
         .input_path = o.input_path,
@@ -162,8 +166,9 @@ const Command command_tokenizer_encode = {
     .doc = "Turns texts into ids.",
     .details =
         "Ids are those of Hugging Face's tokenizers library, with the tokenizer.json as it stands, "
-        "of sentencepiece and of tiktoken. Offsets are those of the first two: they count "
-        "characters (not bytes) of the text as it was given, before any normalizer.",
+        "of sentencepiece and of tiktoken. Offsets are those of the first two libraries (of "
+        "the first for a .tiktoken file): they count characters, not bytes, of the text as it was "
+        "given, before any normalizer.",
     .examples =
         "modalities tokenizer encode --tokenizer gpt2 --input_path corpus.jsonl\n"
         "echo Hello | modalities tokenizer encode --tokenizer gpt2 --input_format text\n"

@@ -88,6 +88,16 @@ size_t utf8_broken_length(Str s)
     return n;
 }
 
+void utf8_number_characters(Str s, uint32_t *out)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        n += ((uint8_t)s.ptr[i] & 0xC0) != 0x80;
+        out[i] = n - 1;
+    }
+    out[s.len] = n;
+}
+
 void utf8_add_repaired(Text *t, Str s)
 {
     while (s.len) {

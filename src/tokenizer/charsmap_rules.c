@@ -55,7 +55,7 @@ static Str in_form(Arena *a, NormalForm form, Str text, Buffer *room)
 {
     Text out = { 0 };
     Str result = text;
-    if (normal_form_add(form, text, room, &out))
+    if (normal_form_add(form, text, room, NULL, &out))
         result = (Str){ arena_string_n(a, out.len ? out.ptr : "", out.len), out.len };
     text_free(&out);
     return result;

@@ -108,23 +108,10 @@ static Error *encode_stretch(HfEncoder *e, Str text, bool at_start, Ids *out)
     return NULL;
 }
 
-Error *hf_check_text(Str text)
-{
-    if (text.len >= UINT32_MAX) {
-        return error_new("a text of %zu bytes is too long (at most %u)", text.len, UINT32_MAX - 1);
-    }
-    size_t valid = utf8_valid_length(text);
-    if (valid < text.len) {
-        return error_new("byte %zu (0x%02X) of the text is no UTF-8", valid,
-                         (unsigned char)text.ptr[valid]);
-    }
-    return NULL;
-}
-
 /* Appends the ids of a text, without special tokens around it. */
 static Error *encode_text(HfEncoder *e, Str text, Ids *out)
 {
-    TRY(hf_check_text(text));
+    TRY(tokenizer_check_text(text));
     int64_t before = out->n;
     Piece *piece;
     int64_t n = added_tokens_split(e->tokenizer->added, false, text, &e->pieces, &piece);

@@ -319,22 +319,13 @@ static Error *lay_out(Offsets *o, const Layout *l, Ids *ids, Ids *offsets)
     return NULL;
 }
 
-static void number_characters(Offsets *o)
-{
-    uint32_t n = UINT32_MAX; /* none yet */
-    o->character = buffer_grow(&o->characters, (o->text.len + 1) * sizeof *o->character);
-    for (size_t i = 0; i < o->text.len; i++) {
-        n += ((uint8_t)o->text.ptr[i] & 0xC0) != 0x80;
-        o->character[i] = n;
-    }
-}
-
 Error *hf_tokenizer_encode_offsets(const Tokenizer *self, Str text, bool add_special_tokens,
                                    Ids *out, Ids *offsets)
 {
     Offsets o = { .tokenizer = (const HfTokenizer *)self, .text = text };
-    TRY(hf_check_text(text));
-    number_characters(&o);
+    TRY(tokenizer_check_text(text));
+    o.character = buffer_grow(&o.characters, (text.len + 1) * sizeof *o.character);
+    utf8_number_characters(text, o.character);
     Error *e = add_text(&o);
     const Layout *l = &o.tokenizer->post_processor.layout[0][add_special_tokens];
     if (!e) e = lay_out(&o, l, out, offsets);

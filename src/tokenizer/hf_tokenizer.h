@@ -55,8 +55,7 @@ Error *hf_tokenizer_trace(const Tokenizer *self, Str text, TraceShow *show, void
 /* hf_offsets.c: Tokenizer.encode_offsets. */
 Error *hf_tokenizer_encode_offsets(const Tokenizer *self, Str text, bool add_special_tokens,
                                    Ids *out, Ids *offsets);
-/* hf_encoder.c: refuses what is too long or no UTF-8; the functions of Tokenizer. */
-Error *hf_check_text(Str text);
+/* hf_encoder.c: the functions of Tokenizer. */
 Encoder *hf_encoder_new(const Tokenizer *self);
 Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
 void hf_encoder_free(Encoder *encoder);

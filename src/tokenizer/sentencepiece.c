@@ -79,6 +79,8 @@ Error *sentencepiece_open(const char *path, const SpOptions *options, Tokenizer 
         .encoder_new = sp_encoder_new,
         .encode = sp_encoder_encode,
         .encoder_free = sp_encoder_free,
+        .trace = sp_trace,
+        .encode_offsets = options ? NULL : sp_encode_offsets,
         .decode = sp_decode,
         .stream_new = sp_stream_new,
         .token_id = token_id,
@@ -99,7 +101,7 @@ Error *sentencepiece_pieces(const Tokenizer *self, Str text,
                             void (*add)(void *to, Str piece, uint32_t id), void *to)
 {
     const SentencePiece *t = (const SentencePiece *)self;
-    TRY(sp_check_text(text));
+    TRY(tokenizer_check_text(text));
     Text normalized = { 0 };
     Buffer symbols = { 0 }, work = { 0 };
     sp_normalize(&t->normalizer, text, &normalized);

@@ -287,21 +287,10 @@ static void add_options(const SentencePiece *t, int64_t before, Ids *out)
     if (t->options.add_eos) ids_add(out, (uint32_t)t->special.eos);
 }
 
-Error *sp_check_text(Str text)
-{
-    if (text.len >= UINT32_MAX) {
-        return error_new("a text of %zu bytes is too long (at most %u)", text.len, UINT32_MAX - 1);
-    }
-    size_t valid = utf8_valid_length(text);
-    if (valid == text.len) return NULL;
-    return error_new("byte %zu (0x%02X) of the text is no UTF-8", valid,
-                     (unsigned char)text.ptr[valid]);
-}
-
 Error *sp_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out)
 {
     SpEncoder *e = (SpEncoder *)encoder;
-    TRY(sp_check_text(text));
+    TRY(tokenizer_check_text(text));
     int64_t before = out->n;
     TRY(encode_text(e, text, out));
     if (add_special_tokens) add_options(e->tokenizer, before, out);

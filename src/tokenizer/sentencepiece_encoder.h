@@ -15,11 +15,14 @@ typedef struct SentencePiece {
 } SentencePiece;
 
 Encoder *sp_encoder_new(const Tokenizer *self);
+/* sentencepiece_offsets.c: Tokenizer.encode_offsets. */
+Error *sp_encode_offsets(const Tokenizer *self, Str text, bool add_special_tokens, Ids *out,
+                         Ids *offsets);
 Error *sp_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
 void sp_encoder_free(Encoder *encoder);
-/* Refuses what is too long or no UTF-8. */
-Error *sp_check_text(Str text);
 
+/* sentencepiece_trace.c: Tokenizer.trace. */
+Error *sp_trace(const Tokenizer *self, Str text, TraceShow *show, void *arg);
 /* sentencepiece_decode.c */
 Error *sp_decode(const Tokenizer *self, const uint32_t *id, int64_t n, bool skip_special_tokens,
                  Text *out);

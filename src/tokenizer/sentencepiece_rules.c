@@ -34,8 +34,7 @@ SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, 
     return n;
 }
 
-/* What the start of the text becomes; returns how many bytes of it that takes. */
-static size_t rewrite(const SpNormalizer *n, Str text, Str *out)
+size_t sp_rewrite_start(const SpNormalizer *n, Str text, Str *out)
 {
     uint32_t id;
     size_t len = n->has_keep ? trie_longest(&n->keep, text, &id) : 0;
@@ -106,7 +105,7 @@ static void rewrite_all(const SpNormalizer *n, Str text, Text *out)
             continue;
         }
         Str to;
-        text = without_first(text, rewrite(n, text, &to));
+        text = without_first(text, sp_rewrite_start(n, text, &to));
         while (after_blank && to.len && to.ptr[0] == ' ') to = without_first(to, 1);
         if (!to.len) continue;
         add_escaped(n, to, out);
@@ -127,7 +126,7 @@ void sp_normalize(const SpNormalizer *n, Str text, Text *out)
     size_t from = out->len;
     if (n->rules.remove_extra_whitespaces) { /* only blanks: nothing, not even the dummy */
         for (Str to; text.len;) {
-            size_t len = rewrite(n, text, &to);
+            size_t len = sp_rewrite_start(n, text, &to);
             if (!str_is(to, " ")) break;
             text = without_first(text, len);
         }

@@ -22,6 +22,8 @@ typedef struct SpNormalizer {
 
 /* `symbols`: those of the file stay as they are. */
 SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, bool symbols);
+/* What the start of a text becomes, in the text or in the rules; returns how many of its bytes. */
+size_t sp_rewrite_start(const SpNormalizer *n, Str text, Str *out);
 /* Rewrites valid UTF-8 into `out`. */
 void sp_normalize(const SpNormalizer *n, Str text, Text *out);
 /* The name of a piece as normalized text has it; ptr NULL when it can never be there. */

@@ -154,8 +154,11 @@ static void add_pairs(Bpe *b, const Ranks *r, uint32_t rank)
 static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, Model **out)
 {
     Bpe *b = NEW(a, Bpe);
-    b->base =
-        (Model){ .kind = "tiktoken", .vocab = full, .ids_per_byte = 1, .word_ids = bpe_word_ids };
+    b->base = (Model){ .kind = "tiktoken",
+                       .vocab = full,
+                       .ids_per_byte = 1,
+                       .word_ids = bpe_word_ids,
+                       .spans = bpe_spans };
     b->unk_id = NO_TOKEN;
     b->ignore_merges = true;
     vocab_of_names(a, r->name, r->n_ids, &b->vocab);

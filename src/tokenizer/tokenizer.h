@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An error when a text is too long or no UTF-8. */
+Error *tokenizer_check_text(Str text);
+
 /* A growing list of token ids; zero-initialise, free with ids_free. */
 typedef struct Ids {
     uint32_t *id;
@@ -65,7 +68,7 @@ typedef struct Tokenizer {
     /* The name of an id as the file spells it; false when there is none. Valid until close. */
     bool (*token_name)(const struct Tokenizer *self, uint32_t id, Str *out);
     bool (*is_special)(const struct Tokenizer *self, uint32_t id);
-    /* Shows every stage of encoding a text; NULL: it has none to show. */
+    /* Shows every stage of encoding a text. */
     Error *(*trace)(const struct Tokenizer *self, Str text, TraceShow *show, void *arg);
     void (*close)(struct Tokenizer *self);
 } Tokenizer;

@@ -1,5 +1,6 @@
 /* tokenizer_open.c - tells the kinds of tokenizer files apart by their content. */
 #include "base/file.h"
+#include "base/utf8.h"
 #include "tokenizer/hf_tokenizer.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/tiktoken.h"
@@ -45,4 +46,15 @@ Error *tokenizer_open_with_pattern(const char *path, const char *tiktoken_patter
     Error *e = open_file(file_of(scratch, path), tiktoken_pattern, out);
     arena_free(scratch);
     return e;
+}
+
+Error *tokenizer_check_text(Str text)
+{
+    if (text.len >= UINT32_MAX) {
+        return error_new("a text of %zu bytes is too long (at most %u)", text.len, UINT32_MAX - 1);
+    }
+    size_t valid = utf8_valid_length(text);
+    if (valid == text.len) return NULL;
+    return error_new("byte %zu (0x%02X) of the text is no UTF-8", valid,
+                     (unsigned char)text.ptr[valid]);
 }

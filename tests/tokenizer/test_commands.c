@@ -63,6 +63,18 @@ TEST(texts_are_encoded_and_decoded_line_by_line)
                         "{\"text\": \"abcab\"}\n{\"text\": \"\"}\n{\"text\": \"<eod>\\u00e9\"}\n");
     o = run(a, "decode --tokenizer . --format text --skip_special_tokens <out.jsonl");
     assert_string_equal(o.text, "abcab\u00e9");
+    o = run(a, "decode --tokenizer . --format text --skip_special_tokens true <out.jsonl");
+    assert_string_equal(o.text, "abcab\u00e9");
+    o = run(a, "decode --tokenizer . --format text --skip_special_tokens false <out.jsonl");
+    assert_string_equal(o.text, "abcab<eod>\u00e9");
+    o = run(a, "encode --tokenizer . --offsets --input_path in.jsonl");
+    assert_string_equal(o.text, "{\"ids\": [257, 256], \"offsets\": [[0, 3], [3, 5]]}\n"
+                                "{\"ids\": [], \"offsets\": []}\n"
+                                "{\"ids\": [258, 195, 169], "
+                                "\"offsets\": [[0, 5], [5, 6], [5, 6]]}\n");
+    o = run(a, "encode --tokenizer . --offsets --format raw_u32 --input_path in.jsonl");
+    assert_int_equal(o.status, 2);
+    assert_contains(o.text, "--offsets needs --format jsonl");
     o = run(a, "encode --tokenizer tokenizer.json --input_format text --format raw_u32 <in.jsonl | "
                "od -An -tu4 | head -1");
     assert_contains(o.text, "123");
@@ -120,9 +132,16 @@ TEST(a_tokenizer_is_trained_and_inspected)
     o = run(a, "inspect made --text 'low<eod>'");
     assert_contains(o.text, "vocabulary      265");
     assert_contains(o.text, "\"<pad>\"  special");
-    assert_contains(o.text, "2 tokens");
-    assert_contains(o.text, "added tokens                            \"low\"  [\"<eod>\"]\n");
-    assert_contains(o.text, "BPE                                     [\"low\"]  [\"<eod>\"]\n");
+    assert_contains(o.text,
+                    "stage                                 pieces  text in quotes, [tokens]\n"
+                    "text                                       1  \"low<eod>\"\n"
+                    "added tokens                               2  \"low\" [<eod>]\n");
+    assert_contains(o.text, "BPE                                        2  [low] [<eod>]\n"
+                            "special tokens, length                     2  the same\n"
+                            "\n"
+                            "2 tokens\n"
+                            "      id  token    characters  text\n");
+    assert_contains(o.text, "       1  [<eod>]  3-8         \"<eod>\"\n");
     assert_contains(run(a, "train --input_path a.txt --output_path x.json --vocab_size 1").text,
                     "vocab_size 1");
     assert_contains(run(a, "train --output_path x.json --vocab_size 300").text, "input_path");
