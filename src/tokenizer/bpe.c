@@ -163,6 +163,8 @@ static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
     if (!b->joins) return;
     if (!(b->byte_fallback && all_bytes)) keep_unknown_together(b);
     b->base.cut = bpe_cut;
+    /* Where unknown characters are dropped, their neighbours may merge: not on a walk. */
+    if (!b->has_unk && !(b->byte_fallback && all_bytes)) return;
     b->walk = bpe_walk_new(a, b, b->vocab.name, b->vocab.n_ids, char_at, b);
 }
 

@@ -68,6 +68,14 @@ static const ModelCase cases[] = {
         { "??", "0" } } },
     { "{\"vocab\": [[\"a\", -1], [\"ab\", -3], [\"b\", -1], [\"a\", -0.25]], \"unk_id\": null}",
       { { "aab", "3 3 2" }, { "xb", "!" } } },
+    /* Without an unk token unknown characters are dropped, and their neighbours merge. */
+    { "{\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}",
+      { { "axb", "2" },
+        { "axxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxb",
+          "2" } } },
     /* An unknown character waits for the next known one, and bytes overtake it. */
     { "{\"vocab\": {\"?\": 0, \"a\": 1, \"<0xC3>\": 2, \"<0xA9>\": 3, \"b\": 4, \"ab\": 5}, "
       "\"merges\": [\"a b\"], \"unk_token\": \"?\", \"fuse_unk\": true, \"byte_fallback\": true}",
