@@ -9,7 +9,8 @@
 #include "base/map.h"
 #include <string.h>
 
-enum { N_BYTES = 256, NO_RULE = -1, MAX_UNITS = 1 << 21 };
+/* Free units farther back are not looked for any more. */
+enum { N_BYTES = 256, NO_RULE = -1, MAX_UNITS = 1 << 21, LOOK_BACK = 8 * N_BYTES };
 #define FREE_UNIT UINT32_MAX /* while it is laid out: no replacement has this place */
 
 typedef struct Edge {
@@ -89,6 +90,7 @@ static bool fits(const Building *b, const State *s, uint32_t base)
 static uint32_t find_base(Building *b, const State *s)
 {
     uint32_t first = s->value != NO_RULE ? 0 : (uint32_t)s->edge[0].byte;
+    if (b->first_free < b->n_units - LOOK_BACK) b->first_free = b->n_units - LOOK_BACK;
     while (b->first_free < b->n_units && b->unit[b->first_free] != FREE_UNIT) b->first_free++;
     for (int64_t at = b->first_free;; at++) {
         if (at == b->n_units) add_block(b);
