@@ -176,14 +176,17 @@ static void cut_word(const SpTrainSettings *s, const uint32_t *number, Str word,
 
 static Error *store_units(Arena *a, const WordCounts *units, const uint32_t *number, SpUnits *u)
 {
-    if (units->n_bytes + units->n >= UINT32_MAX) {
+    int64_t n_bytes = 0;
+    for (int64_t i = 0; i < units->n_slots; i++)
+        n_bytes += units->slot[i].count ? units->slot[i].len : 0;
+    if (n_bytes + units->n >= UINT32_MAX) {
         return error_new(
             "%lld bytes of different words are too many to learn from (at most 4 GiB): "
             "set a lower max_words, or input_sentence_size",
-            (long long)units->n_bytes);
+            (long long)n_bytes);
     }
     u->unit = NEW_N(a, SpUnit, units->n + 1);
-    u->text = NEW_N(a, uint32_t, units->n_bytes + units->n + 1);
+    u->text = NEW_N(a, uint32_t, n_bytes + units->n + 1);
     for (int64_t i = 0; i < units->n_slots; i++) {
         const WordCount *w = &units->slot[i];
         if (!w->count) continue;

@@ -9,7 +9,7 @@
 #include "tokenizer/sentencepiece_train.h"
 #include <string.h>
 
-enum { READABLE_BEHIND = 16 };
+enum { READABLE_BEHIND = 16, WORDS_AT_ONCE = 512 };
 
 typedef struct SpCutter {
     WordCutter base;
@@ -100,14 +100,21 @@ static void count_line(void *arg, Str line, int64_t place)
     text_clear(&c->normalized);
     sp_normalize(&c->normalizer, line, &c->normalized);
     if (!c->normalized.len) return;
+    if (c->normalized.len >= UINT32_MAX) { /* places in a line are numbers of 32 bits */
+        atomic_fetch_add_explicit(c->prepared->n_too_long, 1, memory_order_relaxed);
+        return;
+    }
     take_out_meta(c);
     char slack[READABLE_BEHIND] = { 0 };
     Str text = { NULL, c->cut.len };
     text_add(&c->cut, slack, sizeof slack);
     text.ptr = c->cut.ptr;
-    for (size_t at = 0, end; at < text.len; at = end) {
-        end = word_end(s, text, at);
-        word_counts_add(c->to, text.ptr + at, (uint32_t)(end - at), 1);
+    for (size_t at = 0; at < text.len;) {
+        uint32_t from = (uint32_t)at, end[WORDS_AT_ONCE];
+        int64_t n = 0;
+        for (; at < text.len && n < WORDS_AT_ONCE; n++)
+            end[n] = (uint32_t)(at = word_end(s, text, at));
+        word_counts_add_all(c->to, text.ptr, from, end, n);
     }
 }
 
