@@ -21,6 +21,9 @@
 /* Lines on their way at most (unless each thread has more to do), however large the queues are set.
  */
 enum { MOST_LINES = 1 << 18, MOST_THREADS = 1024 };
+/* More jobs than that keep no thread busier, but their tokens leave the caches before they are
+ * written. */
+enum { JOBS_PER_WORKER = 16 };
 
 /* A document that cannot be used. */
 typedef struct Refusal {
@@ -255,6 +258,7 @@ static void make_jobs(Packing *p)
     p->n_jobs = at_most(s->raw_samples_queue_size, MOST_LINES) +
                 at_most(s->processed_samples_queue_size, MOST_LINES) + p->n_workers;
     p->n_jobs = at_most(p->n_jobs, p->n_workers + MOST_LINES / size);
+    p->n_jobs = at_most(p->n_jobs, p->n_workers * JOBS_PER_WORKER + 1);
     p->n_jobs = at_most(p->n_jobs, n_lines / size + 2);
     p->job = NEW_N(p->source_arena, Job, p->n_jobs);
     p->free = queue_new((int)p->n_jobs);

@@ -1,5 +1,5 @@
 /* fuzz_jsonl.c - any bytes as a line of JSON: what the scanner accepts libjq reads, and both find
- * the same text. */
+ * the same text, on every instruction set. */
 #include "base/json_scan.h"
 #include "data/text_query.h"
 #include "fuzz.h"
@@ -39,6 +39,28 @@ static void compare(Str line, TextQuery *fast, TextQuery *slow)
     text_free(&y);
 }
 
+/* All instruction sets against the plain scanner: verdict, reason, place, text. */
+static void compare_levels(Str line, CpuLevel level)
+{
+    for (int policy = SURROGATES_PASS; policy <= SURROGATES_FAIL; policy++) {
+        JsonFault x = { -1, "" }, y = { -1, "" };
+        CHECK(json_check_at(CPU_SCALAR, line, (SurrogatePolicy)policy, &x) ==
+              json_check_at(level, line, (SurrogatePolicy)policy, &y));
+        CHECK(x.offset == y.offset && !strcmp(x.reason, y.reason));
+    }
+    const Str key = str_of("a");
+    Text x = { 0 }, y = { 0 };
+    JsonFound x_found, y_found;
+    JsonFault x_fault = { -1, "" }, y_fault = { -1, "" };
+    bool ok = json_find_at(CPU_SCALAR, line, &key, 1, &x, &x_found, &x_fault);
+    CHECK(ok == json_find_at(level, line, &key, 1, &y, &y_found, &y_fault));
+    CHECK(x_fault.offset == y_fault.offset && !strcmp(x_fault.reason, y_fault.reason));
+    if (ok) CHECK(x_found.kind == y_found.kind && x_found.depth == y_found.depth);
+    if (ok) CHECK(str_equal((Str){ x.ptr, x.len }, (Str){ y.ptr, y.len }));
+    text_free(&x);
+    text_free(&y);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static TextQuery *fast[2], *slow[2]; /* compiling takes long */
@@ -52,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool strict = json_check((Str){ line, size }, SURROGATES_FAIL, &fault);
     CHECK(strict || (fault.offset >= 0 && fault.offset <= (int64_t)size && fault.reason));
     CHECK(!strict || json_check((Str){ line, size }, SURROGATES_PASS, &fault));
+    for (CpuLevel level = CPU_AVX2; level <= cpu_level_available(); level++)
+        compare_levels((Str){ line, size }, level);
     for (int i = 0; i < 2 && !is_deep(data, size); i++)
         compare((Str){ line, size }, fast[i], slow[i]);
     free(line);
