@@ -85,7 +85,7 @@ static double run(Arena *a, Pool *pool, int kind, const char *from, const char *
     if (kind == COPY) copy_file(pool, from, to);
     if (kind == CP && system(arena_printf(a, "cp %s %s", from, to)) != 0) exit(1);
     if (kind == MERGE) die(merge_pbin(&from, 1, to, &merged));
-    if (kind == SHUFFLE) die(shuffle_file(PIECES_PBIN, from, to, 1, &shuffled));
+    if (kind == SHUFFLE) die(shuffle_file(PIECES_PBIN, from, to, 1, NULL, &shuffled));
     return clock_seconds() - start;
 }
 

@@ -2,27 +2,8 @@
 #include "data_chunk.h"
 #include "base/signal.h"
 #include "data/shuffle.h"
-#include "data_rewriting.h"
 #include <ctype.h>
 #include <string.h>
-
-const Field chunk_options[] = {
-    FIELD_PATH(ChunkOptions, input_file_list_path, NULL,
-               "text with a path per line; its suffix is replaced by that of the format",
-               .flags = FIELD_EXISTS),
-    FIELD_PATH(ChunkOptions, input_data_root_path, NULL,
-               "folder that the paths of the list start from", .flags = FIELD_EXISTS_ANY),
-    FIELD_PATH(ChunkOptions, output_chunk_file_path, NULL, "file to write"),
-    FIELD_INT(ChunkOptions, chunk_id, NULL, 0, 0, "which chunk, from 0"),
-    FIELD_INT(ChunkOptions, num_chunks, NULL, 0, 0, "into how many each file is divided"),
-    FIELD_CHOICE(ChunkOptions, file_existence_policy, "error", existing_policies,
-                 "when the output is already there"),
-    FIELD_INT(
-        ChunkOptions, global_seed, "null", 0, 0,
-        "of the orders of all chunks; without it, another one each time, so that an interrupted "
-        "run is not continued"),
-    { 0 },
-};
 
 static Str strip(Str s)
 {
@@ -65,7 +46,13 @@ Error *run_chunk(Arena *a, const ChunkOptions *o, PieceFormat format)
     c.seed = o->global_seed ? chunk_seed(*o->global_seed, o->chunk_id) : (uint64_t)random_seed();
     signal_catch();
     double start = clock_seconds();
-    TRY(chunk_files(format, &c, o->output_chunk_file_path, &done));
+    BadLines bad;
+    TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &bad));
+    bad.max_line_bytes = o->max_line_bytes;
+    c.bad = &bad;
+    Error *e = chunk_files(format, &c, o->output_chunk_file_path, &done);
+    if (!e) bad_lines_tell(&bad, o->output_chunk_file_path, bad.n + done.n_pieces);
+    TRY(error_join(e, bad_lines_close(&bad, !e)));
     tell_rewritten(o->output_chunk_file_path, done.n_pieces,
                    format == PIECES_PBIN ? "documents" : "lines", done.n_bytes, start);
     return NULL;

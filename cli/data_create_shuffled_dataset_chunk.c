@@ -1,7 +1,11 @@
 /* data_create_shuffled_dataset_chunk.c - `data create_shuffled_dataset_chunk`: a share of several
  * .pbin files. */
 #include "data_chunk.h"
-#include "data_rewriting.h"
+
+static const Field options[] = {
+    CHUNK_FIELDS,
+    { 0 },
+};
 
 static Error *run(Arena *a, const void *given)
 {
@@ -19,7 +23,7 @@ const Command command_data_create_shuffled_dataset_chunk = {
     .examples = "modalities data create_shuffled_dataset_chunk --input_file_list_path files.txt "
                 "--input_data_root_path data --output_chunk_file_path chunk_0.pbin --chunk_id 0 "
                 "--num_chunks 8 --global_seed 42",
-    .options = chunk_options,
+    .options = options,
     .options_size = sizeof(ChunkOptions),
     .run = run,
 };

@@ -1,7 +1,12 @@
 /* data_create_shuffled_jsonl_chunk.c - `data create_shuffled_jsonl_chunk`: a share of several JSONL
  * files. */
 #include "data_chunk.h"
-#include "data_rewriting.h"
+
+static const Field options[] = {
+    CHUNK_FIELDS,
+    LONG_LINE_FIELDS(ChunkOptions),
+    { 0 },
+};
 
 static Error *run(Arena *a, const void *given)
 {
@@ -18,7 +23,7 @@ const Command command_data_create_shuffled_jsonl_chunk = {
     .examples = "modalities data create_shuffled_jsonl_chunk --input_file_list_path files.txt "
                 "--input_data_root_path data --output_chunk_file_path chunk_0.jsonl --chunk_id 0 "
                 "--num_chunks 8 --global_seed 42",
-    .options = chunk_options,
+    .options = options,
     .options_size = sizeof(ChunkOptions),
     .run = run,
 };

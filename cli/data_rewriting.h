@@ -3,6 +3,7 @@
 #define CLI_DATA_REWRITING_H
 #include "base/clock.h"
 #include "base/file.h"
+#include "data/bad_lines.h"
 #include "data/existing_file.h"
 
 /* For `details` of a Command. */
@@ -16,6 +17,14 @@
 /* Of the commands that sort: the list of pieces. */
 #define PIECES_DETAILS(piece)                                                                      \
     " While it works, it needs 16 bytes per " piece " on the disk of the output."
+
+/* What becomes of lines that are too long: the rows of the options. */
+#define LONG_LINE_FIELDS(T)                                                                        \
+    FIELD_INT(T, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),        \
+        FIELD_CHOICE(T, on_bad_line, "stop", bad_line_policies,                                    \
+                     "a line that is too long is an error, or is named, counted and left out"),    \
+        FIELD_PATH(T, bad_line_report, "null",                                                     \
+                   "file for all lines that were left out, as JSON lines")
 
 /* The rules for an output: it is none of the inputs, its folder is made, and the policy decides
  * about a file that is there; *write says whether to go on. */

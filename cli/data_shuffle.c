@@ -21,7 +21,13 @@ Error *run_shuffle(Arena *a, const ShuffleOptions *o, PieceFormat format)
     if (!write) return NULL;
     signal_catch();
     double start = clock_seconds();
-    TRY(shuffle_file(format, o->input_data_path, o->output_data_path, seed_or_any(o->seed), &done));
+    BadLines bad;
+    TRY(bad_lines_open((BadLinePolicy)o->on_bad_line, o->bad_line_report, &bad));
+    bad.max_line_bytes = o->max_line_bytes;
+    Error *e = shuffle_file(format, o->input_data_path, o->output_data_path, seed_or_any(o->seed),
+                            &bad, &done);
+    if (!e) bad_lines_tell(&bad, o->output_data_path, bad.n + done.n_pieces);
+    TRY(error_join(e, bad_lines_close(&bad, !e)));
     tell_rewritten(o->output_data_path, done.n_pieces,
                    format == PIECES_PBIN ? "documents" : "lines", done.n_bytes, start);
     return NULL;

@@ -9,7 +9,10 @@ typedef struct ShuffleOptions {
     const char *input_data_path, *output_data_path;
     int64_t batch_size;
     int file_existence_policy;
-    const int64_t *seed; /* NULL: any */
+    const int64_t *seed;    /* NULL: any */
+    int64_t max_line_bytes; /* of lines, and so the two below */
+    int on_bad_line;
+    const char *bad_line_report;
 } ShuffleOptions;
 
 Error *run_shuffle(Arena *a, const ShuffleOptions *o, PieceFormat format);

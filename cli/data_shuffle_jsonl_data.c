@@ -8,6 +8,7 @@ static const Field options[] = {
                  "when the output is already there"),
     FIELD_INT(ShuffleOptions, seed, "null", 0, 0,
               "of the order; without it, another one each time"),
+    LONG_LINE_FIELDS(ShuffleOptions),
     { 0 },
 };
 

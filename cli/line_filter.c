@@ -35,7 +35,13 @@ typedef struct Filter {
     Progress progress;
 } Filter;
 
-/* Fills the batch with whole lines; a long line makes it grow. */
+static bool is_too_long(const Filter *f, int64_t n_bytes)
+{
+    return !f->settings->whole && n_bytes > f->settings->max_line_bytes;
+}
+
+/* Fills the batch with whole lines; a long line makes it grow. Of one that is too long the
+ * beginning is enough, with which all ends. */
 static Error *read_batch(Filter *f)
 {
     char *bytes = buffer_grow(&f->batch, BATCH_BYTES);
@@ -48,6 +54,8 @@ static Error *read_batch(Filter *f)
         n += (int64_t)got;
         if (ferror(f->in)) return error_new("cannot read %s: %s", f->input_name, strerror(errno));
         f->at_end = got < wanted;
+        if (!f->at_end && is_too_long(f, n - 1) && !memchr(bytes, '\n', (size_t)n))
+            f->at_end = true; /* '\r' at the end would not count */
         const char *last = f->at_end || f->settings->whole ? NULL : memrchr(bytes, '\n', (size_t)n);
         f->n_batch = f->at_end ? n : last ? last + 1 - bytes : 0;
         f->n_kept = n - f->n_batch;
@@ -93,7 +101,10 @@ static void run_group(void *arg, int64_t i, int thread)
     Str rest = g->lines;
     while (rest.len && !g->error) {
         g->bad_line = next_line(&rest, f->settings->whole);
-        g->error = f->settings->line(f->state[thread], g->bad_line, &g->out, &g->column);
+        if (is_too_long(f, (int64_t)g->bad_line.len))
+            g->error = line_too_long((int64_t)g->bad_line.len, f->settings->max_line_bytes);
+        else
+            g->error = f->settings->line(f->state[thread], g->bad_line, &g->out, &g->column);
     }
 }
 

@@ -9,6 +9,7 @@ typedef struct LineFilter {
     const char *input_path, *output_path; /* NULL: stdin, stdout */
     bool whole;                           /* the input is one "line" */
     int n_threads;                        /* 0: all */
+    int64_t max_line_bytes;               /* a longer line is an error; not if whole */
     /* A thread's own state, and what ends it. */
     void *(*state_new)(const void *settings);
     void (*state_free)(void *state);

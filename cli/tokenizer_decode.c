@@ -12,7 +12,7 @@ typedef struct Options {
     const char *tokenizer, *input_path, *output_path;
     int format;
     bool skip_special_tokens;
-    int64_t threads;
+    int64_t threads, max_line_bytes;
     const Tokenizer *opened; /* set by the command */
 } Options;
 
@@ -26,6 +26,7 @@ static const Field options[] = {
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"text\": ...} per line, or the texts one after the other"),
     FIELD_INT(Options, threads, "0", 0, 512, "0: all"),
+    FIELD_INT(Options, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is an error"),
     { 0 },
 };
 
@@ -105,6 +106,7 @@ static Error *run(Arena *a, const void *given)
         .input_path = o.input_path,
         .output_path = o.output_path,
         .n_threads = (int)o.threads,
+        .max_line_bytes = o.max_line_bytes,
         .state_new = state_new,
         .state_free = state_free,
         .line = decode_line,

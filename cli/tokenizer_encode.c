@@ -16,7 +16,7 @@ typedef struct Options {
     const char *tokenizer, *input_path, *output_path, *text_key, *tiktoken_pattern;
     int input_format, format, add_special_tokens;
     bool offsets;
-    int64_t threads;
+    int64_t threads, max_line_bytes;
     /* set by the command */
     const Tokenizer *opened;
     const char *pattern;
@@ -42,6 +42,7 @@ static const Field options[] = {
         "also \"offsets\": for each id [from, to) in the text, in characters; [0, 0] for ids "
         "that are not in it"),
     FIELD_INT(Options, threads, "0", 0, 512, "0: all"),
+    FIELD_INT(Options, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is an error"),
     { 0 },
 };
 
@@ -150,6 +151,7 @@ static Error *run(Arena *a, const void *given)
         .output_path = o.output_path,
         .whole = o.input_format == INPUT_TEXT,
         .n_threads = (int)o.threads,
+        .max_line_bytes = o.max_line_bytes,
         .state_new = state_new,
         .state_free = state_free,
         .line = encode_line,

@@ -42,10 +42,10 @@ static Error *collect(Arena *a, const Chunk *c, PieceFiles *files, const char *t
         return error_new("Chunk %lld is empty: %lld chunks of %lld files leave no document for it",
                          (long long)c->id, (long long)c->n_chunks, (long long)c->n_sources);
     TRY(pieces_new(a, target, n, out));
-    Str *at = out->item;
-    for (int64_t i = 0; i < c->n_sources; i++, at += to - from) {
+    out->n = 0;
+    for (int64_t i = 0; i < c->n_sources; i++, out->n += n) {
         chunk_range(piece_file_count(files, i), c->n_chunks, c->id, &from, &to);
-        piece_file_get(files, i, from, to, at);
+        TRY(piece_file_get(files, i, from, to, out->item + out->n, &n));
     }
     return NULL;
 }
@@ -66,7 +66,7 @@ static Error *write_chunk(Arena *a, const Chunk *c, PieceFormat format, const ch
     PieceFiles *files;
     Pieces p;
     TRY(check(c));
-    TRY(piece_files_open(a, format, c->source, c->n_sources, &files));
+    TRY(piece_files_open(a, format, c->source, c->n_sources, c->bad, &files));
     TRY(collect(a, c, files, target, &p));
     pieces_shuffle_numpy(&p, c->seed);
     *out = (ShuffleSummary){ p.n, pieces_bytes(&p) };

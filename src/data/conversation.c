@@ -1,5 +1,6 @@
 /* conversation.c - maps roles and renders the chat template, one line at a time. */
 #include "data/conversation.h"
+#include "data/bad_line.h"
 #include "template/value_json.h"
 
 static Error *map_role(const Conversation *c, Value message, const char *key)
@@ -67,6 +68,7 @@ static Error *convert(Conversation *c, Str line, Text *out, int64_t *column)
 {
     const char *key = c->config->settings.messages_key;
     Value entry;
+    TRY(line_too_long((int64_t)line.len, c->config->settings.max_line_bytes));
     TRY(value_from_json(c->scratch, line, &entry, column));
     if (entry.kind != VALUE_MAP)
         return error_new("the line is %s where a mapping is needed", value_kind_name(entry));

@@ -41,6 +41,7 @@ typedef struct JsonlOnTheFly {
     int blocks;      /* BlockRule */
     int on_bad_line; /* BadLinePolicy */
     int64_t num_threads;
+    int64_t max_line_bytes; /* 0: the default */
 } JsonlOnTheFly;
 
 Error *jsonl_on_the_fly_open(Arena *a, const JsonlOnTheFly *settings, Dataset **out);
@@ -51,6 +52,7 @@ typedef struct MemMap {
     const char *index_path; /* NULL: beside raw_data_path */
     Tokenizer *tokenizer;
     const char *jq_pattern, *sample_key;
+    int64_t max_line_bytes; /* 0: the default */
 } MemMap;
 
 Error *mem_map_open(Arena *a, const MemMap *settings, Dataset **out);

@@ -220,9 +220,9 @@ static Error *identify(const InstructionConfig *config, Text *out)
     const StringMap *role = &config->instruction_data_transformation.role_mapping;
     Text all = { 0 };
     char digest[65];
-    text_printf(&all, "%lld %lld %lld %lld\n%s\n%s\n", (long long)split->train,
+    text_printf(&all, "%lld %lld %lld %lld %lld\n%s\n%s\n", (long long)split->train,
                 (long long)split->val, (long long)split->test, (long long)s->split_config->seed,
-                s->messages_key, config->jinja2_chat_template);
+                (long long)s->max_line_bytes, s->messages_key, config->jinja2_chat_template);
     for (int64_t i = 0; i < role->n; i++)
         text_printf(&all, "%s\n%s\n", role->item[i].key, role->item[i].value);
     yaml_emit_unicode(config->chat_template_data, &all);

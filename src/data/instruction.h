@@ -22,6 +22,7 @@ typedef struct InstructionSettings {
     const SplitConfig *split_config;
     int on_bad_line;             /* BadLinePolicy */
     const char *bad_line_report; /* NULL: none */
+    int64_t max_line_bytes;
 } InstructionSettings;
 
 typedef struct InstructionTransformation {

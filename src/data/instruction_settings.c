@@ -20,6 +20,7 @@ static const Field settings_fields[] = {
     FIELD_PATH(InstructionSettings, pbin_creation_config_file_path, "null", "configuration of data pack_encoded_data for the texts; must be given", .flags = FIELD_EXISTS),
     FIELD_STRUCT(InstructionSettings, split_config, SplitConfig, split_fields, "null", "how lines are shared out; must be given"),
     FIELD_CHOICE(InstructionSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON, has no messages, an unknown role, or that the template refuses, does"),
+    FIELD_INT(InstructionSettings, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
     FIELD_PATH(InstructionSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
     { 0 },
 };

@@ -137,7 +137,7 @@ Error *jsonl_on_the_fly_open(Arena *a, const JsonlOnTheFly *s, Dataset **out)
                      .stride = s->sequence_length };
     TRY(find_eod(s, &eod));
     TRY(jsonl_open(a, s->raw_data_path, s->index_path, &d->source));
-    TRY(line_readers_new(a, s->tokenizer, s->jq_pattern, eod, &d->readers));
+    TRY(line_readers_new(a, s->tokenizer, s->jq_pattern, eod, s->max_line_bytes, &d->readers));
     d->n_lines = index_count(d->source.index);
     d->line = index_read_all(a, d->source.index);
     TRY(token_counts(a,
@@ -147,6 +147,7 @@ Error *jsonl_on_the_fly_open(Arena *a, const JsonlOnTheFly *s, Dataset **out)
                                        .tokenizer = s->tokenizer,
                                        .jq_pattern = s->jq_pattern,
                                        .eod = eod,
+                                       .max_line_bytes = s->max_line_bytes,
                                        .readers = d->readers,
                                        .counts_path = d->counts_path,
                                        .on_bad_line = (BadLinePolicy)s->on_bad_line,
@@ -173,6 +174,7 @@ static const Field fields[] = {
     FIELD_BOOL(JsonlOnTheFly, reuse_last_target, "true", "a sample has one token more, which begins the next sample"),
     FIELD_CHOICE(JsonlOnTheFly, blocks, "continuous", block_rules, "samples of equal distance, or such that begin with a document"),
     FIELD_CHOICE(JsonlOnTheFly, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
+    FIELD_INT(JsonlOnTheFly, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
     FIELD_INT(JsonlOnTheFly, num_threads, "0", 0, MOST_THREADS, "for counting; 0: one per core", .no_effect = "it only changes the speed"),
     { 0 },
 };

@@ -1,11 +1,12 @@
 /* line_reader.c - a stock of readers; each belongs to one thread between take and give back. */
 #include "data/line_reader.h"
+#include "data/bad_line.h"
 #include <pthread.h>
 
 struct LineReaders {
     const Tokenizer *tokenizer;
     const char *jq_pattern;
-    int64_t eod;
+    int64_t eod, max_line_bytes;
     Arena *arena; /* of the readers, under the lock as `idle` is */
     pthread_mutex_t lock;
     LineReader *idle;
@@ -39,12 +40,13 @@ static void release(void *readers)
 }
 
 Error *line_readers_new(Arena *a, const Tokenizer *tokenizer, const char *jq_pattern, int64_t eod,
-                        LineReaders **out)
+                        int64_t max_line_bytes, LineReaders **out)
 {
     LineReaders *pool = NEW(a, LineReaders);
     *pool = (LineReaders){ .tokenizer = tokenizer,
                            .jq_pattern = arena_string(a, jq_pattern),
                            .eod = eod,
+                           .max_line_bytes = max_line_bytes,
                            .arena = arena_new() };
     pthread_mutex_init(&pool->lock, NULL);
     arena_on_free(a, release, pool);
@@ -83,6 +85,7 @@ Error *line_reader_run(LineReader *r, Str line, int64_t *column)
     r->line = -1;
     r->ids.n = 0;
     *column = -1;
+    TRY(line_too_long((int64_t)line.len, pool->max_line_bytes));
     TRY(text_query_run(r->query, line, &r->text, column));
     Str text = { r->text.len ? r->text.ptr : "", r->text.len };
     TRY(pool->tokenizer->encode(r->encoder, text, true, &r->ids));

@@ -18,10 +18,11 @@ typedef struct LineReader {
 
 typedef struct LineReaders LineReaders;
 
-/* Readers of one pattern and tokenizer; freed with the arena. With eod >= 0, that token ends every
- * text, as in packing, and a text without tokens is an error. */
+/* Readers of one pattern and tokenizer; freed with the arena. A line of more than max_line_bytes
+ * (0: the default) is an error. With eod >= 0, that token ends every text, as in packing, and a
+ * text without tokens is an error. */
 Error *line_readers_new(Arena *a, const Tokenizer *tokenizer, const char *jq_pattern, int64_t eod,
-                        LineReaders **out);
+                        int64_t max_line_bytes, LineReaders **out);
 /* A reader for this thread alone, if possible the one that holds the tokens of `line`; made when
  * all are in use. */
 Error *line_reader_take(LineReaders *pool, int64_t line, LineReader **out);

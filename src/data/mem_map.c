@@ -60,7 +60,8 @@ Error *mem_map_open(Arena *a, const MemMap *settings, Dataset **out)
     *d = (MemMapDataset){ .base = { .count = count, .get = get, .describe = describe },
                           .sample_key = arena_string(a, settings->sample_key) };
     TRY(jsonl_open(a, settings->raw_data_path, settings->index_path, &d->source));
-    TRY(line_readers_new(a, settings->tokenizer, settings->jq_pattern, -1, &d->readers));
+    TRY(line_readers_new(a, settings->tokenizer, settings->jq_pattern, -1, settings->max_line_bytes,
+                         &d->readers));
     d->n = index_count(d->source.index);
     d->line = index_read_all(a, d->source.index);
     *out = &d->base;
@@ -74,6 +75,7 @@ static const Field fields[] = {
     FIELD_COMPONENT(MemMap, tokenizer, Tokenizer, "tokenizer", NULL, "makes the tokens"),
     FIELD_STRING(MemMap, jq_pattern, NULL, "finds the text in a line"),
     FIELD_STRING(MemMap, sample_key, NULL, "name of the tokens in a sample"),
+    FIELD_INT(MemMap, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is an error"),
     { 0 },
 };
 

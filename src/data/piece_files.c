@@ -16,6 +16,7 @@ struct PieceFiles {
     const char *const *path;
     PieceFile *file;
     int64_t n;
+    BadLines *bad, stop; /* `stop` when none is given */
 };
 
 static Error *open_lines(Arena *a, const char *path, Lines *out)
@@ -36,10 +37,17 @@ static Error *open_documents(Arena *a, const char *path, const PieceFile *first,
 }
 
 Error *piece_files_open(Arena *a, PieceFormat format, const char *const *path, int64_t n,
-                        PieceFiles **out)
+                        BadLines *bad, PieceFiles **out)
 {
     PieceFiles *f = NEW(a, PieceFiles);
-    *f = (PieceFiles){ a, format, path, NEW_N(a, PieceFile, n ? n : 1), n };
+    *f = (PieceFiles){ .arena = a,
+                       .format = format,
+                       .path = path,
+                       .file = NEW_N(a, PieceFile, n ? n : 1),
+                       .n = n,
+                       .bad = bad ? bad : &f->stop,
+                       .stop = { .policy = BAD_LINE_STOP,
+                                 .max_line_bytes = DEFAULT_MAX_LINE_BYTES } };
     for (int64_t i = 0; i < n; i++) {
         if (format == PIECES_JSONL)
             TRY(open_lines(a, path[i], &f->file[i].lines));
@@ -65,16 +73,39 @@ static void end_line(Arena *a, Str *line)
     *line = (Str){ copy, line->len + 1 };
 }
 
-void piece_file_get(PieceFiles *f, int64_t i, int64_t from, int64_t to, Str *out)
+/* Refuses lines that are too long. */
+static Error *leave_out_long(const PieceFiles *f, int64_t i, Str *line, int64_t *n)
+{
+    Str text = f->file[i].lines.text;
+    LineCounter counter = { .text = text };
+    int64_t n_kept = 0;
+    for (int64_t k = 0; k < *n; k++) {
+        Str bare = { line[k].ptr, line[k].len - (line[k].ptr[line[k].len - 1] == '\n') };
+        int64_t offset = bare.ptr - text.ptr;
+        Error *reason = line_too_long((int64_t)bare.len, f->bad->max_line_bytes);
+        if (reason)
+            TRY(bad_lines_add(f->bad, f->path[i], line_at(&counter, offset), offset, bare, -1,
+                              reason));
+        else
+            line[n_kept++] = line[k];
+    }
+    *n = n_kept;
+    return NULL;
+}
+
+Error *piece_file_get(PieceFiles *f, int64_t i, int64_t from, int64_t to, Str *out, int64_t *n)
 {
     PieceFile *file = &f->file[i];
-    if (to <= from) return;
+    *n = to > from ? to - from : 0;
+    if (!*n) return NULL;
     if (f->format == PIECES_PBIN) {
         pbin_documents_get(&file->pbin, &file->documents, from, to, out);
-    } else {
-        lines_get(&file->lines, from, to, out);
-        end_line(f->arena, &out[to - from - 1]);
+        return NULL;
     }
+    lines_get(&file->lines, from, to, out);
+    TRY(leave_out_long(f, i, out, n));
+    if (*n) end_line(f->arena, &out[*n - 1]);
+    return NULL;
 }
 
 static Error *write_lines(const char *target, const char *identity, const Pieces *p,
@@ -92,6 +123,8 @@ Error *piece_files_write(const PieceFiles *f, const char *target, const char *or
     Text identity = { 0 };
     Error *e = NULL;
     text_printf(&identity, "work: %s\n%s", what, order);
+    if (f->format == PIECES_JSONL)
+        text_printf(&identity, "max_line_bytes: %lld\n", (long long)f->bad->max_line_bytes);
     for (int64_t i = 0; !e && i < f->n; i++) e = identify_path(&identity, "input", f->path[i]);
     if (!e && f->format == PIECES_JSONL)
         e = write_lines(target, identity.ptr, p, what);

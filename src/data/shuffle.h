@@ -8,13 +8,14 @@
 #define DATA_SHUFFLE_H
 #include "data/piece_files.h"
 
-/* What was written. */
+/* What was written. `bad`, here and below, is for lines that are too long; NULL: the first one is
+ * an error. */
 typedef struct ShuffleSummary {
     int64_t n_pieces, n_bytes; /* documents or lines; their tokens or text */
 } ShuffleSummary;
 
 Error *shuffle_file(PieceFormat format, const char *source, const char *target, int64_t seed,
-                    ShuffleSummary *out);
+                    BadLines *bad, ShuffleSummary *out);
 
 /* Chunk `id` of `n_chunks`: of each source the documents or lines of chunk_range. */
 typedef struct Chunk {
@@ -22,6 +23,7 @@ typedef struct Chunk {
     int64_t n_sources;
     int64_t id, n_chunks;
     uint64_t seed; /* of chunk_seed, or any */
+    BadLines *bad;
 } Chunk;
 
 Error *chunk_files(PieceFormat format, const Chunk *c, const char *target, ShuffleSummary *out);

@@ -137,6 +137,7 @@ static Error *digest_of(const CountSettings *s, uint8_t digest[32])
     add_number(&h, s->n_lines);
     add_text(&h, s->jq_pattern);
     add_number(&h, s->eod);
+    add_number(&h, s->max_line_bytes);
     add_number(&h, s->on_bad_line);
     add_text(&h, s->tokenizer->kind);
     for (int64_t i = 0; i < s->tokenizer->n_ids; i++) {

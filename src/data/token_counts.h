@@ -11,7 +11,7 @@ typedef struct CountSettings {
     int64_t n_lines;
     const Tokenizer *tokenizer;
     const char *jq_pattern;
-    int64_t eod;
+    int64_t eod, max_line_bytes;
     LineReaders *readers;    /* of this tokenizer, pattern and EOD token */
     const char *counts_path; /* read if it was made for all of the above, else written */
     BadLinePolicy on_bad_line;

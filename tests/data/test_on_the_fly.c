@@ -225,3 +225,42 @@ TEST(bad_lines_are_named_or_left_out_as_in_packing)
     assert_error_has(jsonl_on_the_fly_open(a, &s, &ours), "less than one sample of 100001");
     arena_free(a);
 }
+
+TEST(lines_over_the_limit_are_bad_lines_on_the_fly)
+{
+    Arena *a = arena_new();
+    Tokenizer toy = toy_tokenizer(256);
+    Text t = { 0 };
+    IndexSummary done;
+    for (int i = 0; i < 100; i++)
+        text_printf(&t, "{\"text\": \"%s\"}\n", i == 40 ? "far too long to be used" : "line");
+    const char *path = path_join(a, test_folder(), "long.jsonl");
+    assert_no_error(file_write(path, t.ptr, t.len));
+    text_free(&t);
+    assert_no_error(jsonl_write_index(path, path_with_suffix(a, path, ".idx"), NULL, &done));
+    Dataset *all, *without;
+    JsonlOnTheFly s = settings_for(path, &toy);
+    s.sequence_length = 4; /* a document has five tokens */
+    s.reuse_last_target = true;
+    assert_no_error(jsonl_on_the_fly_open(a, &s, &all));
+    s.max_line_bytes = 20;
+    assert_error_has(jsonl_on_the_fly_open(a, &s, &without),
+                     "long.jsonl:41: a line of more than 20 bytes (max_line_bytes)");
+    log_set_level(LOG_SILENT);
+    s.on_bad_line = BAD_LINE_SKIP;
+    assert_no_error(jsonl_on_the_fly_open(a, &s, &without));
+    int64_t n_tokens = 99 * 5;
+    assert_int_equal(without->count(without), (n_tokens - 1) / 4);
+    assert_true(all->count(all) > without->count(without));
+    Dataset *lines;
+    MemMap m = { .raw_data_path = path,
+                 .tokenizer = &toy,
+                 .jq_pattern = ".text",
+                 .sample_key = "x",
+                 .max_line_bytes = 20 };
+    Sample sample;
+    assert_no_error(mem_map_open(a, &m, &lines));
+    assert_no_error(lines->get(lines, 39, a, &sample));
+    assert_error_has(lines->get(lines, 40, a, &sample), "a line of more than 20 bytes");
+    arena_free(a);
+}

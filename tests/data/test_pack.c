@@ -232,3 +232,21 @@ TEST(a_stop_that_cannot_be_continued_leaves_nothing)
     text_free(&expected);
     arena_free(a);
 }
+
+TEST(lines_over_the_limit_are_bad_lines)
+{
+    Arena *a = arena_new();
+    log_set_level(LOG_SILENT);
+    PackSettings s = settings_for(
+        a, "{\"text\": \"a\"}\n{\"text\": \"long\"}\n{\"text\": \"b\"}\n{\"text\": \"abc\"}");
+    Tokenizer toy = toy_tokenizer(256);
+    PackSummary summary;
+    s.max_line_bytes = 15;
+    assert_error_has(pack_jsonl(&s, &toy, &summary),
+                     "lines.jsonl:2: a line of more than 15 bytes (max_line_bytes) (byte 14 of");
+    s.on_bad_line = BAD_LINE_SKIP;
+    assert_no_error(pack_jsonl(&s, &toy, &summary));
+    assert_string_equal(documents(a, s.dst_path), "a\n|b\n|abc\n|");
+    assert_int_equal(summary.n_bad, 1);
+    arena_free(a);
+}

@@ -88,8 +88,8 @@ TEST(the_originals_corpora_are_shuffled_byte_for_byte)
         const char *to = path_join(a, test_folder(), "shuffled");
         ShuffleSummary done;
         bool is_pbin = strstr(from, ".pbin");
-        assert_no_error(
-            shuffle_file(is_pbin ? PIECES_PBIN : PIECES_JSONL, from, to, rows[i].seed, &done));
+        assert_no_error(shuffle_file(is_pbin ? PIECES_PBIN : PIECES_JSONL, from, to, rows[i].seed,
+                                     NULL, &done));
         assert_md5(to, is_pbin ? NULL : unended_line(a, from), rows[i].md5);
     }
     arena_free(a);
@@ -302,5 +302,32 @@ TEST(megatron_commands_follow_the_policy_of_both_files)
     assert_no_error(file_read(a, path_join(a, test_folder(), "back.pbin"), &other));
     assert_int_equal(one.len, other.len);
     assert_memory_equal(one.ptr, other.ptr, one.len);
+    arena_free(a);
+}
+
+TEST(lines_over_the_limit_are_an_error_or_left_out_by_shuffling)
+{
+    static const char text[] = "{}\n[1, 2, 3, 4]\n[]\n[\"much too long\"]\n[5, 6, 7, 8]";
+    Arena *a = arena_new();
+    Str out;
+    assert_no_error(file_write(path_join(a, test_folder(), "long.jsonl"), text, sizeof text - 1));
+    assert_no_error(file_write(path_join(a, test_folder(), "files"), "long", 4));
+    const char *shuffle = "shuffle_jsonl_data --input_data_path long.jsonl --output_data_path s "
+                          "--seed 1 --file_existence_policy override --max_line_bytes";
+    const char *chunk = "create_shuffled_jsonl_chunk --input_file_list_path files "
+                        "--input_data_root_path . --output_chunk_file_path c --num_chunks 1 "
+                        "--chunk_id 0 --global_seed 1 --max_line_bytes";
+    exits(1, arena_printf(a, "%s 12", shuffle),
+          "long.jsonl:4: a line of more than 12 bytes (max_line_bytes) (byte 19 of the file");
+    exits(1, arena_printf(a, "%s 12", chunk), "long.jsonl:4: a line of more than 12 bytes");
+    exits(0, arena_printf(a, "%s 12 --on_bad_line skip --bad_line_report report", shuffle),
+          "s: 1 of 5 lines were left out");
+    assert_no_error(file_read(a, path_join(a, test_folder(), "s"), &out));
+    assert_int_equal(out.len, sizeof text - sizeof "[\"much too long\"]");
+    assert_no_error(file_read(a, path_join(a, test_folder(), "report"), &out));
+    assert_contains(out.ptr, "\"line\": 4, \"byte\": 19, \"reason\": \"a line of more than 12");
+    exits(0, arena_printf(a, "%s 11 --on_bad_line skip", chunk), "c: 3 of 5 lines were left out");
+    assert_no_error(file_read(a, path_join(a, test_folder(), "c"), &out));
+    assert_int_equal(out.len, 6);
     arena_free(a);
 }

@@ -309,3 +309,20 @@ TEST(a_stopped_training_leaves_nothing_or_all)
     text_free(&corpus);
     arena_free(a);
 }
+
+TEST(lines_over_the_limit_are_refused)
+{
+    Arena *a = arena_new();
+    small_tokenizer(a, merges, special);
+    write_file(a, "in.jsonl", "{\"text\": \"ab\"}\n{\"text\": \"abcabcabc\"}\n");
+    Outcome o = run(a, "encode --tokenizer . --input_path in.jsonl --max_line_bytes 16");
+    assert_contains(o.text, "in.jsonl:2: a line of more than 16 bytes (max_line_bytes) (byte 15");
+    assert_int_equal(o.status, 1);
+    o = run(a, "encode --tokenizer . --input_path in.jsonl --max_line_bytes 22");
+    assert_int_equal(o.status, 0);
+    /* Endless input is not read to its end. */
+    o = run(a, "decode --tokenizer . --max_line_bytes 1000000 </dev/zero");
+    assert_contains(o.text, "standard input:1: a line of more than 1000000 bytes");
+    assert_int_equal(o.status, 1);
+    arena_free(a);
+}
