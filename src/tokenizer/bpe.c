@@ -1,5 +1,4 @@
 /* bpe.c - reads the BPE model of a tokenizer.json and lays out its tables. */
-#include "base/utf8.h"
 #include "tokenizer/bpe_walk.h"
 #include "tokenizer/byte_alphabet.h"
 #include <string.h>
@@ -140,14 +139,6 @@ static void prepare_byte_walk(Bpe *b, Arena *a)
     arena_free(scratch);
 }
 
-static uint32_t char_at(const void *bpe, Str text, size_t *len)
-{
-    int n;
-    uint32_t c = utf8_decode(text.ptr, &n);
-    *len = (size_t)n;
-    return bpe_char_id(bpe, c, (Str){ text.ptr, *len });
-}
-
 static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
 {
     bool all_bytes = vocab_find_bytes(&b->vocab, b->fallback_id);
@@ -165,7 +156,7 @@ static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
     b->base.cut = bpe_cut;
     /* Where unknown characters are dropped, their neighbours may merge: not on a walk. */
     if (!b->has_unk && !(b->byte_fallback && all_bytes)) return;
-    b->walk = bpe_walk_new(a, b, b->vocab.name, b->vocab.n_ids, char_at, b);
+    b->walk = bpe_walk_new(a, b, b->vocab.name, b->vocab.n_ids, bpe_symbol_at, b);
 }
 
 static Error *check_dropout(JsonNode at)

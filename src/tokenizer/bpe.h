@@ -76,6 +76,11 @@ static inline uint32_t bpe_char_id(const Bpe *b, uint32_t c, Str text)
 {
     return c < 128 ? b->ascii_id[c] : vocab_find(&b->vocab, text);
 }
+uint32_t bpe_symbol_at(const void *bpe, Str text, size_t *len);
+/* bpe_blanks.c: the same model for texts in which a blank stands for U+2581, with JOINS_SLACK
+ * readable bytes behind them; NULL when it must see the text as it is. `apart`: words start at a
+ * blank. */
+const Model *bpe_with_blanks(Arena *a, const Model *model, bool apart);
 /* Model.spans, for both. */
 void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                Span *out);

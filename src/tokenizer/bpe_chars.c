@@ -148,6 +148,14 @@ void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id,
     }
 }
 
+uint32_t bpe_symbol_at(const void *bpe, Str text, size_t *len)
+{
+    int n;
+    uint32_t c = utf8_decode(text.ptr, &n);
+    *len = (size_t)n;
+    return bpe_char_id(bpe, c, (Str){ text.ptr, *len });
+}
+
 int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
                 uint32_t *end)
 {

@@ -1,6 +1,7 @@
 /* hf_encoder.c - from text to ids: added tokens, words, cache. */
 #include "base/utf8.h"
 #include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/joins.h"
 #include "tokenizer/word_cache.h"
 #include <string.h>
 
@@ -10,6 +11,7 @@ typedef struct HfEncoder {
     const HfTokenizer *tokenizer;
     WordCache *cache;
     Buffer text;              /* one piece, with slack around it */
+    Text blanks;              /* another one, of the short cut */
     Buffer pieces, subpieces; /* of both searches for added tokens */
     uint32_t *end;            /* SPLIT_ROOM ends of words */
     NormalizerRoom normalizing;
@@ -24,7 +26,8 @@ Encoder *hf_encoder_new(const Tokenizer *self)
     HfEncoder *e = NEW(a, HfEncoder);
     const HfTokenizer *t = (const HfTokenizer *)self;
     *e = (HfEncoder){ .base.tokenizer = self, .arena = a, .tokenizer = t };
-    e->cache = word_cache_new(a, t->model, !t->without_cache);
+    const Model *model = t->blank_model ? t->blank_model : t->model;
+    e->cache = word_cache_new(a, model, !t->without_cache);
     e->end = NEW_N(a, uint32_t, SPLIT_ROOM);
     return &e->base;
 }
@@ -33,6 +36,7 @@ void hf_encoder_free(Encoder *encoder)
 {
     HfEncoder *e = (HfEncoder *)encoder;
     buffer_free(&e->text);
+    text_free(&e->blanks);
     buffer_free(&e->pieces);
     buffer_free(&e->subpieces);
     normalizer_room_free(&e->normalizing);
@@ -90,10 +94,32 @@ static Error *encode_failed(const HfEncoder *e, const Ids *out, int64_t before)
     return NULL;
 }
 
+/* The short cut for text in which only blanks are rewritten. */
+static Error *encode_blanks(HfEncoder *e, Str text, bool at_start, Ids *out)
+{
+    static const char slack[JOINS_SLACK] = { 0 };
+    const Model *model = e->tokenizer->blank_model;
+    text_clear(&e->blanks);
+    blanks_write(&e->tokenizer->blanks, text, at_start, &e->blanks);
+    text_add(&e->blanks, slack, sizeof slack);
+    if (e->blanks.len - sizeof slack >= UINT32_MAX)
+        return error_new("a normalized text of %zu bytes is too long", e->blanks.len);
+    const char *s = e->blanks.ptr;
+    uint32_t len = (uint32_t)(e->blanks.len - sizeof slack);
+    for (uint32_t from = 0; from < len; from = e->end[0]) {
+        uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;
+        int64_t n = model->cut(model, s, len, from, until, e->end);
+        word_cache_encode(e->cache, s, from, e->end, n, out);
+        e->end[0] = e->end[n - 1];
+    }
+    return NULL;
+}
+
 /* A stretch without tokens of the first search: tokens that are sought in the normalized text are
  * found after the others are cut out. */
 static Error *encode_stretch(HfEncoder *e, Str text, bool at_start, Ids *out)
 {
+    if (e->tokenizer->blank_model) return encode_blanks(e, text, at_start, out);
     Str normal;
     Piece *piece;
     TRY(normalizer_run(&e->tokenizer->normalizer, text, &e->normalizing, &normal));

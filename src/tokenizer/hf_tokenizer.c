@@ -2,6 +2,7 @@
 #include "tokenizer/hf_tokenizer.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "tokenizer/bpe.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/post_processor.h"
 #include <string.h>
@@ -23,6 +24,7 @@ static Error *load_stages(HfTokenizer *t, JsonNode root)
     TRY(normalizer_load(json_member(root, "normalizer"), t->arena, &t->normalizer));
     TRY(pretokenizer_load(json_member(root, "pre_tokenizer"), t->normalizer.is_spelled, t->arena,
                           &t->pretokenizer));
+    TRY(blanks_load(root, &t->blanks));
     TRY(model_load(model, t->pretokenizer.byte_words, t->arena, &t->model));
     t->added = added_tokens_new(t->arena, t->model->vocab);
     JsonNode added = json_member(root, "added_tokens");
@@ -187,9 +189,26 @@ static void close_tokenizer(Tokenizer *self)
     hf_tokenizer_free((HfTokenizer *)self);
 }
 
+/* Tokens that are looked for in the normalized text need it as it is. */
+static bool seeks_in_normalized(const HfTokenizer *t)
+{
+    Arena *scratch = arena_new();
+    AddedToken *token;
+    int64_t n = added_tokens_list(t->added, scratch, &token);
+    bool found = false;
+    for (int64_t i = 0; i < n; i++)
+        found |= token[i].normalized && !(t->split_special && token[i].special);
+    arena_free(scratch);
+    return found;
+}
+
 Error *hf_tokenizer_finish(HfTokenizer *t)
 {
     TRY(added_tokens_finish(t->added, t->split_special, &t->normalizer));
+    if (t->blanks.apply && !t->without_cache && !seeks_in_normalized(t)) {
+        bool apart = t->blanks.has_metaspace && t->blanks.metaspace.split;
+        t->blank_model = bpe_with_blanks(t->arena, t->model, apart);
+    }
     t->base = (Tokenizer){
         .kind = t->model->kind,
         .vocab_size = t->model->vocab->n,

@@ -5,6 +5,7 @@
 #ifndef TOKENIZER_HF_TOKENIZER_H
 #define TOKENIZER_HF_TOKENIZER_H
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/blanks.h"
 #include "tokenizer/decoder.h"
 #include "tokenizer/length_rule.h"
 #include "tokenizer/model.h"
@@ -20,6 +21,8 @@ typedef struct HfTokenizer {
     Normalizer normalizer;
     PreTokenizer pretokenizer;
     Model *model;
+    Blanks blanks;
+    const Model *blank_model; /* takes stretches of text written by `blanks`; NULL: no short cut */
     Decoder decoder;
     PostProcessor post_processor;
     LengthRule length;

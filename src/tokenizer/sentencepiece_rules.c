@@ -1,6 +1,7 @@
 /* sentencepiece_rules.c - SentencePiece's normalizer. */
 #include "tokenizer/sentencepiece_rules.h"
 #include "base/utf8.h"
+#include "tokenizer/blanks.h"
 #include <string.h>
 
 #define BLANK "\xE2\x96\x81"
@@ -47,29 +48,13 @@ size_t sp_rewrite_start(const SpNormalizer *n, Str text, Str *out)
     return len;
 }
 
-/* The first U+2581, or NULL; its middle byte is rare in other characters. */
-static const char *find_blank(Str s)
-{
-    for (size_t at = 1; at + 1 < s.len; at++) {
-        const char *middle = memchr(s.ptr + at, BLANK[1], s.len - 1 - at);
-        if (!middle) return NULL;
-        if (!memcmp(middle - 1, BLANK, 3)) return middle - 1;
-        at = (size_t)(middle - s.ptr);
-    }
-    return NULL;
-}
-
 /* Appends text in which U+2581 becomes a blank, if blanks are escaped. */
 static void add_escaped(const SpNormalizer *n, Str s, Text *out)
 {
-    while (n->rules.escape_whitespaces) {
-        const char *found = find_blank(s);
-        if (!found) break;
-        text_add(out, s.ptr, (size_t)(found - s.ptr));
-        text_putc(out, ' ');
-        s = (Str){ found + 3, s.len - (size_t)(found + 3 - s.ptr) };
-    }
-    text_add(out, s.ptr, s.len);
+    if (n->rules.escape_whitespaces)
+        blanks_add(s, out);
+    else
+        text_add(out, s.ptr, s.len);
 }
 
 /* Bytes that are copied one by one: up to the first that is not plain, or stands before a character
@@ -143,16 +128,7 @@ void sp_normalize(const SpNormalizer *n, Str text, Text *out)
 
 Str sp_matching_name(Arena *a, const SpFile *f, Str name)
 {
-    if (!f->rules.escape_whitespaces) return name;
-    if (memchr(name.ptr, ' ', name.len)) return (Str){ NULL, 0 };
-    char *to = arena_string_n(a, name.ptr, name.len);
-    size_t n = 0;
-    for (size_t i = 0; i < name.len; i++) {
-        bool blank = name.len - i >= 3 && !memcmp(name.ptr + i, BLANK, 3);
-        to[n++] = blank ? ' ' : name.ptr[i];
-        if (blank) i += 2;
-    }
-    return (Str){ to, n };
+    return f->rules.escape_whitespaces ? blanks_in_name(a, name) : name;
 }
 
 void sp_add_spelled(const SpFile *f, Str normalized, Text *out)
