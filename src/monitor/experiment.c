@@ -7,6 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 char *experiment_id_new(Arena *a, const char *config_file_path)
 {
@@ -14,6 +17,18 @@ char *experiment_id_new(Arena *a, const char *config_file_path)
     clock_format("%Y-%m-%d__%H-%M-%S", now, sizeof now);
     sha256_hex(config_file_path, strlen(config_file_path), hash);
     return arena_printf(a, "%s_%.16s", now, hash);
+}
+
+Error *experiment_claim(Arena *a, const char *root, const char *id, bool *is_ours)
+{
+    enum { MILLISECOND = 1000 };
+    const char *folder = path_join(a, root, id);
+    TRY(make_directories(root));
+    *is_ours = mkdir(folder, 0777) == 0;
+    if (*is_ours) return NULL;
+    if (errno != EEXIST) return error_new("cannot create folder %s: %s", folder, strerror(errno));
+    for (time_t second = time(NULL); time(NULL) == second;) usleep(10 * MILLISECOND);
+    return NULL;
 }
 
 Error *experiment_id_check(const char *id)

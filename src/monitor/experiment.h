@@ -3,10 +3,14 @@
 #define MONITOR_EXPERIMENT_H
 #include "base/arena.h"
 #include "base/error.h"
+#include <stdbool.h>
 #include <stdio.h>
 
 /* "2026-01-31__12-00-00_" and the first 16 hex digits of the SHA-256 of the path as given. */
 char *experiment_id_new(Arena *a, const char *config_file_path);
+/* Makes the folder of a new id. Another run of the same file may have begun in the same second:
+ * then *is_ours is false, and the next second has come. */
+Error *experiment_claim(Arena *a, const char *root, const char *id, bool *is_ours);
 /* An id must be non-empty and at most 1024 bytes without '/', or the ranks could not share it. */
 Error *experiment_id_check(const char *id);
 

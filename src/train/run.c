@@ -324,19 +324,37 @@ static Error *build_and_train(Run *r, Builder *b)
     return train(r);
 }
 
+/* The configuration as experiment r->experiment_id. */
+static Error *read_config(Run *r, const Registry *registry, Builder **out)
+{
+    TRY(experiment_id_check(r->experiment_id));
+    TRY(load_config(r));
+    *out = builder_new(r->arena, registry, r->root, NULL);
+    return training_config_validate(*out, &r->config);
+}
+
+/* The same with an id of its own, which the configuration may name; a folder is made only if there
+ * is no mistake. */
+static Error *read_config_for_new_id(Run *r, const Registry *registry, Builder **out)
+{
+    for (bool is_ours = false; !is_ours;) {
+        r->experiment_id = experiment_id_new(r->arena, r->s->config_file_path);
+        TRY(read_config(r, registry, out));
+        TRY(experiment_claim(r->arena, r->s->experiments_root_path, r->experiment_id, &is_ours));
+    }
+    return NULL;
+}
+
 static Error *run(Run *r, const Registry *registry)
 {
+    Builder *b;
     TRY(session_check_device(r->s->device));
     TRY(check_world());
     TRY(check_print_graph(r->s->print_graph));
-    r->experiment_id = r->s->experiment_id ? r->s->experiment_id
-                                           : experiment_id_new(r->arena, r->s->config_file_path);
-    TRY(experiment_id_check(r->experiment_id));
-    TRY(load_config(r));
-    Builder *b = builder_new(r->arena, registry, r->root, NULL);
-    TRY(training_config_validate(b, &r->config));
+    r->experiment_id = r->s->experiment_id;
+    TRY(r->experiment_id ? read_config(r, registry, &b) : read_config_for_new_id(r, registry, &b));
     const char *folder = path_join(r->arena, r->s->experiments_root_path, r->experiment_id);
-    bool is_new = !file_exists(folder);
+    bool is_new = !r->s->experiment_id || !file_exists(folder);
     Error *e = build_and_train(r, b);
     /* a folder without a step would only be in the way of the next attempt */
     if (e && is_new && !r->has_begun) e = error_join(e, remove_tree(folder));
