@@ -75,7 +75,8 @@ test: dependencies ## build and run every test; T="passes ops" chooses
 BENCH_SRC := $(filter-out bench/measure.c,$(wildcard bench/*.c))
 BENCH     ?= $(BENCH_SRC:bench/%.c=%)
 
-.PHONY: bench
+.PHONY: bench benches
+benches: $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%) ## build the benchmarks
 bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm limits" chooses
 	@for name in $(BENCH); do $(BUILD)/bench/$$name || exit 1; echo; done
 
