@@ -59,7 +59,7 @@ static uint64_t mark_letter_leads(const Block *b, Masks *m)
     return leads;
 }
 
-static Masks masks_of(const char *text)
+static inline __attribute__((always_inline)) Masks masks_of(const char *text)
 {
     const __m256i lower_case = _mm256_set1_epi8(0x20);
     Block b = { _mm256_loadu_si256((const __m256i *)text),
@@ -91,5 +91,5 @@ static int64_t write_places(uint32_t *end, uint32_t at, uint64_t starts)
 }
 
 GPT2_SPLITTER(split_gpt2_avx2, masks_of, write_places)
-CL100K_SPLITTER(split_cl100k_avx2, masks_of, write_places, 3)
-CL100K_SPLITTER(split_qwen2_avx2, masks_of, write_places, 1)
+CL100K_SPLITTER(, split_cl100k_avx2, masks_of, write_places, 3)
+CL100K_SPLITTER(, split_qwen2_avx2, masks_of, write_places, 1)

@@ -46,7 +46,7 @@ static uint64_t mark_letter_leads(__m512i x, Masks *m)
     return leads;
 }
 
-VBMI static inline Masks masks_of(const char *text)
+VBMI static inline __attribute__((always_inline)) Masks masks_of(const char *text)
 {
     const __m512i table_low = _mm512_loadu_si512(class_of),
                   table_high = _mm512_loadu_si512(class_of + 64);
@@ -74,7 +74,8 @@ VBMI static inline Masks masks_of(const char *text)
     return m;
 }
 
-VBMI static inline int64_t write_places(uint32_t *end, uint32_t at, uint64_t starts)
+VBMI static inline __attribute__((always_inline)) int64_t write_places(uint32_t *end, uint32_t at,
+                                                                       uint64_t starts)
 {
     const __m512i places = _mm512_set_epi8(
         63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41,
@@ -94,5 +95,5 @@ VBMI static inline int64_t write_places(uint32_t *end, uint32_t at, uint64_t sta
 }
 
 VBMI GPT2_SPLITTER(split_gpt2_avx512, masks_of, write_places)
-VBMI CL100K_SPLITTER(split_cl100k_avx512, masks_of, write_places, 3) VBMI
-    CL100K_SPLITTER(split_qwen2_avx512, masks_of, write_places, 1)
+    CL100K_SPLITTER(VBMI, split_cl100k_avx512, masks_of, write_places, 3)
+        CL100K_SPLITTER(VBMI, split_qwen2_avx512, masks_of, write_places, 1)

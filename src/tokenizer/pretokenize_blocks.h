@@ -60,4 +60,15 @@ static inline void mark_wide(Masks *m, const char *text, uint64_t leads, uint64_
         mark(m, flags, first_bits(len) << at);
     }
 }
+/* Moves each bit of `from` in `wide` to the first byte of its character. */
+static inline uint64_t at_first_byte(const char *text, uint64_t from, uint64_t wide)
+{
+    uint64_t moved = from & ~wide;
+    for (uint64_t rest = from & wide; rest; rest &= rest - 1) {
+        int at = __builtin_ctzll(rest);
+        while (at && (text[at] & 0xC0) == 0x80) at--;
+        moved |= (uint64_t)1 << at;
+    }
+    return moved;
+}
 #endif

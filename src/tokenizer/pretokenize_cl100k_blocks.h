@@ -15,6 +15,7 @@
 #define TOKENIZER_PRETOKENIZE_CL100K_BLOCKS_H
 #include "tokenizer/pretokenize_blocks.h"
 #include "tokenizer/pretokenize_cl100k.h"
+#include <string.h>
 
 /* The end of a run of bits that begins at each bit of `from`. */
 static inline uint64_t ends_of(uint64_t from, uint64_t run)
@@ -28,7 +29,7 @@ static inline uint64_t run_starts(uint64_t run)
 }
 
 /* Starts that white space makes; `space` is what does not belong to the O before it. */
-static inline uint64_t space_starts(const Masks *m, uint64_t space)
+static inline uint64_t space_starts(const char *text, const Masks *m, uint64_t space)
 {
     uint64_t line_end = m->line_end & space, plain = space & ~line_end;
     uint64_t plain_start = run_starts(plain);
@@ -40,7 +41,23 @@ static inline uint64_t space_starts(const Masks *m, uint64_t space)
         uint64_t start = (uint64_t)1 << (63 - __builtin_clzll(plain_start & below));
         if (line_end & start >> 1) starts &= ~start;
     }
-    return starts | (plain & ~(space >> 1) & ~(m->outside >> 1));
+    uint64_t last = plain & ~(space >> 1) & ~(m->outside >> 1);
+    if (last & m->wide_space) last = at_first_byte(text, last, m->wide_space);
+    return starts | last;
+}
+
+/* Starts of words of up to three numbers. Bytes are counted, so of a run with numbers of several
+ * bytes nothing is known but its start, where *known ends. */
+static inline uint64_t number_starts(const Masks *m, uint64_t *known)
+{
+    uint64_t next = run_starts(m->number), starts = 0;
+    if (m->wide_number) {
+        uint64_t first = m->wide_number & -m->wide_number;
+        *known = first_bits(64 - __builtin_clzll(next & (first | (first - 1))));
+    }
+    uint64_t four = m->number & m->number << 1 & m->number << 2 & m->number << 3;
+    for (; next; next = next << 3 & four) starts |= next;
+    return starts;
 }
 
 /* Bits where words start; bit 0 is one. `group`: how many numbers make a word. */
@@ -57,15 +74,10 @@ static inline uint64_t cl100k_starts(const char *text, const Masks *m, int group
     uint64_t behind_other = (other << 1) & ~other & m->line_end;
     uint64_t taken = m->line_end & ~(behind_other + m->line_end);
     uint64_t space = m->space & ~taken;
-    starts |= space_starts(m, space);
+    starts |= space_starts(text, m, space);
 
-    uint64_t next = run_starts(number);
-    if (group == 1) {
-        starts |= number;
-    } else {
-        uint64_t four = number & number << 1 & number << 2 & number << 3;
-        for (; next; next = next << 3 & four) starts |= next;
-    }
+    uint64_t known = UINT64_MAX;
+    starts |= group == 1 ? number & ~m->continuation : number_starts(m, &known);
     uint64_t apostrophes = m->apostrophe & single & (letter >> 1 | (uint64_t)1 << 63);
     for (; apostrophes; apostrophes &= apostrophes - 1) {
         int at = __builtin_ctzll(apostrophes), len = cl100k_contraction(text + at);
@@ -75,27 +87,64 @@ static inline uint64_t cl100k_starts(const char *text, const Masks *m, int group
         int start = ~space ? 64 - __builtin_clzll(~space) : 0;
         starts &= first_bits(start + 1);
     }
-    return starts;
+    return starts & known;
 }
 
-/* A WordSplitter; see GPT2_SPLITTER. Blocks with numbers or white space beyond ASCII, and words
- * longer than a block, are left to the table. */
-#define CL100K_SPLITTER(name, masks_of, write_places, group)                                       \
-    int64_t name(const char *text, uint32_t len, uint32_t from, uint32_t until, uint32_t *end)     \
+/* A part of a text on its way through the blocks. A block begins where the one before ended, so the
+ * CPU has little to overlap within a part: two parts take turns. */
+typedef struct Part {
+    uint32_t at, until;
+    int64_t n;
+    uint32_t *end;
+} Part;
+
+static inline bool is_ascii_letter(char c)
+{
+    return (unsigned char)((c | 0x20) - 'a') < 26;
+}
+
+/* A place near the middle that is sure to start a word, a blank between two letters; `until` when
+ * there is none nearby. */
+static inline uint32_t sure_start(const char *text, uint32_t from, uint32_t until)
+{
+    enum { SHORT = 128, NEARBY = 128 };
+    uint32_t half = (until - from) / 2;
+    const char *middle = text + from + half, *end = middle + (half < NEARBY ? half : NEARBY);
+    for (const char *p = middle; until - from >= SHORT && p < end; p++)
+        if (*p == ' ' && is_ascii_letter(p[-1]) && is_ascii_letter(p[1]))
+            return (uint32_t)(p - text);
+    return until;
+}
+
+/* A WordSplitter; see GPT2_SPLITTER. `attributes`: those of masks_of. Words longer than a block,
+ * and numbers that are not ASCII, are left to the table. */
+#define CL100K_SPLITTER(attributes, name, masks_of, write_places, group)                           \
+    attributes static inline                                                                       \
+        __attribute__((always_inline)) void name##_step(const char *text, uint32_t len, Part *p)   \
     {                                                                                              \
-        int64_t n = 0;                                                                             \
-        for (uint32_t at = from; at < until;) {                                                    \
-            Masks m = masks_of(text + at);                                                         \
-            uint64_t starts = 0;                                                                   \
-            if (!(m.wide_space | m.wide_number))                                                   \
-                starts = cl100k_starts(text + at, &m, group) & ~(uint64_t)1;                       \
-            if (starts) {                                                                          \
-                n += write_places(end + n, at, starts);                                            \
-                at = end[n - 1];                                                                   \
-            } else {                                                                               \
-                end[n++] = at = cl100k_word_end(text, len, at, group);                             \
-            }                                                                                      \
+        Masks m = masks_of(text + p->at);                                                          \
+        uint64_t starts = cl100k_starts(text + p->at, &m, group) & ~(uint64_t)1;                   \
+        if (starts) {                                                                              \
+            p->n += write_places(p->end + p->n, p->at, starts);                                    \
+            p->at += 63 - (uint32_t)__builtin_clzll(starts);                                       \
+        } else {                                                                                   \
+            p->end[p->n++] = p->at = cl100k_word_end(text, len, p->at, group);                     \
         }                                                                                          \
-        return n;                                                                                  \
+    }                                                                                              \
+    attributes int64_t name(const char *text, uint32_t len, uint32_t from, uint32_t until,         \
+                            uint32_t *end)                                                         \
+    {                                                                                              \
+        uint32_t middle = sure_start(text, from, until);                                           \
+        Part a = { from, middle, 0, end };                                                         \
+        Part b = { middle, until, 0, end + (middle - from) + 2 * 64 };                             \
+        while (a.at < a.until && b.at < b.until) {                                                 \
+            name##_step(text, len, &a);                                                            \
+            name##_step(text, len, &b);                                                            \
+        }                                                                                          \
+        while (a.at < a.until) name##_step(text, len, &a);                                         \
+        while (b.at < b.until) name##_step(text, len, &b);                                         \
+        while (b.n && a.end[a.n - 1] > middle) a.n--;                                              \
+        memmove(end + a.n, b.end, (size_t)b.n * sizeof *end);                                      \
+        return a.n + b.n;                                                                          \
     }
 #endif

@@ -13,18 +13,6 @@
 
 enum { LOOK_BACK = 4 };
 
-/* Moves each bit of `from` in `wide` to the first byte of its character. */
-static inline uint64_t at_first_byte(const char *text, uint64_t from, uint64_t wide)
-{
-    uint64_t moved = from & ~wide;
-    for (uint64_t rest = from & wide; rest; rest &= rest - 1) {
-        int at = __builtin_ctzll(rest);
-        while (at && (text[at] & 0xC0) == 0x80) at--;
-        moved |= (uint64_t)1 << at;
-    }
-    return moved;
-}
-
 /* The length of a contraction whose apostrophe is at p, or 0. */
 static inline int contraction(const char *p)
 {
