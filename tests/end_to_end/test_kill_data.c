@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N_LINES = 30, MOST_OUTPUTS = 4 };
+enum { N_LINES = 30, MOST_OUTPUTS = 5 };
 
 /* A command and the files that it makes in the test's folder. */
 typedef struct Case {
@@ -62,8 +62,8 @@ static const Case cases[] = {
     { "importing", "data import_megatron big.bin out.pbin" REWRITE, { "out.pbin" }, 2 },
     { "converting conversations",
       "data prepare_instruction_tuning_data --config_file_path chat.yaml",
-      { "chats_62f20dc/t_train.62f20dc.jsonl", "chats_62f20dc/t_val.62f20dc.jsonl",
-        "chats_62f20dc/t_train.62f20dc.pbin", "chats_62f20dc/t_val.62f20dc.pbin" },
+      { "chats_b3d13d9/t_train.b3d13d9.jsonl", "chats_b3d13d9/t_val.b3d13d9.jsonl",
+        "chats_b3d13d9/t_train.b3d13d9.pbin", "chats_b3d13d9/t_val.b3d13d9.pbin", "report.jsonl" },
       2 },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
@@ -105,7 +105,8 @@ static Str conversations(Arena *a)
 {
     Text t = { 0 };
     for (int i = 0; i < 6000; i++)
-        text_printf(&t, "{\"m\": [{\"role\": \"a\", \"content\": \"%d\"}]}\n", i);
+        text_printf(&t, "{\"m\": [{\"role\": \"%s\", \"content\": \"%d\"}]}\n",
+                    i % 500 == 7 ? "unknown" : "a", i);
     Str result = { arena_copy(a, t.ptr, t.len), t.len };
     text_free(&t);
     return result;
@@ -177,7 +178,8 @@ static void make_inputs(Arena *a)
     put(a, "pack_chats.yaml", str_of(arena_printf(a, settings, ".chat", 500, tokenizer)));
     put(a, "chat.yaml",
         str_of("settings: {src_path: chats.jsonl, dst_path: t.jsonl, messages_key: m, "
-               "pbin_creation_config_file_path: pack_chats.yaml, split_config: {splitting: {train: "
+               "pbin_creation_config_file_path: pack_chats.yaml, on_bad_line: skip, "
+               "bad_line_report: report.jsonl, split_config: {splitting: {train: "
                "80, val: 20, test: 0}, seed: 3}}\n"
                "instruction_data_transformation: {role_mapping: {a: b}}\n"
                "jinja2_chat_template: \"{{ messages[0].role }}: {{ messages[0].content }}\"\n"
@@ -513,5 +515,33 @@ TEST(killed_packing_of_standard_input_begins_anew)
     assert_int_equal(count_parts(a), 0);
     must(a, args);
     assert_int_equal(count_files(a, "*.partial*"), 0);
+    arena_free(a);
+}
+
+/* Its files are read at the rate of the disk: each begins anew, but those that are complete. */
+TEST(killed_indexing_of_a_folder_goes_on_with_the_next_file)
+{
+    Arena *a = arena_new();
+    const char *said;
+    Str whole[3], got;
+    static const char *const names[] = { "in/a.idx", "in/b.jsonl.idx", "in/c.jsonl.idx" };
+    static const char index[] = "data create_raw_index in --file_existence_policy skip";
+    make_inputs(a);
+    must(a, index);
+    for (int i = 0; i < 3; i++) {
+        assert_no_error(file_read(a, at(a, names[i]), &whole[i]));
+        assert_no_error(remove_tree(at(a, names[i])));
+    }
+    assert_int_equal(run(a, "", "CRASH_AT=rename:2", index, &said), 128 + SIGKILL);
+    assert_int_equal(run(a, "", "CRASH_LOG=events", index, &said), 0);
+    assert_contains(said, "File already exists at in/a.idx. Skipping ...");
+    for (int i = 0; i < 3; i++) {
+        assert_no_error(file_read(a, at(a, names[i]), &got));
+        assert_int_equal(got.len, whole[i].len);
+        assert_memory_equal(got.ptr, whole[i].ptr, got.len);
+    }
+    Str events;
+    assert_no_error(file_read(a, at(a, "events"), &events));
+    assert_int_equal(count(events.ptr, "rename "), 2);
     arena_free(a);
 }
