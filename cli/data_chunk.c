@@ -43,7 +43,12 @@ Error *run_chunk(Arena *a, const ChunkOptions *o, PieceFormat format)
     Chunk c = {
         .source = sources.item, .n_sources = sources.n, .id = o->chunk_id, .n_chunks = o->num_chunks
     };
-    c.seed = o->global_seed ? chunk_seed(*o->global_seed, o->chunk_id) : (uint64_t)random_seed();
+    int64_t found;
+    if (!o->global_seed && find_drawn_seed(a, o->output_chunk_file_path, &found))
+        c.seed = (uint64_t)found;
+    else
+        c.seed =
+            chunk_seed(o->global_seed ? *o->global_seed : draw_seed("--global_seed"), o->chunk_id);
     signal_catch();
     double start = clock_seconds();
     BadLines bad;

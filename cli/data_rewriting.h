@@ -30,6 +30,10 @@
  * about a file that is there; *write says whether to go on. */
 Error *prepare_output(Arena *a, const char *const *input, int64_t n, const char *output, int policy,
                       bool *write);
+/* The seed that an interrupted run of this output drew; a run without one goes on with it. */
+bool find_drawn_seed(Arena *a, const char *output, int64_t *seed);
+/* Draws one and tells it as the value of `option`. */
+int64_t draw_seed(const char *option);
 /* "out.pbin: 12 documents (1.2 MB in 3 s, 0.4 MB/s)". */
 void tell_rewritten(const char *path, int64_t n, const char *what, int64_t n_bytes, double start);
 #endif

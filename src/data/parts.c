@@ -144,3 +144,14 @@ Error *parts_read(Arena *a, const char *path, const char *identity, int n_stream
     read_lines(a, text, identity, n_streams, out);
     return NULL;
 }
+
+const char *parts_find_identity(Arena *a, const char *path, const char *beginning)
+{
+    Str rest;
+    const char *line, *found = NULL;
+    Error *e = file_exists(path) ? file_read(a, path, &rest) : error_new("no record");
+    while (!e && !found && next_line(a, &rest, &line))
+        if (take(&line, beginning)) found = line;
+    error_free(e);
+    return found;
+}

@@ -27,6 +27,8 @@ typedef struct PartRecord {
 /* Reads a record up to the first line that is not whole, and compares the identity. A file that is
  * missing is one without parts. */
 Error *parts_read(Arena *a, const char *path, const char *identity, int n_streams, PartRecord *out);
+/* What follows `beginning` in the line of the identity that begins so, or NULL. */
+const char *parts_find_identity(Arena *a, const char *path, const char *beginning);
 /* The beginning of a record, and its lines. */
 void parts_begin(Text *t, const char *identity);
 void parts_add(Text *t, const Part *part, int n_streams);

@@ -417,6 +417,12 @@ Error *resumable_open(const char *output, const char *identity, const OutputStre
     return e;
 }
 
+const char *resumable_recorded(Arena *a, const char *output, const char *what)
+{
+    return parts_find_identity(a, arena_printf(a, "%s.partial.parts", output),
+                               arena_printf(a, ": %s: ", what));
+}
+
 const char *resumable_output(const Resumable *r)
 {
     return r->output;

@@ -34,6 +34,9 @@ Error *identify_path(Text *identity, const char *what, const char *path);
  * cannot be continued, so nothing is left of it. Only one run at a time may write an output. */
 Error *resumable_open(const char *output, const char *identity, const OutputStream *stream,
                       int n_streams, Resumable **out);
+/* The value of `what` in the identity of an interrupted run of this output, or NULL: for settings
+ * that were drawn and not given. */
+const char *resumable_recorded(Arena *a, const char *output, const char *what);
 const char *resumable_output(const Resumable *r);
 /* How many parts of an earlier run are used, and the numbers of the last of them (or zeros). */
 int64_t resumable_parts(const Resumable *r);

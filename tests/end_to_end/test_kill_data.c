@@ -545,3 +545,34 @@ TEST(killed_indexing_of_a_folder_goes_on_with_the_next_file)
     assert_int_equal(count(events.ptr, "rename "), 2);
     arena_free(a);
 }
+
+TEST(a_killed_shuffle_goes_on_with_the_seed_that_it_drew)
+{
+    static const char *const commands[] = {
+        "data shuffle_tokenized_data --input_data_path big.pbin --output_data_path out.pbin",
+        "data create_shuffled_dataset_chunk --input_file_list_path list --input_data_root_path . "
+        "--output_chunk_file_path out.pbin --chunk_id 0 --num_chunks 1",
+    };
+    Arena *a = arena_new();
+    const char *said;
+    Str got, expected;
+    make_inputs(a);
+    for (int i = 0; i < 2; i++) {
+        assert_no_error(remove_tree(at(a, "out.pbin")));
+        assert_int_equal(
+            run(a, SMALL_PARTS, "CRASH_AT=rename:2 CRASH_PATH=out.pbin", commands[i], &said),
+            128 + SIGKILL);
+        long long seed;
+        assert_int_equal(
+            sscanf(said, i ? "--global_seed %lld was drawn" : "--seed %lld was drawn", &seed), 1);
+        assert_int_equal(run(a, "", "", commands[i], &said), 0);
+        assert_contains(said, "out.pbin: the seed of an interrupted run is used again");
+        assert_contains(said, "going on behind");
+        assert_no_error(file_read(a, at(a, "out.pbin"), &got));
+        must(a, arena_printf(a, "%s --%sseed %lld" REWRITE, commands[i], i ? "global_" : "", seed));
+        assert_no_error(file_read(a, at(a, "out.pbin"), &expected));
+        assert_int_equal(got.len, expected.len);
+        assert_memory_equal(got.ptr, expected.ptr, got.len);
+    }
+    arena_free(a);
+}
