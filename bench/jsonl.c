@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "data/datasets.h"
 #include "data/pack.h"
+#include "data/text_query.h"
 #include "measure.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ typedef struct Bench {
     const char *folder, *path, *eod;
     Tokenizer *tokenizer;
     int n_threads, n_rounds, round;
-    Str memory; /* the file's bytes, in large pages */
-    Str *text;  /* of its lines, without JSON */
+    Str memory;       /* the file's bytes, in large pages */
+    Str *line, *text; /* of it; the texts of the lines, without JSON */
     int64_t n_texts, n_text_bytes, n_tokens;
     Dataset *on_the_fly;
 } Bench;
@@ -133,6 +134,9 @@ static void map_file(const Bench *b, int n_threads)
 
 typedef struct Encoding {
     const Bench *bench;
+    bool from_json; /* lines, not texts */
+    TextQuery *query[MAX_THREADS];
+    Text text[MAX_THREADS];
     Encoder *encoder[MAX_THREADS];
     Ids ids[MAX_THREADS];
 } Encoding;
@@ -145,20 +149,33 @@ static void encode_texts(void *arg, int64_t i, int thread)
     Encoding *e = arg;
     const Bench *b = e->bench;
     int64_t from = i * TEXTS_PER_TASK, to = from + TEXTS_PER_TASK;
+    Text *own = &e->text[thread];
     for (int64_t k = from; k < to && k < b->n_texts; k++) {
+        Str text = b->text[k];
+        int64_t column;
+        if (e->from_json) {
+            die(text_query_run(e->query[thread], b->line[k], own, &column));
+            text = (Str){ own->len ? own->ptr : "", own->len };
+        }
         e->ids[thread].n = 0;
-        die(b->tokenizer->encode(e->encoder[thread], b->text[k], true, &e->ids[thread]));
+        die(b->tokenizer->encode(e->encoder[thread], text, true, &e->ids[thread]));
     }
 }
 
-static void encode_all(const Bench *b)
+static void encode_all(const Bench *b, bool from_json)
 {
-    Encoding e = { .bench = b };
+    static Encoding e;
+    e = (Encoding){ .bench = b, .from_json = from_json };
     Pool *pool = pool_new(b->n_threads);
-    for (int i = 0; i < b->n_threads; i++) e.encoder[i] = b->tokenizer->encoder_new(b->tokenizer);
+    for (int i = 0; i < b->n_threads; i++) {
+        e.encoder[i] = b->tokenizer->encoder_new(b->tokenizer);
+        die(text_query_new(".text", &e.query[i]));
+    }
     pool_run(pool, (b->n_texts + TEXTS_PER_TASK - 1) / TEXTS_PER_TASK, encode_texts, &e);
     for (int i = 0; i < b->n_threads; i++) {
         b->tokenizer->encoder_free(e.encoder[i]);
+        text_query_free(e.query[i]);
+        text_free(&e.text[i]);
         ids_free(&e.ids[i]);
     }
     pool_free(pool);
@@ -237,6 +254,7 @@ static void read_texts(Bench *b)
     Text all = { 0 }, one = { 0 };
     for (int pass = 0; pass < 2; pass++) { /* count, then cut */
         if (pass) b->text = NEW_N(b->arena, Str, b->n_texts);
+        if (pass) b->line = NEW_N(b->arena, Str, b->n_texts);
         Str rest = pass ? copy_to_memory((Str){ all.ptr, all.len }) : (Str){ 0 };
         b->n_texts = 0;
         for (j.at = 0; jsonl_next(&j, &entry); b->n_texts++) {
@@ -247,6 +265,7 @@ static void read_texts(Bench *b)
             if (!json_find(line, &key, 1, &one, &found, &fault)) exit(1);
             if (!pass) text_add(&all, one.ptr, one.len);
             if (!pass) continue;
+            b->line[b->n_texts] = line;
             b->text[b->n_texts] = (Str){ rest.ptr, one.len };
             rest.ptr += one.len;
         }
@@ -283,6 +302,7 @@ enum {
     CHECK_MAPPED = CHECK_N + CPU_AVX512 + 1,
     INDEX,
     ENCODE,
+    ENCODE_LINES,
     PACK,
     ON_THE_FLY,
     N_FIGURES
@@ -300,7 +320,7 @@ static double run(Bench *b, int kind)
         check_text(b, (CpuLevel)(kind - CHECK_N), b->memory, b->n_threads);
     if (kind == CHECK_MAPPED) check_mapped(b, best);
     if (kind == INDEX) write_index(b);
-    if (kind == ENCODE) encode_all(b);
+    if (kind == ENCODE || kind == ENCODE_LINES) encode_all(b, kind == ENCODE_LINES);
     if (kind == PACK) b->n_tokens = pack(b);
     if (kind == ON_THE_FLY) take_samples(b);
     return clock_seconds() - start;
@@ -324,7 +344,7 @@ static void tell(const char *what, int n_threads, double rate, const char *unit,
                  double bar)
 {
     printf("  %-34s %2d %9.2f %-6s", what, n_threads, rate, unit);
-    if (bar > 0) printf(" %6.2f of the bar %.2f%s", share, bar, share >= bar ? "" : "  BELOW");
+    if (bar > 0) printf("  %7.2f, bar %.2f%s", share, bar, share >= bar ? "" : ": BELOW");
     printf("\n");
 }
 
@@ -360,8 +380,11 @@ static void tell_all(const Bench *b, const double *rate)
          rate[INDEX] / rate[CHECK_MAPPED], 0.8);
     tell("encode texts in memory", n, rate[ENCODE] * 1e-6, "Mtok/s", 0, 0);
     tell("    bytes of text", n, rate[ENCODE] * text_per_token * 1e-6, "MB/s", 0, 0);
+    tell("encode JSON lines in memory", n, rate[ENCODE_LINES] * 1e-6, "Mtok/s", 0, 0);
     tell("JSON lines to .pbin, of encoding", n, rate[PACK] * 1e-6, "Mtok/s",
          rate[PACK] / rate[ENCODE], 0.75);
+    tell("    of encoding JSON lines", n, rate[PACK] * 1e-6, "Mtok/s",
+         rate[PACK] / rate[ENCODE_LINES], 0.75);
     tell("jsonl_on_the_fly, Mtok/s", 1, rate[ON_THE_FLY] * 1e-6, "Mtok/s", rate[ON_THE_FLY] * 1e-6,
          5);
 }
@@ -381,7 +404,8 @@ static void measure(Bench *b)
         }
     for (int kind = 0; kind < N_FIGURES; kind++) {
         f[kind].work = (double)b->memory.len;
-        if (kind == ENCODE || kind == PACK) f[kind].work = (double)b->n_tokens;
+        if (kind == ENCODE || kind == ENCODE_LINES || kind == PACK)
+            f[kind].work = (double)b->n_tokens;
         if (kind == ON_THE_FLY) f[kind].work = (double)n_samples * SEQUENCE;
         rate[kind] = rate_of(&f[kind], b->n_rounds);
     }

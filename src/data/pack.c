@@ -123,6 +123,7 @@ static void encode_job(Worker *w, Job *job)
     for (int64_t i = 0; i < job->n_lines; i++) {
         int64_t column;
         size_t before = job->tokens.len;
+        if (i + 1 < job->n_lines) jsonl_ask_for(&p->source, job->line[i + 1]);
         Error *e = encode_line(w, job->line[i], &column);
         if (!e) e = pbin_encode(w->ids.id, w->ids.n, p->token_bytes, &job->tokens);
         if (!e) {
