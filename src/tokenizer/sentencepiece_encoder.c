@@ -121,7 +121,7 @@ static int64_t next_parts(SpEncoder *e, Str text, uint32_t from, uint32_t batch)
 {
     uint32_t len = (uint32_t)text.len, until = len - from < batch ? len : from + batch;
     const SpModel *m = e->tokenizer->model;
-    return m->cut(m->joins, text.ptr, len, from, until, e->end);
+    return m->base.cut(&m->base, text.ptr, len, from, until, e->end);
 }
 
 static void encode_bpe(SpEncoder *e, Str text, Ids *out)

@@ -94,13 +94,6 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
     return sp_model_ids(m, word, symbol, n, out);
 }
 
-static int64_t cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
-                   uint32_t *end)
-{
-    const SpModel *m = (const SpModel *)self;
-    return m->cut(m->joins, text, len, from, until, end);
-}
-
 /* A user-defined symbol, or one character. */
 static int64_t symbolize_chars(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 {
@@ -171,33 +164,6 @@ static void find_names(Arena *a, SpModel *m)
     arena_free(scratch);
 }
 
-/* Characters that are pieces, as far as a byte tells: unknown ones beside each other become one, so
- * a text must not be cut between them. */
-static void keep_unknown_together(SpModel *m)
-{
-    bool known[256] = { false };
-    for (int c = 0; c < 128; c++) {
-        char byte = (char)c;
-        uint32_t id = vocab_find(&m->symbols, (Str){ &byte, 1 });
-        known[c] = id < m->file->n && m->file->type[id] != SP_UNUSED;
-    }
-    for (int left = 0; left < 256; left++) {
-        for (int right = 0; right < 256; right++) {
-            if (!known[left] && !known[right]) joins_set(m->joins, (uint8_t)left, (uint8_t)right);
-        }
-    }
-}
-
-static void find_joins(Arena *a, SpModel *m)
-{
-    m->joins = joins_new(a);
-    for (int64_t i = 0; i < m->file->n; i++) joins_add_inside(m->joins, m->name[i]);
-    if (!m->file->byte_fallback) keep_unknown_together(m);
-    joins_group(m->joins);
-    m->cut = m->file->rules.escape_whitespaces ? m->joins->cut_groups : joins_cut;
-    m->base.cut = cut;
-}
-
 static void find_shown(Arena *a, SpModel *m)
 {
     const SpFile *f = m->file;
@@ -230,6 +196,6 @@ Error *sp_model_new(Arena *a, const SpFile *f, SpModel **out)
     if (f->kind == SP_WORD) m->symbolize = symbolize_words;
     if (f->kind == SP_UNIGRAM) sp_unigram_prepare(a, m);
     if (f->kind == SP_BPE) TRY(sp_bpe_prepare(a, m));
-    if (f->kind == SP_UNIGRAM || (f->kind == SP_BPE && !m->resplits)) find_joins(a, m);
+    if (f->kind == SP_UNIGRAM || (f->kind == SP_BPE && !m->resplits)) sp_cut_prepare(a, m);
     return NULL;
 }

@@ -22,7 +22,11 @@ typedef struct SpModel {
     Vocab symbols; /* these names; behind the pieces, the characters that only longer ones have */
     Trie keep;     /* user-defined symbols, which stay whole */
     JoinTable *joins;
-    JoinsCut *cut;   /* by the table */
+    JoinsCut *cut; /* by the table */
+    /* First bytes of user-defined symbols of several bytes; `start` is one of them. */
+    bool starts_symbol[256];
+    int n_starts;
+    char start;
     uint32_t *shown; /* by symbol: what the name means when it is a reserved one, too; else NULL */
     bool resplits;   /* BPE with unused pieces: made by merging, then taken apart again */
     Bpe bpe;
@@ -41,6 +45,8 @@ int64_t sp_model_ids(const SpModel *m, Str text, const uint32_t *symbol, int64_t
 void sp_model_pieces(const SpModel *m, Str text, const uint32_t *symbol, int64_t n,
                      void (*add)(void *to, Str piece, uint32_t id), void *to);
 
+/* sentencepiece_cut.c: the table of joints, and Model.cut. */
+void sp_cut_prepare(Arena *a, SpModel *m);
 /* sentencepiece_bpe.c: the tables, and merging. */
 Error *sp_bpe_prepare(Arena *a, SpModel *m);
 /* sentencepiece_unigram.c: likewise. */
