@@ -5,7 +5,7 @@
 #include "tokenizer/train_bpe.h"
 #include <string.h>
 
-enum { MOST = 4096, MOST_WORDS = 40, LONGEST = 20 };
+enum { MOST = 1024, MOST_WORDS = 40, LONGEST = 20 };
 
 /* The rules of the library's trainer, with lists that are searched from end to end: tokens, words
  * as tokens, counts of pairs, and entries of a pair with its count and the words that gained it.
