@@ -47,6 +47,8 @@ void bpe_tables_new(Bpe *b, Arena *a, int64_t n_pairs, int64_t n_ranks);
 void bpe_add_pair(Bpe *b, uint32_t left, uint32_t right, int64_t rank);
 /* The rank of merging (a, b), or NO_RANK. */
 uint32_t bpe_rank(const Bpe *b, uint32_t left, uint32_t right);
+/* Asks for the memory that bpe_rank will look at. */
+void bpe_rank_ahead(const Bpe *b, uint32_t left, uint32_t right);
 /* Finds the tokens of the single bytes, and makes the tables that speed merging bytes up; the pairs
  * are then added, each with the bytes of its two sides. */
 void bpe_bytes_new(Bpe *b, Arena *a);

@@ -28,6 +28,8 @@ static int64_t merge_short(const Bpe *b, uint32_t *id, uint32_t *rank, int64_t n
         if (last) *last = (BpeMerge){ id[at], id[at + 1], rank[at] };
         n--;
         id[at] = b->merged[rank[at]];
+        if (at + 1 < n) bpe_rank_ahead(b, id[at], id[at + 2]);
+        if (at) bpe_rank_ahead(b, id[at - 1], id[at]);
         for (int64_t i = at + 1; i < n; i++) id[i] = id[i + 1];
         for (int64_t i = at + 1; i + 1 < n; i++) rank[i] = rank[i + 1];
         if (at + 1 < n) rank[at] = bpe_rank(b, id[at], id[at + 1]);

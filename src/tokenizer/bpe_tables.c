@@ -33,6 +33,13 @@ uint32_t bpe_rank(const Bpe *b, uint32_t left, uint32_t right)
     }
 }
 
+void bpe_rank_ahead(const Bpe *b, uint32_t left, uint32_t right)
+{
+    uint64_t hash = pair_hash(pair_key(left, right));
+    __builtin_prefetch(&b->filter[hash >> (64 - FILTER_BITS) >> 6]);
+    __builtin_prefetch(&b->pair[hash >> 20 & b->pair_mask]);
+}
+
 /* A later merge of the same pair replaces the earlier one, as in the library. */
 void bpe_add_pair(Bpe *b, uint32_t left, uint32_t right, int64_t rank)
 {
