@@ -342,9 +342,10 @@ static const Field fields[] = {
                     "their order and the batch size"),
     FIELD_COMPONENT(Settings, collate_fn, Collator, "collate_fn", "null",
                     "makes a batch of samples; null: stacks each array"),
-    FIELD_INT(Settings, num_workers, NULL, 0, INFINITY,
-              "0: batches are made when needed; else as many threads make two each ahead",
-              .flags = FIELD_STRICT, .no_effect = "it only changes the speed"),
+    FIELD_INT(
+        Settings, num_workers, NULL, 0, INFINITY,
+        "0: batches are made when needed; else as many threads, at most 64, make two each ahead",
+        .flags = FIELD_STRICT, .no_effect = "it only changes the speed"),
     FIELD_BOOL(Settings, pin_memory, NULL, "batches lie in pinned memory",
                .no_effect = "the CPU has no such memory"),
     { 0 },
