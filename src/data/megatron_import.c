@@ -2,13 +2,15 @@
  *
  * Sequences that follow each other in the .bin file are one piece, so the usual file is copied as a
  * whole. */
+#include "base/signal.h"
 #include "base/thread.h"
 #include "data/megatron.h"
 #include "data/pbin.h"
+#include "data/progress.h"
 #include <stdatomic.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 20 };
+enum { BLOCK_BYTES = 1 << 20, BLOCKS_PER_THREAD = 32 };
 
 typedef struct Import {
     Arena *arena;
@@ -18,6 +20,7 @@ typedef struct Import {
     int token_bytes; /* in the .pbin file */
     /* conversion of 8-byte tokens */
     uint32_t *narrow;
+    int64_t first_block; /* of the round */
     _Atomic int64_t bad; /* place of a token that is none, the earliest found; INT64_MAX */
 } Import;
 
@@ -44,7 +47,7 @@ static void convert_block(void *arg, int64_t i, int thread)
 {
     (void)thread;
     Import *m = arg;
-    int64_t from = i * BLOCK_BYTES, left = (int64_t)m->data.len - from;
+    int64_t from = (m->first_block + i) * BLOCK_BYTES, left = (int64_t)m->data.len - from;
     int64_t to = from + (left < BLOCK_BYTES ? left - left % m->index.token_bytes : BLOCK_BYTES);
     int64_t bad = find_bad(m, from, to), earliest = m->bad;
     while (bad >= 0 && bad < earliest && !atomic_compare_exchange_weak(&m->bad, &earliest, bad)) {
@@ -54,6 +57,25 @@ static void convert_block(void *arg, int64_t i, int thread)
         memcpy(&wide, m->data.ptr + at, 8);
         m->narrow[at / 8] = (uint32_t)wide;
     }
+}
+
+static Error *convert_blocks(Import *m, Pool *pool)
+{
+    int64_t size = (int64_t)m->data.len, most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
+    int64_t n = size / BLOCK_BYTES + (size % BLOCK_BYTES != 0);
+    Progress progress = progress_start("checking", size, PROGRESS_BYTES);
+    for (m->first_block = 0; m->first_block < n; m->first_block += most) {
+        int64_t left = n - m->first_block;
+        pool_run(pool, left < most ? left : most, convert_block, m);
+        if (m->bad != INT64_MAX)
+            return error_new("%s: the token at byte %lld is negative or needs more than 32 bits",
+                             m->bin_path, (long long)m->bad);
+        if (signal_stop_requested())
+            return error_new("stopped by a signal; %s was not written", m->target);
+        progress_update(&progress, m->first_block * BLOCK_BYTES);
+    }
+    progress_end(&progress);
+    return NULL;
 }
 
 /* Checks every token and makes 4 bytes of 8. */
@@ -67,12 +89,9 @@ static Error *convert(Import *m)
     }
     m->bad = INT64_MAX;
     Pool *pool = pool_new(0);
-    int64_t n = (int64_t)m->data.len;
-    pool_run(pool, n / BLOCK_BYTES + (n % BLOCK_BYTES != 0), convert_block, m);
+    Error *e = convert_blocks(m, pool);
     pool_free(pool);
-    if (m->bad == INT64_MAX) return NULL;
-    return error_new("%s: the token at byte %lld is negative or needs more than 32 bits",
-                     m->bin_path, (long long)m->bad);
+    return e;
 }
 
 /* ---- pieces ---- */
