@@ -624,6 +624,29 @@ TEST(options_of_unigram_change_what_is_learnt)
     arena_free(a);
 }
 
+/* The probability of 4,000 characters is far below what a double holds. */
+TEST(unigram_learns_from_lines_that_are_one_long_unit)
+{
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int line = 0; line < 20; line++) {
+        uint64_t key = rng_key(9, RNG_SAMPLE, (uint64_t)line, 0);
+        for (uint64_t i = 0; i < 4000; i++) text_putc(&text, "abcdefgh"[rng_bits(key, i) & 7]);
+        text_puts(&text, line % 4 ? "\n" : "qq\n");
+    }
+    TrainSettings s = plain(200);
+    s.sentencepiece.hard_vocab_limit = true;
+    SpFile f = model_of(a, UNIGRAM, &s, text.ptr);
+    double all = 0;
+    for (int64_t i = 3; i < f.n; i++) {
+        assert_true(f.score[i] > -30 && f.score[i] < 0);
+        all += exp(f.score[i]);
+    }
+    assert_true(all > 0.8 && all < 1.01); /* what is left belongs to pieces that were dropped */
+    text_free(&text);
+    arena_free(a);
+}
+
 static void assert_refused(const TrainSettings *s, const char *part)
 {
     TrainSummary summary;
