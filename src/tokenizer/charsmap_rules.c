@@ -36,11 +36,16 @@ static Str spell(Arena *a, const uint32_t *code, int n)
     return (Str){ to, (size_t)(at - to) };
 }
 
+static Str *keep(Arena *a, Str s)
+{
+    Str *kept = NEW(a, Str);
+    *kept = s;
+    return kept;
+}
+
 static void set_rule(Rules *r, Str from, Str to)
 {
-    Str *kept = NEW(r->arena, Str);
-    *kept = to;
-    map_set(r->to, from, kept);
+    map_set(r->to, from, keep(r->arena, to));
 }
 
 static int characters(Str s)
@@ -108,7 +113,7 @@ typedef struct Expansion {
     uint32_t part[MAX_CHARS]; /* the decomposition */
     uint32_t spelled[MAX_CHARS];
     int n;
-    Str composed;
+    Str *composed; /* what all these rules share */
 } Expansion;
 
 /* Sets rules for all ways to write the parts from `at` on. Those for fewer characters are there. */
@@ -119,8 +124,8 @@ static void expand(Expansion *e, int at)
         Str from = { bytes, 0 };
         for (int i = 0; i < e->n; i++)
             from.len += (size_t)utf8_encode(e->spelled[i], bytes + from.len);
-        if (!becomes(e->rules->to, from, e->n - 1, e->composed))
-            set_rule(e->rules, from, e->composed);
+        if (!becomes(e->rules->to, from, e->n - 1, *e->composed))
+            map_set(e->rules->to, from, e->composed);
         return;
     }
     e->spelled[at] = e->part[at];
@@ -159,7 +164,7 @@ static void add_origin(Finding *f, uint32_t decomposed, uint32_t from)
 static void expand_into(const Finding *f, Str parts, Str composed)
 {
     Expansion e = { .rules = f->rules, .origin = f->origin, .n_origins = f->n_origins };
-    e.composed = composed;
+    e.composed = keep(f->rules->arena, composed);
     int len;
     for (size_t at = 0; at < parts.len && e.n < MAX_CHARS; at += (size_t)len)
         e.part[e.n++] = utf8_decode(parts.ptr + at, &len);
@@ -223,18 +228,12 @@ static void add_nfkc(Rules *r)
     buffer_free(&f.room);
 }
 
-/* Blanks of all kinds become a blank, control characters nothing, and U+FF5E stays. */
+/* Blanks of all kinds become a blank, control characters nothing. */
 static void add_nmt(Rules *r)
 {
     static const uint32_t blank[] = { 0x9,    0xA,    0xC,    0xD,    0x61C,
                                       0x1680, 0x200B, 0x200C, 0x200E, 0x200F,
                                       0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD };
-    Map *all = map_new(r->arena);
-    for (int64_t i = 0; i < r->to->n; i++) {
-        if (!str_is(r->to->entry[i].key, "\xEF\xBD\x9E"))
-            map_set(all, r->to->entry[i].key, r->to->entry[i].value);
-    }
-    r->to = all;
     for (size_t i = 0; i < sizeof blank / sizeof *blank; i++)
         set_rule(r, spell(r->arena, &blank[i], 1), str_of(" "));
     for (uint32_t c = 1; c < 0xA0; c++) {
@@ -268,9 +267,13 @@ static void add_case_folding(Rules *r)
         Str *to = r->to->entry[i].value;
         uint32_t code[MAX_CHARS];
         int n_codes = 0, len;
-        for (size_t at = 0; at < to->len; at += (size_t)len)
-            code[n_codes++] = folded(utf8_decode(to->ptr + at, &len));
-        *to = spell(r->arena, code, n_codes);
+        bool changes = false; /* never again: results that rules share are met several times */
+        for (size_t at = 0; at < to->len; at += (size_t)len) {
+            uint32_t c = utf8_decode(to->ptr + at, &len);
+            code[n_codes++] = folded(c);
+            changes |= folded(c) != c;
+        }
+        if (changes) *to = spell(r->arena, code, n_codes);
     }
     for (uint32_t c = 1; c <= MAX_CODE; c++) {
         uint32_t to = is_character(c) ? folded(c) : c;
@@ -279,11 +282,38 @@ static void add_case_folding(Rules *r)
     }
 }
 
+/* The first bytes as a number, which decides most comparisons. */
+typedef struct Sorted {
+    uint64_t start;
+    CharRule rule;
+} Sorted;
+
 static int by_text(const void *x, const void *y)
 {
-    Str a = ((const CharRule *)x)->from, b = ((const CharRule *)y)->from;
+    const Sorted *p = x, *q = y;
+    if (p->start != q->start) return p->start < q->start ? -1 : 1;
+    Str a = p->rule.from, b = q->rule.from;
     int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
     return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* NMT leaves U+FF5E as it is. */
+static void list_rules(const Rules *r, bool is_nmt, CharRules *out)
+{
+    Arena *work = arena_new();
+    Sorted *sorted = NEW_N(work, Sorted, r->to->n);
+    for (int64_t i = 0; i < r->to->n; i++) {
+        CharRule rule = { r->to->entry[i].key, *(Str *)r->to->entry[i].value };
+        if (is_nmt && str_is(rule.from, "\xEF\xBD\x9E")) continue;
+        Sorted *s = &sorted[out->n++];
+        s->rule = rule;
+        for (size_t k = 0; k < 8; k++)
+            s->start = s->start << 8 | (k < rule.from.len ? (uint8_t)rule.from.ptr[k] : 0);
+    }
+    qsort(sorted, (size_t)out->n, sizeof *sorted, by_text);
+    out->item = NEW_N(r->arena, CharRule, out->n);
+    for (int64_t i = 0; i < out->n; i++) out->item[i] = sorted[i].rule;
+    arena_free(work);
 }
 
 Error *charsmap_rules(Arena *a, const char *name, CharRules *out)
@@ -300,12 +330,9 @@ Error *charsmap_rules(Arena *a, const char *name, CharRules *out)
     if (!k) return NULL;
     Rules r = { a, map_new(a) };
     add_nfkc(&r);
-    if (str_starts(str_of(name), "nmt_")) add_nmt(&r);
+    bool is_nmt = str_starts(str_of(name), "nmt_");
+    if (is_nmt) add_nmt(&r);
     if (strstr(name, "_cf")) add_case_folding(&r);
-    out->n = r.to->n;
-    out->item = NEW_N(a, CharRule, out->n);
-    for (int64_t i = 0; i < out->n; i++)
-        out->item[i] = (CharRule){ r.to->entry[i].key, *(Str *)r.to->entry[i].value };
-    qsort(out->item, (size_t)out->n, sizeof *out->item, by_text);
+    list_rules(&r, is_nmt, out);
     return NULL;
 }
