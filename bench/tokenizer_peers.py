@@ -38,9 +38,14 @@ class Gigatoken:
         self.module, self.awkward, self.numpy = gigatoken, awkward, numpy
         self.docs, self.joined = docs, joined
         self.tokenizer = self.new()
-        self.ways = [lambda t: t.encode_batch(docs, parallel=False)]
-        if KIND != "sentencepiece":  # which wants separators that are UTF-8
-            self.ways.append(lambda t: t.encode_batch(gigatoken.BytesSource(joined, separator=b"\xff"), parallel=False))
+        self.ways = [
+            lambda t: t.encode_batch(docs, parallel=False),
+            lambda t: t.encode_batch(gigatoken.BytesSource(joined, separator=b"\xff"), parallel=False),
+        ]
+        try:
+            self.tokenizer.encode_batch(gigatoken.BytesSource(b"a\xffb", separator=b"\xff"), parallel=False)
+        except ValueError:  # for SentencePiece's kind it wants separators that are UTF-8
+            self.ways.pop()
 
     def new(self):
         if KIND == "json":

@@ -157,6 +157,7 @@ static void prepare_chars(Bpe *b, JsonNode merges, Arena *a)
     /* Where unknown characters are dropped, their neighbours may merge: not on a walk. */
     if (!b->has_unk && !(b->byte_fallback && all_bytes)) return;
     b->walk = bpe_walk_new(a, b, b->vocab.name, b->vocab.n_ids, bpe_symbol_at, b);
+    bpe_walk_keep_pairs(a, b, b->vocab.n_ids);
 }
 
 static Error *check_dropout(JsonNode at)

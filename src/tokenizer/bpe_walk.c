@@ -155,6 +155,21 @@ static void close_place(Places *p, size_t at)
     p->open[at >> 6] &= ~((uint64_t)1 << (at & 63));
 }
 
+void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n)
+{
+    if (!b->walk) return;
+    const Token *token = b->walk->token;
+    Bpe all = *b;
+    int64_t n_pairs = 0;
+    for (int64_t id = 0; id < n; id++) n_pairs += token[id].made > 0;
+    bpe_tables_new(b, a, n_pairs, b->n_merges);
+    b->merged = all.merged;
+    for (int64_t id = 0; id < n; id++) {
+        const Token *t = &token[id];
+        if (t->made) bpe_add_pair(b, t->left, t->right, bpe_rank(&all, t->left, t->right));
+    }
+}
+
 static uint32_t longest(const BpeWalk *w, Str text, size_t at)
 {
     uint32_t id = NO_TOKEN;

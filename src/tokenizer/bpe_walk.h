@@ -20,6 +20,9 @@ const BpeWalk *bpe_walk_new(Arena *a, const Bpe *b, const Str *text, int64_t n,
                             BpeSymbolAt *symbol_at, const void *model);
 /* The same for symbols that are bytes. */
 const BpeWalk *bpe_walk_new_bytes(Arena *a, const Bpe *b, const Str *bytes, int64_t n);
+/* Forgets the pairs of a model with a walk over `n` ids that never lie side by side: what is left
+ * is merged faster. */
+void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n);
 /* Appends the ids of the text up to the first character that is no symbol to out[0..*n). Returns
  * the bytes covered. */
 size_t bpe_walk(const BpeWalk *w, Buffer *scratch, Str text, uint32_t *out, int64_t *n);

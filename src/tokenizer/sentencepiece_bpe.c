@@ -177,6 +177,7 @@ Error *sp_bpe_prepare(Arena *a, SpModel *m)
     }
     if (!m->resplits)
         m->bpe.walk = bpe_walk_new(a, &m->bpe, m->symbols.name, m->symbols.n_ids, symbol_at, m);
+    bpe_walk_keep_pairs(a, &m->bpe, m->symbols.n_ids);
     m->symbolize = symbolize;
     return NULL;
 }

@@ -176,6 +176,7 @@ static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, Model **ou
         add_pairs(b, r, (uint32_t)i);
     }
     b->walk = bpe_walk_new_bytes(a, b, r->bytes, r->n_ids);
+    bpe_walk_keep_pairs(a, b, r->n_ids);
     *out = &b->base;
     return NULL;
 }
