@@ -80,6 +80,12 @@ benches: $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%) ## build the benchmarks
 bench: $(BENCH:%=$(BUILD)/bench/%) ## build and run the benchmarks; BENCH="gemm limits" chooses
 	@for name in $(BENCH); do $(BUILD)/bench/$$name || exit 1; echo; done
 
+TEXTS      ?=
+TOKENIZERS ?=
+.PHONY: bench-tokenizer
+bench-tokenizer: $(BUILD)/bench/tokenizer ## encoding beside the tokenizers that PYTHON= can import; TEXTS="FILE ..." TOKENIZERS="PATH ..."
+	$(BUILD)/bench/tokenizer $(TOKENIZERS:%=-t %) $(TEXTS)
+
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
@@ -97,7 +103,7 @@ FUZZ_BUILD   := $(BUILD)-fuzz
 FUZZ_SAN     := address,undefined
 
 .PHONY: fuzz
-fuzz: ## fuzz every parser for FUZZ_SECONDS each; FUZZ="safetensors manifest" chooses
+fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each; FUZZ="safetensors manifest" chooses
 	$(MAKE) BUILD=$(FUZZ_BUILD) CC=clang OPT=-O1 SAN=fuzzer-no-link,$(FUZZ_SAN) $(FUZZ:%=$(FUZZ_BUILD)/tests/fuzz/fuzz_%)
 	@for name in $(FUZZ); do \
 	    mkdir -p $(FUZZ_BUILD)/found/$$name tests/fuzz/$$name && echo "fuzz $$name" && \

@@ -1,7 +1,8 @@
 /* tokenizer.c - encoding text: bytes per second of one core, first pass and warm, beside other
- * tokenizers.
+ * tokenizers; and on adversarial texts, where time must grow with length alone.
  *
- * usage: tokenizer [-r ROUNDS] [-m MEGABYTES] [-t TOKENIZER]... [TEXT...]
+ * usage: tokenizer [-a] [-r ROUNDS] [-m MEGABYTES] [-t TOKENIZER]... [TEXT...]
+ * -a: adversarial texts alone.
  * Texts are JSON lines (key "text") or plain files, of which every line is a document. The first
  * pass is that of a fresh process. Peers are those that $PYTHON (python3) can import
  * (tokenizer_peers.py); they take turns with this program, and their ids are compared. Processor
@@ -9,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/rng.h"
 #include "measure.h"
 #include "tokenizer/corpus.h"
 #include "tokenizer/hf_tokenizer.h"
@@ -19,7 +21,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { MAX_ROUNDS = 32, MAX_PEERS = 4, MAX_PATHS = 32 };
+enum { MAX_ROUNDS = 32, MAX_PEERS = 4, MAX_PATHS = 32, FIRST_PASS_BYTES = 300000000 };
 
 typedef struct Texts {
     const char *name;
@@ -201,6 +203,7 @@ static void compare(Arena *a, const char *path, const Texts *t, int rounds)
     Error *e = tokenizer_open(path, &tokenizer);
     if (e) {
         printf("%s: %s\n", path, error_text(e));
+        error_free(e);
         return;
     }
     char *texts = write_texts(a, t);
@@ -225,6 +228,12 @@ static void compare(Arena *a, const char *path, const Texts *t, int rounds)
     }
     printf("%s, %s: %lld documents, %.1f MB\n", path, t->name, (long long)t->n,
            (double)(t->joined.len - (size_t)t->n) * 1e-6);
+    if (t->joined.len < FIRST_PASS_BYTES)
+        printf("  a first pass over less than %d MB says little (bench/README.md)\n",
+               FIRST_PASS_BYTES / 1000000);
+    printf("  peers that can be imported and read this file:");
+    for (int i = 0; i < peers.n; i++) printf(" %s", peers.name[i]);
+    printf("%s", peers.n ? "\n" : " none (PYTHON= chooses another python3)\n");
     for (int i = 0; i < peers.n; i++) {
         Pass theirs = peer_pass(&peers, peers.name[i], false);
         Pass ours = encode_all(warm, t, theirs.n_bytes, &ids, true);
@@ -241,16 +250,107 @@ static void compare(Arena *a, const char *path, const Texts *t, int rounds)
     fflush(stdout);
 }
 
+/* The n-th byte of a text without an end that is hard on tokenizers. */
+typedef char Adversary(uint64_t i);
+
+static char one_letter(uint64_t i)
+{
+    (void)i;
+    return 'a';
+}
+
+static char line_ends(uint64_t i)
+{
+    (void)i;
+    return '\n';
+}
+
+static char punctuation(uint64_t i)
+{
+    (void)i;
+    return '.';
+}
+
+static char two_letters(uint64_t i)
+{
+    return i % 2 ? 'b' : 'a';
+}
+
+static char random_letters(uint64_t i)
+{
+    return (char)('a' + rng_bits(1, i) % 26);
+}
+
+static const struct {
+    const char *name;
+    Adversary *at;
+} adversaries[] = { { "one letter", one_letter },
+                    { "line ends", line_ends },
+                    { "punctuation", punctuation },
+                    { "ab repeated", two_letters },
+                    { "random letters", random_letters } };
+enum { N_ADVERSARIES = sizeof adversaries / sizeof *adversaries, ADVERSARY_MB = 4 };
+
+/* Seconds of a fresh encoder. */
+static double encode_fresh(const Tokenizer *t, Str text)
+{
+    Encoder *e = t->encoder_new(t);
+    Ids ids = { 0 };
+    double start = thread_seconds();
+    die(t->encode(e, text, false, &ids));
+    double seconds = thread_seconds() - start;
+    ids_free(&ids);
+    t->encoder_free(e);
+    return seconds;
+}
+
+/* The rate at 1 MB and 4 MB, each as one document, and how much longer the long one takes. */
+static void resist(const char *path, int rounds)
+{
+    Tokenizer *t;
+    Error *failed = tokenizer_open(path, &t);
+    if (failed) {
+        printf("%s: %s\n", path, error_text(failed));
+        error_free(failed);
+        return;
+    }
+    printf("%s, adversarial texts\n  %-16s %10s %10s %12s\n", path, "", "1 MB MB/s", "4 MB MB/s",
+           "time 4 : 1");
+    size_t len = ADVERSARY_MB * 1000000;
+    char *text = malloc(len);
+    CHECK(text != NULL);
+    for (int i = 0; i < N_ADVERSARIES; i++) {
+        double seconds[2][MAX_ROUNDS];
+        for (size_t k = 0; k < len; k++) text[k] = adversaries[i].at(k);
+        for (int r = 0; r < rounds; r++) {
+            seconds[0][r] = encode_fresh(t, (Str){ text, len / ADVERSARY_MB });
+            seconds[1][r] = encode_fresh(t, (Str){ text, len });
+        }
+        double small = median(seconds[0], rounds), large = median(seconds[1], rounds);
+        printf("  %-16s %10.1f %10.1f %12.2f\n", adversaries[i].name,
+               1e-6 * (double)len / 4 / small, 1e-6 * (double)len / large, large / small);
+    }
+    free(text);
+    t->close(t);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
-    const char *tokenizer[MAX_PATHS] = { "../shared/data/tokenizers/gpt2",
-                                         "../shared/data/tokenizers/dolma2" };
+    const char *tokenizer[MAX_PATHS] = {
+        "../shared/data/tokenizers/gpt2", "../shared/data/tokenizers/dolma2",
+        "../shared/data/tokenizers/sentencepiece/mistral_v1.model",
+        "../shared/data/tokenizers/sentencepiece/modalities_unigram.model"
+    };
+    enum { N_DEFAULT = 4 };
+    bool only_adversaries = false;
     const char *text[MAX_PATHS] = { "../shared/data/text/books_24m.jsonl",
                                     "../shared/data/text/multilingual.jsonl" };
     int n_tokenizers = 0, n_texts = 0, rounds = 5, option;
     int64_t megabytes = 400;
-    while ((option = getopt(argc, argv, "r:m:t:")) != -1) {
+    while ((option = getopt(argc, argv, "ar:m:t:")) != -1) {
         if (option == 'r') rounds = atoi(optarg) < MAX_ROUNDS ? atoi(optarg) : MAX_ROUNDS;
+        if (option == 'a') only_adversaries = true;
         if (option == 'm') megabytes = atoll(optarg);
         if (option == 't' && n_tokenizers < MAX_PATHS) tokenizer[n_tokenizers++] = optarg;
         if (option == '?') return 2;
@@ -258,13 +358,16 @@ int main(int argc, char **argv)
     for (; optind < argc && n_texts < MAX_PATHS; optind++) text[n_texts++] = argv[optind];
     Watch w = watch_start();
     Arena *a = arena_new();
-    for (int i = 0; i < (n_texts ? n_texts : 2); i++) {
+    if (rounds < 1) rounds = 1;
+    if (!n_tokenizers) n_tokenizers = N_DEFAULT;
+    for (int i = 0; i < (n_texts ? n_texts : 2) && !only_adversaries; i++) {
         Texts t = read_texts(text[i], megabytes * 1000000);
-        for (int j = 0; j < (n_tokenizers ? n_tokenizers : 2); j++)
-            compare(a, hf_tokenizer_path(a, tokenizer[j]), &t, rounds > 0 ? rounds : 1);
+        for (int j = 0; j < n_tokenizers; j++)
+            compare(a, hf_tokenizer_path(a, tokenizer[j]), &t, rounds);
         text_free(&t.joined);
         text_free(&t.limits);
     }
+    for (int j = 0; j < n_tokenizers; j++) resist(hf_tokenizer_path(a, tokenizer[j]), rounds);
     watch_report(&w);
     arena_free(a);
     return 0;
