@@ -59,10 +59,12 @@ static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_
     out[0] = NO_TOKEN;
     if (word.len > LONGEST_WORD) return 1;
     Way way = lattice_best(&l->exact, scratch, word, 0, true);
+    const SpFile *file = l->model->file;
     bool certain = is_certain(l, word, way.margin);
     for (int64_t i = 0; i < way.n && certain; i++) {
         out[i] = way.step[i].id;
-        certain = out[i] != l->model->file->unk_id;
+        /* The score of a user-defined symbol is no float, as those of steps are. */
+        certain = out[i] != file->unk_id && file->type[out[i]] != SP_USER_DEFINED;
     }
     if (certain) return way.n;
     out[0] = NO_TOKEN;

@@ -120,9 +120,9 @@ static void encode_bpe(Reference *self, Str text, Ids *out)
         add_piece(r, s[i].text, find(r, s[i].text), out, &after_unknown);
 }
 
-static void step(Place *place, size_t from, size_t to, float score, uint32_t id)
+static void step(Place *place, size_t from, size_t to, double score, uint32_t id)
 {
-    float sum = score + place[from].sum;
+    float sum = (float)(score + (double)place[from].sum);
     if (!place[to].is_reached || sum > place[to].sum) place[to] = (Place){ sum, from, id, true };
 }
 
@@ -142,7 +142,7 @@ static void encode_unigram(Reference *self, Str text, Ids *out)
             uint32_t id = find(r, (Str){ rest.ptr, n });
             if (id == NONE) continue;
             bool wins = f->type[id] == SP_USER_DEFINED;
-            float score = wins ? (float)((double)((float)n * r->max_score) - 0.1) : f->score[id];
+            double score = wins ? n * fmax(r->max_score, 0.1) - 0.1 : f->score[id];
             step(place, at, at + n, score, id);
             has_character |= n == len;
         }

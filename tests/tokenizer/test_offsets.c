@@ -215,3 +215,20 @@ TEST(offsets_are_those_of_the_libraries)
     }
     arena_free(a);
 }
+
+/* What symbols count decides, by rounding, which of two ways of equal score wins behind them. */
+TEST(ids_behind_user_defined_symbols_are_those_of_sentencepiece)
+{
+    static const uint32_t expected[] = { 517, 5, 524, 524, 21220 };
+    Arena *a = arena_new();
+    Tokenizer *t = golden_tokenizer(a, "sp/modalities_unigram");
+    Encoder *e = t->encoder_new(t);
+    Ids ids = { 0 };
+    assert_no_error(t->encode(e, str_of("<placeholder_tok_0>------"), false, &ids));
+    assert_int_equal(ids.n, 5);
+    assert_memory_equal(ids.id, expected, sizeof expected);
+    ids_free(&ids);
+    t->encoder_free(e);
+    t->close(t);
+    arena_free(a);
+}
