@@ -241,31 +241,31 @@ void sp_seeds_keep(SpSeeds *s, int64_t n_text, const bool *keep, uint32_t *kept)
     arena_free(work);
 }
 
-typedef struct Ranked {
-    double score;
-    uint32_t seed;
-} Ranked;
-
 static int best_first(const void *x, const void *y)
 {
-    const Ranked *a = x, *b = y;
+    const SpRanked *a = x, *b = y;
     if (a->score != b->score) return a->score > b->score ? -1 : 1;
     return (a->seed > b->seed) - (a->seed < b->seed);
+}
+
+void sp_rank(SpRanked *item, int64_t n)
+{
+    if (n) qsort(item, (size_t)n, sizeof *item, best_first);
 }
 
 static void keep_best(SpSeeds *s, int64_t n_text, int64_t most)
 {
     Arena *work = arena_new();
-    Ranked *ranked = NEW_N(work, Ranked, s->n + 1);
+    SpRanked *ranked = NEW_N(work, SpRanked, s->n + 1);
     bool *keep = NEW_N(work, bool, s->n + 1);
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++) {
         const SpSeed *seed = &s->item[i];
         keep[i] = seed->len == 1;
-        if (!keep[i]) ranked[n++] = (Ranked){ (double)seed->count * seed->len, (uint32_t)i };
+        if (!keep[i]) ranked[n++] = (SpRanked){ (double)seed->count * seed->len, (uint32_t)i };
     }
     if (n > most) {
-        qsort(ranked, (size_t)n, sizeof *ranked, best_first);
+        sp_rank(ranked, n);
         n = most;
         for (int64_t i = 0; i < n; i++) keep[ranked[i].seed] = true;
         sp_seeds_keep(s, n_text, keep, NEW_N(work, uint32_t, s->n + 1));

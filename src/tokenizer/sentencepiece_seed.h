@@ -26,4 +26,13 @@ Error *sp_seeds_find(Arena *a, const TrainSettings *s, const SpUnits *u, int64_t
                      SpSeeds *out);
 /* Drops seeds; parents and `longest` skip over them. Returns in `kept` the old number of each. */
 void sp_seeds_keep(SpSeeds *s, int64_t n_text, const bool *keep, uint32_t *kept);
+
+/* A seed and what it is worth. */
+typedef struct SpRanked {
+    double score;
+    uint32_t seed;
+} SpRanked;
+
+/* The highest score first, of equal ones the lesser text. */
+void sp_rank(SpRanked *item, int64_t n);
 #endif

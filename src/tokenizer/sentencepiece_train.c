@@ -133,6 +133,7 @@ static Error *add_meta(MetaList *m, int64_t id, Str name, SpType type)
     if (id >= m->settings->vocab_size)
         return error_new("the id %lld of \"%.*s\" is not below vocab_size %lld", (long long)id,
                          (int)name.len, name.ptr, (long long)m->settings->vocab_size);
+    m->item = arena_grow(m->arena, m->item, m->n, &m->cap, sizeof *m->item);
     int64_t at = find_id(m, id);
     if (at < m->n && m->item[at].id == id) {
         return error_new("\"%.*s\" and \"%.*s\" have the same id %lld", (int)m->item[at].name.len,
@@ -142,7 +143,6 @@ static Error *add_meta(MetaList *m, int64_t id, Str name, SpType type)
         if (str_equal(m->item[i].name, name))
             return error_new("\"%.*s\" is two pieces at once", (int)name.len, name.ptr);
     }
-    m->item = arena_grow(m->arena, m->item, m->n, &m->cap, sizeof *m->item);
     memmove(m->item + at + 1, m->item + at, (size_t)(m->n - at) * sizeof *m->item);
     m->item[at] = (SpMeta){ id, name, type };
     m->n++;
@@ -181,6 +181,7 @@ static Error *add_symbol(MetaList *m, const char *name, SpType type, int64_t *fr
         m->item[i].type = type;
         return NULL;
     }
+    CHECK(m->item != NULL); /* the unknown piece is there */
     int64_t at = find_id(m, *free_id);
     for (; at < m->n && m->item[at].id == *free_id; at++) ++*free_id;
     return add_meta(m, *free_id, s, type);
@@ -390,12 +391,12 @@ static Error *learn_pieces(Arena *a, const TrainSettings *s, const WordCounts *w
     SpUnits units;
     TRY(sp_units_make(a, s, words, p->kind == SP_UNIGRAM, &units));
     TRY(check_chars(p, &units));
-    int64_t wanted = s->vocab_size - p->n_meta;
-    if (units.n_chars > wanted) {
+    int64_t wanted = s->vocab_size - p->n_meta, least = units.n_chars + p->n_meta;
+    if (least > s->vocab_size) {
         return error_new(
             "vocab_size %lld is less than the %lld pieces for characters and symbols: raise it, or "
             "lower character_coverage",
-            (long long)s->vocab_size, (long long)(units.n_chars + p->n_meta));
+            (long long)s->vocab_size, (long long)least);
     }
     if (p->kind == SP_BPE) return sp_learn_bpe(a, s, &units, wanted, pieces);
     if (!units.n_units) return error_new("the texts hold no character to learn from");
@@ -411,10 +412,11 @@ static Error *learn(const TrainSettings *s, const WordCounts *words, Text *file,
     Arena *a = arena_new();
     SpPieces pieces = { 0 };
     Error *e = learn_pieces(a, s, words, &pieces);
-    if (!e && s->sentencepiece.hard_vocab_limit && pieces.n + p->n_meta < s->vocab_size) {
+    int64_t n = pieces.n + p->n_meta;
+    if (!e && s->sentencepiece.hard_vocab_limit && n < s->vocab_size) {
         e = error_new("vocab_size %lld is too high: the texts give %lld pieces; lower it, or set "
                       "hard_vocab_limit to false",
-                      (long long)s->vocab_size, (long long)(pieces.n + p->n_meta));
+                      (long long)s->vocab_size, (long long)n);
     }
     if (!e) e = sp_write_model(s, &pieces, file, &summary->n_ids);
     arena_free(a);

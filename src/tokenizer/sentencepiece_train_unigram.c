@@ -160,7 +160,7 @@ static void walk_units(Learner *l, void (*task)(void *arg, int64_t i, int thread
 static double digamma(double x)
 {
     double result = 0;
-    for (; x < 7; x++) result -= 1 / x;
+    while (x < 7) result -= 1 / x++;
     x -= 0.5;
     double y = 1 / (x * x), z = y * y;
     return result + log(x) + y / 24 - 7 * z / 960 + 31 * z * y / 8064 - 127 * z * z / 30720;
@@ -277,24 +277,12 @@ static void loss_task(void *arg, int64_t i, int thread)
         l->loss[from] = loss_of(l, (uint32_t)from, &l->room[thread]);
 }
 
-typedef struct Ranked {
-    double score;
-    uint32_t seed;
-} Ranked;
-
-static int best_first(const void *x, const void *y)
-{
-    const Ranked *a = x, *b = y;
-    if (a->score != b->score) return a->score > b->score ? -1 : 1;
-    return (a->seed > b->seed) - (a->seed < b->seed);
-}
-
 /* Keeps at most so many pieces, but all that nothing else can write. */
 static void prune(Learner *l, int64_t most)
 {
     Arena *work = arena_new();
     bool *stays = NEW_N(work, bool, l->seeds.n + 1);
-    Ranked *ranked = NEW_N(work, Ranked, l->seeds.n + 1);
+    SpRanked *ranked = NEW_N(work, SpRanked, l->seeds.n + 1);
     int64_t n_kept = 0, n = 0;
     walk_units(l, use_task);
     l->total = 0;
@@ -304,9 +292,9 @@ static void prune(Learner *l, int64_t most)
     for (int64_t i = 0; i < l->seeds.n; i++) {
         stays[i] = l->loss[i] == KEEP;
         n_kept += stays[i];
-        if (!stays[i] && l->loss[i] != DROP) ranked[n++] = (Ranked){ l->loss[i], (uint32_t)i };
+        if (!stays[i] && l->loss[i] != DROP) ranked[n++] = (SpRanked){ l->loss[i], (uint32_t)i };
     }
-    if (n) qsort(ranked, (size_t)n, sizeof *ranked, best_first);
+    sp_rank(ranked, n);
     for (int64_t i = 0; i < n && n_kept < most; i++, n_kept++) stays[ranked[i].seed] = true;
     keep(l, stays);
     set_probabilities(l);
@@ -372,14 +360,14 @@ static void take_pieces(const Learner *l, Arena *a, int64_t n_wanted, SpPieces *
     const SpUnits *u = l->units;
     Arena *work = arena_new();
     double *of_char = NEW_N(work, double, u->n_chars + 1), lowest = min_score(l), more = 0;
-    Ranked *ranked = NEW_N(work, Ranked, l->seeds.n + 1);
+    SpRanked *ranked = NEW_N(work, SpRanked, l->seeds.n + 1);
     int64_t n = 0;
     for (int64_t i = 0; i < l->seeds.n; i++) {
         const SpSeed *s = &l->seeds.item[i];
         if (s->len == 1)
             of_char[u->text[s->at]] = l->score[i];
         else
-            ranked[n++] = (Ranked){ l->score[i], (uint32_t)i };
+            ranked[n++] = (SpRanked){ l->score[i], (uint32_t)i };
     }
     for (int64_t i = 0; i < u->n_chars; i++) {
         uint32_t number = u->ch[i].number;
@@ -390,7 +378,7 @@ static void take_pieces(const Learner *l, Arena *a, int64_t n_wanted, SpPieces *
         }
         sp_pieces_add(a, out, sp_spell(a, u, &number, 1), score);
     }
-    if (n) qsort(ranked, (size_t)n, sizeof *ranked, best_first);
+    sp_rank(ranked, n);
     for (int64_t i = 0; i < n && out->n < n_wanted; i++) {
         const SpSeed *s = &l->seeds.item[ranked[i].seed];
         sp_pieces_add(a, out, sp_spell(a, u, u->text + s->at, s->len), ranked[i].score);
