@@ -175,24 +175,53 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n)
     for (int64_t i = n - 1; i >= 1; i--) swap(items, i, (int64_t)python_below(m, (uint64_t)i + 1));
 }
 
-/* torch.randperm takes 64-bit draws from here on. */
+/* Below this size torch.randperm swaps as shuffles do, with 32-bit draws: step i swaps the places i
+ * and i + draw % (n - i). From it on it builds the order inside out, with 64-bit draws. */
 static const int64_t WIDE_DRAWS = INT64_C(4294967295) / 20;
 
-/* Step i of torch.randperm(n) swaps places i and the result. */
-static int64_t randperm_partner(Mt19937 *m, int64_t n, int64_t i)
+/* Entry i goes to a random one of the first i + 1 places; what was there moves to place i. */
+static void inside_out(Mt19937 *m, int64_t n, int64_t *out)
 {
-    CHECK(i < n);
-    if (n < WIDE_DRAWS) /* a division of 32 bits is much faster */
-        return i + mt19937_next(m) % (uint32_t)(n - i);
-    return i + (int64_t)(next_64(m) % (uint64_t)(n - i));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = (int64_t)(next_64(m) % ((uint64_t)i + 1));
+        out[i] = i;
+        out[i] = out[at];
+        out[at] = i;
+    }
 }
 
 void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
 {
     Mt19937 m;
     mt19937_seed(&m, seed);
+    if (n >= WIDE_DRAWS) {
+        inside_out(&m, n, out);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) out[i] = i;
-    for (int64_t i = 0; i < n - 1; i++) swap(out, i, randperm_partner(&m, n, i));
+    for (int64_t i = 0; i < n - 1; i++)
+        swap(out, i, i + mt19937_next(&m) % (uint32_t)(n - i)); /* much faster than 64 bits */
+}
+
+/* Places are drawn a block ahead of their use, so that memory answers in the meantime. */
+void torch_randperm32_wide(uint64_t seed, int64_t n, uint32_t *out)
+{
+    enum { AHEAD = 128 };
+    Mt19937 m;
+    uint32_t at[AHEAD];
+    mt19937_seed(&m, seed);
+    for (int64_t from = 0; from < n; from += AHEAD) {
+        int64_t count = n - from < AHEAD ? n - from : AHEAD;
+        for (int64_t k = 0; k < count; k++) {
+            at[k] = (uint32_t)(next_64(&m) % ((uint64_t)(from + k) + 1));
+            __builtin_prefetch(&out[at[k]], 1);
+        }
+        for (int64_t k = 0; k < count; k++) {
+            out[from + k] = (uint32_t)(from + k);
+            out[from + k] = out[at[k]];
+            out[at[k]] = (uint32_t)(from + k);
+        }
+    }
 }
 
 /* The partners of the next steps, as many as the generator's state gives draws. Draws of 32 bits
@@ -202,10 +231,6 @@ void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
 static void next_partners(Mt19937 *m, int64_t n, int64_t from, uint32_t *out)
 {
     int32_t count = (int32_t)(n - 1 - from < MT19937_SIZE ? n - 1 - from : MT19937_SIZE);
-    if (n >= WIDE_DRAWS) {
-        for (int64_t k = 0; k < count; k++) out[k] = (uint32_t)randperm_partner(m, n, from + k);
-        return;
-    }
     int32_t left = (int32_t)(n - from);
     twist(m->state);
     for (int32_t k = 0; k < count; k++) {
@@ -223,6 +248,10 @@ void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out)
     Mt19937 m;
     uint32_t partner[BLOCK + AHEAD] = { 0 }; /* of a block, and the first of the next */
     uint32_t next[BLOCK] = { 0 };
+    if (n >= WIDE_DRAWS) {
+        torch_randperm32_wide(seed, n, out);
+        return;
+    }
     mt19937_seed(&m, seed);
     for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)i;
     if (n > 1) next_partners(&m, n, 0, next);

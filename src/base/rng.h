@@ -50,6 +50,9 @@ void python_shuffle(Mt19937 *m, int64_t *items, int64_t n);
 void torch_randperm(uint64_t seed, int64_t n, int64_t *out);
 /* The same numbers in half the memory, for n < 2^32. */
 void torch_randperm32(uint64_t seed, int64_t n, uint32_t *out);
+/* Its part for n of 2^32 / 20 and more, which is another algorithm; gives some permutation for any
+ * n. */
+void torch_randperm32_wide(uint64_t seed, int64_t n, uint32_t *out);
 
 typedef struct Pcg64 {
     unsigned __int128 state, increment;

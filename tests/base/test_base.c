@@ -173,6 +173,27 @@ TEST(a_pool_runs_every_task_once)
     pool_free(p);
 }
 
+/* torch.randperm's order of 214748372 entries was compared once; it takes seconds. Here: each entry
+ * in turn goes to a random place, high half of the draw first. */
+TEST(rng_large_permutations_are_built_inside_out)
+{
+    enum { MOST = 1000 };
+    for (uint32_t n = 0; n <= MOST; n = n * 2 + 1) {
+        uint32_t got[MOST + 1], expected[MOST + 1];
+        Mt19937 m;
+        mt19937_seed(&m, n);
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t high = mt19937_next(&m), draw = high << 32 | mt19937_next(&m);
+            uint32_t at = (uint32_t)(draw % (i + 1));
+            expected[i] = i;
+            expected[i] = expected[at];
+            expected[at] = i;
+        }
+        torch_randperm32_wide(n, n, got);
+        assert_memory_equal(got, expected, sizeof *got * n);
+    }
+}
+
 TEST(random_orders_equal_torch_numpy_and_python)
 {
     int64_t p[10];
