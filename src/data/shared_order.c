@@ -41,7 +41,9 @@ typedef struct Use {
 
 static Error *failed(const char *what, const char *path)
 {
-    return error_new("cannot %s %s: %s", what, path, strerror(errno));
+    Error *e = error_new("cannot %s %s: %s", what, path, strerror(errno));
+    CHECK(e != NULL); /* so that static analysis sees what callers rely on */
+    return e;
 }
 
 static bool lock(int fd, int kind)
