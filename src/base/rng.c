@@ -199,8 +199,11 @@ void torch_randperm(uint64_t seed, int64_t n, int64_t *out)
         return;
     }
     for (int64_t i = 0; i < n; i++) out[i] = i;
-    for (int64_t i = 0; i < n - 1; i++)
-        swap(out, i, i + mt19937_next(&m) % (uint32_t)(n - i)); /* much faster than 64 bits */
+    for (int64_t i = 0; i < n - 1; i++) {
+        uint32_t left = (uint32_t)(n - i); /* a division of 32 bits is much faster */
+        CHECK(left);
+        swap(out, i, i + mt19937_next(&m) % left);
+    }
 }
 
 /* Places are drawn a block ahead of their use, so that memory answers in the meantime. */
