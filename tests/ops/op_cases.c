@@ -315,7 +315,7 @@ const OpCase op_cases[] = {
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
     { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },
-    { "document_positions", build_document_positions, .n = { 3, 11 } },
+    { "document_positions", build_document_positions, .n = { 4, 11 } },
     { "add_positions behind others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
 
     { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
