@@ -83,8 +83,15 @@ static Way walk_back(const Search *s, size_t len, Step *end)
     Step *step = end;
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
         *--step = (Step){ node[to].id, node[to].from, to };
-    double sum = node[len].sum, margin = s->second ? sum - s->second[len] : 0;
-    return (Way){ step, end - step, sum, margin };
+    Way way = { .step = step, .n = end - step, .sum = node[len].sum };
+    way.low = way.high = way.sum;
+    for (size_t i = 0; i < len; i++) {
+        if (node[i].from == NOT_REACHED) continue;
+        way.low = fmin(way.low, node[i].sum);
+        way.high = fmax(way.high, node[i].sum);
+    }
+    way.margin = s->second ? way.sum - s->second[len] : 0;
+    return way;
 }
 
 /* Compiled for each way of rounding. */

@@ -6,13 +6,16 @@
  * equal score may change places behind other text, by rounding alone. A part is therefore
  * remembered only if its best way leads by more than all roundings can amount to while the sum
  * stays below a limit; of a part that is not, a mark is remembered, and it is computed with the
- * true sum at its place. Sums that pass the limit need the next level: another cache with a larger
- * limit. Parts near LATTICE_FLOOR, where the sum starts anew, are computed, too. */
+ * true sum at its place, or remembered by that place (rounded_parts.h). Sums that pass the limit
+ * need the next level: another cache with a larger limit. Parts near LATTICE_FLOOR, where the sum
+ * starts anew, are computed, too. */
 #include "tokenizer/sentencepiece_encoder.h"
 #include "base/utf8.h"
 #include "tokenizer/pretokenize.h"
+#include "tokenizer/rounded_parts.h"
 #include "tokenizer/word_cache.h"
 #include "tokenizer/word_tables.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,8 +30,9 @@ enum {
 typedef struct Level {
     Model base;
     const SpModel *model;
-    Lattice exact; /* without rounding */
-    double limit;
+    Lattice exact;   /* without rounding */
+    double limit;    /* what sums may become */
+    double rounding; /* half a unit of the last place of any sum in a part from there */
     WordCache *cache;
 } Level;
 
@@ -37,20 +41,20 @@ typedef struct SpEncoder {
     Arena *arena;
     const SentencePiece *tokenizer;
     WordCache *cache;       /* of BPE */
-    Level *level[N_LEVELS]; /* NULL until needed */
+    Level *level[N_LEVELS]; /* of Unigram; NULL until needed */
+    RoundedParts *rounded;  /* likewise */
     Text text;              /* normalized, with slack behind it */
     Buffer work, symbols;
     Ids ids; /* of a batch */
     uint32_t *end;
 } SpEncoder;
 
-/* A sum of up to `limit` and the scores of a part is rounded by at most half a unit of its last
- * place, once for each symbol of a way, and both ways err. (Rounding is monotonic, so the best way
- * by rounded sums has the largest of them.) */
-static bool is_certain(const Level *l, Str word, double margin)
+/* A sum is rounded by at most half a unit of its last place, once for each symbol of a way, and
+ * both ways err. (Rounding is monotonic, so the best way by rounded sums has the largest of them.)
+ */
+static bool is_certain(const Level *l, Str word, const Way *way)
 {
-    double n = (double)word.len, size = l->limit + n * l->model->max_score;
-    return margin > 2.01 * n * size * 0x1p-24;
+    return way->margin > 1.01 * (double)(way->n + (int64_t)word.len) * l->rounding;
 }
 
 static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
@@ -60,7 +64,7 @@ static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_
     if (word.len > LONGEST_WORD) return 1;
     Way way = lattice_best(&l->exact, scratch, word, 0, true);
     const SpFile *file = l->model->file;
-    bool certain = is_certain(l, word, way.margin);
+    bool certain = is_certain(l, word, &way);
     for (int64_t i = 0; i < way.n && certain; i++) {
         out[i] = way.step[i].id;
         /* The score of a user-defined symbol is no float, as those of steps are. */
@@ -81,7 +85,10 @@ static Level *level_at(SpEncoder *e, int i)
     l->base.cut = NULL; /* what is certain of the parts need not be of the whole */
     l->exact = l->model->lattice;
     l->exact.single = false;
-    l->limit = i + 1 < N_LEVELS ? ldexp(1, FIRST_LIMIT_BITS + i * LEVEL_BITS) : INFINITY;
+    int bits = FIRST_LIMIT_BITS + i * LEVEL_BITS;
+    bool is_last = i + 1 == N_LEVELS;
+    l->limit = is_last ? INFINITY : ldexp(1, bits) - LONGEST_WORD * (l->model->max_score + 1);
+    l->rounding = is_last ? INFINITY : ldexp(1, bits - FLT_MANT_DIG - 1);
     l->cache = word_cache_new(e->arena, &l->base, true);
     return l;
 }
@@ -96,6 +103,7 @@ Encoder *sp_encoder_new(const Tokenizer *self)
                       .end = NEW_N(a, uint32_t, SPLIT_ROOM) };
     const SpModel *m = e->tokenizer->model;
     if (m->file->kind == SP_BPE) e->cache = word_cache_new(a, &m->base, true);
+    if (m->file->kind == SP_UNIGRAM) e->rounded = rounded_parts_new(a, m);
     return &e->base;
 }
 
@@ -133,17 +141,6 @@ static void encode_bpe(SpEncoder *e, Str text, Ids *out)
         word_cache_encode(e->cache, text.ptr, from, e->end, n, out);
         from = e->end[n - 1];
     }
-}
-
-/* A part whose ids depend on the sum before it; returns the sum behind it. */
-static double encode_exactly(SpEncoder *e, Str part, double sum, uint32_t **out)
-{
-    const SpModel *m = e->tokenizer->model;
-    Way way = lattice_best(&m->lattice, &e->work, part, sum, false);
-    uint32_t *symbol = buffer_grow(&e->symbols, part.len * sizeof *symbol);
-    int64_t n = sp_way_symbols(m, &way, symbol);
-    *out += sp_model_ids(m, part, symbol, n, *out);
-    return way.sum;
 }
 
 /* The parts of a batch, and how far settling them has come. */
@@ -184,7 +181,7 @@ static bool take_certain(const SpModel *m, Batch *b)
 static void take_exactly(SpEncoder *e, Batch *b)
 {
     Str part = { b->text.ptr + b->at, *b->end - b->at };
-    b->sum = (float)encode_exactly(e, part, b->sum, &b->to);
+    b->sum = rounded_parts_encode(e->rounded, part, b->sum, &b->to);
     if (*b->id == NO_TOKEN)
         b->id++;
     else
@@ -196,7 +193,8 @@ static void take_exactly(SpEncoder *e, Batch *b)
 static void take_part(SpEncoder *e, Batch *b)
 {
     while (*b->end <= b->at) b->end++;
-    if (*b->id == NO_TOKEN || b->sum < b->least) {
+    double lowest = b->sum - (*b->end - b->at) * (e->tokenizer->model->max_score + 1);
+    if (*b->id == NO_TOKEN || lowest < LATTICE_FLOOR) {
         take_exactly(e, b);
         return;
     }

@@ -26,9 +26,10 @@ typedef struct Step {
 /* The best way through a text, in scratch memory. */
 typedef struct Way {
     const Step *step;
-    int64_t n;     /* -1: a character has no token and there is no unk_id */
-    double sum;    /* of the scores, `start` included */
-    double margin; /* how much better it is than the second best, if that was asked for */
+    int64_t n;        /* -1: a character has no token and there is no unk_id */
+    double sum;       /* of the scores, `start` included */
+    double low, high; /* the least and the largest sum of a best way to a place in the text */
+    double margin;    /* how much better it is than the second best, if that was asked for */
 } Way;
 
 /* `start` is the sum that lies before the text: it matters to rounding alone. */

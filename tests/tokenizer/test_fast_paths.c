@@ -197,6 +197,22 @@ TEST(fast_and_plain_paths_agree_for_sentencepiece_unigram)
     compare_sentencepiece("sp/modalities_unigram");
 }
 
+/* Closes both tokenizers. */
+static void compare_one(Tokenizer *fast, Tokenizer *plain, const Text *text)
+{
+    Ids ids[2] = { { 0 } };
+    Tokenizer *both[] = { fast, plain };
+    for (int i = 0; i < 2; i++) {
+        Encoder *e = both[i]->encoder_new(both[i]);
+        assert_no_error(both[i]->encode(e, (Str){ text->ptr, text->len }, false, &ids[i]));
+        both[i]->encoder_free(e);
+        both[i]->close(both[i]);
+    }
+    assert_int_equal(ids[0].n, ids[1].n);
+    assert_memory_equal(ids[0].id, ids[1].id, (size_t)ids[0].n * sizeof *ids[0].id);
+    for (int i = 0; i < 2; i++) ids_free(&ids[i]);
+}
+
 /* One text of many, whose sum of scores passes every limit. */
 static void compare_long(Tokenizer *fast, Tokenizer *plain)
 {
@@ -207,17 +223,7 @@ static void compare_long(Tokenizer *fast, Tokenizer *plain)
         fuzz_text(&source, i, &part);
         text_add(&text, part.ptr, part.len);
     }
-    Ids ids[2] = { { 0 } };
-    Tokenizer *both[] = { fast, plain };
-    for (int i = 0; i < 2; i++) {
-        Encoder *e = both[i]->encoder_new(both[i]);
-        assert_no_error(both[i]->encode(e, (Str){ text.ptr, text.len }, false, &ids[i]));
-        both[i]->encoder_free(e);
-        both[i]->close(both[i]);
-    }
-    assert_int_equal(ids[0].n, ids[1].n);
-    assert_memory_equal(ids[0].id, ids[1].id, (size_t)ids[0].n * sizeof *ids[0].id);
-    for (int i = 0; i < 2; i++) ids_free(&ids[i]);
+    compare_one(fast, plain, &text);
     text_free(&part);
     text_free(&text);
     arena_free(a);
@@ -242,5 +248,29 @@ TEST(a_long_text_has_the_ids_of_one_computed_as_a_whole)
         assert_no_error(hf_tokenizer_finish(hf));
         compare_long(golden_tokenizer(a, others[i]), &hf->base);
     }
+    arena_free(a);
+}
+
+/* Runs have ways of equal scores, of which rounding decides: the same runs again and again, behind
+ * sums anywhere from 0 to where they start anew. */
+TEST(runs_have_the_ids_that_rounding_gives_them_at_their_places)
+{
+    enum { N_RUNS = 60000, MOST = 70 };
+    static const char bytes[] = "  =-.", *const words[] = { "names", "x", "return", "1" };
+    Arena *a = arena_new();
+    SpOptions options = { .plain = true };
+    Tokenizer *plain;
+    assert_no_error(
+        sentencepiece_open(golden_tokenizer_path(a, "sp/modalities_unigram"), &options, &plain));
+    Text text = { 0 };
+    uint64_t state = 1;
+    for (int i = 0; i < N_RUNS; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        int len = (int)(state >> 33) % MOST * ((int)(state >> 40) % MOST) / MOST;
+        for (int k = 0; k < len; k++) text_putc(&text, bytes[(state >> 50) % 5]);
+        text_puts(&text, words[(state >> 60) % 4]);
+    }
+    compare_one(golden_tokenizer(a, "sp/modalities_unigram"), plain, &text);
+    text_free(&text);
     arena_free(a);
 }
