@@ -132,8 +132,8 @@ demo: ## tokenizer, packing, training, resuming and generation on real text, in 
 	@BUILD=$(BUILD) tools/demo.sh
 
 .PHONY: kill-test
-kill-test: tests ## kill training and data commands at every write and at random moments, resume, compare bits
-	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --jobs 1 --timeout 3600 kill
+kill-test: tests ## kill training and data commands at hundreds of writes and moments, resume, compare bits
+	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --show --timeout 3600 kill
 
 PREFIX ?= /usr/local
 .PHONY: install

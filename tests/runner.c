@@ -1,8 +1,9 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--jobs N] [--timeout S] [--without PATTERN] [pattern ...]
+ * usage: tests [--list] [--show] [--jobs N] [--timeout S] [--without PATTERN] [pattern ...]
  * A pattern is matched against "file:name".
- * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails. */
+ * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails,
+ * or at once with --show. */
 #include "base/clock.h"
 #include "test.h"
 #include <math.h>
@@ -18,6 +19,7 @@ enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
 static char *without; /* tests to leave out */
+static bool shows_output;
 
 static TestCase *tests;
 
@@ -128,8 +130,10 @@ static void run_current(void **state)
 
 static void child_main(const TestCase *t, FILE *output, Outcome *to)
 {
-    dup2(fileno(output), 1);
-    dup2(fileno(output), 2);
+    if (!shows_output) {
+        dup2(fileno(output), 1);
+        dup2(fileno(output), 2);
+    }
     outcome = to;
     current = t->run;
     setpgid(0, 0);
@@ -224,6 +228,8 @@ int main(int argc, char **argv)
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (!strcmp(argv[i], "--list"))
             list = true;
+        else if (!strcmp(argv[i], "--show"))
+            shows_output = true;
         else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
@@ -231,9 +237,8 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--without") && i + 1 < argc)
             without = argv[++i];
         else
-            return fprintf(stderr,
-                           "usage: tests [--list] [--jobs N] [--timeout S] [--without PATTERN] "
-                           "[pattern ...]\n"),
+            return fprintf(stderr, "usage: tests [--list] [--show] [--jobs N] [--timeout S] "
+                                   "[--without PATTERN] [pattern ...]\n"),
                    2;
     }
     if (n_jobs < 1) n_jobs = 1;

@@ -1,10 +1,9 @@
 /* test_kill.c - a training that is killed at any moment goes on with the same bits.
  *
- * The short form kills at one event of each kind and at a few moments. KILL_TEST=long (`make
- * kill-test`): at every write, fsync, rename, removal and creation of every checkpoint in turn, and
- * at 20 moments. */
+ * kill_points.h says at which writes, fsyncs, renames, removals and creations of checkpoints. */
 #include "base/clock.h"
 #include "base/rng.h"
+#include "end_to_end/kill_points.h"
 #include "end_to_end/training.h"
 #include <signal.h>
 #include <stdio.h>
@@ -17,12 +16,6 @@ static const char *const set[] = { "--set", "settings.intervals.checkpointing_in
                                    "--set",
                                    "checkpoint_saving.config.checkpoint_saving_strategy.config.k=1",
                                    NULL };
-
-static bool is_long(void)
-{
-    const char *form = getenv("KILL_TEST");
-    return form && !strcmp(form, "long");
-}
 
 static const char *shim(Arena *a)
 {
@@ -83,18 +76,17 @@ TEST(killed_at_an_event_of_a_checkpoint_training_goes_on_with_the_same_bits)
 {
     static const char *const kinds[] = { "create", "write", "fsync", "rename", "remove" };
     Bench b = bench_new();
+    uint64_t seed = kill_seed();
     const char *events = log_events(&b);
-    int n = count(events, "");
-    assert_in_range(n, 40, 1000);
-    if (is_long()) {
-        for (int i = 1; i <= n; i++) kill_at(&b, arena_printf(b.arena, "any:%d", i), i);
-    } else {
-        for (int i = 0; i < 5; i++) {
-            int n_kind = count(events, kinds[i]);
-            assert_true(n_kind >= 3);
-            kill_at(&b, arena_printf(b.arena, "%s:%d", kinds[i], (n_kind + 1) / 2), i);
-        }
-        kill_at(&b, "any:1", 6);
+    int number = 0;
+    assert_in_range(count(events, ""), 40, 1000);
+    kill_at(&b, "any:1", number++);
+    for (int k = 0; k < 5; k++) {
+        int n = count(events, kinds[k]), n_points = kill_points(n);
+        assert_true(n >= 3);
+        for (int i = 0; i < n_points; i++, number++)
+            kill_at(&b, arena_printf(b.arena, "%s:%d", kinds[k], kill_point(seed, i, n)), number);
+        kill_progress("training", kinds[k], n_points, n);
     }
     arena_free(b.arena);
 }
@@ -105,8 +97,8 @@ TEST(killed_at_any_moment_training_goes_on_with_the_same_bits)
     double start = clock_seconds();
     assert_ended_well(bench_run(&b, "whole", NULL, set, NULL));
     double took = clock_seconds() - start;
-    uint64_t seed = (uint64_t)(start * 1e6);
-    int n = is_long() ? 20 : 3;
+    uint64_t seed = kill_seed();
+    int n = is_long_kill_test() ? KILL_MOMENTS : 3;
     for (int i = 0; i < n; i++) {
         const char *id = arena_printf(b.arena, "killed-%d", i);
         double after = took * rng_uniform(seed, (uint64_t)i);
@@ -116,6 +108,7 @@ TEST(killed_at_any_moment_training_goes_on_with_the_same_bits)
         Outcome o = command_wait(b.arena, child, NULL);
         if (o.status && o.status != -SIGKILL) fail_msg("status %d: %s", o.status, o.text);
         check_recovery(&b, id, i % 2 == 0);
+        kill_progress("training", "moment", i + 1, n);
     }
     arena_free(b.arena);
 }

@@ -1,13 +1,14 @@
 /* test_kill_data.c - data commands that are killed go on behind their finished parts, and their
  * outputs have the same bytes.
  *
- * The short form kills each command at one event of each kind. KILL_TEST=long (`make kill-test`):
- * at every event of the file system in turn, and packing at 20 moments. */
+ * kill_points.h says at which events. */
 #include "base/clock.h"
 #include "base/rng.h"
 #include "compressed.h"
 #include "data/packed_file.h"
+#include "end_to_end/kill_points.h"
 #include "test.h"
+#include "tokenizer/small_tokenizer.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,12 +68,6 @@ static const Case cases[] = {
       2 },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
-
-static bool is_long(void)
-{
-    const char *form = getenv("KILL_TEST");
-    return form && !strcmp(form, "long");
-}
 
 /* ---- inputs ---- */
 
@@ -163,13 +158,16 @@ static void make_inputs(Arena *a)
     put(a, "list", str_of("big\n"));
     put(a, "chats.jsonl", conversations(a));
     int64_t *length = NEW_N(a, int64_t, 5000);
-    for (int i = 0; i < 5000; i++) length[i] = 1 + i * 7919 % 4000;
+    for (int i = 0; i < 5000; i++) length[i] = 1 + i * 7919 % 2000;
     packed_file(a, "big.pbin", 4, 1, length, 5000);
-    const char *tokenizer =
-        arena_printf(a,
-                     "tokenizer: {component_key: tokenizer, variant_key: pretrained_hf_tokenizer, "
-                     "config: {pretrained_model_name_or_path: %s}}\n",
-                     shared_path(a, "data/tokenizers/gpt2"));
+    static const char *const merges[] = { "l i", "n e", NULL };
+    small_tokenizer(
+        a, merges,
+        "[{\"id\": 258, \"content\": \"<|endoftext|>\", \"single_word\": false, "
+        "\"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": true}]");
+    static const char tokenizer[] =
+        "tokenizer: {component_key: tokenizer, variant_key: pretrained_hf_tokenizer, "
+        "config: {pretrained_model_name_or_path: tokenizer.json}}\n";
     static const char settings[] =
         "settings: {src_path: plain.jsonl, dst_path: out.pbin, jq_pattern: %s, eod_token: "
         "<|endoftext|>, num_cpus: 2, processing_batch_size: %d, raw_samples_queue_size: 2, "
@@ -297,54 +295,64 @@ static void check_recovery(Arena *a, const Case *c, const char *where, const Con
                  count_writes(events.ptr), n_parts, n_writes);
 }
 
-static void kill_at(Arena *a, const Case *c, const char *event, const Contents *whole, int n_writes)
+static void kill_at(const Case *c, const char *kind, int number, const Contents *whole,
+                    int n_writes)
 {
-    const char *said;
+    Arena *a = arena_new(); /* its own: outputs are large */
+    const char *said, *event = arena_printf(a, "%s:%d", kind, number);
     remove_outputs(a, c);
     int status = run(a, SMALL_PARTS, arena_printf(a, "CRASH_AT=%s", event), c->args, &said);
     if (status != 128 + SIGKILL) fail_msg("%s, %s: status %d: %s", c->name, event, status, said);
     check_recovery(a, c, event, whole, n_writes);
+    arena_free(a);
 }
 
-static void kill_everywhere(const Case *c)
+static void kill_repeatedly(const Case *c, uint64_t seed)
 {
     static const char *const kinds[] = { "write", "fsync", "rename", "remove" };
     Arena *a = arena_new();
-    make_inputs(a);
     remove_outputs(a, c);
     const char *events = arena_printf(a, "\n%s", log_events(a, c));
     Contents whole = read_outputs(a, c);
-    int n = count(events, "\n") - 1, n_writes = count_writes(events);
+    int n_writes = count_writes(events);
     assert_int_equal(count_files(a, "*.partial*"), 0);
     assert_true(count(events, "fsync ") >= 2 * c->n_parts);
-    for (int i = 1; is_long() && i <= n; i++)
-        kill_at(a, c, arena_printf(a, "any:%d", i), &whole, n_writes);
-    for (int i = 0; !is_long() && i < 4; i++) {
-        int of_kind = count(events, arena_printf(a, "\n%s ", kinds[i]));
-        if (!of_kind) continue;
-        kill_at(a, c, arena_printf(a, "%s:%d", kinds[i], (of_kind * 2 + 2) / 3), &whole, n_writes);
+    for (int k = 0; k < 4; k++) {
+        int n = count(events, arena_printf(a, "\n%s ", kinds[k])), n_points = kill_points(n);
+        for (int i = 0; i < n_points; i++)
+            kill_at(c, kinds[k], kill_point(seed, i, n), &whole, n_writes);
+        kill_progress(c->name, kinds[k], n_points, n);
     }
+    arena_free(a);
+}
+
+static void kill_cases(int from, int to)
+{
+    Arena *a = arena_new();
+    uint64_t seed = kill_seed();
+    make_inputs(a);
+    for (int i = from; i < to; i++) kill_repeatedly(&cases[i], seed);
     arena_free(a);
 }
 
 TEST(killed_packing_goes_on_with_the_same_bytes)
 {
-    for (int i = 0; i < 3; i++) kill_everywhere(&cases[i]);
+    kill_cases(0, 3);
 }
 
 TEST(killed_copying_goes_on_with_the_same_bytes)
 {
-    for (int i = 3; i < 7; i++) kill_everywhere(&cases[i]);
+    kill_cases(3, 7);
 }
 
 TEST(killed_filtering_exporting_and_importing_go_on_with_the_same_bytes)
 {
-    for (int i = 7; i < 10; i++) kill_everywhere(&cases[i]);
+    kill_cases(7, 10);
 }
 
 TEST(killed_converting_of_conversations_goes_on_with_the_same_bytes)
 {
-    kill_everywhere(&cases[10]);
+    kill_cases(10, N_CASES);
 }
 
 /* ---- other ends, and what is not used ---- */
@@ -480,8 +488,9 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
     put_many_lines(a);
     must(a, PACK);
     assert_no_error(file_read(a, at(a, "out.pbin"), &whole));
-    uint64_t seed = (uint64_t)(clock_seconds() * 1e6);
-    for (int i = 0; i < (is_long() ? 20 : 3); i++) {
+    uint64_t seed = kill_seed();
+    int n = is_long_kill_test() ? KILL_MOMENTS : 3;
+    for (int i = 0; i < n; i++) {
         remove_outputs(a, &cases[0]);
         pid_t child = start_packing(a);
         int status;
@@ -498,6 +507,7 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
         }
         assert_true(count_parts(a) > 0);
         assert_packs(a, PACK, "going on behind", whole);
+        kill_progress("packing", "moment", i + 1, n);
     }
     arena_free(a);
 }
