@@ -266,6 +266,43 @@ static Error *check_found(Resumable *r)
     return NULL;
 }
 
+static bool has_all_parts(const Resumable *r, int stream, int fd)
+{
+    Stream there = r->stream[stream];
+    Buffer buffer = { 0 };
+    int64_t from = 0;
+    bool is_all = true;
+    there.fd = fd;
+    buffer_grow(&buffer, STREAM_BLOCK);
+    for (int64_t k = 0; is_all && k < r->found.n; from = r->found.part[k++].end[stream])
+        is_all = is_whole(&there, from, r->found.part[k].end[stream], r->found.part[k].sum[stream],
+                          buffer.ptr);
+    buffer_free(&buffer);
+    return is_all;
+}
+
+/* A run that was killed between two of its renames has some files in place, where the first one,
+ * which comes last, is not: what the parts are about grows again. Another file stays. */
+static Error *take_back(Resumable *r)
+{
+    struct stat st;
+    for (int i = 1; r->found.n && i < r->n_streams; i++) {
+        Stream *s = &r->stream[i];
+        bool is_empty = fstat(s->fd, &st) == 0 && st.st_size == 0;
+        if (!s->path || !is_empty || !r->found.part[r->found.n - 1].end[i]) continue;
+        int fd = open(s->path, O_RDWR | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !has_all_parts(r, i, fd)) {
+            close(fd);
+            continue;
+        }
+        close(s->fd);
+        s->fd = fd;
+        if (rename(s->path, s->growing) != 0) return failed("rename", s->path);
+    }
+    return NULL;
+}
+
 static Error *append_record(Resumable *r, const Text *lines)
 {
     for (size_t at = 0; at < lines->len;) {
@@ -334,6 +371,7 @@ static Error *use_found(Resumable *r)
     r->is_placed = r->found.n_notes > 0;
     if (r->is_placed) return write_record(r);
     if (r->found.n && is_new) return resumable_discard(r, "its output is in place already");
+    TRY(take_back(r));
     TRY(check_found(r));
     if (r->found.n) return go_on(r);
     return is_new ? begin_anew(r) : resumable_discard(r, "no part of it was finished");

@@ -355,6 +355,33 @@ TEST(killed_converting_of_conversations_goes_on_with_the_same_bytes)
     kill_cases(10, N_CASES);
 }
 
+/* The report is in place then, the packed file is not. */
+TEST(killed_between_the_renames_of_its_files_packing_keeps_all_parts)
+{
+    Arena *a = arena_new();
+    const Case *c = &cases[1];
+    make_inputs(a);
+    const char *events = log_events(a, c);
+    Contents whole = read_outputs(a, c);
+    int n_writes = count_writes(events), n_renames = count(events, "rename ");
+    assert_int_equal(n_renames, 3);
+    kill_at(c, "rename", n_renames, &whole, n_writes);
+
+    /* something else at that place is not taken for it */
+    const char *said;
+    remove_outputs(a, c);
+    assert_int_equal(run(a, SMALL_PARTS, "CRASH_AT=rename:3", c->args, &said), 128 + SIGKILL);
+    put(a, "report.jsonl", str_of("another report\n"));
+    assert_int_equal(run(a, "", "", c->args, &said), 0);
+    assert_contains(said, "part 1 of");
+    Contents got = read_outputs(a, c);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(got.file[i].len, whole.file[i].len);
+        assert_memory_equal(got.file[i].ptr, whole.file[i].ptr, got.file[i].len);
+    }
+    arena_free(a);
+}
+
 /* ---- other ends, and what is not used ---- */
 
 /* Packing that was killed in the middle; returns the bytes of an uninterrupted run. */
