@@ -23,6 +23,22 @@ static void find_symbols(Arena *a, const SpFile *f, SpNormalizer *n)
     arena_free(scratch);
 }
 
+/* A symbol that starts with '<' or the like is usual: the range may lack one byte. */
+static void find_range(SpNormalizer *n)
+{
+    int longest = 0;
+    for (int hole = 0; hole < 0x80; hole++) {
+        for (int first = 0, next; first < 0x80; first = next + 1) {
+            for (next = first; next < 0x80 && (n->plain[next] || next == hole);) next++;
+            if (next - first <= longest) continue;
+            longest = next - first;
+            n->first = (uint8_t)first;
+            n->last = (uint8_t)(next - 1);
+            n->hole = (uint8_t)hole;
+        }
+    }
+}
+
 SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, bool symbols)
 {
     SpNormalizer n = { .rules = *rules, .blank_behind = symbols && f->whitespace_as_suffix };
@@ -31,6 +47,7 @@ SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, 
         if (byte == ' ' && rules->remove_extra_whitespaces) n.plain[byte] = false;
     }
     if (symbols) find_symbols(a, f, &n);
+    find_range(&n);
     n.copies = !rules->charsmap && !n.has_keep && !rules->remove_extra_whitespaces;
     return n;
 }
@@ -57,20 +74,32 @@ static void add_escaped(const SpNormalizer *n, Str s, Text *out)
         text_add(out, s.ptr, s.len);
 }
 
+/* The place of the first of 8 bytes that is out of the range; 8 when none is. */
+static inline size_t first_outside(const SpNormalizer *n, const char *p)
+{
+    const uint64_t ones = UINT64_MAX / 255, top = ones << 7;
+    uint64_t x, outside;
+    memcpy(&x, p, sizeof x);
+    uint64_t ascii = x & ~top;
+    outside = x | (ascii + ones * (0x7Fu - n->last)) | ~((ascii | top) - ones * n->first);
+    outside |= ~((ascii ^ ones * n->hole) + ones * 0x7F);
+    outside &= top;
+    return outside ? (size_t)__builtin_ctzll(outside) / 8 : 8;
+}
+
 /* Bytes that are copied one by one: up to the first that is not plain, or stands before a character
  * that is not ASCII, which could belong to a rule with it. */
 static size_t plain_bytes(const SpNormalizer *n, Str text)
 {
     size_t i = 0;
-    const uint8_t *byte = (const uint8_t *)text.ptr;
-    for (bool all = true; all && i + 9 <= text.len; i += all ? 8 : 0) {
-        for (int k = 0; k < 8; k++) all &= n->plain[byte[i + k]];
-        all &= byte[i + 8] < 0x80;
-    }
-    while (i < text.len && n->plain[(uint8_t)text.ptr[i]] &&
-           (i + 1 == text.len || (uint8_t)text.ptr[i + 1] < 0x80))
+    while (i < text.len) {
+        size_t more = i + 8 <= text.len ? first_outside(n, text.ptr + i) : 0;
+        i += more;
+        if (more == 8) continue;
+        if (i == text.len || !n->plain[(uint8_t)text.ptr[i]]) break;
         i++;
-    return i;
+    }
+    return i && i < text.len && (uint8_t)text.ptr[i] >= 0x80 ? i - 1 : i;
 }
 
 static Str without_first(Str s, size_t n)

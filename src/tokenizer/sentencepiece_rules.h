@@ -17,7 +17,8 @@ typedef struct SpNormalizer {
     bool copies;       /* nothing is rewritten but blanks */
     Trie keep;         /* user-defined symbols as the text spells them */
     bool has_keep;
-    bool plain[256]; /* an ASCII byte that, before another one, is copied */
+    bool plain[256];           /* an ASCII byte that, before another one, is copied */
+    uint8_t first, last, hole; /* the longest range of these, with one exception */
 } SpNormalizer;
 
 /* `symbols`: those of the file stay as they are. */
