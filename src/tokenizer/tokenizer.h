@@ -57,7 +57,7 @@ typedef struct Tokenizer {
      * character and the one behind the last; both 0 for ids that the text does not have. Slower
      * than `encode`. NULL: this kind cannot say. */
     Error *(*encode_offsets)(const struct Tokenizer *self, Str text, bool add_special_tokens,
-                            Ids *out, Ids *offsets);
+                             Ids *out, Ids *offsets);
     /* Appends the text of the ids; ids outside the vocabulary are skipped. */
     Error *(*decode)(const struct Tokenizer *self, const uint32_t *id, int64_t n,
                      bool skip_special_tokens, Text *out);

@@ -64,7 +64,7 @@ typedef struct TrainSummary {
     int64_t n_bytes, n_texts, n_skipped, n_words; /* of the corpus; different words */
     int64_t dropped_count; /* words that occurred up to so often may have been forgotten; 0: none */
     int64_t n_ids;
-    int64_t n_merges, min_count; /* of kinds that merge; of the pair merged last */
+    int64_t n_merges, min_count;    /* of kinds that merge; of the pair merged last */
     int64_t n_too_long, n_reserved; /* lines that SentencePiece leaves out: too long; with U+2585 */
 } TrainSummary;
 
