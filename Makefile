@@ -160,7 +160,7 @@ check-layers:
 check-docs:
 	tools/check_docs.sh
 check-warnings:
-	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests
+	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests benches
 check-lint:
 	tools/lint.sh
 check-address:

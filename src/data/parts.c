@@ -147,7 +147,7 @@ Error *parts_read(Arena *a, const char *path, const char *identity, int n_stream
 
 const char *parts_find_identity(Arena *a, const char *path, const char *beginning)
 {
-    Str rest;
+    Str rest = { 0 };
     const char *line, *found = NULL;
     Error *e = file_exists(path) ? file_read(a, path, &rest) : error_new("no record");
     while (!e && !found && next_line(a, &rest, &line))

@@ -52,7 +52,7 @@ Error *blanks_load(JsonNode root, Blanks *out)
 static const char *find_blank(Str s)
 {
     for (size_t at = 1; at + 1 < s.len; at++) {
-        const char *middle = memchr(s.ptr + at, BLANK[1], s.len - 1 - at);
+        const char *middle = memchr(s.ptr + at, 0x96, s.len - 1 - at);
         if (!middle) return NULL;
         if (!memcmp(middle - 1, BLANK, 3)) return middle - 1;
         at = (size_t)(middle - s.ptr);

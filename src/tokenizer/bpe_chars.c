@@ -138,6 +138,7 @@ void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id,
     }
     size_t most = word.len * (size_t)b->base.ids_per_byte;
     uint32_t *symbol = buffer_grow(scratch, 2 * most * sizeof *symbol), *bytes = symbol + most;
+    CHECK(symbol != NULL);
     int64_t n_symbols = find_symbols(b, word, symbol, bytes);
     size_t at = 0;
     for (int64_t i = 0, k = 0; i < n; i++) {

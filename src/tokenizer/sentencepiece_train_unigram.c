@@ -287,7 +287,7 @@ static void prune(Learner *l, int64_t most)
     walk_units(l, use_task);
     l->total = 0;
     for (int64_t i = 0; i < l->seeds.n; i++) l->total += l->sum[i];
-    l->log_total = log((double)l->total);
+    l->log_total = l->total ? log((double)l->total) : 0;
     pool_run(l->pool, (l->seeds.n + SEEDS_PER_TASK - 1) / SEEDS_PER_TASK, loss_task, l);
     for (int64_t i = 0; i < l->seeds.n; i++) {
         stays[i] = l->loss[i] == KEEP;

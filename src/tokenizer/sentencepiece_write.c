@@ -118,12 +118,12 @@ Error *sp_write_model(const TrainSettings *s, const SpPieces *pieces, Text *file
             put_piece(file, &room, pieces->item[next].name, pieces->item[next].score, SP_NORMAL);
             next++;
         } else {
-            const SpMeta *far = &p->meta[next_meta];
+            CHECK(meta != NULL);
             text_free(&room);
             return error_new("the texts give %lld pieces, which leaves ids below that of \"%.*s\" "
                              "(%lld) without one",
-                             (long long)pieces->n, (int)far->name.len, far->name.ptr,
-                             (long long)far->id);
+                             (long long)pieces->n, (int)meta->name.len, meta->name.ptr,
+                             (long long)meta->id);
         }
     }
     put_trainer(&room, s, p->kind, *n_ids);
