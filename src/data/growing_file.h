@@ -1,0 +1,34 @@
+/* growing_file.h - one file that grows until it is put in place, behind a buffer. */
+#ifndef DATA_GROWING_FILE_H
+#define DATA_GROWING_FILE_H
+#include "base/buffer.h"
+#include "data/resumable.h"
+
+typedef struct GrowingFile {
+    const char *growing, *path; /* its name now; in the end, or NULL */
+    int fd;                     /* -1: not open */
+    int64_t header, n_bytes;    /* n_bytes counts those in the buffer */
+    Buffer buffer;
+    size_t n_buffered;
+    uint64_t sum; /* of the part at hand, without what is in the buffer */
+} GrowingFile;
+
+/* An error "cannot WHAT PATH: " and what errno means. */
+Error *file_failed(const char *what, const char *path);
+const char *growing_name(const GrowingFile *s);
+/* Opens the file and locks it against other runs. */
+Error *growing_open(GrowingFile *s);
+/* Whether its file is still there under the name that it grows by. */
+bool growing_has_its_name(const GrowingFile *s);
+/* Leaves the first bytes behind the header. */
+Error *growing_cut(GrowingFile *s, int64_t n_bytes);
+/* Writes bytes at an offset of the file; what the buffer holds, as a block. */
+Error *growing_write(const GrowingFile *s, const void *bytes, size_t n, int64_t at);
+Error *growing_flush(GrowingFile *s);
+/* Makes durable what was written; the names in the folder of a path. */
+Error *sync_file(int fd, const char *name);
+Error *sync_folder_of(const char *path);
+/* Whether bytes `from` to `to` have this sum, read by blocks into the buffer. */
+bool growing_is_whole(const GrowingFile *s, int64_t from, int64_t to, uint64_t expected,
+                      char *buffer);
+#endif
