@@ -6,9 +6,9 @@
  * equal score may change places behind other text, by rounding alone. A part is therefore
  * remembered only if its best way leads by more than all roundings can amount to while the sum
  * stays below a limit; of a part that is not, a mark is remembered, and it is computed with the
- * true sum at its place, or remembered by that place (rounded_parts.h). Sums that pass the limit
- * need the next level: another cache with a larger limit. Parts near LATTICE_FLOOR, where the sum
- * starts anew, are computed, too. */
+ * true sum at its place, or remembered by that place (rounded_parts.h). Only scores above 0 bring
+ * sums to the limit: they need the second level, a cache of marks. Parts near LATTICE_FLOOR, where
+ * the sum starts anew, are computed, too. */
 #include "tokenizer/sentencepiece_encoder.h"
 #include "base/utf8.h"
 #include "tokenizer/pretokenize.h"
@@ -20,10 +20,9 @@
 #include <string.h>
 
 enum {
-    N_LEVELS = 3,
-    FIRST_LIMIT_BITS = 14, /* most texts */
-    LEVEL_BITS = 3,        /* up to LATTICE_FLOOR; the last level remembers marks alone */
-    BATCH_BYTES = 2048     /* whose scores do not sum up to much */
+    N_LEVELS = 2,      /* the second remembers marks alone */
+    LIMIT_BITS = 17,   /* beyond LATTICE_FLOOR */
+    BATCH_BYTES = 2048 /* whose scores do not sum up to much */
 };
 
 /* A Unigram model whose words have ids only if no sum below the limit can change them. */
@@ -85,10 +84,9 @@ static Level *level_at(SpEncoder *e, int i)
     l->base.cut = NULL; /* what is certain of the parts need not be of the whole */
     l->exact = l->model->lattice;
     l->exact.single = false;
-    int bits = FIRST_LIMIT_BITS + i * LEVEL_BITS;
     bool is_last = i + 1 == N_LEVELS;
-    l->limit = is_last ? INFINITY : ldexp(1, bits) - LONGEST_WORD * (l->model->max_score + 1);
-    l->rounding = is_last ? INFINITY : ldexp(1, bits - FLT_MANT_DIG - 1);
+    l->limit = is_last ? INFINITY : ldexp(1, LIMIT_BITS) - LONGEST_WORD * (l->model->max_score + 1);
+    l->rounding = is_last ? INFINITY : ldexp(1, LIMIT_BITS - FLT_MANT_DIG - 1);
     l->cache = word_cache_new(e->arena, &l->base, true);
     return l;
 }
@@ -240,7 +238,7 @@ static void encode_unigram(SpEncoder *e, Str text, Ids *out)
         uint32_t until = e->end[n - 1];
         ids_reserve(out, (int64_t)(until - from) * e->tokenizer->model->base.ids_per_byte);
         bool settled = false;
-        for (int i = fabs(sum) < 1 << (FIRST_LIMIT_BITS - 1) ? 0 : 1; !settled; i++) {
+        for (int i = fabs(sum) < -LATTICE_FLOOR ? 0 : 1; !settled; i++) {
             Level *l = level_at(e, i);
             e->ids.n = 0;
             word_cache_encode(l->cache, text.ptr, from, e->end, n, &e->ids);
