@@ -84,12 +84,14 @@ static Way walk_back(const Search *s, size_t len, Step *end)
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
         *--step = (Step){ node[to].id, node[to].from, to };
     Way way = { .step = step, .n = end - step, .sum = node[len].sum };
-    way.low = way.high = way.sum;
+    double low = way.sum, high = way.sum;
     for (size_t i = 0; i < len; i++) {
-        if (node[i].from == NOT_REACHED) continue;
-        way.low = fmin(way.low, node[i].sum);
-        way.high = fmax(way.high, node[i].sum);
+        double at = node[i].from == NOT_REACHED ? way.sum : node[i].sum;
+        low = at < low ? at : low;
+        high = at > high ? at : high;
     }
+    way.low = low;
+    way.high = high;
     way.margin = s->second ? way.sum - s->second[len] : 0;
     return way;
 }
