@@ -11,10 +11,9 @@
 #include "base/log.h"
 #include "base/signal.h"
 #include "base/thread.h"
-#include "data/jsonl.h"
+#include "data/pack_job.h"
 #include "data/pbin.h"
 #include "data/progress.h"
-#include "data/text_query.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -24,23 +23,6 @@ enum { MOST_LINES = 1 << 18, MOST_THREADS = 1024 };
 /* More jobs than that keep no thread busier, but their tokens leave the caches before they are
  * written. */
 enum { JOBS_PER_WORKER = 16 };
-
-/* A document that cannot be used. */
-typedef struct Refusal {
-    IndexEntry line;
-    int64_t column; /* or -1 */
-    Error *reason;
-} Refusal;
-
-/* Consecutive lines on their way. */
-typedef struct Job {
-    int64_t number, n_lines;
-    IndexEntry *line;
-    Text tokens; /* encoded documents back to back */
-    int64_t *document_bytes, n_documents;
-    Refusal *refusal;
-    int64_t n_refusals;
-} Job;
 
 /* Where the work goes on, and what it has counted: the numbers of a finished part. */
 enum { SOURCE, SOURCE_LINES, SOURCE_OFFSET, DOCUMENTS, TOKENS, BAD, BYTES_READ };
@@ -70,10 +52,7 @@ typedef struct Packing {
 
 typedef struct Worker {
     Packing *packing;
-    TextQuery *query;
-    Encoder *encoder;
-    Text text;
-    Ids ids;
+    JobEncoder encoder;
     pthread_t thread;
 } Worker;
 
@@ -98,49 +77,12 @@ static void *read_lines(void *arg)
     return NULL;
 }
 
-/* The tokens of one line, or why there are none. */
-static Error *encode_line(Worker *w, IndexEntry entry, int64_t *column)
-{
-    const Packing *p = w->packing;
-    Str line;
-    *column = -1;
-    w->ids.n = 0;
-    TRY(jsonl_line(&p->source, entry, &line));
-    TRY(line_too_long(entry.length, p->settings->max_line_bytes));
-    TRY(text_query_run(w->query, line, &w->text, column));
-    TRY(p->tokenizer->encode(w->encoder, (Str){ w->text.len ? w->text.ptr : "", w->text.len }, true,
-                             &w->ids));
-    if (!w->ids.n) return error_new("the text is empty: it has no tokens");
-    if (w->ids.id[w->ids.n - 1] != p->eod) ids_add(&w->ids, p->eod);
-    return NULL;
-}
-
-static void encode_job(Worker *w, Job *job)
-{
-    const Packing *p = w->packing;
-    job->n_documents = job->n_refusals = 0;
-    text_clear(&job->tokens);
-    for (int64_t i = 0; i < job->n_lines; i++) {
-        int64_t column;
-        size_t before = job->tokens.len;
-        if (i + 1 < job->n_lines) jsonl_ask_for(&p->source, job->line[i + 1]);
-        Error *e = encode_line(w, job->line[i], &column);
-        if (!e) e = pbin_encode(w->ids.id, w->ids.n, p->token_bytes, &job->tokens);
-        if (!e) {
-            job->document_bytes[job->n_documents++] = (int64_t)(job->tokens.len - before);
-            continue;
-        }
-        job->refusal[job->n_refusals++] = (Refusal){ job->line[i], column, e };
-        if (p->settings->on_bad_line == BAD_LINE_STOP) return;
-    }
-}
-
 static void *work(void *arg)
 {
     Worker *w = arg;
     void *item;
     while (queue_take(w->packing->todo, &item)) {
-        encode_job(w, item);
+        job_encode(&w->encoder, item);
         if (!queue_put(w->packing->done, item)) break;
     }
     return NULL;
@@ -266,21 +208,14 @@ static void make_jobs(Packing *p)
     p->todo = queue_new((int)p->n_jobs);
     p->done = queue_new((int)p->n_jobs);
     for (int64_t i = 0; i < p->n_jobs; i++) {
-        Job *job = &p->job[i];
-        job->line = NEW_N(p->source_arena, IndexEntry, size);
-        job->document_bytes = NEW_N(p->source_arena, int64_t, size);
-        job->refusal = NEW_N(p->source_arena, Refusal, size);
-        queue_put(p->free, job);
+        job_open(p->source_arena, size, &p->job[i]);
+        queue_put(p->free, &p->job[i]);
     }
 }
 
 static void free_jobs(Packing *p)
 {
-    for (int64_t i = 0; i < p->n_jobs; i++) {
-        Job *job = &p->job[i];
-        for (int64_t k = 0; k < job->n_refusals; k++) error_free(job->refusal[k].reason);
-        text_free(&job->tokens);
-    }
+    for (int64_t i = 0; i < p->n_jobs; i++) job_close(&p->job[i]);
     queue_free(p->free);
     queue_free(p->todo);
     queue_free(p->done);
@@ -289,21 +224,20 @@ static void free_jobs(Packing *p)
 static Error *open_workers(Packing *p, Worker *worker, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        worker[i].packing = p;
-        TRY(text_query_new(p->settings->jq_pattern, &worker[i].query));
-        worker[i].encoder = p->tokenizer->encoder_new(p->tokenizer);
+        worker[i] = (Worker){ .packing = p,
+                              .encoder = { .settings = p->settings,
+                                           .tokenizer = p->tokenizer,
+                                           .source = &p->source,
+                                           .eod = p->eod,
+                                           .token_bytes = p->token_bytes } };
+        TRY(job_encoder_open(&worker[i].encoder));
     }
     return NULL;
 }
 
-static void close_workers(Packing *p, Worker *worker, int64_t n)
+static void close_workers(Worker *worker, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        text_query_free(worker[i].query);
-        if (worker[i].encoder) p->tokenizer->encoder_free(worker[i].encoder);
-        text_free(&worker[i].text);
-        ids_free(&worker[i].ids);
-    }
+    for (int64_t i = 0; i < n; i++) job_encoder_close(&worker[i].encoder);
 }
 
 /* Runs the threads and writes what they make; all have ended when it returns. */
@@ -484,7 +418,7 @@ static Error *pack(Packing *p)
     TRY(check_tokens(p));
     Error *e = open_workers(p, worker, n);
     if (!e) e = write_file(p, worker, n);
-    close_workers(p, worker, n);
+    close_workers(worker, n);
     return e;
 }
 
