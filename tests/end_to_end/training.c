@@ -35,7 +35,10 @@ pid_t command_start(Arena *a, Words words, Words variables, int *ends)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child) {
-        if (ends) close(ends[1]);
+        /* here too: the child may be killed before it makes its file */
+        int output = ends ? ends[1] : open(output_path(a, child), O_WRONLY | O_CREAT, 0666);
+        assert_true(output >= 0);
+        close(output);
         return child;
     }
     if (ends) close(ends[0]);
