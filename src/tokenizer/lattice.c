@@ -84,7 +84,7 @@ static Way walk_back(const Search *s, size_t len, Step *end)
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
         *--step = (Step){ node[to].id, node[to].from, to };
     Way way = { .step = step, .n = end - step, .sum = node[len].sum };
-    double low = way.sum, high = way.sum;
+    double low = way.sum, high = low;
     for (size_t i = 0; i < len; i++) {
         double at = node[i].from == NOT_REACHED ? way.sum : node[i].sum;
         low = at < low ? at : low;
