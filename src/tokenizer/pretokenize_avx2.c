@@ -2,7 +2,6 @@
  * them. */
 #include "tokenizer/pretokenize_cl100k_blocks.h"
 #include "tokenizer/pretokenize_gpt2_blocks.h"
-#include <immintrin.h>
 
 typedef struct Block {
     __m256i low, high; /* its 64 bytes */
@@ -79,17 +78,6 @@ static inline __attribute__((always_inline)) Masks masks_of(const char *text)
     return m;
 }
 
-/* Eight at a time: how many there are is not predictable, whether there are more than eight is. */
-static int64_t write_places(uint32_t *end, uint32_t at, uint64_t starts)
-{
-    int64_t n = __builtin_popcountll(starts);
-    for (int64_t i = 0; i < n; i += 8) {
-        for (int k = 0; k < 8; k++, starts &= starts - 1)
-            end[i + k] = at + (uint32_t)_tzcnt_u64(starts);
-    }
-    return n;
-}
-
-GPT2_SPLITTER(split_gpt2_avx2, masks_of, write_places)
-CL100K_SPLITTER(, split_cl100k_avx2, masks_of, write_places, 3)
-CL100K_SPLITTER(, split_qwen2_avx2, masks_of, write_places, 1)
+GPT2_SPLITTER(split_gpt2_avx2, masks_of)
+CL100K_SPLITTER(, split_cl100k_avx2, masks_of, 3)
+CL100K_SPLITTER(, split_qwen2_avx2, masks_of, 1)

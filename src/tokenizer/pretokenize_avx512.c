@@ -2,7 +2,6 @@
  * made of them; needs VBMI2, which whoever chooses asks for. */
 #include "tokenizer/pretokenize_cl100k_blocks.h"
 #include "tokenizer/pretokenize_gpt2_blocks.h"
-#include <immintrin.h>
 
 #define VBMI __attribute__((target("avx512vbmi,avx512vbmi2")))
 
@@ -74,26 +73,6 @@ VBMI static inline __attribute__((always_inline)) Masks masks_of(const char *tex
     return m;
 }
 
-VBMI static inline __attribute__((always_inline)) int64_t write_places(uint32_t *end, uint32_t at,
-                                                                       uint64_t starts)
-{
-    const __m512i places = _mm512_set_epi8(
-        63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41,
-        40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18,
-        17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i from = _mm512_set1_epi32((int)at);
-    int64_t n = __builtin_popcountll(starts);
-    __m512i found = _mm512_maskz_compress_epi8(starts, places);
-#define SIXTEEN(i) _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(found, i))
-    _mm512_storeu_si512(end, _mm512_add_epi32(SIXTEEN(0), from));
-    _mm512_storeu_si512(end + 16, _mm512_add_epi32(SIXTEEN(1), from));
-    if (n > 32) {
-        _mm512_storeu_si512(end + 32, _mm512_add_epi32(SIXTEEN(2), from));
-        _mm512_storeu_si512(end + 48, _mm512_add_epi32(SIXTEEN(3), from));
-    }
-    return n;
-}
-
-VBMI GPT2_SPLITTER(split_gpt2_avx512, masks_of, write_places)
-    CL100K_SPLITTER(VBMI, split_cl100k_avx512, masks_of, write_places, 3)
-        CL100K_SPLITTER(VBMI, split_qwen2_avx512, masks_of, write_places, 1)
+VBMI GPT2_SPLITTER(split_gpt2_avx512, masks_of)
+    CL100K_SPLITTER(VBMI, split_cl100k_avx512, masks_of, 3)
+        CL100K_SPLITTER(VBMI, split_qwen2_avx512, masks_of, 1)

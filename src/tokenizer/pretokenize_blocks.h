@@ -4,6 +4,7 @@
 #ifndef TOKENIZER_PRETOKENIZE_BLOCKS_H
 #define TOKENIZER_PRETOKENIZE_BLOCKS_H
 #include "base/utf8.h"
+#include "tokenizer/places.h"
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/unicode.h"
 
@@ -60,6 +61,7 @@ static inline void mark_wide(Masks *m, const char *text, uint64_t leads, uint64_
         mark(m, flags, first_bits(len) << at);
     }
 }
+
 /* Moves each bit of `from` in `wide` to the first byte of its character. */
 static inline uint64_t at_first_byte(const char *text, uint64_t from, uint64_t wide)
 {

@@ -118,14 +118,14 @@ static inline uint32_t sure_start(const char *text, uint32_t from, uint32_t unti
 
 /* A WordSplitter; see GPT2_SPLITTER. `attributes`: those of masks_of. Words longer than a block,
  * and numbers that are not ASCII, are left to the table. */
-#define CL100K_SPLITTER(attributes, name, masks_of, write_places, group)                           \
+#define CL100K_SPLITTER(attributes, name, masks_of, group)                                         \
     attributes static inline                                                                       \
         __attribute__((always_inline)) void name##_step(const char *text, uint32_t len, Part *p)   \
     {                                                                                              \
         Masks m = masks_of(text + p->at);                                                          \
         uint64_t starts = cl100k_starts(text + p->at, &m, group) & ~(uint64_t)1;                   \
         if (starts) {                                                                              \
-            p->n += write_places(p->end + p->n, p->at, starts);                                    \
+            p->n += write_bit_places(p->end + p->n, p->at, starts);                                \
             p->at += 63 - (uint32_t)__builtin_clzll(starts);                                       \
         } else {                                                                                   \
             p->end[p->n++] = p->at = cl100k_word_end(text, len, p->at, group);                     \

@@ -42,10 +42,8 @@ static inline uint64_t gpt2_starts(const char *text, const Masks *m)
     return starts & settled & ~first_bits(LOOK_BACK);
 }
 
-/* A WordSplitter made of the two: masks_of(text) of 64 bytes, and write_places(end, at, bits),
- * which writes `at` + the places of the bits, and up to 64 places in all, and returns their number.
- */
-#define GPT2_SPLITTER(name, masks_of, write_places)                                                \
+/* A WordSplitter made of masks_of(text), the masks of 64 bytes. */
+#define GPT2_SPLITTER(name, masks_of)                                                              \
     int64_t name(const char *text, uint32_t len, uint32_t from, uint32_t until, uint32_t *end)     \
     {                                                                                              \
         int64_t n = 0;                                                                             \
@@ -53,7 +51,7 @@ static inline uint64_t gpt2_starts(const char *text, const Masks *m)
         while (at < len && (!n || end[n - 1] < until)) {                                           \
             const char *block = text + at - LOOK_BACK;                                             \
             Masks m = masks_of(block);                                                             \
-            n += write_places(end + n, at - LOOK_BACK, gpt2_starts(block, &m));                    \
+            n += write_bit_places(end + n, at - LOOK_BACK, gpt2_starts(block, &m));                \
             at += (uint32_t)(m.last + 1 - LOOK_BACK);                                              \
         }                                                                                          \
         while (n && end[n - 1] >= len) n--;                                                        \
