@@ -169,9 +169,8 @@ static int64_t write_ids(const WordBatch *b, const uint32_t *more, int64_t from,
             } else {
                 if (ids & PASSING) break;
                 n = (uint32_t)(ids >> 32);
-                const uint32_t *outside = more + (uint32_t)ids;
                 for (uint32_t k = 0; k < n; k += MORE_ROOM)
-                    memcpy(out + k, outside + k, MORE_ROOM * sizeof *out);
+                    memcpy(out + k, more + (uint32_t)ids + k, MORE_ROOM * sizeof *out);
             }
             out += n;
         }
