@@ -17,12 +17,6 @@
 #include "tokenizer/pretokenize_cl100k.h"
 #include <string.h>
 
-/* The end of a run of bits that begins at each bit of `from`. */
-static inline uint64_t ends_of(uint64_t from, uint64_t run)
-{
-    return (from + run) & ~run;
-}
-
 static inline uint64_t run_starts(uint64_t run)
 {
     return run & ~(run << 1);
