@@ -37,8 +37,9 @@ const Command command_data_pack_encoded_data = {
         "lines, each with the EOD token behind it. settings.on_bad_line (stop or skip) decides "
         "about lines without usable text. settings.num_cpus threads tokenize; memory is bounded by "
         "the lines that are on their way (settings: batches and queues; at most 262144 lines) and "
-        "the word caches, 20 MiB per thread, however large the input is. The file appears when it "
-        "is complete; " GOES_ON
+        "the word caches of the threads, which grow with the number of different words to 352 MiB "
+        "each or an eighth of the free memory in all, however large the input is. The file appears "
+        "when it is complete; " GOES_ON
         " A compressed file that was not finished is decompressed again, and standard input cannot "
         "be continued.",
     .examples = "modalities data pack_encoded_data pack.yaml\n"

@@ -1,7 +1,7 @@
 /* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream.
  */
-#include "base/environment.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "device/device.h"
 #include <errno.h>
@@ -89,27 +89,10 @@ static Error *cpu_synchronize(Stream *s)
     return NULL;
 }
 
-/* What the kernel thinks can be had without swapping, or the limit of the control group if that is
- * smaller; 0 when neither can be read. MODALITIES_MEMORY_LIMIT, in bytes, stands instead. */
 static size_t cpu_free_bytes(const Device *d)
 {
     (void)d;
-    const char *set = environment_get("MODALITIES_MEMORY_LIMIT");
-    if (set && *set) return (size_t)strtoull(set, NULL, 10);
-    size_t available = 0, limit = 0, used = 0;
-    char line[256];
-    FILE *f = fopen("/proc/meminfo", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %zu kB", &available) == 1) available *= 1024;
-    if (f) fclose(f);
-    f = fopen("/sys/fs/cgroup/memory.max", "r");
-    if (f && fscanf(f, "%zu", &limit) != 1) limit = 0;
-    if (f) fclose(f);
-    f = fopen("/sys/fs/cgroup/memory.current", "r");
-    if (f && fscanf(f, "%zu", &used) != 1) used = 0;
-    if (f) fclose(f);
-    if (limit && limit > used && limit - used < available) return limit - used;
-    return available;
+    return memory_available();
 }
 
 Device *cpu_device_new(int n_threads)

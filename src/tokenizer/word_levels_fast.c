@@ -143,6 +143,8 @@ static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed
                 if (counts) {
                     e->uses++;
                     word_tables_promote(t, e, hash);
+                } else if (e->uses == 1) {
+                    e->uses = 2;
                 }
                 continue;
             }

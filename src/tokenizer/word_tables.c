@@ -1,10 +1,24 @@
 /* word_tables.c - making, filling and thinning out the tables of a word cache. */
 #include "tokenizer/word_tables.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { MAX_MORE = 4 << 20, MAX_LONG_TEXT = 8 << 20, HUGE_PAGE = 2 << 20 };
+/* For each place of the large table: ids outside, bytes of long words, and bytes of all together.
+ */
+enum { MORE_PER_PLACE = 8, TEXT_PER_PLACE = 8, BYTES_PER_PLACE = 88, HUGE_PAGE = 2 << 20 };
+
+/* The limit of the large table's size. */
+static int most_large_bits(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = memory_available() / 8 / (size_t)(cores > 0 ? cores : 1);
+    int bits = MOST_LARGE_BITS;
+    while (bits > LARGE_BITS && (size_t)BYTES_PER_PLACE << bits > most) bits--;
+    return bits;
+}
 
 static void *zeroed(int bits, size_t entry)
 {
@@ -16,7 +30,7 @@ static void *zeroed(int bits, size_t entry)
     return memset(p, 0, bytes);
 }
 
-static WordTables *tables_new(int large_bits, int long_bits)
+static WordTables *tables_new(int large_bits, int long_bits, int most)
 {
     Arena *a = arena_new();
     WordTables *t = NEW(a, WordTables);
@@ -26,6 +40,7 @@ static WordTables *tables_new(int large_bits, int long_bits)
     t->middle = NEW_N(a, MiddleEntry, 1 << MIDDLE_BITS);
     t->large_bits = large_bits;
     t->long_bits = long_bits;
+    t->most_large_bits = most;
     t->large = zeroed(large_bits, sizeof *t->large);
     t->longs = zeroed(long_bits, sizeof *t->longs);
     return t;
@@ -33,7 +48,7 @@ static WordTables *tables_new(int large_bits, int long_bits)
 
 WordTables *word_tables_new(void)
 {
-    return tables_new(LARGE_BITS, LONG_BITS);
+    return tables_new(LARGE_BITS, LONG_BITS, most_large_bits());
 }
 
 void word_tables_free(WordTables *t)
@@ -41,14 +56,14 @@ void word_tables_free(WordTables *t)
     if (!t) return;
     free(t->large);
     free(t->longs);
+    buffer_free(&t->more_room);
+    buffer_free(&t->long_text);
     arena_free(t->arena);
 }
 
 static uint32_t *more_room(WordTables *t, int64_t n)
 {
-    while (t->n_more + n + MORE_ROOM > t->more_cap) {
-        t->more = arena_grow(t->arena, t->more, t->more_cap, &t->more_cap, sizeof *t->more);
-    }
+    t->more = buffer_grow(&t->more_room, (size_t)(t->n_more + n + MORE_ROOM) * sizeof *t->more);
     t->n_more += n;
     return t->more + t->n_more - n;
 }
@@ -90,12 +105,17 @@ void word_tables_promote(WordTables *t, const LargeEntry *e, uint64_t hash16)
     if (left.uses && left.key.low != e->key.low) promote_middle(t, &left, word_hash16(left.key));
 }
 
+static const char *long_word(const WordTables *t, const LongEntry *e)
+{
+    return (const char *)t->long_text.ptr + e->at;
+}
+
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len)
 {
     for (uint64_t at = hash >> (64 - t->long_bits);; at = (at + 1) & ((1u << t->long_bits) - 1)) {
         LongEntry *e = &t->longs[at];
         if (!e->len) return e;
-        if (e->hash == hash && e->len == len && !memcmp(t->long_text + e->at, word, len)) return e;
+        if (e->hash == hash && e->len == len && !memcmp(long_word(t, e), word, len)) return e;
     }
 }
 
@@ -109,11 +129,9 @@ void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_
 void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
                           uint32_t len, PackedIds ids)
 {
-    while (t->n_long_text + len > t->long_text_cap) {
-        t->long_text = arena_grow(t->arena, t->long_text, t->long_text_cap, &t->long_text_cap, 1);
-    }
+    char *text = buffer_grow(&t->long_text, (size_t)(t->n_long_text + len));
     *free = (LongEntry){ .hash = hash, .ids = ids, .at = (uint32_t)t->n_long_text, .len = len };
-    memcpy(t->long_text + t->n_long_text, word, len);
+    memcpy(text + t->n_long_text, word, len);
     t->n_long_text += len;
     t->n_longs++;
 }
@@ -125,12 +143,13 @@ static PackedIds move_ids(const WordTables *from, WordTables *to, PackedIds ids)
     return word_tables_pack(to, from->more + (uint32_t)ids, (int64_t)(ids >> 32));
 }
 
-/* The least number of uses that at most half a table's places have. */
+/* The least number of uses, beyond one, that at most half a table's places have: words seen once
+ * are too many to be of use. */
 static uint32_t threshold(const int64_t by_uses[], int n, int64_t places)
 {
     int64_t kept = 0;
     int least = n;
-    while (least > 1 && kept + by_uses[least - 1] <= places / 2) kept += by_uses[--least];
+    while (least > 2 && kept + by_uses[least - 1] <= places / 2) kept += by_uses[--least];
     return (uint32_t)least;
 }
 
@@ -150,18 +169,19 @@ static WordTables *forget(WordTables *t)
     uint32_t least_large = threshold(large, USES, 1 << t->large_bits);
     uint32_t least_long = threshold(longs, USES, 1 << t->long_bits);
 
-    WordTables *to = tables_new(t->large_bits, t->long_bits);
+    WordTables *to = tables_new(t->large_bits, t->long_bits, t->most_large_bits);
     for (int i = 0; i < 1 << t->large_bits; i++) {
         const LargeEntry *e = &t->large[i];
         if (!e->len || e->uses < least_large) continue;
         LargeEntry *place = word_tables_large(to, e->key, word_hash16(e->key), e->len);
         word_tables_add_large(to, place, e->key, e->len, move_ids(t, to, e->ids));
         place->uses = e->uses / 2;
+        word_tables_promote(to, place, word_hash16(e->key));
     }
     for (int i = 0; i < 1 << t->long_bits; i++) {
         const LongEntry *e = &t->longs[i];
         if (!e->len || e->uses < least_long) continue;
-        const char *word = t->long_text + e->at;
+        const char *word = long_word(t, e);
         LongEntry *place = word_tables_long(to, e->hash, word, e->len);
         word_tables_add_long(to, place, e->hash, word, e->len, move_ids(t, to, e->ids));
         place->uses = e->uses / 2;
@@ -189,7 +209,7 @@ static void grow_longs(WordTables *t)
     t->longs = zeroed(t->long_bits, sizeof *t->longs);
     for (int64_t i = 0; i < n; i++) {
         const LongEntry *e = &old[i];
-        if (e->len) *word_tables_long(t, e->hash, t->long_text + e->at, e->len) = *e;
+        if (e->len) *word_tables_long(t, e->hash, long_word(t, e), e->len) = *e;
     }
     free(old);
 }
@@ -202,14 +222,14 @@ static bool fits(int64_t n, int bits, int most)
 
 WordTables *word_tables_make_room(WordTables *t, int64_t n)
 {
-    while (t->large_bits < MAX_LARGE_BITS && !fits(t->n_large + n, t->large_bits, MAX_LARGE_BITS))
-        grow_large(t);
-    while (t->long_bits < MAX_LONG_BITS && !fits(t->n_longs + n, t->long_bits, MAX_LONG_BITS))
+    int most = t->most_large_bits, most_long = most - FEWER_LONG_BITS;
+    while (t->large_bits < most && !fits(t->n_large + n, t->large_bits, most)) grow_large(t);
+    while (t->long_bits < most_long && !fits(t->n_longs + n, t->long_bits, most_long))
         grow_longs(t);
-    bool full = !fits(t->n_large + n, t->large_bits, MAX_LARGE_BITS) ||
-                !fits(t->n_longs + n, t->long_bits, MAX_LONG_BITS) ||
-                t->n_more > MAX_MORE - LONGEST_WORD * n ||
-                t->n_long_text > MAX_LONG_TEXT - LONGEST_WORD * n;
+    bool full = !fits(t->n_large + n, t->large_bits, most) ||
+                !fits(t->n_longs + n, t->long_bits, most_long) ||
+                t->n_more + LONGEST_WORD * n > (int64_t)MORE_PER_PLACE << most ||
+                t->n_long_text + LONGEST_WORD * n > (int64_t)TEXT_PER_PLACE << most;
     return full ? forget(t) : t;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TOKENIZER_WORD_TABLES_H
 #define TOKENIZER_WORD_TABLES_H
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "tokenizer/word_bytes.h"
 #include <stdbool.h>
 
@@ -33,7 +34,7 @@ typedef struct MiddleEntry {
 typedef struct LargeEntry {
     WordKey key;
     PackedIds ids;
-    uint32_t len, uses; /* len 0: free */
+    uint32_t len, uses; /* len 0: free; uses: 1, 2 for "again", or more where they are counted */
 } LargeEntry;
 
 typedef struct LongEntry {
@@ -45,12 +46,13 @@ typedef struct LongEntry {
 enum {
     SMALL_BITS = 15,  /* 512 KiB: words of up to 8 bytes, one place each */
     MIDDLE_BITS = 13, /* 256 KiB: up to 16 bytes, one place each */
-    /* Linear probing; the tables begin small and grow up to the most. */
-    LARGE_BITS = 16,
-    MAX_LARGE_BITS = 19, /* 2 to 16 MiB: up to 16 bytes */
+    /* Linear probing; the tables begin small and grow, up to a limit that follows from the memory
+     * of the machine. */
+    LARGE_BITS = 16,      /* 2 MiB: up to 16 bytes */
+    MOST_LARGE_BITS = 22, /* 128 MiB */
+    FEWER_LONG_BITS = 1,  /* than there may be for the large table: 17 to 64 bytes */
     LONG_BITS = 14,
-    MAX_LONG_BITS = 17, /* 0.5 to 4 MiB: 17 to 64 bytes */
-    LONGEST_WORD = 64   /* longer words are not remembered */
+    LONGEST_WORD = 64 /* longer words are not remembered */
 };
 
 typedef struct WordTables {
@@ -60,14 +62,15 @@ typedef struct WordTables {
     MiddleEntry *middle;
     LargeEntry *large; /* freed by word_tables_free, as is `longs` */
     LongEntry *longs;
-    int large_bits, long_bits;
+    int large_bits, long_bits, most_large_bits;
     int64_t n_large, n_longs;
-    uint32_t *more; /* ids of words with many, and MORE_ROOM to read behind them */
-    char *long_text;
-    int64_t n_more, n_long_text, more_cap, long_text_cap;
+    uint32_t *more; /* in more_room: ids of words with many, and MORE_ROOM to read behind them */
+    Buffer more_room, long_text;
+    int64_t n_more, n_long_text;
 } WordTables;
 
-/* Empty tables, their memory touched. */
+/* Empty tables, their memory touched. They grow to 352 MiB, or half as much, or a quarter, and so
+ * on, until the tables of one thread per core fit an eighth of the memory that is available. */
 WordTables *word_tables_new(void);
 void word_tables_free(WordTables *t);
 /* Makes room for another `n` words: lets tables grow, or, when one is as large as it may get, keeps

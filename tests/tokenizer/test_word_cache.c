@@ -1,0 +1,107 @@
+/* test_word_cache.c - what happens when a cache of words is full. */
+#include "tokenizer/small_tokenizer.h"
+#include "tokenizer/word_tables.h"
+#include <stdlib.h>
+
+enum { N_WORDS = 100000, LONG = 20 };
+
+/* A word of `len` letters for each number. */
+static Str letters(uint64_t number, size_t len, char *to)
+{
+    for (size_t i = 0; i < len; i++, number /= 26) to[i] = (char)('a' + number % 26);
+    return (Str){ to, len };
+}
+
+/* A cache made now stays as small as any may be. */
+static void set_little_memory(bool is_little)
+{
+    if (is_little)
+        setenv("MODALITIES_MEMORY_LIMIT", "1", 1);
+    else
+        unsetenv("MODALITIES_MEMORY_LIMIT");
+}
+
+TEST(ids_of_forgotten_words_stay_the_same)
+{
+    static const char *const merges[] = { "a b", "c d", "ab cd", NULL };
+    Arena *a = arena_new();
+    Tokenizer *t = small_tokenizer_open(a, merges, "[]");
+    set_little_memory(true);
+    Encoder *little = t->encoder_new(t);
+    set_little_memory(false);
+    Encoder *ample = t->encoder_new(t);
+    Text text = { 0 };
+    char word[LONG];
+    for (uint64_t i = 0; i < N_WORDS; i++) {
+        Str s = letters(i, i % 3 ? 6 : LONG, word);
+        text_add(&text, s.ptr, s.len);
+        text_add(&text, i % 2 ? " " : "\n", 1);
+    }
+    Ids expected = { 0 }, ids = { 0 };
+    assert_no_error(t->encode(ample, (Str){ text.ptr, text.len }, false, &expected));
+    for (int round = 0; round < 3; round++) {
+        ids.n = 0;
+        assert_no_error(t->encode(little, (Str){ text.ptr, text.len }, false, &ids));
+        assert_int_equal(ids.n, expected.n);
+        assert_memory_equal(ids.id, expected.id, (size_t)ids.n * sizeof *ids.id);
+    }
+    ids_free(&ids);
+    ids_free(&expected);
+    text_free(&text);
+    t->encoder_free(little);
+    t->encoder_free(ample);
+    t->close(t);
+    arena_free(a);
+}
+
+/* The entry of word i; its ids say which it is. */
+static LargeEntry *large_entry(WordTables *t, uint64_t i)
+{
+    char text[16] = { 0 };
+    WordKey key = word_key(letters(i, 8, text).ptr, 8);
+    return word_tables_large(t, key, word_hash16(key), 8);
+}
+
+static void add(WordTables *t, uint64_t i)
+{
+    char text[16] = { 0 };
+    uint32_t id = (uint32_t)i;
+    WordKey key = word_key(letters(i, 8, text).ptr, 8);
+    word_tables_add_large(t, large_entry(t, i), key, 8, word_tables_pack(t, &id, 1));
+}
+
+TEST(a_full_table_keeps_the_words_that_were_seen_again)
+{
+    enum { N_AGAIN = 1000 };
+    set_little_memory(true);
+    WordTables *t = word_tables_new(), *before = t;
+    set_little_memory(false);
+    uint64_t n = 0;
+    for (; t == before && n < N_WORDS; n++) {
+        t = word_tables_make_room(t, 1);
+        add(t, n);
+        if (n < N_AGAIN) large_entry(t, n)->uses = 2 + (uint32_t)n % 5;
+    }
+    assert_true(t != before && n > (1 << LARGE_BITS) / 2);
+    assert_int_equal(t->n_large, N_AGAIN + 1);
+    for (uint64_t i = 0; i < n; i++) {
+        const LargeEntry *e = large_entry(t, i);
+        assert_int_equal(e->len, i < N_AGAIN || i == n - 1 ? 8 : 0);
+        if (e->len) assert_int_equal(e->ids & ID_MASK, i);
+    }
+    word_tables_free(t);
+}
+
+TEST(a_table_grows_as_long_as_there_is_memory)
+{
+    WordTables *t = word_tables_new();
+    t->most_large_bits = LARGE_BITS + 2;
+    for (uint64_t i = 0; i < N_WORDS; i++) {
+        t = word_tables_make_room(t, 1);
+        add(t, i);
+    }
+    assert_int_equal(t->large_bits, LARGE_BITS + 2);
+    assert_int_equal(t->n_large, N_WORDS);
+    for (uint64_t i = 0; i < N_WORDS; i++) assert_int_equal(large_entry(t, i)->ids & ID_MASK, i);
+    word_tables_free(t);
+}
