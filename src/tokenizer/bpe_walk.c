@@ -1,59 +1,11 @@
-/* bpe_walk.c - which tokens stay apart, and walking along them.
- *
- * Many pairs make a token on paper, but merging its text alone joins one of them in the end, and
- * this one only can ever be joined to it, in any text: had another pair come to lie side by side
- * there, it would have in the token's text alone. So each token has one pair, and one time when it
- * is made: the order of its merge. If no part is made later than the whole, merges happen by rising
- * order, from left to right among equals, and the two tokens stay apart unless there was a time
- * when the last part of the left one and the first part of the right one could be joined. */
+/* bpe_walk.c - walking along the longest tokens that stay apart (bpe_apart.h). */
 #include "tokenizer/bpe_walk.h"
-#include "tokenizer/trie.h"
-#include <string.h>
-
-#define NEVER UINT32_MAX
-
-typedef struct Token {
-    uint32_t left, right; /* its pair */
-    uint32_t made;        /* 0: it is a symbol; else 1 + the order of its merge */
-    uint32_t len;         /* 0: it never occurs */
-    uint32_t shorter;     /* the longest token that it starts with, or NO_TOKEN */
-} Token;
+#include "tokenizer/bpe_starts.h"
 
 struct BpeWalk {
-    const Bpe *bpe;
-    Token *token; /* by id */
-    Trie trie;
+    Apart apart;
+    BpeStarts starts;
 };
-
-/* When these two are joined if they lie side by side; NEVER. */
-static uint32_t joined_at(const BpeWalk *w, uint32_t left, uint32_t right)
-{
-    uint32_t rank = bpe_rank(w->bpe, left, right);
-    if (rank == NO_RANK) return NEVER;
-    const Token *t = &w->token[w->bpe->merged[rank]];
-    return t->left == left && t->right == right ? t->made : NEVER;
-}
-
-/* Goes back in time along the parts of both that lie side by side. Among merges of the same order
- * the one further left comes first: those within the left token, then that of the two, then those
- * within the right one. */
-static bool stay_apart(const BpeWalk *w, uint32_t left, uint32_t right)
-{
-    uint32_t left_until = NEVER, right_until = NEVER;
-    for (;;) {
-        uint32_t time = joined_at(w, left, right);
-        if (time < left_until && time <= right_until && time != NEVER) return false;
-        const Token *l = &w->token[left], *r = &w->token[right];
-        if (!l->made && !r->made) return true;
-        if (l->made > r->made) {
-            left_until = l->made;
-            left = l->right;
-        } else {
-            right_until = r->made;
-            right = r->left;
-        }
-    }
-}
 
 static int64_t symbols_of(Str text, BpeSymbolAt *symbol_at, const void *model, uint32_t *out)
 {
@@ -66,46 +18,46 @@ static int64_t symbols_of(Str text, BpeSymbolAt *symbol_at, const void *model, u
 }
 
 /* Finds how merging makes the token of its text; of one that it does not make, len stays 0. */
-static void find_pair(BpeWalk *w, uint32_t id, Str text, BpeSymbolAt *symbol_at, const void *model,
-                      Buffer *symbols, Buffer *scratch)
+static void find_pair(const Bpe *b, ApartToken *t, uint32_t id, Str text, BpeSymbolAt *symbol_at,
+                      const void *model, Buffer *symbols, Buffer *scratch)
 {
     uint32_t *symbol = buffer_grow(symbols, text.len * sizeof *symbol);
     int64_t n = symbols_of(text, symbol_at, model, symbol);
     BpeMerge last = { NO_TOKEN, NO_TOKEN, NO_RANK };
-    if (n > 1) n = bpe_merge_telling(w->bpe, scratch, symbol, n, &last);
+    if (n > 1) n = bpe_merge_telling(b, scratch, symbol, n, &last);
     if (n != 1 || symbol[0] != id) return;
-    Token *t = &w->token[id];
-    *t = (Token){ last.left, last.right, 0, (uint32_t)text.len, NO_TOKEN };
-    if (last.rank != NO_RANK) t->made = 1 + bpe_priority(w->bpe, last.rank);
+    *t = (ApartToken){ .left = last.left, .right = last.right, .len = (uint32_t)text.len };
+    if (last.rank != NO_RANK) t->made = 1 + bpe_priority(b, last.rank);
 }
 
-static bool parts_come_first(const BpeWalk *w, int64_t n)
+static bool parts_come_first(const ApartToken *token, int64_t n)
 {
     for (int64_t id = 0; id < n; id++) {
-        const Token *t = &w->token[id];
-        if (!t->made) continue;
-        if (w->token[t->left].made > t->made || w->token[t->right].made > t->made) return false;
+        ApartToken t = token[id];
+        if (t.made && (token[t.left].made > t.made || token[t.right].made > t.made)) return false;
     }
     return true;
 }
 
-static void make_trie(BpeWalk *w, Arena *a, const Str *text, int64_t n)
+static void find_starts(BpeWalk *w, Arena *a, const Str *text, int64_t n)
 {
     Arena *scratch = arena_new();
     Str *key = NEW_N(scratch, Str, n);
     uint32_t *value = NEW_N(scratch, uint32_t, n);
     int64_t n_keys = 0;
     for (int64_t id = 0; id < n; id++) {
-        if (!w->token[id].len) continue;
+        if (!w->apart.token[id].len) continue;
         key[n_keys] = text[id];
         value[n_keys++] = (uint32_t)id;
     }
-    w->trie = trie_new(a, key, value, n_keys);
-    arena_free(scratch);
-    for (int64_t id = 0; id < n; id++) {
-        if (w->token[id].len)
-            trie_longest(&w->trie, (Str){ text[id].ptr, text[id].len - 1 }, &w->token[id].shorter);
+    Trie trie = trie_new(scratch, key, value, n_keys);
+    for (int64_t i = 0; i < n_keys; i++) {
+        ApartToken *t = &w->apart.token[value[i]];
+        t->shorter = NO_TOKEN;
+        trie_longest(&trie, (Str){ key[i].ptr, key[i].len - 1 }, &t->shorter);
     }
+    bpe_starts_new(a, &trie, key, n_keys, w->apart.token, &w->starts);
+    arena_free(scratch);
 }
 
 static uint32_t byte_at(const void *bpe, Str text, size_t *len)
@@ -123,18 +75,33 @@ const BpeWalk *bpe_walk_new(Arena *a, const Bpe *b, const Str *text, int64_t n,
                             BpeSymbolAt *symbol_at, const void *model)
 {
     BpeWalk *w = NEW(a, BpeWalk);
-    w->bpe = b;
-    w->token = NEW_N(a, Token, n);
+    ApartToken *token = w->apart.token = NEW_N(a, ApartToken, n);
     Buffer symbols = { 0 }, scratch = { 0 };
     for (int64_t id = 0; id < n; id++) {
         if (text[id].len)
-            find_pair(w, (uint32_t)id, text[id], symbol_at, model, &symbols, &scratch);
+            find_pair(b, &token[id], (uint32_t)id, text[id], symbol_at, model, &symbols, &scratch);
     }
     buffer_free(&symbols);
     buffer_free(&scratch);
-    if (!parts_come_first(w, n)) return NULL;
-    make_trie(w, a, text, n);
+    if (!parts_come_first(token, n)) return NULL;
+    apart_finish(a, &w->apart, text, n);
+    find_starts(w, a, text, n);
     return w;
+}
+
+void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n)
+{
+    if (!b->walk) return;
+    const ApartToken *token = b->walk->apart.token;
+    Bpe all = *b;
+    int64_t n_pairs = 0;
+    for (int64_t id = 0; id < n; id++) n_pairs += token[id].made > 0;
+    bpe_tables_new(b, a, n_pairs, b->n_merges);
+    b->merged = all.merged;
+    for (int64_t id = 0; id < n; id++) {
+        ApartToken t = token[id];
+        if (t.made) bpe_add_pair(b, t.left, t.right, bpe_rank(&all, t.left, t.right));
+    }
 }
 
 /* Places of the text that may be the end of a token: all but those from which no token goes on.
@@ -144,60 +111,61 @@ typedef struct Places {
     size_t n; /* words of it */
 } Places;
 
-static bool is_open(Places *p, size_t at)
+static inline bool is_open(Places *p, size_t at)
 {
     while (p->n <= at >> 6) p->open[p->n++] = UINT64_MAX;
     return p->open[at >> 6] >> (at & 63) & 1;
 }
 
-static void close_place(Places *p, size_t at)
+static inline void close_place(Places *p, size_t at)
 {
     p->open[at >> 6] &= ~((uint64_t)1 << (at & 63));
 }
 
-void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n)
+typedef struct Candidate {
+    uint32_t id; /* STARTS_NO_ID: no token starts here */
+    uint32_t len, last_until;
+} Candidate;
+
+static inline Candidate longest(const BpeWalk *w, Str text, size_t at)
 {
-    if (!b->walk) return;
-    const Token *token = b->walk->token;
-    Bpe all = *b;
-    int64_t n_pairs = 0;
-    for (int64_t id = 0; id < n; id++) n_pairs += token[id].made > 0;
-    bpe_tables_new(b, a, n_pairs, b->n_merges);
-    b->merged = all.merged;
-    for (int64_t id = 0; id < n; id++) {
-        const Token *t = &token[id];
-        if (t->made) bpe_add_pair(b, t->left, t->right, bpe_rank(&all, t->left, t->right));
-    }
+    if (at == text.len) return (Candidate){ STARTS_NO_ID, 0, 0 };
+    BpeStart s = bpe_starts_longest(&w->starts, text.ptr + at, text.ptr + text.len);
+    return (Candidate){ s.id_label >> STARTS_LABEL_BITS, s.len, s.last_until };
 }
 
-static uint32_t longest(const BpeWalk *w, Str text, size_t at)
+static inline Candidate candidate(const BpeWalk *w, uint32_t id)
 {
-    uint32_t id = NO_TOKEN;
-    trie_longest(&w->trie, (Str){ text.ptr + at, text.len - at }, &id);
-    return id;
+    const ApartToken *t = &w->apart.token[id];
+    return (Candidate){ id, t->len, t->last_until };
 }
 
 size_t bpe_walk(const BpeWalk *w, Buffer *scratch, Str text, uint32_t *out, int64_t *n)
 {
+    const Apart *apart = &w->apart;
     Places p = { .open = buffer_grow(scratch, (text.len / 64 + 1) * sizeof(uint64_t)) };
     int64_t first = *n, top = first; /* the tokens out[first..top) are the ids of text[0, at) */
     size_t at = 0;
-    uint32_t next = longest(w, text, at);
-    while (next != NO_TOKEN) {
-        const Token *t = &w->token[next];
-        size_t end = at + t->len;
-        if (is_open(&p, end) && (top == first || stay_apart(w, out[top - 1], next))) {
-            out[top++] = next;
+    Candidate next = longest(w, text, at);
+    while (next.id != STARTS_NO_ID) {
+        size_t end = at + next.len;
+        bool is_inside = at > 1 && at + 2 <= text.len, ends_early = end + 2 <= text.len;
+        if (!(ends_early && apart_dead_end(apart, next.last_until, text.ptr + end)) &&
+            is_open(&p, end) &&
+            (top == first || apart_stay(apart, out[top - 1], next.id, text.ptr + at, is_inside))) {
+            out[top++] = next.id;
             at = end;
             next = longest(w, text, at);
-        } else if (t->shorter != NO_TOKEN) {
-            next = t->shorter;
-        } else {
+            continue;
+        }
+        uint32_t id = apart->token[next.id].shorter;
+        if (id == NO_TOKEN) { /* back to the one before, whose end is closed now */
             CHECK(top > first);
             close_place(&p, at);
-            next = out[--top];
-            at -= w->token[next].len;
+            id = out[--top];
+            at -= apart->token[id].len;
         }
+        next = candidate(w, id);
     }
     *n = top;
     return at;

@@ -20,6 +20,7 @@ typedef struct Range {
 typedef struct Layout {
     Key *key;
     Buffer units, ranges, free;
+    Buffer is_base;   /* by place: bool */
     uint32_t n_units; /* usable places; 256 more lie behind them */
     uint32_t start;   /* before it few places are free: only single children look there */
     int64_t n_ranges;
@@ -46,10 +47,12 @@ static void make_room(Layout *l, uint32_t n)
     n += n / 2;
     TrieUnit *unit = buffer_grow(&l->units, (n + 256) * sizeof *unit);
     uint32_t *next = buffer_grow(&l->free, (n + 256) * sizeof *next);
+    bool *is_base = buffer_grow(&l->is_base, (n + 256) * sizeof *is_base);
     uint32_t from = l->n_units ? l->n_units + 256 : 0;
     for (uint32_t i = from; i < n + 256; i++) {
         unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE };
         next[i] = i;
+        is_base[i] = false;
     }
     l->n_units = n;
 }
@@ -83,7 +86,8 @@ static bool fits(const Layout *l, uint32_t base, const uint8_t *byte, int n)
     return true;
 }
 
-/* A base at which the places of all these bytes, in ascending order, are free. */
+/* A base that no other node has, at which the places of all these bytes, in ascending order, are
+ * free. */
 static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
 {
     uint32_t at = n > 1 && l->start > byte[0] ? l->start : byte[0] + 1u;
@@ -92,7 +96,10 @@ static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
         at = free_place(l, at);
         make_room(l, at + 257);
         if (tries == 64) l->start = at;
-        if (fits(l, at - byte[0], byte, n)) return at - byte[0];
+        bool *is_base = (bool *)l->is_base.ptr + (at - byte[0]);
+        if (*is_base || !fits(l, at - byte[0], byte, n)) continue;
+        *is_base = true;
+        return at - byte[0];
     }
 }
 
@@ -150,6 +157,7 @@ Trie trie_new(Arena *a, const Str *key, const uint32_t *value, int64_t n)
     buffer_free(&l.units);
     buffer_free(&l.ranges);
     buffer_free(&l.free);
+    buffer_free(&l.is_base);
     return t;
 }
 

@@ -1,5 +1,6 @@
 /* trie.h - texts by their bytes, in a double array (Aoe 1989): the child of a node for a byte lies
- * at base + byte, if that place names the node as its parent. */
+ * at base + byte, if that place names the node as its parent. No two nodes with children have the
+ * same base. */
 #ifndef TOKENIZER_TRIE_H
 #define TOKENIZER_TRIE_H
 #include "base/arena.h"
