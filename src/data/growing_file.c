@@ -1,6 +1,5 @@
 /* growing_file.c - one file that grows, behind a buffer. */
 #include "data/growing_file.h"
-#include "base/block_sum.h"
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +50,7 @@ Error *growing_cut(GrowingFile *s, int64_t n_bytes)
     s->n_bytes = n_bytes;
     s->n_buffered = 0;
     s->sum = 0;
+    s->block.n = 0;
     int64_t size = n_bytes || s->header ? s->header + n_bytes : 0;
     return ftruncate(s->fd, size) == 0 ? NULL : file_failed("write", growing_name(s));
 }
@@ -69,8 +69,39 @@ Error *growing_write(const GrowingFile *s, const void *bytes, size_t n, int64_t 
     return NULL;
 }
 
+Error *growing_add(GrowingFile *s, const void *bytes, size_t n)
+{
+    char *buffer = buffer_grow(&s->buffer, STREAM_BLOCK);
+    for (const char *p = bytes; n;) {
+        size_t room = STREAM_BLOCK - s->n_buffered, k = n < room ? n : room;
+        memcpy(buffer + s->n_buffered, p, k);
+        s->n_buffered += k;
+        s->n_bytes += (int64_t)k;
+        p += k;
+        n -= k;
+        if (s->n_buffered == STREAM_BLOCK) TRY(growing_flush(s));
+    }
+    return NULL;
+}
+
+int64_t growing_reserve(GrowingFile *s, const void *bytes, size_t n)
+{
+    int64_t at = s->header + s->n_bytes;
+    CHECK(!s->n_buffered);
+    s->n_bytes += (int64_t)n;
+    for (const char *p = bytes; n;) {
+        size_t room = STREAM_BLOCK - s->block.n, k = n < room ? n : room;
+        block_sum_take(&s->block, p, k);
+        if (s->block.n == STREAM_BLOCK) s->sum = block_sum_add(s->sum, block_sum_end(&s->block));
+        p += k;
+        n -= k;
+    }
+    return at;
+}
+
 Error *growing_flush(GrowingFile *s)
 {
+    if (s->block.n) s->sum = block_sum_add(s->sum, block_sum_end(&s->block));
     if (!s->n_buffered) return NULL;
     size_t n = s->n_buffered;
     s->n_buffered = 0;

@@ -1,6 +1,7 @@
 /* growing_file.h - one file that grows until it is put in place, behind a buffer. */
 #ifndef DATA_GROWING_FILE_H
 #define DATA_GROWING_FILE_H
+#include "base/block_sum.h"
 #include "base/buffer.h"
 #include "data/resumable.h"
 
@@ -10,7 +11,8 @@ typedef struct GrowingFile {
     int64_t header, n_bytes;    /* n_bytes counts those in the buffer */
     Buffer buffer;
     size_t n_buffered;
-    uint64_t sum; /* of the part at hand, without what is in the buffer */
+    uint64_t sum;   /* of the part at hand, without what is in the buffer or in `block` */
+    BlockSum block; /* of the block under way where bytes are reserved */
 } GrowingFile;
 
 /* An error "cannot WHAT PATH: " and what errno means. */
@@ -22,9 +24,13 @@ Error *growing_open(GrowingFile *s);
 bool growing_has_its_name(const GrowingFile *s);
 /* Leaves the first bytes behind the header. */
 Error *growing_cut(GrowingFile *s, int64_t n_bytes);
-/* Writes bytes at an offset of the file; what the buffer holds, as a block. */
+/* Writes bytes at an offset of the file. */
 Error *growing_write(const GrowingFile *s, const void *bytes, size_t n, int64_t at);
+/* Appends behind the buffer; makes what it holds, or what was reserved last, a block. */
+Error *growing_add(GrowingFile *s, const void *bytes, size_t n);
 Error *growing_flush(GrowingFile *s);
+/* Counts and sums bytes that the caller writes at the offset that is returned. */
+int64_t growing_reserve(GrowingFile *s, const void *bytes, size_t n);
 /* Makes durable what was written; the names in the folder of a path. */
 Error *sync_file(int fd, const char *name);
 Error *sync_folder_of(const char *path);

@@ -49,18 +49,17 @@ int64_t resumable_bytes(const Resumable *r, int stream)
 
 Error *resumable_add(Resumable *r, int stream, const void *bytes, size_t n)
 {
-    GrowingFile *s = &r->stream[stream];
-    char *buffer = buffer_grow(&s->buffer, STREAM_BLOCK);
-    for (const char *p = bytes; n;) {
-        size_t room = STREAM_BLOCK - s->n_buffered, k = n < room ? n : room;
-        memcpy(buffer + s->n_buffered, p, k);
-        s->n_buffered += k;
-        s->n_bytes += (int64_t)k;
-        p += k;
-        n -= k;
-        if (s->n_buffered == STREAM_BLOCK) TRY(growing_flush(s));
-    }
-    return NULL;
+    return growing_add(&r->stream[stream], bytes, n);
+}
+
+int64_t resumable_reserve(Resumable *r, int stream, const void *bytes, size_t n)
+{
+    return growing_reserve(&r->stream[stream], bytes, n);
+}
+
+Error *resumable_write(const Resumable *r, int stream, const void *bytes, size_t n, int64_t at)
+{
+    return growing_write(&r->stream[stream], bytes, n, at);
 }
 
 int resumable_file(const Resumable *r, int stream, int64_t *header)
@@ -159,15 +158,26 @@ static int64_t all_bytes(const Resumable *r)
     return sum;
 }
 
+/* Bytes since the last part. */
+static int64_t more_bytes(const Resumable *r)
+{
+    return all_bytes(r) - part_bytes(&r->last, r->n_streams);
+}
+
+bool resumable_is_due(const Resumable *r)
+{
+    int64_t more = r->identity ? more_bytes(r) : 0;
+    return more >= r->part_bytes || (more && clock_seconds() - r->part_began > PART_S);
+}
+
 Error *resumable_reach(Resumable *r, const int64_t *number)
 {
     if (!r->identity) return NULL;
-    int64_t bytes = all_bytes(r), more = bytes - part_bytes(&r->last, r->n_streams);
     r->is_reached = true;
-    r->reached_bytes = bytes;
+    r->reached_bytes = all_bytes(r);
     if (number) memcpy(r->reached_number, number, sizeof r->reached_number);
-    bool is_due = more >= r->part_bytes || (more && clock_seconds() - r->part_began > PART_S);
-    if (!is_due || !is_idle(r, more >= r->part_bytes * MOST_UNDURABLE_PARTS)) return NULL;
+    bool is_far = more_bytes(r) >= r->part_bytes * MOST_UNDURABLE_PARTS;
+    if (!resumable_is_due(r) || !is_idle(r, is_far)) return NULL;
     return end_part(r);
 }
 

@@ -52,9 +52,16 @@ Error *resumable_add(Resumable *r, int stream, const void *bytes, size_t n);
  * of consecutive blocks of STREAM_BLOCK bytes; only the very last one may be shorter. */
 int resumable_file(const Resumable *r, int stream, int64_t *header);
 void resumable_added(Resumable *r, int stream, size_t n, uint64_t block_sum);
+/* For threads that write what they made: takes the place of n bytes behind all others, in order,
+ * and returns its offset in the file; resumable_write puts them there, in any order and at the same
+ * time as others. All that was reserved must be written before resumable_reach. */
+int64_t resumable_reserve(Resumable *r, int stream, const void *bytes, size_t n);
+Error *resumable_write(const Resumable *r, int stream, const void *bytes, size_t n, int64_t at);
 /* The work can be continued from here, with these MOST_NUMBERS numbers (NULL: zeros). Makes a part
  * of it when enough was done since the last one. */
 Error *resumable_reach(Resumable *r, const int64_t *number);
+/* Whether resumable_reach would make one now. */
+bool resumable_is_due(const Resumable *r);
 
 /* All of a stream, mapped as long as the arena. */
 Error *resumable_view(Resumable *r, int stream, Arena *a, Str *out);

@@ -41,3 +41,18 @@ TEST(changes_that_cancel_in_weak_sums_are_found)
     for (size_t n = 0; n < 1024; n++) assert_true(block_sum(bytes, n) != block_sum(bytes, n + 1));
     assert_true(block_sum_add(block_sum_add(0, 1), 2) != block_sum_add(block_sum_add(0, 2), 1));
 }
+
+TEST(a_block_in_pieces_has_the_sum_of_the_whole)
+{
+    uint8_t bytes[500];
+    BlockSum s = { 0 };
+    for (int i = 0; i < 500; i++) bytes[i] = (uint8_t)rng_bits(5, (uint64_t)i);
+    for (size_t n = 0; n <= 500; n += n < 140 ? 1 : 90)
+        for (size_t first = 0; first <= n; first++) {
+            size_t second = (n - first) / 3;
+            block_sum_take(&s, bytes, first);
+            block_sum_take(&s, bytes + first, second);
+            block_sum_take(&s, bytes + first + second, n - first - second);
+            assert_true(block_sum_end(&s) == block_sum(bytes, n));
+        }
+}

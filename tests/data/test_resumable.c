@@ -38,13 +38,24 @@ static Error *open_output(Arena *a, const char *identity, Resumable **out)
     return resumable_open(at(a, "out"), identity, stream, 2, out);
 }
 
-/* The steps from where the output is up to `end`; the first number counts them. */
+/* As threads do: the second half is written before the first one. */
+static Error *write_halves(Resumable *r, Str bytes)
+{
+    size_t half = bytes.len / 2;
+    int64_t at = resumable_reserve(r, DATA, bytes.ptr, half),
+            behind = resumable_reserve(r, DATA, bytes.ptr + half, bytes.len - half);
+    TRY(resumable_write(r, DATA, bytes.ptr + half, bytes.len - half, behind));
+    return resumable_write(r, DATA, bytes.ptr, half, at);
+}
+
+/* The steps from where the output is up to `end`; the first number counts them. Half of the runs
+ * write for themselves. */
 static Error *work(Arena *a, Resumable *r, int end)
 {
     for (int i = (int)resumable_numbers(r)[0]; i < end; i++) {
         Str bytes = bytes_of_step(a, i);
         int64_t number[MOST_NUMBERS] = { i + 1, -i };
-        TRY(resumable_add(r, DATA, bytes.ptr, bytes.len));
+        TRY(end % 2 ? resumable_add(r, DATA, bytes.ptr, bytes.len) : write_halves(r, bytes));
         TRY(resumable_add(r, COUNTS, &i, sizeof i));
         TRY(resumable_reach(r, number));
     }
