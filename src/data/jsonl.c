@@ -36,15 +36,6 @@ bool jsonl_next(Jsonl *j, IndexEntry *out)
     return true;
 }
 
-void jsonl_ask_for(const Jsonl *j, IndexEntry entry)
-{
-    enum { MOST = 16 << 10, CACHE_LINE = 64 };
-    int64_t size = (int64_t)j->text.len, length = entry.length < MOST ? entry.length : MOST;
-    if (entry.offset > size || length > size - entry.offset) return;
-    for (int64_t at = 0; at < length; at += CACHE_LINE)
-        __builtin_prefetch(j->text.ptr + entry.offset + at, 0, 2);
-}
-
 Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out)
 {
     int64_t size = (int64_t)j->text.len;

@@ -33,8 +33,6 @@ Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out
 Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path, Jsonl *out);
 /* The next line, without its newline; false behind the last one. */
 bool jsonl_next(Jsonl *j, IndexEntry *out);
-/* Asks the memory for a line, so that it is near when the work on the one before is done. */
-void jsonl_ask_for(const Jsonl *j, IndexEntry entry);
 /* The text of an entry; an error when the index does not fit the file. */
 Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out);
 #endif

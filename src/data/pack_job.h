@@ -1,35 +1,45 @@
 /* pack_job.h - consecutive lines on their way through packing, and what makes tokens of them. */
 #ifndef DATA_PACK_JOB_H
 #define DATA_PACK_JOB_H
-#include "data/jsonl.h"
+#include "base/arena.h"
+#include "data/index.h"
 #include "data/pack.h"
 #include "data/text_query.h"
 
 /* A document that cannot be used. */
 typedef struct Refusal {
-    IndexEntry line;
-    int64_t column; /* or -1 */
+    int64_t line, column; /* which line of the job; or -1 */
     Error *reason;
 } Refusal;
 
 typedef struct Job {
-    int64_t number, n_lines;
+    struct Job *next; /* in the list that it is in */
+    int64_t number;   /* among the jobs of its source */
+    /* the lines, which pack_source.h gives */
     IndexEntry *line;
+    int64_t n_lines;
+    Str text; /* they lie in it; it begins at byte text_offset of the source */
+    int64_t text_offset;
+    int64_t first_line; /* number of the first one, from 1; 0: not known */
+    Error *end;         /* why no lines follow, unless the source has an end here */
+    /* what is made of them */
     Text tokens; /* encoded documents back to back */
     int64_t *document_bytes, n_documents;
     Refusal *refusal;
     int64_t n_refusals;
+    int64_t place; /* of the tokens, in the output */
 } Job;
 
 /* Makes room for so many lines; the arena holds it, but for the tokens. */
 void job_open(Arena *a, int64_t most_lines, Job *job);
 void job_close(Job *job);
+/* A line, as far as its text is there. */
+Str job_line(const Job *job, int64_t i);
 
 /* Of one thread. */
 typedef struct JobEncoder {
     const PackSettings *settings;
     const Tokenizer *tokenizer;
-    const Jsonl *source; /* of the lines */
     uint32_t eod;
     int token_bytes;
     TextQuery *query;

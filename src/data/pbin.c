@@ -1,5 +1,7 @@
 /* pbin.c - reader and writer of packed token files. */
 #include "data/pbin.h"
+#include "base/cpu.h"
+#include "data/narrow.h"
 #include <errno.h>
 #include <string.h>
 
@@ -170,15 +172,16 @@ static Error *does_not_fit(const uint32_t *id, int64_t n, uint32_t largest, int 
 
 Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
 {
+    static const Narrow *const levels[] = { &narrow_scalar, &narrow_avx2, &narrow_avx512 };
     uint32_t largest = UINT32_MAX >> (32 - 8 * token_bytes), all = 0;
-    for (int64_t i = 0; i < n; i++) all |= id[i];
-    if (all > largest) return does_not_fit(id, n, largest, token_bytes);
-    typedef uint16_t Two
-        __attribute__((may_alias, aligned(1))); /* so that the loop has no copies */
     char *to = text_reserve(out, (size_t)n * (size_t)token_bytes);
     if (token_bytes == 4 && n) memcpy(to, id, (size_t)n * 4);
-    for (int64_t i = 0; token_bytes == 2 && i < n; i++) ((Two *)to)[i] = (Two)id[i];
-    for (int64_t i = 0; token_bytes == 1 && i < n; i++) to[i] = (char)id[i];
+    if (token_bytes == 2) all = levels[cpu_level_in_use()]->to_two_bytes(id, n, to);
+    for (int64_t i = 0; token_bytes == 1 && i < n; i++) {
+        all |= id[i];
+        to[i] = (char)id[i];
+    }
+    if (all > largest) return does_not_fit(id, n, largest, token_bytes);
     text_extend(out, (size_t)n * (size_t)token_bytes);
     return NULL;
 }
@@ -205,15 +208,22 @@ Error *pbin_continue(const char *path, int token_bytes, const char *identity,
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes)
 {
     const int64_t length = (int64_t)n_bytes;
-    return pbin_add_documents(w, document, &length, 1);
+    TRY(resumable_add(w->file, TOKENS, document, n_bytes));
+    return resumable_add(w->file, LENGTHS, &length, sizeof length);
 }
 
-Error *pbin_add_documents(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n)
+Error *pbin_reserve(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n,
+                    int64_t *place)
 {
     size_t all = 0;
     for (int64_t i = 0; i < n; i++) all += (size_t)n_bytes[i];
-    TRY(resumable_add(w->file, TOKENS, tokens, all));
+    *place = resumable_reserve(w->file, TOKENS, tokens, all);
     return resumable_add(w->file, LENGTHS, n_bytes, sizeof *n_bytes * (size_t)n);
+}
+
+Error *pbin_write_reserved(const PbinWriter *w, const void *tokens, size_t n_bytes, int64_t place)
+{
+    return resumable_write(w->file, TOKENS, tokens, n_bytes, place);
 }
 
 static Error *begin_index(PbinWriter *w)

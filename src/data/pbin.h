@@ -54,7 +54,7 @@ Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out);
 
 /* A file in the making; nothing appears under its name before pbin_commit. */
 typedef struct PbinWriter {
-    Resumable *file; /* streams: the tokens, the lengths of pbin_add, what the caller asked for */
+    Resumable *file; /* streams: the tokens, the lengths of documents, what the caller asked for */
     int token_bytes;
     FILE *tail; /* of the index, once there is one */
     IndexWriter index;
@@ -71,8 +71,11 @@ Error *pbin_continue(const char *path, int token_bytes, const char *identity,
                      const OutputStream *more, int n_more, PbinWriter *out);
 /* Appends one document of whole tokens. Takes 8 bytes on the disk for its length, and no memory. */
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
-/* The same for n documents whose tokens lie one behind the other, at once. */
-Error *pbin_add_documents(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n);
+/* For threads, instead of pbin_add: n documents, whose tokens lie one behind the other, get their
+ * place, in order, and are written there, in any order (resumable_reserve). */
+Error *pbin_reserve(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n,
+                    int64_t *place);
+Error *pbin_write_reserved(const PbinWriter *w, const void *tokens, size_t n_bytes, int64_t place);
 /* The other way: all tokens go to stream 0 of the file, then the lengths of all documents here. */
 Error *pbin_add_length(PbinWriter *w, int64_t n_bytes);
 Error *pbin_commit(PbinWriter *w);

@@ -164,10 +164,12 @@ static int64_t more_bytes(const Resumable *r)
     return all_bytes(r) - part_bytes(&r->last, r->n_streams);
 }
 
-bool resumable_is_due(const Resumable *r)
+/* While a part is on its way to the disk, the next one grows; up to a limit. */
+bool resumable_is_due(Resumable *r)
 {
     int64_t more = r->identity ? more_bytes(r) : 0;
-    return more >= r->part_bytes || (more && clock_seconds() - r->part_began > PART_S);
+    bool is_enough = more >= r->part_bytes || (more && clock_seconds() - r->part_began > PART_S);
+    return is_enough && (more >= r->part_bytes * MOST_UNDURABLE_PARTS || is_idle(r, false));
 }
 
 Error *resumable_reach(Resumable *r, const int64_t *number)
@@ -176,8 +178,8 @@ Error *resumable_reach(Resumable *r, const int64_t *number)
     r->is_reached = true;
     r->reached_bytes = all_bytes(r);
     if (number) memcpy(r->reached_number, number, sizeof r->reached_number);
-    bool is_far = more_bytes(r) >= r->part_bytes * MOST_UNDURABLE_PARTS;
-    if (!resumable_is_due(r) || !is_idle(r, is_far)) return NULL;
+    if (!resumable_is_due(r)) return NULL;
+    is_idle(r, true);
     return end_part(r);
 }
 

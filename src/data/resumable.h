@@ -61,7 +61,7 @@ Error *resumable_write(const Resumable *r, int stream, const void *bytes, size_t
  * of it when enough was done since the last one. */
 Error *resumable_reach(Resumable *r, const int64_t *number);
 /* Whether resumable_reach would make one now. */
-bool resumable_is_due(const Resumable *r);
+bool resumable_is_due(Resumable *r);
 
 /* All of a stream, mapped as long as the arena. */
 Error *resumable_view(Resumable *r, int stream, Arena *a, Str *out);

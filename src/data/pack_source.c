@@ -1,0 +1,86 @@
+/* pack_source.c - lines of a mapped text. */
+#include "data/pack_source.h"
+#include "base/file.h"
+
+static int64_t at_most(int64_t n, int64_t most)
+{
+    return n < most ? n : most;
+}
+
+/* Goes on behind the lines that are done. */
+static Error *skip_done(PackSource *s)
+{
+    IndexEntry line;
+    int64_t offset = at_most(s->offset, (int64_t)s->lines.text.len);
+    if (!s->lines.index) s->lines.at = offset;
+    for (int64_t i = 0; s->lines.index && i < s->n_lines; i++)
+        if (!jsonl_next(&s->lines, &line))
+            return error_new("%s: %lld lines are packed already, but the index has only %lld",
+                             s->lines.path, (long long)s->n_lines, (long long)i);
+    s->given_back = s->n_bytes = offset;
+    s->n_taken = s->n_lines;
+    return NULL;
+}
+
+Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path,
+                        int64_t n_lines_done, int64_t offset_done, PackSource *out)
+{
+    *out = (PackSource){ .n_lines = n_lines_done,
+                         .offset = offset_done,
+                         .stored_bytes = input->stored_bytes,
+                         .counter = { .text = input->text } };
+    TRY(jsonl_open_text(a, input, index_path, &out->lines));
+    return skip_done(out);
+}
+
+/* A line has a byte at least. */
+int64_t pack_source_most_lines(const PackSource *s)
+{
+    return s->lines.index ? index_count(s->lines.index) : (int64_t)s->lines.text.len;
+}
+
+bool pack_source_take(PackSource *s, int64_t most_lines, Job *job)
+{
+    Str line;
+    job->n_lines = 0;
+    job->text = s->lines.text;
+    job->first_line = s->lines.index ? 0 : s->n_taken + 1;
+    while (!job->end && job->n_lines < most_lines &&
+           jsonl_next(&s->lines, &job->line[job->n_lines])) {
+        job->end = jsonl_line(&s->lines, job->line[job->n_lines], &line);
+        job->n_lines += !job->end;
+    }
+    s->n_taken += job->n_lines;
+    return job->n_lines || job->end;
+}
+
+int64_t pack_source_line_number(PackSource *s, const Job *job, int64_t i)
+{
+    return job->first_line ? job->first_line + i : line_at(&s->counter, job->line[i].offset);
+}
+
+/* What is done need not stay mapped: at the end that would take time. */
+static void give_back_pages(PackSource *s)
+{
+    enum { AT_ONCE = 8 << 20 };
+    const char *text = s->lines.text.ptr;
+    int64_t done = at_most(s->offset, (int64_t)s->lines.text.len);
+    if (done - s->given_back < AT_ONCE) return;
+    file_view_done(text + s->given_back, text + done);
+    s->given_back = done;
+}
+
+void pack_source_done(PackSource *s, const Job *job)
+{
+    for (int64_t i = 0; i < job->n_lines; i++) s->n_bytes += job->line[i].length;
+    IndexEntry last = job->line[job->n_lines - 1];
+    s->n_lines += job->n_lines;
+    s->offset = last.offset + last.length + 1; /* behind the newline, if there is one */
+    give_back_pages(s);
+}
+
+int64_t pack_source_stored_done(const PackSource *s)
+{
+    size_t size = s->lines.text.len;
+    return (int64_t)((size ? (double)s->n_bytes / (double)size : 1) * (double)s->stored_bytes);
+}
