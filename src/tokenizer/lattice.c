@@ -18,21 +18,24 @@ typedef struct Search {
     double *second;
 } Search;
 
-/* Strictly better, so of equal ways the one found first stays. */
-static inline void reach(const Search *s, size_t from, size_t to, double score, uint32_t id,
-                         bool single)
+/* Strictly better, so of equal ways the one found first stays. Whether it is better can hardly be
+ * predicted: no branch here. */
+static inline __attribute__((always_inline)) void
+reach(const Search *s, size_t from, size_t to, double score, uint32_t id, bool single, bool margin)
 {
-    Node *at = &s->node[to];
+    Node *at = &s->node[to], best = *at;
     double sum = score + s->node[from].sum;
     if (single) sum = (float)sum;
-    if (s->second) {
-        double second = score + s->second[from];
-        double other = at->from == NOT_REACHED ? -INFINITY : sum > at->sum ? at->sum : sum;
-        if (at->from != NOT_REACHED && !(sum > at->sum)) second = -INFINITY;
-        if (other > second) second = other;
-        if (second > s->second[to]) s->second[to] = second;
+    if (margin) {
+        double second = score + s->second[from], other = sum < best.sum ? sum : best.sum;
+        second = second > other ? second : other;
+        s->second[to] = second > s->second[to] ? second : s->second[to];
     }
-    if (at->from == NOT_REACHED || sum > at->sum) *at = (Node){ sum, (uint32_t)from, id };
+    bool better = (best.from == NOT_REACHED) | (sum > best.sum);
+    best.sum = better ? sum : best.sum;
+    best.from = better ? (uint32_t)from : best.from;
+    best.id = better ? id : best.id;
+    *at = best;
 }
 
 /* Counts anew from here: subtracts this sum from all that tokens have reached. */
@@ -43,12 +46,12 @@ static void count_anew(const Search *s, size_t at, size_t len)
     for (size_t i = at; i <= len && i <= at + reached; i++) {
         if (s->node[i].from == NOT_REACHED) continue;
         s->node[i].sum = (float)(s->node[i].sum - base);
-        if (s->second) s->second[i] -= base;
     }
 }
 
 /* Follows all tokens that start at `at`; true when one is the whole character there. */
-static inline bool follow(const Search *s, Str text, size_t at, size_t char_len, bool single)
+static inline __attribute__((always_inline)) bool follow(const Search *s, Str text, size_t at,
+                                                         size_t char_len, bool single, bool margin)
 {
     const Trie *trie = &s->l->trie;
     const double *score = s->l->score;
@@ -59,69 +62,78 @@ static inline bool follow(const Search *s, Str text, size_t at, size_t char_len,
         if (state == NO_NODE) break;
         uint32_t id = trie_value(trie, state);
         if (id == NO_VALUE) continue;
-        reach(s, at, i + 1, score[id], id, single);
+        reach(s, at, i + 1, score[id], id, single, margin);
         found_char |= i + 1 - at == char_len;
     }
     return found_char;
 }
 
 /* Goes on by a character that is no token; false when nothing stands for it. */
-static bool reach_unknown(const Search *s, size_t from, size_t to, bool single)
+static bool reach_unknown(const Search *s, size_t from, size_t to, bool single, bool margin)
 {
     const Lattice *l = s->l;
     if (l->unk_id != NO_TOKEN)
-        reach(s, from, to, l->unk_score, l->unk_id, single);
+        reach(s, from, to, l->unk_score, l->unk_id, single, margin);
     else
         return s->node[to].from != NOT_REACHED &&
                !(l->unk_score + s->node[from].sum > s->node[to].sum);
     return true;
 }
 
-static Way walk_back(const Search *s, size_t len, Step *end)
+static Way walk_back(const Search *s, size_t len, Step *end, bool single, bool margin)
 {
     const Node *node = s->node;
     Step *step = end;
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
         *--step = (Step){ node[to].id, node[to].from, to };
     Way way = { .step = step, .n = end - step, .sum = node[len].sum };
-    double low = way.sum, high = low;
-    for (size_t i = 0; i < len; i++) {
+    way.low = way.high = way.sum;
+    for (size_t i = 0; i < len && single; i++) {
         double at = node[i].from == NOT_REACHED ? way.sum : node[i].sum;
-        low = at < low ? at : low;
-        high = at > high ? at : high;
+        way.low = at < way.low ? at : way.low;
+        way.high = at > way.high ? at : way.high;
     }
-    way.low = low;
-    way.high = high;
-    way.margin = s->second ? way.sum - s->second[len] : 0;
+    if (margin) way.margin = way.sum - s->second[len];
     return way;
 }
 
-/* Compiled for each way of rounding. */
+/* Compiled for each way of rounding, with and without margins. */
 static inline __attribute__((always_inline)) Way search(const Search *s, Str text, Step *steps,
-                                                        bool single)
+                                                        bool single, bool margin)
 {
     for (size_t at = 0; at < text.len;) {
         size_t char_len = utf8_char_bytes((uint8_t)text.ptr[at]);
         if (char_len > text.len - at) char_len = text.len - at;
         if (single && s->node[at].sum < LATTICE_FLOOR) count_anew(s, at, text.len);
-        if (!follow(s, text, at, char_len, single) && !reach_unknown(s, at, at + char_len, single))
+        if (!follow(s, text, at, char_len, single, margin) &&
+            !reach_unknown(s, at, at + char_len, single, margin))
             return (Way){ .n = -1 };
         at += char_len;
     }
-    return walk_back(s, text.len, steps + text.len);
+    return walk_back(s, text.len, steps + text.len, single, margin);
 }
 
-Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start, bool margin)
+static void start(const Search *s, size_t n, double sum)
 {
-    size_t n = text.len + 1, bytes = sizeof(Node) + sizeof(Step) + (margin ? sizeof(double) : 0);
-    Search s = { .l = l, .node = buffer_grow(scratch, n * bytes) };
-    double *second = (double *)(s.node + n);
-    Step *steps = (Step *)(second + (margin ? n : 0));
-    for (size_t i = 0; i < n; i++) s.node[i] = (Node){ 0, NOT_REACHED, 0 };
-    s.node[0] = (Node){ start, 0, 0 };
-    if (margin) {
-        s.second = second;
-        for (size_t i = 0; i < n; i++) second[i] = -INFINITY;
-    }
-    return l->single ? search(&s, text, steps, true) : search(&s, text, steps, false);
+    for (size_t i = 0; i < n; i++) s->node[i] = (Node){ -INFINITY, NOT_REACHED, 0 };
+    s->node[0] = (Node){ sum, 0, 0 };
+}
+
+Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double sum)
+{
+    size_t n = text.len + 1;
+    Search s = { .l = l, .node = buffer_grow(scratch, n * (sizeof(Node) + sizeof(Step))) };
+    Step *steps = (Step *)(s.node + n);
+    start(&s, n, sum);
+    return l->single ? search(&s, text, steps, true, false) : search(&s, text, steps, false, false);
+}
+
+Way lattice_margin(const Lattice *l, Buffer *scratch, Str text)
+{
+    size_t n = text.len + 1, bytes = n * (sizeof(Node) + sizeof(double) + sizeof(Step));
+    Search s = { .l = l, .node = buffer_grow(scratch, bytes) };
+    s.second = (double *)(s.node + n);
+    start(&s, n, 0);
+    for (size_t i = 0; i < n; i++) s.second[i] = -INFINITY;
+    return search(&s, text, (Step *)(s.second + n), false, true);
 }

@@ -51,7 +51,7 @@ RoundedParts *rounded_parts_new(Arena *a, const SpModel *m)
 static Way compute(RoundedParts *r, Str part, float sum, uint32_t **out)
 {
     const SpModel *m = r->model;
-    Way way = lattice_best(&m->lattice, &r->work, part, sum, false);
+    Way way = lattice_best(&m->lattice, &r->work, part, sum);
     uint32_t *symbol = buffer_grow(&r->symbols, part.len * sizeof *symbol);
     int64_t n = sp_way_symbols(m, &way, symbol);
     *out += sp_model_ids(m, part, symbol, n, *out);

@@ -29,7 +29,6 @@ enum {
 typedef struct Level {
     Model base;
     const SpModel *model;
-    Lattice exact;   /* without rounding */
     double limit;    /* what sums may become */
     double rounding; /* half a unit of the last place of any sum in a part from there */
     WordCache *cache;
@@ -61,7 +60,7 @@ static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_
     const Level *l = (const Level *)self;
     out[0] = NO_TOKEN;
     if (word.len > LONGEST_WORD) return 1;
-    Way way = lattice_best(&l->exact, scratch, word, 0, true);
+    Way way = lattice_margin(&l->model->lattice, scratch, word);
     const SpFile *file = l->model->file;
     bool certain = is_certain(l, word, &way);
     for (int64_t i = 0; i < way.n && certain; i++) {
@@ -82,8 +81,6 @@ static Level *level_at(SpEncoder *e, int i)
     l->base = l->model->base;
     l->base.word_ids = certain_ids;
     l->base.cut = NULL; /* what is certain of the parts need not be of the whole */
-    l->exact = l->model->lattice;
-    l->exact.single = false;
     bool is_last = i + 1 == N_LEVELS;
     l->limit = is_last ? INFINITY : ldexp(1, LIMIT_BITS) - LONGEST_WORD * (l->model->max_score + 1);
     l->rounding = is_last ? INFINITY : ldexp(1, LIMIT_BITS - FLT_MANT_DIG - 1);

@@ -20,7 +20,7 @@ int64_t sp_way_symbols(const SpModel *m, const Way *way, uint32_t *out)
 
 static int64_t symbolize(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 {
-    Way way = lattice_best(&m->lattice, scratch, text, 0, false);
+    Way way = lattice_best(&m->lattice, scratch, text, 0);
     return sp_way_symbols(m, &way, out);
 }
 

@@ -50,7 +50,7 @@ static void make_room(Layout *l, uint32_t n)
     bool *is_base = buffer_grow(&l->is_base, (n + 256) * sizeof *is_base);
     uint32_t from = l->n_units ? l->n_units + 256 : 0;
     for (uint32_t i = from; i < n + 256; i++) {
-        unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE };
+        unit[i] = (TrieUnit){ 1, NO_NODE, NO_VALUE, 0 };
         next[i] = i;
         is_base[i] = false;
     }
@@ -132,6 +132,7 @@ static void place_children(Layout *l, Range r)
     for (int i = 0; i < n; i++) {
         uint32_t child = base + byte[i];
         take(l, child, r.node);
+        units(l)[r.node].children |= 1u << byte[i] % 32;
         int64_t to = from;
         while (to < r.to && next_byte(l, to, r.depth) == byte[i]) to++;
         add_range(l, (Range){ child, from, to, r.depth + 1 });

@@ -12,6 +12,7 @@
 
 typedef struct TrieUnit {
     uint32_t base, parent, value;
+    uint32_t children; /* bit byte % 32 is set when there may be a child for the byte */
 } TrieUnit;
 
 typedef struct Trie {
@@ -23,11 +24,12 @@ typedef struct Trie {
 /* The keys may not be empty; of equal ones the later value counts. */
 Trie trie_new(Arena *a, const Str *key, const uint32_t *value, int64_t n);
 
-/* The node that follows for a byte, or NO_NODE. */
+/* The node that follows for a byte, or NO_NODE: then mostly no other node is read. */
 static inline uint32_t trie_step(const Trie *t, uint32_t node, uint8_t byte)
 {
-    uint32_t at = t->unit[node].base + byte;
-    return t->unit[at].parent == node ? at : NO_NODE;
+    const TrieUnit *unit = &t->unit[node];
+    uint32_t at = unit->base + byte;
+    return unit->children >> byte % 32 & 1 && t->unit[at].parent == node ? at : NO_NODE;
 }
 
 /* The value of the key that ends at a node, or NO_VALUE. */

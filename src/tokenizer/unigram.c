@@ -45,7 +45,7 @@ static void set_spans(Span *span, int64_t n, const Step *first, const Step *last
 /* `span` may be NULL. */
 static int64_t best_ids(const Unigram *u, Buffer *scratch, Str word, uint32_t *out, Span *span)
 {
-    Way way = lattice_best(&u->lattice, scratch, word, 0, false);
+    Way way = lattice_best(&u->lattice, scratch, word, 0);
     if (way.n < 0) return out[0] = NO_TOKEN, 1;
     const Step *step = way.step;
     int64_t n = 0;

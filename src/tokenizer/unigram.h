@@ -28,12 +28,14 @@ typedef struct Way {
     const Step *step;
     int64_t n;        /* -1: a character has no token and there is no unk_id */
     double sum;       /* of the scores, `start` included */
-    double low, high; /* the least and the largest sum of a best way to a place in the text */
-    double margin;    /* how much better it is than the second best, if that was asked for */
+    double low, high; /* with `single`: the least and the largest sum of a best way to a place */
+    double margin;    /* lattice_margin: how much better it is than the second best */
 } Way;
 
 /* `start` is the sum that lies before the text: it matters to rounding alone. */
-Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start, bool margin);
+Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start);
+/* Without rounding, whatever l->single. */
+Way lattice_margin(const Lattice *l, Buffer *scratch, Str text);
 
 /* Reads the model of a tokenizer.json. */
 Error *unigram_load(JsonNode at, Arena *a, Model **out);
