@@ -9,12 +9,6 @@
 #include "tokenizer/sentencepiece_rules.h"
 #include "tokenizer/unigram.h"
 
-/* What a piece adds to a way. */
-typedef struct SpStep {
-    float score;
-    uint32_t len;
-} SpStep;
-
 typedef struct SpModel {
     Model base; /* of words: parts that no piece joins to their neighbours */
     const SpFile *file;
@@ -31,7 +25,7 @@ typedef struct SpModel {
     bool resplits;   /* BPE with unused pieces: made by merging, then taken apart again */
     Bpe bpe;
     Lattice lattice;  /* Unigram */
-    SpStep *step;     /* likewise: by id */
+    float *score;     /* likewise: by id; of an unknown character all on its first byte */
     double max_score; /* the largest absolute value of a score */
     int64_t (*symbolize)(const struct SpModel *m, Buffer *scratch, Str text, uint32_t *out);
 } SpModel;

@@ -44,18 +44,20 @@ void sp_unigram_prepare(Arena *a, SpModel *m)
     Str *key = NEW_N(scratch, Str, f->n);
     uint32_t *id = NEW_N(scratch, uint32_t, f->n);
     double *score = NEW_N(a, double, f->n);
-    m->step = NEW_N(a, SpStep, f->n);
+    m->score = NEW_N(a, float, f->n);
     int64_t n_keys = 0;
     m->lattice.unk_score = least - UNK_PENALTY;
     m->max_score = fabs(m->lattice.unk_score);
     for (int64_t i = 0; i < f->n; i++) {
         score[i] = score_of(f, i, most);
-        m->step[i] = (SpStep){ (float)score[i], (uint32_t)m->name[i].len };
+        m->score[i] = (float)score[i];
         if (!m->name[i].len || f->type[i] == SP_UNUSED) continue;
         m->max_score = fmax(m->max_score, fabs(score[i]));
         key[n_keys] = m->name[i];
         id[n_keys++] = (uint32_t)i;
     }
+    for (int byte = 0; byte < 256 && f->byte_fallback; byte++)
+        m->score[f->byte_id[byte]] = (byte & 0xC0) == 0x80 ? 0 : (float)m->lattice.unk_score;
     m->lattice.trie = trie_new(a, key, id, n_keys);
     m->lattice.score = score;
     m->lattice.unk_id = f->unk_id;

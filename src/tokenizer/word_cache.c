@@ -235,3 +235,8 @@ void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint
         for (int64_t i = 0; i < n; i++) b.packed[i] = pass(c, word_at(&b, i));
     write_ids(c, &b, out);
 }
+
+const PackedIds *word_cache_packed(const WordCache *c)
+{
+    return c->packed.ptr;
+}

@@ -3,6 +3,7 @@
 #define TOKENIZER_WORD_CACHE_H
 #include "tokenizer/model.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/word_tables.h"
 
 /* Bytes that must be readable behind the last word. */
 enum { WORD_SLACK = 16 };
@@ -16,4 +17,6 @@ WordCache *word_cache_new(Arena *a, const Model *model, bool remember);
  */
 void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
                        int64_t n, Ids *out);
+/* The same ids packed, for each of these words. */
+const PackedIds *word_cache_packed(const WordCache *c);
 #endif
