@@ -220,6 +220,7 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
         each_merge(b, merges, add_bytes);
         prepare_byte_walk(b, a);
         if (b->covers_bytes && !b->ignore_merges) b->base.cut = bpe_cut_bytes;
+        if (b->walk) b->base.cut_most = SHORTEST_WALK;
         return NULL;
     }
     b->base.word_ids = bpe_char_ids;

@@ -11,6 +11,9 @@
 
 typedef struct BpeWalk BpeWalk;
 
+/* Of bytes: shorter ones are faster merged in parts that were seen before. */
+enum { SHORTEST_WALK = 256 };
+
 /* The symbol at the start of a text, or NO_TOKEN, and its bytes. */
 typedef uint32_t BpeSymbolAt(const void *model, Str text, size_t *len);
 

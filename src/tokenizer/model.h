@@ -29,6 +29,7 @@ typedef struct Model {
      * cut into words. NULL: words must stay whole. */
     int64_t (*cut)(const struct Model *self, const char *text, uint32_t len, uint32_t from,
                    uint32_t until, uint32_t *end);
+    uint32_t cut_most; /* word_ids alone is as fast for words that are longer; 0: for none */
 } Model;
 
 /* Reads the `model` of a tokenizer.json. `byte_words`: words come as plain bytes that the

@@ -85,7 +85,8 @@ static void prefetch_part(const WordTables *t, Str part)
 static int64_t model_ids(WordCache *c, Str word, uint32_t *out)
 {
     const Model *m = c->model;
-    if (word.len <= 16 || !m->cut || !c->tables) return m->word_ids(m, &c->work, word, out);
+    bool cuts = m->cut && c->tables && word.len > 16 && (!m->cut_most || word.len <= m->cut_most);
+    if (!cuts) return m->word_ids(m, &c->work, word, out);
     uint32_t *end = buffer_grow(&c->parts, SPLIT_ROOM * sizeof *end), len = (uint32_t)word.len;
     int64_t n = 0;
     for (uint32_t from = 0; from < len;) {
@@ -222,6 +223,12 @@ void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint
                        int64_t n, Ids *out)
 {
     if (!n) return;
+    if (n == 1 && end[0] - from > LONGEST_WORD) { /* nothing to look up */
+        Str word = { text + from, end[0] - from };
+        uint32_t *to = ids_reserve(out, (int64_t)word.len * c->model->ids_per_byte);
+        out->n += model_ids(c, word, to);
+        return;
+    }
     enum { ROOM = LIST_ROOM };
     uint64_t *work = buffer_grow(&c->packed, ((size_t)n + ROOM) * 3 * sizeof *work);
     uint32_t *limit = buffer_grow(&c->limits, ((size_t)n + 1 + ROOM) * sizeof *limit);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { N_VOCABS = 1000, N_TEXTS = 60, MAX_LEN = 120, MAX_PIECES = 40, MAX_PIECE = 9 };
+static const char WIDE = '~';
 
 typedef struct Draw {
     uint64_t key, i;
@@ -18,11 +19,13 @@ static uint32_t below(Draw *d, uint32_t n)
     return (uint32_t)(rng_bits(d->key, d->i++) % n);
 }
 
-/* Letters a, b, c ... are the first symbols; pieces, longer ones, have an order each. */
+/* Letters are the first symbols: a, b, c, or with a byte in front of some of them, so that the last
+ * byte of a symbol does not tell which it is; pieces, longer ones, have an order each. */
 typedef struct SmallVocab {
     Bpe bpe;
     Str name[3 + MAX_PIECES];
     uint32_t n_letters, n;
+    bool is_wide; /* some have */
 } SmallVocab;
 
 static uint32_t find(const SmallVocab *v, Str name)
@@ -36,8 +39,8 @@ static uint32_t find(const SmallVocab *v, Str name)
 static uint32_t symbol_at(const void *vocab, Str text, size_t *len)
 {
     const SmallVocab *v = vocab;
-    *len = 1;
-    return find(v, (Str){ text.ptr, 1 });
+    *len = *text.ptr == WIDE && text.len > 1 ? 2 : 1;
+    return find(v, (Str){ text.ptr, *len });
 }
 
 static void add_piece(Arena *a, Draw *d, SmallVocab *v)
@@ -50,17 +53,28 @@ static void add_piece(Arena *a, Draw *d, SmallVocab *v)
         memcpy(piece + len, part.ptr, part.len);
         len += part.len;
     }
-    if (!below(d, 8)) piece[below(d, (uint32_t)len)] = (char)('a' + below(d, v->n_letters));
+    if (!v->is_wide && !below(d, 8))
+        piece[below(d, (uint32_t)len)] = (char)('a' + below(d, v->n_letters));
     if (find(v, (Str){ piece, len }) != NO_TOKEN) return;
     v->name[v->n++] = (Str){ arena_string_n(a, piece, len), len };
 }
 
-/* Any two pieces that make one may be merged. Orders rise, mostly, and some are equal. */
-static void make_vocab(Arena *a, Draw *d, SmallVocab *v)
+static void add_letters(Arena *a, Draw *d, SmallVocab *v)
 {
-    *v = (SmallVocab){ .n_letters = 1 + below(d, 3) };
-    for (; v->n < v->n_letters; v->n++)
-        v->name[v->n] = (Str){ arena_printf(a, "%c", 'a' + (char)v->n), 1 };
+    for (; v->n < v->n_letters; v->n++) {
+        bool wide = v->is_wide && below(d, 2);
+        char letter = (char)('a' + (v->is_wide ? v->n / 2 : v->n)); /* one with, one without */
+        if (v->is_wide && v->n % 2) wide = v->name[v->n - 1].len == 1;
+        const char name[] = { WIDE, letter };
+        v->name[v->n] = (Str){ arena_string_n(a, name + !wide, 1 + wide), 1 + wide };
+    }
+}
+
+/* Any two pieces that make one may be merged. Orders rise, mostly, and some are equal. */
+static void make_vocab(Arena *a, Draw *d, bool is_wide, SmallVocab *v)
+{
+    *v = (SmallVocab){ .n_letters = 1 + below(d, 3), .is_wide = is_wide };
+    add_letters(a, d, v);
     for (uint32_t n = 1 + below(d, MAX_PIECES); n > 0; n--) add_piece(a, d, v);
     bpe_tables_new(&v->bpe, a, MAX_PIECES * MAX_PIECE, v->n);
     v->bpe.order = NEW_N(a, uint32_t, v->n);
@@ -80,11 +94,10 @@ static void make_vocab(Arena *a, Draw *d, SmallVocab *v)
 static void compare(const SmallVocab *v, const BpeWalk *w, Str text, Buffer *scratch)
 {
     uint32_t merged[MAX_LEN], walked[MAX_LEN];
-    for (size_t i = 0; i < text.len; i++) {
-        size_t len;
-        merged[i] = symbol_at(v, (Str){ text.ptr + i, 1 }, &len);
-    }
-    int64_t n = bpe_merge(&v->bpe, scratch, merged, (int64_t)text.len), n_walked = 0;
+    int64_t n = 0, n_walked = 0;
+    for (size_t at = 0, len; at < text.len; at += len)
+        merged[n++] = symbol_at(v, (Str){ text.ptr + at, text.len - at }, &len);
+    n = bpe_merge(&v->bpe, scratch, merged, n);
     assert_int_equal(bpe_walk(w, scratch, text, walked, &n_walked), text.len);
     assert_int_equal(n_walked, n);
     assert_memory_equal(walked, merged, (size_t)n * sizeof *merged);
@@ -104,7 +117,7 @@ static void compare_texts(Draw *d, const SmallVocab *v, const BpeWalk *w, Buffer
     }
 }
 
-TEST(walking_gives_what_merging_gives_for_small_vocabularies)
+static void compare_vocabs(bool are_wide)
 {
     Buffer scratch = { 0 };
     int n_walked = 0;
@@ -112,7 +125,7 @@ TEST(walking_gives_what_merging_gives_for_small_vocabularies)
         Draw d = { rng_key(31, RNG_DATA, seed, 0), 0 };
         Arena *a = arena_new();
         SmallVocab *v = NEW(a, SmallVocab);
-        make_vocab(a, &d, v);
+        make_vocab(a, &d, are_wide, v);
         const BpeWalk *w = bpe_walk_new(a, &v->bpe, v->name, v->n, symbol_at, v);
         if (w) compare_texts(&d, v, w, &scratch);
         n_walked += w != NULL;
@@ -122,12 +135,22 @@ TEST(walking_gives_what_merging_gives_for_small_vocabularies)
     buffer_free(&scratch);
 }
 
+TEST(walking_gives_what_merging_gives_for_small_vocabularies)
+{
+    compare_vocabs(false);
+}
+
+TEST(walking_gives_what_merging_gives_for_symbols_of_two_bytes)
+{
+    compare_vocabs(true);
+}
+
 TEST(walking_stops_at_a_character_that_is_no_symbol)
 {
     Arena *a = arena_new();
     Draw d = { 0 };
     SmallVocab *v = NEW(a, SmallVocab);
-    make_vocab(a, &d, v);
+    make_vocab(a, &d, false, v);
     const BpeWalk *w = bpe_walk_new(a, &v->bpe, v->name, v->n, symbol_at, v);
     assert_non_null(w);
     Buffer scratch = { 0 };
