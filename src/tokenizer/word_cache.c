@@ -138,10 +138,9 @@ static PackedIds find_short(WordCache *c, Str word, uint64_t hash, bool in_front
     return e->ids;
 }
 
-static PackedIds find_long(WordCache *c, Str word)
+static PackedIds find_long(WordCache *c, Str word, uint64_t hash)
 {
     WordTables *t = c->tables;
-    uint64_t hash = word_hash(word.ptr, word.len);
     LongEntry *e = word_tables_long(t, hash, word.ptr, (uint32_t)word.len);
     if (!e->len) {
         compute(c, word);
@@ -152,16 +151,29 @@ static PackedIds find_long(WordCache *c, Str word)
     return e->ids;
 }
 
+/* Their hashes take the place of those of their beginnings. */
+static void prefetch_long(const WordTables *t, const WordBatch *b, const uint32_t *missed,
+                          int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) {
+        Str word = word_at(b, missed[j]);
+        if (word.len <= 16 || word.len > LONGEST_WORD) continue;
+        b->hash[j] = word_hash(word.ptr, word.len);
+        __builtin_prefetch(&t->longs[word_long_place(t, b->hash[j])]);
+    }
+}
+
 static void look_up_rest(WordCache *c, const WordBatch *b, const uint32_t *missed, int64_t n,
                          bool in_front)
 {
+    prefetch_long(c->tables, b, missed, n);
     for (int64_t j = 0; j < n; j++) {
         uint32_t i = missed[j];
         Str word = word_at(b, i);
         if (word.len <= 16)
             b->packed[i] = find_short(c, word, b->hash[j], in_front);
         else if (word.len <= LONGEST_WORD)
-            b->packed[i] = find_long(c, word);
+            b->packed[i] = find_long(c, word, b->hash[j]);
         else
             b->packed[i] = pass(c, word);
     }

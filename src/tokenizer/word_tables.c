@@ -112,7 +112,7 @@ static const char *long_word(const WordTables *t, const LongEntry *e)
 
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len)
 {
-    for (uint64_t at = hash >> (64 - t->long_bits);; at = (at + 1) & ((1u << t->long_bits) - 1)) {
+    for (uint64_t at = word_long_place(t, hash);; at = (at + 1) & ((1u << t->long_bits) - 1)) {
         LongEntry *e = &t->longs[at];
         if (!e->len) return e;
         if (e->hash == hash && e->len == len && !memcmp(long_word(t, e), word, len)) return e;

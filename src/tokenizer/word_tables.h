@@ -119,6 +119,11 @@ static inline uint64_t word_large_place(const WordTables *t, uint64_t hash16)
     return hash16 >> (64 - t->large_bits);
 }
 
+static inline uint64_t word_long_place(const WordTables *t, uint64_t hash)
+{
+    return hash >> (64 - t->long_bits);
+}
+
 /* The entry of a word, or the free one where it would go. */
 static inline LargeEntry *word_tables_large(const WordTables *t, WordKey key, uint64_t hash16,
                                             uint32_t len)
