@@ -3,11 +3,13 @@
 #include "base/utf8.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/normalizer_steps.h"
+#include <string.h>
 #include <utf8proc.h>
 
 typedef struct PrecompiledStep {
     NormalizerStep base;
     const Charsmap *map;
+    bool keeps_visible; /* blanks and visible ASCII before ASCII stay as they are */
 } PrecompiledStep;
 
 enum { LONGEST_CLUSTER = 5 };
@@ -63,12 +65,38 @@ static bool replace(const Charsmap *map, Str part, Changes *changes, Text *out)
     return found;
 }
 
+/* Bytes that each are a cluster and stay as they are: blanks and visible ASCII. Behind the last may
+ * come what belongs to its cluster. */
+static size_t kept_bytes(Str text)
+{
+    const uint64_t ones = UINT64_MAX / 255, top = ones << 7;
+    size_t i = 0;
+    for (; i + 8 <= text.len; i += 8) {
+        uint64_t x;
+        memcpy(&x, text.ptr + i, sizeof x);
+        uint64_t others = (x | (x - ones * ' ') | (x + ones)) & top; /* exact up to the first */
+        if (!others) continue;
+        i += (size_t)__builtin_ctzll(others) / 8;
+        break;
+    }
+    while (i < text.len && text.ptr[i] >= ' ' && text.ptr[i] < 0x7F) i++;
+    return i && i < text.len && (uint8_t)text.ptr[i] >= 0x7F ? i - 1 : i;
+}
+
 static Error *run(const NormalizerStep *self, Str text, NormalizerRoom *room, Text *out,
                   bool *changed)
 {
     Changes changes = { .wanted = room->sources };
-    const Charsmap *map = ((const PrecompiledStep *)self)->map;
+    const PrecompiledStep *step = (const PrecompiledStep *)self;
+    const Charsmap *map = step->map;
     for (size_t at = 0, end; at < text.len; at = end) {
+        size_t kept = step->keeps_visible && !changes.wanted
+                          ? kept_bytes((Str){ text.ptr + at, text.len - at })
+                          : 0;
+        end = at + kept;
+        if (kept == text.len) break; /* nothing changes */
+        text_add(out, text.ptr + at, kept);
+        if (kept) continue;
         end = cluster_end(text, at);
         Str by, cluster = { text.ptr + at, end - at };
         if (cluster.len <= LONGEST_CLUSTER && charsmap_shortest(map, cluster, &by)) {
@@ -131,6 +159,9 @@ Error *normalizer_load_precompiled(JsonNode at, void *loading)
                                 "%s", member.path)
                    : json_node_error(member, "must be base64");
     text_free(&bytes);
+    s->keeps_visible = true;
+    for (int c = ' '; c < 0x7F && !e; c++)
+        s->keeps_visible &= charsmap_is_plain(s->map, (uint8_t)c);
     if (!e) normalizer_append(l, &s->base);
     return e;
 }

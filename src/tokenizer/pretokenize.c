@@ -37,7 +37,7 @@ static Error *load_sequence(JsonNode at, void *loading)
 
 /* A single step with a splitter needs no words of its own; and spelling at the end, which the
  * model would only undo, is left out. */
-static void simplify(PreTokenizer *p, bool is_spelled)
+static void simplify(Arena *a, PreTokenizer *p, bool is_spelled)
 {
     p->byte_words = p->is_spelled = is_spelled;
     if (p->n_steps && p->step[p->n_steps - 1] == &spelling_step) {
@@ -49,6 +49,8 @@ static void simplify(PreTokenizer *p, bool is_spelled)
         p->splitter_name = p->step[0]->name;
         p->n_steps = 0;
     }
+    if (p->n_steps == 2 && !strcmp(p->step[0]->name, "WhitespaceSplit"))
+        p->all_steps = step_behind_whitespace_split(a, p->step[1]);
 }
 
 Error *pretokenizer_load(JsonNode at, bool is_spelled, Arena *a, PreTokenizer *out)
@@ -56,7 +58,7 @@ Error *pretokenizer_load(JsonNode at, bool is_spelled, Arena *a, PreTokenizer *o
     *out = (PreTokenizer){ 0 };
     StepLoading l = { a, out, is_spelled };
     if (!json_node_is_null(at)) TRY(json_load_stage(at, pretokenizers, NULL, &l));
-    simplify(out, l.is_spelled);
+    simplify(a, out, l.is_spelled);
     const char *type = json_string_value(json_member(at, "type").value);
     out->has_prefix_setting = type && !strcmp(type, "ByteLevel");
     return NULL;
@@ -86,16 +88,20 @@ static void bring_back_bytes(const Words *from, Words *to)
     }
 }
 
+static Error *run_on_word(const PreTokenizerStep *step, Str word, bool at_start,
+                          PreTokenizerRoom *room, Words *to)
+{
+    TRY(step->run(step, word, at_start, room, to));
+    if (to->text.len < UINT32_MAX) return NULL;
+    return error_new("%s makes a text longer than %u bytes", step->name, UINT32_MAX - 1);
+}
+
 static Error *run_step(const PreTokenizerStep *step, const Words *from, bool at_start,
                        PreTokenizerRoom *room, Words *to)
 {
     words_clear(to);
-    for (int64_t i = 0; i < from->n; i++) {
-        TRY(step->run(step, words_at(from, i), at_start && i == 0, room, to));
-        if (to->text.len >= UINT32_MAX) {
-            return error_new("%s makes a text longer than %u bytes", step->name, UINT32_MAX - 1);
-        }
-    }
+    for (int64_t i = 0; i < from->n; i++)
+        TRY(run_on_word(step, words_at(from, i), at_start && i == 0, room, to));
     to->skipped |= from->skipped;
     return NULL;
 }
@@ -112,8 +118,11 @@ Error *pretokenizer_run(const PreTokenizer *p, Str piece, bool at_start, PreToke
 {
     Words *from = &room->words[0], *to = &room->words[1];
     words_clear(from);
-    words_add(from, piece);
-    for (int64_t i = 0; i < p->n_steps; i++) {
+    if (p->all_steps)
+        TRY(run_on_word(p->all_steps, piece, at_start, room, from));
+    else
+        words_add(from, piece);
+    for (int64_t i = 0; i < p->n_steps && !p->all_steps; i++) {
         TRY(run_step(p->step[i], from, at_start && !from->skipped, room, to));
         Words *done = from;
         from = to;

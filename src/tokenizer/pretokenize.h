@@ -39,6 +39,7 @@ typedef struct PreTokenizer {
     const char *splitter_name;     /* of the step that these two stand for */
     const PreTokenizerStep **step; /* n_steps > 0: they do all, in this order */
     int64_t n_steps, cap;
+    const PreTokenizerStep *all_steps; /* does what they all do, but knows no sources; or NULL */
     bool has_prefix_setting; /* it is ByteLevel alone, whose add_prefix_space can be changed */
     /* The vocabulary spells words in the byte alphabet; here they are plain bytes, which the last
      * step may have to bring back. */

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "tokenizer/metaspace.h"
 #include "tokenizer/pretokenize_steps.h"
+#include "tokenizer/unicode.h"
 #include <string.h>
 
 typedef struct MetaspaceStep {
@@ -50,6 +51,77 @@ static Error *run(const PreTokenizerStep *self, Str word, bool at_start, PreToke
     }
     words_close(out);
     return NULL;
+}
+
+/* Copies bytes up to the first that is no visible ASCII character; 8 more may be written. */
+static size_t copy_visible(char *to, Str text)
+{
+    const uint64_t ones = UINT64_MAX / 255, top = ones << 7;
+    size_t i = 0;
+    for (; i + 8 <= text.len; i += 8) {
+        uint64_t x;
+        memcpy(&x, text.ptr + i, sizeof x);
+        memcpy(to + i, &x, sizeof x);
+        uint64_t others = (x | (x - ones * '!')) & top; /* exact up to the first */
+        if (others) return i + (size_t)__builtin_ctzll(others) / 8;
+    }
+    for (; i < text.len && text.ptr[i] >= '!'; i++) to[i] = text.ptr[i];
+    return i;
+}
+
+/* The bytes of the white space that a text starts with, 0 for none. */
+static size_t space_bytes(Str text)
+{
+    int len;
+    return unicode_flags(utf8_decode(text.ptr, &len)) & UNICODE_SPACE ? (size_t)len : 0;
+}
+
+/* Copies a word and returns its bytes; *visible: all of it is visible ASCII. */
+static size_t copy_word(char *to, Str text, bool *visible)
+{
+    *visible = true;
+    for (size_t at = 0;;) {
+        at += copy_visible(to + at, (Str){ text.ptr + at, text.len - at });
+        Str rest = { text.ptr + at, text.len - at };
+        if (!rest.len || *rest.ptr == ' ' || *rest.ptr == '\n' || space_bytes(rest)) return at;
+        size_t len = utf8_char_bytes((uint8_t)*rest.ptr);
+        memcpy(to + at, rest.ptr, len);
+        at += len;
+        *visible = false;
+    }
+}
+
+/* What WhitespaceSplit and Metaspace make of a text; nobody asks for sources. */
+static Error *run_words(const PreTokenizerStep *self, Str text, bool at_start,
+                        PreTokenizerRoom *room, Words *out)
+{
+    const MetaspaceStep *s = (const MetaspaceStep *)self;
+    for (size_t at = 0, len; at < text.len; at += len) {
+        Str rest = { text.ptr + at, text.len - at };
+        len = *rest.ptr == ' ' ? 1 : space_bytes(rest);
+        if (len) continue;
+        bool visible;
+        char *to = text_reserve(&out->text, sizeof s->mark + rest.len + 8);
+        memcpy(to, s->mark, sizeof s->mark);
+        len = copy_word(to + s->mark_len, rest, &visible);
+        if (visible) {
+            text_extend(&out->text, s->mark_len + len);
+            words_close(out);
+        } else {
+            TRY(run(self, (Str){ rest.ptr, len }, at_start, room, out));
+        }
+    }
+    return NULL;
+}
+
+const PreTokenizerStep *step_behind_whitespace_split(Arena *a, const PreTokenizerStep *step)
+{
+    const MetaspaceStep *s = (const MetaspaceStep *)step;
+    bool fits = step->run == run && s->settings.scheme == PREPEND_ALWAYS && s->mark[0] < 0;
+    if (!fits) return NULL;
+    MetaspaceStep *both = arena_copy(a, s, sizeof *s);
+    both->base.run = run_words;
+    return &both->base;
 }
 
 Error *step_load_metaspace(JsonNode at, void *loading)

@@ -24,6 +24,8 @@ Error *step_load_whitespace(JsonNode at, void *loading);
 Error *step_load_scripts(JsonNode at, void *loading);
 Error *step_load_fixed_length(JsonNode at, void *loading);
 
+/* A step that does what WhitespaceSplit and then this one do; NULL when there is none. */
+const PreTokenizerStep *step_behind_whitespace_split(Arena *a, const PreTokenizerStep *step);
 /* The step that spells words in the byte alphabet. */
 extern const PreTokenizerStep spelling_step;
 /* Puts the blank and the splitter that do the same into `settings`; false for another step. */

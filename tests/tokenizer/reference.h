@@ -13,6 +13,8 @@ typedef struct Reference {
 Reference *reference_byte_bpe(Arena *a, const char *tokenizer_json, const char *pattern);
 /* WordPiece in a tokenizer.json: each piece is the longest name that fits. */
 Reference *reference_word_piece(Arena *a, const char *tokenizer_json);
+/* Any tokenizer by encode_offsets, which takes one stage of a pipeline after the other. */
+Reference *reference_stages(Arena *a, const Tokenizer *t);
 /* BPE or Unigram in a .model file without unused pieces, over whole texts. */
 Reference *reference_sentencepiece(Arena *a, const char *model);
 #endif

@@ -291,3 +291,30 @@ Reference *reference_word_piece(Arena *a, const char *tokenizer_json)
     arena_on_free(a, forget, r);
     return &r->base;
 }
+
+typedef struct StagesReference {
+    Reference base;
+    const Tokenizer *tokenizer;
+    Ids offsets;
+} StagesReference;
+
+static void encode_stages(Reference *self, Str text, Ids *out)
+{
+    StagesReference *r = (StagesReference *)self;
+    r->offsets.n = 0;
+    assert_no_error(r->tokenizer->encode_offsets(r->tokenizer, text, false, out, &r->offsets));
+}
+
+static void release_offsets(void *arg)
+{
+    StagesReference *r = arg;
+    ids_free(&r->offsets);
+}
+
+Reference *reference_stages(Arena *a, const Tokenizer *t)
+{
+    StagesReference *r = NEW(a, StagesReference);
+    *r = (StagesReference){ { encode_stages }, t, { 0 } };
+    arena_on_free(a, release_offsets, r);
+    return &r->base;
+}

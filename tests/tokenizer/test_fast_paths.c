@@ -175,6 +175,14 @@ TEST(fast_and_plain_paths_agree_for_word_piece)
     compare_family(a, "bert_base_uncased", golden_tokenizer, plain);
 }
 
+TEST(fast_and_plain_paths_agree_for_unigram)
+{
+    Arena *a = arena_new();
+    Tokenizer *t = golden_tokenizer(a, "t5_small");
+    compare_family(a, "t5_small", golden_tokenizer, reference_stages(a, t));
+    t->close(t);
+}
+
 static void compare_sentencepiece(const char *name)
 {
     Arena *a = arena_new();
