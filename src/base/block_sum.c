@@ -34,6 +34,7 @@ void block_sum_take(BlockSum *s, const void *bytes, size_t n)
     size_t n_rest = s->n % STEP_BYTES;
     if (!s->n)
         for (int i = 0; i < LANES; i++) s->lane[i] = (uint64_t)i + 1;
+    if (!n) return;
     s->n += n;
     if (n_rest) {
         size_t missing = STEP_BYTES - n_rest, k = n < missing ? n : missing;
