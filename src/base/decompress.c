@@ -21,8 +21,7 @@ Compression compression_of(const char *path)
 typedef struct Job {
     Str bytes;
     const char *name;
-    FILE *to;
-    char *out; /* OUT_BYTES */
+    const Sink *sink;
 } Job;
 
 static Error *damaged(const Job *j, size_t at, const char *why)
@@ -36,10 +35,9 @@ static Error *cut_short(const Job *j)
                      j->bytes.len);
 }
 
-static Error *put(const Job *j, size_t n)
+static Error *put(const Job *j, size_t n, size_t stored)
 {
-    if (fwrite(j->out, 1, n, j->to) != n)
-        return error_new("cannot write the content of %s: %s", j->name, strerror(errno));
+    TRY(j->sink->took(j->sink->to, n, stored));
     return signal_stop_requested() ? error_new("%s: stopped by a signal", j->name) : NULL;
 }
 
@@ -53,11 +51,12 @@ static Error *inflate_member(const Job *j, z_stream *z, size_t *at)
         uInt given = (uInt)(left < MOST_IN_BYTES ? left : MOST_IN_BYTES);
         z->next_in = (Bytef *)(j->bytes.ptr + *at);
         z->avail_in = given;
-        z->next_out = (Bytef *)j->out;
-        z->avail_out = OUT_BYTES;
+        size_t room;
+        z->next_out = (Bytef *)j->sink->room(j->sink->to, &room);
+        uInt most = z->avail_out = (uInt)(room < OUT_BYTES ? room : OUT_BYTES);
         int status = inflate(z, Z_NO_FLUSH);
         *at += given - z->avail_in;
-        TRY(put(j, OUT_BYTES - z->avail_out));
+        TRY(put(j, most - z->avail_out, *at));
         if (status == Z_STREAM_END) return NULL;
         if (status == Z_BUF_ERROR && *at == j->bytes.len) return cut_short(j);
         if (status != Z_OK && status != Z_BUF_ERROR) return damaged(j, *at, z->msg);
@@ -96,15 +95,16 @@ static Error *unzstd_all(const Job *j, ZSTD_DCtx *ctx)
     size_t hint = 0; /* 0: a frame is complete and written */
     bool is_full = false;
     while (in.pos < in.size || is_full) {
-        ZSTD_outBuffer out = { j->out, OUT_BYTES, 0 };
-        size_t before = in.pos;
+        size_t room, before = in.pos;
+        char *to = j->sink->room(j->sink->to, &room);
+        ZSTD_outBuffer out = { to, room, 0 };
         hint = ZSTD_decompressStream(ctx, &out, &in);
         if (ZSTD_getErrorCode(hint) == ZSTD_error_frameParameter_windowTooLarge)
             return error_new("%s: written with a window of more than 128 MiB (zstd --long=%d or "
                              "more); compress it anew",
                              j->name, LARGEST_WINDOW + 1);
         if (ZSTD_isError(hint)) return damaged(j, before, ZSTD_getErrorName(hint));
-        TRY(put(j, out.pos));
+        TRY(put(j, out.pos, in.pos));
         is_full = out.pos == out.size;
         if (hint == 0) is_full = false;
         if (in.pos == before && !out.pos && hint) break; /* it waits for bytes that are missing */
@@ -122,14 +122,42 @@ static Error *unzstd(const Job *j)
     return e;
 }
 
-Error *decompress(Compression kind, Str bytes, const char *name, FILE *to)
+Error *decompress(Compression kind, Str bytes, const char *name, const Sink *sink)
 {
-    Buffer out = { 0 };
-    Job j = { bytes, name, to, buffer_grow(&out, OUT_BYTES) };
+    Job j = { bytes, name, sink };
     CHECK(kind != NOT_COMPRESSED);
-    Error *e = !bytes.len                ? error_new("%s: empty, not even a header", name)
-               : kind == COMPRESSED_GZIP ? gunzip(&j)
-                                         : unzstd(&j);
-    buffer_free(&out);
+    if (!bytes.len) return error_new("%s: empty, not even a header", name);
+    return kind == COMPRESSED_GZIP ? gunzip(&j) : unzstd(&j);
+}
+
+/* ---- to a stream ---- */
+
+typedef struct Writing {
+    const char *name;
+    FILE *to;
+    Buffer buffer;
+} Writing;
+
+static char *room_to_write(void *writing, size_t *n)
+{
+    Writing *w = writing;
+    *n = OUT_BYTES;
+    return buffer_grow(&w->buffer, OUT_BYTES);
+}
+
+static Error *write_out(void *writing, size_t n, size_t stored)
+{
+    (void)stored;
+    Writing *w = writing;
+    if (fwrite(w->buffer.ptr, 1, n, w->to) == n) return NULL;
+    return error_new("cannot write the content of %s: %s", w->name, strerror(errno));
+}
+
+Error *decompress_to_stream(Compression kind, Str bytes, const char *name, FILE *to)
+{
+    Writing w = { name, to, { 0 } };
+    const Sink sink = { room_to_write, write_out, &w };
+    Error *e = decompress(kind, bytes, name, &sink);
+    buffer_free(&w.buffer);
     return e;
 }

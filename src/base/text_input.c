@@ -147,7 +147,7 @@ static Error *fill(Arena *a, const char *path, FILE *to)
     Str bytes;
     if (is_standard_input(path)) return copy_standard_input(to);
     TRY(file_view(a, path, &bytes));
-    return decompress(compression_of(path), bytes, path, to);
+    return decompress_to_stream(compression_of(path), bytes, path, to);
 }
 
 Error *text_input_open(Arena *a, const char *path, const char *beside, TextInput *out)
@@ -175,8 +175,9 @@ struct TextInputs {
     PathList files;
     const char *beside;
     Pool *pool;
-    Opened *opened;      /* one per thread */
-    int64_t from, n, at; /* files [from, from + n) are opened, `at` is next */
+    Opened *opened;          /* one per thread */
+    int64_t from, n, at;     /* files [from, from + n) are opened, `at` is next */
+    int64_t most_line_bytes; /* of streams; 0: there are none */
     Arena *arena;
 };
 
@@ -191,9 +192,15 @@ TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_th
     return t;
 }
 
+void text_inputs_stream(TextInputs *t, int64_t most_line_bytes)
+{
+    t->most_line_bytes = most_line_bytes;
+}
+
 static void close_opened(TextInputs *t)
 {
     for (int64_t i = 0; i < t->n; i++) {
+        text_stream_close(t->opened[i].input.stream);
         error_free(t->opened[i].error);
         arena_free(t->opened[i].arena);
     }
@@ -210,6 +217,13 @@ static void open_one(void *arg, int64_t i, int thread)
     o->error = text_input_open(o->arena, t->files.item[t->from + i], t->beside, &o->input);
 }
 
+static Error *open_stream(const char *path, int64_t most_line_bytes, TextInput *out)
+{
+    *out = (TextInput){ .path = path };
+    if (!is_standard_input(path)) TRY(file_size(path, &out->stored_bytes));
+    return text_stream_open(path, most_line_bytes, &out->stream);
+}
+
 /* The next files: one at a time while they are plain. */
 static void open_round(TextInputs *t)
 {
@@ -217,7 +231,14 @@ static void open_round(TextInputs *t)
     int64_t left = t->files.n - t->from, most = pool_size(t->pool);
     while (t->n < left && t->n < most && compression_of(t->files.item[t->from + t->n])) t->n++;
     if (!t->n && left) t->n = 1;
-    pool_run(t->pool, t->n, open_one, t);
+    const char *first = left ? t->files.item[t->from] : "";
+    Opened *o = &t->opened[0];
+    if (t->n == 1 && t->most_line_bytes && (is_standard_input(first) || compression_of(first))) {
+        *o = (Opened){ .arena = arena_new() };
+        o->error = open_stream(first, t->most_line_bytes, &o->input);
+    } else {
+        pool_run(t->pool, t->n, open_one, t);
+    }
 }
 
 Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some)

@@ -1,10 +1,12 @@
 /* text_input.h - texts given as files, folders, patterns or standard input, plain or compressed.
  *
  * What is no plain file is written to a temporary file beside the output first, so that all texts
- * can be read in parallel and bad lines be named alike, whatever the size and the memory. */
+ * can be read in parallel and bad lines be named alike, whatever the size and the memory; or it
+ * comes as a stream. */
 #ifndef BASE_TEXT_INPUT_H
 #define BASE_TEXT_INPUT_H
 #include "base/file.h"
+#include "base/text_stream.h"
 
 /* "-" (standard input), an existing file or folder, or a pattern that matches. */
 bool text_input_exists(const char *given);
@@ -22,6 +24,7 @@ typedef struct TextInput {
     const char *path; /* "-": standard input */
     Str text;
     int64_t stored_bytes; /* on the disk, compressed or not; 0 for standard input */
+    TextStream *stream;   /* gives the text, where that was asked for; else NULL */
 } TextInput;
 
 /* The texts of listed files one after the other. */
@@ -30,6 +33,9 @@ typedef struct TextInputs TextInputs;
 /* Up to n_threads compressed files are decompressed at a time, into temporary files beside
  * `beside`. */
 TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_threads);
+/* From now on an input that is not plain and would be decompressed alone, while nothing else can be
+ * done, is given as a stream (text_stream.h). */
+void text_inputs_stream(TextInputs *t, int64_t most_line_bytes);
 /* The next text, valid until the next call; false behind the last one. */
 Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some);
 void text_inputs_close(TextInputs *t);

@@ -42,9 +42,14 @@ Error *bad_line_error(const char *path, int64_t line_number, int64_t offset, Str
     return e;
 }
 
+int64_t most_line_bytes(int64_t max_line_bytes)
+{
+    return max_line_bytes ? max_line_bytes : DEFAULT_MAX_LINE_BYTES;
+}
+
 Error *line_too_long(int64_t length, int64_t max_line_bytes)
 {
-    int64_t most = max_line_bytes ? max_line_bytes : DEFAULT_MAX_LINE_BYTES;
+    int64_t most = most_line_bytes(max_line_bytes);
     if (length <= most) return NULL;
     return error_new("a line of more than %lld bytes (max_line_bytes)", (long long)most);
 }

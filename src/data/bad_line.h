@@ -23,7 +23,9 @@ int64_t line_at(LineCounter *c, int64_t offset);
 
 /* Lines may have 1 GiB unless a setting says otherwise. */
 enum { DEFAULT_MAX_LINE_BYTES = 1 << 30 };
-/* Why a line of this length cannot be used, or NULL; max_line_bytes 0 is the default. Code that
+/* The limit that this setting means: 0 is the default. */
+int64_t most_line_bytes(int64_t max_line_bytes);
+/* Why a line of this length cannot be used, or NULL. Code that
  * stops reading at the limit may give any length above it. */
 Error *line_too_long(int64_t length, int64_t max_line_bytes);
 

@@ -75,6 +75,7 @@ static Error *pack_sources(Packing *p, const PathList *files)
     int64_t n_done = p->output.n_source;
     PathList rest = { files->item + n_done, files->n - n_done, 0 };
     TextInputs *inputs = text_inputs_open(&rest, p->settings->dst_path, (int)p->n_threads);
+    if (!index_of(p)) text_inputs_stream(inputs, most_line_bytes(p->settings->max_line_bytes));
     int64_t total = text_inputs_bytes(files), stored_done = total - text_inputs_bytes(&rest);
     TextInput input;
     Error *e = NULL;

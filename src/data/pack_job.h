@@ -2,6 +2,7 @@
 #ifndef DATA_PACK_JOB_H
 #define DATA_PACK_JOB_H
 #include "base/arena.h"
+#include "base/text_stream.h"
 #include "data/index.h"
 #include "data/pack.h"
 #include "data/text_query.h"
@@ -20,6 +21,7 @@ typedef struct Job {
     int64_t n_lines;
     Str text; /* they lie in it; it begins at byte text_offset of the source */
     int64_t text_offset;
+    TextChunk *chunk;   /* of a stream, whose last job it is; else NULL */
     int64_t first_line; /* number of the first one, from 1; 0: not known */
     Error *end;         /* why no lines follow, unless the source has an end here */
     /* what is made of them */

@@ -97,7 +97,7 @@ Error *pack_output_place(PackOutput *o, PackSource *s, Job *job)
     for (int64_t i = 0; i < job->n_lines; i++) o->summary.n_bytes_read += job->line[i].length;
     o->summary.n_documents += job->n_documents;
     o->summary.n_tokens += (int64_t)job->tokens.len / o->summary.token_bytes;
-    if (job->n_lines) pack_source_done(s, job);
+    pack_source_done(s, job);
     o->n_source_lines = s->n_lines;
     o->source_offset = s->offset;
     return NULL;

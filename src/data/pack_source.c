@@ -1,6 +1,7 @@
-/* pack_source.c - lines of a mapped text. */
+/* pack_source.c - lines of a mapped text or of a stream. */
 #include "data/pack_source.h"
 #include "base/file.h"
+#include <string.h>
 
 static int64_t at_most(int64_t n, int64_t most)
 {
@@ -18,7 +19,6 @@ static Error *skip_done(PackSource *s)
             return error_new("%s: %lld lines are packed already, but the index has only %lld",
                              s->lines.path, (long long)s->n_lines, (long long)i);
     s->given_back = s->n_bytes = offset;
-    s->n_taken = s->n_lines;
     return NULL;
 }
 
@@ -27,29 +27,72 @@ Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path
 {
     *out = (PackSource){ .n_lines = n_lines_done,
                          .offset = offset_done,
+                         .n_taken = n_lines_done,
                          .stored_bytes = input->stored_bytes,
+                         .stream = input->stream,
                          .counter = { .text = input->text } };
     TRY(jsonl_open_text(a, input, index_path, &out->lines));
-    return skip_done(out);
+    CHECK(!input->stream || !index_path);
+    if (!input->stream) return skip_done(out);
+    text_stream_skip(input->stream, offset_done);
+    return NULL;
 }
 
 /* A line has a byte at least. */
 int64_t pack_source_most_lines(const PackSource *s)
 {
+    if (s->stream) return INT32_MAX;
     return s->lines.index ? index_count(s->lines.index) : (int64_t)s->lines.text.len;
 }
 
-bool pack_source_take(PackSource *s, int64_t most_lines, Job *job)
+/* Lines of a mapped text. */
+static void take_lines(PackSource *s, int64_t most_lines, Job *job)
 {
     Str line;
-    job->n_lines = 0;
     job->text = s->lines.text;
-    job->first_line = s->lines.index ? 0 : s->n_taken + 1;
     while (!job->end && job->n_lines < most_lines &&
            jsonl_next(&s->lines, &job->line[job->n_lines])) {
         job->end = jsonl_line(&s->lines, job->line[job->n_lines], &line);
         job->n_lines += !job->end;
     }
+}
+
+/* The next line of the chunk, which may have a last line that is not all there. */
+static IndexEntry next_in_chunk(PackSource *s)
+{
+    const TextChunk *c = s->chunk;
+    int64_t left = (int64_t)c->text.len - s->at;
+    const char *line = c->text.ptr + s->at, *end = memchr(line, '\n', (size_t)left);
+    IndexEntry e = { c->offset + s->at, end ? end - line : left + c->left_out };
+    s->at += end ? end - line + 1 : left;
+    return e;
+}
+
+static void take_from_stream(PackSource *s, int64_t most_lines, Job *job)
+{
+    if (!s->chunk) {
+        s->at = 0;
+        job->end = text_stream_next(s->stream, &s->chunk);
+    }
+    if (!s->chunk) return;
+    job->text = s->chunk->text;
+    job->text_offset = s->chunk->offset;
+    while (job->n_lines < most_lines && s->at < (int64_t)s->chunk->text.len)
+        job->line[job->n_lines++] = next_in_chunk(s);
+    if (s->at < (int64_t)s->chunk->text.len) return;
+    job->chunk = s->chunk;
+    s->chunk = NULL;
+}
+
+bool pack_source_take(PackSource *s, int64_t most_lines, Job *job)
+{
+    job->n_lines = 0;
+    job->chunk = NULL;
+    job->first_line = s->lines.index ? 0 : s->n_taken + 1;
+    if (s->stream)
+        take_from_stream(s, most_lines, job);
+    else
+        take_lines(s, most_lines, job);
     s->n_taken += job->n_lines;
     return job->n_lines || job->end;
 }
@@ -72,15 +115,20 @@ static void give_back_pages(PackSource *s)
 
 void pack_source_done(PackSource *s, const Job *job)
 {
+    if (!job->n_lines) return;
     for (int64_t i = 0; i < job->n_lines; i++) s->n_bytes += job->line[i].length;
     IndexEntry last = job->line[job->n_lines - 1];
     s->n_lines += job->n_lines;
     s->offset = last.offset + last.length + 1; /* behind the newline, if there is one */
-    give_back_pages(s);
+    if (!s->stream) give_back_pages(s);
+    if (!job->chunk) return;
+    s->stored_done = job->chunk->stored;
+    text_stream_give_back(s->stream, job->chunk);
 }
 
 int64_t pack_source_stored_done(const PackSource *s)
 {
+    if (s->stream) return s->stored_done;
     size_t size = s->lines.text.len;
     return (int64_t)((size ? (double)s->n_bytes / (double)size : 1) * (double)s->stored_bytes);
 }

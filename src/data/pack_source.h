@@ -1,22 +1,27 @@
-/* pack_source.h - the lines of one input, handed out in order: all of them, or those of its index.
- */
+/* pack_source.h - the lines of one input, handed out in order: of a mapped text, all of them or
+ * those of its index, or of a text that is being decompressed. */
 #ifndef DATA_PACK_SOURCE_H
 #define DATA_PACK_SOURCE_H
 #include "data/jsonl.h"
 #include "data/pack_job.h"
 
 typedef struct PackSource {
-    Jsonl lines;
-    int64_t n_taken; /* lines handed out */
+    Jsonl lines; /* of a stream: only the path */
+    TextStream *stream;
+    TextChunk *chunk; /* of the stream, whose lines are handed out */
+    int64_t at;       /* in the chunk */
+    int64_t n_taken;  /* lines handed out */
     /* of what is done: */
     int64_t n_lines, offset; /* where an interrupted run goes on */
     int64_t n_bytes;
     int64_t given_back;   /* the pages of the text before this offset */
     int64_t stored_bytes; /* of the input, as it is stored */
+    int64_t stored_done;  /* of them, of a stream */
     LineCounter counter;
 } PackSource;
 
-/* Opens the input behind the lines that are done. index_path NULL: all lines count. */
+/* Opens the input, which stays open as long as the source, behind the lines that are done.
+ * index_path NULL: all lines count. */
 Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path,
                         int64_t n_lines_done, int64_t offset_done, PackSource *out);
 /* How many lines there may be. */

@@ -11,7 +11,7 @@ static Error *content(Compression kind, Str bytes, Text *out)
     char *ptr;
     size_t len;
     FILE *f = open_memstream(&ptr, &len);
-    Error *e = decompress(kind, bytes, "x.gz", f);
+    Error *e = decompress_to_stream(kind, bytes, "x.gz", f);
     fclose(f);
     text_clear(out);
     text_add(out, ptr, len);

@@ -124,6 +124,31 @@ TEST(inputs_that_cannot_be_read_are_named)
     arena_free(a);
 }
 
+/* Lines far longer than what a stream holds of them, with and without a limit. */
+TEST(long_lines_of_compressed_files_are_packed_or_named)
+{
+    enum { BYTES = 700000 };
+    Arena *a = arena_new();
+    const char *said;
+    Text t = { 0 };
+    text_puts(&t, "{\"text\": \"one\"}\n{\"text\": \"");
+    for (int i = 0; i < BYTES / 4; i++) text_puts(&t, i % 1000 ? "two " : "2.\\n ");
+    text_puts(&t, "\"}\n{\"text\": \"three\"}\n");
+    write_as(a, "plain/a.jsonl", t.ptr);
+    write_as(a, "a.jsonl.gz", t.ptr);
+    assert_same(packed(a, at(a, "a.jsonl.gz"), ""), packed(a, at(a, "plain"), ""));
+    text_free(&t);
+    for (int limit = 100; limit < BYTES; limit += BYTES / 2) {
+        const char *set = arena_printf(a, "--set settings.max_line_bytes=%d", limit);
+        assert_int_equal(pack(a, at(a, "a.jsonl.gz"), set, &said), 1);
+        assert_contains(said, arena_printf(a, "a.jsonl.gz:2: a line of more than %d bytes", limit));
+        set = arena_printf(a, "%s --set settings.on_bad_line=skip", set);
+        assert_int_equal(pack(a, at(a, "a.jsonl.gz"), set, &said), 0);
+        assert_contains(said, "1 of 3 lines were left out");
+    }
+    arena_free(a);
+}
+
 TEST(indexes_are_made_of_folders_compressed_files_and_standard_input)
 {
     Arena *a = arena_new();
