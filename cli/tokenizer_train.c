@@ -25,7 +25,7 @@ typedef struct Options {
     int model, format, file_existence_policy, on_bad_line;
     const char *unk_token, *continuing_subword_prefix, *end_of_word_suffix;
     const int *initial_alphabet, *pre_tokenizer, *normalizer;
-    int64_t vocab_size, max_words, threads;
+    int64_t vocab_size, max_words, max_line_bytes, threads;
     const int64_t *min_frequency, *limit_alphabet, *max_token_length;
     const bool *add_prefix_space, *clean_text, *handle_chinese_chars, *strip_accents, *lowercase;
 
@@ -57,6 +57,7 @@ static const Field options[] = {
     FIELD_INT(Options, max_words, "50000000", 0, INFINITY,
               "different words to remember, about 350 bytes each; beyond, the rarest half is "
               "forgotten; 0: all"),
+    FIELD_INT(Options, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
     FIELD_CHOICE(Options, on_bad_line, "stop", bad_line_policies,
                  "a line without text is an error, or is named, counted and left out"),
     FIELD_PATH(Options, bad_line_report, "null",
@@ -395,6 +396,7 @@ static Error *train(const Options *o, const TrainerKind *kind)
                     .beside = o->output_path,
                     .format = (CorpusFormat)o->format,
                     .key = o->text_key,
+                    .max_line_bytes = o->max_line_bytes,
                     .bad_text = refuse_line,
                     .bad_text_arg = &refusals },
         .vocab_size = o->vocab_size,

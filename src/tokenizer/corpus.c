@@ -173,8 +173,11 @@ static Error *take_line(Corpus *c, const Block *b, int thread, size_t at, Str *l
 {
     *line = (Str){ b->file.ptr + at, line_start(b->file, at + 1) - at };
     *column = -1;
-    int64_t place = b->place + (int64_t)at;
-    if (b->format == CORPUS_JSONL) return take_json(c, thread, without_end(*line), place, column);
+    int64_t place = b->place + (int64_t)at, most = c->settings->max_line_bytes;
+    Str bare = without_end(*line);
+    if (most && (int64_t)bare.len > most)
+        return error_new("a line of more than %lld bytes (max_line_bytes)", (long long)most);
+    if (b->format == CORPUS_JSONL) return take_json(c, thread, bare, place, column);
     return take_checked(c, thread, *line, place, true, column);
 }
 

@@ -28,7 +28,8 @@ typedef struct CorpusSettings {
     const char *beside; /* the output: what is compressed is kept in temporary files there; NULL: in
                            the working folder */
     CorpusFormat format;
-    const char *key; /* of CORPUS_JSONL */
+    const char *key;        /* of CORPUS_JSONL */
+    int64_t max_line_bytes; /* a longer line is bad; 0: lines may have any length */
     /* Told of all bad lines in the order of the corpus, by the thread that reads it: an error of
      * its own ends the reading. NULL: the first one is an error. */
     Error *(*bad_text)(void *arg, BadText bad);

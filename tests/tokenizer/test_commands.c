@@ -164,6 +164,10 @@ TEST(training_names_and_reports_bad_lines)
     Str report;
     assert_no_error(file_read(a, path_join(a, test_folder(), "report.jsonl"), &report));
     assert_contains(report.ptr, "\"line\": 4, \"byte\": 33, \"reason\": \"there is no text");
+    o = run(a, "train --input_path bad.jsonl --output_path x.json --vocab_size 300 "
+               "--max_line_bytes 18 --file_existence_policy override");
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "bad.jsonl:1: a line of more than 18 bytes (max_line_bytes)");
     arena_free(a);
 }
 

@@ -307,6 +307,28 @@ TEST(bad_lines_are_named_or_left_out)
     arena_free(a);
 }
 
+TEST(a_line_above_max_line_bytes_is_bad)
+{
+    static const char lines[] =
+        "{\"text\": \"ab ab\"}\n{\"text\": \"ab ab \"}\n"; /* 17, 18 bytes */
+    Arena *a = arena_new();
+    TrainSummary summary;
+    TrainSettings s = settings(NULL, 1);
+    s.corpus.max_line_bytes = 17;
+    const char *says = "x.jsonl, byte 18: a line of more than 17 bytes (max_line_bytes)";
+    assert_error_has(train_text(a, "x.jsonl", lines, &s, &summary), says);
+    assert_error_has(
+        train_text(a, "x.txt", "ab ab ab ab ab ab\n123456789 12345678\n", &s, &summary),
+        "x.txt, byte 18: a line of more than 17 bytes");
+    s.corpus.format = CORPUS_WHOLE; /* the file is the text, its lines may have any length */
+    assert_no_error(train_text(a, "x.txt", lines, &s, &summary));
+    s.corpus.format = CORPUS_AUTO;
+    s.corpus.max_line_bytes = 18;
+    assert_no_error(train_text(a, "x.jsonl", lines, &s, &summary));
+    assert_int_equal(summary.n_texts, 2);
+    arena_free(a);
+}
+
 TEST(settings_that_cannot_be_met_are_refused)
 {
     Arena *a = arena_new();
