@@ -63,7 +63,9 @@ static void encode_in_place(HfEncoder *e, Str piece, Ids *out)
         uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;
         int64_t n = split ? split(s.ptr, len, from, until, e->end)
                           : model->cut(model, s.ptr, len, from, until, e->end);
-        word_cache_encode(e->cache, s.ptr, from, e->end, n, out);
+        Str first = { s.ptr + from, e->end[0] - from };
+        if (n > 1 || !word_cache_encode_long(e->cache, first, out))
+            word_cache_encode(e->cache, s.ptr, from, e->end, n, out);
         e->end[0] = e->end[n - 1];
     }
 }

@@ -231,16 +231,18 @@ static void look_up(WordCache *c, WordBatch *b)
     look_up_rest(c, b, missed, n_missed, in_front);
 }
 
+bool word_cache_encode_long(WordCache *c, Str word, Ids *out)
+{
+    if (word.len <= LONGEST_WORD) return false;
+    uint32_t *to = ids_reserve(out, (int64_t)word.len * c->model->ids_per_byte);
+    out->n += model_ids(c, word, to);
+    return true;
+}
+
 void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
                        int64_t n, Ids *out)
 {
     if (!n) return;
-    if (n == 1 && end[0] - from > LONGEST_WORD) { /* nothing to look up */
-        Str word = { text + from, end[0] - from };
-        uint32_t *to = ids_reserve(out, (int64_t)word.len * c->model->ids_per_byte);
-        out->n += model_ids(c, word, to);
-        return;
-    }
     enum { ROOM = LIST_ROOM };
     uint64_t *work = buffer_grow(&c->packed, ((size_t)n + ROOM) * 3 * sizeof *work);
     uint32_t *limit = buffer_grow(&c->limits, ((size_t)n + 1 + ROOM) * sizeof *limit);

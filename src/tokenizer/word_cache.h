@@ -17,6 +17,8 @@ WordCache *word_cache_new(Arena *a, const Model *model, bool remember);
  */
 void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
                        int64_t n, Ids *out);
-/* The same ids packed, for each of these words. */
+/* Appends the ids of one word, or returns false when it is short enough to be remembered. */
+bool word_cache_encode_long(WordCache *c, Str word, Ids *out);
+/* The ids that word_cache_encode appended, packed, for each of these words. */
 const PackedIds *word_cache_packed(const WordCache *c);
 #endif
