@@ -123,8 +123,28 @@ static void keep_unknown_together(Bpe *b)
     }
 }
 
+static void find_whole(Bpe *b, Arena *a, const Str *bytes, int64_t n)
+{
+    b->shortest_whole = SIZE_MAX;
+    for (int64_t id = 0; id < n; id++) {
+        size_t len = bytes[id].len;
+        if (!len || (b->walk && bpe_walk_makes(b->walk, id))) continue;
+        if (!b->whole) b->whole = map_new(a);
+        map_set(b->whole, bytes[id], (void *)(uintptr_t)(id + 1));
+        if (len < b->shortest_whole) b->shortest_whole = len;
+        if (len > b->longest_whole) b->longest_whole = len;
+    }
+}
+
+void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n)
+{
+    b->walk = bpe_walk_new_bytes(a, b, bytes, n);
+    if (b->ignore_merges) find_whole(b, a, bytes, n);
+    if (b->covers_bytes && !b->whole) b->base.cut = bpe_cut_bytes;
+}
+
 /* Names with characters outside the byte alphabet stand for nothing. */
-static void prepare_byte_walk(Bpe *b, Arena *a)
+static void prepare_named_walk(Bpe *b, Arena *a)
 {
     Arena *scratch = arena_new();
     Str *text = NEW_N(scratch, Str, b->vocab.n_ids);
@@ -135,7 +155,7 @@ static void prepare_byte_walk(Bpe *b, Arena *a)
         text[id] = (Str){ arena_string_n(scratch, bytes.ptr, bytes.len), bytes.len };
     }
     text_free(&bytes);
-    b->walk = bpe_walk_new_bytes(a, b, text, b->vocab.n_ids);
+    bpe_prepare_byte_walk(b, a, text, b->vocab.n_ids);
     arena_free(scratch);
 }
 
@@ -218,8 +238,7 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
         b->base.word_ids = bpe_word_ids;
         bpe_bytes_new(b, a);
         each_merge(b, merges, add_bytes);
-        prepare_byte_walk(b, a);
-        if (b->covers_bytes && !b->ignore_merges) b->base.cut = bpe_cut_bytes;
+        prepare_named_walk(b, a);
         if (b->walk) b->base.cut_most = SHORTEST_WALK;
         return NULL;
     }

@@ -2,6 +2,7 @@
  * is in the list of merges (Sennrich et al. 2016; over bytes as in GPT-2). */
 #ifndef TOKENIZER_BPE_H
 #define TOKENIZER_BPE_H
+#include "base/map.h"
 #include "tokenizer/joins.h"
 #include "tokenizer/model.h"
 
@@ -36,6 +37,10 @@ typedef struct Bpe {
     /* Where a merge can join two places of a word, by the bytes around the place: one before and
      * behind for merges with a one-byte side, two and two (hashed) for the others. */
     uint64_t *cross_one, *cross_two;
+    /* With ignore_merges: the tokens that merging does not make of their bytes, by these, each as
+     * its id + 1; and their lengths. NULL: there are none. */
+    Map *whole;
+    size_t shortest_whole, longest_whole;
     const struct BpeWalk *walk; /* bpe_walk.h; NULL: long words must be merged */
 } Bpe;
 
@@ -91,6 +96,9 @@ int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_
                       uint32_t until, uint32_t *end);
 int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
                 uint32_t *end);
+/* Makes the walk of a model over bytes, and `whole`; bytes[id] is what a token stands for, len 0:
+ * nothing. */
+void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n);
 /* The bit of cross_two for the two bytes before and behind a place. */
 uint64_t bpe_cross_hash(const char *two_before);
 #endif

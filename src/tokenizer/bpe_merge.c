@@ -208,12 +208,9 @@ static int64_t symbols_with_unk(const Bpe *b, Str word, uint32_t *out)
 int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Bpe *b = (const Bpe *)self;
-    if (b->ignore_merges && word.len <= b->longest_name) {
-        Text name = { 0 };
-        bytes_to_name(word, &name);
-        uint32_t id = vocab_find(&b->vocab, (Str){ name.ptr, name.len });
-        text_free(&name);
-        if (id != NO_TOKEN) return out[0] = id, 1;
+    if (b->whole && word.len >= b->shortest_whole && word.len <= b->longest_whole) {
+        uintptr_t whole = (uintptr_t)map_get(b->whole, word);
+        if (whole) return out[0] = (uint32_t)(whole - 1), 1;
     }
     if (!covers(b, word)) return bpe_merge(b, scratch, out, symbols_with_unk(b, word, out));
     return word.len > SHORT / 2 ? merge_parts(b, scratch, word, out)

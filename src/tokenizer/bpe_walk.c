@@ -89,6 +89,11 @@ const BpeWalk *bpe_walk_new(Arena *a, const Bpe *b, const Str *text, int64_t n,
     return w;
 }
 
+bool bpe_walk_makes(const BpeWalk *w, int64_t id)
+{
+    return w->apart.token[id].len > 0;
+}
+
 void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n)
 {
     if (!b->walk) return;

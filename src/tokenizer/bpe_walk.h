@@ -23,6 +23,8 @@ const BpeWalk *bpe_walk_new(Arena *a, const Bpe *b, const Str *text, int64_t n,
                             BpeSymbolAt *symbol_at, const void *model);
 /* The same for symbols that are bytes. */
 const BpeWalk *bpe_walk_new_bytes(Arena *a, const Bpe *b, const Str *bytes, int64_t n);
+/* Whether merging the text of a token makes the token. */
+bool bpe_walk_makes(const BpeWalk *w, int64_t id);
 /* Forgets the pairs of a model with a walk over `n` ids that never lie side by side: what is left
  * is merged faster. */
 void bpe_walk_keep_pairs(Arena *a, Bpe *b, int64_t n);

@@ -175,7 +175,7 @@ static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, Model **ou
         b->merged[i] = (uint32_t)i;
         add_pairs(b, r, (uint32_t)i);
     }
-    b->walk = bpe_walk_new_bytes(a, b, r->bytes, r->n_ids);
+    bpe_prepare_byte_walk(b, a, r->bytes, r->n_ids);
     bpe_walk_keep_pairs(a, b, r->n_ids);
     *out = &b->base;
     return NULL;

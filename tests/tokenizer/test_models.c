@@ -132,6 +132,27 @@ TEST(a_model_of_names_reads_words_that_come_as_bytes)
     arena_free(a);
 }
 
+/* Merging makes neither "aba" nor " aabbaabbaabbaabbaabb"; a part of a longer word is no word. */
+TEST(a_word_of_bytes_that_is_a_token_is_that_token)
+{
+    static const char *const file = "{\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"aba\": 3, "
+                                    "\"\\u0120\": 4, \"\\u0120aabbaabbaabbaabbaabb\": 5}, "
+                                    "\"merges\": [\"a b\"], \"ignore_merges\": %s}";
+    Arena *a = arena_new();
+    const Model *m = load(a, arena_printf(a, file, "true"), true);
+    assert_string_equal(ids_of(a, m, "aba"), "3");
+    assert_string_equal(ids_of(a, m, "abab"), "2 2");
+    assert_string_equal(ids_of(a, m, "ab"), "2");
+    assert_string_equal(ids_of(a, m, "a"), "0");
+    assert_string_equal(ids_of(a, m, " aabbaabbaabbaabbaabb"), "5");
+    assert_string_equal(ids_of(a, m, "aabbaabb"), "0 2 1 0 2 1");
+    assert_null(m->cut);
+    m = load(a, arena_printf(a, file, "false"), true);
+    assert_string_equal(ids_of(a, m, "aba"), "2 0");
+    assert_string_equal(ids_of(a, m, " aabb"), "4 0 2 1");
+    arena_free(a);
+}
+
 TEST(a_trie_finds_every_key_and_nothing_else)
 {
     enum { N = 3000 };
