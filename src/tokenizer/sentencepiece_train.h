@@ -33,6 +33,10 @@ typedef struct SpPrepared {
     _Atomic int64_t *n_too_long, *n_reserved; /* lines left out */
 } SpPrepared;
 
+/* Says which setting cannot be met. */
+Error *sp_train_check(const TrainSettings *s);
+/* Sets the sentence_key below which the wanted number of lines lies. */
+Error *sp_choose_lines(const TrainSettings *s, SpPrepared *p);
 /* Decides what SentencePiece calls meta pieces, or says which two are in each other's way. */
 Error *sp_meta_pieces(Arena *a, const TrainSettings *s, SpMeta **out, int64_t *n);
 /* Lines are taken in this order, which is that of the corpus or one by chance. */
