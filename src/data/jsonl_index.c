@@ -14,7 +14,7 @@
 #include "data/progress.h"
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 18, BLOCKS_PER_THREAD = 8 };
+enum { BLOCK_BYTES = 1 << 18, BLOCKS_PER_THREAD = 16 };
 
 /* A line that is left out, counted from the start of its block. */
 typedef struct BadPlace {
