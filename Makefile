@@ -71,8 +71,9 @@ test: dependencies ## build and run every test; T="passes ops" chooses
 	@$(MAKE) --no-print-directory -j$(shell nproc) tests
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
-# Each bench/NAME.c is a program; bench/measure.c is linked to all of them.
-BENCH_SRC := $(filter-out bench/measure.c,$(wildcard bench/*.c))
+# Each bench/NAME.c is a program, but for those that all of them may use.
+BENCH_LIB := bench/measure.c bench/corpus.c
+BENCH_SRC := $(filter-out $(BENCH_LIB),$(wildcard bench/*.c))
 BENCH     ?= $(BENCH_SRC:bench/%.c=%)
 
 .PHONY: bench benches
@@ -86,7 +87,7 @@ TOKENIZERS ?=
 bench-tokenizer: $(BUILD)/bench/tokenizer ## encoding beside the tokenizers that PYTHON= can import; TEXTS="FILE ..." TOKENIZERS="PATH ..."
 	$(BUILD)/bench/tokenizer $(TOKENIZERS:%=-t %) $(TEXTS)
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/measure.o $(BUILD)/libmodalities.a
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 $(BUILD)/bench/start: $(BUILD)/modalities

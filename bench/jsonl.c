@@ -12,26 +12,19 @@
 #include "base/json_scan.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "data/datasets.h"
-#include "data/pack.h"
+#include "corpus.h"
 #include "data/text_query.h"
-#include "measure.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MAX_ROUNDS = 64, MAX_THREADS = 256, BLOCK_BYTES = 1 << 18, SEQUENCE = 1024 };
 
 typedef struct Bench {
-    Arena *arena;
-    const char *folder, *path, *eod;
-    Tokenizer *tokenizer;
-    int n_threads, n_rounds, round;
-    Str memory;       /* the file's bytes, in large pages */
-    Str *line, *text; /* of it; the texts of the lines, without JSON */
-    int64_t n_texts, n_text_bytes, n_tokens;
+    Corpus corpus;
+    int n_rounds, round;
+    int64_t n_tokens;
     Dataset *on_the_fly;
 } Bench;
 
@@ -39,13 +32,6 @@ typedef struct Bench {
 typedef struct Figure {
     double seconds[MAX_ROUNDS], work;
 } Figure;
-
-static void die(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
-}
 
 /* ---- checking ---- */
 
@@ -86,8 +72,8 @@ static void check_mapped(const Bench *b, CpuLevel level)
 {
     Arena *a = arena_new();
     Str text;
-    die(file_view(a, b->path, &text));
-    check_text(b, level, text, b->n_threads);
+    die(file_view(a, b->corpus.path, &text));
+    check_text(b, level, text, b->corpus.n_threads);
     arena_free(a);
 }
 
@@ -101,9 +87,10 @@ static void read_block(void *arg, int64_t i, int thread)
 
 static void read_file(const Bench *b, int n_threads)
 {
-    int fd = open(b->path, O_RDONLY);
+    int fd = open(b->corpus.path, O_RDONLY);
     Pool *pool = pool_new(n_threads);
-    pool_run(pool, (int64_t)(b->memory.len + BLOCK_BYTES - 1) / BLOCK_BYTES, read_block, &fd);
+    pool_run(pool, (int64_t)(b->corpus.memory.len + BLOCK_BYTES - 1) / BLOCK_BYTES, read_block,
+             &fd);
     pool_free(pool);
     close(fd);
 }
@@ -123,7 +110,7 @@ static void map_file(const Bench *b, int n_threads)
 {
     Arena *a = arena_new();
     Str text;
-    die(file_view(a, b->path, &text));
+    die(file_view(a, b->corpus.path, &text));
     Pool *pool = pool_new(n_threads);
     pool_run(pool, (int64_t)(text.len + BLOCK_BYTES - 1) / BLOCK_BYTES, touch_block, &text);
     pool_free(pool);
@@ -150,15 +137,15 @@ static void encode_texts(void *arg, int64_t i, int thread)
     const Bench *b = e->bench;
     int64_t from = i * TEXTS_PER_TASK, to = from + TEXTS_PER_TASK;
     Text *own = &e->text[thread];
-    for (int64_t k = from; k < to && k < b->n_texts; k++) {
-        Str text = b->text[k];
+    for (int64_t k = from; k < to && k < b->corpus.n_texts; k++) {
+        Str text = b->corpus.text[k];
         int64_t column;
         if (e->from_json) {
-            die(text_query_run(e->query[thread], b->line[k], own, &column));
+            die(text_query_run(e->query[thread], b->corpus.line[k], own, &column));
             text = (Str){ own->len ? own->ptr : "", own->len };
         }
         e->ids[thread].n = 0;
-        die(b->tokenizer->encode(e->encoder[thread], text, true, &e->ids[thread]));
+        die(b->corpus.tokenizer->encode(e->encoder[thread], text, true, &e->ids[thread]));
     }
 }
 
@@ -166,14 +153,14 @@ static void encode_all(const Bench *b, bool from_json)
 {
     static Encoding e;
     e = (Encoding){ .bench = b, .from_json = from_json };
-    Pool *pool = pool_new(b->n_threads);
-    for (int i = 0; i < b->n_threads; i++) {
-        e.encoder[i] = b->tokenizer->encoder_new(b->tokenizer);
+    Pool *pool = pool_new(b->corpus.n_threads);
+    for (int i = 0; i < b->corpus.n_threads; i++) {
+        e.encoder[i] = b->corpus.tokenizer->encoder_new(b->corpus.tokenizer);
         die(text_query_new(".text", &e.query[i]));
     }
-    pool_run(pool, (b->n_texts + TEXTS_PER_TASK - 1) / TEXTS_PER_TASK, encode_texts, &e);
-    for (int i = 0; i < b->n_threads; i++) {
-        b->tokenizer->encoder_free(e.encoder[i]);
+    pool_run(pool, (b->corpus.n_texts + TEXTS_PER_TASK - 1) / TEXTS_PER_TASK, encode_texts, &e);
+    for (int i = 0; i < b->corpus.n_threads; i++) {
+        b->corpus.tokenizer->encoder_free(e.encoder[i]);
         text_query_free(e.query[i]);
         text_free(&e.text[i]);
         ids_free(&e.ids[i]);
@@ -184,22 +171,15 @@ static void encode_all(const Bench *b, bool from_json)
 static void write_index(const Bench *b)
 {
     IndexSummary done;
-    die(jsonl_write_index(b->path, path_join(b->arena, b->folder, "text.idx"), NULL, &done));
+    die(jsonl_write_index(b->corpus.path, path_join(b->corpus.arena, b->corpus.folder, "text.idx"),
+                          NULL, &done));
 }
 
 static int64_t pack(const Bench *b)
 {
     PackSummary done;
-    PackSettings s = { .src_path = b->path,
-                       .dst_path = path_join(b->arena, b->folder, "text.pbin"),
-                       .jq_pattern = ".text",
-                       .eod_token = b->eod,
-                       .num_cpus = b->n_threads,
-                       .processing_batch_size = 64,
-                       .raw_samples_queue_size = 16,
-                       .processed_samples_queue_size = 16,
-                       .on_bad_line = BAD_LINE_SKIP };
-    die(pack_jsonl(&s, b->tokenizer, &done));
+    PackSettings s = corpus_pack_settings(&b->corpus);
+    die(pack_jsonl(&s, b->corpus.tokenizer, &done));
     return done.n_tokens;
 }
 
@@ -216,99 +196,6 @@ static int64_t take_samples(const Bench *b)
         arena_free(a);
     }
     return n * SEQUENCE;
-}
-
-/* ---- preparing ---- */
-
-/* Lines that have a text: finding the number of a bad line takes time, too. */
-static void read_good_lines(Bench *b, const char *path, Text *out)
-{
-    TextInput input;
-    Jsonl j;
-    IndexEntry entry;
-    Text one = { 0 };
-    const Str key = str_of("text");
-    die(text_input_open(b->arena, path, b->path, &input));
-    die(jsonl_open_text(b->arena, &input, NULL, &j));
-    while (jsonl_next(&j, &entry)) {
-        Str line;
-        JsonFound found;
-        JsonFault fault;
-        die(jsonl_line(&j, entry, &line));
-        if (!json_find(line, &key, 1, &one, &found, &fault) || !one.len) continue;
-        text_add(out, line.ptr, line.len);
-        text_putc(out, '\n');
-    }
-    text_free(&one);
-}
-
-static void fill_file(Bench *b, const char *text_path, int64_t n_bytes)
-{
-    Text text = { 0 };
-    NewFile file;
-    read_good_lines(b, text_path, &text);
-    if (!text.len) exit(1);
-    die(file_create(b->path, &file));
-    file.skip_sync = true;
-    for (int64_t done = 0; done < n_bytes; done += (int64_t)text.len)
-        fwrite(text.ptr, 1, text.len, file.stream);
-    die(file_commit(&file));
-    text_free(&text);
-}
-
-static Str copy_to_memory(Str s)
-{
-    char *p = mmap(NULL, s.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) exit(1);
-    madvise(p, s.len, MADV_HUGEPAGE);
-    memcpy(p, s.ptr, s.len);
-    return (Str){ p, s.len };
-}
-
-static void read_texts(Bench *b)
-{
-    Jsonl j;
-    TextInput input = { .path = b->path, .text = b->memory };
-    const Str key = str_of("text");
-    die(jsonl_open_text(b->arena, &input, NULL, &j));
-    IndexEntry entry;
-    Text all = { 0 }, one = { 0 };
-    for (int pass = 0; pass < 2; pass++) { /* count, then cut */
-        if (pass) b->text = NEW_N(b->arena, Str, b->n_texts);
-        if (pass) b->line = NEW_N(b->arena, Str, b->n_texts);
-        Str rest = pass ? copy_to_memory((Str){ all.ptr, all.len }) : (Str){ 0 };
-        b->n_texts = 0;
-        for (j.at = 0; jsonl_next(&j, &entry); b->n_texts++) {
-            Str line;
-            JsonFound found;
-            JsonFault fault;
-            die(jsonl_line(&j, entry, &line));
-            if (!json_find(line, &key, 1, &one, &found, &fault)) exit(1);
-            if (!pass) text_add(&all, one.ptr, one.len);
-            if (!pass) continue;
-            b->line[b->n_texts] = line;
-            b->text[b->n_texts] = (Str){ rest.ptr, one.len };
-            rest.ptr += one.len;
-        }
-    }
-    b->n_text_bytes = (int64_t)all.len;
-    text_free(&all);
-    text_free(&one);
-}
-
-static void open_on_the_fly(Bench *b)
-{
-    JsonlOnTheFly s = { .raw_data_path = b->path,
-                        .index_path = path_join(b->arena, b->folder, "text.idx"),
-                        .counts_path = path_join(b->arena, b->folder, "text.counts"),
-                        .tokenizer = b->tokenizer,
-                        .jq_pattern = ".text",
-                        .eod_token = b->eod,
-                        .sample_key = "x",
-                        .sequence_length = SEQUENCE,
-                        .reuse_last_target = true,
-                        .on_bad_line = BAD_LINE_SKIP };
-    die(jsonl_on_the_fly_open(b->arena, &s, &b->on_the_fly));
 }
 
 /* ---- measuring and telling ---- */
@@ -332,13 +219,14 @@ enum {
 static double run(Bench *b, int kind)
 {
     CpuLevel best = cpu_level_in_use();
-    die(remove_tree(path_join(b->arena, b->folder, "text.pbin")));
+    die(remove_tree(path_join(b->corpus.arena, b->corpus.folder, "text.pbin")));
     double start = clock_seconds();
-    if (kind == READ_1 || kind == READ_N) read_file(b, kind == READ_N ? b->n_threads : 1);
-    if (kind == MAP_1 || kind == MAP_N) map_file(b, kind == MAP_N ? b->n_threads : 1);
-    if (kind >= CHECK_1 && kind < CHECK_N) check_text(b, (CpuLevel)(kind - CHECK_1), b->memory, 1);
+    if (kind == READ_1 || kind == READ_N) read_file(b, kind == READ_N ? b->corpus.n_threads : 1);
+    if (kind == MAP_1 || kind == MAP_N) map_file(b, kind == MAP_N ? b->corpus.n_threads : 1);
+    if (kind >= CHECK_1 && kind < CHECK_N)
+        check_text(b, (CpuLevel)(kind - CHECK_1), b->corpus.memory, 1);
     if (kind >= CHECK_N && kind < CHECK_MAPPED)
-        check_text(b, (CpuLevel)(kind - CHECK_N), b->memory, b->n_threads);
+        check_text(b, (CpuLevel)(kind - CHECK_N), b->corpus.memory, b->corpus.n_threads);
     if (kind == CHECK_MAPPED) check_mapped(b, best);
     if (kind == INDEX) write_index(b);
     if (kind == ENCODE || kind == ENCODE_LINES) encode_all(b, kind == ENCODE_LINES);
@@ -377,17 +265,18 @@ static void tell_checks(const Bench *b, const double *rate)
         double one = rate[CHECK_1 + level], all = rate[CHECK_N + level];
         snprintf(name, sizeof name, "check JSON and UTF-8, %s", cpu_level_name(level));
         tell(name, 1, one * 1e-9, "GB/s", one / 1e9, bar[level] / 1e9);
-        tell(name, b->n_threads, all * 1e-9, "GB/s", 0, 0);
+        tell(name, b->corpus.n_threads, all * 1e-9, "GB/s", 0, 0);
     }
 }
 
 static void tell_all(const Bench *b, const double *rate)
 {
     CpuLevel best = cpu_level_in_use();
-    int n = b->n_threads;
-    double text_per_token = (double)b->n_text_bytes / (double)b->n_tokens;
-    printf("%.0f MB of JSON lines in %s, %s, medians of %d rounds\n", (double)b->memory.len * 1e-6,
-           b->folder, cpu_level_name(best), b->n_rounds);
+    int n = b->corpus.n_threads;
+    double text_per_token = (double)b->corpus.n_text_bytes / (double)b->n_tokens;
+    printf("%.0f MB of JSON lines in %s, %s, medians of %d rounds\n",
+           (double)b->corpus.memory.len * 1e-6, b->corpus.folder, cpu_level_name(best),
+           b->n_rounds);
     printf("  %-34s threads\n", "");
     tell("read the page cache (pread)", 1, rate[READ_1] * 1e-9, "GB/s", 0, 0);
     tell("read the page cache (pread)", n, rate[READ_N] * 1e-9, "GB/s", 0, 0);
@@ -424,7 +313,7 @@ static void measure(Bench *b)
             if (!lacks) f[kind].seconds[b->round] = run(b, kind);
         }
     for (int kind = 0; kind < N_FIGURES; kind++) {
-        f[kind].work = (double)b->memory.len;
+        f[kind].work = (double)b->corpus.memory.len;
         if (kind == ENCODE || kind == ENCODE_LINES || kind == PACK)
             f[kind].work = (double)b->n_tokens;
         if (kind == ON_THE_FLY) f[kind].work = (double)n_samples * SEQUENCE;
@@ -438,39 +327,36 @@ int main(int argc, char **argv)
     const char *tokenizer = "../shared/data/tokenizers/gpt2/tokenizer.json", *folder = "/dev/shm";
     const char *text = "../shared/data/text/books_24m.jsonl";
     int64_t megabytes = 300;
-    Bench b = { .arena = arena_new(), .eod = "<|endoftext|>", .n_threads = 2, .n_rounds = 5 };
+    Bench b = { .corpus = { .arena = arena_new(), .eod = "<|endoftext|>", .n_threads = 2 },
+                .n_rounds = 5 };
     for (int c; (c = getopt(argc, argv, "r:m:j:t:e:d:")) != -1;) {
         if (c == 'r') b.n_rounds = atoi(optarg);
         if (c == 'm') megabytes = atoll(optarg);
-        if (c == 'j') b.n_threads = atoi(optarg);
+        if (c == 'j') b.corpus.n_threads = atoi(optarg);
         if (c == 't') tokenizer = optarg;
-        if (c == 'e') b.eod = optarg;
+        if (c == 'e') b.corpus.eod = optarg;
         if (c == 'd') folder = optarg;
         if (c == '?') return 2;
     }
-    if (b.n_rounds < 1 || b.n_rounds > MAX_ROUNDS || megabytes < 1 || b.n_threads < 1 ||
-        b.n_threads > MAX_THREADS)
+    if (b.n_rounds < 1 || b.n_rounds > MAX_ROUNDS || megabytes < 1 || b.corpus.n_threads < 1 ||
+        b.corpus.n_threads > MAX_THREADS)
         return 2;
     if (optind < argc) text = argv[optind];
-    char *own = arena_printf(b.arena, "%s/modalities-bench.XXXXXX", folder);
+    char *own = arena_printf(b.corpus.arena, "%s/modalities-bench.XXXXXX", folder);
     if (!mkdtemp(own)) return 1;
-    b.folder = own;
-    b.path = path_join(b.arena, own, "text.jsonl");
+    b.corpus.folder = own;
+    b.corpus.path = path_join(b.corpus.arena, own, "text.jsonl");
     log_set_level(LOG_SILENT);
-    setenv("MODALITIES_THREADS", arena_printf(b.arena, "%d", b.n_threads), 1);
-    fill_file(&b, text, megabytes * 1000000);
-    Str file;
-    die(file_view(b.arena, b.path, &file));
-    b.memory = copy_to_memory(file);
-    die(tokenizer_open(tokenizer, &b.tokenizer));
+    setenv("MODALITIES_THREADS", arena_printf(b.corpus.arena, "%d", b.corpus.n_threads), 1);
+    corpus_fill(&b.corpus, text, megabytes * 1000000);
+    die(tokenizer_open(tokenizer, &b.corpus.tokenizer));
     write_index(&b);
-    read_texts(&b);
-    open_on_the_fly(&b);
+    b.on_the_fly = corpus_on_the_fly(&b.corpus, SEQUENCE);
     Watch w = watch_start();
     measure(&b);
     watch_report(&w);
     die(remove_tree(own));
-    arena_free(b.arena);
-    b.tokenizer->close(b.tokenizer);
+    arena_free(b.corpus.arena);
+    b.corpus.tokenizer->close(b.corpus.tokenizer);
     return 0;
 }

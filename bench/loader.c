@@ -7,12 +7,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "corpus.h"
 #include "data/collators.h"
-#include "data/datasets.h"
 #include "data/jsonl.h"
-#include "data/pack.h"
 #include "data/sampler.h"
-#include "measure.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +20,6 @@
 enum { SEQUENCE = 1024, BATCH = 8, MOST_BATCHES = 3000, VOCABULARY = 50257, ROUNDS = 3 };
 static const double CONSUMED = 1e6, SECONDS = 1.5; /* tokens per second; of a trial */
 static const double BAR = 50e6;                    /* entries of the random order per second */
-
-typedef struct Bench {
-    Arena *arena;
-    const char *text, *folder, *eod;
-    Tokenizer *tokenizer;
-    int n_threads;
-    int64_t n_order;
-} Bench;
-
-static void die(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
-}
 
 /* Processor time of all threads but this one. */
 static double others_seconds(void)
@@ -115,32 +98,32 @@ static Consumer consume(Loader *l, double rate)
 }
 
 /* n_threads 0: batches are made when asked for. */
-static Loader *make_loader(const Bench *b, const Dataset *d, OrderKind kind, int n_threads)
+static Loader *make_loader(const Corpus *corpus, const Dataset *d, OrderKind kind, int n_threads)
 {
     Sampler *sampler;
-    BatchSampler *batches = NEW(b->arena, BatchSampler);
+    BatchSampler *batches = NEW(corpus->arena, BatchSampler);
     DistributedOrder order = {
         .n = d->count(d), .num_replicas = 1, .kind = kind, .drop_last = true
     };
-    die(distributed_sampler_new(b->arena, &order, &sampler));
+    die(distributed_sampler_new(corpus->arena, &order, &sampler));
     *batches = (BatchSampler){ sampler, BATCH };
-    Loader *l =
-        loader_new(b->arena, &(LoaderSettings){ .tag = "bench",
-                                                .dataset = d,
-                                                .batches = batches,
-                                                .collator = gpt2_collator_new(b->arena, "x", "y"),
-                                                .prefetch = 2 * n_threads,
-                                                .n_threads = n_threads });
+    Loader *l = loader_new(
+        corpus->arena, &(LoaderSettings){ .tag = "bench",
+                                          .dataset = d,
+                                          .batches = batches,
+                                          .collator = gpt2_collator_new(corpus->arena, "x", "y"),
+                                          .prefetch = 2 * n_threads,
+                                          .n_threads = n_threads });
     loader_check_ids(l, VOCABULARY);
     return l;
 }
 
-static void report(const Bench *b, const char *name, const Dataset *d, OrderKind kind)
+static void report(const Corpus *corpus, const char *name, const Dataset *d, OrderKind kind)
 {
     static const char *const order[] = { "in order", "torch", "feistel" };
-    double rate = tokens_per_second(make_loader(b, d, kind, b->n_threads));
-    Consumer slow = consume(make_loader(b, d, kind, b->n_threads), CONSUMED),
-             fast = consume(make_loader(b, d, kind, b->n_threads), 0);
+    double rate = tokens_per_second(make_loader(corpus, d, kind, corpus->n_threads));
+    Consumer slow = consume(make_loader(corpus, d, kind, corpus->n_threads), CONSUMED),
+             fast = consume(make_loader(corpus, d, kind, corpus->n_threads), 0);
     printf("%-18s %-9s %10.1f %6lld of %4lld %7.3f %% %10.1f %6.1f %%\n", name, order[kind],
            rate * 1e-6, (long long)slow.waits.n, (long long)slow.n_batches,
            100 * slow.waits.seconds / slow.seconds, (double)fast.n_tokens / fast.seconds * 1e-6,
@@ -162,13 +145,13 @@ static double median(double *x)
 
 /* Inputs and targets of batches, beside copies of as many bytes from a large array to memory as
  * large as a batch's. One thread; the two take turns. */
-static void report_memory_speed(const Bench *b, const Dataset *d)
+static void report_memory_speed(const Corpus *corpus, const Dataset *d)
 {
     enum { SOURCE = 64 << 20 };
-    Loader *l = make_loader(b, d, ORDER_RISING, 0);
+    Loader *l = make_loader(corpus, d, ORDER_RISING, 0);
     const size_t bytes = 2 * sizeof(int32_t) * BATCH * SEQUENCE;
     int64_t n = loader_count(l);
-    char *from = arena_alloc(b->arena, SOURCE), *to = arena_alloc(b->arena, bytes);
+    char *from = arena_alloc(corpus->arena, SOURCE), *to = arena_alloc(corpus->arena, bytes);
     double made[ROUNDS], copied[ROUNDS];
     memset(from, 1, SOURCE);
     for (int r = 0; r < ROUNDS; r++) {
@@ -207,100 +190,75 @@ static void report_order(int64_t n, bool is_shared)
     fflush(stdout);
 }
 
-static Dataset *packed(const Bench *b)
+static Dataset *packed(const Corpus *corpus)
 {
     Dataset *d;
     PackSummary done;
-    PackSettings s = { .src_path = b->text,
-                       .index_path = path_join(b->arena, b->folder, "text.idx"),
-                       .dst_path = path_join(b->arena, b->folder, "text.pbin"),
-                       .jq_pattern = ".text",
-                       .eod_token = b->eod,
-                       .num_cpus = b->n_threads,
-                       .processing_batch_size = 64,
-                       .raw_samples_queue_size = 16,
-                       .processed_samples_queue_size = 16,
-                       .on_bad_line = BAD_LINE_SKIP };
-    die(pack_jsonl(&s, b->tokenizer, &done));
+    PackSettings s = corpus_pack_settings(corpus);
+    die(pack_jsonl(&s, corpus->tokenizer, &done));
     PackedContinuous c = { s.dst_path, "x", SEQUENCE, true };
-    die(packed_continuous_open(b->arena, &c, &d));
+    die(packed_continuous_open(corpus->arena, &c, &d));
     return d;
 }
 
-static Dataset *on_the_fly(const Bench *b)
-{
-    Dataset *d;
-    JsonlOnTheFly s = { .raw_data_path = b->text,
-                        .index_path = path_join(b->arena, b->folder, "text.idx"),
-                        .counts_path = path_join(b->arena, b->folder, "text.counts"),
-                        .tokenizer = b->tokenizer,
-                        .jq_pattern = ".text",
-                        .eod_token = b->eod,
-                        .sample_key = "x",
-                        .sequence_length = SEQUENCE,
-                        .reuse_last_target = true,
-                        .on_bad_line = BAD_LINE_SKIP };
-    die(jsonl_on_the_fly_open(b->arena, &s, &d));
-    return d;
-}
-
-static void run(const Bench *b)
+static void run(const Corpus *corpus)
 {
     IndexSummary done;
     Dataset *mix;
-    die(jsonl_write_index(b->text, path_join(b->arena, b->folder, "text.idx"), NULL, &done));
-    const Dataset *part[] = { packed(b), on_the_fly(b) };
+    die(jsonl_write_index(corpus->path, path_join(corpus->arena, corpus->folder, "text.idx"), NULL,
+                          &done));
+    const Dataset *part[] = { packed(corpus), corpus_on_the_fly(corpus, SEQUENCE) };
     WeightedMix s = { .dataset = part,
                       .n_datasets = 2,
                       .weights = (int64_t[]){ 3, 1 },
                       .n_weights = 2,
                       .shuffle = true };
-    die(weighted_mix_new(b->arena, &s, &mix));
-    printf("%s, %d threads, batches of %d x %d tokens, ids checked\n", b->text, b->n_threads, BATCH,
-           SEQUENCE);
-    report_memory_speed(b, part[0]);
+    die(weighted_mix_new(corpus->arena, &s, &mix));
+    printf("%s, %d threads, batches of %d x %d tokens, ids checked\n", corpus->path,
+           corpus->n_threads, BATCH, SEQUENCE);
+    report_memory_speed(corpus, part[0]);
     printf("%-18s %-9s %10s %25s %20s\n", "dataset", "order", "Mtok/s", "waits at 1 Mtok/s",
            "at memory speed");
     printf("%-18s %-9s %10s %14s %10s %10s %8s\n", "", "", "per core", "batches", "of time",
            "Mtok/s", "waits");
-    report(b, "packed", part[0], ORDER_RISING);
-    report(b, "packed", part[0], ORDER_TORCH);
-    report(b, "packed", part[0], ORDER_FEISTEL);
-    report(b, "jsonl_on_the_fly", part[1], ORDER_RISING);
-    report(b, "jsonl_on_the_fly", part[1], ORDER_TORCH);
-    report(b, "weighted_mix 3 : 1", mix, ORDER_RISING);
+    report(corpus, "packed", part[0], ORDER_RISING);
+    report(corpus, "packed", part[0], ORDER_TORCH);
+    report(corpus, "packed", part[0], ORDER_FEISTEL);
+    report(corpus, "jsonl_on_the_fly", part[1], ORDER_RISING);
+    report(corpus, "jsonl_on_the_fly", part[1], ORDER_TORCH);
+    report(corpus, "weighted_mix 3 : 1", mix, ORDER_RISING);
 }
 
 int main(int argc, char **argv)
 {
     const char *tokenizer = "../shared/data/tokenizers/gpt2/tokenizer.json";
-    Bench b = { .arena = arena_new(),
-                .text = "../shared/data/text/books_24m.jsonl",
-                .eod = "<|endoftext|>",
-                .n_threads = 2,
-                .n_order = 100000000 };
+    int64_t n_order = 100000000;
+    Corpus corpus = { .arena = arena_new(),
+                      .path = "../shared/data/text/books_24m.jsonl",
+                      .eod = "<|endoftext|>",
+                      .n_threads = 2 };
     char folder[] = "/tmp/loader.XXXXXX";
     int option;
     while ((option = getopt(argc, argv, "t:e:j:n:")) != -1) {
         if (option == 't') tokenizer = optarg;
-        if (option == 'e') b.eod = optarg;
-        if (option == 'j') b.n_threads = atoi(optarg) > 0 ? atoi(optarg) : 1;
-        if (option == 'n') b.n_order = atoll(optarg) * 1000000;
+        if (option == 'e') corpus.eod = optarg;
+        if (option == 'j') corpus.n_threads = atoi(optarg) > 0 ? atoi(optarg) : 1;
+        if (option == 'n') n_order = atoll(optarg) * 1000000;
         if (option == '?') return 2;
     }
-    if (b.n_order < 1) return 2;
-    if (optind < argc) b.text = argv[optind];
+    if (n_order < 1) return 2;
+    if (optind < argc) corpus.path = argv[optind];
     if (!mkdtemp(folder)) return 1;
-    b.folder = folder;
+    corpus.folder = folder;
     log_set_level(LOG_SILENT);
     Watch w = watch_start();
-    report_order(b.n_order, false);
-    report_order(b.n_order, true);
-    die(tokenizer_open(tokenizer, &b.tokenizer));
-    run(&b);
+    report_order(n_order, false);
+    report_order(n_order, true);
+    die(tokenizer_open(tokenizer, &corpus.tokenizer));
+    run(&corpus);
     watch_report(&w);
-    arena_free(b.arena);
-    b.tokenizer->close(b.tokenizer);
+    arena_free(corpus.arena);
+    corpus.tokenizer->close(corpus.tokenizer);
     die(remove_tree(folder));
     return 0;
 }

@@ -12,6 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+void die(Error *e)
+{
+    if (!e) return;
+    fprintf(stderr, "%s\n", error_text(e));
+    exit(1);
+}
+
 double thread_seconds(void)
 {
     struct timespec t;

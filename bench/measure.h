@@ -1,8 +1,12 @@
 /* measure.h - clocks, limits of the machine, and whether somebody else was using it. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
+#include "base/error.h"
 #include <stdbool.h>
 #include <stdio.h>
+
+/* Says what is wrong and ends the program, unless e is NULL. */
+void die(Error *e);
 
 /* Processor time of the calling thread, in seconds: does not count time in which others ran. */
 double thread_seconds(void);

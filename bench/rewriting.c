@@ -24,13 +24,6 @@ enum { COPY, CP, MERGE, SHUFFLE, N_KINDS };
 static const char *const names[] = { "copy", "cp", "merge", "shuffle" };
 static const double BAR = 0.7; /* of the copy */
 
-static void die(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
-}
-
 static void make_file(Arena *a, const char *path, int64_t n_bytes)
 {
     enum { POOL = 16 << 20, LONGEST = 8000, SHORTEST = 400 };

@@ -50,13 +50,6 @@ typedef struct Peers {
     int n;
 } Peers;
 
-static void die(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
-}
-
 static Error *take_text(void *arg, int thread, Str text, int64_t place, bool is_start)
 {
     (void)thread, (void)place, (void)is_start;

@@ -33,13 +33,6 @@ typedef struct Bench {
     bool has_peer;
 } Bench;
 
-static void die(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
-}
-
 static double now(void)
 {
     struct timespec t;
