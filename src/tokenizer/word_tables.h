@@ -60,7 +60,7 @@ typedef struct WordTables {
     SmallEntry *small;
     uint32_t *small_uses;
     MiddleEntry *middle;
-    LargeEntry *large; /* freed by word_tables_free, as is `longs` */
+    LargeEntry *large; /* freed by word_tables_free, as are `longs` and `small` with all in front */
     LongEntry *longs;
     int large_bits, long_bits, most_large_bits;
     int64_t n_large, n_longs;
