@@ -4,9 +4,7 @@
  * Structure stays; classes become explicit sets, since PCRE2 knows another version of Unicode; and
  * what is spelled alike but means something else is spelled as PCRE2 does: (?m) is (?s) there,
  * a(?i)b|c is a(?i:b|c), {n,m}+ repeats a repetition and is not possessive, {n}? is optional. */
-#include "base/utf8.h"
-#include "tokenizer/regex.h"
-#include "tokenizer/regex_class.h"
+#include "tokenizer/regex_translate.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -16,123 +14,8 @@ typedef struct Flags {
     bool ignores_case, is_extended, is_multiline;
 } Flags;
 
-typedef struct Translator {
-    PatternReader in;
-    RegexDialect dialect;
-    Text *out;
-    bool has_names; /* plain groups capture nothing beside named ones */
-    int n_groups, depth;
-} Translator;
-
-static void put_code(Translator *t, uint32_t c)
-{
-    char bytes[4];
-    if (c < 0x80 && !isalnum((int)c) && c != ' ' && c != '_')
-        text_printf(t->out, "\\x{%x}", c);
-    else
-        text_add(t->out, bytes, (size_t)utf8_encode(c, bytes));
-}
-
-static void put_set(Translator *t, CodeSet *set, bool negated)
-{
-    code_set_sort(set);
-    if (!set->n) {
-        text_puts(t->out, negated ? "(?s:.)" : "(?!)");
-        return;
-    }
-    text_puts(t->out, negated ? "[^" : "[");
-    for (int64_t i = 0; i < set->n; i++) {
-        text_printf(t->out, "\\x{%x}", set->range[i].first);
-        if (set->range[i].first < set->range[i].last)
-            text_printf(t->out, "-\\x{%x}", set->range[i].last);
-    }
-    text_putc(t->out, ']');
-}
-
-/* Between a word character and another, or not; PCRE2's own \b knows other word characters. */
-static Error *put_boundary(Translator *t, bool is_boundary)
-{
-    PatternReader word = { t->in.arena, { "w", 1 }, 0 };
-    CodeSet set = { 0 };
-    bool negated, is_set;
-    TRY(pattern_set_escape(&word, &set, &negated, &is_set));
-    static const char *const parts[2][5] = { { "(?:(?<=", ")(?=", ")|(?<!", ")(?!", "))" },
-                                             { "(?:(?<=", ")(?!", ")|(?<!", ")(?=", "))" } };
-    for (int i = 0; i < 5; i++) {
-        text_puts(t->out, parts[is_boundary][i]);
-        if (i < 4) put_set(t, &set, false);
-    }
-    return NULL;
-}
-
-/* A number or name in <> or '', behind \k or \g. */
-static Error *put_reference(Translator *t, char kind)
-{
-    int open = pattern_peek(&t->in, 0), close = open == '<' ? '>' : open;
-    const char *start = t->in.pattern.ptr + t->in.at + 1;
-    const char *end =
-        open == '<' || open == '\'' ? memchr(start, close, t->in.pattern.len - t->in.at - 1) : NULL;
-    if (!end) return pattern_error(&t->in, "\\k and \\g need <name>");
-    Str name = { start, (size_t)(end - start) };
-    for (size_t i = 0; i < name.len; i++) {
-        if (!isalnum((unsigned char)start[i]) && start[i] != '_' && !(i == 0 && start[i] == '-'))
-            return pattern_error(&t->in, "no name of a group");
-    }
-    bool is_number = name.len && (isdigit((unsigned char)*start) || *start == '-');
-    const char *form = kind == 'g' ? "\\g<%.*s>" : is_number ? "\\g{%.*s}" : "\\k<%.*s>";
-    text_printf(t->out, form, (int)name.len, name.ptr); /* NOLINT: one of the three above */
-    t->in.at = (size_t)(end + 1 - t->in.pattern.ptr);
-    return NULL;
-}
-
-/* \1 to \9, and more digits when there are so many groups; else an octal number. */
-static bool put_number_reference(Translator *t)
-{
-    int value = 0;
-    size_t at = t->in.at;
-    for (; at < t->in.pattern.len && isdigit((unsigned char)t->in.pattern.ptr[at]) && value < 1000;
-         at++)
-        value = value * 10 + (t->in.pattern.ptr[at] - '0');
-    if (value == 0 || pattern_peek(&t->in, 0) == '0' || (value > 9 && value > t->n_groups))
-        return false;
-    text_printf(t->out, "\\g{%d}", value);
-    t->in.at = at;
-    return true;
-}
-
-static Error *escape(Translator *t)
-{
-    CodeSet set = { 0 };
-    bool negated, is_set;
-    t->in.at++;
-    TRY(pattern_set_escape(&t->in, &set, &negated, &is_set));
-    if (is_set) {
-        put_set(t, &set, negated);
-        return NULL;
-    }
-    int c = pattern_peek(&t->in, 0);
-    if (c > 0 && isdigit(c) && put_number_reference(t)) return NULL;
-    if (c > 0 && strchr("AZzGRXKN", c)) {
-        text_printf(t->out, "\\%c", c);
-        t->in.at++;
-        return NULL;
-    }
-    if (c > 0 && strchr("bBkgOyYCM", c)) {
-        t->in.at++;
-        if (c == 'b' || c == 'B') return put_boundary(t, c == 'b');
-        if (c == 'k' || c == 'g') return put_reference(t, (char)c);
-        if (c != 'O') return pattern_error(&t->in, "\\y, \\Y, \\C- and \\M- are not supported");
-        text_puts(t->out, "(?s:.)");
-        return NULL;
-    }
-    uint32_t code;
-    TRY(pattern_code_escape(&t->in, &code));
-    put_code(t, code);
-    return NULL;
-}
-
 /* The letters of (?i-m...), up to `:` or `)`; appends PCRE2's. */
-static Error *options(Translator *t, Flags *flags)
+static Error *options(RegexTranslator *t, Flags *flags)
 {
     bool on = true, is_ruby = t->dialect == REGEX_ONIGURUMA;
     for (;; t->in.at++) {
@@ -158,10 +41,10 @@ static Error *options(Translator *t, Flags *flags)
     }
 }
 
-static Error *sequence(Translator *t, Flags flags);
+static Error *sequence(RegexTranslator *t, Flags flags);
 
 /* The rest of a group behind what opens it. */
-static Error *group_body(Translator *t, Flags flags)
+static Error *group_body(RegexTranslator *t, Flags flags)
 {
     if (++t->depth > MAX_DEPTH) return pattern_error(&t->in, "groups too deep");
     TRY(sequence(t, flags));
@@ -173,14 +56,14 @@ static Error *group_body(Translator *t, Flags flags)
     return NULL;
 }
 
-static bool starts_with(const Translator *t, const char *what)
+static bool starts_with(const RegexTranslator *t, const char *what)
 {
     size_t n = strlen(what);
     return t->in.pattern.len - t->in.at >= n && !memcmp(t->in.pattern.ptr + t->in.at, what, n);
 }
 
 /* (?<name>...) or (?P<name>...), at the name. */
-static Error *named_group(Translator *t, Flags flags)
+static Error *named_group(RegexTranslator *t, Flags flags)
 {
     text_puts(t->out, "(?<");
     int c;
@@ -195,7 +78,7 @@ static Error *named_group(Translator *t, Flags flags)
     return group_body(t, flags);
 }
 
-static Error *group(Translator *t, Flags flags)
+static Error *group(RegexTranslator *t, Flags flags)
 {
     static const char *const same[] = { "(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!", NULL };
     for (int i = 0; same[i]; i++) {
@@ -229,7 +112,7 @@ static Error *group(Translator *t, Flags flags)
 }
 
 /* (?i) without a body holds to the end of the group, in Ruby over the alternatives as a whole. */
-static Error *bare_options(Translator *t, Flags *flags, bool *found, int *n_open)
+static Error *bare_options(RegexTranslator *t, Flags *flags, bool *found, int *n_open)
 {
     size_t at = t->in.at + 2;
     *found = false;
@@ -250,7 +133,7 @@ static Error *bare_options(Translator *t, Flags *flags, bool *found, int *n_open
 }
 
 /* Puts what was written since `from` into a group. */
-static void wrap(Translator *t, size_t from)
+static void wrap(RegexTranslator *t, size_t from)
 {
     size_t len = t->out->len - from;
     text_puts(t->out, "(?:)");
@@ -260,7 +143,7 @@ static void wrap(Translator *t, size_t from)
 }
 
 /* {n}, {n,}, {,m} or {n,m}; its length, or 0 when the brace is an ordinary character. */
-static size_t interval(const Translator *t, bool *is_fixed)
+static size_t interval(const RegexTranslator *t, bool *is_fixed)
 {
     size_t n = 1, n_digits = 0;
     bool has_comma = false;
@@ -278,7 +161,7 @@ static size_t interval(const Translator *t, bool *is_fixed)
 }
 
 /* All quantifiers behind an atom that was written from `from` on. */
-static Error *quantifiers(Translator *t, size_t from)
+static Error *quantifiers(RegexTranslator *t, size_t from)
 {
     bool is_ruby = t->dialect == REGEX_ONIGURUMA;
     for (int n_before = 0;; n_before++) {
@@ -303,7 +186,7 @@ static Error *quantifiers(Translator *t, size_t from)
     }
 }
 
-static Error *atom(Translator *t, Flags flags)
+static Error *atom(RegexTranslator *t, Flags flags)
 {
     bool is_ruby = t->dialect == REGEX_ONIGURUMA;
     CodeSet set = { 0 };
@@ -312,11 +195,11 @@ static Error *atom(Translator *t, Flags flags)
     case '(':
         return group(t, flags);
     case '\\':
-        return escape(t);
+        return regex_put_escape(t);
     case '[':
         t->in.at++;
         TRY(pattern_bracket(&t->in, &set, &negated));
-        put_set(t, &set, negated);
+        regex_put_set(t, &set, negated);
         return NULL;
     case '.':
         text_putc(t->out, '.');
@@ -332,7 +215,7 @@ static Error *atom(Translator *t, Flags flags)
     case '?':
         return pattern_error(&t->in, "nothing to repeat");
     default:
-        put_code(t, pattern_take(&t->in));
+        regex_put_code(t, pattern_take(&t->in));
         return NULL;
     }
     t->in.at++;
@@ -340,7 +223,7 @@ static Error *atom(Translator *t, Flags flags)
 }
 
 /* Blanks and comments of extended patterns. */
-static bool skip_blank(Translator *t)
+static bool skip_blank(RegexTranslator *t)
 {
     int c = pattern_peek(&t->in, 0);
     if (c == '#') {
@@ -353,7 +236,7 @@ static bool skip_blank(Translator *t)
 }
 
 /* Alternatives up to the end of the group or pattern. */
-static Error *sequence(Translator *t, Flags flags)
+static Error *sequence(RegexTranslator *t, Flags flags)
 {
     int n_open = 0;
     for (int c; (c = pattern_peek(&t->in, 0)) >= 0 && c != ')';) {
@@ -377,7 +260,7 @@ static Error *sequence(Translator *t, Flags flags)
 
 /* How many groups capture, and whether they have names; brackets and escapes may hide some, which
  * only matters to numbers above 9. */
-static void count_groups(Translator *t)
+static void count_groups(RegexTranslator *t)
 {
     const char *p = t->in.pattern.ptr;
     for (size_t i = 0; i < t->in.pattern.len; i++) {
@@ -394,7 +277,7 @@ static void count_groups(Translator *t)
 
 Error *regex_translate(Arena *a, Str pattern, RegexDialect dialect, Text *out)
 {
-    Translator t = { .in = { a, pattern, 0 }, .dialect = dialect, .out = out };
+    RegexTranslator t = { .in = { a, pattern, 0 }, .dialect = dialect, .out = out };
     if (pattern.len > MAX_PATTERN) return pattern_error(&t.in, "the pattern is too long");
     count_groups(&t);
     TRY(sequence(&t, (Flags){ 0 }));
