@@ -1,0 +1,306 @@
+/* test_sentencepiece_options.c - what each option of the trainers of SentencePiece models does. */
+#include "base/rng.h"
+#include "test.h"
+#include "tokenizer/trained_sentencepiece.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static TrainSettings plain(int64_t vocab_size)
+{
+    TrainSettings s = trained_settings(NULL, vocab_size);
+    s.sentencepiece.normalization_rule_name = "identity";
+    s.sentencepiece.hard_vocab_limit = false;
+    s.sentencepiece.character_coverage = 1;
+    return s;
+}
+
+TEST(options_of_sentencepiece_decide_what_may_be_a_piece)
+{
+    Arena *a = arena_new();
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        TrainSettings s = plain(60);
+        SpTrainSettings *o = &s.sentencepiece;
+        const char *numbers = "x 12 12 12 a1 a1 a1 z\n",
+                   *scripts = "a\xD0\xB1 a\xD0\xB1 a\xD0\xB1\n";
+        SpFile f = trained_model_of(a, which, &s, numbers);
+        assert_true(trained_has(&f, BLANK "12") && !trained_has(&f, BLANK "a1"));
+        o->split_digits = true;
+        f = trained_model_of(a, which, &s, numbers);
+        assert_true(!trained_has(&f, BLANK "12") && !trained_has(&f, "12") && trained_has(&f, "1"));
+        o->split_digits = o->split_by_number = false;
+        f = trained_model_of(a, which, &s, numbers);
+        assert_true(trained_has(&f, BLANK "12") && trained_has(&f, BLANK "a1"));
+        o->split_by_number = true;
+        f = trained_model_of(a, which, &s, scripts);
+        assert_false(trained_has(&f, BLANK "a\xD0\xB1"));
+        o->split_by_unicode_script = false;
+        f = trained_model_of(a, which, &s, scripts);
+        assert_true(trained_has(&f, BLANK "a\xD0\xB1"));
+        o->max_sentencepiece_length = 2;
+        f = trained_model_of(a, which, &s, scripts);
+        assert_false(trained_has(&f, BLANK "a\xD0\xB1"));
+        for (int64_t i = 3; i < f.n; i++) assert_true(trained_chars(f.name[i]) <= 2);
+    }
+    arena_free(a);
+}
+
+TEST(options_of_sentencepiece_decide_where_blanks_are)
+{
+    Arena *a = arena_new();
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        TrainSettings s = plain(60);
+        SpTrainSettings *o = &s.sentencepiece;
+        const char *text = "cd ab cd ab cd ab\nab cd ab\n", *runs = "a    b    a\nab    a\n";
+        SpFile f = trained_model_of(a, which, &s, text);
+        assert_true(trained_has(&f, BLANK "ab") && !trained_has(&f, "ab" BLANK) &&
+                    !trained_has(&f, BLANK "cd" BLANK "ab"));
+        o->split_by_whitespace = false;
+        f = trained_model_of(a, which, &s, text);
+        assert_true(trained_has(&f, BLANK "cd" BLANK "ab"));
+        o->split_by_whitespace = true;
+        o->treat_whitespace_as_suffix = true;
+        f = trained_model_of(a, which, &s, text);
+        assert_true(f.whitespace_as_suffix && trained_has(&f, "ab" BLANK) &&
+                    !trained_has(&f, BLANK "ab"));
+        o->treat_whitespace_as_suffix = false;
+        o->add_dummy_prefix = false;
+        f = trained_model_of(a, which, &s, "ab\nab\nabc\n");
+        assert_true(!f.rules.add_dummy_prefix && trained_has(&f, "ab") && !trained_has(&f, BLANK));
+        o->add_dummy_prefix = true;
+        o->remove_extra_whitespaces = false;
+        f = trained_model_of(a, which, &s, runs);
+        assert_true(!f.rules.remove_extra_whitespaces && !trained_has(&f, BLANK BLANK));
+        o->allow_whitespace_only_pieces = true;
+        f = trained_model_of(a, which, &s, runs);
+        assert_true(trained_has(&f, BLANK BLANK) || trained_has(&f, BLANK BLANK BLANK BLANK));
+        o->remove_extra_whitespaces = true;
+        f = trained_model_of(a, which, &s, runs);
+        assert_true(f.rules.remove_extra_whitespaces && !trained_has(&f, BLANK BLANK));
+    }
+    arena_free(a);
+}
+
+TEST(options_of_sentencepiece_decide_which_characters_are_pieces)
+{
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int i = 0; i < 200; i++) text_puts(&text, "ab ab\n");
+    text_puts(&text, "q\xEF\xBD\x82\n"); /* a fullwidth b */
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        TrainSettings s = plain(60);
+        SpTrainSettings *o = &s.sentencepiece;
+        SpFile f = trained_model_of(a, which, &s, text.ptr);
+        assert_true(trained_has(&f, "q") && trained_has(&f, "\xEF\xBD\x82") &&
+                    !trained_has(&f, "\xC3\xA9"));
+        o->character_coverage = 0.99;
+        o->required_chars = "\xC3\xA9";
+        f = trained_model_of(a, which, &s, text.ptr);
+        assert_true(!trained_has(&f, "q") && trained_has(&f, "\xC3\xA9"));
+        o->character_coverage = 1;
+        o->normalization_rule_name = "nfkc";
+        f = trained_model_of(a, which, &s, text.ptr);
+        assert_true(f.rules.charsmap && trained_has(&f, "q") && !trained_has(&f, "\xEF\xBD\x82"));
+    }
+    text_free(&text);
+    arena_free(a);
+}
+
+TEST(symbols_and_special_pieces_of_sentencepiece_get_their_ids_and_types)
+{
+    static const char *const control[] = { "<sep>", "</s>" }, *const user[] = { "abb", "<s>" };
+    Arena *a = arena_new();
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        TrainSettings s = plain(400);
+        SpTrainSettings *o = &s.sentencepiece;
+        o->unk_id = 3, o->bos_id = 0, o->eos_id = -1, o->pad_id = 5;
+        o->bos_piece = "<s>", o->unk_piece = "<what>", o->pad_piece = "<fill>";
+        o->unk_surface = "?!";
+        o->control_symbols = control, o->n_control_symbols = 2;
+        o->user_defined_symbols = user, o->n_user_defined_symbols = 2;
+        o->byte_fallback = true;
+        SpFile f = trained_model_of(a, which, &s, "xabby xabby xabby <sep>a <sep>a\n");
+        assert_true(f.unk_id == 3 && str_is(f.name[3], "<what>") && str_is(f.unk_surface, "?!"));
+        assert_true(sp_file_id(&f, str_of("<s>")) == 0 &&
+                    trained_type(&f, "<s>") == SP_USER_DEFINED);
+        assert_true(sp_file_id(&f, str_of("<fill>")) == 5 &&
+                    trained_type(&f, "<fill>") == SP_CONTROL);
+        assert_true(sp_file_id(&f, str_of("<sep>")) == 1 && trained_type(&f, "</s>") == SP_CONTROL);
+        assert_true(sp_file_id(&f, str_of("abb")) == 4 &&
+                    trained_type(&f, "abb") == SP_USER_DEFINED);
+        assert_true(trained_type(&f, "<0x00>") == SP_BYTE && f.byte_id[255] == 261);
+        assert_true(trained_has(&f, BLANK "x") && !trained_has(&f, "xa") &&
+                    !trained_has(&f, "sep") && !trained_has(&f, "<s"));
+    }
+    arena_free(a);
+}
+
+TEST(options_of_sentencepiece_decide_which_lines_are_learnt_from)
+{
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int i = 0; i < 300; i++) text_puts(&text, i < 110 ? "ab ab\n" : "cd cd\n");
+    text_puts(&text, "ef ef ef ef ef ef ef ef\ngh \xE2\x96\x85\n\n");
+    const char *path = trained_text(a, text.ptr), *out;
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        TrainSettings s = plain(60);
+        TrainSummary summary;
+        SpFile f;
+        s.corpus.path = &path;
+        s.sentencepiece.max_sentence_length = 20;
+        assert_no_error(sp_file_read(a, trained_bytes(a, which, &s, &out, &summary), &f));
+        assert_true(trained_has(&f, "a") && trained_has(&f, "c") && !trained_has(&f, "e") &&
+                    !trained_has(&f, "g"));
+        assert_int_equal(summary.n_too_long, 1);
+        assert_int_equal(summary.n_reserved, 1);
+        s.sentencepiece.input_sentence_size = 110;
+        s.sentencepiece.shuffle_input_sentence = false;
+        f = trained_model(a, which, &s);
+        assert_true(trained_has(&f, "a") && !trained_has(&f, "c"));
+        s.sentencepiece.input_sentence_size = 111;
+        f = trained_model(a, which, &s);
+        assert_true(trained_has(&f, "a") && trained_has(&f, "c"));
+        s.sentencepiece.input_sentence_size = 101;
+        s.sentencepiece.shuffle_input_sentence = true;
+        f = trained_model(a, which, &s);
+        assert_true(trained_has(&f, "a") && trained_has(&f, "c"));
+    }
+    text_free(&text);
+    arena_free(a);
+}
+
+/* Lines of `a` and of others: how many of the drawn ones are the former follows from the counts. */
+TEST(lines_are_drawn_by_chance_exactly_as_many_as_are_asked_for)
+{
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int i = 0; i < 1000; i++) text_puts(&text, "a\n");
+    const char *path = trained_text(a, text.ptr);
+    TrainSettings s = plain(60);
+    s.corpus.path = &path;
+    s.sentencepiece.input_sentence_size = 400;
+    TrainSummary summary = { 0 };
+    WordCounts words;
+    assert_no_error(trainer_sentencepiece_bpe.prepare(a, &s, &s.prepared));
+    assert_no_error(train_count(&trainer_sentencepiece_bpe, &s, &words, &summary));
+    assert_int_equal(words.n, 1);
+    for (int64_t i = 0; i < words.n_slots; i++) assert_true(words.slot[i].count % 400 == 0);
+    word_counts_free(&words);
+    text_free(&text);
+    arena_free(a);
+}
+
+TEST(options_of_unigram_change_what_is_learnt)
+{
+    Arena *a = arena_new();
+    const char *path = trained_text(a, trained_lines(a, 5, 500)), *out;
+    TrainSummary summary;
+    TrainSettings s = plain(60);
+    s.corpus.path = &path;
+    Str usual = trained_bytes(a, UNIGRAM, &s, &out, &summary);
+    s.sentencepiece.num_sub_iterations = 5;
+    assert_false(str_equal(usual, trained_bytes(a, UNIGRAM, &s, &out, &summary)));
+    s = plain(60);
+    s.corpus.path = &path;
+    s.sentencepiece.shrinking_factor = 0.5;
+    SpFile half, more;
+    assert_no_error(sp_file_read(a, trained_bytes(a, UNIGRAM, &s, &out, &summary), &half));
+    assert_no_error(sp_file_read(a, usual, &more));
+    bool same = true;
+    for (int64_t i = 3; i < 60; i++) same &= half.score[i] == more.score[i];
+    assert_false(same);
+    s.sentencepiece.seed_sentencepiece_size = 10;
+    trained_bytes(a, UNIGRAM, &s, &out, &summary);
+    assert_true(summary.n_ids < 40); /* specials, characters, at most ten more */
+    arena_free(a);
+}
+
+/* The probability of 4,000 characters is far below what a double holds. */
+TEST(unigram_learns_from_lines_that_are_one_long_unit)
+{
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int line = 0; line < 20; line++) {
+        uint64_t key = rng_key(9, RNG_SAMPLE, (uint64_t)line, 0);
+        for (uint64_t i = 0; i < 4000; i++) text_putc(&text, "abcdefgh"[rng_bits(key, i) & 7]);
+        text_puts(&text, line % 4 ? "\n" : "qq\n");
+    }
+    TrainSettings s = plain(200);
+    s.sentencepiece.hard_vocab_limit = true;
+    SpFile f = trained_model_of(a, UNIGRAM, &s, text.ptr);
+    double all = 0;
+    for (int64_t i = 3; i < f.n; i++) {
+        assert_true(f.score[i] > -30 && f.score[i] < 0);
+        all += exp(f.score[i]);
+    }
+    assert_true(all > 0.8 && all < 1.01); /* what is left belongs to pieces that were dropped */
+    text_free(&text);
+    arena_free(a);
+}
+
+static void assert_refused(const TrainSettings *s, const char *part)
+{
+    TrainSummary summary;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/refused.model", test_folder());
+    for (int which = BPE; which <= UNIGRAM; which++) {
+        assert_error_has(tokenizer_train(trained_kind(which), s, path, &summary), part);
+        assert_false(file_exists(path));
+    }
+}
+
+TEST(settings_of_sentencepiece_that_cannot_be_are_refused_by_name)
+{
+    static const char *const twice[] = { "x1", "x1" }, *const unknown[] = { "<unk>" };
+    Arena *a = arena_new();
+    const char *path = trained_text(a, "ab ab ab\nabc abd\n"), *input = "-";
+    TrainSettings good = plain(60), s;
+    good.corpus.path = &path;
+    s = good, s.sentencepiece.character_coverage = 0.5;
+    assert_refused(&s, "character_coverage 0.5 is not from 0.98 to 1");
+    s = good, s.sentencepiece.max_sentencepiece_length = 513;
+    assert_refused(&s, "max_sentencepiece_length 513");
+    s = good, s.sentencepiece.max_sentence_length = 9;
+    assert_refused(&s, "max_sentence_length 9");
+    s = good, s.sentencepiece.num_sub_iterations = 0;
+    assert_refused(&s, "num_sub_iterations 0");
+    s = good, s.sentencepiece.shrinking_factor = 1;
+    assert_refused(&s, "shrinking_factor 1");
+    s = good, s.sentencepiece.seed_sentencepiece_size = 0;
+    assert_refused(&s, "seed_sentencepiece_size 0");
+    s = good, s.sentencepiece.input_sentence_size = 100;
+    assert_refused(&s, "input_sentence_size 100");
+    s = good, s.sentencepiece.unk_id = -1;
+    assert_refused(&s, "unk_id -1");
+    s = good, s.sentencepiece.unk_id = 1;
+    assert_refused(&s, "\"<unk>\" and \"<s>\" have the same id 1");
+    s = good, s.sentencepiece.pad_id = 60;
+    assert_refused(&s, "the id 60 of \"<pad>\" is not below vocab_size 60");
+    s = good, s.sentencepiece.unk_piece = "";
+    assert_refused(&s, "unk_piece is empty");
+    s = good, s.sentencepiece.bos_piece = "<unk>";
+    assert_refused(&s, "\"<unk>\" is two pieces at once");
+    s = good, s.sentencepiece.required_chars = "a b";
+    assert_refused(&s, "required_chars has a blank");
+    s = good, s.sentencepiece.required_chars = "\xFF";
+    assert_refused(&s, "required_chars is no UTF-8");
+    s = good, s.sentencepiece.normalization_rule_name = "nfd";
+    assert_refused(&s, "\"nfd\" is no name of a normalization");
+    s = good, s.sentencepiece.hard_vocab_limit = true;
+    assert_refused(&s, "vocab_size 60 is too high: the texts give");
+    s = good, s.vocab_size = 6;
+    assert_refused(&s, "vocab_size 6 is less than the");
+    s = good, s.corpus.format = CORPUS_WHOLE;
+    assert_refused(&s, "format file");
+    s = good, s.sentencepiece.pad_id = 50;
+    assert_refused(&s, "leaves ids below that of \"<pad>\" (50) without one");
+    s = good, s.sentencepiece.n_user_defined_symbols = 2;
+    s.sentencepiece.user_defined_symbols = twice;
+    assert_refused(&s, "\"x1\" is two pieces at once");
+    s = good, s.sentencepiece.n_control_symbols = 1;
+    s.sentencepiece.control_symbols = unknown;
+    assert_refused(&s, "\"<unk>\" is two pieces at once");
+    s = good, s.corpus.path = &input, s.sentencepiece.input_sentence_size = 200;
+    assert_refused(&s, "standard input");
+    arena_free(a);
+}
