@@ -62,6 +62,7 @@ WordTables *word_tables_new(void)
 void word_tables_free(WordTables *t)
 {
     if (!t) return;
+    free(t->small); /* and with it what lies beside it */
     free(t->large);
     free(t->longs);
     buffer_free(&t->more_room);
