@@ -98,6 +98,7 @@ FAMILIES = {
     "sentencepiece_bpe": lambda: SentencePiece(SHARED + "sentencepiece/mistral_v1.model"),
     "sentencepiece_bpe_rules": lambda: SentencePiece(SHARED + "sentencepiece/dclm_en_32k.model"),
     "sentencepiece_unigram": lambda: SentencePiece(SHARED + "sentencepiece/modalities_unigram.model"),
+    "sentencepiece_unigram_rules": lambda: SentencePiece(SHARED + "sentencepiece/spm_test_unigram_1k.model"),
     "tiktoken": lambda: Tiktoken(SHARED + "tiktoken/cl100k_base.tiktoken"),
 }
 

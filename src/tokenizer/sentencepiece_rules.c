@@ -44,9 +44,12 @@ SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, 
     SpNormalizer n = { .rules = *rules, .blank_behind = symbols && f->whitespace_as_suffix };
     for (int byte = 0; byte < 0x80; byte++) {
         n.plain[byte] = !rules->charsmap || charsmap_is_plain(rules->charsmap, (uint8_t)byte);
-        if (byte == ' ' && rules->remove_extra_whitespaces) n.plain[byte] = false;
     }
     if (symbols) find_symbols(a, f, &n);
+    if (rules->remove_extra_whitespaces) {
+        n.keeps_single_blanks = n.plain[' '];
+        n.plain[' '] = false;
+    }
     find_range(&n);
     n.copies = !rules->charsmap && !n.has_keep && !rules->remove_extra_whitespaces;
     return n;
@@ -87,16 +90,26 @@ static inline size_t first_outside(const SpNormalizer *n, const char *p)
     return outside ? (size_t)__builtin_ctzll(outside) / 8 : 8;
 }
 
+/* Whether the blank at `i` stands alone, between bytes that are plain. */
+static bool is_single_blank(const SpNormalizer *n, Str text, size_t i, bool after_blank)
+{
+    return n->keeps_single_blanks && text.ptr[i] == ' ' && (i || !after_blank) &&
+           i + 1 < text.len && (uint8_t)text.ptr[i + 1] < 0x80 &&
+           n->plain[(uint8_t)text.ptr[i + 1]];
+}
+
 /* Bytes that are copied one by one: up to the first that is not plain, or stands before a character
  * that is not ASCII, which could belong to a rule with it. */
-static size_t plain_bytes(const SpNormalizer *n, Str text)
+static size_t plain_bytes(const SpNormalizer *n, Str text, bool after_blank)
 {
     size_t i = 0;
     while (i < text.len) {
         size_t more = i + 8 <= text.len ? first_outside(n, text.ptr + i) : 0;
         i += more;
         if (more == 8) continue;
-        if (i == text.len || !n->plain[(uint8_t)text.ptr[i]]) break;
+        if (i == text.len ||
+            (!n->plain[(uint8_t)text.ptr[i]] && !is_single_blank(n, text, i, after_blank)))
+            break;
         i++;
     }
     return i && i < text.len && (uint8_t)text.ptr[i] >= 0x80 ? i - 1 : i;
@@ -111,7 +124,7 @@ static void rewrite_all(const SpNormalizer *n, Str text, Text *out)
 {
     bool drop_blanks = n->rules.remove_extra_whitespaces, after_blank = drop_blanks;
     while (text.len) {
-        size_t plain = plain_bytes(n, text);
+        size_t plain = plain_bytes(n, text, after_blank);
         if (plain) {
             text_add(out, text.ptr, plain);
             text = without_first(text, plain);

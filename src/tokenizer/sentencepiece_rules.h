@@ -17,6 +17,7 @@ typedef struct SpNormalizer {
     bool copies;       /* nothing is rewritten but blanks */
     Trie keep;         /* user-defined symbols as the text spells them */
     bool has_keep;
+    bool keeps_single_blanks;  /* of several, or at the ends, some are removed */
     bool plain[256];           /* an ASCII byte that, before another one, is copied */
     uint8_t first, last, hole; /* the longest range of these, with one exception */
 } SpNormalizer;

@@ -176,6 +176,8 @@ Reference *reference_sentencepiece(Arena *a, const char *model)
     r->normalizer = sp_normalizer_new(a, f, &f->rules, true);
     r->normalizer.copies = false; /* every character goes through the rules */
     memset(r->normalizer.plain, 0, sizeof r->normalizer.plain);
+    r->normalizer.first = 1; /* an empty range */
+    r->normalizer.last = 0;
     r->piece = map_new(a);
     r->start = map_new(a);
     r->whole = NEW_N(a, int64_t, f->n);

@@ -205,6 +205,11 @@ TEST(fast_and_plain_paths_agree_for_sentencepiece_unigram)
     compare_sentencepiece("sp/modalities_unigram");
 }
 
+TEST(fast_and_plain_paths_agree_for_sentencepiece_unigram_with_rules)
+{
+    compare_sentencepiece("sp/spm_test_unigram_1k");
+}
+
 /* Closes both tokenizers. */
 static void compare_one(Tokenizer *fast, Tokenizer *plain, const Text *text)
 {
