@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zlib.h>
 
 /* Lines that have a text: finding the number of a bad line takes time, too. */
 static void read_good_lines(const Corpus *c, const char *path, Text *out)
@@ -90,6 +91,17 @@ void corpus_fill(Corpus *c, const char *text_path, int64_t n_bytes)
     die(file_view(c->arena, c->path, &file));
     c->memory = copy_to_memory(file);
     read_texts(c);
+}
+
+void corpus_compress(Corpus *c)
+{
+    size_t half = c->memory.len / 2;
+    const char *text = c->memory.ptr, *newline = memrchr(text, '\n', half);
+    c->compressed = path_join(c->arena, c->folder, "text.jsonl.gz");
+    c->n_compressed = newline ? newline + 1 - text : (int64_t)c->memory.len;
+    gzFile f = gzopen(c->compressed, "wb1");
+    if (!f || gzwrite(f, text, (unsigned)c->n_compressed) != c->n_compressed) exit(1);
+    gzclose(f);
 }
 
 Dataset *corpus_on_the_fly(const Corpus *c, int64_t sequence_length)

@@ -8,6 +8,7 @@
 #include "data/jsonl.h"
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/decompress.h"
 #include "base/file.h"
 #include "base/json_scan.h"
 #include "base/log.h"
@@ -175,12 +176,40 @@ static void write_index(const Bench *b)
                           NULL, &done));
 }
 
-static int64_t pack(const Bench *b)
+/* All lines, or those of another file, without an index. */
+static int64_t pack(const Bench *b, const char *other)
 {
     PackSummary done;
     PackSettings s = corpus_pack_settings(&b->corpus);
+    if (other) s.src_path = other;
+    if (other) s.index_path = NULL;
     die(pack_jsonl(&s, b->corpus.tokenizer, &done));
     return done.n_tokens;
+}
+
+/* ---- compressed ---- */
+
+static char *room_for_nothing(void *buffer, size_t *n)
+{
+    *n = BLOCK_BYTES;
+    return buffer;
+}
+
+static Error *take_nothing(void *buffer, size_t n, size_t stored)
+{
+    (void)buffer, (void)n, (void)stored;
+    return NULL;
+}
+
+static void inflate_alone(const Bench *b)
+{
+    static char buffer[BLOCK_BYTES];
+    const Sink nowhere = { room_for_nothing, take_nothing, buffer };
+    Arena *a = arena_new();
+    Str bytes;
+    die(file_view(a, b->corpus.compressed, &bytes));
+    die(decompress(COMPRESSED_GZIP, bytes, b->corpus.compressed, &nowhere));
+    arena_free(a);
 }
 
 /* Some samples in order, by this thread alone; returns how many tokens. */
@@ -212,6 +241,8 @@ enum {
     ENCODE,
     ENCODE_LINES,
     PACK,
+    INFLATE,
+    PACK_INFLATED,
     ON_THE_FLY,
     N_FIGURES
 };
@@ -230,7 +261,9 @@ static double run(Bench *b, int kind)
     if (kind == CHECK_MAPPED) check_mapped(b, best);
     if (kind == INDEX) write_index(b);
     if (kind == ENCODE || kind == ENCODE_LINES) encode_all(b, kind == ENCODE_LINES);
-    if (kind == PACK) b->n_tokens = pack(b);
+    if (kind == PACK) b->n_tokens = pack(b, NULL);
+    if (kind == INFLATE) inflate_alone(b);
+    if (kind == PACK_INFLATED) pack(b, b->corpus.compressed);
     if (kind == ON_THE_FLY) take_samples(b);
     return clock_seconds() - start;
 }
@@ -295,6 +328,9 @@ static void tell_all(const Bench *b, const double *rate)
          rate[PACK] / rate[ENCODE], 0.75);
     tell("    of encoding JSON lines", n, rate[PACK] * 1e-6, "Mtok/s",
          rate[PACK] / rate[ENCODE_LINES], 0.75);
+    tell("inflate .gz", 1, rate[INFLATE] * 1e-9, "GB/s", 0, 0);
+    tell(".gz to .pbin, of inflating", n, rate[PACK_INFLATED] * 1e-9, "GB/s",
+         rate[PACK_INFLATED] / rate[INFLATE], 0.9);
     tell("jsonl_on_the_fly, Mtok/s", 1, rate[ON_THE_FLY] * 1e-6, "Mtok/s", rate[ON_THE_FLY] * 1e-6,
          5);
 }
@@ -316,6 +352,7 @@ static void measure(Bench *b)
         f[kind].work = (double)b->corpus.memory.len;
         if (kind == ENCODE || kind == ENCODE_LINES || kind == PACK)
             f[kind].work = (double)b->n_tokens;
+        if (kind == INFLATE || kind == PACK_INFLATED) f[kind].work = (double)b->corpus.n_compressed;
         if (kind == ON_THE_FLY) f[kind].work = (double)n_samples * SEQUENCE;
         rate[kind] = rate_of(&f[kind], b->n_rounds);
     }
@@ -351,6 +388,7 @@ int main(int argc, char **argv)
     corpus_fill(&b.corpus, text, megabytes * 1000000);
     die(tokenizer_open(tokenizer, &b.corpus.tokenizer));
     write_index(&b);
+    corpus_compress(&b.corpus);
     b.on_the_fly = corpus_on_the_fly(&b.corpus, SEQUENCE);
     Watch w = watch_start();
     measure(&b);

@@ -167,16 +167,17 @@ static void wait_for_part(Arena *a)
     assert_true(kill_count_parts(a) > 0);
 }
 
-static pid_t start_packing(Arena *a)
+static pid_t start_packing(Arena *a, const char *source)
 {
-    const char *program = path_absolute(a, program_path());
+    const char *program = path_absolute(a, program_path()),
+               *set = arena_printf(a, "settings.src_path=%s", source);
     fflush(NULL);
     pid_t child = fork();
     if (child) return child;
     if (chdir(test_folder()) != 0 || !freopen("said", "w", stderr)) _exit(126);
     setenv("MODALITIES_PART_BYTES", "1", 1);
     execl(program, program, "data", "pack_encoded_data", "pack.yaml", "--file_existence_policy",
-          "override", (char *)NULL);
+          "override", "--set", set, (char *)NULL);
     _exit(127);
 }
 
@@ -186,12 +187,15 @@ static void put_many_lines(Arena *a)
     Text t = { 0 };
     for (int i = 0; i < 30000; i++) text_printf(&t, "{\"text\": \"line %d\"}\n", i);
     kill_put(a, "plain.jsonl", (Str){ t.ptr, t.len });
+    kill_put(a, "packed.jsonl.gz", (Str){ t.ptr, t.len });
     text_free(&t);
     kill_must(a, "data create_raw_index plain.jsonl" REWRITE);
 }
 
+/* A plain file, and one that is decompressed meanwhile, take turns. */
 TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
 {
+    static const char *const sources[] = { "plain.jsonl", "packed.jsonl.gz" };
     Arena *a = arena_new();
     Str whole;
     kill_make_inputs(a);
@@ -199,10 +203,11 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
     kill_must(a, PACK);
     assert_no_error(file_read(a, kill_path(a, "out.pbin"), &whole));
     uint64_t seed = kill_seed();
-    int n = is_long_kill_test() ? KILL_MOMENTS : 3;
+    int n = is_long_kill_test() ? KILL_MOMENTS : 4;
     for (int i = 0; i < n; i++) {
+        const char *source = sources[i % 2];
         kill_remove_outputs(a, &cases[0]);
-        pid_t child = start_packing(a);
+        pid_t child = start_packing(a, source);
         int status;
         wait_for_part(a);
         usleep((useconds_t)(rng_uniform(seed, (uint64_t)i) * 2e5));
@@ -216,7 +221,8 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
             assert_contains(said.ptr, "the same command goes on behind");
         }
         assert_true(kill_count_parts(a) > 0);
-        assert_packs(a, PACK, "going on behind", whole);
+        assert_packs(a, arena_printf(a, PACK "--set settings.src_path=%s", source),
+                     "going on behind", whole);
         kill_progress("packing", "moment", i + 1, n);
     }
     arena_free(a);
