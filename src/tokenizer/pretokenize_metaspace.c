@@ -76,19 +76,41 @@ static size_t space_bytes(Str text)
     return unicode_flags(utf8_decode(text.ptr, &len)) & UNICODE_SPACE ? (size_t)len : 0;
 }
 
-/* Copies a word and returns its bytes; *visible: all of it is visible ASCII. */
-static size_t copy_word(char *to, Str text, bool *visible)
+/* The bytes of the word that a text starts with. */
+static size_t word_bytes(Str text)
 {
-    *visible = true;
-    for (size_t at = 0;;) {
-        at += copy_visible(to + at, (Str){ text.ptr + at, text.len - at });
-        Str rest = { text.ptr + at, text.len - at };
-        if (!rest.len || *rest.ptr == ' ' || *rest.ptr == '\n' || space_bytes(rest)) return at;
-        size_t len = utf8_char_bytes((uint8_t)*rest.ptr);
-        memcpy(to + at, rest.ptr, len);
-        at += len;
-        *visible = false;
+    size_t at = 0;
+    while (at < text.len && !space_bytes((Str){ text.ptr + at, text.len - at }))
+        at += utf8_char_bytes((uint8_t)text.ptr[at]);
+    return at;
+}
+
+/* Adds words of visible ASCII between blanks and line ends, up to the first other one or for some
+ * bytes of text; returns how many. */
+static size_t add_visible_words(const MetaspaceStep *s, Str text, Words *out)
+{
+    enum { MOST = 4096, WORDS = MOST / 2 + 1 };
+    Str some = { text.ptr, text.len < MOST ? text.len : MOST };
+    char *from = text_reserve(&out->text, MOST + WORDS * sizeof s->mark + 16), *to = from;
+    uint32_t *end = buffer_grow(&out->ends, (size_t)(out->n + WORDS) * sizeof *end);
+    size_t at = 0;
+    while (at < some.len) {
+        if (some.ptr[at] == ' ' || some.ptr[at] == '\n') {
+            at++;
+            continue;
+        }
+        memcpy(to, s->mark, sizeof s->mark);
+        size_t n = copy_visible(to + s->mark_len, (Str){ some.ptr + at, some.len - at });
+        size_t behind = at + n;
+        bool ends = behind < some.len ? some.ptr[behind] == ' ' || some.ptr[behind] == '\n'
+                                      : behind == text.len;
+        if (!n || !ends) break;
+        at = behind;
+        to += s->mark_len + n;
+        end[out->n++] = (uint32_t)(out->text.len + (size_t)(to - from));
     }
+    text_extend(&out->text, (size_t)(to - from));
+    return at;
 }
 
 /* What WhitespaceSplit and Metaspace make of a text; nobody asks for sources. */
@@ -98,18 +120,11 @@ static Error *run_words(const PreTokenizerStep *self, Str text, bool at_start,
     const MetaspaceStep *s = (const MetaspaceStep *)self;
     for (size_t at = 0, len; at < text.len; at += len) {
         Str rest = { text.ptr + at, text.len - at };
-        len = *rest.ptr == ' ' ? 1 : space_bytes(rest);
+        len = add_visible_words(s, rest, out);
+        if (!len) len = space_bytes(rest);
         if (len) continue;
-        bool visible;
-        char *to = text_reserve(&out->text, sizeof s->mark + rest.len + 8);
-        memcpy(to, s->mark, sizeof s->mark);
-        len = copy_word(to + s->mark_len, rest, &visible);
-        if (visible) {
-            text_extend(&out->text, s->mark_len + len);
-            words_close(out);
-        } else {
-            TRY(run(self, (Str){ rest.ptr, len }, at_start, room, out));
-        }
+        len = word_bytes(rest);
+        TRY(run(self, (Str){ rest.ptr, len }, at_start, room, out));
     }
     return NULL;
 }
