@@ -230,19 +230,31 @@ static bool is_far(const SpModel *m, const Sum *s, int64_t n)
     return fabsf(s->sum) + (double)n * m->max_score < -LATTICE_FLOOR;
 }
 
+/* Moves the ids of a batch away from the end of `out`. */
+static void take_back(Ids *out, int64_t n, Ids *ids)
+{
+    ids->n = 0;
+    out->n -= n;
+    memcpy(ids_reserve(ids, n), out->id + out->n, (size_t)n * sizeof *out->id);
+    ids->n = n;
+}
+
 /* Appends the ids of a batch. */
 static void add_batch(CertainParts *c, Batch *b, Sum *s, Ids *out)
 {
     const SpModel *m = c->model;
-    if (!is_far(m, s, out->n - s->n + BATCH_BYTES)) count_up(m, s, out->id, out->n);
-    ids_reserve(out, (b->end[b->n - 1] - b->end[-1]) * m->base.ids_per_byte);
     for (int i = fabsf(s->sum) < -LATTICE_FLOOR ? 0 : 1;; i++) {
         Level *l = level_at(c, i);
-        c->ids.n = 0;
-        word_cache_encode(l->cache, b->text, b->end[-1], b->end, b->n, &c->ids);
+        int64_t before = out->n;
+        word_cache_encode(l->cache, b->text, b->end[-1], b->end, b->n, out);
         b->packed = word_cache_packed(l->cache);
         list_marked(c, b);
-        if (is_far(m, s, out->n - s->n + c->ids.n + b->marked_bytes))
+        int64_t more = out->n - before + b->marked_bytes;
+        if (!is_far(m, s, before - s->n + more)) count_up(m, s, out->id, before);
+        bool far = is_far(m, s, before - s->n + more);
+        if (far && !b->n_marked) return;
+        take_back(out, out->n - before, &c->ids);
+        if (far)
             fill_in(c, b, s, out);
         else if (!fill_in_carefully(c, b, l->limit, s, out))
             continue;
