@@ -72,19 +72,30 @@ static void make_tables(Arena *a, Apart *p, int64_t n)
         p->around[i] = (ApartAround){ APART_NEVER, APART_NEVER, 0, 0 };
 }
 
+/* Marks what is not certain by the two bytes alone. */
+static void mark_vague(Apart *p, const bool *ends_longer, const bool *starts_longer)
+{
+    for (int i = 0; i < 1 << 16; i++) {
+        if (ends_longer[i >> 8] || starts_longer[i & 255]) p->around[i].across |= APART_VAGUE;
+    }
+}
+
 void apart_finish(Arena *a, Apart *p, const Str *text, int64_t n)
 {
+    bool ends_longer[256] = { 0 }, starts_longer[256] = { 0 }; /* bytes of symbols */
     make_tables(a, p, n);
-    p->by_bytes = true;
     for (int64_t id = 0; id < n; id++) {
         ApartToken *t = &p->token[id];
         if (!t->len) continue;
         find_until(p, t);
         if (t->len > 1) be_sooner(&around(p, text[id], 1)->soon, t->first_until);
-        if (!t->made) p->by_bytes &= t->len == 1;
-        if (!t->made) continue;
-        add_pair(p, t);
-        add_place(p, text[id], p->token[t->left].len, t);
+        if (t->made) {
+            add_pair(p, t);
+            add_place(p, text[id], p->token[t->left].len, t);
+        } else if (t->len > 1) {
+            starts_longer[(uint8_t)text[id].ptr[0]] = true;
+            ends_longer[(uint8_t)text[id].ptr[t->len - 1]] = true;
+        }
     }
-    for (int i = 0; i < 1 << 16 && !p->by_bytes; i++) p->around[i].soon = 0;
+    mark_vague(p, ends_longer, starts_longer);
 }

@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { APART_ID_BITS = 21, APART_TIME_BITS = 22 };
-#define APART_NEVER UINT32_MAX
+#define APART_NEVER INT32_MAX
+#define APART_VAGUE ((uint32_t)1 << 31)
 
 typedef struct ApartToken {
     uint32_t left, right; /* its pair */
@@ -29,9 +30,11 @@ typedef struct ApartToken {
 
 /* What the two bytes around a place tell. */
 typedef struct ApartAround {
-    uint32_t across; /* the earliest time when two symbols may be joined here; APART_NEVER */
+    /* The earliest time when two symbols are joined here, or APART_NEVER; with APART_VAGUE when
+     * they may be others, because some symbol of more bytes ends or starts like them. */
+    uint32_t across;
     /* The earliest time when the first byte is joined to something behind it in a token that starts
-     * with both; 0 where symbols have more than one byte. */
+     * with both. */
     uint32_t soon;
     /* The low 5 bits of bytes that stand before the two in a merge with the second one alone, and
      * of bytes behind the two in a merge with the first one alone. */
@@ -41,7 +44,6 @@ typedef struct ApartAround {
 typedef struct Apart {
     ApartToken *token;   /* by id */
     ApartAround *around; /* by the two bytes */
-    bool by_bytes;       /* all symbols are single bytes: `across` is exact */
     /* Pair to time: open addressing over left << 43 | right << 22 | time. Two filters of two bits
      * in one word hold the pairs of which a side is no symbol: by the pair, and, where both sides
      * are longer than a byte, by the four bytes around the place. */
@@ -92,7 +94,8 @@ static inline const ApartAround *apart_around(const Apart *p, const char *place)
 
 /* No token can follow one whose last symbol stays alone until then: before it was joined to what is
  * on its left, it would have been joined to the symbol behind the place, since none that starts
- * with the two bytes there takes that away sooner. Reads two bytes behind. */
+ * with the two bytes there takes that away sooner. Never where it is vague: that is late. Reads two
+ * bytes behind. */
 static inline bool apart_dead_end(const Apart *p, uint32_t last_until, const char *place)
 {
     uint32_t across = apart_around(p, place)->across;
@@ -108,8 +111,9 @@ static inline bool apart_stay(const Apart *p, uint32_t left, uint32_t right, con
 {
     const ApartToken *l = &p->token[left], *r = &p->token[right];
     const ApartAround *around = apart_around(p, place);
-    bool symbols_join = (around->across < l->last_until) & (around->across <= r->first_until);
-    if (symbols_join && p->by_bytes) return false;
+    uint32_t across = around->across & ~APART_VAGUE;
+    bool symbols_join = (across < l->last_until) & (across <= r->first_until);
+    if (symbols_join && !(around->across & APART_VAGUE)) return false;
     if (!symbols_join && is_inside && apart_only_symbols(p, around, place)) return true;
     uint32_t left_until = APART_NEVER, right_until = APART_NEVER;
     while (l->made | r->made) {

@@ -61,12 +61,13 @@ static void add_piece(Arena *a, Draw *d, SmallVocab *v)
 
 static void add_letters(Arena *a, Draw *d, SmallVocab *v)
 {
-    for (; v->n < v->n_letters; v->n++) {
-        bool wide = v->is_wide && below(d, 2);
-        char letter = (char)('a' + (v->is_wide ? v->n / 2 : v->n)); /* one with, one without */
-        if (v->is_wide && v->n % 2) wide = v->name[v->n - 1].len == 1;
-        const char name[] = { WIDE, letter };
-        v->name[v->n] = (Str){ arena_string_n(a, name + !wide, 1 + wide), 1 + wide };
+    while (v->n < v->n_letters) {
+        size_t wide = v->is_wide && below(d, 2);
+        const char letter = (char)('a' + (v->is_wide ? below(d, 3) : v->n)),
+                   both[] = { WIDE, letter };
+        Str name = { both + 1 - wide, 1 + wide };
+        if (find(v, name) != NO_TOKEN) continue;
+        v->name[v->n++] = (Str){ arena_string_n(a, name.ptr, name.len), name.len };
     }
 }
 
