@@ -2,17 +2,20 @@
 #include "base/signal.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t requested;
+static atomic_int requested; /* any thread may take the signal, others look */
 
 /* Whichever of the two comes next is no longer caught. */
 static void on_signal(int number)
 {
+    int kept = errno;
     requested = number;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    errno = kept;
 }
 
 static void on_signal_in_steps(int number)
