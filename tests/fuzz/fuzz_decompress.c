@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Compression kind = data[0] & 1 ? COMPRESSED_ZSTD : COMPRESSED_GZIP;
     FILE *nowhere = fopen("/dev/null", "wb");
     CHECK(nowhere != NULL);
-    error_free(decompress_to_stream(kind, (Str){ (const char *)data + 1, size - 1 }, "fuzz", nowhere));
+    error_free(
+        decompress_to_stream(kind, (Str){ (const char *)data + 1, size - 1 }, "fuzz", nowhere));
     fclose(nowhere);
     return 0;
 }
