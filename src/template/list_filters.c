@@ -157,7 +157,8 @@ static Error *sort_list(Run *r, Value list, const Value *attribute, bool case_se
     Value *item;
     TRY(new_list(r, VALUE_LIST, n, &item, out));
     TRY(meter_spend(&r->meter, n * (int64_t)(2 * sizeof(Keyed))));
-    Keyed *keyed = n ? NEW_N(r->arena, Keyed, 2 * n) : NULL;
+    if (!n) return NULL;
+    Keyed *keyed = NEW_N(r->arena, Keyed, 2 * n);
     for (int64_t i = 0; i < n; i++) {
         keyed[i].item = list.list->item[i];
         TRY(make_key(r, keyed[i].item, attribute, case_sensitive, &keyed[i].key));
