@@ -170,13 +170,21 @@ static Error *does_not_fit(const uint32_t *id, int64_t n, uint32_t largest, int 
                      id[i], token_bytes);
 }
 
+static const Narrow *narrow(void)
+{
+#if defined(__x86_64__)
+    if (cpu_level_in_use() == CPU_AVX512) return &narrow_avx512;
+    if (cpu_level_in_use() == CPU_AVX2) return &narrow_avx2;
+#endif
+    return &narrow_scalar;
+}
+
 Error *pbin_encode(const uint32_t *id, int64_t n, int token_bytes, Text *out)
 {
-    static const Narrow *const levels[] = { &narrow_scalar, &narrow_avx2, &narrow_avx512 };
     uint32_t largest = UINT32_MAX >> (32 - 8 * token_bytes), all = 0;
     char *to = text_reserve(out, (size_t)n * (size_t)token_bytes);
     if (token_bytes == 4 && n) memcpy(to, id, (size_t)n * 4);
-    if (token_bytes == 2) all = levels[cpu_level_in_use()]->to_two_bytes(id, n, to);
+    if (token_bytes == 2) all = narrow()->to_two_bytes(id, n, to);
     for (int64_t i = 0; token_bytes == 1 && i < n; i++) {
         all |= id[i];
         to[i] = (char)id[i];

@@ -141,6 +141,7 @@ void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n)
     b->walk = bpe_walk_new_bytes(a, b, bytes, n);
     if (b->ignore_merges) find_whole(b, a, bytes, n);
     if (b->covers_bytes && !b->whole) b->base.cut = bpe_cut_bytes;
+    if (b->walk) b->base.cut_most = SHORTEST_WALK;
 }
 
 /* Names with characters outside the byte alphabet stand for nothing. */
@@ -239,7 +240,6 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
         bpe_bytes_new(b, a);
         each_merge(b, merges, add_bytes);
         prepare_named_walk(b, a);
-        if (b->walk) b->base.cut_most = SHORTEST_WALK;
         return NULL;
     }
     b->base.word_ids = bpe_char_ids;

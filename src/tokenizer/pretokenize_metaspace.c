@@ -65,7 +65,7 @@ static size_t copy_visible(char *to, Str text)
         uint64_t others = (x | (x - ones * '!')) & top; /* exact up to the first */
         if (others) return i + (size_t)__builtin_ctzll(others) / 8;
     }
-    for (; i < text.len && text.ptr[i] >= '!'; i++) to[i] = text.ptr[i];
+    for (; i < text.len && (int8_t)text.ptr[i] >= '!'; i++) to[i] = text.ptr[i];
     return i;
 }
 
@@ -132,7 +132,7 @@ static Error *run_words(const PreTokenizerStep *self, Str text, bool at_start,
 const PreTokenizerStep *step_behind_whitespace_split(Arena *a, const PreTokenizerStep *step)
 {
     const MetaspaceStep *s = (const MetaspaceStep *)step;
-    bool fits = step->run == run && s->settings.scheme == PREPEND_ALWAYS && s->mark[0] < 0;
+    bool fits = step->run == run && s->settings.scheme == PREPEND_ALWAYS && (int8_t)s->mark[0] < 0;
     if (!fits) return NULL;
     MetaspaceStep *both = arena_copy(a, s, sizeof *s);
     both->base.run = run_words;

@@ -56,7 +56,7 @@ static int64_t copy_ids(const WordTables *t, PackedIds ids, uint32_t *out)
     for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)(ids >> ID_BITS * i) & ID_MASK;
     if (n || !ids) return n;
     n = (int64_t)(ids >> 32);
-    memcpy(out, t->more + (uint32_t)ids, (size_t)n * sizeof *out);
+    memcpy(out, word_tables_more(t) + (uint32_t)ids, (size_t)n * sizeof *out);
     return n;
 }
 
@@ -191,7 +191,7 @@ static void write_ids(const WordCache *c, const WordBatch *b, Ids *out)
 {
     int64_t bytes = b->limit[b->n] - b->limit[0];
     uint32_t *to = ids_reserve(out, bytes * c->model->ids_per_byte + WRITE_ROOM);
-    const uint32_t *more = c->tables ? c->tables->more : NULL;
+    const uint32_t *more = c->tables ? word_tables_more(c->tables) : NULL;
     for (int64_t i = 0; (i = c->levels->write(b, more, i, &to)) < b->n; i++)
         to += write_passing(c, b->packed[i], to);
     out->n = to - out->id;

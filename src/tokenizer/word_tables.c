@@ -39,9 +39,8 @@ static void *zeroed(size_t bytes)
 
 static WordTables *tables_new(int large_bits, int long_bits, int most)
 {
-    Arena *a = arena_new();
-    WordTables *t = NEW(a, WordTables);
-    t->arena = a;
+    WordTables *t = calloc(1, sizeof *t);
+    CHECK(t != NULL);
     Front *front = zeroed(sizeof *front);
     t->small = front->small;
     t->middle = front->middle;
@@ -65,16 +64,16 @@ void word_tables_free(WordTables *t)
     free(t->small); /* and with it what lies beside it */
     free(t->large);
     free(t->longs);
-    buffer_free(&t->more_room);
+    buffer_free(&t->more);
     buffer_free(&t->long_text);
-    arena_free(t->arena);
+    free(t);
 }
 
 static uint32_t *more_room(WordTables *t, int64_t n)
 {
-    t->more = buffer_grow(&t->more_room, (size_t)(t->n_more + n + MORE_ROOM) * sizeof *t->more);
+    uint32_t *more = buffer_grow(&t->more, (size_t)(t->n_more + n + MORE_ROOM) * sizeof *more);
     t->n_more += n;
-    return t->more + t->n_more - n;
+    return more + t->n_more - n;
 }
 
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
@@ -149,7 +148,7 @@ void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const c
 static PackedIds move_ids(const WordTables *from, WordTables *to, PackedIds ids)
 {
     if (ids >> 60 || !ids) return ids;
-    return word_tables_pack(to, from->more + (uint32_t)ids, (int64_t)(ids >> 32));
+    return word_tables_pack(to, word_tables_more(from) + (uint32_t)ids, (int64_t)(ids >> 32));
 }
 
 /* The least number of uses, beyond one, that at most half a table's places have: words seen once

@@ -2,7 +2,6 @@
  * bits. */
 #ifndef TOKENIZER_WORD_TABLES_H
 #define TOKENIZER_WORD_TABLES_H
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "tokenizer/word_bytes.h"
 #include <stdbool.h>
@@ -56,16 +55,15 @@ enum {
 };
 
 typedef struct WordTables {
-    Arena *arena;
     SmallEntry *small;
     uint32_t *small_uses;
     MiddleEntry *middle;
-    LargeEntry *large; /* freed by word_tables_free, as are `longs` and `small` with all in front */
+    LargeEntry *large;
     LongEntry *longs;
     int large_bits, long_bits, most_large_bits;
     int64_t n_large, n_longs;
-    uint32_t *more; /* in more_room: ids of words with many, and MORE_ROOM to read behind them */
-    Buffer more_room, long_text;
+    Buffer more; /* uint32_t: ids of words with many, and MORE_ROOM to read behind them */
+    Buffer long_text;
     int64_t n_more, n_long_text;
 } WordTables;
 
@@ -87,6 +85,12 @@ void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_
                            PackedIds ids);
 void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
                           uint32_t len, PackedIds ids);
+
+/* Ids that lie outside. */
+static inline const uint32_t *word_tables_more(const WordTables *t)
+{
+    return t->more.ptr;
+}
 
 /* The key of a word; 16 bytes must be readable. */
 static inline WordKey word_key(const char *p, uint32_t len)
