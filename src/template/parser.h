@@ -1,4 +1,4 @@
-/* parser.h - shared by the two halves of the parser: statements and expressions. */
+/* parser.h - shared by the parts of the parser: statements, expressions, operands. */
 #ifndef TEMPLATE_PARSER_H
 #define TEMPLATE_PARSER_H
 #include "template/lexer.h"
@@ -27,6 +27,8 @@ bool take_if_sign(Parser *p, const char *sign);
 bool take_if_word(Parser *p, const char *word);
 Error *expect_sign(Parser *p, const char *sign);
 Error *expect_name(Parser *p, const char *what, const char **out);
+/* One statement or bracket deeper, which p->depth-- takes back; an error beyond MOST_NESTING. */
+Error *parse_enter(Parser *p);
 /* The one pointer that stands for this name. */
 const char *unique_name(Parser *p, Str name);
 Node *new_node(const Parser *p, NodeKind kind);
@@ -38,6 +40,8 @@ void add_argument(Parser *p, Arguments *to, const char *name, const Node *node, 
 Error *parse_tuple(Parser *p, bool with_choice, const Node **out);
 /* One expression. */
 Error *parse_expression(Parser *p, const Node **out);
+/* What stands between operators, with its sign, calls, filters and tests. */
+Error *parse_operand(Parser *p, const Node **out);
 /* Filters behind an expression, beginning with "|"; none is allowed. */
 Error *parse_filters(Parser *p, const Node *of, const Node **out);
 /* Statements up to a tag that begins with one of the words (ends with NULL), which is not taken; up
