@@ -3,9 +3,11 @@
 #include "base/file.h"
 #include "base/json_scan.h"
 #include "data/jsonl.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 /* Lines that have a text: finding the number of a bad line takes time, too. */
@@ -37,11 +39,18 @@ static void write_lines(const Corpus *c, const char *text_path, int64_t n_bytes)
     read_good_lines(c, text_path, &text);
     if (!text.len) exit(1);
     die(file_create(c->path, &file));
-    file.skip_sync = true;
     for (int64_t done = 0; done < n_bytes; done += (int64_t)text.len)
         fwrite(text.ptr, 1, text.len, file.stream);
     die(file_commit(&file));
     text_free(&text);
+}
+
+/* So that the page cache holds the file as one that was read from there. */
+static void forget_file(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) exit(1);
+    close(fd);
 }
 
 static Str copy_to_memory(Str s)
@@ -88,7 +97,8 @@ void corpus_fill(Corpus *c, const char *text_path, int64_t n_bytes)
 {
     Str file;
     write_lines(c, text_path, n_bytes);
-    die(file_view(c->arena, c->path, &file));
+    forget_file(c->path);
+    die(file_view_forward(c->arena, c->path, &file));
     c->memory = copy_to_memory(file);
     read_texts(c);
 }

@@ -21,7 +21,7 @@ typedef struct Corpus {
 } Corpus;
 
 /* Writes the lines of a text that have a text, again and again up to n_bytes, to `path`, and reads
- * them into memory. */
+ * them into memory, and from there into the page cache. */
 void corpus_fill(Corpus *c, const char *text_path, int64_t n_bytes);
 /* Compresses the first half of them with gzip, as fast as possible. */
 void corpus_compress(Corpus *c);

@@ -1,10 +1,11 @@
 /* jsonl.c - from JSON lines to tokens: checking, indexing, packing, tokenizing on the fly.
  *
- * usage: jsonl [-r ROUNDS] [-m MEGABYTES] [-j THREADS] [-t TOKENIZER] [-e EOD] [-d FOLDER]
- *              [TEXT.jsonl]
- * The lines of TEXT that have a text (key "text") are repeated up to MEGABYTES in a file in FOLDER
- * (default: /dev/shm, so that no disk is measured). All parts take turns; medians of wall-clock
- * time, so others on the machine disturb. */
+ * usage: jsonl [-r ROUNDS] [-m MEGABYTES] [-j THREADS] [-t TOKENIZER] [-e EOD] [-i FOLDER]
+ *              [-d FOLDER] [TEXT.jsonl]
+ * The lines of TEXT that have a text (key "text") are repeated up to MEGABYTES in a file in the
+ * first FOLDER (default: /var/tmp), which is read once, so that the page cache holds it as a file
+ * that was downloaded; what is made of it goes to the second (default: /dev/shm, so that no disk is
+ * measured). All parts take turns; medians of wall-clock time, so others on the machine disturb. */
 #include "data/jsonl.h"
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -73,7 +74,7 @@ static void check_mapped(const Bench *b, CpuLevel level)
 {
     Arena *a = arena_new();
     Str text;
-    die(file_view(a, b->corpus.path, &text));
+    die(file_view_forward(a, b->corpus.path, &text));
     check_text(b, level, text, b->corpus.n_threads);
     arena_free(a);
 }
@@ -111,7 +112,7 @@ static void map_file(const Bench *b, int n_threads)
 {
     Arena *a = arena_new();
     Str text;
-    die(file_view(a, b->corpus.path, &text));
+    die(file_view_forward(a, b->corpus.path, &text));
     Pool *pool = pool_new(n_threads);
     pool_run(pool, (int64_t)(text.len + BLOCK_BYTES - 1) / BLOCK_BYTES, touch_block, &text);
     pool_free(pool);
@@ -307,9 +308,9 @@ static void tell_all(const Bench *b, const double *rate)
     CpuLevel best = cpu_level_in_use();
     int n = b->corpus.n_threads;
     double text_per_token = (double)b->corpus.n_text_bytes / (double)b->n_tokens;
-    printf("%.0f MB of JSON lines in %s, %s, medians of %d rounds\n",
-           (double)b->corpus.memory.len * 1e-6, b->corpus.folder, cpu_level_name(best),
-           b->n_rounds);
+    printf("%.0f MB of JSON lines, %s, to %s, %s, medians of %d rounds\n",
+           (double)b->corpus.memory.len * 1e-6, b->corpus.path, b->corpus.folder,
+           cpu_level_name(best), b->n_rounds);
     printf("  %-34s threads\n", "");
     tell("read the page cache (pread)", 1, rate[READ_1] * 1e-9, "GB/s", 0, 0);
     tell("read the page cache (pread)", n, rate[READ_N] * 1e-9, "GB/s", 0, 0);
@@ -359,30 +360,37 @@ static void measure(Bench *b)
     tell_all(b, rate);
 }
 
+static const char *own_folder(Arena *a, const char *in)
+{
+    char *own = arena_printf(a, "%s/modalities-bench.XXXXXX", in);
+    if (!mkdtemp(own)) exit(1);
+    return own;
+}
+
 int main(int argc, char **argv)
 {
-    const char *tokenizer = "../shared/data/tokenizers/gpt2/tokenizer.json", *folder = "/dev/shm";
-    const char *text = "../shared/data/text/books_24m.jsonl";
+    const char *tokenizer = "../shared/data/tokenizers/gpt2/tokenizer.json";
+    const char *from = "/var/tmp", *to = "/dev/shm", *text = "../shared/data/text/books_24m.jsonl";
     int64_t megabytes = 300;
     Bench b = { .corpus = { .arena = arena_new(), .eod = "<|endoftext|>", .n_threads = 2 },
                 .n_rounds = 5 };
-    for (int c; (c = getopt(argc, argv, "r:m:j:t:e:d:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "r:m:j:t:e:i:d:")) != -1;) {
         if (c == 'r') b.n_rounds = atoi(optarg);
         if (c == 'm') megabytes = atoll(optarg);
         if (c == 'j') b.corpus.n_threads = atoi(optarg);
         if (c == 't') tokenizer = optarg;
         if (c == 'e') b.corpus.eod = optarg;
-        if (c == 'd') folder = optarg;
+        if (c == 'i') from = optarg;
+        if (c == 'd') to = optarg;
         if (c == '?') return 2;
     }
     if (b.n_rounds < 1 || b.n_rounds > MAX_ROUNDS || megabytes < 1 || b.corpus.n_threads < 1 ||
         b.corpus.n_threads > MAX_THREADS)
         return 2;
     if (optind < argc) text = argv[optind];
-    char *own = arena_printf(b.corpus.arena, "%s/modalities-bench.XXXXXX", folder);
-    if (!mkdtemp(own)) return 1;
-    b.corpus.folder = own;
-    b.corpus.path = path_join(b.corpus.arena, own, "text.jsonl");
+    const char *source = own_folder(b.corpus.arena, from);
+    b.corpus.folder = own_folder(b.corpus.arena, to);
+    b.corpus.path = path_join(b.corpus.arena, source, "text.jsonl");
     log_set_level(LOG_SILENT);
     setenv("MODALITIES_THREADS", arena_printf(b.corpus.arena, "%d", b.corpus.n_threads), 1);
     corpus_fill(&b.corpus, text, megabytes * 1000000);
@@ -393,7 +401,8 @@ int main(int argc, char **argv)
     Watch w = watch_start();
     measure(&b);
     watch_report(&w);
-    die(remove_tree(own));
+    die(remove_tree(source));
+    die(remove_tree(b.corpus.folder));
     arena_free(b.corpus.arena);
     b.corpus.tokenizer->close(b.corpus.tokenizer);
     return 0;

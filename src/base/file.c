@@ -59,6 +59,13 @@ Error *file_view(Arena *a, const char *path, Str *out)
     return NULL;
 }
 
+Error *file_view_forward(Arena *a, const char *path, Str *out)
+{
+    TRY(file_view(a, path, out));
+    if (out->len) madvise((void *)out->ptr, out->len, MADV_HUGEPAGE); /* a wish */
+    return NULL;
+}
+
 /* At the end one thread would take all pages back while the others wait. Worth it for some
  * megabytes at a time: all processors are told each time. */
 void file_view_done(const char *from, const char *to)

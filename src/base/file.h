@@ -26,6 +26,9 @@ Error *file_map(const char *path, FileMap *out);
 void file_unmap(FileMap *m);
 /* The same, mapped as long as the arena. */
 Error *file_view(Arena *a, const char *path, Str *out);
+/* The same, for reading from front to back: a file that comes from disk is kept in large pages,
+ * where its file system can, and then mapping it again costs little. */
+Error *file_view_forward(Arena *a, const char *path, Str *out);
 /* This part of a view will not be read again soon: the system may forget it. It can still be read.
  */
 void file_view_done(const char *from, const char *to);

@@ -146,7 +146,7 @@ static Error *fill(Arena *a, const char *path, FILE *to)
 {
     Str bytes;
     if (is_standard_input(path)) return copy_standard_input(to);
-    TRY(file_view(a, path, &bytes));
+    TRY(file_view_forward(a, path, &bytes));
     return decompress_to_stream(compression_of(path), bytes, path, to);
 }
 
@@ -156,7 +156,7 @@ Error *text_input_open(Arena *a, const char *path, const char *beside, TextInput
     *out = (TextInput){ .path = path };
     if (!is_standard_input(path)) {
         TRY(file_size(path, &out->stored_bytes));
-        if (compression_of(path) == NOT_COMPRESSED) return file_view(a, path, &out->text);
+        if (compression_of(path) == NOT_COMPRESSED) return file_view_forward(a, path, &out->text);
     }
     TRY(file_temporary(beside, &f));
     Error *e = fill(a, path, f);

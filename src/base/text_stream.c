@@ -172,7 +172,7 @@ Error *text_stream_open(const char *path, int64_t most_line_bytes, TextStream **
                        .full = queue_new(N_CHUNKS),
                        .empty = queue_new(N_CHUNKS) };
     for (int i = 0; i < N_CHUNKS; i++) CHECK(queue_put(s->empty, &s->chunk[i]));
-    Error *e = compression_of(path) ? file_view(a, path, &s->bytes) : NULL;
+    Error *e = compression_of(path) ? file_view_forward(a, path, &s->bytes) : NULL;
     if (e) text_stream_close(s);
     *out = e ? NULL : s;
     return e;
