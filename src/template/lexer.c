@@ -2,24 +2,17 @@
 #include "template/lexer.h"
 #include "base/utf8.h"
 #include "template/characters.h"
+#include "template/source_map.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a position means for people. Positions are asked for in rising order. */
-typedef struct Place {
-    size_t offset, next_joined;
-    int line, column;
-} Place;
-
 typedef struct Lexer {
     Arena *arena;
-    Str source; /* line ends are "\n" */
+    Str source; /* the text of the map */
+    SourceMap map;
     size_t at;
-    size_t *joined; /* where a newline was taken out */
-    size_t n_joined;
-    Place place;
     bool line_starts; /* what came before ends with a newline, or there is nothing before */
     Text open;        /* brackets not closed yet */
     Token *item;
@@ -31,70 +24,15 @@ Error *template_fault(int line, int column, Error *fault)
     return error_wrap(fault, "line %d, column %d", line, column);
 }
 
-/* ---- places ---- */
-
-static Place place_of(Lexer *l, size_t offset)
-{
-    Place *p = &l->place;
-    for (; p->offset < offset; p->offset++) {
-        if (p->next_joined < l->n_joined && l->joined[p->next_joined] == p->offset) {
-            p->next_joined++;
-            p->line++;
-            p->column = 1;
-        }
-        char c = l->source.ptr[p->offset];
-        if (c == '\n') {
-            p->line++;
-            p->column = 1;
-        } else if (((unsigned char)c & 0xC0) != 0x80) {
-            p->column++;
-        }
-    }
-    Place here = *p;
-    if (p->next_joined < l->n_joined && l->joined[p->next_joined] == offset) {
-        here.line++;
-        here.column = 1;
-    }
-    return here;
-}
-
 static Error *fault_at(Lexer *l, size_t offset, Error *fault)
 {
-    Place p = place_of(l, offset);
+    Place p = source_map_place(&l->map, offset);
     return template_fault(p.line, p.column, fault);
-}
-
-/* ---- the text as Jinja sees it ---- */
-
-/* Line ends become "\n", the last one goes; newlines between "}" and "{" go where told so. */
-static void normalize(Lexer *l, Str source, bool joins_tags)
-{
-    char *to = arena_alloc(l->arena, source.len + 1);
-    size_t n = 0, cap = 0;
-    for (size_t i = 0; i < source.len; i++) {
-        char c = source.ptr[i];
-        if (c == '\r') {
-            if (i + 1 < source.len && source.ptr[i + 1] == '\n') i++;
-            c = '\n';
-        }
-        if (joins_tags && c == '{' && n >= 2 && to[n - 1] == '\n' && to[n - 2] == '}') {
-            n--;
-            if (l->n_joined == cap) {
-                size_t *more = NEW_N(l->arena, size_t, cap = 2 * cap + 16);
-                if (l->n_joined) memcpy(more, l->joined, sizeof *more * l->n_joined);
-                l->joined = more;
-            }
-            l->joined[l->n_joined++] = n;
-        }
-        to[n++] = c;
-    }
-    if (n && to[n - 1] == '\n') n--;
-    l->source = (Str){ to, n };
 }
 
 static Token *add(Lexer *l, TokenKind kind, size_t from, Str text)
 {
-    Place p = place_of(l, from);
+    Place p = source_map_place(&l->map, from);
     l->item = arena_grow(l->arena, l->item, l->n, &l->cap, sizeof *l->item);
     l->item[l->n] = (Token){ .kind = kind, .text = text, .line = p.line, .column = p.column };
     return &l->item[l->n++];
@@ -426,8 +364,8 @@ Error *template_tokens(Arena *a, Str source, bool joins_tags, Tokens *out)
 {
     size_t valid = utf8_valid_length(source);
     if (valid < source.len) return error_new("byte %zu of the template is no UTF-8", valid);
-    Lexer l = { .arena = a, .place = { .line = 1, .column = 1 }, .line_starts = true };
-    normalize(&l, source, joins_tags);
+    Lexer l = { .arena = a, .map = source_map_new(a, source, joins_tags), .line_starts = true };
+    l.source = l.map.text;
     Error *e = take_all(&l);
     text_free(&l.open);
     *out = (Tokens){ l.item, l.n };
