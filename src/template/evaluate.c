@@ -21,11 +21,6 @@ Error *finish_text(Run *r, Text *t, Error *e, Value *out)
     return e;
 }
 
-static Value undefined(Str name)
-{
-    return (Value){ .kind = VALUE_UNDEFINED, .text = name };
-}
-
 /* ---- parts of values ---- */
 
 static Error *characters_of(Run *r, Str s, Value *out)
@@ -89,7 +84,7 @@ Error *map_items(Run *r, Value map, Value *out)
 static Value loop_neighbour(const Loop *l, int64_t at)
 {
     bool is_inside = at >= 0 && at < l->items->n;
-    return is_inside ? l->items->item[at] : undefined(str_of("there is no such item"));
+    return is_inside ? l->items->item[at] : value_undefined(str_of("there is no such item"));
 }
 
 static Value loop_attribute(const Loop *l, Str name)
@@ -111,13 +106,13 @@ static Value loop_attribute(const Loop *l, Str name)
                 { "nextitem", loop_neighbour(l, i + 1) } };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (str_is(name, row[k].name)) return row[k].value;
-    return undefined(name);
+    return value_undefined(name);
 }
 
 static Error *entry_of(Value map, Str key, Value *out)
 {
     const Value *found = value_map_get(map, key);
-    *out = found ? *found : undefined(key);
+    *out = found ? *found : value_undefined(key);
     return NULL;
 }
 
@@ -132,7 +127,7 @@ Error *value_attribute(Run *r, Value v, Str name, Value *out)
         return error_new("'%.*s' is a method of %s: call it, or write ['%.*s'] for an entry",
                          (int)name.len, name.ptr, value_kind_name(v), (int)name.len, name.ptr);
     if (v.kind == VALUE_MAP || v.kind == VALUE_NAMESPACE) return entry_of(v, name, out);
-    *out = v.kind == VALUE_LOOP ? loop_attribute(v.loop, name) : undefined(name);
+    *out = v.kind == VALUE_LOOP ? loop_attribute(v.loop, name) : value_undefined(name);
     return NULL;
 }
 
@@ -151,7 +146,7 @@ static Value character_at(Str s, int64_t i)
 
 Error *value_item(Run *r, Value v, Value key, Value *out)
 {
-    *out = undefined(key.kind == VALUE_TEXT ? key.text : str_of("this item"));
+    *out = value_undefined(key.kind == VALUE_TEXT ? key.text : str_of("this item"));
     bool is_index = key.kind == VALUE_INT || key.kind == VALUE_BOOL;
     int64_t i = !is_index ? 0 : key.kind == VALUE_BOOL ? key.boolean : key.integer;
     switch (v.kind) {
@@ -314,7 +309,7 @@ static Error *look_up(Run *r, const Node *n, Value *out)
         TRY(meter_spend(&r->meter, s->n));
     }
     *out = n->function ? (Value){ .kind = VALUE_FUNCTION, .builtin = n->function }
-                       : undefined(str_of(n->name));
+                       : value_undefined(str_of(n->name));
     return NULL;
 }
 
@@ -389,7 +384,7 @@ static Error *choose(Run *r, const Node *n, Value *out)
     Value condition;
     TRY(evaluate_node(r, n->right, &condition));
     if (value_is_true(condition)) return evaluate_node(r, n->left, out);
-    *out = undefined(str_of("the value of an 'if' without 'else'"));
+    *out = value_undefined(str_of("the value of an 'if' without 'else'"));
     return n->third ? evaluate_node(r, n->third, out) : NULL;
 }
 

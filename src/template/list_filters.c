@@ -53,7 +53,7 @@ static Error *end_item(Run *r, const Call *c, bool is_last, Value *out)
 {
     Value list;
     TRY(list_of(r, c->self, &list));
-    *out = (Value){ .kind = VALUE_UNDEFINED, .text = str_of("an item of an empty list") };
+    *out = value_undefined(str_of("an item of an empty list"));
     int64_t n = list.list->n;
     if (n) *out = list.list->item[is_last ? n - 1 : 0];
     return NULL;

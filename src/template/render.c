@@ -86,7 +86,7 @@ static Error *bind_parameters(Run *r, const Macro *m, const Call *c)
     }
     for (int64_t i = 0; i < p->n; i++) {
         if (is_given[i]) continue;
-        Value v = { .kind = VALUE_UNDEFINED, .text = str_of(p->item[i].name) };
+        Value v = value_undefined(str_of(p->item[i].name));
         if (p->item[i].node) TRY(evaluate_node(r, p->item[i].node, &v));
         scope_set(r, p->item[i].name, v);
     }

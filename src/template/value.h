@@ -68,6 +68,8 @@ Error *meter_spend(Meter *m, int64_t work);
 Error *meter_enter(Meter *m);
 void meter_leave(Meter *m);
 
+/* What has no value; the name is for messages. */
+Value value_undefined(Str name);
 Value value_none(void);
 Value value_bool(bool b);
 Value value_int(int64_t i);
