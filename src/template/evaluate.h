@@ -69,8 +69,14 @@ Error *list_of(Run *r, Value v, Value *out);
 /* A mapping's (key, value) tuples. */
 Error *map_items(Run *r, Value map, Value *out);
 /* v.name, or v[key]; undefined when there is none. */
-Error *value_attribute(Run *r, Value v, Str name, Value *out);
+Error *value_attribute(Value v, Str name, Value *out);
 Error *value_item(Run *r, Value v, Value key, Value *out);
+/* v[from:to:step] of a text or list; a step of 0 is refused. */
+typedef struct Slice {
+    bool has_from, has_to;
+    int64_t from, to, step;
+} Slice;
+Error *value_slice(Run *r, Value v, const Slice *s, Value *out);
 /* left sign right. */
 Error *compute_values(Run *r, Sign sign, Value left, Value right, Value *out);
 Error *compare_values(Run *r, Sign sign, Value left, Value right, bool *out);
