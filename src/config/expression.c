@@ -1,13 +1,13 @@
 /* expression.c - evaluates "${...}" while it reads it, by recursive descent.
  *
  * Three ways to read characters, as in OmegaConf's lexer: plain text around interpolations, keys
- * right behind
- * "${", and values behind a resolver's colon. Backslashes mean something only before "${", before
- * the quote that would end a quoted text, and before the special characters of values. */
+ * right behind "${", and values behind a resolver's colon. Backslashes mean something only before
+ * "${", before the quote that would end a quoted text, and before the special characters of values.
+ */
 #include "config/expression.h"
-#include "config/yaml_scalar.h"
+#include "config/expression_scalar.h"
+#include "config/python_str.h"
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NESTING = 64 };
@@ -45,14 +45,6 @@ static bool at_interpolation(const Cursor *c)
 }
 
 static Error *read_interpolation(Cursor *c, Yaml **out);
-
-/* Text that an expression made is not read as an expression again. */
-static Yaml *literal(Arena *a, const char *text)
-{
-    Yaml *y = yaml_string(a, text);
-    y->is_literal = true;
-    return y;
-}
 
 static Error *embed(const Cursor *c, const Yaml *value, Text *text)
 {
@@ -99,7 +91,7 @@ static Error *read_text(Cursor *c, char quote, Yaml **out)
     }
     if (!e && quote && *c->at != quote) e = malformed(c, "a quote is not closed");
     if (!e && quote) c->at++;
-    if (!e) *out = only && n_pieces == 1 ? only : literal(h->arena, text.ptr ? text.ptr : "");
+    if (!e) *out = only && n_pieces == 1 ? only : yaml_literal(h->arena, text.ptr ? text.ptr : "");
     text_free(&text);
     return e;
 }
@@ -197,62 +189,6 @@ static Error *read_interpolation(Cursor *c, Yaml **out)
     return e;
 }
 
-/* digits with single underscores between them; a leading 0 stands alone when `is_integer`. */
-static const char *skip_digits(const char *s, bool is_integer)
-{
-    if (is_integer && *s == '0') return s + 1;
-    if (!isdigit((unsigned char)*s)) return s;
-    while (isdigit((unsigned char)*s) || (*s == '_' && isdigit((unsigned char)s[1]))) s++;
-    return s;
-}
-
-static bool is_expression_float(const char *text)
-{
-    const char *s = text + (*text == '+' || *text == '-');
-    if (!strcasecmp(s, "inf") || !strcasecmp(s, "nan")) return true;
-    const char *whole = skip_digits(s, true), *end = whole;
-    if (*end == '.') {
-        const char *fraction = skip_digits(end + 1, false);
-        if (whole == s && fraction == end + 1) return false;
-        end = fraction;
-    } else if (whole == s) {
-        return false;
-    }
-    if (*end == 'e' || *end == 'E') {
-        end += end[1] == '+' || end[1] == '-' ? 2 : 1;
-        const char *digits = skip_digits(end, false);
-        if (digits == end) return false;
-        end = digits;
-    } else if (end == whole) {
-        return false;
-    }
-    return !*end;
-}
-
-static bool is_expression_int(const char *text)
-{
-    const char *s = text + (*text == '+' || *text == '-'), *end = skip_digits(s, true);
-    return end != s && !*end;
-}
-
-static Yaml *typed(Arena *a, const char *text)
-{
-    if (!strcasecmp(text, "null")) return yaml_scalar(a, "null");
-    if (!strcasecmp(text, "true")) return yaml_scalar(a, "true");
-    if (!strcasecmp(text, "false")) return yaml_scalar(a, "false");
-    if (is_expression_int(text)) return yaml_scalar(a, text);
-    if (!is_expression_float(text)) return literal(a, text);
-    Yaml *y = literal(a, text);
-    char *clean = arena_string(a, text), *to = clean;
-    for (const char *s = text; *s; s++)
-        if (*s != '_') *to++ = *s;
-    *to = 0;
-    y->type = YAML_FLOAT;
-    y->is_quoted = false;
-    y->number = strtod(clean, NULL);
-    return y;
-}
-
 /* Unquoted: letters, digits, some punctuation, escaped specials and interpolations, up to an
  * unescaped special. Blanks at the ends do not count. */
 static Error *read_primitive(Cursor *c, bool is_key, Yaml **out)
@@ -296,7 +232,9 @@ static Error *read_primitive(Cursor *c, bool is_key, Yaml **out)
     if (!e && !solid && !n_pieces) e = malformed(c, "a value is expected");
     if (!e) {
         const char *s = arena_string_n(a, text.ptr ? text.ptr : "", solid);
-        *out = only && n_pieces == 1 ? only : is_plain ? typed(a, s) : literal(a, s);
+        *out = only && n_pieces == 1 ? only
+               : is_plain            ? expression_scalar(a, s)
+                                     : yaml_literal(a, s);
     }
     text_free(&text);
     return e;
@@ -342,8 +280,9 @@ static Error *read_nested(Cursor *c, Yaml **out)
     char quote = *c->at++;
     Yaml *value;
     TRY(read_text(c, quote, &value));
-    *out = value->type == YAML_STRING ? value
-                                      : literal(c->host->arena, python_str(c->host->arena, value));
+    *out = value->type == YAML_STRING
+               ? value
+               : yaml_literal(c->host->arena, python_str(c->host->arena, value));
     return NULL;
 }
 
@@ -366,7 +305,7 @@ static Error *read_sequence(Cursor *c, char end, Yaml *list)
         Yaml *item = NULL;
         skip_blanks(c);
         if (*c->at == ',' || *c->at == end)
-            item = literal(a, "");
+            item = yaml_literal(a, "");
         else
             TRY(read_element(c, &item));
         TRY(c->host->complete(c->host->self, item, &item));
@@ -390,72 +329,4 @@ Error *expression_value(const ExpressionHost *h, const char *text, Yaml **out)
     Cursor c = { .host = h, .start = text, .at = text };
     TRY(read_element(&c, out));
     return *c.at ? malformed(&c, "the value should end here") : NULL;
-}
-
-/* As Python's repr: single quotes unless only they are in the text. */
-static void put_quoted(Text *t, const char *s)
-{
-    char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
-    text_putc(t, quote);
-    for (; *s; s++) {
-        if (*s == quote || *s == '\\')
-            text_printf(t, "\\%c", *s);
-        else if (*s == '\n')
-            text_puts(t, "\\n");
-        else if (*s == '\t')
-            text_puts(t, "\\t");
-        else if (*s == '\r')
-            text_puts(t, "\\r");
-        else
-            text_putc(t, *s);
-    }
-    text_putc(t, quote);
-}
-
-static void put_python(Text *t, const Yaml *y, bool in_container)
-{
-    char number[32];
-    switch (y->type) {
-    case YAML_NULL:
-        text_puts(t, "None");
-        return;
-    case YAML_BOOL:
-        text_puts(t, y->boolean ? "True" : "False");
-        return;
-    case YAML_INT:
-        text_puts(t, yaml_int_text(y, number));
-        return;
-    case YAML_FLOAT:
-        format_double(y->number, number);
-        text_puts(t, number);
-        return;
-    case YAML_LIST:
-    case YAML_MAP:
-        break;
-    default:
-        if (in_container)
-            put_quoted(t, y->text);
-        else
-            text_puts(t, y->text);
-        return;
-    }
-    text_putc(t, y->type == YAML_LIST ? '[' : '{');
-    for (int64_t i = 0; i < y->n; i++) {
-        if (i) text_puts(t, ", ");
-        if (y->type == YAML_MAP) {
-            put_python(t, y->key[i], true);
-            text_puts(t, ": ");
-        }
-        put_python(t, y->item[i], true);
-    }
-    text_putc(t, y->type == YAML_LIST ? ']' : '}');
-}
-
-const char *python_str(Arena *a, const Yaml *node)
-{
-    Text t = { 0 };
-    put_python(&t, node, false);
-    const char *s = arena_string(a, t.ptr ? t.ptr : "");
-    text_free(&t);
-    return s;
 }

@@ -19,6 +19,4 @@ bool has_interpolation(const Yaml *node);
 Error *expression_text(const ExpressionHost *h, const char *text, Yaml **out);
 /* One value: a number, text, [list] or {key: value} (the resolver oc.decode). */
 Error *expression_value(const ExpressionHost *h, const char *text, Yaml **out);
-/* The text that Python's str() gives for a value: True, None, 1e-05, ['a', 1]. */
-const char *python_str(Arena *a, const Yaml *node);
 #endif

@@ -2,6 +2,7 @@
 #include "config/resolver.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "config/python_str.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,14 +15,6 @@ typedef struct BuiltIn {
     Run *run;
 } BuiltIn;
 
-/* What comes from outside is plain text, even with "${" in it. */
-static Yaml *resolver_text(Arena *a, const char *text)
-{
-    Yaml *y = yaml_string(a, text);
-    y->is_literal = true;
-    return y;
-}
-
 static Error *need_text(const ResolverCall *c, int64_t i)
 {
     if (c->arg[i]->type == YAML_STRING) return NULL;
@@ -31,7 +24,7 @@ static Error *need_text(const ResolverCall *c, int64_t i)
 static Yaml *text_or_null(Arena *a, const Yaml *value)
 {
     return value->type == YAML_NULL ? yaml_scalar(a, "null")
-                                    : resolver_text(a, python_str(a, value));
+                                    : yaml_literal(a, python_str(a, value));
 }
 
 static Error *oc_env(const ResolverCall *c, Yaml **out)
@@ -41,7 +34,7 @@ static Error *oc_env(const ResolverCall *c, Yaml **out)
     if (!value && c->n < 2)
         return error_new("the environment variable %s is not set, and there is no default",
                          c->arg[0]->text);
-    *out = value ? resolver_text(c->host->arena, value) : text_or_null(c->host->arena, c->arg[1]);
+    *out = value ? yaml_literal(c->host->arena, value) : text_or_null(c->host->arena, c->arg[1]);
     return NULL;
 }
 
@@ -164,7 +157,7 @@ static Error *cuda_env(const ResolverCall *c, Yaml **out)
     bool is_rank;
     const char *value = rank_variable(c->arg[0]->text, &is_rank);
     if (!is_rank) {
-        *out = value ? resolver_text(c->host->arena, value) : yaml_scalar(c->host->arena, "null");
+        *out = value ? yaml_literal(c->host->arena, value) : yaml_scalar(c->host->arena, "null");
         return NULL;
     }
     char *end;
@@ -188,7 +181,7 @@ static Error *modalities_env(const ResolverCall *c, Yaml **out)
     for (int i = 0; name[i]; i++) {
         if (strcmp(name[i], c->arg[0]->text)) continue;
         if (!value[i]) return error_new("this command gives no %s", name[i]);
-        *out = resolver_text(a, value[i]);
+        *out = yaml_literal(a, value[i]);
         return NULL;
     }
     const char *near = nearest_name(c->arg[0]->text, name);

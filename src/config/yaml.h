@@ -53,6 +53,8 @@ Error *yaml_read_json(Arena *a, const char *path, Yaml **out);
 /* A plain scalar typed by its text, without a place; never fails. */
 Yaml *yaml_scalar(Arena *a, const char *text);
 Yaml *yaml_string(Arena *a, const char *text);
+/* A text that an expression made or that came from outside: "${" in it means nothing. */
+Yaml *yaml_literal(Arena *a, const char *text);
 Yaml *yaml_int(Arena *a, int64_t value);
 /* A deep copy below `parent` (may be NULL); positions stay. */
 Yaml *yaml_copy(Arena *a, const Yaml *node, Yaml *parent);

@@ -29,6 +29,13 @@ Yaml *yaml_string(Arena *a, const char *text)
     return y;
 }
 
+Yaml *yaml_literal(Arena *a, const char *text)
+{
+    Yaml *y = yaml_string(a, text);
+    y->is_literal = true;
+    return y;
+}
+
 Yaml *yaml_int(Arena *a, int64_t value)
 {
     return yaml_scalar(a, arena_printf(a, "%lld", (long long)value));
