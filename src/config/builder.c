@@ -12,25 +12,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "config/field_read.h"
+#include "config/instantiate.h"
 #include <string.h>
-
-enum { MAX_DEPTH = 64 };
-
-struct Builder {
-    Arena *arena;
-    const Registry *registry;
-    const Yaml *root;
-    void *context;
-    bool is_dry;      /* validation */
-    bool was_checked; /* notices were given */
-    Problems problems, notes;
-    Map *done;                   /* top-level key to its rebuilt value */
-    const char *open[MAX_DEPTH]; /* top-level keys that are being built */
-    int n_open;
-    Component **built;
-    int64_t n, cap;
-    Component *self;
-};
 
 Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, void *context)
 {
@@ -51,16 +34,6 @@ static void start(Builder *b, bool is_dry)
 
 static Yaml *rebuild(Builder *b, const Yaml *y);
 
-/* A node that takes the place of `at`: same position, same parent. */
-static Yaml *stand_in(Builder *b, const Yaml *at, YamlType type)
-{
-    Yaml *y = arena_copy(b->arena, at, sizeof *at);
-    y->type = type;
-    y->n = 0;
-    y->item = y->key = NULL;
-    return y;
-}
-
 /* The same value where `use` refers to it. */
 static Yaml *at_place_of(Builder *b, const Yaml *value, const Yaml *use)
 {
@@ -75,7 +48,7 @@ static Yaml *at_place_of(Builder *b, const Yaml *value, const Yaml *use)
 
 static Yaml *rebuild_children(Builder *b, const Yaml *y)
 {
-    Yaml *made = stand_in(b, y, y->type);
+    Yaml *made = builder_stand_in(b, y, y->type);
     for (int64_t i = 0; i < y->n; i++) {
         yaml_append(b->arena, made, rebuild(b, y->item[i]));
         made->key[i] = y->key[i];
@@ -94,147 +67,11 @@ static bool is_reference(const Yaml *y)
            yaml_get(y, "pass_type");
 }
 
-static Yaml *component_node(Builder *b, Component *c)
-{
-    if (!c->failed && c->object && !strcmp(c->gives, GIVES_INT)) {
-        Yaml *y = stand_in(b, c->at, YAML_INT);
-        y->integer = *(int64_t *)c->object;
-        y->number = (double)y->integer;
-        y->text = arena_printf(b->arena, "%lld", (long long)y->integer);
-        y->text_len = strlen(y->text);
-        return y;
-    }
-    Yaml *y = stand_in(b, c->at, YAML_COMPONENT);
-    y->component = c;
-    return y;
-}
-
-static const char *text_at(Builder *b, const Yaml *map, const char *key)
-{
-    const Yaml *y = yaml_get(map, key);
-    if (y && y->type == YAML_STRING) return y->text;
-    if (y)
-        problem_add(&b->problems, y, NULL, "string_type", "%s; allowed: a text",
-                    yaml_show(b->arena, y));
-    else
-        problem_add(&b->problems, map, NULL, "missing",
-                    "a component needs component_key, variant_key and config; %s is missing", key);
-    return NULL;
-}
-
-static bool has_kind(const Registry *r, const char *kind)
-{
-    for (int64_t i = 0; i < registry_count(r); i++)
-        if (!strcmp(registry_at(r, i)->kind, kind)) return true;
-    return false;
-}
-
-static const ComponentDef *find_def(Builder *b, const Yaml *y, Component *c)
-{
-    c->kind = text_at(b, y, "component_key");
-    c->variant = text_at(b, y, "variant_key");
-    if (!c->kind || !c->variant) return NULL;
-    const ComponentDef *def;
-    Error *e = registry_find(b->registry, c->kind, c->variant, &def);
-    if (e) {
-        const Yaml *at =
-            yaml_get(y, has_kind(b->registry, c->kind) ? "variant_key" : "component_key");
-        problem_add(&b->problems, at, yaml_path(b->arena, y), "unknown_component", "%s",
-                    error_text(e));
-        error_free(e);
-        return NULL;
-    }
-    if (!b->was_checked && strcmp(def->variant, c->variant))
-        log_info("%s: %s.%s is accepted as %s.%s", yaml_place(b->arena, y), c->kind, c->variant,
-                 def->kind, def->variant);
-    return def;
-}
-
-static void record(Builder *b, Component *c)
-{
-    b->built = arena_grow(b->arena, b->built, b->n, &b->cap, sizeof *b->built);
-    b->built[b->n++] = c;
-}
-
-static void add_error(Builder *b, const Component *c, const char *code, Error *e)
-{
-    if (!e) return;
-    const Yaml *at = yaml_get(c->at, "config");
-    problem_add(&b->problems, at ? at : c->at, c->path, code, "%s.%s: %s", c->kind, c->variant,
-                error_text(e));
-    error_free(e);
-}
-
-/* Reads the settings, checks them, and builds unless this is a validation of something heavy. */
-static void finish(Builder *b, Component *c)
-{
-    const ComponentDef *def = c->def;
-    int64_t n_before = b->problems.n;
-    FieldReader r = { .arena = b->arena, .problems = &b->problems };
-    void *settings = arena_alloc(b->arena, def->settings_size + 1);
-    fields_fill(&r, def->fields, c->config, false, settings);
-    bool is_sound = b->problems.n == n_before && !r.has_holes;
-    if (is_sound && b->is_dry && def->check) add_error(b, c, "value_error", def->check(settings));
-    is_sound = is_sound && b->problems.n == n_before;
-    if (is_sound && (!b->is_dry || def->is_light)) {
-        Component *outer = b->self;
-        b->self = c;
-        add_error(b, c, "build_error", def->build(b, settings, &c->object));
-        b->self = outer;
-        is_sound = b->problems.n == n_before;
-    }
-    c->failed = !is_sound;
-}
-
-/* The setting over which a list maps, if a list is given for it. */
-static const Yaml *mapped_list(const ComponentDef *def, const Yaml *config)
-{
-    for (const Field *f = def->fields; f && f->type != FIELD_END; f++) {
-        const Yaml *value = f->flags & FIELD_MAPS ? field_value(f, config) : NULL;
-        if (value && value->type == YAML_LIST) return value;
-    }
-    return NULL;
-}
-
-/* One component per item of the list; together they stand as a list. */
-static Yaml *finish_each(Builder *b, Component *c, const Yaml *list)
-{
-    Yaml *made = stand_in(b, c->at, YAML_LIST);
-    for (int64_t i = 0; i < list->n; i++) {
-        Component *part = arena_copy(b->arena, c, sizeof *c);
-        Yaml *config = arena_copy(b->arena, c->config, sizeof *c->config);
-        config->item = arena_copy(b->arena, config->item, sizeof *config->item * (size_t)config->n);
-        config->item[list->index] = list->item[i];
-        part->config = config;
-        finish(b, part);
-        c->failed |= part->failed;
-        yaml_append(b->arena, made, component_node(b, part));
-    }
-    return made;
-}
-
 static Yaml *build_component(Builder *b, const Yaml *y)
 {
-    Component *c = NEW(b->arena, Component);
-    *c = (Component){ .at = y, .path = yaml_path(b->arena, y), .failed = true };
-    const Yaml *children =
-        rebuild_children(b, y); /* siblings of config are built, too, and not used */
-    c->def = find_def(b, y, c);
-    c->config = yaml_get(children, "config");
-    if (!c->config || c->config->type != YAML_MAP)
-        problem_add(&b->problems, y, NULL, "missing",
-                    "a component needs a mapping \"config\"; {} when it has no settings");
-    c->gives = !c->def ? GIVES_ANY : c->def->gives ? c->def->gives : c->kind;
-    const Yaml *list = c->def && c->config ? mapped_list(c->def, c->config) : NULL;
-    Yaml *made = NULL;
-    if (c->def && c->config && c->config->type == YAML_MAP) {
-        if (list)
-            made = finish_each(b, c, list);
-        else
-            finish(b, c);
-    }
-    record(b, c);
-    return made ? made : component_node(b, c);
+    /* siblings of config are built, too, and not used */
+    const Yaml *children = rebuild_children(b, y);
+    return instantiate(b, y, yaml_get(children, "config"));
 }
 
 static void report_cycle(Builder *b, const Yaml *at, const char *key)
@@ -255,23 +92,13 @@ static bool is_open(const Builder *b, const char *key)
     return false;
 }
 
-/* A placeholder for what could not be built. */
-static Yaml *hole(Builder *b, const Yaml *at)
-{
-    Component *c = NEW(b->arena, Component);
-    *c = (Component){
-        .at = at, .path = yaml_path(b->arena, at), .gives = GIVES_ANY, .failed = true
-    };
-    return component_node(b, c);
-}
-
 /* The value of a top-level key, as `at` needs it. */
 static Yaml *build_top(Builder *b, const char *key, const Yaml *at)
 {
     const Yaml *y = yaml_get(b->root, key);
     if (is_open(b, key) || b->n_open == MAX_DEPTH) {
         report_cycle(b, at, key);
-        return hole(b, at);
+        return instantiate_hole(b, at);
     }
     b->open[b->n_open++] = key;
     Yaml *made = rebuild(b, y);
@@ -293,12 +120,12 @@ static Yaml *build_reference(Builder *b, const Yaml *y)
     if (key->type != YAML_STRING) {
         problem_add(&b->problems, key, NULL, "string_type",
                     "%s; allowed: the name of a top-level key", yaml_show(b->arena, key));
-        return hole(b, y);
+        return instantiate_hole(b, y);
     }
     if (!yaml_get(b->root, key->text)) {
         problem_add(&b->problems, key, NULL, "missing_reference",
                     "there is no top-level key \"%s\"%s", key->text, hint(b, key->text));
-        return hole(b, y);
+        return instantiate_hole(b, y);
     }
     const Yaml *made = map_get(b->done, str_of(key->text));
     if (!made) {
@@ -329,7 +156,7 @@ static Yaml *build_key(Builder *b, int64_t i)
 /* Required keys in the order of the table, then the others that are there. */
 static Yaml *build_keys(Builder *b, const Field *keys)
 {
-    Yaml *made = stand_in(b, b->root, YAML_MAP);
+    Yaml *made = builder_stand_in(b, b->root, YAML_MAP);
     for (int is_optional = 0; is_optional < 2; is_optional++) {
         for (const Field *f = keys; f->type != FIELD_END; f++) {
             const Yaml *y = field_value(f, b->root);
