@@ -1,9 +1,11 @@
 /* yaml_emit.c - writes YAML byte for byte as PyYAML's yaml.dump does.
  *
  * Folder names of sweeps are hashes of these bytes, so every rule of PyYAML's emitter that a
- * configuration can reach is here: which quotes a text needs, where a long one is folded, how lists
- * lie in mappings. */
+ * configuration can reach is here or in yaml_analyze.c: which quotes a text needs, where a long one
+ * is folded, how lists lie in mappings. */
 #include "config/yaml_emit.h"
+#include "base/utf8.h"
+#include "config/yaml_analyze.h"
 #include "config/yaml_scalar.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,129 +23,23 @@ typedef struct Emitter {
     bool keeps_unicode;  /* characters beyond ASCII stand for themselves */
 } Emitter;
 
-typedef struct Runes {
-    const uint32_t *at;
-    int n;
-} Runes;
-
 static void write_ascii(Emitter *e, const char *s)
 {
     text_puts(e->out, s);
     e->column += (int)strlen(s);
 }
 
+/* Never a surrogate: those are escaped. */
 static void write_rune(Emitter *e, uint32_t c)
 {
-    char s[5] = { 0 };
-    if (c < 0x80) {
-        s[0] = (char)c;
-    } else if (c < 0x800) {
-        s[0] = (char)(0xC0 | c >> 6);
-        s[1] = (char)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        s[0] = (char)(0xE0 | c >> 12);
-        s[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        s[2] = (char)(0x80 | (c & 0x3F));
-    } else {
-        s[0] = (char)(0xF0 | c >> 18);
-        s[1] = (char)(0x80 | (c >> 12 & 0x3F));
-        s[2] = (char)(0x80 | (c >> 6 & 0x3F));
-        s[3] = (char)(0x80 | (c & 0x3F));
-    }
-    text_puts(e->out, s);
+    char s[4];
+    text_add(e->out, s, (size_t)utf8_encode(c, s));
     e->column++;
 }
 
 static void write_runes(Emitter *e, Runes text, int from, int to)
 {
     for (int i = from; i < to; i++) write_rune(e, text.at[i]);
-}
-
-/* Length of the UTF-8 sequence at s; 1 for a stray byte, which then stands for itself. */
-static int rune_length(const unsigned char *s, size_t left)
-{
-    int n = *s < 0x80 ? 1 : *s >> 5 == 6 ? 2 : *s >> 4 == 14 ? 3 : *s >> 3 == 30 ? 4 : 1;
-    if ((size_t)n > left) return 1;
-    for (int i = 1; i < n; i++)
-        if (s[i] >> 6 != 2) return 1;
-    return n;
-}
-
-static Runes decode(Arena *a, const char *text, size_t len)
-{
-    uint32_t *to = NEW_N(a, uint32_t, len + 1);
-    int n = 0;
-    for (size_t i = 0; i < len;) {
-        const unsigned char *s = (const unsigned char *)text + i;
-        int k = rune_length(s, len - i);
-        static const unsigned char mask[] = { 0, 0xFF, 0x1F, 0x0F, 0x07 };
-        uint32_t c = s[0] & mask[k];
-        for (int j = 1; j < k; j++) c = c << 6 | (s[j] & 0x3Fu);
-        to[n++] = c;
-        i += (size_t)k;
-    }
-    return (Runes){ to, n };
-}
-
-static bool is_break(uint32_t c)
-{
-    return c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029;
-}
-static bool is_space_or_break(uint32_t c)
-{
-    return c == 0 || c == ' ' || c == '\t' || c == '\r' || is_break(c);
-}
-static bool is_one_of(uint32_t c, const char *set)
-{
-    return c && c < 0x80 && strchr(set, (int)c);
-}
-
-typedef struct Analysis {
-    bool is_multiline, allows_plain, allows_single_quotes;
-} Analysis;
-
-/* Characters that would be read as structure in a plain block scalar. */
-static bool has_indicators(Runes t)
-{
-    if (t.n >= 3 && ((t.at[0] == '-' && t.at[1] == '-' && t.at[2] == '-') ||
-                     (t.at[0] == '.' && t.at[1] == '.' && t.at[2] == '.')))
-        return true;
-    for (int i = 0; i < t.n; i++) {
-        uint32_t c = t.at[i];
-        bool before_space = i + 1 >= t.n || is_space_or_break(t.at[i + 1]);
-        bool after_space = i == 0 || is_space_or_break(t.at[i - 1]);
-        if (i == 0 && is_one_of(c, "#,[]{}&*!|>'\"%@`")) return true;
-        if (i == 0 && is_one_of(c, "?-") && before_space) return true;
-        if (c == ':' && before_space) return true;
-        if (c == '#' && after_space) return true;
-    }
-    return false;
-}
-
-/* Beyond ASCII, and printable for PyYAML. */
-static bool is_printable_unicode(uint32_t c)
-{
-    return c == 0x85 || (c >= 0xA0 && c <= 0xD7FF) || (c >= 0xE000 && c <= 0xFFFD && c != 0xFEFF) ||
-           (c >= 0x10000 && c < 0x10FFFF);
-}
-
-static Analysis analyze(const Emitter *e, Runes t)
-{
-    Analysis a = { .allows_plain = !has_indicators(t), .allows_single_quotes = true };
-    if (!t.n) return a;
-    uint32_t first = t.at[0], last = t.at[t.n - 1];
-    if (first == ' ' || is_break(first) || last == ' ' || is_break(last)) a.allows_plain = false;
-    for (int i = 0; i < t.n; i++) {
-        uint32_t c = t.at[i], before = i ? t.at[i - 1] : 'x';
-        if (is_break(c)) a.is_multiline = true;
-        bool is_special =
-            c != '\n' && (c < 0x20 || c > 0x7E) && !(e->keeps_unicode && is_printable_unicode(c));
-        bool is_space_at_break =
-            (c == ' ' && is_break(before) && i) || (is_break(c) && before == ' ');
-        if (is_special || is_space_at_break) a.allows_single_quotes = false;
-    }
-    if (a.is_multiline || !a.allows_single_quotes) a.allows_plain = false;
-    return a;
 }
 
 static void line_break(Emitter *e)
@@ -207,8 +103,8 @@ static void write_single_quoted(Emitter *e, Runes t, bool may_fold)
                 write_indent(e);
             else
                 write_runes(e, t, i, end);
-        } else if (is_break(t.at[i])) {
-            while (end < t.n && is_break(t.at[end])) end++;
+        } else if (yaml_is_break(t.at[i])) {
+            while (end < t.n && yaml_is_break(t.at[end])) end++;
             line_break(e); /* one break reads as a space, so each stands for one more */
             for (int j = i; j < end; j++) line_break(e);
             write_indent(e);
@@ -216,7 +112,7 @@ static void write_single_quoted(Emitter *e, Runes t, bool may_fold)
             write_ascii(e, "''");
             end++;
         } else {
-            while (end < t.n && t.at[end] != ' ' && t.at[end] != '\'' && !is_break(t.at[end]))
+            while (end < t.n && t.at[end] != ' ' && t.at[end] != '\'' && !yaml_is_break(t.at[end]))
                 end++;
             write_runes(e, t, i, end);
         }
@@ -248,8 +144,7 @@ static bool is_escaped(const Emitter *e, uint32_t c)
 {
     if (c == '"' || c == '\\' || c < 0x20) return true;
     bool is_separator = c == 0x85 || c == 0x2028 || c == 0x2029;
-    return c > 0x7E &&
-           !(e->keeps_unicode && is_printable_unicode(c) && c < 0x10000 && !is_separator);
+    return c > 0x7E && !(e->keeps_unicode && yaml_is_printable(c) && c < 0x10000 && !is_separator);
 }
 
 static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
@@ -283,8 +178,8 @@ static void write_double_quoted(Emitter *e, Runes t, bool may_fold)
 /* `is_string`: the text must read back as a string. */
 static void emit_scalar(Emitter *e, const char *text, size_t len, bool is_string, bool is_key)
 {
-    Runes t = decode(e->arena, text, len);
-    Analysis a = analyze(e, t);
+    Runes t = yaml_runes(e->arena, text, len);
+    ScalarAnalysis a = yaml_analyze(t, e->keeps_unicode);
     bool is_plain = a.allows_plain && !(is_key && (!t.n || a.is_multiline)) &&
                     (!is_string || (strlen(text) == len && yaml_is_plain_string(text)));
     int outer = e->indent;
@@ -347,8 +242,8 @@ static int compare_keys(const void *x, const void *y)
 static void emit_key(Emitter *e, const Yaml *key)
 {
     bool is_string = key->type == YAML_STRING;
-    Runes t = decode(e->arena, key->text, key->text_len);
-    if (t.n && t.n <= LONGEST_SIMPLE_KEY && !analyze(e, t).is_multiline) {
+    Runes t = yaml_runes(e->arena, key->text, key->text_len);
+    if (t.n && t.n <= LONGEST_SIMPLE_KEY && !yaml_analyze(t, e->keeps_unicode).is_multiline) {
         emit_scalar(e, key->text, key->text_len, is_string, true);
     } else {
         write_indicator(e, "?", true, true);
