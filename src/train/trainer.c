@@ -3,15 +3,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signal.h"
-#include "exec/schedule.h"
 #include "monitor/results.h"
 #include "train/evaluator.h"
+#include "train/optimizer_step.h"
 #include "train/session.h"
 #include "train/state.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Sums since the last log line. */
 typedef struct Window {
@@ -24,166 +23,41 @@ typedef struct Trainer {
     Arena *arena;
     const TrainingJob *job;
     Session *session;
-    Program *program;
-    Schedule schedule;
-    Batch **batch; /* the microbatches of the step, owned copies */
-    RunTime now;
+    OptimizerStep step;
     int64_t steps, tokens; /* done, earlier runs included */
-    float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
-    double *loss;  /* of the step's microbatches */
-    int64_t *position; /* where they stand in the loader's order */
-    double loss_last, grad_norm;
     Window window;
-    bool skipped;        /* the step's update was left out */
     int64_t saved_steps; /* of the newest checkpoint of this run; -1: none */
 } Trainer;
 
-/* Batches of the loader are overwritten by the next; a step needs all of its own. */
-static void keep_batch(Trainer *t, int64_t m, const Batch *from)
-{
-    Batch *to = t->batch[m];
-    if (!to) {
-        to = t->batch[m] = NEW(t->arena, Batch);
-        to->arena = t->arena;
-    }
-    to->n_samples = from->n_samples;
-    to->position = from->position;
-    batch_clear(to);
-    for (int i = 0; i < from->n; i++) {
-        const Tensor *x = &from->item[i].tensor;
-        Tensor *y = batch_item(to, from->item[i].name, x->dtype, x->n_dims, x->size);
-        memcpy(y->data, x->data, tensor_bytes(x));
-    }
-}
-
-static Error *read_step(Trainer *t, bool *ended)
-{
-    *ended = false;
-    for (int64_t m = 0; m < t->job->accumulation; m++) {
-        Batch *b;
-        TRY(loader_next(t->job->train, &b));
-        if (!b) {
-            *ended = true;
-            return NULL;
-        }
-        keep_batch(t, m, b);
-    }
-    return NULL;
-}
-
-static double loss_scale(const Trainer *t)
-{
-    const TrainingJob *job = t->job;
-    int64_t n = 0;
-    if (!job->loss->global_tokens) return 1 / (double)job->accumulation;
-    for (int64_t m = 0; m < job->accumulation; m++) n += batch_count_targets(job, t->batch[m]);
-    return n ? 1 / (double)n : 0;
-}
-
-static Error *set_run_time(Trainer *t)
-{
-    const TrainingJob *job = t->job;
-    t->now.step = t->steps;
-    t->now.lr = job->state->optimizer->lr;
-    if (job->state->scheduler) TRY(scheduler_rate(job->state->scheduler, t->steps, &t->now.lr));
-    t->now.loss_scale = loss_scale(t);
-    return NULL;
-}
-
-/* Runs the step's microbatches again with every result looked at. */
-static Error *explain_nonfinite(Trainer *t)
-{
-    Arena *a = arena_new();
-    Error *e = NULL;
-    const char *found = NULL;
-    store_clear_gradients(session_store(t->session));
-    for (int64_t m = 0; !e && !found && m < t->job->accumulation; m++) {
-        t->now.microbatch = m;
-        e = program_feed(t->program, t->batch[m]);
-        if (!e)
-            e = program_find_nonfinite(t->program, RUN_FORWARD | RUN_BACKWARD, &t->now, &found, a);
-        if (!e && found)
-            e = error_new("step %" PRId64 ", microbatch %" PRId64
-                          ": the first NaN or infinity comes from %s; the step is not applied "
-                          "(settings.on_nonfinite: stop; skip or ignore would go on)",
-                          t->steps + 1, m, found);
-    }
-    if (!e)
-        e = error_new(
-            "step %" PRId64
-            ": the gradient norm is %g although all gradients are finite; the step is not applied "
-            "(settings.on_nonfinite: stop; skip or ignore would go on)",
-            t->steps + 1, t->grad_norm);
-    arena_free(a);
-    return e;
-}
-
-static Error *gate_update(Trainer *t)
-{
-    t->grad_norm = program_scalar(t->program, "grad_norm");
-    if ((isfinite(t->grad_norm) && isfinite(t->loss_last)) ||
-        t->job->on_nonfinite == NONFINITE_IGNORE)
-        return NULL;
-    if (t->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(t);
-    log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
-                t->steps + 1);
-    store_clear_gradients(session_store(t->session));
-    t->skipped = true;
-    return NULL;
-}
-
-/* The last loss of the step that is one, or the first that is not finite. */
-static void take_loss(Trainer *t, int64_t m)
-{
-    double loss = program_scalar(t->program, "loss_mean");
-    t->loss[m] = loss;
-    t->position[m] = t->batch[m]->position;
-    if (m == 0) t->loss_last = 0;
-    if (!batch_count_targets(t->job, t->batch[m])) {
-        t->window.n_without_targets++;
-        return;
-    }
-    if (isfinite(t->loss_last)) t->loss_last = loss;
-    t->window.loss += loss;
-    t->window.n_losses++;
-}
-
-static Error *run_action(Trainer *t, const Action *x)
-{
-    t->now.microbatch = x->microbatch;
-    if (x->phases & RUN_UPDATE) {
-        TRY(gate_update(t));
-        if (t->skipped) return NULL;
-        t->now.updates = (int64_t)t->updates++;
-    }
-    if (x->phases & RUN_FORWARD) TRY(program_feed(t->program, t->batch[x->microbatch]));
-    TRY(program_run(t->program, x->phases, &t->now));
-    if (x->phases & RUN_FORWARD) take_loss(t, x->microbatch);
-    return NULL;
-}
-
 static Error *run_step(Trainer *t)
 {
-    TRY(set_run_time(t));
-    t->skipped = false;
-    for (int64_t i = 0; i < t->schedule.n; i++) TRY(run_action(t, &t->schedule.action[i]));
     const TrainingJob *job = t->job;
+    TRY(optimizer_step_run(&t->step, t->steps));
+    Window *w = &t->window;
+    for (int64_t m = 0; m < job->accumulation; m++) {
+        if (t->step.has_targets[m]) {
+            w->loss += t->step.loss[m];
+            w->n_losses++;
+        } else {
+            w->n_without_targets++;
+        }
+    }
     t->steps++;
     t->tokens += job->microbatch_size * job->sequence_length * job->accumulation * job->dp_degree;
-    t->window.grad_norm += t->grad_norm;
-    t->window.n_steps++;
-    t->window.n_samples += job->microbatch_size * job->accumulation;
+    w->grad_norm += t->step.grad_norm;
+    w->n_steps++;
+    w->n_samples += job->microbatch_size * job->accumulation;
     return NULL;
 }
 
 static void report_step(const Trainer *t)
 {
     const StepReport r = { .step = t->steps,
-                           .grad_norm = t->grad_norm,
-                           .lr = t->now.lr,
+                           .grad_norm = t->step.grad_norm,
+                           .lr = t->step.now.lr,
                            .n_microbatches = t->job->accumulation,
-                           .loss = t->loss,
-                           .position = t->position,
+                           .loss = t->step.loss,
+                           .position = t->step.position,
                            .store = session_store(t->session) };
     if (t->job->observe) t->job->observe(t->job->observer, &r);
 }
@@ -199,9 +73,9 @@ static Progress progress_of(const Trainer *t)
                        .done = t->steps,
                        .total = t->job->target_steps,
                        .tokens = t->tokens,
-                       .loss = t->window.n_losses ? t->loss_last : NAN,
-                       .lr = t->window.n_steps ? t->now.lr : NAN,
-                       .grad_norm = t->window.n_steps ? t->grad_norm : NAN };
+                       .loss = t->window.n_losses ? t->step.loss_last : NAN,
+                       .lr = t->window.n_steps ? t->step.now.lr : NAN,
+                       .grad_norm = t->window.n_steps ? t->step.grad_norm : NAN };
 }
 
 static Error *publish_progress(const Trainer *t, const Progress *p)
@@ -226,7 +100,7 @@ static Error *publish_results(Trainer *t)
     const TrainingJob *job = t->job;
     Window *w = &t->window;
     double seconds = clock_seconds() - w->started,
-           rate = (double)(w->n_samples * job->dp_degree) / seconds, lr = t->now.lr;
+           rate = (double)(w->n_samples * job->dp_degree) / seconds, lr = t->step.now.lr;
     if (job->state->scheduler && t->steps <= job->state->scheduler->last_step)
         TRY(scheduler_rate(job->state->scheduler, t->steps, &lr));
     if (w->n_without_targets)
@@ -238,16 +112,16 @@ static Error *publish_results(Trainer *t)
         .step = t->steps,
         .consumed_tokens = t->tokens,
         .loss_avg = w->n_losses ? w->loss / (double)w->n_losses : 0,
-        .loss_last = t->loss_last,
+        .loss_last = t->step.loss_last,
         .grad_norm_avg = w->grad_norm / (double)w->n_steps,
-        .grad_norm_last = t->grad_norm,
+        .grad_norm_last = t->step.grad_norm,
         .samples_per_second = rate,
         .mfu = -1,
         .lr = lr,
         .peak_memory_mb = peak_memory_mb(),
     };
     if (job->mfu)
-        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->program)), rate,
+        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->step.program)), rate,
                             session_peak_flops(t->session));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
@@ -267,7 +141,7 @@ static Error *save_checkpoint(Trainer *t)
     const TrainingJob *job = t->job;
     Arena *a = arena_new();
     int64_t n;
-    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->updates, &n);
+    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
     CheckpointTotals totals = { .seen_steps = t->steps,
                                 .seen_tokens = t->tokens,
                                 .target_steps = job->target_steps,
@@ -276,8 +150,8 @@ static Error *save_checkpoint(Trainer *t)
         a,
         "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
         ", \"loader_position\": %" PRId64 ", \"seed\": %" PRIu64 ", \"config\": \"%s\"}",
-        t->steps, t->tokens, (int64_t)t->updates, loader_position(job->train), t->now.seed,
-        job->config_digest ? job->config_digest : "");
+        t->steps, t->tokens, (int64_t)t->step.updates, loader_position(job->train),
+        t->step.now.seed, job->config_digest ? job->config_digest : "");
     Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress);
     if (!e) t->saved_steps = t->steps;
     if (!e && job->saving->n_kept)
@@ -301,7 +175,7 @@ static Error *load_state(Trainer *t)
     const TrainingJob *job = t->job;
     ParamStore *s = session_store(t->session);
     if (job->state->checkpoint_path) {
-        TRY(error_wrap(state_load(s, job->state->checkpoint_path, true, &t->updates), "%s",
+        TRY(error_wrap(state_load(s, job->state->checkpoint_path, true, &t->step.updates), "%s",
                        job->state->checkpoint_path));
         TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
     }
@@ -316,7 +190,7 @@ static Error *publish_memory(const Trainer *t)
 {
     char stored[32], planned[32], text[160];
     format_bytes((double)session_store(t->session)->bytes, stored);
-    format_bytes((double)program_bytes(t->program), planned);
+    format_bytes((double)program_bytes(t->step.program), planned);
     snprintf(text, sizeof text,
              "ready: %s for parameters, optimizer states and gradients, %s for activations", stored,
              planned);
@@ -334,25 +208,22 @@ static Error *prepare(Trainer *t, bool *ended)
                                  .rounded_buffers = model->compute == BF16 };
     TRY(session_new(&settings, &t->session));
     loader_check_ids(job->train, model->vocab_size);
-    t->batch = NEW_N(t->arena, Batch *, job->accumulation);
-    t->loss = NEW_N(t->arena, double, job->accumulation);
-    t->position = NEW_N(t->arena, int64_t, job->accumulation);
-    t->schedule = schedule_accumulate(t->arena, job->accumulation);
-    TRY(read_step(t, ended));
+    t->step = optimizer_step_new(t->arena, job, session_store(t->session));
+    TRY(optimizer_step_read(&t->step, ended));
     if (*ended) return NULL;
     const Tensor *ids;
-    TRY(batch_ids(job, job->train, t->batch[0], &ids));
+    TRY(batch_ids(job, job->train, t->step.batch[0], &ids));
     if (ids->size[0] != job->microbatch_size)
         return error_new(
             "the batches of '%s' hold %" PRId64
             " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
             loader_tag(job->train), ids->size[0], job->microbatch_size);
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
-                                 ids->size[0], ids->size[1], &t->program));
+                                 ids->size[0], ids->size[1], &t->step.program));
     TRY(load_state(t));
-    t->now.seed = (uint64_t)model->seed;
+    t->step.now.seed = (uint64_t)model->seed;
     Measure fact = { .name = "No. parameters",
-                     .count = graph_parameter_count(program_graph(t->program)),
+                     .count = graph_parameter_count(program_graph(t->step.program)),
                      .is_count = true };
     return events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact });
 }
@@ -383,7 +254,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
-        Error *e = first ? NULL : read_step(t, &ended);
+        Error *e = first ? NULL : optimizer_step_read(&t->step, &ended);
         if (e) return error_join(e, save_early(t)); /* the steps before the bad data are good */
         if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));

@@ -1,0 +1,148 @@
+/* optimizer_step.c - reads a step's microbatches, runs its schedule, and looks at loss and gradient
+ * norm before the update. */
+#include "train/optimizer_step.h"
+#include "base/log.h"
+#include "train/evaluator.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store)
+{
+    const int64_t n = job->accumulation;
+    return (OptimizerStep){ .arena = a,
+                            .job = job,
+                            .store = store,
+                            .schedule = schedule_accumulate(a, n),
+                            .batch = NEW_N(a, Batch *, n),
+                            .loss = NEW_N(a, double, n),
+                            .has_targets = NEW_N(a, bool, n),
+                            .position = NEW_N(a, int64_t, n) };
+}
+
+/* Batches of the loader are overwritten by the next; a step needs all of its own. */
+static void keep_batch(OptimizerStep *s, int64_t m, const Batch *from)
+{
+    Batch *to = s->batch[m];
+    if (!to) {
+        to = s->batch[m] = NEW(s->arena, Batch);
+        to->arena = s->arena;
+    }
+    to->n_samples = from->n_samples;
+    to->position = from->position;
+    batch_clear(to);
+    for (int i = 0; i < from->n; i++) {
+        const Tensor *x = &from->item[i].tensor;
+        Tensor *y = batch_item(to, from->item[i].name, x->dtype, x->n_dims, x->size);
+        memcpy(y->data, x->data, tensor_bytes(x));
+    }
+}
+
+Error *optimizer_step_read(OptimizerStep *s, bool *ended)
+{
+    *ended = false;
+    for (int64_t m = 0; m < s->job->accumulation; m++) {
+        Batch *b;
+        TRY(loader_next(s->job->train, &b));
+        if (!b) {
+            *ended = true;
+            return NULL;
+        }
+        keep_batch(s, m, b);
+    }
+    return NULL;
+}
+
+static double loss_scale(const OptimizerStep *s)
+{
+    const TrainingJob *job = s->job;
+    int64_t n = 0;
+    if (!job->loss->global_tokens) return 1 / (double)job->accumulation;
+    for (int64_t m = 0; m < job->accumulation; m++) n += batch_count_targets(job, s->batch[m]);
+    return n ? 1 / (double)n : 0;
+}
+
+static Error *set_run_time(OptimizerStep *s, int64_t done)
+{
+    const TrainingJob *job = s->job;
+    s->now.step = done;
+    s->now.lr = job->state->optimizer->lr;
+    if (job->state->scheduler) TRY(scheduler_rate(job->state->scheduler, done, &s->now.lr));
+    s->now.loss_scale = loss_scale(s);
+    return NULL;
+}
+
+/* Runs the step's microbatches again with every result looked at. */
+static Error *explain_nonfinite(OptimizerStep *s)
+{
+    Arena *a = arena_new();
+    Error *e = NULL;
+    const char *found = NULL;
+    store_clear_gradients(s->store);
+    for (int64_t m = 0; !e && !found && m < s->job->accumulation; m++) {
+        s->now.microbatch = m;
+        e = program_feed(s->program, s->batch[m]);
+        if (!e)
+            e = program_find_nonfinite(s->program, RUN_FORWARD | RUN_BACKWARD, &s->now, &found, a);
+        if (!e && found)
+            e = error_new("step %" PRId64 ", microbatch %" PRId64
+                          ": the first NaN or infinity comes from %s; the step is not applied "
+                          "(settings.on_nonfinite: stop; skip or ignore would go on)",
+                          s->now.step + 1, m, found);
+    }
+    if (!e)
+        e = error_new(
+            "step %" PRId64
+            ": the gradient norm is %g although all gradients are finite; the step is not applied "
+            "(settings.on_nonfinite: stop; skip or ignore would go on)",
+            s->now.step + 1, s->grad_norm);
+    arena_free(a);
+    return e;
+}
+
+static Error *gate_update(OptimizerStep *s)
+{
+    s->grad_norm = program_scalar(s->program, "grad_norm");
+    if ((isfinite(s->grad_norm) && isfinite(s->loss_last)) ||
+        s->job->on_nonfinite == NONFINITE_IGNORE)
+        return NULL;
+    if (s->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(s);
+    log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
+                s->now.step + 1);
+    store_clear_gradients(s->store);
+    s->skipped = true;
+    return NULL;
+}
+
+/* The last loss of the step that is one, or the first that is not finite. */
+static void take_loss(OptimizerStep *s, int64_t m)
+{
+    double loss = program_scalar(s->program, "loss_mean");
+    s->loss[m] = loss;
+    s->position[m] = s->batch[m]->position;
+    if (m == 0) s->loss_last = 0;
+    s->has_targets[m] = batch_count_targets(s->job, s->batch[m]) > 0;
+    if (s->has_targets[m] && isfinite(s->loss_last)) s->loss_last = loss;
+}
+
+static Error *run_action(OptimizerStep *s, const Action *x)
+{
+    s->now.microbatch = x->microbatch;
+    if (x->phases & RUN_UPDATE) {
+        TRY(gate_update(s));
+        if (s->skipped) return NULL;
+        s->now.updates = (int64_t)s->updates++;
+    }
+    if (x->phases & RUN_FORWARD) TRY(program_feed(s->program, s->batch[x->microbatch]));
+    TRY(program_run(s->program, x->phases, &s->now));
+    if (x->phases & RUN_FORWARD) take_loss(s, x->microbatch);
+    return NULL;
+}
+
+Error *optimizer_step_run(OptimizerStep *s, int64_t done)
+{
+    TRY(set_run_time(s, done));
+    s->skipped = false;
+    for (int64_t i = 0; i < s->schedule.n; i++) TRY(run_action(s, &s->schedule.action[i]));
+    return NULL;
+}

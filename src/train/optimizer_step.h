@@ -1,0 +1,32 @@
+/* optimizer_step.h - one optimizer step: its microbatches, its numbers, and whether its update is
+ * applied. */
+#ifndef TRAIN_OPTIMIZER_STEP_H
+#define TRAIN_OPTIMIZER_STEP_H
+#include "exec/program.h"
+#include "exec/schedule.h"
+#include "train/job.h"
+
+typedef struct OptimizerStep {
+    Arena *arena;
+    const TrainingJob *job;
+    ParamStore *store;
+    Program *program; /* to be set before the first step runs: the first batch tells the shapes */
+    Schedule schedule;
+    RunTime now;
+    float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
+    bool skipped;  /* the step's update was left out */
+    Batch **batch; /* the microbatches, owned copies */
+    double *loss;  /* of each */
+    bool *has_targets;
+    int64_t *position; /* where they stand in the loader's order */
+    double loss_last;  /* the last loss that is one, or the first that is not finite */
+    double grad_norm;
+} OptimizerStep;
+
+OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store);
+/* Takes the microbatches of the next step; *ended: there are not enough left. */
+Error *optimizer_step_read(OptimizerStep *s, bool *ended);
+/* Runs the step after `done` ones. What is not finite ends in an error, in a skipped update, or is
+ * let through, as the job says. */
+Error *optimizer_step_run(OptimizerStep *s, int64_t done);
+#endif
