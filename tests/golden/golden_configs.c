@@ -1,12 +1,36 @@
 /* golden_configs.c - reads validation.json and env.json of the goldens. */
 #include "golden/golden_configs.h"
+#include "base/map.h"
 #include "config/config.h"
+#include "golden.h"
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+const char *verdict_text(const json_t *record, const char *key)
+{
+    return json_string_value(json_object_get(record, key));
+}
+
+const char *verdict_path(Arena *a, const char *path)
+{
+    char *out = arena_string(a, path), *to = out;
+    for (const char *s = path; *s; s++)
+        if (*s == '[')
+            *to++ = '.';
+        else if (*s != ']')
+            *to++ = *s;
+    *to = 0;
+    return out;
+}
+
+bool golden_component_is_later(Arena *a, const char *name)
+{
+    return golden_later(a, arena_printf(a, "configs/components/%s", name)) != NULL;
+}
 
 /* "tests/x/y.yaml" to "tests__x__y". */
 static const char *flat_name(Arena *a, const char *file)
@@ -76,9 +100,8 @@ GoldenConfigs *golden_configs_open(Arena *a)
     g->validation = load(path_join(a, folder, "validation.json"));
     json_t *env = load(path_join(a, folder, "env.json"));
     ResolverContext context = {
-        .experiments_root_path =
-            arena_string(a, json_string_value(json_object_get(env, "experiments_root_path"))),
-        .experiment_id = arena_string(a, json_string_value(json_object_get(env, "experiment_id"))),
+        .experiments_root_path = arena_string(a, verdict_text(env, "experiments_root_path")),
+        .experiment_id = arena_string(a, verdict_text(env, "experiment_id")),
         .num_cpus = json_integer_value(json_object_get(env, "num_cpus")),
         .checkpoint_paths = checkpoint_paths(a, env),
     };
@@ -93,8 +116,7 @@ GoldenConfigs *golden_configs_open(Arena *a)
             (GoldenConfig){ .file = file,
                             .name = flat_name(a, file),
                             .path = file,
-                            .resolved = path_join(
-                                a, folder, json_string_value(json_object_get(record, "resolved"))),
+                            .resolved = path_join(a, folder, verdict_text(record, "resolved")),
                             .world_size = json_integer_value(json_object_get(record, "world_size")),
                             .context = context,
                             .verdict = record };
@@ -106,6 +128,27 @@ GoldenConfigs *golden_configs_open(Arena *a)
 void golden_configs_close(GoldenConfigs *g)
 {
     json_decref(g->validation);
+}
+
+StringList golden_configs_components(Arena *a, const GoldenConfigs *g)
+{
+    StringList list = { 0 };
+    Map *seen = map_new(a);
+    int64_t cap = 0;
+    for (int64_t i = 0; i < g->n; i++) {
+        const json_t *entry;
+        size_t k;
+        json_array_foreach(json_object_get(g->item[i].verdict, "built"), k, entry)
+        {
+            const char *s = json_string_value(entry);
+            const char *name = arena_string_n(a, s, strcspn(s, " "));
+            if (map_has(seen, str_of(name))) continue;
+            map_set(seen, str_of(name), (void *)name);
+            list.item = arena_grow(a, list.item, list.n, &cap, sizeof *list.item);
+            list.item[list.n++] = name;
+        }
+    }
+    return list;
 }
 
 void golden_config_enter(GoldenConfigs *g, const GoldenConfig *c)
