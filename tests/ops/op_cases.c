@@ -7,10 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* `dims` has MAX_DIMS zeros. */
+static void set_sizes(Dim *dims, int n_dims, const int64_t *size)
+{
+    for (int d = 0; d < n_dims; d++) dims[d].size = size[d];
+}
+
 static Value *leaf(Graph *g, const char *name, Dtype t, int n_dims, const int64_t *size)
 {
     Dim dims[MAX_DIMS] = { 0 };
-    for (int d = 0; d < n_dims; d++) dims[d].size = size[d];
+    set_sizes(dims, n_dims, size);
     return graph_input(g, name, t, n_dims, dims);
 }
 
@@ -34,7 +40,7 @@ static Value *ids(Graph *g, const char *name, int64_t below, int n_dims, const i
 static Value *state(Graph *g, const char *name, int n_dims, const int64_t *size)
 {
     Dim dims[MAX_DIMS] = { 0 };
-    for (int d = 0; d < n_dims; d++) dims[d].size = size[d];
+    set_sizes(dims, n_dims, size);
     return graph_state(g, name, F64, n_dims, dims);
 }
 
@@ -92,7 +98,7 @@ static Value *build_accumulate(Graph *g, const OpCase *c, const int64_t *n)
     (void)c;
     Value *x = floats(g, "x", count(n), n);
     Dim dims[MAX_DIMS] = { 0 };
-    for (int d = 0; d < count(n); d++) dims[d].size = n[d];
+    set_sizes(dims, count(n), n);
     Value *param = graph_param(g, "param", count(n), dims);
     param->dtype = F64;
     accumulate(g, x, graph_accumulator(g, param));
@@ -232,13 +238,10 @@ static Value *build_valid(Graph *g, const OpCase *c, const int64_t *n)
     return c->binary(g, floats(g, "loss", 2, n), ids(g, "targets", 9, 2, n));
 }
 
-typedef struct NormOrder {
-    int64_t p;
-} NormOrder;
-
+/* Attributes: the order p of the norm, 0 for the largest element. */
 static Value *build_norm_partial(Graph *g, const OpCase *c, const int64_t *n)
 {
-    norm_partial(g, floats(g, "x", count(n), n), ((const NormOrder *)c->attrs)->p);
+    norm_partial(g, floats(g, "x", count(n), n), *(const int64_t *)c->attrs);
     return NULL;
 }
 
@@ -248,7 +251,7 @@ static Value *build_norm_total(Graph *g, const OpCase *c, const int64_t *n)
     Value *partial[MAX_CASE_SIZES];
     for (int64_t k = 0; k < n[0]; k++)
         partial[k] = uniform(floats(g, arena_printf(g->arena, "part%d", (int)k), 0, NULL), 0, 4);
-    norm_total(g, n[0], partial, ((const NormOrder *)c->attrs)->p);
+    norm_total(g, n[0], partial, *(const int64_t *)c->attrs);
     return NULL;
 }
 
@@ -271,18 +274,10 @@ static Value *build_adam(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
-#define ATTENTION(...)                                                                             \
-    &(const Attention)                                                                             \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-#define NORM(...)                                                                                  \
-    &(const NormCase)                                                                              \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-
 /* clang-format off */
+#define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
+#define NORM(...) &(const NormCase){ __VA_ARGS__ }
+
 const OpCase op_cases[] = {
     { "add", build_binary, .binary = add, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
     { "add of many rows", build_binary, .binary = add, .n = { 131, 67 } },
@@ -369,13 +364,13 @@ const OpCase op_cases[] = {
     { "mean_valid", build_valid, .binary = mean_valid, .n = { 4, 5 }, .large = { 16, 1024 } },
     { "sum_valid", build_valid, .binary = sum_valid, .n = { 4, 5 } },
 
-    { "norm_partial 1", build_norm_partial, .attrs = &(const NormOrder){ 1 }, .n = { 6, 7 } },
-    { "norm_partial 2", build_norm_partial, .attrs = &(const NormOrder){ 2 }, .n = { 6, 7 }, .large = { 768, 3072 } },
-    { "norm_partial 2 of many elements", build_norm_partial, .attrs = &(const NormOrder){ 2 }, .n = { 123, 457 } },
-    { "norm_partial infinity", build_norm_partial, .attrs = &(const NormOrder){ 0 }, .n = { 6, 7 } },
-    { "norm_total 2", build_norm_total, .attrs = &(const NormOrder){ 2 }, .n = { 3 } },
-    { "norm_total of one", build_norm_total, .attrs = &(const NormOrder){ 1 }, .n = { 1 } },
-    { "norm_total infinity", build_norm_total, .attrs = &(const NormOrder){ 0 }, .n = { 3 } },
+    { "norm_partial 1", build_norm_partial, .attrs = &(const int64_t){ 1 }, .n = { 6, 7 } },
+    { "norm_partial 2", build_norm_partial, .attrs = &(const int64_t){ 2 }, .n = { 6, 7 }, .large = { 768, 3072 } },
+    { "norm_partial 2 of many elements", build_norm_partial, .attrs = &(const int64_t){ 2 }, .n = { 123, 457 } },
+    { "norm_partial infinity", build_norm_partial, .attrs = &(const int64_t){ 0 }, .n = { 6, 7 } },
+    { "norm_total 2", build_norm_total, .attrs = &(const int64_t){ 2 }, .n = { 3 } },
+    { "norm_total of one", build_norm_total, .attrs = &(const int64_t){ 1 }, .n = { 1 } },
+    { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
     { "clip_factor", build_clip_factor, .position = 1 },
     { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false }, .n = { 6, 7 } },
     { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true }, .n = { 6, 7 },
