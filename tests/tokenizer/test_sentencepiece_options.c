@@ -3,8 +3,9 @@
 #include "test.h"
 #include "tokenizer/trained_sentencepiece.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 static TrainSettings plain(int64_t vocab_size)
 {
@@ -15,6 +16,32 @@ static TrainSettings plain(int64_t vocab_size)
     return s;
 }
 
+/* Each of the pieces, which have blanks between them, is there or is not. */
+static void assert_each(const SpFile *f, const char *pieces, bool is_there)
+{
+    char piece[64];
+    for (int n; *pieces; pieces += n + (pieces[n] == ' ')) {
+        n = (int)strcspn(pieces, " ");
+        snprintf(piece, sizeof piece, "%.*s", n, pieces);
+        if (trained_has(f, piece) != is_there)
+            fail_msg("%s is%s there", piece, is_there ? " not" : "");
+    }
+}
+
+static void assert_pieces(const SpFile *f, const char *has, const char *lacks)
+{
+    assert_each(f, has, true);
+    assert_each(f, lacks, false);
+}
+
+static SpFile assert_learns(Arena *a, int which, const TrainSettings *s, const char *text,
+                            const char *has, const char *lacks)
+{
+    SpFile f = trained_model_of(a, which, s, text);
+    assert_pieces(&f, has, lacks);
+    return f;
+}
+
 TEST(options_of_sentencepiece_decide_what_may_be_a_piece)
 {
     Arena *a = arena_new();
@@ -23,23 +50,17 @@ TEST(options_of_sentencepiece_decide_what_may_be_a_piece)
         SpTrainSettings *o = &s.sentencepiece;
         const char *numbers = "x 12 12 12 a1 a1 a1 z\n",
                    *scripts = "a\xD0\xB1 a\xD0\xB1 a\xD0\xB1\n";
-        SpFile f = trained_model_of(a, which, &s, numbers);
-        assert_true(trained_has(&f, BLANK "12") && !trained_has(&f, BLANK "a1"));
+        assert_learns(a, which, &s, numbers, BLANK "12", BLANK "a1");
         o->split_digits = true;
-        f = trained_model_of(a, which, &s, numbers);
-        assert_true(!trained_has(&f, BLANK "12") && !trained_has(&f, "12") && trained_has(&f, "1"));
+        assert_learns(a, which, &s, numbers, "1", BLANK "12 12");
         o->split_digits = o->split_by_number = false;
-        f = trained_model_of(a, which, &s, numbers);
-        assert_true(trained_has(&f, BLANK "12") && trained_has(&f, BLANK "a1"));
+        assert_learns(a, which, &s, numbers, BLANK "12 " BLANK "a1", "");
         o->split_by_number = true;
-        f = trained_model_of(a, which, &s, scripts);
-        assert_false(trained_has(&f, BLANK "a\xD0\xB1"));
+        assert_learns(a, which, &s, scripts, "", BLANK "a\xD0\xB1");
         o->split_by_unicode_script = false;
-        f = trained_model_of(a, which, &s, scripts);
-        assert_true(trained_has(&f, BLANK "a\xD0\xB1"));
+        assert_learns(a, which, &s, scripts, BLANK "a\xD0\xB1", "");
         o->max_sentencepiece_length = 2;
-        f = trained_model_of(a, which, &s, scripts);
-        assert_false(trained_has(&f, BLANK "a\xD0\xB1"));
+        SpFile f = assert_learns(a, which, &s, scripts, "", BLANK "a\xD0\xB1");
         for (int64_t i = 3; i < f.n; i++) assert_true(trained_chars(f.name[i]) <= 2);
     }
     arena_free(a);
@@ -52,31 +73,27 @@ TEST(options_of_sentencepiece_decide_where_blanks_are)
         TrainSettings s = plain(60);
         SpTrainSettings *o = &s.sentencepiece;
         const char *text = "cd ab cd ab cd ab\nab cd ab\n", *runs = "a    b    a\nab    a\n";
-        SpFile f = trained_model_of(a, which, &s, text);
-        assert_true(trained_has(&f, BLANK "ab") && !trained_has(&f, "ab" BLANK) &&
-                    !trained_has(&f, BLANK "cd" BLANK "ab"));
+        assert_learns(a, which, &s, text, BLANK "ab", "ab" BLANK " " BLANK "cd" BLANK "ab");
         o->split_by_whitespace = false;
-        f = trained_model_of(a, which, &s, text);
-        assert_true(trained_has(&f, BLANK "cd" BLANK "ab"));
+        assert_learns(a, which, &s, text, BLANK "cd" BLANK "ab", "");
         o->split_by_whitespace = true;
         o->treat_whitespace_as_suffix = true;
-        f = trained_model_of(a, which, &s, text);
-        assert_true(f.whitespace_as_suffix && trained_has(&f, "ab" BLANK) &&
-                    !trained_has(&f, BLANK "ab"));
+        SpFile f = assert_learns(a, which, &s, text, "ab" BLANK, BLANK "ab");
+        assert_true(f.whitespace_as_suffix);
         o->treat_whitespace_as_suffix = false;
         o->add_dummy_prefix = false;
-        f = trained_model_of(a, which, &s, "ab\nab\nabc\n");
-        assert_true(!f.rules.add_dummy_prefix && trained_has(&f, "ab") && !trained_has(&f, BLANK));
+        f = assert_learns(a, which, &s, "ab\nab\nabc\n", "ab", BLANK);
+        assert_false(f.rules.add_dummy_prefix);
         o->add_dummy_prefix = true;
         o->remove_extra_whitespaces = false;
-        f = trained_model_of(a, which, &s, runs);
-        assert_true(!f.rules.remove_extra_whitespaces && !trained_has(&f, BLANK BLANK));
+        f = assert_learns(a, which, &s, runs, "", BLANK BLANK);
+        assert_false(f.rules.remove_extra_whitespaces);
         o->allow_whitespace_only_pieces = true;
         f = trained_model_of(a, which, &s, runs);
         assert_true(trained_has(&f, BLANK BLANK) || trained_has(&f, BLANK BLANK BLANK BLANK));
         o->remove_extra_whitespaces = true;
-        f = trained_model_of(a, which, &s, runs);
-        assert_true(f.rules.remove_extra_whitespaces && !trained_has(&f, BLANK BLANK));
+        f = assert_learns(a, which, &s, runs, "", BLANK BLANK);
+        assert_true(f.rules.remove_extra_whitespaces);
     }
     arena_free(a);
 }
@@ -90,17 +107,14 @@ TEST(options_of_sentencepiece_decide_which_characters_are_pieces)
     for (int which = BPE; which <= UNIGRAM; which++) {
         TrainSettings s = plain(60);
         SpTrainSettings *o = &s.sentencepiece;
-        SpFile f = trained_model_of(a, which, &s, text.ptr);
-        assert_true(trained_has(&f, "q") && trained_has(&f, "\xEF\xBD\x82") &&
-                    !trained_has(&f, "\xC3\xA9"));
+        assert_learns(a, which, &s, text.ptr, "q \xEF\xBD\x82", "\xC3\xA9");
         o->character_coverage = 0.99;
         o->required_chars = "\xC3\xA9";
-        f = trained_model_of(a, which, &s, text.ptr);
-        assert_true(!trained_has(&f, "q") && trained_has(&f, "\xC3\xA9"));
+        assert_learns(a, which, &s, text.ptr, "\xC3\xA9", "q");
         o->character_coverage = 1;
         o->normalization_rule_name = "nfkc";
-        f = trained_model_of(a, which, &s, text.ptr);
-        assert_true(f.rules.charsmap && trained_has(&f, "q") && !trained_has(&f, "\xEF\xBD\x82"));
+        SpFile f = assert_learns(a, which, &s, text.ptr, "q", "\xEF\xBD\x82");
+        assert_non_null(f.rules.charsmap);
     }
     text_free(&text);
     arena_free(a);
@@ -119,7 +133,8 @@ TEST(symbols_and_special_pieces_of_sentencepiece_get_their_ids_and_types)
         o->control_symbols = control, o->n_control_symbols = 2;
         o->user_defined_symbols = user, o->n_user_defined_symbols = 2;
         o->byte_fallback = true;
-        SpFile f = trained_model_of(a, which, &s, "xabby xabby xabby <sep>a <sep>a\n");
+        SpFile f = assert_learns(a, which, &s, "xabby xabby xabby <sep>a <sep>a\n", BLANK "x",
+                                 "xa sep <s");
         assert_true(f.unk_id == 3 && str_is(f.name[3], "<what>") && str_is(f.unk_surface, "?!"));
         assert_true(sp_file_id(&f, str_of("<s>")) == 0 &&
                     trained_type(&f, "<s>") == SP_USER_DEFINED);
@@ -129,8 +144,6 @@ TEST(symbols_and_special_pieces_of_sentencepiece_get_their_ids_and_types)
         assert_true(sp_file_id(&f, str_of("abb")) == 4 &&
                     trained_type(&f, "abb") == SP_USER_DEFINED);
         assert_true(trained_type(&f, "<0x00>") == SP_BYTE && f.byte_id[255] == 261);
-        assert_true(trained_has(&f, BLANK "x") && !trained_has(&f, "xa") &&
-                    !trained_has(&f, "sep") && !trained_has(&f, "<s"));
     }
     arena_free(a);
 }
@@ -149,21 +162,20 @@ TEST(options_of_sentencepiece_decide_which_lines_are_learnt_from)
         s.corpus.path = &path;
         s.sentencepiece.max_sentence_length = 20;
         assert_no_error(sp_file_read(a, trained_bytes(a, which, &s, &out, &summary), &f));
-        assert_true(trained_has(&f, "a") && trained_has(&f, "c") && !trained_has(&f, "e") &&
-                    !trained_has(&f, "g"));
+        assert_pieces(&f, "a c", "e g");
         assert_int_equal(summary.n_too_long, 1);
         assert_int_equal(summary.n_reserved, 1);
         s.sentencepiece.input_sentence_size = 110;
         s.sentencepiece.shuffle_input_sentence = false;
         f = trained_model(a, which, &s);
-        assert_true(trained_has(&f, "a") && !trained_has(&f, "c"));
+        assert_pieces(&f, "a", "c");
         s.sentencepiece.input_sentence_size = 111;
         f = trained_model(a, which, &s);
-        assert_true(trained_has(&f, "a") && trained_has(&f, "c"));
+        assert_pieces(&f, "a c", "");
         s.sentencepiece.input_sentence_size = 101;
         s.sentencepiece.shuffle_input_sentence = true;
         f = trained_model(a, which, &s);
-        assert_true(trained_has(&f, "a") && trained_has(&f, "c"));
+        assert_pieces(&f, "a c", "");
     }
     text_free(&text);
     arena_free(a);
@@ -238,7 +250,8 @@ TEST(unigram_learns_from_lines_that_are_one_long_unit)
     arena_free(a);
 }
 
-static void assert_refused(const TrainSettings *s, const char *part)
+/* Neither kind of model can be trained with *s, which becomes *good again. */
+static void assert_refused(TrainSettings *s, const TrainSettings *good, const char *part)
 {
     TrainSummary summary;
     char path[4200];
@@ -247,60 +260,68 @@ static void assert_refused(const TrainSettings *s, const char *part)
         assert_error_has(tokenizer_train(trained_kind(which), s, path, &summary), part);
         assert_false(file_exists(path));
     }
+    *s = *good;
 }
+
+#define SETTING(name) offsetof(SpTrainSettings, name)
 
 TEST(settings_of_sentencepiece_that_cannot_be_are_refused_by_name)
 {
+    static const struct {
+        size_t at;
+        int64_t value;
+        const char *part;
+    } number[] = {
+        { SETTING(max_sentencepiece_length), 513, "max_sentencepiece_length 513" },
+        { SETTING(max_sentence_length), 9, "max_sentence_length 9" },
+        { SETTING(num_sub_iterations), 0, "num_sub_iterations 0" },
+        { SETTING(seed_sentencepiece_size), 0, "seed_sentencepiece_size 0" },
+        { SETTING(input_sentence_size), 100, "input_sentence_size 100" },
+        { SETTING(unk_id), -1, "unk_id -1" },
+        { SETTING(unk_id), 1, "\"<unk>\" and \"<s>\" have the same id 1" },
+        { SETTING(pad_id), 60, "the id 60 of \"<pad>\" is not below vocab_size 60" },
+        { SETTING(pad_id), 50, "leaves ids below that of \"<pad>\" (50) without one" },
+    };
+    static const struct {
+        size_t at;
+        const char *value, *part;
+    } text[] = {
+        { SETTING(unk_piece), "", "unk_piece is empty" },
+        { SETTING(bos_piece), "<unk>", "\"<unk>\" is two pieces at once" },
+        { SETTING(required_chars), "a b", "required_chars has a blank" },
+        { SETTING(required_chars), "\xFF", "required_chars is no UTF-8" },
+        { SETTING(normalization_rule_name), "nfd", "\"nfd\" is no name of a normalization" },
+    };
     static const char *const twice[] = { "x1", "x1" }, *const unknown[] = { "<unk>" };
     Arena *a = arena_new();
     const char *path = trained_text(a, "ab ab ab\nabc abd\n"), *input = "-";
-    TrainSettings good = plain(60), s;
+    TrainSettings good = plain(60);
     good.corpus.path = &path;
-    s = good, s.sentencepiece.character_coverage = 0.5;
-    assert_refused(&s, "character_coverage 0.5 is not from 0.98 to 1");
-    s = good, s.sentencepiece.max_sentencepiece_length = 513;
-    assert_refused(&s, "max_sentencepiece_length 513");
-    s = good, s.sentencepiece.max_sentence_length = 9;
-    assert_refused(&s, "max_sentence_length 9");
-    s = good, s.sentencepiece.num_sub_iterations = 0;
-    assert_refused(&s, "num_sub_iterations 0");
-    s = good, s.sentencepiece.shrinking_factor = 1;
-    assert_refused(&s, "shrinking_factor 1");
-    s = good, s.sentencepiece.seed_sentencepiece_size = 0;
-    assert_refused(&s, "seed_sentencepiece_size 0");
-    s = good, s.sentencepiece.input_sentence_size = 100;
-    assert_refused(&s, "input_sentence_size 100");
-    s = good, s.sentencepiece.unk_id = -1;
-    assert_refused(&s, "unk_id -1");
-    s = good, s.sentencepiece.unk_id = 1;
-    assert_refused(&s, "\"<unk>\" and \"<s>\" have the same id 1");
-    s = good, s.sentencepiece.pad_id = 60;
-    assert_refused(&s, "the id 60 of \"<pad>\" is not below vocab_size 60");
-    s = good, s.sentencepiece.unk_piece = "";
-    assert_refused(&s, "unk_piece is empty");
-    s = good, s.sentencepiece.bos_piece = "<unk>";
-    assert_refused(&s, "\"<unk>\" is two pieces at once");
-    s = good, s.sentencepiece.required_chars = "a b";
-    assert_refused(&s, "required_chars has a blank");
-    s = good, s.sentencepiece.required_chars = "\xFF";
-    assert_refused(&s, "required_chars is no UTF-8");
-    s = good, s.sentencepiece.normalization_rule_name = "nfd";
-    assert_refused(&s, "\"nfd\" is no name of a normalization");
-    s = good, s.sentencepiece.hard_vocab_limit = true;
-    assert_refused(&s, "vocab_size 60 is too high: the texts give");
-    s = good, s.vocab_size = 6;
-    assert_refused(&s, "vocab_size 6 is less than the");
-    s = good, s.corpus.format = CORPUS_WHOLE;
-    assert_refused(&s, "format file");
-    s = good, s.sentencepiece.pad_id = 50;
-    assert_refused(&s, "leaves ids below that of \"<pad>\" (50) without one");
-    s = good, s.sentencepiece.n_user_defined_symbols = 2;
-    s.sentencepiece.user_defined_symbols = twice;
-    assert_refused(&s, "\"x1\" is two pieces at once");
-    s = good, s.sentencepiece.n_control_symbols = 1;
-    s.sentencepiece.control_symbols = unknown;
-    assert_refused(&s, "\"<unk>\" is two pieces at once");
-    s = good, s.corpus.path = &input, s.sentencepiece.input_sentence_size = 200;
-    assert_refused(&s, "standard input");
+    TrainSettings s = good;
+    SpTrainSettings *o = &s.sentencepiece;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        *(int64_t *)((char *)o + number[i].at) = number[i].value;
+        assert_refused(&s, &good, number[i].part);
+    }
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        *(const char **)((char *)o + text[i].at) = text[i].value;
+        assert_refused(&s, &good, text[i].part);
+    }
+    o->character_coverage = 0.5;
+    assert_refused(&s, &good, "character_coverage 0.5 is not from 0.98 to 1");
+    o->shrinking_factor = 1;
+    assert_refused(&s, &good, "shrinking_factor 1");
+    o->hard_vocab_limit = true;
+    assert_refused(&s, &good, "vocab_size 60 is too high: the texts give");
+    o->n_user_defined_symbols = 2, o->user_defined_symbols = twice;
+    assert_refused(&s, &good, "\"x1\" is two pieces at once");
+    o->n_control_symbols = 1, o->control_symbols = unknown;
+    assert_refused(&s, &good, "\"<unk>\" is two pieces at once");
+    s.vocab_size = 6;
+    assert_refused(&s, &good, "vocab_size 6 is less than the");
+    s.corpus.format = CORPUS_WHOLE;
+    assert_refused(&s, &good, "format file");
+    s.corpus.path = &input, o->input_sentence_size = 200;
+    assert_refused(&s, &good, "standard input");
     arena_free(a);
 }
