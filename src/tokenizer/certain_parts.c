@@ -125,7 +125,7 @@ static Level *level_at(CertainParts *c, int i)
     bool is_last = i + 1 == N_LEVELS;
     l->limit = is_last ? INFINITY : ldexp(1, LIMIT_BITS) - LONGEST_WORD * (l->model->max_score + 1);
     l->rounding = is_last ? INFINITY : ldexp(1, LIMIT_BITS - FLT_MANT_DIG - 1);
-    l->cache = word_cache_new(c->arena, &l->base, true);
+    l->cache = word_cache_new(c->arena, &l->base, (int64_t)mark_of(l->model) + 1, true);
     return l;
 }
 

@@ -27,7 +27,7 @@ Encoder *hf_encoder_new(const Tokenizer *self)
     const HfTokenizer *t = (const HfTokenizer *)self;
     *e = (HfEncoder){ .base.tokenizer = self, .arena = a, .tokenizer = t };
     const Model *model = t->blank_model ? t->blank_model : t->model;
-    e->cache = word_cache_new(a, model, !t->without_cache);
+    e->cache = word_cache_new(a, model, model->vocab->n_ids, !t->without_cache);
     e->end = NEW_N(a, uint32_t, SPLIT_ROOM);
     return &e->base;
 }

@@ -27,7 +27,7 @@ Encoder *sp_encoder_new(const Tokenizer *self)
                       .tokenizer = (const SentencePiece *)self,
                       .end = NEW_N(a, uint32_t, SPLIT_ROOM) };
     const SpModel *m = e->tokenizer->model;
-    if (m->file->kind == SP_BPE) e->cache = word_cache_new(a, &m->base, true);
+    if (m->file->kind == SP_BPE) e->cache = word_cache_new(a, &m->base, m->file->n, true);
     if (m->file->kind == SP_UNIGRAM) e->parts = certain_parts_new(a, m);
     return &e->base;
 }
@@ -73,7 +73,7 @@ static Error *encode_text(SpEncoder *e, Str text, Ids *out)
     Str s = { e->text.ptr, e->text.len - sizeof slack };
     if (s.len >= UINT32_MAX) return error_new("a normalized text of %zu bytes is too long", s.len);
     if (!s.len) return NULL;
-    if (t->options.plain || !t->model->joins || t->file.n > ID_MASK)
+    if (t->options.plain || !t->model->joins || t->file.n >> WIDE_IDS)
         encode_whole(e, s, out);
     else if (t->file.kind == SP_BPE)
         encode_bpe(e, s, out);

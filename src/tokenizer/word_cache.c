@@ -40,12 +40,12 @@ static void release(void *arg)
     word_tables_free(c->tables);
 }
 
-WordCache *word_cache_new(Arena *a, const Model *model, bool remember)
+WordCache *word_cache_new(Arena *a, const Model *model, int64_t n_ids, bool remember)
 {
     WordCache *c = NEW(a, WordCache);
     c->model = model;
     c->levels = word_levels();
-    c->tables = remember ? word_tables_new() : NULL;
+    c->tables = remember ? word_tables_new(n_ids) : NULL;
     arena_on_free(a, release, c);
     return c;
 }
@@ -53,7 +53,7 @@ WordCache *word_cache_new(Arena *a, const Model *model, bool remember)
 static int64_t copy_ids(const WordTables *t, PackedIds ids, uint32_t *out)
 {
     int64_t n = (int64_t)(ids >> 60);
-    for (int64_t i = 0; i < n; i++) out[i] = (uint32_t)(ids >> ID_BITS * i) & ID_MASK;
+    for (int i = 0; i < n; i++) out[i] = packed_id(ids, t->id_bits, i);
     if (n || !ids) return n;
     n = (int64_t)(ids >> 32);
     memcpy(out, word_tables_more(t) + (uint32_t)ids, (size_t)n * sizeof *out);
@@ -191,8 +191,7 @@ static void write_ids(const WordCache *c, const WordBatch *b, Ids *out)
 {
     int64_t bytes = b->limit[b->n] - b->limit[0];
     uint32_t *to = ids_reserve(out, bytes * c->model->ids_per_byte + WRITE_ROOM);
-    const uint32_t *more = c->tables ? word_tables_more(c->tables) : NULL;
-    for (int64_t i = 0; (i = c->levels->write(b, more, i, &to)) < b->n; i++)
+    for (int64_t i = 0; (i = c->levels->write(c->tables, b, i, &to)) < b->n; i++)
         to += write_passing(c, b->packed[i], to);
     out->n = to - out->id;
 }

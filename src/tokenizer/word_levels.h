@@ -27,8 +27,8 @@ typedef struct WordLevels {
      * moves those with many to the tables in front. */
     int64_t (*large)(WordTables *t, const WordBatch *b, uint32_t *missed, int64_t n, bool counts);
     /* Writes the ids of packed[from], packed[from + 1], ... until one is PASSING, whose place is
-     * returned (n: none); `more` is that of the tables. Moves *to. */
-    int64_t (*write)(const WordBatch *b, const uint32_t *more, int64_t from, uint32_t **to);
+     * returned (n: none). Moves *to. `t` NULL: all are. */
+    int64_t (*write)(const WordTables *t, const WordBatch *b, int64_t from, uint32_t **to);
 } WordLevels;
 
 /* The one for this CPU and MODALITIES_CPU; those of each instruction set. */

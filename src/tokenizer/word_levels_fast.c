@@ -51,37 +51,51 @@ static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *
     return list_missed(b, missed);
 }
 
-/* Eight words are sixteen pairs of lanes: two ids, one id and nothing. */
-static int64_t write_inside(const WordBatch *b, int64_t from, uint32_t **to)
+/* Writes the ids that lie inside of eight words, as many as `n` says of each. They are sixteen
+ * pairs of lanes, two for each word; what would be the fourth of wide ids does not count. */
+static inline __attribute__((always_inline)) uint32_t *write_eight(__m512i ids, __m512i n,
+                                                                   int id_bits, uint32_t *out)
 {
-    const __m512i first = _mm512_set1_epi64(ID_MASK);
-    const __m512i second = _mm512_set1_epi64((int64_t)ID_MASK << 32);
+    const int64_t mask = (1 << id_bits) - 1;
+    const __m512i even = _mm512_set1_epi64(mask), odd = _mm512_set1_epi64(mask << 32);
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
     const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
                   high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
     const __m512i low_n = _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6),
                   high_n =
                       _mm512_setr_epi32(8, 8, 8, 8, 10, 10, 10, 10, 12, 12, 12, 12, 14, 14, 14, 14);
+    unsigned up = 32 - (unsigned)id_bits, down = 3 * (unsigned)id_bits - 32;
+    __m512i front = _mm512_or_si512(_mm512_and_si512(ids, even),
+                                    _mm512_and_si512(_mm512_slli_epi64(ids, up), odd));
+    __m512i back =
+        _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi64(ids, 2 * (unsigned)id_bits), even),
+                        _mm512_and_si512(_mm512_srli_epi64(ids, down), odd));
+    __mmask16 in_low = _mm512_cmplt_epi32_mask(lane, _mm512_permutexvar_epi32(low_n, n));
+    __mmask16 in_high = _mm512_cmplt_epi32_mask(lane, _mm512_permutexvar_epi32(high_n, n));
+    _mm512_storeu_si512(
+        out, _mm512_maskz_compress_epi32(in_low, _mm512_permutex2var_epi64(front, low, back)));
+    out += __builtin_popcount(in_low);
+    _mm512_storeu_si512(
+        out, _mm512_maskz_compress_epi32(in_high, _mm512_permutex2var_epi64(front, high, back)));
+    return out + __builtin_popcount(in_high);
+}
+
+static inline __attribute__((always_inline)) int64_t write_inside(const WordBatch *b, int id_bits,
+                                                                  int64_t from, uint32_t **to)
+{
     uint32_t *out = *to;
-    int64_t i = from;
-    for (; i + 8 <= b->n; i += 8) {
+    for (int64_t i = from;; i += 8) {
         __m512i ids = _mm512_loadu_si512(b->packed + i), n = _mm512_srli_epi64(ids, 60);
-        if (_mm512_testn_epi64_mask(n, n)) break;
-        __m512i two =
-            _mm512_or_si512(_mm512_and_si512(ids, first),
-                            _mm512_and_si512(_mm512_slli_epi64(ids, 32 - ID_BITS), second));
-        __m512i one = _mm512_and_si512(_mm512_srli_epi64(ids, 2 * ID_BITS), first);
-        __mmask16 in_low = _mm512_cmplt_epi32_mask(lane, _mm512_permutexvar_epi32(low_n, n));
-        __mmask16 in_high = _mm512_cmplt_epi32_mask(lane, _mm512_permutexvar_epi32(high_n, n));
-        _mm512_storeu_si512(
-            out, _mm512_maskz_compress_epi32(in_low, _mm512_permutex2var_epi64(two, low, one)));
-        out += __builtin_popcount(in_low);
-        _mm512_storeu_si512(
-            out, _mm512_maskz_compress_epi32(in_high, _mm512_permutex2var_epi64(two, high, one)));
-        out += __builtin_popcount(in_high);
+        unsigned others = _mm512_testn_epi64_mask(n, n);
+        if (__builtin_expect(others || i + 8 > b->n, 0)) {
+            if (i + 8 > b->n) others |= 1u << (b->n - i);
+            int n_words = __builtin_ctz(others);
+            n = _mm512_maskz_mov_epi64((__mmask8)((1u << n_words) - 1), n);
+            *to = write_eight(ids, n, id_bits, out);
+            return i + n_words;
+        }
+        out = write_eight(ids, n, id_bits, out);
     }
-    *to = out;
-    return i;
 }
 #else
 static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *missed)
@@ -99,10 +113,18 @@ static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *
     return n_missed;
 }
 
-static int64_t write_inside(const WordBatch *b, int64_t from, uint32_t **to)
+/* Four ids are always written, and as many of them kept as there are. */
+static inline __attribute__((always_inline)) int64_t write_inside(const WordBatch *b, int id_bits,
+                                                                  int64_t from, uint32_t **to)
 {
-    (void)b, (void)to;
-    return from;
+    uint32_t *out = *to;
+    int64_t i = from;
+    for (; i < b->n && b->packed[i] >> 60; i++) {
+        for (int k = 0; k < 4; k++) out[k] = packed_id(b->packed[i], id_bits, k);
+        out += b->packed[i] >> 60;
+    }
+    *to = out;
+    return i;
 }
 #endif
 
@@ -154,31 +176,26 @@ static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed
     return n_missed;
 }
 
-/* Three ids, or eight at a time of those outside, are always written, and as many of them kept as
- * there are. */
-static int64_t write_ids(const WordBatch *b, const uint32_t *more, int64_t from, uint32_t **to)
+/* Of ids outside eight at a time are written, and as many kept as there are. Compiled for each
+ * width of ids. */
+static inline __attribute__((always_inline)) int64_t
+write_all(const WordBatch *b, int id_bits, const uint32_t *more, int64_t from, uint32_t **to)
 {
-    for (int64_t i = from;;) {
-        i = write_inside(b, i, to);
-        uint32_t *out = *to;
-        for (int64_t end = i + 8 < b->n ? i + 8 : b->n; i < end; i++) {
-            PackedIds ids = b->packed[i];
-            uint32_t n = (uint32_t)(ids >> 60);
-            if (__builtin_expect(n > 0, 1)) {
-                out[0] = (uint32_t)ids & ID_MASK;
-                out[1] = (uint32_t)(ids >> ID_BITS) & ID_MASK;
-                out[2] = (uint32_t)(ids >> 2 * ID_BITS) & ID_MASK;
-            } else {
-                if (ids & PASSING) break;
-                n = (uint32_t)(ids >> 32);
-                for (uint32_t k = 0; k < n; k += MORE_ROOM)
-                    memcpy(out + k, more + (uint32_t)ids + k, MORE_ROOM * sizeof *out);
-            }
-            out += n;
-        }
-        *to = out;
-        if (i == b->n || (b->packed[i] & PASSING && !(b->packed[i] >> 60))) return i;
+    for (int64_t i = from;; i++) {
+        i = write_inside(b, id_bits, i, to);
+        if (i == b->n || b->packed[i] & PASSING) return i;
+        uint32_t at = (uint32_t)b->packed[i], n = (uint32_t)(b->packed[i] >> 32);
+        for (uint32_t k = 0; k < n; k += MORE_ROOM)
+            memcpy(*to + k, more + at + k, MORE_ROOM * sizeof *more);
+        *to += n;
     }
+}
+
+static int64_t write_ids(const WordTables *t, const WordBatch *b, int64_t from, uint32_t **to)
+{
+    const uint32_t *more = t ? word_tables_more(t) : NULL;
+    return t && t->id_bits == NARROW_IDS ? write_all(b, NARROW_IDS, more, from, to)
+                                         : write_all(b, WIDE_IDS, more, from, to);
 }
 
 const WordLevels TABLE = { look_up_small, look_up_middle, look_up_large, write_ids };

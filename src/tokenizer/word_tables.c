@@ -37,7 +37,7 @@ static void *zeroed(size_t bytes)
     return memset(p, 0, bytes);
 }
 
-static WordTables *tables_new(int large_bits, int long_bits, int most)
+static WordTables *tables_new(int large_bits, int long_bits, int most, int id_bits)
 {
     WordTables *t = calloc(1, sizeof *t);
     CHECK(t != NULL);
@@ -48,14 +48,16 @@ static WordTables *tables_new(int large_bits, int long_bits, int most)
     t->large_bits = large_bits;
     t->long_bits = long_bits;
     t->most_large_bits = most;
+    t->id_bits = id_bits;
     t->large = zeroed(sizeof *t->large << large_bits);
     t->longs = zeroed(sizeof *t->longs << long_bits);
     return t;
 }
 
-WordTables *word_tables_new(void)
+WordTables *word_tables_new(int64_t n_ids)
 {
-    return tables_new(LARGE_BITS, LONG_BITS, most_large_bits());
+    int id_bits = n_ids <= 1 << NARROW_IDS ? NARROW_IDS : WIDE_IDS;
+    return tables_new(LARGE_BITS, LONG_BITS, most_large_bits(), id_bits);
 }
 
 void word_tables_free(WordTables *t)
@@ -79,11 +81,11 @@ static uint32_t *more_room(WordTables *t, int64_t n)
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
 {
     PackedIds inside = (uint64_t)n << 60;
-    bool fits = n <= MAX_INSIDE;
+    bool fits = n * t->id_bits <= 60;
     if (!n) return 0;
     for (int64_t i = 0; i < n && fits; i++) {
-        fits = id[i] <= ID_MASK;
-        inside |= (uint64_t)id[i] << (ID_BITS * i);
+        fits = !(id[i] >> t->id_bits);
+        inside |= (uint64_t)id[i] << t->id_bits * i;
     }
     if (fits) return inside;
     PackedIds outside = (uint64_t)n << 32 | (uint64_t)t->n_more;
@@ -177,7 +179,7 @@ static WordTables *forget(WordTables *t)
     uint32_t least_large = threshold(large, USES, 1 << t->large_bits);
     uint32_t least_long = threshold(longs, USES, 1 << t->long_bits);
 
-    WordTables *to = tables_new(t->large_bits, t->long_bits, t->most_large_bits);
+    WordTables *to = tables_new(t->large_bits, t->long_bits, t->most_large_bits, t->id_bits);
     for (int i = 0; i < 1 << t->large_bits; i++) {
         const LargeEntry *e = &t->large[i];
         if (!e->len || e->uses < least_large) continue;

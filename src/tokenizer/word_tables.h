@@ -6,13 +6,12 @@
 #include "tokenizer/word_bytes.h"
 #include <stdbool.h>
 
-/* Up to three ids below 2^20 lie inside: number << 60 | third << 40 | second << 20 | first.
- * Otherwise the top four bits are 0 and the ids lie elsewhere: n << 32 | index in `more`, or
- * PASSING | index in the list of words that are not remembered. */
+/* Up to three ids below 2^20 lie inside, or up to four below 2^15: number << 60 | ... | second <<
+ * id_bits | first. Otherwise the top four bits are 0 and the ids lie elsewhere: n << 32 | index in
+ * `more`, or PASSING | index in the list of words that are not remembered. */
 typedef uint64_t PackedIds;
 #define PASSING ((uint64_t)1 << 59)
-enum { MORE_ROOM = 8 };
-enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, MAX_INSIDE = 3 };
+enum { MORE_ROOM = 8, WIDE_IDS = 20, NARROW_IDS = 15 };
 
 /* A word of up to 16 bytes, padded with zeros. */
 typedef struct WordKey {
@@ -61,15 +60,17 @@ typedef struct WordTables {
     LargeEntry *large;
     LongEntry *longs;
     int large_bits, long_bits, most_large_bits;
+    int id_bits; /* WIDE_IDS or NARROW_IDS */
     int64_t n_large, n_longs;
     Buffer more; /* uint32_t: ids of words with many, and MORE_ROOM to read behind them */
     Buffer long_text;
     int64_t n_more, n_long_text;
 } WordTables;
 
-/* Empty tables, their memory touched. They grow to 352 MiB, or half as much, or a quarter, and so
- * on, until the tables of one thread per core fit an eighth of the memory that is available. */
-WordTables *word_tables_new(void);
+/* Empty tables, their memory touched, for ids that are nearly all below n_ids. They grow to 352
+ * MiB, or half as much, or a quarter, and so on, until the tables of one thread per core fit an
+ * eighth of the memory that is available. */
+WordTables *word_tables_new(int64_t n_ids);
 void word_tables_free(WordTables *t);
 /* Makes room for another `n` words: lets tables grow, or, when one is as large as it may get, keeps
  * only the words that were used most. Returns the tables to use from now on. */
@@ -85,6 +86,12 @@ void word_tables_add_large(WordTables *t, LargeEntry *free, WordKey key, uint32_
                            PackedIds ids);
 void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const char *word,
                           uint32_t len, PackedIds ids);
+
+/* The i-th of the ids that lie inside. */
+static inline uint32_t packed_id(PackedIds ids, int id_bits, int i)
+{
+    return (uint32_t)(ids >> id_bits * i) & ((1u << id_bits) - 1);
+}
 
 /* Ids that lie outside. */
 static inline const uint32_t *word_tables_more(const WordTables *t)
