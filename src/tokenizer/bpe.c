@@ -141,7 +141,7 @@ void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n)
     b->walk = bpe_walk_new_bytes(a, b, bytes, n);
     if (b->ignore_merges) find_whole(b, a, bytes, n);
     if (b->covers_bytes && !b->whole) b->base.cut = bpe_cut_bytes;
-    if (b->walk) b->base.cut_most = SHORTEST_WALK;
+    if (b->walk) b->base.cut_most = LONGEST_MERGED;
 }
 
 /* Names with characters outside the byte alphabet stand for nothing. */

@@ -3,9 +3,6 @@
 #include "tokenizer/bpe_walk.h"
 #include <string.h>
 
-/* Longer words are walked through. */
-enum { MERGED_BYTES = 32 };
-
 /* The symbols so far. An unknown character waits until the next known one: the bytes that stand for
  * another character overtake it, as in the library. */
 typedef struct Symbols {
@@ -117,7 +114,7 @@ int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out
         uint32_t id = vocab_find(&b->vocab, word);
         if (id != NO_TOKEN) return out[0] = id, 1;
     }
-    bool walks = b->walk && word.len > MERGED_BYTES;
+    bool walks = b->walk && word.len > LONGEST_MERGED_CHARS;
     int64_t n = walks ? walk(b, scratch, word, out) : find_symbols(b, word, out, NULL);
     for (int64_t i = 0; i < n; i++) {
         if (out[i] == NO_TOKEN) return out[0] = NO_TOKEN, 1;

@@ -169,7 +169,7 @@ int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_
 
 static int64_t merge_parts(const Bpe *b, Buffer *scratch, Str word, uint32_t *out)
 {
-    if (b->walk && word.len > SHORTEST_WALK) return merge_bytes(b, scratch, word, out);
+    if (b->walk && word.len > LONGEST_MERGED) return merge_bytes(b, scratch, word, out);
     int64_t n = 0;
     size_t from = 0;
     for (size_t i = 1; i <= word.len; i++) {

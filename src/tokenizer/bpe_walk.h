@@ -11,8 +11,9 @@
 
 typedef struct BpeWalk BpeWalk;
 
-/* Of bytes: shorter ones are faster merged in parts that were seen before. */
-enum { SHORTEST_WALK = 256 };
+/* Bytes of the longest words that are faster merged: in parts that were seen before, where symbols
+ * are bytes; where they are characters. */
+enum { LONGEST_MERGED = 256, LONGEST_MERGED_CHARS = 4 };
 
 /* The symbol at the start of a text, or NO_TOKEN, and its bytes. */
 typedef uint32_t BpeSymbolAt(const void *model, Str text, size_t *len);

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer texts are walked through. */
-enum { MERGED_BYTES = 32 };
-
 static bool merges(const SpFile *f, uint32_t id)
 {
     return id >= f->n || f->type[id] == SP_NORMAL || f->type[id] == SP_UNUSED;
@@ -145,7 +142,7 @@ static int64_t walk(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 
 static int64_t symbolize(const SpModel *m, Buffer *scratch, Str text, uint32_t *out)
 {
-    if (m->bpe.walk && text.len > MERGED_BYTES) return walk(m, scratch, text, out);
+    if (m->bpe.walk && text.len > LONGEST_MERGED_CHARS) return walk(m, scratch, text, out);
     int64_t n = 0;
     for (size_t at = 0, len; at < text.len; at += len)
         out[n++] = known_or_not(m, symbol_at(m, (Str){ text.ptr + at, text.len - at }, &len));
