@@ -224,10 +224,12 @@ static bool fill_in_carefully(CertainParts *c, const Batch *b, double limit, Sum
     return true;
 }
 
-/* Whether no sum can reach the floor or a limit before so many more symbols. */
+/* Whether no sum can reach the floor or a limit before so many more symbols; sums within a piece
+ * may be lower than those around it. */
 static bool is_far(const SpModel *m, const Sum *s, int64_t n)
 {
-    return fabsf(s->sum) + (double)n * m->max_score < -LATTICE_FLOOR;
+    int64_t most = n + (int64_t)m->lattice.trie.longest;
+    return fabsf(s->sum) + (double)most * m->max_score < -LATTICE_FLOOR;
 }
 
 /* Moves the ids of a batch away from the end of `out`. */

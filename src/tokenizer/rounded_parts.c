@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    PLACE_BITS = 16,
-    ROOM = 4 << 20, /* bytes for parts and their ids; when they are used up, all is forgotten */
+    PLACE_BITS = 18,
+    ROOM = 16 << 20, /* bytes for parts and their ids; when they are used up, all is forgotten */
     LONGEST_PART = 512
 };
 

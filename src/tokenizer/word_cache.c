@@ -148,6 +148,7 @@ static PackedIds find_long(WordCache *c, Str word, uint64_t hash)
         word_tables_add_long(t, e, hash, word.ptr, (uint32_t)word.len, ids);
     }
     e->uses++;
+    word_tables_prefetch(t, e->ids);
     return e->ids;
 }
 

@@ -161,6 +161,7 @@ static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed
         if (len <= 16) {
             LargeEntry *e = word_tables_large(t, word_key(b->text + from, len), hash, len);
             b->packed[i] = e->ids;
+            word_tables_prefetch(t, e->ids);
             if (e->len) {
                 if (counts) {
                     e->uses++;

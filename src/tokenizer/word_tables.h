@@ -146,6 +146,12 @@ static inline LargeEntry *word_tables_large(const WordTables *t, WordKey key, ui
     }
 }
 
+/* Ids that lie outside will be written soon. */
+static inline void word_tables_prefetch(const WordTables *t, PackedIds ids)
+{
+    __builtin_prefetch(word_tables_more(t) + (ids >= PASSING ? 0 : (uint32_t)ids));
+}
+
 /* Gives a word the place in front that is its own if it is needed more often than the owner. */
 void word_tables_promote(WordTables *t, const LargeEntry *e, uint64_t hash16);
 #endif
