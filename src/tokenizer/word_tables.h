@@ -149,7 +149,8 @@ static inline LargeEntry *word_tables_large(const WordTables *t, WordKey key, ui
 /* Ids that lie outside will be written soon. */
 static inline void word_tables_prefetch(const WordTables *t, PackedIds ids)
 {
-    __builtin_prefetch(word_tables_more(t) + (ids >= PASSING ? 0 : (uint32_t)ids));
+    const uint32_t *more = word_tables_more(t);
+    if (more) __builtin_prefetch(more + (ids >= PASSING ? 0 : (uint32_t)ids));
 }
 
 /* Gives a word the place in front that is its own if it is needed more often than the owner. */

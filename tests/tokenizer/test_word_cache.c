@@ -1,7 +1,11 @@
-/* test_word_cache.c - what happens when a cache of words is full. */
+/* test_word_cache.c - ids of any number and size come back; what happens when a cache is full. */
+#include "base/cpu.h"
 #include "tokenizer/small_tokenizer.h"
-#include "tokenizer/word_tables.h"
+#include "tokenizer/word_cache.h"
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N_WORDS = 100000, LONG = 20 };
 
@@ -105,4 +109,82 @@ TEST(a_table_grows_as_long_as_there_is_memory)
     for (uint64_t i = 0; i < N_WORDS; i++)
         assert_int_equal(large_entry(t, i)->ids, (uint64_t)1 << 60 | i);
     word_tables_free(t);
+}
+
+/* Gives a word up to seven ids, which follow from its length and first letters. */
+typedef struct CountingModel {
+    Model base;
+    uint32_t n_ids;
+} CountingModel;
+
+static int64_t counting_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+{
+    (void)scratch;
+    uint32_t number = (uint32_t)word.len, n_ids = ((const CountingModel *)self)->n_ids;
+    for (size_t i = 0; i < 3; i++) number = number * 31 + (uint32_t)word.ptr[i];
+    int64_t n = number % 8;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = n_ids - 1 - (number * 7919 + (uint32_t)i * 101) % n_ids;
+    return n;
+}
+
+/* Words of 3 to 80 bytes, looked up twice, in batches of every size. */
+static bool counted_come_back(const CountingModel *m, int64_t n_told)
+{
+    enum { N = 600, MOST = 80 };
+    static char text[N * MOST + WORD_SLACK];
+    static uint32_t end[N], expected[N * 8];
+    int64_t n_expected = 0;
+    uint32_t len = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        Str word = letters(i * 977, 3 + i % (i % 5 ? 14 : 78), text + len);
+        n_expected += counting_ids(&m->base, NULL, word, expected + n_expected);
+        end[i] = len += (uint32_t)word.len;
+    }
+    Arena *a = arena_new();
+    WordCache *c = word_cache_new(a, &m->base, n_told, true);
+    Ids ids = { 0 };
+    bool same = true;
+    for (int round = 0; round < 2; round++) {
+        ids.n = 0;
+        for (int64_t i = 0, n = 1; i < N; i += n, n = n % 37 + 1) {
+            if (n > N - i) n = N - i;
+            word_cache_encode(c, text, i ? end[i - 1] : 0, end + i, n, &ids);
+        }
+        same &= ids.n == n_expected;
+        same &= same && !memcmp(ids.id, expected, (size_t)ids.n * sizeof *ids.id);
+    }
+    ids_free(&ids);
+    arena_free(a);
+    return same;
+}
+
+static bool all_come_back(void)
+{
+    static const uint32_t n_ids[] = { 10, 1 << NARROW_IDS, (1 << NARROW_IDS) + 1, 1 << WIDE_IDS,
+                                      (1 << WIDE_IDS) + 1000 };
+    bool same = true;
+    for (int i = 0; i < 5; i++) {
+        CountingModel m = { { .kind = "counting", .ids_per_byte = 3, .word_ids = counting_ids },
+                            n_ids[i] };
+        same &= counted_come_back(&m, n_ids[i]);
+        same &= counted_come_back(&m, 10); /* more than was told */
+    }
+    return same;
+}
+
+/* In processes of their own, as a process has one instruction set. */
+TEST(ids_of_any_number_and_size_come_back)
+{
+    for (CpuLevel level = CPU_SCALAR; level <= cpu_level_available(); level++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            setenv("MODALITIES_CPU", cpu_level_name(level), 1);
+            _exit(all_come_back() ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
 }
