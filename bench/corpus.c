@@ -45,6 +45,13 @@ static void write_lines(const Corpus *c, const char *text_path, int64_t n_bytes)
     text_free(&text);
 }
 
+const char *corpus_folder(Arena *a, const char *in)
+{
+    char *own = arena_printf(a, "%s/modalities-bench.XXXXXX", in);
+    if (!mkdtemp(own)) exit(1);
+    return own;
+}
+
 /* So that the page cache holds the file as one that was read from there. */
 static void forget_file(const char *path)
 {

@@ -20,8 +20,10 @@ typedef struct Corpus {
     int64_t n_compressed;
 } Corpus;
 
+/* Makes a folder of its own in another; the caller removes it. */
+const char *corpus_folder(Arena *a, const char *in);
 /* Writes the lines of a text that have a text, again and again up to n_bytes, to `path`, and reads
- * them into memory, and from there into the page cache. */
+ * them from disk, into the page cache and into memory. */
 void corpus_fill(Corpus *c, const char *text_path, int64_t n_bytes);
 /* Compresses the first half of them with gzip, as fast as possible. */
 void corpus_compress(Corpus *c);

@@ -343,11 +343,9 @@ static void measure(Bench *b)
     int n_samples = (int)(take_samples(b) / SEQUENCE);
     for (b->round = 0; b->round < b->n_rounds; b->round++)
         for (int kind = 0; kind < N_FIGURES; kind++) {
-            bool lacks = (kind >= CHECK_1 && kind < CHECK_N &&
-                          kind - CHECK_1 > (int)cpu_level_available()) ||
-                         (kind >= CHECK_N && kind < CHECK_MAPPED &&
-                          kind - CHECK_N > (int)cpu_level_available());
-            if (!lacks) f[kind].seconds[b->round] = run(b, kind);
+            int level = kind < CHECK_N ? kind - CHECK_1 : kind - CHECK_N;
+            if (kind < CHECK_MAPPED && level > (int)cpu_level_available()) continue;
+            f[kind].seconds[b->round] = run(b, kind);
         }
     for (int kind = 0; kind < N_FIGURES; kind++) {
         f[kind].work = (double)b->corpus.memory.len;
@@ -358,13 +356,6 @@ static void measure(Bench *b)
         rate[kind] = rate_of(&f[kind], b->n_rounds);
     }
     tell_all(b, rate);
-}
-
-static const char *own_folder(Arena *a, const char *in)
-{
-    char *own = arena_printf(a, "%s/modalities-bench.XXXXXX", in);
-    if (!mkdtemp(own)) exit(1);
-    return own;
 }
 
 int main(int argc, char **argv)
@@ -388,8 +379,8 @@ int main(int argc, char **argv)
         b.corpus.n_threads > MAX_THREADS)
         return 2;
     if (optind < argc) text = argv[optind];
-    const char *source = own_folder(b.corpus.arena, from);
-    b.corpus.folder = own_folder(b.corpus.arena, to);
+    const char *source = corpus_folder(b.corpus.arena, from);
+    b.corpus.folder = corpus_folder(b.corpus.arena, to);
     b.corpus.path = path_join(b.corpus.arena, source, "text.jsonl");
     log_set_level(LOG_SILENT);
     setenv("MODALITIES_THREADS", arena_printf(b.corpus.arena, "%d", b.corpus.n_threads), 1);

@@ -237,7 +237,6 @@ int main(int argc, char **argv)
                       .path = "../shared/data/text/books_24m.jsonl",
                       .eod = "<|endoftext|>",
                       .n_threads = 2 };
-    char folder[] = "/tmp/loader.XXXXXX";
     int option;
     while ((option = getopt(argc, argv, "t:e:j:n:")) != -1) {
         if (option == 't') tokenizer = optarg;
@@ -248,8 +247,7 @@ int main(int argc, char **argv)
     }
     if (n_order < 1) return 2;
     if (optind < argc) corpus.path = argv[optind];
-    if (!mkdtemp(folder)) return 1;
-    corpus.folder = folder;
+    corpus.folder = corpus_folder(corpus.arena, "/tmp");
     log_set_level(LOG_SILENT);
     Watch w = watch_start();
     report_order(n_order, false);
@@ -257,8 +255,8 @@ int main(int argc, char **argv)
     die(tokenizer_open(tokenizer, &corpus.tokenizer));
     run(&corpus);
     watch_report(&w);
-    arena_free(corpus.arena);
     corpus.tokenizer->close(corpus.tokenizer);
-    die(remove_tree(folder));
+    die(remove_tree(corpus.folder));
+    arena_free(corpus.arena);
     return 0;
 }
