@@ -11,7 +11,6 @@ struct Charsmap {
     const uint32_t *unit;
     uint32_t n_units;
     Str replacements; /* its last byte is zero */
-    bool plain[256];  /* an ASCII byte that, before another one, starts no rule */
 };
 
 static uint32_t label(uint32_t unit)
@@ -70,23 +69,24 @@ bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement)
     return false;
 }
 
-bool charsmap_is_plain(const Charsmap *c, uint8_t byte)
-{
-    return c->plain[byte];
-}
-
-/* A byte at the end of a text is followed by nothing: it, too, must be no rule by itself. */
-static bool is_plain(const Charsmap *c, uint8_t byte)
+bool charsmap_has_pair(const Charsmap *c, uint8_t first, uint8_t second)
 {
     uint32_t base = offset(c->unit[0]), unit;
-    Str replacement;
-    if (!step(c, &base, byte, &unit)) return true;
-    if (rule_at(c, unit, base, &replacement)) return false;
-    for (int next = 1; next < 0x80; next++) {
-        uint32_t b = base, u;
-        if (step(c, &b, (uint8_t)next, &u)) return false;
-    }
+    return step(c, &base, first, &unit) && step(c, &base, second, &unit);
+}
+
+bool charsmap_is_alone(const Charsmap *c, uint8_t byte)
+{
+    for (int next = 1; next < 0x80; next++)
+        if (charsmap_has_pair(c, byte, (uint8_t)next)) return false;
     return true;
+}
+
+bool charsmap_is_plain(const Charsmap *c, uint8_t byte)
+{
+    const char text[] = { (char)byte };
+    Str replacement;
+    return !charsmap_longest(c, (Str){ text, 1 }, &replacement) && charsmap_is_alone(c, byte);
 }
 
 Error *charsmap_read(Arena *a, Str bytes, const Charsmap **out)
@@ -107,7 +107,6 @@ Error *charsmap_read(Arena *a, Str bytes, const Charsmap **out)
     /* The arena puts a zero byte behind the copy. */
     c->replacements.len = rest.len - trie_bytes + 1;
     c->replacements.ptr = arena_string_n(a, rest.ptr + trie_bytes, rest.len - trie_bytes);
-    for (int byte = 0; byte < 0x80; byte++) c->plain[byte] = is_plain(c, (uint8_t)byte);
     *out = c;
     return NULL;
 }

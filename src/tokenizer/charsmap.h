@@ -19,6 +19,10 @@ size_t charsmap_longest(const Charsmap *c, Str text, Str *replacement);
  * characters: the shortest rule that matches at the start of `text`, which then replaces all of
  * `text`. False when there is none. */
 bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement);
+/* Whether a rule may start with these two bytes. */
+bool charsmap_has_pair(const Charsmap *c, uint8_t first, uint8_t second);
+/* Whether no rule goes on behind this byte with an ASCII one. */
+bool charsmap_is_alone(const Charsmap *c, uint8_t byte);
 /* Whether this ASCII byte, before another one or at the end, is left as it is by that walk. */
 bool charsmap_is_plain(const Charsmap *c, uint8_t byte);
 #endif

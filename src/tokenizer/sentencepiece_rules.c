@@ -16,49 +16,48 @@ static void find_symbols(Arena *a, const SpFile *f, SpNormalizer *n)
         if (f->type[i] != SP_USER_DEFINED) continue;
         key[n_keys] = f->name[i];
         id[n_keys++] = (uint32_t)i;
-        n->plain[(uint8_t)f->name[i].ptr[0]] = false;
+        n->starts_symbol[(uint8_t)f->name[i].ptr[0]] = true;
     }
-    n->has_keep = n_keys > 0;
     n->keep = trie_new(a, key, id, n_keys);
     arena_free(scratch);
 }
 
-/* A symbol that starts with '<' or the like is usual: the range may lack one byte. */
-static void find_range(SpNormalizer *n)
+/* What an ASCII byte becomes before another one and at the end. */
+static uint8_t rewritten(const Charsmap *c, uint8_t byte)
 {
-    int longest = 0;
-    for (int hole = 0; hole < 0x80; hole++) {
-        for (int first = 0, next; first < 0x80; first = next + 1) {
-            for (next = first; next < 0x80 && (n->plain[next] || next == hole);) next++;
-            if (next - first <= longest) continue;
-            longest = next - first;
-            n->first = (uint8_t)first;
-            n->last = (uint8_t)(next - 1);
-            n->hole = (uint8_t)hole;
-        }
-    }
+    const char text[] = { (char)byte };
+    Str to = { text, 1 };
+    if (!c) return byte;
+    charsmap_longest(c, to, &to);
+    return to.len == 1 && charsmap_is_alone(c, byte) ? (uint8_t)to.ptr[0] : CLOSER_LOOK;
+}
+
+static bool follows_ascii(const Charsmap *c, uint8_t byte)
+{
+    for (int first = 1; first < 0x80; first++)
+        if (c && charsmap_has_pair(c, (uint8_t)first, byte)) return true;
+    return false;
 }
 
 SpNormalizer sp_normalizer_new(Arena *a, const SpFile *f, const SpRules *rules, bool symbols)
 {
     SpNormalizer n = { .rules = *rules, .blank_behind = symbols && f->whitespace_as_suffix };
-    for (int byte = 0; byte < 0x80; byte++) {
-        n.plain[byte] = !rules->charsmap || charsmap_is_plain(rules->charsmap, (uint8_t)byte);
-    }
     if (symbols) find_symbols(a, f, &n);
-    if (rules->remove_extra_whitespaces) {
-        n.keeps_single_blanks = n.plain[' '];
-        n.plain[' '] = false;
-    }
-    find_range(&n);
-    n.copies = !rules->charsmap && !n.has_keep && !rules->remove_extra_whitespaces;
+    for (int byte = 0; byte < 0x80; byte++)
+        n.ascii.to[byte] =
+            n.starts_symbol[byte] ? CLOSER_LOOK : rewritten(rules->charsmap, (uint8_t)byte);
+    for (int byte = 0x80; byte < 0x100; byte++)
+        n.joins[byte] = follows_ascii(rules->charsmap, (uint8_t)byte);
+    n.ascii.one_blank = rules->remove_extra_whitespaces;
+    ascii_rewrite_complete(&n.ascii, cpu_level_in_use());
+    n.copies = !rules->charsmap && !n.keep.longest && !rules->remove_extra_whitespaces;
     return n;
 }
 
 size_t sp_rewrite_start(const SpNormalizer *n, Str text, Str *out)
 {
     uint32_t id;
-    size_t len = n->has_keep ? trie_longest(&n->keep, text, &id) : 0;
+    size_t len = n->starts_symbol[(uint8_t)text.ptr[0]] ? trie_longest(&n->keep, text, &id) : 0;
     if (!len && n->rules.charsmap) {
         len = charsmap_longest(n->rules.charsmap, text, out);
         if (len) return len;
@@ -77,73 +76,84 @@ static void add_escaped(const SpNormalizer *n, Str s, Text *out)
         text_add(out, s.ptr, s.len);
 }
 
-/* The place of the first of 8 bytes that is out of the range; 8 when none is. */
-static inline size_t first_outside(const SpNormalizer *n, const char *p)
-{
-    const uint64_t ones = UINT64_MAX / 255, top = ones << 7;
-    uint64_t x, outside;
-    memcpy(&x, p, sizeof x);
-    uint64_t ascii = x & ~top;
-    outside = x | (ascii + ones * (0x7Fu - n->last)) | ~((ascii | top) - ones * n->first);
-    outside |= ~((ascii ^ ones * n->hole) + ones * 0x7F);
-    outside &= top;
-    return outside ? (size_t)__builtin_ctzll(outside) / 8 : 8;
-}
-
-/* Whether the blank at `i` stands alone, between bytes that are plain. */
-static bool is_single_blank(const SpNormalizer *n, Str text, size_t i, bool after_blank)
-{
-    return n->keeps_single_blanks && text.ptr[i] == ' ' && (i || !after_blank) &&
-           i + 1 < text.len && (uint8_t)text.ptr[i + 1] < 0x80 &&
-           n->plain[(uint8_t)text.ptr[i + 1]];
-}
-
-/* Bytes that are copied one by one: up to the first that is not plain, or stands before a character
- * that is not ASCII, which could belong to a rule with it. */
-static size_t plain_bytes(const SpNormalizer *n, Str text, bool after_blank)
-{
-    size_t i = 0;
-    while (i < text.len) {
-        size_t more = i + 8 <= text.len ? first_outside(n, text.ptr + i) : 0;
-        i += more;
-        if (more == 8) continue;
-        if (i == text.len ||
-            (!n->plain[(uint8_t)text.ptr[i]] && !is_single_blank(n, text, i, after_blank)))
-            break;
-        i++;
-    }
-    return i && i < text.len && (uint8_t)text.ptr[i] >= 0x80 ? i - 1 : i;
-}
-
 static Str without_first(Str s, size_t n)
 {
     return (Str){ s.ptr + n, s.len - n };
 }
 
+/* A text under way. */
+typedef struct Rewriting {
+    const SpNormalizer *n;
+    Str rest;
+    bool after_blank; /* blanks are dropped */
+    Text *out;
+    char *to; /* behind the result, with room for the rest and some slack */
+} Rewriting;
+
+static void make_room(Rewriting *r)
+{
+    r->to = text_reserve(r->out, r->rest.len + ASCII_REWRITE_SLACK);
+}
+
+/* Makes what was written content. */
+static void settle(const Rewriting *r)
+{
+    text_extend(r->out, (size_t)(r->to - r->out->ptr) - r->out->len);
+}
+
+static void set_after_blank(Rewriting *r, char last)
+{
+    r->after_blank = r->n->rules.remove_extra_whitespaces && last == ' ';
+}
+
+/* Up to the first byte that needs a closer look, or belongs to a rule with what follows. */
+static void rewrite_ascii(Rewriting *r)
+{
+    const SpNormalizer *n = r->n;
+    size_t done = ascii_rewrite(&n->ascii, r->rest, r->after_blank, r->to);
+    if (done && done < r->rest.len && n->joins[(uint8_t)r->rest.ptr[done]]) done--;
+    if (!done) return;
+    r->rest = without_first(r->rest, done);
+    r->to += done;
+    set_after_blank(r, r->to[-1]);
+}
+
+static void rewrite_character(Rewriting *r)
+{
+    enum { FEW = 3 }; /* one U+2581, or none */
+    Str to;
+    size_t taken = sp_rewrite_start(r->n, r->rest, &to);
+    r->rest = without_first(r->rest, taken);
+    while (r->after_blank && to.len && to.ptr[0] == ' ') to = without_first(to, 1);
+    if (!to.len) return;
+    set_after_blank(r, to.ptr[to.len - 1]);
+    if (to.len > FEW || to.len > taken) {
+        settle(r);
+        add_escaped(r->n, to, r->out);
+        make_room(r);
+    } else if (r->n->rules.escape_whitespaces && to.len == FEW && !memcmp(to.ptr, BLANK, FEW)) {
+        *r->to++ = ' ';
+    } else {
+        for (size_t i = 0; i < to.len; i++) *r->to++ = to.ptr[i];
+    }
+}
+
 static void rewrite_all(const SpNormalizer *n, Str text, Text *out)
 {
-    bool drop_blanks = n->rules.remove_extra_whitespaces, after_blank = drop_blanks;
-    while (text.len) {
-        size_t plain = plain_bytes(n, text, after_blank);
-        if (plain) {
-            text_add(out, text.ptr, plain);
-            text = without_first(text, plain);
-            after_blank = false; /* blanks that may be dropped are not plain */
-            continue;
-        }
-        Str to;
-        text = without_first(text, sp_rewrite_start(n, text, &to));
-        while (after_blank && to.len && to.ptr[0] == ' ') to = without_first(to, 1);
-        if (!to.len) continue;
-        add_escaped(n, to, out);
-        after_blank = drop_blanks && to.ptr[to.len - 1] == ' ';
+    Rewriting r = { n, text, n->rules.remove_extra_whitespaces, out, NULL };
+    make_room(&r);
+    while (r.rest.len) {
+        if ((uint8_t)r.rest.ptr[0] < 0x80) rewrite_ascii(&r);
+        if (r.rest.len) rewrite_character(&r);
     }
+    settle(&r);
 }
 
 /* Removes blanks from the end; where they are not escaped, U+2581 is none. */
 static void trim_end(Text *out, size_t from)
 {
     while (out->len > from && out->ptr[out->len - 1] == ' ') out->len--;
+    text_extend(out, 0);
 }
 
 void sp_normalize(const SpNormalizer *n, Str text, Text *out)

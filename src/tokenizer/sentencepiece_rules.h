@@ -8,6 +8,7 @@
 #ifndef TOKENIZER_SENTENCEPIECE_RULES_H
 #define TOKENIZER_SENTENCEPIECE_RULES_H
 #include "base/buffer.h"
+#include "tokenizer/ascii_rewrite.h"
 #include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/trie.h"
 
@@ -16,10 +17,9 @@ typedef struct SpNormalizer {
     bool blank_behind; /* the dummy blank stands at the end */
     bool copies;       /* nothing is rewritten but blanks */
     Trie keep;         /* user-defined symbols as the text spells them */
-    bool has_keep;
-    bool keeps_single_blanks;  /* of several, or at the ends, some are removed */
-    bool plain[256];           /* an ASCII byte that, before another one, is copied */
-    uint8_t first, last, hole; /* the longest range of these, with one exception */
+    bool starts_symbol[256];
+    AsciiRewrite ascii; /* where no byte of `joins` follows */
+    bool joins[256];    /* a rule may have it behind an ASCII byte */
 } SpNormalizer;
 
 /* `symbols`: those of the file stay as they are. */

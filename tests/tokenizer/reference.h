@@ -2,6 +2,7 @@
  * or memory of words, to compare the fast paths with. */
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
+#include "tokenizer/sentencepiece_rules.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct Reference {
@@ -15,6 +16,8 @@ Reference *reference_byte_bpe(Arena *a, const char *tokenizer_json, const char *
 Reference *reference_word_piece(Arena *a, const char *tokenizer_json);
 /* Any tokenizer by encode_offsets, which takes one stage of a pipeline after the other. */
 Reference *reference_stages(Arena *a, const Tokenizer *t);
+/* sp_normalize, one character after the other. */
+void reference_normalize(const SpNormalizer *n, Str text, Text *out);
 /* BPE or Unigram in a .model file without unused pieces, over whole texts. */
 Reference *reference_sentencepiece(Arena *a, const char *model);
 #endif

@@ -3,7 +3,6 @@
 #include "base/utf8.h"
 #include "test.h"
 #include "tokenizer/reference.h"
-#include "tokenizer/sentencepiece_rules.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -41,11 +40,47 @@ static uint32_t find(const SpReference *r, Str name)
     return (uint32_t)(uintptr_t)map_get(r->piece, name) - 1;
 }
 
+/* Takes a character of the text, or more of it, and gives what that becomes. */
+static Str take(const SpNormalizer *n, Str *text)
+{
+    Str to;
+    size_t len = sp_rewrite_start(n, *text, &to);
+    *text = (Str){ text->ptr + len, text->len - len };
+    return to;
+}
+
+static void add_byte(const SpNormalizer *n, char byte, Text *out)
+{
+    text_putc(out, byte);
+    if (!n->rules.escape_whitespaces || out->len < 3) return;
+    if (memcmp(out->ptr + out->len - 3, "\xE2\x96\x81", 3)) return;
+    out->len -= 3;
+    text_putc(out, ' ');
+}
+
+void reference_normalize(const SpNormalizer *n, Str text, Text *out)
+{
+    bool drops = n->rules.remove_extra_whitespaces, after_blank = drops;
+    size_t from = out->len;
+    for (Str rest = text; drops && text.len && str_is(take(n, &rest), " ");) text = rest;
+    if (!text.len) return;
+    if (n->rules.add_dummy_prefix && !n->blank_behind) text_putc(out, ' ');
+    while (text.len) {
+        Str to = take(n, &text);
+        size_t first = 0;
+        while (after_blank && first < to.len && to.ptr[first] == ' ') first++;
+        for (size_t i = first; i < to.len; i++) add_byte(n, to.ptr[i], out);
+        if (first < to.len) after_blank = drops && to.ptr[to.len - 1] == ' ';
+    }
+    while (drops && out->len > from && out->ptr[out->len - 1] == ' ') out->len--;
+    if (n->rules.add_dummy_prefix && n->blank_behind) text_putc(out, ' ');
+}
+
 static Str spell(SpReference *r, Str text)
 {
     text_clear(&r->normalized);
     text_clear(&r->spelled);
-    sp_normalize(&r->normalizer, text, &r->normalized);
+    reference_normalize(&r->normalizer, text, &r->normalized);
     sp_add_spelled(&r->file, (Str){ r->normalized.ptr, r->normalized.len }, &r->spelled);
     return (Str){ r->spelled.ptr, r->spelled.len };
 }
@@ -174,10 +209,6 @@ Reference *reference_sentencepiece(Arena *a, const char *model)
     SpFile *f = &r->file;
     assert_true(f->kind == SP_BPE || f->kind == SP_UNIGRAM);
     r->normalizer = sp_normalizer_new(a, f, &f->rules, true);
-    r->normalizer.copies = false; /* every character goes through the rules */
-    memset(r->normalizer.plain, 0, sizeof r->normalizer.plain);
-    r->normalizer.first = 1; /* an empty range */
-    r->normalizer.last = 0;
     r->piece = map_new(a);
     r->start = map_new(a);
     r->whole = NEW_N(a, int64_t, f->n);
