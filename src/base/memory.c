@@ -1,9 +1,15 @@
-/* memory.c - reads what the kernel says about free memory. */
+/* memory.c - reads what the kernel says about free memory; memory for large tables. */
 #include "base/memory.h"
 #include "base/environment.h"
+#include "base/error.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+
+enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
 /* The number at the start of a file; 0 when there is none, also for "max". */
 static size_t number_in(const char *path)
@@ -35,4 +41,14 @@ size_t memory_available(void)
     size_t used = number_in("/sys/fs/cgroup/memory.current");
     if (limit && limit > used && limit - used < available) available = limit - used;
     return at_most(at_most(available, RLIMIT_DATA), RLIMIT_AS);
+}
+
+void *memory_zeroed(size_t bytes)
+{
+    bool is_huge = bytes >= HUGE_PAGE / 4;
+    size_t page = is_huge ? HUGE_PAGE : CACHE_LINE, room = (bytes + page - 1) / page * page;
+    void *p = aligned_alloc(page, room);
+    CHECK(p != NULL);
+    if (is_huge) madvise(p, room, MADV_HUGEPAGE);
+    return memset(p, 0, bytes);
 }

@@ -1,4 +1,4 @@
-/* memory.h - how much of the machine's memory can be had. */
+/* memory.h - how much of the machine's memory can be had; memory for large tables. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 #include <stddef.h>
@@ -7,4 +7,7 @@
  * leaves or those of the process are if that is less; 0 when nothing can be read.
  * MODALITIES_MEMORY_LIMIT, in bytes, stands instead. */
 size_t memory_available(void);
+/* Zeroed bytes, aligned to 64, in huge pages where they are many: the places of a hash table are
+ * random, so that fewer pages are fewer misses. Free with free(). */
+void *memory_zeroed(size_t bytes);
 #endif

@@ -70,7 +70,7 @@ CertainParts *certain_parts_new(Arena *a, const SpModel *m)
     CertainParts *c = NEW(a, CertainParts);
     c->arena = a;
     c->model = m;
-    c->rounded = rounded_parts_new(a, m);
+    c->rounded = rounded_parts_new(a, m, 0);
     c->end = NEW_N(a, uint32_t, SPLIT_ROOM + 1);
     arena_on_free(a, release, c);
     return c;
@@ -193,7 +193,9 @@ static void fill_in(CertainParts *c, const Batch *b, Sum *s, Ids *out)
         if (mark == id_end) break;
         id = mark + 1;
         count_up(m, s, out->id, to - out->id);
-        s->sum = rounded_parts_encode(c->rounded, part_at(b, b->marked[i]), s->sum, &to);
+        Str part = part_at(b, b->marked[i]);
+        uint64_t hash = rounded_parts_ask(c->rounded, part);
+        s->sum = rounded_parts_encode(c->rounded, part, hash, s->sum, &to);
         s->n = to - out->id;
     }
     out->n = to - out->id;
@@ -213,7 +215,8 @@ static bool fill_in_carefully(CertainParts *c, const Batch *b, double limit, Sum
         int64_t n = packed_n(b->packed[i]);
         double lowest = sum - (double)part.len * (m->max_score + 1);
         if (is_mark(m, b->packed[i]) || lowest < LATTICE_FLOOR)
-            sum = rounded_parts_encode(c->rounded, part, sum, &to);
+            sum = rounded_parts_encode(c->rounded, part, rounded_parts_ask(c->rounded, part), sum,
+                                       &to);
         else
             for (int64_t k = 0; k < n; k++) sum += m->score[ *to++ = id[k]];
         if (fabsf(sum) > limit) return false;

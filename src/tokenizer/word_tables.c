@@ -3,15 +3,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* For each place of the large table: ids outside, bytes of long words, and bytes of all together.
  */
-enum { MORE_PER_PLACE = 8, TEXT_PER_PLACE = 8, BYTES_PER_PLACE = 88, HUGE_PAGE = 2 << 20 };
+enum { MORE_PER_PLACE = 8, TEXT_PER_PLACE = 8, BYTES_PER_PLACE = 88 };
 
-/* The limit of the large table's size. */
-static int most_large_bits(void)
+int word_tables_most_bits(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     size_t most = memory_available() / 8 / (size_t)(cores > 0 ? cores : 1);
@@ -27,21 +25,11 @@ typedef struct Front {
     uint32_t small_uses[1 << SMALL_BITS];
 } Front;
 
-static void *zeroed(size_t bytes)
-{
-    bool is_huge = bytes >= HUGE_PAGE / 4; /* places are random: fewer pages, fewer misses */
-    size_t page = is_huge ? HUGE_PAGE : 64, room = (bytes + page - 1) / page * page;
-    void *p = aligned_alloc(page, room);
-    CHECK(p != NULL);
-    if (is_huge) madvise(p, room, MADV_HUGEPAGE);
-    return memset(p, 0, bytes);
-}
-
 static WordTables *tables_new(int large_bits, int long_bits, int most, int id_bits)
 {
     WordTables *t = calloc(1, sizeof *t);
     CHECK(t != NULL);
-    Front *front = zeroed(sizeof *front);
+    Front *front = memory_zeroed(sizeof *front);
     t->small = front->small;
     t->middle = front->middle;
     t->small_uses = front->small_uses;
@@ -49,15 +37,15 @@ static WordTables *tables_new(int large_bits, int long_bits, int most, int id_bi
     t->long_bits = long_bits;
     t->most_large_bits = most;
     t->id_bits = id_bits;
-    t->large = zeroed(sizeof *t->large << large_bits);
-    t->longs = zeroed(sizeof *t->longs << long_bits);
+    t->large = memory_zeroed(sizeof *t->large << large_bits);
+    t->longs = memory_zeroed(sizeof *t->longs << long_bits);
     return t;
 }
 
 WordTables *word_tables_new(int64_t n_ids)
 {
     int id_bits = n_ids <= 1 << NARROW_IDS ? NARROW_IDS : WIDE_IDS;
-    return tables_new(LARGE_BITS, LONG_BITS, most_large_bits(), id_bits);
+    return tables_new(LARGE_BITS, LONG_BITS, word_tables_most_bits(), id_bits);
 }
 
 void word_tables_free(WordTables *t)
@@ -204,7 +192,7 @@ static void grow_large(WordTables *t)
 {
     LargeEntry *old = t->large;
     int64_t n = (int64_t)1 << t->large_bits++;
-    t->large = zeroed(sizeof *t->large << t->large_bits);
+    t->large = memory_zeroed(sizeof *t->large << t->large_bits);
     for (int64_t i = 0; i < n; i++) {
         const LargeEntry *e = &old[i];
         if (e->len) *word_tables_large(t, e->key, word_hash16(e->key), e->len) = *e;
@@ -216,7 +204,7 @@ static void grow_longs(WordTables *t)
 {
     LongEntry *old = t->longs;
     int64_t n = (int64_t)1 << t->long_bits++;
-    t->longs = zeroed(sizeof *t->longs << t->long_bits);
+    t->longs = memory_zeroed(sizeof *t->longs << t->long_bits);
     for (int64_t i = 0; i < n; i++) {
         const LongEntry *e = &old[i];
         if (e->len) *word_tables_long(t, e->hash, long_word(t, e), e->len) = *e;

@@ -71,6 +71,8 @@ typedef struct WordTables {
  * MiB, or half as much, or a quarter, and so on, until the tables of one thread per core fit an
  * eighth of the memory that is available. */
 WordTables *word_tables_new(int64_t n_ids);
+/* The limit of the large table's size that follows. */
+int word_tables_most_bits(void);
 void word_tables_free(WordTables *t);
 /* Makes room for another `n` words: lets tables grow, or, when one is as large as it may get, keeps
  * only the words that were used most. Returns the tables to use from now on. */
