@@ -14,7 +14,8 @@ typedef struct Model {
     const Vocab *vocab;
     int64_t ids_per_byte; /* a word of n bytes has at most n times as many ids */
     /* Writes the ids of a word (its bytes, at least one) and returns their number. The same word
-     * always has the same ids, so that they may be cached. */
+     * always has the same ids, so that they may be cached. -1, of a model without `cut`: they
+     * depend on more than the word, and whoever asked the cache for them must find them. */
     int64_t (*word_ids)(const struct Model *self, Buffer *scratch, Str word, uint32_t *out);
     /* The spans of the n ids that word_ids gave, in the word as the vocabulary spells it. The
      * library adds lengths up, so where it drops characters they are those of other text, and may

@@ -27,14 +27,18 @@ struct WordCache {
     Buffer work, parts;            /* the model's scratch; ends of the parts of a word */
     Buffer passing;
     int64_t n_passing, n_uncounted, count_at; /* the last two: bytes of text */
+    Buffer left;
+    WordBatch batch;
+    WordPlace place; /* in it */
     Ids passing_ids, ids;
 };
 
 static void release(void *arg)
 {
     WordCache *c = arg;
-    Buffer *buffer[] = { &c->limits, &c->packed, &c->missed, &c->work, &c->parts, &c->passing };
-    for (int i = 0; i < 6; i++) buffer_free(buffer[i]);
+    Buffer *buffer[] = { &c->limits, &c->packed,  &c->missed, &c->work,
+                         &c->parts,  &c->passing, &c->left };
+    for (int i = 0; i < 7; i++) buffer_free(buffer[i]);
     ids_free(&c->passing_ids);
     ids_free(&c->ids);
     word_tables_free(c->tables);
@@ -115,6 +119,7 @@ static PackedIds pass(WordCache *c, Str word)
     p += c->n_passing;
     *p = (Passing){ .at = c->passing_ids.n };
     p->n = model_ids(c, word, out);
+    if (p->n < 0) return LEFT;
     c->passing_ids.n += p->n;
     return PASSING | (uint64_t)c->n_passing++;
 }
@@ -148,7 +153,6 @@ static PackedIds find_long(WordCache *c, Str word, uint64_t hash)
         word_tables_add_long(t, e, hash, word.ptr, (uint32_t)word.len, ids);
     }
     e->uses++;
-    word_tables_prefetch(t, e->ids);
     return e->ids;
 }
 
@@ -188,13 +192,21 @@ static int64_t write_passing(const WordCache *c, PackedIds ids, uint32_t *to)
     return p->n;
 }
 
-static void write_ids(const WordCache *c, const WordBatch *b, Ids *out)
+/* Lists the words that the loops do not write, and those that are left. Their ids are anywhere in
+ * memory. */
+static void list_others(WordCache *c, WordBatch *b, int64_t *n_left)
 {
-    int64_t bytes = b->limit[b->n] - b->limit[0];
-    uint32_t *to = ids_reserve(out, bytes * c->model->ids_per_byte + WRITE_ROOM);
-    for (int64_t i = 0; (i = c->levels->write(c->tables, b, i, &to)) < b->n; i++)
-        to += write_passing(c, b->packed[i], to);
-    out->n = to - out->id;
+    size_t room = (size_t)(b->n + LIST_ROOM) * sizeof(uint32_t);
+    uint32_t *other = buffer_grow(&c->missed, room), *left = buffer_grow(&c->left, room);
+    b->n_others = c->levels->others(b, other);
+    b->other = other;
+    *n_left = 0;
+    for (int64_t i = 0; i < b->n_others; i++) {
+        PackedIds ids = b->packed[other[i]];
+        if (c->tables) word_tables_prefetch(c->tables, ids);
+        left[*n_left] = other[i];
+        *n_left += ids == LEFT;
+    }
 }
 
 /* All words, with their hashes. */
@@ -239,25 +251,62 @@ bool word_cache_encode_long(WordCache *c, Str word, Ids *out)
     return true;
 }
 
-void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
-                       int64_t n, Ids *out)
+const uint32_t *word_cache_look_up(WordCache *c, const char *text, uint32_t from,
+                                   const uint32_t *end, int64_t n, int64_t *n_left)
 {
-    if (!n) return;
     enum { ROOM = LIST_ROOM };
     uint64_t *work = buffer_grow(&c->packed, ((size_t)n + ROOM) * 3 * sizeof *work);
     uint32_t *limit = buffer_grow(&c->limits, ((size_t)n + 1 + ROOM) * sizeof *limit);
     limit[0] = from;
     memcpy(limit + 1, end, (size_t)n * sizeof *limit);
-    WordBatch b = { text, limit, n, work, work + n + ROOM, work + 2 * (n + ROOM) };
+    WordBatch *b = &c->batch;
+    *b = (WordBatch){ .text = text,
+                      .limit = limit,
+                      .n = n,
+                      .packed = work,
+                      .work = work + n + ROOM,
+                      .hash = work + 2 * (n + ROOM) };
     c->n_passing = c->passing_ids.n = 0;
     if (c->tables)
-        look_up(c, &b);
+        look_up(c, b);
     else
-        for (int64_t i = 0; i < n; i++) b.packed[i] = pass(c, word_at(&b, i));
-    write_ids(c, &b, out);
+        for (int64_t i = 0; i < n; i++) b->packed[i] = pass(c, word_at(b, i));
+    c->place = (WordPlace){ 0 };
+    list_others(c, b, n_left);
+    return c->left.ptr;
 }
 
-const PackedIds *word_cache_packed(const WordCache *c)
+void word_cache_next(WordCache *c, Ids *out)
 {
-    return c->packed.ptr;
+    const WordBatch *b = &c->batch;
+    WordPlace *p = &c->place;
+    int64_t bytes = b->limit[b->n] - b->limit[p->word];
+    uint32_t *to = ids_reserve(out, bytes * c->model->ids_per_byte + WRITE_ROOM);
+    for (bool goes_on = true; goes_on;) {
+        to = c->levels->write(c->tables, b, p, to);
+        if (p->word == b->n) break;
+        goes_on = b->packed[p->word] != LEFT;
+        if (goes_on) to += write_passing(c, b->packed[p->word], to);
+        p->word++;
+        p->other++;
+    }
+    out->n = to - out->id;
+}
+
+int64_t word_cache_n_ids(const WordCache *c, int64_t i)
+{
+    PackedIds ids = c->batch.packed[i];
+    if (ids >> 60) return (int64_t)(ids >> 60);
+    if (ids & PASSING) return ((const Passing *)c->passing.ptr)[(uint32_t)ids].n;
+    return (int64_t)(ids >> 32);
+}
+
+void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,
+                       int64_t n, Ids *out)
+{
+    if (!n) return;
+    int64_t n_left;
+    word_cache_look_up(c, text, from, end, n, &n_left);
+    CHECK(!n_left);
+    word_cache_next(c, out);
 }

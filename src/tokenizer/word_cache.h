@@ -20,6 +20,13 @@ void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint
                        int64_t n, Ids *out);
 /* Appends the ids of one word, or returns false when it is short enough to be remembered. */
 bool word_cache_encode_long(WordCache *c, Str word, Ids *out);
-/* The ids that word_cache_encode appended, packed, for each of these words. */
-const PackedIds *word_cache_packed(const WordCache *c);
+
+/* In steps, for a model that leaves words to the caller. Looks n words up, cut likewise; returns
+ * those that are left, in order, and their number: valid until the next words. */
+const uint32_t *word_cache_look_up(WordCache *c, const char *text, uint32_t from,
+                                   const uint32_t *end, int64_t n, int64_t *n_left);
+/* Then appends the ids of all words before the next that is left, and goes on behind it. */
+void word_cache_next(WordCache *c, Ids *out);
+/* How many ids the i-th word of those looked up has; it must not be left. */
+int64_t word_cache_n_ids(const WordCache *c, int64_t i);
 #endif

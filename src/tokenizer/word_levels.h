@@ -11,7 +11,14 @@ typedef struct WordBatch {
     PackedIds *packed; /* result, one per word */
     uint64_t *work;    /* room for one per word */
     uint64_t *hash;    /* word_hash16 of the words of a list, in its order; room as for the list */
+    const uint32_t *other; /* words whose ids lie outside or are not remembered, in order */
+    int64_t n_others;
 } WordBatch;
+
+/* How far a batch is written: the next word, and the next of `other`. */
+typedef struct WordPlace {
+    int64_t word, other;
+} WordPlace;
 
 /* Further entries that the list of words, and the ids written, may run over. */
 enum { LIST_ROOM = 16, WRITE_ROOM = 32 };
@@ -26,9 +33,12 @@ typedef struct WordLevels {
     /* The same with the large table and hashes that are noted. `counts`: counts the words' uses and
      * moves those with many to the tables in front. */
     int64_t (*large)(WordTables *t, const WordBatch *b, uint32_t *missed, int64_t n, bool counts);
-    /* Writes the ids of packed[from], packed[from + 1], ... until one is PASSING, whose place is
-     * returned (n: none). Moves *to. `t` NULL: all are. */
-    int64_t (*write)(const WordTables *t, const WordBatch *b, int64_t from, uint32_t **to);
+    /* Lists the words whose ids do not lie inside in `others`, which has room for n + LIST_ROOM;
+     * returns their number. */
+    int64_t (*others)(const WordBatch *b, uint32_t *others);
+    /* Writes the ids of the words from `place` on until one is PASSING, where `place` then is, or
+     * all are written; returns where the next go. `t` NULL: all are PASSING. */
+    uint32_t *(*write)(const WordTables *t, const WordBatch *b, WordPlace *place, uint32_t *to);
 } WordLevels;
 
 /* The one for this CPU and MODALITIES_CPU; those of each instruction set. */

@@ -80,22 +80,36 @@ static inline __attribute__((always_inline)) uint32_t *write_eight(__m512i ids, 
     return out + __builtin_popcount(in_high);
 }
 
-static inline __attribute__((always_inline)) int64_t write_inside(const WordBatch *b, int id_bits,
-                                                                  int64_t from, uint32_t **to)
+static int64_t list_others(const WordBatch *b, uint32_t *others)
 {
-    uint32_t *out = *to;
-    for (int64_t i = from;; i += 8) {
-        __m512i ids = _mm512_loadu_si512(b->packed + i), n = _mm512_srli_epi64(ids, 60);
-        unsigned others = _mm512_testn_epi64_mask(n, n);
-        if (__builtin_expect(others || i + 8 > b->n, 0)) {
-            if (i + 8 > b->n) others |= 1u << (b->n - i);
-            int n_words = __builtin_ctz(others);
-            n = _mm512_maskz_mov_epi64((__mmask8)((1u << n_words) - 1), n);
-            *to = write_eight(ids, n, id_bits, out);
-            return i + n_words;
-        }
-        out = write_eight(ids, n, id_bits, out);
+    const __m512i least = _mm512_set1_epi64((int64_t)1 << 60);
+    __m512i place = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    int64_t n_others = 0, n = b->n;
+    for (int64_t i = 0; i < n; i += 16) {
+        __m512i low = _mm512_loadu_si512(b->packed + i),
+                high = _mm512_loadu_si512(b->packed + i + 8);
+        unsigned other = _mm512_cmplt_epu64_mask(low, least);
+        other |= (unsigned)_mm512_cmplt_epu64_mask(high, least) << 8;
+        if (n - i < 16) other &= (1u << (n - i)) - 1;
+        _mm512_storeu_si512(others + n_others,
+                            _mm512_maskz_compress_epi32((__mmask16)other, place));
+        n_others += __builtin_popcount(other);
+        place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
     }
+    return n_others;
+}
+
+static inline __attribute__((always_inline)) uint32_t *
+write_inside(const WordBatch *b, int id_bits, int64_t from, int64_t to, uint32_t *out)
+{
+    for (; to - from >= 8; from += 8) {
+        __m512i ids = _mm512_loadu_si512(b->packed + from);
+        out = write_eight(ids, _mm512_srli_epi64(ids, 60), id_bits, out);
+    }
+    if (from == to) return out;
+    __m512i ids = _mm512_loadu_si512(b->packed + from);
+    __mmask8 some = (__mmask8)((1u << (to - from)) - 1);
+    return write_eight(ids, _mm512_maskz_srli_epi64(some, ids, 60), id_bits, out);
 }
 #else
 static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *missed)
@@ -113,18 +127,25 @@ static int64_t look_up_small(const WordTables *t, const WordBatch *b, uint32_t *
     return n_missed;
 }
 
-/* Four ids are always written, and as many of them kept as there are. */
-static inline __attribute__((always_inline)) int64_t write_inside(const WordBatch *b, int id_bits,
-                                                                  int64_t from, uint32_t **to)
+static int64_t list_others(const WordBatch *b, uint32_t *others)
 {
-    uint32_t *out = *to;
-    int64_t i = from;
-    for (; i < b->n && b->packed[i] >> 60; i++) {
+    int64_t n_others = 0;
+    for (int64_t i = 0; i < b->n; i++) {
+        others[n_others] = (uint32_t)i;
+        n_others += !(b->packed[i] >> 60);
+    }
+    return n_others;
+}
+
+/* Four ids are always written, and as many of them kept as there are. */
+static inline __attribute__((always_inline)) uint32_t *
+write_inside(const WordBatch *b, int id_bits, int64_t from, int64_t to, uint32_t *out)
+{
+    for (int64_t i = from; i < to; i++) {
         for (int k = 0; k < 4; k++) out[k] = packed_id(b->packed[i], id_bits, k);
         out += b->packed[i] >> 60;
     }
-    *to = out;
-    return i;
+    return out;
 }
 #endif
 
@@ -161,7 +182,6 @@ static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed
         if (len <= 16) {
             LargeEntry *e = word_tables_large(t, word_key(b->text + from, len), hash, len);
             b->packed[i] = e->ids;
-            word_tables_prefetch(t, e->ids);
             if (e->len) {
                 if (counts) {
                     e->uses++;
@@ -179,24 +199,28 @@ static int64_t look_up_large(WordTables *t, const WordBatch *b, uint32_t *missed
 
 /* Of ids outside eight at a time are written, and as many kept as there are. Compiled for each
  * width of ids. */
-static inline __attribute__((always_inline)) int64_t
-write_all(const WordBatch *b, int id_bits, const uint32_t *more, int64_t from, uint32_t **to)
+static inline __attribute__((always_inline)) uint32_t *
+write_all(const WordBatch *b, int id_bits, const uint32_t *more, WordPlace *place, uint32_t *to)
 {
-    for (int64_t i = from;; i++) {
-        i = write_inside(b, id_bits, i, to);
-        if (i == b->n || b->packed[i] & PASSING) return i;
-        uint32_t at = (uint32_t)b->packed[i], n = (uint32_t)(b->packed[i] >> 32);
+    for (;; place->other++) {
+        bool is_last = place->other == b->n_others;
+        int64_t next = is_last ? b->n : b->other[place->other];
+        to = write_inside(b, id_bits, place->word, next, to);
+        place->word = next;
+        if (is_last || b->packed[next] & PASSING) return to;
+        uint32_t at = (uint32_t)b->packed[next], n = (uint32_t)(b->packed[next] >> 32);
         for (uint32_t k = 0; k < n; k += MORE_ROOM)
-            memcpy(*to + k, more + at + k, MORE_ROOM * sizeof *more);
-        *to += n;
+            memcpy(to + k, more + at + k, MORE_ROOM * sizeof *more);
+        to += n;
+        place->word++;
     }
 }
 
-static int64_t write_ids(const WordTables *t, const WordBatch *b, int64_t from, uint32_t **to)
+static uint32_t *write_ids(const WordTables *t, const WordBatch *b, WordPlace *place, uint32_t *to)
 {
     const uint32_t *more = t ? word_tables_more(t) : NULL;
-    return t && t->id_bits == NARROW_IDS ? write_all(b, NARROW_IDS, more, from, to)
-                                         : write_all(b, WIDE_IDS, more, from, to);
+    return t && t->id_bits == NARROW_IDS ? write_all(b, NARROW_IDS, more, place, to)
+                                         : write_all(b, WIDE_IDS, more, place, to);
 }
 
-const WordLevels TABLE = { look_up_small, look_up_middle, look_up_large, write_ids };
+const WordLevels TABLE = { look_up_small, look_up_middle, look_up_large, list_others, write_ids };

@@ -70,7 +70,7 @@ PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n)
 {
     PackedIds inside = (uint64_t)n << 60;
     bool fits = n * t->id_bits <= 60;
-    if (!n) return 0;
+    if (n <= 0) return n ? LEFT : 0;
     for (int64_t i = 0; i < n && fits; i++) {
         fits = !(id[i] >> t->id_bits);
         inside |= (uint64_t)id[i] << t->id_bits * i;
@@ -137,7 +137,7 @@ void word_tables_add_long(WordTables *t, LongEntry *free, uint64_t hash, const c
 /* Ids that lie outside move to the new tables. */
 static PackedIds move_ids(const WordTables *from, WordTables *to, PackedIds ids)
 {
-    if (ids >> 60 || !ids) return ids;
+    if (ids >= PASSING || !ids) return ids;
     return word_tables_pack(to, word_tables_more(from) + (uint32_t)ids, (int64_t)(ids >> 32));
 }
 

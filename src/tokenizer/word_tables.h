@@ -8,9 +8,11 @@
 
 /* Up to three ids below 2^20 lie inside, or up to four below 2^15: number << 60 | ... | second <<
  * id_bits | first. Otherwise the top four bits are 0 and the ids lie elsewhere: n << 32 | index in
- * `more`, or PASSING | index in the list of words that are not remembered. */
+ * `more`, or PASSING | index in the list of words that are not remembered, or LEFT: the model
+ * leaves the word to the caller. */
 typedef uint64_t PackedIds;
 #define PASSING ((uint64_t)1 << 59)
+#define LEFT (PASSING | PASSING >> 1)
 enum { MORE_ROOM = 8, WIDE_IDS = 20, NARROW_IDS = 15 };
 
 /* A word of up to 16 bytes, padded with zeros. */
@@ -79,7 +81,7 @@ void word_tables_free(WordTables *t);
 WordTables *word_tables_make_room(WordTables *t, int64_t n);
 /* Whether the large table may take words beyond those. */
 bool word_tables_has_room(const WordTables *t);
-/* Packs ids for keeping. */
+/* Packs ids for keeping; n -1: LEFT. */
 PackedIds word_tables_pack(WordTables *t, const uint32_t *id, int64_t n);
 /* The entry of a word, or the free one where it would go. */
 LongEntry *word_tables_long(const WordTables *t, uint64_t hash, const char *word, uint32_t len);
