@@ -29,6 +29,7 @@ struct CertainParts {
     const SpModel *model;
     CertainModel certain;
     double limit; /* of the sum before a part, so that none in it reaches 2^LIMIT_BITS */
+    bool falls;   /* no certain id has a score above 0 */
     WordCache *cache;
     RoundedParts *rounded;
     uint32_t *end; /* of the parts of a batch */
@@ -54,23 +55,17 @@ static void release(void *arg)
     ids_free(&c->ids);
 }
 
-/* A sum is rounded by at most half a unit of its last place, once for each symbol of a way, and
- * both ways err. (Rounding is monotonic, so the best way by rounded sums has the largest of them.)
- */
-static bool is_certain(Str word, const Way *way)
-{
-    const double rounding = ldexp(1, LIMIT_BITS - FLT_MANT_DIG - 1);
-    return way->margin > 1.01 * (double)(way->n + (int64_t)word.len) * rounding;
-}
-
 static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const SpModel *m = ((const CertainModel *)self)->model;
     const SpFile *file = m->file;
     if (word.len > LONGEST_WORD) return -1;
-    Way way = lattice_margin(&m->lattice, scratch, word);
+    /* A sum is rounded by at most half a unit of its last place, here a little more. (Rounding is
+     * monotonic, so the best way by rounded sums has the largest of them.) */
+    double rounding = 1.01 * ldexp(1, LIMIT_BITS - FLT_MANT_DIG - 1);
+    Way way = lattice_margin(&m->lattice, scratch, word, rounding);
     uint32_t symbol[LONGEST_WORD], no_piece = (uint32_t)file->n;
-    bool certain = is_certain(word, &way), unknown = false;
+    bool certain = way.margin > 0, unknown = false;
     for (int64_t i = 0; i < way.n && certain; i++) {
         uint32_t id = way.step[i].id;
         bool is_unknown = id == file->unk_id;
@@ -93,6 +88,9 @@ CertainParts *certain_parts_new(Arena *a, const SpModel *m)
     c->certain.base.word_ids = certain_ids;
     c->certain.base.cut = NULL; /* what is certain of the parts need not be of the whole */
     c->limit = ldexp(1, LIMIT_BITS) - LONGEST_WORD * (m->max_score + 1);
+    c->falls = true;
+    for (int64_t i = 0; i < m->file->n; i++)
+        c->falls &= m->file->type[i] == SP_USER_DEFINED || m->score[i] <= 0;
     c->cache = word_cache_new(a, &c->certain.base, m->file->n, true);
     c->rounded = rounded_parts_new(a, m);
     c->end = NEW_N(a, uint32_t, SPLIT_ROOM + 1);
@@ -162,8 +160,15 @@ static void add_batch(CertainParts *c, const Batch *b, Sum *s, Ids *out)
     for (int64_t k = 0; k <= n_left; k++) {
         int64_t to = k < n_left ? left[k] : b->n, before = out->n;
         word_cache_next(c->cache, out);
-        if (!is_far(m, s, out->n)) count_up(m, s, out->id, before);
-        if (!is_far(m, s, out->n)) add_carefully(c, b, from, to, before, s, out);
+        if (!is_far(m, s, out->n)) {
+            count_up(m, s, out->id, before);
+            Sum all = *s;
+            count_up(m, &all, out->id, out->n);
+            if (c->falls && is_far(m, &all, out->n))
+                *s = all;
+            else
+                add_carefully(c, b, from, to, before, s, out);
+        }
         if (to == b->n) break;
         count_up(m, s, out->id, out->n);
         add_rounded(c, part_at(b, to), s, out);

@@ -11,12 +11,35 @@ typedef struct Node {
 
 enum { NOT_REACHED = UINT32_MAX };
 
-/* What the search works on. `second`: sums of the second best ways, when they are asked for. */
+/* The largest that the sum of the best way to a place, and of any other way there, can be rounded
+ * to. */
+typedef struct Upper {
+    double best, other;
+} Upper;
+
+/* What the search works on. `upper` when margins are asked for; then each step is rounded by at
+ * most `rounding`. */
 typedef struct Search {
     const Lattice *l;
     Node *node;
-    double *second;
+    Upper *upper;
+    double rounding;
 } Search;
+
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline __attribute__((always_inline)) void reach_upper(const Search *s, size_t from,
+                                                              size_t to, double score, bool better)
+{
+    const Upper *before = &s->upper[from];
+    Upper *at = &s->upper[to];
+    double step = score + s->rounding, best = before->best + step, old = at->best;
+    double other = larger(at->other, before->other + step);
+    *at = (Upper){ better ? best : old, larger(other, better ? old : best) };
+}
 
 /* Strictly better, so of equal ways the one found first stays. Whether it is better can hardly be
  * predicted: no branch here. */
@@ -26,12 +49,8 @@ reach(const Search *s, size_t from, size_t to, double score, uint32_t id, bool s
     Node *at = &s->node[to], best = *at;
     double sum = score + s->node[from].sum;
     if (single) sum = (float)sum;
-    if (margin) {
-        double second = score + s->second[from], other = sum < best.sum ? sum : best.sum;
-        second = second > other ? second : other;
-        s->second[to] = second > s->second[to] ? second : s->second[to];
-    }
     bool better = (best.from == NOT_REACHED) | (sum > best.sum);
+    if (margin) reach_upper(s, from, to, score, better);
     best.sum = better ? sum : best.sum;
     best.from = better ? (uint32_t)from : best.from;
     best.id = better ? id : best.id;
@@ -93,7 +112,7 @@ static Way walk_back(const Search *s, size_t len, Step *end, bool single, bool m
         way.low = at < way.low ? at : way.low;
         way.high = at > way.high ? at : way.high;
     }
-    if (margin) way.margin = way.sum - s->second[len];
+    if (margin) way.margin = 2 * way.sum - s->upper[len].best - s->upper[len].other;
     return way;
 }
 
@@ -128,12 +147,13 @@ Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double sum)
     return l->single ? search(&s, text, steps, true, false) : search(&s, text, steps, false, false);
 }
 
-Way lattice_margin(const Lattice *l, Buffer *scratch, Str text)
+Way lattice_margin(const Lattice *l, Buffer *scratch, Str text, double rounding)
 {
-    size_t n = text.len + 1, bytes = n * (sizeof(Node) + sizeof(double) + sizeof(Step));
-    Search s = { .l = l, .node = buffer_grow(scratch, bytes) };
-    s.second = (double *)(s.node + n);
+    size_t n = text.len + 1, bytes = n * (sizeof(Node) + sizeof(Upper) + sizeof(Step));
+    Search s = { .l = l, .node = buffer_grow(scratch, bytes), .rounding = rounding };
+    s.upper = (Upper *)(s.node + n);
     start(&s, n, 0);
-    for (size_t i = 0; i < n; i++) s.second[i] = -INFINITY;
-    return search(&s, text, (Step *)(s.second + n), false, true);
+    for (size_t i = 0; i < n; i++) s.upper[i] = (Upper){ -INFINITY, -INFINITY };
+    s.upper[0].best = 0;
+    return search(&s, text, (Step *)(s.upper + n), false, true);
 }

@@ -29,13 +29,14 @@ typedef struct Way {
     int64_t n;        /* -1: a character has no token and there is no unk_id */
     double sum;       /* of the scores, `start` included */
     double low, high; /* with `single`: the least and the largest sum of a best way to a place */
-    double margin;    /* lattice_margin: how much better it is than the second best */
+    double margin;    /* lattice_margin: how much better it is than any other, at least */
 } Way;
 
 /* `start` is the sum that lies before the text: it matters to rounding alone. */
 Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start);
-/* Without rounding, whatever l->single. */
-Way lattice_margin(const Lattice *l, Buffer *scratch, Str text);
+/* Without rounding, whatever l->single; but the margin is what is left of it when each step of any
+ * way may be rounded by so much. */
+Way lattice_margin(const Lattice *l, Buffer *scratch, Str text, double rounding);
 
 /* Reads the model of a tokenizer.json. */
 Error *unigram_load(JsonNode at, Arena *a, Model **out);
