@@ -33,6 +33,7 @@ struct CertainParts {
     WordCache *cache;
     RoundedParts *rounded;
     uint32_t *end; /* of the parts of a batch */
+    Buffer hashes; /* uint64_t: of those that are left */
     Ids ids;       /* of parts that are gone through again */
 };
 
@@ -53,6 +54,7 @@ static void release(void *arg)
 {
     CertainParts *c = arg;
     ids_free(&c->ids);
+    buffer_free(&c->hashes);
 }
 
 static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
@@ -92,7 +94,7 @@ CertainParts *certain_parts_new(Arena *a, const SpModel *m)
     for (int64_t i = 0; i < m->file->n; i++)
         c->falls &= m->file->type[i] == SP_USER_DEFINED || m->score[i] <= 0;
     c->cache = word_cache_new(a, &c->certain.base, m->file->n, true);
-    c->rounded = rounded_parts_new(a, m);
+    c->rounded = rounded_parts_new(a, m, 0);
     c->end = NEW_N(a, uint32_t, SPLIT_ROOM + 1);
     arena_on_free(a, release, c);
     return c;
@@ -120,10 +122,10 @@ static Str part_at(const Batch *b, int64_t i)
 }
 
 /* Appends the ids of a part behind a sum that counts all before. */
-static void add_rounded(CertainParts *c, Str part, Sum *s, Ids *out)
+static void add_rounded(CertainParts *c, Str part, uint64_t hash, Sum *s, Ids *out)
 {
     uint32_t *to = ids_reserve(out, (int64_t)part.len * c->model->base.ids_per_byte);
-    s->sum = rounded_parts_encode(c->rounded, part, s->sum, &to);
+    s->sum = rounded_parts_encode(c->rounded, part, hash, s->sum, &to);
     s->n = out->n = to - out->id;
 }
 
@@ -142,7 +144,7 @@ static void add_carefully(CertainParts *c, const Batch *b, int64_t i, int64_t to
         int64_t n = word_cache_n_ids(c->cache, i);
         double lowest = s->sum - (double)part.len * (m->max_score + 1);
         if (lowest < LATTICE_FLOOR || fabsf(s->sum) > c->limit) {
-            add_rounded(c, part, s, out);
+            add_rounded(c, part, rounded_parts_ask(c->rounded, part), s, out);
         } else {
             memcpy(ids_reserve(out, n), id, (size_t)n * sizeof *id);
             out->n += n;
@@ -152,11 +154,20 @@ static void add_carefully(CertainParts *c, const Batch *b, int64_t i, int64_t to
     }
 }
 
+/* The hashes of the parts that are left; asks for what is known of them. */
+static const uint64_t *ask_for(CertainParts *c, const Batch *b, const uint32_t *left, int64_t n)
+{
+    uint64_t *hash = buffer_grow(&c->hashes, (size_t)(n + 1) * sizeof *hash);
+    for (int64_t k = 0; k < n; k++) hash[k] = rounded_parts_ask(c->rounded, part_at(b, left[k]));
+    return hash;
+}
+
 static void add_batch(CertainParts *c, const Batch *b, Sum *s, Ids *out)
 {
     const SpModel *m = c->model;
     int64_t n_left, from = 0;
     const uint32_t *left = word_cache_look_up(c->cache, b->text, b->end[-1], b->end, b->n, &n_left);
+    const uint64_t *hash = ask_for(c, b, left, n_left);
     for (int64_t k = 0; k <= n_left; k++) {
         int64_t to = k < n_left ? left[k] : b->n, before = out->n;
         word_cache_next(c->cache, out);
@@ -171,7 +182,7 @@ static void add_batch(CertainParts *c, const Batch *b, Sum *s, Ids *out)
         }
         if (to == b->n) break;
         count_up(m, s, out->id, out->n);
-        add_rounded(c, part_at(b, to), s, out);
+        add_rounded(c, part_at(b, to), hash[k], s, out);
         from = to + 1;
     }
 }
