@@ -158,20 +158,72 @@ TEST(rounded_parts_equal_the_lattice_with_rules)
     compare_golden("sp/spm_test_unigram_1k");
 }
 
-/* Every byte counts nearly the same, so ways of any number of pieces are about as good. */
+/* Every byte counts the same but for eighths of `noise`, so ways of any number of pieces are about
+ * as good. `file` must stay. */
+static SpModel *nearly_tied(Arena *a, const Tokenizer *t, float noise, SpFile *file)
+{
+    *file = ((const SentencePiece *)t)->file;
+    file->score = NEW_N(a, float, file->n);
+    for (int64_t i = 0; i < file->n; i++) {
+        float eighths = (float)(rng_bits(rng_key(13, RNG_DATA, 0, 0), (uint64_t)i) >> 61);
+        file->score[i] = -1.3f * (float)file->name[i].len - eighths * noise / 8;
+    }
+    SpModel *m;
+    assert_no_error(sp_model_new(a, file, &m));
+    return m;
+}
+
 TEST(rounded_parts_equal_the_lattice_where_all_ways_nearly_tie)
 {
     Arena *a = arena_new();
     Tokenizer *t = golden_tokenizer(a, "sp/modalities_unigram");
-    SpFile f = ((SentencePiece *)t)->file;
-    f.score = NEW_N(a, float, f.n);
-    for (int64_t i = 0; i < f.n; i++) {
-        float noise = (float)(rng_bits(rng_key(13, RNG_DATA, 0, 0), (uint64_t)i) >> 61) / 1024;
-        f.score[i] = -1.3f * (float)f.name[i].len - noise;
+    SpFile f;
+    compare_model(nearly_tied(a, t, 0x1p-7f, &f), "near ties");
+    t->close(t);
+    arena_free(a);
+}
+
+/* Whether sums before a part change its best way. */
+static bool depends_on_sum(const Lattice *l, Buffer *work, Str part, uint64_t key)
+{
+    Way way = lattice_margin(l, work, part, 0);
+    uint32_t id[MOST_BYTES];
+    int64_t n = way.n;
+    for (int64_t i = 0; i < n; i++) id[i] = way.step[i].id;
+    for (uint64_t k = 0; k < 16; k++) {
+        double part_of_floor = (double)(rng_bits(key, k) >> 40) / (1 << 24);
+        way =
+            lattice_best(l, work, part, (float)((LATTICE_FLOOR + 20 * MOST_BYTES) * part_of_floor));
+        if (way.n != n) return true;
+        for (int64_t i = 0; i < n; i++)
+            if (way.step[i].id != id[i]) return true;
     }
-    SpModel *m;
-    assert_no_error(sp_model_new(a, &f, &m));
-    compare_model(m, "near ties");
+    return false;
+}
+
+/* Sums above LATTICE_FLOOR are multiples of 2^-7 or less. */
+TEST(a_best_way_with_a_margin_is_best_behind_any_sum)
+{
+    Arena *a = arena_new();
+    Tokenizer *t = golden_tokenizer(a, "sp/modalities_unigram");
+    SpFile f;
+    const SpModel *m = nearly_tied(a, t, 0x1p-4f, &f);
+    Parts *p = NEW(a, Parts);
+    draw_parts(m, p);
+    Buffer work = { 0 };
+    int64_t n_certain = 0, n_others = 0;
+    for (int64_t i = 0; i < N_PARTS; i++) {
+        Str part = part_at(p, i);
+        bool certain = lattice_margin(&m->lattice, &work, part, 0x1p-8).margin > 0;
+        bool depends = depends_on_sum(&m->lattice, &work, part, (uint64_t)i);
+        if (certain && depends) fail_msg("\"%.*s\" depends", (int)part.len, part.ptr);
+        n_certain += certain;
+        n_others += depends;
+    }
+
+    assert_true(n_certain > N_PARTS / 10 && n_others > N_PARTS / 10);
+    buffer_free(&work);
+    text_free(&p->text);
     t->close(t);
     arena_free(a);
 }
