@@ -18,12 +18,13 @@ typedef struct Upper {
 } Upper;
 
 /* What the search works on. `upper` when margins are asked for; then each step is rounded by at
- * most `rounding`. */
+ * most `rounding`. `low` and `high` of all sums, with `single`. */
 typedef struct Search {
     const Lattice *l;
     Node *node;
     Upper *upper;
     double rounding;
+    double low, high;
 } Search;
 
 static inline double larger(double a, double b)
@@ -44,11 +45,15 @@ static inline __attribute__((always_inline)) void reach_upper(const Search *s, s
 /* Strictly better, so of equal ways the one found first stays. Whether it is better can hardly be
  * predicted: no branch here. */
 static inline __attribute__((always_inline)) void
-reach(const Search *s, size_t from, size_t to, double score, uint32_t id, bool single, bool margin)
+reach(Search *s, size_t from, size_t to, double score, uint32_t id, bool single, bool margin)
 {
     Node *at = &s->node[to], best = *at;
     double sum = score + s->node[from].sum;
-    if (single) sum = (float)sum;
+    if (single) {
+        sum = (float)sum;
+        s->low = sum < s->low ? sum : s->low;
+        s->high = sum > s->high ? sum : s->high;
+    }
     bool better = (best.from == NOT_REACHED) | (sum > best.sum);
     if (margin) reach_upper(s, from, to, score, better);
     best.sum = better ? sum : best.sum;
@@ -69,7 +74,7 @@ static void count_anew(const Search *s, size_t at, size_t len)
 }
 
 /* Follows all tokens that start at `at`; true when one is the whole character there. */
-static inline __attribute__((always_inline)) bool follow(const Search *s, Str text, size_t at,
+static inline __attribute__((always_inline)) bool follow(Search *s, Str text, size_t at,
                                                          size_t char_len, bool single, bool margin)
 {
     const Trie *trie = &s->l->trie;
@@ -88,7 +93,7 @@ static inline __attribute__((always_inline)) bool follow(const Search *s, Str te
 }
 
 /* Goes on by a character that is no token; false when nothing stands for it. */
-static bool reach_unknown(const Search *s, size_t from, size_t to, bool single, bool margin)
+static bool reach_unknown(Search *s, size_t from, size_t to, bool single, bool margin)
 {
     const Lattice *l = s->l;
     if (l->unk_id != NO_TOKEN)
@@ -99,25 +104,21 @@ static bool reach_unknown(const Search *s, size_t from, size_t to, bool single, 
     return true;
 }
 
-static Way walk_back(const Search *s, size_t len, Step *end, bool single, bool margin)
+static Way walk_back(const Search *s, size_t len, Step *end, bool margin)
 {
     const Node *node = s->node;
     Step *step = end;
     for (uint32_t to = (uint32_t)len; to; to = node[to].from)
         *--step = (Step){ node[to].id, node[to].from, to };
     Way way = { .step = step, .n = end - step, .sum = node[len].sum };
-    way.low = way.high = way.sum;
-    for (size_t i = 0; i < len && single; i++) {
-        double at = node[i].from == NOT_REACHED ? way.sum : node[i].sum;
-        way.low = at < way.low ? at : way.low;
-        way.high = at > way.high ? at : way.high;
-    }
+    way.low = s->low;
+    way.high = s->high;
     if (margin) way.margin = 2 * way.sum - s->upper[len].best - s->upper[len].other;
     return way;
 }
 
 /* Compiled for each way of rounding, with and without margins. */
-static inline __attribute__((always_inline)) Way search(const Search *s, Str text, Step *steps,
+static inline __attribute__((always_inline)) Way search(Search *s, Str text, Step *steps,
                                                         bool single, bool margin)
 {
     for (size_t at = 0; at < text.len;) {
@@ -129,13 +130,14 @@ static inline __attribute__((always_inline)) Way search(const Search *s, Str tex
             return (Way){ .n = -1 };
         at += char_len;
     }
-    return walk_back(s, text.len, steps + text.len, single, margin);
+    return walk_back(s, text.len, steps + text.len, margin);
 }
 
-static void start(const Search *s, size_t n, double sum)
+static void start(Search *s, size_t n, double sum)
 {
     for (size_t i = 0; i < n; i++) s->node[i] = (Node){ -INFINITY, NOT_REACHED, 0 };
     s->node[0] = (Node){ sum, 0, 0 };
+    s->low = s->high = sum;
 }
 
 Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double sum)

@@ -42,6 +42,10 @@ typedef struct Record {
     uint16_t stride;           /* words of a variant */
 } Record;
 
+/* A unit of sums at the floor, which is twice what any is rounded by: a sum that is closer to 0
+ * than its power of two, but not once rounded, was rounded by a smaller unit. */
+#define UNIT (1.0f / 128)
+
 _Static_assert(sizeof(Record) == 64, "a line");
 
 /* What a part comes to. In a block: `added`, n, then the ids. */
@@ -322,9 +326,7 @@ float rounded_parts_encode(RoundedParts *r, Str part, uint64_t hash, float sum, 
     }
     const uint32_t *id = *out;
     Way way = compute(r, part, sum, out);
-    /* A way that lost went on from a known sum by one step. */
-    float step = (float)r->model->max_score + 1, low = (float)way.low - step,
-          high = (float)way.high + step;
+    float low = (float)way.low, high = (float)way.high + UNIT;
     if (range != NO_RANGE && stays(range, low, high)) {
         Variant v = { (float)way.sum - sum, low - sum, high - sum, id, *out - id };
         if (!remember(r, part, hash, range, &v)) {

@@ -28,7 +28,7 @@ typedef struct Way {
     const Step *step;
     int64_t n;        /* -1: a character has no token and there is no unk_id */
     double sum;       /* of the scores, `start` included */
-    double low, high; /* with `single`: the least and the largest sum of a best way to a place */
+    double low, high; /* with `single`: the least and the largest sum of any way that was tried */
     double margin;    /* lattice_margin: how much better it is than any other, at least */
 } Way;
 
