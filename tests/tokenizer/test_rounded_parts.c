@@ -158,15 +158,15 @@ TEST(rounded_parts_equal_the_lattice_with_rules)
     compare_golden("sp/spm_test_unigram_1k");
 }
 
-/* Every byte counts the same but for eighths of `noise`, so ways of any number of pieces are about
+/* Every byte counts `byte` but for eighths of `noise`, so ways of any number of pieces are about
  * as good. `file` must stay. */
-static SpModel *nearly_tied(Arena *a, const Tokenizer *t, float noise, SpFile *file)
+static SpModel *nearly_tied(Arena *a, const Tokenizer *t, float byte, float noise, SpFile *file)
 {
     *file = ((const SentencePiece *)t)->file;
     file->score = NEW_N(a, float, file->n);
     for (int64_t i = 0; i < file->n; i++) {
         float eighths = (float)(rng_bits(rng_key(13, RNG_DATA, 0, 0), (uint64_t)i) >> 61);
-        file->score[i] = -1.3f * (float)file->name[i].len - eighths * noise / 8;
+        file->score[i] = byte * (float)file->name[i].len - eighths * noise / 8;
     }
     SpModel *m;
     assert_no_error(sp_model_new(a, file, &m));
@@ -178,7 +178,8 @@ TEST(rounded_parts_equal_the_lattice_where_all_ways_nearly_tie)
     Arena *a = arena_new();
     Tokenizer *t = golden_tokenizer(a, "sp/modalities_unigram");
     SpFile f;
-    compare_model(nearly_tied(a, t, 0x1p-7f, &f), "near ties");
+    compare_model(nearly_tied(a, t, -1.3f, 0x1p-7f, &f), "near ties");
+    compare_model(nearly_tied(a, t, 0.3f, 0x1p-7f, &f), "near ties of sums that rise");
     t->close(t);
     arena_free(a);
 }
@@ -207,7 +208,7 @@ TEST(a_best_way_with_a_margin_is_best_behind_any_sum)
     Arena *a = arena_new();
     Tokenizer *t = golden_tokenizer(a, "sp/modalities_unigram");
     SpFile f;
-    const SpModel *m = nearly_tied(a, t, 0x1p-4f, &f);
+    const SpModel *m = nearly_tied(a, t, -1.3f, 0x1p-4f, &f);
     Parts *p = NEW(a, Parts);
     draw_parts(m, p);
     Buffer work = { 0 };
