@@ -29,7 +29,6 @@ struct CertainParts {
     const SpModel *model;
     CertainModel certain;
     double limit; /* of the sum before a part, so that none in it reaches 2^LIMIT_BITS */
-    bool falls;   /* no certain id has a score above 0 */
     WordCache *cache;
     RoundedParts *rounded;
     uint32_t *end; /* of the parts of a batch */
@@ -90,9 +89,6 @@ CertainParts *certain_parts_new(Arena *a, const SpModel *m)
     c->certain.base.word_ids = certain_ids;
     c->certain.base.cut = NULL; /* what is certain of the parts need not be of the whole */
     c->limit = ldexp(1, LIMIT_BITS) - LONGEST_WORD * (m->max_score + 1);
-    c->falls = true;
-    for (int64_t i = 0; i < m->file->n; i++)
-        c->falls &= m->file->type[i] == SP_USER_DEFINED || m->score[i] <= 0;
     c->cache = word_cache_new(a, &c->certain.base, m->file->n, true);
     c->rounded = rounded_parts_new(a, m, 0);
     c->end = NEW_N(a, uint32_t, SPLIT_ROOM + 1);
@@ -175,7 +171,7 @@ static void add_batch(CertainParts *c, const Batch *b, Sum *s, Ids *out)
             count_up(m, s, out->id, before);
             Sum all = *s;
             count_up(m, &all, out->id, out->n);
-            if (c->falls && is_far(m, &all, out->n))
+            if (m->falls && is_far(m, &all, out->n))
                 *s = all;
             else
                 add_carefully(c, b, from, to, before, s, out);

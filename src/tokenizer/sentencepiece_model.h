@@ -27,6 +27,7 @@ typedef struct SpModel {
     Lattice lattice;  /* Unigram */
     float *score;     /* likewise: by id; of an unknown character all on its first byte */
     double max_score; /* the largest absolute value of a score */
+    bool falls;       /* only user-defined symbols have scores above 0 */
     int64_t (*symbolize)(const struct SpModel *m, Buffer *scratch, Str text, uint32_t *out);
 } SpModel;
 

@@ -48,9 +48,11 @@ void sp_unigram_prepare(Arena *a, SpModel *m)
     int64_t n_keys = 0;
     m->lattice.unk_score = least - UNK_PENALTY;
     m->max_score = fabs(m->lattice.unk_score);
+    m->falls = true;
     for (int64_t i = 0; i < f->n; i++) {
         score[i] = score_of(f, i, most);
         m->score[i] = (float)score[i];
+        m->falls &= score[i] <= 0 || f->type[i] == SP_USER_DEFINED;
         if (!m->name[i].len || f->type[i] == SP_UNUSED) continue;
         m->max_score = fmax(m->max_score, fabs(score[i]));
         key[n_keys] = m->name[i];
