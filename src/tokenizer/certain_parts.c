@@ -167,7 +167,7 @@ static void add_batch(CertainParts *c, const Batch *b, Sum *s, Ids *out)
     for (int64_t k = 0; k <= n_left; k++) {
         int64_t to = k < n_left ? left[k] : b->n, before = out->n;
         word_cache_next(c->cache, out);
-        if (!is_far(m, s, out->n)) {
+        if (out->n > before && !is_far(m, s, out->n)) {
             count_up(m, s, out->id, before);
             Sum all = *s;
             count_up(m, &all, out->id, out->n);
