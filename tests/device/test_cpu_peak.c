@@ -1,6 +1,7 @@
 /* test_cpu_peak.c - measured rates are those of a processor, also of several threads. */
 #include "device/cpu_peak.h"
 #include "test.h"
+#include <math.h>
 
 TEST(measured_peak_is_plausible_at_every_level)
 {
@@ -15,10 +16,15 @@ TEST(measured_peak_is_plausible_at_every_level)
 TEST(peak_of_a_device_is_that_of_its_threads_together)
 {
     Device *one = cpu_device_new(1), *two = cpu_device_new(2);
-    double single = cpu_peak_flops(one, F32, CPU_SCALAR);
-    double both = cpu_peak_flops(two, F32, CPU_SCALAR);
-    assert_true(both > 0.8 * single); /* two threads of one core give what one gives */
-    assert_true(both < 3 * single);
+    bool agree = false;
+    double single = 0, both = 0;
+    for (int i = 0; i < 50 && !agree; i++) { /* what else runs on a host makes rates lower */
+        single = fmax(single, cpu_peak_flops(one, F32, CPU_SCALAR));
+        both = fmax(both, cpu_peak_flops(two, F32, CPU_SCALAR));
+        /* two threads of one core give what one gives */
+        agree = both > 0.8 * single && both < 3 * single;
+    }
+    assert_true(agree);
     cpu_device_free(one);
     cpu_device_free(two);
 }
