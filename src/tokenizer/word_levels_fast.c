@@ -16,6 +16,13 @@ static inline uint64_t first_bytes(uint64_t eight, uint32_t len)
 }
 
 #ifdef __AVX512F__
+/* Appends the places of a mask to a list; returns its new length. */
+static inline int64_t add_places(uint32_t *list, int64_t n, unsigned mask, __m512i place)
+{
+    _mm512_storeu_si512(list + n, _mm512_maskz_compress_epi32((__mmask16)mask, place));
+    return n + __builtin_popcount(mask);
+}
+
 /* Writes down where the word is longer than 8 bytes or work[i] is not 0. */
 static int64_t list_missed(const WordBatch *b, uint32_t *missed)
 {
@@ -27,8 +34,7 @@ static int64_t list_missed(const WordBatch *b, uint32_t *missed)
         unsigned miss = _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(to, from), _mm512_set1_epi32(8));
         miss |= _mm512_test_epi64_mask(low, low) | _mm512_test_epi64_mask(high, high) << 8;
         if (n - i < 16) miss &= (1u << (n - i)) - 1;
-        _mm512_storeu_si512(missed + n_missed, _mm512_maskz_compress_epi32((__mmask16)miss, place));
-        n_missed += __builtin_popcount(miss);
+        n_missed = add_places(missed, n_missed, miss, place);
         place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
     }
     return n_missed;
@@ -91,9 +97,7 @@ static int64_t list_others(const WordBatch *b, uint32_t *others)
         unsigned other = _mm512_cmplt_epu64_mask(low, least);
         other |= (unsigned)_mm512_cmplt_epu64_mask(high, least) << 8;
         if (n - i < 16) other &= (1u << (n - i)) - 1;
-        _mm512_storeu_si512(others + n_others,
-                            _mm512_maskz_compress_epi32((__mmask16)other, place));
-        n_others += __builtin_popcount(other);
+        n_others = add_places(others, n_others, other, place);
         place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
     }
     return n_others;

@@ -221,7 +221,6 @@ TEST(a_best_way_with_a_margin_is_best_behind_any_sum)
         n_certain += certain;
         n_others += depends;
     }
-
     assert_true(n_certain > N_PARTS / 10 && n_others > N_PARTS / 10);
     buffer_free(&work);
     text_free(&p->text);
