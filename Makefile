@@ -97,6 +97,10 @@ $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 docs: tests ## write the generated pages of docs/ anew
 	MODALITIES_GENERATE=1 $(BUILD)/tests/all generated page_of
 
+.PHONY: graphs
+graphs: tests ## write the printed graphs of tests/golden/graphs anew; git shows what changed
+	MODALITIES_GENERATE=1 $(BUILD)/tests/all golden/test_graphs
+
 # Each tests/fuzz/fuzz_NAME.c is a libFuzzer target, linked with all of src; its seeds lie in tests/fuzz/NAME/.
 FUZZ_SECONDS ?= 60
 FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

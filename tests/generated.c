@@ -24,7 +24,8 @@ void assert_generated(const char *path, const char *text)
     for (; *found && *found == *wanted; found++, wanted++) line += *found == '\n';
     if (*found != *wanted) {
         while (found > file.ptr && found[-1] != '\n') found--, wanted--;
-        fail_msg("%s:%d is out of date (`make docs` writes it anew)\n  file:      %.*s\n  "
+        fail_msg("%s:%d is out of date (`make docs` or `make graphs` writes it anew)\n  file:      "
+                 "%.*s\n  "
                  "generated: %.*s",
                  path, line, line_length(found), found, line_length(wanted), wanted);
     }
