@@ -55,8 +55,9 @@ $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
 $(BUILD)/tests/all: $(TEST_OBJ) $(BUILD)/libmodalities.a
 	$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
-# A library that makes the N-th write fail or kill, and a small program that is run under it.
-$(BUILD)/tests/crash_shim.so: tests/preload/crash_shim.c Makefile
+# Libraries that make the N-th write or thread fail, and a small program that is run under them.
+SHIMS := $(patsubst tests/preload/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload/*_shim.c))
+$(BUILD)/tests/%_shim.so: tests/preload/%_shim.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
 
@@ -64,7 +65,7 @@ $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUI
 	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/tests/crash_shim.so $(BUILD)/tests/save_checkpoints
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints
 
 .PHONY: test
 test: dependencies ## build and run every test; T="passes ops" chooses

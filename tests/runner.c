@@ -96,6 +96,13 @@ const char *program_path(void)
     return set ? set : "build/modalities";
 }
 
+const char *test_tool(Arena *a, const char *name)
+{
+    char self[4096] = { 0 };
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    return path_join(a, path_folder(a, self), name);
+}
+
 void assert_no_error(Error *e)
 {
     if (!e) return;

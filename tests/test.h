@@ -44,6 +44,8 @@ const char *shared_path(Arena *a, const char *below);
 const char *test_folder(void);
 /* The program under test (build/modalities). */
 const char *program_path(void);
+/* A file that was built beside the tests, such as crash_shim.so; owned by the arena. */
+const char *test_tool(Arena *a, const char *name);
 /* Fails the test with the error's text; frees it. */
 void assert_no_error(Error *e);
 /* Asserts that e is an error whose text contains `part`; frees it. */

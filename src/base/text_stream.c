@@ -6,7 +6,6 @@
 #include "base/thread.h"
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,7 +187,9 @@ Error *text_stream_next(TextStream *s, TextChunk **out)
 {
     void *item;
     if (!s->has_thread) {
-        CHECK(pthread_create(&s->thread, NULL, run, s) == 0);
+        if (!thread_start(&s->thread, run, s))
+            return error_new("%s: a thread to read it cannot be made: %s", s->path,
+                             strerror(errno));
         s->has_thread = true;
     }
     *out = NULL;

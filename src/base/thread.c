@@ -6,16 +6,24 @@
 #include "base/thread.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/log.h"
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SPINS = 4000, MAX_THREADS = 512 };
+
+bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
+{
+    errno = pthread_create(out, NULL, run, arg);
+    return errno == 0;
+}
 
 struct Pool {
     int n_threads;
@@ -105,7 +113,11 @@ Pool *pool_new(int n_threads)
         Worker *w = malloc(sizeof *w);
         CHECK(w != NULL);
         *w = (Worker){ p, i };
-        CHECK(pthread_create(&p->thread[i], NULL, worker_main, w) == 0);
+        if (thread_start(&p->thread[i], worker_main, w)) continue;
+        log_warning("only %d of %d threads can be made (%s); going on with fewer", i, p->n_threads,
+                    strerror(errno));
+        free(w);
+        p->n_threads = i;
     }
     return p;
 }

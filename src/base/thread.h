@@ -1,13 +1,20 @@
 /* thread.h - a pool of worker threads for kernels, and a bounded queue between threads. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Starts a thread that calls run(arg); the caller joins it. False with errno when the system allows
+ * no further one (limits of a user or of a job), which is nobody's mistake: go on without it, or
+ * end with an error. */
+bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
 
 /* n threads including the caller. Workers spin for a bounded time, then sleep. */
 typedef struct Pool Pool;
 
-/* n_threads 0: one per available core, or MODALITIES_THREADS when that is set. */
+/* n_threads 0: one per available core, or MODALITIES_THREADS when that is set. Where the system
+ * allows fewer, a warning says so, and there are fewer. */
 Pool *pool_new(int n_threads);
 void pool_free(Pool *p);
 int pool_size(const Pool *p);

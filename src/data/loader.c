@@ -5,11 +5,14 @@
  * again when the caller asks for the next batch. Both sides know how many batches there are, so no
  * message says "end". */
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "config/builder.h"
 #include "data/collate.h"
 #include "data/data.h"
+#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
+#include <string.h>
 
 typedef struct Slot {
     Batch batch;
@@ -33,8 +36,9 @@ struct Loader {
     Slot *slot;
     int n_slots;
     Maker *maker;
-    int n_makers;    /* at least one, for batches that are made when asked for */
-    bool is_running; /* the threads */
+    int n_makers; /* at least one, for batches that are made when asked for */
+    int n_running;
+    bool is_warned; /* that there are fewer threads than asked for */
     LoaderWaits waits;
     int64_t start; /* position of batch 0 of the threads */
     /* Shared with the threads, under the lock. */
@@ -160,40 +164,54 @@ static void *prefetch(void *arg)
     return NULL;
 }
 
+static void warn_of_fewer(Loader *l)
+{
+    if (l->is_warned) return;
+    l->is_warned = true;
+    log_warning("data loader '%s': only %d of %d threads can be made (%s); %s", l->settings.tag,
+                l->n_running, l->n_makers, strerror(errno),
+                l->n_running ? "going on with fewer" : "batches are made when they are needed");
+}
+
 static void start(Loader *l)
 {
     l->start = l->position;
     l->next = l->released = 0;
     l->is_stopping = false;
-    l->is_running = true;
     for (int i = 0; i < l->n_slots; i++) l->slot[i].is_made = false;
-    for (int i = 0; i < l->n_makers; i++)
-        CHECK(pthread_create(&l->maker[i].thread, NULL, prefetch, &l->maker[i]) == 0);
+    while (l->n_running < l->n_makers) {
+        Maker *m = &l->maker[l->n_running];
+        if (!thread_start(&m->thread, prefetch, m)) {
+            warn_of_fewer(l);
+            return;
+        }
+        l->n_running++;
+    }
 }
 
 static void stop(Loader *l)
 {
-    if (!l->is_running) return;
+    if (!l->n_running) return;
     pthread_mutex_lock(&l->lock);
     l->is_stopping = true;
     pthread_cond_broadcast(&l->is_free);
     pthread_mutex_unlock(&l->lock);
-    for (int i = 0; i < l->n_makers; i++) pthread_join(l->maker[i].thread, NULL);
+    for (int i = 0; i < l->n_running; i++) pthread_join(l->maker[i].thread, NULL);
     for (int i = 0; i < l->n_slots; i++) {
         error_free(l->slot[i].error);
         l->slot[i].error = NULL;
     }
-    l->is_running = false;
+    l->n_running = 0;
 }
 
 /* The next slot, from the threads or made here. The one before is free from now on. */
 static Slot *next_slot(Loader *l)
 {
-    if (l->settings.prefetch == 0) {
+    if (l->settings.prefetch && !l->n_running) start(l);
+    if (!l->n_running) {
         fill(&l->maker[0], l->position, &l->slot[0]);
         return &l->slot[0];
     }
-    if (!l->is_running) start(l);
     int64_t number = (l->position - l->start) / l->batch_size;
     Slot *s = &l->slot[number % l->n_slots];
     pthread_mutex_lock(&l->lock);

@@ -10,8 +10,11 @@
  * memory is bounded however far one thread falls behind, and nothing is allocated once the buffers
  * have grown. Order and content come from the jobs' numbers, never from timing. */
 #include "data/pack_pipeline.h"
+#include "base/log.h"
 #include "base/signal.h"
-#include <pthread.h>
+#include "base/thread.h"
+#include <errno.h>
+#include <string.h>
 
 /* Lines on their way at most (unless each thread has more to do), however large the queues are set.
  */
@@ -207,16 +210,21 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
+/* Each thread does any of the work, so that it gets done however few there are. */
 static void run_threads(Pipeline *p, Arena *a)
 {
-    int64_t n = p->settings->n_threads;
+    int64_t n = p->settings->n_threads, n_started = 1;
     Worker *worker = NEW_N(a, Worker, n);
-    for (int64_t i = 1; i < n; i++) {
-        worker[i] = (Worker){ .pipeline = p, .encoder = &p->settings->encoder[i] };
-        CHECK(pthread_create(&worker[i].thread, NULL, run_worker, &worker[i]) == 0);
+    for (; n_started < n; n_started++) {
+        Worker *w = &worker[n_started];
+        *w = (Worker){ .pipeline = p, .encoder = &p->settings->encoder[n_started] };
+        if (thread_start(&w->thread, run_worker, w)) continue;
+        log_warning("only %lld of %lld threads can be made (%s); going on with fewer",
+                    (long long)n_started, (long long)n, strerror(errno));
+        break;
     }
     work(p, &p->settings->encoder[0]);
-    for (int64_t i = 1; i < n; i++) pthread_join(worker[i].thread, NULL);
+    for (int64_t i = 1; i < n_started; i++) pthread_join(worker[i].thread, NULL);
 }
 
 Error *pack_pipeline_run(const PackPipeline *settings, PackSource *source)

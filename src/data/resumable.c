@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/signal.h"
+#include "base/thread.h"
 #include "data/progress.h"
 #include "data/resumable_state.h"
 #include <string.h>
@@ -127,7 +128,8 @@ static Error *take_failure(Resumable *r)
     return e;
 }
 
-/* Hands what is written to the thread, which is idle. */
+/* Hands what is written to the thread, which is idle. Where there can be none, the work waits for
+ * the disk. */
 static Error *end_part(Resumable *r)
 {
     TRY(take_failure(r));
@@ -139,9 +141,11 @@ static Error *end_part(Resumable *r)
     }
     memcpy(r->last.number, r->reached_number, sizeof r->last.number);
     r->part_began = clock_seconds();
+    if (!r->has_thread) r->has_thread = thread_start(&r->thread, make_parts, r);
     if (!r->has_thread) {
-        CHECK(pthread_create(&r->thread, NULL, make_parts, r) == 0);
-        r->has_thread = true;
+        TRY(make_durable(r, &r->last));
+        r->n_durable++;
+        return NULL;
     }
     pthread_mutex_lock(&r->lock);
     r->job = r->last;

@@ -21,7 +21,6 @@
 /* A folder of checkpoints, and what to run in it. */
 typedef struct Bench {
     Arena *arena;
-    const char *tools;  /* where the test binary lies */
     const char *root;   /* checkpoint_path */
     const char *output; /* stderr of the last run */
     const char *log;    /* events of the last run */
@@ -39,14 +38,11 @@ static Bench bench_new(void)
 {
     Arena *a = arena_new();
     const char *folder = test_folder();
-    char self[4096] = { 0 };
-    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     bool has_memory = access("/dev/shm", W_OK) == 0;
     snprintf(root, sizeof root, "%s/modalities-runs-%d", has_memory ? "/dev/shm" : "/tmp",
              (int)getpid());
     atexit(remove_root);
-    return (Bench){ a, path_folder(a, self), root, path_join(a, folder, "output"),
-                    path_join(a, folder, "log") };
+    return (Bench){ a, root, path_join(a, folder, "output"), path_join(a, folder, "log") };
 }
 
 /* The faults of one run: variables of crash_shim, ends with NULL. */
@@ -66,10 +62,10 @@ static int run(const Bench *b, Faults faults, const char *const *steps)
         setenv("CRASH_LOG", b->log, 1);
         for (int i = 0; faults[i]; i++) putenv((char *)faults[i]);
         setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-        setenv("LD_PRELOAD", path_join(b->arena, b->tools, "crash_shim.so"), 1);
+        setenv("LD_PRELOAD", test_tool(b->arena, "crash_shim.so"), 1);
         const char *argv[16] = { "save_checkpoints", b->root, "1" };
         for (int i = 0; steps[i]; i++) argv[3 + i] = steps[i];
-        execv(path_join(b->arena, b->tools, "save_checkpoints"), (char **)argv);
+        execv(test_tool(b->arena, "save_checkpoints"), (char **)argv);
         _exit(127);
     }
     int status;

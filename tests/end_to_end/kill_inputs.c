@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { N_LINES = 30 };
 
@@ -55,16 +54,6 @@ static Str many_lines(Arena *a)
     return (Str){ bytes, BYTES };
 }
 
-static const char *shim(void)
-{
-    static char path[4200];
-    ssize_t n = readlink("/proc/self/exe", path, 4096);
-    assert_true(n > 0);
-    path[n] = 0;
-    strcpy(strrchr(path, '/'), "/crash_shim.so");
-    return path;
-}
-
 /* Runs the program in the test's folder with variables in front; `faults` for the shim, or "".
  * Returns the exit status, 128 + n for signal n. */
 int kill_run(Arena *a, const char *variables, const char *faults, const char *args,
@@ -72,8 +61,8 @@ int kill_run(Arena *a, const char *variables, const char *faults, const char *ar
 {
     Str text;
     const char *preload =
-        *faults ? arena_printf(a, "LD_PRELOAD=%s ASAN_OPTIONS=verify_asan_link_order=0 %s", shim(),
-                               faults)
+        *faults ? arena_printf(a, "LD_PRELOAD=%s ASAN_OPTIONS=verify_asan_link_order=0 %s",
+                               test_tool(a, "crash_shim.so"), faults)
                 : "";
     int status = system(arena_printf(a, "cd %s && env %s %s %s %s > said 2>&1", test_folder(),
                                      variables, preload, path_absolute(a, program_path()), args));

@@ -191,10 +191,8 @@ TEST(bad_input_of_a_warm_start_with_the_file_of_a_fresh_run_is_refused)
 TEST(bad_input_of_a_full_disk_leaves_the_former_checkpoint)
 {
     Bench b = bench_new();
-    char self[4096] = { 0 };
-    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    const char *const faults[] = { arena_printf(b.arena, "LD_PRELOAD=%s/crash_shim.so",
-                                                path_folder(b.arena, self)),
+    const char *const faults[] = { arena_printf(b.arena, "LD_PRELOAD=%s",
+                                                test_tool(b.arena, "crash_shim.so")),
                                    "ASAN_OPTIONS=verify_asan_link_order=0",
                                    "CRASH_PATH=seen_steps_8",
                                    "CRASH_AT=write:5",

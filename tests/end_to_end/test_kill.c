@@ -19,9 +19,7 @@ static const char *const set[] = { "--set", "settings.intervals.checkpointing_in
 
 static const char *shim(Arena *a)
 {
-    char self[4096] = { 0 };
-    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    return arena_printf(a, "LD_PRELOAD=%s/crash_shim.so", path_folder(a, self));
+    return arena_printf(a, "LD_PRELOAD=%s", test_tool(a, "crash_shim.so"));
 }
 
 /* What was killed goes on: from its last checkpoint, or from the start when there is none. Every

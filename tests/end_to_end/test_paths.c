@@ -191,12 +191,10 @@ TEST(paths_in_a_read_only_file_system_cannot_be_written)
     static const char *const reasons[] = { "Read-only file system", NULL };
     Bench b = prepare();
     Arena *a = b.arena;
-    char self[4096] = { 0 };
-    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     const char *place = path_join(a, getenv("HERE"), "place");
     assert_no_error(make_directories(place));
     assert_int_equal(setenv("PLACE", place, 1), 0);
-    setenv("LD_PRELOAD", arena_printf(a, "%s/crash_shim.so", path_folder(a, self)), 1);
+    setenv("LD_PRELOAD", test_tool(a, "crash_shim.so"), 1);
     setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
     setenv("CRASH_AT", "any:1", 1);
     setenv("CRASH_MODE", "EROFS", 1);
