@@ -1,0 +1,42 @@
+/* cosine_annealing_lr.c - from the rate to eta_min and back, on a cosine. */
+#include "optim/scheduler_parts.h"
+
+typedef struct Settings {
+    Optimizer *optimizer;
+    int64_t t_max;
+    double eta_min;
+    int64_t last_epoch;
+} Settings;
+
+static const Field fields[] = {
+    FIELD_OPTIMIZER(Settings),
+    FIELD_INT(Settings, t_max, NULL, 1, INFINITY, "steps of half a period", .flags = FIELD_STRICT,
+              .alias = "T_max"),
+    FIELD_FLOAT(Settings, eta_min, NULL, 0, INFINITY, "the least rate", .flags = FIELD_STRICT),
+    FIELD_LAST_EPOCH(Settings),
+    { 0 },
+};
+
+static double rate(const Scheduler *self, int64_t step)
+{
+    const Settings *c = self->settings;
+    return half_cosine(self->base_lr, c->eta_min, (double)step / (double)c->t_max);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *c = settings;
+    Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
+    s->rate = rate;
+    *out = s;
+    return NULL;
+}
+
+const ComponentDef scheduler_cosine_annealing_lr = {
+    .kind = "scheduler",
+    .variant = "cosine_annealing_lr",
+    .doc = "from lr to eta_min and back on a cosine with half period t_max",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};

@@ -1,0 +1,46 @@
+/* linear_lr.c - a factor on the rate that goes linearly from start_factor to end_factor. */
+#include "optim/scheduler_parts.h"
+
+typedef struct Settings {
+    Optimizer *optimizer;
+    double start_factor, end_factor;
+    int64_t total_iters, last_epoch;
+} Settings;
+
+static const Field fields[] = {
+    FIELD_OPTIMIZER(Settings),
+    FIELD_FLOAT(Settings, start_factor, NULL, 0, 1, "factor at the first step",
+                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
+    FIELD_FLOAT(Settings, end_factor, NULL, 0, 1, "factor from total_iters on",
+                .flags = FIELD_STRICT),
+    FIELD_INT(Settings, total_iters, NULL, 1, INFINITY, "steps between the two",
+              .flags = FIELD_STRICT),
+    FIELD_LAST_EPOCH(Settings),
+    { 0 },
+};
+
+static double rate(const Scheduler *self, int64_t step)
+{
+    const Settings *c = self->settings;
+    int64_t at = step < c->total_iters ? step : c->total_iters;
+    return self->base_lr *
+           straight_line(c->start_factor, c->end_factor, (double)at / (double)c->total_iters);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *c = settings;
+    Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
+    s->rate = rate;
+    *out = s;
+    return NULL;
+}
+
+const ComponentDef scheduler_linear_lr = {
+    .kind = "scheduler",
+    .variant = "linear_lr",
+    .doc = "lr times a factor that goes linearly from start to end",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
