@@ -11,6 +11,11 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -f
 LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lpthread -ldl -lm
 LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
 
+# A short line per file; V=1 prints the commands instead, -s neither.
+V      ?=
+SILENT := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+say     = $(if $(filter 1,$(V)),,@$(if $(SILENT),,printf '%-4s %s\n' $(1) '$(2)';))
+
 X86_64   := $(filter x86_64,$(shell uname -m))
 LIB_SRC  := $(filter-out $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
@@ -36,33 +41,33 @@ $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
 define level_rule
 $$(BUILD)/%_fast.$(1).o: %_fast.c Makefile
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
+	$$(call say,CC,$$< ($(1)))$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
 endef
 $(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
 
 $(BUILD)/libmodalities.a: $(LIB_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,$@)ar rcs $@ $^
 
 $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/all: $(TEST_OBJ) $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
 # Libraries that make the N-th write or thread fail, and a small program that is run under them.
 SHIMS := $(patsubst tests/preload/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload/*_shim.c))
 $(BUILD)/tests/%_shim.so: tests/preload/%_shim.c Makefile
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
+	$(call say,LINK,$@)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
 
 $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUILD)/tests/checkpoint/sample_state.o $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
 .PHONY: tests
 tests: $(BUILD)/tests/all $(BUILD)/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints
@@ -89,7 +94,7 @@ bench-tokenizer: $(BUILD)/bench/tokenizer ## encoding beside the tokenizers that
 	$(BUILD)/bench/tokenizer $(TOKENIZERS:%=-t %) $(TEXTS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 $(BUILD)/bench/start: $(BUILD)/modalities
 $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
@@ -118,9 +123,13 @@ fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each; FUZZ="safetensors manifes
 	done
 
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/libmodalities.a
-	$(CC) $(LDALL) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(LDALL) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 .SECONDARY:
+
+.PHONY: format
+format: ## let clang-format lay out every file, those not yet added to git included
+	@tools/files.sh '*.c' '*.h' | xargs clang-format -i
 
 .PHONY: clean
 clean:
@@ -153,22 +162,21 @@ help: ## this list
 
 # Everything that must hold beside the tests. Each part can be run alone. The training run with the real vocabulary is
 # left out under the address sanitizer: it takes ten minutes there and runs no code that the smaller ones do not.
-FORMATTED := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 THREADED  := base/test_base ops/test_kernels data/ tokenizer/ exec/
 
 .PHONY: check check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz ## all checks
 
 check-format:
-	clang-format --dry-run --Werror $(FORMATTED)
+	@tools/check_format.sh
 check-layers:
-	tools/check_layers.sh
+	@tools/check_layers.sh
 check-docs:
-	tools/check_docs.sh
+	@tools/check_docs.sh
 check-warnings:
 	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests benches
 check-lint:
-	tools/lint.sh
+	@tools/lint.sh
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
 	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary

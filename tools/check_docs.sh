@@ -12,8 +12,8 @@ named() {
     done
 }
 complain() { echo "$*"; status=1; }
-for folder in $(git ls-files src cli tests bench tools docs configs examples | xargs -n1 dirname | sort -u); do
-    files=$(git ls-files "$folder" | grep -E "^$folder/[^/]+$" | grep -v README.md || true)
+for folder in $(tools/files.sh src cli tests bench tools docs configs examples | xargs -n1 dirname | sort -u); do
+    files=$(tools/files.sh "$folder" | grep -E "^$folder/[^/]+$" | grep -v README.md || true)
     n=$(echo "$files" | grep -c . || true)
     case $folder in tests/*|configs/*) continue ;; esac # these mirror src/ and the commands
     [ "$n" -ge 3 ] || continue
@@ -26,11 +26,11 @@ for folder in $(git ls-files src cli tests bench tools docs configs examples | x
         named "$stem" "$folder/README.md" || complain "$folder/README.md does not mention $(basename "$file")"
     done
 done
-for file in $(git ls-files '*.c' '*.h' '*.cu'); do
+for file in $(tools/files.sh '*.c' '*.h' '*.cu'); do
     case $(basename "$file") in utils.*|util.*|common.*|misc.*|helpers.*|helper.*) complain "$file: name it by what it holds" ;; esac
     head -1 "$file" | grep -q "^/\* $(basename "$file") - " || complain "$file: the first line must be /* $(basename "$file") - one sentence. */"
 done
-for file in $(git ls-files '*.md'); do
+for file in $(tools/files.sh '*.md'); do
     for link in $(grep -o '](\([^)#]*\)' "$file" | sed 's/^](//' | grep -v '^[a-z]*:' || true); do
         [ -e "$(dirname "$file")/$link" ] || complain "$file: the link $link leads nowhere"
     done

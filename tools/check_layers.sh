@@ -22,7 +22,7 @@ status=0
 rank_of() {
     echo "$layers" | awk -v name="$1" '{ for (i = 1; i <= NF; i++) if ($i == name) { print NR; exit } }'
 }
-for file in $(git ls-files 'src/*.c' 'src/*.h' 'src/*.cu'); do
+for file in $(tools/files.sh 'src/*.c' 'src/*.h' 'src/*.cu'); do
     folder=$(echo "$file" | cut -d/ -f2)
     case $folder in *.*) folder=components ;; esac
     own=$(rank_of "$folder")
@@ -40,7 +40,7 @@ for file in $(git ls-files 'src/*.c' 'src/*.h' 'src/*.cu'); do
         fi
     done
 done
-for file in $(git ls-files 'src/*.cu'); do
+for file in $(tools/files.sh 'src/*.cu'); do
     if grep -q '^#include "' "$file" && grep '^#include "' "$file" | grep -qv -e 'tensor/tensor.h' -e 'device/device.h'; then
         echo "$file: .cu files include tensor/tensor.h and device/device.h only"
         status=1
