@@ -7,6 +7,7 @@
 #include "data/pbin.h"
 #include "data/progress.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BLOCK = 256, BLOCKS_PER_THREAD = 16 }; /* documents; blocks between two looks at signals */
@@ -78,35 +79,41 @@ static Error *decode(const Filtering *f, Judge *j, Str document)
     return f->settings->tokenizer->decode(f->settings->tokenizer, id, n, true, &j->text);
 }
 
+typedef struct Described {
+    int64_t index, n_tokens;
+    const Text *text; /* NULL: there is none */
+} Described;
+
 /* {index, n_tokens, text} */
-static Error *describe(const Filtering *f, Judge *j, int64_t i, jv *out)
+static jv describe(const void *document)
 {
-    Str document = f->document.item[i];
-    bool has_text = f->settings->tokenizer;
-    if (has_text) TRY(decode(f, j, document));
-    if (has_text && j->text.len > INT32_MAX)
-        return error_new("a text of more than 2 GiB, which libjq cannot take");
-    jv d = jv_object();
-    d = jv_object_set(d, jv_string("index"), jv_number((double)i));
-    d = jv_object_set(d, jv_string("n_tokens"),
-                      jv_number((double)((int64_t)document.len / f->file.token_bytes)));
-    if (has_text)
-        d = jv_object_set(d, jv_string("text"),
-                          jv_string_sized(j->text.len ? j->text.ptr : "", (int)j->text.len));
-    *out = d;
-    return NULL;
+    const Described *d = document;
+    jv o = jv_object();
+    o = jv_object_set(o, jv_string("index"), jv_number((double)d->index));
+    o = jv_object_set(o, jv_string("n_tokens"), jv_number((double)d->n_tokens));
+    if (d->text)
+        o = jv_object_set(o, jv_string("text"),
+                          jv_string_sized(d->text->len ? d->text->ptr : "", (int)d->text->len));
+    return o;
 }
 
 static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
 {
-    jv d = jv_null(), result = jv_null();
-    TRY(describe(f, j, i, &d));
-    TRY(jq_program_run(j->program, d, &result));
-    jv_kind kind = jv_get_kind(result);
-    jv_free(result);
-    *keep = kind == JV_KIND_TRUE;
-    if (kind == JV_KIND_TRUE || kind == JV_KIND_FALSE) return NULL;
-    return jq_program_unwanted(j->program, kind, "true or false");
+    Str document = f->document.item[i];
+    Described d = { .index = i, .n_tokens = (int64_t)document.len / f->file.token_bytes };
+    if (f->settings->tokenizer) {
+        TRY(decode(f, j, document));
+        if (j->text.len > INT32_MAX)
+            return error_new("a text of more than 2 GiB, which libjq cannot take");
+        d.text = &j->text;
+    }
+    char shown[64];
+    snprintf(shown, sizeof shown, "document %lld", (long long)i);
+    JqResult result;
+    TRY(jq_program_run(j->program, &(JqInput){ describe, &d, str_of(shown) }, &result));
+    *keep = result.kind == JV_KIND_TRUE;
+    if (result.kind == JV_KIND_TRUE || result.kind == JV_KIND_FALSE) return NULL;
+    return jq_program_unwanted(j->program, result.kind, "true or false");
 }
 
 static void judge_block(void *arg, int64_t block, int thread)
@@ -114,7 +121,7 @@ static void judge_block(void *arg, int64_t block, int thread)
     const Filtering *f = arg;
     int64_t from = (f->first_block + block) * BLOCK, to = from + BLOCK;
     if (to > f->document.n) to = f->document.n;
-    for (int64_t i = from; i < to; i++) {
+    for (int64_t i = from; i < to && !signal_stop_requested(); i++) {
         bool keep = false;
         Error *e = f->is_kept[i] ? judge(f, &f->judge[thread], i, &keep) : NULL;
         f->is_kept[i] = keep;
@@ -165,13 +172,13 @@ static Error *judge_all(Filtering *f, Pool *pool)
         n = left < most ? left : most;
         pool_run(pool, n, judge_block, f);
         TRY(first_error(f, n));
+        if (signal_stop_requested())
+            return error_new("stopped by a signal; %s was not written", f->settings->target);
         int64_t end = (f->first_block + n) * BLOCK;
         if (end > f->document.n) end = f->document.n;
         TRY(resumable_add(file, VERDICTS, f->is_kept + done, (size_t)(end - done)));
         done = end;
         TRY(resumable_reach(file, NULL));
-        if (signal_stop_requested())
-            return error_new("stopped by a signal; %s was not written", f->settings->target);
         progress_update(&progress, done);
     }
     progress_end(&progress);

@@ -1,5 +1,6 @@
 /* pack_job.c - lines to encoded documents. */
 #include "data/pack_job.h"
+#include "base/signal.h"
 #include "data/pbin.h"
 
 void job_open(Arena *a, int64_t most_lines, Job *job)
@@ -64,7 +65,8 @@ void job_encode(JobEncoder *e, Job *job)
 {
     job->n_documents = job->n_refusals = 0;
     text_clear(&job->tokens);
-    for (int64_t i = 0; i < job->n_lines; i++) {
+    /* After a stop nothing of this job is placed. */
+    for (int64_t i = 0; i < job->n_lines && !signal_stop_requested(); i++) {
         int64_t column;
         size_t before = job->tokens.len;
         if (i + 1 < job->n_lines) ask_for(job_line(job, i + 1));

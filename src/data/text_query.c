@@ -74,13 +74,10 @@ static Error *run_keys(TextQuery *q, Str line, Text *out, int64_t *column)
     return jq_unwanted(SETTING, q->pattern, jq_kinds[found.kind], "a string");
 }
 
-static Error *take_text(const TextQuery *q, jv result, Text *out)
+static jv parse_line(const void *line)
 {
-    jv_kind kind = jv_get_kind(result);
-    if (kind == JV_KIND_STRING)
-        text_add(out, jv_string_value(result), (size_t)jv_string_length_bytes(jv_copy(result)));
-    jv_free(result);
-    return kind == JV_KIND_STRING ? NULL : jq_program_unwanted(q->program, kind, "a string");
+    const Str *l = line;
+    return jv_parse_sized(l->ptr, (int)l->len);
 }
 
 static Error *run_program(TextQuery *q, Str line, Text *out, int64_t *column)
@@ -93,10 +90,13 @@ static Error *run_program(TextQuery *q, Str line, Text *out, int64_t *column)
     }
     if (line.len > INT32_MAX)
         return error_new("a line of more than 2 GiB, which libjq cannot take");
-    jv result;
+    JqResult result;
     text_clear(out);
-    TRY(jq_program_run(q->program, jv_parse_sized(line.ptr, (int)line.len), &result));
-    return take_text(q, result, out);
+    TRY(jq_program_run(q->program, &(JqInput){ parse_line, &line, line }, &result));
+    if (result.kind != JV_KIND_STRING)
+        return jq_program_unwanted(q->program, result.kind, "a string");
+    text_add(out, result.text.ptr, result.text.len);
+    return NULL;
 }
 
 Error *text_query_run(TextQuery *q, Str line, Text *out, int64_t *column)

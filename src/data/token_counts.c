@@ -57,7 +57,8 @@ static void count_task(void *arg, int64_t task, int thread)
     Refusal *refusal = &r->refusal[from - r->from];
     refusal->reason = line_reader_take(r->settings->readers, -1, &reader);
     if (refusal->reason) return;
-    for (int64_t i = from; i < (to < r->to ? to : r->to); i++, refusal++)
+    for (int64_t i = from; i < (to < r->to ? to : r->to) && !signal_stop_requested();
+         i++, refusal++)
         refusal->reason = count_line(r, reader, i, &refusal->column);
     line_reader_give_back(reader);
 }
