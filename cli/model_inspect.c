@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "command.h"
 #include "components.h"
-#include "graph/op.h"
+#include "exec/cost.h"
 #include "models/loss.h"
 #include "monitor/mfu.h"
 #include "train/session.h"
@@ -27,7 +27,7 @@ static const Field options[] = {
     FIELD_INT(Options, batch_size, "1", 1, INFINITY, "sequences of a microbatch"),
     FIELD_INT(Options, sequence_length, "null", 1, INFINITY, "tokens of a sequence; null: the model's longest"),
     FIELD_CHOICE(Options, precision, "f32", precisions, "of the computation"),
-    FIELD_BOOL(Options, kernels, "false", "lists the kernel that every node gets"),
+    FIELD_BOOL(Options, kernels, "false", "lists the kernel that every node gets, and marks what is slow for want of one"),
     FIELD_BOOL(Options, graph, "false", "prints the graph of a training step"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "overrides, a.b=value"),
     { 0 },
@@ -79,13 +79,7 @@ static void print_parameters(Arena *a, const Graph *g)
 static double graph_flops(const Graph *g)
 {
     double flops = 0;
-    for (int64_t i = 0; i < g->n_nodes; i++) {
-        const Node *n = g->node[i];
-        if (n->op->flops)
-            flops += (double)n->op->flops(n);
-        else if (n->op->flags & OP_MATMUL)
-            flops += 2 * (double)dims_volume(n->dims, n->slot_size);
-    }
+    for (int64_t i = 0; i < g->n_nodes; i++) flops += node_flops(g->node[i]);
     return flops;
 }
 

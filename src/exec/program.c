@@ -2,6 +2,7 @@
 #include "exec/program.h"
 #include "base/clock.h"
 #include "base/thread.h"
+#include "exec/cost.h"
 #include "ops/kernels.h"
 #include "ops/reference.h"
 #include <math.h>
@@ -375,6 +376,47 @@ void program_print_memory(const Program *p, FILE *to)
     memory_print(p->plan, 8, to);
 }
 
+/* By plan; what is made from no parameter is made once, and costs no step anything. */
+static double step_seconds(const Program *p, const Step *s, int64_t microbatches)
+{
+    if (s->derived && s->derived->is_constant) return 0;
+    bool is_once = s->node->phase == PREPARE || s->node->phase >= REDUCE;
+    double seconds = node_seconds(s->node, &s->launch, !s->kernel, pool_size(p->stream->pool));
+    return is_once ? seconds : seconds * (double)microbatches;
+}
+
+/* The part of a step that the reference kernel of this op takes; 0 when it is too small to name. */
+static double slow_share(const Program *p, const OpDef *op, int64_t microbatches)
+{
+    static const double WORTH_NAMING = 0.02;
+    double of_op = 0, all = 0;
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        double seconds = step_seconds(p, s, microbatches);
+        all += seconds;
+        if (!s->kernel && s->node->op == op) of_op += seconds;
+    }
+    return of_op > WORTH_NAMING * all ? of_op / all : 0;
+}
+
+const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a)
+{
+    Text t = { 0 };
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const OpDef *op = p->step[i].node->op;
+        bool is_known = p->step[i].kernel != NULL;
+        for (int64_t j = 0; j < i && !is_known; j++)
+            is_known = !p->step[j].kernel && p->step[j].node->op == op;
+        double share = is_known ? 0 : slow_share(p, op, microbatches);
+        if (share > 0)
+            text_printf(&t, "%s%s (reference kernel, about %.0f %% of a step)", t.len ? ", " : "",
+                        op->name, 100 * share);
+    }
+    const char *said = t.len ? arena_string(a, t.ptr) : NULL;
+    text_free(&t);
+    return said;
+}
+
 void program_print_kernels(const Program *p, FILE *to)
 {
     for (int64_t i = 0; i < p->n_steps; i++) {
@@ -382,6 +424,11 @@ void program_print_kernels(const Program *p, FILE *to)
         const char *kernel = s->node->op->flags & OP_VIEW ? "view"
                              : s->kernel                  ? cpu_level_name(s->kernel->level)
                                                           : "reference";
-        fprintf(to, "%-10s %-20s %s\n", kernel, s->node->op->name, s->node->dims->text);
+        double share = s->kernel ? 0 : slow_share(p, s->node->op, 1);
+        fprintf(to, "%-10s %-20s %s", kernel, s->node->op->name, s->node->dims->text);
+        if (share > 0)
+            fprintf(to, "  <- slow: all %s about %.0f %% of a step", s->node->op->name,
+                    100 * share);
+        fputc('\n', to);
     }
 }

@@ -48,6 +48,10 @@ size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);
 /* The memory map: parameters, states, gradients, derived, activations at the peak. */
 void program_print_memory(const Program *p, FILE *to);
-/* One line per node: op, kernel ("avx512", "reference"), shapes. */
+/* One line per node: op, kernel ("avx512", "reference"), shapes; those of program_slow_ops marked.
+ */
 void program_print_kernels(const Program *p, FILE *to);
+/* The ops without a tuned kernel that by plan take over 2 % of a step of so many microbatches, each
+ * with its share: "rope (reference kernel, about 31 % of a step)"; NULL: none does. */
+const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a);
 #endif

@@ -197,6 +197,15 @@ static Error *publish_memory(const Trainer *t)
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
 }
 
+/* What will be felt because nobody has written a tuned kernel for it. */
+static Error *publish_slow_ops(const Trainer *t)
+{
+    const char *slow = program_slow_ops(t->step.program, t->job->accumulation, t->arena);
+    if (!slow) return NULL;
+    const char *text = arena_printf(t->arena, "slow on this machine: %s", slow);
+    return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
+}
+
 /* The first batch tells the shapes. */
 static Error *prepare(Trainer *t, bool *ended)
 {
@@ -251,6 +260,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
         TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
     const Progress start = progress_of(t);
     TRY(publish_memory(t));
+    TRY(publish_slow_ops(t));
     TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
