@@ -6,6 +6,7 @@
  * message says "end". */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lost_pages.h"
 #include "base/thread.h"
 #include "config/builder.h"
 #include "data/collate.h"
@@ -122,8 +123,11 @@ static Error *make_batch(const Maker *m, int64_t position, Batch *out)
 
 static void fill(const Maker *m, int64_t position, Slot *s)
 {
-    s->error =
-        error_wrap(make_batch(m, position, &s->batch), "data loader '%s'", m->loader->settings.tag);
+    lost_pages_begin();
+    Error *e = make_batch(m, position, &s->batch);
+    Error *lost = lost_pages_end();
+    if (lost) error_free(e); /* it may be about zeros that are not in the file */
+    s->error = error_wrap(lost ? lost : e, "data loader '%s'", m->loader->settings.tag);
     arena_clear(m->scratch);
 }
 

@@ -162,10 +162,15 @@ static Error *save_checkpoint(Trainer *t)
     return error_wrap(e, "checkpoint after step %" PRId64, t->steps);
 }
 
-static Error *after_step(Trainer *t)
+static Error *evaluate_if_due(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    if (is_due(t->steps, job->evaluate_every)) TRY(evaluate(t->session, job, t->steps));
+    return is_due(t->steps, job->evaluate_every) ? evaluate(t->session, job, t->steps) : NULL;
+}
+
+static Error *save_if_due(Trainer *t)
+{
+    const TrainingJob *job = t->job;
     bool save = is_due(t->steps, job->checkpoint_every) && checkpoint_is_due(job->saving, t->steps);
     return save && !signal_stop_requested() ? save_checkpoint(t) : NULL;
 }
@@ -256,8 +261,10 @@ static Error *train(Trainer *t, TrainingEnd *end)
     bool ended = false;
     TRY(prepare(t, &ended));
     if (ended) return end_early(t, END_OF_DATA, end);
-    if (t->steps > 0)
-        TRY(after_step(t)); /* a warm start on a multiple of the interval, as the original */
+    if (t->steps > 0) { /* a warm start on a multiple of the interval, as the original */
+        TRY(evaluate_if_due(t));
+        TRY(save_if_due(t));
+    }
     const Progress start = progress_of(t);
     TRY(publish_memory(t));
     TRY(publish_slow_ops(t));
@@ -269,8 +276,10 @@ static Error *train(Trainer *t, TrainingEnd *end)
         if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);
-        TRY(publish(t));
-        TRY(after_step(t));
+        e = publish(t);
+        if (!e) e = evaluate_if_due(t);
+        if (e) return error_join(e, save_early(t)); /* so is this one */
+        TRY(save_if_due(t));
         if (signal_stop_requested()) return end_early(t, END_SIGNAL, end);
     }
     end->reason = END_TARGET;
