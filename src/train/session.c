@@ -35,6 +35,29 @@ Error *session_check_device(const char *device)
     return error_usage("--device %s: allowed are cpu, cuda", device);
 }
 
+Error *session_check_trace(const char *print)
+{
+    static const PassDef *const passes[] = { &pass_initialize, &pass_autodiff, &pass_precision,
+                                             &pass_recompute,  &pass_fuse,     &pass_optimize };
+    if (!print) return NULL;
+    const char *colon = strchr(print, ':');
+    bool has_place = !strncmp(print, "before:", 7) || !strncmp(print, "after:", 6);
+    if (has_place && !strcmp(colon + 1, "all")) return NULL;
+    Text names = { 0 };
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        if (has_place && !strcmp(colon + 1, passes[i]->name)) {
+            text_free(&names);
+            return NULL;
+        }
+        text_printf(&names, ", %s", passes[i]->name);
+    }
+    Error *e = error_usage("--print_graph %s: the form is before:PASS or after:PASS; allowed are "
+                           "all%s",
+                           print, names.ptr);
+    text_free(&names);
+    return e;
+}
+
 Error *session_new(const SessionSettings *settings, Session **out)
 {
     CpuLevel level;

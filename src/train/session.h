@@ -20,6 +20,8 @@ typedef struct SessionSettings {
 /* What --device asks for ("cpu", "cuda", NULL: whatever there is), or an error if it is not here.
  */
 Error *session_check_device(const char *device);
+/* What --print_graph asks for: a name that no pass has would print nothing. */
+Error *session_check_trace(const char *print);
 /* Free with session_free. Errors: an instruction set that the CPU lacks. */
 Error *session_new(const SessionSettings *s, Session **out);
 void session_free(Session *s);

@@ -1,0 +1,66 @@
+/* make_job.c - copies what a configuration says to what the trainer and the report are given. */
+#include "train/make_job.h"
+#include <stdio.h>
+
+TrainingPlan training_plan(const TrainingSettings *s, int64_t n_samples)
+{
+    const ConsistencyEnforcement *c = &s->consistency_enforcement;
+    return (TrainingPlan){
+        .num_target_tokens = s->training_target.num_target_tokens,
+        .num_target_steps = s->training_target.num_target_steps,
+        .training_log_interval_in_steps = s->intervals.training_log_interval_in_steps,
+        .checkpointing_interval_in_steps = s->intervals.checkpointing_interval_in_steps,
+        .evaluation_interval_in_steps = s->intervals.evaluation_interval_in_steps,
+        .gradient_accumulation_steps = s->step_profile.gradient_accumulation_steps,
+        .local_train_micro_batch_size = s->step_profile.local_train_micro_batch_size,
+        .sequence_length = s->step_profile.sequence_length,
+        .dp_degree = s->step_profile.dp_degree,
+        .local_rank = s->cuda_env.local_rank,
+        .world_size = s->cuda_env.world_size,
+        .global_rank = s->cuda_env.global_rank,
+        .enforce_tokens_per_step_consistency = c->enforce_tokens_per_step_consistency,
+        .enforce_last_step_logged = c->enforce_last_step_logged,
+        .enforce_last_step_evaluated = c->enforce_last_step_evaluated,
+        .enforce_last_step_checkpointed = c->enforce_last_step_checkpointed,
+        .enforce_enough_tokens_in_dataset = c->enforce_enough_tokens_in_dataset,
+        .global_num_seen_tokens = s->training_progress.global_num_seen_tokens,
+        .num_seen_steps = s->training_progress.num_seen_steps,
+        .num_seen_samples = s->training_progress.num_seen_samples,
+        .last_step = s->training_progress.last_step,
+        .n_samples = n_samples,
+    };
+}
+
+TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from, Events *events)
+{
+    const TrainingConfig *c = &from->config;
+    const TrainingSettings *s = &c->settings;
+    return (TrainingJob){
+        .state = c->app_state,
+        .loss = c->loss_fn,
+        .clipper = c->gradient_clipper,
+        .train = c->train_dataloader,
+        .evaluation = { (Loader **)c->eval_dataloaders.item, c->eval_dataloaders.n },
+        .saving = c->checkpoint_saving,
+        .mfu = c->mfu_calculator,
+        .events = events,
+        .accumulation = s->step_profile.gradient_accumulation_steps,
+        .microbatch_size = s->step_profile.local_train_micro_batch_size,
+        .sequence_length = s->step_profile.sequence_length,
+        .dp_degree = s->step_profile.dp_degree,
+        .target_steps = s->training_target.num_target_steps,
+        .target_tokens = s->training_target.num_target_tokens,
+        .seen_steps = s->training_progress.num_seen_steps,
+        .seen_tokens = s->training_progress.global_num_seen_tokens,
+        .log_every = s->intervals.training_log_interval_in_steps,
+        .evaluate_every = s->intervals.evaluation_interval_in_steps,
+        .checkpoint_every = s->intervals.checkpointing_interval_in_steps,
+        .on_nonfinite = (OnNonfinite)s->on_nonfinite,
+        .initial_weights = run->initial_weights_path,
+        .config_digest = run_config_digest(a, from),
+        .trace = { .print = run->print_graph, .to = stdout },
+        .n_threads = run->n_threads,
+        .observe = run->observe,
+        .observer = run->observer,
+    };
+}

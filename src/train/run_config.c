@@ -1,0 +1,81 @@
+/* run_config.c - reads, completes and checks the configuration of a run; keeps it in its folder. */
+#include "train/run_config.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "config/yaml_emit.h"
+#include "monitor/experiment.h"
+
+static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
+{
+    Yaml *checkpoint_paths = NULL;
+    if (s->last_checkpoint_info_path)
+        TRY(yaml_read_json(a, s->last_checkpoint_info_path, &checkpoint_paths));
+    const ResolverContext context = { .config_file_path = s->config_file_path,
+                                      .experiments_root_path = s->experiments_root_path,
+                                      .experiment_id = c->experiment_id,
+                                      .checkpoint_paths = checkpoint_paths };
+    TRY(config_load(a, s->config_file_path, s->overrides, &context, &c->root));
+    return training_config_complete(a, c->root, s->experiments_root_path);
+}
+
+/* The configuration as experiment c->experiment_id. */
+static Error *read_config(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *c)
+{
+    TRY(experiment_id_check(c->experiment_id));
+    TRY(load_config(a, s, c));
+    c->builder = builder_new(a, registry, c->root, NULL);
+    return training_config_validate(c->builder, &c->config);
+}
+
+/* The same with an id of its own, which the configuration may name; a folder is made only if there
+ * is no mistake. */
+static Error *read_config_for_new_id(Arena *a, const RunSettings *s, const Registry *registry,
+                                     RunConfig *c)
+{
+    for (bool is_ours = false; !is_ours;) {
+        c->experiment_id = experiment_id_new(a, s->config_file_path);
+        TRY(read_config(a, s, registry, c));
+        TRY(experiment_claim(a, s->experiments_root_path, c->experiment_id, &is_ours));
+    }
+    return NULL;
+}
+
+Error *run_config_read(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *out)
+{
+    out->experiment_id = s->experiment_id;
+    TRY(s->experiment_id ? read_config(a, s, registry, out)
+                         : read_config_for_new_id(a, s, registry, out));
+    out->folder = path_join(a, s->experiments_root_path, out->experiment_id);
+    return NULL;
+}
+
+static Error *write_resolved(FILE *to, void *context)
+{
+    Text t = { 0 };
+    yaml_emit(context, &t);
+    fwrite(t.ptr, 1, t.len, to);
+    text_free(&t);
+    return NULL;
+}
+
+Error *run_config_keep(Arena *a, const RunSettings *s, const RunConfig *c)
+{
+    const Experiment x = { .root = s->experiments_root_path,
+                           .id = c->experiment_id,
+                           .config_file_path = s->config_file_path,
+                           .write_resolved = write_resolved,
+                           .context = c->root };
+    const char *folder;
+    return experiment_create(a, &x, &folder);
+}
+
+/* Of the resolved configuration, so that a checkpoint tells what made it. */
+const char *run_config_digest(Arena *a, const RunConfig *c)
+{
+    Text t = { 0 };
+    yaml_emit(c->root, &t);
+    char hex[65];
+    sha256_hex(t.ptr, t.len, hex);
+    text_free(&t);
+    return arena_string(a, hex);
+}

@@ -1,0 +1,23 @@
+/* run_config.h - the configuration of a run, read, completed and checked, and its experiment. */
+#ifndef TRAIN_RUN_CONFIG_H
+#define TRAIN_RUN_CONFIG_H
+#include "config/builder.h"
+#include "train/run.h"
+#include "train/settings.h"
+
+typedef struct RunConfig {
+    const char *experiment_id;
+    const char *folder; /* the experiment's */
+    Yaml *root;         /* resolved */
+    Builder *builder;
+    TrainingConfig config; /* components are set once they are built */
+} RunConfig;
+
+/* Reads the configuration as the experiment that the settings name, or as a new one, whose folder
+ * is then claimed; nothing is made if there is a mistake. */
+Error *run_config_read(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *out);
+/* Makes the experiment's folder with the YAML and what it resolves to. */
+Error *run_config_keep(Arena *a, const RunSettings *s, const RunConfig *c);
+/* SHA-256 of the resolved configuration, in hex. */
+const char *run_config_digest(Arena *a, const RunConfig *c);
+#endif
