@@ -29,11 +29,16 @@ const Command *command_find(const char *group, const char *name);
 const char *command_group_doc(const char *group);
 
 /* Reads what follows the command's name into the options struct. All faults are reported at once,
- * as a usage error. Sets *wants_help, and reads no further, at --help. */
+ * as a usage error. Sets *wants_help, and reads no further, at --help or -h. */
 Error *command_parse(Arena *a, const Command *c, int n, char **word, void *options,
                      bool *wants_help);
 /* Runs what the words ask for, as main's arguments without the program's name. */
 Error *command_run(Arena *a, int n, char **word);
+
+/* Whether a word where an option may stand is --help or -h. */
+bool command_asks_for_help(const char *word);
+/* What to say of a command that there is not in this group (NULL: top level). */
+Error *command_unknown(Arena *a, const char *group, const char *name);
 
 /* The help of one command, of a group, and of the program (group NULL). */
 void command_help(const Command *c, Text *out);

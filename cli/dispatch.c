@@ -8,32 +8,6 @@ static const char *full_name(Arena *a, const Command *c)
     return c->group ? arena_printf(a, "%s %s", c->group, c->name) : c->name;
 }
 
-/* The names at one level: commands of a group, or top-level commands and groups. */
-static const char **names_at(Arena *a, const char *group)
-{
-    int n = 0, count = 0;
-    while (commands[n]) n++;
-    const char **names = NEW_N(a, const char *, n + 1);
-    for (int i = 0; i < n; i++) {
-        const Command *c = commands[i];
-        if (group && (!c->group || strcmp(c->group, group))) continue;
-        const char *name = !group && c->group ? c->group : c->name;
-        if (!count || strcmp(names[count - 1], name)) names[count++] = name;
-    }
-    return names;
-}
-
-static Error *no_such_command(Arena *a, const char *group, const char *name)
-{
-    const char *near = nearest_name(name, names_at(a, group));
-    const char *prefix = group ? arena_printf(a, "%s ", group) : "";
-    if (near)
-        return error_usage("there is no command \"%s%s\"; did you mean \"%s%s\"?", prefix, name,
-                           prefix, near);
-    return error_usage("there is no command \"%s%s\"; `modalities%s%s --help` lists them", prefix,
-                       name, group ? " " : "", group ? group : "");
-}
-
 static Error *print(Text *t)
 {
     fwrite(t->ptr, 1, t->len, stdout);
@@ -41,9 +15,16 @@ static Error *print(Text *t)
     return NULL;
 }
 
-static bool asks_for_help(const char *word)
+bool command_asks_for_help(const char *word)
 {
-    return !strcmp(word, "--help");
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+/* That of the program, and of the original whose configurations it takes. */
+static Error *print_version(void)
+{
+    puts("modalities 0.1.0 (configurations and files of Modalities 0.5.0)");
+    return NULL;
 }
 
 static Error *run_one(Arena *a, const Command *c, int n, char **word)
@@ -63,9 +44,9 @@ static Error *run_one(Arena *a, const Command *c, int n, char **word)
 static Error *run_group(Arena *a, const char *group, int n, char **word)
 {
     Text t = { 0 };
-    if (n && !asks_for_help(word[0])) {
+    if (n && !command_asks_for_help(word[0])) {
         const Command *c = command_find(group, word[0]);
-        return c ? run_one(a, c, n - 1, word + 1) : no_such_command(a, group, word[0]);
+        return c ? run_one(a, c, n - 1, word + 1) : command_unknown(a, group, word[0]);
     }
     command_group_help(group, &t);
     if (n) return print(&t);
@@ -76,11 +57,12 @@ static Error *run_group(Arena *a, const char *group, int n, char **word)
 
 Error *command_run(Arena *a, int n, char **word)
 {
-    if (!n || asks_for_help(word[0])) return run_group(a, NULL, n, word);
+    if (!n || command_asks_for_help(word[0])) return run_group(a, NULL, n, word);
+    if (!strcmp(word[0], "--version")) return print_version();
     const Command *c = command_find(NULL, word[0]);
     if (c) return run_one(a, c, n - 1, word + 1);
     if (command_group_doc(word[0])) return run_group(a, word[0], n - 1, word + 1);
     if (word[0][0] == '-')
         return error_usage("\"%s\" stands before a command; options follow it", word[0]);
-    return no_such_command(a, NULL, word[0]);
+    return command_unknown(a, NULL, word[0]);
 }

@@ -153,7 +153,7 @@ Error *command_parse(Arena *a, const Command *c, int n, char **word, void *optio
     p.given->type = YAML_MAP;
     bool has_ended = false;
     for (int i = 0; i < n; i++) {
-        if (!has_ended && !strcmp(word[i], "--help")) {
+        if (!has_ended && command_asks_for_help(word[i])) {
             *wants_help = true;
             error_free(p.error);
             return NULL;

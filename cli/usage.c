@@ -130,7 +130,7 @@ void command_help(const Command *c, Text *out)
     }
     text_puts(out, "\nOptions:\n");
     put_rows(c, false, out);
-    text_printf(out, "  %-*sShow this text and exit.\n", OPTION_COLUMN - 2, "--help");
+    text_printf(out, "  %-*sShow this text and exit.\n", OPTION_COLUMN - 2, "-h, --help");
     if (!c->examples) return;
     text_puts(out, "\nExamples:\n");
     for (const char *line = c->examples; *line;) {
@@ -173,6 +173,7 @@ void command_group_help(const char *group, Text *out)
         }
     }
     if (!group) {
+        text_printf(out, "  %-*sPrints the version.\n", OPTION_COLUMN - 2, "--version");
         text_puts(out, "\nEnvironment:\n");
         environment_help(out);
     }

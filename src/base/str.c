@@ -1,6 +1,7 @@
 /* str.c - views, growing text, and numbers as people and Python spell them. */
 #include "base/str.h"
 #include "base/error.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,12 +67,38 @@ int edit_distance(const char *a, const char *b)
     return row[m];
 }
 
+/* Equal but for case and the separators of words. */
+static bool reads_the_same(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a == '_' || *a == '-') a++;
+        while (*b == '_' || *b == '-') b++;
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
+    }
+}
+
+/* "config_file" of "config_file_path". */
+static bool is_first_words_of(const char *word, const char *name)
+{
+    size_t n = strlen(word);
+    return n > 2 && !strncmp(word, name, n) && name[n] == '_';
+}
+
+static int distance_to_name(const char *word, const char *name)
+{
+    enum { OF_FIRST_WORDS = 2 };
+    if (reads_the_same(word, name)) return 0;
+    int d = edit_distance(word, name);
+    return d > OF_FIRST_WORDS && is_first_words_of(word, name) ? OF_FIRST_WORDS : d;
+}
+
 const char *nearest_name(const char *word, const char *const *names)
 {
     const char *best = NULL;
     int least = (int)strlen(word) / 3 + 2; /* a third of the letters may differ */
     for (int i = 0; names[i]; i++) {
-        int d = edit_distance(word, names[i]);
+        int d = distance_to_name(word, names[i]);
         if (d < least) {
             least = d;
             best = names[i];

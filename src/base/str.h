@@ -19,7 +19,8 @@ bool str_starts(Str s, const char *prefix);
 bool text_matches(const char *pattern, const char *text);
 /* Number of insertions, deletions and substitutions from a to b; for "did you mean". */
 int edit_distance(const char *a, const char *b);
-/* The name in `names` (ends with NULL) nearest to `word`, or NULL when none is near. */
+/* The name in `names` (ends with NULL) nearest to `word`, or NULL when none is near. Case and
+ * separators do not count; the first words of a name are near it. */
 const char *nearest_name(const char *word, const char *const *names);
 
 /* Zero-initialise; `ptr` is NUL-terminated once anything was added. Free with text_free. */

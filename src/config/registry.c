@@ -1,5 +1,6 @@
 /* registry.c - components sorted by kind and variant. */
 #include "config/registry.h"
+#include "config/original_names.h"
 #include <string.h>
 
 struct Registry {
@@ -94,7 +95,9 @@ Error *registry_find(const Registry *r, const char *kind, const char *variant,
                      const ComponentDef **out)
 {
     *out = lookup(r, kind, variant);
-    return *out ? NULL : unknown(r, kind, variant);
+    if (*out) return NULL;
+    Error *e = original_name_answer(kind, variant);
+    return e ? e : unknown(r, kind, variant);
 }
 
 int64_t registry_count(const Registry *r)

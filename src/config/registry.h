@@ -29,7 +29,8 @@ typedef struct Registry Registry;
 Registry *registry_new(Arena *a);
 /* Refuses a second (kind, variant) and a table that fields_verify refuses. `def` must stay. */
 Error *registry_add(Registry *r, const ComponentDef *def);
-/* An error names the nearest kind or variant. */
+/* An error says what is planned or renamed of the original's names, else names the nearest kind or
+ * variant. */
 Error *registry_find(const Registry *r, const char *kind, const char *variant,
                      const ComponentDef **out);
 /* All definitions, sorted by kind and variant. */

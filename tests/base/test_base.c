@@ -113,6 +113,16 @@ TEST(the_nearest_name_is_found)
     assert_null(nearest_name("completely_else", names));
 }
 
+TEST(names_are_near_by_their_words)
+{
+    const char *const names[] = { "adam", "adam_w", "attention_config", "attention_norm_config",
+                                  NULL };
+    assert_string_equal(nearest_name("adamw", names), "adam_w");
+    assert_string_equal(nearest_name("AdamW", names), "adam_w");
+    assert_string_equal(nearest_name("Adam", names), "adam");
+    assert_string_equal(nearest_name("attention_norm", names), "attention_norm_config");
+}
+
 TEST(a_map_keeps_the_order_of_insertion)
 {
     Arena *a = arena_new();

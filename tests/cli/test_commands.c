@@ -29,6 +29,14 @@ TEST(help_is_everywhere)
     exits("help component", 0, "optimizer.adam_w ");
     exits("help component optimizer", 0, "optimizer.adam ");
     exits("help component optimizer.adam_w", 0, "betas: a list of 2 numbers [required]");
+    exits("help component gpt2", 0, "\nmodel.gpt2 - ");
+    exits("help component adam_w", 0, "optimizer.adam_w - ");
+    exits("help model.gpt2", 0, "model.gpt2 - ");
+    exits("help adam_w", 0, "optimizer.adam_w - ");
+    exits("-h", 0, "Usage: modalities COMMAND [OPTIONS]");
+    exits("config -h", 0, "resolve   ");
+    exits("config check -h", 0, "--config_file_path PATH");
+    exits("--version", 0, "modalities ");
 }
 
 TEST(every_command_explains_itself)
@@ -66,8 +74,27 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
     exits("config check -c Makefile", 2, "there is no option -c; options begin with --");
     exits("config resolve --config_file_path Makefile --format binary", 2,
           "option --format: \"binary\"; allowed: one of yaml, json");
+    exits("trian", 2, "there is no command \"trian\"; did you mean \"run\"?");
+    exits("pack_encoded_data", 2, "did you mean \"data pack_encoded_data\"?");
+    exits("data run", 2, "did you mean \"run\"?");
+    exits("run --config_file x", 2, "did you mean --config_file_path?");
+    exits("help dta verify", 2, "did you mean \"data\"?");
+    exits("help gtp2", 2, "there is no component \"gtp2\"; did you mean \"gpt2\"?");
     exits("help component optimizr.adam", 2, "did you mean \"optimizer\"?");
     exits("help component optimizer.adamm", 2, "did you mean \"adam\"?");
+}
+
+TEST(names_of_the_original_that_are_not_built_yet_are_planned)
+{
+    exits("profile distributed --config_file_path x", 2, "planned: the command \"profile\"");
+    exits("benchmark list_remaining_runs", 2, "planned: the command \"benchmark\"");
+    exits("convert_pytorch_to_hf_checkpoint", 2, "planned: the command");
+    exits("help component coca", 2, "planned: model.coca");
+    exits("help pipeline", 2, "planned: pipeline");
+    exits("help model.gpt2_tp", 2, "planned: model.gpt2_tp comes with tensor parallelism");
+    exits("help component adamw", 2, "did you mean \"adam_w\"?");
+    exits("help model.selective_activation_checkpointed", 2,
+          "model.activation_checkpointed with ac_variant");
 }
 
 /* All faults at once, not one per attempt. */

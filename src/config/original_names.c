@@ -1,0 +1,49 @@
+/* original_names.c - components of the original that are not here, or are called otherwise. */
+#include "config/original_names.h"
+#include <string.h>
+
+/* Those with `feature` will come with it; the others have a text of their own. */
+typedef struct OriginalName {
+    const char *kind, *variant; /* variant NULL: all of this kind */
+    const char *feature, *instead;
+} OriginalName;
+
+/* clang-format off */
+static const OriginalName names[] = {
+    { "dataset_batch_generator", NULL, "profiling", NULL },
+    { "debugging", NULL, "debugging hooks", NULL },
+    { "layer_norm", NULL, NULL, "norms are settings of the model: attention_norm_config, ffn_norm_config and lm_head_norm_config, each with norm_type and config" },
+    { "model", "coca", "CoCa", NULL },
+    { "model", "debugging_enriched", "debugging hooks", NULL },
+    { "model", "gpt2_tp", "tensor parallelism", NULL },
+    { "model", "huggingface_pretrained_model", "Hugging Face models", NULL },
+    { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
+    { "model", "vision_transformer", "vision transformers", NULL },
+    { "model_debugging_hook", NULL, "debugging hooks", NULL },
+    { "optimizer", "fsdp1_checkpointed", "checkpoints of torch", NULL },
+    { "pipeline", NULL, "pipeline parallelism", NULL },
+    { "stages_generator", NULL, "pipeline parallelism", NULL },
+    { "steppable_component", NULL, "profiling", NULL },
+    { "steppable_profiler", NULL, "profiling", NULL },
+};
+/* clang-format on */
+
+static bool is_meant(const OriginalName *o, const char *kind, const char *variant)
+{
+    return (!kind || !strcmp(o->kind, kind)) &&
+           (o->variant ? !strcmp(o->variant, variant) : kind != NULL);
+}
+
+Error *original_name_answer(const char *kind, const char *variant)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const OriginalName *o = &names[i];
+        if (!is_meant(o, kind, variant)) continue;
+        const char *dot = *variant ? "." : "";
+        if (o->feature)
+            return error_new("planned: %s%s%s comes with %s, which is not built yet", o->kind, dot,
+                             variant, o->feature);
+        return error_new("there is no %s%s%s: %s", o->kind, dot, variant, o->instead);
+    }
+    return NULL;
+}
