@@ -17,7 +17,7 @@
 #include "models/initializer.h"
 #include "models/layers.h"
 #include "monitor/mfu.h"
-#include "ops/ops.h"
+#include "ops/adam.h"
 #include "optim/gradient_clipper.h"
 #include "optim/optim.h"
 #include "train/session.h"

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "tensor/target.h"
 #include "tensor/tensor.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,8 +70,6 @@ typedef struct Batch {
     Arena *arena;     /* of the tensors, whose memory is used again from batch to batch */
     size_t n_bytes[MAX_ITEMS];
 } Batch;
-
-enum { IGNORED_TARGET = -100 };
 
 /* The item of that name, or NULL. */
 const Tensor *sample_find(const Sample *s, const char *name);

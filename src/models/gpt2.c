@@ -5,7 +5,14 @@
 #include "base/log.h"
 #include "config/builder.h"
 #include "models/layers.h"
-#include "ops/ops.h"
+#include "ops/attention.h"
+#include "ops/cache_write.h"
+#include "ops/contract.h"
+#include "ops/elementwise.h"
+#include "ops/embed.h"
+#include "ops/positions.h"
+#include "ops/reshape.h"
+#include "ops/rope.h"
 
 typedef struct Gpt2 {
     Model base;

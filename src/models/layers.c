@@ -1,6 +1,9 @@
 /* layers.c - norms, feed-forward layers, dropout. */
 #include "models/layers.h"
-#include "ops/ops.h"
+#include "ops/contract.h"
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/norm.h"
 
 Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
 {

@@ -1,6 +1,8 @@
 /* model.c - what all language models share: logits and loss. */
 #include "models/model.h"
-#include "ops/ops.h"
+#include "ops/contract.h"
+#include "ops/head_loss.h"
+#include "ops/mean_valid.h"
 #include <string.h>
 
 Error *model_check_blocks(const Model *m, const char *key, const StringList *names)

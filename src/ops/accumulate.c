@@ -2,8 +2,7 @@
  *
  * The kernel is a copy: every write into an accumulator adds (Launch.add). The fuse pass lets the
  * node that makes x write there directly where it can. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/accumulate.h"
 #include <string.h>
 
 void accumulate(Graph *g, Value *x, Value *into)
@@ -24,3 +23,5 @@ const OpDef op_accumulate = {
     .reference = reference,
     .flags = OP_LINEAR | OP_ADDS,
 };
+
+const OpDef *const accumulate_ops[] = { &op_accumulate, NULL };

@@ -1,8 +1,9 @@
 /* adam.c - one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019), in place.
  *
  * The gradient is read once, scaled by the clipping factor and cleared for the next step. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/adam.h"
+
+static const OpDef op_adam;
 
 static const Field attrs[] = {
     FIELD_FLOAT(AdamSettings, beta1, NULL, 0, 1, "decay of the first moment"),
@@ -42,7 +43,7 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_adam = {
+static const OpDef op_adam = {
     .name = "adam",
     .doc = "one optimizer step: updates param, m and v, clears the gradient",
     .dims = "*,*,*,*,->*,*,*,*",
@@ -50,3 +51,5 @@ const OpDef op_adam = {
     .attrs_size = sizeof(AdamSettings),
     .reference = reference,
 };
+
+const OpDef *const adam_ops[] = { &op_adam, NULL };

@@ -1,6 +1,6 @@
 /* adam_fast.c - Adam and AdamW in one pass over memory: 16 bytes read, 16 written per parameter. */
+#include "ops/adam.h"
 #include "ops/kernels.h"
-#include "ops/ops.h"
 #include "ops/vector/chunks.h"
 #include <math.h>
 

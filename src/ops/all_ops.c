@@ -1,115 +1,62 @@
-/* all_ops.c - the list of built-in ops and of tuned CPU kernels. */
+/* all_ops.c - the list of ops and of their tuned CPU kernels: one line per file. */
 #include "ops/all_ops.h"
-#include "ops/fast_kernels.h"
+#include "ops/kernels.h"
 #include <string.h>
 
-const OpDef *const all_ops[] = {
-    &op_contract,
-    &op_add,
-    &op_mul,
-    &op_scale,
-    &op_add_bias,
-    &op_add_bias_grad,
-    &op_silu,
-    &op_silu_grad,
-    &op_gelu,
-    &op_gelu_grad,
-    &op_swiglu,
-    &op_swiglu_grad,
-    &op_reshape,
-    &op_cast,
-    &op_fill,
-    &op_accumulate,
-    &op_loss_seed,
-    &op_embed,
-    &op_embed_grad,
-    &op_document_positions,
-    &op_add_positions,
-    &op_add_positions_grad,
-    &op_rms_norm,
-    &op_rms_norm_grad,
-    &op_layer_norm,
-    &op_layer_norm_grad,
-    &op_rope_table,
-    &op_rope,
-    &op_attention,
-    &op_attention_grad,
-    &op_cache_write,
-    &op_dropout,
-    &op_cross_entropy,
-    &op_cross_entropy_grad,
-    &op_head_loss,
-    &op_head_loss_grad,
-    &op_head_step,
-    &op_count_valid,
-    &op_mean_valid,
-    &op_mean_valid_grad,
-    &op_sum_valid,
-    &op_sum_valid_grad,
-    &op_norm_partial,
-    &op_norm_total,
-    &op_clip_factor,
-    &op_adam,
-    NULL,
-};
+/* OPS(norm): the table norm_ops at the end of norm.c, which holds an op and its gradient, or a
+ * family. KERNELS(norm): the tables that norm_fast.c gives for each instruction set. */
+/* clang-format off */
+#define LIST(OPS, KERNELS) \
+    OPS(contract) KERNELS(gemm) \
+    OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
+    OPS(reshape) \
+    OPS(cast) \
+    OPS(fill) \
+    OPS(accumulate) \
+    OPS(embed) KERNELS(embed) \
+    OPS(positions) \
+    OPS(norm) KERNELS(norm) \
+    OPS(rope) KERNELS(rope) \
+    OPS(attention) KERNELS(attention) KERNELS(attention_grad) \
+    OPS(cache_write) KERNELS(cache_write) \
+    OPS(dropout) KERNELS(dropout) \
+    OPS(cross_entropy) KERNELS(cross_entropy) \
+    OPS(head_loss) KERNELS(head_loss) KERNELS(head_loss_grad) KERNELS(head_step) \
+    OPS(mean_valid) \
+    OPS(gradient_norm) KERNELS(gradient_norm) \
+    OPS(adam) KERNELS(adam)
+/* clang-format on */
 
-const KernelDef *const all_cpu_kernels[] = {
+#define NOTHING(name)
+#define DECLARE_OPS(name) extern const OpDef *const name##_ops[];
+#define DECLARE_SCALAR(name) extern const KernelDef name##_scalar[];
+#define DECLARE_X86(name) extern const KernelDef name##_avx2[], name##_avx512[];
+#define POINT_TO_OPS(name) name##_ops,
+#define POINT_TO_SCALAR(name) name##_scalar,
+#define POINT_TO_X86(name) name##_avx2, name##_avx512,
+
+LIST(DECLARE_OPS, DECLARE_SCALAR)
+static const OpDef *const *const files[] = { LIST(POINT_TO_OPS, NOTHING) NULL };
+
 #if defined(__x86_64__)
-    gemm_avx512,
-    elementwise_avx512,
-    bias_avx512,
-    norm_avx512,
-    embed_avx512,
-    rope_avx512,
-    adam_avx512,
-    gradient_norm_avx512,
-    cross_entropy_avx512,
-    head_loss_avx512,
-    head_loss_grad_avx512,
-    head_step_avx512,
-    cache_write_avx512,
-    attention_avx512,
-    attention_grad_avx512,
-    dropout_avx512,
-    gemm_avx2,
-    elementwise_avx2,
-    bias_avx2,
-    norm_avx2,
-    embed_avx2,
-    rope_avx2,
-    adam_avx2,
-    gradient_norm_avx2,
-    cross_entropy_avx2,
-    head_loss_avx2,
-    head_loss_grad_avx2,
-    head_step_avx2,
-    cache_write_avx2,
-    attention_avx2,
-    attention_grad_avx2,
-    dropout_avx2,
+LIST(NOTHING, DECLARE_X86)
+const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR)
+                                                 LIST(NOTHING, POINT_TO_X86) NULL };
+#else
+const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR) NULL };
 #endif
-    gemm_scalar,
-    elementwise_scalar,
-    bias_scalar,
-    norm_scalar,
-    embed_scalar,
-    rope_scalar,
-    adam_scalar,
-    gradient_norm_scalar,
-    cross_entropy_scalar,
-    head_loss_scalar,
-    head_loss_grad_scalar,
-    head_step_scalar,
-    cache_write_scalar,
-    attention_scalar,
-    attention_grad_scalar,
-    dropout_scalar,
-    NULL,
-};
+
+const OpDef *op_at(int i)
+{
+    for (int f = 0; files[f]; f++)
+        for (int k = 0; files[f][k]; k++)
+            if (i-- == 0) return files[f][k];
+    return NULL;
+}
 
 const OpDef *op_find(const char *name)
 {
-    for (int i = 0; all_ops[i]; i++)
-        if (!strcmp(all_ops[i]->name, name)) return all_ops[i];
+    for (int i = 0; op_at(i); i++)
+        if (!strcmp(op_at(i)->name, name)) return op_at(i);
     return NULL;
 }

@@ -4,12 +4,13 @@
  * forward pass keeps lse, the logarithm of the sum of exponentials of a row of scores, instead of
  * the probabilities: P = exp(score - lse) brings them back (Dao et al. 2022). With the row sum
  * D = sum(do * o), the gradient of a score is P (dP - D). */
+#include "ops/attention.h"
 #include "base/arena.h"
-#include "ops/all_ops.h"
-#include "ops/dropout.h"
-#include "ops/ops.h"
+#include "ops/dropout_mask.h"
 #include "ops/softmax.h"
 #include <string.h>
+
+static const OpDef op_attention, op_attention_grad;
 
 static const Field attrs[] = {
     FIELD_FLOAT(Attention, scale, NULL, 0, 0, "of the products; 0: 1/sqrt(d)"),
@@ -226,7 +227,7 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_attention = {
+static const OpDef op_attention = {
     .name = "attention",
     .doc = "softmax(q k^T) v over the keys that a query sees; also the log-sum-exp of each row",
     .attrs = attrs,
@@ -237,7 +238,7 @@ const OpDef op_attention = {
     .reference = reference,
     .flags = OP_RANDOM,
 };
-const OpDef op_attention_grad = {
+static const OpDef op_attention_grad = {
     .name = "attention_grad",
     .doc = "gradients of q, k and v from o, lse and the gradient of o",
     .attrs = attrs,
@@ -246,3 +247,5 @@ const OpDef op_attention_grad = {
     .reference = grad_reference,
     .flags = OP_RANDOM,
 };
+
+const OpDef *const attention_ops[] = { &op_attention, &op_attention_grad, NULL };

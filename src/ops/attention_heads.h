@@ -1,8 +1,8 @@
 /* attention_heads.h - one launch of attention, and which keys a query sees. */
 #ifndef OPS_ATTENTION_HEADS_H
 #define OPS_ATTENTION_HEADS_H
-#include "ops/dropout.h"
-#include "ops/ops.h"
+#include "ops/attention.h"
+#include "ops/dropout_mask.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
 #include <math.h>

@@ -1,7 +1,8 @@
 /* cache_write.c - stores keys or values of new tokens behind those of earlier ones. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/cache_write.h"
 #include <string.h>
+
+static const OpDef op_cache_write;
 
 Value *cache_write(Graph *g, Value *cache, Value *x)
 {
@@ -25,9 +26,11 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_cache_write = {
+static const OpDef op_cache_write = {
     .name = "cache_write",
     .doc = "writes x into rows of a cache, from RunTime.position on",
     .dims = "bt!*,bs!*->bt*",
     .reference = reference,
 };
+
+const OpDef *const cache_write_ops[] = { &op_cache_write, NULL };

@@ -1,7 +1,8 @@
 /* cast.c - the same values in another dtype, rounded to nearest even. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/cast.h"
 #include <string.h>
+
+static const OpDef op_cast;
 
 typedef struct Cast {
     int dtype;
@@ -34,7 +35,7 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_cast = {
+static const OpDef op_cast = {
     .name = "cast",
     .doc = "the same values in another dtype",
     .dims = "*->*",
@@ -45,3 +46,5 @@ const OpDef op_cast = {
     .reference = reference,
     .flags = OP_LINEAR | OP_ADDS,
 };
+
+const OpDef *const cast_ops[] = { &op_cast, NULL };

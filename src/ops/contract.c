@@ -3,9 +3,11 @@
  *
  * The gradient of a contraction is a contraction: dA = C' with B, over the letters that A lacks. So
  * the dims strings of the gradients are those of the op with the operands swapped. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/contract.h"
+#include "ops/elementwise.h"
 #include <string.h>
+
+static const OpDef op_contract;
 
 /* "*k,nk->*n" with operands in the order given: swapped(0) is "*n,nk->*k" (dA from dC, B). */
 static const char *gradient_dims(Graph *g, const char *dims, int wanted)
@@ -109,10 +111,12 @@ static int reference(const Launch *l)
     return 0;
 }
 
-const OpDef op_contract = {
+static const OpDef op_contract = {
     .name = "contract",
     .doc = "product of two values, summed over the letters that the result lacks",
     .grad = grad,
     .reference = reference,
     .flags = OP_MATMUL | OP_ADDS,
 };
+
+const OpDef *const contract_ops[] = { &op_contract, NULL };

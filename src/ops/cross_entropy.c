@@ -1,13 +1,16 @@
 /* cross_entropy.c - minus the logarithm of the probability that softmax(logits) gives the target.
  *
  * loss = lse - logit[target] with lse = log(sum(exp(logit))), so the gradient of a logit is
- * exp(logit - lse), less 1 at the target. Tokens with target IGNORED have loss and gradient 0.
+ * exp(logit - lse), less 1 at the target. Tokens with target IGNORED_TARGET have loss and gradient
+ * 0.
  *
  * lse is always kept in double: in float its rounding error grows with the logits, and the exponent
  * would turn it into the relative error of every probability (1e-3 for logits around 10000). */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/cross_entropy.h"
 #include "ops/softmax.h"
+#include "tensor/target.h"
+
+static const OpDef op_cross_entropy, op_cross_entropy_grad;
 
 Value *cross_entropy(Graph *g, Value *logits, Value *targets)
 {
@@ -29,7 +32,7 @@ static void dtypes(const Node *n, Dtype *out)
 
 static bool is_target(int32_t target, int64_t n)
 {
-    return target == IGNORED || (target >= 0 && target < n);
+    return target == IGNORED_TARGET || (target >= 0 && target < n);
 }
 
 static int reference(const Launch *l)
@@ -41,7 +44,7 @@ static int reference(const Launch *l)
     for (int64_t i = 0; i < n; i++, x += v) {
         if (!is_target(target[i], v)) return KERNEL_BAD_INDEX;
         lse[i] = log_sum_exp(x, v);
-        loss[i] = target[i] == IGNORED ? 0 : lse[i] - x[target[i]];
+        loss[i] = target[i] == IGNORED_TARGET ? 0 : lse[i] - x[target[i]];
     }
     return KERNEL_OK;
 }
@@ -54,11 +57,13 @@ static int grad_reference(const Launch *l)
     int64_t v = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[1]);
     for (int64_t i = 0; i < n; i++, x += v, dx += v)
         for (int64_t j = 0; j < v; j++)
-            dx[j] = target[i] == IGNORED ? 0 : dloss[i] * (exp(x[j] - lse[i]) - (j == target[i]));
+            dx[j] = target[i] == IGNORED_TARGET
+                        ? 0
+                        : dloss[i] * (exp(x[j] - lse[i]) - (j == target[i]));
     return KERNEL_OK;
 }
 
-const OpDef op_cross_entropy = {
+static const OpDef op_cross_entropy = {
     .name = "cross_entropy",
     .doc = "loss per token from logits, and the log-sum-exp of the logits",
     .dims = "*v!,*->*,*",
@@ -66,9 +71,11 @@ const OpDef op_cross_entropy = {
     .grad = grad,
     .reference = reference,
 };
-const OpDef op_cross_entropy_grad = {
+static const OpDef op_cross_entropy_grad = {
     .name = "cross_entropy_grad",
     .doc = "gradient of the logits from logits, targets, lse and the gradient of the loss",
     .dims = "*v!,*,*,*->*v",
     .reference = grad_reference,
 };
+
+const OpDef *const cross_entropy_ops[] = { &op_cross_entropy, &op_cross_entropy_grad, NULL };

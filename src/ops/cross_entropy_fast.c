@@ -1,8 +1,8 @@
 /* cross_entropy_fast.c - loss per token from logits, and its gradient. */
 #include "ops/kernels.h"
-#include "ops/ops.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
+#include "tensor/target.h"
 #include <math.h>
 #include <stdatomic.h>
 
@@ -46,7 +46,7 @@ static void loss_task(void *arg, int64_t i, int thread)
         double lse = log_sum_exp(x, t * w->width, w->width), loss = 0;
         if (target[t] >= 0 && target[t] < w->width)
             loss = lse - dtype_get(x->dtype, x->data, t * w->width + target[t]);
-        else if (target[t] != IGNORED)
+        else if (target[t] != IGNORED_TARGET)
             w->bad_index = true;
         ((float *)w->l->out[0].data)[t] = (float)loss;
         ((double *)w->l->out[1].data)[t] = lse;
@@ -71,7 +71,7 @@ static void grad_task(void *arg, int64_t i, int thread)
     const float *dloss = w->l->in[3].data;
     Range r = chunk(w->n, chunk_rows(w->width), i);
     for (int64_t t = r.from; t < r.to; t++) {
-        bool ignored = target[t] == IGNORED;
+        bool ignored = target[t] == IGNORED_TARGET;
         int64_t at = t * w->width;
         float high = (float)lse[t], low = (float)(lse[t] - high);
         Vec factor = vec_set(dloss[t]);

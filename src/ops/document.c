@@ -81,7 +81,7 @@ void ops_document(Text *to)
     for (int i = 0; flags[i].flag; i++)
         text_printf(to, "- `%s`: %s\n", flags[i].name, flags[i].doc);
     text_puts(to, "\n| op | dims | result | flags | gradient |\n|---|---|---|---|---|\n");
-    for (int i = 0; all_ops[i]; i++) row(to, all_ops[i]);
+    for (int i = 0; op_at(i); i++) row(to, op_at(i));
     text_puts(to, "\n## Attributes\n\n| op | attribute | type | meaning |\n|---|---|---|---|\n");
-    for (int i = 0; all_ops[i]; i++) attributes(to, all_ops[i]);
+    for (int i = 0; op_at(i); i++) attributes(to, op_at(i));
 }

@@ -3,9 +3,9 @@
  * The mask is never stored: it is a function of the seed, the step and the element's number, so the
  * gradient and a recomputation make the same one. */
 #include "ops/dropout.h"
-#include "ops/all_ops.h"
-#include "ops/ops.h"
-#include "ops/settings.h"
+#include "ops/dropout_mask.h"
+
+static const OpDef op_dropout;
 
 static const Field attrs[] = {
     FIELD_FLOAT(Dropout, p, NULL, 0, 1, "share of the elements that become zero"),
@@ -39,7 +39,7 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_dropout = {
+static const OpDef op_dropout = {
     .name = "dropout",
     .doc = "zeroes a share of the elements at random and scales up the others",
     .dims = "*->*",
@@ -49,3 +49,5 @@ const OpDef op_dropout = {
     .reference = reference,
     .flags = OP_RANDOM | OP_LINEAR,
 };
+
+const OpDef *const dropout_ops[] = { &op_dropout, NULL };

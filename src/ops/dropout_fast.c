@@ -1,7 +1,7 @@
 /* dropout_fast.c - zeroes elements at random; the mask is computed, never stored. */
 #include "ops/dropout.h"
+#include "ops/dropout_mask.h"
 #include "ops/kernels.h"
-#include "ops/settings.h"
 #include "ops/vector/chunks.h"
 
 /* Elements whose factors are made at a time. */

@@ -1,7 +1,8 @@
 /* elementwise.c - sums, products, activations and scaling, element by element. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
-#include "ops/settings.h"
+#include "ops/elementwise.h"
+
+static const OpDef op_add, op_mul, op_scale, op_add_bias, op_add_bias_grad, op_silu, op_silu_grad,
+    op_gelu, op_gelu_grad, op_swiglu, op_swiglu_grad;
 
 Value *add(Graph *g, Value *a, Value *b)
 {
@@ -211,7 +212,7 @@ static void sum_dtype(const Node *n, Dtype *out)
     out[0] = dtype_for_sums(n->in[0]->dtype);
 }
 
-const OpDef op_add = {
+static const OpDef op_add = {
     .name = "add",
     .doc = "x + y",
     .dims = "*,*->*",
@@ -219,14 +220,14 @@ const OpDef op_add = {
     .reference = add_reference,
     .flags = OP_LINEAR,
 };
-const OpDef op_mul = {
+static const OpDef op_mul = {
     .name = "mul",
     .doc = "x times y, element by element",
     .dims = "*,*->*",
     .grad = mul_grad,
     .reference = mul_reference,
 };
-const OpDef op_scale = {
+static const OpDef op_scale = {
     .name = "scale",
     .doc = "x times a constant",
     .dims = "*->*",
@@ -236,14 +237,14 @@ const OpDef op_scale = {
     .reference = scale_reference,
     .flags = OP_LINEAR,
 };
-const OpDef op_add_bias = {
+static const OpDef op_add_bias = {
     .name = "add_bias",
     .doc = "x plus a vector along the last dimension",
     .dims = "*d,d->*d",
     .grad = add_bias_grad,
     .reference = add_bias_reference,
 };
-const OpDef op_add_bias_grad = {
+static const OpDef op_add_bias_grad = {
     .name = "add_bias_grad",
     .doc = "the sum of all rows: gradient of a bias",
     .dims = "*d->d",
@@ -251,42 +252,47 @@ const OpDef op_add_bias_grad = {
     .reference = add_bias_grad_reference,
     .flags = OP_LINEAR | OP_ADDS,
 };
-const OpDef op_silu = {
+static const OpDef op_silu = {
     .name = "silu",
     .doc = "x sigmoid(x)",
     .dims = "*->*",
     .grad = silu_grad,
     .reference = silu_reference,
 };
-const OpDef op_silu_grad = {
+static const OpDef op_silu_grad = {
     .name = "silu_grad",
     .doc = "gradient of silu from its argument",
     .dims = "*,*->*",
     .reference = silu_grad_reference,
 };
-const OpDef op_gelu = {
+static const OpDef op_gelu = {
     .name = "gelu",
     .doc = "x times the normal distribution function of x (exact, by erf)",
     .dims = "*->*",
     .grad = gelu_grad,
     .reference = gelu_reference,
 };
-const OpDef op_gelu_grad = {
+static const OpDef op_gelu_grad = {
     .name = "gelu_grad",
     .doc = "gradient of gelu from its argument",
     .dims = "*,*->*",
     .reference = gelu_grad_reference,
 };
-const OpDef op_swiglu = {
+static const OpDef op_swiglu = {
     .name = "swiglu",
     .doc = "silu(gate) times up",
     .dims = "*,*->*",
     .grad = swiglu_grad,
     .reference = swiglu_reference,
 };
-const OpDef op_swiglu_grad = {
+static const OpDef op_swiglu_grad = {
     .name = "swiglu_grad",
     .doc = "gradients of gate and up",
     .dims = "*,*,*->*,*",
     .reference = swiglu_grad_reference,
 };
+
+const OpDef *const elementwise_ops[] = { &op_add,       &op_mul,           &op_scale,
+                                         &op_add_bias,  &op_add_bias_grad, &op_silu,
+                                         &op_silu_grad, &op_gelu,          &op_gelu_grad,
+                                         &op_swiglu,    &op_swiglu_grad,   NULL };

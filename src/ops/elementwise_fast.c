@@ -2,8 +2,8 @@
  *
  * A map is one function on vectors; the loops around it are shared. Inputs and results may be F32
  * or BF16 in any mix, computed in f32. */
+#include "ops/elementwise.h"
 #include "ops/kernels.h"
-#include "ops/settings.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
 
@@ -197,67 +197,67 @@ static void swiglu_grad_task(void *arg, int64_t i, int thread)
     map_chunk(arg, i, 3, 2, swiglu_grad_step);
 }
 
-static int copy(const Launch *l)
+static int run_copy(const Launch *l)
 {
     return map(l, copy_task, 0);
 }
 
-static int add(const Launch *l)
+static int run_add(const Launch *l)
 {
     return map(l, add_task, 0);
 }
 
-static int mul(const Launch *l)
+static int run_mul(const Launch *l)
 {
     return map(l, mul_task, 0);
 }
 
-static int scale(const Launch *l)
+static int run_scale(const Launch *l)
 {
     return map(l, scale_task, (float)((const Scale *)l->attrs)->factor);
 }
 
-static int silu(const Launch *l)
+static int run_silu(const Launch *l)
 {
     return map(l, silu_task, 0);
 }
 
-static int silu_grad(const Launch *l)
+static int run_silu_grad(const Launch *l)
 {
     return map(l, silu_grad_task, 0);
 }
 
-static int gelu(const Launch *l)
+static int run_gelu(const Launch *l)
 {
     return map(l, gelu_task, 0);
 }
 
-static int gelu_grad(const Launch *l)
+static int run_gelu_grad(const Launch *l)
 {
     return map(l, gelu_grad_task, 0);
 }
 
-static int swiglu(const Launch *l)
+static int run_swiglu(const Launch *l)
 {
     return map(l, swiglu_task, 0);
 }
 
-static int swiglu_grad(const Launch *l)
+static int run_swiglu_grad(const Launch *l)
 {
     return map(l, swiglu_grad_task, 0);
 }
 
 const KernelDef TABLE[] = {
-    { "cast", "cpu", "any>any", LEVEL, copy, NULL, floats_fit },
-    { "accumulate", "cpu", "any>any", LEVEL, copy, NULL, floats_fit },
-    { "add", "cpu", "any any>any", LEVEL, add, NULL, floats_fit },
-    { "mul", "cpu", "any any>any", LEVEL, mul, NULL, floats_fit },
-    { "scale", "cpu", "any>any", LEVEL, scale, NULL, floats_fit },
-    { "silu", "cpu", "any>any", LEVEL, silu, NULL, floats_fit },
-    { "silu_grad", "cpu", "any any>any", LEVEL, silu_grad, NULL, floats_fit },
-    { "gelu", "cpu", "any>any", LEVEL, gelu, NULL, floats_fit },
-    { "gelu_grad", "cpu", "any any>any", LEVEL, gelu_grad, NULL, floats_fit },
-    { "swiglu", "cpu", "any any>any", LEVEL, swiglu, NULL, floats_fit },
-    { "swiglu_grad", "cpu", "any any any>any any", LEVEL, swiglu_grad, NULL, floats_fit },
+    { "cast", "cpu", "any>any", LEVEL, run_copy, NULL, floats_fit },
+    { "accumulate", "cpu", "any>any", LEVEL, run_copy, NULL, floats_fit },
+    { "add", "cpu", "any any>any", LEVEL, run_add, NULL, floats_fit },
+    { "mul", "cpu", "any any>any", LEVEL, run_mul, NULL, floats_fit },
+    { "scale", "cpu", "any>any", LEVEL, run_scale, NULL, floats_fit },
+    { "silu", "cpu", "any>any", LEVEL, run_silu, NULL, floats_fit },
+    { "silu_grad", "cpu", "any any>any", LEVEL, run_silu_grad, NULL, floats_fit },
+    { "gelu", "cpu", "any>any", LEVEL, run_gelu, NULL, floats_fit },
+    { "gelu_grad", "cpu", "any any>any", LEVEL, run_gelu_grad, NULL, floats_fit },
+    { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
+    { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
     { 0 },
 };

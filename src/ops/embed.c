@@ -2,9 +2,10 @@
  *
  * When the vocabulary is split, a rank knows some rows only and gives zeros for other ids, so that
  * the sum over the ranks is the result. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/embed.h"
 #include <string.h>
+
+static const OpDef op_embed, op_embed_grad;
 
 Value *embed(Graph *g, Value *ids, Value *table)
 {
@@ -54,14 +55,14 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_embed = {
+static const OpDef op_embed = {
     .name = "embed",
     .doc = "rows of a table by id",
     .dims = "*,vd->*d",
     .grad = grad,
     .reference = reference,
 };
-const OpDef op_embed_grad = {
+static const OpDef op_embed_grad = {
     .name = "embed_grad",
     .doc = "adds each row of the gradient to the table's row of its id",
     .dims = "*,*d->vd",
@@ -69,3 +70,5 @@ const OpDef op_embed_grad = {
     .reference = grad_reference,
     .flags = OP_ADDS,
 };
+
+const OpDef *const embed_ops[] = { &op_embed, &op_embed_grad, NULL };

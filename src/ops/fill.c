@@ -1,6 +1,7 @@
 /* fill.c - a constant tensor, and the scalar from which back-propagation starts. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/fill.h"
+
+static const OpDef op_fill, op_loss_seed;
 
 typedef struct Fill {
     double value;
@@ -64,7 +65,7 @@ static int seed_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_fill = {
+static const OpDef op_fill = {
     .name = "fill",
     .doc = "a constant",
     .attrs = fill_attrs,
@@ -72,7 +73,7 @@ const OpDef op_fill = {
     .dtypes = fill_dtypes,
     .reference = fill_reference,
 };
-const OpDef op_loss_seed = {
+static const OpDef op_loss_seed = {
     .name = "loss_seed",
     .doc = "the gradient of the loss: RunTime.loss_scale",
     .dims = "->",
@@ -81,3 +82,5 @@ const OpDef op_loss_seed = {
     .dtypes = seed_dtypes,
     .reference = seed_reference,
 };
+
+const OpDef *const fill_ops[] = { &op_fill, &op_loss_seed, NULL };

@@ -2,10 +2,10 @@
  *
  * One partial per parameter, then one scalar: sum |x|, sum x^2 or max |x| for the norms 1, 2 and
  * infinity (written 0). All in double precision, so that the order of summation does not show. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
-#include "ops/settings.h"
+#include "ops/gradient_norm.h"
 #include <string.h>
+
+static const OpDef op_norm_partial, op_norm_total, op_clip_factor;
 
 static const Field norm_attrs[] = {
     FIELD_INT(GradientNorm, p, NULL, 0, 2, "1, 2, or 0 for the maximum norm"),
@@ -89,7 +89,7 @@ static int clip_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_norm_partial = {
+static const OpDef op_norm_partial = {
     .name = "norm_partial",
     .doc = "sum |x|, sum x^2 or max |x|",
     .dims = "*->",
@@ -98,7 +98,7 @@ const OpDef op_norm_partial = {
     .dtypes = double_precision,
     .reference = partial_reference,
 };
-const OpDef op_norm_total = {
+static const OpDef op_norm_total = {
     .name = "norm_total",
     .doc = "the norm from the partials of all gradients",
     .attrs = norm_attrs,
@@ -106,7 +106,7 @@ const OpDef op_norm_total = {
     .dtypes = double_precision,
     .reference = total_reference,
 };
-const OpDef op_clip_factor = {
+static const OpDef op_clip_factor = {
     .name = "clip_factor",
     .doc = "min(1, max_norm / (norm + 1e-6))",
     .dims = "*->*",
@@ -115,3 +115,6 @@ const OpDef op_clip_factor = {
     .dtypes = double_precision,
     .reference = clip_reference,
 };
+
+const OpDef *const gradient_norm_ops[] = { &op_norm_partial, &op_norm_total, &op_clip_factor,
+                                           NULL };

@@ -1,8 +1,8 @@
 /* gradient_norm_fast.c - sum |x|, sum x^2 or max |x| of a gradient, in double precision.
  *
  * Every chunk has a sum of its own in scratch; they are added in order. */
+#include "ops/gradient_norm.h"
 #include "ops/kernels.h"
-#include "ops/settings.h"
 #include "ops/vector/chunks.h"
 #include <math.h>
 
@@ -52,7 +52,7 @@ static void partial_task(void *arg, int64_t i, int thread)
         *part = sum_sizes(&l->in[0], r, p == 2);
 }
 
-static int norm_partial(const Launch *l)
+static int run_norm_partial(const Launch *l)
 {
     int64_t n = chunk_count(tensor_count(&l->in[0]), CHUNK);
     const double *part = l->scratch;
@@ -75,7 +75,7 @@ static size_t partial_scratch(const Launch *l, int n_threads)
 }
 
 const KernelDef TABLE[] = {
-    { "norm_partial", "cpu", "f32>f64", LEVEL, norm_partial, partial_scratch, NULL },
-    { "norm_partial", "cpu", "bf16>f64", LEVEL, norm_partial, partial_scratch, NULL },
+    { "norm_partial", "cpu", "f32>f64", LEVEL, run_norm_partial, partial_scratch, NULL },
+    { "norm_partial", "cpu", "bf16>f64", LEVEL, run_norm_partial, partial_scratch, NULL },
     { 0 },
 };

@@ -4,11 +4,13 @@
  * loss only. Here they live for one token (in a tuned kernel: one tile) at a time. head_loss_grad
  * computes them again; head_step, which the fuse pass puts in the place of both, gives loss and
  * gradients from one computation. */
+#include "ops/head_loss.h"
 #include "base/arena.h"
-#include "ops/all_ops.h"
-#include "ops/ops.h"
 #include "ops/softmax.h"
+#include "tensor/target.h"
 #include <string.h>
+
+static const OpDef op_head_step;
 
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets)
 {
@@ -77,7 +79,7 @@ static int reference(const Launch *l)
         logits_of(x + t * d, weight, logit);
         lse[t] = log_sum_exp(logit, v);
         loss[t] = 0;
-        if (target[t] == IGNORED) continue;
+        if (target[t] == IGNORED_TARGET) continue;
         if (target[t] < 0 || target[t] >= v)
             status = KERNEL_BAD_INDEX;
         else
@@ -114,7 +116,7 @@ static int grad_reference(const Launch *l)
     Arena *arena = arena_new();
     double *logit = NEW_N(arena, double, weight->size[0]);
     for (int64_t t = 0; t < n; t++) {
-        if (target[t] == IGNORED) continue;
+        if (target[t] == IGNORED_TARGET) continue;
         logits_of(x + t * d, weight, logit);
         add_gradients(x + t * d, weight, logit, lse[t], target[t], dloss[t], dx + t * d, dweight);
     }
@@ -157,7 +159,7 @@ const OpDef op_head_loss_grad = {
     .reference = grad_reference,
     .flags = OP_MATMUL | OP_ADDS,
 };
-const OpDef op_head_step = {
+static const OpDef op_head_step = {
     .name = "head_step",
     .doc = "loss per token, and gradients of x and the weight from the gradient of the loss",
     .dims = "*d!,v!d,*,*->*,*d,vd",
@@ -166,3 +168,5 @@ const OpDef op_head_step = {
     .reference = step_reference,
     .flags = OP_MATMUL | OP_ADDS,
 };
+
+const OpDef *const head_loss_ops[] = { &op_head_loss, &op_head_loss_grad, &op_head_step, NULL };

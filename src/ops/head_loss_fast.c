@@ -1,6 +1,7 @@
 /* head_loss_fast.c - the loss of every token from its features and the head's weight. */
 #include "ops/head_sums.h"
 #include "ops/kernels.h"
+#include "tensor/target.h"
 
 static const float least_sum = 1e-30f, most_sum = 1e30f;
 
@@ -39,7 +40,7 @@ static void finish_task(void *arg, int64_t task, int thread)
         if (sum < least_sum || sum > most_sum) f->out_of_range = true; /* NaN is final */
         if (target >= 0)
             loss = lse - head_logit(h, i, target);
-        else if (((const int32_t *)h->l->in[2].data)[h->first + i] != IGNORED)
+        else if (((const int32_t *)h->l->in[2].data)[h->first + i] != IGNORED_TARGET)
             f->bad_index = true;
         ((float *)h->l->out[0].data)[h->first + i] = (float)loss;
         ((double *)h->l->out[1].data)[h->first + i] = lse;

@@ -4,6 +4,7 @@
  */
 #include "ops/head_products.h"
 #include "ops/kernels.h"
+#include "tensor/target.h"
 #include <math.h>
 
 typedef struct Backward {
@@ -55,7 +56,7 @@ static void prepare_rows_task(void *arg, int64_t i, int thread)
     const int32_t *target = h->l->in[2].data;
     head_copy_rows(h, i * MR);
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
-        bool counts = t < h->n_rows && target[h->first + t] != IGNORED;
+        bool counts = t < h->n_rows && target[h->first + t] != IGNORED_TARGET;
         double lse = t < h->n_rows ? ((const double *)h->l->in[3].data)[h->first + t] : 0;
         h->shift[t] = (float)(lse * log2_e);
         w->dloss[t] = counts ? ((const float *)h->l->in[4].data)[h->first + t] : 0;

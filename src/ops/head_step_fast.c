@@ -8,6 +8,7 @@
 #include "ops/head_products.h"
 #include "ops/head_sums.h"
 #include "ops/kernels.h"
+#include "tensor/target.h"
 
 /* x over the sum must stay a normal number. */
 static const float least_sum = 1e-20f, most_sum = 1e20f;
@@ -158,7 +159,7 @@ static void finish_loss(Step *w, int64_t i)
     double sum = sums_total(&w->s, i);
     bool counts = target >= 0;
     if (counts && (sum < least_sum || sum > most_sum)) w->s.out_of_range = true; /* NaN is final */
-    if (!counts && ((const int32_t *)l->in[2].data)[at] != IGNORED) w->s.bad_index = true;
+    if (!counts && ((const int32_t *)l->in[2].data)[at] != IGNORED_TARGET) w->s.bad_index = true;
     double loss = (h->shift[i] + log2(sum)) / log2_e - (counts ? head_logit(h, i, target) : 0);
     w->loss[i] = counts ? (float)loss : 0;
     w->scale[i] = counts ? (float)(((const float *)l->in[3].data)[at] / sum) : 0;

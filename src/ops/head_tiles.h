@@ -8,7 +8,6 @@
 #define OPS_HEAD_TILES_H
 #include "ops/gemm/pack.h"
 #include "ops/gemm/tiles.h"
-#include "ops/ops.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
 #include <math.h>

@@ -3,8 +3,11 @@
  * The mean is a node for the number of tokens and one that divides by it. So, when tokens are
  * split, both give partial sums, and whoever splits decides over which ranks tokens are counted.
  * The mean over no token is 0 and its gradient zero: such a batch adds nothing to a step. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/mean_valid.h"
+#include "tensor/target.h"
+
+static const OpDef op_count_valid, op_mean_valid, op_mean_valid_grad, op_sum_valid,
+    op_sum_valid_grad;
 
 Value *count_valid(Graph *g, Value *targets)
 {
@@ -54,7 +57,8 @@ static int count_reference(const Launch *l)
 {
     const int32_t *target = l->in[0].data;
     double count = 0;
-    for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) count += target[i] != IGNORED;
+    for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++)
+        count += target[i] != IGNORED_TARGET;
     *(double *)l->out[0].data = count;
     return KERNEL_OK;
 }
@@ -65,7 +69,7 @@ static double sum_of_valid(const Launch *l)
     const int32_t *target = l->in[1].data;
     double sum = 0;
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++)
-        if (target[i] != IGNORED) sum += loss[i];
+        if (target[i] != IGNORED_TARGET) sum += loss[i];
     return sum;
 }
 
@@ -87,7 +91,7 @@ static int spread(const Launch *l, double each)
     const int32_t *target = l->in[0].data;
     double *dloss = l->out[0].data;
     for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++)
-        dloss[i] = target[i] == IGNORED ? 0 : each;
+        dloss[i] = target[i] == IGNORED_TARGET ? 0 : each;
     return KERNEL_OK;
 }
 
@@ -101,37 +105,40 @@ static int sum_grad_reference(const Launch *l)
     return spread(l, scalar(&l->in[1]));
 }
 
-const OpDef op_count_valid = {
+static const OpDef op_count_valid = {
     .name = "count_valid",
     .doc = "the number of tokens that have a target",
     .dims = "*->",
     .dtypes = count_dtype,
     .reference = count_reference,
 };
-const OpDef op_mean_valid = {
+static const OpDef op_mean_valid = {
     .name = "mean_valid",
     .doc = "sum over the tokens that have a target, over their number; 0 without any",
     .dims = "*,*,->",
     .grad = mean_grad,
     .reference = mean_reference,
 };
-const OpDef op_mean_valid_grad = {
+static const OpDef op_mean_valid_grad = {
     .name = "mean_valid_grad",
     .doc = "an equal share for each token that has a target",
     .dims = "*,,->*",
     .dtypes = mean_grad_dtype,
     .reference = mean_grad_reference,
 };
-const OpDef op_sum_valid = {
+static const OpDef op_sum_valid = {
     .name = "sum_valid",
     .doc = "sum over the tokens that have a target",
     .dims = "*,*->",
     .grad = sum_grad,
     .reference = sum_reference,
 };
-const OpDef op_sum_valid_grad = {
+static const OpDef op_sum_valid_grad = {
     .name = "sum_valid_grad",
     .doc = "the gradient of the sum for each token that has a target",
     .dims = "*,->*",
     .reference = sum_grad_reference,
 };
+
+const OpDef *const mean_valid_ops[] = { &op_count_valid, &op_mean_valid,     &op_mean_valid_grad,
+                                        &op_sum_valid,   &op_sum_valid_grad, NULL };

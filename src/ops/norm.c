@@ -2,22 +2,22 @@
  *
  * y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias; RMS normalisation takes 0 for
  * the mean. The gradient recomputes mean and deviation from x, which it must read anyway. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
-#include "ops/settings.h"
+#include "ops/norm.h"
 #include <string.h>
 
+static const OpDef op_rms_norm, op_rms_norm_grad, op_layer_norm, op_layer_norm_grad;
+
 static const Field attrs[] = {
-    FIELD_FLOAT(Norm, eps, NULL, 0, 0, "added to the mean square"),
-    FIELD_BOOL(Norm, weight, NULL, "has a weight"),
-    FIELD_BOOL(Norm, bias, NULL, "has a bias"),
+    FIELD_FLOAT(NormAttrs, eps, NULL, 0, 0, "added to the mean square"),
+    FIELD_BOOL(NormAttrs, weight, NULL, "has a weight"),
+    FIELD_BOOL(NormAttrs, bias, NULL, "has a bias"),
     { 0 },
 };
 
 static Value *norm(Graph *g, const OpDef *op, Value *x, Value *weight, Value *bias, double eps)
 {
     static const char *const dims[] = { "*d!->*d", "*d!,d->*d", "*d!,d,d->*d" };
-    Norm n = { .eps = eps, .weight = weight != NULL, .bias = bias != NULL };
+    NormAttrs n = { .eps = eps, .weight = weight != NULL, .bias = bias != NULL };
     Value *in[3] = { x };
     int n_in = 1;
     if (weight) in[n_in++] = weight;
@@ -38,7 +38,7 @@ Value *layer_norm(Graph *g, Value *x, Value *weight, Value *bias, double eps)
 /* Inputs x, weight if there is one, dy; results dx, dweight, dbias as far as there are such. */
 static void add_grad(Graph *g, const OpDef *op, const Node *n, Value *const *dout, Value **din)
 {
-    const Norm *a = n->attrs;
+    const NormAttrs *a = n->attrs;
     Value *in[3] = { n->in[0] };
     int n_in = 1;
     if (a->weight) in[n_in++] = n->in[1];
@@ -75,7 +75,7 @@ static Moments moments_of(const double *x, int64_t d, bool centered, double eps)
 
 static int forward(const Launch *l, bool centered)
 {
-    const Norm *a = l->attrs;
+    const NormAttrs *a = l->attrs;
     const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
     const double *bias = a->bias ? l->in[1 + a->weight].data : NULL;
     double *y = l->out[0].data;
@@ -93,7 +93,7 @@ static int forward(const Launch *l, bool centered)
  * dx = factor * (e - h * mean(e h) - mean(e)), the last term for a centered norm only. */
 static int backward(const Launch *l, bool centered)
 {
-    const Norm *a = l->attrs;
+    const NormAttrs *a = l->attrs;
     const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
     const double *dy = l->in[1 + a->weight].data;
     double *dx = l->out[0].data, *dweight = a->weight ? l->out[1].data : NULL;
@@ -146,37 +146,40 @@ static void grad_dtypes(const Node *n, Dtype *out)
     for (int k = 1; k < n->n_out; k++) out[k] = dtype_for_sums(n->in[0]->dtype);
 }
 
-const OpDef op_rms_norm = {
+static const OpDef op_rms_norm = {
     .name = "rms_norm",
     .doc = "x / sqrt(mean(x^2) + eps) * weight + bias",
     .attrs = attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(NormAttrs),
     .grad = rms_grad,
     .reference = rms_reference,
 };
-const OpDef op_rms_norm_grad = {
+static const OpDef op_rms_norm_grad = {
     .name = "rms_norm_grad",
     .doc = "gradients of x, weight and bias",
     .attrs = attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(NormAttrs),
     .dtypes = grad_dtypes,
     .reference = rms_grad_reference,
     .flags = OP_ADDS,
 };
-const OpDef op_layer_norm = {
+static const OpDef op_layer_norm = {
     .name = "layer_norm",
     .doc = "(x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
     .attrs = attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(NormAttrs),
     .grad = layer_grad,
     .reference = layer_reference,
 };
-const OpDef op_layer_norm_grad = {
+static const OpDef op_layer_norm_grad = {
     .name = "layer_norm_grad",
     .doc = "gradients of x, weight and bias",
     .attrs = attrs,
-    .attrs_size = sizeof(Norm),
+    .attrs_size = sizeof(NormAttrs),
     .dtypes = grad_dtypes,
     .reference = layer_grad_reference,
     .flags = OP_ADDS,
 };
+
+const OpDef *const norm_ops[] = { &op_rms_norm, &op_rms_norm_grad, &op_layer_norm,
+                                  &op_layer_norm_grad, NULL };

@@ -4,7 +4,7 @@
  * gradient computes mean and deviation again rather than reading them. */
 #include "ops/column_sums.h"
 #include "ops/kernels.h"
-#include "ops/settings.h"
+#include "ops/norm.h"
 #include "ops/vector/chunks.h"
 #include <math.h>
 
@@ -18,7 +18,7 @@ typedef struct Rows {
 
 static Rows rows_of(const Launch *l, bool centered, bool forward)
 {
-    const Norm *a = l->attrs;
+    const NormAttrs *a = l->attrs;
     int64_t width = l->in[0].size[l->in[0].n_dims - 1];
     return (Rows){
         .l = l,
@@ -139,7 +139,7 @@ static void backward_task(void *arg, int64_t i, int thread)
     (void)thread;
     const Rows *w = arg;
     int64_t stride = sum_stride(w->width);
-    bool has_bias = ((const Norm *)w->l->attrs)->bias;
+    bool has_bias = ((const NormAttrs *)w->l->attrs)->bias;
     float *dweight = w->weight ? sums_of(w, false) + i * stride : NULL;
     float *dbias = has_bias ? sums_of(w, true) + i * stride : NULL;
     if (dweight) memset(dweight, 0, sizeof(float) * (size_t)stride);
@@ -154,26 +154,26 @@ static int backward(const Launch *l, bool centered)
     pool_run(l->stream->pool, sum_blocks(w.n), backward_task, &w);
     int result = 1;
     if (w.weight) sum_total(l, result++, sums_of(&w, false), w.n, w.width);
-    if (((const Norm *)l->attrs)->bias) sum_total(l, result, sums_of(&w, true), w.n, w.width);
+    if (((const NormAttrs *)l->attrs)->bias) sum_total(l, result, sums_of(&w, true), w.n, w.width);
     return KERNEL_OK;
 }
 
-static int rms_norm(const Launch *l)
+static int run_rms_norm(const Launch *l)
 {
     return forward(l, false);
 }
 
-static int rms_norm_grad(const Launch *l)
+static int run_rms_norm_grad(const Launch *l)
 {
     return backward(l, false);
 }
 
-static int layer_norm(const Launch *l)
+static int run_layer_norm(const Launch *l)
 {
     return forward(l, true);
 }
 
-static int layer_norm_grad(const Launch *l)
+static int run_layer_norm_grad(const Launch *l)
 {
     return backward(l, true);
 }
@@ -181,26 +181,26 @@ static int layer_norm_grad(const Launch *l)
 static size_t backward_scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
-    const Norm *a = l->attrs;
+    const NormAttrs *a = l->attrs;
     Rows w = rows_of(l, true, false);
     return (size_t)(a->weight + a->bias) * sum_scratch(w.n, w.width);
 }
 
 /* clang-format off */
 const KernelDef TABLE[] = {
-    { "rms_norm", "cpu", "any>any", LEVEL, rms_norm, NULL, floats_fit },
-    { "rms_norm", "cpu", "any any>any", LEVEL, rms_norm, NULL, floats_fit },
-    { "rms_norm", "cpu", "any any any>any", LEVEL, rms_norm, NULL, floats_fit },
-    { "rms_norm_grad", "cpu", "any any>any", LEVEL, rms_norm_grad, backward_scratch, floats_fit },
-    { "rms_norm_grad", "cpu", "any any any>any any", LEVEL, rms_norm_grad, backward_scratch, floats_fit },
-    { "rms_norm_grad", "cpu", "any any any>any any any", LEVEL, rms_norm_grad, backward_scratch, floats_fit },
-    { "layer_norm", "cpu", "any>any", LEVEL, layer_norm, NULL, floats_fit },
-    { "layer_norm", "cpu", "any any>any", LEVEL, layer_norm, NULL, floats_fit },
-    { "layer_norm", "cpu", "any any any>any", LEVEL, layer_norm, NULL, floats_fit },
-    { "layer_norm_grad", "cpu", "any any>any", LEVEL, layer_norm_grad, backward_scratch, floats_fit },
-    { "layer_norm_grad", "cpu", "any any>any any", LEVEL, layer_norm_grad, backward_scratch, floats_fit },
-    { "layer_norm_grad", "cpu", "any any any>any any", LEVEL, layer_norm_grad, backward_scratch, floats_fit },
-    { "layer_norm_grad", "cpu", "any any any>any any any", LEVEL, layer_norm_grad, backward_scratch, floats_fit },
+    { "rms_norm", "cpu", "any>any", LEVEL, run_rms_norm, NULL, floats_fit },
+    { "rms_norm", "cpu", "any any>any", LEVEL, run_rms_norm, NULL, floats_fit },
+    { "rms_norm", "cpu", "any any any>any", LEVEL, run_rms_norm, NULL, floats_fit },
+    { "rms_norm_grad", "cpu", "any any>any", LEVEL, run_rms_norm_grad, backward_scratch, floats_fit },
+    { "rms_norm_grad", "cpu", "any any any>any any", LEVEL, run_rms_norm_grad, backward_scratch, floats_fit },
+    { "rms_norm_grad", "cpu", "any any any>any any any", LEVEL, run_rms_norm_grad, backward_scratch, floats_fit },
+    { "layer_norm", "cpu", "any>any", LEVEL, run_layer_norm, NULL, floats_fit },
+    { "layer_norm", "cpu", "any any>any", LEVEL, run_layer_norm, NULL, floats_fit },
+    { "layer_norm", "cpu", "any any any>any", LEVEL, run_layer_norm, NULL, floats_fit },
+    { "layer_norm_grad", "cpu", "any any>any", LEVEL, run_layer_norm_grad, backward_scratch, floats_fit },
+    { "layer_norm_grad", "cpu", "any any>any any", LEVEL, run_layer_norm_grad, backward_scratch, floats_fit },
+    { "layer_norm_grad", "cpu", "any any any>any any", LEVEL, run_layer_norm_grad, backward_scratch, floats_fit },
+    { "layer_norm_grad", "cpu", "any any any>any any any", LEVEL, run_layer_norm_grad, backward_scratch, floats_fit },
     { 0 },
 };
 /* clang-format on */

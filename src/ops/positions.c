@@ -1,7 +1,8 @@
 /* positions.c - adds a learned vector per position; positions within documents. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/positions.h"
 #include <string.h>
+
+static const OpDef op_add_positions, op_document_positions, op_add_positions_grad;
 
 Value *add_positions(Graph *g, Value *x, Value *table)
 {
@@ -82,21 +83,21 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_add_positions = {
+static const OpDef op_add_positions = {
     .name = "add_positions",
     .doc = "x plus the row of a table for its position",
     .dims = "bsd,t!d->bsd",
     .grad = grad,
     .reference = reference,
 };
-const OpDef op_document_positions = {
+static const OpDef op_document_positions = {
     .name = "document_positions",
     .doc = "the number of tokens of the same document in front of a token",
     .dims = "bs!->bs!",
     .dtypes = document_dtype,
     .reference = document_reference,
 };
-const OpDef op_add_positions_grad = {
+static const OpDef op_add_positions_grad = {
     .name = "add_positions_grad",
     .doc = "the sum of the gradient per position",
     .dims = "bsd->t!d",
@@ -104,3 +105,6 @@ const OpDef op_add_positions_grad = {
     .reference = grad_reference,
     .flags = OP_LINEAR | OP_ADDS,
 };
+
+const OpDef *const positions_ops[] = { &op_add_positions, &op_document_positions,
+                                       &op_add_positions_grad, NULL };

@@ -2,9 +2,10 @@
  *
  * A rank's part stays contiguous because a composite dimension is split by its leading letter only.
  * So the result is a view: no kernel runs and no memory is taken. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/reshape.h"
 #include <string.h>
+
+static const OpDef op_reshape;
 
 Value *reshape(Graph *g, const char *dims, const char *sizes, Value *x)
 {
@@ -24,9 +25,11 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[0] = reshape(g, dims, sizes, dout[0]);
 }
 
-const OpDef op_reshape = {
+static const OpDef op_reshape = {
     .name = "reshape",
     .doc = "the same numbers under another shape",
     .grad = grad,
     .flags = OP_LINEAR | OP_VIEW,
 };
+
+const OpDef *const reshape_ops[] = { &op_reshape, NULL };

@@ -1,8 +1,8 @@
 /* rope.c - rotary position embedding: pairs of features turn by an angle that grows with the
  * position (Su et al. 2021), in the half layout: feature j is paired with j + d/2. */
-#include "ops/all_ops.h"
-#include "ops/ops.h"
-#include "ops/settings.h"
+#include "ops/rope.h"
+
+static const OpDef op_rope_table, op_rope;
 
 typedef struct RopeTable {
     double base;
@@ -102,7 +102,7 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-const OpDef op_rope_table = {
+static const OpDef op_rope_table = {
     .name = "rope_table",
     .doc = "cosines (first half of a row) and sines of position times frequency",
     .dims = "->t!d!",
@@ -111,7 +111,7 @@ const OpDef op_rope_table = {
     .dtypes = table_dtypes,
     .reference = table_reference,
 };
-const OpDef op_rope = {
+static const OpDef op_rope = {
     .name = "rope",
     .doc = "turns pairs of features by the angles of their position",
     .dims = "bs*d!,t!d->bs*d",
@@ -121,3 +121,5 @@ const OpDef op_rope = {
     .reference = reference,
     .flags = OP_LINEAR,
 };
+
+const OpDef *const rope_ops[] = { &op_rope_table, &op_rope, NULL };

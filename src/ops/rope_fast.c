@@ -1,6 +1,6 @@
 /* rope_fast.c - turns pairs of features by the angles of their position. */
 #include "ops/kernels.h"
-#include "ops/settings.h"
+#include "ops/rope.h"
 #include "ops/vector/chunks.h"
 #include <stdatomic.h>
 
@@ -43,7 +43,7 @@ static void rope_task(void *arg, int64_t i, int thread)
     }
 }
 
-static int rope(const Launch *l)
+static int run_rope(const Launch *l)
 {
     const Tensor *x = &l->in[0];
     int64_t width = l->in[1].size[1];
@@ -54,6 +54,6 @@ static int rope(const Launch *l)
 }
 
 const KernelDef TABLE[] = {
-    { "rope", "cpu", "any any>any", LEVEL, rope, NULL, floats_fit },
+    { "rope", "cpu", "any any>any", LEVEL, run_rope, NULL, floats_fit },
     { 0 },
 };

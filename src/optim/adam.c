@@ -1,8 +1,8 @@
 /* adam.c - optimizer.adam (Kingma and Ba 2015; L2 in the gradient) and optimizer.adam_w (Loshchilov
  * and Hutter 2019; decoupled decay). They differ in one flag. */
+#include "ops/adam.h"
 #include "config/builder.h"
 #include "models/model.h"
-#include "ops/ops.h"
 #include "optim/optim.h"
 #include "optim/weight_decay.h"
 

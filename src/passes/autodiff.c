@@ -3,7 +3,9 @@
  * Gradients of intermediate values meet in `add` nodes; those of parameters go to accumulators, one
  * `accumulate` per use, so that tied weights and microbatches need nothing more. Nodes that reach
  * only accumulators are marked BACKWARD_WEIGHT: a pipeline schedule may delay them. */
-#include "ops/ops.h"
+#include "ops/accumulate.h"
+#include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "passes/passes.h"
 
 /* A value needs a gradient if a parameter is somewhere among what it was computed from. */

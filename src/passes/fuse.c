@@ -4,7 +4,7 @@
  * `x = contract(dy, a); accumulate(x) -> grad` becomes `contract(dy, a) -> grad`, where Launch.add
  * makes the kernel add to what is there. This is the one pass that knows ops by name. */
 #include "passes/fuse.h"
-#include "ops/all_ops.h"
+#include "ops/accumulate.h"
 #include "passes/passes.h"
 
 int64_t *fuse_count_uses(const Graph *g)

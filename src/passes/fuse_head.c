@@ -4,8 +4,7 @@
  * and RunTime.loss_scale alone: those nodes are moved in front of the loss and become part of the
  * forward pass. Where it depends on the loss itself, nothing is changed. */
 #include "base/arena.h"
-#include "ops/all_ops.h"
-#include "ops/ops.h"
+#include "ops/head_loss.h"
 #include "passes/fuse.h"
 
 /* A head, by index of its nodes. */

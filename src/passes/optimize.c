@@ -3,7 +3,7 @@
  * Every parameter gives one partial norm in a fixed order, so that the norm does not depend on how
  * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE.
  */
-#include "ops/ops.h"
+#include "ops/gradient_norm.h"
 #include "optim/optim.h"
 #include "passes/passes.h"
 

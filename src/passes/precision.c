@@ -4,7 +4,7 @@
  * Mixed bf16: matrix products read bf16 copies of the weights, made once per step, and bf16
  * activations. What adds up over layers or tokens stays f32: the residual stream and its gradient,
  * losses, normalisation statistics, weight gradients, master weights and optimizer state. */
-#include "ops/ops.h"
+#include "ops/cast.h"
 #include "passes/passes.h"
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "train/model_run.h"
 #include "checkpoint/safetensors.h"
 #include "exec/schedule.h"
+#include "tensor/target.h"
 #include "train/session.h"
 #include "train/state.h"
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static Error *feed(const Safetensors *f, const char *name, int64_t vocab_size, b
             return error_new("%s: %s has another shape than the token ids", f->path, name);
     for (int64_t i = 0; i < tensor_count(from); i++) {
         double id = dtype_get(from->dtype, from->data, i);
-        bool good = (id >= 0 && id < (double)vocab_size) || (may_ignore && id == -100);
+        bool good = (id >= 0 && id < (double)vocab_size) || (may_ignore && id == IGNORED_TARGET);
         if (!good)
             return error_new("%s: %s[%" PRId64 ", %" PRId64 "] is %.0f: allowed are 0 to %" PRId64
                              "%s",

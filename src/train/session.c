@@ -1,7 +1,6 @@
 /* session.c - builds graphs from the model, runs the passes, makes programs. */
 #include "train/session.h"
 #include "device/cpu_peak.h"
-#include "ops/ops.h"
 #include "optim/weight_decay.h"
 #include "passes/passes.h"
 #include "train/state.h"

@@ -10,7 +10,8 @@
 #include "golden/golden_component.h"
 #include "models/loss.h"
 #include "models/model.h"
-#include "ops/ops.h"
+#include "ops/cross_entropy.h"
+#include "ops/mean_valid.h"
 #include "passes/passes.h"
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,24 @@
  * something to split, and some exceed the tiles of tuned kernels. */
 #include "op_cases.h"
 #include "op_run.h"
+#include "ops/accumulate.h"
+#include "ops/adam.h"
+#include "ops/attention.h"
+#include "ops/cache_write.h"
+#include "ops/cast.h"
+#include "ops/contract.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/embed.h"
+#include "ops/fill.h"
+#include "ops/gradient_norm.h"
+#include "ops/head_loss.h"
+#include "ops/mean_valid.h"
+#include "ops/norm.h"
+#include "ops/positions.h"
+#include "ops/reshape.h"
+#include "ops/rope.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * their references, split-equals-whole tests and benchmarks run on. */
 #ifndef TESTS_OPS_OP_CASES_H
 #define TESTS_OPS_OP_CASES_H
-#include "ops/ops.h"
+#include "graph/op.h"
 
 enum { MAX_CASE_SIZES = 8 };
 

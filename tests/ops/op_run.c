@@ -1,8 +1,9 @@
 /* op_run.c - a minimal interpreter of graphs, and the chain rule. */
 #include "op_run.h"
 #include "base/rng.h"
-#include "ops/ops.h"
+#include "ops/elementwise.h"
 #include "ops/reference.h"
+#include "tensor/target.h"
 #include <string.h>
 
 Tensor op_tensor(Arena *a, Dtype t, int n_dims, const int64_t *size)
@@ -43,7 +44,7 @@ static uint64_t key_of(const char *name)
 
 static double content(const Value *v, uint64_t key, int64_t i)
 {
-    if (!strcmp(v->name, "targets") && i % 3 == 1) return IGNORED;
+    if (!strcmp(v->name, "targets") && i % 3 == 1) return IGNORED_TARGET;
     if (!strcmp(v->name, "documents")) return (double)(i % v->dim[1].size / 3);
     double low = v->init.low, high = v->init.high, u = rng_uniform(key, (uint64_t)i);
     if (!dtype_is_float(v->dtype)) return floor(low + (high - low) * u);

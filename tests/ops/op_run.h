@@ -2,7 +2,8 @@
  *
  * Every value has a tensor of its own, whole and of its own dtype. Inputs, parameters and states
  * get content that depends on their names only: normal numbers, or what Value.init says (UNIFORM);
- * integers uniform in [low, high). A name "targets" gets some IGNORED, "documents" rising ids. */
+ * integers uniform in [low, high). A name "targets" gets some IGNORED_TARGET, "documents" rising
+ * ids. */
 #ifndef TESTS_OPS_OP_RUN_H
 #define TESTS_OPS_OP_RUN_H
 #include "graph/op.h"

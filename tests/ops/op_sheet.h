@@ -1,11 +1,11 @@
 /* op_sheet.h - a graph with typed-in inputs and expected numbers.
  *
- * Give the inputs, build with the builders of ops.h, then expect: the graph runs at the first
+ * Give the inputs, build with the builders of src/ops, then expect: the graph runs at the first
  * expectation. */
 #ifndef TESTS_OPS_OP_SHEET_H
 #define TESTS_OPS_OP_SHEET_H
+#include "graph/op.h"
 #include "op_run.h"
-#include "ops/ops.h"
 
 typedef struct Sheet {
     Arena *arena;

@@ -15,10 +15,10 @@ TEST(docs_ops_md_is_generated)
 
 TEST(every_op_is_documented)
 {
-    for (int i = 0; all_ops[i]; i++) {
-        assert_non_null(all_ops[i]->doc);
-        assert_ptr_equal(op_find(all_ops[i]->name), all_ops[i]); /* no name twice */
-        assert_true((all_ops[i]->reference != NULL) != !!(all_ops[i]->flags & OP_VIEW));
-        for (const Field *f = all_ops[i]->attrs; f && f->name; f++) assert_non_null(f->doc);
+    for (int i = 0; op_at(i); i++) {
+        assert_non_null(op_at(i)->doc);
+        assert_ptr_equal(op_find(op_at(i)->name), op_at(i)); /* no name twice */
+        assert_true((op_at(i)->reference != NULL) != !!(op_at(i)->flags & OP_VIEW));
+        for (const Field *f = op_at(i)->attrs; f && f->name; f++) assert_non_null(f->doc);
     }
 }

@@ -3,9 +3,9 @@
 #include "base/rng.h"
 #include "base/thread.h"
 #include "op_run.h"
-#include "ops/all_ops.h"
+#include "ops/head_loss.h"
 #include "ops/kernels.h"
-#include "ops/ops.h"
+#include "tensor/target.h"
 #include "test.h"
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static Case make_case(Arena *a, Dtype t, double scale)
     Case c = { .x = random_tensor(a, t, 2, x, 1), .weight = random_tensor(a, t, 2, w, scale) };
     c.targets = op_tensor(a, I32, 1, n);
     for (int64_t i = 0; i < N; i++)
-        ((int32_t *)c.targets.data)[i] = i % 7 == 3 ? IGNORED : (int32_t)(i * 137 % V);
+        ((int32_t *)c.targets.data)[i] = i % 7 == 3 ? IGNORED_TARGET : (int32_t)(i * 137 % V);
     c.dloss = random_tensor(a, F32, 1, n, 1);
     c.loss = op_tensor(a, F32, 1, n);
     c.lse = op_tensor(a, F64, 1, n);

@@ -4,7 +4,6 @@
 #include "exec/program.h"
 #include "exec/schedule.h"
 #include "models/model.h"
-#include "ops/ops.h"
 #include "passes/passes.h"
 #include "test.h"
 #include "train/evaluator.h"

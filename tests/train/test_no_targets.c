@@ -4,6 +4,7 @@
 #include "data/sampler.h"
 #include "models/loss.h"
 #include "monitor/results.h"
+#include "tensor/target.h"
 #include "train/small_job.h"
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * felt.
  */
 #include "cli/command_line.h"
+#include "graph/op.h"
 #include "models/model.h"
-#include "ops/ops.h"
 #include "train/small_job.h"
 #include <string.h>
 

@@ -1,0 +1,14 @@
+/* adam.h - one optimizer step of Adam or AdamW. */
+#ifndef OPS_ADAM_H
+#define OPS_ADAM_H
+#include "graph/op.h"
+
+typedef struct AdamSettings {
+    double beta1, beta2, eps, weight_decay;
+    bool decoupled; /* AdamW: p *= 1 - lr*wd; else Adam: gradient += wd*p */
+} AdamSettings;
+/* In place: reads the gradient times `factor` (scalar f64), updates param, m, v, clears the
+ * gradient. Bias correction from RunTime.updates (+1); the rate is RunTime.lr. */
+void adam(Graph *g, Value *param, Value *grad, Value *m, Value *v, Value *factor,
+          const AdamSettings *attrs);
+#endif

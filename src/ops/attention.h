@@ -1,0 +1,19 @@
+/* attention.h - softmax(q k^T) v, and who may see whom. */
+#ifndef OPS_ATTENTION_H
+#define OPS_ATTENTION_H
+#include "graph/op.h"
+
+typedef struct Attention {
+    double scale;    /* of q k^T; 0: 1/sqrt(d) */
+    double soft_cap; /* cap * tanh(score / cap); 0: none */
+    double dropout;  /* of the probabilities, inverted; 0: none */
+    int64_t window;  /* keys p-window+1 .. p only (needs causal); 0: all earlier ones */
+    int64_t salt;    /* tells the dropout of different layers apart */
+    bool causal;
+} Attention;
+/* q [b s g r d], k and v [b t g d], documents [b s] (same for keys, needs s = t; an input twice,
+ * since queries and keys may be split differently) or NULL: tokens attend within their document
+ * only. Query i stands at global position p(i) plus RunTime.position, key j at p(j). Results: o
+ * like q, and lse [b s g r] in f32 (f64). A row without any allowed key gives zeros. */
+Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const Attention *attrs);
+#endif

@@ -1,0 +1,31 @@
+/* dropout_mask.h - which elements dropout keeps: the same whatever the ranks, threads and device.
+ */
+#ifndef OPS_DROPOUT_MASK_H
+#define OPS_DROPOUT_MASK_H
+#include "base/rng.h"
+#include "device/device.h"
+#include <math.h>
+
+/* The key of one dropout (told by its salt) in this step. */
+static inline uint64_t dropout_key(const RunTime *now, int64_t salt)
+{
+    return rng_key(now->seed, RNG_DROPOUT, (uint64_t)now->step, (uint64_t)salt);
+}
+
+/* Elements are numbered through all microbatches of the step: microbatch times the elements of the
+ * whole tensor, plus the element's place there. */
+static inline bool dropout_keeps(uint64_t key, int64_t element, double p)
+{
+    return rng_uniform(key, (uint64_t)element) >= p;
+}
+
+/* What the elements [first, first + n) are multiplied with: 0 or 1 / (1 - p). The same comparison
+ * in integers, which compilers turn into vectors. */
+static inline void dropout_factors(uint64_t key, int64_t first, int64_t n, double p, float *to)
+{
+    const uint64_t least = (uint64_t)ceil(p * 0x1p53);
+    const float kept = (float)(1 / (1 - p));
+    for (int64_t i = 0; i < n; i++)
+        to[i] = rng_bits(key, (uint64_t)(first + i)) >> 11 >= least ? kept : 0;
+}
+#endif
