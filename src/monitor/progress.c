@@ -29,8 +29,9 @@ typedef struct Display {
     Subscriber base;
     ProgressSettings settings;
     ProgressOutput output;
-    Progress train, evaluation; /* the last of each; `total` from the settings */
+    Progress train, evaluation; /* the last of each; train.total from the settings */
     bool is_evaluating;
+    double evaluation_begun;
     Mark older, newer; /* rates are over the time since `older`: one to two windows */
     double drawn, begun, last_event;
     double reported; /* when the console printed results into the same place; 0: never */
@@ -80,13 +81,27 @@ static void put_bar(const Display *d, const Progress *p, int width, Text *out)
     text_putc(out, ']');
 }
 
-static void put_eta(const Display *d, double now, Text *out)
+/* `rate` per second. */
+static void put_time_left(const Progress *p, double rate, Text *out)
 {
     char left[32];
+    format_seconds((double)(p->total - p->done) / rate, left);
+    text_printf(out, "  ETA %s", left);
+}
+
+static void put_eta(const Display *d, double now, Text *out)
+{
     double steps, tokens;
-    if (!rates(d, now, &steps, &tokens) || d->train.done >= d->train.total) return;
-    format_seconds((double)(d->train.total - d->train.done) / steps, left);
-    text_printf(out, "ETA %s", left);
+    if (rates(d, now, &steps, &tokens) && d->train.done < d->train.total)
+        put_time_left(&d->train, steps, out);
+}
+
+static void put_evaluation_eta(const Display *d, double now, Text *out)
+{
+    const Progress *p = &d->evaluation;
+    double seconds = now - d->evaluation_begun;
+    if (p->done > 0 && p->done < p->total && seconds > 0)
+        put_time_left(p, (double)p->done / seconds, out);
 }
 
 /* Bar, count and percentage; `end` follows on the same line. */
@@ -140,21 +155,22 @@ static void live_lines(const Display *d, double now, Text *out)
     int width =
         (d->output.width ? d->output.width : terminal_width(2)) - 1; /* the last would wrap */
     Text eta = { 0 };
-    text_puts(&eta, "  ");
+    text_puts(&eta, "");
     put_eta(d, now, &eta);
-    if (eta.len == 2) text_clear(&eta);
     put_bar_line(d, &d->train, eta.ptr, width, out);
-    text_free(&eta);
     clip(out, 0, width);
     text_putc(out, '\n');
     size_t second = out->len;
     if (d->is_evaluating) {
-        put_bar_line(d, &d->evaluation, "", width, out);
+        text_clear(&eta);
+        put_evaluation_eta(d, now, &eta);
+        put_bar_line(d, &d->evaluation, eta.ptr, width, out);
     } else {
         put_numbers(d, now, out);
         text_puts(out, d->last_evaluation);
     }
     clip(out, second, width);
+    text_free(&eta);
 }
 
 /* ---- drawing ---- */
@@ -175,24 +191,40 @@ static void draw(Display *d, double now)
     d->drawn = now;
 }
 
-/* After the first step, then every 10 s, after ten minutes every minute, and at the end. A line of
- * results in the same place counts as one. */
-static bool line_is_due(const Display *d, double now)
+/* Seconds between two lines: 10, after ten minutes a minute. */
+static double line_pause(const Display *d, double now)
 {
-    double pause = now - d->begun < 600 ? 10 : 60, last = fmax(d->drawn, d->reported);
-    if (d->reported_step == d->train.done) return false;
-    return last == 0 || now - last >= pause || d->train.done == d->train.total;
+    return now - d->begun < 600 ? 10 : 60;
 }
 
-static void plain_line(Display *d, double now)
+/* After the first step, then after a pause, and at the end. A line of results in the same place
+ * counts as one. */
+static bool line_is_due(const Display *d, double now)
 {
-    const Progress *p = &d->train;
+    double last = fmax(d->drawn, d->reported);
+    if (d->reported_step == d->train.done) return false;
+    return last == 0 || now - last >= line_pause(d, now) || d->train.done == d->train.total;
+}
+
+/* Only an evaluation that takes its time: the results tell when it is done. */
+static bool evaluation_line_is_due(const Display *d, double now)
+{
+    double last = fmax(fmax(d->drawn, d->reported), d->evaluation_begun);
+    return d->is_evaluating && now - last >= line_pause(d, now);
+}
+
+static void plain_line(Display *d, const Progress *p, double now)
+{
     Text t = { 0 };
     int percent = p->total > 0 ? (int)(100 * p->done / p->total) : 0;
-    text_printf(&t, "%s %" PRId64 "/%" PRId64 " (%d %%)  ", p->tag, p->done, p->total, percent);
-    put_numbers(d, now, &t);
-    put_eta(d, now, &t);
+    text_printf(&t, "%s%s %" PRId64 "/%" PRId64 " (%d %%)  ", p->is_evaluation ? "evaluation " : "",
+                p->tag, p->done, p->total, percent);
+    if (!p->is_evaluation) put_numbers(d, now, &t);
     while (t.ptr[t.len - 1] == ' ') t.ptr[--t.len] = 0;
+    if (p->is_evaluation)
+        put_evaluation_eta(d, now, &t);
+    else
+        put_eta(d, now, &t);
     fprintf(d->output.to, "%s\n", t.ptr);
     fflush(d->output.to);
     text_free(&t);
@@ -201,12 +233,11 @@ static void plain_line(Display *d, double now)
 
 /* ---- events ---- */
 
-/* The batches of an evaluation loader, or -1. */
-static int64_t evaluation_batches(const ProgressSettings *s, const char *tag)
+static bool is_known(const ProgressSettings *s, const Progress *p)
 {
-    for (int i = 0; i < s->n_evaluations; i++)
-        if (!strcmp(s->evaluation_tag[i], tag)) return s->evaluation_batches[i];
-    return -1;
+    for (int i = 0; p->is_evaluation && i < s->n_evaluations; i++)
+        if (!strcmp(s->evaluation_tag[i], p->tag)) return true;
+    return !p->is_evaluation && !strcmp(p->tag, s->train_tag);
 }
 
 static Error *unknown_tag(const Display *d, const Progress *p)
@@ -222,27 +253,27 @@ static Error *unknown_tag(const Display *d, const Progress *p)
 
 static Error *on_progress(Display *d, const Progress *p, double now)
 {
-    int64_t batches = evaluation_batches(&d->settings, p->tag);
-    if (p->is_evaluation ? batches < 0 : strcmp(p->tag, d->settings.train_tag) != 0)
-        return unknown_tag(d, p);
+    if (!is_known(&d->settings, p)) return unknown_tag(d, p);
     bool is_new = p->is_evaluation || p->done != d->train.done;
     if (d->begun == 0) d->begun = now;
     if (p->is_evaluation) {
         leave_out(d, now - d->last_event);
+        if (p->done == 0) d->evaluation_begun = now;
         d->evaluation = *p;
-        d->evaluation.total = batches;
     } else {
         d->train = *p;
         d->train.total = d->settings.n_target_steps;
         note_rate(d, p, now);
     }
     d->last_event = now;
-    d->is_evaluating = p->is_evaluation && p->done < batches;
+    d->is_evaluating = p->is_evaluation && p->done < p->total;
     if (d->output.is_live) {
         if (now - d->drawn >= REDRAW_S || d->train.done == d->train.total) draw(d, now);
     } else if (!p->is_evaluation && is_new && p->done > d->settings.n_seen_steps &&
                line_is_due(d, now)) {
-        plain_line(d, now);
+        plain_line(d, &d->train, now);
+    } else if (p->is_evaluation && evaluation_line_is_due(d, now)) {
+        plain_line(d, &d->evaluation, now);
     }
     return NULL;
 }
@@ -323,17 +354,12 @@ static Error *build(Builder *b, const void *settings, void **out)
     }
     int64_t n = c->eval_dataloaders.n;
     const char **tag = NEW_N(a, const char *, n + 1);
-    int64_t *batches = NEW_N(a, int64_t, n + 1);
-    for (int64_t i = 0; i < n; i++) {
-        tag[i] = loader_tag(c->eval_dataloaders.item[i]);
-        batches[i] = loader_count(c->eval_dataloaders.item[i]);
-    }
+    for (int64_t i = 0; i < n; i++) tag[i] = loader_tag(c->eval_dataloaders.item[i]);
     const ProgressSettings of_run = { .train_tag = c->train_dataloader_tag,
                                       .n_seen_steps = c->num_seen_steps,
                                       .n_target_steps = c->num_target_steps,
                                       .n_evaluations = (int)n,
-                                      .evaluation_tag = tag,
-                                      .evaluation_batches = batches };
+                                      .evaluation_tag = tag };
     const ProgressOutput output = { .to = stderr,
                                     .is_live = is_terminal(2),
                                     .is_utf8 = terminal_is_utf8(),

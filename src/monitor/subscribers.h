@@ -9,16 +9,16 @@
 Subscriber *dummy_subscriber(Arena *a);
 
 /* The line per log interval on stdout, "2026-01-31T12:00:00 | step: 1 | ... | "; evaluation
- * results, checkpoints, notices and the end as lines on stderr. Every run of rank 0 has one. */
+ * results, checkpoints, notices and the end as lines on stderr. On a terminal results are rows of
+ * its width. Every run of rank 0 has one. */
 Subscriber *console_subscriber(Arena *a);
 
 /* A live display or plain lines. */
 typedef struct ProgressSettings {
     const char *train_tag;
     int64_t n_seen_steps, n_target_steps;
-    int n_evaluations; /* loaders and the batches of a pass over each */
+    int n_evaluations; /* loaders */
     const char *const *evaluation_tag;
-    const int64_t *evaluation_batches;
 } ProgressSettings;
 
 typedef struct ProgressOutput {

@@ -77,6 +77,13 @@ static Error *program_for(Session *s, const TrainingJob *job, const Loader *l, c
     return session_evaluation_program(s, job->loss, ids->size[0], ids->size[1], out);
 }
 
+/* Of a pass: all, or as many as the job takes. */
+static int64_t batches_of(const TrainingJob *job, const Loader *l)
+{
+    int64_t all = loader_count(l), most = job->evaluation_batches;
+    return most && most < all ? most : all;
+}
+
 static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int64_t step)
 {
     if (!loader_count(l)) {
@@ -90,12 +97,12 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
     int64_t n = 0, n_losses = 0, n_samples = 0;
     Progress progress = { .tag = loader_tag(l),
                           .is_evaluation = true,
-                          .total = loader_count(l),
+                          .total = batches_of(job, l),
                           .loss = NAN,
                           .lr = NAN,
                           .grad_norm = NAN };
     TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
-    for (;;) {
+    while (n < progress.total) {
         Batch *b = NULL;
         Program *p = NULL;
         TRY(loader_next(l, &b));
@@ -118,6 +125,7 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
     double rate = (double)(n_samples * job->dp_degree) / (clock_seconds() - start);
     Results r =
         evaluation_results(loader_tag(l), step, job->loss->tag, sum / (double)n_losses, rate);
+    if (n < loader_count(l)) measures_add_count(&r.metrics, "evaluation batches", n);
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
 }
 

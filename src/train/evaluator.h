@@ -1,11 +1,11 @@
-/* evaluator.h - a full pass over every evaluation loader. */
+/* evaluator.h - the loss over every evaluation loader. */
 #ifndef TRAIN_EVALUATOR_H
 #define TRAIN_EVALUATOR_H
 #include "train/job.h"
 #include "train/session.h"
 
 /* Publishes progress and, for each loader, its results: the mean of the losses of batches that have
- * targets. */
+ * targets. Where not all batches are taken, the results name their number. */
 Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
 /* Tokens of a batch that have a target. */
 int64_t batch_count_targets(const TrainingJob *job, const Batch *b);

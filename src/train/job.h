@@ -52,6 +52,7 @@ typedef struct TrainingJob {
     int64_t target_steps, target_tokens;
     int64_t seen_steps, seen_tokens;                     /* before this run */
     int64_t log_every, evaluate_every, checkpoint_every; /* steps */
+    int64_t evaluation_batches;                          /* of each loader at most; 0: all */
     OnNonfinite on_nonfinite;
 
     const char *initial_weights; /* a .safetensors file, or NULL */

@@ -54,6 +54,8 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .seen_tokens = s->training_progress.global_num_seen_tokens,
         .log_every = s->intervals.training_log_interval_in_steps,
         .evaluate_every = s->intervals.evaluation_interval_in_steps,
+        .evaluation_batches =
+            s->intervals.evaluation_batches ? *s->intervals.evaluation_batches : 0,
         .checkpoint_every = s->intervals.checkpointing_interval_in_steps,
         .on_nonfinite = (OnNonfinite)s->on_nonfinite,
         .initial_weights = run->initial_weights_path,

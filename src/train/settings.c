@@ -18,6 +18,7 @@ static const Field interval_fields[] = {
     FIELD_INT(Intervals, training_log_interval_in_steps, NULL, 1, INFINITY, "steps between two log lines", STRICT),
     FIELD_INT(Intervals, checkpointing_interval_in_steps, NULL, 1, INFINITY, "steps between two checkpoints", STRICT),
     FIELD_INT(Intervals, evaluation_interval_in_steps, NULL, 1, INFINITY, "steps between two evaluations", STRICT),
+    FIELD_INT(Intervals, evaluation_batches, "null", 1, INFINITY, "an evaluation takes at most this many batches of each loader, always the first; null: all", STRICT),
     { 0 },
 };
 static const Field consistency_fields[] = {

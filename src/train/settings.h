@@ -11,6 +11,7 @@ typedef struct RankSettings {
 typedef struct Intervals {
     int64_t training_log_interval_in_steps, checkpointing_interval_in_steps,
         evaluation_interval_in_steps;
+    const int64_t *evaluation_batches; /* of each loader; NULL: all */
 } Intervals;
 
 /* True: what does not fit together is an error; false: a warning. */

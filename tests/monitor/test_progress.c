@@ -7,13 +7,11 @@
 #include <string.h>
 
 static const char *const evaluation_tags[] = { "val" };
-static const int64_t evaluation_batches[] = { 40 };
 static const ProgressSettings settings = { .train_tag = "train",
                                            .n_seen_steps = 100,
                                            .n_target_steps = 400,
                                            .n_evaluations = 1,
-                                           .evaluation_tag = evaluation_tags,
-                                           .evaluation_batches = evaluation_batches };
+                                           .evaluation_tag = evaluation_tags };
 
 /* 1000 tokens per step; the loss falls by 0.01 per step. */
 static Event trained(int64_t done, double seconds)
@@ -30,9 +28,10 @@ static Event trained(int64_t done, double seconds)
 
 static Event evaluated(int64_t done, double seconds)
 {
-    return (Event){ .kind = EVENT_PROGRESS,
-                    .seconds = seconds,
-                    .progress = { .tag = "val", .is_evaluation = true, .done = done } };
+    return (
+        Event){ .kind = EVENT_PROGRESS,
+                .seconds = seconds,
+                .progress = { .tag = "val", .is_evaluation = true, .done = done, .total = 40 } };
 }
 
 typedef struct Screen {
@@ -109,9 +108,10 @@ TEST(an_evaluation_has_a_bar_and_leaves_its_loss)
     send(&s, trained(100, 50));
     send(&s, trained(200, 150));
     send(&s, evaluated(0, 151));
-    send(&s, evaluated(10, 152));
-    assert_contains(last_drawn(&s),
-                    "\nval   [██████████······························] 10/40   25 %\r");
+    send(&s, evaluated(10, 156));
+    assert_contains(
+        last_drawn(&s),
+        "\nval   [██████████······························] 10/40   25 %  ETA 15.0 s\r");
     send(&s, evaluated(40, 253));
     Results r = evaluation_results("val", 200, "CLMCrossEntropyLoss", 3.25, 10);
     send(&s, (Event){ .kind = EVENT_RESULTS, .seconds = 253, .results = &r });
@@ -167,6 +167,20 @@ TEST(plain_lines_come_after_the_first_step_then_by_time_and_at_the_end)
         "train 301/400 (75 %)  loss 2.9900  lr 5.00e-04  grad norm 0.81  10.0k tokens/s  ETA 9.9 "
         "s\n"
         "train 400/400 (100 %)  loss 2.0000  lr 5.00e-04  grad norm 0.81  10.0k tokens/s\n");
+    close_screen(&s);
+}
+
+TEST(a_long_evaluation_has_plain_lines_and_a_short_one_none)
+{
+    Screen s;
+    open_screen(&s, false, false);
+    send(&s, trained(100, 1000));
+    send(&s, trained(101, 1001));
+    for (int i = 0; i <= 40; i++) send(&s, evaluated(i, 1001 + i * 0.2));
+    send(&s, trained(102, 1010));
+    for (int i = 0; i <= 40; i++) send(&s, evaluated(i, 1010 + i * 0.6));
+    assert_string_equal(strchr(s.text, '\n') + 1, "evaluation val 17/40 (42 %)  ETA 13.8 s\n"
+                                                  "evaluation val 34/40 (85 %)  ETA 3.6 s\n");
     close_screen(&s);
 }
 

@@ -32,6 +32,8 @@ static void fill_job(SmallJob *s)
         .target_tokens = t->training_target.num_target_tokens,
         .log_every = t->intervals.training_log_interval_in_steps,
         .evaluate_every = t->intervals.evaluation_interval_in_steps,
+        .evaluation_batches =
+            t->intervals.evaluation_batches ? *t->intervals.evaluation_batches : 0,
         .checkpoint_every = t->intervals.checkpointing_interval_in_steps,
         .on_nonfinite = (OnNonfinite)t->on_nonfinite,
     };

@@ -31,7 +31,7 @@ TEST(each_contradiction_is_an_error_or_with_its_flag_off_a_warning)
     assert_no_error(training_settings_check(&s));
 
     s = fitting();
-    s.intervals = (Intervals){ 7, 7, 7 };
+    s.intervals = (Intervals){ 7, 7, 7, NULL };
     Error *e = training_settings_check(&s);
     assert_contains(error_text(e), "not a multiple of training_log_interval_in_steps 7");
     assert_contains(error_text(e), "not a multiple of evaluation_interval_in_steps 7");
