@@ -32,9 +32,10 @@ static const Field check_options[] = { SOURCE, { 0 } };
 static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
 /* clang-format on */
 
-static Error *load(Arena *a, const Options *o, Yaml **out)
+static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out)
 {
-    ResolverContext c = { .config_file_path = o->config_file_path,
+    ResolverContext c = { .rank = rank,
+                          .config_file_path = o->config_file_path,
                           .experiments_root_path = o->experiments_root_path,
                           .experiment_id = o->experiment_id };
     Yaml *info = NULL;
@@ -45,14 +46,15 @@ static Error *load(Arena *a, const Options *o, Yaml **out)
 }
 
 /* As the command that takes such a file does before it builds anything. */
-static Error *check_as_command(Arena *a, const Options *o, const Registry *r, Yaml *root)
+static Error *check_as_command(Arena *a, const Options *o, const Rank *rank, const Registry *r,
+                               Yaml *root)
 {
     const Configuration *c = configuration_of(root);
-    Builder *b = builder_new(a, r, root, NULL);
+    Builder *b = builder_new(a, r, root, rank);
     if (!c) return NULL;
     if (c->keys == training_config_fields) {
         TrainingConfig training;
-        TRY(training_config_complete(a, root, o->experiments_root_path));
+        TRY(training_config_complete(a, root, rank, o->experiments_root_path));
         return training_config_validate(b, &training);
     }
     union {
@@ -67,10 +69,12 @@ static Error *run_check(Arena *a, const void *options)
     const Options *o = options;
     Yaml *root;
     Registry *r;
-    TRY(load(a, o, &root));
+    Rank rank;
+    TRY(rank_of_process(&rank));
+    TRY(load(a, o, &rank, &root));
     TRY(components_registry(a, &r));
-    TRY(check_as_command(a, o, r, root));
-    Builder *b = builder_new(a, r, root, NULL);
+    TRY(check_as_command(a, o, &rank, r, root));
+    Builder *b = builder_new(a, r, root, &rank);
     TRY(builder_validate_all(b));
     printf("%s: %lld components, no mistake found\n", o->config_file_path,
            (long long)builder_count(b));
@@ -81,7 +85,9 @@ static Error *run_resolve(Arena *a, const void *options)
 {
     const Options *o = options;
     Yaml *root;
-    TRY(load(a, o, &root));
+    Rank rank;
+    TRY(rank_of_process(&rank));
+    TRY(load(a, o, &rank, &root));
     Text t = { 0 };
     if (o->format == FORMAT_YAML)
         yaml_emit(root, &t);

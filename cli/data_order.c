@@ -202,20 +202,23 @@ static Error *print_steps(Printer *p, const Config *c, int64_t from, int64_t to)
 static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
-    ResolverContext context = { .config_file_path = o->config_file_path,
+    Rank rank;
+    ResolverContext context = { .rank = &rank,
+                                .config_file_path = o->config_file_path,
                                 .experiments_root_path = "experiments",
                                 .experiment_id = "experiment_id" };
     Registry *r;
     Yaml *root;
     Config c = { 0 };
     int64_t from, to;
+    TRY(rank_of_process(&rank));
     TRY(read_steps(o->steps, &from, &to));
     if (o->last_checkpoint_info_file_path)
         TRY(yaml_read_json(a, o->last_checkpoint_info_file_path,
                            (Yaml **)&context.checkpoint_paths));
     TRY(config_load(a, o->config_file_path, o->set, &context, &root));
     TRY(components_registry(a, &r));
-    TRY(builder_build(builder_new(a, r, root, NULL), config_fields, &c));
+    TRY(builder_build(builder_new(a, r, root, &rank), config_fields, &c));
     return print_steps(&(Printer){ .arena = a, .format = o->format }, &c, from, to);
 }
 

@@ -23,8 +23,10 @@ static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
     Yaml *root;
-    TRY(config_load(a, o->config_path, o->set,
-                    &(ResolverContext){ .config_file_path = o->config_path }, &root));
+    Rank rank;
+    TRY(rank_of_process(&rank));
+    const ResolverContext context = { .rank = &rank, .config_file_path = o->config_path };
+    TRY(config_load(a, o->config_path, o->set, &context, &root));
     return pack_as_configured(a, root, (ExistingPolicy)o->file_existence_policy);
 }
 

@@ -27,7 +27,10 @@ static const Field options[] = {
 
 static Error *load(Arena *a, const char *path, StringList set, Yaml **out)
 {
-    return config_load(a, path, set, &(ResolverContext){ .config_file_path = path }, out);
+    Rank rank;
+    TRY(rank_of_process(&rank));
+    const ResolverContext context = { .rank = &rank, .config_file_path = path };
+    return config_load(a, path, set, &context, out);
 }
 
 static Error *read_config(Arena *a, const Options *o, InstructionConfig *out)

@@ -30,18 +30,21 @@ static const Field options[] = {
 
 static Error *load(Arena *a, const Options *o, GenerationConfig *out)
 {
-    const ResolverContext context = { .config_file_path = o->config_file_path,
+    Rank rank;
+    const ResolverContext context = { .rank = &rank,
+                                      .config_file_path = o->config_file_path,
                                       .experiments_root_path = ".",
                                       .experiment_id = "-1" };
     Yaml *root;
     Registry *r;
     GenerationConfig checked;
+    TRY(rank_of_process(&rank));
     TRY(config_load(a, o->config_file_path, o->set, &context, &root));
     TRY(components_registry(a, &r));
-    TRY(builder_validate(builder_new(a, r, root, NULL), generation_config_fields, &checked));
+    TRY(builder_validate(builder_new(a, r, root, &rank), generation_config_fields, &checked));
     TRY(error_wrap(device_choice_check(&checked.settings.device), "%s: settings",
                    o->config_file_path));
-    return builder_build(builder_new(a, r, root, NULL), generation_config_fields, out);
+    return builder_build(builder_new(a, r, root, &rank), generation_config_fields, out);
 }
 
 static Error *check_device(const Options *o, const GenerationConfig *c)

@@ -13,14 +13,15 @@ typedef struct Options {
     StringList set;
 } Options;
 
-static Error *train(Arena *a, const Options *o)
+static Error *train(Arena *a, const Options *o, const Rank *rank)
 {
     Registry *r;
     TRY(components_registry(a, &r));
     if (!is_directory(o->experiments_root_path))
         return error_usage("--experiments_root_path %s: there is no such folder",
                            o->experiments_root_path);
-    RunSettings s = { .config_file_path = o->config_file_path,
+    RunSettings s = { .rank = rank,
+                      .config_file_path = o->config_file_path,
                       .experiments_root_path = o->experiments_root_path,
                       .experiment_id = o->experiment_id,
                       .last_checkpoint_info_path = o->last_checkpoint_info_file_path,
@@ -35,9 +36,11 @@ static Error *train(Arena *a, const Options *o)
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
+    Rank rank;
+    TRY(rank_of_process(&rank));
     if (o->test_comm) printf("[Rank 0] communication test with one rank: PASSED\n");
-    Error *e = train(a, o);
-    if (e && o->error_log_folder) e = error_join(e, error_log_save(o->error_log_folder, e));
+    Error *e = train(a, o, &rank);
+    if (e && o->error_log_folder) e = error_join(e, error_log_save(o->error_log_folder, &rank, e));
     return e;
 }
 

@@ -99,12 +99,14 @@ Error *component_from_file(Arena *a, const char *path, StringList overrides, con
                            const char *kind, void **out)
 {
     /* only runs have an experiment; elsewhere these names stand in paths that nobody opens */
-    const ResolverContext context = { .config_file_path = path,
-                                      .experiments_root_path = ".",
-                                      .experiment_id = "-1" };
+    Rank rank;
+    const ResolverContext context = {
+        .rank = &rank, .config_file_path = path, .experiments_root_path = ".", .experiment_id = "-1"
+    };
     Yaml *root;
     Registry *r;
+    TRY(rank_of_process(&rank));
     TRY(config_load(a, path, overrides, &context, &root));
     TRY(components_registry(a, &r));
-    return builder_get(builder_new(a, r, root, NULL), key, kind, out);
+    return builder_get(builder_new(a, r, root, &rank), key, kind, out);
 }

@@ -1,8 +1,6 @@
 /* mesh.c - device_mesh.default: degrees of parallelism that multiply to the number of ranks. */
 #include "comm/mesh.h"
-#include "base/environment.h"
 #include "config/builder.h"
-#include <stdlib.h>
 #include <string.h>
 
 const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
@@ -90,17 +88,12 @@ static const Field fields[] = {
 };
 /* clang-format on */
 
-static Error *read_rank(Mesh *m)
+static Error *take_rank(Mesh *m, int64_t rank)
 {
-    const char *set = environment_get("RANK");
-    char *end;
-    if (!set) return NULL;
-    m->rank = strtoll(set, &end, 10);
-    if (*end || end == set || m->rank < 0 || m->rank >= m->world_size)
-        return error_new(
-            "the variable RANK is \"%s\"; with a world size of %lld it must be 0 to %lld", set,
-            (long long)m->world_size, (long long)m->world_size - 1);
-    return NULL;
+    m->rank = rank;
+    if (rank < m->world_size) return NULL;
+    return error_new("RANK is \"%lld\"; with a world size of %lld it must be 0 to %lld",
+                     (long long)rank, (long long)m->world_size, (long long)m->world_size - 1);
 }
 
 static Error *check(const void *settings)
@@ -124,7 +117,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     m->size[MESH_TP] = s->tensor_parallel_degree;
     *out = m;
     TRY(mesh_make(m));
-    return read_rank(m);
+    return take_rank(m, builder_rank(b)->rank);
 }
 
 const ComponentDef device_mesh_default = {

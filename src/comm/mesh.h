@@ -19,7 +19,7 @@ typedef enum MeshAxis {
 typedef struct Mesh {
     int64_t size[MESH_N_AXES]; /* of each axis, at least 1; their product is the world size */
     int64_t world_size;
-    int64_t rank;            /* of this process: the variable RANK, 0 where that is missing */
+    int64_t rank;            /* of this process: see base/rank.h */
     const char *device_type; /* "cuda" or "cpu", as the configuration asks */
     bool loss_parallel;
 } Mesh;

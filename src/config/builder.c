@@ -15,10 +15,10 @@
 #include "config/instantiate.h"
 #include <string.h>
 
-Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, void *context)
+Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, const Rank *rank)
 {
     Builder *b = NEW(run, Builder);
-    *b = (Builder){ .arena = run, .registry = r, .root = root, .context = context };
+    *b = (Builder){ .arena = run, .registry = r, .root = root, .rank = rank ? rank : &rank_alone };
     return b;
 }
 
@@ -242,9 +242,9 @@ Arena *builder_arena(Builder *b)
 {
     return b->arena;
 }
-void *builder_context(Builder *b)
+const Rank *builder_rank(const Builder *b)
 {
-    return b->context;
+    return b->rank;
 }
 const Yaml *builder_root(const Builder *b)
 {

@@ -2,6 +2,7 @@
  */
 #ifndef CONFIG_BUILDER_H
 #define CONFIG_BUILDER_H
+#include "base/rank.h"
 #include "config/problem.h"
 #include "config/registry.h"
 
@@ -16,9 +17,9 @@ typedef struct Component {
     bool failed;
 } Component;
 
-/* `root` is a resolved tree (config.h) and stays unchanged; objects come from `run`. `context` is
- * free for the layers above: device, communicator, options. */
-Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, void *context);
+/* `root` is a resolved tree (config.h) and stays unchanged; objects come from `run`. `rank` NULL:
+ * the only one of its job. */
+Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, const Rank *rank);
 
 /* Checks all settings that the table's keys need, without building what is not light. Every problem
  * of the file is in the error, each with file:line:column and key path. A table describes top-level
@@ -34,7 +35,7 @@ Error *builder_get(Builder *b, const char *key, const char *kind, void **out);
 
 /* For build functions. */
 Arena *builder_arena(Builder *b);
-void *builder_context(Builder *b);
+const Rank *builder_rank(const Builder *b);
 const Yaml *builder_root(const Builder *b);
 /* The component being built: its path names it in later errors. */
 const Component *builder_self(const Builder *b);

@@ -10,7 +10,7 @@ struct Builder {
     Arena *arena;
     const Registry *registry;
     const Yaml *root;
-    void *context;
+    const Rank *rank;
     bool is_dry;      /* validation */
     bool was_checked; /* notices were given */
     Problems problems, notes;

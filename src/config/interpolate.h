@@ -1,6 +1,7 @@
 /* interpolate.h - ${a.b}, ${.x}, ${resolver:arg}: OmegaConf's interpolation and its resolvers. */
 #ifndef CONFIG_INTERPOLATE_H
 #define CONFIG_INTERPOLATE_H
+#include "base/rank.h"
 #include "config/yaml.h"
 
 /* A further resolver: ${name:args}. The result is a new node (a scalar, list or map). */
@@ -16,6 +17,7 @@ typedef struct ResolverContext {
     const char *experiments_root_path;
     const char *experiment_id;
     const Yaml *checkpoint_paths; /* ${warmstart_env:checkpoint_paths}; NULL: unknown here */
+    const Rank *rank;             /* ${cuda_env:...}; NULL: the only one of its job */
     int64_t num_cpus;             /* ${node_env:num_cpus}; 0: of this machine */
     const Resolver *more;         /* ends with a row without name; NULL: none */
 } ResolverContext;

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "config/python_str.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,32 +141,22 @@ static Error *oc_deprecated(const ResolverCall *c, Yaml **out)
     return NULL;
 }
 
-/* A program that no launcher started is rank 0 of 1. */
-static const char *rank_variable(const char *name, bool *is_rank)
-{
-    *is_rank = true;
-    const char *set = getenv(name);
-    if (!strcmp(name, "RANK") || !strcmp(name, "LOCAL_RANK")) return set ? set : "0";
-    if (!strcmp(name, "WORLD_SIZE")) return set ? set : "1";
-    *is_rank = false;
-    return set;
-}
-
 static Error *cuda_env(const ResolverCall *c, Yaml **out)
 {
     TRY(need_text(c, 0));
-    bool is_rank;
-    const char *value = rank_variable(c->arg[0]->text, &is_rank);
-    if (!is_rank) {
-        *out = value ? yaml_literal(c->host->arena, value) : yaml_scalar(c->host->arena, "null");
-        return NULL;
-    }
-    char *end;
-    long long number = strtoll(value, &end, 10);
-    if (end == value || *end)
-        return error_new("the environment variable %s is \"%s\", an integer is needed",
-                         c->arg[0]->text, value);
-    *out = yaml_int(c->host->arena, number);
+    const char *name = c->arg[0]->text, *value = getenv(name);
+    const Rank *rank = c->context->rank ? c->context->rank : &rank_alone;
+    Arena *a = c->host->arena;
+    if (!strcmp(name, "RANK"))
+        *out = yaml_int(a, rank->rank);
+    else if (!strcmp(name, "LOCAL_RANK"))
+        *out = yaml_int(a, rank->local_rank);
+    else if (!strcmp(name, "WORLD_SIZE"))
+        *out = yaml_int(a, rank->world_size);
+    else if (value && !strcmp(name, "LOCAL_WORLD_SIZE") && rank->local_world_size)
+        *out = yaml_literal(a, arena_printf(a, "%" PRId64, rank->local_world_size));
+    else
+        *out = value ? yaml_literal(a, value) : yaml_scalar(a, "null");
     return NULL;
 }
 

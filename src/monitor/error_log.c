@@ -1,28 +1,20 @@
 /* error_log.c - one JSON file per failing rank. */
 #include "monitor/error_log.h"
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/json.h"
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-static int64_t variable(const char *name)
-{
-    const char *text = environment_get(name);
-    char *end;
-    int64_t n = text ? strtoll(text, &end, 10) : -1;
-    return text && end != text && !*end ? n : -1;
-}
-
-ErrorLog error_log_here(Arena *a)
+ErrorLog error_log_here(Arena *a, const Rank *rank)
 {
     char host[256] = "localhost";
     gethostname(host, sizeof host - 1);
-    return (ErrorLog){ .rank = variable("RANK"),
-                       .local_rank = variable("LOCAL_RANK"),
-                       .world_size = variable("WORLD_SIZE"),
+    bool is_set = rank->launcher != LAUNCHER_NONE;
+    return (ErrorLog){ .rank = is_set ? rank->rank : -1,
+                       .local_rank = is_set ? rank->local_rank : -1,
+                       .world_size = is_set ? rank->world_size : -1,
                        .hostname = arena_string(a, host) };
 }
 
@@ -85,12 +77,12 @@ static int split_context(Arena *a, const char *text, const char *piece[], int ma
     return n;
 }
 
-Error *error_log_save(const char *folder, const Error *e)
+Error *error_log_save(const char *folder, const Rank *rank, const Error *e)
 {
     enum { MAX_PIECES = 64 };
     const char *piece[MAX_PIECES];
     Arena *a = arena_new();
-    ErrorLog log = error_log_here(a);
+    ErrorLog log = error_log_here(a, rank);
     log.error = error_text(e);
     log.type = error_exit_status(e) == 2 ? "ValueError" : "RuntimeError";
     log.stacktrace = piece;

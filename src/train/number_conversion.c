@@ -19,8 +19,9 @@ typedef struct Settings {
 
 /* clang-format off */
 #define AT_LEAST(m, lo, text, ...) FIELD_INT(Settings, m, NULL, lo, INFINITY, text, .flags = FIELD_STRICT, __VA_ARGS__)
-#define RANKS         AT_LEAST(num_ranks, 1, "ranks that share the data")
-#define DP_DEGREE     AT_LEAST(dp_degree, 1, "ranks that share the data")
+/* Older files say num_ranks everywhere, and one table of the original says it where its function takes dp_degree. */
+#define RANKS         AT_LEAST(num_ranks, 1, "ranks that share the data", .alias = "dp_degree")
+#define DP_DEGREE     AT_LEAST(dp_degree, 1, "ranks that share the data", .alias = "num_ranks")
 #define MICROBATCH    AT_LEAST(local_micro_batch_size, 1, "samples of one rank in a forward pass")
 #define ACCUMULATION  AT_LEAST(gradient_accumulation_steps, 1, "forward passes of a step")
 #define LENGTH        AT_LEAST(sequence_length, 1, "tokens of a sample")
@@ -34,9 +35,7 @@ static const Field parallel_degree_fields[] = {
 static const Field batches_from_samples_fields[] = { RANKS, ALL_SAMPLES, MICROBATCH, { 0 } };
 static const Field batches_from_tokens_fields[] = { RANKS, ALL_TOKENS, LENGTH, MICROBATCH, { 0 } };
 static const Field samples_from_tokens_fields[] = { AT_LEAST(num_tokens, 0, "tokens to fill"), LENGTH, { 0 } };
-/* The original's table says num_ranks and its function dp_degree, so that it never works; both are accepted. */
-static const Field steps_from_samples_fields[] = {
-    AT_LEAST(num_ranks, 1, "ranks that share the data", .alias = "dp_degree"), MICROBATCH, ALL_SAMPLES, ACCUMULATION, { 0 } };
+static const Field steps_from_samples_fields[] = { RANKS, MICROBATCH, ALL_SAMPLES, ACCUMULATION, { 0 } };
 static const Field steps_from_tokens_fields[] = { DP_DEGREE, MICROBATCH, ALL_TOKENS, LENGTH, ACCUMULATION, { 0 } };
 static const Field tokens_from_steps_fields[] = {
     AT_LEAST(num_steps, 0, "optimizer steps"), DP_DEGREE, MICROBATCH, LENGTH, ACCUMULATION, { 0 } };

@@ -19,7 +19,7 @@ typedef struct Settings {
 static const Field packed_fields[] = {
     FIELD_PATH(Settings, dataset_path, NULL, ".pbin file"),
     AT_LEAST_ONE(sequence_length, "tokens of a sample"),
-    AT_LEAST_ONE(dp_degree, "ranks that share the data"),
+    FIELD_INT(Settings, dp_degree, NULL, 1, INFINITY, "ranks that share the data", .flags = FIELD_STRICT, .alias = "num_ranks"),
     MICROBATCH, ACCUMULATION,
     FIELD_STRING(Settings, sample_key, "text", "name of the tokens in a sample", .no_effect = "only their number counts"),
     FIELD_BOOL(Settings, reuse_last_target, "true", "samples overlap by one token"),

@@ -1,7 +1,6 @@
 /* run.c - a training from its configuration to its end. */
 #include "train/run.h"
 #include "base/clock.h"
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/signal.h"
@@ -21,11 +20,11 @@ typedef struct Run {
     bool has_begun; /* steps were done */
 } Run;
 
-static Error *check_world(void)
+static Error *check_world(const Rank *rank)
 {
-    const char *world = environment_get("WORLD_SIZE");
-    if (!world || atoi(world) <= 1) return NULL;
-    return error_new("WORLD_SIZE is %s: more than one rank is not built yet", world);
+    if (!rank || rank->world_size == 1) return NULL;
+    return error_new("WORLD_SIZE is %lld: more than one rank is not built yet",
+                     (long long)rank->world_size);
 }
 
 /* One line when the YAML asks for what this machine runs as one CPU rank. */
@@ -107,7 +106,7 @@ static Error *build_and_train(Run *r)
 static Error *run(Run *r, const Registry *registry)
 {
     TRY(session_check_device(r->s->device));
-    TRY(check_world());
+    TRY(check_world(r->s->rank));
     TRY(session_check_trace(r->s->print_graph));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
     bool is_new = !r->s->experiment_id || !file_exists(r->c.folder);

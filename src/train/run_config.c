@@ -10,12 +10,13 @@ static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
     Yaml *checkpoint_paths = NULL;
     if (s->last_checkpoint_info_path)
         TRY(yaml_read_json(a, s->last_checkpoint_info_path, &checkpoint_paths));
-    const ResolverContext context = { .config_file_path = s->config_file_path,
+    const ResolverContext context = { .rank = s->rank,
+                                      .config_file_path = s->config_file_path,
                                       .experiments_root_path = s->experiments_root_path,
                                       .experiment_id = c->experiment_id,
                                       .checkpoint_paths = checkpoint_paths };
     TRY(config_load(a, s->config_file_path, s->overrides, &context, &c->root));
-    return training_config_complete(a, c->root, s->experiments_root_path);
+    return training_config_complete(a, c->root, s->rank, s->experiments_root_path);
 }
 
 /* The configuration as experiment c->experiment_id. */
@@ -23,7 +24,7 @@ static Error *read_config(Arena *a, const RunSettings *s, const Registry *regist
 {
     TRY(experiment_id_check(c->experiment_id));
     TRY(load_config(a, s, c));
-    c->builder = builder_new(a, registry, c->root, NULL);
+    c->builder = builder_new(a, registry, c->root, s->rank);
     return training_config_validate(c->builder, &c->config);
 }
 

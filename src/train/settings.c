@@ -242,8 +242,35 @@ static Error *complete_app_state(Arena *a, Yaml *root)
     return NULL;
 }
 
-Error *training_config_complete(Arena *a, Yaml *root, const char *experiments_root_path)
+/* number_conversion.parallel_degree over the axes along which the data are split. */
+static Yaml *data_parallel_degree(Arena *a)
 {
+    Yaml *axes = NEW(a, Yaml), *config = NEW(a, Yaml), *y = NEW(a, Yaml);
+    axes->type = YAML_LIST;
+    config->type = y->type = YAML_MAP;
+    yaml_append(a, axes, yaml_string(a, mesh_axis_names[MESH_DP_REPLICATE - 1]));
+    yaml_append(a, axes, yaml_string(a, mesh_axis_names[MESH_DP_SHARD - 1]));
+    yaml_set(a, config, "device_mesh", reference_to(a, "device_mesh"));
+    yaml_set(a, config, "parallelism_methods", axes);
+    yaml_set(a, y, "component_key", yaml_string(a, "number_conversion"));
+    yaml_set(a, y, "variant_key", yaml_string(a, "parallel_degree"));
+    yaml_set(a, y, "config", config);
+    return y;
+}
+
+static void complete_dp_degree(Arena *a, Yaml *root, const Rank *rank)
+{
+    Yaml *profile = yaml_find(root, "settings.step_profile");
+    if (!profile || profile->type != YAML_MAP || yaml_get(profile, "dp_degree")) return;
+    yaml_set(a, profile, "dp_degree",
+             yaml_get(root, "device_mesh") ? data_parallel_degree(a)
+                                           : yaml_int(a, rank ? rank->world_size : 1));
+}
+
+Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
+                                const char *experiments_root_path)
+{
+    complete_dp_degree(a, root, rank);
     Yaml *paths = yaml_find(root, "settings.paths");
     if (paths && paths->type == YAML_MAP && !yaml_get(paths, "experiments_root_path") &&
         experiments_root_path)

@@ -80,8 +80,10 @@ typedef struct TrainingConfig {
 extern const Field training_config_fields[];
 
 /* Adds what has one sensible meaning when it is missing: app_state from the model, the optimizer
- * and the scheduler, and settings.paths.experiments_root_path. `root` is resolved. */
-Error *training_config_complete(Arena *a, Yaml *root, const char *experiments_root_path);
+ * and the scheduler; settings.paths.experiments_root_path; settings.step_profile.dp_degree from the
+ * mesh, or from the number of ranks. `root` is resolved; `rank` NULL: the only one. */
+Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
+                                const char *experiments_root_path);
 /* builder_validate with the table, and the rules over the settings. */
 Error *training_config_validate(Builder *b, TrainingConfig *out);
 /* Tokens per step, and the intervals, against target and progress: an error where its enforcement

@@ -112,15 +112,17 @@ GoldenConfigs *golden_configs_open(Arena *a)
     json_object_foreach(g->validation, file, record)
     {
         GoldenConfig *c = &g->item[g->n++];
-        *c =
-            (GoldenConfig){ .file = file,
-                            .name = flat_name(a, file),
-                            .path = file,
-                            .resolved = path_join(a, folder, verdict_text(record, "resolved")),
-                            .world_size = json_integer_value(json_object_get(record, "world_size")),
-                            .context = context,
-                            .verdict = record };
+        *c = (GoldenConfig){ .file = file,
+                             .name = flat_name(a, file),
+                             .path = file,
+                             .resolved = path_join(a, folder, verdict_text(record, "resolved")),
+                             .rank = { .world_size = json_integer_value(
+                                           json_object_get(record, "world_size")),
+                                       .launcher = LAUNCHER_VARIABLES },
+                             .context = context,
+                             .verdict = record };
         c->context.config_file_path = file;
+        c->context.rank = &c->rank;
     }
     return g;
 }
@@ -154,7 +156,7 @@ StringList golden_configs_components(Arena *a, const GoldenConfigs *g)
 void golden_config_enter(GoldenConfigs *g, const GoldenConfig *c)
 {
     char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)c->world_size);
+    snprintf(text, sizeof text, "%lld", (long long)c->rank.world_size);
     setenv("WORLD_SIZE", text, 1);
     setenv("RANK", "0", 1);
     setenv("LOCAL_RANK", "0", 1);

@@ -11,7 +11,7 @@ typedef struct GoldenConfig {
     const char *name;     /* "tests__x__y" */
     const char *path;     /* where it lies here, relative to the original's root */
     const char *resolved; /* the expected tree */
-    int64_t world_size;
+    Rank rank;
     ResolverContext context;
     const json_t *verdict; /* its record of validation.json */
 } GoldenConfig;

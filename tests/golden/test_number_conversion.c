@@ -57,3 +57,22 @@ TEST(number_conversions_give_the_numbers_of_the_original)
     assert_true(n > 100);
     arena_free(a);
 }
+
+/* Older files say num_ranks where newer ones say dp_degree. */
+TEST(num_ranks_and_dp_degree_are_the_same_in_every_number_conversion)
+{
+    Arena *a = arena_new();
+    Registry *r;
+    int64_t n = 0;
+    assert_no_error(components_registry(a, &r));
+    for (int64_t i = 0; i < registry_count(r); i++) {
+        const ComponentDef *d = registry_at(r, i);
+        const Field *f =
+            strcmp(d->kind, "number_conversion") ? NULL : field_find(d->fields, "dp_degree");
+        if (!f) continue;
+        assert_ptr_equal(field_find(d->fields, "num_ranks"), f);
+        n++;
+    }
+    assert_int_equal(n, 7);
+    arena_free(a);
+}

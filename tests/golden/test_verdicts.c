@@ -89,7 +89,8 @@ static void validate(Arena *a, const GoldenConfig *c, Yaml *root, Builder *b, Mi
         error_free(builder_validate_all(b));
     } else if (!strcmp(model, "TrainingComponentsInstantiationModel")) {
         TrainingConfig t;
-        assert_no_error(training_config_complete(a, root, c->context.experiments_root_path));
+        assert_no_error(
+            training_config_complete(a, root, c->context.rank, c->context.experiments_root_path));
         error_free(training_config_validate(b, &t));
         bool is_whole = builder_problems(b)->n == 0 || t.settings.step_profile.dp_degree;
         Error *rules = is_whole && t.settings.training_target.num_target_steps

@@ -219,11 +219,13 @@ TEST(the_error_log_of_a_rank_holds_the_chain_of_contexts)
     Arena *a = arena_new();
     setenv("RANK", "5", 1);
     setenv("LOCAL_RANK", "1", 1);
-    unsetenv("WORLD_SIZE");
+    setenv("WORLD_SIZE", "8", 1);
+    Rank rank;
+    assert_no_error(rank_of_process(&rank));
     Error *e = error_wrap(error_usage("bad value 3:4\nsecond line"), "train.yaml:12:5");
-    assert_no_error(error_log_save(test_folder(), e));
+    assert_no_error(error_log_save(test_folder(), &rank, e));
     error_free(e);
-    ErrorLog here = error_log_here(a);
+    ErrorLog here = error_log_here(a, &rank);
     Str text;
     assert_no_error(file_read(a, path_join(a, test_folder(), error_log_name(a, &here)), &text));
     json_t *j = json_loads(text.ptr, 0, NULL), *of, *trace;
@@ -231,7 +233,8 @@ TEST(the_error_log_of_a_rank_holds_the_chain_of_contexts)
     of = json_object_get(j, "environment");
     assert_int_equal(json_integer_value(json_object_get(of, "rank")), 5);
     assert_int_equal(json_integer_value(json_object_get(of, "local_rank")), 1);
-    assert_int_equal(json_integer_value(json_object_get(of, "world_size")), -1);
+    assert_int_equal(json_integer_value(json_object_get(of, "world_size")), 8);
+    assert_int_equal(error_log_here(a, &rank_alone).world_size, -1);
     of = json_object_get(j, "error");
     assert_string_equal(json_string_value(json_object_get(of, "error")),
                         "train.yaml:12:5: bad value 3:4\nsecond line");

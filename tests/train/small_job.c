@@ -52,7 +52,7 @@ SmallJob *small_job_new(const char *id, Words set)
     Yaml *root;
     Registry *r;
     assert_no_error(config_load(b.arena, yaml, list_of(b.arena, set), &context, &root));
-    assert_no_error(training_config_complete(b.arena, root, b.root));
+    assert_no_error(training_config_complete(b.arena, root, NULL, b.root));
     assert_no_error(components_registry(b.arena, &r));
     assert_no_error(
         builder_build(builder_new(b.arena, r, root, NULL), training_config_fields, &s->config));

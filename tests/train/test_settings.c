@@ -1,4 +1,5 @@
 /* test_settings.c - rules over the numbers of a training, and what is completed. */
+#include "components.h"
 #include "test.h"
 #include "train/settings.h"
 #include <string.h>
@@ -84,10 +85,10 @@ TEST(a_missing_app_state_is_made_from_optimizer_and_scheduler)
         "{component_key: app_state, variant_key: raw, config: {model: {instance_key: m, pass_type: "
         "BY_REFERENCE}, optimizer: {instance_key: opt, pass_type: BY_REFERENCE}, lr_scheduler: "
         "{instance_key: lr, pass_type: BY_REFERENCE}}}");
-    assert_no_error(training_config_complete(a, root, "runs"));
+    assert_no_error(training_config_complete(a, root, NULL, "runs"));
     assert_true(yaml_equal(yaml_get(root, "app_state"), expected));
     assert_string_equal(yaml_find(root, "settings.paths.experiments_root_path")->text, "runs");
-    assert_error_has(training_config_complete(a, parsed(a, "x: 1"), "runs"),
+    assert_error_has(training_config_complete(a, parsed(a, "x: 1"), NULL, "runs"),
                      "app_state is missing; it could be made from one optimizer");
     arena_free(a);
 }
@@ -97,7 +98,41 @@ TEST(what_is_there_is_not_completed)
     Arena *a = arena_new();
     Yaml *root = parsed(a, "settings: {paths: {experiments_root_path: mine}}\napp_state: 1\n");
     const Yaml *before = yaml_copy(a, root, NULL);
-    assert_no_error(training_config_complete(a, root, "runs"));
+    assert_no_error(training_config_complete(a, root, NULL, "runs"));
     assert_true(yaml_equal(root, before));
+    arena_free(a);
+}
+
+static const Yaml *completed_degree(Arena *a, const char *profile, const char *mesh,
+                                    const Rank *rank)
+{
+    Yaml *root = parsed(
+        a, arena_printf(a, "settings: {step_profile: {%s}}\napp_state: 1\n%s", profile, mesh));
+    assert_no_error(training_config_complete(a, root, rank, NULL));
+    return yaml_find(root, "settings.step_profile.dp_degree");
+}
+
+TEST(a_missing_dp_degree_is_that_of_the_mesh_or_the_number_of_ranks)
+{
+    Arena *a = arena_new();
+    Registry *r;
+    const Rank eight = { .world_size = 8 };
+    assert_string_equal(completed_degree(a, "", "", NULL)->text, "1");
+    assert_string_equal(completed_degree(a, "", "", &eight)->text, "8");
+    assert_string_equal(completed_degree(a, "dp_degree: 3", "", &eight)->text, "3");
+    const Yaml *made =
+        completed_degree(a, "",
+                         "device_mesh: {component_key: device_mesh, variant_key: default, config: "
+                         "{data_parallel_replicate_degree: 2, data_parallel_shard_degree: -1, "
+                         "tensor_parallel_degree: 2, world_size: 16}}",
+                         &eight);
+    assert_no_error(components_registry(a, &r));
+    Yaml *root = made->parent->parent->parent;
+    yaml_set(a, root, "dp_degree", yaml_copy(a, made, NULL));
+    Builder *b = builder_new(a, r, root, &eight);
+    const Field keys[] = { FIELD_INT(StepProfile, dp_degree, NULL, 1, INFINITY, ""), { 0 } };
+    StepProfile read;
+    assert_no_error(builder_build(b, keys, &read));
+    assert_int_equal(read.dp_degree, 8);
     arena_free(a);
 }

@@ -1,0 +1,86 @@
+/* test_rank.c - a process reads its place among the ranks of its job from a launcher's variables.
+ */
+#include "base/rank.h"
+#include "test.h"
+#include <stdlib.h>
+
+static void set_variables(const char *rank, const char *local, const char *world,
+                          const char *local_world)
+{
+    static const char *const name[] = { "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE" };
+    const char *const value[] = { rank, local, world, local_world };
+    unsetenv("TORCHELASTIC_RUN_ID");
+    for (int i = 0; i < 4; i++)
+        if (value[i])
+            setenv(name[i], value[i], 1);
+        else
+            unsetenv(name[i]);
+}
+
+TEST(a_process_without_launcher_is_rank_0_of_1)
+{
+    Rank r;
+    set_variables(NULL, NULL, NULL, NULL);
+    assert_no_error(rank_of_process(&r));
+    assert_int_equal(r.rank, 0);
+    assert_int_equal(r.local_rank, 0);
+    assert_int_equal(r.world_size, 1);
+    assert_int_equal(r.local_world_size, 1);
+    assert_int_equal(r.launcher, LAUNCHER_NONE);
+    set_variables("", "", "", "");
+    assert_no_error(rank_of_process(&r));
+    assert_int_equal(r.launcher, LAUNCHER_NONE);
+}
+
+TEST(a_launcher_gives_a_process_its_rank)
+{
+    Rank r;
+    set_variables("6", "2", "8", "4");
+    setenv("MASTER_ADDR", "node0", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    assert_no_error(rank_of_process(&r));
+    assert_int_equal(r.rank, 6);
+    assert_int_equal(r.local_rank, 2);
+    assert_int_equal(r.world_size, 8);
+    assert_int_equal(r.local_world_size, 4);
+    assert_int_equal(r.launcher, LAUNCHER_VARIABLES);
+    assert_string_equal(r.master_address, "node0");
+    assert_string_equal(r.master_port, "29500");
+    setenv("TORCHELASTIC_RUN_ID", "none", 1);
+    assert_no_error(rank_of_process(&r));
+    assert_int_equal(r.launcher, LAUNCHER_TORCHRUN);
+}
+
+TEST(nobody_told_how_many_ranks_a_machine_has)
+{
+    Rank r;
+    set_variables(NULL, NULL, "8", NULL);
+    assert_no_error(rank_of_process(&r));
+    assert_int_equal(r.rank, 0);
+    assert_int_equal(r.world_size, 8);
+    assert_int_equal(r.local_world_size, 0);
+}
+
+static void refused(const char *part)
+{
+    Rank r;
+    assert_error_has(rank_of_process(&r), part);
+}
+
+TEST(a_rank_that_cannot_be_is_an_error)
+{
+    set_variables("x", NULL, NULL, NULL);
+    refused("the environment variable RANK is \"x\", an integer is needed");
+    set_variables(NULL, NULL, "99999999999999999999", NULL);
+    refused("the environment variable WORLD_SIZE is \"99999999999999999999\"");
+    set_variables(NULL, "-1", NULL, NULL);
+    refused("the environment variable LOCAL_RANK is \"-1\"; it must be at least 0");
+    set_variables(NULL, NULL, "0", NULL);
+    refused("the environment variable WORLD_SIZE is \"0\"; it must be at least 1");
+    set_variables("4", "0", "4", "4");
+    refused("the environment variable RANK is \"4\"; with WORLD_SIZE=4 it must be 0 to 3");
+    set_variables("1", "2", "4", "2");
+    refused("LOCAL_RANK is \"2\"; with LOCAL_WORLD_SIZE=2 it must be 0 to 1");
+    set_variables("1", "1", "2", "4");
+    refused("LOCAL_WORLD_SIZE is 4, but WORLD_SIZE is only 2");
+}
