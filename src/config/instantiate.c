@@ -8,8 +8,7 @@ Yaml *builder_stand_in(Builder *b, const Yaml *at, YamlType type)
 {
     Yaml *y = arena_copy(b->arena, at, sizeof *at);
     y->type = type;
-    y->n = 0;
-    y->item = y->key = NULL;
+    yaml_empty(y);
     return y;
 }
 

@@ -12,7 +12,7 @@
 #include "config/yaml_path.h"
 #include <string.h>
 
-enum { MAX_NODES = 1000000, MAX_DEPTH = 1000 };
+enum { MAX_NODES = 1000000, MAX_BYTES = 64 << 20, MAX_DEPTH = 1000, MAX_HINTED = 1000 };
 
 typedef enum State { UNSEEN, IN_PROGRESS, DONE, FAILED } State;
 
@@ -32,6 +32,7 @@ typedef struct Resolving {
     const Yaml *chain[MAX_DEPTH]; /* nodes in progress, for the message of a cycle */
     int n_chain;
     int64_t n_nodes;
+    size_t n_bytes; /* of texts, counted at every place of use */
 } Resolving;
 
 static Entry *slot_of(Entry *table, size_t n_slots, const Yaml *node)
@@ -78,7 +79,7 @@ typedef struct Site {
 /* The nearest name among the keys of a mapping, as "; did you mean ...?", or "". */
 static const char *hint(Arena *a, const Yaml *map, const char *name)
 {
-    if (map->type != YAML_MAP) return "";
+    if (map->type != YAML_MAP || map->n > MAX_HINTED) return "";
     const char **names = NEW_N(a, const char *, map->n + 1);
     for (int64_t i = 0; i < map->n; i++) names[i] = map->key[i]->text;
     const char *near = nearest_name(name, names);
@@ -102,6 +103,8 @@ static Error *starting_node(const Site *s, const char **key, const Yaml **out)
 /* Whoever takes a value takes all that is in it. */
 static void mark_below(Yaml *y)
 {
+    if (y->is_taken) return;
+    y->is_taken = true;
     for (int64_t i = 0; i < y->n; i++) {
         if (y->type == YAML_MAP) y->key[i]->is_referred = true;
         mark_below(y->item[i]);
@@ -262,9 +265,19 @@ static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth)
     made->line = node->line;
     made->column = node->column;
     if (value != node && value->file) made->from = value;
-    made->n = 0;
-    made->item = made->key = NULL;
-    if (value == made || (value->type != YAML_LIST && value->type != YAML_MAP)) return made;
+    yaml_empty(made);
+    if (value == made) return made;
+    if (value->type != YAML_LIST && value->type != YAML_MAP) {
+        bool was_small = r->n_bytes <= MAX_BYTES;
+        r->n_bytes += value->text_len;
+        if (r->n_bytes <= MAX_BYTES) return made;
+        const Yaml *place = node->file || !r->n_chain ? node : r->chain[r->n_chain - 1];
+        if (was_small)
+            problem_add(&r->problems, place, NULL, "size",
+                        "more than %d MiB of text after interpolation", MAX_BYTES >> 20);
+        *made = (Yaml){ .type = YAML_NULL, .text = "", .parent = parent };
+        return made;
+    }
     if (is_open(r, value)) {
         report_cycle(r, value);
     } else if (depth >= MAX_DEPTH / 2 || r->n_chain >= MAX_DEPTH - 1) {

@@ -2,10 +2,16 @@
 #include "config/problem.h"
 #include <string.h>
 
+enum { MOST = 500 }; /* nobody reads more */
+
 void problem_add(Problems *p, const Yaml *at, const char *path, const char *code, const char *fmt,
                  ...)
 {
     va_list args;
+    if (p->n == MOST) {
+        p->n_more++;
+        return;
+    }
     va_start(args, fmt);
     p->item = arena_grow(p->arena, p->item, p->n, &p->cap, sizeof *p->item);
     p->item[p->n++] = (Problem){ .code = code,
@@ -22,6 +28,7 @@ static bool is_same(const Problem *p, const Problem *q)
 
 void problems_append(Problems *p, const Problems *more)
 {
+    p->n_more += more->n_more;
     for (int64_t i = 0; i < more->n; i++) {
         int64_t k = 0;
         while (k < p->n && !is_same(&p->item[k], &more->item[i])) k++;
@@ -70,5 +77,6 @@ Error *problems_error(const Problems *p)
         e = error_join(e, error_new("%s%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
                                     *q->path ? ": " : "", q->text, other_places(p, i)));
     }
+    if (p->n_more) e = error_join(e, error_new("and %lld more", (long long)p->n_more));
     return e;
 }

@@ -15,6 +15,7 @@ typedef struct Problems {
     Arena *arena;
     Problem *item;
     int64_t n, cap;
+    int64_t n_more; /* beyond those that are kept */
 } Problems;
 
 /* Records a problem at `path` (NULL: the node's own path). `at` is the node, or the mapping that

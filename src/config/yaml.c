@@ -154,8 +154,7 @@ static Error *join_path(const Reader *r, Yaml *y)
     y->is_quoted = true;
     y->text = arena_string_n(r->arena, path.ptr ? path.ptr : "", path.len);
     y->text_len = path.len;
-    y->n = 0;
-    y->item = NULL;
+    yaml_empty(y);
     text_free(&path);
     return e;
 }
@@ -254,6 +253,7 @@ static Error *read_map(Reader *r, int depth, Yaml **out)
         y->n = merged->n;
         y->key = merged->key;
         y->item = merged->item;
+        y->table = merged->table;
         for (int64_t i = 0; i < y->n; i++) y->item[i]->parent = y;
     }
     remember_anchor(r, anchor, y);

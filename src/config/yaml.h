@@ -39,8 +39,10 @@ struct Yaml {
     Yaml *parent;      /* NULL at the root */
     int64_t index;     /* of this node in its parent */
     bool is_referred;  /* a key of a map: some ${...} of the file led to its value */
+    bool is_taken;     /* some ${...} took it whole, so that all keys in it are referred to */
     const Yaml *from;  /* the node that an interpolation took this value from, or NULL */
     void *component;   /* YAML_COMPONENT: see builder.h */
+    struct Map *table; /* of a map with many keys: where each is; yaml_tree.c */
 };
 
 /* Parses one document. `name` stands for the file in errors. Refused: syntax errors, duplicate
@@ -66,6 +68,8 @@ Yaml *yaml_find(const Yaml *root, const char *path);
 /* Inserts or replaces an entry of a map; the value becomes its child. */
 void yaml_set(Arena *a, Yaml *map, const char *key, Yaml *value);
 void yaml_append(Arena *a, Yaml *list, Yaml *value);
+/* Takes all children out of a list or map. */
+void yaml_empty(Yaml *y);
 /* "a.b[0]"; "" for the root. */
 const char *yaml_path(Arena *a, const Yaml *node);
 /* "train.yaml:12:5" or "--set a.b=c". */

@@ -1,10 +1,13 @@
 /* yaml_tree.c - building, walking, comparing and naming the nodes of a YAML tree. */
+#include "base/map.h"
 #include "config/yaml.h"
 #include "config/yaml_path.h"
 #include "config/yaml_scalar.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MANY = 64 };
 
 static Yaml *scalar(Arena *a, const char *text)
 {
@@ -45,8 +48,7 @@ Yaml *yaml_copy(Arena *a, const Yaml *node, Yaml *parent)
 {
     Yaml *y = arena_copy(a, node, sizeof *node);
     y->parent = parent;
-    y->n = 0;
-    y->item = y->key = NULL;
+    yaml_empty(y);
     for (int64_t i = 0; i < node->n; i++) {
         yaml_append(a, y, yaml_copy(a, node->item[i], y));
         y->key[i] = node->key[i];
@@ -54,12 +56,35 @@ Yaml *yaml_copy(Arena *a, const Yaml *node, Yaml *parent)
     return y;
 }
 
+void yaml_empty(Yaml *y)
+{
+    y->n = 0;
+    y->item = y->key = NULL;
+    y->table = NULL;
+}
+
+/* The child of that key, from 1; 0: there is none. Maps get their table when they grow
+ * beyond MANY; keys that were appended since are added when one is looked for. */
+static int64_t place_of(const Yaml *map, const char *key)
+{
+    if (!map->table) {
+        for (int64_t i = 0; i < map->n; i++)
+            if (!strcmp(map->key[i]->text, key)) return i + 1;
+        return 0;
+    }
+    Map *t = map->table;
+    for (int64_t i = t->n; i < map->n; i++) {
+        map_set(t, str_of(map->key[i]->text), (void *)(intptr_t)(i + 1));
+        CHECK(t->n == i + 1); /* no key is there twice */
+    }
+    return (intptr_t)map_get(t, str_of(key));
+}
+
 Yaml *yaml_get(const Yaml *map, const char *key)
 {
     if (!map || map->type != YAML_MAP) return NULL;
-    for (int64_t i = 0; i < map->n; i++)
-        if (!strcmp(map->key[i]->text, key)) return map->item[i];
-    return NULL;
+    int64_t place = place_of(map, key);
+    return place && place <= map->n ? map->item[place - 1] : NULL;
 }
 
 /* Both arrays hold a power of two, so a count that is one means that they are full. */
@@ -74,6 +99,7 @@ static void make_room(Arena *a, Yaml *y)
     }
     y->item = item;
     y->key = key;
+    if (y->type == YAML_MAP && cap > MANY && !y->table) y->table = map_new(a);
 }
 
 void yaml_append(Arena *a, Yaml *list, Yaml *value)

@@ -7,6 +7,7 @@
 #include "test.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char base[] =
     "a: {b: 1, c: [10, 20, {d: x}], e: \"${.b}\", f: \"${..g}\"}\n"
@@ -186,4 +187,52 @@ TEST(interpolations_cannot_grow_without_bound)
     }
     fails(t.ptr, "more than 1000000 nodes after interpolation");
     text_free(&t);
+}
+
+TEST(texts_cannot_double_without_bound)
+{
+    Text t = { 0 };
+    text_puts(&t, "a0: xxxxxxxxxxxxxxxx\n");
+    for (int i = 1; i <= 40; i++) text_printf(&t, "a%d: \"${a%d}${a%d}\"\n", i, i - 1, i - 1);
+    fails(t.ptr, "x.yaml:22:6: a21: more than 64 MiB of text after interpolation");
+    text_clear(&t);
+    text_puts(&t, "a: ");
+    for (int i = 0; i < 100000; i++) text_putc(&t, 'x');
+    text_puts(&t, "\nb: \"${oc.create:[");
+    for (int i = 0; i < 10000; i++) text_puts(&t, i ? ",${a}" : "${a}");
+    text_puts(&t, "]}\"\n");
+    fails(t.ptr, "more than 64 MiB of text after interpolation");
+    text_free(&t);
+}
+
+TEST(thousands_of_failures_are_counted_but_not_told)
+{
+    Text t = { 0 };
+    for (int i = 0; i < 20000; i++) text_printf(&t, "a%d: ${b%d}\n", i, i);
+    fails(t.ptr, "and 19500 more");
+    text_free(&t);
+}
+
+/* Each key was compared with all before it: half a minute. */
+TEST(many_keys_take_time_in_proportion)
+{
+    enum { N = 200000 };
+    Arena *a = arena_new();
+    Text t = { 0 };
+    Yaml *root;
+    for (int i = 0; i < N; i++) text_printf(&t, i % 2 ? "k%d: ${k%d}\n" : "k%d: 1\n", i, i - 1);
+    clock_t start = clock();
+    assert_no_error(resolve(a, t.ptr, &root));
+    assert_int_equal(yaml_get(root, "k199999")->integer, 1);
+    assert_null(yaml_get(root, "k200000"));
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > 15) fail_msg("%d keys took %.1f s", N, seconds);
+    text_clear(&t);
+    for (int i = 0; i < N; i++) text_printf(&t, "k%d: 1\n", i);
+    text_puts(&t, "k77: 2\n");
+    assert_error_has(
+        yaml_parse(a, str_of(t.ptr), "x.yaml", &root),
+        "x.yaml:200001:1: the key \"k77\" is here twice; it was set in line 78 before");
+    text_free(&t);
+    arena_free(a);
 }
