@@ -1,28 +1,19 @@
-/* pass.h - a pass is one function that rewrites a whole graph; passes run in one fixed order. */
+/* pass.h - a pass is one function that rewrites a whole graph; passes/all_passes.c has their order.
+ */
 #ifndef GRAPH_PASS_H
 #define GRAPH_PASS_H
 #include "graph/graph.h"
 
 struct Mesh;
-
-/* Places in the fixed sequence, whatever the order in the YAML. */
-typedef enum PassOrder {
-    ORDER_INITIALIZE,
-    ORDER_AUTODIFF,
-    ORDER_PRECISION,
-    ORDER_FLOAT8,
-    ORDER_RECOMPUTE,
-    ORDER_SHARD,
-    ORDER_PIPELINE,
-    ORDER_FUSE,
-    ORDER_OPTIMIZE,
-    ORDER_OVERLAP
-} PassOrder;
+struct Purpose;
 
 typedef struct PassDef {
     const char *name, *doc;
-    PassOrder order;
     Error *(*run)(Graph *g, const struct Mesh *mesh, const void *settings);
+    /* Whether every graph of this purpose (passes/all_passes.h) goes through it, and with which
+     * settings. NULL: only those that ask for it by passes_add. */
+    bool (*wanted)(const struct Purpose *p, const void **settings);
+    bool backward; /* left out where there are no gradients */
 } PassDef;
 
 /* A pass that somebody asked for, with its settings. */
@@ -39,13 +30,4 @@ typedef struct PassList {
 
 /* Adds a pass; several uses of one pass stay in the order of adding. */
 void passes_add(PassList *list, const PassDef *pass, const void *settings);
-
-/* Where to print the graph: "after:recompute", "before:fuse" or "after:all"; NULL: nowhere. */
-typedef struct PassTrace {
-    const char *print;
-    FILE *to;
-} PassTrace;
-
-/* Runs the passes by their order, checks the graph after each, prints where asked. */
-Error *passes_run(Graph *g, const struct Mesh *mesh, const PassList *list, const PassTrace *trace);
 #endif

@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "config/builder.h"
 #include "models/model.h"
-#include "passes/passes.h"
+#include "passes/recompute.h"
 #include <string.h>
 
 enum { FULL, SELECTIVE_LAYER, SELECTIVE_OP };

@@ -2,7 +2,7 @@
  * names. */
 #include "config/builder.h"
 #include "models/model.h"
-#include "passes/passes.h"
+#include "passes/recompute.h"
 #include <string.h>
 
 typedef struct Settings {

@@ -6,7 +6,7 @@
 #include "ops/accumulate.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 
 /* A value needs a gradient if a parameter is somewhere among what it was computed from. */
 static bool *find_needed(const Graph *g)
@@ -87,9 +87,15 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     return NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    (void)settings;
+    return p->gradients;
+}
+
 const PassDef pass_autodiff = {
     .name = "autodiff",
     .doc = "appends the backward pass of the loss",
-    .order = ORDER_AUTODIFF,
     .run = run,
+    .wanted = wanted,
 };

@@ -2,7 +2,6 @@
  * precision. */
 #include "config/builder.h"
 #include "models/model.h"
-#include "passes/passes.h"
 
 enum { M_FP_16, M_BF_16, M_BF_16_WORKING, M_FP_32, M_MEGATRON, M_NONE };
 

@@ -1,7 +1,6 @@
 /* fsdp2_wrapped.c - model.fsdp2_wrapped: parameter sharding and mixed precision. */
 #include "config/builder.h"
 #include "models/model.h"
-#include "passes/passes.h"
 
 struct Mesh;
 

@@ -5,7 +5,7 @@
  * makes the kernel add to what is there. This is the one pass that knows ops by name. */
 #include "passes/fuse.h"
 #include "ops/accumulate.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 
 int64_t *fuse_count_uses(const Graph *g)
 {
@@ -49,9 +49,15 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     return NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    (void)p, (void)settings;
+    return true;
+}
+
 const PassDef pass_fuse = {
     .name = "fuse",
     .doc = "joins nodes, lets producers add to gradient accumulators, drops what nobody needs",
-    .order = ORDER_FUSE,
     .run = run,
+    .wanted = wanted,
 };

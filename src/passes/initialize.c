@@ -1,6 +1,7 @@
 /* initialize.c - gives every parameter the rule for its first content. */
 #include "models/initializer.h"
-#include "passes/passes.h"
+#include "models/model.h"
+#include "passes/all_passes.h"
 
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
@@ -10,9 +11,15 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     return i ? i->apply(i, g) : NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    *settings = p->model->initializer;
+    return true;
+}
+
 const PassDef pass_initialize = {
     .name = "initialize",
     .doc = "gives every parameter the rule for its first content",
-    .order = ORDER_INITIALIZE,
     .run = run,
+    .wanted = wanted,
 };

@@ -3,9 +3,10 @@
  * Every parameter gives one partial norm in a fixed order, so that the norm does not depend on how
  * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE.
  */
+#include "passes/optimize.h"
 #include "ops/gradient_norm.h"
 #include "optim/optim.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 
 static int64_t find_params(const Graph *g, Value **param)
 {
@@ -36,9 +37,15 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     return NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    *settings = p->optimize;
+    return p->optimize != NULL;
+}
+
 const PassDef pass_optimize = {
     .name = "optimize",
     .doc = "gradient norm, clipping and the optimizer's updates",
-    .order = ORDER_OPTIMIZE,
     .run = run,
+    .wanted = wanted,
 };

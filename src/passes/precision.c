@@ -4,8 +4,9 @@
  * Mixed bf16: matrix products read bf16 copies of the weights, made once per step, and bf16
  * activations. What adds up over layers or tokens stays f32: the residual stream and its gradient,
  * losses, normalisation statistics, weight gradients, master weights and optimizer state. */
+#include "passes/precision.h"
 #include "ops/cast.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 #include <string.h>
 
 static void make_double(Graph *g)
@@ -175,9 +176,15 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     }
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    *settings = p->precision;
+    return true;
+}
+
 const PassDef pass_precision = {
     .name = "precision",
     .doc = "chooses the dtype of every value",
-    .order = ORDER_PRECISION,
     .run = run,
+    .wanted = wanted,
 };

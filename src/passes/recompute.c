@@ -1,8 +1,8 @@
 /* recompute.c - activation checkpointing as a rewrite: a block's forward nodes are cloned in front
  * of its first backward node, and the backward nodes read the clones. Only what enters a block
  * stays alive. Random ops use counters, so a clone draws the same mask. */
+#include "passes/recompute.h"
 #include "graph/op.h"
-#include "passes/passes.h"
 #include <string.h>
 
 typedef struct Recomputer {
@@ -86,6 +86,6 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 const PassDef pass_recompute = {
     .name = "recompute",
     .doc = "computes blocks of the forward pass again in the backward pass",
-    .order = ORDER_RECOMPUTE,
     .run = run,
+    .backward = true,
 };

@@ -4,7 +4,6 @@
 #include "checkpoint/saving.h"
 #include "data/data.h"
 #include "exec/store.h"
-#include "graph/pass.h"
 #include "models/loss.h"
 #include "models/model.h"
 #include "monitor/event.h"
@@ -12,6 +11,7 @@
 #include "optim/gradient_clipper.h"
 #include "optim/optim.h"
 #include "optim/scheduler.h"
+#include "passes/all_passes.h"
 
 typedef enum OnNonfinite { NONFINITE_STOP, NONFINITE_SKIP, NONFINITE_IGNORE } OnNonfinite;
 

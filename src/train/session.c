@@ -2,7 +2,9 @@
 #include "train/session.h"
 #include "device/cpu_peak.h"
 #include "optim/weight_decay.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
+#include "passes/optimize.h"
+#include "passes/precision.h"
 #include "train/state.h"
 #include <string.h>
 
@@ -36,19 +38,17 @@ Error *session_check_device(const char *device)
 
 Error *session_check_trace(const char *print)
 {
-    static const PassDef *const passes[] = { &pass_initialize, &pass_autodiff, &pass_precision,
-                                             &pass_recompute,  &pass_fuse,     &pass_optimize };
     if (!print) return NULL;
     const char *colon = strchr(print, ':');
     bool has_place = !strncmp(print, "before:", 7) || !strncmp(print, "after:", 6);
     if (has_place && !strcmp(colon + 1, "all")) return NULL;
     Text names = { 0 };
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        if (has_place && !strcmp(colon + 1, passes[i]->name)) {
+    for (int i = 0; pass_at(i); i++) {
+        if (has_place && !strcmp(colon + 1, pass_at(i)->name)) {
             text_free(&names);
             return NULL;
         }
-        text_printf(&names, ", %s", passes[i]->name);
+        text_printf(&names, ", %s", pass_at(i)->name);
     }
     Error *e = error_usage("--print_graph %s: the form is before:PASS or after:PASS; allowed are "
                            "all%s",
@@ -105,21 +105,6 @@ typedef struct Recipe {
     const Optimize *optimize;
 } Recipe;
 
-static PassList passes_of(Session *s, const Recipe *r)
-{
-    PassList list = { .arena = s->arena };
-    passes_add(&list, &pass_initialize, s->model->initializer);
-    passes_add(&list, &pass_precision, &s->precision);
-    passes_add(&list, &pass_fuse, NULL);
-    if (r->gradients) passes_add(&list, &pass_autodiff, NULL);
-    if (r->optimize) passes_add(&list, &pass_optimize, r->optimize);
-    for (int64_t i = 0; i < s->model->passes.n; i++) {
-        const PassUse *u = &s->model->passes.use[i];
-        if (r->gradients || u->pass != &pass_recompute) passes_add(&list, u->pass, u->settings);
-    }
-    return list;
-}
-
 static Error *build_graph(Session *s, const Recipe *r, Graph **out)
 {
     Graph *g = graph_new(s->arena);
@@ -138,7 +123,11 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
         Value *targets = graph_input(g, r->loss->target_key, I32, 2, tokens);
         model_loss(g, &result, targets, r->loss->global_tokens);
     }
-    PassList list = passes_of(s, r);
+    const Purpose purpose = { .model = s->model,
+                              .precision = &s->precision,
+                              .optimize = r->optimize,
+                              .gradients = r->gradients };
+    PassList list = passes_for(s->arena, &purpose);
     TRY(passes_run(g, NULL, &list, s->trace));
     *out = g;
     return NULL;

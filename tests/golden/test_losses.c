@@ -12,7 +12,7 @@
 #include "models/model.h"
 #include "ops/cross_entropy.h"
 #include "ops/mean_valid.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 #include <math.h>
 #include <string.h>
 
@@ -67,8 +67,8 @@ static LossRun loss_run_new(Arena *a, const Loss *l, const Tensor *logits, Way w
     else
         graph_output(g, "loss", mean_valid(g, cross_entropy(g, x, targets), targets));
     PassList passes = { .arena = a };
-    passes_add(&passes, &pass_autodiff, NULL);
-    passes_add(&passes, &pass_fuse, NULL);
+    passes_add(&passes, pass_find("autodiff"), NULL);
+    passes_add(&passes, pass_find("fuse"), NULL);
     assert_no_error(passes_run(g, NULL, &passes, NULL));
     ProgramSettings settings = {
         .device = r.device, .store = r.store, .level = cpu_level_available(), .name = "loss"

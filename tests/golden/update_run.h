@@ -3,7 +3,8 @@
 #define TESTS_GOLDEN_UPDATE_RUN_H
 #include "checkpoint/safetensors.h"
 #include "exec/program.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
+#include "passes/optimize.h"
 
 typedef struct UpdateRun {
     Arena *arena;

@@ -3,7 +3,9 @@
 #include "ops/embed.h"
 #include "ops/head_loss.h"
 #include "ops/mean_valid.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
+#include "passes/precision.h"
+#include "passes/recompute.h"
 #include "test.h"
 #include "tiny_model.h"
 #include <math.h>
@@ -89,7 +91,7 @@ TEST(recomputation_gives_the_same_bits_and_needs_less_memory)
 
 TEST(fusion_changes_gradients_by_rounding_at_most)
 {
-    assert_true(effect_of(&pass_fuse, NULL, false, 0, NULL) < 1e-6);
+    assert_true(effect_of(pass_find("fuse"), NULL, false, 0, NULL) < 1e-6);
 }
 
 static int count_nodes(const Graph *g, const char *op)
@@ -111,8 +113,8 @@ static const Graph *fused_head(Arena *a, bool squared)
     if (squared) loss = mul(g, loss, loss);
     graph_output(g, "loss", mean_valid(g, loss, targets));
     PassList list = { .arena = a };
-    passes_add(&list, &pass_autodiff, NULL);
-    passes_add(&list, &pass_fuse, NULL);
+    passes_add(&list, pass_find("autodiff"), NULL);
+    passes_add(&list, pass_find("fuse"), NULL);
     assert_no_error(passes_run(g, NULL, &list, NULL));
     return g;
 }

@@ -4,7 +4,7 @@
 #include "exec/program.h"
 #include "exec/schedule.h"
 #include "models/model.h"
-#include "passes/passes.h"
+#include "passes/all_passes.h"
 #include "test.h"
 #include "train/evaluator.h"
 #include <math.h>
@@ -62,8 +62,8 @@ static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_ke
     assert_no_error(model->forward(model, g, &settings, &out));
     graph_output(g, "logits", model_logits(g, &out));
     model_loss(g, &out, graph_input(g, "y", I32, 2, tokens), false);
-    passes_add(&passes, &pass_autodiff, NULL);
-    passes_add(&passes, &pass_initialize, model->initializer);
+    passes_add(&passes, pass_find("autodiff"), NULL);
+    passes_add(&passes, pass_find("initialize"), model->initializer);
     assert_no_error(passes_run(g, NULL, &passes, NULL));
     f->device = cpu_device_new(1);
     f->store = store_new(f->device);
