@@ -15,23 +15,10 @@ static const Field options[] = {
 
 static Error *run(Arena *a, const void *given)
 {
-    enum { SHOWN = 20 };
     CheckpointReader *r;
     TRY(checkpoint_open(a, ((const Options *)given)->path, &r));
     if (!r->verify) return error_new("%s: a plain %s file holds no checksums", r->path, r->format);
-    Error *all = NULL;
-    int64_t n_bad = 0;
-    for (int64_t i = 0; i < r->n_entries; i++) {
-        Error *e = r->verify(r, i);
-        if (!e) continue;
-        if (++n_bad <= SHOWN)
-            all = error_join(all, e);
-        else
-            error_free(e);
-    }
-    if (n_bad)
-        return error_wrap(all, "%s: %" PRId64 " of %" PRId64 " tensors are damaged", r->path, n_bad,
-                          r->n_entries);
+    TRY(checkpoint_verify(r));
     printf("%s: all %" PRId64 " tensors are as they were written\n", r->path, r->n_entries);
     return NULL;
 }

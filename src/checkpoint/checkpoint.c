@@ -7,7 +7,6 @@
 #include "checkpoint/saving.h"
 #include "checkpoint/weights.h"
 #include "config/yaml.h"
-#include <inttypes.h>
 #include <string.h>
 
 static const char SUPPORTED[] =
@@ -90,53 +89,6 @@ Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, co
     return e;
 }
 
-static void put_sizes(Text *to, int n_dims, const int64_t *size)
-{
-    text_putc(to, '[');
-    for (int d = 0; d < n_dims; d++) text_printf(to, "%s%" PRId64, d ? ", " : "", size[d]);
-    text_putc(to, ']');
-}
-
-static Error *check_entry(const CheckpointEntry *e, const StateTensor *t)
-{
-    bool is_same = e->n_dims == t->part.n_dims;
-    for (int d = 0; is_same && d < e->n_dims; d++) is_same = e->size[d] == t->whole[d];
-    if (!is_same) {
-        Text sizes = { 0 };
-        put_sizes(&sizes, e->n_dims, e->size);
-        text_puts(&sizes, " in the checkpoint, ");
-        put_sizes(&sizes, t->part.n_dims, t->whole);
-        Error *why = error_new("%s: %s here", t->name, sizes.ptr);
-        text_free(&sizes);
-        return why;
-    }
-    if (e->dtype == t->part.dtype || (dtype_is_float(e->dtype) && dtype_is_float(t->part.dtype)))
-        return NULL;
-    return error_new("%s: %s in the checkpoint, %s here", t->name, dtype_name(e->dtype),
-                     dtype_name(t->part.dtype));
-}
-
-/* All that is missing or of another shape, in one error. */
-static Error *check_all(const CheckpointReader *r, const StateTensor *state, int64_t n)
-{
-    enum { SHOWN = 10 };
-    Error *all = NULL;
-    int64_t n_bad = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = checkpoint_find(r, state[i].name);
-        Error *e = at < 0 ? error_new("%s: not in the checkpoint", state[i].name)
-                          : check_entry(&r->entry[at], &state[i]);
-        if (!e) continue;
-        if (++n_bad <= SHOWN)
-            all = error_join(all, e);
-        else
-            error_free(e);
-    }
-    if (n_bad > SHOWN) all = error_join(all, error_new("... and %" PRId64 " more", n_bad - SHOWN));
-    return error_wrap(all, "%s does not fit (%" PRId64 " of %" PRId64 " tensors)", r->path, n_bad,
-                      n);
-}
-
 static bool is_whole_part(const PartBox *place, const Tensor *part)
 {
     for (int d = 0; d < part->n_dims; d++)
@@ -177,7 +129,7 @@ static Error *load_tensor(CheckpointReader *r, const StateTensor *t, Arena *scra
 
 Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n)
 {
-    TRY(check_all(r, state, n));
+    TRY(checkpoint_check(r, state, n, NULL));
     for (int64_t i = 0; i < n; i++) {
         Arena *scratch = arena_new();
         Error *e = load_tensor(r, &state[i], scratch);

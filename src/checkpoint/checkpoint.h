@@ -47,7 +47,7 @@ typedef struct CheckpointReader {
     /* The numbers of `box` of entry i, dense, in the entry's dtype. Whatever is read is checked
      * first. */
     Error *(*get)(struct CheckpointReader *r, int64_t i, const Box *box, void *out);
-    /* Checks everything that is stored of entry i; NULL in formats without checksums. */
+    /* Checks what is stored of entry i, unless get did; NULL in formats without checksums. */
     Error *(*verify)(struct CheckpointReader *r, int64_t i);
 } CheckpointReader;
 
@@ -59,8 +59,15 @@ int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 
 /* Writes a checkpoint in this program's format at `path`, replacing one of that name. */
 Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress);
-/* Fills the parts from a checkpoint. All must be there with the same whole sizes; the error lists
- * those that are not, before anything was changed. Floats are converted when dtypes differ; what
- * only the checkpoint has is ignored. */
+/* An error that lists what does not fit: parts of the state that the checkpoint lacks or has with
+ * other whole sizes, and names that the checkpoint alone has, if `must_fit` (NULL: none must);
+ * second names of tied weights may be there. */
+Error *checkpoint_check(CheckpointReader *r, const StateTensor *state, int64_t n,
+                        bool (*must_fit)(const char *name));
+/* Fills the parts from a checkpoint, after a check, before which nothing is changed; what only the
+ * checkpoint has is ignored. Floats are converted when dtypes differ. */
 Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n);
+/* Checks everything that is stored and was not checked when it was read; the error names each
+ * tensor that is damaged. Formats without checksums pass. */
+Error *checkpoint_verify(CheckpointReader *r);
 #endif

@@ -58,6 +58,15 @@ static Error *check_box(NativeReader *r, const ManifestTensor *t, const Manifest
                      p->path, t->name, b->begin, b->end, crc, b->crc);
 }
 
+/* Box k of tensor i, once. */
+static Error *check_once(NativeReader *r, int64_t i, int64_t k)
+{
+    const ManifestTensor *t = &r->manifest->tensor[i];
+    if (!r->is_checked[i][k]) TRY(check_box(r, t, &t->box[k]));
+    r->is_checked[i][k] = true;
+    return NULL;
+}
+
 static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
 {
     NativeReader *r = (NativeReader *)base;
@@ -68,8 +77,7 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
         const ManifestBox *b = &t->box[k];
         Box both;
         if (!box_intersect(&b->box, box, &both)) continue;
-        if (!r->is_checked[i][k]) TRY(check_box(r, t, b));
-        r->is_checked[i][k] = true;
+        TRY(check_once(r, i, k));
         box_copy(&both, dtype_size(t->dtype), &b->box, r->part[b->part].map.ptr + b->begin, box,
                  out);
     }
@@ -79,8 +87,7 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
 static Error *verify(CheckpointReader *base, int64_t i)
 {
     NativeReader *r = (NativeReader *)base;
-    const ManifestTensor *t = &r->manifest->tensor[i];
-    for (int64_t k = 0; k < t->n_boxes; k++) TRY(check_box(r, t, &t->box[k]));
+    for (int64_t k = 0; k < r->manifest->tensor[i].n_boxes; k++) TRY(check_once(r, i, k));
     return NULL;
 }
 

@@ -155,6 +155,7 @@ Error *store_add(ParamStore *s, const Graph *g)
         *new = (Stored){ .name = arena_string(s->arena, name),
                          .kind = v->kind,
                          .init = v->init,
+                         .is_cache = v->is_cache,
                          .tensor = t,
                          .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
         map_set(s->by_name, str_of(new->name), new);

@@ -12,6 +12,7 @@ typedef struct Stored {
     ValueKind kind;   /* VALUE_RESULT: derived */
     Init init;
     Tensor tensor;
+    bool is_cache;    /* VALUE_STATE: no part of checkpoints */
     bool is_set;      /* has been initialised or loaded */
     int64_t made_at;  /* derived: version of the parameters it was made from; 0: not made */
     bool is_constant; /* derived from no parameter: made once */

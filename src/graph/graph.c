@@ -111,6 +111,13 @@ Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *d
     return leaf(g, VALUE_STATE, name, t, n_dims, dims);
 }
 
+Value *graph_cache(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims)
+{
+    Value *v = graph_state(g, name, t, n_dims, dims);
+    v->is_cache = true;
+    return v;
+}
+
 Value *graph_accumulator(Graph *g, Value *param)
 {
     if (!param->grad)

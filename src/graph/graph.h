@@ -59,6 +59,7 @@ typedef struct Value {
     struct Value *owner;   /* PARAM only: this is a copy, on another pipeline stage, of that one */
     int stage;             /* pipeline stage of a leaf */
     Init init;             /* PARAM and STATE */
+    bool is_cache;         /* STATE only: see graph_cache */
 } Value;
 
 /* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE
@@ -120,7 +121,11 @@ const char *graph_name(Graph *g, const char *name);
 Value *graph_input(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
 /* The same name again gives the same value (tied weights). Float32, normal around 0 by default. */
 Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims);
+/* What an optimizer keeps between steps. The state of a parameter is called "{state}.{parameter}".
+ * Checkpoints hold all of them. */
 Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
+/* A STATE that can be made again, so that no checkpoint holds it. */
+Value *graph_cache(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
 Value *graph_accumulator(Graph *g, Value *param);
 /* Marks a value as wanted after the run. */
 void graph_output(Graph *g, const char *name, Value *v);

@@ -79,7 +79,7 @@ static Value *cached(Build *b, const char *name, Value *x)
 {
     if (!b->f->cache_length) return x;
     Dim d[] = { x->dim[0], { .size = b->f->cache_length }, x->dim[2], x->dim[3] };
-    Value *cache = graph_state(b->g, graph_name(b->g, name), x->dtype, 4, d);
+    Value *cache = graph_cache(b->g, graph_name(b->g, name), x->dtype, 4, d);
     return cache_write(b->g, cache, x);
 }
 

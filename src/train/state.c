@@ -5,16 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *name_in_checkpoint(Arena *a, const Stored *s)
+/* "{state}.{parameter}"; both may have dots. */
+static const char *state_name(Arena *a, const ParamStore *s, const char *name)
 {
-    static const char *const moments[] = { "exp_avg", "exp_avg_sq" };
-    if (s->kind == VALUE_PARAM) return arena_printf(a, "app.model.%s", s->name);
-    for (int i = 0; i < 2; i++) {
-        size_t n = strlen(moments[i]);
-        if (strncmp(s->name, moments[i], n) || s->name[n] != '.') continue;
-        return arena_printf(a, "app.optimizer.state.%s.%s", s->name + n + 1, moments[i]);
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const Stored *of = store_find(s, dot + 1);
+        if (of && of->kind == VALUE_PARAM)
+            return arena_printf(a, "app.optimizer.state.%s.%.*s", dot + 1, (int)(dot - name), name);
     }
-    return NULL; /* a cache */
+    return arena_printf(a, "app.optimizer.state.%s", name); /* of no parameter */
+}
+
+static bool is_saved(const Stored *x, bool with_optimizer)
+{
+    return x->kind == VALUE_PARAM || (x->kind == VALUE_STATE && !x->is_cache && with_optimizer);
 }
 
 static StateTensor state_tensor(const char *name, const Tensor *t)
@@ -31,9 +35,9 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
     *n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind != VALUE_PARAM && (x->kind != VALUE_STATE || !with_optimizer)) continue;
-        const char *name = name_in_checkpoint(a, x);
-        if (!name) continue;
+        if (!is_saved(x, with_optimizer)) continue;
+        const char *name = x->kind == VALUE_PARAM ? arena_printf(a, "app.model.%s", x->name)
+                                                  : state_name(a, s, x->name);
         state[(*n)++] = state_tensor(name, &x->tensor);
         if (x->kind != VALUE_PARAM || !with_optimizer) continue;
         Tensor step = { .data = steps, .dtype = F32 };
@@ -41,6 +45,27 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
             state_tensor(arena_printf(a, "app.optimizer.state.%s.step", x->name), &step);
     }
     return state;
+}
+
+/* The original keeps the frequencies of rotary embeddings; here they follow from the settings. */
+static bool is_of_model(const char *name)
+{
+    static const char made[] = ".inv_freq";
+    size_t n = strlen(name), m = strlen(made);
+    return str_starts(str_of(name), "app.model.") && !(n > m && !strcmp(name + n - m, made));
+}
+
+static bool is_of_model_or_optimizer(const char *name)
+{
+    return is_of_model(name) || str_starts(str_of(name), "app.optimizer.");
+}
+
+/* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */
+static Error *load(CheckpointReader *r, const StateTensor *state, int64_t n, bool with_optimizer)
+{
+    TRY(checkpoint_check(r, state, n, with_optimizer ? is_of_model_or_optimizer : is_of_model));
+    TRY(checkpoint_load(r, state, n));
+    return checkpoint_verify(r);
 }
 
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
@@ -51,11 +76,11 @@ Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *s
     if (!e) {
         int64_t n;
         StateTensor *state = state_of_store(a, s, with_optimizer, steps, &n);
-        e = checkpoint_load(r, state, n);
+        e = load(r, state, n, with_optimizer);
     }
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
-        if (x->kind == VALUE_PARAM || (x->kind == VALUE_STATE && with_optimizer)) x->is_set = true;
+        if (is_saved(x, with_optimizer)) x->is_set = true;
     }
     store_changed(s);
     arena_free(a);

@@ -5,14 +5,16 @@
 #include "checkpoint/checkpoint.h"
 #include "exec/store.h"
 
-/* Parameters as app.model.<name>, moments as app.optimizer.state.<name>.exp_avg and exp_avg_sq, and
- * for each parameter a scalar ....step that is *steps. The arena owns the list; the numbers stay
- * where they are. `with_optimizer` false: parameters only. */
+/* Parameters as app.model.<name>, what an optimizer keeps of them as
+ * app.optimizer.state.<name>.<state>, and for each a scalar ....step that is *steps; caches are
+ * left out. The arena owns the list; the numbers stay where they are. `with_optimizer` false:
+ * parameters only. */
 StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, float *steps,
                             int64_t *n);
-/* Fills parameters (and moments) from any checkpoint; the store is marked as changed. With
- * `with_optimizer` *steps receives the number of updates done. Names that only the checkpoint has
- * are ignored, missing ones are an error. */
+/* Fills parameters (and states) from any checkpoint; the store is marked as changed. With
+ * `with_optimizer` *steps receives the number of updates done. Names that only one of the two has
+ * are an error, but for the optimizer's where they are not wanted; so is damage to any part of the
+ * checkpoint. */
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
 /* An error when the checkpoint says that it has seen other numbers of steps or tokens than
  * training_progress of the configuration. */
