@@ -57,7 +57,7 @@ $(BUILD)/libmodalities.a: $(LIB_OBJ)
 $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/tests/all: $(TEST_OBJ) $(BUILD)/libmodalities.a
+$(BUILD)/tests/all: $(TEST_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
 # Libraries that make the N-th write or thread fail, and a small program that is run under them.

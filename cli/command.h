@@ -16,6 +16,9 @@ typedef struct Command {
      * that are left). */
     const Field *options;
     size_t options_size;
+    /* Adds files that the table cannot know: default outputs, those that a list names. NULL: there
+     * are none, or `run` judges them when it has read its configuration. */
+    Error *(*paths)(Arena *a, const void *options, PathRoles *to);
     /* Errors end the program with error_exit_status. */
     Error *(*run)(Arena *a, const void *options);
 } Command;
@@ -28,10 +31,13 @@ const Command *command_find(const char *group, const char *name);
 /* What a group is for, or NULL when there is no such group. */
 const char *command_group_doc(const char *group);
 
-/* Reads what follows the command's name into the options struct. All faults are reported at once,
- * as a usage error. Sets *wants_help, and reads no further, at --help or -h. */
+/* Reads what follows the command's name into the options struct; `paths` gets the paths among them.
+ * All faults are reported at once, as a usage error. Sets *wants_help, and reads no further, at
+ * --help or -h. */
 Error *command_parse(Arena *a, const Command *c, int n, char **word, void *options,
-                     bool *wants_help);
+                     PathRoles *paths, bool *wants_help);
+/* Refuses outputs that are inputs or other outputs (base/path_roles.h). */
+Error *command_check_paths(Arena *a, const Command *c, const void *options, PathRoles *paths);
 /* Runs what the words ask for, as main's arguments without the program's name. */
 Error *command_run(Arena *a, int n, char **word);
 

@@ -24,7 +24,7 @@ typedef struct Options {
 /* clang-format off */
 #define SOURCE \
     FIELD_PATH(Options, config_file_path, NULL, "the YAML file", .flags = FIELD_EXISTS), \
-    FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}"), \
+    FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}", .role = PATH_BEGINNING), \
     FIELD_STRING(Options, experiment_id, "experiment_id", "value of ${modalities_env:experiment_id}"), \
     FIELD_PATH(Options, last_checkpoint_info_file_path, "null", "last_checkpoint_info.json, for ${warmstart_env:checkpoint_paths}", .flags = FIELD_EXISTS), \
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value")

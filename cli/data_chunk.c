@@ -12,8 +12,9 @@ static Str strip(Str s)
     return s;
 }
 
-static Error *read_list(Arena *a, const ChunkOptions *o, const char *suffix, PathList *out)
+static Error *read_list(Arena *a, const ChunkOptions *o, PieceFormat format, PathList *out)
 {
+    const char *suffix = format == PIECES_PBIN ? ".pbin" : ".jsonl";
     Str text;
     TRY(file_read(a, o->input_file_list_path, &text));
     int64_t number = 1;
@@ -31,14 +32,22 @@ static Error *read_list(Arena *a, const ChunkOptions *o, const char *suffix, Pat
     return NULL;
 }
 
+Error *chunk_paths(Arena *a, const ChunkOptions *o, PieceFormat format, PathRoles *to)
+{
+    PathList sources = { 0 };
+    TRY(read_list(a, o, format, &sources));
+    for (int64_t i = 0; i < sources.n; i++)
+        path_roles_add(to, PATH_READ, "a file of the list:", sources.item[i]);
+    return NULL;
+}
+
 Error *run_chunk(Arena *a, const ChunkOptions *o, PieceFormat format)
 {
     PathList sources = { 0 };
     ShuffleSummary done;
     bool write;
-    TRY(read_list(a, o, format == PIECES_PBIN ? ".pbin" : ".jsonl", &sources));
-    TRY(prepare_output(a, sources.item, sources.n, o->output_chunk_file_path,
-                       o->file_existence_policy, &write));
+    TRY(read_list(a, o, format, &sources));
+    TRY(prepare_output(a, o->output_chunk_file_path, o->file_existence_policy, &write));
     if (!write) return NULL;
     Chunk c = {
         .source = sources.item, .n_sources = sources.n, .id = o->chunk_id, .n_chunks = o->num_chunks

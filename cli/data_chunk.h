@@ -21,8 +21,10 @@ typedef struct ChunkOptions {
                "text with a path per line; its suffix is replaced by that of the format",          \
                .flags = FIELD_EXISTS),                                                             \
         FIELD_PATH(ChunkOptions, input_data_root_path, NULL,                                       \
-                   "folder that the paths of the list start from", .flags = FIELD_EXISTS_ANY),     \
-        FIELD_PATH(ChunkOptions, output_chunk_file_path, NULL, "file to write"),                   \
+                   "folder that the paths of the list start from", .flags = FIELD_EXISTS_ANY,      \
+                   .role = PATH_BEGINNING),                                                        \
+        FIELD_PATH(ChunkOptions, output_chunk_file_path, NULL, "file to write",                    \
+                   .role = PATH_WRITTEN),                                                          \
         FIELD_INT(ChunkOptions, chunk_id, NULL, 0, 0, "which chunk, from 0"),                      \
         FIELD_INT(ChunkOptions, num_chunks, NULL, 0, 0, "into how many each file is divided"),     \
         FIELD_CHOICE(ChunkOptions, file_existence_policy, "error", existing_policies,              \
@@ -31,5 +33,7 @@ typedef struct ChunkOptions {
                   "of the orders of all chunks; without it, another one each time, so that an "    \
                   "interrupted run is not continued")
 
+/* The files of the list. */
+Error *chunk_paths(Arena *a, const ChunkOptions *o, PieceFormat format, PathRoles *to);
 Error *run_chunk(Arena *a, const ChunkOptions *o, PieceFormat format);
 #endif

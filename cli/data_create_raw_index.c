@@ -17,18 +17,24 @@ static const Field options[] = {
     FIELD_PATH(Options, src_path, NULL,
                "JSON lines: a file (plain, .gz or .zst), a folder, a pattern, or - for standard "
                "input",
-               .flags = FIELD_ARGUMENT),
+               .flags = FIELD_ARGUMENT, .role = PATH_READ_TEXTS),
     FIELD_PATH(Options, index_path, "null",
-               "index to write; default: beside each file, with the suffix .idx"),
+               "index to write; default: beside each file, with the suffix .idx",
+               .role = PATH_WRITTEN),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when the index is already there"),
     FIELD_CHOICE(Options, on_bad_line, "stop", bad_line_policies,
                  "a line that is no JSON is an error, or is named, counted and left out"),
     FIELD_PATH(Options, bad_line_report, "null",
-               "file for all lines that were left out, as JSON lines"),
+               "file for all lines that were left out, as JSON lines", .role = PATH_WRITTEN),
     FIELD_INT(Options, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
     { 0 },
 };
+
+static const char *index_path_of(Arena *a, const Options *o, const char *source)
+{
+    return o->index_path ? o->index_path : path_with_suffix(a, source, ".idx");
+}
 
 static void tell(const char *source, const char *index_path, const IndexSummary *s)
 {
@@ -43,9 +49,7 @@ static void tell(const char *source, const char *index_path, const IndexSummary 
 static Error *index_one(Arena *a, const Options *o, const char *source, BadLines *bad,
                         int64_t *n_lines)
 {
-    const char *index = o->index_path ? o->index_path : path_with_suffix(a, source, ".idx");
-    if (!strcmp(path_absolute(a, index), path_absolute(a, source)))
-        return error_new("Input and output index paths must be different. (%s)", index);
+    const char *index = index_path_of(a, o, source);
     bool write;
     TRY(existing_file(index, (ExistingPolicy)o->file_existence_policy, &write));
     if (!write) return NULL;
@@ -68,6 +72,19 @@ static Error *index_all(Arena *a, const Options *o, const PathList *files)
         e = index_one(a, o, files->item[i], &bad, &n_lines);
     if (!e) bad_lines_tell(&bad, o->src_path, n_lines);
     return error_join(e, bad_lines_close(&bad, !e));
+}
+
+/* Each file of a folder or pattern, and its index. */
+static Error *paths(Arena *a, const void *given, PathRoles *to)
+{
+    const Options *o = given;
+    PathList files = { 0 };
+    if (o->index_path) return NULL;
+    TRY(text_inputs_list(a, &o->src_path, 1, &files));
+    for (int64_t i = 0; i < files.n; i++)
+        path_roles_add(to, PATH_WRITTEN, arena_printf(a, "the index of %s:", files.item[i]),
+                       index_path_of(a, o, files.item[i]));
+    return NULL;
 }
 
 static Error *run(Arena *a, const void *given)
@@ -102,5 +119,6 @@ const Command command_data_create_raw_index = {
                 "zcat corpus.gz | modalities data create_raw_index - --index_path corpus.idx",
     .options = options,
     .options_size = sizeof(Options),
+    .paths = paths,
     .run = run,
 };

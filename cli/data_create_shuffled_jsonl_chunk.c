@@ -8,6 +8,11 @@ static const Field options[] = {
     { 0 },
 };
 
+static Error *paths(Arena *a, const void *given, PathRoles *to)
+{
+    return chunk_paths(a, given, PIECES_JSONL, to);
+}
+
 static Error *run(Arena *a, const void *given)
 {
     return run_chunk(a, given, PIECES_JSONL);
@@ -25,5 +30,6 @@ const Command command_data_create_shuffled_jsonl_chunk = {
                 "--num_chunks 8 --global_seed 42",
     .options = options,
     .options_size = sizeof(ChunkOptions),
+    .paths = paths,
     .run = run,
 };

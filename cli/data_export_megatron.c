@@ -16,13 +16,22 @@ static const Field options[] = {
                .flags = FIELD_ARGUMENT | FIELD_EXISTS),
     FIELD_PATH(Options, target_path, NULL,
                "the .bin or .idx file to write, or what both names begin with",
-               .flags = FIELD_ARGUMENT),
+               .flags = FIELD_ARGUMENT, .role = PATH_BEGINNING),
     FIELD_CHOICE(Options, index_format, "megatron", forms,
                  "the index with documents, or the older one without"),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when one of the files is already there"),
     { 0 },
 };
+
+static Error *paths(Arena *a, const void *given, PathRoles *to)
+{
+    const Options *o = given;
+    const char *prefix = megatron_prefix(a, o->target_path);
+    path_roles_add(to, PATH_WRITTEN, "target_path", arena_printf(a, "%s.bin", prefix));
+    path_roles_add(to, PATH_WRITTEN, "target_path (index)", arena_printf(a, "%s.idx", prefix));
+    return NULL;
+}
 
 static Error *run(Arena *a, const void *given)
 {
@@ -31,8 +40,8 @@ static Error *run(Arena *a, const void *given)
     const char *prefix = megatron_prefix(a, o->target_path);
     const char *bin = arena_printf(a, "%s.bin", prefix), *idx = arena_printf(a, "%s.idx", prefix);
     bool write_bin, write_idx;
-    TRY(prepare_output(a, &o->src_path, 1, bin, o->file_existence_policy, &write_bin));
-    TRY(prepare_output(a, &o->src_path, 1, idx, o->file_existence_policy, &write_idx));
+    TRY(prepare_output(a, bin, o->file_existence_policy, &write_bin));
+    TRY(prepare_output(a, idx, o->file_existence_policy, &write_idx));
     if (!write_bin || !write_idx) return NULL;
     signal_catch();
     double start = clock_seconds();
@@ -51,5 +60,6 @@ const Command command_data_export_megatron = {
     .examples = "modalities data export_megatron corpus.pbin corpus_text_document",
     .options = options,
     .options_size = sizeof(Options),
+    .paths = paths,
     .run = run,
 };

@@ -15,7 +15,8 @@ typedef struct Options {
 static const Field options[] = {
     FIELD_PATH(Options, src_path, NULL, "file of packed tokens",
                .flags = FIELD_ARGUMENT | FIELD_EXISTS),
-    FIELD_PATH(Options, target_path, NULL, "file to write", .flags = FIELD_ARGUMENT),
+    FIELD_PATH(Options, target_path, NULL, "file to write", .flags = FIELD_ARGUMENT,
+               .role = PATH_WRITTEN),
     FIELD_STRING(Options, jq, "null",
                  "keep documents for which this is true, of {index, n_tokens, text}: index from 0, "
                  "tokens with EOD, text without special tokens"),
@@ -23,7 +24,7 @@ static const Field options[] = {
                "keep the documents with the numbers in this file, one a line",
                .flags = FIELD_EXISTS),
     FIELD_PATH(Options, tokenizer, "null", "makes .text: " TOKENIZER_FILES,
-               .flags = FIELD_EXISTS_ANY),
+               .flags = FIELD_EXISTS_ANY, .role = PATH_READ_TOKENIZER),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when the target is already there"),
     { 0 },
@@ -66,7 +67,7 @@ static Error *run(Arena *a, const void *given)
     bool write;
     Tokenizer *t = NULL;
     TRY(check(o));
-    TRY(prepare_output(a, &o->src_path, 1, o->target_path, o->file_existence_policy, &write));
+    TRY(prepare_output(a, o->target_path, o->file_existence_policy, &write));
     if (!write) return NULL;
     if (o->tokenizer) TRY(tokenizer_open(o->tokenizer, &t));
     signal_catch();

@@ -17,14 +17,23 @@ typedef struct Options {
 
 static const Field options[] = {
     FIELD_PATH(Options, src_path, NULL, "the .bin or .idx file, or what both names begin with",
-               .flags = FIELD_ARGUMENT),
-    FIELD_PATH(Options, target_path, NULL, ".pbin file to write", .flags = FIELD_ARGUMENT),
+               .flags = FIELD_ARGUMENT, .role = PATH_BEGINNING),
+    FIELD_PATH(Options, target_path, NULL, ".pbin file to write", .flags = FIELD_ARGUMENT,
+               .role = PATH_WRITTEN),
     FIELD_CHOICE(Options, unit, "document", units,
                  "what becomes a document; documents of several sequences (sentences) are joined"),
     FIELD_CHOICE(Options, file_existence_policy, "error", existing_policies,
                  "when the target is already there"),
     { 0 },
 };
+
+static Error *paths(Arena *a, const void *given, PathRoles *to)
+{
+    const char *prefix = megatron_prefix(a, ((const Options *)given)->src_path);
+    path_roles_add(to, PATH_READ, "src_path", arena_printf(a, "%s.bin", prefix));
+    path_roles_add(to, PATH_READ, "src_path", arena_printf(a, "%s.idx", prefix));
+    return NULL;
+}
 
 static Error *run(Arena *a, const void *given)
 {
@@ -33,7 +42,7 @@ static Error *run(Arena *a, const void *given)
     const char *prefix = megatron_prefix(a, o->src_path);
     const char *source[] = { arena_printf(a, "%s.bin", prefix), arena_printf(a, "%s.idx", prefix) };
     bool write;
-    TRY(prepare_output(a, source, 2, o->target_path, o->file_existence_policy, &write));
+    TRY(prepare_output(a, o->target_path, o->file_existence_policy, &write));
     if (!write) return NULL;
     signal_catch();
     double start = clock_seconds();
@@ -58,5 +67,6 @@ const Command command_data_import_megatron = {
     .examples = "modalities data import_megatron corpus_text_document.bin corpus.pbin",
     .options = options,
     .options_size = sizeof(Options),
+    .paths = paths,
     .run = run,
 };

@@ -17,7 +17,7 @@ static const Field options[] = {
     FIELD_PATH(Options, path, NULL, "file of packed tokens",
                .flags = FIELD_ARGUMENT | FIELD_EXISTS),
     FIELD_PATH(Options, tokenizer, "null", "decode samples: " TOKENIZER_FILES,
-               .flags = FIELD_EXISTS_ANY),
+               .flags = FIELD_EXISTS_ANY, .role = PATH_READ_TOKENIZER),
     FIELD_INT(Options, samples, "3", 0, 1000000, "documents to show, evenly spread"),
     FIELD_INT(Options, sample_tokens, "64", 1, 1000000, "tokens to show of each"),
     { 0 },

@@ -16,8 +16,8 @@ static const Field options[] = {
     FIELD_LIST(Options, src_paths, StringList, &source_item, NULL, 1, INFINITY,
                "files of packed tokens, or folders, which stand for all .pbin files below them",
                .flags = FIELD_ARGUMENT),
-    FIELD_PATH(Options, target_path, NULL, "file to write; must not exist",
-               .flags = FIELD_ARGUMENT),
+    FIELD_PATH(Options, target_path, NULL, "file to write; must not exist", .flags = FIELD_ARGUMENT,
+               .role = PATH_WRITTEN),
     { 0 },
 };
 

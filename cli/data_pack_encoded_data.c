@@ -27,7 +27,7 @@ static Error *run(Arena *a, const void *given)
     TRY(rank_of_process(&rank));
     const ResolverContext context = { .rank = &rank, .config_file_path = o->config_path };
     TRY(config_load(a, o->config_path, o->set, &context, &root));
-    return pack_as_configured(a, root, (ExistingPolicy)o->file_existence_policy);
+    return pack_as_configured(a, o->config_path, root, (ExistingPolicy)o->file_existence_policy);
 }
 
 const Command command_data_pack_encoded_data = {

@@ -5,11 +5,12 @@
 #include "base/signal.h"
 #include "command.h"
 #include "components.h"
-#include "config/builder.h"
 #include "config/config.h"
+#include "config/field_paths.h"
 #include "config/yaml_emit.h"
 #include "data/instruction.h"
 #include "data/jsonl.h"
+#include "data/pack_settings.h"
 #include "data_rewriting.h"
 #include "packing.h"
 
@@ -33,14 +34,44 @@ static Error *load(Arena *a, const char *path, StringList set, Yaml **out)
     return config_load(a, path, set, &context, out);
 }
 
+/* Files that the configuration for packing reads, and its report. */
+static Error *add_pack_paths(Arena *a, const Registry *r, const char *path, PathRoles *to)
+{
+    static const Field none[] = { { 0 } };
+    Yaml *root;
+    TRY(load(a, path, (StringList){ 0 }, &root));
+    Builder *b = builder_new(a, r, root, NULL);
+    error_free(builder_validate_all(b)); /* told when it is used */
+    builder_paths_add(to, b, none);
+    const Yaml *settings = yaml_get(root, "settings");
+    const Yaml *report = settings ? yaml_get(settings, "bad_line_report") : NULL;
+    if (report && report->type == YAML_STRING)
+        path_roles_add(to, PATH_WRITTEN, "the report of packing", report->text);
+    return NULL;
+}
+
+/* No output is a file that is read. */
+static Error *check_paths(Arena *a, const Builder *b, const Registry *r, const Options *o,
+                          const InstructionConfig *config)
+{
+    PathRoles *roles = path_roles_new(a);
+    path_roles_add(roles, PATH_READ, "--config_file_path", o->config_file_path);
+    builder_paths_add(roles, b, instruction_config_fields);
+    TRY(instruction_paths_add(a, config, o->config_file_path, roles));
+    TRY(add_pack_paths(a, r, config->settings.pbin_creation_config_file_path, roles));
+    return path_roles_check(roles);
+}
+
 static Error *read_config(Arena *a, const Options *o, InstructionConfig *out)
 {
     Yaml *root;
     Registry *r;
     TRY(load(a, o->config_file_path, o->set, &root));
     TRY(components_registry(a, &r));
-    TRY(builder_validate(builder_new(a, r, root, NULL), instruction_config_fields, out));
-    return error_wrap(instruction_settings_check(out), "%s", o->config_file_path);
+    Builder *b = builder_new(a, r, root, NULL);
+    TRY(builder_validate(b, instruction_config_fields, out));
+    TRY(error_wrap(instruction_settings_check(out), "%s", o->config_file_path));
+    return check_paths(a, b, r, o, out);
 }
 
 /* The pack configuration with the files of one partition; also written beside them. */
@@ -76,7 +107,7 @@ static Error *pack_partition(Arena *a, const InstructionSettings *s, const Parti
         TRY(resumable_note_made(file, p->index_path));
     }
     if (resumable_is_made(file, p->pbin_path)) return NULL;
-    TRY(pack_as_configured(a, pack, EXISTING_OVERRIDE));
+    TRY(pack_as_configured(a, s->pbin_creation_config_file_path, pack, EXISTING_OVERRIDE));
     return resumable_note_made(file, p->pbin_path);
 }
 

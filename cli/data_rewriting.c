@@ -5,15 +5,9 @@
 #include "data/resumable.h"
 #include "data/shuffle.h"
 #include <stdlib.h>
-#include <string.h>
 
-Error *prepare_output(Arena *a, const char *const *input, int64_t n, const char *output, int policy,
-                      bool *write)
+Error *prepare_output(Arena *a, const char *output, int policy, bool *write)
 {
-    const char *absolute = path_absolute(a, output);
-    for (int64_t i = 0; i < n; i++)
-        if (!strcmp(path_absolute(a, input[i]), absolute))
-            return error_new("Input and output file paths must be different. (%s)", output);
     TRY(existing_file(output, (ExistingPolicy)policy, write));
     return *write ? make_directories(path_folder(a, output)) : NULL;
 }

@@ -24,12 +24,11 @@
         FIELD_CHOICE(T, on_bad_line, "stop", bad_line_policies,                                    \
                      "a line that is too long is an error, or is named, counted and left out"),    \
         FIELD_PATH(T, bad_line_report, "null",                                                     \
-                   "file for all lines that were left out, as JSON lines")
+                   "file for all lines that were left out, as JSON lines", .role = PATH_WRITTEN)
 
-/* The rules for an output: it is none of the inputs, its folder is made, and the policy decides
- * about a file that is there; *write says whether to go on. */
-Error *prepare_output(Arena *a, const char *const *input, int64_t n, const char *output, int policy,
-                      bool *write);
+/* The policy decides about a file that is there, *write says whether to go on; then its folder is
+ * made. */
+Error *prepare_output(Arena *a, const char *output, int policy, bool *write);
 /* The seed that an interrupted run of this output drew; a run without one goes on with it. */
 bool find_drawn_seed(Arena *a, const char *output, int64_t *seed);
 /* Draws one and tells it as the value of `option`. */

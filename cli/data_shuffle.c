@@ -6,8 +6,7 @@ Error *run_shuffle(Arena *a, const ShuffleOptions *o, PieceFormat format)
 {
     bool write;
     ShuffleSummary done;
-    TRY(prepare_output(a, &o->input_data_path, 1, o->output_data_path, o->file_existence_policy,
-                       &write));
+    TRY(prepare_output(a, o->output_data_path, o->file_existence_policy, &write));
     if (!write) return NULL;
     signal_catch();
     double start = clock_seconds();

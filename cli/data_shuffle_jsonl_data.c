@@ -3,7 +3,7 @@
 
 static const Field options[] = {
     FIELD_PATH(ShuffleOptions, input_data_path, NULL, "file of JSON lines", .flags = FIELD_EXISTS),
-    FIELD_PATH(ShuffleOptions, output_data_path, NULL, "file to write"),
+    FIELD_PATH(ShuffleOptions, output_data_path, NULL, "file to write", .role = PATH_WRITTEN),
     FIELD_CHOICE(ShuffleOptions, file_existence_policy, "error", existing_policies,
                  "when the output is already there"),
     FIELD_INT(ShuffleOptions, seed, "null", 0, 0,

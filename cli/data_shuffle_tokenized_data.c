@@ -4,7 +4,7 @@
 static const Field options[] = {
     FIELD_PATH(ShuffleOptions, input_data_path, NULL, "file of packed tokens",
                .flags = FIELD_EXISTS),
-    FIELD_PATH(ShuffleOptions, output_data_path, NULL, "file to write"),
+    FIELD_PATH(ShuffleOptions, output_data_path, NULL, "file to write", .role = PATH_WRITTEN),
     FIELD_INT(ShuffleOptions, batch_size, "100", 1, INFINITY,
               "accepted for the original's sake; the output does not depend on it"),
     FIELD_CHOICE(ShuffleOptions, file_existence_policy, "error", existing_policies,

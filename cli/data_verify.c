@@ -19,7 +19,7 @@ static const Field options[] = {
                "files of packed tokens (.pbin), raw indexes (.idx) or the JSONL files beside them",
                .flags = FIELD_ARGUMENT),
     FIELD_PATH(Options, tokenizer, "null", "ids must be its ids: " TOKENIZER_FILES,
-               .flags = FIELD_EXISTS_ANY),
+               .flags = FIELD_EXISTS_ANY, .role = PATH_READ_TOKENIZER),
     FIELD_STRING(Options, eod_token, "null",
                  "every document must end with this token of the tokenizer"),
     FIELD_INT(Options, vocab_size, "0", 0, INT64_C(1) << 32,

@@ -31,11 +31,15 @@ static Error *run_one(Arena *a, const Command *c, int n, char **word)
 {
     void *options = arena_alloc(a, c->options_size + 1);
     bool wants_help = false;
-    Error *e = command_parse(a, c, n, word, options, &wants_help);
+    PathRoles *paths = path_roles_new(a);
+    Error *e = command_parse(a, c, n, word, options, paths, &wants_help);
     if (e)
         return error_join(
             e, error_usage("`modalities %s --help` explains the options", full_name(a, c)));
-    if (!wants_help) return c->run(a, options);
+    if (!wants_help) {
+        TRY(command_check_paths(a, c, options, paths));
+        return c->run(a, options);
+    }
     Text t = { 0 };
     command_help(c, &t);
     return print(&t);

@@ -16,7 +16,7 @@ static const Field options[] = {
     FIELD_PATH(Options, config_file_path, NULL, "YAML with the component model_raw", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, weights_path, NULL, "parameters: a .safetensors file or a checkpoint folder", .flags = FIELD_EXISTS_ANY),
     FIELD_PATH(Options, batch_path, NULL, ".safetensors with the model's token ids and, for the loss, the targets", .flags = FIELD_EXISTS),
-    FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>"),
+    FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>", .role = PATH_WRITTEN),
     FIELD_STRING(Options, target_key, "target_ids", "name of the targets in the batch; -100 does not count"),
     FIELD_BOOL(Options, gradients, "false", "also the gradients of the loss"),
     FIELD_CHOICE(Options, precision, "f32", precisions, "of the computation; f64 uses the reference kernels"),

@@ -1,5 +1,6 @@
 /* options.c - reads the options and arguments of a command by its table. */
 #include "command.h"
+#include "config/field_paths.h"
 #include "config/field_read.h"
 #include <string.h>
 
@@ -147,7 +148,7 @@ static void report_problems(Parsing *p, const Problems *problems)
 }
 
 Error *command_parse(Arena *a, const Command *c, int n, char **word, void *options,
-                     bool *wants_help)
+                     PathRoles *paths, bool *wants_help)
 {
     Parsing p = { .arena = a, .command = c, .given = NEW(a, Yaml) };
     p.given->type = YAML_MAP;
@@ -172,5 +173,12 @@ Error *command_parse(Arena *a, const Command *c, int n, char **word, void *optio
     FieldReader r = { .arena = a, .problems = &problems };
     fields_fill(&r, c->options, p.given, false, options);
     report_problems(&p, &problems);
+    field_paths_add(paths, a, c->options, p.given, NAMED_AS_OPTIONS);
     return p.error;
+}
+
+Error *command_check_paths(Arena *a, const Command *c, const void *options, PathRoles *paths)
+{
+    if (c->paths) TRY(c->paths(a, options, paths));
+    return path_roles_check(paths);
 }

@@ -4,8 +4,9 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/signal.h"
+#include "base/text_input.h"
 #include "components.h"
-#include "config/builder.h"
+#include "config/field_paths.h"
 #include "config/yaml_emit.h"
 #include "data/pack_settings.h"
 #include "data/resumable.h"
@@ -53,7 +54,21 @@ static Error *identify_tokenizer(Arena *a, const Yaml *root, PackSettings *setti
     return e;
 }
 
-Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)
+/* The packed file and the report are none of the files that are read. */
+static Error *check_paths(Arena *a, const Builder *b, const PackSettings *s,
+                          const char *config_path)
+{
+    PathRoles *roles = path_roles_new(a);
+    path_roles_add(roles, PATH_READ, "the configuration", config_path);
+    builder_paths_add(roles, b, pack_config_fields);
+    if (!s->index_path && text_input_is_plain_file(s->src_path))
+        path_roles_add(roles, PATH_READ,
+                       "the index of settings.src_path:", path_with_suffix(a, s->src_path, ".idx"));
+    return path_roles_check(roles);
+}
+
+Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
+                          ExistingPolicy policy)
 {
     Registry *r;
     PackConfig config = { 0 };
@@ -63,6 +78,7 @@ Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy)
     Builder *b = builder_new(a, r, root, NULL);
     TRY(builder_validate(b, pack_config_fields, &config));
     TRY(pack_settings_check(&config.settings));
+    TRY(check_paths(a, b, &config.settings, config_path));
     TRY(existing_file(config.settings.dst_path, policy, &write));
     if (!write) return NULL;
     TRY(builder_build(b, pack_config_fields, &config));

@@ -4,6 +4,8 @@
 #include "config/yaml.h"
 #include "data/existing_file.h"
 
-/* Checks the tree, builds its tokenizer, packs and tells what was done. */
-Error *pack_as_configured(Arena *a, const Yaml *root, ExistingPolicy policy);
+/* Checks the tree, which was read from this file, builds its tokenizer, packs and tells what was
+ * done. */
+Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
+                          ExistingPolicy policy);
 #endif

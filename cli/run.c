@@ -46,8 +46,8 @@ static Error *run(Arena *a, const void *from)
 
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
-#define ROOT        FIELD_PATH(Options, experiments_root_path, NULL, "folder in which the experiment gets its own", .flags = FIELD_EXISTS_ANY)
-#define ERROR_LOG   FIELD_PATH(Options, error_log_folder, "null", "a failing rank leaves a JSON file here")
+#define ROOT        FIELD_PATH(Options, experiments_root_path, NULL, "folder in which the experiment gets its own", .flags = FIELD_EXISTS_ANY, .role = PATH_BEGINNING)
+#define ERROR_LOG   FIELD_PATH(Options, error_log_folder, "null", "a failing rank leaves a JSON file here", .role = PATH_BEGINNING)
 #define WEIGHTS     FIELD_PATH(Options, initial_weights_path, "null", "start from these parameters (.safetensors or checkpoint)", .flags = FIELD_EXISTS_ANY)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")
 #define DEVICE      FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is")

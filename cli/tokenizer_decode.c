@@ -17,12 +17,12 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES),
+    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES, .role = PATH_READ_TOKENIZER),
     FIELD_PATH(Options, input_path, "null", "lines of {\"ids\": [...]}; default: standard input",
                .flags = FIELD_EXISTS),
     FIELD_BOOL(Options, skip_special_tokens, "false",
                "leave special tokens out: true, false, or nothing, which is true"),
-    FIELD_PATH(Options, output_path, "null", "default: standard output"),
+    FIELD_PATH(Options, output_path, "null", "default: standard output", .role = PATH_WRITTEN),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"text\": ...} per line, or the texts one after the other"),
     FIELD_INT(Options, threads, "0", 0, 512, "0: all"),

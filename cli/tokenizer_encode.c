@@ -23,7 +23,7 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES),
+    FIELD_PATH(Options, tokenizer, NULL, TOKENIZER_FILES, .role = PATH_READ_TOKENIZER),
     FIELD_STRING(Options, tiktoken_pattern, "null",
                  "how a .tiktoken file of an unknown vocabulary cuts text into words",
                  .flags = FIELD_NULLABLE),
@@ -34,7 +34,7 @@ static const Field options[] = {
     FIELD_STRING(Options, text_key, "text", "where the text is in a line of JSON"),
     FIELD_CHOICE(Options, add_special_tokens, "true", yes_or_no,
                  "as the tokenizer's post-processor says"),
-    FIELD_PATH(Options, output_path, "null", "default: standard output"),
+    FIELD_PATH(Options, output_path, "null", "default: standard output", .role = PATH_WRITTEN),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"ids\": [...]} per text, or 32-bit numbers one after the other"),
     FIELD_BOOL(

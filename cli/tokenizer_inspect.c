@@ -13,7 +13,8 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, path, NULL, TOKENIZER_FILES, .flags = FIELD_ARGUMENT),
+    FIELD_PATH(Options, path, NULL, TOKENIZER_FILES, .flags = FIELD_ARGUMENT,
+               .role = PATH_READ_TOKENIZER),
     FIELD_STRING(Options, text, "null", "show what each stage makes of this text, and its tokens"),
     FIELD_BOOL(Options, vocabulary, "false", "list every id with its name"),
     { 0 },

@@ -16,11 +16,13 @@ static const char *const alphabets[] = { "bytes", "seen", NULL };
 static const char *const models[] = { "bpe", "wordpiece", "sentencepiece_bpe",
                                       "sentencepiece_unigram", NULL }; /* names of trainer_kinds */
 
+static const Field input_item = { .type = FIELD_STRING, .role = PATH_READ_TEXTS };
+
 static const Field options[] = {
-    FIELD_STRINGS(TrainOptions, input_path, NULL, 1, INFINITY,
-                  "texts: a file (plain, .gz or .zst), a folder of *.jsonl, a pattern, or - for "
-                  "standard input"),
-    FIELD_PATH(TrainOptions, output_path, NULL, "the file to write"),
+    FIELD_LIST(TrainOptions, input_path, StringList, &input_item, NULL, 1, INFINITY,
+               "texts: a file (plain, .gz or .zst), a folder of *.jsonl, a pattern, or - for "
+               "standard input"),
+    FIELD_PATH(TrainOptions, output_path, NULL, "the file to write", .role = PATH_WRITTEN),
     FIELD_CHOICE(TrainOptions, file_existence_policy, "error", existing_policies,
                  "when output_path is already there"),
     FIELD_CHOICE(TrainOptions, model, "bpe", models, "what is learnt"),
@@ -37,7 +39,7 @@ static const Field options[] = {
     FIELD_CHOICE(TrainOptions, on_bad_line, "stop", bad_line_policies,
                  "a line without text is an error, or is named, counted and left out"),
     FIELD_PATH(TrainOptions, bad_line_report, "null",
-               "file for all lines that were left out, as JSON lines"),
+               "file for all lines that were left out, as JSON lines", .role = PATH_WRITTEN),
     FIELD_INT(TrainOptions, threads, "0", 0, 512, "0: all; the result is the same"),
 
     FIELD_STRINGS(TrainOptions, special_tokens, "[]", 0, 0,

@@ -55,7 +55,7 @@ static Error *add_file(Arena *a, const char *path, PathList *out)
     return NULL;
 }
 
-static bool is_text_name(const char *path)
+bool text_input_is_text_name(const char *path)
 {
     return ends_with(path, ".jsonl") || ends_with(path, ".jsonl.gz") ||
            ends_with(path, ".jsonl.zst");
@@ -68,7 +68,7 @@ static Error *add_folder(Arena *a, const char *folder, PathList *out)
     const char *parquet = NULL;
     TRY(files_below(a, folder, "", &all));
     for (int64_t i = 0; i < all.n; i++) {
-        if (is_text_name(all.item[i])) TRY(add_file(a, all.item[i], out));
+        if (text_input_is_text_name(all.item[i])) TRY(add_file(a, all.item[i], out));
         if (ends_with(all.item[i], ".parquet") && !parquet) parquet = all.item[i];
     }
     if (out->n > before) return NULL;

@@ -12,6 +12,8 @@
 bool text_input_exists(const char *given);
 /* A file as it is: neither compressed, nor "-", nor more than one. */
 bool text_input_is_plain_file(const char *given);
+/* Whether a folder that is given stands for a file of this name, too. */
+bool text_input_is_text_name(const char *path);
 /* Appends the files that each input stands for, in order: folders give all *.jsonl, *.jsonl.gz and
  * *.jsonl.zst below, sorted, patterns what matches, sorted. An input that gives none is an error,
  * and so is Parquet. */

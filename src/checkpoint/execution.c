@@ -5,7 +5,8 @@
 
 static const Field execution_fields[] = {
     FIELD_PATH(CheckpointExecution, checkpoint_path, NULL,
-               "folder that the checkpoint folders lie in; made when missing"),
+               "folder that the checkpoint folders lie in; made when missing",
+               .role = PATH_BEGINNING),
     FIELD_INT(CheckpointExecution, global_rank, NULL, 0, INFINITY,
               "rank of this process; rank 0 writes", .flags = FIELD_STRICT),
     FIELD_STRING(CheckpointExecution, experiment_id, NULL,

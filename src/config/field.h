@@ -9,11 +9,11 @@
  *   FIELD_INT          int64_t             integer
  *   FIELD_FLOAT        double              number
  *   FIELD_STRING       const char *        text
- *   FIELD_PATH         const char *        text; FIELD_EXISTS: an existing file
- *   FIELD_CHOICE       int                 one of `choices`; the member gets its index
- *   FIELD_STRUCT       S or S *            mapping, described by its own table
- *   FIELD_UNION        struct with         first of the alternatives that fits best; member `which`
- * of the int which first     struct gets the row's index, the row's member the value FIELD_STRINGS
+ *   FIELD_PATH         const char *        text; FIELD_EXISTS: an existing file; .role =
+ * PATH_WRITTEN: an output FIELD_CHOICE       int                 one of `choices`; the member gets
+ * its index FIELD_STRUCT       S or S *            mapping, described by its own table FIELD_UNION
+ * struct with         first of the alternatives that fits best; member `which` of the int which
+ * first     struct gets the row's index, the row's member the value FIELD_STRINGS
  * ...  StringList ...      list; lo..hi is the allowed length FIELD_STRUCTS      {S *item; int64_t
  * n}  list of mappings FIELD_LIST         {X *item; int64_t n}  list of anything that one row
  * describes FIELD_MAP          {E *item; int64_t n}  mapping with free keys, in order; E starts
@@ -30,6 +30,7 @@
  * append designated initialisers to a row: FIELD_INT(..., "text", .flags = FIELD_STRICT). */
 #ifndef CONFIG_FIELD_H
 #define CONFIG_FIELD_H
+#include "base/path_roles.h"
 #include "config/yaml.h"
 #include <math.h>
 #include <stddef.h>
@@ -78,8 +79,10 @@ typedef struct Field {
     size_t size; /* bytes of the struct or of one item */
     const char *kind; /* COMPONENT: the kind expected here; NULL: any */
     unsigned flags;
-    bool is_pointer;       /* the member is a pointer to the value, NULL for null */
-    const char *alias;     /* second accepted name: model_parts, wrapped_model */
+    PathRole role;     /* PATH (or a STRING that is one): whether it is read or written; the command
+                          or run refuses to write what it reads */
+    bool is_pointer;   /* the member is a pointer to the value, NULL for null */
+    const char *alias; /* second accepted name: model_parts, wrapped_model */
     const char *no_effect; /* why every value gives the same results on one rank of the CPU; NULL:
                               the value matters. tests/config/test_fields.c proves either. */
 } Field;

@@ -68,6 +68,21 @@ static const char *stem_of(Arena *a, const char *path)
     return path_name(path_with_suffix(a, path, ""));
 }
 
+/* Of the configuration; a part of all names. */
+static Error *hash_file(const char *config_path, Str *bytes, Arena *a, char hash[65])
+{
+    TRY(file_read(a, config_path, bytes));
+    sha256_hex(bytes->ptr, bytes->len, hash);
+    hash[N_HASH_DIGITS] = 0;
+    return NULL;
+}
+
+static const char *copy_path(Arena *a, const InstructionSummary *s, const char *hash)
+{
+    return path_join(a, s->folder,
+                     arena_printf(a, "instruction_chat_template_config.%s.yaml", hash));
+}
+
 static void name_outputs(Arena *a, const InstructionSettings *s, const char *hash,
                          InstructionSummary *out)
 {
@@ -319,9 +334,8 @@ static Error *write_lines(Arena *a, Conversion *c)
 
 static Error *write_outputs(Arena *a, Conversion *c, const char *hash, Str config)
 {
-    const char *copy = arena_printf(a, "instruction_chat_template_config.%s.yaml", hash);
     Error *e = write_lines(a, c);
-    if (!e) e = file_write(path_join(a, c->summary.folder, copy), config.ptr, config.len);
+    if (!e) e = file_write(copy_path(a, &c->summary, hash), config.ptr, config.len);
     return e ? resumable_abandon(c->file, e) : NULL;
 }
 
@@ -334,9 +348,7 @@ static Error *convert(Arena *a, Conversion *c, const char *config_path)
     TRY(error_wrap(template_parse(a, str_of(config->jinja2_chat_template), true, &t),
                    "%s: jinja2_chat_template", config_path));
     c->template = t;
-    TRY(file_read(a, config_path, &bytes));
-    sha256_hex(bytes.ptr, bytes.len, hash);
-    hash[N_HASH_DIGITS] = 0;
+    TRY(hash_file(config_path, &bytes, a, hash));
     name_outputs(a, &config->settings, hash, &c->summary);
     TRY(bad_lines_open((BadLinePolicy)config->settings.on_bad_line, NULL, &c->bad));
     Error *e = open_outputs(c);
@@ -344,6 +356,26 @@ static Error *convert(Arena *a, Conversion *c, const char *config_path)
     e = error_join(e, bad_lines_close(&c->bad, !e));
     if (e) rmdir(c->summary.folder); /* unless something is in it */
     return e;
+}
+
+Error *instruction_paths_add(Arena *a, const InstructionConfig *config, const char *config_path,
+                             PathRoles *to)
+{
+    char hash[65];
+    Str bytes;
+    InstructionSummary s = { 0 };
+    TRY(hash_file(config_path, &bytes, a, hash));
+    name_outputs(a, &config->settings, hash, &s);
+    path_roles_add(to, PATH_WRITTEN, "the copy of the configuration", copy_path(a, &s, hash));
+    for (int i = 0; i < N_PARTITIONS; i++) {
+        const Partition *p = &s.partition[i];
+        const char *path[] = { p->jsonl_path, p->index_path, p->pbin_path, p->pack_config_path };
+        static const char *const what[] = { "texts", "index", "packed file", "configuration" };
+        for (int k = 0; p->is_wanted && k < 4; k++)
+            path_roles_add(to, PATH_WRITTEN, arena_printf(a, "the %s of %s:", what[k], p->name),
+                           path[k]);
+    }
+    return NULL;
 }
 
 Error *instruction_convert(Arena *a, const InstructionConfig *config, const char *config_path,

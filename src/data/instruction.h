@@ -2,6 +2,7 @@
  * val and test files: the first half of data prepare_instruction_tuning_data. */
 #ifndef DATA_INSTRUCTION_H
 #define DATA_INSTRUCTION_H
+#include "base/path_roles.h"
 #include "config/field.h"
 #include "data/bad_line.h"
 #include "data/resumable.h"
@@ -58,6 +59,9 @@ typedef struct InstructionSummary {
     int64_t n_lines, n_bad;
 } InstructionSummary;
 
+/* The files that this makes, and what is made of them. */
+Error *instruction_paths_add(Arena *a, const InstructionConfig *c, const char *config_path,
+                             PathRoles *to);
 /* Writes, for each partition with a percentage above 0, the lines of src_path that are drawn for it
  * (as Python's random.choices draws) with mapped roles and the rendered text under "chat"; and a
  * copy of the configuration, whose hash is part of all names. All cores render; memory stays below

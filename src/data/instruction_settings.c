@@ -15,13 +15,13 @@ static const Field split_fields[] = {
 };
 static const Field settings_fields[] = {
     FIELD_PATH(InstructionSettings, src_path, NULL, "conversations, one JSON object per line", .flags = FIELD_EXISTS),
-    FIELD_PATH(InstructionSettings, dst_path, NULL, "gives folder, stem and suffix of the outputs"),
+    FIELD_PATH(InstructionSettings, dst_path, NULL, "gives folder, stem and suffix of the outputs", .role = PATH_BEGINNING),
     FIELD_STRING(InstructionSettings, messages_key, NULL, "key of the list of messages in a line"),
     FIELD_PATH(InstructionSettings, pbin_creation_config_file_path, "null", "configuration of data pack_encoded_data for the texts; must be given", .flags = FIELD_EXISTS),
     FIELD_STRUCT(InstructionSettings, split_config, SplitConfig, split_fields, "null", "how lines are shared out; must be given"),
     FIELD_CHOICE(InstructionSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON, has no messages, an unknown role, or that the template refuses, does"),
     FIELD_INT(InstructionSettings, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line"),
-    FIELD_PATH(InstructionSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
+    FIELD_PATH(InstructionSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines", .role = PATH_WRITTEN),
     { 0 },
 };
 static const Field transformation_fields[] = {

@@ -165,7 +165,7 @@ enum { MOST_THREADS = 1024 };
 static const Field fields[] = {
     FIELD_PATH(JsonlOnTheFly, raw_data_path, NULL, "file of JSON lines", .flags = FIELD_EXISTS),
     FIELD_PATH(JsonlOnTheFly, index_path, "null", "its index; null: beside it, with the suffix .idx", .flags = FIELD_EXISTS),
-    FIELD_PATH(JsonlOnTheFly, counts_path, "null", "keeps the tokens per line, counted at first use; null: beside raw_data_path, with the suffix .counts"),
+    FIELD_PATH(JsonlOnTheFly, counts_path, "null", "keeps the tokens per line, counted at first use; null: beside raw_data_path, with the suffix .counts", .role = PATH_CACHE),
     FIELD_COMPONENT(JsonlOnTheFly, tokenizer, Tokenizer, "tokenizer", NULL, "makes the tokens"),
     FIELD_STRING(JsonlOnTheFly, jq_pattern, NULL, "finds the text in a line"),
     FIELD_STRING(JsonlOnTheFly, eod_token, NULL, "token that ends every document"),

@@ -4,8 +4,8 @@
 /* clang-format off */
 #define OF_SPEED(m, def, text) FIELD_INT(PackSettings, m, def, 1, INFINITY, text, .flags = FIELD_STRICT, .no_effect = "it only changes the speed")
 static const Field settings_fields[] = {
-    FIELD_PATH(PackSettings, src_path, NULL, "JSON lines: a file (plain, .gz or .zst), a folder, a pattern as data/*.jsonl, or - for standard input", .flags = FIELD_INPUT),
-    FIELD_PATH(PackSettings, dst_path, "null", "the .pbin file to write; must be given"),
+    FIELD_PATH(PackSettings, src_path, NULL, "JSON lines: a file (plain, .gz or .zst), a folder, a pattern as data/*.jsonl, or - for standard input", .flags = FIELD_INPUT, .role = PATH_READ_TEXTS),
+    FIELD_PATH(PackSettings, dst_path, "null", "the .pbin file to write; must be given", .role = PATH_WRITTEN),
     FIELD_PATH(PackSettings, index_path, "null", "index of src_path; null: beside a plain file, with suffix .idx; other inputs need none", .flags = FIELD_EXISTS),
     FIELD_STRING(PackSettings, jq_pattern, NULL, "jq expression that finds the text in a line"),
     OF_SPEED(num_cpus, "${node_env:num_cpus}", "worker threads"),
@@ -15,7 +15,7 @@ static const Field settings_fields[] = {
     OF_SPEED(processed_samples_queue_size, NULL, "the same; batches wait for a worker or to be written"),
     FIELD_CHOICE(PackSettings, on_bad_line, "stop", bad_line_policies, "what a line that is no JSON or has no text does"),
     FIELD_INT(PackSettings, max_line_bytes, "1073741824", 1, INFINITY, "a longer line is a bad line", .flags = FIELD_STRICT),
-    FIELD_PATH(PackSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines"),
+    FIELD_PATH(PackSettings, bad_line_report, "null", "file for all lines that were left out, as JSON lines", .role = PATH_WRITTEN),
     { 0 },
 };
 const Field pack_config_fields[] = {

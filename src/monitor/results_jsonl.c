@@ -10,7 +10,7 @@ typedef struct ToDisc {
 
 static const Field fields[] = {
     FIELD_PATH(ToDisc, output_file_path, NULL,
-               "JSONL file; its folder is made, lines are added at its end"),
+               "JSONL file; its folder is made, lines are added at its end", .role = PATH_WRITTEN),
     { 0 },
 };
 

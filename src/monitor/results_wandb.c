@@ -28,7 +28,8 @@ static const Field fields[] = {
     FIELD_STRING(Wandb, experiment_id, NULL, "name of the run and its folder"),
     FIELD_CHOICE(Wandb, mode, NULL, modes,
                  "ONLINE writes the same files as OFFLINE; DISABLED writes none"),
-    FIELD_PATH(Wandb, directory, NULL, "files go to wandb/<project>/<experiment_id> in it"),
+    FIELD_PATH(Wandb, directory, NULL, "files go to wandb/<project>/<experiment_id> in it",
+               .role = PATH_BEGINNING),
     FIELD_PATH(Wandb, config_file_path, NULL, "copied beside the results"),
     { 0 },
 };

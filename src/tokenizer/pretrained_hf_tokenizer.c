@@ -42,7 +42,7 @@ typedef struct Settings {
 
 static const Field fields[] = {
     FIELD_STRING(Settings, pretrained_model_name_or_path, NULL,
-                 "folder with tokenizer.json, or that file"),
+                 "folder with tokenizer.json, or that file", .role = PATH_READ_TOKENIZER),
     FIELD_INT(Settings, max_length, "null", 0, INFINITY,
               "for truncation and padding; null: the model_max_length of the folder",
               .flags = FIELD_STRICT),

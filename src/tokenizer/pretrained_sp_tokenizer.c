@@ -7,7 +7,8 @@ typedef struct Settings {
 } Settings;
 
 static const Field fields[] = {
-    FIELD_STRING(Settings, tokenizer_model_file, NULL, "the .model file"),
+    FIELD_STRING(Settings, tokenizer_model_file, NULL, "the .model file",
+                 .role = PATH_READ_TOKENIZER),
     { 0 },
 };
 

@@ -2,6 +2,7 @@
 #include "train/run_config.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "config/field_paths.h"
 #include "config/yaml_emit.h"
 #include "monitor/experiment.h"
 
@@ -19,13 +20,26 @@ static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
     return training_config_complete(a, c->root, s->rank, s->experiments_root_path);
 }
 
+/* Results and caches are none of the files that the training reads. */
+static Error *check_paths(Arena *a, const RunSettings *s, const RunConfig *c)
+{
+    PathRoles *roles = path_roles_new(a);
+    path_roles_add(roles, PATH_READ, "--config_file_path", s->config_file_path);
+    path_roles_add(roles, PATH_READ, "--initial_weights_path", s->initial_weights_path);
+    path_roles_add(roles, PATH_READ, "--last_checkpoint_info_file_path",
+                   s->last_checkpoint_info_path);
+    builder_paths_add(roles, c->builder, training_config_fields);
+    return path_roles_check(roles);
+}
+
 /* The configuration as experiment c->experiment_id. */
 static Error *read_config(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *c)
 {
     TRY(experiment_id_check(c->experiment_id));
     TRY(load_config(a, s, c));
     c->builder = builder_new(a, registry, c->root, s->rank);
-    return training_config_validate(c->builder, &c->config);
+    TRY(training_config_validate(c->builder, &c->config));
+    return check_paths(a, s, c);
 }
 
 /* The same with an id of its own, which the configuration may name; a folder is made only if there

@@ -83,7 +83,8 @@ TEST(the_first_bad_line_stops_and_leaves_no_report)
                                                    path, test_folder()),
                                       &said),
                      1);
-    assert_contains(said, "the report of bad lines: ");
+    assert_contains(said, "--bad_line_report: ");
+    assert_contains(said, " is a folder");
     arena_free(a);
 }
 
