@@ -105,7 +105,7 @@ static Error *run(Arena *a, const void *from)
     TRY(session_new(
         &(SessionSettings){ .model = t->model, .rounded_buffers = t->model->compute == BF16 }, &s));
     Error *e = open_generator(s, t, &g);
-    signal_catch();
+    signal_catch_while_printing();
     if (!e) e = answer_all(o, t, g, prompts);
     generator_free(g);
     session_free(s);

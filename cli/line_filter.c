@@ -159,7 +159,7 @@ static Error *filter_all(Filter *f)
         cut_groups(f);
         pool_run(f->pool, f->n_groups, run_group, f);
         TRY(write_batch(f));
-        if (signal_stop_requested()) return error_new("stopped by a signal");
+        if (signal_stop_requested()) return error_stopped("stopped by a signal");
         f->lines_before += count_lines(f);
         f->bytes_before += f->n_batch;
         progress_update(&f->progress, f->bytes_before);
@@ -209,7 +209,7 @@ Error *line_filter_run(const LineFilter *settings)
     } else {
         f.input_name = "standard input";
     }
-    signal_catch();
+    signal_catch_while_printing();
     f.progress = progress_start(settings->what, bytes, PROGRESS_BYTES);
     Error *e = settings->output_path ? filter_to_file(&f, settings->output_path) : filter_to(&f);
     if (settings->input_path) fclose(f.in);

@@ -1,5 +1,6 @@
 /* main.c - finds the command, runs it, and prints what went wrong. */
 #include "base/lost_pages.h"
+#include "base/signal.h"
 #include "command.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -30,13 +31,15 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     Arena *a = arena_new();
     lost_pages_catch();
+    signal_ignore_file_size();
     Error *e = command_run(a, argc - 1, argv + 1);
     arena_free(a);
     int status = e ? error_exit_status(e) : 0;
     if (e) fprintf(stderr, "%s\n", error_text(e));
     error_free(e);
     const char *why;
-    if (!finish_standard_output(&why)) {
+    bool nobody_reads = signal_outlived_output();
+    if (!finish_standard_output(&why) && !nobody_reads) {
         fprintf(stderr, "standard output: %s\n", why);
         if (!status) status = 1;
     }

@@ -40,9 +40,15 @@ static Error *run(Arena *a, const void *from)
     TRY(rank_of_process(&rank));
     if (o->test_comm) printf("[Rank 0] communication test with one rank: PASSED\n");
     Error *e = train(a, o, &rank);
-    if (e && o->error_log_folder) e = error_join(e, error_log_save(o->error_log_folder, &rank, e));
+    if (e && o->error_log_folder && error_exit_status(e) != EXIT_STOPPED)
+        e = error_join(e, error_log_save(o->error_log_folder, &rank, e));
     return e;
 }
+
+#define STOPPING                                                                                   \
+    "Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 finish the step, write a checkpoint and say how to go "   \
+    "on; Ctrl-C or SIGTERM once more, a second later, ends the program at once. Exit status 0: "   \
+    "done; 75: stopped before the target, to be gone on with; 1 and 2: failed."
 
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
@@ -71,9 +77,7 @@ static const Field warmstart_options[] = {
 const Command command_top_run = {
     .name = "run",
     .doc = "Trains a model.",
-    .details = "Ctrl-C or SIGTERM finish the step, write a checkpoint and say how to go on (exit "
-               "status 0); the "
-               "second one ends the program at once.",
+    .details = STOPPING,
     .examples = "modalities run --config_file_path train.yaml --experiments_root_path experiments\n"
                 "modalities run --config_file_path train.yaml --experiments_root_path experiments "
                 "--set settings.step_profile.local_train_micro_batch_size=4",
@@ -85,7 +89,7 @@ const Command command_top_run = {
 const Command command_top_warmstart = {
     .name = "warmstart",
     .doc = "Goes on with a training from its last checkpoint.",
-    .details = "The YAML refers to the checkpoint by ${warmstart_env:checkpoint_paths}.",
+    .details = "The YAML refers to the checkpoint by ${warmstart_env:checkpoint_paths}. " STOPPING,
     .examples =
         "modalities warmstart --config_file_path warmstart.yaml --experiments_root_path "
         "experiments "

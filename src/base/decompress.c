@@ -38,7 +38,7 @@ static Error *cut_short(const Job *j)
 static Error *put(const Job *j, size_t n, size_t stored)
 {
     TRY(j->sink->took(j->sink->to, n, stored));
-    return signal_stop_requested() ? error_new("%s: stopped by a signal", j->name) : NULL;
+    return signal_stop_requested() ? error_stopped("%s: stopped by a signal", j->name) : NULL;
 }
 
 /* ---- gzip ---- */

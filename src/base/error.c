@@ -43,6 +43,15 @@ Error *error_usage(const char *fmt, ...)
     return e;
 }
 
+Error *error_stopped(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    Error *e = make(format(fmt, args), EXIT_STOPPED);
+    va_end(args);
+    return e;
+}
+
 static void put_between(Error *e, char *before, const char *separator, const char *after)
 {
     char *joined = NULL;

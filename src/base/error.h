@@ -3,6 +3,10 @@
 #define BASE_ERROR_H
 #include <stdbool.h>
 
+/* "Try again later" of sysexits.h. No other fate of a process has it: not done (0), not failed (1,
+ * 2), not killed before it could save (128 and the signal, as shells report it). */
+enum { EXIT_STOPPED = 75 };
+
 /* NULL is success. An Error is owned by whoever holds it: return it, wrap it or free it. */
 typedef struct Error Error;
 
@@ -10,13 +14,15 @@ typedef struct Error Error;
 Error *error_new(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* An error of the command line or configuration: the program exits with 2 instead of 1. */
 Error *error_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The end of a work that a signal asked to stop: the program exits with EXIT_STOPPED. */
+Error *error_stopped(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Puts context in front, as "context: message". NULL stays NULL. */
 Error *error_wrap(Error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends `next` as a further line (all errors of a file at once). Either may be NULL. */
 Error *error_join(Error *first, Error *next);
 /* The message; valid until the error is freed or wrapped. */
 const char *error_text(const Error *e);
-/* 2 if this is a usage error, else 1. */
+/* EXIT_STOPPED if it was asked to stop, 2 if this is a usage error, else 1. */
 int error_exit_status(const Error *e);
 /* Marks an error as a usage error and returns it; NULL stays NULL. */
 Error *error_as_usage(Error *e);

@@ -109,7 +109,7 @@ static Error *copy_standard_input(FILE *to)
 {
     char buffer[1 << 16];
     for (ssize_t n; (n = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
-        if (signal_stop_requested()) return error_new("standard input: stopped by a signal");
+        if (signal_stop_requested()) return error_stopped("standard input: stopped by a signal");
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return error_new("cannot read standard input: %s", strerror(errno));
         if (fwrite(buffer, 1, (size_t)n, to) != (size_t)n)

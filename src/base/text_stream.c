@@ -130,7 +130,7 @@ static Error *read_standard_input(const Sink *sink)
     for (;;) {
         struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
         bool some = poll(&input, 1, MS) > 0;
-        if (signal_stop_requested()) return error_new("standard input: stopped by a signal");
+        if (signal_stop_requested()) return error_stopped("standard input: stopped by a signal");
         size_t most;
         char *to = sink->room(sink->to, &most);
         ssize_t n = some ? read(STDIN_FILENO, to, most) : 0;

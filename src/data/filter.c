@@ -173,7 +173,7 @@ static Error *judge_all(Filtering *f, Pool *pool)
         pool_run(pool, n, judge_block, f);
         TRY(first_error(f, n));
         if (signal_stop_requested())
-            return error_new("stopped by a signal; %s was not written", f->settings->target);
+            return error_stopped("stopped by a signal; %s was not written", f->settings->target);
         int64_t end = (f->first_block + n) * BLOCK;
         if (end > f->document.n) end = f->document.n;
         TRY(resumable_add(file, VERDICTS, f->is_kept + done, (size_t)(end - done)));

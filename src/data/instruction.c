@@ -181,7 +181,7 @@ static Error *write_block(Conversion *c, Block *b)
     for (int i = 0; i < N_PARTITIONS; i++) number[PARTITION_LINES + i] = s->partition[i].n_lines;
     TRY(resumable_reach(c->file, number));
     if (!signal_stop_requested()) return NULL;
-    return error_new("stopped by a signal; %s was not written", resumable_output(c->file));
+    return error_stopped("stopped by a signal; %s was not written", resumable_output(c->file));
 }
 
 static Error *convert_lines(Conversion *c, Pool *pool)

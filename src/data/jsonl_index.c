@@ -155,7 +155,8 @@ static Error *run_rounds(Indexing *x, Pool *pool, int64_t most)
         x->round.n = left < most ? left : most;
         pool_run(pool, x->round.n + 1, run_task, x);
         TRY(x->error);
-        if (signal_stop_requested()) return error_new("stopped by a signal; no index was written");
+        if (signal_stop_requested())
+            return error_stopped("stopped by a signal; no index was written");
         Round done = x->round;
         x->round = (Round){ done.first + done.n, 0, x->last.block };
         x->last = done;

@@ -71,7 +71,7 @@ static Error *convert_blocks(Import *m, Pool *pool)
             return error_new("%s: the token at byte %lld is negative or needs more than 32 bits",
                              m->bin_path, (long long)m->bad);
         if (signal_stop_requested())
-            return error_new("stopped by a signal; %s was not written", m->target);
+            return error_stopped("stopped by a signal; %s was not written", m->target);
         progress_update(&progress, m->first_block * BLOCK_BYTES);
     }
     progress_end(&progress);

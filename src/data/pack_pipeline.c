@@ -122,8 +122,8 @@ static void place_one(Pipeline *p)
     pthread_mutex_unlock(&p->lock);
     Error *stop = NULL, *e = NULL;
     if (signal_stop_requested())
-        stop =
-            error_new("stopped by a signal; %s was not written", p->settings->settings->dst_path);
+        stop = error_stopped("stopped by a signal; %s was not written",
+                             p->settings->settings->dst_path);
     if (!stop && is_all_written) e = pack_output_reach(p->output);
     if (!stop && !e) e = pack_output_place(p->output, p->source, job);
     if (!stop && !e) {

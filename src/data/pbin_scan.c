@@ -46,7 +46,7 @@ static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, uint32_t *largest)
         for (int64_t i = 0; i < n; i++)
             if (s.largest[i] > *largest) *largest = s.largest[i];
         if (signal_stop_requested())
-            return error_new("%s: stopped by a signal before the end", p->path);
+            return error_stopped("%s: stopped by a signal before the end", p->path);
         progress_update(&progress, s.first_block + n);
     }
     progress_end(&progress);

@@ -168,7 +168,7 @@ static Error *run_all(const Writing *w, Pool *pool, Cursor *c, Resumable *to, co
     while (c->piece < c->end) {
         TRY(run_round(w, pool, c, to));
         if (signal_stop_requested())
-            return error_new("stopped by a signal; %s was not written", resumable_output(to));
+            return error_stopped("stopped by a signal; %s was not written", resumable_output(to));
         progress_update(&progress, c->at);
     }
     progress_end(&progress);

@@ -61,7 +61,7 @@ static Error *check_found(Resumable *r)
     progress_end(&progress);
     for (int i = 0; i < n_threads; i++) buffer_free(&c.buffer[i]);
     pool_free(pool);
-    if (is_stopped) return error_new("stopped by a signal; nothing was changed");
+    if (is_stopped) return error_stopped("stopped by a signal; nothing was changed");
     int64_t n_whole = 0;
     while (n_whole < found->n && !c.is_damaged[n_whole]) n_whole++;
     if (n_whole < found->n)

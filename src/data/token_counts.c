@@ -90,7 +90,7 @@ static Error *settle_round(const Round *r, BadLines *bad, LineCounter *lines)
             error_free(refusal->reason);
         refusal->reason = NULL;
     }
-    if (!e && signal_stop_requested()) return error_new("stopped by a signal while counting");
+    if (!e && signal_stop_requested()) return error_stopped("stopped by a signal while counting");
     return e;
 }
 

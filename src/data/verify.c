@@ -84,7 +84,7 @@ static Error *check_entries(const Jsonl *j, IndexVerdict *out)
         end = entry.offset + entry.length;
         if (out->n_entries % 256 == 0) progress_update(&progress, end);
         if (signal_stop_requested())
-            return error_new("%s: stopped by a signal before the end", j->index_path);
+            return error_stopped("%s: stopped by a signal before the end", j->index_path);
     }
     progress_end(&progress);
     return NULL;

@@ -38,7 +38,7 @@ static Error *on_event(Subscriber *self, const Event *event)
         print_results(event->results);
     else if (event->kind == EVENT_CHECKPOINT)
         log_info("checkpoint saved: %s", event->text);
-    else if (event->kind == EVENT_NOTICE || event->kind == EVENT_DONE)
+    else if (event->kind == EVENT_NOTICE)
         log_info("%s", event->text);
     return NULL;
 }

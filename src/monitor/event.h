@@ -47,8 +47,7 @@ typedef enum {
     EVENT_RESULTS,
     EVENT_FACT,       /* something known once, such as the number of parameters */
     EVENT_CHECKPOINT, /* saved: text is its folder */
-    EVENT_NOTICE,     /* text is a line for people */
-    EVENT_DONE        /* the run ended: text says how */
+    EVENT_NOTICE      /* text is a line for people */
 } EventKind;
 
 typedef struct Event {

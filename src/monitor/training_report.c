@@ -17,14 +17,14 @@ static double missing_percent(int64_t have, int64_t of)
     return (1 - (double)have / (double)of) * 100;
 }
 
-static void warn_if_not_last(Text *out, int64_t remaining, int64_t interval, const char *what,
+static void warn_if_not_last(Text *out, int64_t target, int64_t interval, const char *what,
                              const char *name)
 {
-    if (remaining % interval == 0) return;
+    if (target % interval == 0) return;
     text_printf(out,
-                "%sLast step will not be %s. Since remaining_steps (%" PRId64
+                "%sLast step will not be %s. Since num_target_steps (%" PRId64
                 ") is not a multiple of %s (%" PRId64 ").",
-                out->len ? "\n\t" : "", what, remaining, name, interval);
+                out->len ? "\n\t" : "", what, target, name, interval);
 }
 
 /* Tokens per step count data-parallel ranks, not all ranks: tp and pp ranks share their batch. */
@@ -46,12 +46,12 @@ static void put_warnings(const TrainingPlan *p, Text *out)
                     "). Missing %.2f%% of tokens in the dataset.",
                     out->len ? "\n\t" : "", in_dataset, p->num_target_tokens,
                     missing_percent(planned, in_dataset));
-    int64_t remaining = p->num_target_steps - p->num_seen_steps;
-    warn_if_not_last(out, remaining, p->training_log_interval_in_steps, "logged",
+    int64_t target = p->num_target_steps;
+    warn_if_not_last(out, target, p->training_log_interval_in_steps, "logged",
                      "training_log_interval_in_steps");
-    warn_if_not_last(out, remaining, p->evaluation_interval_in_steps, "evaluated",
+    warn_if_not_last(out, target, p->evaluation_interval_in_steps, "evaluated",
                      "evaluation_interval_in_steps");
-    warn_if_not_last(out, remaining, p->checkpointing_interval_in_steps, "checkpointed",
+    warn_if_not_last(out, target, p->checkpointing_interval_in_steps, "checkpointed",
                      "checkpointing_interval_in_steps");
 }
 

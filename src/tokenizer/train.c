@@ -12,7 +12,7 @@ const TrainerKind *const trainer_kinds[] = {
 Error *train_step(const TrainSettings *s, const char *what, int64_t done, int64_t total)
 {
     if (s->progress.show) s->progress.show(s->progress.arg, what, done, total);
-    if (signal_stop_requested()) return error_new("stopped by a signal; nothing was written");
+    if (signal_stop_requested()) return error_stopped("stopped by a signal; nothing was written");
     return NULL;
 }
 

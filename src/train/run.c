@@ -81,15 +81,14 @@ static Error *train(Run *r)
     TrainingEnd end;
     Error *e = trainer_run(&job, &end);
     r->has_begun = end.steps > 0;
-    if (!e)
-        e = events_publish(&events, (Event){ .kind = EVENT_DONE,
-                                             .text = ending_text(r->arena, r->s, &r->c, &end) });
-    e = error_join(e, events_close(&events));
+    e = error_join(e, events_close(&events)); /* ends the live display */
     if (e) return e;
+    const char *how = ending_text(r->arena, r->s, &r->c, &end);
+    if (end.reason != END_SIGNAL) log_info("%s", how);
     clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
     bool is_done = end.reason == END_TARGET || end.reason == END_NOTHING_LEFT;
     printf("Training %s at %s.\n", is_done ? "done" : "stopped", now);
-    return NULL;
+    return end.reason == END_SIGNAL ? error_stopped("%s", how) : NULL;
 }
 
 static Error *build_and_train(Run *r)

@@ -150,31 +150,83 @@ static Error *check_last_step(const TrainingProgress *p)
                      (long long)p->last_step, (long long)p->num_seen_steps);
 }
 
-static Error *check_interval(const TrainingSettings *s, int64_t interval, const char *name,
-                             bool is_enforced, const char *flag)
+typedef struct Interval {
+    const char *name;
+    int64_t steps;
+    bool is_enforced;
+    const char *flag;
+} Interval;
+
+enum { N_INTERVALS = 3 };
+
+static void list_intervals(const TrainingSettings *s, Interval interval[N_INTERVALS])
 {
-    int64_t left = s->training_target.num_target_steps - s->training_progress.num_seen_steps;
-    if (left % interval == 0) return NULL;
-    return judge(is_enforced, flag,
-                 error_new("the %lld steps to go are not a multiple of %s %lld", (long long)left,
-                           name, (long long)interval));
+    const ConsistencyEnforcement *c = &s->consistency_enforcement;
+    const Intervals *i = &s->intervals;
+    interval[0] = (Interval){ "training_log_interval_in_steps", i->training_log_interval_in_steps,
+                              c->enforce_last_step_logged, "enforce_last_step_logged" };
+    interval[1] = (Interval){ "evaluation_interval_in_steps", i->evaluation_interval_in_steps,
+                              c->enforce_last_step_evaluated, "enforce_last_step_evaluated" };
+    interval[2] = (Interval){ "checkpointing_interval_in_steps", i->checkpointing_interval_in_steps,
+                              c->enforce_last_step_checkpointed, "enforce_last_step_checkpointed" };
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* The least number of steps that is a multiple of all that are enforced; 0: too large to name. */
+static int64_t common_multiple(const Interval interval[N_INTERVALS])
+{
+    int64_t all = 1;
+    for (int i = 0; i < N_INTERVALS; i++)
+        if (interval[i].is_enforced &&
+            __builtin_mul_overflow(all / common_divisor(all, interval[i].steps), interval[i].steps,
+                                   &all))
+            return 0;
+    return all;
+}
+
+/* The targets next to the one asked for that all enforced intervals divide. */
+static void put_fitting_targets(const TrainingSettings *s, int64_t multiple, Text *out)
+{
+    int64_t target = s->training_target.num_target_steps, above,
+            below = multiple ? target / multiple * multiple : 0;
+    bool has_below = below > s->training_progress.num_seen_steps,
+         has_above =
+             multiple && !__builtin_add_overflow(target / multiple * multiple, multiple, &above);
+    if (!has_below && !has_above) return;
+    text_puts(out, "; the nearest targets that fit: ");
+    if (has_below) text_printf(out, "%lld", (long long)below);
+    if (has_above) text_printf(out, "%s%lld", has_below ? " and " : "", (long long)above);
+}
+
+/* Steps are counted from the first of the experiment, as they are when something is due. */
+static Error *check_interval(const TrainingSettings *s, const Interval *i, int64_t multiple)
+{
+    int64_t target = s->training_target.num_target_steps;
+    if (target % i->steps == 0) return NULL;
+    Text fitting = { 0 };
+    text_puts(&fitting, "");
+    if (i->is_enforced) put_fitting_targets(s, multiple, &fitting);
+    Error *e = judge(i->is_enforced, i->flag,
+                     error_new("num_target_steps %lld is not a multiple of %s %lld%s",
+                               (long long)target, i->name, (long long)i->steps, fitting.ptr));
+    text_free(&fitting);
+    return e;
 }
 
 Error *training_settings_check(const TrainingSettings *s)
 {
-    const ConsistencyEnforcement *c = &s->consistency_enforcement;
-    const Intervals *i = &s->intervals;
     if (s->training_target.num_target_steps <= s->training_progress.num_seen_steps) return NULL;
     Error *e = error_join(check_tokens(s), check_last_step(&s->training_progress));
-    e = error_join(e, check_interval(s, i->training_log_interval_in_steps,
-                                     "training_log_interval_in_steps", c->enforce_last_step_logged,
-                                     "enforce_last_step_logged"));
-    e = error_join(e, check_interval(s, i->evaluation_interval_in_steps,
-                                     "evaluation_interval_in_steps", c->enforce_last_step_evaluated,
-                                     "enforce_last_step_evaluated"));
-    return error_join(
-        e, check_interval(s, i->checkpointing_interval_in_steps, "checkpointing_interval_in_steps",
-                          c->enforce_last_step_checkpointed, "enforce_last_step_checkpointed"));
+    Interval interval[N_INTERVALS];
+    list_intervals(s, interval);
+    int64_t multiple = common_multiple(interval);
+    for (int i = 0; i < N_INTERVALS; i++)
+        e = error_join(e, check_interval(s, &interval[i], multiple));
+    return e;
 }
 
 Error *training_dataset_check(const TrainingSettings *s, int64_t n_samples)

@@ -86,8 +86,8 @@ Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
                                 const char *experiments_root_path);
 /* builder_validate with the table, and the rules over the settings. */
 Error *training_config_validate(Builder *b, TrainingConfig *out);
-/* Tokens per step, and the intervals, against target and progress: an error where its enforcement
- * is on, else a warning. A finished run passes. */
+/* Tokens per step, and the intervals, against the target, counted from the first step of the
+ * experiment: an error where its enforcement is on, else a warning. A finished run passes. */
 Error *training_settings_check(const TrainingSettings *s);
 /* Whether the dataset's samples are enough for the target. */
 Error *training_dataset_check(const TrainingSettings *s, int64_t n_samples);

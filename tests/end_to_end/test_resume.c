@@ -119,13 +119,13 @@ static void stop_by_signal(int number)
     assert_int_equal(kill(child, number), 0);
     const char *said = read_until(b.arena, ends[0], NULL);
     Outcome o = command_wait(b.arena, child, ends);
-    if (o.status) fail_msg("status %d: %s", o.status, said);
+    if (o.status != EXIT_STOPPED) fail_msg("status %d: %s", o.status, said);
     close(ends[0]);
     int64_t steps;
     bench_last_checkpoint(&b, "stopped", &steps);
     assert_contains(said, " --set settings.training_target.num_target_steps=40\n");
     assert_in_range(steps, 3, 39);
-    assert_contains(said, "\nstopping after this step; once more ends at once\n");
+    assert_contains(said, "\nstopping after this step; Ctrl-C or SIGTERM once more ends at once\n");
     assert_contains(said, arena_printf(b.arena, "Stopped by signal %d after step %lld of 40",
                                        number, (long long)steps));
     assert_contains(said, "modalities warmstart --config_file_path ");
@@ -148,6 +148,14 @@ TEST(resume_after_sigterm_gives_the_same_bits)
 TEST(resume_after_ctrl_c_gives_the_same_bits)
 {
     stop_by_signal(SIGINT);
+}
+TEST(resume_after_a_lost_terminal_gives_the_same_bits)
+{
+    stop_by_signal(SIGHUP);
+}
+TEST(resume_after_a_job_scheduler_s_signal_gives_the_same_bits)
+{
+    stop_by_signal(SIGUSR1);
 }
 
 TEST(resume_is_not_needed_and_the_last_line_says_what_is_saved)

@@ -43,7 +43,7 @@ TEST(every_subscriber_gets_the_event_even_if_another_fails)
     error_free(e);
     assert_int_equal(three.n_events, 1);
     assert_true(three.seconds > 0);
-    error_free(events_publish(&events, (Event){ .kind = EVENT_DONE, .seconds = 12, .text = "" }));
+    error_free(events_publish(&events, (Event){ .kind = EVENT_NOTICE, .seconds = 12, .text = "" }));
     assert_true(three.seconds == 12);
     assert_no_error(events_close(&events));
     assert_int_equal(one.n_closed + three.n_closed, 2);

@@ -65,6 +65,24 @@ TEST(what_is_left_counts_after_a_warm_start)
     assert_no_error(training_settings_check(&s));
 }
 
+/* Whatever step a run was stopped at, its target stays right or wrong. */
+TEST(the_step_that_training_ends_at_must_be_due_not_the_steps_to_go)
+{
+    TrainingSettings s = fitting();
+    s.training_progress = (TrainingProgress){ .global_num_seen_tokens = 384 * 7,
+                                              .num_seen_steps = 7,
+                                              .last_step = 6 };
+    assert_no_error(training_settings_check(&s));
+    s.training_target = (TrainingTarget){ 384 * 37, 37 }; /* 30 steps to go */
+    Error *e = training_settings_check(&s);
+    assert_contains(error_text(e), "num_target_steps 37 is not a multiple of "
+                                   "evaluation_interval_in_steps 10; the nearest targets that "
+                                   "fit: 30 and 40");
+    assert_error_has(e, "37 is not a multiple of checkpointing_interval_in_steps 5; the nearest");
+    s.training_target = (TrainingTarget){ 384 * 9, 9 };
+    assert_error_has(training_settings_check(&s), "the nearest targets that fit: 10");
+}
+
 static Yaml *parsed(Arena *a, const char *text)
 {
     Yaml *root;
