@@ -96,9 +96,9 @@ bigram=$(awk '{ print $3 }' "$work/bigram")
 stage "Report"
 "$program" report "$work/curve" --plot_height 8
 cat <<EOF
-$(awk -v l="$loss" -v b="$bigram" 'BEGIN { printf "validation loss              %.4f (perplexity %.1f); a bigram model has %.4f (%.1f)", l, exp(l), b, exp(b) }')
-resumed after SIGKILL        $same results behind step $half are the same to the bit
-whole demo                   $((SECONDS - started)) s
+$(awk -v l="$loss" -v b="$bigram" 'BEGIN { printf "validation loss: %.4f (perplexity %.1f); a bigram model has %.4f (%.1f)", l, exp(l), b, exp(b) }')
+resumed after SIGKILL: $same results behind step $half are the same to the bit
+whole demo: $((SECONDS - started)) s
 
 files in $work: data/ (texts, tokenizer.json, .pbin), experiments/killed/ and experiments/resumed/
 (configuration, results, checkpoints), curve/ (the curve above), generated.txt

@@ -20,6 +20,7 @@ const EnvironmentVariable environment_variables[] = {
     { "TORCHELASTIC_RESTART_COUNT", "how often torchrun has started the processes again." },
     { "TERM", "\"dumb\" or nothing: progress comes as lines, as where there is no terminal." },
     { "COLUMNS", "width of the output where there is no terminal." },
+    { "NO_COLOR", "anything: curves of several runs have no colours." },
     { "LC_ALL", "with UTF-8 in it: boxes and bars are drawn with Unicode." },
     { "LC_CTYPE", "where LC_ALL is not set." },
     { "LANG", "where neither is set." },

@@ -18,21 +18,28 @@ typedef struct Grid {
     int dots_across, dots_down; /* of one character */
     uint8_t *dots;              /* bit (down * dots_across + across) of each character */
     char *mark;                 /* 0: none */
+    uint8_t *colour;            /* of the series drawn last */
     double x_min, x_max, y_min, y_max;
 } Grid;
 
-static void set_dot(Grid *g, int x, int y)
+static int cell_of(const Grid *g, int x, int y)
 {
-    int cell = y / g->dots_down * g->n_columns + x / g->dots_across;
+    return y / g->dots_down * g->n_columns + x / g->dots_across;
+}
+
+static void set_dot(Grid *g, int x, int y, int colour)
+{
+    int cell = cell_of(g, x, y);
+    g->colour[cell] = (uint8_t)colour;
     g->dots[cell] |= (uint8_t)(1u << (y % g->dots_down * g->dots_across + x % g->dots_across));
 }
 
-static void draw_line(Grid *g, int x0, int y0, int x1, int y1)
+static void draw_line(Grid *g, int x0, int y0, int x1, int y1, int colour)
 {
     int dx = abs(x1 - x0), dy = -abs(y1 - y0), error = dx + dy;
     int step_x = x0 < x1 ? 1 : -1, step_y = y0 < y1 ? 1 : -1;
     for (;;) {
-        set_dot(g, x0, y0);
+        set_dot(g, x0, y0, colour);
         if (x0 == x1 && y0 == y1) return;
         int twice = 2 * error;
         if (twice >= dy) {
@@ -53,10 +60,20 @@ static int place(double value, double low, double high, int n)
     return at < 0 ? 0 : at >= n ? n - 1 : at;
 }
 
-static void draw_series(Grid *g, const PlotSeries *s)
+static void set_mark(Grid *g, int x, int y, char mark, int colour)
 {
+    int cell = cell_of(g, x, y);
+    g->mark[cell] = mark;
+    g->colour[cell] = (uint8_t)colour;
+}
+
+/* `number` of the series keeps the letters of lines apart that run side by side. */
+static void draw_series(Grid *g, const PlotSeries *s, int number)
+{
+    enum { BETWEEN = 24, APART = 5 }; /* columns from letter to letter, and of two lines' letters */
     int width = g->n_columns * g->dots_across, height = g->n_rows * g->dots_down;
     int last_x = -1, last_y = -1;
+    int next = (APART * (number + 1) % BETWEEN) * g->dots_across; /* the dot of the next letter */
     for (int64_t i = 0; i < s->n; i++) {
         if (!isfinite(s->x[i]) || !isfinite(s->y[i])) {
             last_x = -1;
@@ -65,12 +82,17 @@ static void draw_series(Grid *g, const PlotSeries *s)
         int x = place(s->x[i], g->x_min, g->x_max, width);
         int y = height - 1 - place(s->y[i], g->y_min, g->y_max, height);
         if (s->is_marks)
-            g->mark[y / g->dots_down * g->n_columns + x / g->dots_across] = 'o';
+            set_mark(g, x, y, s->letter ? s->letter : 'o', s->colour);
         else
-            draw_line(g, last_x < 0 ? x : last_x, last_x < 0 ? y : last_y, x, y);
+            draw_line(g, last_x < 0 ? x : last_x, last_x < 0 ? y : last_y, x, y, s->colour);
+        if (!s->is_marks && s->letter && x >= next) {
+            set_mark(g, x, y, s->letter, s->colour);
+            next = x + BETWEEN * g->dots_across;
+        }
         last_x = x;
         last_y = y;
     }
+    if (!s->is_marks && s->letter && last_x >= 0) set_mark(g, last_x, last_y, s->letter, s->colour);
 }
 
 /* False when there is no finite point. A single value gets a range around it. */
@@ -103,6 +125,8 @@ static void put_cell(const Grid *g, int cell, bool is_utf8, Text *out)
     /* braille numbers its dots column by column, with the fourth row added later */
     static const uint8_t braille[8] = { 0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80 };
     unsigned dots = g->dots[cell];
+    int colour = dots || g->mark[cell] ? g->colour[cell] : 0;
+    if (colour) text_printf(out, "\033[3%dm", colour);
     if (g->mark[cell]) {
         text_putc(out, g->mark[cell]);
     } else if (!dots) {
@@ -116,6 +140,7 @@ static void put_cell(const Grid *g, int cell, bool is_utf8, Text *out)
     } else {
         text_putc(out, " '.:"[dots]);
     }
+    if (colour) text_puts(out, "\033[m");
 }
 
 static void put_row(const Grid *g, int row, bool is_utf8, Text *out)
@@ -157,7 +182,9 @@ void plot_draw(const PlotStyle *style, const PlotSeries *series, int n_series, T
     Arena *a = arena_new();
     g.dots = NEW_N(a, uint8_t, g.n_columns * g.n_rows);
     g.mark = NEW_N(a, char, g.n_columns *g.n_rows);
-    for (int s = 0; s < n_series; s++) draw_series(&g, &series[s]);
+    g.colour = NEW_N(a, uint8_t, g.n_columns * g.n_rows);
+    if (style->y_top > g.y_min && style->y_top < g.y_max) g.y_max = style->y_top;
+    for (int s = 0; s < n_series; s++) draw_series(&g, &series[s], s);
     for (int row = 0; row < g.n_rows; row++) put_row(&g, row, style->is_utf8, out);
     put_x_axis(&g, style, out);
     arena_free(a);

@@ -1,35 +1,21 @@
 /* test_report.c - `modalities report` from the command line. */
-#include "test.h"
-#include <stdio.h>
+#include "cli/command_line.h"
 #include <stdlib.h>
-#include <sys/wait.h>
-
-/* Output and exit status of the program with these arguments. */
-static int run(Arena *a, const char *args, const char **output)
-{
-    const char *path = path_join(a, test_folder(), "output");
-    int status =
-        system(arena_printf(a, "LC_ALL=C COLUMNS=80 %s %s > %s 2>&1", program_path(), args, path));
-    Str text;
-    assert_no_error(file_read(a, path, &text));
-    *output = text.ptr;
-    return WEXITSTATUS(status);
-}
+#include <string.h>
 
 TEST(report_shows_a_run_within_the_width_asked_for)
 {
     Arena *a = arena_new();
     const char *folder = shared_path(a, "data/goldens/train/e_validation"), *output;
-    assert_int_equal(run(a, arena_printf(a, "report %s", folder), &output), 0);
+    assert_int_equal(command_line_run(a, arena_printf(a, "report %s", folder), &output), 0);
     assert_contains(output, "evaluation_results.jsonl: 60 steps, 15.4k tokens\n");
-    assert_contains(
-        output,
-        "\nval CLMCrossEntropyLoss     first 1.6802    last 0.25776   best 0.25776 at step 60\n");
+    assert_contains(output, "\nval loss         1.6802    0.2578  lowest   0.2578  at 60\n");
     assert_contains(output, "60 steps\n");
     int n_lines = 0;
     for (const char *p = output; *p; p++) n_lines += *p == '\n';
     const char *taller;
-    assert_int_equal(run(a, arena_printf(a, "report --plot_height 20 %s", folder), &taller), 0);
+    assert_int_equal(
+        command_line_run(a, arena_printf(a, "report --plot_height 20 %s", folder), &taller), 0);
     for (const char *p = taller; *p; p++) n_lines -= *p == '\n';
     assert_int_equal(n_lines, 12 - 20);
     arena_free(a);
@@ -39,12 +25,59 @@ TEST(report_of_nothing_is_one_clear_error)
 {
     Arena *a = arena_new();
     const char *output;
-    assert_int_equal(run(a, arena_printf(a, "report %s", test_folder()), &output), 1);
+    assert_int_equal(command_line_run(a, arena_printf(a, "report %s", test_folder()), &output), 1);
     assert_contains(output, "holds neither evaluation_results.jsonl");
-    assert_int_equal(run(a, "report /no/such/run", &output), 2);
+    assert_int_equal(command_line_run(a, "report /no/such/run", &output), 2);
     assert_contains(output, "/no/such/run");
-    assert_int_equal(run(a, arena_printf(a, "report --plot_height 2 %s", test_folder()), &output),
-                     2);
+    assert_int_equal(
+        command_line_run(a, arena_printf(a, "report --plot_height 2 %s", test_folder()), &output),
+        2);
     assert_contains(output, "plot_height");
+    arena_free(a);
+}
+
+/* An experiment of the test's folder with this learning rate and number of steps. */
+static void write_run(Arena *a, const char *name, const char *lr, int n_steps, double loss)
+{
+    const char *folder = path_join(a, path_join(a, test_folder(), "experiments"), name);
+    Text t = { 0 };
+    for (int step = 1; step <= n_steps; step++)
+        text_printf(&t,
+                    "{\"dataloader_tag\": \"train\", \"num_train_steps_done\": %d, \"losses\": "
+                    "{\"train loss avg\": %g}, \"metrics\": {}, \"throughput_metrics\": {}}\n",
+                    step, loss + 2.0 / step);
+    const char *config = arena_printf(a,
+                                      "settings: {experiment_id: %s, sequence_length: 8}\n"
+                                      "optimizer: {config: {lr: %s}}\n"
+                                      "scheduler: {config: {max_lr: %s}}\n"
+                                      "saving: {path: x/%s/checkpoints}\n",
+                                      name, lr, lr, name);
+    assert_no_error(make_directories(folder));
+    assert_no_error(file_write(path_join(a, folder, "evaluation_results.jsonl"), t.ptr, t.len));
+    assert_no_error(
+        file_write(path_join(a, folder, "train.yaml.resolved"), config, strlen(config)));
+    text_free(&t);
+}
+
+TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
+{
+    Arena *a = arena_new();
+    const char *both, *folder;
+    setenv("RUNS", path_join(a, test_folder(), "experiments"), 1);
+    write_run(a, "first", "0.001", 40, 3);
+    write_run(a, "second", "0.003", 20, 2);
+    assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/second", &both), 0);
+    assert_contains(both, "loss: training as lines A, B ...\n");
+    assert_contains(both, "\n   run     steps  train loss   at 20\n");
+    assert_contains(both, "\nA  first      40      3.0500  3.1000\n");
+    assert_contains(both, "\nB  second     20      2.1000  2.1000\n");
+    assert_contains(both, "\nsettings that differ                A      B\n"
+                          "optimizer.config.lr and 1 more  0.001  0.003\n");
+    assert_null(strstr(both, "checkpoints")); /* a run's own id and paths do not count */
+    assert_null(strstr(both, "\033["));
+    assert_int_equal(command_line_run(a, "report $RUNS", &folder), 0);
+    assert_string_equal(folder, both);
+    assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/none", &both), 2);
+    assert_contains(both, "/none: there is no such file or folder");
     arena_free(a);
 }
