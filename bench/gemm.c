@@ -55,7 +55,7 @@ static double measure(const Layer *layer, const Way *way, int64_t tokens, Dtype 
     error_free(dims_parse(arena, way->dims, 2, shapes, &dims));
     Stream stream = { .pool = pool };
     Launch l = { .dims = dims, .in = in, .out = &out, .n_in = 2, .n_out = 1, .stream = &stream };
-    l.add = way->name == 'W';
+    l.add = way->name == 'W' ? &(const bool){ true } : NULL;
     const KernelDef *k = kernel_find("contract", "cpu", level, &l);
     double flops = 2.0 * (double)tokens * (double)(layer->out * layer->in), best = 0;
     if (k) {

@@ -164,10 +164,10 @@ static Program *make_program(const Case *c, Arena *a, Session **session)
     *optimizer = (Optimizer){ .update = update, .excluded = none, .model = ss.model };
     *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
     Program *p;
-    must(session_training_program(*session, loss, optimizer, clipper, c->batch, c->sequence, &p));
+    must(session_training_program(*session, loss, optimizer, clipper, NULL, c->batch, c->sequence, &p));
     must(store_initialize(session_store(*session), 1));
-    int32_t *ids = program_input(p, "input_ids")->data,
-            *targets = program_input(p, "target_ids")->data;
+    int32_t *ids = program_input(p, "input_ids", 0)->data,
+            *targets = program_input(p, "target_ids", 0)->data;
     for (int64_t i = 0; i < c->batch * c->sequence; i++) {
         ids[i] = (int32_t)(i * 7919 % c->settings->vocab_size);
         targets[i] = (int32_t)((i + 1) * 7919 % c->settings->vocab_size);
@@ -179,9 +179,9 @@ static double one_step(Program *p, int64_t number)
 {
     RunTime now = { .step = number, .updates = number, .lr = 1e-4, .loss_scale = 1 };
     double start = clock_seconds();
-    must(program_run(p, RUN_FORWARD | RUN_BACKWARD, &now));
-    must(program_run(p, RUN_REDUCE, &now));
-    must(program_run(p, RUN_UPDATE, &now));
+    must(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
+    must(program_run_phases(p, RUN_REDUCE, &now));
+    must(program_run_phases(p, RUN_UPDATE, &now));
     return clock_seconds() - start;
 }
 

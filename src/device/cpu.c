@@ -62,6 +62,19 @@ static Error *cpu_copy(Device *d, void *to, const void *from, size_t bytes, Stre
     return NULL;
 }
 
+static Error *cpu_clear(Device *d, void *to, size_t bytes, Stream *s)
+{
+    (void)d, (void)s;
+    memset(to, 0, bytes);
+    return NULL;
+}
+
+static int cpu_launch(Device *d, Kernel *kernel, const Launch *l)
+{
+    (void)d;
+    return kernel(l);
+}
+
 static Error *cpu_stream_new(Device *d, Stream **out)
 {
     Stream *s = calloc(1, sizeof *s);
@@ -77,15 +90,27 @@ static void cpu_stream_free(Device *d, Stream *s)
     free(s);
 }
 
-static Error *cpu_stream_wait(Stream *later, Stream *earlier)
+static Error *cpu_mark(Device *d, Stream *s, StreamMark *e)
 {
-    (void)later, (void)earlier;
+    (void)d, (void)s, (void)e;
     return NULL;
 }
 
-static Error *cpu_synchronize(Stream *s)
+static Error *cpu_wait(Device *d, Stream *later, const StreamMark *e)
 {
-    (void)s;
+    (void)d, (void)later, (void)e;
+    return NULL;
+}
+
+static void cpu_mark_free(Device *d, StreamMark *e)
+{
+    (void)d, (void)e;
+}
+
+static Error *cpu_synchronize(Device *d, Stream *s)
+{
+    (void)d;
+    s->failed = NULL;
     return NULL;
 }
 
@@ -101,12 +126,18 @@ Device *cpu_device_new(int n_threads)
     CHECK(c != NULL);
     c->device = (Device){
         .name = "cpu",
+        .kernels = "cpu",
+        .is_host = true,
         .alloc = cpu_alloc,
         .release = cpu_release,
         .copy = cpu_copy,
+        .clear = cpu_clear,
+        .launch = cpu_launch,
         .stream_new = cpu_stream_new,
         .stream_free = cpu_stream_free,
-        .stream_wait = cpu_stream_wait,
+        .mark = cpu_mark,
+        .wait = cpu_wait,
+        .mark_free = cpu_mark_free,
         .synchronize = cpu_synchronize,
         .free_bytes = cpu_free_bytes,
     };

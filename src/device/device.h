@@ -19,24 +19,40 @@ typedef struct RunTime {
     uint64_t seed;
 } RunTime;
 
-/* A queue of work. On the CPU: a thread pool; calls return when the work is done. */
+/* A queue of work, done in the order given. On the CPU calls return when the work is done. */
 typedef struct Stream {
-    struct Pool *pool;
-    void *handle;
+    struct Pool *pool; /* CPU: the threads that kernels may use */
+    void *handle;      /* the device's own */
+    /* After `synchronize`: the first kernel that failed since the one before, or NULL. */
+    const struct Launch *failed;
+    int status; /* its status */
 } Stream;
+
+/* A place in a stream's order of work. Zeroed at first. */
+typedef struct StreamMark {
+    void *handle;
+    int64_t number;
+} StreamMark;
 
 /* One call of a kernel; fixed when the plan is made. */
 typedef struct Launch {
+    const struct OpDef *op;
     const void *attrs;
     const struct DimSpec *dims; /* tells which dimension is which; sizes are those of the tensors */
     const Tensor *in;
     Tensor *out;
     int n_in, n_out;
-    unsigned add; /* bit k: add to out[k] what would be written (ops with OP_ADDS only) */
+    const bool *add; /* by result: add to what is there (ops with OP_ADDS only); NULL: to none */
     void *scratch;
-    const RunTime *now;
+    const RunTime *now; /* in memory of the device */
     Stream *stream;
 } Launch;
+
+/* Whether the kernel adds to result k what it would write. */
+static inline bool launch_adds(const Launch *l, int k)
+{
+    return l->add && l->add[k];
+}
 
 /* A status of its own: an id, target or position lies outside of its table. */
 enum { KERNEL_OK, KERNEL_BAD_INDEX };
@@ -46,17 +62,34 @@ enum { KERNEL_OK, KERNEL_BAD_INDEX };
 typedef int Kernel(const Launch *l);
 
 typedef struct Device {
-    const char *name; /* "cpu", "cuda" */
+    const char *name;    /* "cpu", "cuda" ... */
+    const char *kernels; /* whose kernels it runs: rows of this device, and for "cpu" references */
+    bool is_host;        /* its memory may be read and written directly */
     /* 64-byte aligned, zeroed and touched memory. */
     struct Error *(*alloc)(struct Device *d, size_t bytes, void **out);
     void (*release)(struct Device *d, void *p, size_t bytes);
+    /* Both in the stream's order. Either side of a copy may be host memory, which must stay as it
+     * is until the stream is synchronized. */
     struct Error *(*copy)(struct Device *d, void *to, const void *from, size_t bytes, Stream *s);
+    struct Error *(*clear)(struct Device *d, void *to, size_t bytes, Stream *s);
+    /* Runs a kernel in the order of l->stream; `l` must stay until the stream is synchronized. A
+     * status other than KERNEL_OK comes back at once or at the synchronization. */
+    int (*launch)(struct Device *d, Kernel *kernel, const Launch *l);
     struct Error *(*stream_new)(struct Device *d, Stream **out);
     void (*stream_free)(struct Device *d, Stream *s);
-    struct Error *(*stream_wait)(Stream *later, Stream *earlier);
-    struct Error *(*synchronize)(Stream *s);
+    /* The mark is the end of all that the stream was given so far; what `later` is given from now
+     * on waits for it. */
+    struct Error *(*mark)(struct Device *d, Stream *s, StreamMark *m);
+    struct Error *(*wait)(struct Device *d, Stream *later, const StreamMark *m);
+    void (*mark_free)(struct Device *d, StreamMark *m);
+    /* Waits until all work given is done. */
+    struct Error *(*synchronize)(struct Device *d, Stream *s);
     size_t (*free_bytes)(const struct Device *d);
 } Device;
+
+/* Copies between host and device that are done on return; `s` may have other work, which comes
+ * first. */
+struct Error *device_copy_now(Device *d, void *to, const void *from, size_t bytes, Stream *s);
 
 /* The CPUs of this machine; n_threads 0: all. The caller frees it. */
 Device *cpu_device_new(int n_threads);

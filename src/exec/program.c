@@ -1,74 +1,112 @@
 /* program.c - the one place that joins graph, kernels, memory and device. */
 #include "exec/program.h"
-#include "base/clock.h"
 #include "base/thread.h"
-#include "exec/cost.h"
-#include "ops/kernels.h"
+#include "exec/program_parts.h"
 #include "ops/reference.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One node, ready to run. `kernel` NULL: the reference. */
-typedef struct Step {
-    const Node *node;
-    const KernelDef *kernel;
-    Launch launch;
-    Stored *derived; /* PREPARE: what it makes */
-} Step;
+static bool is_of_microbatch(const Node *n)
+{
+    return n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
+}
 
-struct Program {
-    Arena *arena;
-    ProgramSettings settings;
-    Graph *graph;
-    Tensor *tensor; /* by value id */
-    Step *step;
-    int64_t n_steps;
-    RunTime now;
-    Stream *stream;
-    MemoryPlan *plan;
-    char *block;
-    NodeHook *hook;
-    void *hook_ctx;
-};
+Launch *step_launch(const Step *s, int slot)
+{
+    return &s->launch[is_of_microbatch(s->node) ? slot : 0];
+}
+
+static Tensor *tensor_of(const Program *p, int slot, const Value *v)
+{
+    return &p->tensor[slot * p->graph->n_values + v->id];
+}
+
+static int run_reference(const Launch *l)
+{
+    return reference_run(l->op, l);
+}
 
 /* Launches with shapes and attributes; memory comes later. */
-static void make_steps(Program *p)
+static void make_step(Program *p, Step *s, const Node *n)
+{
+    Arena *a = p->arena;
+    int first = is_of_microbatch(n) ? 0 : p->timeline->n_slots;
+    int end = is_of_microbatch(n) ? p->timeline->n_slots : first + 1;
+    bool *adds = NEW_N(a, bool, n->n_out);
+    for (int k = 0; k < n->n_out; k++)
+        adds[k] = n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE;
+    *s = (Step){ .node = n, .launch = NEW_N(a, Launch, end - first) };
+    for (int slot = first; slot < end; slot++) {
+        Tensor *in = NEW_N(a, Tensor, n->n_in), *out = NEW_N(a, Tensor, n->n_out);
+        for (int k = 0; k < n->n_in; k++) in[k] = *tensor_of(p, slot, n->in[k]);
+        for (int k = 0; k < n->n_out; k++) out[k] = *tensor_of(p, slot, n->out[k]);
+        s->launch[slot - first] = (Launch){ .op = n->op,
+                                            .attrs = n->attrs,
+                                            .dims = n->dims,
+                                            .in = in,
+                                            .out = out,
+                                            .n_in = n->n_in,
+                                            .n_out = n->n_out,
+                                            .add = adds,
+                                            .stream = p->stream[n->stream] };
+    }
+    const Device *d = p->settings.device;
+    if (!p->settings.reference_only)
+        s->tuned = kernel_find(n->op->name, d->kernels, p->settings.level, s->launch);
+    s->kernel = s->tuned ? s->tuned->run : run_reference;
+}
+
+static Error *check_kernel(const Program *p, const Step *s)
+{
+    bool has_reference = s->node->op->reference && !strcmp(p->settings.device->kernels, "cpu");
+    if (s->tuned || has_reference || s->node->op->flags & OP_VIEW) return NULL;
+    return error_new("no kernel for op %s on %s", s->node->op->name, p->settings.device->name);
+}
+
+static bool uses_result(const Node *later, const Node *earlier)
+{
+    int64_t at;
+    for (int k = 0; k < later->n_in; k++)
+        for (int j = 0; j < earlier->n_out; j++)
+            if (value_storage(later->in[k], &at) == value_storage(earlier->out[j], &at))
+                return true;
+    return false;
+}
+
+/* A step of a further stream begins when the computation has come to its place in the list; the
+ * computation waits where it uses a result. Streams other than these two wait for results only. */
+static void find_waits(Program *p)
+{
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        Step *s = &p->step[i];
+        int64_t cap = 0;
+        for (int64_t j = 0; j < i; j++) {
+            Step *earlier = &p->step[j];
+            if (earlier->node->stream == s->node->stream || earlier->node->stream == 0 ||
+                !uses_result(s->node, earlier->node))
+                continue;
+            s->wait = arena_grow(p->arena, s->wait, s->n_waits, &cap, sizeof *s->wait);
+            s->wait[s->n_waits++] = j;
+            earlier->is_awaited = true;
+        }
+    }
+}
+
+static Error *make_steps(Program *p)
 {
     const Graph *g = p->graph;
     p->step = NEW_N(p->arena, Step, g->n_nodes);
-    for (int64_t i = 0; i < g->n_nodes; i++) {
-        const Node *n = g->node[i];
-        Tensor *in = NEW_N(p->arena, Tensor, n->n_in), *out = NEW_N(p->arena, Tensor, n->n_out);
-        unsigned adds = 0;
-        for (int k = 0; k < n->n_in; k++) in[k] = p->tensor[n->in[k]->id];
-        for (int k = 0; k < n->n_out; k++) {
-            out[k] = p->tensor[n->out[k]->id];
-            if (n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE) adds |= 1u << k;
-        }
-        p->step[i] = (Step){
-            .node = n,
-            .launch = { .attrs = n->attrs,
-                        .dims = n->dims,
-                        .in = in,
-                        .out = out,
-                        .n_in = n->n_in,
-                        .n_out = n->n_out,
-                        .add = adds,
-                        .now = &p->now,
-                        .stream = p->stream },
-        };
-        if (!p->settings.reference_only)
-            p->step[i].kernel = kernel_find(n->op->name, p->settings.device->name,
-                                            p->settings.level, &p->step[i].launch);
+    for (; p->n_steps < g->n_nodes; p->n_steps++) {
+        make_step(p, &p->step[p->n_steps], g->node[p->n_steps]);
+        TRY(check_kernel(p, &p->step[p->n_steps]));
     }
-    p->n_steps = g->n_nodes;
+    if (p->n_streams > 1) find_waits(p);
+    return NULL;
 }
 
 static size_t bytes_of(void *ctx, const Value *v)
 {
-    const Program *p = ctx;
-    return tensor_bytes(&p->tensor[v->id]);
+    return tensor_bytes(tensor_of(ctx, 0, v));
 }
 
 static size_t scratch_of(void *ctx, int64_t i)
@@ -76,18 +114,40 @@ static size_t scratch_of(void *ctx, int64_t i)
     const Program *p = ctx;
     const Step *s = &p->step[i];
     if (s->node->op->flags & OP_VIEW) return 0;
-    if (!s->kernel) return reference_scratch(s->node->op, &s->launch);
-    return s->kernel->scratch ? s->kernel->scratch(&s->launch, pool_size(p->stream->pool)) : 0;
+    if (!s->tuned) return reference_scratch(s->node->op, s->launch);
+    struct Pool *pool = p->stream[0]->pool;
+    return s->tuned->scratch ? s->tuned->scratch(s->launch, pool ? pool_size(pool) : 1) : 0;
 }
 
-static Error *check_kernels(const Program *p)
+static void find_readings(Program *p)
 {
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        const OpDef *op = p->step[i].node->op;
-        if (!p->step[i].kernel && !op->reference && !(op->flags & OP_VIEW))
-            return error_new("no kernel for op %s on %s", op->name, p->settings.device->name);
+    const Graph *g = p->graph;
+    p->reading = NEW_N(p->arena, Reading, g->n_outputs);
+    for (int64_t i = 0; i < g->n_outputs; i++) {
+        const Value *v = g->output[i].value;
+        if (v->kind == VALUE_RESULT && v->n_dims == 0 && v->from->phase != PREPARE)
+            p->reading[p->n_readings++] = (Reading){ g->output[i].name, v };
     }
-    return NULL;
+    p->read = NEW_N(p->arena, double, p->n_readings * p->n_microbatches);
+    p->now = NEW_N(p->arena, RunTime, p->n_microbatches + 1);
+}
+
+static size_t cell_bytes(const Program *p)
+{
+    return sizeof(double) * (size_t)(p->n_readings * p->n_microbatches);
+}
+
+static void plan(Program *p)
+{
+    const size_t extra[] = { sizeof(RunTime) * (size_t)(p->timeline->n_slots + 1), cell_bytes(p) };
+    static const char *const name[] = { "run time", "readings" };
+    const MemoryNeeds needs = { .bytes_of = bytes_of,
+                                .scratch_of = scratch_of,
+                                .ctx = p,
+                                .extra = extra,
+                                .extra_name = name,
+                                .n_extra = 2 };
+    p->plan = plan_memory(p->arena, p->graph, p->timeline, &needs);
 }
 
 static Error *check_memory(const Program *p)
@@ -119,56 +179,110 @@ static Error *check_memory(const Program *p)
     return e;
 }
 
-static void place(Program *p)
+static void *place_of(const Program *p, const char *stored, int slot, const Value *v)
+{
+    int64_t first;
+    const Value *storage = value_storage(v, &first);
+    char *at = (char *)stored;
+    if (!stored) {
+        int64_t offset = p->plan->offset[slot * p->graph->n_values + storage->id];
+        if (offset == NOT_PLANNED) return NULL;
+        at = p->block + offset;
+    }
+    return at + (size_t)first * dtype_size(storage->dtype);
+}
+
+static void place_values(Program *p)
 {
     const Graph *g = p->graph;
     for (int64_t i = 0; i < g->n_values; i++) {
-        const Value *v = value_storage(g->value[i]);
-        if (store_holds(v)) {
-            Stored *s = store_find(p->settings.store, store_derived_name(p->arena, v));
-            p->tensor[i].data = s ? s->tensor.data : NULL;
-        } else if (p->plan->offset[v->id] != NOT_PLANNED) {
-            p->tensor[i].data = p->block + p->plan->offset[v->id];
+        int64_t first;
+        const Value *storage = value_storage(g->value[i], &first);
+        const char *stored = NULL;
+        if (store_holds(storage)) {
+            Stored *s = store_find(p->settings.store, store_derived_name(p->arena, storage));
+            if (!s) continue; /* dead */
+            stored = s->tensor.data;
         }
-    }
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        Step *s = &p->step[i];
-        for (int k = 0; k < s->node->n_in; k++)
-            ((Tensor *)s->launch.in)[k].data = p->tensor[s->node->in[k]->id].data;
-        for (int k = 0; k < s->node->n_out; k++)
-            s->launch.out[k].data = p->tensor[s->node->out[k]->id].data;
-        if (p->plan->scratch[i] != NOT_PLANNED) s->launch.scratch = p->block + p->plan->scratch[i];
-        if (s->node->phase == PREPARE)
-            s->derived = store_find(p->settings.store,
-                                    store_derived_name(p->arena, value_storage(s->node->out[0])));
+        for (int slot = 0; slot <= p->timeline->n_slots; slot++)
+            tensor_of(p, slot, g->value[i])->data = place_of(p, stored, slot, g->value[i]);
     }
 }
 
+static void place_step(Program *p, int64_t i)
+{
+    Step *s = &p->step[i];
+    int first = is_of_microbatch(s->node) ? 0 : p->timeline->n_slots;
+    int end = is_of_microbatch(s->node) ? p->timeline->n_slots : first + 1;
+    for (int slot = first; slot < end; slot++) {
+        Launch *l = &s->launch[slot - first];
+        for (int k = 0; k < l->n_in; k++)
+            ((Tensor *)l->in)[k].data = tensor_of(p, slot, s->node->in[k])->data;
+        for (int k = 0; k < l->n_out; k++)
+            l->out[k].data = tensor_of(p, slot, s->node->out[k])->data;
+        if (p->plan->scratch[i] != NOT_PLANNED) l->scratch = p->block + p->plan->scratch[i];
+        l->now = &p->slot_now[slot];
+    }
+    if (s->node->phase != PREPARE) return;
+    int64_t first_element;
+    const Value *made = value_storage(s->node->out[0], &first_element);
+    s->derived = store_find(p->settings.store, store_derived_name(p->arena, made));
+}
+
 /* Another program may have made the workspace larger, and so moved it. */
-static void settle(Program *p)
+void program_settle(Program *p)
 {
     size_t bytes;
     char *block = store_workspace(p->settings.store, &bytes);
     CHECK(block != NULL && bytes >= p->plan->bytes);
     if (block == p->block) return;
     p->block = block;
-    place(p);
+    p->slot_now = (RunTime *)(block + p->plan->extra[0]);
+    p->cell = p->n_readings ? (double *)(block + p->plan->extra[1]) : NULL;
+    place_values(p);
+    for (int64_t i = 0; i < p->n_steps; i++) place_step(p, i);
+}
+
+static Error *make_streams(Program *p)
+{
+    Device *d = p->settings.device;
+    int n = 1;
+    for (int64_t i = 0; i < p->graph->n_nodes; i++)
+        if (p->graph->node[i]->stream >= n) n = p->graph->node[i]->stream + 1;
+    p->stream = NEW_N(p->arena, Stream *, n);
+    for (; p->n_streams < n; p->n_streams++) TRY(d->stream_new(d, &p->stream[p->n_streams]));
+    return NULL;
+}
+
+static Error *make_timeline(Program *p)
+{
+    const Schedule *s = p->settings.schedule;
+    Schedule alone = s ? *s : schedule_accumulate(p->arena, 1);
+    int n_stages = schedule_stages(&alone);
+    for (int64_t i = 0; i < p->graph->n_nodes; i++)
+        if (p->graph->node[i]->stage >= n_stages) n_stages = p->graph->node[i]->stage + 1;
+    p->n_microbatches = schedule_microbatches(&alone);
+    p->timeline = timeline_new(p->arena, &alone, n_stages);
+    p->settings.schedule = NULL;
+    return NULL;
 }
 
 static Error *prepare(Program *p)
 {
-    TRY(p->settings.device->stream_new(p->settings.device, &p->stream));
+    int64_t n = p->graph->n_values;
+    TRY(make_streams(p));
+    TRY(make_timeline(p));
     TRY(store_add(p->settings.store, p->graph));
-    p->tensor = NEW_N(p->arena, Tensor, p->graph->n_values);
-    for (int64_t i = 0; i < p->graph->n_values; i++)
-        p->tensor[i] = value_tensor(p->graph->value[i]);
-    make_steps(p);
-    TRY(check_kernels(p));
-    p->plan = plan_memory(p->arena, p->graph, bytes_of, scratch_of, p);
+    p->tensor = NEW_N(p->arena, Tensor, (p->timeline->n_slots + 1) * n);
+    for (int slot = 0; slot <= p->timeline->n_slots; slot++)
+        for (int64_t i = 0; i < n; i++) p->tensor[slot * n + i] = value_tensor(p->graph->value[i]);
+    TRY(make_steps(p));
+    find_readings(p);
+    plan(p);
     TRY(check_memory(p));
     TRY(store_allocate(p->settings.store));
     TRY(store_reserve(p->settings.store, p->plan->bytes));
-    settle(p);
+    program_settle(p);
     return NULL;
 }
 
@@ -189,152 +303,42 @@ void program_free(Program *p)
 {
     if (!p) return;
     Device *d = p->settings.device;
-    if (p->stream) d->stream_free(d, p->stream);
+    for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
+    for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
     arena_free(p->arena);
 }
 
-Tensor *program_input(Program *p, const char *name)
+const Tensor *program_input(Program *p, const char *name, int64_t microbatch)
 {
-    settle(p);
+    program_settle(p);
     const Value *v = graph_find(p->graph, name);
-    return v && v->kind == VALUE_INPUT ? &p->tensor[v->id] : NULL;
+    if (!v || v->kind != VALUE_INPUT) return NULL;
+    return tensor_of(p, p->timeline->slot_of[microbatch], v);
 }
 
-const Tensor *program_output(Program *p, const char *name)
+const Tensor *program_output(Program *p, const char *name, int64_t microbatch)
 {
-    settle(p);
+    program_settle(p);
     const Value *v = graph_find_output(p->graph, name);
-    return v ? &p->tensor[v->id] : NULL;
+    if (!v) return NULL;
+    bool is_of_step = v->from && !is_of_microbatch(v->from);
+    return tensor_of(p, is_of_step ? p->timeline->n_slots : p->timeline->slot_of[microbatch], v);
 }
 
-double program_scalar(Program *p, const char *name)
+Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data)
 {
-    const Tensor *t = program_output(p, name);
-    CHECK(t != NULL && t->n_dims == 0);
-    return dtype_get(t->dtype, t->data, 0);
+    Device *d = p->settings.device;
+    const Tensor *t = program_input(p, input, microbatch);
+    CHECK(t != NULL);
+    return d->copy(d, t->data, data, tensor_bytes(t), p->stream[0]);
 }
 
-static const char *place_name(Arena *a, const Node *n)
+Error *program_read(Program *p, const char *output, int64_t microbatch, void *data)
 {
-    if (n->block < 0) return arena_printf(a, "%s (%s)", n->op->name, phase_name(n->phase));
-    return arena_printf(a, "%s in block %d (%s)", n->op->name, n->block, phase_name(n->phase));
-}
-
-static Error *kernel_error(const Program *p, const Step *s, int status)
-{
-    Arena *a = arena_new();
-    const char *reason = status == KERNEL_BAD_INDEX
-                             ? "an id or target lies outside of its table"
-                             : arena_printf(a, "the kernel failed with status %d", status);
-    Error *e = error_new("step %lld, microbatch %lld: %s: %s", (long long)p->now.step + 1,
-                         (long long)p->now.microbatch, place_name(a, s->node), reason);
-    arena_free(a);
-    return e;
-}
-
-static Error *run_step(Program *p, const Step *s)
-{
-    double start = p->hook ? clock_seconds() : 0;
-    int status = s->kernel ? s->kernel->run(&s->launch) : reference_run(s->node->op, &s->launch);
-    if (status) return kernel_error(p, s, status);
-    if (p->hook) p->hook(p->hook_ctx, s->node, &s->launch, clock_seconds() - start);
-    return NULL;
-}
-
-static bool is_due(const Program *p, const Step *s, unsigned phases)
-{
-    if (s->node->op->flags & OP_VIEW) return false;
-    if (s->node->phase == PREPARE) {
-        const Stored *d = s->derived;
-        return d->is_constant ? d->made_at == 0 : d->made_at != p->settings.store->version;
-    }
-    return phases >> s->node->phase & 1;
-}
-
-/* Derived values count as made when all their nodes ran: marked after the loop, since one value may
- * be the work of several nodes. */
-static Error *run_prepare(Program *p)
-{
-    for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].node->phase == PREPARE && is_due(p, &p->step[i], 0))
-            TRY(run_step(p, &p->step[i]));
-    for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].derived)
-            p->step[i].derived->made_at = p->settings.store->version; /* of all its nodes */
-    return NULL;
-}
-
-Error *program_run(Program *p, unsigned phases, const RunTime *now)
-{
-    settle(p);
-    p->now = *now;
-    if (phases & ~(1u << UPDATE)) TRY(run_prepare(p));
-    for (int64_t i = 0; i < p->n_steps; i++)
-        if (p->step[i].node->phase != PREPARE && is_due(p, &p->step[i], phases))
-            TRY(run_step(p, &p->step[i]));
-    if (phases >> UPDATE & 1) store_changed(p->settings.store);
-    return p->settings.device->synchronize(p->stream);
-}
-
-static bool all_finite(const Tensor *t)
-{
-    if (!dtype_is_float(t->dtype)) return true;
-    int64_t n = tensor_count(t);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(dtype_get(t->dtype, t->data, i))) return false;
-    return true;
-}
-
-/* The parameter that a node works with, itself or as a copy made from it; NULL: none. */
-static const char *param_of(const Node *n)
-{
-    for (int k = 0; k < n->n_in; k++) {
-        const Value *v = value_storage(n->in[k]);
-        while (v->from && v->from->phase == PREPARE && v->from->n_in)
-            v = value_storage(v->from->in[0]);
-        if (v->kind == VALUE_PARAM) return v->name;
-    }
-    return NULL;
-}
-
-static const char *find_in_leaves(const Program *p, Arena *a)
-{
-    for (int64_t i = 0; i < p->graph->n_values; i++) {
-        const Value *v = p->graph->value[i];
-        if ((v->kind != VALUE_PARAM && v->kind != VALUE_INPUT) || all_finite(&p->tensor[i]))
-            continue;
-        return arena_printf(a, "%s %s", v->kind == VALUE_PARAM ? "the parameter" : "the input",
-                            v->name);
-    }
-    return NULL;
-}
-
-static const char *find_in_results(const Step *s, Arena *a)
-{
-    for (int k = 0; k < s->node->n_out; k++) {
-        if (all_finite(&s->launch.out[k])) continue;
-        const Value *v = s->node->out[k];
-        const char *place = place_name(a, s->node), *param = param_of(s->node);
-        if (v->kind == VALUE_ACCUMULATOR) return arena_printf(a, "%s, writing %s", place, v->name);
-        return param ? arena_printf(a, "%s with %s", place, param) : place;
-    }
-    return NULL;
-}
-
-Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
-                              Arena *a)
-{
-    p->now = *now;
-    TRY(run_prepare(p));
-    *found = find_in_leaves(p, a);
-    for (int64_t i = 0; i < p->n_steps && !*found; i++)
-        if (p->step[i].node->phase == PREPARE) *found = find_in_results(&p->step[i], a);
-    for (int64_t i = 0; i < p->n_steps && !*found; i++) {
-        if (p->step[i].node->phase == PREPARE || !is_due(p, &p->step[i], phases)) continue;
-        TRY(run_step(p, &p->step[i]));
-        *found = find_in_results(&p->step[i], a);
-    }
-    return NULL;
+    const Tensor *t = program_output(p, output, microbatch);
+    CHECK(t != NULL);
+    TRY(program_wait(p));
+    return device_copy_now(p->settings.device, data, t->data, tensor_bytes(t), p->stream[0]);
 }
 
 void program_set_hook(Program *p, NodeHook *hook, void *ctx)
@@ -350,85 +354,4 @@ size_t program_bytes(const Program *p)
 const Graph *program_graph(const Program *p)
 {
     return p->graph;
-}
-
-static void print_bytes(const char *what, size_t bytes, FILE *to)
-{
-    char text[32];
-    format_bytes((double)bytes, text);
-    fprintf(to, "%12s  %s\n", text, what);
-}
-
-void program_print_memory(const Program *p, FILE *to)
-{
-    static const char *const what[] = { [VALUE_PARAM] = "parameters",
-                                        [VALUE_STATE] = "optimizer states and caches",
-                                        [VALUE_RESULT] = "copies and tables made from parameters",
-                                        [VALUE_ACCUMULATOR] = "gradients" };
-    size_t sum[VALUE_ACCUMULATOR + 1] = { 0 };
-    for (int64_t i = 0; i < store_count(p->settings.store); i++) {
-        const Stored *s = store_at(p->settings.store, i);
-        sum[s->kind] += tensor_bytes(&s->tensor);
-    }
-    for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
-        if (sum[k]) print_bytes(what[k], sum[k], to);
-    print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
-    memory_print(p->plan, 8, to);
-}
-
-/* By plan; what is made from no parameter is made once, and costs no step anything. */
-static double step_seconds(const Program *p, const Step *s, int64_t microbatches)
-{
-    if (s->derived && s->derived->is_constant) return 0;
-    bool is_once = s->node->phase == PREPARE || s->node->phase >= REDUCE;
-    double seconds = node_seconds(s->node, &s->launch, !s->kernel, pool_size(p->stream->pool));
-    return is_once ? seconds : seconds * (double)microbatches;
-}
-
-/* The part of a step that the reference kernel of this op takes; 0 when it is too small to name. */
-static double slow_share(const Program *p, const OpDef *op, int64_t microbatches)
-{
-    static const double WORTH_NAMING = 0.02;
-    double of_op = 0, all = 0;
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        const Step *s = &p->step[i];
-        double seconds = step_seconds(p, s, microbatches);
-        all += seconds;
-        if (!s->kernel && s->node->op == op) of_op += seconds;
-    }
-    return of_op > WORTH_NAMING * all ? of_op / all : 0;
-}
-
-const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a)
-{
-    Text t = { 0 };
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        const OpDef *op = p->step[i].node->op;
-        bool is_known = p->step[i].kernel != NULL;
-        for (int64_t j = 0; j < i && !is_known; j++)
-            is_known = !p->step[j].kernel && p->step[j].node->op == op;
-        double share = is_known ? 0 : slow_share(p, op, microbatches);
-        if (share > 0)
-            text_printf(&t, "%s%s (reference kernel, about %.0f %% of a step)", t.len ? ", " : "",
-                        op->name, 100 * share);
-    }
-    const char *said = t.len ? arena_string(a, t.ptr) : NULL;
-    text_free(&t);
-    return said;
-}
-
-void program_print_kernels(const Program *p, FILE *to)
-{
-    for (int64_t i = 0; i < p->n_steps; i++) {
-        const Step *s = &p->step[i];
-        const char *kernel = s->node->op->flags & OP_VIEW ? "view"
-                             : s->kernel                  ? cpu_level_name(s->kernel->level)
-                                                          : "reference";
-        double share = s->kernel ? 0 : slow_share(p, s->node->op, 1);
-        fprintf(to, "%-10s %-20s %s", kernel, s->node->op->name, s->node->dims->text);
-        if (share > 0)
-            fprintf(to, "  <- slow: all %s about %.0f %% of a step", s->node->op->name,
-                    100 * share);
-        fputc('\n', to);
-    }
 }

@@ -1,18 +1,21 @@
-/* program.h - a graph made ready to run on one rank: kernels chosen, memory placed, launches fixed.
- */
+/* program.h - a graph made ready to run on one rank: kernels chosen, memory placed for all
+ * microbatches in flight, launches fixed. */
 #ifndef EXEC_PROGRAM_H
 #define EXEC_PROGRAM_H
+#include "exec/plan_memory.h"
+#include "exec/schedule.h"
 #include "exec/store.h"
-#include "passes/plan_memory.h"
 
 typedef struct Program Program;
 
 typedef struct ProgramSettings {
     Device *device;
     ParamStore *store;
-    CpuLevel level;      /* highest instruction set to use */
-    bool reference_only; /* reference kernels everywhere */
-    const char *name;    /* "train", "evaluate" ...: for messages */
+    CpuLevel level;           /* highest instruction set to use */
+    bool reference_only;      /* reference kernels everywhere */
+    const char *name;         /* "train", "evaluate" ...: for messages */
+    const Schedule *schedule; /* the actions of a step, which come in this order; NULL: F0 B0 R U.
+                                 Used while the program is made only */
 } ProgramSettings;
 
 /* Adds to the store what the graph needs and places the rest in the store's workspace. Refused with
@@ -21,25 +24,37 @@ typedef struct ProgramSettings {
 Error *program_new(Graph *g, const ProgramSettings *settings, Program **out);
 void program_free(Program *p);
 
-/* The memory of an input (write before running) or output (read after); NULL if there is none.
- * Programs of one store overlay each other, so both hold only until another program is made or run.
- */
-Tensor *program_input(Program *p, const char *name);
-const Tensor *program_output(Program *p, const char *name);
-/* An output that is a scalar, as double. */
-double program_scalar(Program *p, const char *name);
+/* An input or output of a microbatch, in device memory; NULL if there is none. Programs of one
+ * store overlay each other, so it holds only until another program is made or run; an output until
+ * the next action. */
+const Tensor *program_input(Program *p, const char *name, int64_t microbatch);
+const Tensor *program_output(Program *p, const char *name, int64_t microbatch);
+/* Queues a copy of `data`, of the input's dtype and sizes, which must stay until program_wait. */
+Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data);
+/* Waits, and copies an output to `data`. */
+Error *program_read(Program *p, const char *output, int64_t microbatch, void *data);
 
-/* Runs all nodes of the phases in the set (bit mask of 1 << Phase) in order; PREPARE nodes run by
- * themselves when parameters have changed. UPDATE marks the parameters as changed. */
-Error *program_run(Program *p, unsigned phases, const RunTime *now);
+/* Queues all nodes of the action's phases and stage in order; PREPARE nodes run by themselves when
+ * parameters have changed. UPDATE marks the parameters as changed. `now` is copied; its microbatch
+ * is the action's. Failures of kernels are told here or by program_wait. */
+Error *program_run(Program *p, const Action *x, const RunTime *now);
+/* Waits until all that was queued is done. */
+Error *program_wait(Program *p);
+/* Runs phases of a program with one stage for its microbatch 0, and waits. */
+Error *program_run_phases(Program *p, unsigned phases, const RunTime *now);
+/* Whether this rank computes a scalar output of this name. */
+bool program_has_scalar(const Program *p, const char *name);
+/* What it was, after program_wait: of each microbatch of the step, or (microbatch 0) of the step.
+ * NAN where there is none. */
+double program_scalar(const Program *p, const char *name, int64_t microbatch);
 
-/* Where the first value comes from that is not finite when the phases are run again: a parameter or
- * input, or op, block, phase and parameter of a node; NULL when all are finite. Gradients must be
- * cleared before. */
-Error *program_find_nonfinite(Program *p, unsigned phases, const RunTime *now, const char **found,
+/* Where the first value comes from that is not finite when the action is run again, node by node: a
+ * parameter or input, or op, block, phase and parameter of a node; NULL when all are finite.
+ * Gradients must be cleared before. */
+Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, const char **found,
                               Arena *a);
 
-/* Called after each node; for --trace and --check. NULL: none. */
+/* Called after each node, which is waited for; for --trace and --check. NULL: none. */
 typedef void NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);
 void program_set_hook(Program *p, NodeHook *hook, void *ctx);
 

@@ -25,6 +25,22 @@ int64_t schedule_live(const Schedule *s, int stage)
     return most;
 }
 
+int64_t schedule_microbatches(const Schedule *s)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->action[i].microbatch >= n) n = s->action[i].microbatch + 1;
+    return n;
+}
+
+int schedule_stages(const Schedule *s)
+{
+    int n = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->action[i].stage >= n) n = s->action[i].stage + 1;
+    return n;
+}
+
 /* What must have been done on a stage, for a microbatch, before a phase may run there. */
 static bool may_run(const unsigned *done, int n_stages, int stage, Phase p)
 {
@@ -56,7 +72,6 @@ static Error *verify_action(const Action *x, int n_stages, unsigned *done)
 static Error *verify(Arena *a, const Schedule *s, int n_stages, int64_t n_microbatches)
 {
     unsigned *done = NEW_N(a, unsigned, n_stages *n_microbatches);
-    const unsigned all = RUN_FORWARD | RUN_BACKWARD;
     for (int64_t i = 0; i < s->n; i++) {
         const Action *x = &s->action[i];
         if (x->microbatch < 0 || x->microbatch >= n_microbatches || x->stage < 0 ||
@@ -65,10 +80,15 @@ static Error *verify(Arena *a, const Schedule *s, int n_stages, int64_t n_microb
                 "action %lld is for microbatch %lld on stage %d, but there are %lld on %d stages",
                 (long long)i, (long long)x->microbatch, x->stage, (long long)n_microbatches,
                 n_stages);
-        if (x->phases & all) TRY(verify_action(x, n_stages, done + x->microbatch * n_stages));
-        if (!(x->phases & (RUN_REDUCE | RUN_UPDATE))) continue;
+        if (x->phases & RUN_MICROBATCH) {
+            if (x->phases & RUN_STEP)
+                return error_new("action %lld runs both for a microbatch and for the step",
+                                 (long long)i);
+            TRY(verify_action(x, n_stages, done + x->microbatch * n_stages));
+        }
+        if (!(x->phases & RUN_STEP)) continue;
         for (int64_t k = 0; k < n_stages * n_microbatches; k++)
-            if (done[k] != all)
+            if (done[k] != RUN_MICROBATCH)
                 return error_new("action %lld comes before all microbatches are done",
                                  (long long)i);
     }

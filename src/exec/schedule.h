@@ -5,7 +5,7 @@
 
 typedef struct Action {
     unsigned phases; /* bit mask of 1 << Phase, run together in the order of the nodes */
-    int stage;
+    int stage;       /* REDUCE and UPDATE: of all stages, whatever stands here */
     int64_t microbatch;
 } Action;
 
@@ -18,7 +18,9 @@ enum {
     RUN_FORWARD = 1 << FORWARD,
     RUN_BACKWARD = 1 << BACKWARD_INPUT | 1 << BACKWARD_WEIGHT,
     RUN_REDUCE = 1 << REDUCE,
-    RUN_UPDATE = 1 << UPDATE
+    RUN_UPDATE = 1 << UPDATE,
+    RUN_MICROBATCH = RUN_FORWARD | RUN_BACKWARD, /* what runs for each microbatch */
+    RUN_STEP = RUN_REDUCE | RUN_UPDATE           /* what runs once per step */
 };
 
 /* Gradient accumulation on one stage: F0 B0 F1 B1 ... R U. */
@@ -26,8 +28,11 @@ Schedule schedule_accumulate(Arena *a, int64_t n_microbatches);
 /* The largest number of microbatches whose forward is done and whose backward is not: how often
  * memory for activations is needed. */
 int64_t schedule_live(const Schedule *s, int stage);
+/* Of all actions: one more than the last microbatch, and one more than the last stage. */
+int64_t schedule_microbatches(const Schedule *s);
+int schedule_stages(const Schedule *s);
 /* On every stage each microbatch goes forward once, then through BACKWARD_INPUT, then through
  * BACKWARD_WEIGHT (these two together or apart), stages in order; the reduction and the update come
- * after all of it. */
+ * after all of it, in actions of their own. */
 Error *schedule_verify(const Schedule *s, int n_stages, int64_t n_microbatches);
 #endif

@@ -33,7 +33,9 @@ ParamStore *store_new(Device *d)
 
 void store_free(ParamStore *s)
 {
-    if (s) arena_free(s->arena);
+    if (!s) return;
+    if (s->stream) s->device->stream_free(s->device, s->stream);
+    arena_free(s->arena);
 }
 
 Error *store_reserve(ParamStore *s, size_t bytes)
@@ -256,10 +258,36 @@ void store_changed(ParamStore *s)
     s->version++;
 }
 
-void store_clear_gradients(ParamStore *s)
+/* A stream of its own: programs come and go. */
+static Error *stream_of(ParamStore *s, Stream **out)
 {
+    if (!s->stream) TRY(s->device->stream_new(s->device, &s->stream));
+    *out = s->stream;
+    return NULL;
+}
+
+Error *store_read(ParamStore *s, const Stored *x, void *to)
+{
+    Stream *stream;
+    TRY(stream_of(s, &stream));
+    return device_copy_now(s->device, to, x->tensor.data, tensor_bytes(&x->tensor), stream);
+}
+
+Error *store_write(ParamStore *s, const Stored *x, const void *from)
+{
+    Stream *stream;
+    TRY(stream_of(s, &stream));
+    return device_copy_now(s->device, x->tensor.data, from, tensor_bytes(&x->tensor), stream);
+}
+
+Error *store_clear_gradients(ParamStore *s)
+{
+    Stream *stream;
+    TRY(stream_of(s, &stream));
     for (int64_t i = 0; i < store_count(s); i++) {
-        Stored *p = store_at(s, i);
-        if (p->kind == VALUE_ACCUMULATOR) memset(p->tensor.data, 0, tensor_bytes(&p->tensor));
+        const Stored *p = store_at(s, i);
+        if (p->kind == VALUE_ACCUMULATOR)
+            TRY(s->device->clear(s->device, p->tensor.data, tensor_bytes(&p->tensor), stream));
     }
+    return s->device->synchronize(s->device, stream);
 }

@@ -21,6 +21,7 @@ typedef struct Stored {
 typedef struct ParamStore {
     Arena *arena;
     Device *device;
+    Stream *stream;  /* for copies; NULL: not needed yet */
     Map *by_name;    /* Stored, in order of adding */
     int64_t version; /* rises whenever parameters change */
     size_t bytes;
@@ -55,5 +56,8 @@ const char *store_derived_name(Arena *a, const Value *v);
 Error *store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);
-void store_clear_gradients(ParamStore *s);
+/* Copies a tensor's bytes to or from host memory, and waits. Nothing may be running. */
+Error *store_read(ParamStore *s, const Stored *x, void *to);
+Error *store_write(ParamStore *s, const Stored *x, const void *from);
+Error *store_clear_gradients(ParamStore *s);
 #endif

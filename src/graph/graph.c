@@ -199,20 +199,20 @@ static void make_harmless(Graph *g, Node *n, const char *dims)
 {
     DimSpec *spec = NEW(g->arena, DimSpec);
     spec->text = dims;
-    spec->n_out = 1;
-    for (const char *p = strstr(dims, "->"); p && *p; p++) spec->n_out += *p == ',';
+    const char *arrow = strstr(dims, "->");
+    spec->n_out = arrow != NULL;
+    for (const char *p = arrow; p && *p; p++) spec->n_out += *p == ',';
     spec->n_in = n->n_in;
     spec->in = NEW_N(g->arena, Operand, n->n_in);
     spec->out = NEW_N(g->arena, Operand, spec->n_out);
     n->dims = spec;
 }
 
-static void set_dtypes(Node *n)
+static void set_dtypes(Arena *a, Node *n)
 {
-    Dtype t[64], first = F32;
+    Dtype *t = NEW_N(a, Dtype, n->n_out), first = F32;
     for (int k = n->n_in - 1; k >= 0; k--)
         if (dtype_is_float(n->in[k]->dtype)) first = n->in[k]->dtype;
-    CHECK(n->n_out <= 64);
     for (int k = 0; k < n->n_out; k++) t[k] = first;
     if (n->op->dtypes) n->op->dtypes(n, t);
     for (int k = 0; k < n->n_out; k++)
@@ -241,7 +241,7 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
     n->out = NEW_N(g->arena, Value *, n->n_out);
     for (int k = 0; k < n->n_out; k++)
         n->out[k] = k < n_into && into[k] ? into[k] : result_new(g, n, k);
-    set_dtypes(n);
+    set_dtypes(g->arena, n);
     append(g, n);
     return n;
 }
@@ -275,7 +275,15 @@ Node *graph_copy_node(Graph *g, const Node *from)
     return n;
 }
 
-/* Walks backward: a node stays when a later node, an output or a store in place needs it. */
+const Value *value_storage(const Value *v, int64_t *offset)
+{
+    *offset = 0;
+    for (; v->from && v->from->op->flags & OP_VIEW; v = v->from->in[0])
+        if (v->from->op->offset) *offset += v->from->op->offset(v->from);
+    return v;
+}
+
+/* Walks backward: a node stays when a later node, an output or a write in place needs it. */
 void graph_prune(Graph *g)
 {
     bool *needed = NEW_N(g->arena, bool, g->n_values);
@@ -283,7 +291,7 @@ void graph_prune(Graph *g)
     int64_t kept = g->n_nodes;
     for (int64_t i = g->n_nodes - 1; i >= 0; i--) {
         Node *n = g->node[i];
-        bool use = false;
+        bool use = n->n_out == 0;
         for (int k = 0; k < n->n_out; k++)
             use |= n->out[k]->kind != VALUE_RESULT || needed[n->out[k]->id];
         for (int k = 0; use && k < n->n_in; k++) needed[n->in[k]->id] = true;

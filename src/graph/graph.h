@@ -74,7 +74,8 @@ typedef enum Phase {
     N_PHASES
 } Phase;
 
-/* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. */
+/* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. A node
+ * without results (a send) is there for its effect. */
 typedef struct Node {
     const struct OpDef *op;
     const DimSpec *dims;
@@ -84,6 +85,7 @@ typedef struct Node {
     Value **in, **out;
     Phase phase;
     int block, stage; /* unit of recompute and FSDP (-1: none); pipeline stage */
+    int stream;       /* queue that it runs on; 0: that of the computation */
 } Node;
 
 typedef struct Output {
@@ -151,7 +153,10 @@ Shape value_shape(const Value *v);
 int64_t value_count(const Value *v);
 /* The size of the last dimension; 1 for a scalar, as every value is that failed to be built. */
 int64_t value_width(const Value *v);
-/* Drops nodes that neither an output nor an in-place write needs. */
+/* The storage that a value lies in: itself, or what it is a view of, through all views; *offset is
+ * where it begins there, in elements of the storage's dtype. */
+const Value *value_storage(const Value *v, int64_t *offset);
+/* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
 /* One line per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */
 void graph_print(const Graph *g, FILE *to);

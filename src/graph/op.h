@@ -10,7 +10,7 @@ enum {
     OP_LINEAR = 2, /* may be applied to partial sums */
     OP_RANDOM = 4, /* depends on the seed: never merged, recomputed with the same key */
     OP_ADDS = 8,   /* results may be added to what is there: Launch.add */
-    OP_VIEW = 16,  /* the result is the input's memory under another shape */
+    OP_VIEW = 16,  /* the result is the input's memory, or a part of it, under another shape */
     OP_COMM = 32,  /* moves data between ranks */
 };
 
@@ -25,6 +25,8 @@ typedef struct OpDef {
      * (NULL where nothing flows back). NULL: the gradient stops here. */
     void (*grad)(Graph *g, const Node *n, Value *const *dout, Value **din);
     int64_t (*flops)(const Node *n); /* NULL: from dims if OP_MATMUL, else 0 */
+    /* OP_VIEW: the element of the input at which the result begins; NULL: its first. */
+    int64_t (*offset)(const Node *n);
     /* The truth for every other kernel, in double precision: it sees all floats as F64 and all
      * integers as I32, never has to add (Launch.add), and uses no threads. run_reference converts
      * around it, so one source serves every mix of dtypes. */

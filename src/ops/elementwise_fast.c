@@ -32,9 +32,9 @@ INLINE void map_vector(const Map *m, int64_t i, int64_t n, MapStep *step, bool f
 
 INLINE bool all_f32(const Launch *l)
 {
-    bool same = l->add == 0;
+    bool same = true;
     for (int k = 0; k < l->n_in; k++) same &= l->in[k].dtype == F32;
-    for (int k = 0; k < l->n_out; k++) same &= l->out[k].dtype == F32;
+    for (int k = 0; k < l->n_out; k++) same &= l->out[k].dtype == F32 && !launch_adds(l, k);
     return same;
 }
 

@@ -82,7 +82,7 @@ static void embed_grad_task(void *arg, int64_t i, int thread)
     const Rows *w = arg;
     int64_t from, to;
     split_range(w->l->out[0].size[0], OWNERS, i, &from, &to);
-    if (!(w->l->add & 1)) clear_rows(w->l, from, to, w->width);
+    if (!launch_adds(w->l, 0)) clear_rows(w->l, from, to, w->width);
     for (int64_t t = 0; t < w->n; t++)
         if (w->place[t] >= from && w->place[t] < to)
             add_to_row(w->l, w->place[t], &w->l->in[1], t, w->width);
@@ -160,7 +160,7 @@ static int add_positions_grad(const Launch *l)
 {
     const Tensor *dy = &l->in[0];
     Rows w = { .l = l, .n = dy->size[0] * dy->size[1], .width = dy->size[2] };
-    if (!(l->add & 1)) pool_run(l->stream->pool, OWNERS, clear_task, &w);
+    if (!launch_adds(l, 0)) pool_run(l->stream->pool, OWNERS, clear_task, &w);
     pool_run(l->stream->pool, dy->size[1], add_positions_grad_task, &w);
     return w.bad_index ? KERNEL_BAD_INDEX : KERNEL_OK;
 }

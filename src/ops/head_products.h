@@ -137,7 +137,7 @@ INLINE void slopes_to_dweight(const Products *p, const Word *kept, const Block *
     float *dweight = (float *)h->l->out[p->dweight].data + b->column * h->d;
     TileKernel *kernel = tile_kernels[h->pairs][STEPS_APART];
     const int64_t step_bytes = HEAD_COLUMNS * (int64_t)sizeof(Word);
-    TileEnd end = h->first > 0 || (h->l->add >> p->dweight & 1) ? TILE_ADD : TILE_STORE;
+    TileEnd end = h->first > 0 || launch_adds(h->l, p->dweight) ? TILE_ADD : TILE_STORE;
     for (int64_t j = 0; j < h->d; j += NR)
         for (int64_t i = 0; i < b->n; i += MR) {
             const Word *a = kept + i;

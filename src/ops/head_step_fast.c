@@ -173,7 +173,7 @@ static void finish_row(const Step *w, int64_t i)
     const Tensor *x = &l->in[0], *weight = &l->in[1], *dx = &l->out[1];
     int64_t target = head_target(h, i);
     float *loss = (float *)l->out[0].data + h->first + i;
-    *loss = l->add & 1 ? *loss + w->loss[i] : w->loss[i];
+    *loss = launch_adds(l, 0) ? *loss + w->loss[i] : w->loss[i];
     Vec scale = vec_set(w->scale[i]);
     Vec dloss = vec_set(target < 0 ? 0 : ((const float *)l->in[3].data)[h->first + i]);
     for (int64_t j = 0; j < h->d; j += LANES) {

@@ -20,7 +20,7 @@ static size_t working_bytes(const Tensor *t)
 
 static bool needs_copy(const Launch *l, const Tensor *t, bool is_result, int k)
 {
-    return t->dtype != working_dtype(t->dtype) || (is_result && l->add >> k & 1);
+    return t->dtype != working_dtype(t->dtype) || (is_result && launch_adds(l, k));
 }
 
 size_t reference_scratch(const OpDef *op, const Launch *l)
@@ -46,7 +46,7 @@ static void write_result(const Launch *l, int k, const Tensor *made)
 {
     Tensor *to = &l->out[k];
     int64_t n = tensor_count(to);
-    if (l->add >> k & 1)
+    if (launch_adds(l, k))
         for (int64_t i = 0; i < n; i++)
             dtype_set(to->dtype, to->data, i,
                       dtype_get(to->dtype, to->data, i) + ((double *)made->data)[i]);
@@ -76,7 +76,7 @@ int reference_run(const OpDef *op, const Launch *l)
     Launch inner = *l;
     inner.in = in;
     inner.out = out;
-    inner.add = 0;
+    inner.add = NULL;
     inner.scratch = NULL;
     int status = op->reference(&inner);
     for (int k = 0; k < l->n_out; k++)

@@ -93,12 +93,11 @@ static Error *find_star(const char *text, const char *arrow, int n_in, const Sha
 
 Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const DimSpec **out)
 {
-    const char *arrow = strstr(text, "->");
-    if (!arrow) return error_new("dims \"%s\": no \"->\"", text);
+    const char *results = strstr(text, "->"), *arrow = results ? results : text + strlen(text);
     DimSpec *spec = NEW(a, DimSpec);
     spec->text = arena_string(a, text);
     spec->n_in = arrow == text ? 0 : count_operands(text, arrow);
-    spec->n_out = count_operands(arrow + 2, text + strlen(text));
+    spec->n_out = results ? count_operands(results + 2, text + strlen(text)) : 0;
     spec->in = NEW_N(a, Operand, spec->n_in);
     spec->out = NEW_N(a, Operand, spec->n_out);
     if (spec->n_in != n_in)
@@ -110,7 +109,7 @@ Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const D
         TRY(parse_operand(p, end, spec, &spec->in[k]));
         p = end < arrow ? end + 1 : end;
     }
-    p = arrow + 2;
+    if (results) p = results + 2;
     for (int k = 0; k < spec->n_out; k++) {
         const char *end = operand_end(p);
         TRY(parse_operand(p, end, spec, &spec->out[k]));

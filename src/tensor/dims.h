@@ -3,7 +3,7 @@
  * One letter is one dimension; the same letter means the same size and the same split. `*` stands
  * for any leading dimensions, `(hd)` for one dimension that is h times d, and `!` marks a dimension
  * that must be whole on every rank. Shapes, splits and FLOPs all follow from it. Nothing before the
- * arrow means no operand; an empty operand elsewhere is a scalar. */
+ * arrow means no operand, no arrow no result; an empty operand elsewhere is a scalar. */
 #ifndef TENSOR_DIMS_H
 #define TENSOR_DIMS_H
 #include "base/arena.h"

@@ -22,11 +22,11 @@ static Error *check_inputs(Program *p, const Batch *b)
     return NULL;
 }
 
-Error *program_feed(Program *p, const Batch *b)
+Error *program_feed(Program *p, int64_t microbatch, const Batch *b)
 {
     TRY(check_inputs(p, b));
     for (int i = 0; i < b->n; i++) {
-        Tensor *to = program_input(p, b->item[i].name);
+        const Tensor *to = program_input(p, b->item[i].name, microbatch);
         const Tensor *from = &b->item[i].tensor;
         if (!to) continue;
         bool same = to->dtype == from->dtype && to->n_dims == from->n_dims;
@@ -34,7 +34,7 @@ Error *program_feed(Program *p, const Batch *b)
         if (!same)
             return error_new("the batch item %s has another shape or dtype than the program",
                              b->item[i].name);
-        memcpy(to->data, from->data, tensor_bytes(from));
+        TRY(program_write(p, b->item[i].name, microbatch, from->data));
     }
     return NULL;
 }
@@ -108,9 +108,9 @@ static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int
         TRY(loader_next(l, &b));
         if (!b) break;
         TRY(program_for(s, job, l, b, &p));
-        TRY(program_feed(p, b));
-        TRY(program_run(p, RUN_FORWARD, &(RunTime){ .step = step }));
-        sum += program_scalar(p, "loss_mean");
+        TRY(program_feed(p, 0, b));
+        TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .step = step }));
+        sum += program_scalar(p, "loss_mean", 0);
         n_losses += batch_count_targets(job, b) > 0;
         n_samples += b->n_samples;
         progress.done = ++n;

@@ -12,7 +12,7 @@ int64_t batch_count_targets(const TrainingJob *job, const Batch *b);
 /* The token ids of a batch of this loader; an error when it lacks what the model and the loss need.
  */
 Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out);
-/* Copies a batch's token items into the program's inputs of the same names; the shapes must agree.
- */
-Error *program_feed(Program *p, const Batch *b);
+/* Copies a batch's items into a microbatch's inputs of the same names, whose shapes must agree; the
+ * batch must stay until program_wait. */
+Error *program_feed(Program *p, int64_t microbatch, const Batch *b);
 #endif

@@ -12,6 +12,7 @@ struct Generator {
     const Model *model;
     int64_t n_positions, position;
     Program *single; /* the program for one token */
+    Tensor logits;   /* what it gave, in host memory */
 };
 
 Error *generator_new(Session *s, const Model *model, int64_t n_positions, Generator **out)
@@ -23,6 +24,8 @@ Error *generator_new(Session *s, const Model *model, int64_t n_positions, Genera
     *g = (Generator){
         .arena = a, .session = s, .model = model, .n_positions = n_positions, .single = single
     };
+    g->logits = *program_output(single, "logits", 0);
+    g->logits.data = arena_alloc(a, tensor_bytes(&g->logits));
     *out = g;
     return NULL;
 }
@@ -74,9 +77,12 @@ static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
 {
     Program *p = g->single;
     if (n > 1) TRY(session_generation_program(g->session, n, g->n_positions, &p));
-    Tensor *ids = program_input(p, g->model->sample_key);
-    for (int64_t i = 0; i < n; i++) dtype_set(ids->dtype, ids->data, i, id[i]);
-    TRY(program_run(p, RUN_FORWARD, &(RunTime){ .position = g->position, .loss_scale = 1 }));
+    Dtype t = program_input(p, g->model->sample_key, 0)->dtype;
+    int64_t ids[LONGEST_CHUNK]; /* of any dtype of ids */
+    for (int64_t i = 0; i < n; i++) dtype_set(t, ids, i, id[i]);
+    TRY(program_write(p, g->model->sample_key, 0, ids));
+    TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = g->position, .loss_scale = 1 }));
+    if (p == g->single) TRY(program_read(p, "logits", 0, g->logits.data));
     g->position += n;
     return NULL;
 }
@@ -97,5 +103,5 @@ Error *generator_read(Generator *g, const uint32_t *id, int64_t n)
 const Tensor *generator_logits(const Generator *g)
 {
     CHECK(g->position > 0);
-    return program_output(g->single, "logits");
+    return &g->logits;
 }

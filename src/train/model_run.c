@@ -17,10 +17,11 @@ static Error *find_tokens(const Safetensors *f, const char *name, const Tensor *
 }
 
 /* Copies ids into a program's input; an ignored target may stand among targets. */
-static Error *feed(const Safetensors *f, const char *name, int64_t vocab_size, bool may_ignore,
-                   Tensor *to)
+static Error *feed(Arena *a, const Safetensors *f, const char *name, int64_t vocab_size,
+                   bool may_ignore, Program *p)
 {
-    const Tensor *from;
+    const Tensor *from, *to = program_input(p, name, 0);
+    void *ids = arena_alloc(a, tensor_bytes(to));
     TRY(find_tokens(f, name, &from));
     for (int d = 0; d < 2; d++)
         if (from->size[d] != to->size[d])
@@ -33,19 +34,41 @@ static Error *feed(const Safetensors *f, const char *name, int64_t vocab_size, b
                              "%s",
                              f->path, name, i / from->size[1], i % from->size[1], id,
                              vocab_size - 1, may_ignore ? " and -100" : "");
-        dtype_set(to->dtype, to->data, i, id);
+        dtype_set(to->dtype, ids, i, id);
     }
+    return program_write(p, name, 0, ids);
+}
+
+static Tensor in_host_memory(Arena *a, const Tensor *like, Dtype as)
+{
+    Tensor t = *like;
+    t.dtype = as;
+    t.data = arena_alloc(a, tensor_bytes(&t));
+    return t;
+}
+
+static Tensor converted(Arena *a, const Tensor *from, Dtype as)
+{
+    Tensor t = in_host_memory(a, from, as);
+    dtype_convert(as, t.data, from->dtype, from->data, tensor_count(from));
+    return t;
+}
+
+static Error *output(Arena *a, Program *p, const char *name, Dtype as, NamedTensor *out)
+{
+    const Tensor *there = program_output(p, name, 0);
+    Tensor read = in_host_memory(a, there, there->dtype);
+    TRY(program_read(p, name, 0, read.data));
+    *out = (NamedTensor){ name, converted(a, &read, as) };
     return NULL;
 }
 
-static void add_result(Arena *a, NamedTensor *list, int64_t *n, const char *name,
-                       const Tensor *from, Dtype as)
+static Error *gradient(Arena *a, ParamStore *s, const Stored *x, Dtype as, NamedTensor *out)
 {
-    Tensor t = *from;
-    t.dtype = as;
-    t.data = arena_alloc(a, tensor_bytes(&t));
-    dtype_convert(as, t.data, from->dtype, from->data, tensor_count(from));
-    list[(*n)++] = (NamedTensor){ name, t };
+    Tensor read = in_host_memory(a, &x->tensor, x->tensor.dtype);
+    TRY(store_read(s, x, read.data));
+    *out = (NamedTensor){ x->name, converted(a, &read, as) };
+    return NULL;
 }
 
 static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p, bool has_loss)
@@ -54,11 +77,11 @@ static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p,
     ParamStore *store = session_store(s);
     NamedTensor *list = NEW_N(a, NamedTensor, store_count(store) + 2);
     int64_t n = 0;
-    add_result(a, list, &n, "logits", program_output(p, "logits"), as);
-    if (has_loss) add_result(a, list, &n, "loss", program_output(p, "loss"), as);
+    TRY(output(a, p, "logits", as, &list[n++]));
+    if (has_loss) TRY(output(a, p, "loss", as, &list[n++]));
     for (int64_t i = 0; r->gradients && i < store_count(store); i++) {
         const Stored *x = store_at(store, i);
-        if (x->kind == VALUE_ACCUMULATOR) add_result(a, list, &n, x->name, &x->tensor, as);
+        if (x->kind == VALUE_ACCUMULATOR) TRY(gradient(a, store, x, as, &list[n++]));
     }
     return safetensors_write(r->output_path, list, n);
 }
@@ -78,13 +101,10 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
                                    ids->size[1], &p));
     TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
                    r->weights_path));
-    TRY(feed(batch, r->model->sample_key, r->model->vocab_size, false,
-             program_input(p, r->model->sample_key)));
-    if (has_loss)
-        TRY(feed(batch, r->target_key, r->model->vocab_size, true,
-                 program_input(p, r->target_key)));
-    TRY(program_run(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),
-                    &(RunTime){ .loss_scale = 1 }));
+    TRY(feed(a, batch, r->model->sample_key, r->model->vocab_size, false, p));
+    if (has_loss) TRY(feed(a, batch, r->target_key, r->model->vocab_size, true, p));
+    TRY(program_run_phases(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),
+                           &(RunTime){ .loss_scale = 1 }));
     return write_results(a, r, s, p, has_loss);
 }
 

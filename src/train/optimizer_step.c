@@ -76,19 +76,19 @@ static Error *set_run_time(OptimizerStep *s, int64_t done)
 static Error *explain_nonfinite(OptimizerStep *s)
 {
     Arena *a = arena_new();
-    Error *e = NULL;
     const char *found = NULL;
-    store_clear_gradients(s->store);
-    for (int64_t m = 0; !e && !found && m < s->job->accumulation; m++) {
-        s->now.microbatch = m;
-        e = program_feed(s->program, s->batch[m]);
-        if (!e)
-            e = program_find_nonfinite(s->program, RUN_FORWARD | RUN_BACKWARD, &s->now, &found, a);
+    Error *e = store_clear_gradients(s->store);
+    for (int64_t i = 0; !e && !found && i < s->schedule.n; i++) {
+        const Action *x = &s->schedule.action[i];
+        if (!(x->phases & RUN_MICROBATCH)) continue;
+        if (x->phases & RUN_FORWARD)
+            e = program_feed(s->program, x->microbatch, s->batch[x->microbatch]);
+        if (!e) e = program_find_nonfinite(s->program, x, &s->now, &found, a);
         if (!e && found)
             e = error_new("step %" PRId64 ", microbatch %" PRId64
                           ": the first NaN or infinity comes from %s; the step is not applied "
                           "(settings.on_nonfinite: stop; skip or ignore would go on)",
-                          s->now.step + 1, m, found);
+                          s->now.step + 1, x->microbatch, found);
     }
     if (!e)
         e = error_new(
@@ -100,43 +100,45 @@ static Error *explain_nonfinite(OptimizerStep *s)
     return e;
 }
 
+/* Of each microbatch; loss_last is the last that is one, or the first that is not finite. */
+static void take_losses(OptimizerStep *s)
+{
+    const bool has_loss = program_has_scalar(s->program, "loss_mean"); /* not every stage has */
+    s->loss_last = 0;
+    for (int64_t m = 0; m < s->job->accumulation; m++) {
+        s->loss[m] = has_loss ? program_scalar(s->program, "loss_mean", m) : 0;
+        s->position[m] = s->batch[m]->position;
+        s->has_targets[m] = has_loss && batch_count_targets(s->job, s->batch[m]) > 0;
+        if (s->has_targets[m] && isfinite(s->loss_last)) s->loss_last = s->loss[m];
+    }
+}
+
+/* The one point of a step at which the host looks at its numbers. */
 static Error *gate_update(OptimizerStep *s)
 {
-    s->grad_norm = program_scalar(s->program, "grad_norm");
+    TRY(program_wait(s->program));
+    take_losses(s);
+    s->grad_norm = program_scalar(s->program, "grad_norm", 0);
     if ((isfinite(s->grad_norm) && isfinite(s->loss_last)) ||
         s->job->on_nonfinite == NONFINITE_IGNORE)
         return NULL;
     if (s->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(s);
     log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
                 s->now.step + 1);
-    store_clear_gradients(s->store);
     s->skipped = true;
-    return NULL;
-}
-
-/* The last loss of the step that is one, or the first that is not finite. */
-static void take_loss(OptimizerStep *s, int64_t m)
-{
-    double loss = program_scalar(s->program, "loss_mean");
-    s->loss[m] = loss;
-    s->position[m] = s->batch[m]->position;
-    if (m == 0) s->loss_last = 0;
-    s->has_targets[m] = batch_count_targets(s->job, s->batch[m]) > 0;
-    if (s->has_targets[m] && isfinite(s->loss_last)) s->loss_last = loss;
+    return store_clear_gradients(s->store);
 }
 
 static Error *run_action(OptimizerStep *s, const Action *x)
 {
-    s->now.microbatch = x->microbatch;
     if (x->phases & RUN_UPDATE) {
         TRY(gate_update(s));
         if (s->skipped) return NULL;
         s->now.updates = (int64_t)s->updates++;
     }
-    if (x->phases & RUN_FORWARD) TRY(program_feed(s->program, s->batch[x->microbatch]));
-    TRY(program_run(s->program, x->phases, &s->now));
-    if (x->phases & RUN_FORWARD) take_loss(s, x->microbatch);
-    return NULL;
+    if (x->phases & RUN_FORWARD)
+        TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
+    return program_run(s->program, x, &s->now);
 }
 
 Error *optimizer_step_run(OptimizerStep *s, int64_t done)
@@ -144,5 +146,5 @@ Error *optimizer_step_run(OptimizerStep *s, int64_t done)
     TRY(set_run_time(s, done));
     s->skipped = false;
     for (int64_t i = 0; i < s->schedule.n; i++) TRY(run_action(s, &s->schedule.action[i]));
-    return NULL;
+    return program_wait(s->program);
 }

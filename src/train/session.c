@@ -103,6 +103,7 @@ typedef struct Recipe {
     bool training, gradients, logits, documents;
     const Loss *loss;
     const Optimize *optimize;
+    const Schedule *schedule;
 } Recipe;
 
 static Error *build_graph(Session *s, const Recipe *r, Graph **out)
@@ -172,7 +173,11 @@ static Error *make(Session *s, const Recipe *r, Program **out)
     Graph *g = NULL;
     TRY(error_wrap(build_graph(s, r, &g), "%s program", r->kind));
     ProgramSettings settings = {
-        .device = s->device, .store = s->store, .level = s->level, .name = r->kind
+        .device = s->device,
+        .store = s->store,
+        .level = s->level,
+        .name = r->kind,
+        .schedule = r->schedule,
     };
     TRY(program_new(g, &settings, out));
     Made *m = NEW(s->arena, Made);
@@ -187,8 +192,8 @@ static Error *make(Session *s, const Recipe *r, Program **out)
 }
 
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
-                                const GradientClipper *clipper, int64_t batch, int64_t sequence,
-                                Program **out)
+                                const GradientClipper *clipper, const Schedule *schedule,
+                                int64_t batch, int64_t sequence, Program **out)
 {
     Optimize *o = NEW(s->arena, Optimize);
     *o = (Optimize){ .optimizer = optimizer,
@@ -202,7 +207,8 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
                  .gradients = true,
                  .documents = true,
                  .loss = loss,
-                 .optimize = o };
+                 .optimize = o,
+                 .schedule = schedule };
     TRY(make(s, &r, out));
     return weight_decay_check_graph(optimizer, program_graph(*out));
 }

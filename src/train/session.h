@@ -30,11 +30,12 @@ ParamStore *session_store(Session *s);
  * first call. */
 double session_peak_flops(Session *s);
 
-/* The program of training steps for microbatches of this shape; inputs are the model's sample key
+/* The program of training steps by a schedule (NULL: of one microbatch) for microbatches of this
+ * shape; inputs are the model's sample key
  * and the loss's target key, and what the model needs to tell documents apart. */
 Error *session_training_program(Session *s, const Loss *loss, const Optimizer *optimizer,
-                                const GradientClipper *clipper, int64_t batch, int64_t sequence,
-                                Program **out);
+                                const GradientClipper *clipper, const Schedule *schedule,
+                                int64_t batch, int64_t sequence, Program **out);
 /* Forward pass and loss, without dropout; made once per shape. */
 Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence,
                                   Program **out);

@@ -233,7 +233,7 @@ static Error *prepare(Trainer *t, bool *ended)
             " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
             loader_tag(job->train), ids->size[0], job->microbatch_size);
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
-                                 ids->size[0], ids->size[1], &t->step.program));
+                                 &t->step.schedule, ids->size[0], ids->size[1], &t->step.program));
     TRY(load_state(t));
     t->step.now.seed = (uint64_t)model->seed;
     Measure fact = { .name = "No. parameters",

@@ -11,6 +11,7 @@
 
 static const Precision in_bf16 = { .compute = BF16 };
 static const Recompute every_block = { .every = 1 };
+static const Action whole = { .phases = RUN_MICROBATCH };
 
 /* Writes a NaN into the first result of one node. */
 typedef struct Poison {
@@ -30,9 +31,8 @@ static void poison(void *ctx, const Node *n, const Launch *l, double seconds)
 static const char *find(TinyRun *t)
 {
     const char *found;
-    store_clear_gradients(t->store);
-    assert_no_error(
-        program_find_nonfinite(t->program, RUN_FORWARD | RUN_BACKWARD, &t->now, &found, t->arena));
+    assert_no_error(store_clear_gradients(t->store));
+    assert_no_error(program_find_nonfinite(t->program, &whole, &t->now, &found, t->arena));
     return found;
 }
 
@@ -109,9 +109,9 @@ TEST(nonfinite_search_names_an_id_outside_of_its_table)
 {
     Gpt2Settings s = tiny_settings(false);
     TinyRun t = tiny_run_new(&s, NULL, false, true);
-    ((int32_t *)program_input(t.program, "input_ids")->data)[2] = 13;
+    ((int32_t *)program_input(t.program, "input_ids", 0)->data)[2] = 13;
     t.now.step = 4;
-    Error *e = program_run(t.program, RUN_FORWARD, &t.now);
+    Error *e = program_run_phases(t.program, RUN_FORWARD, &t.now);
     assert_error_has(e, "step 5, microbatch 0: embed (forward): an id or target lies outside of");
     tiny_run_free(&t);
 }

@@ -59,8 +59,8 @@ static void check_training(const char *name)
 {
     Case *c = case_new(name);
     Program *p;
-    assert_no_error(session_training_program(c->session, c->loss, c->optimizer, c->clipper, BATCH,
-                                             SEQUENCE, &p));
+    assert_no_error(session_training_program(c->session, c->loss, c->optimizer, c->clipper, NULL,
+                                             BATCH, SEQUENCE, &p));
     case_end(c, "training");
 }
 

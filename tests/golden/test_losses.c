@@ -48,7 +48,7 @@ static Value *identity(Graph *g, const Value *logits)
     return graph_input(g, "identity", logits->dtype, 2, dim);
 }
 
-static void fill_identity(Tensor *t)
+static void fill_identity(const Tensor *t)
 {
     for (int64_t i = 0; t && i < t->size[0]; i++)
         dtype_set(t->dtype, t->data, i * t->size[1] + i, 1);
@@ -95,13 +95,13 @@ static void check(const char *name, const LossRun *r, const Safetensors *f, doub
     const Tensor *expected = safetensors_find(f, "grad64.logits");
     const Tensor *got = &store_find(r->store, "grad.logits")->tensor;
     if (isnan(loss)) { /* no token has a target: here the mean is 0 */
-        assert_true(program_scalar(r->program, "loss") == 0);
+        assert_true(program_scalar(r->program, "loss", 0) == 0);
         for (int64_t i = 0; i < tensor_count(got); i++)
             assert_true(dtype_get(got->dtype, got->data, i) == 0);
         return;
     }
-    assert_true(dtype_size(program_output(r->program, "loss")->dtype) >= sizeof(float));
-    assert_within(name, "loss", fabs(program_scalar(r->program, "loss") - loss),
+    assert_true(dtype_size(program_output(r->program, "loss", 0)->dtype) >= sizeof(float));
+    assert_within(name, "loss", fabs(program_scalar(r->program, "loss", 0) - loss),
                   tolerance * fabs(loss));
     Difference d = tensor_difference(name, got, expected);
     /* the backward pass hands bf16 logits bf16 gradients: 8 bits, rounded to nearest */
@@ -117,11 +117,11 @@ static void run_case(Arena *a, const char *name, const json_t *golden, Way way)
     const Loss *l = golden_component(a, golden, "gpt2_12_swiglu_rope10000_gqa", "");
     LossRun r = loss_run_new(a, l, safetensors_find(f, l->prediction_key), way);
     copy(&store_find(r.store, "logits")->tensor, safetensors_find(f, l->prediction_key));
-    copy(program_input(r.program, l->target_key), safetensors_find(f, l->target_key));
-    fill_identity(program_input(r.program, "identity"));
+    copy(program_input(r.program, l->target_key, 0), safetensors_find(f, l->target_key));
+    fill_identity(program_input(r.program, "identity", 0));
     store_changed(r.store);
     assert_no_error(
-        program_run(r.program, RUN_FORWARD | RUN_BACKWARD, &(RunTime){ .loss_scale = 1 }));
+        program_run_phases(r.program, RUN_FORWARD | RUN_BACKWARD, &(RunTime){ .loss_scale = 1 }));
     const Tensor *loss64 = safetensors_find(f, "loss64");
     assert_non_null(loss64);
     check(name, &r, f, dtype_get(loss64->dtype, loss64->data, 0));

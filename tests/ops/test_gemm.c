@@ -87,7 +87,7 @@ static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type,
                        { 2, { in[1].size[0], in[1].size[1] } } };
     const DimSpec *spec;
     assert_no_error(dims_parse(arena, dims, 2, shapes, &spec));
-    Launch l = { .dims = spec, .in = in, .out = &out, .n_in = 2, .n_out = 1, .add = add };
+    Launch l = { .dims = spec, .in = in, .out = &out, .n_in = 2, .n_out = 1, .add = &add };
     const KernelDef *k = kernel_find("contract", "cpu", level, &l);
     assert_non_null(k);
     assert_int_equal(k->level, level);

@@ -81,7 +81,9 @@ static Launch operands(Arena *a, const NodeRun *w, const Dtype *types, unsigned 
             dtype_set(out[k].dtype, out[k].data, i, (double)(i % 7) - 3);
     }
     Launch l = op_launch(n, in, out, &w->run->now);
-    l.add = add;
+    bool *adds = NEW_N(a, bool, n->n_out);
+    for (int k = 0; k < n->n_out; k++) adds[k] = add >> k & 1;
+    l.add = adds;
     return l;
 }
 
@@ -127,7 +129,7 @@ static Tensor *expected_of(Arena *a, const NodeRun *w, const Launch *l)
     for (int k = 0; k < l->n_out; k++) {
         out[k] = op_tensor(a, F64, l->out[k].n_dims, l->out[k].size);
         memcpy(out[k].part, l->out[k].part, sizeof out[k].part);
-        if (l->add >> k & 1)
+        if (launch_adds(l, k))
             dtype_convert(F64, out[k].data, l->out[k].dtype, l->out[k].data, tensor_count(&out[k]));
     }
     Launch reference = *l;

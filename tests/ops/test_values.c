@@ -336,7 +336,7 @@ TEST(references_serve_mixed_dtypes)
     Launch l = op_launch(n, in, &result, NULL);
     assert_int_equal(op_reference(a, n->op, l), KERNEL_OK);
     assert_true(out[0] == 1.25f && out[1] == 102);
-    l.add = 1;
+    l.add = &(const bool){ true };
     assert_int_equal(op_reference(a, n->op, l), KERNEL_OK);
     assert_true(out[0] == 2.5f && out[1] == 204);
     arena_free(a);

@@ -40,43 +40,59 @@ Gpt2Settings tiny_settings(bool llama_like)
     return s;
 }
 
-static void fill_batch(Program *p)
+static void fill_batch(Program *p, int64_t microbatch)
 {
-    Tensor *ids = program_input(p, "input_ids"), *targets = program_input(p, "target_ids");
+    int32_t ids[BATCH * SEQUENCE], targets[BATCH * SEQUENCE];
     for (int i = 0; i < BATCH * SEQUENCE; i++) {
-        ((int32_t *)ids->data)[i] = i * 7 % 13;
-        ((int32_t *)targets->data)[i] = i == 5 ? -100 : (i + 1) * 7 % 13;
+        int at = i + 5 * (int)microbatch;
+        ids[i] = at * 7 % 13;
+        targets[i] = i == 5 ? -100 : (at + 1) * 7 % 13;
     }
+    assert_no_error(program_write(p, "input_ids", microbatch, ids));
+    assert_no_error(program_write(p, "target_ids", microbatch, targets));
+    assert_no_error(program_wait(p));
 }
 
-TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only, bool training)
+TinyRun tiny_run_make(const TinyChoice *c)
 {
-    TinyRun t = { .arena = arena_new(), .device = cpu_device_new(2) };
+    TinyRun t = { .arena = arena_new(), .device = c->device ? c->device : cpu_device_new(2) };
     t.store = store_new(t.device);
     t.graph = graph_new(t.arena);
-    Model *m = gpt2_new(t.arena, s);
+    Model *m = gpt2_new(t.arena, c->settings);
     ModelOutput out;
     assert_no_error(m->forward(
         m, t.graph,
-        &(ForwardSettings){ .batch = BATCH, .sequence = SEQUENCE, .training = training }, &out));
+        &(ForwardSettings){ .batch = BATCH, .sequence = SEQUENCE, .training = c->training }, &out));
     Dim tokens[] = { { .size = BATCH, .axis = "batch" }, { .size = SEQUENCE, .axis = "seq" } };
     model_loss(t.graph, &out, graph_input(t.graph, "target_ids", I32, 2, tokens), false);
     PassList own = { .arena = t.arena };
-    for (int64_t i = 0; list && i < list->n; i++)
-        passes_add(&own, list->use[i].pass, list->use[i].settings);
+    for (int64_t i = 0; c->passes && i < c->passes->n; i++)
+        passes_add(&own, c->passes->use[i].pass, c->passes->use[i].settings);
     passes_add(&own, pass_find("autodiff"), NULL);
     passes_add(&own, pass_find("initialize"), NULL);
     assert_no_error(passes_run(t.graph, NULL, &own, NULL));
     ProgramSettings settings = { .device = t.device,
                                  .store = t.store,
                                  .level = cpu_level_available(),
-                                 .reference_only = reference_only,
+                                 .reference_only = c->reference_only,
+                                 .schedule = c->schedule,
                                  .name = "test" };
     assert_no_error(program_new(t.graph, &settings, &t.program));
     assert_no_error(store_initialize(t.store, 1));
-    fill_batch(t.program);
     t.now = (RunTime){ .loss_scale = 1, .seed = 3 };
+    if (!c->schedule) tiny_feed(&t, 0);
     return t;
+}
+
+TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only, bool training)
+{
+    return tiny_run_make(&(TinyChoice){
+        .settings = s, .passes = list, .reference_only = reference_only, .training = training });
+}
+
+void tiny_feed(TinyRun *t, int64_t microbatch)
+{
+    fill_batch(t->program, microbatch);
 }
 
 void tiny_run_free(TinyRun *t)
@@ -89,10 +105,9 @@ void tiny_run_free(TinyRun *t)
 
 double tiny_step(TinyRun *t)
 {
-    store_clear_gradients(t->store);
-    assert_no_error(program_run(
-        t->program, 1u << FORWARD | 1u << BACKWARD_INPUT | 1u << BACKWARD_WEIGHT, &t->now));
-    return program_scalar(t->program, "loss");
+    assert_no_error(store_clear_gradients(t->store));
+    assert_no_error(program_run_phases(t->program, RUN_MICROBATCH, &t->now));
+    return program_scalar(t->program, "loss", 0);
 }
 
 double tiny_gradient_difference(const TinyRun *a, const TinyRun *b)

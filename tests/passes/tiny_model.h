@@ -17,10 +17,22 @@ typedef struct TinyRun {
     RunTime now;
 } TinyRun;
 
-/* Builds loss and gradients through the passes in `list` (autodiff is added), fills weights by seed
- * 1 and the batch by a fixed rule. */
+typedef struct TinyChoice {
+    const Gpt2Settings *settings;
+    const PassList *passes;
+    bool reference_only, training;
+    const Schedule *schedule; /* NULL: of one microbatch */
+    Device *device;           /* the run frees it; NULL: the CPU with two threads */
+} TinyChoice;
+
+/* Builds loss and gradients through the passes (autodiff is added), fills weights by seed 1 and
+ * each microbatch by a fixed rule. */
+TinyRun tiny_run_make(const TinyChoice *c);
 TinyRun tiny_run_new(const Gpt2Settings *s, PassList *list, bool reference_only, bool training);
 void tiny_run_free(TinyRun *t);
+/* Writes a microbatch's ids and targets; with a schedule it must be done before its forward pass.
+ */
+void tiny_feed(TinyRun *t, int64_t microbatch);
 /* Clears gradients, runs forward and backward, returns the loss. */
 double tiny_step(TinyRun *t);
 /* The largest difference of all gradients, relative to the largest gradient. */

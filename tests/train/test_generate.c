@@ -37,13 +37,13 @@ static Fixture fixture_new(const Gpt2Settings *settings, Dtype compute)
     assert_no_error(session_inspection_program(f.session, NULL, false, 1, n, &p));
     store_initialize(session_store(f.session), 3);
     f.id = NEW_N(f.arena, uint32_t, n);
-    Tensor *ids = program_input(p, "input_ids");
+    const Tensor *ids = program_input(p, "input_ids", 0);
     for (int64_t i = 0; i < n; i++) {
         f.id[i] = (uint32_t)token(i, settings->vocab_size);
         dtype_set(ids->dtype, ids->data, i, f.id[i]);
     }
-    assert_no_error(program_run(p, RUN_FORWARD, &(RunTime){ .loss_scale = 1 }));
-    f.logits = *program_output(p, "logits");
+    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .loss_scale = 1 }));
+    f.logits = *program_output(p, "logits", 0);
     f.logits.data = arena_copy(f.arena, f.logits.data, tensor_bytes(&f.logits));
     assert_no_error(generator_new(f.session, f.model, n, &f.generator));
     return f;

@@ -98,7 +98,7 @@ static bool fill(const Launch *l, Product *p)
     p->c = c->data;
     p->c_batch = p->m * p->n;
     p->c_dtype = c->dtype;
-    p->add = l->add & 1;
+    p->add = launch_adds(l, 0);
     if (!lies_behind(&runs_c, COLUMNS, ROWS)) { /* C is stored [n][m]: exchange the factors */
         Factor f = p->a;
         p->a = p->b;

@@ -45,7 +45,7 @@ INLINE bool floats_fit(const Launch *l)
 /* What stands in results that are added to. */
 INLINE Vec vec_before(const Launch *l, int k, int64_t i, int64_t n)
 {
-    if (!(l->add >> k & 1)) return vec_set(0);
+    if (!launch_adds(l, k)) return vec_set(0);
     return vec_get(l->out[k].dtype, l->out[k].data, i, n);
 }
 

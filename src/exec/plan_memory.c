@@ -1,0 +1,364 @@
+/* plan_memory.c - lifetimes from the timeline, then offsets. */
+#include "exec/plan_memory.h"
+#include "graph/op.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+static int by_size(const void *a, const void *b)
+{
+    const Block *const *x = a, *const *y = b;
+    if ((*x)->bytes != (*y)->bytes) return (*x)->bytes < (*y)->bytes ? 1 : -1;
+    const Span *p = (*x)->span, *q = (*y)->span;
+    if (p->moment != q->moment) return p->moment < q->moment ? -1 : 1;
+    return p->from < q->from ? -1 : p->from > q->from;
+}
+
+static bool are_alive_together(const Block *a, const Block *b)
+{
+    for (int64_t i = 0, j = 0; i < a->n_spans && j < b->n_spans;) {
+        const Span *p = &a->span[i], *q = &b->span[j];
+        if (p->moment == q->moment && p->from <= q->to && q->from <= p->to) return true;
+        if (p->moment < q->moment || (p->moment == q->moment && p->to < q->to))
+            i++;
+        else
+            j++;
+    }
+    return false;
+}
+
+/* `placed` is sorted by offset; the new block goes into the lowest gap among those alive with it.
+ */
+static int64_t lowest_gap(Block *const *placed, int64_t n, const Block *b)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const Block *p = placed[i];
+        int64_t end = p->offset + (int64_t)p->bytes;
+        if (end <= at || !are_alive_together(p, b)) continue;
+        if (p->offset >= at + (int64_t)b->bytes) break;
+        at = end;
+    }
+    return at;
+}
+
+static void insert_by_offset(Block **placed, int64_t n, Block *b)
+{
+    int64_t i = n;
+    for (; i > 0 && placed[i - 1]->offset > b->offset; i--) placed[i] = placed[i - 1];
+    placed[i] = b;
+}
+
+size_t place_blocks(Block *block, int64_t n)
+{
+    Arena *a = arena_new();
+    Block **order = NEW_N(a, Block *, n), **placed = NEW_N(a, Block *, n);
+    size_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        block[i].bytes = (block[i].bytes + ALIGN - 1) / ALIGN * ALIGN;
+        order[i] = &block[i];
+    }
+    if (n) qsort(order, (size_t)n, sizeof *order, by_size);
+    for (int64_t i = 0; i < n; i++) {
+        Block *b = order[i];
+        b->offset = lowest_gap(placed, i, b);
+        insert_by_offset(placed, i, b);
+        if ((size_t)b->offset + b->bytes > total) total = (size_t)b->offset + b->bytes;
+    }
+    arena_free(a);
+    return total;
+}
+
+/* While a plan is made. */
+typedef struct Planner {
+    Arena *arena, *scratch; /* of the plan; of what is computed for one value */
+    const Graph *g;
+    const Timeline *t;
+    int64_t *made;    /* by value id: the node that makes it, -1: none */
+    int64_t *last;    /* [value id][stage][phase]: the last node that touches it; -1: none */
+    bool *is_output;  /* by value id */
+    int64_t *done_by; /* by node: when it is known to be finished by all that come later */
+    MemoryPlan *plan;
+    int64_t **answer; /* by block: where its offset goes */
+    int64_t cap_blocks;
+} Planner;
+
+static const Value *root_of(const Value *v)
+{
+    int64_t offset;
+    return value_storage(v, &offset);
+}
+
+static bool is_planned(const Value *v)
+{
+    return v->kind == VALUE_INPUT || (v->kind == VALUE_RESULT && v->from->phase != PREPARE);
+}
+
+static bool is_of_step(const Value *v)
+{
+    return v->from && (v->from->phase == REDUCE || v->from->phase == UPDATE);
+}
+
+static int64_t *last_of(const Planner *p, int id, int stage, Phase phase)
+{
+    return &p->last[((int64_t)id * p->t->n_stages + stage) * N_PHASES + phase];
+}
+
+static bool waits_for(const Node *later, const Node *earlier)
+{
+    for (int k = 0; k < later->n_in; k++)
+        for (int j = 0; j < earlier->n_out; j++)
+            if (root_of(later->in[k]) == root_of(earlier->out[j])) return true;
+    return false;
+}
+
+/* A node on a queue of its own is finished where the computation first waits for it, at the latest
+ * with its action. */
+static int64_t finished_by(const Graph *g, int64_t i)
+{
+    const Node *n = g->node[i];
+    if (!n->stream) return i;
+    for (int64_t j = i + 1; j < g->n_nodes; j++) {
+        const Node *later = g->node[j];
+        if (later->stream || later->phase != n->phase || later->stage != n->stage) continue;
+        if (waits_for(later, n)) return j;
+    }
+    return WHOLE_MOMENT;
+}
+
+static void touch(Planner *p, const Value *v, const Node *n, int64_t until)
+{
+    int64_t *last = last_of(p, root_of(v)->id, n->stage, n->phase);
+    if (until > *last) *last = until;
+}
+
+static void find_uses(Planner *p)
+{
+    const Graph *g = p->g;
+    int64_t n_last = g->n_values * p->t->n_stages * N_PHASES;
+    p->made = NEW_N(p->arena, int64_t, g->n_values);
+    p->last = NEW_N(p->arena, int64_t, n_last);
+    p->is_output = NEW_N(p->arena, bool, g->n_values);
+    p->done_by = NEW_N(p->arena, int64_t, g->n_nodes);
+    for (int64_t i = 0; i < g->n_values; i++) p->made[i] = -1;
+    for (int64_t i = 0; i < n_last; i++) p->last[i] = -1;
+    for (int64_t i = 0; i < g->n_outputs; i++) p->is_output[root_of(g->output[i].value)->id] = true;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        p->done_by[i] = finished_by(g, i);
+        for (int k = 0; k < n->n_out; k++) {
+            int id = root_of(n->out[k])->id;
+            if (p->made[id] < 0) p->made[id] = i;
+            touch(p, n->out[k], n, p->done_by[i]);
+        }
+        for (int k = 0; k < n->n_in; k++) touch(p, n->in[k], n, p->done_by[i]);
+    }
+}
+
+/* Whether something that has not run before this moment, nor does in it, still needs the value. */
+static bool is_awaited(const Planner *p, const Value *v, const Moment *m, int slot)
+{
+    if (p->is_output[v->id]) return true;
+    for (int stage = 0; stage < p->t->n_stages; stage++)
+        for (int phase = FORWARD; phase < N_PHASES; phase++)
+            if (*last_of(p, v->id, stage, (Phase)phase) >= 0 &&
+                !(timeline_done(p->t, m, slot, stage) >> phase & 1) &&
+                !timeline_runs(p->t, m, slot, (Phase)phase, stage))
+                return true;
+    return false;
+}
+
+static int64_t last_in_moment(const Planner *p, const Value *v, const Moment *m, int slot)
+{
+    int64_t last = -1;
+    for (int stage = 0; stage < p->t->n_stages; stage++)
+        for (int phase = FORWARD; phase < N_PHASES; phase++) {
+            int64_t at = *last_of(p, v->id, stage, (Phase)phase);
+            if (at > last && timeline_runs(p->t, m, slot, (Phase)phase, stage)) last = at;
+        }
+    return last;
+}
+
+/* When a slot's copy of a value is alive in a moment; false: not at all. */
+static bool alive_in(const Planner *p, const Value *v, int64_t moment, int slot, Span *out)
+{
+    const Moment *m = &p->t->moment[moment];
+    *out = (Span){ .moment = moment, .from = -1, .to = WHOLE_MOMENT };
+    if (v->kind == VALUE_INPUT) return true;
+    const Node *from = v->from;
+    bool is_made_now = timeline_runs(p->t, m, slot, from->phase, from->stage);
+    bool is_there = timeline_done(p->t, m, slot, from->stage) >> from->phase & 1;
+    if (!is_made_now && !is_there) return false;
+    if (is_made_now) out->from = p->made[v->id];
+    if (is_awaited(p, v, m, slot)) return true;
+    out->to = last_in_moment(p, v, m, slot);
+    return out->to >= 0;
+}
+
+static void add_block(Planner *p, int64_t *answer, Block b)
+{
+    MemoryPlan *m = p->plan;
+    if (!b.bytes || !b.n_spans) return;
+    b.span = arena_copy(p->arena, b.span, sizeof *b.span * (size_t)b.n_spans);
+    int64_t n = m->n_blocks, cap = p->cap_blocks;
+    m->block = arena_grow(p->arena, m->block, n, &cap, sizeof *m->block);
+    p->answer = arena_grow(p->arena, p->answer, n, &p->cap_blocks, sizeof *p->answer);
+    p->answer[n] = answer;
+    m->block[m->n_blocks++] = b;
+}
+
+/* The spans of a value in the slots [first, end). */
+static int64_t find_spans(const Planner *p, const Value *v, int first, int end, Span *out)
+{
+    int64_t n = 0;
+    for (int64_t m = 0; m < p->t->n; m++)
+        for (int slot = first; slot < end; slot++)
+            if (alive_in(p, v, m, slot, &out[n])) n++;
+    return n;
+}
+
+/* Whether a slot's copy is alive only while its own microbatch runs. */
+static bool is_local(const Planner *p, const Value *v)
+{
+    Span span;
+    for (int64_t m = 0; m < p->t->n; m++)
+        for (int slot = 0; slot < p->t->n_slots; slot++)
+            if (p->t->moment[m].slot != slot && alive_in(p, v, m, slot, &span)) return false;
+    return true;
+}
+
+/* What lives within actions only has one place for all slots, other values have one per slot. */
+static void add_value(Planner *p, const Value *v, size_t bytes)
+{
+    const Timeline *t = p->t;
+    Span *span = NEW_N(p->scratch, Span, t->n);
+    Block b = { .bytes = bytes, .span = span, .what = v->from ? v->from->op->name : v->name };
+    int64_t *answer = p->plan->offset + v->id, n_values = p->g->n_values;
+    if (is_of_step(v)) {
+        b.n_spans = find_spans(p, v, t->n_slots, t->n_slots + 1, span);
+        add_block(p, answer + t->n_slots * n_values, b);
+    } else if (is_local(p, v)) {
+        b.n_spans = find_spans(p, v, 0, t->n_slots, span);
+        add_block(p, answer, b);
+    } else {
+        for (int slot = 0; slot < t->n_slots; slot++) {
+            b.n_spans = find_spans(p, v, slot, slot + 1, span);
+            add_block(p, answer + slot * n_values, b);
+        }
+    }
+    arena_clear(p->scratch);
+}
+
+static void add_scratch(Planner *p, int64_t i, size_t bytes)
+{
+    const Node *n = p->g->node[i];
+    const Timeline *t = p->t;
+    if (!bytes) return;
+    Span *span = NEW_N(p->scratch, Span, t->n);
+    int64_t n_spans = 0;
+    for (int64_t m = 0; m < t->n; m++)
+        if (n->phase == PREPARE
+                ? m == 0
+                : timeline_runs(t, &t->moment[m], t->moment[m].slot, n->phase, n->stage))
+            span[n_spans++] = (Span){ m, i, p->done_by[i] };
+    add_block(p, &p->plan->scratch[i],
+              (Block){ .bytes = bytes, .span = span, .n_spans = n_spans, .what = n->op->name });
+    arena_clear(p->scratch);
+}
+
+static int64_t *not_planned(Arena *a, int64_t n)
+{
+    int64_t *list = NEW_N(a, int64_t, n);
+    for (int64_t i = 0; i < n; i++) list[i] = NOT_PLANNED;
+    return list;
+}
+
+/* Slots that share a place got the answer in the first. */
+static void share_answers(const Planner *p)
+{
+    int64_t n = p->g->n_values, *offset = p->plan->offset;
+    for (int slot = 1; slot < p->t->n_slots; slot++)
+        for (int64_t i = 0; i < n; i++)
+            if (offset[slot * n + i] == NOT_PLANNED && !is_of_step(p->g->value[i]))
+                offset[slot * n + i] = offset[i];
+}
+
+MemoryPlan *plan_memory(Arena *a, const Graph *g, const Timeline *t, const MemoryNeeds *needs)
+{
+    MemoryPlan *m = NEW(a, MemoryPlan);
+    Planner p = { .arena = a, .scratch = arena_new(), .g = g, .t = t, .plan = m };
+    m->offset = not_planned(a, (t->n_slots + 1) * g->n_values);
+    m->scratch = not_planned(a, g->n_nodes);
+    m->extra = not_planned(a, needs->n_extra);
+    find_uses(&p);
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        bool is_there = v->kind == VALUE_INPUT || p.made[i] >= 0;
+        if (is_there && root_of(v) == v && is_planned(v))
+            add_value(&p, v, needs->bytes_of(needs->ctx, v));
+    }
+    for (int64_t i = 0; i < g->n_nodes; i++) add_scratch(&p, i, needs->scratch_of(needs->ctx, i));
+    Span *throughout = NEW_N(a, Span, t->n);
+    for (int64_t i = 0; i < t->n; i++) throughout[i] = (Span){ i, -1, WHOLE_MOMENT };
+    for (int i = 0; i < needs->n_extra; i++)
+        add_block(&p, &m->extra[i],
+                  (Block){ .bytes = needs->extra[i],
+                           .span = throughout,
+                           .n_spans = t->n,
+                           .what = needs->extra_name[i] });
+    m->bytes = place_blocks(m->block, m->n_blocks);
+    for (int64_t i = 0; i < m->n_blocks; i++) *p.answer[i] = m->block[i].offset;
+    share_answers(&p);
+    arena_free(p.scratch);
+    return m;
+}
+
+static bool is_alive_at(const Block *b, int64_t moment, int64_t node)
+{
+    for (int64_t i = 0; i < b->n_spans; i++)
+        if (b->span[i].moment == moment && b->span[i].from <= node && node <= b->span[i].to)
+            return true;
+    return false;
+}
+
+/* The blocks that are alive when most bytes are; something always begins at a peak. */
+static int64_t alive_at_peak(const MemoryPlan *m, const Block **out)
+{
+    size_t most = 0;
+    Span peak = { 0 };
+    for (int64_t i = 0; i < m->n_blocks; i++)
+        for (int64_t k = 0; k < m->block[i].n_spans; k++) {
+            const Span *s = &m->block[i].span[k];
+            size_t bytes = 0;
+            for (int64_t j = 0; j < m->n_blocks; j++)
+                if (is_alive_at(&m->block[j], s->moment, s->from)) bytes += m->block[j].bytes;
+            if (bytes > most) peak = *s;
+            if (bytes > most) most = bytes;
+        }
+    int64_t n = 0;
+    for (int64_t i = 0; i < m->n_blocks; i++)
+        if (is_alive_at(&m->block[i], peak.moment, peak.from)) out[n++] = &m->block[i];
+    return n;
+}
+
+void memory_print(const MemoryPlan *m, int n, FILE *to)
+{
+    Arena *a = arena_new();
+    const Block **alive = NEW_N(a, const Block *, m->n_blocks);
+    int64_t n_alive = alive_at_peak(m, alive);
+    size_t rest = 0;
+    char text[32];
+    qsort(alive, (size_t)n_alive, sizeof *alive, by_size);
+    for (int64_t i = 0; i < n_alive; i++) {
+        if (i >= n) {
+            rest += alive[i]->bytes;
+            continue;
+        }
+        format_bytes((double)alive[i]->bytes, text);
+        fprintf(to, "  %10s  %s\n", text, alive[i]->what);
+    }
+    format_bytes((double)rest, text);
+    if (rest) fprintf(to, "  %10s  %lld smaller ones\n", text, (long long)n_alive - n);
+    arena_free(a);
+}

@@ -1,0 +1,63 @@
+/* program_parts.h - what a program is made of; for the files of exec that run and print it. */
+#ifndef EXEC_PROGRAM_PARTS_H
+#define EXEC_PROGRAM_PARTS_H
+#include "exec/program.h"
+#include "ops/kernels.h"
+
+/* One node, ready to run. */
+typedef struct Step {
+    const Node *node;
+    const KernelDef *tuned; /* NULL: the reference */
+    Kernel *kernel;
+    Launch *launch;  /* one per slot, or one where the node is of no microbatch */
+    Stored *derived; /* PREPARE: what it makes */
+    int64_t *wait;   /* steps on other streams whose results it uses */
+    int64_t n_waits;
+    StreamMark done; /* marked when a step of another stream waits for it */
+    bool is_awaited;
+} Step;
+
+/* An output that is a scalar: its values in a step are kept, to be read together. */
+typedef struct Reading {
+    const char *name;
+    const Value *value;
+} Reading;
+
+struct Program {
+    Arena *arena;
+    ProgramSettings settings;
+    Graph *graph;
+    Timeline *timeline;
+    int64_t n_microbatches;
+    Tensor *tensor; /* [slot][value id]; slot n_slots: what is of no microbatch */
+    Step *step;
+    int64_t n_steps;
+    Stream **stream; /* by Node.stream */
+    int n_streams;
+    MemoryPlan *plan;
+    char *block;
+    RunTime *now;      /* host: by microbatch, then of the step; stays while copies are under way */
+    RunTime *slot_now; /* device: by slot */
+    Reading *reading;
+    int n_readings;
+    double *cell, *read; /* device and host: [reading][microbatch], each in the value's own dtype */
+    bool is_waited;      /* nothing was queued since `read` was filled */
+    NodeHook *hook;
+    void *hook_ctx;
+};
+
+/* The slot of an action's values. */
+int program_slot(const Program *p, const Action *x);
+/* Makes the workspace's present place known to all launches. */
+void program_settle(Program *p);
+/* Whether a step belongs to an action. */
+bool program_is_due(const Program *p, const Step *s, const Action *x);
+/* Hands the device what an action's kernels read from RunTime. */
+Error *program_set_now(Program *p, const Action *x, const RunTime *now);
+/* Queues one step, or PREPARE's steps if they are due. */
+Error *program_run_step(Program *p, Step *s, int slot);
+Error *program_prepare(Program *p);
+Launch *step_launch(const Step *s, int slot);
+/* "op in block 3 (forward)". */
+const char *step_place(Arena *a, const Step *s);
+#endif

@@ -1,0 +1,85 @@
+/* program_print.c - a program's memory, kernels and slow ops as text. */
+#include "base/thread.h"
+#include "exec/cost.h"
+#include "exec/program_parts.h"
+
+static void print_bytes(const char *what, size_t bytes, FILE *to)
+{
+    char text[32];
+    format_bytes((double)bytes, text);
+    fprintf(to, "%12s  %s\n", text, what);
+}
+
+void program_print_memory(const Program *p, FILE *to)
+{
+    static const char *const what[] = { [VALUE_PARAM] = "parameters",
+                                        [VALUE_STATE] = "optimizer states and caches",
+                                        [VALUE_RESULT] = "copies and tables made from parameters",
+                                        [VALUE_ACCUMULATOR] = "gradients" };
+    size_t sum[VALUE_ACCUMULATOR + 1] = { 0 };
+    for (int64_t i = 0; i < store_count(p->settings.store); i++) {
+        const Stored *s = store_at(p->settings.store, i);
+        sum[s->kind] += tensor_bytes(&s->tensor);
+    }
+    for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
+        if (sum[k]) print_bytes(what[k], sum[k], to);
+    print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
+    memory_print(p->plan, 8, to);
+}
+
+/* By plan; what is made from no parameter is made once, and costs no step anything. */
+static double step_seconds(const Program *p, const Step *s, int64_t microbatches)
+{
+    if (s->derived && s->derived->is_constant) return 0;
+    bool is_once = s->node->phase == PREPARE || s->node->phase >= REDUCE;
+    double seconds = node_seconds(s->node, s->launch, !s->tuned, pool_size(p->stream[0]->pool));
+    return is_once ? seconds : seconds * (double)microbatches;
+}
+
+/* The part of a step that the reference kernel of this op takes; 0 when it is too small to name. */
+static double slow_share(const Program *p, const OpDef *op, int64_t microbatches)
+{
+    static const double WORTH_NAMING = 0.02;
+    double of_op = 0, all = 0;
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        double seconds = step_seconds(p, s, microbatches);
+        all += seconds;
+        if (!s->tuned && s->node->op == op) of_op += seconds;
+    }
+    return of_op > WORTH_NAMING * all ? of_op / all : 0;
+}
+
+const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a)
+{
+    Text t = { 0 };
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const OpDef *op = p->step[i].node->op;
+        bool is_known = p->step[i].tuned != NULL;
+        for (int64_t j = 0; j < i && !is_known; j++)
+            is_known = !p->step[j].tuned && p->step[j].node->op == op;
+        double share = is_known ? 0 : slow_share(p, op, microbatches);
+        if (share > 0)
+            text_printf(&t, "%s%s (reference kernel, about %.0f %% of a step)", t.len ? ", " : "",
+                        op->name, 100 * share);
+    }
+    const char *said = t.len ? arena_string(a, t.ptr) : NULL;
+    text_free(&t);
+    return said;
+}
+
+void program_print_kernels(const Program *p, FILE *to)
+{
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Step *s = &p->step[i];
+        const char *kernel = s->node->op->flags & OP_VIEW ? "view"
+                             : s->tuned                   ? cpu_level_name(s->tuned->level)
+                                                          : "reference";
+        double share = s->tuned ? 0 : slow_share(p, s->node->op, 1);
+        fprintf(to, "%-10s %-20s %s", kernel, s->node->op->name, s->node->dims->text);
+        if (share > 0)
+            fprintf(to, "  <- slow: all %s about %.0f %% of a step", s->node->op->name,
+                    100 * share);
+        fputc('\n', to);
+    }
+}

@@ -1,0 +1,202 @@
+/* program_run.c - actions become launches on the device's streams. */
+#include "base/clock.h"
+#include "exec/program_parts.h"
+#include <math.h>
+#include <string.h>
+
+int program_slot(const Program *p, const Action *x)
+{
+    if (x->phases & RUN_STEP) return p->timeline->n_slots;
+    CHECK(x->microbatch >= 0 && x->microbatch < p->n_microbatches);
+    return p->timeline->slot_of[x->microbatch];
+}
+
+bool program_is_due(const Program *p, const Step *s, const Action *x)
+{
+    (void)p;
+    const Node *n = s->node;
+    if (n->op->flags & OP_VIEW || n->phase == PREPARE || !(x->phases >> n->phase & 1)) return false;
+    return x->phases & RUN_STEP || n->stage == x->stage;
+}
+
+const char *step_place(Arena *a, const Step *s)
+{
+    const Node *n = s->node;
+    if (n->block < 0) return arena_printf(a, "%s (%s)", n->op->name, phase_name(n->phase));
+    return arena_printf(a, "%s in block %d (%s)", n->op->name, n->block, phase_name(n->phase));
+}
+
+static Error *failure(Program *p, const Step *s, const Launch *l, int status)
+{
+    RunTime now;
+    TRY(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
+    Arena *a = arena_new();
+    const char *reason = status == KERNEL_BAD_INDEX
+                             ? "an id or target lies outside of its table"
+                             : arena_printf(a, "the kernel failed with status %d", status);
+    Error *e = error_new("step %lld, microbatch %lld: %s: %s", (long long)now.step + 1,
+                         (long long)now.microbatch, step_place(a, s), reason);
+    arena_free(a);
+    return e;
+}
+
+/* The copy in host memory stays as it is until the next time this microbatch runs something. */
+Error *program_set_now(Program *p, const Action *x, const RunTime *now)
+{
+    Device *d = p->settings.device;
+    bool is_step = x->phases & RUN_STEP;
+    RunTime *kept = &p->now[is_step ? p->n_microbatches : x->microbatch];
+    *kept = *now;
+    kept->microbatch = x->microbatch;
+    p->is_waited = false;
+    return d->copy(d, &p->slot_now[program_slot(p, x)], kept, sizeof *kept, p->stream[0]);
+}
+
+/* A step on a further stream begins when the computation has come to its place. */
+static Error *wait_for_others(Program *p, const Step *s)
+{
+    Device *d = p->settings.device;
+    Stream *own = p->stream[s->node->stream];
+    if (s->node->stream) {
+        StreamMark here = { 0 };
+        Error *e = d->mark(d, p->stream[0], &here);
+        if (!e) e = d->wait(d, own, &here);
+        d->mark_free(d, &here);
+        TRY(e);
+    }
+    for (int64_t i = 0; i < s->n_waits; i++) TRY(d->wait(d, own, &p->step[s->wait[i]].done));
+    return NULL;
+}
+
+Error *program_run_step(Program *p, Step *s, int slot)
+{
+    Device *d = p->settings.device;
+    Launch *l = step_launch(s, slot);
+    double start = 0;
+    if (p->n_streams > 1) TRY(wait_for_others(p, s));
+    if (p->hook) {
+        TRY(d->synchronize(d, l->stream));
+        start = clock_seconds();
+    }
+    int status = d->launch(d, s->kernel, l);
+    if (status) return failure(p, s, l, status);
+    if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
+    if (p->hook) {
+        TRY(d->synchronize(d, l->stream));
+        p->hook(p->hook_ctx, s->node, l, clock_seconds() - start);
+    }
+    return NULL;
+}
+
+static bool must_be_made(const Program *p, const Stored *x)
+{
+    return x->is_constant ? x->made_at == 0 : x->made_at != p->settings.store->version;
+}
+
+/* Derived values count as made when all their nodes ran: marked after the loop, since one value may
+ * be the work of several nodes. */
+Error *program_prepare(Program *p)
+{
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        Step *s = &p->step[i];
+        if (s->node->phase != PREPARE || s->node->op->flags & OP_VIEW) continue;
+        if (must_be_made(p, s->derived)) TRY(program_run_step(p, s, p->timeline->n_slots));
+    }
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].derived) p->step[i].derived->made_at = p->settings.store->version;
+    return NULL;
+}
+
+/* The computation goes on when all that the action gave to other streams is done. */
+static Error *join_streams(Program *p)
+{
+    Device *d = p->settings.device;
+    for (int i = 1; i < p->n_streams; i++) {
+        StreamMark end = { 0 };
+        Error *e = d->mark(d, p->stream[i], &end);
+        if (!e) e = d->wait(d, p->stream[0], &end);
+        d->mark_free(d, &end);
+        TRY(e);
+    }
+    return NULL;
+}
+
+/* Keeps the scalars that the action made: their places may be another microbatch's soon. */
+static Error *keep_readings(Program *p, const Action *x, int slot)
+{
+    Device *d = p->settings.device;
+    for (int i = 0; i < p->n_readings; i++) {
+        const Value *v = p->reading[i].value;
+        const Node *n = v->from;
+        if (!(x->phases >> n->phase & 1) || !(x->phases & RUN_STEP || n->stage == x->stage))
+            continue;
+        int64_t m = x->phases & RUN_STEP ? 0 : x->microbatch;
+        const Tensor *t = &p->tensor[slot * p->graph->n_values + v->id];
+        TRY(d->copy(d, &p->cell[i * p->n_microbatches + m], t->data, dtype_size(t->dtype),
+                    p->stream[0]));
+    }
+    return NULL;
+}
+
+Error *program_run(Program *p, const Action *x, const RunTime *now)
+{
+    CHECK(!(x->phases & RUN_STEP && x->phases & RUN_MICROBATCH));
+    program_settle(p);
+    int slot = program_slot(p, x);
+    TRY(program_set_now(p, x, now));
+    if (x->phases & ~(unsigned)RUN_UPDATE) TRY(program_prepare(p));
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (program_is_due(p, &p->step[i], x)) TRY(program_run_step(p, &p->step[i], slot));
+    if (p->n_streams > 1) TRY(join_streams(p));
+    TRY(keep_readings(p, x, slot));
+    if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
+    return NULL;
+}
+
+static Error *find_failure(Program *p, const Stream *s)
+{
+    for (int64_t i = 0; i < p->n_steps; i++)
+        for (int slot = 0; slot < p->timeline->n_slots; slot++) {
+            const Launch *l = step_launch(&p->step[i], slot);
+            if (l == s->failed) return failure(p, &p->step[i], l, s->status);
+        }
+    CHECK(!"a launch of this program failed");
+    return NULL;
+}
+
+Error *program_wait(Program *p)
+{
+    Device *d = p->settings.device;
+    size_t bytes = sizeof(double) * (size_t)(p->n_readings * p->n_microbatches);
+    program_settle(p);
+    if (bytes && !p->is_waited) TRY(d->copy(d, p->read, p->cell, bytes, p->stream[0]));
+    for (int i = 0; i < p->n_streams; i++) {
+        TRY(d->synchronize(d, p->stream[i]));
+        if (p->stream[i]->failed) return find_failure(p, p->stream[i]);
+    }
+    p->is_waited = true;
+    return NULL;
+}
+
+Error *program_run_phases(Program *p, unsigned phases, const RunTime *now)
+{
+    TRY(program_run(p, &(Action){ .phases = phases }, now));
+    return program_wait(p);
+}
+
+bool program_has_scalar(const Program *p, const char *name)
+{
+    for (int i = 0; i < p->n_readings; i++)
+        if (!strcmp(p->reading[i].name, name)) return true;
+    return false;
+}
+
+double program_scalar(const Program *p, const char *name, int64_t microbatch)
+{
+    CHECK(p->is_waited);
+    for (int i = 0; i < p->n_readings; i++)
+        if (!strcmp(p->reading[i].name, name))
+            return dtype_get(p->reading[i].value->dtype,
+                             &p->read[i * p->n_microbatches + microbatch], 0);
+    return NAN;
+}
