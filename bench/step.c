@@ -164,7 +164,8 @@ static Program *make_program(const Case *c, Arena *a, Session **session)
     *optimizer = (Optimizer){ .update = update, .excluded = none, .model = ss.model };
     *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
     Program *p;
-    must(session_training_program(*session, loss, optimizer, clipper, NULL, c->batch, c->sequence, &p));
+    must(session_training_program(*session, loss, optimizer, clipper, NULL, c->batch, c->sequence,
+                                  &p));
     must(store_initialize(session_store(*session), 1));
     int32_t *ids = program_input(p, "input_ids", 0)->data,
             *targets = program_input(p, "target_ids", 0)->data;

@@ -18,7 +18,7 @@ static const Mistake mistakes[] = {
     { "settings.intervals.training_log_interval_in_steps=0", 1,
       "training_log_interval_in_steps: 0; allowed: an integer, at least 1" },
     { "model_raw.config.dropout=1.5", 1, "dropout 1.5: allowed are 0 <= dropout < 1" },
-    { "optimizer.variant_key=adamw", 1, "no variant_key \"adamw\"; did you mean \"adam\"?" },
+    { "optimizer.variant_key=adamw", 1, "no variant_key \"adamw\"; did you mean \"adam_w\"?" },
     { "optimizer.component_key=optimzer", 1, "did you mean \"optimizer\"?" },
     { "optimizer.config.weight_decai=0", 1, "did you mean \"weight_decay\"" },
     { "wrapped_model.config.model.instance_key=initialized_model", 1,

@@ -80,6 +80,6 @@ double update_run_step(UpdateRun *u, int64_t step, double lr)
 {
     assert_no_error(
         program_run_phases(u->program, RUN_REDUCE | RUN_UPDATE,
-                    &(RunTime){ .step = step, .updates = step, .lr = lr, .loss_scale = 1 }));
+                           &(RunTime){ .step = step, .updates = step, .lr = lr, .loss_scale = 1 }));
     return program_scalar(u->program, "grad_norm", 0);
 }

@@ -77,7 +77,12 @@ static void check_step(Arena *a, Case *c, CpuLevel level, double allowed)
     const int64_t w[] = { V, D };
     out[2] = random_tensor(a, F32, 2, w, 1); /* what dweight started from */
     for (int k = 0; k < 2; k++) memset(out[k].data, 0xff, tensor_bytes(&out[k]));
-    run(a, "head_step", level, (Launch){ .in = in, .n_in = 4, .out = out, .n_out = 3, .add = (const bool[]){ false, false, true } });
+    run(a, "head_step", level,
+        (Launch){ .in = in,
+                  .n_in = 4,
+                  .out = out,
+                  .n_out = 3,
+                  .add = (const bool[]){ false, false, true } });
     assert_close(deviation(&out[0], &c->expected[0]), 0, 2e-6);
     assert_close(deviation(&out[1], &c->expected[2]), 0, allowed);
     assert_close(deviation(&out[2], &c->expected[3]), 0, allowed);
@@ -93,9 +98,17 @@ static void check(Dtype t, double scale, CpuLevel level, double allowed)
     run(a, "head_loss", level, (Launch){ .in = in, .n_in = 3, .out = forward, .n_out = 2 });
     dtype_convert(F64, c.expected[3].data, F32, c.dweight.data, V * D);
     op_reference(a, &op_head_loss_grad,
-                 (Launch){ .in = in, .n_in = 5, .out = c.expected + 2, .n_out = 2, .add = (const bool[]){ false, true } });
+                 (Launch){ .in = in,
+                           .n_in = 5,
+                           .out = c.expected + 2,
+                           .n_out = 2,
+                           .add = (const bool[]){ false, true } });
     run(a, "head_loss_grad", level,
-        (Launch){ .in = in, .n_in = 5, .out = backward, .n_out = 2, .add = (const bool[]){ false, true } });
+        (Launch){ .in = in,
+                  .n_in = 5,
+                  .out = backward,
+                  .n_out = 2,
+                  .add = (const bool[]){ false, true } });
     assert_close(deviation(&c.loss, &c.expected[0]), 0, 2e-6);
     assert_close(deviation(&c.lse, &c.expected[1]), 0, 2e-6);
     assert_close(deviation(&c.dx, &c.expected[2]), 0, allowed);

@@ -94,7 +94,8 @@ static Error *run(Arena *a, const Kind *kind, const char *document_key, int64_t 
         if (d) d[i] = 3 + (place >= FIRST);
     }
     TRY(program_feed(f->program, 0, &b));
-    TRY(program_run_phases(f->program, RUN_FORWARD | RUN_BACKWARD, &(RunTime){ .loss_scale = (double)n }));
+    TRY(program_run_phases(f->program, RUN_FORWARD | RUN_BACKWARD,
+                           &(RunTime){ .loss_scale = (double)n }));
     const Tensor *t = program_output(f->program, "logits", 0);
     assert_int_equal(tensor_count(t), n * VOCAB);
     for (int64_t i = 0; i < n * VOCAB; i++) logits[i] = dtype_get(t->dtype, t->data, i);
