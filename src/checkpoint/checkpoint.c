@@ -17,11 +17,11 @@ static Error *open_folder(Arena *a, const char *path, const char *folder, Checkp
 {
     if (file_exists(path_join(a, folder, MANIFEST_NAME))) return native_open(a, path, folder, out);
     if (file_exists(path_join(a, folder, ".metadata")))
-        return error_new(
-            "%s: a checkpoint of torch.distributed.checkpoint (DCP) cannot be read yet; %s", path,
-            SUPPORTED);
+        return error_new("%s: a checkpoint of the original (DCP) cannot be "
+                         "read yet; %s",
+                         path, SUPPORTED);
     if (file_exists(path_join(a, folder, "__0_0.distcp")))
-        return error_new("%s: an unfinished checkpoint of torch.distributed.checkpoint (DCP): "
+        return error_new("%s: an unfinished checkpoint of the original (DCP): "
                          ".metadata is missing",
                          path);
     if (file_exists(path_join(a, folder, "config.json")))
@@ -58,7 +58,12 @@ static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
     if (is_directory(place)) return open_folder(a, path, place, out);
     if (has_suffix(path, ".safetensors")) return weights_open(a, path, out);
     if (has_suffix(path, ".bin") || has_suffix(path, ".pt") || has_suffix(path, ".pth"))
-        return error_new("%s: a file of torch.save (as FSDP1 writes it) cannot be read yet; %s",
+        return error_new(
+            "%s: a checkpoint of the original (FSDP1, torch.save) cannot be read yet; %s", path,
+            SUPPORTED);
+    if (has_suffix(path, ".distcp"))
+        return error_new("%s: a part of a checkpoint of the original (DCP), which cannot be read "
+                         "yet; %s",
                          path, SUPPORTED);
     return error_new("%s: no checkpoint; %s", path, SUPPORTED);
 }
@@ -71,6 +76,17 @@ Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out)
     for (int64_t i = 0; i < r->n_entries; i++)
         map_set(r->by_name, str_of(r->entry[i].name), (void *)(intptr_t)(i + 1));
     return NULL;
+}
+
+Error *checkpoint_check_info(const char *path)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    const char *folder = NULL;
+    Error *e = folder_of_info(a, path, &folder);
+    if (!e) e = open_any(a, folder, &r);
+    arena_free(a);
+    return error_wrap(e, "%s", path);
 }
 
 int64_t checkpoint_find(const CheckpointReader *r, const char *name)

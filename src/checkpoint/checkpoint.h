@@ -54,6 +54,9 @@ typedef struct CheckpointReader {
 /* Finds out the format of a folder or file and opens it; lives as long as the arena. A
  * last_checkpoint_info.json stands for the folder that it names. */
 Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out);
+/* An error when the checkpoint that a last_checkpoint_info.json (of any file name) tells cannot be
+ * read. */
+Error *checkpoint_check_info(const char *path);
 /* The index of a name, or -1. */
 int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 

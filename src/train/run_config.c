@@ -2,6 +2,7 @@
 #include "train/run_config.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
 #include "config/field_paths.h"
 #include "config/yaml_emit.h"
 #include "monitor/experiment.h"
@@ -9,8 +10,11 @@
 static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
 {
     Yaml *checkpoint_paths = NULL;
-    if (s->last_checkpoint_info_path)
+    if (s->last_checkpoint_info_path) {
+        /* first of all: what the YAML expects of it would only give further errors */
+        TRY(checkpoint_check_info(s->last_checkpoint_info_path));
         TRY(yaml_read_json(a, s->last_checkpoint_info_path, &checkpoint_paths));
+    }
     const ResolverContext context = { .rank = s->rank,
                                       .config_file_path = s->config_file_path,
                                       .experiments_root_path = s->experiments_root_path,
