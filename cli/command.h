@@ -47,8 +47,10 @@ bool command_asks_for_help(const char *word);
 Error *command_unknown(Arena *a, const char *group, const char *name);
 
 /* The help of one command, of a group, and of the program (group NULL). */
-void command_help(const Command *c, Text *out);
-void command_group_help(const char *group, Text *out);
+void command_help(const Command *c, int width, Text *out);
+void command_group_help(const char *group, int width, Text *out);
 /* The environment variables that the program reads, one row each. */
-void environment_help(Text *out);
+void environment_help(int width, Text *out);
+/* Columns of a help text on the terminal: 40 to 96. */
+int usage_width(void);
 #endif

@@ -41,7 +41,7 @@ static Error *run_one(Arena *a, const Command *c, int n, char **word)
         return c->run(a, options);
     }
     Text t = { 0 };
-    command_help(c, &t);
+    command_help(c, usage_width(), &t);
     return print(&t);
 }
 
@@ -52,7 +52,7 @@ static Error *run_group(Arena *a, const char *group, int n, char **word)
         const Command *c = command_find(group, word[0]);
         return c ? run_one(a, c, n - 1, word + 1) : command_unknown(a, group, word[0]);
     }
-    command_group_help(group, &t);
+    command_group_help(group, usage_width(), &t);
     if (n) return print(&t);
     Error *e = error_usage("%sa command is missing", t.ptr);
     text_free(&t);

@@ -97,9 +97,9 @@ static Error *help_command(Arena *a, StringList topic, Text *out)
                        : first ? command_find(NULL, first)
                                : NULL;
     if (c) {
-        command_help(c, out);
+        command_help(c, usage_width(), out);
     } else if (!first || (!second && command_group_doc(first))) {
-        command_group_help(first, out);
+        command_group_help(first, usage_width(), out);
     } else if (second) {
         return command_unknown(a, command_group_doc(first) ? first : NULL,
                                command_group_doc(first) ? second : first);
@@ -125,7 +125,7 @@ static Error *help_topic(Arena *a, StringList topic, Text *out)
     if (!strcmp(first, "component")) return error_as_usage(help_component(a, second, out));
     if (!strcmp(first, "settings")) return help_settings(second, out);
     if (strcmp(first, "environment")) return help_command(a, topic, out);
-    environment_help(out);
+    environment_help(usage_width(), out);
     return NULL;
 }
 

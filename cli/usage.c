@@ -1,19 +1,39 @@
 /* usage.c - the help texts of the program, its groups and its commands. */
 #include "base/environment.h"
+#include "base/terminal.h"
 #include "command.h"
 #include "config/field_read.h"
 #include <ctype.h>
 #include <string.h>
 
-enum { WIDTH = 96, OPTION_COLUMN = 36 };
+/* What a help text is written on; `column` is where explanations of options begin. */
+typedef struct Page {
+    Text *out;
+    int width, column;
+} Page;
+
+/* On a narrow page explanations stand below what they explain. */
+static Page page_of(int width, Text *out)
+{
+    return (Page){ .out = out, .width = width, .column = width >= 90 ? 36 : width >= 72 ? 30 : 8 };
+}
+
+int usage_width(void)
+{
+    enum { LEAST = 40, MOST = 96 };
+    int width = terminal_width(1);
+    return width < LEAST ? LEAST : width > MOST ? MOST : width;
+}
 
 /* Breaks a text at blanks; every line after the first begins at `indent`. `column` is where it
  * starts. */
-static void wrap(Text *out, const char *text, int indent, int column)
+static void wrap(const Page *p, const char *text, int indent, int column)
 {
+    Text *out = p->out;
     while (*text) {
         size_t n = strcspn(text, " \n");
-        if (column > indent && column + (int)n > WIDTH) {
+        if (column > indent && column + (int)n > p->width) {
+            if (out->ptr[out->len - 1] == ' ') out->ptr[--out->len] = 0;
             text_printf(out, "\n%*s", indent, "");
             column = indent;
         }
@@ -71,14 +91,22 @@ static void put_placeholder(const Field *f, Text *out)
     }
 }
 
-static void put_row(const Field *f, Text *out)
+/* The name at the left, its explanation in the column, or below where the name takes it up. */
+static void put_pair(const Page *p, const char *name, const char *doc)
+{
+    text_printf(p->out, "  %-*s", p->column - 2, name);
+    if ((int)strlen(name) > p->column - 3) text_printf(p->out, "\n%*s", p->column, "");
+    wrap(p, doc, p->column, p->column);
+}
+
+static void put_row(const Page *p, const Field *f)
 {
     Text left = { 0 }, right = { 0 };
     if (is_argument(f)) {
         put_upper(&left, f->name);
         if (f->type == FIELD_LIST) text_puts(&left, "...");
     } else {
-        text_printf(&left, "--%s ", f->name);
+        text_printf(&left, "--%s%s", f->name, f->type == FIELD_BOOL ? "" : " ");
         if (f->type != FIELD_BOOL) put_placeholder(f, &left);
     }
     text_puts(&right, f->doc);
@@ -87,17 +115,15 @@ static void put_row(const Field *f, Text *out)
     if (has_default) text_printf(&right, " [default: %s]", f->fallback);
     if (f->type == FIELD_LIST && !is_argument(f)) text_puts(&right, " [may be repeated]");
     if (!f->fallback && !is_argument(f)) text_puts(&right, " [required]");
-    text_printf(out, "  %-*s", OPTION_COLUMN - 2, left.ptr);
-    if (left.len > OPTION_COLUMN - 3) text_printf(out, "\n%*s", OPTION_COLUMN, "");
-    wrap(out, right.ptr, OPTION_COLUMN, OPTION_COLUMN);
+    put_pair(p, left.ptr, right.ptr);
     text_free(&left);
     text_free(&right);
 }
 
-static void put_rows(const Command *c, bool arguments, Text *out)
+static void put_rows(const Page *p, const Command *c, bool arguments)
 {
     for (const Field *f = c->options; f && f->type != FIELD_END; f++)
-        if (is_argument(f) == arguments) put_row(f, out);
+        if (is_argument(f) == arguments) put_row(p, f);
 }
 
 static bool has_arguments(const Command *c)
@@ -107,56 +133,56 @@ static bool has_arguments(const Command *c)
     return false;
 }
 
-void command_help(const Command *c, Text *out)
+void command_help(const Command *c, int width, Text *out)
 {
-    text_printf(out, "Usage: modalities %s%s%s [OPTIONS]", c->group ? c->group : "",
+    const Page p = page_of(width, out);
+    Text line = { 0 };
+    text_printf(&line, "Usage: modalities %s%s%s [OPTIONS]", c->group ? c->group : "",
                 c->group ? " " : "", c->name);
     for (const Field *f = c->options; f && f->type != FIELD_END; f++) {
         if (!is_argument(f)) continue;
-        text_puts(out, f->fallback ? " [" : " ");
-        put_upper(out, f->name);
-        text_puts(out, f->type == FIELD_LIST ? "..." : "");
-        text_puts(out, f->fallback ? "]" : "");
+        text_puts(&line, f->fallback ? " [" : " ");
+        put_upper(&line, f->name);
+        text_puts(&line, f->type == FIELD_LIST ? "..." : "");
+        text_puts(&line, f->fallback ? "]" : "");
     }
-    text_puts(out, "\n\n  ");
-    wrap(out, c->doc, 2, 2);
+    wrap(&p, line.ptr, 4, 0);
+    text_free(&line);
+    text_puts(out, "\n  ");
+    wrap(&p, c->doc, 2, 2);
     if (c->details) {
         text_puts(out, "\n  ");
-        wrap(out, c->details, 2, 2);
+        wrap(&p, c->details, 2, 2);
     }
     if (has_arguments(c)) {
         text_puts(out, "\nArguments:\n");
-        put_rows(c, true, out);
+        put_rows(&p, c, true);
     }
     text_puts(out, "\nOptions:\n");
-    put_rows(c, false, out);
-    text_printf(out, "  %-*sShow this text and exit.\n", OPTION_COLUMN - 2, "-h, --help");
+    put_rows(&p, c, false);
+    put_pair(&p, "-h, --help", "Show this text and exit.");
     if (!c->examples) return;
     text_puts(out, "\nExamples:\n");
-    for (const char *line = c->examples; *line;) {
-        size_t n = strcspn(line, "\n");
-        text_printf(out, "  %.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
+    for (const char *at = c->examples; *at;) {
+        size_t n = strcspn(at, "\n");
+        text_printf(out, "  %.*s\n", (int)n, at);
+        at += n + (at[n] == '\n');
     }
 }
 
-static void put_command(const char *name, const char *doc, Text *out)
+void environment_help(int width, Text *out)
 {
-    text_printf(out, "  %-*s", OPTION_COLUMN - 2, name);
-    wrap(out, doc, OPTION_COLUMN, OPTION_COLUMN);
-}
-
-void environment_help(Text *out)
-{
+    const Page p = page_of(width, out);
     for (const EnvironmentVariable *v = environment_variables; v->name; v++)
-        put_command(v->name, v->doc, out);
+        put_pair(&p, v->name, v->doc);
 }
 
-void command_group_help(const char *group, Text *out)
+void command_group_help(const char *group, int width, Text *out)
 {
+    const Page p = page_of(width, out);
     text_printf(out, "Usage: modalities %s%sCOMMAND [OPTIONS]\n\n  ", group ? group : "",
                 group ? " " : "");
-    wrap(out,
+    wrap(&p,
          group ? command_group_doc(group)
                : "Tokenizes corpora, trains language models from one YAML file, evaluates, resumes "
                  "and generates.",
@@ -166,16 +192,16 @@ void command_group_help(const char *group, Text *out)
     for (int i = 0; commands[i]; i++) {
         const Command *c = commands[i];
         if (group ? c->group && !strcmp(c->group, group) : !c->group) {
-            put_command(c->name, c->doc, out);
+            put_pair(&p, c->name, c->doc);
         } else if (!group && (!last_group || strcmp(last_group, c->group))) {
             last_group = c->group;
-            put_command(c->group, command_group_doc(c->group), out);
+            put_pair(&p, c->group, command_group_doc(c->group));
         }
     }
     if (!group) {
-        text_printf(out, "  %-*sPrints the version.\n", OPTION_COLUMN - 2, "--version");
+        put_pair(&p, "--version", "Prints the version.");
         text_puts(out, "\nEnvironment:\n");
-        environment_help(out);
+        environment_help(width, out);
     }
     text_printf(out, "\n`modalities %s%sCOMMAND --help` explains a command.\n", group ? group : "",
                 group ? " " : "");

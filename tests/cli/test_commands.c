@@ -3,6 +3,7 @@
 #include "cli/command_line.h"
 #include "generated.h"
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void exits(const char *args, int status, const char *part)
@@ -177,5 +178,32 @@ TEST(the_generated_page_of_components_is_up_to_date)
     const char *page;
     assert_int_equal(command_line_run(a, "docs components", &page), 0);
     assert_generated("docs/components.md", page);
+    arena_free(a);
+}
+
+TEST(help_wraps_at_the_width_of_the_terminal)
+{
+    static const int widths[] = { 60, 80, 200 };
+    static const char *const texts[] = { "--help", "run --help", "data --help",
+                                         "data pack_encoded_data --help" };
+    Arena *a = arena_new();
+    Str text;
+    const char *path = path_join(a, test_folder(), "help");
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++) {
+            int status = system(arena_printf(a, "LC_ALL=C COLUMNS=%d %s %s > %s", widths[i],
+                                             program_path(), texts[k], path));
+            assert_int_equal(status, 0);
+            assert_no_error(file_read(a, path, &text));
+            size_t examples = (size_t)(strstr(text.ptr, "\nExamples:")
+                                           ? strstr(text.ptr, "\nExamples:") - text.ptr
+                                           : (long)text.len);
+            for (size_t at = 0; at < examples;) {
+                size_t n = strcspn(text.ptr + at, "\n");
+                if (n > (size_t)widths[i])
+                    fail_msg("%d columns: %.*s", widths[i], (int)n, text.ptr + at);
+                at += n + 1;
+            }
+        }
     arena_free(a);
 }
