@@ -1,0 +1,94 @@
+/* test_pages.c - the commands of README.md are typed, as they stand there, in an empty folder.
+ *
+ * Commands are what stands in blocks that begin with ```sh; lines of `make` are left out. The text
+ * is the test's own, and $SET, which the page names, makes the trainings short. */
+#include "cli/command_line.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The commands of a page, one block after the other. */
+static const char *commands_of(Arena *a, const char *page)
+{
+    Str text;
+    Text out = { 0 };
+    bool inside = false;
+    assert_no_error(file_read(a, page, &text));
+    for (const char *line = text.ptr; *line;) {
+        size_t n = strcspn(line, "\n");
+        const char *one = arena_string_n(a, line, n);
+        if (!strncmp(one, "```", 3))
+            inside = !inside && !strcmp(one, "```sh");
+        else if (inside && strncmp(one, "make ", 5) != 0)
+            text_printf(&out, "%s\n", one);
+        line += n + (line[n] == '\n');
+    }
+    assert_true(out.len > 0);
+    const char *commands = arena_string(a, out.ptr);
+    text_free(&out);
+    return commands;
+}
+
+/* Documents of words that follow each other in few ways, so that there is something to learn. */
+static void write_corpus(Arena *a, const char *path)
+{
+    static const char *const words[] = { "the ", "cat ",  "sat ",  "on ",   "a ",     "mat ",
+                                         "and ", "then ", "went ", "home ", "again ", "slowly " };
+    Text t = { 0 };
+    unsigned at = 1;
+    for (int document = 0; document < 400; document++) {
+        text_puts(&t, "{\"text\": \"");
+        for (int i = 0; i < 60; i++) {
+            at = at * 1103515245 + 12345;
+            text_puts(&t, words[(unsigned)(i + (at >> 28)) % 12]);
+        }
+        text_puts(&t, "\"}\n");
+    }
+    assert_no_error(file_write(path, t.ptr, t.len));
+    text_free(&t);
+    (void)a;
+}
+
+/* An empty folder that stands for the checkout: with its build and its configurations. */
+static const char *empty_folder(Arena *a)
+{
+    const char *folder = path_join(a, path_absolute(a, test_folder()), "checkout"), *said;
+    const char *build = path_folder(a, path_absolute(a, program_path()));
+    assert_no_error(make_directories(folder));
+    int status = shell_run(a,
+                           arena_printf(a, "ln -s %s %s/build && ln -s $PWD/configs %s/configs",
+                                        build, folder, folder),
+                           &said);
+    if (status) fail_msg("%s", said);
+    return folder;
+}
+
+static const char *type(Arena *a, const char *page, const char *set)
+{
+    const char *folder = empty_folder(a), *said;
+    write_corpus(a, path_join(a, folder, "corpus.jsonl"));
+    const char *script = path_join(a, folder, "script");
+    const char *commands = commands_of(a, page);
+    assert_no_error(file_write(script, commands, strlen(commands)));
+    int status = shell_run(
+        a, arena_printf(a, "cd %s && LC_ALL=C SET=\"%s\" bash -e -x script", folder, set), &said);
+    if (status) fail_msg("%s: status %d: %s", page, status, said);
+    return said;
+}
+
+TEST(the_commands_of_the_readme_work_as_they_are_printed)
+{
+    Arena *a = arena_new();
+    const char *said = type(a, "README.md",
+                            "--set settings.training_target.num_target_steps=20 "
+                            "--set settings.intervals.training_log_interval_in_steps=5 "
+                            "--set settings.intervals.checkpointing_interval_in_steps=10 "
+                            "--set settings.intervals.evaluation_interval_in_steps=10 "
+                            "--set settings.step_profile.local_train_micro_batch_size=1 "
+                            "--set lr_scheduler.config.warmup_steps=5");
+    assert_contains(said, "All 20 steps are done and saved.");
+    assert_contains(said, "experiments/first/evaluation_results.jsonl: 20 steps");
+    assert_contains(said, "Prompt:  In the beginning");
+    assert_contains(said, "\nB  second ");
+    assert_contains(said, "optimizer.config.lr and 1 more");
+    arena_free(a);
+}
