@@ -23,6 +23,8 @@ static Error *run(Arena *a, const void *given)
     BigramLoss loss;
     TRY(pbin_open(a, o->train_path, &train));
     TRY(pbin_open(a, o->validation_path, &validation));
+    TRY(pbin_check_index(&train));
+    TRY(pbin_check_index(&validation));
     TRY(bigram_loss(&train, &validation, &loss));
     printf("bigram loss %.6f (perplexity %.1f) over %lld tokens; %lld different pairs in %lld "
            "tokens\n",

@@ -21,7 +21,7 @@ static const Field options[] = {
     FIELD_STRING(Options, prompt, "null", "stands for the {name} of the prompt_template; nothing is asked then"),
     FIELD_INT(Options, max_new_tokens, "null", 1, INFINITY, "longest answer; by default until sequence_length"),
     FIELD_INT(Options, seed, "0", 0, INFINITY, "of the random draws; the same seed gives the same answers"),
-    FIELD_FLOAT(Options, temperature, "null", 0, 0, "instead of the configuration's; 0: always the most likely token"),
+    FIELD_FLOAT(Options, temperature, "null", 0, INFINITY, "instead of the configuration's; 0: always the most likely token"),
     FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
     { 0 },

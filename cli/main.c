@@ -1,4 +1,5 @@
 /* main.c - finds the command, runs it, and prints what went wrong. */
+#include "base/environment.h"
 #include "base/lost_pages.h"
 #include "base/signal.h"
 #include "command.h"
@@ -32,7 +33,8 @@ int main(int argc, char **argv)
     Arena *a = arena_new();
     lost_pages_catch();
     signal_ignore_file_size();
-    Error *e = command_run(a, argc - 1, argv + 1);
+    Error *e = environment_check();
+    if (!e) e = command_run(a, argc - 1, argv + 1);
     arena_free(a);
     int status = e ? error_exit_status(e) : 0;
     if (e) fprintf(stderr, "%s\n", error_text(e));

@@ -1,6 +1,8 @@
 /* environment.c - the table of environment variables. */
 #include "base/environment.h"
 #include "base/error.h"
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,26 @@ const EnvironmentVariable environment_variables[] = {
     { NULL, NULL },
 };
 /* clang-format on */
+
+/* A whole number in [lo, hi]. */
+static Error *check_number(const char *name, int64_t lo, int64_t hi)
+{
+    const char *set = getenv(name);
+    char *end;
+    if (!set || !*set) return NULL;
+    errno = 0;
+    long long n = strtoll(set, &end, 10);
+    if (end != set && !*end && !errno && n >= lo && n <= hi) return NULL;
+    return error_usage("the environment variable %s is \"%s\"; allowed: an integer, %lld to %lld",
+                       name, set, (long long)lo, (long long)hi);
+}
+
+Error *environment_check(void)
+{
+    TRY(check_number("MODALITIES_THREADS", 1, 512));
+    TRY(check_number("MODALITIES_MEMORY_LIMIT", 1, INT64_MAX));
+    return check_number("MODALITIES_PART_BYTES", 1, INT64_MAX);
+}
 
 const char *environment_get(const char *name)
 {

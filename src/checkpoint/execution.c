@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "checkpoint/saving.h"
 #include "config/builder.h"
+#include <string.h>
 
 static const Field execution_fields[] = {
     FIELD_PATH(CheckpointExecution, checkpoint_path, NULL,
@@ -13,6 +14,14 @@ static const Field execution_fields[] = {
                  "part of the name of each checkpoint folder"),
     { 0 },
 };
+
+/* A name, not a path: it becomes a part of a folder's name. */
+static Error *check_execution(const void *settings)
+{
+    const char *id = ((const CheckpointExecution *)settings)->experiment_id;
+    if (*id && !strchr(id, '/')) return NULL;
+    return error_new("experiment_id \"%s\"; allowed: a name without \"/\"", id);
+}
 
 static Error *build_execution(Builder *b, const void *settings, void **out)
 {
@@ -35,6 +44,7 @@ const ComponentDef checkpoint_saving_execution_dcp = {
         "one folder per checkpoint; last_checkpoint_info.json names the last one for `warmstart`",
     .fields = execution_fields,
     .settings_size = sizeof(CheckpointExecution),
+    .check = check_execution,
     .build = build_execution,
 };
 
@@ -44,6 +54,7 @@ const ComponentDef checkpoint_saving_execution_fsdp1 = {
     .doc = "as dcp; last_checkpoint_info.json has the keys of FSDP1 as well",
     .fields = execution_fields,
     .settings_size = sizeof(CheckpointExecution),
+    .check = check_execution,
     .build = build_execution,
 };
 

@@ -23,7 +23,10 @@ static Error *check_product(const Mesh *m)
 {
     int64_t product = 1;
     for (int i = MESH_PP; i < MESH_N_AXES; i++)
-        if (__builtin_mul_overflow(product, m->size[i], &product)) product = -1;
+        if (__builtin_mul_overflow(product, m->size[i], &product))
+            return error_new("the product of the degrees is beyond 64 bits, but the world size is "
+                             "%lld",
+                             (long long)m->world_size);
     if (product == m->world_size) return NULL;
     Text degrees = { 0 };
     for (int i = MESH_PP; i < MESH_N_AXES; i++)

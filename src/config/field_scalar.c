@@ -135,7 +135,12 @@ static void read_float(FieldReader *r, const Field *f, const Yaml *y, double *to
     } else {
         return field_refuse(r, f, y, "float_type");
     }
-    in_bounds(r, f, y, *to);
+    if (!in_bounds(r, f, y, *to) || isfinite(*to)) return;
+    Text allowed = { 0 };
+    field_allowed(f, &allowed);
+    problem_add(r->problems, y, NULL, "finite_number", "%s is not finite; allowed: %s",
+                yaml_show(r->arena, y), allowed.ptr);
+    text_free(&allowed);
 }
 
 /* The index of the choice whose first or second spelling is this text, or -1. */

@@ -68,15 +68,26 @@ static const char *other_places(const Problems *p, int64_t i)
     return *text ? arena_printf(p->arena, "%s)", text) : "";
 }
 
+/* A value of the command line that is not allowed; not a file that it names and that cannot be
+ * used.
+ */
+static bool is_usage(const Problem *p)
+{
+    return !strncmp(p->place, "--set ", 6) && strcmp(p->code, "build_error") &&
+           strcmp(p->code, "path_not_file") && strcmp(p->code, "path_not_exists");
+}
+
 Error *problems_error(const Problems *p)
 {
     Error *e = NULL;
+    bool has_usage = false;
     for (int64_t i = 0; i < p->n; i++) {
         const Problem *q = &p->item[i];
         if (is_repeated(p, i)) continue;
+        has_usage |= is_usage(q);
         e = error_join(e, error_new("%s%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
                                     *q->path ? ": " : "", q->text, other_places(p, i)));
     }
     if (p->n_more) e = error_join(e, error_new("and %lld more", (long long)p->n_more));
-    return e;
+    return has_usage ? error_as_usage(e) : e;
 }

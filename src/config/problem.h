@@ -24,7 +24,8 @@ void problem_add(Problems *p, const Yaml *at, const char *path, const char *code
                  ...) __attribute__((format(printf, 5, 6)));
 /* Adds those of `more` that are not there yet: same place, path and text. */
 void problems_append(Problems *p, const Problems *more);
-/* One line per problem, "place: path: text"; NULL when there is none. What several components
- * failed at with the same words is one line. */
+/* A usage error if any of them is a value of --set, and not a file that it names. One line per
+ * problem, "place: path: text"; NULL when there is none. What several components failed at with the
+ * same words is one line. */
 Error *problems_error(const Problems *p);
 #endif

@@ -55,6 +55,7 @@ Error *packed_continuous_open(Arena *a, const PackedContinuous *s, Dataset **out
     if (c->block < 2)
         return error_new("a sample of %lld tokens; it needs at least 2", (long long)c->block);
     TRY(pbin_open(a, s->raw_data_path, &c->file));
+    TRY(pbin_check_index(&c->file));
     c->n = packed_continuous_count(c->file.n_tokens, s->sequence_length, s->reuse_last_target);
     if (!c->n)
         return error_new(

@@ -99,6 +99,15 @@ Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out)
     return NULL;
 }
 
+Error *pbin_check_index(const Pbin *p)
+{
+    Arena *a = arena_new();
+    PbinDocuments documents;
+    Error *e = pbin_documents_open(a, p, &documents);
+    arena_free(a);
+    return e;
+}
+
 bool pbin_documents_next(PbinDocuments *d, IndexEntry *out)
 {
     if (!index_next(d->index, out)) return false;

@@ -32,6 +32,8 @@ typedef struct PbinDocuments {
 } PbinDocuments;
 
 Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out);
+/* What that checks, for a reader of the tokens alone. */
+Error *pbin_check_index(const Pbin *p);
 /* The next document; false behind the last one. */
 bool pbin_documents_next(PbinDocuments *d, IndexEntry *out);
 /* Documents [from, to) as pieces of the file, with a reader that was not used before. */

@@ -79,6 +79,24 @@ Value *graph_find(const Graph *g, const char *name)
     return map_get(g->leaf, str_of(name));
 }
 
+/* So that no sum of bytes overflows; what is larger becomes a scalar, and building fails. */
+static void bound_size(Graph *g, Value *v)
+{
+    static const double MOST = (double)(INT64_C(1) << 44);
+    double n = 1;
+    Text sizes = { 0 };
+    for (int d = 0; d < v->n_dims; d++) {
+        n *= (double)v->dim[d].size;
+        text_printf(&sizes, d ? " x %lld" : "%lld", (long long)v->dim[d].size);
+    }
+    if (n > MOST) {
+        graph_fail(g, error_usage("%s would have %s elements; allowed are at most 2^44", v->name,
+                                  sizes.ptr));
+        v->n_dims = 0;
+    }
+    text_free(&sizes);
+}
+
 static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_dims, const Dim *dims)
 {
     CHECK(n_dims <= MAX_DIMS);
@@ -93,6 +111,7 @@ static Value *leaf(Graph *g, ValueKind kind, const char *name, Dtype t, int n_di
     map_set(g->leaf, str_of(name), v);
     v->n_dims = n_dims;
     if (n_dims) memcpy(v->dim, dims, sizeof *dims * (size_t)n_dims);
+    bound_size(g, v);
     return v;
 }
 
@@ -185,6 +204,7 @@ static Value *result_new(Graph *g, Node *n, int k)
     for (int d = 0; d < s.n_dims; d++)
         v->dim[d] =
             (Dim){ .size = s.size[d], .axis = slot_axis(n->dims, n->in, o->dim[d].slot[0]) };
+    bound_size(g, v);
     return v;
 }
 

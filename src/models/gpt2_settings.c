@@ -64,7 +64,10 @@ static const char *const poe_types[] = { "ABSOLUTE", "NOPE", NULL };
 static const char *const activations[] = { "gelu|GELU", "swiglu|SWIGLU", NULL };
 static const char *const implementations[] = { "manual|MANUAL", "pytorch_flash|PYTORCH_FLASH", "dao_flash|DAO_FLASH", NULL };
 
-#define COUNT(m, text) FIELD_INT(Gpt2Settings, m, NULL, 1, INFINITY, text, .flags = FIELD_STRICT)
+/* Beyond any model: products of two fit in 64 bits, and the graph takes seconds to build. */
+#define MOST_ELEMENTS 2147483647
+#define MOST_LAYERS   1000
+#define COUNT(m, text) FIELD_INT(Gpt2Settings, m, NULL, 1, MOST_ELEMENTS, text, .flags = FIELD_STRICT)
 const Field gpt2_fields[] = {
     FIELD_STRING(Gpt2Settings, sample_key, NULL, "name of the token ids in a batch"),
     FIELD_STRING(Gpt2Settings, prediction_key, NULL, "name of the logits"),
@@ -72,7 +75,7 @@ const Field gpt2_fields[] = {
     FIELD_CHOICE(Gpt2Settings, poe_type, NULL, poe_types, "learned absolute positions, or none (also with RoPE)"),
     COUNT(sequence_length, "longest sequence"),
     COUNT(vocab_size, "number of token ids"),
-    COUNT(n_layer, "number of blocks"),
+    FIELD_INT(Gpt2Settings, n_layer, NULL, 1, MOST_LAYERS, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_head_q, "number of query heads"),
     COUNT(n_head_kv, "number of key and value heads; divides n_head_q"),
     COUNT(n_embd, "width of the residual stream"),
@@ -87,11 +90,13 @@ const Field gpt2_fields[] = {
     FIELD_STRUCT(Gpt2Settings, lm_head_norm_config, NormChoice, norm_choice_fields, NULL, "norm in front of the head"),
     FIELD_BOOL(Gpt2Settings, use_weight_tying, "false", "the head uses the embedding's weight"),
     FIELD_INT(Gpt2Settings, seed, "null", 0, 0, "seed of the initial weights"),
-    FIELD_INT(Gpt2Settings, enforce_swiglu_hidden_dim_multiple_of, "256", 1, INFINITY, "swiglu's width is rounded up to a multiple of this"),
+    FIELD_INT(Gpt2Settings, enforce_swiglu_hidden_dim_multiple_of, "256", 1, MOST_ELEMENTS, "swiglu's width is rounded up to a multiple of this"),
     FIELD_STRING(Gpt2Settings, document_key, "null", "name of the documents in a batch (collate_fn.document_collator_wrapper): tokens attend within their own; and learned positions begin again with each; null: to all earlier tokens of the sequence. RoPE depends on distances alone, so its positions need no reset"),
     { 0 },
 };
 #undef COUNT
+#undef MOST_ELEMENTS
+#undef MOST_LAYERS
 /* clang-format on */
 
 static Error *check_norm(const char *key, const NormChoice *n)
@@ -134,6 +139,21 @@ static Error *check_transforms(const Gpt2Settings *s)
     return NULL;
 }
 
+/* An estimate, before the graph is built: matrices alone. */
+static Error *check_parameters(const Gpt2Settings *s)
+{
+    static const double most = 1e15;
+    double width = (double)s->n_embd, kv = (double)s->n_head_kv / (double)s->n_head_q;
+    double layer = width * (width * (2 + 2 * kv) + 2 * (double)s->ffn_hidden);
+    double n = layer * (double)s->n_layer + width * (double)s->vocab_size;
+    if (s->poe_type == POE_ABSOLUTE) n += width * (double)s->sequence_length;
+    if (n <= most) return NULL;
+    return error_new("n_layer %lld, n_embd %lld, ffn_hidden %lld and vocab_size %lld make %.1g "
+                     "parameters; allowed are at most %g",
+                     (long long)s->n_layer, (long long)s->n_embd, (long long)s->ffn_hidden,
+                     (long long)s->vocab_size, n, most);
+}
+
 Error *gpt2_check(const void *settings)
 {
     const Gpt2Settings *s = settings;
@@ -143,6 +163,7 @@ Error *gpt2_check(const void *settings)
     if (s->n_embd % s->n_head_q)
         return error_new("n_head_q %lld does not divide n_embd %lld", (long long)s->n_head_q,
                          (long long)s->n_embd);
+    TRY(check_parameters(s));
     if (s->use_meta_device && s->use_weight_tying)
         return error_new(
             "use_meta_device and use_weight_tying exclude each other in a file of the original");

@@ -80,11 +80,11 @@ static Error *build_adam_w(Builder *b, const void *settings, void **out)
 
 /* clang-format off */
 static const Field fields[] = {
-    FIELD_FLOAT(Settings, lr, NULL, 0, 0, "learning rate that schedulers start from"),
+    FIELD_FLOAT(Settings, lr, NULL, 0, INFINITY, "learning rate that schedulers start from"),
     FIELD_COMPONENT(Settings, wrapped_model, Model, "model", NULL, "whose parameters are updated", .alias = "model_parts", .flags = FIELD_MAPS),
     FIELD_FLOATS(Settings, betas, NULL, 2, 2, "decay of the two moments"),
-    FIELD_FLOAT(Settings, eps, NULL, 0, 0, "added to the root of the second moment"),
-    FIELD_FLOAT(Settings, weight_decay, NULL, 0, 0, "decay of the parameters outside the excluded groups"),
+    FIELD_FLOAT(Settings, eps, NULL, 0, INFINITY, "added to the root of the second moment"),
+    FIELD_FLOAT(Settings, weight_decay, NULL, 0, INFINITY, "decay of the parameters outside the excluded groups"),
     FIELD_STRINGS(Settings, weight_decay_groups_excluded, NULL, 0, 0, "groups without decay: linear, embedding, layernorm"),
     FIELD_BOOL(Settings, foreach, "null", "all parameters by one call", .no_effect = "always so"),
     FIELD_BOOL(Settings, fused, "null", "the update in one kernel", .no_effect = "always so"),

@@ -100,14 +100,15 @@ static Error *extend(Answer *a, int64_t n_new, AnswerEnd *end)
     return NULL;
 }
 
-static int64_t count_new(const Answer *a)
+static Error *count_new(const Answer *a, int64_t *out)
 {
-    int64_t room = generator_limit(a->generator) - a->prompt.n;
+    int64_t most = generator_limit(a->generator), room = most - a->prompt.n;
     if (room <= 0)
-        log_warning("the prompt has %" PRId64 " tokens of the %" PRId64
-                    " that prompt and answer may have together: there is no room for an answer",
-                    a->prompt.n, generator_limit(a->generator));
-    return room < a->settings->max_new_tokens ? room : a->settings->max_new_tokens;
+        return error_usage("the prompt has %" PRId64 " tokens; allowed: at most %" PRId64
+                           ", since prompt and answer may have %" PRId64 " together",
+                           a->prompt.n, most - 1, most);
+    *out = room < a->settings->max_new_tokens ? room : a->settings->max_new_tokens;
+    return NULL;
 }
 
 static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
@@ -117,10 +118,12 @@ static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
         [ANSWER_LIMIT] = "\n max tokens reached\n",
         [ANSWER_STOPPED] = "closing app...\n",
     };
+    int64_t n_new = 0;
     TRY(encode(a, prompt));
+    TRY(count_new(a, &n_new));
     TRY(print_prompt(a));
     generator_restart(a->generator);
-    TRY(extend(a, count_new(a), end));
+    TRY(extend(a, n_new, end));
     TRY(decode_stream_finish(a->stream, &a->piece));
     print_piece(a);
     fputs(last_line[*end], a->to);
@@ -185,7 +188,7 @@ static const Field fields[] = {
     FIELD_COMPONENT(Settings, tokenizer, Tokenizer, "tokenizer", NULL, "the tokenizer it was trained with"),
     FIELD_STRING(Settings, prompt_template, NULL, "text of the prompt; each {name} in it is asked for, {{ and }} stand for braces"),
     FIELD_INT(Settings, sequence_length, NULL, 1, INFINITY, "tokens that prompt and answer may have together"),
-    FIELD_FLOAT(Settings, temperature, "1.0", 0, 0, "above 0: tokens are drawn by softmax(logits / temperature); else the most likely one is taken"),
+    FIELD_FLOAT(Settings, temperature, "1.0", 0, INFINITY, "above 0: tokens are drawn by softmax(logits / temperature); 0: the most likely one is taken"),
     FIELD_STRING(Settings, eod_token, "<eod>", "token that ends an answer"),
     FIELD_UNION(Settings, device, DeviceChoice, device_choice_fields, NULL, "where to compute"),
     { 0 },

@@ -119,18 +119,20 @@ TEST(what_is_left_of_a_broken_character_is_replaced)
     fixture_free(&f);
 }
 
-TEST(a_prompt_that_fills_the_text_has_no_answer)
+TEST(a_prompt_that_leaves_no_room_for_an_answer_is_refused)
 {
     Fixture f = fixture_new("");
-    char prompt[80];
-    log_set_level(LOG_SILENT);
-    memset(prompt, 'p', sizeof prompt);
-    for (int n = 64; n < 80; n += 15) {
-        prompt[n] = 0;
-        const char *text = answer(&f, prompt, &greedy, ANSWER_LIMIT);
-        assert_contains(text, "OUTPUT--------------------\n\n\n max tokens reached\n");
-        prompt[n] = 'p';
-    }
+    char prompt[80] = "";
+    AnswerEnd end;
+    memset(prompt, 'p', sizeof prompt - 1);
+    assert_error_has(text_inference_answer(f.inference, f.generator, prompt, &greedy, stderr, &end),
+                     "the prompt has 79 tokens; allowed: at most 63, since prompt and answer may "
+                     "have 64 together");
+    prompt[64] = 0;
+    assert_error_has(text_inference_answer(f.inference, f.generator, prompt, &greedy, stderr, &end),
+                     "the prompt has 64 tokens");
+    prompt[63] = 0;
+    answer(&f, prompt, &greedy, ANSWER_LIMIT);
     fixture_free(&f);
 }
 
