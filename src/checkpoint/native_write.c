@@ -163,6 +163,19 @@ static Error *write_files(NativeWriter *w, const char *folder)
     return e;
 }
 
+/* The manifest's own reader tells what could not be read back. */
+static Error *check_manifest(NativeWriter *w, const char *folder)
+{
+    const char *path = path_join(w->arena, folder, MANIFEST_NAME);
+    Text text = { 0 };
+    Manifest *back;
+    manifest_print(&w->manifest, &text);
+    Error *e = file_write_unsynced(path, text.ptr, text.len);
+    if (!e) e = manifest_parse(w->arena, path, (Str){ text.ptr, text.len }, &back);
+    text_free(&text);
+    return e;
+}
+
 static Error *check_progress(const char *progress)
 {
     json_error_t why;
@@ -173,6 +186,28 @@ static Error *check_progress(const char *progress)
     else if (!json_is_object(json))
         e = error_new("progress is no JSON object");
     json_decref(json);
+    return e;
+}
+
+Error *native_rehearse(CheckpointWriter *base, const char *progress,
+                       Error *(*reserve)(void *context, const char *path, int64_t bytes),
+                       void *context)
+{
+    NativeWriter *w = (NativeWriter *)base;
+    SafetensorsWriter *to;
+    NewFolder folder;
+    TRY(check_progress(progress));
+    w->manifest.progress = progress;
+    TRY(folder_create(w->arena, w->path, &folder));
+    Error *e = plan_file(w, folder.temporary, &to);
+    if (!e) {
+        safetensors_abandon(to);
+        e = check_manifest(w, folder.temporary);
+    }
+    if (!e)
+        e = reserve(context, path_join(w->arena, folder.temporary, "space"),
+                    w->manifest.part->bytes);
+    folder_abandon(&folder);
     return e;
 }
 

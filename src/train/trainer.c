@@ -6,6 +6,8 @@
 #include "monitor/results.h"
 #include "train/evaluator.h"
 #include "train/optimizer_step.h"
+#include "train/pace.h"
+#include "train/preflight.h"
 #include "train/session.h"
 #include "train/state.h"
 #include <inttypes.h>
@@ -26,6 +28,7 @@ typedef struct Trainer {
     OptimizerStep step;
     int64_t steps, tokens; /* done, earlier runs included */
     Window window;
+    Pace pace;
     int64_t saved_steps; /* of the newest checkpoint of this run; -1: none */
 } Trainer;
 
@@ -136,6 +139,27 @@ static Error *publish(Trainer *t)
     return publish_progress(t, &p);
 }
 
+/* A JSON object. */
+static const char *progress_to_save(Arena *a, const Trainer *t)
+{
+    return arena_printf(
+        a,
+        "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
+        ", \"loader_position\": %" PRId64 ", \"seed\": %" PRId64 ", \"config\": \"%s\"}",
+        t->steps, t->tokens, (int64_t)t->step.updates, loader_position(t->job->train),
+        (int64_t)t->step.now.seed, t->job->config_digest ? t->job->config_digest : "");
+}
+
+static Error *check_saving(Trainer *t)
+{
+    Arena *a = arena_new();
+    int64_t n;
+    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
+    Error *e = preflight(t->job, state, n, progress_to_save(a, t));
+    arena_free(a);
+    return e;
+}
+
 static Error *save_checkpoint(Trainer *t)
 {
     const TrainingJob *job = t->job;
@@ -146,13 +170,7 @@ static Error *save_checkpoint(Trainer *t)
                                 .seen_tokens = t->tokens,
                                 .target_steps = job->target_steps,
                                 .target_tokens = job->target_tokens };
-    const char *progress = arena_printf(
-        a,
-        "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
-        ", \"loader_position\": %" PRId64 ", \"seed\": %" PRIu64 ", \"config\": \"%s\"}",
-        t->steps, t->tokens, (int64_t)t->step.updates, loader_position(job->train),
-        t->step.now.seed, job->config_digest ? job->config_digest : "");
-    Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress);
+    Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress_to_save(a, t));
     if (!e) t->saved_steps = t->steps;
     if (!e && job->saving->n_kept)
         e = events_publish(job->events,
@@ -261,6 +279,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     bool ended = false;
     TRY(prepare(t, &ended));
     if (ended) return end_early(t, END_OF_DATA, end);
+    TRY(check_saving(t));
     if (t->steps > 0) { /* a warm start on a multiple of the interval, as the original */
         TRY(evaluate_if_due(t));
         TRY(save_if_due(t));
@@ -271,12 +290,14 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(publish_progress(t, &start));
     t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
+        pace_begin(&t->pace);
         Error *e = first ? NULL : optimizer_step_read(&t->step, &ended);
         if (e) return error_join(e, save_early(t)); /* the steps before the bad data are good */
         if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);
         e = publish(t);
+        if (!e) e = pace_end(&t->pace, job->target_steps - t->steps, job->events);
         if (!e) e = evaluate_if_due(t);
         if (e) return error_join(e, save_early(t)); /* so is this one */
         TRY(save_if_due(t));
