@@ -37,6 +37,7 @@
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
     COMMAND(command_top_generate_text) \
+    COMMAND(command_top_resume) \
     COMMAND(command_top_run) \
     COMMAND(command_top_warmstart)
 /* clang-format on */

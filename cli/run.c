@@ -1,25 +1,45 @@
-/* run.c - `modalities run` and `modalities warmstart`: train a model as a YAML file says. */
-#include "train/run.h"
+/* run.c - `modalities run`, `warmstart` and `resume`: train a model as a YAML file says. */
 #include "base/file.h"
 #include "command.h"
 #include "components.h"
 #include "monitor/error_log.h"
+#include "train/resume.h"
+#include <string.h>
 
 typedef struct Options {
     const char *config_file_path, *experiments_root_path, *experiment_id, *error_log_folder;
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
-    bool test_comm;
+    const char *folder; /* of resume */
+    bool test_comm, resume_if_started;
     int64_t threads;
     StringList set;
 } Options;
+
+/* The experiment's folder, if a run was begun in it; else NULL. */
+static Error *find_started(Arena *a, const Options *o, RunSettings *s, const char **out)
+{
+    *out = NULL;
+    if (!o->resume_if_started) return NULL;
+    if (!s->experiment_id) {
+        Yaml *root;
+        TRY(yaml_read(a, o->config_file_path, &root));
+        const Yaml *id = yaml_find(root, "settings.experiment_id");
+        if (!id || id->type != YAML_STRING || strstr(id->text, "${"))
+            return error_usage("--resume_if_started needs --experiment_id, or a "
+                               "settings.experiment_id without ${...} in %s: else each start has "
+                               "a folder of its own",
+                               o->config_file_path);
+        s->experiment_id = id->text;
+    }
+    const char *folder = path_join(a, s->experiments_root_path, s->experiment_id);
+    if (training_is_started(a, folder)) *out = folder;
+    return NULL;
+}
 
 static Error *train(Arena *a, const Options *o, const Rank *rank)
 {
     Registry *r;
     TRY(components_registry(a, &r));
-    if (!is_directory(o->experiments_root_path))
-        return error_usage("--experiments_root_path %s: there is no such folder",
-                           o->experiments_root_path);
     RunSettings s = { .rank = rank,
                       .config_file_path = o->config_file_path,
                       .experiments_root_path = o->experiments_root_path,
@@ -30,7 +50,13 @@ static Error *train(Arena *a, const Options *o, const Rank *rank)
                       .print_graph = o->print_graph,
                       .device = o->device,
                       .n_threads = (int)o->threads };
-    return training_run(r, &s);
+    if (o->folder) return training_resume(r, o->folder, &s);
+    if (!is_directory(o->experiments_root_path))
+        return error_usage("--experiments_root_path %s: there is no such folder",
+                           o->experiments_root_path);
+    const char *started;
+    TRY(find_started(a, o, &s, &started));
+    return started ? training_resume(r, started, &s) : training_run(r, &s);
 }
 
 static Error *run(Arena *a, const void *from)
@@ -62,6 +88,7 @@ static Error *run(Arena *a, const void *from)
 static const Field run_options[] = {
     CONFIG, ROOT,
     FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
+    FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
     WEIGHTS, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
@@ -70,6 +97,10 @@ static const Field warmstart_options[] = {
     CONFIG, ROOT,
     FIELD_PATH(Options, last_checkpoint_info_file_path, NULL, "last_checkpoint_info.json of the run to go on with", .flags = FIELD_EXISTS),
     FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
+    ERROR_LOG, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
+};
+static const Field resume_options[] = {
+    FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
     ERROR_LOG, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
 };
 /* clang-format on */
@@ -88,13 +119,29 @@ const Command command_top_run = {
 
 const Command command_top_warmstart = {
     .name = "warmstart",
-    .doc = "Goes on with a training from its last checkpoint.",
+    .doc = "Begins a training with the state of a checkpoint, by a YAML of its own.",
     .details = "The YAML refers to the checkpoint by ${warmstart_env:checkpoint_paths}. " STOPPING,
     .examples =
         "modalities warmstart --config_file_path warmstart.yaml --experiments_root_path "
         "experiments "
         "--last_checkpoint_info_file_path experiments/ID/checkpoints/last_checkpoint_info.json",
     .options = warmstart_options,
+    .options_size = sizeof(Options),
+    .run = run,
+};
+
+const Command command_top_resume = {
+    .name = "resume",
+    .doc = "Goes on with a training that was stopped, in its own folder.",
+    .details = "The configuration is the one that is kept there; --set is for what may change, "
+               "such as the target. Results after the checkpoint's step are cut off, so that each "
+               "step stands once. Relative paths lead from the folder in which the run was "
+               "started. Without a checkpoint it begins anew; where the target is reached, nothing "
+               "is done. " STOPPING,
+    .examples =
+        "modalities resume experiments/ID\n"
+        "modalities resume experiments/ID --set settings.training_target.num_target_steps=900",
+    .options = resume_options,
     .options_size = sizeof(Options),
     .run = run,
 };

@@ -96,9 +96,16 @@ int64_t checkpoint_find(const CheckpointReader *r, const char *name)
 
 Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress)
 {
+    return checkpoint_save_with(path, state, n, progress, NULL, 0);
+}
+
+Error *checkpoint_save_with(const char *path, const StateTensor *state, int64_t n,
+                            const char *progress, const CheckpointFile *file, int64_t n_files)
+{
     Arena *a = arena_new();
     CheckpointWriter *w = native_writer(a, path);
     Error *e = NULL;
+    for (int64_t i = 0; i < n_files; i++) w->keep(w, &file[i]);
     for (int64_t i = 0; i < n && !e; i++) e = w->put(w, &state[i]);
     if (!e) e = w->finish(w, progress);
     arena_free(a);

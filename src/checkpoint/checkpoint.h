@@ -19,11 +19,18 @@ typedef struct StateTensor {
     Tensor part;
 } StateTensor;
 
+/* A file that a checkpoint keeps for whoever goes on from it. */
+typedef struct CheckpointFile {
+    const char *name, *text;
+} CheckpointFile;
+
 /* A new checkpoint; lives as long as its arena. */
 typedef struct CheckpointWriter {
     /* Adds one part of a tensor. Its numbers are read in finish, and must stay as they are until
      * then. */
     Error *(*put)(struct CheckpointWriter *w, const StateTensor *t);
+    /* Adds a small file that is kept beside the tensors; the texts must stay until finish. */
+    void (*keep)(struct CheckpointWriter *w, const CheckpointFile *file);
     /* Writes everything; `progress` is a JSON object. Nothing is visible under the checkpoint's
      * name before this succeeded; after an error nothing is left but what was there before. */
     Error *(*finish)(struct CheckpointWriter *w, const char *progress);
@@ -62,6 +69,9 @@ int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 
 /* Writes a checkpoint in this program's format at `path`, replacing one of that name. */
 Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress);
+/* The same with further files. */
+Error *checkpoint_save_with(const char *path, const StateTensor *state, int64_t n,
+                            const char *progress, const CheckpointFile *file, int64_t n_files);
 /* An error that lists what does not fit: parts of the state that the checkpoint lacks or has with
  * other whole sizes, and names that the checkpoint alone has, if `must_fit` (NULL: none must);
  * second names of tied weights may be there. */

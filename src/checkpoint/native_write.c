@@ -29,6 +29,8 @@ typedef struct NativeWriter {
     Map *by_name; /* index in the manifest + 1 */
     Piece *piece;
     int64_t n_pieces, piece_cap;
+    CheckpointFile *kept;
+    int64_t n_kept, kept_cap;
 } NativeWriter;
 
 static Error *add_tensor(NativeWriter *w, const StateTensor *t, int64_t *index)
@@ -149,8 +151,17 @@ static Error *write_pieces(NativeWriter *w, SafetensorsWriter *to)
     return safetensors_commit(to);
 }
 
+static Error *write_kept(NativeWriter *w, const char *folder)
+{
+    for (int64_t i = 0; i < w->n_kept; i++)
+        TRY(file_write(path_join(w->arena, folder, w->kept[i].name), w->kept[i].text,
+                       strlen(w->kept[i].text)));
+    return NULL;
+}
+
 static Error *write_files(NativeWriter *w, const char *folder)
 {
+    TRY(write_kept(w, folder));
     SafetensorsWriter *to;
     TRY(plan_file(w, folder, &to));
     Error *e = write_pieces(w, to);
@@ -174,6 +185,13 @@ static Error *check_manifest(NativeWriter *w, const char *folder)
     if (!e) e = manifest_parse(w->arena, path, (Str){ text.ptr, text.len }, &back);
     text_free(&text);
     return e;
+}
+
+static void keep(CheckpointWriter *base, const CheckpointFile *file)
+{
+    NativeWriter *w = (NativeWriter *)base;
+    w->kept = arena_grow(w->arena, w->kept, w->n_kept, &w->kept_cap, sizeof *w->kept);
+    w->kept[w->n_kept++] = *file;
 }
 
 static Error *check_progress(const char *progress)
@@ -232,7 +250,7 @@ static Error *finish(CheckpointWriter *base, const char *progress)
 CheckpointWriter *native_writer(Arena *a, const char *path)
 {
     NativeWriter *w = NEW(a, NativeWriter);
-    *w = (NativeWriter){ .base = { .put = put, .finish = finish },
+    *w = (NativeWriter){ .base = { .put = put, .keep = keep, .finish = finish },
                          .arena = a,
                          .path = arena_string(a, path),
                          .by_name = map_new(a) };

@@ -3,7 +3,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/new_folder.h"
+#include "config/yaml.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *strategy,
@@ -78,6 +83,70 @@ static void delete_oldest(CheckpointSaving *s, Arena *a)
     }
 }
 
+typedef struct Found {
+    const char *path;
+    int64_t steps;
+} Found;
+
+static int by_steps(const void *x, const void *y)
+{
+    const Found *a = x, *b = y;
+    return (a->steps > b->steps) - (a->steps < b->steps);
+}
+
+/* The complete checkpoints of an experiment, by steps. */
+static Error *find_all(Arena *a, const char *folder, const char *id, Found **out, int64_t *n)
+{
+    const char *prefix = arena_printf(a, "eid_%s-seen_steps_", id);
+    int64_t cap = 0;
+    *n = 0;
+    DIR *d = opendir(folder);
+    if (!d && errno == ENOENT) return NULL;
+    if (!d) return error_new("cannot read folder %s: %s", folder, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (!str_starts(str_of(entry->d_name), prefix)) continue;
+        Found f = { .path = path_join(a, folder, entry->d_name),
+                    .steps = strtoll(entry->d_name + strlen(prefix), NULL, 10) };
+        if (!file_exists(path_join(a, f.path, MANIFEST_NAME))) continue;
+        *out = arena_grow(a, *out, *n, &cap, sizeof **out);
+        (*out)[(*n)++] = f;
+    }
+    closedir(d);
+    if (*n) qsort(*out, (size_t)*n, sizeof **out, by_steps);
+    return NULL;
+}
+
+Error *checkpoint_newest(Arena *a, const char *folder, const char *experiment_id, const char **out)
+{
+    Found *found = NULL;
+    int64_t n;
+    const char *info = path_join(a, folder, LAST_CHECKPOINT_INFO);
+    *out = NULL;
+    folder_sweep(a, folder, "eid_"); /* a replacement that was interrupted is finished */
+    TRY(find_all(a, folder, experiment_id, &found, &n));
+    if (!n) return NULL;
+    *out = found[n - 1].path;
+    Yaml *paths = NULL;
+    if (file_exists(info)) error_free(yaml_read_json(a, info, &paths));
+    const Yaml *last = paths ? yaml_get(paths, "checkpoint_folder_path") : NULL;
+    for (int64_t i = 0; i < n && last && last->type == YAML_STRING; i++)
+        if (!strcmp(path_name(last->text), path_name(found[i].path))) *out = found[i].path;
+    return NULL;
+}
+
+Error *checkpoint_saving_go_on(CheckpointSaving *s, const char *path)
+{
+    const CheckpointExecution *x = &s->execution;
+    Found *found = NULL;
+    int64_t n, steps;
+    if (x->global_rank != 0 || s->strategy.keep == 0) return NULL;
+    TRY(checkpoint_path_number(path_name(path), "seen_steps_", &steps));
+    TRY(find_all(s->arena, absolute(s->arena, x->checkpoint_path), x->experiment_id, &found, &n));
+    for (int64_t i = 0; i < n; i++)
+        if (found[i].steps <= steps) remember(s, found[i].path);
+    return write_info(s->arena, x, absolute(s->arena, path));
+}
+
 static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals,
                    const StateTensor *state, int64_t n, const char *progress)
 {
@@ -86,7 +155,7 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
     const char *folder = path_join(a, absolute(a, x->checkpoint_path), name);
     folder_sweep(a, x->checkpoint_path, "eid_");
     folder_sweep(a, x->checkpoint_path, LAST_CHECKPOINT_INFO);
-    TRY(checkpoint_save(folder, state, n, progress));
+    TRY(checkpoint_save_with(folder, state, n, progress, s->beside, s->n_beside));
     remember(s, folder);
     TRY(write_info(a, x, folder));
     delete_oldest(s, a);

@@ -26,6 +26,8 @@ typedef struct CheckpointSaving {
     Arena *arena;
     char **kept; /* folders that this process saved and has not deleted, oldest first */
     int64_t n_kept, kept_cap;
+    const CheckpointFile *beside; /* files that each checkpoint keeps, too */
+    int64_t n_beside;
 } CheckpointSaving;
 
 CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *strategy,
@@ -39,4 +41,11 @@ bool checkpoint_is_due(const CheckpointSaving *s, int64_t seen_steps);
  * object. After an error the former checkpoint is untouched and still the last one. */
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const StateTensor *state, int64_t n, const char *progress);
+
+/* The checkpoint from which experiment `experiment_id` goes on: the last one that was saved in
+ * `folder`, else the one of the most steps. *out is NULL where there is none. */
+Error *checkpoint_newest(Arena *a, const char *folder, const char *experiment_id, const char **out);
+/* Goes on from the checkpoint `path`: it is the last one now, and those of no more steps that an
+ * earlier process saved count among the ones to keep. */
+Error *checkpoint_saving_go_on(CheckpointSaving *s, const char *path);
 #endif

@@ -95,8 +95,7 @@ Error *config_override(Arena *a, Yaml *root, const char *assignment)
     return NULL;
 }
 
-Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
-                   Yaml **out)
+Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out)
 {
     Yaml *root;
     TRY(yaml_read(a, path, &root));
@@ -105,6 +104,14 @@ Error *config_load(Arena *a, const char *path, StringList overrides, const Resol
     Error *e = NULL;
     for (int64_t i = 0; i < overrides.n; i++)
         e = error_join(e, config_override(a, root, overrides.item[i]));
-    TRY(e);
+    *out = root;
+    return e;
+}
+
+Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
+                   Yaml **out)
+{
+    Yaml *root = NULL;
+    TRY(config_read(a, path, overrides, &root));
     return interpolate(a, root, c, out);
 }

@@ -10,6 +10,8 @@
 /* Reads `path`, applies the overrides "a.b=value" in order, resolves every ${...}. */
 Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
                    Yaml **out);
+/* The same in two steps: what interpolate is given. */
+Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out);
 /* One override on an unresolved tree. A key that leads nowhere is an error with the nearest name; a
  * new key in a mapping below the top is accepted here and judged by that mapping's table later. */
 Error *config_override(Arena *a, Yaml *root, const char *assignment);

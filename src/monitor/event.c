@@ -18,6 +18,15 @@ Error *events_publish(Events *e, Event event)
     return failed;
 }
 
+Error *events_go_back(Events *e, const TrainingMoment *to)
+{
+    Error *all = NULL;
+    for (int i = 0; i < e->n; i++)
+        if (e->subscriber[i]->go_back)
+            all = error_join(all, e->subscriber[i]->go_back(e->subscriber[i], to));
+    return all;
+}
+
 Error *events_close(Events *e)
 {
     Error *failed = NULL;

@@ -61,9 +61,18 @@ typedef struct Event {
     };
 } Event;
 
+/* Where a training goes on. */
+typedef struct TrainingMoment {
+    int64_t step;
+    const char *train_tag; /* of the training loader */
+    bool is_evaluated;     /* evaluations at that step stay */
+} TrainingMoment;
+
 typedef struct Subscriber {
     /* What it does not care for it ignores. The event is valid during the call only. */
     Error *(*on_event)(struct Subscriber *self, const Event *event);
+    /* Forgets results after that moment, which will come again. NULL: keeps none. */
+    Error *(*go_back)(struct Subscriber *self, const TrainingMoment *to);
     /* NULL: nothing to close. */
     Error *(*close)(struct Subscriber *self);
 } Subscriber;
@@ -79,6 +88,8 @@ typedef struct Events {
 void events_subscribe(Events *e, Subscriber *s);
 /* In the order of subscription; every one gets the event even if another fails. */
 Error *events_publish(Events *e, Event event);
+/* Asks all that keep results. */
+Error *events_go_back(Events *e, const TrainingMoment *to);
 /* Closes all and forgets them. */
 Error *events_close(Events *e);
 #endif

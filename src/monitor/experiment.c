@@ -2,8 +2,8 @@
 #include "monitor/experiment.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/sha256.h"
+#include "monitor/run_record.h"
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -43,20 +43,32 @@ Error *experiment_id_check(const char *id)
     return NULL;
 }
 
-/* A folder that holds anything but this configuration has probably been used by another run. */
-static Error *warn_if_used(const char *folder, const char *config_name)
+static bool has_name_with(const char *folder, const char *begin, const char *end)
 {
     DIR *d = opendir(folder);
-    if (!d) return error_new("cannot read folder %s: %s", folder, strerror(errno));
-    int n = 0, n_other = 0;
-    for (const struct dirent *entry; (entry = readdir(d));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        n++;
-        n_other += strcmp(entry->d_name, config_name) != 0;
+    bool is_there = false;
+    for (const struct dirent *entry; d && !is_there && (entry = readdir(d));) {
+        size_t n = strlen(entry->d_name), m = strlen(end);
+        is_there = !strncmp(entry->d_name, begin, strlen(begin)) && n >= m &&
+                   !strcmp(entry->d_name + n - m, end);
     }
-    closedir(d);
-    if (n > 1 || n_other) log_warning("experiment folder %s already holds %d files", folder, n);
-    return NULL;
+    if (d) closedir(d);
+    return is_there;
+}
+
+Error *experiment_check_unused(Arena *a, const char *folder)
+{
+    RunRecord record;
+    bool is_used = has_name_with(folder, "evaluation_results", ".jsonl") ||
+                   has_name_with(path_join(a, folder, "checkpoints"), "eid_", "");
+    if (!is_used && file_exists(path_join(a, folder, RUN_RECORD))) {
+        TRY(run_record_read(a, folder, &record));
+        is_used = record.steps > 0;
+    }
+    if (!is_used) return NULL;
+    return error_new("%s holds the results of another run; to go on with it: %s; for a run of its "
+                     "own choose another --experiment_id",
+                     folder, resume_command(a, folder));
 }
 
 static Error *copy_config(Arena *a, const char *from, const char *to)
@@ -84,7 +96,6 @@ Error *experiment_create(Arena *a, const Experiment *x, const char **folder)
     char *at = path_join(a, x->root, x->id);
     TRY(make_directories(at));
     const char *config_name = path_name(x->config_file_path);
-    TRY(warn_if_used(at, config_name));
     char *copy = path_join(a, at, config_name);
     TRY(copy_config(a, x->config_file_path, copy));
     TRY(write_resolved(x, path_with_suffix(a, copy, ".yaml.resolved")));

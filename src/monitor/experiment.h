@@ -22,7 +22,8 @@ typedef struct Experiment {
     void *context;
 } Experiment;
 
-/* On rank 0: makes the folder, the copy and <stem>.yaml.resolved; a warning if the folder holds
- * other files. `folder` gets its path. */
+/* An error if the folder holds results or checkpoints: two runs would become one curve. */
+Error *experiment_check_unused(Arena *a, const char *folder);
+/* On rank 0: makes the folder, the copy and <stem>.yaml.resolved. `folder` gets its path. */
 Error *experiment_create(Arena *a, const Experiment *x, const char **folder);
 #endif

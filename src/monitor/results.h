@@ -31,4 +31,7 @@ void results_console_line(const Results *r, Text *out);
 void results_json_line(const Results *r, Text *out);
 /* As JSON: an integer, or the float32 widened. */
 void measure_json(const Measure *m, Text *out);
+/* Removes the lines of results (of to_disc or wandb) that came after a moment, and what a crash
+ * left of a line. A missing file is well. */
+Error *results_cut(const char *path, const TrainingMoment *to);
 #endif

@@ -25,6 +25,11 @@ static Error *on_event(Subscriber *self, const Event *event)
     return e;
 }
 
+static Error *go_back(Subscriber *self, const TrainingMoment *to)
+{
+    return results_cut(((ToDisc *)self)->output_file_path, to);
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     Arena *a = builder_arena(b);
@@ -32,6 +37,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     TRY(make_directories(path_folder(a, s->output_file_path)));
     TRY(file_check_writable(s->output_file_path));
     s->base.on_event = on_event;
+    s->base.go_back = go_back;
     *out = &s->base;
     return NULL;
 }

@@ -104,6 +104,11 @@ static Error *on_event(Subscriber *self, const Event *event)
     return write_run(w);
 }
 
+static Error *go_back(Subscriber *self, const TrainingMoment *to)
+{
+    return results_cut(((Wandb *)self)->history, to);
+}
+
 static Error *copy_config(Arena *a, const char *from, const char *folder)
 {
     Str config;
@@ -128,6 +133,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     TRY(write_run(w));
     log_info("wandb: no server is contacted; results go to %s", w->history);
     w->base.on_event = on_event;
+    w->base.go_back = go_back;
     *out = &w->base;
     return NULL;
 }

@@ -5,36 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One word for a shell. */
-static void put_word(Text *out, const char *option, const char *word)
+const char *how_to_go_on(Arena *a, const RunSettings *s, const RunConfig *c)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./=,:+@%";
-    text_printf(out, " %s ", option);
-    if (*word && !word[strspn(word, plain)]) {
-        text_puts(out, word);
-        return;
-    }
-    text_putc(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            text_puts(out, "'\\''");
-        else
-            text_putc(out, *word);
-    text_putc(out, '\'');
-}
-
-/* What to type to go on. Only a warm start's own YAML is known to fit. */
-static void put_how_to_go_on(Arena *a, const RunSettings *s, const RunConfig *c, Text *out)
-{
-    text_puts(out, "To go on:\n  modalities warmstart");
-    put_word(out, "--config_file_path",
-             s->last_checkpoint_info_path ? s->config_file_path : "WARMSTART.yaml");
-    put_word(out, "--experiments_root_path", s->experiments_root_path);
-    put_word(
-        out, "--last_checkpoint_info_file_path",
-        path_join(a, c->config.checkpoint_saving->execution.checkpoint_path, LAST_CHECKPOINT_INFO));
-    for (int64_t i = 0; i < s->overrides.n; i++) put_word(out, "--set", s->overrides.item[i]);
+    /* resume works in the folder in which the run was started; the user may be in another one */
+    const char *folder = s->resume ? path_absolute(a, c->folder) : c->folder;
+    return arena_printf(a, "To go on:\n  %s", resume_command(a, folder));
 }
 
 static void put_all_done(const TrainingConfig *c, const TrainingEnd *end, Text *out)
@@ -65,11 +40,13 @@ static void put_early_end(Arena *a, const RunSettings *run, const RunConfig *c,
                 s->training_target.num_target_steps);
     if (end->saved_steps == end->steps) {
         text_puts(out, "the state is saved. ");
-        put_how_to_go_on(a, run, c, out);
+        text_puts(out, how_to_go_on(a, run, c));
     } else if (end->steps == s->training_progress.num_seen_steps) {
         text_puts(out, "nothing new was learnt.");
+        if (end->reason == END_SIGNAL) text_printf(out, " %s", how_to_go_on(a, run, c));
     } else {
-        text_puts(out, "nothing is saved, as checkpoint_saving_strategy says.");
+        text_puts(out, "nothing is saved, as checkpoint_saving_strategy says. ");
+        text_puts(out, how_to_go_on(a, run, c));
     }
 }
 

@@ -12,6 +12,7 @@
 #include "optim/optim.h"
 #include "optim/scheduler.h"
 #include "passes/all_passes.h"
+#include "train/progress.h"
 
 typedef enum OnNonfinite { NONFINITE_STOP, NONFINITE_SKIP, NONFINITE_IGNORE } OnNonfinite;
 
@@ -55,6 +56,9 @@ typedef struct TrainingJob {
     int64_t evaluation_batches;                          /* of each loader at most; 0: all */
     OnNonfinite on_nonfinite;
 
+    /* NULL: begins, or begins with a warm start; else the same training goes on there, with the
+     * loader at its place. */
+    const TrainingPosition *resumed;
     const char *initial_weights; /* a .safetensors file, or NULL */
     const char *config_digest;   /* kept in checkpoints */
     PassTrace trace;

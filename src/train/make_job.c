@@ -58,6 +58,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
             s->intervals.evaluation_batches ? *s->intervals.evaluation_batches : 0,
         .checkpoint_every = s->intervals.checkpointing_interval_in_steps,
         .on_nonfinite = (OnNonfinite)s->on_nonfinite,
+        .resumed = run->resume && run->resume->checkpoint ? &run->resume->position : NULL,
         .initial_weights = run->initial_weights_path,
         .config_digest = run_config_digest(a, from),
         .trace = { .print = run->print_graph, .to = stdout },

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/signal.h"
 #include "comm/mesh.h"
+#include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "train/agreement.h"
 #include "train/ending.h"
@@ -12,12 +13,15 @@
 #include "train/session.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Run {
     Arena *arena;
     const RunSettings *s;
     RunConfig c;
-    bool has_begun; /* steps were done */
+    RunRecord record;
+    int lock; /* -1: none */
+    TrainingEnd end;
 } Run;
 
 static Error *check_world(const Rank *rank)
@@ -60,6 +64,79 @@ static Error *check_goes_on(const Run *r)
         r->s->config_file_path);
 }
 
+/* The state after the last checkpoint, in place of the one that the configuration begins with. */
+static Error *go_back(const Run *r, Events *events)
+{
+    const ResumePoint *p = r->s->resume;
+    const TrainingMoment to = { .step = p->position.steps,
+                                .train_tag = loader_tag(r->c.config.train_dataloader),
+                                .is_evaluated = p->position.is_evaluated };
+    TRY(events_go_back(events, &to));
+    if (!p->checkpoint) return NULL;
+    TRY(checkpoint_saving_go_on(r->c.config.checkpoint_saving, p->checkpoint));
+    return loader_seek(r->c.config.train_dataloader, p->position.loader_position);
+}
+
+static void set_progress(Run *r)
+{
+    const ResumePoint *p = r->s->resume;
+    TrainingConfig *c = &r->c.config;
+    if (!p || !p->checkpoint) return;
+    c->settings.training_progress =
+        (TrainingProgress){ .global_num_seen_tokens = p->position.tokens,
+                            .num_seen_steps = p->position.steps,
+                            .num_seen_samples =
+                                p->position.tokens / c->settings.step_profile.sequence_length,
+                            .last_step = p->position.steps - 1 };
+    c->app_state->checkpoint_path = p->checkpoint;
+    c->app_state->model->weights_path = NULL; /* the checkpoint has them all */
+}
+
+/* What `resume` needs, in the experiment's folder and in each checkpoint. */
+static Error *keep_record(Run *r)
+{
+    CheckpointSaving *saving = r->c.config.checkpoint_saving;
+    const CheckpointExecution *x = &saving->execution;
+    const RunSettings *s = r->s;
+    Arena *a = r->arena;
+    const TrainingSettings *t = &r->c.config.settings;
+    if (s->resume) r->record = *s->resume->record;
+    r->record.state = RUN_RUNNING;
+    r->record.why = "";
+    r->record.steps = t->training_progress.num_seen_steps;
+    r->record.target_steps = t->training_target.num_target_steps;
+    r->record.experiment = path_absolute(a, r->c.folder);
+    r->record.checkpoints = path_absolute(a, x->checkpoint_path);
+    r->record.checkpoint_id = x->experiment_id;
+    if (!s->resume) {
+        r->record.start_folder = path_absolute(a, ".");
+        r->record.config_file_path = s->config_file_path;
+        r->record.initial_weights = s->initial_weights_path;
+    }
+    Text t2 = { 0 };
+    run_record_put(&r->record, false, &t2);
+    CheckpointFile *file = NEW_N(a, CheckpointFile, 2);
+    file[0] = (CheckpointFile){ RUN_RECORD, arena_string(a, t2.ptr) };
+    file[1] = (CheckpointFile){ RUN_YAML, run_config_text(a, &r->c) };
+    text_free(&t2);
+    saving->beside = file;
+    saving->n_beside = 2;
+    return run_record_write(r->c.folder, &r->record);
+}
+
+/* How it ended, for `resume` and `report`. */
+static Error *close_record(Run *r, const Error *e)
+{
+    bool is_done = r->end.reason == END_TARGET || r->end.reason == END_NOTHING_LEFT;
+    if (!r->record.experiment || !is_directory(r->c.folder)) return NULL;
+    r->record.state = !e && is_done                               ? RUN_DONE
+                      : e && error_exit_status(e) != EXIT_STOPPED ? RUN_FAILED
+                                                                  : RUN_STOPPED;
+    if (r->record.state == RUN_FAILED) r->record.why = error_text(e);
+    if (r->end.steps > r->record.steps) r->record.steps = r->end.steps;
+    return run_record_write(r->c.folder, &r->record);
+}
+
 static Error *train(Run *r)
 {
     TrainingConfig *c = &r->c.config;
@@ -67,21 +144,24 @@ static Error *train(Run *r)
     int64_t n_samples = c->train_dataset->count(c->train_dataset);
     TRY(training_dataset_check(&c->settings, n_samples));
     TRY(checkpoint_saving_prepare(c->checkpoint_saving));
+    TRY(keep_record(r));
     TrainingPlan plan = training_plan(&c->settings, n_samples);
     print_report(&plan);
     Events events = { 0 };
     events_subscribe(&events, console_subscriber(r->arena));
     events_subscribe(&events, c->progress_subscriber);
     events_subscribe(&events, c->evaluation_subscriber);
+    if (r->s->resume) TRY(go_back(r, &events));
     TrainingJob job = training_job(r->arena, r->s, &r->c, &events);
     char now[64];
     clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
     printf("Start model training at %s.\n", now);
     fflush(stdout);
-    TrainingEnd end;
-    Error *e = trainer_run(&job, &end);
-    r->has_begun = end.steps > 0;
+    Error *e = trainer_run(&job, &r->end);
+    const TrainingEnd end = r->end;
     e = error_join(e, events_close(&events)); /* ends the live display */
+    if (e && end.saved_steps > 0)
+        e = error_join(e, error_new("%s", how_to_go_on(r->arena, r->s, &r->c)));
     if (e) return e;
     const char *how = ending_text(r->arena, r->s, &r->c, &end);
     if (end.reason != END_SIGNAL) log_info("%s", how);
@@ -98,8 +178,26 @@ static Error *build_and_train(Run *r)
     TRY(builder_build(c->builder, training_config_fields, &c->config));
     TRY(training_agreement_check(c->builder, &c->config));
     notice_device(c);
+    set_progress(r);
     signal_catch_in_steps();
     return train(r);
+}
+
+/* Only rank 0 locks; the others do as it does. */
+static Error *claim(Run *r)
+{
+    TRY(make_directories(r->c.folder));
+    TRY(run_lock_take(r->arena, r->c.folder, &r->lock));
+    return r->s->resume ? NULL : experiment_check_unused(r->arena, r->c.folder);
+}
+
+static bool nothing_left(const Run *r)
+{
+    const ResumePoint *p = r->s->resume;
+    int64_t target = r->c.config.settings.training_target.num_target_steps;
+    if (!p || !target) return false;
+    bool is_done = p->record->state == RUN_DONE && p->record->steps >= target;
+    return is_done || (p->checkpoint && p->position.steps >= target);
 }
 
 static Error *run(Run *r, const Registry *registry)
@@ -108,18 +206,25 @@ static Error *run(Run *r, const Registry *registry)
     TRY(check_world(r->s->rank));
     TRY(session_check_trace(r->s->print_graph));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
-    bool is_new = !r->s->experiment_id || !file_exists(r->c.folder);
+    if (nothing_left(r)) {
+        log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
+                 (long long)r->c.config.settings.training_target.num_target_steps);
+        return NULL;
+    }
+    bool is_new = !r->s->resume && (!r->s->experiment_id || !file_exists(r->c.folder));
+    TRY(claim(r));
     Error *e = build_and_train(r);
     /* a folder without a step would only be in the way of the next attempt */
-    if (e && is_new && !r->has_begun) e = error_join(e, remove_tree(r->c.folder));
-    return e;
+    if (e && is_new && r->end.steps == 0) return error_join(e, remove_tree(r->c.folder));
+    return error_join(e, close_record(r, e));
 }
 
 Error *training_run(const Registry *registry, const RunSettings *settings)
 {
     Arena *a = arena_new();
-    Run r = { .arena = a, .s = settings };
+    Run r = { .arena = a, .s = settings, .lock = -1 };
     Error *e = run(&r, registry);
+    if (r.lock >= 0) close(r.lock);
     arena_free(a);
     return e;
 }

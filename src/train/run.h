@@ -3,7 +3,16 @@
 #define TRAIN_RUN_H
 #include "config/config.h"
 #include "config/registry.h"
+#include "monitor/run_record.h"
 #include "train/job.h"
+
+/* Where a training that was begun goes on. */
+typedef struct ResumePoint {
+    const RunRecord *record;
+    const char *config_file_path; /* what it was begun with, as RunSettings has it */
+    const char *checkpoint;       /* NULL: none yet, so it begins anew */
+    TrainingPosition position;    /* of the checkpoint */
+} ResumePoint;
 
 typedef struct RunSettings {
     const Rank *rank; /* NULL: the only one of its job */
@@ -11,6 +20,7 @@ typedef struct RunSettings {
     const char *experiment_id;             /* NULL: made from time and path */
     const char *last_checkpoint_info_path; /* warm start; NULL: a fresh run */
     StringList overrides;                  /* --set */
+    const ResumePoint *resume;             /* NULL: a run or warm start of its own */
     const char *initial_weights_path;      /* NULL: by the initializer */
     const char *print_graph;               /* "after:recompute"; NULL: nowhere */
     const char *device;                    /* "cpu", "cuda", or NULL: what there is */

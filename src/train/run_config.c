@@ -4,8 +4,10 @@
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
 #include "config/field_paths.h"
+#include "config/self_contained.h"
 #include "config/yaml_emit.h"
 #include "monitor/experiment.h"
+#include <string.h>
 
 static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
 {
@@ -16,11 +18,15 @@ static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
         TRY(yaml_read_json(a, s->last_checkpoint_info_path, &checkpoint_paths));
     }
     const ResolverContext context = { .rank = s->rank,
-                                      .config_file_path = s->config_file_path,
+                                      .config_file_path = s->resume ? s->resume->config_file_path
+                                                                    : s->config_file_path,
                                       .experiments_root_path = s->experiments_root_path,
                                       .experiment_id = c->experiment_id,
                                       .checkpoint_paths = checkpoint_paths };
-    TRY(config_load(a, s->config_file_path, s->overrides, &context, &c->root));
+    Yaml *written;
+    TRY(config_read(a, s->config_file_path, s->overrides, &written));
+    TRY(interpolate(a, written, &context, &c->root));
+    c->kept = config_self_contained(a, written, c->root);
     return training_config_complete(a, c->root, s->rank, s->experiments_root_path);
 }
 
@@ -77,6 +83,15 @@ static Error *write_resolved(FILE *to, void *context)
     return NULL;
 }
 
+const char *run_config_text(Arena *a, const RunConfig *c)
+{
+    Text t = { 0 };
+    yaml_emit(c->kept, &t);
+    const char *text = arena_string(a, t.ptr);
+    text_free(&t);
+    return text;
+}
+
 Error *run_config_keep(Arena *a, const RunSettings *s, const RunConfig *c)
 {
     const Experiment x = { .root = s->experiments_root_path,
@@ -84,8 +99,9 @@ Error *run_config_keep(Arena *a, const RunSettings *s, const RunConfig *c)
                            .config_file_path = s->config_file_path,
                            .write_resolved = write_resolved,
                            .context = c->root };
-    const char *folder;
-    return experiment_create(a, &x, &folder);
+    const char *folder, *kept = run_config_text(a, c);
+    if (!s->resume) TRY(experiment_create(a, &x, &folder));
+    return file_write(path_join(a, c->folder, RUN_YAML), kept, strlen(kept));
 }
 
 /* Of the resolved configuration, so that a checkpoint tells what made it. */

@@ -14,13 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Sums since the last log line. */
-typedef struct Window {
-    double loss, grad_norm, started;
-    int64_t n_losses, n_without_targets; /* microbatches with a loss, and without one */
-    int64_t n_steps, n_samples;
-} Window;
-
 typedef struct Trainer {
     Arena *arena;
     const TrainingJob *job;
@@ -29,7 +22,9 @@ typedef struct Trainer {
     int64_t steps, tokens; /* done, earlier runs included */
     Window window;
     Pace pace;
-    int64_t saved_steps; /* of the newest checkpoint of this run; -1: none */
+    int64_t loader_position; /* of the next batch */
+    bool is_evaluated;       /* nothing is due that is not done */
+    int64_t saved_steps;     /* of the newest checkpoint of this run; -1: none */
 } Trainer;
 
 static Error *run_step(Trainer *t)
@@ -50,6 +45,7 @@ static Error *run_step(Trainer *t)
     w->grad_norm += t->step.grad_norm;
     w->n_steps++;
     w->n_samples += job->microbatch_size * job->accumulation;
+    t->loader_position = loader_position(job->train);
     return NULL;
 }
 
@@ -142,12 +138,11 @@ static Error *publish(Trainer *t)
 /* A JSON object. */
 static const char *progress_to_save(Arena *a, const Trainer *t)
 {
-    return arena_printf(
-        a,
-        "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
-        ", \"loader_position\": %" PRId64 ", \"seed\": %" PRId64 ", \"config\": \"%s\"}",
-        t->steps, t->tokens, (int64_t)t->step.updates, loader_position(t->job->train),
-        (int64_t)t->step.now.seed, t->job->config_digest ? t->job->config_digest : "");
+    const TrainingPosition position = { t->steps, t->tokens, t->loader_position, t->is_evaluated,
+                                        t->window };
+    const TrainingFacts facts = { (int64_t)t->step.updates, (int64_t)t->step.now.seed,
+                                  t->job->config_digest };
+    return progress_json(a, &position, &facts);
 }
 
 static Error *check_saving(Trainer *t)
@@ -183,7 +178,11 @@ static Error *save_checkpoint(Trainer *t)
 static Error *evaluate_if_due(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    return is_due(t->steps, job->evaluate_every) ? evaluate(t->session, job, t->steps) : NULL;
+    if (!is_due(t->steps, job->evaluate_every)) return NULL;
+    t->is_evaluated = false;
+    TRY(evaluate(t->session, job, t->steps));
+    t->is_evaluated = !signal_stop_requested(); /* which cuts it short */
+    return NULL;
 }
 
 static Error *save_if_due(Trainer *t)
@@ -280,7 +279,9 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(prepare(t, &ended));
     if (ended) return end_early(t, END_OF_DATA, end);
     TRY(check_saving(t));
-    if (t->steps > 0) { /* a warm start on a multiple of the interval, as the original */
+    if (job->resumed) {
+        if (!job->resumed->is_evaluated) TRY(evaluate_if_due(t));
+    } else if (t->steps > 0) { /* a warm start on a multiple of the interval, as the original */
         TRY(evaluate_if_due(t));
         TRY(save_if_due(t));
     }
@@ -288,7 +289,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(publish_memory(t));
     TRY(publish_slow_ops(t));
     TRY(publish_progress(t, &start));
-    t->window.started = clock_seconds();
+    if (!job->resumed) t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
         pace_begin(&t->pace);
         Error *e = first ? NULL : optimizer_step_read(&t->step, &ended);
@@ -317,7 +318,10 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .job = job,
                     .steps = job->seen_steps,
                     .tokens = job->seen_tokens,
+                    .loader_position = loader_position(job->train),
+                    .is_evaluated = true,
                     .saved_steps = -1 };
+    if (job->resumed) t->window = job->resumed->window;
     Error *e = NULL;
     if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);
     if (!e) e = train(t, end);

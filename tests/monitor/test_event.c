@@ -30,9 +30,9 @@ static Error *record_close(Subscriber *self)
 
 TEST(every_subscriber_gets_the_event_even_if_another_fails)
 {
-    Recorder one = { .base = { record, record_close }, .fails = "disk full" };
-    Recorder two = { .base = { record, NULL }, .fails = "no space" };
-    Recorder three = { .base = { record, record_close } };
+    Recorder one = { .base = { .on_event = record, .close = record_close }, .fails = "disk full" };
+    Recorder two = { .base = { .on_event = record }, .fails = "no space" };
+    Recorder three = { .base = { .on_event = record, .close = record_close } };
     Events events = { 0 };
     events_subscribe(&events, &one.base);
     events_subscribe(&events, &two.base);

@@ -1,0 +1,67 @@
+/* progress.c - the progress of a training as JSON, with every bit of its sums. */
+#include "train/progress.h"
+#include "base/clock.h"
+#include "checkpoint/checkpoint.h"
+#include "config/yaml.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Sums are written in hexadecimal, which is exact and also has NaN and infinities. */
+const char *progress_json(Arena *a, const TrainingPosition *p, const TrainingFacts *f)
+{
+    const Window *w = &p->window;
+    return arena_printf(
+        a,
+        "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
+        ", \"loader_position\": %" PRId64 ", \"seed\": %" PRId64
+        ", \"config\": \"%s\", \"is_evaluated\": %s, \"window\": {\"loss\": \"%a\", "
+        "\"grad_norm\": \"%a\", \"seconds\": \"%a\", \"n_losses\": %" PRId64
+        ", \"n_without_targets\": %" PRId64 ", \"n_steps\": %" PRId64 ", \"n_samples\": %" PRId64
+        "}}",
+        p->steps, p->tokens, f->updates, p->loader_position, f->seed,
+        f->config_digest ? f->config_digest : "", p->is_evaluated ? "true" : "false", w->loss,
+        w->grad_norm, clock_seconds() - w->started, w->n_losses, w->n_without_targets, w->n_steps,
+        w->n_samples);
+}
+
+static bool number(const Yaml *map, const char *key, int64_t *out)
+{
+    const Yaml *y = yaml_get(map, key);
+    if (!y || y->type != YAML_INT) return false;
+    *out = y->integer;
+    return true;
+}
+
+static double sum(const Yaml *map, const char *key)
+{
+    const Yaml *y = yaml_get(map, key);
+    return y && y->type == YAML_STRING ? strtod(y->text, NULL) : 0;
+}
+
+/* Checkpoints of earlier versions have none: their sums begin anew. */
+static Window read_window(const Yaml *y)
+{
+    Window w = { .loss = sum(y, "loss"),
+                 .grad_norm = sum(y, "grad_norm"),
+                 .started = clock_seconds() - sum(y, "seconds") };
+    number(y, "n_losses", &w.n_losses);
+    number(y, "n_without_targets", &w.n_without_targets);
+    number(y, "n_steps", &w.n_steps);
+    number(y, "n_samples", &w.n_samples);
+    return w;
+}
+
+Error *progress_read(Arena *a, const char *checkpoint, TrainingPosition *out)
+{
+    CheckpointReader *r;
+    TRY(checkpoint_open(a, checkpoint, &r));
+    Yaml *y;
+    TRY(error_wrap(yaml_parse(a, str_of(r->progress), "progress", &y), "%s", checkpoint));
+    if (!number(y, "seen_steps", &out->steps) || !number(y, "seen_tokens", &out->tokens) ||
+        !number(y, "loader_position", &out->loader_position))
+        return error_new("%s does not say at which step it was saved", checkpoint);
+    const Yaml *is_evaluated = yaml_get(y, "is_evaluated"), *window = yaml_get(y, "window");
+    out->is_evaluated = !is_evaluated || is_evaluated->boolean;
+    out->window = window ? read_window(window) : (Window){ .started = clock_seconds() };
+    return NULL;
+}
