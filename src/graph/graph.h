@@ -158,7 +158,7 @@ int64_t value_width(const Value *v);
 const Value *value_storage(const Value *v, int64_t *offset);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
-/* One line per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */
+/* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */
 void graph_print(const Graph *g, FILE *to);
 /* Checks every invariant that passes must keep; the error names the node. */
 Error *graph_verify(const Graph *g);

@@ -55,8 +55,43 @@ static void print_attrs(const Node *n, FILE *to)
     }
 }
 
+static void print_init(const Init *r, FILE *to)
+{
+    switch (r->kind) {
+    case INIT_ZEROS:
+        fprintf(to, "zeros");
+        break;
+    case INIT_ONES:
+        fprintf(to, "ones");
+        break;
+    case INIT_NORMAL:
+        fprintf(to, "normal(%.17g, %.17g)", r->mean, r->std);
+        break;
+    case INIT_TRUNCATED:
+        fprintf(to, "normal(%.17g, %.17g) in [%.17g, %.17g]", r->mean, r->std, r->low, r->high);
+        break;
+    case INIT_UNIFORM:
+        fprintf(to, "uniform [%.17g, %.17g]", r->low, r->high);
+        break;
+    }
+}
+
+static void print_params(const Graph *g, FILE *to)
+{
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        if (v->kind != VALUE_PARAM) continue;
+        fprintf(to, "param ");
+        print_value(v, to);
+        fprintf(to, " ");
+        print_init(&v->init, to);
+        fprintf(to, "\n");
+    }
+}
+
 void graph_print(const Graph *g, FILE *to)
 {
+    print_params(g, to);
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
         for (int k = 0; k < n->n_out; k++) {
