@@ -41,6 +41,16 @@ static const char *prefix(const Graph *g)
     return g->scope ? g->scope->prefix : "";
 }
 
+/* The same place again is the same block. */
+static int block_at(Graph *g, const char *stack, int index)
+{
+    for (int b = 0; b < g->n_blocks; b++)
+        if (g->place[b].index == index && !strcmp(g->place[b].stack, stack)) return b;
+    g->place = arena_grow(g->arena, g->place, g->n_blocks, &g->cap_blocks, sizeof *g->place);
+    g->place[g->n_blocks] = (BlockPlace){ stack, index };
+    return (int)g->n_blocks++;
+}
+
 void graph_enter(Graph *g, const char *name, int index)
 {
     Scope *s = NEW(g->arena, Scope);
@@ -49,7 +59,7 @@ void graph_enter(Graph *g, const char *name, int index)
         s->prefix = arena_printf(g->arena, "%s%s.%d.", prefix(g), name, index);
     else
         s->prefix = arena_printf(g->arena, "%s%s.", prefix(g), name);
-    if (index >= 0) g->block = index;
+    if (index >= 0) g->block = block_at(g, graph_name(g, name), index);
     g->scope = s;
 }
 
@@ -122,7 +132,10 @@ Value *graph_input(Graph *g, const char *name, Dtype t, int n_dims, const Dim *d
 
 Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims)
 {
-    return leaf(g, VALUE_PARAM, graph_name(g, name), F32, n_dims, dims);
+    int64_t n = g->n_values;
+    Value *v = leaf(g, VALUE_PARAM, graph_name(g, name), F32, n_dims, dims);
+    if (g->n_values > n) v->block = g->block;
+    return v;
 }
 
 Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims)

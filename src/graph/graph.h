@@ -44,6 +44,18 @@ typedef struct Init {
     double low, high; /* bounds of TRUNCATED (absolute) and UNIFORM */
 } Init;
 
+/* What a parameter is for: initializers go by it. */
+typedef enum Role {
+    ROLE_LINEAR,    /* a layer that reads the residual stream */
+    ROLE_UP,        /* the factor of a gated layer that is not the gate */
+    ROLE_RESIDUAL,  /* a layer that writes to the residual stream */
+    ROLE_EMBEDDING, /* a row per token */
+    ROLE_POSITION,  /* a row per position */
+    ROLE_HEAD,      /* from hidden states to logits */
+    ROLE_NORM,
+    N_ROLES
+} Role;
+
 typedef struct Value {
     ValueKind kind;
     int id; /* index in graph->value */
@@ -59,6 +71,9 @@ typedef struct Value {
     struct Value *owner;   /* PARAM only: this is a copy, on another pipeline stage, of that one */
     int stage;             /* pipeline stage of a leaf */
     Init init;             /* PARAM and STATE */
+    Role role;             /* PARAM only */
+    bool is_bias;          /* PARAM only: added to what the weight gives */
+    int block;             /* PARAM only: like that of nodes */
     bool is_cache;         /* STATE only: see graph_cache */
 } Value;
 
@@ -88,6 +103,12 @@ typedef struct Node {
     int stream;       /* queue that it runs on; 0: that of the computation */
 } Node;
 
+/* The place of a block among its like: the third of "transformer.h" has index 2. */
+typedef struct BlockPlace {
+    const char *stack;
+    int index;
+} BlockPlace;
+
 typedef struct Output {
     const char *name;
     Value *value;
@@ -102,6 +123,8 @@ typedef struct Graph {
     struct Map *leaf; /* inputs, parameters, states and accumulators by name */
     Output *output;   /* what must be there after a run: "loss", "logits" ... */
     int64_t n_outputs, cap_outputs;
+    BlockPlace *place; /* by number of the block: unique over all stacks */
+    int64_t n_blocks, cap_blocks;
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */
     int block;           /* of the nodes to come */
@@ -114,14 +137,16 @@ Error *graph_finish(Graph *g);
 void graph_fail(Graph *g, Error *e);
 
 /* Names and numbers what follows: graph_enter(g, "transformer.h", 3) gives the prefix
- * "transformer.h.3." and block 3; index -1 gives "name." and keeps the block. */
+ * "transformer.h.3." and the block that has this place; index -1 gives "name." and keeps the block.
+ */
 void graph_enter(Graph *g, const char *name, int index);
 void graph_leave(Graph *g);
 /* `name` with the present prefix. */
 const char *graph_name(Graph *g, const char *name);
 
 Value *graph_input(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
-/* The same name again gives the same value (tied weights). Float32, normal around 0 by default. */
+/* The same name again gives the same value (tied weights). Float32; the layer that makes it says
+ * its role and how it begins. */
 Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims);
 /* What an optimizer keeps between steps. The state of a parameter is called "{state}.{parameter}".
  * Checkpoints hold all of them. */
@@ -158,7 +183,8 @@ int64_t value_width(const Value *v);
 const Value *value_storage(const Value *v, int64_t *offset);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
-/* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] = contract(a, b) *k,nk->*n  #block". */
+/* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] =
+ * contract(a, b) *k,nk->*n  #block". */
 void graph_print(const Graph *g, FILE *to);
 /* Checks every invariant that passes must keep; the error names the node. */
 Error *graph_verify(const Graph *g);

@@ -90,12 +90,12 @@ static Value *attention_layer(Build *b, Value *x)
     int64_t head = s->n_embd / s->n_head_q, kv_width = head * s->n_head_kv;
     const char *sizes =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)head, (long long)s->n_head_kv);
-    Value *q = reshape(g, "bs(grd)->bsgrd", sizes,
-                       linear(g, "q_attn", x, s->n_embd, "heads", "embed", s->bias));
-    Value *k = reshape(g, "bs(gd)->bsgd", sizes,
-                       linear(g, "k_attn", x, kv_width, "heads", "embed", s->bias));
-    Value *v = reshape(g, "bs(gd)->bsgd", sizes,
-                       linear(g, "v_attn", x, kv_width, "heads", "embed", s->bias));
+    const Linear queries = { s->n_embd, "heads", "embed", s->bias, ROLE_LINEAR },
+                 keys = { kv_width, "heads", "embed", s->bias, ROLE_LINEAR },
+                 out = { s->n_embd, "embed", "heads", s->bias, ROLE_RESIDUAL };
+    Value *q = reshape(g, "bs(grd)->bsgrd", sizes, linear(g, "q_attn", x, &queries));
+    Value *k = reshape(g, "bs(gd)->bsgd", sizes, linear(g, "k_attn", x, &keys));
+    Value *v = reshape(g, "bs(gd)->bsgd", sizes, linear(g, "v_attn", x, &keys));
     q = transform(b, q);
     k = transform(b, k);
     if (s->attention_config.qk_norm_config) {
@@ -106,8 +106,7 @@ static Value *attention_layer(Build *b, Value *x)
     Attention attrs = { .causal = true, .dropout = b->dropout, .salt = b->salt++ };
     Value *o =
         attention(g, q, cached(b, "k_cache", k), cached(b, "v_cache", v), b->documents, &attrs);
-    Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), s->n_embd, "embed",
-                      "heads", s->bias);
+    Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }
 
@@ -160,22 +159,20 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
             (long long)longest, (long long)s->sequence_length);
     Dim tokens[] = { { .size = f->batch, .axis = "batch" },
                      { .size = f->sequence, .axis = "seq" } };
-    Dim table[] = { { .size = s->vocab_size, .axis = "vocab" },
-                    { .size = s->n_embd, .axis = "embed" } };
-    Dim positions[] = { { .size = s->sequence_length, .axis = NULL },
-                        { .size = s->n_embd, .axis = "embed" } };
     Norm head_norm = norm_of(&s->lm_head_norm_config);
     graph_enter(g, "transformer", -1);
-    Value *wte = graph_param(g, "wte.weight", 2, table);
+    Value *wte = embedding_table(g, "wte", s->vocab_size, s->n_embd, "vocab", ROLE_EMBEDDING);
     Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), wte);
     if (f->documents && s->document_key)
         b.documents = graph_input(g, s->document_key, I32, 2, tokens);
     if (s->poe_type == POE_ABSOLUTE)
-        x = add_learned(&b, x, graph_param(g, "wpe.weight", 2, positions));
+        x = add_learned(
+            &b, x, embedding_table(g, "wpe", s->sequence_length, s->n_embd, NULL, ROLE_POSITION));
     x = maybe_dropout(g, x, b.dropout, b.salt++);
     for (int i = 0; i < s->n_layer; i++) x = block(&b, x, i);
     out->hidden = norm(g, "lm_head_norm", x, &head_norm);
-    out->head = s->use_weight_tying ? wte : graph_param(g, "lm_head.weight", 2, table);
+    const Linear head = { s->vocab_size, "vocab", "embed", false, ROLE_HEAD };
+    out->head = s->use_weight_tying ? wte : linear_weight(g, "lm_head", s->n_embd, &head);
     graph_leave(g);
     return graph_finish(g);
 }

@@ -25,34 +25,9 @@ typedef struct Composed {
     const Settings *settings;
 } Composed;
 
-static const char *const weights[] = {
-    "attn.q_attn.weight",
-    "attn.k_attn.weight",
-    "attn.v_attn.weight",
-    "attn.c_proj.weight",
-    "mlp.W.weight",
-    "mlp.V.weight",
-    "mlp.W_2.weight",
-    "mlp.c_fc.weight",
-    "mlp.c_proj.weight",
-    "wte.weight",
-    "wpe.weight",
-    "lm_head.weight",
-    NULL,
-};
-static const char *const biases[] = {
-    "attn.q_attn.bias", "attn.k_attn.bias", "attn.v_attn.bias", "attn.c_proj.bias", "mlp.W.bias",
-    "mlp.V.bias",       "mlp.W_2.bias",     "mlp.c_fc.bias",    "mlp.c_proj.bias",  NULL,
-};
-static const char *const residual[] = { "attn.c_proj.weight", "mlp.W_2.weight", "mlp.c_proj.weight",
-                                        NULL };
-static const char *const embeddings[] = { "wte.weight", "wpe.weight", "lm_head.weight", NULL };
-
-static bool ends_with_any(const char *name, const char *const *tail)
+static bool is_table(Role r)
 {
-    for (int i = 0; tail[i]; i++)
-        if (name_ends(name, tail[i])) return true;
-    return false;
+    return r == ROLE_EMBEDDING || r == ROLE_POSITION || r == ROLE_HEAD;
 }
 
 static double base_std(const Settings *s)
@@ -66,14 +41,15 @@ static Error *apply(const Initializer *self, Graph *g)
     double std = base_std(s);
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
-        if (v->kind != VALUE_PARAM) continue;
-        if (ends_with_any(v->name, biases)) v->init = (Init){ .kind = INIT_ZEROS };
-        if (!ends_with_any(v->name, weights)) continue;
+        if (v->kind != VALUE_PARAM || v->role == ROLE_NORM) continue;
+        if (v->is_bias) {
+            v->init = (Init){ .kind = INIT_ZEROS };
+            continue;
+        }
         double width = std;
-        if (s->weight_init_type >= SCALED && ends_with_any(v->name, residual))
+        if (s->weight_init_type >= SCALED && v->role == ROLE_RESIDUAL)
             width = std / sqrt(2 * (double)*s->num_layers);
-        if (s->weight_init_type == SCALED_EMBED && ends_with_any(v->name, embeddings))
-            width = sqrt(0.4);
+        if (s->weight_init_type == SCALED_EMBED && is_table(v->role)) width = sqrt(0.4);
         v->init = (Init){ .kind = INIT_NORMAL, .mean = s->mean, .std = width };
     }
     return NULL;

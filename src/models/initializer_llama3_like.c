@@ -3,8 +3,6 @@
 #include "config/builder.h"
 #include "models/initializer.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct Settings {
     int64_t num_layers, n_embd;
@@ -16,67 +14,51 @@ typedef struct Llama3Like {
     const Settings *settings;
 } Llama3Like;
 
-enum { WTE, LM_HEAD, QKV_AND_GATE, RESIDUAL, N_RULES };
-
-static const char *const tails[N_RULES][6] = {
-    [WTE] = { "wte.weight" },
-    [LM_HEAD] = { "lm_head.weight" },
-    [QKV_AND_GATE] = { "attn.q_attn.weight", "attn.k_attn.weight", "attn.v_attn.weight",
-                       "mlp.W.weight" },
-    [RESIDUAL] = { "attn.c_proj.weight", "mlp.V.weight", "mlp.W_2.weight" },
-};
-
-static int find_rule(const char *name)
-{
-    for (int r = 0; r < N_RULES; r++)
-        for (int i = 0; tails[r][i]; i++)
-            if (name_ends(name, tails[r][i])) return r;
-    return -1;
-}
-
 static Init truncated(double std, double bound)
 {
     return (Init){ .kind = INIT_TRUNCATED, .std = std, .low = -bound, .high = bound };
 }
 
-static Init init_of(const Settings *s, int rule, const char *name)
+static Init init_of(const Settings *s, const Graph *g, const Value *v)
 {
-    const char *h = strstr(name, ".h.");
-    double layer = h ? atof(h + 3) : 0, depth = s->depth_init ? layer + 1 : (double)s->num_layers;
+    double layer = v->block >= 0 ? g->place[v->block].index : 0,
+           depth = s->depth_init ? layer + 1 : (double)s->num_layers;
     double head = 1 / sqrt((double)s->n_embd);
-    switch (rule) {
-    case WTE:
+    switch (v->role) {
+    case ROLE_EMBEDDING:
         return (Init){ .kind = INIT_NORMAL, .std = 1 };
-    case LM_HEAD:
+    case ROLE_HEAD:
         return truncated(head, 3 * head);
-    case QKV_AND_GATE:
+    case ROLE_LINEAR:
         return truncated(0.02, 2);
-    default:
+    case ROLE_UP:
+    case ROLE_RESIDUAL:
         return truncated(0.02 / sqrt(2 * depth), 2);
+    default:
+        return v->init; /* as constructed */
     }
 }
 
 static Error *apply(const Initializer *self, Graph *g)
 {
+    static const Role needed[] = { ROLE_HEAD, ROLE_UP };
     const Settings *s = ((const Llama3Like *)self)->settings;
-    bool hit[N_RULES] = { false };
+    bool has[N_ROLES] = { false };
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
         if (v->kind != VALUE_PARAM) continue;
-        if (name_ends(v->name, "bias"))
+        if (v->is_bias)
             return error_new(
                 "gpt2_llama3_like has no rule for biases, but the model has %s; set bias: false",
                 v->name);
-        int rule = find_rule(v->name);
-        if (rule < 0) continue; /* norms keep what construction gave */
-        hit[rule] = true;
-        v->init = init_of(s, rule, v->name);
+        has[v->role] = true;
+        v->init = init_of(s, g, v);
     }
-    for (int r = 0; r < N_RULES; r++)
-        if (!hit[r])
+    for (int i = 0; i < 2; i++)
+        if (!has[needed[i]])
             return error_new(
-                "gpt2_llama3_like: no parameter ends in %s; it needs an untied head and swiglu",
-                tails[r][0]);
+                "gpt2_llama3_like needs an untied head and swiglu, but the model has no %s",
+                needed[i] == ROLE_HEAD ? "lm_head.weight" : "mlp.V.weight");
     return NULL;
 }
 

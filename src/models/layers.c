@@ -1,9 +1,52 @@
-/* layers.c - norms, feed-forward layers, dropout. */
+/* layers.c - tables, linear layers, norms, feed-forward layers, dropout: what has parameters says
+ * their role, and how they begin. */
 #include "models/layers.h"
 #include "ops/contract.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
+#include <math.h>
+
+/* The parameter "<name>.<what>". */
+static Value *param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
+                    Role role, Init init)
+{
+    Value *v = graph_param(g, arena_printf(g->arena, "%s.%s", name, what), n_dims, dims);
+    v->role = role;
+    v->init = init;
+    return v;
+}
+
+Value *embedding_table(Graph *g, const char *name, int64_t rows, int64_t width, const char *axis,
+                       Role role)
+{
+    const Dim d[] = { { .size = rows, .axis = axis }, { .size = width, .axis = "embed" } };
+    return param(g, name, "weight", 2, d, role, (Init){ .kind = INIT_NORMAL, .std = 1 });
+}
+
+static Init uniform(int64_t inputs)
+{
+    double bound = 1 / sqrt((double)inputs);
+    return (Init){ .kind = INIT_UNIFORM, .low = -bound, .high = bound };
+}
+
+Value *linear_weight(Graph *g, const char *name, int64_t inputs, const Linear *l)
+{
+    const Dim d[] = { { .size = l->width, .axis = l->axis },
+                      { .size = inputs, .axis = l->in_axis } };
+    return param(g, name, "weight", 2, d, l->role, uniform(inputs));
+}
+
+Value *linear(Graph *g, const char *name, Value *x, const Linear *l)
+{
+    const int64_t inputs = value_width(x);
+    Value *y = contract(g, "*k,nk->*n", x, linear_weight(g, name, inputs, l));
+    if (!l->bias) return y;
+    const Dim d = { .size = l->width, .axis = l->axis };
+    Value *bias = param(g, name, "bias", 1, &d, l->role, uniform(inputs));
+    bias->is_bias = true;
+    return add_bias(g, y, bias);
+}
 
 Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
 {
@@ -11,10 +54,10 @@ Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
     if (s->width != value_width(x))
         graph_fail(g, error_new("%s has width %lld, but its input %lld", graph_name(g, name),
                                 (long long)s->width, (long long)value_width(x)));
-    Value *weight =
-        s->has_weight ? graph_param(g, arena_printf(g->arena, "%s.weight", name), 1, &d) : NULL;
-    Value *bias =
-        s->has_bias ? graph_param(g, arena_printf(g->arena, "%s.bias", name), 1, &d) : NULL;
+    const Init ones = { .kind = INIT_ONES }, zeros = { .kind = INIT_ZEROS };
+    Value *weight = s->has_weight ? param(g, name, "weight", 1, &d, ROLE_NORM, ones) : NULL;
+    Value *bias = s->has_bias ? param(g, name, "bias", 1, &d, ROLE_NORM, zeros) : NULL;
+    if (bias) bias->is_bias = true;
     return s->type == NORM_LAYER ? layer_norm(g, x, weight, bias, s->eps)
                                  : rms_norm(g, x, weight, bias, s->eps);
 }
@@ -30,17 +73,32 @@ int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of)
     return (two_thirds + multiple_of - 1) / multiple_of * multiple_of;
 }
 
+static Linear into_hidden(int64_t hidden, bool bias, Role role)
+{
+    return (
+        Linear){ .width = hidden, .axis = "ff", .in_axis = "embed", .bias = bias, .role = role };
+}
+
+static Linear out_of_hidden(int64_t width, bool bias)
+{
+    return (Linear){
+        .width = width, .axis = "embed", .in_axis = "ff", .bias = bias, .role = ROLE_RESIDUAL
+    };
+}
+
 Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias)
 {
-    int64_t width = value_width(x);
-    Value *gate = linear(g, "W", x, hidden, "ff", "embed", bias);
-    Value *up = linear(g, "V", x, hidden, "ff", "embed", bias);
-    return linear(g, "W_2", swiglu(g, gate, up), width, "embed", "ff", bias);
+    const Linear gate = into_hidden(hidden, bias, ROLE_LINEAR),
+                 up = into_hidden(hidden, bias, ROLE_UP),
+                 down = out_of_hidden(value_width(x), bias);
+    Value *a = linear(g, "W", x, &gate), *b = linear(g, "V", x, &up);
+    return linear(g, "W_2", swiglu(g, a, b), &down);
 }
 
 Value *gelu_mlp(Graph *g, Value *x, int64_t hidden, bool bias, double dropout_p, int64_t salt)
 {
-    int64_t width = value_width(x);
-    Value *h = gelu(g, linear(g, "c_fc", x, hidden, "ff", "embed", bias));
-    return maybe_dropout(g, linear(g, "c_proj", h, width, "embed", "ff", bias), dropout_p, salt);
+    const Linear in = into_hidden(hidden, bias, ROLE_LINEAR),
+                 out = out_of_hidden(value_width(x), bias);
+    Value *y = linear(g, "c_proj", gelu(g, linear(g, "c_fc", x, &in)), &out);
+    return maybe_dropout(g, y, dropout_p, salt);
 }

@@ -13,7 +13,26 @@ typedef struct Norm {
     bool has_weight, has_bias;
 } Norm;
 
-/* "<name>.weight" and "<name>.bias" as the norm has them. */
+/* Rows that are looked up, begun with N(0, 1): parameter "<name>.weight" [rows width]. `axis` names
+ * the dimension of the rows for splitting. */
+Value *embedding_table(Graph *g, const char *name, int64_t rows, int64_t width, const char *axis,
+                       Role role);
+
+/* The dimension that a linear layer gives, and the names of that one and of its input's for
+ * splitting: "heads", "ff", "vocab", "embed". */
+typedef struct Linear {
+    int64_t width;
+    const char *axis, *in_axis;
+    bool bias;
+    Role role;
+} Linear;
+
+/* The weight "<name>.weight" [width inputs] of a linear layer, begun as torch does: uniform within
+ * 1/sqrt(inputs). */
+Value *linear_weight(Graph *g, const char *name, int64_t inputs, const Linear *l);
+/* y = x W^T (+ bias): the weight, and "<name>.bias" [width]. */
+Value *linear(Graph *g, const char *name, Value *x, const Linear *l);
+/* "<name>.weight" and "<name>.bias" as the norm has them, begun with 1 and 0. */
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
 /* w2(silu(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
 Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias);

@@ -32,17 +32,6 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[1] = contract(g, gradient_dims(g, n->dims->text, 1), dout[0], n->in[0]);
 }
 
-Value *linear(Graph *g, const char *name, Value *x, int64_t n, const char *axis,
-              const char *in_axis, bool bias)
-{
-    int64_t k = value_width(x);
-    Dim w[] = { { .size = n, .axis = axis }, { .size = k, .axis = in_axis } };
-    Value *weight = graph_param(g, arena_printf(g->arena, "%s.weight", name), 2, w);
-    Value *y = contract(g, "*k,nk->*n", x, weight);
-    if (!bias) return y;
-    return add_bias(g, y, graph_param(g, arena_printf(g->arena, "%s.bias", name), 1, w));
-}
-
 /* All letters of one role, as offsets into the three operands: entry i belongs to the i-th
  * combination. */
 typedef struct Offsets {

@@ -70,27 +70,6 @@ TEST(linear_layer_is_x_times_transposed_weight_plus_bias)
     sheet_free(s);
 }
 
-TEST(linear_makes_named_parameters_with_axes)
-{
-    Arena *a = arena_new();
-    Graph *g = graph_new(a);
-    Value *x = op_input(g, "x", F32, SIZES(2, 5, 3));
-    graph_enter(g, "h", 4);
-    Value *y = linear(g, "mlp.c_fc", x, 7, "ff", "embed", true);
-    graph_leave(g);
-    Value *weight = graph_find(g, "h.4.mlp.c_fc.weight"),
-          *bias = graph_find(g, "h.4.mlp.c_fc.bias");
-    assert_non_null(weight);
-    assert_non_null(bias);
-    assert_string_equal(weight->dim[0].axis, "ff");
-    assert_string_equal(weight->dim[1].axis, "embed");
-    assert_string_equal(y->dim[2].axis, "ff");
-    assert_int_equal(y->dim[2].size, 7);
-    assert_int_equal(bias->dim[0].size, 7);
-    assert_no_error(graph_finish(g));
-    arena_free(a);
-}
-
 TEST(heads_are_split_off_and_merged_without_moving_numbers)
 {
     Sheet *s = sheet_new();
