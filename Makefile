@@ -19,7 +19,7 @@ say     = $(if $(filter 1,$(V)),,@$(if $(SILENT),,printf '%-4s %s\n' $(1) '$(2)'
 X86_64   := $(filter x86_64,$(shell uname -m))
 LIB_SRC  := $(filter-out $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
-TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' | sort)
+TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
 LEVELS   := scalar $(if $(X86_64),avx2 avx512)
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
@@ -69,8 +69,23 @@ $(BUILD)/tests/%_shim.so: tests/preload/%_shim.c Makefile
 $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUILD)/tests/checkpoint/sample_state.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
+# A program with an op, a pass, an optimizer and a model more, as docs/adding.md tells: each is a file of tests/adding and one
+# line in a list.
+ADDED      := $(sort $(filter-out %_fast.c,$(shell find tests/adding -name '*.c')))
+ADDED_CC    = $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/adding
+ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/components.c
+$(BUILD)/tests/adding/modalities: $(shell find tests/adding -type f) $(ADDED_LIST) $(CLI_OBJ) $(BUILD)/libmodalities.a Makefile
+	@mkdir -p $(@D)
+	@sed 's/^    OPS(rope)/    OPS(soft_cap) KERNELS(soft_cap) \\\n&/' src/ops/all_ops.c >$(@D)/all_ops.c
+	@sed 's/^    PASS(autodiff)/    PASS(drop_scale) \\\n&/' src/passes/all_passes.c >$(@D)/all_passes.c
+	@sed -e 's/^    COMPONENT(model_compiled)/    COMPONENT(model_bigram) \\\n&/' \
+	    -e 's/^    COMPONENT(progress_subscriber_dummy)/    COMPONENT(optimizer_lion) \\\n&/' src/components.c >$(@D)/components.c
+	@$(foreach level,$(LEVELS),$(ADDED_CC) $(ARCH_$(level)) -DTABLE=soft_cap_$(level) -c tests/adding/ops/soft_cap_fast.c -o $(@D)/soft_cap_$(level).o &&) true
+	$(call say,LINK,$@)$(ADDED_CC) $(LDALL) -o $@ $(ADDED) $(addprefix $(@D)/,$(notdir $(ADDED_LIST))) $(LEVELS:%=$(@D)/soft_cap_%.o) \
+	    $(CLI_OBJ) $(BUILD)/libmodalities.a $(LDLIBS)
+
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/adding/modalities
 
 .PHONY: test
 test: dependencies ## build and run every test; T="passes ops" chooses

@@ -30,44 +30,21 @@ static const char *const tied_swiglu[] = {
     NULL
 };
 
-/* The checkpoint of step 4 of a run of 8. */
-static void resume_from_the_middle(Words variant)
-{
-    Bench b = bench_new();
-    assert_ended_well(bench_run(&b, "whole", NULL, variant, NULL));
-    const char *first = arena_printf(b.arena,
-                                     "%s/whole/checkpoints/eid_whole-seen_steps_4-"
-                                     "seen_tokens_256-target_steps_8-target_tokens_512",
-                                     b.root);
-    assert_true(is_directory(first));
-    const char *info = arena_printf(b.arena, "{\"checkpoint_folder_path\": \"%s\"}", first);
-    const char *folder = path_join(b.arena, b.root, "middle/checkpoints");
-    assert_no_error(make_directories(folder));
-    assert_no_error(
-        file_write(path_join(b.arena, folder, "last_checkpoint_info.json"), info, strlen(info)));
-    Outcome o = bench_run(&b, "resumed", "middle", variant, NULL);
-    assert_ended_well(o);
-    assert_contains(o.text, "step: 5 |");
-    assert_same_state(&b, "resumed", "whole");
-    assert_curve_within(&b, "resumed", "whole");
-    arena_free(b.arena);
-}
-
 TEST(resume_gives_the_same_bits_with_dropout_and_accumulation)
 {
-    resume_from_the_middle(plain);
+    assert_resumes(plain);
 }
 TEST(resume_gives_the_same_bits_in_bf16)
 {
-    resume_from_the_middle(bf16);
+    assert_resumes(bf16);
 }
 TEST(resume_gives_the_same_bits_with_adam_and_global_tokens)
 {
-    resume_from_the_middle(adam_fewer_threads);
+    assert_resumes(adam_fewer_threads);
 }
 TEST(resume_gives_the_same_bits_with_tied_weights_and_swiglu)
 {
-    resume_from_the_middle(tied_swiglu);
+    assert_resumes(tied_swiglu);
 }
 
 /* The same experiment again, other results: the comparison above can fail. */

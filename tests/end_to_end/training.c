@@ -199,3 +199,25 @@ void assert_curve_within(const Bench *b, const char *part, const char *whole)
         line += len + 1;
     }
 }
+
+void assert_resumes(Words variant)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "whole", NULL, variant, NULL));
+    const char *first = arena_printf(b.arena,
+                                     "%s/whole/checkpoints/eid_whole-seen_steps_4-"
+                                     "seen_tokens_256-target_steps_8-target_tokens_512",
+                                     b.root);
+    assert_true(is_directory(first));
+    const char *info = arena_printf(b.arena, "{\"checkpoint_folder_path\": \"%s\"}", first);
+    const char *folder = path_join(b.arena, b.root, "middle/checkpoints");
+    assert_no_error(make_directories(folder));
+    assert_no_error(
+        file_write(path_join(b.arena, folder, "last_checkpoint_info.json"), info, strlen(info)));
+    Outcome o = bench_run(&b, "resumed", "middle", variant, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "step: 5 |");
+    assert_same_state(&b, "resumed", "whole");
+    assert_curve_within(&b, "resumed", "whole");
+    arena_free(b.arena);
+}

@@ -1,0 +1,51 @@
+/* test_adding.c - an op, a pass, an optimizer and a model that are each a file of tests/adding and
+ * a line in a list train together, and find their place everywhere else by themselves. */
+#include "end_to_end/training.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const words[] = {
+    "--set",
+    "initialized_model={component_key: model, variant_key: bigram, config: {sample_key: input_ids, "
+    "prediction_key: logits, sequence_length: 64, vocab_size: 64, n_embd: 16, cap: 4.0}}",
+    "--set",
+    "optimizer={component_key: optimizer, variant_key: lion, config: {lr: 1e-3, wrapped_model: "
+    "{instance_key: initialized_model, pass_type: BY_REFERENCE}}}",
+    NULL,
+};
+
+static void use_added_program(void)
+{
+    const char *path = getenv("MODALITIES_PROGRAM");
+    const char *folder = path ? path : "build/modalities";
+    Arena *a = arena_new();
+    setenv("MODALITIES_PROGRAM",
+           arena_printf(a, "%.*s/tests/adding/modalities", (int)(strrchr(folder, '/') - folder),
+                        folder),
+           1);
+    arena_free(a);
+}
+
+TEST(added_op_pass_optimizer_and_model_train_and_resume)
+{
+    use_added_program();
+    assert_resumes(words);
+}
+
+TEST(added_pass_runs_at_its_place_and_the_op_has_its_gradient)
+{
+    use_added_program();
+    Bench b = bench_new();
+    const char **more = NEW_N(b.arena, const char *, 16);
+    int n = 0;
+    for (; words[n]; n++) more[n] = words[n];
+    more[n++] = "--print_graph";
+    more[n++] = "before:drop_scale";
+    Outcome before = bench_run(&b, "before", NULL, more, NULL);
+    more[n - 1] = "after:autodiff";
+    Outcome after = bench_run(&b, "after", NULL, more, NULL);
+    assert_contains(before.text, "= scale(");
+    assert_null(strstr(after.text, "= scale("));
+    assert_contains(after.text, "= soft_cap_grad(");
+    arena_free(b.arena);
+}
