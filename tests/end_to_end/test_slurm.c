@@ -1,0 +1,93 @@
+/* test_slurm.c - configs/slurm/train.sbatch without Slurm: told that its time is over, the job is
+ * queued again, and goes on until it is done. */
+#include "cli/command_line.h"
+#include "end_to_end/training.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const settings[] = { "--set", "settings.training_target.num_target_steps=40",
+                                        "--set",
+                                        "settings.intervals.checkpointing_interval_in_steps=40",
+                                        NULL };
+
+/* A folder of programs: this one as `modalities`, and a scontrol that notes what it is asked. */
+static void put_programs_on_path(const Bench *b)
+{
+    Arena *a = b->arena;
+    const char *output;
+    const char *command =
+        arena_printf(a,
+                     "mkdir '%s/bin' && ln -s '%s' '%s/bin/modalities' && "
+                     "printf '#!/bin/sh\\necho \"$*\" >> \"%s/asked\"\\n' > '%s/bin/scontrol' && "
+                     "chmod +x '%s/bin/scontrol'",
+                     b->root, path_absolute(a, program_path()), b->root, b->root, b->root, b->root);
+    assert_int_equal(shell_run(a, command, &output), 0);
+    setenv("PATH", arena_printf(a, "%s/bin:%s", b->root, getenv("PATH")), 1);
+}
+
+/* The job as Slurm starts it; `ends` as in command_start. */
+static pid_t start_job(const Bench *b, int *ends)
+{
+    const char *words[8] = { "configs/slurm/train.sbatch" };
+    for (int i = 0; settings[i]; i++) words[i + 1] = settings[i];
+    setenv("TRAIN_PBIN", b->pbin, 1);
+    setenv("CONFIG", "tests/end_to_end/train.yaml", 1);
+    setenv("EXPERIMENTS", b->root, 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("MODALITIES_PROGRAM", "/bin/bash", 1);
+    return command_start(b->arena, words, NULL, ends);
+}
+
+TEST(a_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
+{
+    Bench b = bench_new();
+    const char *program = path_absolute(b.arena, program_path());
+    assert_ended_well(bench_run(&b, "whole", NULL, settings, NULL));
+    put_programs_on_path(&b);
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[0], F_SETPIPE_SZ, 4096) > 0);
+    pid_t job = start_job(&b, ends);
+    Text said = { 0 };
+    char buffer[64];
+    ssize_t n;
+    bool is_told = false;
+    while ((n = read(ends[0], buffer, sizeof buffer)) > 0) {
+        text_add(&said, buffer, (size_t)n);
+        if (is_told || !strstr(said.ptr, "step: 3 |")) continue;
+        assert_int_equal(kill(job, SIGUSR1), 0);
+        is_told = true;
+    }
+    assert_int_equal(command_wait(b.arena, job, ends).status, 0);
+    assert_contains(said.ptr, "stopped before the target: job 7 is queued again");
+    Str asked;
+    const char *note = path_join(b.arena, b.root, "asked");
+    assert_no_error(file_read(b.arena, note, &asked));
+    assert_string_equal(asked.ptr, "requeue 7\n");
+
+    assert_ended_well(command_wait(b.arena, start_job(&b, NULL), NULL));
+    assert_no_error(file_read(b.arena, note, &asked));
+    assert_string_equal(asked.ptr, "requeue 7\n");
+    assert_same_state(&b, "job_7", "whole");
+    assert_curve_within(&b, "job_7", "whole");
+    setenv("MODALITIES_PROGRAM", program, 1);
+    text_free(&said);
+    close(ends[0]);
+    arena_free(b.arena);
+}
+
+TEST(a_slurm_job_that_fails_stays_failed)
+{
+    Bench b = bench_new();
+    put_programs_on_path(&b);
+    pid_t job = start_job(&b, NULL);
+    assert_int_equal(command_wait(b.arena, job, NULL).status, 0);
+    setenv("CONFIG", "missing.yaml", 1);
+    const char *const words[] = { "configs/slurm/train.sbatch", NULL };
+    assert_refused(command_output(b.arena, words, NULL), 2, "missing.yaml");
+    assert_false(file_exists(path_join(b.arena, b.root, "asked")));
+    arena_free(b.arena);
+}
