@@ -225,7 +225,9 @@ TEST(a_stop_that_cannot_be_continued_leaves_nothing)
     PackSummary summary;
     signal_catch();
     raise(SIGINT);
-    assert_error_has(pack_jsonl(&s, &toy, &summary), "lines.pbin was not written");
+    Error *e = pack_jsonl(&s, &toy, &summary);
+    assert_int_equal(error_exit_status(e), EXIT_STOPPED);
+    assert_error_has(e, "lines.pbin was not written");
     PathList left = { 0 };
     assert_no_error(files_below(a, test_folder(), "", &left));
     assert_int_equal(left.n, 2); /* the lines and their index */

@@ -235,6 +235,52 @@ TEST(going_on_keeps_no_more_checkpoints_than_the_strategy_says)
     arena_free(b.arena);
 }
 
+/* Paths of the experiment follow it. */
+TEST(going_on_in_a_folder_that_was_moved)
+{
+    Bench b = bench_new();
+    run_until(&b, "old", usual, "step: 6 |", SIGTERM, EXIT_STOPPED);
+    assert_int_equal(rename(path_join(b.arena, b.root, "old"), path_join(b.arena, b.root, "new")),
+                     0);
+    assert_ended_well(resume(&b, path_join(b.arena, b.root, "new")));
+    assert_false(file_exists(path_join(b.arena, b.root, "old")));
+    assert_ended_well(bench_run(&b, "whole", NULL, usual, NULL));
+    assert_string_equal(results_of(&b, "new"), results_of(&b, "whole"));
+    int64_t steps;
+    bench_last_checkpoint(&b, "new", &steps);
+    assert_int_equal(steps, 24);
+    arena_free(b.arena);
+}
+
+/* Its YAML reads the state and the progress from the checkpoint that it was begun with. */
+TEST(going_on_with_a_warm_start)
+{
+    Bench b = bench_new();
+    run_until(&b, "first", usual, "step: 6 |", SIGTERM, EXIT_STOPPED);
+    const char *const set[] = { STEPS, SET("settings.training_target.num_target_tokens=1536"),
+                                INTERVALS,
+                                SET("settings.intervals.checkpointing_interval_in_steps=4"), NULL };
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[0], F_SETPIPE_SZ, 4096) > 0);
+    Words words = bench_words(&b, "warm", "first", set);
+    pid_t child = command_start(b.arena, words, NULL, ends);
+    Text said = { 0 };
+    char buffer[64];
+    ssize_t n;
+    while ((n = read(ends[0], buffer, sizeof buffer)) > 0) {
+        text_add(&said, buffer, (size_t)n);
+        if (strstr(said.ptr, "step: 15 |")) kill(child, SIGKILL);
+    }
+    text_free(&said);
+    close(ends[0]);
+    assert_int_equal(command_wait(b.arena, child, ends).status, -SIGKILL);
+    assert_ended_well(resume(&b, path_join(b.arena, b.root, "warm")));
+    assert_ended_well(bench_run(&b, "other", "first", set, NULL));
+    assert_same_run(&b, "warm", "other");
+    arena_free(b.arena);
+}
+
 TEST(going_on_is_refused_where_another_process_trains)
 {
     Bench b = bench_new();

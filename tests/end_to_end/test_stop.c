@@ -1,4 +1,5 @@
 /* test_stop.c - signals and lost readers: what stops a program, what does not, and its status. */
+#include "base/file.h"
 #include "end_to_end/training.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -92,6 +93,22 @@ TEST(stop_signals_that_were_ignored_at_the_start_stay_ignored)
     int64_t steps;
     bench_last_checkpoint(&b, "nohup", &steps);
     assert_int_equal(steps, 40);
+    arena_free(b.arena);
+}
+
+/* Data commands, too, do their work where nobody reads what they say. */
+TEST(stop_is_no_data_command_s_answer_to_a_lost_reader)
+{
+    Bench b = bench_new();
+    const char *lines = path_join(b.arena, b.root, "lines.jsonl"), *text = "{\"text\": \"a\"}\n";
+    assert_no_error(file_write(lines, text, strlen(text)));
+    const char *const words[] = { "data", "create_raw_index", lines, NULL };
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = command_start(b.arena, words, NULL, ends);
+    close(ends[0]);
+    assert_int_equal(command_wait(b.arena, child, ends).status, 0);
+    assert_true(file_exists(path_join(b.arena, b.root, "lines.idx")));
     arena_free(b.arena);
 }
 
