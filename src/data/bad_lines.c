@@ -15,11 +15,45 @@ static Error *make_folder_of(const char *path)
     return e;
 }
 
+/* An empty file, or one whose first line is as write_report makes it. */
+static bool is_report(Str text)
+{
+    static const char *const pieces[] = { "{\"file\": \"",
+                                          "\", \"line\": ", ", \"byte\": ", ", \"reason\": \"",
+                                          "\", \"text\": \"" };
+    const size_t n_first = strlen(pieces[0]);
+    const char *p = text.ptr, *end = text.len ? memchr(p, '\n', text.len) : NULL;
+    if (!text.len) return true;
+    if (!end || (size_t)(end - p) < n_first || memcmp(p, pieces[0], n_first) != 0) return false;
+    for (int i = 1; p && i < 5; i++) p = memmem(p, (size_t)(end - p), pieces[i], strlen(pieces[i]));
+    return p;
+}
+
+static Error *check_replaced(const char *path)
+{
+    FileMap map;
+    if (!file_exists(path)) return NULL;
+    TRY(file_map(path, &map));
+    bool is_ours = is_report((Str){ map.ptr, map.len });
+    file_unmap(&map);
+    return is_ours ? NULL
+                   : error_new("%s is there already and is no report of bad lines; it is not "
+                               "replaced",
+                               path);
+}
+
+/* What must be known before the first line is read. */
+static Error *prepare_report(const char *path)
+{
+    Error *e = check_replaced(path);
+    return e ? e : make_folder_of(path);
+}
+
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out)
 {
     *out = (BadLines){ .policy = policy, .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
     if (report_path) {
-        Error *e = make_folder_of(report_path);
+        Error *e = prepare_report(report_path);
         if (!e) e = file_create(report_path, &out->report);
         if (e) return error_wrap(e, "the report of bad lines");
     }
@@ -50,7 +84,7 @@ Error *bad_lines_stream(const char *report_path, OutputStream *out)
 {
     *out = (OutputStream){ .path = report_path, .suffix = ".bad_lines" };
     if (!report_path) return NULL;
-    Error *e = make_folder_of(report_path);
+    Error *e = prepare_report(report_path);
     if (!e) e = file_check_writable(report_path);
     return error_wrap(e, "the report of bad lines");
 }

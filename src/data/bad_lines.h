@@ -20,7 +20,8 @@ typedef struct BadLines {
     int stream;
 } BadLines;
 
-/* report_path NULL: no report. max_line_bytes is the default; whoever has a setting changes it. */
+/* report_path NULL: no report; a file there that is no report is an error. max_line_bytes is the
+ * default; whoever has a setting changes it. */
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out);
 /* The stream that holds all bad lines of an output that may be continued, and becomes the report if
  * there is to be one; and using it, with what an earlier run left there. */

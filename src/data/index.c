@@ -147,7 +147,7 @@ struct IndexReader {
     const char *name;
     int64_t name_offset;
     Place place;
-    int64_t n;
+    int64_t n, end_offset;
     /* Pairs by memo number, kept only where the pickle refers back to one (never in our own files).
      */
     Arena *arena;
@@ -350,10 +350,20 @@ Error *index_open(Arena *a, Str bytes, const char *name, int64_t name_offset, In
     r->arena = a;
     TRY(begin_list(r));
     IndexEntry entry;
-    for (bool some = true; some; r->n += some) TRY(take_entry(r, &entry, &some));
+    for (bool some = true; some; r->n += some) {
+        TRY(take_entry(r, &entry, &some));
+        int64_t end =
+            some && entry.length <= INT64_MAX - entry.offset ? entry.offset + entry.length : 0;
+        if (end > r->end_offset) r->end_offset = end;
+    }
     r->keeps_memo = r->has_reference;
     *out = r;
     return begin_list(r);
+}
+
+int64_t index_end_offset(const IndexReader *r)
+{
+    return r->end_offset;
 }
 
 int64_t index_count(const IndexReader *r)

@@ -1,7 +1,29 @@
 /* jsonl.c - opens a file of JSON lines by its index. */
 #include "data/jsonl.h"
 #include "base/file.h"
+#include "base/json_scan.h"
+#include "base/log.h"
 #include <string.h>
+
+/* Lines behind those of the index are left out. Bad lines, which were left out on purpose, do not
+ * count unless a good one stands before them. */
+static void tell_appended(const Jsonl *j)
+{
+    int64_t from = index_end_offset(j->index), n = 0;
+    const char *end = j->text.ptr + j->text.len;
+    const char *p = from < (int64_t)j->text.len ? j->text.ptr + from : end;
+    for (p += p < end && *p == '\r', p += p < end && *p == '\n'; p < end; p++) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        JsonFault fault;
+        n += n || json_check((Str){ p, (size_t)(stop - p) }, SURROGATES_PASS, &fault);
+        p = stop;
+    }
+    if (n)
+        log_warning("%s: %lld line%s behind the last one in %s, which was made before, %s left "
+                    "out; `modalities data create_raw_index %s` makes the index anew",
+                    j->path, (long long)n, n == 1 ? "" : "s", j->index_path, n == 1 ? "is" : "are",
+                    j->path);
+}
 
 Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path, Jsonl *out)
 {
@@ -13,7 +35,9 @@ Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path,
             "%s: there is no index %s; `modalities data create_raw_index %s` creates one",
             input->path, index_path, input->path);
     TRY(file_view(a, index_path, &index));
-    return index_open(a, index, index_path, 0, &out->index);
+    TRY(index_open(a, index, index_path, 0, &out->index));
+    tell_appended(out);
+    return NULL;
 }
 
 Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out)

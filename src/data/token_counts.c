@@ -167,6 +167,21 @@ static bool read_counts(const CountSettings *s, const Header *wanted, uint32_t *
     return fits;
 }
 
+/* Only counts are replaced by counts. */
+static Error *check_replaced(const char *path, const Header *header)
+{
+    FileMap map;
+    if (!file_exists(path)) return NULL;
+    TRY(file_map(path, &map));
+    bool is_ours = !map.len || (map.len >= sizeof header->magic &&
+                                !memcmp(map.ptr, header->magic, sizeof header->magic));
+    file_unmap(&map);
+    return is_ours ? NULL
+                   : error_new("counts_path %s is there already and holds no counts of tokens; it "
+                               "is not replaced",
+                               path);
+}
+
 static Error *write_counts(const CountSettings *s, const Header *header, const uint32_t *count)
 {
     NewFile f;
@@ -181,6 +196,7 @@ static Error *get_counts(const CountSettings *s, Arena *scratch, uint32_t *count
     Header header = { .magic = "MODCOUNT", .version = VERSION, .n_lines = (uint64_t)s->n_lines };
     TRY(digest_of(s, header.digest));
     if (read_counts(s, &header, count)) return NULL;
+    TRY(check_replaced(s->counts_path, &header));
     log_info("%s: counting the tokens of %lld lines once; the counts are kept in %s",
              s->source->path, (long long)s->n_lines, s->counts_path);
     BadLines bad;

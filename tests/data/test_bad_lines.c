@@ -100,3 +100,34 @@ TEST(many_different_reasons_are_counted_together)
     assert_int_equal(*(int64_t *)map_get(b.reason, str_of("other reasons")), 200);
     assert_no_error(bad_lines_close(&b, true));
 }
+
+/* ---- what a report replaces ---- */
+
+TEST(a_report_replaces_an_older_report_and_nothing_else)
+{
+    static const char *const others[] = { "{\"text\": \"a user's line\"}\n", "\n", "x",
+                                          "{\"file\": \"a\", \"line\": 1}\n", "\x01\x02" };
+    Arena *a = arena_new();
+    const char *lines = write_lines(a), *report = at(a, "report"), *said;
+    const char *args = arena_printf(a,
+                                    "data create_raw_index %s --on_bad_line skip --bad_line_report "
+                                    "%s --file_existence_policy override",
+                                    lines, report);
+    Str first, again;
+    assert_int_equal(command_line_run(a, args, &said), 0);
+    assert_no_error(file_read(a, report, &first));
+    assert_true(first.len > 0);
+    assert_int_equal(command_line_run(a, args, &said), 0);
+    assert_no_error(file_read(a, report, &again));
+    assert_string_equal(again.ptr, first.ptr);
+    assert_no_error(file_write(report, "", 0));
+    assert_int_equal(command_line_run(a, args, &said), 0);
+    for (int i = 0; i < 5; i++) {
+        assert_no_error(file_write(report, others[i], strlen(others[i])));
+        assert_int_equal(command_line_run(a, args, &said), 1);
+        assert_contains(said, "report is there already and is no report of bad lines");
+        assert_no_error(file_read(a, report, &again));
+        assert_string_equal(again.ptr, others[i]);
+    }
+    arena_free(a);
+}

@@ -212,3 +212,34 @@ TEST(tokenizers_are_trained_from_compressed_files_and_folders)
     }
     arena_free(a);
 }
+
+TEST(lines_that_were_added_after_the_index_are_counted_in_a_warning)
+{
+    static const char lines[] = "{\"text\": \"one\"}\n{\"text\": \"two\"}\n";
+    static const struct {
+        const char *more, *says; /* NULL: nothing */
+    } cases[] = {
+        { "no JSON\n\n", NULL }, /* an index leaves such lines out itself */
+        { "no JSON\n{\"text\": \"four\"}", ": 1 line behind the last one in " },
+        { "{\"text\": \"four\"}\n{\"text\": \"five\"}\n{\"te",
+          ": 3 lines behind the last one in " },
+    };
+    Arena *a = arena_new();
+    const char *said;
+    write_as(a, "x.jsonl", lines);
+    assert_int_equal(
+        command_line_run(a, arena_printf(a, "data create_raw_index %s", at(a, "x.jsonl")), &said),
+        0);
+    Str expected = packed(a, at(a, "x.jsonl"), "");
+    for (int i = 0; i < 3; i++) {
+        write_as(a, "x.jsonl", arena_printf(a, "%s%s", lines, cases[i].more));
+        assert_same(packed(a, at(a, "x.jsonl"), ""), expected);
+        assert_int_equal(
+            command_line_run(a, arena_printf(a, "data verify %s", at(a, "x.jsonl")), &said), 0);
+        if (cases[i].says)
+            assert_contains(said, cases[i].says);
+        else
+            assert_null(strstr(said, "behind the last one"));
+    }
+    arena_free(a);
+}

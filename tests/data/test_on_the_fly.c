@@ -177,6 +177,21 @@ TEST(counts_are_kept_and_made_anew_when_something_changes)
     arena_free(a);
 }
 
+TEST(counts_replace_nothing_but_counts)
+{
+    Arena *a = arena_new();
+    Tokenizer toy = toy_tokenizer(256);
+    JsonlOnTheFly s = settings_for(write_lines(a, 50), &toy);
+    Dataset *d;
+    Str after;
+    s.counts_path = path_join(a, test_folder(), "notes");
+    assert_no_error(file_write(s.counts_path, "my notes", 8));
+    assert_error_has(jsonl_on_the_fly_open(a, &s, &d), "holds no counts of tokens");
+    assert_no_error(file_read(a, s.counts_path, &after));
+    assert_string_equal(after.ptr, "my notes");
+    arena_free(a);
+}
+
 TEST(a_line_that_is_not_as_it_was_counted_is_an_error)
 {
     Arena *a = arena_new(), *scratch = arena_new();

@@ -51,7 +51,9 @@ TEST(killed_between_the_renames_of_its_files_packing_keeps_all_parts)
     kill_remove_outputs(a, c);
     assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:3", c->args, &said),
                      128 + SIGKILL);
-    kill_put(a, "report.jsonl", str_of("another report\n"));
+    kill_put(a, "report.jsonl",
+             str_of("{\"file\": \"x\", \"line\": 1, \"byte\": 0, \"reason\": \"another\", "
+                    "\"text\": \"y\"}\n"));
     assert_int_equal(kill_run(a, "", "", c->args, &said), 0);
     assert_contains(said, "part 1 of");
     KillOutputs got = kill_read_outputs(a, c);
