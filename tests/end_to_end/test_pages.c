@@ -83,6 +83,8 @@ TEST(the_commands_of_the_readme_work_as_they_are_printed)
                             "--set settings.intervals.training_log_interval_in_steps=5 "
                             "--set settings.intervals.checkpointing_interval_in_steps=10 "
                             "--set settings.intervals.evaluation_interval_in_steps=10 "
+                            "--set settings.intervals.evaluation_batches=2 "
+                            "--set settings.step_profile.sequence_length=64 "
                             "--set settings.step_profile.local_train_micro_batch_size=1 "
                             "--set lr_scheduler.config.warmup_steps=5");
     assert_contains(said, "All 20 steps are done and saved.");
