@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "command.h"
+#include "monitor/experiments_list.h"
 #include "monitor/run_results.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_STRINGS(Options, runs, NULL, 1, 0,
-                  "folders of experiments, folders of such folders, or JSONL files of results",
+    FIELD_STRINGS(Options, runs, "[]", 0, 0,
+                  "folders of experiments, folders of such folders, or JSONL files of results; "
+                  "none: lists the experiments below this folder",
                   .flags = FIELD_ARGUMENT),
     FIELD_INT(Options, plot_height, "12", 5, 200, "lines of the loss curve"),
     { 0 },
@@ -85,8 +87,9 @@ static Error *run(Arena *a, const void *from)
     Paths paths = { .arena = a };
     Text t = { 0 };
     TRY(find_runs(&paths, &o->runs));
-    Error *e = paths.n == 1 ? report_write(a, paths.item[0], &style, &t)
-                            : report_compare(a, paths.item, paths.n, &style, &t);
+    Error *e = paths.n == 0   ? experiments_list(a, ".", style.width, &t)
+               : paths.n == 1 ? report_write(a, paths.item[0], &style, &t)
+                              : report_compare(a, paths.item, paths.n, &style, &t);
     if (!e) fwrite(t.ptr, 1, t.len, stdout);
     text_free(&t);
     return e;
@@ -94,13 +97,16 @@ static Error *run(Arena *a, const void *from)
 
 const Command command_report = {
     .name = "report",
-    .doc = "Shows a run, or several over each other, on one screen.",
+    .doc = "Shows a run, or several over each other, on one screen; lists experiments.",
     .details = "Reads evaluation_results.jsonl (results_subscriber.to_disc) or history.jsonl "
                "(wandb) of each folder, or the files given. Of several runs: loss curves over each "
                "other, a table of losses, and the settings that differ; a folder without results "
-               "stands for the runs in it. Tokens per second and settings need the resolved YAML "
+               "stands for the runs in it. Without any folder: the experiments below this one, "
+               "whether they run, were stopped, are done or failed, and how to go on. Tokens per "
+               "second and settings need the resolved YAML "
                "beside the results.",
-    .examples = "modalities report experiments/2026-01-31__12-00-00_0123456789abcdef\n"
+    .examples = "modalities report\n"
+                "modalities report experiments/2026-01-31__12-00-00_0123456789abcdef\n"
                 "modalities report experiments/a experiments/b\n"
                 "modalities report experiments\n"
                 "modalities report evaluation_results.jsonl --plot_height 20",

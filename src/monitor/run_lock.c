@@ -8,8 +8,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define RUN_LOCK "run.lock"
-
 /* The system drops the lock of a process that dies, however it dies. */
 Error *run_lock_take(Arena *a, const char *folder, int *lock)
 {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define RUN_RECORD "run.json"
+#define RUN_LOCK "run.lock"
 #define RUN_YAML "kept_config.yaml"
 
 typedef enum RunState {

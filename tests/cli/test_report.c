@@ -77,6 +77,12 @@ TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
     assert_null(strstr(both, "\033["));
     assert_int_equal(command_line_run(a, "report $RUNS", &folder), 0);
     assert_string_equal(folder, both);
+    assert_int_equal(
+        shell_run(a, arena_printf(a, "cd $RUNS && %s report", path_absolute(a, program_path())),
+                  &folder),
+        0);
+    assert_contains(folder, "experiment  state  steps  train loss\n"
+                            "first       -         40      3.0500\n");
     assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/none", &both), 2);
     assert_contains(both, "/none: there is no such file or folder");
     arena_free(a);

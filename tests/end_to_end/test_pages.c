@@ -92,5 +92,7 @@ TEST(the_commands_of_the_readme_work_as_they_are_printed)
     assert_contains(said, "Prompt:  In the beginning");
     assert_contains(said, "\nB  second ");
     assert_contains(said, "optimizer.config.lr and 1 more");
+    assert_contains(said, "nothing is left to do");
+    assert_contains(said, "experiments/second  done   20/20 ");
     arena_free(a);
 }
