@@ -47,17 +47,14 @@ static Error *find_checkpoint(Arena *a, const RunRecord *r, const char *experime
     return checkpoint_newest(a, checkpoints_of(a, r, experiment), r->checkpoint_id, out);
 }
 
-static Error *resume(Arena *a, const Registry *registry, const char *folder, const RunSettings *s)
+/* `here` is the experiment's folder or a checkpoint; the experiment is this process's alone. */
+static Error *go_on(Arena *a, const Registry *registry, const char *here, const RunRecord *record,
+                    const char *experiment, const RunSettings *s)
 {
-    RunRecord record;
-    const char *here = path_absolute(a, folder);
-    TRY(read_record(a, here, &record));
-    bool is_checkpoint = file_exists(path_join(a, here, MANIFEST_NAME));
-    const char *experiment = is_checkpoint ? record.experiment : here;
-    ResumePoint point = { .record = &record,
-                          .config_file_path = record.config_file_path,
-                          .checkpoint = is_checkpoint ? here : NULL };
-    if (!is_checkpoint) TRY(find_checkpoint(a, &record, experiment, &point.checkpoint));
+    ResumePoint point = { .record = record,
+                          .config_file_path = record->config_file_path,
+                          .checkpoint = here };
+    if (here == experiment) TRY(find_checkpoint(a, record, experiment, &point.checkpoint));
     if (point.checkpoint)
         TRY(progress_read(a, point.checkpoint, &point.position));
     else
@@ -67,13 +64,28 @@ static Error *resume(Arena *a, const Registry *registry, const char *folder, con
     all.experiments_root_path = path_folder(a, experiment);
     all.experiment_id = path_name(experiment);
     all.initial_weights_path =
-        *record.initial_weights && !point.checkpoint ? record.initial_weights : NULL;
+        *record->initial_weights && !point.checkpoint ? record->initial_weights : NULL;
     all.resume = &point;
-    change_folder(record.start_folder);
-    if (point.checkpoint && point.position.steps)
+    change_folder(record->start_folder);
+    if (point.checkpoint)
         log_info("going on after step %" PRId64 ", from %s", point.position.steps,
                  point.checkpoint);
     return training_run(registry, &all);
+}
+
+static Error *resume(Arena *a, const Registry *registry, const char *folder, const RunSettings *s)
+{
+    RunRecord record;
+    int lock;
+    const char *here = path_absolute(a, folder);
+    TRY(read_record(a, here, &record));
+    bool is_checkpoint = file_exists(path_join(a, here, MANIFEST_NAME));
+    const char *experiment = is_checkpoint ? record.experiment : here;
+    TRY(make_directories(experiment));
+    TRY(run_lock_take(a, experiment, &lock));
+    Error *e = go_on(a, registry, here, &record, experiment, s);
+    if (lock >= 0) close(lock);
+    return e;
 }
 
 Error *training_resume(const Registry *r, const char *folder, const RunSettings *s)

@@ -183,12 +183,13 @@ static Error *build_and_train(Run *r)
     return train(r);
 }
 
-/* Only rank 0 locks; the others do as it does. */
+/* The experiment's folder is this process's alone; where a training goes on, it is so already. */
 static Error *claim(Run *r)
 {
+    if (r->s->resume) return NULL;
     TRY(make_directories(r->c.folder));
     TRY(run_lock_take(r->arena, r->c.folder, &r->lock));
-    return r->s->resume ? NULL : experiment_check_unused(r->arena, r->c.folder);
+    return experiment_check_unused(r->arena, r->c.folder);
 }
 
 static bool nothing_left(const Run *r)
@@ -197,7 +198,7 @@ static bool nothing_left(const Run *r)
     int64_t target = r->c.config.settings.training_target.num_target_steps;
     if (!p || !target) return false;
     bool is_done = p->record->state == RUN_DONE && p->record->steps >= target;
-    return is_done || (p->checkpoint && p->position.steps >= target);
+    return is_done || (p->checkpoint && p->position.steps >= target && p->position.is_evaluated);
 }
 
 static Error *run(Run *r, const Registry *registry)

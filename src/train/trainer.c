@@ -302,16 +302,19 @@ static Error *train(Trainer *t, TrainingEnd *end)
         if (!e) e = evaluate_if_due(t);
         if (e) return error_join(e, save_early(t)); /* so is this one */
         TRY(save_if_due(t));
-        if (signal_stop_requested()) return end_early(t, END_SIGNAL, end);
+        bool is_whole = t->steps >= job->target_steps && t->is_evaluated;
+        if (signal_stop_requested() && !is_whole) return end_early(t, END_SIGNAL, end);
     }
     end->reason = END_TARGET;
-    return NULL;
+    return signal_stop_requested() ? save_early(t)
+                                   : NULL; /* it kept what was due from being saved */
 }
 
 Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
 {
     *end = (TrainingEnd){ .reason = END_NOTHING_LEFT, .steps = job->seen_steps, .saved_steps = -1 };
-    if (job->seen_steps >= job->target_steps) return NULL;
+    bool is_evaluated = !job->resumed || job->resumed->is_evaluated;
+    if (job->seen_steps >= job->target_steps && is_evaluated) return NULL;
     Arena *a = arena_new();
     Trainer *t = NEW(a, Trainer);
     *t = (Trainer){ .arena = a,
@@ -320,7 +323,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .tokens = job->seen_tokens,
                     .loader_position = loader_position(job->train),
                     .is_evaluated = true,
-                    .saved_steps = -1 };
+                    .saved_steps = job->resumed ? job->seen_steps : -1 };
     if (job->resumed) t->window = job->resumed->window;
     Error *e = NULL;
     if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);

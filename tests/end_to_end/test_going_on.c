@@ -129,6 +129,31 @@ TEST(going_on_without_a_checkpoint_begins_anew_and_says_so)
     arena_free(b.arena);
 }
 
+/* In the last step a signal may cut short the evaluation, or come too late for anything. */
+TEST(going_on_after_a_stop_in_the_last_step_gives_the_same_run)
+{
+    Bench b = bench_new();
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = command_start(b.arena, bench_words(&b, "cut", NULL, usual), NULL, ends);
+    Text said = { 0 };
+    char buffer[64];
+    ssize_t n;
+    bool is_told = false;
+    while ((n = read(ends[0], buffer, sizeof buffer)) > 0) {
+        text_add(&said, buffer, (size_t)n);
+        if (!is_told && strstr(said.ptr, "step: 24 |")) is_told = kill(child, SIGTERM) == 0;
+    }
+    close(ends[0]);
+    int status = command_wait(b.arena, child, ends).status;
+    if (status && status != EXIT_STOPPED) fail_msg("status %d: %s", status, said.ptr);
+    text_free(&said);
+    assert_ended_well(resume(&b, path_join(b.arena, b.root, "cut")));
+    assert_ended_well(bench_run(&b, "whole", NULL, usual, NULL));
+    assert_same_run(&b, "cut", "whole");
+    arena_free(b.arena);
+}
+
 TEST(going_on_with_a_finished_run_is_one_line)
 {
     Bench b = bench_new();
@@ -139,6 +164,11 @@ TEST(going_on_with_a_finished_run_is_one_line)
     assert_contains(o.text, "the target of 24 steps is reached; nothing is left to do\n");
     assert_null(strstr(o.text, "Training Report"));
     assert_string_equal(results_of(&b, "whole"), before);
+    const char *const unsaved[] = { SET("settings.intervals.checkpointing_interval_in_steps=9"),
+                                    NULL };
+    assert_ended_well(bench_run(&b, "unsaved", NULL, unsaved, NULL));
+    assert_contains(resume(&b, path_join(b.arena, b.root, "unsaved")).text,
+                    "the target of 8 steps is reached; nothing is left to do\n");
     arena_free(b.arena);
 }
 
