@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct Options {
     StringList runs;
@@ -42,6 +43,14 @@ static int by_name(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
+/* A run that has just begun has nothing to compare yet. */
+static bool has_results(Arena *a, const char *path)
+{
+    struct stat s;
+    const char *file = is_directory(path) ? results_file(a, path) : NULL;
+    return file && stat(file, &s) == 0 && s.st_size > 0;
+}
+
 /* The runs in a folder, by name. */
 static void add_runs_in(Paths *p, const char *folder)
 {
@@ -49,8 +58,7 @@ static void add_runs_in(Paths *p, const char *folder)
     DIR *d = opendir(folder);
     for (const struct dirent *entry; d && (entry = readdir(d));) {
         const char *path = path_join(p->arena, folder, entry->d_name);
-        if (entry->d_name[0] != '.' && is_directory(path) && results_file(p->arena, path))
-            add_path(p, path);
+        if (entry->d_name[0] != '.' && has_results(p->arena, path)) add_path(p, path);
     }
     if (d) closedir(d);
     qsort(p->item + first, (size_t)(p->n - first), sizeof *p->item, by_name);

@@ -75,6 +75,9 @@ TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
                           "optimizer.config.lr and 1 more  0.001  0.003\n");
     assert_null(strstr(both, "checkpoints")); /* a run's own id and paths do not count */
     assert_null(strstr(both, "\033["));
+    /* one that has just begun has nothing to compare */
+    assert_int_equal(
+        shell_run(a, "mkdir $RUNS/new && : > $RUNS/new/evaluation_results.jsonl", &folder), 0);
     assert_int_equal(command_line_run(a, "report $RUNS", &folder), 0);
     assert_string_equal(folder, both);
     assert_int_equal(
@@ -82,7 +85,8 @@ TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
                   &folder),
         0);
     assert_contains(folder, "experiment  state  steps  train loss\n"
-                            "first       -         40      3.0500\n");
+                            "first       -         40      3.0500\n"
+                            "new         -          0\n");
     assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/none", &both), 2);
     assert_contains(both, "/none: there is no such file or folder");
     arena_free(a);
