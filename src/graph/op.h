@@ -6,12 +6,14 @@
 #include "graph/graph.h"
 
 enum {
-    OP_MATMUL = 1, /* FLOPs are twice the product of all letters */
-    OP_LINEAR = 2, /* may be applied to partial sums */
-    OP_RANDOM = 4, /* depends on the seed: never merged, recomputed with the same key */
-    OP_ADDS = 8,   /* results may be added to what is there: Launch.add */
-    OP_VIEW = 16,  /* the result is the input's memory, or a part of it, under another shape */
-    OP_COMM = 32,  /* moves data between ranks */
+    OP_MATMUL = 1,      /* FLOPs are twice the product of all letters */
+    OP_LINEAR = 2,      /* may be applied to partial sums */
+    OP_RANDOM = 4,      /* depends on the seed: never merged, recomputed with the same key */
+    OP_ADDS = 8,        /* results may be added to what is there: Launch.add */
+    OP_VIEW = 16,       /* the result is the input's memory, or a part of it, under another shape */
+    OP_COMM = 32,       /* moves data between ranks */
+    OP_SUM = 64,        /* adds up activations, as the residual stream does */
+    OP_ATTENTION = 128, /* softmax(q k^T) v: dear to compute again */
 };
 
 typedef struct OpDef {

@@ -185,6 +185,8 @@ static const DecayGroup groups[] = {
     { 0 },
 };
 
+static const BlockClass blocks[] = { { "GPT2Block", "transformer.h" }, { 0 } };
+
 static void give_hint(const Gpt2Settings *s)
 {
     const struct {
@@ -209,7 +211,7 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
     *m = (Gpt2){
         .base = { .forward = forward,
                   .name = "gpt2",
-                  .block_class = "GPT2Block",
+                  .blocks = blocks,
                   .sample_key = s->sample_key,
                   .prediction_key = s->prediction_key,
                   .vocab_size = s->vocab_size,

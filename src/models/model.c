@@ -5,12 +5,37 @@
 #include "ops/mean_valid.h"
 #include <string.h>
 
+const BlockClass *model_block_class(const Model *m, const char *name)
+{
+    for (const BlockClass *c = m->blocks; c && c->name; c++)
+        if (!strcmp(c->name, name)) return c;
+    return NULL;
+}
+
+const BlockClass *model_block_stack(const Model *m, const char *stack)
+{
+    for (const BlockClass *c = m->blocks; c && c->name; c++)
+        if (!strcmp(c->stack, stack)) return c;
+    return NULL;
+}
+
+static Error *unknown_block(const Model *m, const char *key, int64_t i, const char *name)
+{
+    Text known = { 0 };
+    for (const BlockClass *c = m->blocks; c && c->name; c++)
+        text_printf(&known, "%s%s", c == m->blocks ? "" : ", ", c->name);
+    Error *e = known.len ? error_new("%s.%lld: %s: the blocks of model.%s are %s", key,
+                                     (long long)i, name, m->name, known.ptr)
+                         : error_new("%s.%lld: %s: model.%s has no blocks", key, (long long)i, name,
+                                     m->name);
+    text_free(&known);
+    return e;
+}
+
 Error *model_check_blocks(const Model *m, const char *key, const StringList *names)
 {
     for (int64_t i = 0; i < names->n; i++)
-        if (strcmp(names->item[i], m->block_class))
-            return error_new("%s.%lld: %s: the blocks of model.%s are %s", key, (long long)i,
-                             names->item[i], m->name, m->block_class);
+        if (!model_block_class(m, names->item[i])) return unknown_block(m, key, i, names->item[i]);
     return NULL;
 }
 

@@ -27,11 +27,17 @@ typedef struct DecayGroup {
     const char *const *parts; /* ends with NULL */
 } DecayGroup;
 
+/* A kind of blocks: what configurations call it, "GPT2Block", and the list that they form,
+ * "transformer.h" (graph_enter). */
+typedef struct BlockClass {
+    const char *name, *stack;
+} BlockClass;
+
 typedef struct Model {
     Error *(*forward)(const struct Model *self, Graph *g, const ForwardSettings *f,
                       ModelOutput *out);
-    const char *name;        /* "gpt2" */
-    const char *block_class; /* what configurations call its blocks: "GPT2Block" */
+    const char *name;         /* "gpt2" */
+    const BlockClass *blocks; /* ends with an empty one; NULL: it has none */
     const char *sample_key, *prediction_key;
     int64_t vocab_size, sequence_length;
     int64_t n_layer, width;
@@ -44,6 +50,9 @@ typedef struct Model {
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;
 
+/* The class of that name, or whose blocks form that list; NULL: there is none. */
+const BlockClass *model_block_class(const Model *m, const char *name);
+const BlockClass *model_block_stack(const Model *m, const char *stack);
 /* An error when one of the names is no class of the model's blocks; `key` is the setting. */
 Error *model_check_blocks(const Model *m, const char *key, const StringList *names);
 /* Matrix product of hidden states and head: the logits [b s v]. */

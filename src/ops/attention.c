@@ -236,7 +236,7 @@ static const OpDef op_attention = {
     .grad = grad,
     .flops = forward_flops,
     .reference = reference,
-    .flags = OP_RANDOM,
+    .flags = OP_RANDOM | OP_ATTENTION,
 };
 static const OpDef op_attention_grad = {
     .name = "attention_grad",

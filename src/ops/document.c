@@ -13,6 +13,8 @@ static const struct {
     { OP_ADDS, "adds", "can add to its results, so it may write gradients of parameters" },
     { OP_VIEW, "view", "the result is the input's memory" },
     { OP_COMM, "comm", "moves data between ranks" },
+    { OP_SUM, "sum", "adds up activations, as the residual stream does" },
+    { OP_ATTENTION, "attention", "may be kept when a block is recomputed" },
     { 0 },
 };
 

@@ -218,7 +218,7 @@ static const OpDef op_add = {
     .dims = "*,*->*",
     .grad = add_grad,
     .reference = add_reference,
-    .flags = OP_LINEAR,
+    .flags = OP_LINEAR | OP_SUM,
 };
 static const OpDef op_mul = {
     .name = "mul",

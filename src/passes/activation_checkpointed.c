@@ -2,6 +2,7 @@
  * recomputation. */
 #include "base/str.h"
 #include "config/builder.h"
+#include "graph/op.h"
 #include "models/model.h"
 #include "passes/recompute.h"
 #include <string.h>
@@ -28,16 +29,17 @@ typedef struct Settings {
     Variant ac_fun_params;
 } Settings;
 
-/* Operators of torch that may be saved, and what they are called here; NULL: nothing here
+/* Operators of torch that may be saved, and the flag of their like here; 0: nothing here
  * corresponds. */
 static const struct {
-    const char *torch, *op;
+    const char *torch;
+    unsigned flag;
 } saved_ops[] = {
-    { "ops.aten.mm.default", "contract" },
-    { "ops.aten._scaled_dot_product_efficient_attention.default", "attention" },
-    { "ops.aten._scaled_dot_product_flash_attention.default", "attention" },
-    { "ops._c10d_functional.reduce_scatter_tensor.default", NULL },
-    { "ops.aten.max.default", NULL },
+    { "ops.aten.mm.default", OP_MATMUL },
+    { "ops.aten._scaled_dot_product_efficient_attention.default", OP_ATTENTION },
+    { "ops.aten._scaled_dot_product_flash_attention.default", OP_ATTENTION },
+    { "ops._c10d_functional.reduce_scatter_tensor.default", 0 },
+    { "ops.aten.max.default", 0 },
 };
 
 static Error *check(const void *settings)
@@ -62,27 +64,28 @@ static Error *check(const void *settings)
     return NULL;
 }
 
-static const char *const *ops_to_save(Arena *a, const StringList *keys)
+static unsigned ops_to_save(const StringList *keys)
 {
-    const char **save = NEW_N(a, const char *, keys->n + 1);
-    int64_t n = 0;
+    unsigned save = 0;
     for (int64_t i = 0; i < keys->n; i++)
         for (size_t k = 0; k < sizeof saved_ops / sizeof *saved_ops; k++)
-            if (saved_ops[k].op && !strcmp(keys->item[i], saved_ops[k].torch))
-                save[n++] = saved_ops[k].op;
+            if (!strcmp(keys->item[i], saved_ops[k].torch)) save |= saved_ops[k].flag;
     return save;
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
-    if (strcmp(s->layers_fqn, "transformer.h"))
-        return error_new("layers_fqn %s: the blocks of %s are transformer.h", s->layers_fqn,
-                         s->model->name);
+    const BlockClass *blocks = model_block_stack(s->model, s->layers_fqn);
+    if (!blocks && !s->model->blocks)
+        return error_new("layers_fqn %s: model.%s has no blocks", s->layers_fqn, s->model->name);
+    if (!blocks)
+        return error_new("layers_fqn %s: the blocks of %s are %s", s->layers_fqn, s->model->name,
+                         s->model->blocks[0].stack);
     Recompute *r = NEW(builder_arena(b), Recompute);
+    r->stack = blocks->stack;
     r->every = s->ac_variant == SELECTIVE_LAYER ? s->ac_fun_params.layer.ac_freq : 1;
-    if (s->ac_variant == SELECTIVE_OP)
-        r->save = ops_to_save(builder_arena(b), &s->ac_fun_params.op.save_ops_keys);
+    if (s->ac_variant == SELECTIVE_OP) r->save = ops_to_save(&s->ac_fun_params.op.save_ops_keys);
     passes_add(&s->model->passes, &pass_recompute, r);
     *out = s->model;
     return NULL;

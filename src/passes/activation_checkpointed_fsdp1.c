@@ -18,6 +18,7 @@ static Error *build(Builder *b, const void *settings, void **out)
                            &s->activation_checkpointing_modules));
     for (int64_t i = 0; i < s->activation_checkpointing_modules.n; i++) {
         Recompute *r = NEW(builder_arena(b), Recompute);
+        r->stack = model_block_class(s->model, s->activation_checkpointing_modules.item[i])->stack;
         r->every = 1;
         passes_add(&s->model->passes, &pass_recompute, r);
     }

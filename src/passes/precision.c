@@ -31,19 +31,6 @@ static bool is_elementwise_linear(const Node *n)
     return n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL);
 }
 
-/* A sum of two activations, as the residual stream is made of. */
-static bool is_addition(const Node *n)
-{
-    int n_terms = 0;
-    for (int k = 0; k < n->n_in; k++) {
-        const Value *v = n->in[k];
-        bool same = v->kind == VALUE_RESULT && v->n_dims == n->out[0]->n_dims;
-        for (int d = 0; same && d < v->n_dims; d++) same = v->dim[d].size == n->out[0]->dim[d].size;
-        n_terms += same;
-    }
-    return is_elementwise_linear(n) && n_terms >= 2;
-}
-
 /* Narrow is what a product or a nonlinear function reads, possibly again in the backward pass: that
  * is what takes memory. What only linear steps read, and all terms and results of additions, stay
  * f32. */
@@ -52,7 +39,7 @@ static bool *find_narrow(const Graph *g)
     bool *narrow = NEW_N(g->arena, bool, g->n_values), *added = NEW_N(g->arena, bool, g->n_values);
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
-        bool addition = n->phase == FORWARD && is_addition(n);
+        bool addition = n->phase == FORWARD && n->op->flags & OP_SUM;
         for (int k = 0; k < n->n_in; k++) {
             if (!is_elementwise_linear(n)) narrow[n->in[k]->id] = true;
             if (addition) added[n->in[k]->id] = true;
@@ -99,7 +86,7 @@ static Dtype choose(const Mixer *m, const Node *n, int k)
         n->op->dtypes(n, t);
         return t[k];
     }
-    if (n->phase != FORWARD || v->n_dims == 0) return F32;
+    if (n->phase != FORWARD) return F32;
     return m->narrow[v->id] ? m->compute : F32;
 }
 
@@ -124,7 +111,7 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
 static bool is_factor(const Node *n, int k)
 {
     for (int slot = 0; slot < N_LETTERS; slot++)
-        if (dims_uses(&n->dims->in[k], slot)) return n->in[k]->n_dims >= 2;
+        if (dims_uses(&n->dims->in[k], slot)) return true;
     return false;
 }
 
@@ -134,8 +121,7 @@ static void mix_node(Mixer *m, Node *n)
         for (int k = 0; k < n->n_in; k++)
             if (is_factor(n, k)) n->in[k] = lowered(m, n->in[k], n);
     for (int k = 0; k < n->n_out; k++)
-        if (n->out[k]->kind == VALUE_STATE && n->phase == FORWARD)
-            n->out[k]->dtype = m->compute; /* caches */
+        if (n->out[k]->is_cache) n->out[k]->dtype = m->compute;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k]->kind == VALUE_RESULT && dtype_is_float(n->out[k]->dtype) &&
             n->phase != PREPARE)

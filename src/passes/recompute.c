@@ -17,11 +17,9 @@ typedef struct Recomputer {
  */
 static bool is_saved(const Recompute *r, const Node *n, int *n_products)
 {
-    bool is_product = !strcmp(n->op->name, "contract");
+    const bool is_product = n->op->flags & OP_MATMUL;
     if (is_product) ++*n_products;
-    for (int i = 0; r->save && r->save[i]; i++)
-        if (!strcmp(r->save[i], n->op->name)) return !is_product || *n_products % 2 == 1;
-    return false;
+    return n->op->flags & r->save && (!is_product || *n_products % 2 == 1);
 }
 
 static bool is_backward(const Node *n)
@@ -29,9 +27,11 @@ static bool is_backward(const Node *n)
     return n->phase == BACKWARD_INPUT || n->phase == BACKWARD_WEIGHT;
 }
 
-static bool wants(const Recompute *r, int block)
+static bool wants(const Recompute *r, const Graph *g, int block)
 {
-    return block >= 0 && r->every > 0 && (block + 1) % r->every == 0;
+    if (block < 0 || r->every <= 0) return false;
+    const BlockPlace *p = &g->place[block];
+    return (!r->stack || !strcmp(r->stack, p->stack)) && (p->index + 1) % r->every == 0;
 }
 
 static void keep(Graph *g, Node *n)
@@ -60,17 +60,14 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     (void)mesh;
     Recomputer r = { .g = g, .n_old = g->n_nodes, .settings = settings };
     if (r.settings->every <= 0) return NULL;
-    int n_blocks = 0;
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->block >= n_blocks) n_blocks = g->node[i]->block + 1;
-    bool *cloned = NEW_N(g->arena, bool, n_blocks);
+    bool *cloned = NEW_N(g->arena, bool, g->n_blocks);
     int64_t n_values = g->n_values;
     r.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     r.clone = NEW_N(g->arena, Value *, n_values);
     g->n_nodes = 0;
     for (int64_t i = 0; i < r.n_old; i++) {
         Node *n = r.old[i];
-        if (is_backward(n) && wants(r.settings, n->block)) {
+        if (is_backward(n) && wants(r.settings, g, n->block)) {
             if (!cloned[n->block]) clone_block(&r, n->block);
             cloned[n->block] = true;
             for (int k = 0; k < n->n_in; k++)

@@ -5,9 +5,10 @@
 #include "graph/pass.h"
 
 typedef struct Recompute {
-    int64_t every;           /* blocks k with (k + 1) % every == 0; 0: none, 1: all */
-    const char *const *save; /* names of ops whose results are kept all the same (of contractions
-                                every second one, from the first); ends with NULL, or is NULL */
+    const char *stack; /* whose blocks, as graph_enter names it; NULL: all */
+    int64_t every;     /* blocks k of a stack with (k + 1) % every == 0; 0: none, 1: all */
+    unsigned save; /* flags of ops whose results are kept all the same: OP_ATTENTION, OP_MATMUL (of
+                      these every second one, from the first) */
 } Recompute;
 extern const PassDef pass_recompute;
 #endif

@@ -1,4 +1,5 @@
 /* test_passes.c - gradients are right, and no pass changes what is computed. */
+#include "graph/op.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/head_loss.h"
@@ -84,9 +85,49 @@ TEST(recomputation_gives_the_same_bits_and_needs_less_memory)
     assert_true(effect_of(&pass_recompute, &all, true, 0.25, &saved) == 0);
     assert_true(saved > 0);
     assert_true(effect_of(&pass_recompute, &some, true, 0.25, NULL) == 0);
-    const char *const save[] = { "contract", "attention", NULL };
-    Recompute ops = { .every = 1, .save = save };
+    Recompute ops = { .every = 1, .save = OP_MATMUL | OP_ATTENTION };
     assert_true(effect_of(&pass_recompute, &ops, true, 0.25, NULL) == 0);
+}
+
+static int count_silu(const Graph *g, int block)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        n += g->node[i]->block == block && !strcmp(g->node[i]->op->name, "silu");
+    return n;
+}
+
+TEST(recomputation_is_of_the_stack_that_is_named)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    const Dim table[] = { { .size = 7 }, { .size = 3 } }, tokens[] = { { .size = 5 } };
+    Value *x = embed(g, graph_input(g, "ids", I32, 1, tokens), graph_param(g, "wte", 2, table));
+    for (int i = 0; i < 4; i++) {
+        graph_enter(g, i < 2 ? "text" : "image", i % 2);
+        x = silu(g, mul(g, x, x));
+        graph_leave(g);
+    }
+    Value *targets = graph_input(g, "targets", I32, 1, tokens);
+    Value *loss = head_loss(g, x, graph_param(g, "head", 2, table), targets);
+    graph_output(g, "loss", mean_valid(g, loss, targets));
+    const Recompute second_image = { .stack = "image", .every = 2 };
+    PassList list = { .arena = a };
+    passes_add(&list, pass_find("recompute"), &second_image);
+    passes_add(&list, pass_find("autodiff"), NULL);
+    assert_no_error(passes_run(g, NULL, &list, NULL));
+    for (int block = 0; block < 3; block++) assert_int_equal(count_silu(g, block), 1);
+    bool is_cloned = false;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        bool is_clone = n->phase == BACKWARD_INPUT && !strcmp(n->op->name, "mul") && n->block < 3 &&
+                        n->in[0] == n->in[1];
+        assert_false(is_clone);
+        is_cloned |= n->phase == BACKWARD_INPUT && !strcmp(n->op->name, "mul") && n->block == 3 &&
+                     n->in[0] == n->in[1];
+    }
+    assert_true(is_cloned);
+    arena_free(a);
 }
 
 TEST(fusion_changes_gradients_by_rounding_at_most)
