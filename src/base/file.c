@@ -1,5 +1,6 @@
 /* file.c - files: mapped, read, and written atomically. */
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -191,15 +192,18 @@ Error *sync_directory(const char *path)
 Error *file_create(const char *path, NewFile *out)
 {
     *out = (NewFile){ 0 };
-    CHECK(asprintf(&out->temporary, "%s.tmp.%d", path, (int)getpid()) >= 0);
-    out->path = strdup(path);
-    CHECK(out->path != NULL);
-    out->stream = fopen(out->temporary, "wb");
-    if (out->stream) return NULL;
-    Error *e = failed("create", path);
-    free(out->temporary);
-    free(out->path);
-    *out = (NewFile){ 0 };
+    Arena *a = arena_new();
+    char *name;
+    int fd;
+    Error *e = temporary_create(a, path, 0666, &name, &fd);
+    if (!e) {
+        *out = (NewFile){ .stream = fdopen(fd, "wb"),
+                          .path = strdup(path),
+                          .temporary = strdup(name),
+                          .lock = fcntl(fd, F_DUPFD_CLOEXEC, 3) };
+        CHECK(out->stream && out->path && out->temporary);
+    }
+    arena_free(a);
     return e;
 }
 
@@ -207,6 +211,7 @@ void file_abandon(NewFile *f)
 {
     if (f->stream) fclose(f->stream);
     if (f->temporary) unlink(f->temporary);
+    if (f->path && f->lock >= 0) close(f->lock);
     free(f->temporary);
     free(f->path);
     *f = (NewFile){ 0 };
@@ -234,17 +239,18 @@ Error *file_commit(NewFile *f)
 
 Error *file_temporary(const char *beside, FILE **out)
 {
-    char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s.XXXXXX", beside) >= (int)sizeof name) {
-        errno = ENAMETOOLONG;
-        return failed("create a temporary file beside", beside);
+    Arena *a = arena_new();
+    char *name;
+    int fd;
+    *out = NULL;
+    Error *e = temporary_create(a, beside, 0600, &name, &fd);
+    if (!e) {
+        unlink(name);
+        *out = fdopen(fd, "w+b");
     }
-    int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0) return failed("create a temporary file beside", beside);
-    unlink(name);
-    *out = fdopen(fd, "w+b");
-    CHECK(*out != NULL);
-    return NULL;
+    arena_free(a);
+    CHECK(e || *out);
+    return error_wrap(e, "a temporary file");
 }
 
 Error *file_check_writable(const char *path)

@@ -55,6 +55,7 @@ Error *file_check_writable(const char *path);
 typedef struct NewFile {
     FILE *stream; /* write here */
     char *path, *temporary;
+    int lock;       /* holds the temporary name (temporary_file.h) until it has its own */
     bool skip_sync; /* set it for what can be made again: no fsync, which may take 10 ms each */
 } NewFile;
 

@@ -167,7 +167,7 @@ static bool name_matches(Arena *a, const char *pattern, const char *rest)
     if (is_deep) return text_input_is_text_name(rest) && !fnmatch(pattern, first, FNM_PERIOD);
     return !fnmatch(pattern, rest, FNM_PERIOD) ||
            !fnmatch(pattern, arena_printf(a, "%s.partial", rest), FNM_PERIOD) ||
-           !fnmatch(pattern, arena_printf(a, "%s.tmp.0123456789abcdef", rest), FNM_PERIOD);
+           !fnmatch(pattern, arena_printf(a, "%s.tmp.0123456789ab", rest), FNM_PERIOD);
 }
 
 /* What a pattern matches now, and whether it would match the output. */

@@ -7,12 +7,11 @@
 #include "checkpoint/new_folder.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/temporary_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -184,18 +183,12 @@ static Error *remove_dead(const char *path)
     return e;
 }
 
-/* "X.tmp.{pid}", as file_create names what it writes. */
-static Error *remove_dead_file(const char *path)
-{
-    const char *mark = strstr(path_name(path), ".tmp.");
-    long pid = mark ? strtol(mark + strlen(".tmp."), NULL, 10) : 0;
-    bool is_dead = pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
-    return is_dead ? remove_tree(path) : NULL;
-}
-
 static Error *sweep_one(Arena *a, const char *path)
 {
-    if (!is_directory(path)) return remove_dead_file(path);
+    if (!is_directory(path)) {
+        temporary_remove_dead(path);
+        return NULL;
+    }
     if (ends_with(path, SAVING)) return remove_dead(path);
     if (ends_with(path, DELETING)) return remove_tree(path);
     if (!ends_with(path, REPLACED)) return NULL;

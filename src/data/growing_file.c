@@ -1,6 +1,7 @@
 /* growing_file.c - one file that grows, behind a buffer. */
 #include "data/growing_file.h"
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +24,7 @@ const char *growing_name(const GrowingFile *s)
 bool growing_has_its_name(const GrowingFile *s)
 {
     struct stat mine, there;
-    return fstat(s->fd, &mine) == 0 && stat(s->growing, &there) == 0 &&
+    return fstat(s->fd, &mine) == 0 && lstat(s->growing, &there) == 0 &&
            mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
 }
 
@@ -32,8 +33,8 @@ bool growing_has_its_name(const GrowingFile *s)
 Error *growing_open(GrowingFile *s)
 {
     for (;;) {
-        int fd = open(s->growing, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (fd < 0) return file_failed("create", growing_name(s));
+        int fd;
+        TRY(open_own_file(s->growing, &fd));
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             close(fd);
             return error_new("%s: another run is writing this file just now", growing_name(s));

@@ -96,7 +96,7 @@ static Error *take_back(Resumable *r)
         GrowingFile *s = &r->stream[i];
         bool is_empty = fstat(s->fd, &st) == 0 && st.st_size == 0;
         if (!s->path || !is_empty || !r->found.part[r->found.n - 1].end[i]) continue;
-        int fd = open(s->path, O_RDWR | O_CLOEXEC);
+        int fd = open(s->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0) continue;
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !has_all_parts(r, i, fd)) {
             close(fd);

@@ -1,5 +1,6 @@
 /* resumable_record.c - what identifies a work, the record of its parts, and notes in it. */
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "data/resumable_state.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -74,8 +75,9 @@ Error *record_write(Resumable *r)
     for (int64_t i = 0; i < r->found.n; i++) parts_add(&t, &r->found.part[i], r->n_streams);
     for (int64_t i = 0; i < r->found.n_notes; i++) parts_add_note(&t, r->found.note[i]);
     if (r->record >= 0) close(r->record);
-    r->record = open(r->new_record_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    Error *e = r->record < 0 ? file_failed("create", r->new_record_path) : record_append(r, &t);
+    Error *e = open_own_file(r->new_record_path, &r->record);
+    if (!e && ftruncate(r->record, 0) != 0) e = file_failed("write", r->new_record_path);
+    if (!e) e = record_append(r, &t);
     text_free(&t);
     if (e) return e;
     if (rename(r->new_record_path, r->record_path) != 0)

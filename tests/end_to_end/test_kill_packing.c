@@ -218,7 +218,7 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
         if (i % 3 == 0) {
             Str said;
             assert_no_error(file_read(a, kill_path(a, "said"), &said));
-            assert_int_equal(WEXITSTATUS(status), 1);
+            assert_int_equal(WEXITSTATUS(status), EXIT_STOPPED);
             assert_contains(said.ptr, "stopped by a signal; out.pbin was not written");
             assert_contains(said.ptr, "the same command goes on behind");
         }

@@ -34,7 +34,7 @@ static const struct {
     { "write", WRITE },   { "fsync", FSYNC },   { "rename", RENAME },
     { "remove", REMOVE }, { "create", CREATE }, { "any", WRITE | FSYNC | RENAME | REMOVE | CREATE },
 }, failures[] = { { "kill", 0 },        { "ENOSPC", ENOSPC }, { "EIO", EIO },     { "EINVAL", EINVAL },
-                  { "EACCES", EACCES }, { "EROFS", EROFS },   { "EDQUOT", EDQUOT } };
+                  { "EACCES", EACCES }, { "EROFS", EROFS }, { "EDQUOT", EDQUOT }, { "EEXIST", EEXIST } };
 
 static struct {
     int kinds, failure, log;
