@@ -103,7 +103,6 @@ static Error *keep_record(Run *r)
     if (s->resume) r->record = *s->resume->record;
     r->record.state = RUN_RUNNING;
     r->record.why = "";
-    r->record.steps = t->training_progress.num_seen_steps;
     r->record.target_steps = t->training_target.num_target_steps;
     r->record.experiment = path_absolute(a, r->c.folder);
     r->record.checkpoints = path_absolute(a, x->checkpoint_path);
@@ -124,6 +123,12 @@ static Error *keep_record(Run *r)
     return run_record_write(r->c.folder, &r->record);
 }
 
+/* Whether this process did a step. */
+static bool has_begun(const Run *r)
+{
+    return r->end.steps > r->c.config.settings.training_progress.num_seen_steps;
+}
+
 /* How it ended, for `resume` and `report`. */
 static Error *close_record(Run *r, const Error *e)
 {
@@ -133,7 +138,7 @@ static Error *close_record(Run *r, const Error *e)
                       : e && error_exit_status(e) != EXIT_STOPPED ? RUN_FAILED
                                                                   : RUN_STOPPED;
     if (r->record.state == RUN_FAILED) r->record.why = error_text(e);
-    if (r->end.steps > r->record.steps) r->record.steps = r->end.steps;
+    if (has_begun(r)) r->record.steps = r->end.steps;
     return run_record_write(r->c.folder, &r->record);
 }
 
@@ -216,7 +221,7 @@ static Error *run(Run *r, const Registry *registry)
     TRY(claim(r));
     Error *e = build_and_train(r);
     /* a folder without a step would only be in the way of the next attempt */
-    if (e && is_new && r->end.steps == 0) return error_join(e, remove_tree(r->c.folder));
+    if (e && is_new && !has_begun(r)) return error_join(e, remove_tree(r->c.folder));
     return error_join(e, close_record(r, e));
 }
 

@@ -80,9 +80,14 @@ TEST(bad_input_of_a_file_that_several_components_need_is_told_once)
 TEST(bad_input_leaves_an_experiment_that_was_there_alone)
 {
     Bench b = bench_new();
-    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *note = path_join(b.arena, b.root, "x/note.txt");
+    assert_no_error(make_directories(path_folder(b.arena, note)));
+    assert_no_error(file_write(note, "mine", 4));
     const char *const set[] = { "--set", "settings.paths.train_dataset_path=/no/such.pbin", NULL };
     assert_refused(bench_run(&b, "x", NULL, set, NULL), 1, "/no/such.pbin");
+    assert_true(file_exists(note));
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    assert_refused(bench_run(&b, "x", NULL, set, NULL), 1, "holds the results of another run");
     assert_true(bench_has_checkpoint(&b, "x"));
     arena_free(b.arena);
 }
@@ -104,7 +109,7 @@ TEST(bad_input_of_a_key_that_nothing_uses_is_a_warning)
     Bench b = bench_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const set[] = { "--set", cases[i][0], NULL };
-        Outcome o = bench_run(&b, "x", NULL, set, NULL);
+        Outcome o = bench_run(&b, arena_printf(b.arena, "x%zu", i), NULL, set, NULL);
         assert_ended_well(o);
         assert_contains(o.text, cases[i][1]);
         assert_null(strstr(o.text, "settings.intervals.y"));
