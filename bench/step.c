@@ -160,7 +160,7 @@ static Program *make_program(const Case *c, Arena *a, Session **session)
     Optimizer *optimizer = NEW(a, Optimizer);
     GradientClipper *clipper = NEW(a, GradientClipper);
     static const char *const none[] = { NULL };
-    *loss = (Loss){ .target_key = "target_ids" };
+    *loss = loss_of_tokens("target_ids");
     *optimizer = (Optimizer){ .update = update, .excluded = none, .model = ss.model };
     *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
     Program *p;

@@ -95,7 +95,7 @@ static void print_flops(const Model *m, const Graph *g, int64_t batch, int64_t s
 static Error *inspect(Arena *a, const Options *o, const Model *m, Session *s)
 {
     int64_t sequence = o->sequence_length ? *o->sequence_length : m->sequence_length;
-    const Loss loss = { .target_key = "target_ids" };
+    const Loss loss = loss_of_tokens("target_ids");
     Program *p;
     TRY(session_inspection_program(s, &loss, true, o->batch_size, sequence, &p));
     print_parameters(a, program_graph(p));

@@ -9,14 +9,25 @@ typedef struct Settings {
     int normalization;
 } Settings;
 
+static Error *apply(const Loss *self, Graph *g, const ModelOutput *out, const ForwardSettings *f)
+{
+    const ModelInput targets = model_token_ids(self->target_key, "target_key", 0);
+    model_loss(g, out, model_input(g, &targets, f), self->global_tokens);
+    return graph_finish(g);
+}
+
+Loss loss_of_tokens(const char *target_key)
+{
+    return (Loss){ .apply = apply, .target_key = target_key, .tag = "CLMCrossEntropyLoss" };
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     Loss *l = NEW(builder_arena(b), Loss);
-    *l = (Loss){ .target_key = s->target_key,
-                 .prediction_key = s->prediction_key,
-                 .global_tokens = s->normalization == GLOBAL_TOKENS,
-                 .tag = "CLMCrossEntropyLoss" };
+    *l = loss_of_tokens(s->target_key);
+    l->prediction_key = s->prediction_key;
+    l->global_tokens = s->normalization == GLOBAL_TOKENS;
     *out = l;
     return NULL;
 }

@@ -17,6 +17,7 @@
 typedef struct Gpt2 {
     Model base;
     const Gpt2Settings *settings;
+    ModelInput inputs[3]; /* token ids, and numbers of documents */
 } Gpt2;
 
 /* While one forward pass is built. */
@@ -157,14 +158,11 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
         return error_new(
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",
             (long long)longest, (long long)s->sequence_length);
-    Dim tokens[] = { { .size = f->batch, .axis = "batch" },
-                     { .size = f->sequence, .axis = "seq" } };
     Norm head_norm = norm_of(&s->lm_head_norm_config);
     graph_enter(g, "transformer", -1);
     Value *wte = embedding_table(g, "wte", s->vocab_size, s->n_embd, "vocab", ROLE_EMBEDDING);
-    Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), wte);
-    if (f->documents && s->document_key)
-        b.documents = graph_input(g, s->document_key, I32, 2, tokens);
+    Value *x = embed(g, model_input(g, &self->inputs[0], f), wte);
+    if (f->documents && s->document_key) b.documents = model_input(g, &self->inputs[1], f);
     if (s->poe_type == POE_ABSOLUTE)
         x = add_learned(
             &b, x, embedding_table(g, "wpe", s->sequence_length, s->n_embd, NULL, ROLE_POSITION));
@@ -212,7 +210,7 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
         .base = { .forward = forward,
                   .name = "gpt2",
                   .blocks = blocks,
-                  .sample_key = s->sample_key,
+                  .inputs = m->inputs,
                   .prediction_key = s->prediction_key,
                   .vocab_size = s->vocab_size,
                   .sequence_length = s->sequence_length,
@@ -225,6 +223,11 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
                   .passes = { .arena = a } },
         .settings = s,
     };
+    m->inputs[0] = model_token_ids(s->sample_key, "sample_key", s->vocab_size);
+    if (s->document_key) {
+        m->inputs[1] = model_token_ids(s->document_key, "document_key", 0);
+        m->inputs[1].of_documents = true;
+    }
     give_hint(s);
     return &m->base;
 }

@@ -5,6 +5,42 @@
 #include "ops/mean_valid.h"
 #include <string.h>
 
+static int64_t size_of(const Dim *d, const ForwardSettings *f)
+{
+    return d->size ? d->size : d->axis && !strcmp(d->axis, "batch") ? f->batch : f->sequence;
+}
+
+Value *model_input(Graph *g, const ModelInput *in, const ForwardSettings *f)
+{
+    Dim dim[MAX_DIMS];
+    for (int d = 0; d < in->n_dims; d++) {
+        dim[d] = in->dim[d];
+        dim[d].size = size_of(&in->dim[d], f);
+    }
+    return graph_input(g, in->name, in->dtype, in->n_dims, dim);
+}
+
+ModelInput model_token_ids(const char *name, const char *setting, int64_t n_ids)
+{
+    return (ModelInput){ .name = name,
+                         .setting = setting,
+                         .dtype = I32,
+                         .n_dims = 2,
+                         .dim = { { .axis = "batch" }, { .axis = "seq" } },
+                         .n_ids = n_ids };
+}
+
+const ModelInput *model_text(const Model *m)
+{
+    const ModelInput *text = NULL;
+    for (const ModelInput *in = m->inputs; in->name; in++) {
+        if (in->of_documents) continue;
+        if (text || in->dtype != I32 || in->n_dims != 2 || !in->n_ids) return NULL;
+        text = in;
+    }
+    return text;
+}
+
 const BlockClass *model_block_class(const Model *m, const char *name)
 {
     for (const BlockClass *c = m->blocks; c && c->name; c++)

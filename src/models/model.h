@@ -14,6 +14,17 @@ typedef struct ForwardSettings {
     bool documents;       /* batches tell documents apart, if the model's settings ask for it */
 } ForwardSettings;
 
+/* What a batch must bring: token ids, but images and masks, too. */
+typedef struct ModelInput {
+    const char *name;    /* of the batch's item */
+    const char *setting; /* of the model, that gives the name: "sample_key" */
+    Dtype dtype;
+    int n_dims;
+    Dim dim[MAX_DIMS]; /* size 0: that of the microbatch, by its axis "batch" or "seq" */
+    int64_t n_ids;     /* above 0: ids below it */
+    bool of_documents; /* left out where batches do not tell documents apart */
+} ModelInput;
+
 /* A language model ends in hidden states [b s d] and the head's weight [v d]; logits are their
  * product, which the loss need not write down. */
 typedef struct ModelOutput {
@@ -38,7 +49,8 @@ typedef struct Model {
                       ModelOutput *out);
     const char *name;         /* "gpt2" */
     const BlockClass *blocks; /* ends with an empty one; NULL: it has none */
-    const char *sample_key, *prediction_key;
+    const ModelInput *inputs; /* ends with an empty one */
+    const char *prediction_key;
     int64_t vocab_size, sequence_length;
     int64_t n_layer, width;
     int64_t seed;
@@ -50,6 +62,12 @@ typedef struct Model {
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;
 
+/* Adds the input to a graph. */
+Value *model_input(Graph *g, const ModelInput *in, const ForwardSettings *f);
+/* Token ids [batch seq] under that name: what language models read. */
+ModelInput model_token_ids(const char *name, const char *setting, int64_t n_ids);
+/* The one input, if it is made of token ids [batch seq]; NULL: the model cannot continue a text. */
+const ModelInput *model_text(const Model *m);
 /* The class of that name, or whose blocks form that list; NULL: there is none. */
 const BlockClass *model_block_class(const Model *m, const char *name);
 const BlockClass *model_block_stack(const Model *m, const char *stack);

@@ -39,25 +39,35 @@ Error *program_feed(Program *p, int64_t microbatch, const Batch *b)
     return NULL;
 }
 
-Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out)
+static Error *lacks(const Loader *l, const Batch *b, const char *what, const char *name,
+                    const char *whose, const char *setting)
 {
-    const struct {
-        const char *key, *whose;
-    } wanted[] = { { job->state->model->sample_key, "the model's sample_key" },
-                   { job->loss->target_key, "the loss's target_key" } };
-    for (int i = 0; i < 2; i++) {
-        const Tensor *x = batch_find(b, wanted[i].key);
-        if (i == 0) *out = x;
-        if (x && x->n_dims == 2) continue;
-        Text there = { 0 };
-        for (int k = 0; k < b->n; k++) text_printf(&there, "%s%s", k ? ", " : "", b->item[k].name);
-        Error *e = error_new("the batches of '%s' hold %s, but no ids named %s, which is %s",
-                             loader_tag(l), there.ptr ? there.ptr : "nothing", wanted[i].key,
-                             wanted[i].whose);
-        text_free(&there);
-        return e;
+    Text there = { 0 };
+    for (int k = 0; k < b->n; k++) text_printf(&there, "%s%s", k ? ", " : "", b->item[k].name);
+    Error *e =
+        error_new("the batches of '%s' hold %s, but no %s named %s, which is the %s's %s",
+                  loader_tag(l), there.ptr ? there.ptr : "nothing", what, name, whose, setting);
+    text_free(&there);
+    return e;
+}
+
+Error *batch_shape(const TrainingJob *job, const Loader *l, const Batch *b, int64_t *n_samples,
+                   int64_t *sequence)
+{
+    *n_samples = b->n_samples;
+    *sequence = 1;
+    for (const ModelInput *in = job->state->model->inputs; in->name; in++) {
+        if (in->of_documents) continue;
+        const Tensor *x = batch_find(b, in->name);
+        const char *what = in->n_ids ? "ids" : "numbers";
+        if (!x || x->n_dims != in->n_dims) return lacks(l, b, what, in->name, "model", in->setting);
+        for (int d = 0; d < in->n_dims; d++)
+            if (!in->dim[d].size)
+                *(strcmp(in->dim[d].axis, "batch") ? sequence : n_samples) = x->size[d];
     }
-    return NULL;
+    const Tensor *x = batch_find(b, job->loss->target_key);
+    return x && x->n_dims == 2 ? NULL
+                               : lacks(l, b, "ids", job->loss->target_key, "loss", "target_key");
 }
 
 int64_t batch_count_targets(const TrainingJob *job, const Batch *b)
@@ -72,9 +82,9 @@ int64_t batch_count_targets(const TrainingJob *job, const Batch *b)
 static Error *program_for(Session *s, const TrainingJob *job, const Loader *l, const Batch *b,
                           Program **out)
 {
-    const Tensor *ids;
-    TRY(batch_ids(job, l, b, &ids));
-    return session_evaluation_program(s, job->loss, ids->size[0], ids->size[1], out);
+    int64_t n_samples, sequence;
+    TRY(batch_shape(job, l, b, &n_samples, &sequence));
+    return session_evaluation_program(s, job->loss, n_samples, sequence, out);
 }
 
 /* Of a pass: all, or as many as the job takes. */

@@ -9,9 +9,10 @@
 Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
 /* Tokens of a batch that have a target. */
 int64_t batch_count_targets(const TrainingJob *job, const Batch *b);
-/* The token ids of a batch of this loader; an error when it lacks what the model and the loss need.
- */
-Error *batch_ids(const TrainingJob *job, const Loader *l, const Batch *b, const Tensor **out);
+/* Samples and tokens per sample of a batch, as the model's inputs have them; an error when it lacks
+ * what the model and the loss need. */
+Error *batch_shape(const TrainingJob *job, const Loader *l, const Batch *b, int64_t *n_samples,
+                   int64_t *sequence);
 /* Copies a batch's items into a microbatch's inputs of the same names, whose shapes must agree; the
  * batch must stay until program_wait. */
 Error *program_feed(Program *p, int64_t microbatch, const Batch *b);

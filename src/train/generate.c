@@ -10,6 +10,7 @@ struct Generator {
     Arena *arena;
     Session *session;
     const Model *model;
+    const ModelInput *text;
     int64_t n_positions, position;
     Program *single; /* the program for one token */
     Tensor logits;   /* what it gave, in host memory */
@@ -18,12 +19,19 @@ struct Generator {
 Error *generator_new(Session *s, const Model *model, int64_t n_positions, Generator **out)
 {
     Program *single;
+    const ModelInput *text = model_text(model);
+    if (!text)
+        return error_new("model.%s reads more than token ids: it cannot continue a text",
+                         model->name);
     TRY(session_generation_program(s, 1, n_positions, &single));
     Arena *a = arena_new();
     Generator *g = NEW(a, Generator);
-    *g = (Generator){
-        .arena = a, .session = s, .model = model, .n_positions = n_positions, .single = single
-    };
+    *g = (Generator){ .arena = a,
+                      .session = s,
+                      .model = model,
+                      .text = text,
+                      .n_positions = n_positions,
+                      .single = single };
     g->logits = *program_output(single, "logits", 0);
     g->logits.data = arena_alloc(a, tensor_bytes(&g->logits));
     *out = g;
@@ -77,10 +85,10 @@ static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
 {
     Program *p = g->single;
     if (n > 1) TRY(session_generation_program(g->session, n, g->n_positions, &p));
-    Dtype t = program_input(p, g->model->sample_key, 0)->dtype;
+    Dtype t = program_input(p, g->text->name, 0)->dtype;
     int64_t ids[LONGEST_CHUNK]; /* of any dtype of ids */
     for (int64_t i = 0; i < n; i++) dtype_set(t, ids, i, id[i]);
-    TRY(program_write(p, g->model->sample_key, 0, ids));
+    TRY(program_write(p, g->text->name, 0, ids));
     TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = g->position, .loss_scale = 1 }));
     if (p == g->single) TRY(program_read(p, "logits", 0, g->logits.data));
     g->position += n;

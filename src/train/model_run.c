@@ -91,8 +91,12 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
     Safetensors *batch;
     const Tensor *ids;
     TRY(safetensors_open(a, r->batch_path, &batch));
-    TRY(find_tokens(batch, r->model->sample_key, &ids));
-    Loss loss = { .target_key = r->target_key, .tag = "loss" };
+    const ModelInput *text = model_text(r->model);
+    if (!text)
+        return error_new("model.%s reads more than token ids, which model run cannot give it",
+                         r->model->name);
+    TRY(find_tokens(batch, text->name, &ids));
+    const Loss loss = loss_of_tokens(r->target_key);
     bool has_loss = safetensors_find(batch, r->target_key) != NULL;
     if (r->gradients && !has_loss)
         return error_new("%s has no tensor %s, which gradients need", r->batch_path, r->target_key);
@@ -101,7 +105,7 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
                                    ids->size[1], &p));
     TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
                    r->weights_path));
-    TRY(feed(a, batch, r->model->sample_key, r->model->vocab_size, false, p));
+    TRY(feed(a, batch, text->name, text->n_ids, false, p));
     if (has_loss) TRY(feed(a, batch, r->target_key, r->model->vocab_size, true, p));
     TRY(program_run_phases(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),
                            &(RunTime){ .loss_scale = 1 }));

@@ -118,12 +118,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                           .documents = r->documents };
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
-    if (r->loss) {
-        Dim tokens[] = { { .size = r->batch, .axis = "batch" },
-                         { .size = r->sequence, .axis = "seq" } };
-        Value *targets = graph_input(g, r->loss->target_key, I32, 2, tokens);
-        model_loss(g, &result, targets, r->loss->global_tokens);
-    }
+    if (r->loss) TRY(r->loss->apply(r->loss, g, &result, &f));
     const Purpose purpose = { .model = s->model,
                               .precision = &s->precision,
                               .optimize = r->optimize,

@@ -242,15 +242,15 @@ static Error *prepare(Trainer *t, bool *ended)
     t->step = optimizer_step_new(t->arena, job, session_store(t->session));
     TRY(optimizer_step_read(&t->step, ended));
     if (*ended) return NULL;
-    const Tensor *ids;
-    TRY(batch_ids(job, job->train, t->step.batch[0], &ids));
-    if (ids->size[0] != job->microbatch_size)
+    int64_t n_samples, sequence;
+    TRY(batch_shape(job, job->train, t->step.batch[0], &n_samples, &sequence));
+    if (n_samples != job->microbatch_size)
         return error_new(
             "the batches of '%s' hold %" PRId64
             " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
-            loader_tag(job->train), ids->size[0], job->microbatch_size);
+            loader_tag(job->train), n_samples, job->microbatch_size);
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
-                                 &t->step.schedule, ids->size[0], ids->size[1], &t->step.program));
+                                 &t->step.schedule, n_samples, sequence, &t->step.program));
     TRY(load_state(t));
     t->step.now.seed = (uint64_t)model->seed;
     Measure fact = { .name = "No. parameters",

@@ -15,16 +15,15 @@ typedef struct Settings {
 typedef struct Bigram {
     Model base;
     const Settings *settings;
+    ModelInput inputs[2];
 } Bigram;
 
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Settings *s = ((const Bigram *)self)->settings;
-    const Dim tokens[] = { { .size = f->batch, .axis = "batch" },
-                           { .size = f->sequence, .axis = "seq" } };
     const Linear head = { .width = s->vocab_size, .axis = "vocab", .role = ROLE_HEAD };
     Value *table = embedding_table(g, "wte", s->vocab_size, s->n_embd, "vocab", ROLE_EMBEDDING);
-    Value *x = embed(g, graph_input(g, s->sample_key, I32, 2, tokens), table);
+    Value *x = embed(g, model_input(g, &self->inputs[0], f), table);
     out->hidden = scale(g, soft_cap(g, x, s->cap), 1);
     out->head = linear_weight(g, "lm_head", s->n_embd, &head);
     return graph_finish(g);
@@ -36,7 +35,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Bigram *m = NEW(builder_arena(b), Bigram);
     *m = (Bigram){ .base = { .forward = forward,
                              .name = "bigram",
-                             .sample_key = s->sample_key,
+                             .inputs = m->inputs,
                              .prediction_key = s->prediction_key,
                              .vocab_size = s->vocab_size,
                              .sequence_length = s->sequence_length,
@@ -44,7 +43,8 @@ static Error *build(Builder *b, const void *settings, void **out)
                              .compute = F32,
                              .weights_dtype = F32,
                              .passes = { .arena = builder_arena(b) } },
-                   .settings = s };
+                   .settings = s,
+                   .inputs = { model_token_ids(s->sample_key, "sample_key", s->vocab_size) } };
     *out = m;
     return NULL;
 }

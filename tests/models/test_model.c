@@ -1,0 +1,86 @@
+/* test_model.c - what models declare: inputs of any kind, and classes of blocks. */
+#include "data/data.h"
+#include "models/model.h"
+#include "test.h"
+#include "train/evaluator.h"
+
+static const ModelInput image = {
+    .name = "image",
+    .setting = "image_key",
+    .dtype = F32,
+    .n_dims = 4,
+    .dim = { { .axis = "batch" }, { .size = 3 }, { .size = 8 }, { .size = 9 } }
+};
+
+TEST(model_inputs_have_the_sizes_of_the_microbatch_where_they_leave_them_open)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    const ForwardSettings f = { .batch = 5, .sequence = 7 };
+    const ModelInput ids = model_token_ids("ids", "sample_key", 10);
+    const Value *x = model_input(g, &image, &f), *y = model_input(g, &ids, &f);
+    assert_true(x->dtype == F32 && x->n_dims == 4 && x->dim[0].size == 5 && x->dim[3].size == 9);
+    assert_true(y->dtype == I32 && y->n_dims == 2 && y->dim[0].size == 5 && y->dim[1].size == 7);
+    arena_free(a);
+}
+
+TEST(model_text_is_the_one_input_of_token_ids)
+{
+    ModelInput documents = model_token_ids("documents", "document_key", 0);
+    documents.of_documents = true;
+    const ModelInput ids = model_token_ids("ids", "sample_key", 10);
+    const ModelInput plain[] = { ids, documents, { 0 } }, both[] = { ids, image, { 0 } },
+                     images[] = { image, { 0 } };
+    assert_ptr_equal(model_text(&(Model){ .inputs = plain }), &plain[0]);
+    assert_null(model_text(&(Model){ .inputs = both }));
+    assert_null(model_text(&(Model){ .inputs = images }));
+}
+
+static int64_t nothing(const Sampler *self)
+{
+    (void)self;
+    return 0;
+}
+
+TEST(batch_without_what_the_model_reads_is_named)
+{
+    Arena *a = arena_new();
+    const ModelInput both[] = { model_token_ids("ids", "sample_key", 10), image, { 0 } };
+    Model model = { .inputs = both };
+    AppState state = { .model = &model };
+    Loss loss = loss_of_tokens("targets");
+    const TrainingJob job = { .state = &state, .loss = &loss };
+    Batch b = { .arena = a, .n_samples = 2 };
+    const int64_t tokens[] = { 2, 6 }, pixels[] = { 2, 3, 8, 9 };
+    int64_t n_samples, sequence;
+    batch_item(&b, "ids", I32, 2, tokens);
+    batch_item(&b, "targets", I32, 2, tokens);
+    const Sampler sampler = { .count = nothing };
+    const BatchSampler batches = { &sampler, 2 };
+    Loader *l = loader_new(a, &(LoaderSettings){ .tag = "train", .batches = &batches });
+    assert_error_has(
+        batch_shape(&job, l, &b, &n_samples, &sequence),
+        "hold ids, targets, but no numbers named image, which is the model's image_key");
+    batch_item(&b, "image", F32, 4, pixels);
+    assert_no_error(batch_shape(&job, l, &b, &n_samples, &sequence));
+    assert_true(n_samples == 2 && sequence == 6);
+    loss.target_key = "labels";
+    assert_error_has(batch_shape(&job, l, &b, &n_samples, &sequence),
+                     "no ids named labels, which is the loss's target_key");
+    arena_free(a);
+}
+
+TEST(model_without_blocks_says_so_and_others_list_theirs)
+{
+    static const BlockClass blocks[] = { { "TextBlock", "text.h" },
+                                         { "ImageBlock", "image.h" },
+                                         { 0 } };
+    const Model without = { .name = "bigram" }, with = { .name = "coca", .blocks = blocks };
+    const StringList one = { (const char *[]){ "ImageBlock" }, 1 },
+                     other = { (const char *[]){ "GPT2Block" }, 1 };
+    assert_no_error(model_check_blocks(&with, "block_names", &one));
+    assert_error_has(model_check_blocks(&with, "block_names", &other), "are TextBlock, ImageBlock");
+    assert_error_has(model_check_blocks(&without, "block_names", &one),
+                     "model.bigram has no blocks");
+    assert_string_equal(model_block_stack(&with, "image.h")->name, "ImageBlock");
+}
