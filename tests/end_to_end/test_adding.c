@@ -26,6 +26,31 @@ static void use_added_program(void)
     arena_free(a);
 }
 
+static int lines_of(Arena *a, const char *name)
+{
+    Str text;
+    assert_no_error(file_read(a, arena_printf(a, "tests/adding/%s", name), &text));
+    int n = 0;
+    for (size_t i = 0; i < text.len; i++) n += text.ptr[i] == '\n';
+    return n;
+}
+
+TEST(added_files_have_the_lines_that_the_page_tells)
+{
+    Arena *a = arena_new();
+    Str page;
+    assert_no_error(file_read(a, "docs/adding.md", &page));
+    const char *op = arena_printf(a, "soft_cap.h for its users | %d + %d |",
+                                  lines_of(a, "ops/soft_cap.c"), lines_of(a, "ops/soft_cap.h"));
+    assert_contains(page.ptr, op);
+    static const char *const names[] = { "ops/soft_cap_fast.c", "passes/drop_scale.c",
+                                         "optim/lion.c", "models/bigram.c" };
+    for (int i = 0; i < 4; i++)
+        assert_contains(page.ptr, arena_printf(a, "| %s | %d |", strchr(names[i], '/') + 1,
+                                               lines_of(a, names[i])));
+    arena_free(a);
+}
+
 TEST(added_op_pass_optimizer_and_model_train_and_resume)
 {
     use_added_program();
