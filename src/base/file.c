@@ -21,7 +21,7 @@ static Error *failed(const char *what, const char *path)
 Error *file_map(const char *path, FileMap *out)
 {
     *out = (FileMap){ "", 0 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a pipe's writer */
     if (fd < 0) return failed("open", path);
     struct stat st;
     Error *e = NULL;
@@ -29,6 +29,8 @@ Error *file_map(const char *path, FileMap *out)
         e = failed("read", path);
     } else if (S_ISDIR(st.st_mode)) {
         e = error_new("cannot read %s: it is a folder", path);
+    } else if (S_ISFIFO(st.st_mode)) {
+        e = error_new("cannot read %s: it is a pipe; a file is needed", path);
     } else if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)

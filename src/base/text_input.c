@@ -4,7 +4,9 @@
 #include "base/signal.h"
 #include "base/thread.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +17,12 @@
 static bool is_standard_input(const char *given)
 {
     return !strcmp(given, "-");
+}
+
+static bool is_fifo(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
 bool text_input_is_plain_file(const char *given)
@@ -105,17 +113,33 @@ Error *text_inputs_list(Arena *a, const char *const *given, int64_t n, PathList 
 
 /* ---- their texts ---- */
 
-static Error *copy_standard_input(FILE *to)
+/* Looks up now and then: a stop must not wait for somebody who types, nor for a pipe's writer. */
+static Error *copy_pipe(int fd, const char *name, FILE *to)
 {
+    enum { MS = 100 };
     char buffer[1 << 16];
-    for (ssize_t n; (n = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
-        if (signal_stop_requested()) return error_stopped("standard input: stopped by a signal");
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return error_new("cannot read standard input: %s", strerror(errno));
+    for (;;) {
+        struct pollfd input = { .fd = fd, .events = POLLIN };
+        bool some = poll(&input, 1, MS) > 0;
+        if (signal_stop_requested()) return error_stopped("%s: stopped by a signal", name);
+        if (!some) continue;
+        ssize_t n = read(fd, buffer, sizeof buffer);
+        if (n == 0) return NULL;
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n < 0) return error_new("cannot read %s: %s", name, strerror(errno));
         if (fwrite(buffer, 1, (size_t)n, to) != (size_t)n)
-            return error_new("cannot keep standard input: %s", strerror(errno));
+            return error_new("cannot keep %s: %s", name, strerror(errno));
     }
-    return NULL;
+}
+
+/* A fifo, or a process substitution of the shell. */
+static Error *copy_fifo(const char *path, FILE *to)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return error_new("cannot open %s: %s", path, strerror(errno));
+    Error *e = copy_pipe(fd, path, to);
+    close(fd);
+    return e;
 }
 
 static void unmap(void *map)
@@ -145,7 +169,8 @@ static Error *map_stream(Arena *a, FILE *f, const char *name, Str *out)
 static Error *fill(Arena *a, const char *path, FILE *to)
 {
     Str bytes;
-    if (is_standard_input(path)) return copy_standard_input(to);
+    if (is_standard_input(path)) return copy_pipe(STDIN_FILENO, "standard input", to);
+    if (is_fifo(path)) return copy_fifo(path, to);
     TRY(file_view_forward(a, path, &bytes));
     return decompress_to_stream(compression_of(path), bytes, path, to);
 }
@@ -154,7 +179,7 @@ Error *text_input_open(Arena *a, const char *path, const char *beside, TextInput
 {
     FILE *f;
     *out = (TextInput){ .path = path };
-    if (!is_standard_input(path)) {
+    if (!is_standard_input(path) && !is_fifo(path)) {
         TRY(file_size(path, &out->stored_bytes));
         if (compression_of(path) == NOT_COMPRESSED) return file_view_forward(a, path, &out->text);
     }
