@@ -5,8 +5,6 @@
 #include "config/builder.h"
 #include "config/yaml_emit.h"
 #include "configurations.h"
-#include "data/pack_settings.h"
-#include "train/generation_settings.h"
 #include "train/settings.h"
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +30,7 @@ static const Field check_options[] = { SOURCE, { 0 } };
 static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
 /* clang-format on */
 
-static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out)
+static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out, Problems *unresolved)
 {
     ResolverContext c = { .rank = rank,
                           .config_file_path = o->config_file_path,
@@ -42,26 +40,25 @@ static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out)
     if (o->last_checkpoint_info_file_path)
         TRY(yaml_read_json(a, o->last_checkpoint_info_file_path, &info));
     c.checkpoint_paths = info;
-    return config_load(a, o->config_file_path, o->set, &c, out);
+    return config_load_with_holes(a, o->config_file_path, o->set, &c, out, unresolved);
 }
 
 /* As the command that takes such a file does before it builds anything. */
 static Error *check_as_command(Arena *a, const Options *o, const Rank *rank, const Registry *r,
-                               Yaml *root)
+                               Yaml *root, const Problems *unresolved)
 {
     const Configuration *c = configuration_of(root);
     Builder *b = builder_new(a, r, root, rank);
+    builder_know(b, unresolved);
     if (!c) return NULL;
     if (c->keys == training_config_fields) {
         TrainingConfig training;
         TRY(training_config_complete(a, root, rank, o->experiments_root_path));
         return training_config_validate(b, &training);
     }
-    union {
-        PackConfig packing;
-        GenerationConfig generation;
-    } to;
-    return builder_validate(b, c->keys, &to);
+    void *to = arena_alloc(a, c->size);
+    TRY(builder_validate(b, c->keys, to));
+    return c->check ? error_wrap(c->check(to), "%s: settings", o->config_file_path) : NULL;
 }
 
 static Error *run_check(Arena *a, const void *options)
@@ -70,14 +67,21 @@ static Error *run_check(Arena *a, const void *options)
     Yaml *root;
     Registry *r;
     Rank rank;
+    Problems unresolved = { 0 };
     TRY(rank_of_process(&rank));
-    TRY(load(a, o, &rank, &root));
+    TRY(load(a, o, &rank, &root, &unresolved));
     TRY(components_registry(a, &r));
-    TRY(check_as_command(a, o, &rank, r, root));
+    TRY(check_as_command(a, o, &rank, r, root, &unresolved));
     Builder *b = builder_new(a, r, root, &rank);
+    builder_know(b, &unresolved);
     TRY(builder_validate_all(b));
-    printf("%s: %lld components, no mistake found\n", o->config_file_path,
-           (long long)builder_count(b));
+    const Configuration *kind = configuration_of(root);
+    if (!kind && !builder_count(b))
+        return error_new("%s: there is no component in it, and it is no configuration for %s",
+                         o->config_file_path, configuration_names(a));
+    printf("%s: %s%s%lld component%s, no mistake found\n", o->config_file_path,
+           kind ? kind->name : "", kind ? ", " : "", (long long)builder_count(b),
+           builder_count(b) == 1 ? "" : "s");
     return NULL;
 }
 
@@ -86,8 +90,10 @@ static Error *run_resolve(Arena *a, const void *options)
     const Options *o = options;
     Yaml *root;
     Rank rank;
+    Problems unresolved = { 0 };
     TRY(rank_of_process(&rank));
-    TRY(load(a, o, &rank, &root));
+    TRY(load(a, o, &rank, &root, &unresolved));
+    TRY(problems_error(&unresolved));
     Text t = { 0 };
     if (o->format == FORMAT_YAML)
         yaml_emit(root, &t);

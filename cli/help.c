@@ -12,11 +12,12 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_STRINGS(Options, topic, "[]", 0, 2,
-                  "a command; environment; settings with training, packing or generation; "
-                  "component, alone or "
-                  "with KIND, VARIANT or KIND.VARIANT; KIND.VARIANT",
-                  .flags = FIELD_ARGUMENT),
+    FIELD_STRINGS(
+        Options, topic, "[]", 0, 2,
+        "a command; environment; settings with training, generation, instruction or packing; "
+        "component, alone or "
+        "with KIND, VARIANT or KIND.VARIANT; KIND.VARIANT",
+        .flags = FIELD_ARGUMENT),
     { 0 },
 };
 
@@ -109,12 +110,12 @@ static Error *help_command(Arena *a, StringList topic, Text *out)
     return NULL;
 }
 
-static Error *help_settings(const char *name, Text *out)
+static Error *help_settings(Arena *a, const char *name, Text *out)
 {
     const Configuration *c = name ? configuration_find(name) : NULL;
     if (!c)
-        return error_usage("help settings %s: allowed are training, packing, generation",
-                           name ? name : "");
+        return error_usage("help settings %s: allowed are %s", name ? name : "",
+                           configuration_names(a));
     configuration_help(c, out);
     return NULL;
 }
@@ -123,7 +124,7 @@ static Error *help_topic(Arena *a, StringList topic, Text *out)
 {
     const char *first = topic.n ? topic.item[0] : "", *second = topic.n > 1 ? topic.item[1] : NULL;
     if (!strcmp(first, "component")) return error_as_usage(help_component(a, second, out));
-    if (!strcmp(first, "settings")) return help_settings(second, out);
+    if (!strcmp(first, "settings")) return help_settings(a, second, out);
     if (strcmp(first, "environment")) return help_command(a, topic, out);
     environment_help(usage_width(), out);
     return NULL;

@@ -106,17 +106,10 @@ static Yaml *build_top(Builder *b, const char *key, const Yaml *at)
     return made;
 }
 
-static const char *hint(Builder *b, const char *key)
-{
-    const char **names = NEW_N(b->arena, const char *, b->root->n + 1);
-    for (int64_t i = 0; i < b->root->n; i++) names[i] = b->root->key[i]->text;
-    const char *near = nearest_name(key, names);
-    return near ? arena_printf(b->arena, "; did you mean \"%s\"?", near) : "";
-}
-
 static Yaml *build_reference(Builder *b, const Yaml *y)
 {
     const Yaml *key = yaml_get(y, "instance_key");
+    if (key->is_hole) return instantiate_hole(b, y);
     if (key->type != YAML_STRING) {
         problem_add(&b->problems, key, NULL, "string_type",
                     "%s; allowed: the name of a top-level key", yaml_show(b->arena, key));
@@ -124,7 +117,9 @@ static Yaml *build_reference(Builder *b, const Yaml *y)
     }
     if (!yaml_get(b->root, key->text)) {
         problem_add(&b->problems, key, NULL, "missing_reference",
-                    "there is no top-level key \"%s\"%s", key->text, hint(b, key->text));
+                    "there is no top-level key \"%s\"%s", key->text,
+                    problem_hint(b->arena, b->root, key->text))
+            ->subject = key->text;
         return instantiate_hole(b, y);
     }
     const Yaml *made = map_get(b->done, str_of(key->text));
@@ -182,6 +177,14 @@ static void note_unused_keys(Builder *b, const Field *keys)
     for (int64_t i = 0; i < b->root->n; i++) {
         const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
         if (!near || field_find(keys, key) || map_get(b->done, str_of(key))) continue;
+        if (b->known && problem_about(b->known, near)) continue;
+        Problem *missed = problem_about(&b->problems, near);
+        if (missed && !strcmp(missed->code, "missing")) {
+            missed->place = yaml_place(b->arena, b->root->key[i]);
+            missed->text =
+                arena_printf(b->arena, "%s; is it meant by \"%s\" here?", missed->text, key);
+        }
+        if (missed) continue;
         problem_add(&b->notes, b->root->key[i], key, "unknown_key",
                     "this key is not used; did you mean \"%s\"?", near);
     }
@@ -209,10 +212,34 @@ static void run(Builder *b, const Field *keys, bool is_dry, void *to)
     b->was_checked = true;
 }
 
+void builder_know(Builder *b, const Problems *known)
+{
+    b->known = known;
+}
+
+bool builder_has_holes(const Builder *b, const char *key)
+{
+    size_t n = strlen(key);
+    for (int64_t i = 0; b->known && i < b->known->n; i++) {
+        const char *path = b->known->item[i].path;
+        if (!strncmp(path, key, n) && (!path[n] || path[n] == '.')) return true;
+    }
+    return false;
+}
+
+/* What is wrong with the tree, then with its components. */
+static Error *all_problems(const Builder *b)
+{
+    Problems all = { .arena = b->arena };
+    if (b->known) problems_append(&all, b->known);
+    problems_append(&all, &b->problems);
+    return problems_error(&all);
+}
+
 Error *builder_validate(Builder *b, const Field *keys, void *to)
 {
     run(b, keys, true, to);
-    return problems_error(&b->problems);
+    return all_problems(b);
 }
 
 Error *builder_build(Builder *b, const Field *keys, void *to)
@@ -226,7 +253,7 @@ Error *builder_validate_all(Builder *b)
 {
     start(b, true);
     for (int64_t i = 0; i < b->root->n; i++) build_key(b, i);
-    return problems_error(&b->problems);
+    return all_problems(b);
 }
 
 Error *builder_get(Builder *b, const char *key, const char *kind, void **out)

@@ -21,6 +21,11 @@ typedef struct Component {
  * the only one of its job. */
 Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, const Rank *rank);
 
+/* Adds what is known to be wrong with the tree already (config_load_with_holes) to the errors of
+ * all validations. `known` must stay. */
+void builder_know(Builder *b, const Problems *known);
+/* Whether a part of the tree that begins with this key has holes. */
+bool builder_has_holes(const Builder *b, const char *key);
 /* Checks all settings that the table's keys need, without building what is not light. Every problem
  * of the file is in the error, each with file:line:column and key path. A table describes top-level
  * keys: required ones come first in the order of the table, then the optional ones that are

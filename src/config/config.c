@@ -108,10 +108,20 @@ Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out)
     return e;
 }
 
-Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
-                   Yaml **out)
+Error *config_load_with_holes(Arena *a, const char *path, StringList overrides,
+                              const ResolverContext *c, Yaml **out, Problems *unresolved)
 {
     Yaml *root = NULL;
     TRY(config_read(a, path, overrides, &root));
-    return interpolate(a, root, c, out);
+    unresolved->arena = a;
+    *out = interpolate_with_holes(a, root, c, unresolved);
+    return NULL;
+}
+
+Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
+                   Yaml **out)
+{
+    Problems unresolved = { 0 };
+    TRY(config_load_with_holes(a, path, overrides, c, out, &unresolved));
+    return problems_error(&unresolved);
 }

@@ -7,10 +7,14 @@
 #include "config/field.h"
 #include "config/interpolate.h"
 
-/* Reads `path`, applies the overrides "a.b=value" in order, resolves every ${...}. */
+/* Reads `path`, applies the overrides "a.b=value" in order, resolves every ${...}. What cannot be
+ * resolved leaves a hole and is added to `unresolved`, so that a builder can check the rest. */
+Error *config_load_with_holes(Arena *a, const char *path, StringList overrides,
+                              const ResolverContext *c, Yaml **out, Problems *unresolved);
+/* The same; an error where anything is left unresolved. */
 Error *config_load(Arena *a, const char *path, StringList overrides, const ResolverContext *c,
                    Yaml **out);
-/* The same in two steps: what interpolate is given. */
+/* The first step of both: what interpolate is given. */
 Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out);
 /* One override on an unresolved tree. A key that leads nowhere is an error with the nearest name; a
  * new key in a mapping below the top is accepted here and judged by that mapping's table later. */

@@ -30,9 +30,12 @@ static void read_component(FieldReader *r, const Field *f, const Yaml *y, void *
                 c->kind, c->variant, c->gives, f->kind);
 }
 
-/* A component that failed may stand for anything: what is wrong with it is known. */
+/* What could not be resolved and a component that failed may stand for anything: what is wrong with
+ * them is known. */
 static bool is_hole(FieldReader *r, const Field *f, const Yaml *y)
 {
+    if (y->is_hole) r->has_holes = true;
+    if (y->is_hole) return true;
     if (y->type != YAML_COMPONENT || f->type == FIELD_COMPONENT) return false;
     const Component *c = y->component;
     if (c->failed) r->has_holes = true;
@@ -178,7 +181,7 @@ size_t field_value_size(const Field *f)
 static void read_value(FieldReader *r, const Field *f, const Yaml *y, void *to, Fit *fit)
 {
     char *member = (char *)to + f->offset;
-    if ((y->type == YAML_NULL && is_nullable(f)) || is_hole(r, f, y)) return;
+    if (is_hole(r, f, y) || (y->type == YAML_NULL && is_nullable(f))) return;
     if (f->is_pointer) {
         void *value = arena_alloc(r->arena, field_value_size(f));
         *(void **)member = value;
@@ -209,14 +212,35 @@ static const char *known_keys(Arena *a, const Field *fields)
     return all;
 }
 
+/* The row that a key that is unknown to the table most likely means, first among those that the
+ * mapping lacks; NULL: none is near. */
+static const char *meant_key(FieldReader *r, const Field *fields, const Yaml *map, const char *key)
+{
+    const char **names = names_of(r->arena, fields);
+    const char **absent = names_of(r->arena, fields);
+    int n = 0;
+    for (int i = 0; names[i]; i++)
+        if (!yaml_get(map, names[i])) absent[n++] = names[i];
+    absent[n] = NULL;
+    const char *near = nearest_name(key, absent);
+    return near ? near : nearest_name(key, names);
+}
+
+static const char *path_of_key(FieldReader *r, const Yaml *map, const char *name)
+{
+    const char *where = yaml_path(r->arena, map);
+    return arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", name);
+}
+
 static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
 {
-    const char *key = map->key[i]->text, *near = nearest_name(key, names_of(r->arena, fields));
+    const char *key = map->key[i]->text, *near = meant_key(r, fields, map, key);
     const char *path = yaml_path(r->arena, map->item[i]), *all = known_keys(r->arena, fields);
     const Yaml *at = map->key[i]->file ? map->key[i] : map->item[i];
     if (near)
         problem_add(r->problems, at, path, "unknown_key",
-                    "unknown key \"%s\"; did you mean \"%s\"?", key, near);
+                    "unknown key \"%s\"; did you mean \"%s\"?", key, near)
+            ->subject = path_of_key(r, map, near);
     else if (!*all)
         problem_add(r->problems, at, path, "unknown_key",
                     "unknown key \"%s\"; no key is allowed here", key);
@@ -226,11 +250,13 @@ static void report_unknown(FieldReader *r, const Field *fields, const Yaml *map,
 }
 
 /* Where other keys are free they are there for a ${...}; one that none takes may be a misspelled
- * one. */
+ * one. If a required key is missing for it, that is an error which names this key. */
 static void note_unknown(FieldReader *r, const Field *fields, const Yaml *map, int64_t i)
 {
     if (map->key[i]->is_referred) return;
-    const char *near = nearest_name(map->key[i]->text, names_of(r->arena, fields));
+    const char *near = meant_key(r, fields, map, map->key[i]->text);
+    const Field *meant = near ? field_find(fields, near) : NULL;
+    if (meant && !meant->fallback && !field_value(meant, map)) return;
     problem_add(r->notes, map->key[i]->file ? map->key[i] : map->item[i],
                 yaml_path(r->arena, map->item[i]), "unknown_key",
                 near ? "nothing uses this key; did you mean \"%s\"?"
@@ -238,14 +264,31 @@ static void note_unknown(FieldReader *r, const Field *fields, const Yaml *map, i
                 near ? near : known_keys(r->arena, fields));
 }
 
-static void report_missing(FieldReader *r, const Field *f, const Yaml *map)
+/* The key of the mapping that seems to be this one, misspelt; NULL: there is none. */
+static const Yaml *misspelt_key(FieldReader *r, const Field *fields, const Field *f,
+                                const Yaml *map)
 {
-    const char *where = yaml_path(r->arena, map);
-    const char *path = arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", f->name);
+    enum { MOST = 1000 }; /* keys that are compared */
+    for (int64_t i = 0; i < map->n && i < MOST; i++) {
+        const char *key = map->key[i]->text;
+        if (field_find(fields, key) || map->key[i]->is_referred) continue;
+        const char *near = meant_key(r, fields, map, key);
+        if (near && field_find(fields, near) == f) return map->key[i];
+    }
+    return NULL;
+}
+
+static void report_missing(FieldReader *r, const Field *fields, const Field *f, const Yaml *map)
+{
+    const Yaml *typo = misspelt_key(r, fields, f, map);
+    const char *path = path_of_key(r, map, f->name), *hint = "";
     Text allowed = { 0 };
     field_allowed(f, &allowed);
-    problem_add(r->problems, map, path, "missing", "this key is required: %s%s%s", allowed.ptr,
-                f->doc ? "; " : "", f->doc ? f->doc : "");
+    if (typo) hint = arena_printf(r->arena, "; is it meant by \"%s\" here?", typo->text);
+    problem_add(r->problems, typo && typo->file ? typo : map, path, "missing",
+                "this key is required: %s%s%s%s", allowed.ptr, f->doc ? "; " : "",
+                f->doc ? f->doc : "", hint)
+        ->subject = path;
     text_free(&allowed);
 }
 
@@ -256,7 +299,8 @@ static void clear_member(const Field *f, void *to)
     memset((char *)to + f->offset, 0, size ? size : sizeof(void *));
 }
 
-static void read_field(FieldReader *r, const Field *f, const Yaml *map, void *to, Fit *fit)
+static void read_field(FieldReader *r, const Field *fields, const Field *f, const Yaml *map,
+                       void *to, Fit *fit)
 {
     clear_member(f, to);
     const Yaml *value = field_value(f, map);
@@ -270,7 +314,7 @@ static void read_field(FieldReader *r, const Field *f, const Yaml *map, void *to
         Fit of_default = { 0 };
         read_value(r, f, field_default(r->arena, f), to, &of_default);
     } else {
-        report_missing(r, f, map);
+        report_missing(r, fields, f, map);
     }
 }
 
@@ -289,7 +333,7 @@ static void read_struct(FieldReader *r, const Field *fields, const Yaml *y, bool
         else if (r->notes)
             note_unknown(r, fields, y, i);
     }
-    for (const Field *f = fields; f->type != FIELD_END; f++) read_field(r, f, y, to, fit);
+    for (const Field *f = fields; f->type != FIELD_END; f++) read_field(r, fields, f, y, to, fit);
 }
 
 void fields_fill(FieldReader *r, const Field *fields, const Yaml *from, bool ignores_others,

@@ -40,6 +40,7 @@ static const char *text_at(Builder *b, const Yaml *map, const char *key)
 {
     const Yaml *y = yaml_get(map, key);
     if (y && y->type == YAML_STRING) return y->text;
+    if (y && y->is_hole) return NULL;
     if (y)
         problem_add(&b->problems, y, NULL, "string_type", "%s; allowed: a text",
                     yaml_show(b->arena, y));
@@ -146,7 +147,8 @@ Yaml *instantiate(Builder *b, const Yaml *y, const Yaml *config)
     *c = (Component){ .at = y, .path = yaml_path(b->arena, y), .failed = true };
     c->def = find_def(b, y, c);
     c->config = config;
-    if (!c->config || c->config->type != YAML_MAP)
+    bool is_hole = c->config && c->config->is_hole;
+    if (!is_hole && (!c->config || c->config->type != YAML_MAP))
         problem_add(&b->problems, y, NULL, "missing",
                     "a component needs a mapping \"config\"; {} when it has no settings");
     c->gives = !c->def ? GIVES_ANY : c->def->gives ? c->def->gives : c->kind;

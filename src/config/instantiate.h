@@ -14,6 +14,7 @@ struct Builder {
     bool is_dry;      /* validation */
     bool was_checked; /* notices were given */
     Problems problems, notes;
+    const Problems *known;       /* of the tree itself; NULL: none */
     Map *done;                   /* top-level key to its rebuilt value */
     const char *open[MAX_DEPTH]; /* top-level keys that are being built */
     int n_open;

@@ -12,7 +12,7 @@
 #include "config/yaml_path.h"
 #include <string.h>
 
-enum { MAX_NODES = 1000000, MAX_BYTES = 64 << 20, MAX_DEPTH = 1000, MAX_HINTED = 1000 };
+enum { MAX_NODES = 1000000, MAX_BYTES = 64 << 20, MAX_DEPTH = 1000 };
 
 typedef enum State { UNSEEN, IN_PROGRESS, DONE, FAILED } State;
 
@@ -26,8 +26,9 @@ typedef struct Resolving {
     Arena *arena;
     const Yaml *root;
     const ResolverContext *context;
-    Problems problems;
-    Entry *table; /* by address, open addressing */
+    Problems *problems;
+    const char *missed; /* the key path that the last expression that failed needs, or NULL */
+    Entry *table;       /* by address, open addressing */
     size_t n_slots, n_used;
     const Yaml *chain[MAX_DEPTH]; /* nodes in progress, for the message of a cycle */
     int n_chain;
@@ -76,16 +77,6 @@ typedef struct Site {
     const ExpressionHost *host;
 } Site;
 
-/* The nearest name among the keys of a mapping, as "; did you mean ...?", or "". */
-static const char *hint(Arena *a, const Yaml *map, const char *name)
-{
-    if (map->type != YAML_MAP || map->n > MAX_HINTED) return "";
-    const char **names = NEW_N(a, const char *, map->n + 1);
-    for (int64_t i = 0; i < map->n; i++) names[i] = map->key[i]->text;
-    const char *near = nearest_name(name, names);
-    return near ? arena_printf(a, "; did you mean \"%s\"?", near) : "";
-}
-
 /* The node where a key starts: the root, or for leading dots the mapping that holds the expression
  * (one dot) and those around it. */
 static Error *starting_node(const Site *s, const char **key, const Yaml **out)
@@ -111,8 +102,13 @@ static void mark_below(Yaml *y)
     }
 }
 
+/* What a key does not lead to: a sentence, and the path that would be it. */
+typedef struct Missing {
+    const char *text, *path;
+} Missing;
+
 /* Follows a key; *out is NULL and *missing says why when there is nothing. */
-static Error *follow(const Site *s, const char *key, Yaml **out, const char **missing)
+static Error *follow(const Site *s, const char *key, Yaml **out, Missing *missing)
 {
     Resolving *r = s->resolving;
     const char *rest = key, *name;
@@ -133,8 +129,10 @@ static Error *follow(const Site *s, const char *key, Yaml **out, const char **mi
         at = yaml_child(here, name);
         if (!at) {
             const char *where = yaml_path(r->arena, here);
-            *missing = arena_printf(r->arena, "there is no key \"%s\"%s%s%s", name,
-                                    *where ? " in " : "", where, hint(r->arena, here, name));
+            missing->text =
+                arena_printf(r->arena, "there is no key \"%s\"%s%s%s", name, *where ? " in " : "",
+                             where, problem_hint(r->arena, here, name));
+            missing->path = arena_printf(r->arena, "%s%s%s", where, *where ? "." : "", name);
             return NULL;
         }
         if (here->type == YAML_MAP) here->key[at->index]->is_referred = true;
@@ -143,15 +141,18 @@ static Error *follow(const Site *s, const char *key, Yaml **out, const char **mi
 
 static Error *find_key(void *self, const char *key, Yaml **out)
 {
-    const char *missing;
+    Missing missing;
     return follow(self, key, out, &missing);
 }
 
 static Error *select_key(void *self, const char *key, Yaml **out)
 {
-    const char *missing = NULL;
+    Missing missing = { 0 };
     TRY(follow(self, key, out, &missing));
-    if (!*out) return error_new("%s", missing);
+    if (!*out) {
+        ((Site *)self)->resolving->missed = missing.path;
+        return error_new("%s", missing.text);
+    }
     if ((*out)->type == YAML_STRING && !strcmp((*out)->text, "???"))
         return error_new("\"%s\" is \"???\", a value that must be set first", key);
     return NULL;
@@ -175,9 +176,9 @@ static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth);
 static Error *complete(void *self, const Yaml *value, Yaml **out)
 {
     const Site *s = self;
-    int64_t before = s->resolving->problems.n;
+    int64_t before = s->resolving->problems->n;
     *out = build(s->resolving, value, NULL, 0);
-    return s->resolving->problems.n > before ? failed_before() : NULL;
+    return s->resolving->problems->n > before ? failed_before() : NULL;
 }
 
 static Error *evaluate(Resolving *r, const Yaml *node, Yaml **out)
@@ -200,7 +201,7 @@ static void report_cycle(Resolving *r, const Yaml *node)
     while (first > 0 && r->chain[first] != node) first--;
     for (int i = first; i < r->n_chain; i++)
         text_printf(&text, "%s -> ", yaml_path(r->arena, r->chain[i]));
-    problem_add(&r->problems, node, NULL, "cycle", "the value depends on itself: %s%s",
+    problem_add(r->problems, node, NULL, "cycle", "the value depends on itself: %s%s",
                 text.ptr ? text.ptr : "", yaml_path(r->arena, node));
     text_free(&text);
 }
@@ -222,11 +223,14 @@ static bool deref(Resolving *r, const Yaml *node, Yaml **out)
     e->state = IN_PROGRESS;
     r->chain[r->n_chain++] = node;
     Yaml *value = NULL;
+    r->missed = NULL;
     Error *error = evaluate(r, node, &value);
     r->n_chain--;
     if (error && *error_text(error))
-        problem_add(&r->problems, node, NULL, "interpolation", "%s (in %s)", error_text(error),
-                    yaml_show(r->arena, node));
+        problem_add(r->problems, node, NULL, "interpolation", "%s (in %s)", error_text(error),
+                    yaml_show(r->arena, node))
+            ->subject = r->missed;
+    r->missed = NULL;
     e = entry_of(r, node);
     if (e->state != FAILED) e->state = error ? FAILED : DONE;
     e->value = *out = value;
@@ -255,7 +259,7 @@ static void build_children(Resolving *r, const Yaml *from, Yaml *to, int depth)
 static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth)
 {
     Yaml *value, *made = NEW(r->arena, Yaml);
-    *made = (Yaml){ .type = YAML_NULL, .text = "" };
+    *made = (Yaml){ .type = YAML_NULL, .text = "", .is_hole = true };
     if (deref(r, node, &value))
         *made = *value;
     else
@@ -273,7 +277,7 @@ static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth)
         if (r->n_bytes <= MAX_BYTES) return made;
         const Yaml *place = node->file || !r->n_chain ? node : r->chain[r->n_chain - 1];
         if (was_small)
-            problem_add(&r->problems, place, NULL, "size",
+            problem_add(r->problems, place, NULL, "size",
                         "more than %d MiB of text after interpolation", MAX_BYTES >> 20);
         *made = (Yaml){ .type = YAML_NULL, .text = "", .parent = parent };
         return made;
@@ -281,10 +285,10 @@ static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth)
     if (is_open(r, value)) {
         report_cycle(r, value);
     } else if (depth >= MAX_DEPTH / 2 || r->n_chain >= MAX_DEPTH - 1) {
-        problem_add(&r->problems, node, NULL, "depth", "nested too deeply after interpolation");
+        problem_add(r->problems, node, NULL, "depth", "nested too deeply after interpolation");
     } else if ((r->n_nodes += value->n) > MAX_NODES) {
         if (r->n_nodes - value->n <= MAX_NODES)
-            problem_add(&r->problems, node, NULL, "size", "more than %d nodes after interpolation",
+            problem_add(r->problems, node, NULL, "size", "more than %d nodes after interpolation",
                         MAX_NODES);
     } else {
         build_children(r, value, made, depth);
@@ -292,13 +296,20 @@ static Yaml *build(Resolving *r, const Yaml *node, Yaml *parent, int depth)
     return made;
 }
 
-Error *interpolate(Arena *a, const Yaml *root, const ResolverContext *c, Yaml **out)
+Yaml *interpolate_with_holes(Arena *a, const Yaml *root, const ResolverContext *c,
+                             Problems *problems)
 {
     Resolving *r = NEW(a, Resolving);
     r->arena = a;
     r->root = root;
     r->context = c;
-    r->problems.arena = a;
-    *out = build(r, root, NULL, 0);
-    return problems_error(&r->problems);
+    r->problems = problems;
+    return build(r, root, NULL, 0);
+}
+
+Error *interpolate(Arena *a, const Yaml *root, const ResolverContext *c, Yaml **out)
+{
+    Problems problems = { .arena = a };
+    *out = interpolate_with_holes(a, root, c, &problems);
+    return problems_error(&problems);
 }

@@ -2,7 +2,7 @@
 #ifndef CONFIG_INTERPOLATE_H
 #define CONFIG_INTERPOLATE_H
 #include "base/rank.h"
-#include "config/yaml.h"
+#include "config/problem.h"
 
 /* A further resolver: ${name:args}. The result is a new node (a scalar, list or map). */
 typedef struct Resolver {
@@ -22,6 +22,9 @@ typedef struct ResolverContext {
     const Resolver *more;         /* ends with a row without name; NULL: none */
 } ResolverContext;
 
-/* A new tree without interpolations. Every failure is reported at once, with place and key path. */
+/* A new tree without interpolations. What cannot be resolved leaves a hole and a problem. */
+Yaml *interpolate_with_holes(Arena *a, const Yaml *root, const ResolverContext *c,
+                             Problems *problems);
+/* The same; every failure is reported at once, with place and key path. */
 Error *interpolate(Arena *a, const Yaml *root, const ResolverContext *c, Yaml **out);
 #endif

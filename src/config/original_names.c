@@ -2,7 +2,7 @@
 #include "config/original_names.h"
 #include <string.h>
 
-/* Those with `feature` will come with it; the others have a text of their own. */
+/* Those with `feature` will come with it; `instead` says what there is. */
 typedef struct OriginalName {
     const char *kind, *variant; /* variant NULL: all of this kind */
     const char *feature, *instead;
@@ -12,7 +12,7 @@ typedef struct OriginalName {
 static const OriginalName names[] = {
     { "dataset_batch_generator", NULL, "profiling", NULL },
     { "debugging", NULL, "debugging hooks", NULL },
-    { "layer_norm", NULL, NULL, "norms are settings of the model: attention_norm_config, ffn_norm_config and lm_head_norm_config, each with norm_type and config" },
+    { "layer_norm", NULL, "profiling", "in a model norms are settings: attention_norm_config, ffn_norm_config and lm_head_norm_config, each with norm_type and config" },
     { "model", "coca", "CoCa", NULL },
     { "model", "debugging_enriched", "debugging hooks", NULL },
     { "model", "gpt2_tp", "tensor parallelism", NULL },
@@ -41,8 +41,9 @@ Error *original_name_answer(const char *kind, const char *variant)
         if (!is_meant(o, kind, variant)) continue;
         const char *dot = *variant ? "." : "";
         if (o->feature)
-            return error_new("planned: %s%s%s comes with %s, which is not built yet", o->kind, dot,
-                             variant, o->feature);
+            return error_new("planned: %s%s%s comes with %s, which is not built yet%s%s", o->kind,
+                             dot, variant, o->feature, o->instead ? "; " : "",
+                             o->instead ? o->instead : "");
         return error_new("there is no %s%s%s: %s", o->kind, dot, variant, o->instead);
     }
     return NULL;

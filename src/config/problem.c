@@ -2,15 +2,18 @@
 #include "config/problem.h"
 #include <string.h>
 
-enum { MOST = 500 }; /* nobody reads more */
+enum {
+    MOST = 500,       /* nobody reads more */
+    MAX_HINTED = 1000 /* keys of a mapping that are compared with a misspelled one */
+};
 
-void problem_add(Problems *p, const Yaml *at, const char *path, const char *code, const char *fmt,
-                 ...)
+Problem *problem_add(Problems *p, const Yaml *at, const char *path, const char *code,
+                     const char *fmt, ...)
 {
     va_list args;
     if (p->n == MOST) {
         p->n_more++;
-        return;
+        return &p->unlisted;
     }
     va_start(args, fmt);
     p->item = arena_grow(p->arena, p->item, p->n, &p->cap, sizeof *p->item);
@@ -19,6 +22,27 @@ void problem_add(Problems *p, const Yaml *at, const char *path, const char *code
                                  .path = path ? path : yaml_path(p->arena, at),
                                  .text = arena_vprintf(p->arena, fmt, args) };
     va_end(args);
+    return &p->item[p->n - 1];
+}
+
+Problem *problem_about(const Problems *p, const char *subject)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        if (p->item[i].subject && !strcmp(p->item[i].subject, subject)) return &p->item[i];
+    return NULL;
+}
+
+const char *problem_hint(Arena *a, const Yaml *map, const char *key)
+{
+    if (map->type != YAML_MAP || map->n > MAX_HINTED) return "";
+    const char **names = NEW_N(a, const char *, map->n + 1);
+    for (int64_t i = 0; i < map->n; i++) names[i] = map->key[i]->text;
+    const char *near = nearest_name(key, names);
+    const Yaml *value = near ? yaml_get(map, near) : NULL;
+    if (!value) return "";
+    int line = map->key[value->index]->line;
+    return line ? arena_printf(a, "; did you mean \"%s\" (line %d)?", near, line)
+                : arena_printf(a, "; did you mean \"%s\"?", near);
 }
 
 static bool is_same(const Problem *p, const Problem *q)
@@ -38,10 +62,34 @@ void problems_append(Problems *p, const Problems *more)
     }
 }
 
+/* Which of the problems with one subject tells most: the misspelt key itself, the table that misses
+ * it, then who refers to it. */
+static int rank(const Problem *p)
+{
+    static const char *const code[] = { "unknown_key", "missing", "missing_reference" };
+    int i = 0;
+    while (i < 3 && strcmp(p->code, code[i])) i++;
+    return i;
+}
+
+static bool is_told_by_another(const Problems *p, const Problem *q)
+{
+    if (!q->subject) return false;
+    for (int64_t i = 0; i < p->n; i++) {
+        const Problem *other = &p->item[i];
+        bool is_same = other->subject && !strcmp(other->subject, q->subject);
+        if (is_same && rank(other) < rank(q)) return true;
+    }
+    return false;
+}
+
 /* A value that several places take by ${...} is wrong once; so is a file that several components
  * cannot open. */
 static bool repeats(const Problem *q, const Problem *first)
 {
+    if (q->subject && first->subject && !strcmp(q->subject, first->subject) &&
+        rank(q) == rank(first))
+        return true;
     if (strcmp(first->text, q->text)) return false;
     return (*q->place && !strcmp(first->place, q->place)) ||
            (!strcmp(q->code, "build_error") && !strcmp(first->code, q->code));
@@ -83,7 +131,7 @@ Error *problems_error(const Problems *p)
     bool has_usage = false;
     for (int64_t i = 0; i < p->n; i++) {
         const Problem *q = &p->item[i];
-        if (is_repeated(p, i)) continue;
+        if (is_repeated(p, i) || is_told_by_another(p, q)) continue;
         has_usage |= is_usage(q);
         e = error_join(e, error_new("%s%s%s%s%s%s", q->place, *q->place ? ": " : "", q->path,
                                     *q->path ? ": " : "", q->text, other_places(p, i)));

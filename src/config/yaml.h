@@ -40,6 +40,7 @@ struct Yaml {
     int64_t index;     /* of this node in its parent */
     bool is_referred;  /* a key of a map: some ${...} of the file led to its value */
     bool is_taken;     /* some ${...} took it whole, so that all keys in it are referred to */
+    bool is_hole;      /* a ${...} that could not be resolved: null, and its problem is known */
     const Yaml *from;  /* the node that an interpolation took this value from, or NULL */
     void *component;   /* YAML_COMPONENT: see builder.h */
     struct Map *table; /* of a map with many keys: where each is; yaml_tree.c */

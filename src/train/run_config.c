@@ -9,7 +9,7 @@
 #include "monitor/experiment.h"
 #include <string.h>
 
-static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
+static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c, Problems *unresolved)
 {
     Yaml *checkpoint_paths = NULL;
     if (s->last_checkpoint_info_path) {
@@ -25,8 +25,9 @@ static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c)
                                       .checkpoint_paths = checkpoint_paths };
     Yaml *written;
     TRY(config_read(a, s->config_file_path, s->overrides, &written));
-    TRY(interpolate(a, written, &context, &c->root));
-    c->kept = config_self_contained(a, written, c->root);
+    unresolved->arena = a;
+    c->root = interpolate_with_holes(a, written, &context, unresolved);
+    if (!unresolved->n) c->kept = config_self_contained(a, written, c->root);
     return training_config_complete(a, c->root, s->rank, s->experiments_root_path);
 }
 
@@ -46,8 +47,10 @@ static Error *check_paths(Arena *a, const RunSettings *s, const RunConfig *c)
 static Error *read_config(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *c)
 {
     TRY(experiment_id_check(c->experiment_id));
-    TRY(load_config(a, s, c));
+    Problems *unresolved = NEW(a, Problems);
+    TRY(load_config(a, s, c, unresolved));
     c->builder = builder_new(a, registry, c->root, s->rank);
+    builder_know(c->builder, unresolved);
     TRY(training_config_validate(c->builder, &c->config));
     return check_paths(a, s, c);
 }

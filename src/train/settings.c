@@ -343,7 +343,8 @@ Error *training_config_validate(Builder *b, TrainingConfig *out)
 {
     Error *e = builder_validate(b, training_config_fields, out);
     const Yaml *settings = yaml_get(builder_root(b), "settings");
-    if (!settings || !has_all_numbers(&out->settings)) return e;
+    bool is_whole = settings && !builder_has_holes(b, "settings");
+    if (!is_whole || !has_all_numbers(&out->settings)) return e;
     Error *rules = training_settings_check(&out->settings);
     return error_join(e, error_wrap(rules, "%s: settings", yaml_place(builder_arena(b), settings)));
 }

@@ -140,7 +140,7 @@ TEST(a_wrong_file_exits_with_1_and_names_every_mistake)
     exits(
         args, 1,
         "x.yaml:1:72: x.config.target_ky: unknown key \"target_ky\"; did you mean \"target_key\"?");
-    exits(args, 1, "x.config.target_key: this key is required");
+    exits(args, 1, "x.config.prediction_key: this key is required");
     exits(args, 1, "x.yaml:2:20: y: unknown component_key \"los\"; did you mean \"loss\"?");
     arena_free(a);
 }

@@ -208,7 +208,7 @@ TEST(mistakes_in_components_are_named)
     refused("x: {component_key: part, config: {}}\n", "variant_key is missing");
     refused("x: {component_key: 1, variant_key: plain, config: {}}\n", "1; allowed: a text");
     refused("xy: 1\nz: " PART "{value: 1, inner: " REF("xz") "}}\n",
-            "there is no top-level key \"xz\"; did you mean \"xy\"?");
+            "there is no top-level key \"xz\"; did you mean \"xy\" (line 1)?");
     refused("x: " PART "{value: 1, inner: " REF("y") "}}\ny: " PART
                                                      "{value: 1, inner: " REF("x") "}}\n",
             "the components need each other: x -> y -> x");

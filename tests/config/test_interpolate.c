@@ -128,7 +128,8 @@ TEST(relative_keys_mean_what_they_mean_at_home)
 TEST(failures_name_key_place_and_nearest_name)
 {
     fails("model: {n_layer: 1}\nz: ${model.n_laeyr}\n",
-          "x.yaml:2:4: z: there is no key \"n_laeyr\" in model; did you mean \"n_layer\"? (in "
+          "x.yaml:2:4: z: there is no key \"n_laeyr\" in model; did you mean \"n_layer\" (line 1)? "
+          "(in "
           "\"${model.n_laeyr}\")");
     fails("a: ${b}\nb: ${c}\nc: ${a}\n", "the value depends on itself: a -> b -> c -> a");
     fails("a: {b: \"${a}\"}\n", "the value depends on itself");

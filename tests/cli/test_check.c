@@ -1,0 +1,131 @@
+/* test_check.c - `config check`: every mistake once, and each file judged as what it is. */
+#include "base/file.h"
+#include "cli/command_line.h"
+#include <string.h>
+
+/* The shipped configuration with the first `from` behind `anchor` changed to `to`. */
+static void misspell(Text *t, const char *anchor, const char *from, const char *to)
+{
+    const char *at = strstr(t->ptr, anchor);
+    const char *place = at ? strstr(at, from) : NULL;
+    if (!place) fail_msg("no \"%s\" behind \"%s\"", from, anchor);
+    Text changed = { 0 };
+    text_add(&changed, t->ptr, (size_t)(place - t->ptr));
+    text_printf(&changed, "%s%s", to, place + strlen(from));
+    text_free(t);
+    *t = changed;
+}
+
+static int64_t count_lines(const char *text)
+{
+    int64_t n = 0;
+    for (; *text; text++) n += *text == '\n';
+    return n;
+}
+
+static const char *check(Arena *a, const char *text, int status)
+{
+    const char *path = path_join(a, test_folder(), "x.yaml"), *output;
+    assert_no_error(file_write(path, text, strlen(text)));
+    const char *args = arena_printf(a, "config check --config_file_path %s", path);
+    int got = command_line_run(a, args, &output);
+    if (got != status) fail_msg("status %d, expected %d: %s", got, status, output);
+    return output;
+}
+
+TEST(seven_slips_of_the_pen_are_seven_lines)
+{
+    Arena *a = arena_new();
+    Str small;
+    Text t = { 0 };
+    assert_no_error(file_read(a, "configs/training/small.yaml", &small));
+    text_add(&t, small.ptr, small.len);
+    misspell(&t, "\nsettings:", "env:experiment_id}", "env:experiment_idd}");
+    misspell(&t, "step_profile:", "sequence_length:", "sequence_lenght:");
+    misspell(&t, "\ntrain_dataloader:", "instance_key: train_dataset",
+             "instance_key: train_datset");
+    misspell(&t, "\nmodel_raw:", "n_layer:", "n_layr:");
+    misspell(&t, "\nloss_fn:", "loss_fn", "los_fn");
+    misspell(&t, "\noptimizer:", "variant_key: adam_w", "variant_key: adamw");
+    misspell(&t, "\nlr_scheduler:", "num_target_steps}", "num_target_stepz}");
+    const char *output = check(a, t.ptr, 1);
+    static const char *const expected[] = {
+        "modalities_env has no \"experiment_idd\"; did you mean \"experiment_id\"?",
+        "settings.step_profile.sequence_length: this key is required",
+        "is it meant by \"sequence_lenght\" here?",
+        "no top-level key \"train_datset\"; did you mean \"train_dataset\"",
+        "unknown key \"n_layr\"; did you mean \"n_layer\"?",
+        "is it meant by \"los_fn\" here?",
+        "no variant_key \"adamw\"; did you mean \"adam_w\"?",
+        "no key \"num_target_stepz\" in settings.training_target; did you mean "
+        "\"num_target_steps\"",
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_contains(output, expected[i]);
+    if (count_lines(output) != 7) fail_msg("%s", output);
+    text_free(&t);
+    arena_free(a);
+}
+
+TEST(a_file_is_judged_as_what_it_is)
+{
+    static const char instruction[] =
+        "settings: {src_path: Makefile, dst_path: o, messages_key: m, split_config: {splitting: "
+        "{train: 90, val: 5, test: 5}, seed: 1}, pbin_creation_config_file_path: Makefile}\n"
+        "instruction_data_transformation: {role_mapping: {a: b}}\n"
+        "jinja2_chat_template: x\nchat_template_data: {}\n";
+    static const char norm[] =
+        "model_initialization: {component_key: model_initialization, variant_key: composed, "
+        "config: {model_type: gpt2, weight_init_type: plain, mean: 0.0, std: 0.02}}\n";
+    static const char packing[] =
+        "tokenizer: {component_key: tokenizer, variant_key: pretrained_sp_tokenizer, config: "
+        "{tokenizer_model_file: x}}\n"
+        "settings: {dst_path: o.pbin, jq_pattern: .text, eod_token: e, processing_batch_size: 1, "
+        "raw_samples_queue_size: 1, processed_samples_queue_size: 1}\n";
+    static const char generation[] =
+        "text_inference_componet: {component_key: inference_component, variant_key: text, config: "
+        "{}}\nsettings: {model_path: ., sequence_length: 8, device: abc, referencing_keys: {}}\n";
+    Arena *a = arena_new();
+    assert_contains(check(a, instruction, 0), "instruction, 0 components, no mistake found");
+    assert_contains(check(a, norm, 0), "x.yaml: 1 component, no mistake found");
+    assert_contains(check(a,
+                          arena_printf(a,
+                                       "%sloss_fn: {component_key: loss, variant_key: "
+                                       "clm_cross_entropy_loss, config: {target_key: t, "
+                                       "prediction_key: p}}\n",
+                                       norm),
+                          0),
+                    "x.yaml: 2 components, no mistake found");
+    assert_contains(check(a, packing, 1), "settings.src_path: this key is required");
+    assert_contains(check(a, generation, 1), "is it meant by \"text_inference_componet\" here?");
+    assert_contains(check(a, "a: 1\n", 1), "there is no component in it");
+    arena_free(a);
+}
+
+TEST(a_generation_file_with_an_unknown_device_is_refused)
+{
+    static const char args[] = "config check --config_file_path configs/generate/small.yaml --set "
+                               "settings.model_path=Makefile --set settings.device=abc --set "
+                               "text_inference_component.config.device=cpu";
+    Arena *a = arena_new();
+    const char *output;
+    assert_int_equal(command_line_run(a, args, &output), 1);
+    assert_contains(output, "allowed are cpu, cuda, cuda:N");
+    arena_free(a);
+}
+
+TEST(parts_that_are_planned_are_all_that_is_said_of_a_profiling_file)
+{
+    Arena *a = arena_new();
+    const char *path = shared_path(
+        a, "data/modalities/tutorials/profiling/configs/distributed_8B_model_profiling.yaml");
+    const char *output;
+    assert_int_equal(
+        command_line_run(a, arena_printf(a, "config check --config_file_path %s", path), &output),
+        1);
+    assert_contains(output, "planned: steppable_component.forward_pass");
+    assert_contains(output, "planned: steppable_profiler.kernel_tracing");
+    assert_contains(output, "planned: dataset_batch_generator.random");
+    assert_int_equal(count_lines(output), 3);
+    arena_free(a);
+}
