@@ -190,6 +190,9 @@ check-docs:
 	@tools/check_docs.sh
 check-warnings:
 	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests benches
+	for header in device/device.h tensor/tensor.h; do \
+	    $(CXX) -std=c++17 -Isrc -Wall -Wextra -Werror -fsyntax-only -x c++ src/$$header || exit 1; \
+	done
 check-lint:
 	@tools/lint.sh
 check-address:

@@ -52,7 +52,7 @@ static double touch_seconds(size_t bytes)
         if (seconds < best) best = seconds;
         d->release(d, p, bytes);
     }
-    cpu_device_free(d);
+    d->free(d);
     return best;
 }
 

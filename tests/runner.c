@@ -143,6 +143,7 @@ static void child_main(const TestCase *t, FILE *output, Outcome *to)
     }
     outcome = to;
     current = t->run;
+    if (t->device) setenv("MODALITIES_DEVICE", t->device, 1);
     setpgid(0, 0);
     const struct CMUnitTest one[] = { { t->name, run_current, NULL, NULL, NULL } };
     int failed = cmocka_run_group_tests_name(t->name, one, NULL, NULL);

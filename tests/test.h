@@ -18,6 +18,7 @@ typedef struct TestCase {
     struct TestCase *next;
     const char *name, *file;
     void (*run)(void);
+    const char *device; /* MODALITIES_DEVICE while it runs; NULL: as it is */
 } TestCase;
 
 void test_register(TestCase *t);
@@ -30,6 +31,17 @@ void test_register(TestCase *t);
         test_register(&t);                                                                         \
     }                                                                                              \
     static void test_name(void)
+
+/* Below a test: it runs a second time on the device that shows what a GPU would not forgive. */
+#define FENCED(test_name)                                                                          \
+    __attribute__((constructor)) static void register_fenced_##test_name(void)                     \
+    {                                                                                              \
+        static TestCase t = { .name = #test_name "_on_the_fenced_device",                          \
+                              .file = __FILE__,                                                    \
+                              .run = test_name,                                                    \
+                              .device = "fenced" };                                                \
+        test_register(&t);                                                                         \
+    }
 
 /* Ends the test as skipped; the reason is printed. */
 _Noreturn void test_skip(const char *reason);

@@ -36,5 +36,5 @@ void error_free(Error *e);
 
 /* For what only a bug can cause; prints the place and aborts. */
 #define CHECK(cond) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
-_Noreturn void check_failed(const char *file, int line, const char *what);
+__attribute__((noreturn)) void check_failed(const char *file, int line, const char *what);
 #endif

@@ -109,8 +109,7 @@ static void cpu_mark_free(Device *d, StreamMark *e)
 
 static Error *cpu_synchronize(Device *d, Stream *s)
 {
-    (void)d;
-    s->failed = NULL;
+    (void)d, (void)s;
     return NULL;
 }
 
@@ -118,6 +117,12 @@ static size_t cpu_free_bytes(const Device *d)
 {
     (void)d;
     return memory_available();
+}
+
+static void cpu_free(Device *d)
+{
+    pool_free(((Cpu *)d)->pool);
+    free(d);
 }
 
 Device *cpu_device_new(int n_threads)
@@ -140,14 +145,8 @@ Device *cpu_device_new(int n_threads)
         .mark_free = cpu_mark_free,
         .synchronize = cpu_synchronize,
         .free_bytes = cpu_free_bytes,
+        .free = cpu_free,
     };
     c->pool = pool_new(n_threads);
     return &c->device;
-}
-
-void cpu_device_free(Device *d)
-{
-    if (!d) return;
-    pool_free(((Cpu *)d)->pool);
-    free(d);
 }

@@ -23,9 +23,10 @@ typedef struct RunTime {
 typedef struct Stream {
     struct Pool *pool; /* CPU: the threads that kernels may use */
     void *handle;      /* the device's own */
-    /* After `synchronize`: the first kernel that failed since the one before, or NULL. */
+    /* Set by the device when a kernel fails while its stream runs; what comes after it is not done
+     * until whoever looks at it sets it back to NULL. */
     const struct Launch *failed;
-    int status; /* its status */
+    int status; /* that of the failed kernel */
 } Stream;
 
 /* A place in a stream's order of work. Zeroed at first. */
@@ -85,13 +86,18 @@ typedef struct Device {
     /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
     size_t (*free_bytes)(const struct Device *d);
+    void (*free)(struct Device *d);
 } Device;
 
 /* Copies between host and device that are done on return; `s` may have other work, which comes
  * first. */
 struct Error *device_copy_now(Device *d, void *to, const void *from, size_t bytes, Stream *s);
 
-/* The CPUs of this machine; n_threads 0: all. The caller frees it. */
+/* The CPUs of this machine; n_threads 0: all. The caller frees it by its own `free`. */
 Device *cpu_device_new(int n_threads);
-void cpu_device_free(Device *d);
+/* The same, but with memory that nobody else can touch and work that is done late (fenced.c): shows
+ * without a GPU what would break on one. */
+Device *fenced_device_new(int n_threads);
+/* The device that MODALITIES_DEVICE names: cpu, which is the default, or fenced. */
+struct Error *device_new(int n_threads, Device **out);
 #endif

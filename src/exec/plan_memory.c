@@ -105,14 +105,6 @@ static int64_t *last_of(const Planner *p, int id, int stage, Phase phase)
     return &p->last[((int64_t)id * p->t->n_stages + stage) * N_PHASES + phase];
 }
 
-static bool waits_for(const Node *later, const Node *earlier)
-{
-    for (int k = 0; k < later->n_in; k++)
-        for (int j = 0; j < earlier->n_out; j++)
-            if (root_of(later->in[k]) == root_of(earlier->out[j])) return true;
-    return false;
-}
-
 /* A node on a queue of its own is finished where the computation first waits for it, at the latest
  * with its action. */
 static int64_t finished_by(const Graph *g, int64_t i)
@@ -122,7 +114,7 @@ static int64_t finished_by(const Graph *g, int64_t i)
     for (int64_t j = i + 1; j < g->n_nodes; j++) {
         const Node *later = g->node[j];
         if (later->stream || later->phase != n->phase || later->stage != n->stage) continue;
-        if (waits_for(later, n)) return j;
+        if (nodes_conflict(later, n)) return j;
     }
     return WHOLE_MOMENT;
 }

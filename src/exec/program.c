@@ -63,18 +63,8 @@ static Error *check_kernel(const Program *p, const Step *s)
     return error_new("no kernel for op %s on %s", s->node->op->name, p->settings.device->name);
 }
 
-static bool uses_result(const Node *later, const Node *earlier)
-{
-    int64_t at;
-    for (int k = 0; k < later->n_in; k++)
-        for (int j = 0; j < earlier->n_out; j++)
-            if (value_storage(later->in[k], &at) == value_storage(earlier->out[j], &at))
-                return true;
-    return false;
-}
-
 /* A step of a further stream begins when the computation has come to its place in the list; the
- * computation waits where it uses a result. Streams other than these two wait for results only. */
+ * computation waits where it touches the same storage, and so do streams among each other. */
 static void find_waits(Program *p)
 {
     for (int64_t i = 0; i < p->n_steps; i++) {
@@ -83,7 +73,7 @@ static void find_waits(Program *p)
         for (int64_t j = 0; j < i; j++) {
             Step *earlier = &p->step[j];
             if (earlier->node->stream == s->node->stream || earlier->node->stream == 0 ||
-                !uses_result(s->node, earlier->node))
+                !nodes_conflict(s->node, earlier->node))
                 continue;
             s->wait = arena_grow(p->arena, s->wait, s->n_waits, &cap, sizeof *s->wait);
             s->wait[s->n_waits++] = j;

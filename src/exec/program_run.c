@@ -138,27 +138,44 @@ static Error *keep_readings(Program *p, const Action *x, int slot)
     return NULL;
 }
 
+/* The phases of an action that are planned as one. */
+static Error *run_segment(Program *p, const Action *x, int slot)
+{
+    bool any = false;
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        if (!program_is_due(p, &p->step[i], x)) continue;
+        TRY(program_run_step(p, &p->step[i], slot));
+        any = true;
+    }
+    return any && p->n_streams > 1 ? join_streams(p) : NULL;
+}
+
 Error *program_run(Program *p, const Action *x, const RunTime *now)
 {
+    static const unsigned segment[] = { RUN_FORWARD, RUN_BACKWARD, RUN_REDUCE, RUN_UPDATE };
     CHECK(!(x->phases & RUN_STEP && x->phases & RUN_MICROBATCH));
     program_settle(p);
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));
     if (x->phases & ~(unsigned)RUN_UPDATE) TRY(program_prepare(p));
-    for (int64_t i = 0; i < p->n_steps; i++)
-        if (program_is_due(p, &p->step[i], x)) TRY(program_run_step(p, &p->step[i], slot));
-    if (p->n_streams > 1) TRY(join_streams(p));
+    for (size_t i = 0; i < sizeof segment / sizeof *segment; i++) {
+        Action part = *x;
+        part.phases &= segment[i];
+        if (part.phases) TRY(run_segment(p, &part, slot));
+    }
     TRY(keep_readings(p, x, slot));
     if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
     return NULL;
 }
 
-static Error *find_failure(Program *p, const Stream *s)
+static Error *find_failure(Program *p, Stream *s)
 {
+    const Launch *failed = s->failed;
+    s->failed = NULL;
     for (int64_t i = 0; i < p->n_steps; i++)
         for (int slot = 0; slot < p->timeline->n_slots; slot++) {
             const Launch *l = step_launch(&p->step[i], slot);
-            if (l == s->failed) return failure(p, &p->step[i], l, s->status);
+            if (l == failed) return failure(p, &p->step[i], l, s->status);
         }
     CHECK(!"a launch of this program failed");
     return NULL;

@@ -192,17 +192,27 @@ Error *store_allocate(ParamStore *s)
     return NULL;
 }
 
+/* A stream of its own: programs come and go. */
+static Error *stream_of(ParamStore *s, Stream **out)
+{
+    if (!s->stream) TRY(s->device->stream_new(s->device, &s->stream));
+    *out = s->stream;
+    return NULL;
+}
+
 enum { INIT_CHUNK = 1 << 16 };
 
 typedef struct Filling {
-    Stored *to;
+    const Init *init;
+    Tensor to; /* in host memory */
+    bool is_split;
     uint64_t key;
     double from, span; /* TRUNCATED: the shares of the normal that are kept */
 } Filling;
 
 static double init_number(const Filling *f, uint64_t i)
 {
-    const Init *r = &f->to->init;
+    const Init *r = f->init;
     switch (r->kind) {
     case INIT_ZEROS:
         return 0;
@@ -219,38 +229,54 @@ static double init_number(const Filling *f, uint64_t i)
     return 0;
 }
 
+/* A number is a function of its element's place in the whole, wherever that lies. */
 static void fill_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const Filling *f = arg;
-    const Tensor *t = &f->to->tensor;
+    const Tensor *t = &f->to;
     int64_t n = tensor_count(t), from = chunk * INIT_CHUNK,
             to = from + INIT_CHUNK < n ? from + INIT_CHUNK : n;
-    for (int64_t i = from; i < to; i++)
-        dtype_set(t->dtype, t->data, i, init_number(f, (uint64_t)i));
+    for (int64_t i = from; i < to; i++) {
+        int64_t element = f->is_split ? global_element(t, i) : i;
+        dtype_set(t->dtype, t->data, i, init_number(f, (uint64_t)element));
+    }
+}
+
+static Error *fill(ParamStore *s, const Stored *p, uint64_t seed, Arena *a)
+{
+    Stream *stream;
+    Filling f = { .init = &p->init,
+                  .key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name))) };
+    TRY(stream_of(s, &stream));
+    TRY(store_view(s, &p->tensor, false, a, &f.to));
+    if (p->init.kind == INIT_TRUNCATED) {
+        f.from = normal_cumulative((p->init.low - p->init.mean) / p->init.std);
+        f.span = normal_cumulative((p->init.high - p->init.mean) / p->init.std) - f.from;
+    }
+    for (int d = 0; d < f.to.n_dims; d++) f.is_split |= f.to.part[d] != NULL;
+    int64_t n_chunks = (tensor_count(&p->tensor) + INIT_CHUNK - 1) / INIT_CHUNK;
+    if (stream->pool)
+        pool_run(stream->pool, n_chunks, fill_chunk, &f);
+    else
+        for (int64_t i = 0; i < n_chunks; i++) fill_chunk(&f, i, 0);
+    return store_put(s, &p->tensor, &f.to);
 }
 
 Error *store_initialize(ParamStore *s, uint64_t seed)
 {
-    Stream *stream;
-    TRY(s->device->stream_new(s->device, &stream));
-    for (int64_t i = 0; i < store_count(s); i++) {
+    Arena *a = arena_new();
+    Error *e = NULL;
+    for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *p = store_at(s, i);
         if (p->is_set || (p->kind != VALUE_PARAM && p->kind != VALUE_STATE)) continue;
         p->is_set = true;
-        if (p->init.kind == INIT_ZEROS) continue; /* memory starts zeroed */
-        Filling f = { .to = p,
-                      .key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name))) };
-        if (p->init.kind == INIT_TRUNCATED) {
-            f.from = normal_cumulative((p->init.low - p->init.mean) / p->init.std);
-            f.span = normal_cumulative((p->init.high - p->init.mean) / p->init.std) - f.from;
-        }
-        pool_run(stream->pool, (tensor_count(&p->tensor) + INIT_CHUNK - 1) / INIT_CHUNK, fill_chunk,
-                 &f);
+        if (p->init.kind != INIT_ZEROS) e = fill(s, p, seed, a); /* memory starts zeroed */
+        arena_clear(a);
     }
-    s->device->stream_free(s->device, stream);
+    arena_free(a);
     store_changed(s);
-    return NULL;
+    return e;
 }
 
 void store_changed(ParamStore *s)
@@ -258,26 +284,23 @@ void store_changed(ParamStore *s)
     s->version++;
 }
 
-/* A stream of its own: programs come and go. */
-static Error *stream_of(ParamStore *s, Stream **out)
-{
-    if (!s->stream) TRY(s->device->stream_new(s->device, &s->stream));
-    *out = s->stream;
-    return NULL;
-}
-
-Error *store_read(ParamStore *s, const Stored *x, void *to)
+Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *out)
 {
     Stream *stream;
+    const void *there = t->data; /* out may be t */
+    *out = *t;
+    if (s->device->is_host) return NULL;
     TRY(stream_of(s, &stream));
-    return device_copy_now(s->device, to, x->tensor.data, tensor_bytes(&x->tensor), stream);
+    out->data = arena_alloc(a, tensor_bytes(t));
+    return read ? device_copy_now(s->device, out->data, there, tensor_bytes(t), stream) : NULL;
 }
 
-Error *store_write(ParamStore *s, const Stored *x, const void *from)
+Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
 {
     Stream *stream;
+    if (view->data == t->data) return NULL;
     TRY(stream_of(s, &stream));
-    return device_copy_now(s->device, x->tensor.data, from, tensor_bytes(&x->tensor), stream);
+    return device_copy_now(s->device, t->data, view->data, tensor_bytes(t), stream);
 }
 
 Error *store_clear_gradients(ParamStore *s)

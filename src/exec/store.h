@@ -56,8 +56,10 @@ const char *store_derived_name(Arena *a, const Value *v);
 Error *store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);
-/* Copies a tensor's bytes to or from host memory, and waits. Nothing may be running. */
-Error *store_read(ParamStore *s, const Stored *x, void *to);
-Error *store_write(ParamStore *s, const Stored *x, const void *from);
+/* A tensor of the store in host memory: itself where the device's memory is the host's, else memory
+ * of the arena, with its content if `read`. Nothing may be running. */
+Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *out);
+/* Writes the content of such a view back. */
+Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view);
 Error *store_clear_gradients(ParamStore *s);
 #endif

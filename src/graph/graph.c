@@ -316,6 +316,27 @@ const Value *value_storage(const Value *v, int64_t *offset)
     return v;
 }
 
+static bool touches(Value *const *list, int n, const Value *storage)
+{
+    int64_t at;
+    for (int k = 0; k < n; k++)
+        if (value_storage(list[k], &at) == storage) return true;
+    return false;
+}
+
+bool nodes_conflict(const Node *a, const Node *b)
+{
+    int64_t at;
+    if ((a->op->flags | b->op->flags) & OP_VIEW) return false;
+    for (int k = 0; k < a->n_out; k++) {
+        const Value *v = value_storage(a->out[k], &at);
+        if (touches(b->in, b->n_in, v) || touches(b->out, b->n_out, v)) return true;
+    }
+    for (int k = 0; k < b->n_out; k++)
+        if (touches(a->in, a->n_in, value_storage(b->out[k], &at))) return true;
+    return false;
+}
+
 /* Walks backward: a node stays when a later node, an output or a write in place needs it. */
 void graph_prune(Graph *g)
 {

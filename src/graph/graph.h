@@ -181,6 +181,9 @@ int64_t value_width(const Value *v);
 /* The storage that a value lies in: itself, or what it is a view of, through all views; *offset is
  * where it begins there, in elements of the storage's dtype. */
 const Value *value_storage(const Value *v, int64_t *offset);
+/* Whether two nodes touch the same storage and at least one of them writes it: the later one must
+ * wait for the earlier one. Views do nothing. */
+bool nodes_conflict(const Node *a, const Node *b);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
 /* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] =

@@ -65,8 +65,8 @@ static Error *output(Arena *a, Program *p, const char *name, Dtype as, NamedTens
 
 static Error *gradient(Arena *a, ParamStore *s, const Stored *x, Dtype as, NamedTensor *out)
 {
-    Tensor read = in_host_memory(a, &x->tensor, x->tensor.dtype);
-    TRY(store_read(s, x, read.data));
+    Tensor read;
+    TRY(store_view(s, &x->tensor, true, a, &read));
     *out = (NamedTensor){ x->name, converted(a, &read, as) };
     return NULL;
 }

@@ -60,17 +60,19 @@ Error *session_check_trace(const char *print)
 Error *session_new(const SessionSettings *settings, Session **out)
 {
     CpuLevel level;
+    Device *device;
     TRY(cpu_level(&level));
+    TRY(device_new(settings->n_threads, &device));
     Arena *a = arena_new();
     Session *s = NEW(a, Session);
     *s = (Session){ .arena = a,
+                    .device = device,
                     .model = settings->model,
                     .level = level,
                     .trace = settings->trace,
                     .rounded_buffers = settings->rounded_buffers };
     s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
     s->precision.wide = settings->wide;
-    s->device = cpu_device_new(settings->n_threads);
     s->store = store_new(s->device);
     *out = s;
     return NULL;
@@ -81,7 +83,7 @@ void session_free(Session *s)
     if (!s) return;
     for (Made *m = s->made; m; m = m->next) program_free(m->program);
     store_free(s->store);
-    cpu_device_free(s->device);
+    s->device->free(s->device);
     arena_free(s->arena);
 }
 
@@ -129,19 +131,28 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
     return NULL;
 }
 
-static void round_parameters(ParamStore *s, Dtype to)
+static Error *round_parameter(ParamStore *s, const Tensor *t, Dtype to, Arena *a)
+{
+    Tensor view;
+    TRY(store_view(s, t, true, a, &view));
+    int64_t n = tensor_count(t);
+    void *rounded = arena_alloc(a, (size_t)n * dtype_size(to));
+    dtype_convert(to, rounded, t->dtype, view.data, n);
+    dtype_convert(t->dtype, view.data, to, rounded, n);
+    return store_put(s, t, &view);
+}
+
+static Error *round_parameters(ParamStore *s, Dtype to)
 {
     Arena *a = arena_new();
-    for (int64_t i = 0; i < store_count(s); i++) {
+    Error *e = NULL;
+    for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind != VALUE_PARAM) continue;
-        int64_t n = tensor_count(&x->tensor);
-        void *rounded = arena_alloc(a, (size_t)n * dtype_size(to));
-        dtype_convert(to, rounded, x->tensor.dtype, x->tensor.data, n);
-        dtype_convert(x->tensor.dtype, x->tensor.data, to, rounded, n);
+        if (x->kind == VALUE_PARAM) e = round_parameter(s, &x->tensor, to, a);
         arena_clear(a);
     }
     arena_free(a);
+    return e;
 }
 
 /* All parameters are in the store as soon as any program is. */
@@ -150,7 +161,7 @@ static Error *load_weights(Session *s)
     const Model *m = s->model;
     if (!m->weights_path || s->has_weights) return NULL;
     TRY(state_load(s->store, m->weights_path, false, NULL));
-    if (m->weights_dtype != F32) round_parameters(s->store, m->weights_dtype);
+    if (m->weights_dtype != F32) TRY(round_parameters(s->store, m->weights_dtype));
     store_changed(s->store);
     s->has_weights = true;
     return NULL;

@@ -68,16 +68,34 @@ static Error *load(CheckpointReader *r, const StateTensor *state, int64_t n, boo
     return checkpoint_verify(r);
 }
 
+Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) TRY(store_view(s, &state[i].part, true, a, &state[i].part));
+    return NULL;
+}
+
+/* Where tensors are not the host's, what is read goes through memory that is. */
+static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, bool with_optimizer,
+                        float *steps)
+{
+    int64_t n;
+    StateTensor *state = state_of_store(a, s, with_optimizer, steps, &n);
+    Tensor *there = NEW_N(a, Tensor, n);
+    for (int64_t i = 0; i < n; i++) {
+        there[i] = state[i].part;
+        TRY(store_view(s, &there[i], false, a, &state[i].part));
+    }
+    TRY(load(r, state, n, with_optimizer));
+    for (int64_t i = 0; i < n; i++) TRY(store_put(s, &there[i], &state[i].part));
+    return NULL;
+}
+
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
     Error *e = checkpoint_open(a, path, &r);
-    if (!e) {
-        int64_t n;
-        StateTensor *state = state_of_store(a, s, with_optimizer, steps, &n);
-        e = load(r, state, n, with_optimizer);
-    }
+    if (!e) e = load_into(a, s, r, with_optimizer, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
         if (is_saved(x, with_optimizer)) x->is_set = true;

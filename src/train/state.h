@@ -11,6 +11,8 @@
  * parameters only. */
 StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, float *steps,
                             int64_t *n);
+/* Brings what lies in the device's memory into the arena, where that is not the host's. */
+Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n);
 /* Fills parameters (and states) from any checkpoint; the store is marked as changed. With
  * `with_optimizer` *steps receives the number of updates done. Names that only one of the two has
  * are an error, but for the optimizer's where they are not wanted; so is damage to any part of the

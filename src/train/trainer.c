@@ -165,7 +165,8 @@ static Error *save_checkpoint(Trainer *t)
                                 .seen_tokens = t->tokens,
                                 .target_steps = job->target_steps,
                                 .target_tokens = job->target_tokens };
-    Error *e = checkpoint_saving_save(job->saving, &totals, state, n, progress_to_save(a, t));
+    Error *e = state_fetch(a, session_store(t->session), state, n);
+    if (!e) e = checkpoint_saving_save(job->saving, &totals, state, n, progress_to_save(a, t));
     if (!e) t->saved_steps = t->steps;
     if (!e && job->saving->n_kept)
         e = events_publish(job->events,

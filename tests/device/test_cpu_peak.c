@@ -25,6 +25,6 @@ TEST(peak_of_a_device_is_that_of_its_threads_together)
         agree = both > 0.8 * single && both < 3 * single;
     }
     assert_true(agree);
-    cpu_device_free(one);
-    cpu_device_free(two);
+    one->free(one);
+    two->free(two);
 }

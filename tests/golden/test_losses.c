@@ -81,7 +81,7 @@ static void loss_run_free(LossRun *r)
 {
     program_free(r->program);
     store_free(r->store);
-    cpu_device_free(r->device);
+    r->device->free(r->device);
 }
 
 static void copy(const Tensor *to, const Tensor *from)

@@ -4,6 +4,7 @@
 #include "components.h"
 #include "golden.h"
 #include "golden/compare.h"
+#include "stored.h"
 #include "train/run.h"
 #include <math.h>
 #include <stdio.h>
@@ -118,8 +119,9 @@ static void watch_step(void *context, const StepReport *r)
         int n = sscanf(csv_text(w->final_stats, i, "first4"), "%lf %lf %lf %lf", &first[0],
                        &first[1], &first[2], &first[3]);
         int64_t count = tensor_count(&p->tensor);
+        const Tensor values = stored_view(w->arena, r->store, p);
         for (int64_t k = 0; k < count; k++) {
-            double x = ((const float *)p->tensor.data)[k];
+            double x = ((const float *)values.data)[k];
             sum += x;
             squares += x * x;
             most = fmax(most, fabs(x));
@@ -257,7 +259,8 @@ static void record_step(void *context, const StepReport *r)
         if (p->kind != VALUE_PARAM) continue;
         size_t bytes = tensor_bytes(&p->tensor);
         assert_in_range(to->n_params, 0, 63);
-        to->param[to->n_params++] = (Str){ arena_copy(to->arena, p->tensor.data, bytes), bytes };
+        const Tensor values = stored_view(to->arena, r->store, p);
+        to->param[to->n_params++] = (Str){ arena_copy(to->arena, values.data, bytes), bytes };
     }
 }
 
@@ -304,23 +307,28 @@ TEST(training_warm_start_at_step_50_of_a_onecycle_gives_the_same_bits)
     warm_start_from_step_50(a, whole);
     arena_free(a);
 }
+FENCED(training_warm_start_at_step_50_of_a_onecycle_gives_the_same_bits)
 
 TEST(training_equals_golden_a_onecycle)
 {
     train_case("a_onecycle", "gpt2");
 }
+FENCED(training_equals_golden_a_onecycle)
 TEST(training_equals_golden_b_accumulation_and_warmup_cosine)
 {
     train_case("b_accum4_warmup_cosine", "gpt2");
 }
+FENCED(training_equals_golden_b_accumulation_and_warmup_cosine)
 TEST(training_equals_golden_c_llama_like)
 {
     train_case("c_llama_like", "llama");
 }
+FENCED(training_equals_golden_c_llama_like)
 TEST(training_equals_golden_e_validation)
 {
     train_case("e_validation", "gpt2");
 }
+FENCED(training_equals_golden_e_validation)
 TEST(training_equals_golden_g_real_vocabulary)
 {
     train_case("g_real_vocab", NULL);

@@ -39,7 +39,7 @@ void update_run_free(UpdateRun *u)
 {
     program_free(u->program);
     store_free(u->store);
-    cpu_device_free(u->device);
+    u->device->free(u->device);
 }
 
 int64_t update_run_count(const UpdateRun *u)

@@ -1,6 +1,7 @@
 /* tiny_model.c - builds and runs the small model of tiny_model.h. */
 #include "tiny_model.h"
 #include "passes/all_passes.h"
+#include "stored.h"
 #include "test.h"
 #include <math.h>
 #include <string.h>
@@ -71,6 +72,7 @@ TinyRun tiny_run_make(const TinyChoice *c)
     passes_add(&own, pass_find("autodiff"), NULL);
     passes_add(&own, pass_find("initialize"), NULL);
     assert_no_error(passes_run(t.graph, NULL, &own, NULL));
+    if (c->edit) c->edit(t.graph);
     ProgramSettings settings = { .device = t.device,
                                  .store = t.store,
                                  .level = cpu_level_available(),
@@ -99,7 +101,7 @@ void tiny_run_free(TinyRun *t)
 {
     program_free(t->program);
     store_free(t->store);
-    cpu_device_free(t->device);
+    t->device->free(t->device);
     arena_free(t->arena);
 }
 
@@ -118,9 +120,9 @@ double tiny_gradient_difference(const TinyRun *a, const TinyRun *b)
         if (x->kind != VALUE_ACCUMULATOR) continue;
         const Stored *y = store_find(b->store, x->name);
         assert_non_null(y);
-        for (int64_t k = 0; k < tensor_count(&x->tensor); k++) {
-            double u = dtype_get(x->tensor.dtype, x->tensor.data, k),
-                   v = dtype_get(y->tensor.dtype, y->tensor.data, k);
+        const Tensor p = stored_view(a->arena, a->store, x), q = stored_view(b->arena, b->store, y);
+        for (int64_t k = 0; k < tensor_count(&p); k++) {
+            double u = dtype_get(p.dtype, p.data, k), v = dtype_get(q.dtype, q.data, k);
             assert_true(isfinite(u) && isfinite(v));
             if (fabs(u) > most) most = fabs(u);
             if (fabs(u - v) > difference) difference = fabs(u - v);

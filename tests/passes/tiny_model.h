@@ -22,6 +22,7 @@ typedef struct TinyChoice {
     const PassList *passes;
     bool reference_only, training;
     const Schedule *schedule; /* NULL: of one microbatch */
+    void (*edit)(Graph *g);   /* after the passes; NULL: nothing */
     Device *device;           /* the run frees it; NULL: the CPU with two threads */
 } TinyChoice;
 

@@ -2,6 +2,8 @@
 #include "train/forced_model.h"
 #include "checkpoint/safetensors.h"
 #include "components.h"
+#include "stored.h"
+#include "test.h"
 #include "tokenizer/small_tokenizer.h"
 #include "train/session.h"
 #include "train/state.h"
@@ -74,9 +76,9 @@ static int follower(const char *pairs, int token)
     return token;
 }
 
-static void set(const Stored *s, int64_t row, int64_t column, double x)
+static void set(const Tensor *t, int64_t row, int64_t column)
 {
-    dtype_set(s->tensor.dtype, s->tensor.data, row * s->tensor.size[1] + column, x);
+    dtype_set(t->dtype, t->data, row * t->size[1] + column, 1);
 }
 
 static bool adds_to_the_residual(const char *name)
@@ -84,19 +86,19 @@ static bool adds_to_the_residual(const char *name)
     return strstr(name, ".c_proj.") != NULL;
 }
 
-static void force(ParamStore *s, const char *pairs)
+static void force(Arena *a, ParamStore *s, const char *pairs)
 {
-    store_initialize(s, 1);
+    assert_no_error(store_initialize(s, 1));
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        bool is_table =
-            !strcmp(x->name, "transformer.wte.weight") || strstr(x->name, "lm_head.weight");
-        if (is_table || adds_to_the_residual(x->name))
-            memset(x->tensor.data, 0, tensor_bytes(&x->tensor));
-    }
-    for (int i = 0; i < N_TOKENS; i++) {
-        set(store_find(s, "transformer.wte.weight"), i, i, 1);
-        set(store_find(s, "transformer.lm_head.weight"), follower(pairs, i), i, 1);
+        bool is_embedding = !strcmp(x->name, "transformer.wte.weight"),
+             is_head = strstr(x->name, "lm_head.weight") != NULL;
+        if (!is_embedding && !is_head && !adds_to_the_residual(x->name)) continue;
+        Tensor t = stored_view(a, s, x);
+        memset(t.data, 0, tensor_bytes(&t));
+        for (int k = 0; is_embedding && k < N_TOKENS; k++) set(&t, k, k);
+        for (int k = 0; is_head && k < N_TOKENS; k++) set(&t, follower(pairs, k), k);
+        stored_put(s, x, &t);
     }
 }
 
@@ -113,13 +115,13 @@ static Session *open_session(Arena *a, const ForcedModel *m)
     return s;
 }
 
-static void write_weights(Arena *a, const char *path, const ParamStore *s)
+static void write_weights(Arena *a, const char *path, ParamStore *s)
 {
     NamedTensor *list = NEW_N(a, NamedTensor, store_count(s));
     int64_t n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind == VALUE_PARAM) list[n++] = (NamedTensor){ x->name, x->tensor };
+        if (x->kind == VALUE_PARAM) list[n++] = (NamedTensor){ x->name, stored_view(a, s, x) };
     }
     assert_no_error(safetensors_write(path, list, n));
 }
@@ -137,7 +139,7 @@ ForcedModel forced_model_write(Arena *a, const char *pairs, const char *template
     const char *text = arena_printf(a, config_text, m.weights, template, m.tokenizer);
     assert_no_error(file_write(m.config, text, strlen(text)));
     Session *s = open_session(a, &m);
-    force(session_store(s), pairs);
+    force(a, session_store(s), pairs);
     write_weights(a, m.weights, session_store(s));
     session_free(s);
     return m;
@@ -150,6 +152,7 @@ const char *forced_model_checkpoint(Arena *a, const ForcedModel *m)
     assert_no_error(state_load(session_store(s), m->weights, false, NULL));
     int64_t n;
     StateTensor *state = state_of_store(a, session_store(s), false, NULL, &n);
+    assert_no_error(state_fetch(a, session_store(s), state, n));
     assert_no_error(checkpoint_save(path, state, n, "{}"));
     session_free(s);
     return path;

@@ -42,7 +42,7 @@ static void free_fixture(void *fixture)
     Fixture *f = fixture;
     program_free(f->program);
     store_free(f->store);
-    cpu_device_free(f->device);
+    f->device->free(f->device);
 }
 
 static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_key, int64_t n)

@@ -43,7 +43,7 @@ static Sample sample_new(const char *const *params)
 static void sample_free(Sample *s)
 {
     store_free(s->store);
-    cpu_device_free(s->device);
+    s->device->free(s->device);
     arena_free(s->arena);
 }
 

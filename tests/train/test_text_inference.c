@@ -84,6 +84,7 @@ TEST(an_answer_ends_at_the_end_token)
                         BEGIN("c") "\n<reached end of document token>\n");
     fixture_free(&f);
 }
+FENCED(an_answer_ends_at_the_end_token)
 
 TEST(an_answer_ends_where_the_text_is_full)
 {
@@ -161,6 +162,7 @@ TEST(the_same_seed_gives_the_same_answer)
     assert_string_not_equal(answer(&f, "a", &other_prompt, ANSWER_LIMIT), text);
     fixture_free(&f);
 }
+FENCED(the_same_seed_gives_the_same_answer)
 
 TEST(a_stop_signal_ends_an_answer)
 {
