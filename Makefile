@@ -28,7 +28,7 @@ CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
 .PHONY: all
-all: $(BUILD)/modalities
+all: $(BUILD)/modalities $(BUILD)/bin/modalities
 
 # Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
@@ -56,6 +56,12 @@ $(BUILD)/libmodalities.a: $(LIB_OBJ)
 
 $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
+# What users call: a launcher that torchrun takes as well, and beside it, as after `make install`, the program.
+$(BUILD)/bin/modalities: cli/modalities
+	@mkdir -p $(@D) $(BUILD)/libexec
+	@ln -sf ../modalities $(BUILD)/libexec/modalities
+	$(call say,COPY,$@)install -m 755 $< $@
 
 $(BUILD)/tests/all: $(TEST_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
@@ -85,7 +91,7 @@ $(BUILD)/tests/adding/modalities: $(shell find tests/adding -type f) $(ADDED_LIS
 	    $(CLI_OBJ) $(BUILD)/libmodalities.a $(LDLIBS)
 
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/adding/modalities
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/bin/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/adding/modalities
 
 .PHONY: test
 test: dependencies ## build and run every test; T="passes ops" chooses
@@ -166,10 +172,17 @@ kill-test: tests ## kill training and data commands at hundreds of writes and mo
 	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --show --timeout 3600 kill
 
 PREFIX ?= /usr/local
-.PHONY: install
+INTO    = $(DESTDIR)$(PREFIX)
+.PHONY: install uninstall
 install: all ## install the program and its configurations below PREFIX
-	install -D -m 755 $(BUILD)/modalities $(DESTDIR)$(PREFIX)/bin/modalities
-	mkdir -p $(DESTDIR)$(PREFIX)/share/modalities && cp -r configs $(DESTDIR)$(PREFIX)/share/modalities/
+	install -D -m 755 $(BUILD)/modalities $(INTO)/libexec/modalities
+	install -D -m 755 cli/modalities $(INTO)/bin/modalities
+	mkdir -p $(INTO)/share/modalities && cp -r configs $(INTO)/share/modalities/
+
+uninstall: ## remove what install put below PREFIX
+	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities
+	rm -rf $(INTO)/share/modalities/configs
+	[ ! -d $(INTO)/share/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/share/modalities
 
 .PHONY: help
 help: ## this list

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     if (!e) e = command_run(a, argc - 1, argv + 1);
     arena_free(a);
     int status = e ? error_exit_status(e) : 0;
-    if (e) fprintf(stderr, "%s\n", error_text(e));
+    if (e && *error_text(e)) fprintf(stderr, "%s\n", error_text(e));
     error_free(e);
     const char *why;
     bool nobody_reads = signal_outlived_output();

@@ -1,8 +1,10 @@
 /* run.c - `modalities run`, `warmstart` and `resume`: train a model as a YAML file says. */
 #include "base/file.h"
+#include "base/log.h"
 #include "command.h"
 #include "components.h"
 #include "monitor/error_log.h"
+#include "train/crew.h"
 #include "train/resume.h"
 #include <string.h>
 
@@ -36,13 +38,24 @@ static Error *find_started(Arena *a, const Options *o, RunSettings *s, const cha
     return NULL;
 }
 
-static Error *train(Arena *a, const Options *o, const Rank *rank)
+/* What the process does that trains. */
+static Error *train(Arena *a, const void *options, const Crew *crew)
 {
+    const Options *o = options;
+    const char *root = o->experiments_root_path;
     Registry *r;
+    if (o->test_comm) printf("[Rank 0] communication test with one rank: PASSED\n");
     TRY(components_registry(a, &r));
-    RunSettings s = { .rank = rank,
+    if (root && file_exists(root) && !is_directory(root))
+        return error_usage("--experiments_root_path %s: a file is in the way", root);
+    if (!root && !o->folder) {
+        root = "experiments";
+        log_info("experiments go to %s/ in the present folder (--experiments_root_path)", root);
+    }
+    RunSettings s = { .rank = crew->rank,
+                      .crew = crew,
                       .config_file_path = o->config_file_path,
-                      .experiments_root_path = o->experiments_root_path,
+                      .experiments_root_path = root,
                       .experiment_id = o->experiment_id,
                       .last_checkpoint_info_path = o->last_checkpoint_info_file_path,
                       .overrides = o->set,
@@ -51,23 +64,19 @@ static Error *train(Arena *a, const Options *o, const Rank *rank)
                       .device = o->device,
                       .n_threads = (int)o->threads };
     if (o->folder) return training_resume(r, o->folder, &s);
-    if (!is_directory(o->experiments_root_path))
-        return error_usage("--experiments_root_path %s: there is no such folder",
-                           o->experiments_root_path);
     const char *started;
     TRY(find_started(a, o, &s, &started));
     return started ? training_resume(r, started, &s) : training_run(r, &s);
 }
 
-static Error *run(Arena *a, const void *from)
+static Error *run(Arena *a, const void *options)
 {
-    const Options *o = from;
+    const char *folder = ((const Options *)options)->error_log_folder;
     Rank rank;
     TRY(rank_of_process(&rank));
-    if (o->test_comm) printf("[Rank 0] communication test with one rank: PASSED\n");
-    Error *e = train(a, o, &rank);
-    if (e && o->error_log_folder && error_exit_status(e) != EXIT_STOPPED)
-        e = error_join(e, error_log_save(o->error_log_folder, &rank, e));
+    Error *e = crew_run(a, &rank, train, options);
+    bool is_failure = e && *error_text(e) && error_exit_status(e) != EXIT_STOPPED;
+    if (is_failure && folder) e = error_join(e, error_log_save(folder, &rank, e));
     return e;
 }
 
@@ -78,7 +87,7 @@ static Error *run(Arena *a, const void *from)
 
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
-#define ROOT        FIELD_PATH(Options, experiments_root_path, NULL, "folder in which the experiment gets its own", .flags = FIELD_EXISTS_ANY, .role = PATH_BEGINNING)
+#define ROOT        FIELD_PATH(Options, experiments_root_path, "null", "folder in which the experiment gets its own; made where it is missing; by default experiments/ in the present folder", .role = PATH_BEGINNING)
 #define ERROR_LOG   FIELD_PATH(Options, error_log_folder, "null", "a failing rank leaves a JSON file here", .role = PATH_BEGINNING)
 #define WEIGHTS     FIELD_PATH(Options, initial_weights_path, "null", "start from these parameters (.safetensors or checkpoint)", .flags = FIELD_EXISTS_ANY)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")
@@ -109,7 +118,7 @@ const Command command_top_run = {
     .name = "run",
     .doc = "Trains a model.",
     .details = STOPPING,
-    .examples = "modalities run --config_file_path train.yaml --experiments_root_path experiments\n"
+    .examples = "modalities run --config_file_path train.yaml\n"
                 "modalities run --config_file_path train.yaml --experiments_root_path experiments "
                 "--set settings.step_profile.local_train_micro_batch_size=4",
     .options = run_options,

@@ -52,6 +52,13 @@ Error *error_stopped(const char *fmt, ...)
     return e;
 }
 
+Error *error_silent(int exit_status)
+{
+    char *text = strdup("");
+    CHECK(text != NULL);
+    return make(text, exit_status);
+}
+
 static void put_between(Error *e, char *before, const char *separator, const char *after)
 {
     char *joined = NULL;

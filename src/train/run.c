@@ -8,6 +8,7 @@
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "train/agreement.h"
+#include "train/crew.h"
 #include "train/ending.h"
 #include "train/make_job.h"
 #include "train/session.h"
@@ -23,13 +24,6 @@ typedef struct Run {
     int lock; /* -1: none */
     TrainingEnd end;
 } Run;
-
-static Error *check_world(const Rank *rank)
-{
-    if (!rank || rank->world_size == 1) return NULL;
-    return error_new("WORLD_SIZE is %lld: more than one rank is not built yet",
-                     (long long)rank->world_size);
-}
 
 /* One line when the YAML asks for what this machine runs as one CPU rank. */
 static void notice_device(const RunConfig *c)
@@ -184,7 +178,9 @@ static Error *build_and_train(Run *r)
     TRY(training_agreement_check(c->builder, &c->config));
     notice_device(c);
     set_progress(r);
+    crew_notice(r->s->crew, samples_per_step(&c->config.settings.step_profile));
     signal_catch_in_steps();
+    crew_watch(r->s->crew);
     return train(r);
 }
 
@@ -209,7 +205,6 @@ static bool nothing_left(const Run *r)
 static Error *run(Run *r, const Registry *registry)
 {
     TRY(session_check_device(r->s->device));
-    TRY(check_world(r->s->rank));
     TRY(session_check_trace(r->s->print_graph));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
     if (nothing_left(r)) {

@@ -15,7 +15,8 @@ typedef struct ResumePoint {
 } ResumePoint;
 
 typedef struct RunSettings {
-    const Rank *rank; /* NULL: the only one of its job */
+    const Rank *rank;        /* NULL: the only one of its job */
+    const struct Crew *crew; /* NULL: this process was started alone */
     const char *config_file_path, *experiments_root_path;
     const char *experiment_id;             /* NULL: made from time and path */
     const char *last_checkpoint_info_path; /* warm start; NULL: a fresh run */

@@ -100,10 +100,14 @@ const Field training_config_fields[] = {
 };
 /* clang-format on */
 
+int64_t samples_per_step(const StepProfile *p)
+{
+    return p->local_train_micro_batch_size * p->gradient_accumulation_steps * p->dp_degree;
+}
+
 int64_t tokens_per_step(const StepProfile *p)
 {
-    return p->local_train_micro_batch_size * p->sequence_length * p->gradient_accumulation_steps *
-           p->dp_degree;
+    return samples_per_step(p) * p->sequence_length;
 }
 
 /* An error when it is enforced; else a warning and no error. */

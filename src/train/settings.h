@@ -91,6 +91,7 @@ Error *training_config_validate(Builder *b, TrainingConfig *out);
 Error *training_settings_check(const TrainingSettings *s);
 /* Whether the dataset's samples are enough for the target. */
 Error *training_dataset_check(const TrainingSettings *s, int64_t n_samples);
-/* The tokens of one optimizer step on all ranks. */
+/* The samples and tokens of one optimizer step on all ranks. */
+int64_t samples_per_step(const StepProfile *p);
 int64_t tokens_per_step(const StepProfile *p);
 #endif

@@ -36,7 +36,6 @@ typedef struct Path {
 
 static const Path missing[] = {
     { "run --config_file_path $NONE --experiments_root_path $HERE", 2 },
-    { "run --config_file_path tests/end_to_end/train.yaml --experiments_root_path $NONE", 2 },
     { RUN " --initial_weights_path $NONE", 2 },
     { RUN " --set settings.paths.train_dataset_path=$NONE", 1 },
     { RUN " --set settings.paths.eval_dataset_path=$NONE", 1 },
