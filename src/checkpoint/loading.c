@@ -43,7 +43,7 @@ static const char *const mixed_precision_choices[] = {
     "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
     NULL
 };
-static const Dtype mixed_precision_dtypes[] = { F16, BF16, BF16, F32, BF16, F32 };
+static const Dtype mixed_precision_dtypes[] = { F16, BF16, F32, F32, BF16, F32 };
 
 static const Field fsdp1_fields[] = {
     FIELD_INT(Fsdp1Settings, global_rank, NULL, 0, INFINITY, "rank of this process",

@@ -73,7 +73,7 @@ typedef struct Settings {
     const char *device_type;
     int64_t data_parallel_replicate_degree, data_parallel_shard_degree;
     int64_t tensor_parallel_degree, pipeline_parallel_degree, context_parallel_degree;
-    bool enable_loss_parallel;
+    const bool *enable_loss_parallel;
     int64_t world_size;
 } Settings;
 
@@ -112,7 +112,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Mesh *m = NEW(builder_arena(b), Mesh);
     *m = (Mesh){ .world_size = s->world_size,
                  .device_type = s->device_type,
-                 .loss_parallel = s->enable_loss_parallel };
+                 .loss_parallel = s->enable_loss_parallel && *s->enable_loss_parallel };
     m->size[MESH_PP] = s->pipeline_parallel_degree;
     m->size[MESH_DP_REPLICATE] = s->data_parallel_replicate_degree;
     m->size[MESH_DP_SHARD] = s->data_parallel_shard_degree;

@@ -15,6 +15,8 @@ typedef struct RunTime {
     int64_t microbatch; /* of this step; part of dropout keys */
     int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
     double lr;          /* learning rate of this step */
+    double beta1;       /* decay of Adam's first moment in this step, if has_beta1 */
+    bool has_beta1;     /* else the optimizer's own */
     double loss_scale;  /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
     uint64_t seed;
 } RunTime;

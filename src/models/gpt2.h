@@ -57,7 +57,7 @@ enum { ACTIVATION_GELU, ACTIVATION_SWIGLU };
 
 typedef struct Gpt2Settings {
     const char *sample_key, *prediction_key;
-    bool use_meta_device;
+    const bool *use_meta_device;
     int poe_type;
     int64_t sequence_length, vocab_size, n_layer, n_head_q, n_head_kv, n_embd, ffn_hidden;
     double dropout;

@@ -164,7 +164,7 @@ Error *gpt2_check(const void *settings)
         return error_new("n_head_q %lld does not divide n_embd %lld", (long long)s->n_head_q,
                          (long long)s->n_embd);
     TRY(check_parameters(s));
-    if (s->use_meta_device && s->use_weight_tying)
+    if (s->use_meta_device && *s->use_meta_device && s->use_weight_tying)
         return error_new(
             "use_meta_device and use_weight_tying exclude each other in a file of the original");
     if (s->dropout >= 1) return error_new("dropout %g: allowed are 0 <= dropout < 1", s->dropout);

@@ -340,7 +340,8 @@ static const Field fields[] = {
     FIELD_INT(Rich, num_seen_steps, NULL, 0, INFINITY, "steps of earlier runs",
               .flags = FIELD_STRICT),
     FIELD_INT(Rich, num_target_steps, NULL, 1, INFINITY, "the bar's end", .flags = FIELD_STRICT),
-    FIELD_INT(Rich, global_rank, NULL, 0, INFINITY, "only rank 0 shows progress"),
+    FIELD_INT(Rich, global_rank, NULL, 0, INFINITY, "only rank 0 shows progress",
+              .flags = FIELD_STRICT),
     { 0 },
 };
 

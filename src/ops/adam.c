@@ -28,14 +28,15 @@ static int reference(const Launch *l)
     const double *m = l->in[2].data, *v = l->in[3].data, factor = *(const double *)l->in[4].data;
     double *new_param = l->out[0].data, *new_m = l->out[1].data, *new_v = l->out[2].data;
     double *cleared = l->out[3].data, lr = l->now->lr, t = (double)l->now->updates + 1;
-    double unbias1 = 1 - pow(a->beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
+    double beta1 = l->now->has_beta1 ? l->now->beta1 : a->beta1;
+    double unbias1 = 1 - pow(beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
         double p = param[i], g = grad[i] * factor;
         if (a->decoupled)
             p *= 1 - lr * a->weight_decay;
         else
             g += a->weight_decay * p;
-        new_m[i] = a->beta1 * m[i] + (1 - a->beta1) * g;
+        new_m[i] = beta1 * m[i] + (1 - beta1) * g;
         new_v[i] = a->beta2 * v[i] + (1 - a->beta2) * g * g;
         new_param[i] = p - lr / unbias1 * new_m[i] / (sqrt(new_v[i]) / unbias2 + a->eps);
         cleared[i] = 0;

@@ -16,16 +16,17 @@ static Step step_of(const Launch *l)
 {
     const AdamSettings *a = l->attrs;
     double t = (double)l->now->updates + 1, lr = l->now->lr;
+    double beta1 = l->now->has_beta1 ? l->now->beta1 : a->beta1;
     return (Step){
         .l = l,
         .factor = (float)*(const double *)l->in[4].data,
         .decay = (float)(a->decoupled ? lr * a->weight_decay : 0),
         .decay_in_grad = (float)(a->decoupled ? 0 : a->weight_decay),
-        .beta1 = (float)a->beta1,
-        .rest1 = (float)(1 - a->beta1),
+        .beta1 = (float)beta1,
+        .rest1 = (float)(1 - beta1),
         .beta2 = (float)a->beta2,
         .rest2 = (float)(1 - a->beta2),
-        .rate = (float)(lr / (1 - pow(a->beta1, t))),
+        .rate = (float)(lr / (1 - pow(beta1, t))),
         .unbias2 = (float)(1 / sqrt(1 - pow(a->beta2, t))),
         .eps = (float)a->eps,
     };

@@ -1,6 +1,7 @@
 /* onecycle_lr.c - the one-cycle schedule (Smith and Topin 2017) in torch's form. */
 #include "base/log.h"
 #include "optim/scheduler_parts.h"
+#include "optim/weight_decay.h"
 #include <inttypes.h>
 
 /* One value for all parameter groups, or one per group. */
@@ -51,11 +52,11 @@ static const Field one_cycle_fields[] = {
                 .flags = FIELD_STRICT | FIELD_OPEN_MIN),
     FIELD_CHOICE(OneCycleLr, anneal_strategy, NULL, anneal_choices, "shape of each phase"),
     FIELD_BOOL(OneCycleLr, cycle_momentum, "false",
-               "let the momentum fall while the rate rises (refused)"),
+               "let beta1 fall while the rate rises, and back"),
     FIELD_UNION(OneCycleLr, base_momentum, PerGroup, per_group_fields, "0.85",
-                "only with cycle_momentum"),
+                "with cycle_momentum: beta1 at max_lr"),
     FIELD_UNION(OneCycleLr, max_momentum, PerGroup, per_group_fields, "0.95",
-                "only with cycle_momentum"),
+                "with cycle_momentum: beta1 at the first and the last rate"),
     FIELD_FLOAT(OneCycleLr, div_factor, NULL, 0, INFINITY, "max_lr / first rate",
                 .flags = FIELD_STRICT | FIELD_OPEN_MIN),
     FIELD_FLOAT(OneCycleLr, final_div_factor, NULL, 0, INFINITY, "first rate / last rate",
@@ -75,6 +76,30 @@ static bool one_value(const PerGroup *p, double *out)
     return p->which == 0 || p->each.n > 0;
 }
 
+static Error *check_momenta(const OneCycleLr *c)
+{
+    const PerGroup *const both[] = { &c->base_momentum, &c->max_momentum };
+    static const char *const names[] = { "base_momentum", "max_momentum" };
+    for (int i = 0; i < 2; i++) {
+        double beta1;
+        if (!one_value(both[i], &beta1))
+            return error_new("%s: all parameter groups have one beta1 here; give a number or equal "
+                             "entries",
+                             names[i]);
+        if (beta1 >= 1) return error_new("%s: %g; allowed are 0 < beta1 < 1", names[i], beta1);
+    }
+    return NULL;
+}
+
+/* As torch refuses it. */
+static Error *check_length(const PerGroup *p, const char *name, const Optimizer *o)
+{
+    int n = weight_decay_count_groups(o);
+    if (p->which == 0 || p->each.n == n) return NULL;
+    return error_new("%s has %lld numbers, but the optimizer has %d parameter group%s", name,
+                     (long long)p->each.n, n, n == 1 ? "" : "s");
+}
+
 static Error *check_one_cycle(const void *settings)
 {
     const OneCycleLr *c = settings;
@@ -87,10 +112,7 @@ static Error *check_one_cycle(const void *settings)
     if (!c->total_steps && *c->epochs > INT64_MAX / *c->steps_per_epoch)
         return error_new("epochs %" PRId64 " times steps_per_epoch %" PRId64 " are too many steps",
                          *c->epochs, *c->steps_per_epoch);
-    if (c->cycle_momentum)
-        return error_new(
-            "cycle_momentum: true is not supported; the optimizer's betas stay as configured");
-    return NULL;
+    return c->cycle_momentum ? check_momenta(c) : NULL;
 }
 
 static int64_t one_cycle_steps(const OneCycleLr *c)
@@ -98,36 +120,55 @@ static int64_t one_cycle_steps(const OneCycleLr *c)
     return c->total_steps ? *c->total_steps : *c->epochs * *c->steps_per_epoch;
 }
 
-/* Phases between fractional steps; the last one goes on beyond its end, for the rate after the last
- * step. A phase without length has its end's rate. */
+/* `value` at the ends of the phases, which lie between fractional steps; the last phase goes on
+ * beyond its end, for the rate after the last step. A phase without length has its end's value. */
+static double one_cycle_value(const OneCycleLr *c, const double *value, int64_t step)
+{
+    double total = (double)one_cycle_steps(c), top = c->pct_start * total - 1;
+    const double end[] = { top, c->three_phase ? 2 * c->pct_start * total - 2 : total - 1,
+                           total - 1 };
+    int phase = 0, last_phase = c->three_phase ? 2 : 1;
+    while (phase < last_phase && (double)step > end[phase]) phase++;
+    double from = phase ? end[phase - 1] : 0;
+    double at = end[phase] == from ? 1 : ((double)step - from) / (end[phase] - from);
+    return (c->anneal_strategy == ANNEAL_COS ? half_cosine : straight_line)(value[phase],
+                                                                            value[phase + 1], at);
+}
+
 static double one_cycle_rate(const Scheduler *self, int64_t step)
 {
     const OneCycleLr *c = self->settings;
     double max_lr;
     one_value(&c->max_lr, &max_lr);
     double first = max_lr / c->div_factor, last = first / c->final_div_factor;
-    double total = (double)one_cycle_steps(c), top = c->pct_start * total - 1;
-    const double end[] = { top, c->three_phase ? 2 * c->pct_start * total - 2 : total - 1,
-                           total - 1 };
-    const double rate[] = { first, max_lr, c->three_phase ? first : last, last };
-    int phase = 0, last_phase = c->three_phase ? 2 : 1;
-    while (phase < last_phase && (double)step > end[phase]) phase++;
-    double from = phase ? end[phase - 1] : 0;
-    double at = end[phase] == from ? 1 : ((double)step - from) / (end[phase] - from);
-    return (c->anneal_strategy == ANNEAL_COS ? half_cosine : straight_line)(rate[phase],
-                                                                            rate[phase + 1], at);
+    return one_cycle_value(
+        c, (const double[]){ first, max_lr, c->three_phase ? first : last, last }, step);
+}
+
+static double one_cycle_beta1(const Scheduler *self, int64_t step)
+{
+    const OneCycleLr *c = self->settings;
+    double base, max;
+    one_value(&c->base_momentum, &base);
+    one_value(&c->max_momentum, &max);
+    return one_cycle_value(c, (const double[]){ max, base, max, max }, step);
 }
 
 static Error *build_one_cycle(Builder *b, const void *settings, void **out)
 {
     const OneCycleLr *c = settings;
     double base, max;
-    if (!one_value(&c->base_momentum, &base) || !one_value(&c->max_momentum, &max) ||
-        base != 0.85 || max != 0.95)
+    TRY(check_length(&c->max_lr, "max_lr", c->optimizer));
+    if (c->cycle_momentum) {
+        TRY(check_length(&c->base_momentum, "base_momentum", c->optimizer));
+        TRY(check_length(&c->max_momentum, "max_momentum", c->optimizer));
+    } else if (!one_value(&c->base_momentum, &base) || !one_value(&c->max_momentum, &max) ||
+               base != 0.85 || max != 0.95)
         log_warning(
             "onecycle_lr: base_momentum and max_momentum have no effect without cycle_momentum");
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = one_cycle_rate;
+    s->beta1 = c->cycle_momentum ? one_cycle_beta1 : NULL;
     s->last_step = one_cycle_steps(c);
     *out = s;
     return NULL;

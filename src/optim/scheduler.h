@@ -9,6 +9,8 @@
 typedef struct Scheduler {
     const char *name; /* its variant: "onecycle_lr" */
     double (*rate)(const struct Scheduler *self, int64_t step);
+    /* Decay of Adam's first moment likewise; NULL: the optimizer's own. */
+    double (*beta1)(const struct Scheduler *self, int64_t step);
     const struct Optimizer *optimizer; /* whose rate it is */
     double base_lr;                    /* the optimizer's own */
     int64_t first_step;                /* last_epoch + 1; 0: where the training stands */

@@ -25,6 +25,14 @@ static bool is_excluded(const Optimizer *o, const char *group)
     return false;
 }
 
+int weight_decay_count_groups(const Optimizer *o)
+{
+    int n = 0;
+    if (o->weight_decay == 0 || !o->excluded[0]) return 1;
+    for (const DecayGroup *group = o->model->groups; group->name; group++) n++;
+    return n;
+}
+
 double weight_decay_of(const Optimizer *o, const Value *param)
 {
     if (o->weight_decay == 0 || !o->excluded[0]) return o->weight_decay;

@@ -7,7 +7,7 @@
 typedef struct Settings {
     Model *model;
     StringList block_names;
-    bool fullgraph, debug;
+    const bool *fullgraph, *debug;
 } Settings;
 
 static Error *build(Builder *b, const void *settings, void **out)

@@ -57,6 +57,8 @@ static Error *print_prompt(Answer *a)
 static Error *is_end(const Answer *a, uint32_t id, bool *out)
 {
     Text text = { 0 };
+    *out = false;
+    if (!a->inference->eod_token) return NULL;
     Error *e = decode(a->inference->tokenizer, &id, 1, &text);
     *out = !e && str_is((Str){ text.ptr, text.len }, a->inference->eod_token);
     text_free(&text);
@@ -189,7 +191,7 @@ static const Field fields[] = {
     FIELD_STRING(Settings, prompt_template, NULL, "text of the prompt; each {name} in it is asked for, {{ and }} stand for braces"),
     FIELD_INT(Settings, sequence_length, NULL, 1, INFINITY, "tokens that prompt and answer may have together"),
     FIELD_FLOAT(Settings, temperature, "1.0", 0, INFINITY, "above 0: tokens are drawn by softmax(logits / temperature); 0: the most likely one is taken"),
-    FIELD_STRING(Settings, eod_token, "<eod>", "token that ends an answer"),
+    FIELD_STRING(Settings, eod_token, "<eod>", "token that ends an answer; null: none does", .flags = FIELD_NULLABLE),
     FIELD_UNION(Settings, device, DeviceChoice, device_choice_fields, NULL, "where to compute"),
     { 0 },
 };

@@ -13,7 +13,7 @@ typedef struct TextInference {
     PromptTemplate prompt_template;
     int64_t sequence_length; /* of prompt and answer together */
     double temperature;
-    const char *eod_token; /* its text ends an answer */
+    const char *eod_token; /* its text ends an answer; NULL: none does */
     DeviceChoice device;
 } TextInference;
 

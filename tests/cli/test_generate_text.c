@@ -61,6 +61,20 @@ TEST(a_prompt_on_the_command_line_asks_for_nothing)
     arena_free(a);
 }
 
+TEST(a_null_eod_token_never_ends_an_answer)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "!$", "x{y}");
+    assert_contains(run(a, &m, "", "--prompt ! --max_new_tokens 2").output, EOD);
+    Run r =
+        run(a, &m, "",
+            "--prompt ! --max_new_tokens 2 --set text_inference_component.config.eod_token=null");
+    assert_int_equal(r.status, 0);
+    assert_contains(r.output, FULL);
+    assert_null(strstr(r.output, EOD));
+    arena_free(a);
+}
+
 TEST(a_template_with_several_names_takes_a_line_for_each)
 {
     Arena *a = arena_new();

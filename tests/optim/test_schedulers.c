@@ -3,27 +3,36 @@
 #include "config/builder.h"
 #include "config/yaml.h"
 #include "golden.h"
+#include "models/model.h"
 #include "optim/optim.h"
 #include "optim/scheduler.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The only thing a scheduler asks of an optimizer is its rate. */
+/* What a scheduler asks of an optimizer: its rate and its parameter groups. */
 typedef struct TestOptimizer {
     Optimizer base;
     double lr;
+    bool two_groups;
 } TestOptimizer;
 
 static const Field optimizer_fields[] = {
     FIELD_FLOAT(TestOptimizer, lr, NULL, 0, 0, "rate"),
+    FIELD_BOOL(TestOptimizer, two_groups, "false", "one group does not decay"),
     { 0 },
 };
 
 static Error *build_optimizer(Builder *b, const void *settings, void **out)
 {
     TestOptimizer *o = arena_copy(builder_arena(b), settings, sizeof(TestOptimizer));
+    static const DecayGroup groups[] = { { .name = "linear" }, { .name = "norm" }, { 0 } };
+    static const Model model = { .groups = groups };
+    static const char *const excluded[] = { "norm", NULL };
     o->base.lr = o->lr;
+    if (o->two_groups) o->base.weight_decay = 0.1;
+    o->base.excluded = excluded;
+    o->base.model = &model;
     *out = &o->base;
     return NULL;
 }
@@ -185,8 +194,14 @@ TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
     Scheduler *s, *t;
     const char *rest =
         "pct_start: 0.3, anneal_strategy: cos, div_factor: 25.0, final_div_factor: 10.0";
-    assert_no_error(make(a, "onecycle_lr", "1",
+    assert_no_error(make(a, "onecycle_lr", "1, two_groups: true",
                          arena_printf(a, "max_lr: [0.1, 0.1], total_steps: 9, %s", rest), &s));
+    assert_error_has(make(a, "onecycle_lr", "1",
+                          arena_printf(a, "max_lr: [0.1, 0.1], total_steps: 9, %s", rest), &t),
+                     "max_lr has 2 numbers, but the optimizer has 1 parameter group");
+    assert_error_has(make(a, "onecycle_lr", "1, two_groups: true",
+                          arena_printf(a, "max_lr: [0.1], total_steps: 9, %s", rest), &t),
+                     "max_lr has 1 numbers, but the optimizer has 2 parameter groups");
     assert_no_error(
         make(a, "onecycle_lr", "1", arena_printf(a, "max_lr: 0.1, total_steps: 9, %s", rest), &t));
     for (int i = 0; i <= 9; i++) assert_true(rate(s, i) == rate(t, i));
@@ -196,7 +211,7 @@ TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
         { "max_lr: [0.1, -0.1], total_steps: 9", "max_lr" },
         { "max_lr: 0.1", "total_steps" },
         { "max_lr: 0.1, epochs: 3", "steps_per_epoch" },
-        { "max_lr: 0.1, total_steps: 9, cycle_momentum: true", "cycle_momentum" },
+        { "max_lr: 0.1, total_steps: 9, cycle_momentum: true, max_momentum: 1.5", "max_momentum" },
         { "max_lr: 0.1, total_steps: 9, anneal_strategy: log", "anneal_strategy" },
         { "max_lr: 0.1, epochs: 4611686018427387904, steps_per_epoch: 4611686018427387904",
           "too many" },
@@ -208,6 +223,44 @@ TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
                          bad[i][0], strategy);
         assert_error_has(make(a, "onecycle_lr", "1", settings, &s), bad[i][1]);
     }
+    arena_free(a);
+}
+
+/* betas[0] of each step by the formula of torch's OneCycleLR, which passes from max_momentum to
+ * base_momentum and back in the phases of the rate; total_steps 10, pct_start 0.3. */
+TEST(onecycle_moves_beta1_as_torch_does)
+{
+    static const double cosine[] = { 0.95,
+                                     0.9,
+                                     0.85,
+                                     0.854951556604879,
+                                     0.868825509907063,
+                                     0.888873953302184,
+                                     0.911126046697816,
+                                     0.931174490092937,
+                                     0.945048443395121,
+                                     0.95 };
+    static const double straight[] = { 0.95, 0.9, 0.85, 0.9, 0.95, 0.95, 0.95, 0.95, 0.95, 0.95 };
+    static const char rest[] = "max_lr: 0.1, total_steps: 10, pct_start: 0.3, div_factor: 25.0, "
+                               "final_div_factor: 10.0, ";
+    Arena *a = arena_new();
+    Scheduler *s, *t, *none;
+    assert_no_error(make(a, "onecycle_lr", "1",
+                         arena_printf(a, "%sanneal_strategy: cos, cycle_momentum: true", rest),
+                         &s));
+    assert_no_error(make(a, "onecycle_lr", "1",
+                         arena_printf(a,
+                                      "%sanneal_strategy: linear, cycle_momentum: true, "
+                                      "three_phase: true",
+                                      rest),
+                         &t));
+    for (int i = 0; i < 10; i++) {
+        assert_close(s->beta1(s, i), cosine[i], 1e-14);
+        assert_close(t->beta1(t, i), straight[i], 1e-14);
+    }
+    assert_no_error(
+        make(a, "onecycle_lr", "1", arena_printf(a, "%sanneal_strategy: cos", rest), &none));
+    assert_null(none->beta1);
     arena_free(a);
 }
 
