@@ -77,10 +77,10 @@ $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUI
 
 # A program with an op, a pass, an optimizer and a model more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
-ADDED      := $(sort $(filter-out %_fast.c,$(shell find tests/adding -name '*.c')))
+ADDED      := $(sort $(filter-out %_fast.c,$(wildcard tests/adding/*.c tests/adding/*/*.c)))
 ADDED_CC    = $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/adding
 ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/components.c
-$(BUILD)/tests/adding/modalities: $(shell find tests/adding -type f) $(ADDED_LIST) $(CLI_OBJ) $(BUILD)/libmodalities.a Makefile
+$(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*) $(ADDED_LIST) $(CLI_OBJ) $(BUILD)/libmodalities.a Makefile
 	@mkdir -p $(@D)
 	@sed 's/^    OPS(rope)/    OPS(soft_cap) KERNELS(soft_cap) \\\n&/' src/ops/all_ops.c >$(@D)/all_ops.c
 	@sed 's/^    PASS(autodiff)/    PASS(drop_scale) \\\n&/' src/passes/all_passes.c >$(@D)/all_passes.c

@@ -25,7 +25,7 @@ static const Mistake mistakes[] = {
       "train.yaml:172:12: wrapped_model.config.model: the components need each other: "
       "initialized_model -> wrapped_model -> initialized_model" },
     { "app_state.config.model.instance_key=initialised_model", 2,
-      "did you mean \"initialized_model\"?" },
+      "did you mean \"initialized_model\"" },
     { "model_raw.config.n_embd=${model_raw.config.n_embd}", 2, "depends on itself" },
     { "settings.paths.train_dataset_path=/no/such.pbin", 1,
       "cannot open /no/such.pbin: No such file or directory" },
