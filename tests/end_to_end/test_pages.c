@@ -1,10 +1,12 @@
-/* test_pages.c - the commands of README.md are typed, as they stand there, in an empty folder.
+/* test_pages.c - the commands of README.md and docs/tutorial.md are typed, as they stand there,
+ * each in an empty folder.
  *
  * Commands are what stands in blocks that begin with ```sh; lines of `make` are left out. The text
- * is the test's own, and $SET, which the page names, makes the trainings short. */
+ * is the test's own, and $SET, which the pages name, makes the trainings short. */
 #include "cli/command_line.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The commands of a page, one block after the other. */
 static const char *commands_of(Arena *a, const char *page)
@@ -28,8 +30,9 @@ static const char *commands_of(Arena *a, const char *page)
     return commands;
 }
 
-/* Documents of words that follow each other in few ways, so that there is something to learn. */
-static void write_corpus(Arena *a, const char *path)
+/* Documents of words that follow each other in few ways, so that there is something to learn, with
+ * the keys of the notebook's. */
+static void write_corpus(const char *path)
 {
     static const char *const words[] = { "the ", "cat ",  "sat ",  "on ",   "a ",     "mat ",
                                          "and ", "then ", "went ", "home ", "again ", "slowly " };
@@ -41,11 +44,15 @@ static void write_corpus(Arena *a, const char *path)
             at = at * 1103515245 + 12345;
             text_puts(&t, words[(unsigned)(i + (at >> 28)) % 12]);
         }
-        text_puts(&t, "\"}\n");
+        text_printf(&t,
+                    "\", \"id\": \"<urn:uuid:%d>\", \"dump\": \"CC-MAIN-2013-20\", \"url\": "
+                    "\"http://a.org/%d\", \"file_path\": \"s3://commoncrawl/%d.warc.gz\", "
+                    "\"language\": \"en\", \"language_score\": 0.9235, \"token_count\": 60, "
+                    "\"score\": 2.9, \"int_score\": 3}\n",
+                    document, document, document);
     }
     assert_no_error(file_write(path, t.ptr, t.len));
     text_free(&t);
-    (void)a;
 }
 
 /* An empty folder that stands for the checkout: with its build and its configurations. */
@@ -65,7 +72,7 @@ static const char *empty_folder(Arena *a)
 static const char *type(Arena *a, const char *page, const char *set)
 {
     const char *folder = empty_folder(a), *said;
-    write_corpus(a, path_join(a, folder, "corpus.jsonl"));
+    write_corpus(path_join(a, folder, "corpus.jsonl"));
     const char *script = path_join(a, folder, "script");
     const char *commands = commands_of(a, page);
     assert_no_error(file_write(script, commands, strlen(commands)));
@@ -94,5 +101,59 @@ TEST(the_commands_of_the_readme_work_as_they_are_printed)
     assert_contains(said, "optimizer.config.lr and 1 more");
     assert_contains(said, "nothing is left to do");
     assert_contains(said, "experiments/second  done   20/20 ");
+    arena_free(a);
+}
+
+/* What the tutorial takes from elsewhere: the notebook's files where a checkout of the original has
+ * them, and a torchrun that sets the variables of --nproc_per_node 4. */
+static void make_original(Arena *a, const char *folder)
+{
+    const char *given = path_absolute(a, shared_path(a, "data")), *said;
+    static const char torchrun[] =
+        "#!/bin/sh\n"
+        "while case $1 in --*) true ;; *) false ;; esac; do shift 2; done\n"
+        "export WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 MASTER_ADDR=localhost MASTER_PORT=$$ "
+        "OMP_NUM_THREADS=1\n"
+        "for rank in 1 2 3; do RANK=$rank LOCAL_RANK=$rank python3 -u \"$@\" & waiting=\"$waiting "
+        "$!\"; done\n"
+        "RANK=0 LOCAL_RANK=0 python3 -u \"$@\" || exit 1\n"
+        "for one in $waiting; do wait $one || exit 1; done\n";
+    int status = shell_run(
+        a,
+        arena_printf(a,
+                     "mkdir -p %s/bin %s/tutorials/modalities_in_15_mins %s/data/tokenizer && "
+                     "cd %s && ln -s %s/notebook/configs tutorials/modalities_in_15_mins/configs "
+                     "&& ln -s %s/tokenizers/gpt2 data/tokenizer/hf_gpt2",
+                     folder, folder, folder, folder, given, given),
+        &said);
+    if (status) fail_msg("%s", said);
+    const char *program = path_join(a, folder, "bin/torchrun");
+    assert_no_error(file_write(program, torchrun, strlen(torchrun)));
+    assert_int_equal(chmod(program, 0755), 0);
+}
+
+/* It has the real vocabulary, too large for the address sanitizer. */
+TEST(the_commands_of_the_tutorial_work_with_the_real_vocabulary)
+{
+    Arena *a = arena_new();
+    const char *original = path_join(a, path_absolute(a, test_folder()), "original");
+    make_original(a, original);
+    assert_int_equal(setenv("ORIGINAL", original, 1), 0);
+    assert_int_equal(setenv("PATH", arena_printf(a, "%s/bin:%s", original, getenv("PATH")), 1), 0);
+    const char *said = type(a, "docs/tutorial.md",
+                            "--set settings.training_target.num_target_steps=10 "
+                            "--set settings.training_target.num_target_tokens=1280 "
+                            "--set settings.intervals.checkpointing_interval_in_steps=10 "
+                            "--set settings.step_profile.sequence_length=64 "
+                            "--set settings.step_profile.local_train_micro_batch_size=2");
+    assert_contains(said, "fineweb_edu_num_docs_483606.pbin: 400 documents, ");
+    assert_contains(said, "experiments go to experiments/ in the present folder");
+    assert_contains(said, "as one rank: 2 samples a step instead of 8");
+    assert_contains(said, "All 10 steps are done and saved.");
+    assert_contains(said, "  done   10/10\n");
+    assert_contains(said, "history.jsonl: 10 steps, 1.28k tokens");
+    assert_contains(said, "the target of 10 steps is reached; nothing is left to do");
+    assert_contains(said, "Prompt:  Lorem ipsum\n");
+    assert_contains(said, " max tokens reached\n");
     arena_free(a);
 }
