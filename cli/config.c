@@ -5,7 +5,7 @@
 #include "config/builder.h"
 #include "config/yaml_emit.h"
 #include "configurations.h"
-#include "train/settings.h"
+#include "train/training_check.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@ typedef struct Options {
         *last_checkpoint_info_file_path;
     StringList set;
     int format;
+    bool strict;
 } Options;
 
 /* clang-format off */
@@ -26,7 +27,11 @@ typedef struct Options {
     FIELD_STRING(Options, experiment_id, "experiment_id", "value of ${modalities_env:experiment_id}"), \
     FIELD_PATH(Options, last_checkpoint_info_file_path, "null", "last_checkpoint_info.json, for ${warmstart_env:checkpoint_paths}", .flags = FIELD_EXISTS), \
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value")
-static const Field check_options[] = { SOURCE, { 0 } };
+static const Field check_options[] = {
+    SOURCE,
+    FIELD_BOOL(Options, strict, "false", "inputs that are not there yet are errors, as for the command that takes the file"),
+    { 0 },
+};
 static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
 /* clang-format on */
 
@@ -45,16 +50,20 @@ static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out, Pro
 
 /* As the command that takes such a file does before it builds anything. */
 static Error *check_as_command(Arena *a, const Options *o, const Rank *rank, const Registry *r,
-                               Yaml *root, const Problems *unresolved)
+                               Yaml *root, const Problems *unresolved, Builder **out)
 {
     const Configuration *c = configuration_of(root);
     Builder *b = builder_new(a, r, root, rank);
     builder_know(b, unresolved);
+    *out = b;
+    if (!o->strict) builder_allow_absent(b);
     if (!c) return NULL;
     if (c->keys == training_config_fields) {
-        TrainingConfig training;
+        TrainingConfig training = { 0 };
         TRY(training_config_complete(a, root, rank, o->experiments_root_path));
-        return training_config_validate(b, &training);
+        TRY(training_config_validate(b, &training));
+        return training_config_try(b, &training,
+                                   o->last_checkpoint_info_file_path ? o->config_file_path : NULL);
     }
     void *to = arena_alloc(a, c->size);
     TRY(builder_validate(b, c->keys, to));
@@ -71,17 +80,19 @@ static Error *run_check(Arena *a, const void *options)
     TRY(rank_of_process(&rank));
     TRY(load(a, o, &rank, &root, &unresolved));
     TRY(components_registry(a, &r));
-    TRY(check_as_command(a, o, &rank, r, root, &unresolved));
-    Builder *b = builder_new(a, r, root, &rank);
-    builder_know(b, &unresolved);
+    Builder *b;
+    TRY(check_as_command(a, o, &rank, r, root, &unresolved, &b));
     TRY(builder_validate_all(b));
     const Configuration *kind = configuration_of(root);
     if (!kind && !builder_count(b))
         return error_new("%s: there is no component in it, and it is no configuration for %s",
                          o->config_file_path, configuration_names(a));
-    printf("%s: %s%s%lld component%s, no mistake found\n", o->config_file_path,
+    printf("%s: %s%s%lld component%s, no mistake found", o->config_file_path,
            kind ? kind->name : "", kind ? ", " : "", (long long)builder_count(b),
            builder_count(b) == 1 ? "" : "s");
+    int64_t absent = builder_count_absent(b);
+    if (absent) printf("; inputs that are not there yet: %lld", (long long)absent);
+    putchar('\n');
     return NULL;
 }
 
@@ -108,8 +119,10 @@ static Error *run_resolve(Arena *a, const void *options)
 const Command command_config_check = {
     .group = "config",
     .name = "check",
-    .doc = "Checks every setting of a configuration without building anything, and reports all "
-           "mistakes at once.",
+    .doc = "Checks a configuration as the command that takes it does before it begins, and reports "
+           "all mistakes at once.",
+    .details = "Nothing is written. Inputs that are not there yet are warnings; with --strict they "
+               "are errors.",
     .examples = "modalities config check --config_file_path train.yaml\n"
                 "modalities config check --config_file_path train.yaml --set "
                 "settings.step_profile.dp_degree=2",

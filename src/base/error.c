@@ -8,6 +8,7 @@
 struct Error {
     char *text;
     int exit_status;
+    bool is_absent;
 };
 
 static char *format(const char *fmt, va_list args)
@@ -86,6 +87,7 @@ Error *error_join(Error *first, Error *next)
     char *old = first->text;
     put_between(first, old, "\n", next->text);
     free(old);
+    first->is_absent = first->is_absent && next->is_absent;
     error_free(next);
     return first;
 }
@@ -103,6 +105,17 @@ Error *error_as_usage(Error *e)
 {
     if (e) e->exit_status = 2;
     return e;
+}
+
+Error *error_as_absent(Error *e)
+{
+    if (e) e->is_absent = true;
+    return e;
+}
+
+bool error_is_absent(const Error *e)
+{
+    return e->is_absent;
 }
 
 void error_free(Error *e)

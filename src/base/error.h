@@ -28,6 +28,9 @@ const char *error_text(const Error *e);
 int error_exit_status(const Error *e);
 /* Marks an error as a usage error and returns it; NULL stays NULL. */
 Error *error_as_usage(Error *e);
+/* Marks an error as caused by a file or folder that is not there, and tells it. */
+Error *error_as_absent(Error *e);
+bool error_is_absent(const Error *e);
 void error_free(Error *e);
 
 #define TRY(expr)                                                                                  \

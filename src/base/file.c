@@ -13,7 +13,9 @@
 
 static Error *failed(const char *what, const char *path)
 {
+    bool is_absent = errno == ENOENT;
     Error *e = error_new("cannot %s %s: %s", what, path, strerror(errno));
+    if (is_absent) error_as_absent(e);
     CHECK(e != NULL); /* so that static analysis sees what callers rely on */
     return e;
 }

@@ -227,13 +227,57 @@ bool builder_has_holes(const Builder *b, const char *key)
     return false;
 }
 
+/* Returns the number of lines. */
+static int64_t warn_of_each(Error *e)
+{
+    int64_t n = 0;
+    for (const char *line = e ? error_text(e) : ""; *line; n++) {
+        size_t length = strcspn(line, "\n");
+        log_warning("%.*s; not there yet: as long as it is so, the command will stop", (int)length,
+                    line);
+        line += length + (line[length] == '\n');
+    }
+    error_free(e);
+    return n;
+}
+
+/* Takes inputs that are not there out of what is wrong, and tells those that were not told. */
+static void set_absent_aside(Builder *b, Problems *all)
+{
+    Problems fresh = { .arena = b->arena };
+    int64_t n = 0;
+    b->told.arena = b->arena;
+    for (int64_t i = 0; i < all->n; i++) {
+        const Problems one = { .item = &all->item[i], .n = 1 };
+        int64_t n_told = b->told.n;
+        if (one.item->is_absent)
+            problems_append(&b->told, &one);
+        else
+            all->item[n++] = *one.item;
+        if (b->told.n > n_told) problems_append(&fresh, &one);
+    }
+    all->n = n;
+    b->n_absent += warn_of_each(problems_error(&fresh));
+}
+
 /* What is wrong with the tree, then with its components. */
-static Error *all_problems(const Builder *b)
+static Error *all_problems(Builder *b)
 {
     Problems all = { .arena = b->arena };
     if (b->known) problems_append(&all, b->known);
     problems_append(&all, &b->problems);
+    if (b->may_lack) set_absent_aside(b, &all);
     return problems_error(&all);
+}
+
+void builder_allow_absent(Builder *b)
+{
+    b->may_lack = true;
+}
+
+int64_t builder_count_absent(const Builder *b)
+{
+    return b->n_absent;
 }
 
 Error *builder_validate(Builder *b, const Field *keys, void *to)
@@ -246,7 +290,15 @@ Error *builder_build(Builder *b, const Field *keys, void *to)
 {
     TRY(builder_validate(b, keys, to));
     run(b, keys, false, to);
-    return problems_error(&b->problems);
+    return all_problems(b);
+}
+
+Error *builder_try(Builder *b, const Field *keys, void *to)
+{
+    b->is_trial = true;
+    Error *e = builder_build(b, keys, to);
+    b->is_trial = false;
+    return e;
 }
 
 Error *builder_validate_all(Builder *b)

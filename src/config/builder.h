@@ -33,6 +33,14 @@ bool builder_has_holes(const Builder *b, const char *key);
 Error *builder_validate(Builder *b, const Field *keys, void *to);
 /* Validates, then builds for real. */
 Error *builder_build(Builder *b, const Field *keys, void *to);
+/* The same, but leaves no file behind: components whose definition says that they do, and those
+ * that need them, stay NULL. */
+Error *builder_try(Builder *b, const Field *keys, void *to);
+/* From now on inputs that are not there are no errors but warnings, each told once; what needs them
+ * is not checked further. */
+void builder_allow_absent(Builder *b);
+/* How many of them there were. */
+int64_t builder_count_absent(const Builder *b);
 /* Checks every top-level key in the order of the file. */
 Error *builder_validate_all(Builder *b);
 /* Builds one top-level key (a component or reference) of this kind. */

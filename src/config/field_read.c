@@ -25,6 +25,7 @@ static void read_component(FieldReader *r, const Field *f, const Yaml *y, void *
         r->has_holes = true;
         return;
     }
+    if (!c->object) r->has_gaps = true;
     if (!f->kind || !strcmp(c->gives, GIVES_ANY) || !strcmp(c->gives, f->kind)) return;
     problem_add(r->problems, y, NULL, "is_instance_of", "%s.%s gives a %s; allowed: a component %s",
                 c->kind, c->variant, c->gives, f->kind);
@@ -87,6 +88,7 @@ static void *try_alternative(FieldReader *r, const Field *f, int i, const Yaml *
     *(int *)made = i;
     read_value(&own, &f->fields[i], y, made, fit);
     *has_holes = own.has_holes;
+    r->has_gaps |= own.has_gaps;
     return made;
 }
 

@@ -8,6 +8,7 @@ typedef struct FieldReader {
     Arena *arena;
     Problems *problems;
     Problems *notes; /* keys that are skipped but look like misspelled ones; NULL: not looked for */
+    bool has_gaps;   /* set when a component without an object was among the values */
     bool
         has_holes; /* set when a component that failed was among the values: its problem is known */
 } FieldReader;

@@ -203,15 +203,17 @@ static void read_path(FieldReader *r, const Field *f, const Yaml *y, const char 
     if (y->type != YAML_STRING || strlen(y->text) != y->text_len)
         return field_refuse(r, f, y, "path_type");
     *to = y->text;
+    Problem *p = NULL;
     if (f->flags & FIELD_EXISTS && !is_file(y->text))
-        problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
-                    yaml_show(r->arena, y));
+        p = problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
+                        yaml_show(r->arena, y));
     else if (f->flags & FIELD_EXISTS_ANY && !file_exists(y->text))
-        problem_add(r->problems, y, NULL, "path_not_exists", "there is no file or folder %s",
-                    yaml_show(r->arena, y));
+        p = problem_add(r->problems, y, NULL, "path_not_exists", "there is no file or folder %s",
+                        yaml_show(r->arena, y));
     else if (f->flags & FIELD_INPUT && !text_input_exists(y->text))
-        problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
-                    yaml_show(r->arena, y));
+        p = problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
+                        yaml_show(r->arena, y));
+    if (p) p->is_absent = !file_exists(y->text);
 }
 
 void scalar_fill(FieldReader *r, const Field *f, const Yaml *y, void *to, Fit *fit)

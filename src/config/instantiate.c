@@ -89,7 +89,8 @@ static void add_error(Builder *b, const Component *c, const char *code, Error *e
     if (!e) return;
     const Yaml *at = yaml_get(c->at, "config");
     problem_add(&b->problems, at ? at : c->at, c->path, code, "%s.%s: %s", c->kind, c->variant,
-                error_text(e));
+                error_text(e))
+        ->is_absent = error_is_absent(e);
     error_free(e);
 }
 
@@ -104,7 +105,8 @@ static void finish(Builder *b, Component *c)
     bool is_sound = b->problems.n == n_before && !r.has_holes;
     if (is_sound && b->is_dry && def->check) add_error(b, c, "value_error", def->check(settings));
     is_sound = is_sound && b->problems.n == n_before;
-    if (is_sound && (!b->is_dry || def->is_light)) {
+    bool is_left_out = b->is_trial && !b->is_dry && (def->leaves_files || r.has_gaps);
+    if (is_sound && (!b->is_dry || def->is_light) && !is_left_out) {
         Component *outer = b->self;
         b->self = c;
         add_error(b, c, "build_error", def->build(b, settings, &c->object));

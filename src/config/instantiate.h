@@ -11,7 +11,11 @@ struct Builder {
     const Registry *registry;
     const Yaml *root;
     const Rank *rank;
-    bool is_dry;      /* validation */
+    bool is_dry;   /* validation */
+    bool is_trial; /* what leaves files, and what needs that, is not built */
+    bool may_lack; /* absent inputs are warnings, told once */
+    Problems told;
+    int64_t n_absent; /* lines of them */
     bool was_checked; /* notices were given */
     Problems problems, notes;
     const Problems *known;       /* of the tree itself; NULL: none */

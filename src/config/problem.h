@@ -11,6 +11,7 @@ typedef struct Problem {
     const char *text;    /* what was wrong, with value and what is allowed */
     const char *subject; /* the key path that is missed, or NULL: of the problems with the same
                             subject one is told, since one slip of the pen causes them all */
+    bool is_absent;      /* an input that is not there */
 } Problem;
 
 typedef struct Problems {

@@ -17,6 +17,7 @@ typedef struct ComponentDef {
     const char *gives; /* the kind of the object where it is not `kind`; see GIVES_* */
     const char *also;  /* a second variant name, accepted with a notice */
     bool is_light;     /* build is quick and changes nothing: runs during validation, too */
+    bool leaves_files; /* build makes files or folders: it is left out of a trial */
 } ComponentDef;
 
 /* The object is an int64_t that stands where an integer is expected. */

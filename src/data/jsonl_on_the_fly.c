@@ -203,4 +203,5 @@ const ComponentDef dataset_jsonl_on_the_fly = {
     .settings_size = sizeof(JsonlOnTheFly),
     .check = check,
     .build = build,
+    .leaves_files = true,
 };

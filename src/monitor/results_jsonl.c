@@ -49,4 +49,5 @@ const ComponentDef results_subscriber_to_disc = {
     .fields = fields,
     .settings_size = sizeof(ToDisc),
     .build = build,
+    .leaves_files = true,
 };

@@ -145,4 +145,5 @@ const ComponentDef results_subscriber_wandb = {
     .fields = fields,
     .settings_size = sizeof(Wandb),
     .build = build,
+    .leaves_files = true,
 };

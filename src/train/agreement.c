@@ -58,25 +58,23 @@ static void review_loss(Review *r, const Loss *l, const Model *m)
                             l->prediction_key, m->prediction_key));
 }
 
+static void review_count(Review *r, const void *owner, const char *path, int64_t n, int64_t ranks)
+{
+    if (n == ranks) return;
+    const char *have = ranks == 1 ? "one rank" : arena_printf(r->arena, "%" PRId64 " ranks", ranks);
+    refuse(r, owner, path, arena_printf(r->arena, "%" PRId64 ", but this run has %s", n, have));
+}
+
 static void review_ranks(Review *r, const TrainingConfig *c)
 {
     const TrainingSettings *s = &c->settings;
-    const struct {
-        const char *path;
-        int64_t n;
-    } count[] = { { "cuda_env.world_size", s->cuda_env.world_size },
-                  { "step_profile.dp_degree", s->step_profile.dp_degree } };
-    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        if (count[i].n != 1)
-            refuse(r, NULL, count[i].path,
-                   arena_printf(r->arena, "%" PRId64 ", but this run has one rank", count[i].n));
+    int64_t ranks = builder_rank(r->builder)->world_size;
+    review_count(r, NULL, "cuda_env.world_size", s->cuda_env.world_size, ranks);
+    if (ranks == 1) review_count(r, NULL, "step_profile.dp_degree", s->step_profile.dp_degree, 1);
     for (int64_t i = 0; i < builder_count(r->builder); i++) {
         const Component *x = builder_at(r->builder, i);
         if (strcmp(x->gives, "device_mesh")) continue;
-        int64_t n = ((const Mesh *)x->object)->world_size;
-        if (n != 1)
-            refuse(r, x->object, "world_size",
-                   arena_printf(r->arena, "%" PRId64 ", but this run has one rank", n));
+        review_count(r, x->object, "world_size", ((const Mesh *)x->object)->world_size, ranks);
     }
 }
 

@@ -7,11 +7,11 @@
 #include "comm/mesh.h"
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
-#include "train/agreement.h"
 #include "train/crew.h"
 #include "train/ending.h"
 #include "train/make_job.h"
 #include "train/session.h"
+#include "train/training_check.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,19 +43,6 @@ static void print_report(const TrainingPlan *p)
     training_report(p, &t);
     printf("%s\n", t.ptr);
     text_free(&t);
-}
-
-/* A warm start with the YAML of a fresh run would begin anew without a word. */
-static Error *check_goes_on(const Run *r)
-{
-    const AppState *state = r->c.config.app_state;
-    if (!r->s->last_checkpoint_info_path || state->checkpoint_path || state->model->weights_path)
-        return NULL;
-    return error_new(
-        "%s: nothing in it loads the checkpoint, so warmstart would begin anew: "
-        "app_state must be app_state.dcp with a checkpoint_dir_path from "
-        "${warmstart_env:checkpoint_paths}, as in configs/training/small_warmstart.yaml",
-        r->s->config_file_path);
 }
 
 /* The state after the last checkpoint, in place of the one that the configuration begins with. */
@@ -139,9 +126,7 @@ static Error *close_record(Run *r, const Error *e)
 static Error *train(Run *r)
 {
     TrainingConfig *c = &r->c.config;
-    TRY(check_goes_on(r));
     int64_t n_samples = c->train_dataset->count(c->train_dataset);
-    TRY(training_dataset_check(&c->settings, n_samples));
     TRY(checkpoint_saving_prepare(c->checkpoint_saving));
     TRY(keep_record(r));
     TrainingPlan plan = training_plan(&c->settings, n_samples);
@@ -175,7 +160,8 @@ static Error *build_and_train(Run *r)
     RunConfig *c = &r->c;
     TRY(run_config_keep(r->arena, r->s, c));
     TRY(builder_build(c->builder, training_config_fields, &c->config));
-    TRY(training_agreement_check(c->builder, &c->config));
+    TRY(training_check(c->builder, &c->config,
+                       r->s->last_checkpoint_info_path ? r->s->config_file_path : NULL));
     notice_device(c);
     set_progress(r);
     crew_notice(r->s->crew, samples_per_step(&c->config.settings.step_profile));

@@ -334,8 +334,7 @@ Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
     return yaml_get(root, "app_state") ? NULL : complete_app_state(a, root);
 }
 
-/* What a component that failed left at zero must not be divided by. */
-static bool has_all_numbers(const TrainingSettings *s)
+bool training_settings_are_whole(const TrainingSettings *s)
 {
     const Intervals *i = &s->intervals;
     return i->training_log_interval_in_steps && i->checkpointing_interval_in_steps &&
@@ -348,7 +347,7 @@ Error *training_config_validate(Builder *b, TrainingConfig *out)
     Error *e = builder_validate(b, training_config_fields, out);
     const Yaml *settings = yaml_get(builder_root(b), "settings");
     bool is_whole = settings && !builder_has_holes(b, "settings");
-    if (!is_whole || !has_all_numbers(&out->settings)) return e;
+    if (!is_whole || !training_settings_are_whole(&out->settings)) return e;
     Error *rules = training_settings_check(&out->settings);
     return error_join(e, error_wrap(rules, "%s: settings", yaml_place(builder_arena(b), settings)));
 }

@@ -89,6 +89,8 @@ Error *training_config_validate(Builder *b, TrainingConfig *out);
 /* Tokens per step, and the intervals, against the target, counted from the first step of the
  * experiment: an error where its enforcement is on, else a warning. A finished run passes. */
 Error *training_settings_check(const TrainingSettings *s);
+/* Whether each number is there by which they divide: a component that failed leaves zero. */
+bool training_settings_are_whole(const TrainingSettings *s);
 /* Whether the dataset's samples are enough for the target. */
 Error *training_dataset_check(const TrainingSettings *s, int64_t n_samples);
 /* The samples and tokens of one optimizer step on all ranks. */

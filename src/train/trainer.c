@@ -10,6 +10,7 @@
 #include "train/preflight.h"
 #include "train/session.h"
 #include "train/state.h"
+#include "train/training_check.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -244,12 +245,7 @@ static Error *prepare(Trainer *t, bool *ended)
     TRY(optimizer_step_read(&t->step, ended));
     if (*ended) return NULL;
     int64_t n_samples, sequence;
-    TRY(batch_shape(job, job->train, t->step.batch[0], &n_samples, &sequence));
-    if (n_samples != job->microbatch_size)
-        return error_new(
-            "the batches of '%s' hold %" PRId64
-            " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
-            loader_tag(job->train), n_samples, job->microbatch_size);
+    TRY(training_check_batch(job, t->step.batch[0], &n_samples, &sequence));
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
                                  &t->step.schedule, n_samples, sequence, &t->step.program));
     TRY(load_state(t));
@@ -326,9 +322,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .is_evaluated = true,
                     .saved_steps = job->resumed ? job->seen_steps : -1 };
     if (job->resumed) t->window = job->resumed->window;
-    Error *e = NULL;
-    if (job->state->scheduler) e = scheduler_check_steps(job->state->scheduler, job->target_steps);
-    if (!e) e = train(t, end);
+    Error *e = train(t, end);
     end->steps = t->steps;
     end->saved_steps = t->saved_steps;
     session_free(t->session);

@@ -129,3 +129,43 @@ TEST(parts_that_are_planned_are_all_that_is_said_of_a_profiling_file)
     assert_int_equal(count_lines(output), 3);
     arena_free(a);
 }
+
+static const char *check_small(Arena *a, const char *more, int status)
+{
+    const char *output;
+    const char *args =
+        arena_printf(a, "config check --config_file_path configs/training/small.yaml %s", more);
+    int got = command_line_run(a, args, &output);
+    if (got != status) fail_msg("status %d, expected %d: %s", got, status, output);
+    return output;
+}
+
+TEST(inputs_that_are_not_there_yet_are_warnings_unless_strict)
+{
+    static const char set[] = "--set train_dataset.config.raw_data_path=/nowhere/x.pbin --set "
+                              "validation_dataset.config.raw_data_path=/nowhere/y.pbin";
+    Arena *a = arena_new();
+    const char *output = check_small(a, set, 0);
+    assert_contains(output, "/nowhere/x.pbin");
+    assert_contains(output, "not there yet");
+    assert_contains(output, "no mistake found; inputs that are not there yet: 2");
+    output = check_small(a, arena_printf(a, "%s --strict", set), 1);
+    assert_contains(output, "/nowhere/y.pbin");
+    arena_free(a);
+}
+
+TEST(what_needs_no_absent_input_is_checked_all_the_same)
+{
+    Arena *a = arena_new();
+    const char *output = check_small(a, "--set settings.cuda_env.world_size=2", 1);
+    assert_contains(output, "settings.cuda_env.world_size: 2, but this run has one rank");
+    arena_free(a);
+}
+
+TEST(a_folder_in_place_of_a_file_is_not_absent)
+{
+    Arena *a = arena_new();
+    const char *output = check_small(a, "--set train_dataset.config.raw_data_path=/tmp", 1);
+    assert_contains(output, "cannot read /tmp: it is a folder");
+    arena_free(a);
+}
