@@ -5,6 +5,17 @@
 
 const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
 
+/* Outside a launcher there is one rank: how to check a mesh of more. */
+static Error *with_hint(Error *e, const Mesh *m, int64_t n_ranks)
+{
+    if (m->world_size != 1) return e;
+    Error *told = error_new("%s; to check it for %lld ranks: WORLD_SIZE=%lld modalities config "
+                            "check ...",
+                            error_text(e), (long long)n_ranks, (long long)n_ranks);
+    error_free(e);
+    return told;
+}
+
 /* The degree left for the axis that is -1. */
 static Error *infer(Mesh *m, MeshAxis axis)
 {
@@ -14,9 +25,10 @@ static Error *infer(Mesh *m, MeshAxis axis)
             return error_new("the product of the degrees is beyond 64 bits");
     m->size[axis] = m->world_size / others;
     if (m->size[axis] > 0) return NULL;
-    return error_new(
+    Error *e = error_new(
         "nothing is left for %s: the other degrees multiply to %lld, the world size is %lld",
         mesh_axis_names[axis - 1], (long long)others, (long long)m->world_size);
+    return with_hint(e, m, others);
 }
 
 static Error *check_product(const Mesh *m)
@@ -35,7 +47,7 @@ static Error *check_product(const Mesh *m)
     Error *e = error_new("the degrees (%s) multiply to %lld, but the world size is %lld",
                          degrees.ptr, (long long)product, (long long)m->world_size);
     text_free(&degrees);
-    return e;
+    return with_hint(e, m, product);
 }
 
 Error *mesh_make(Mesh *m)

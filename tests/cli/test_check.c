@@ -1,6 +1,7 @@
 /* test_check.c - `config check`: every mistake once, and each file judged as what it is. */
 #include "base/file.h"
 #include "cli/command_line.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* The shipped configuration with the first `from` behind `anchor` changed to `to`. */
@@ -167,5 +168,26 @@ TEST(a_folder_in_place_of_a_file_is_not_absent)
     Arena *a = arena_new();
     const char *output = check_small(a, "--set train_dataset.config.raw_data_path=/tmp", 1);
     assert_contains(output, "cannot read /tmp: it is a folder");
+    arena_free(a);
+}
+
+TEST(a_mesh_of_more_ranks_tells_how_it_is_checked)
+{
+    static const struct {
+        const char *set, *hint;
+    } row[] = {
+        { "--set device_mesh.config.data_parallel_shard_degree=8", "WORLD_SIZE=8" },
+        { "--set device_mesh.config.data_parallel_shard_degree=-1 --set "
+          "device_mesh.config.tensor_parallel_degree=2",
+          "WORLD_SIZE=2" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *output = check_small(a, row[i].set, 1);
+        assert_contains(output, arena_printf(a, "%s modalities config check ...", row[i].hint));
+        assert_int_equal(setenv("WORLD_SIZE", row[i].hint + strlen("WORLD_SIZE="), 1), 0);
+        check_small(a, row[i].set, 0);
+        assert_int_equal(unsetenv("WORLD_SIZE"), 0);
+    }
     arena_free(a);
 }
