@@ -61,7 +61,7 @@ static void add_runs_in(Paths *p, const char *folder)
         if (entry->d_name[0] != '.' && has_results(p->arena, path)) add_path(p, path);
     }
     if (d) closedir(d);
-    qsort(p->item + first, (size_t)(p->n - first), sizeof *p->item, by_name);
+    if (p->n > first) qsort(p->item + first, (size_t)(p->n - first), sizeof *p->item, by_name);
 }
 
 /* A folder that holds no results stands for the runs in it. */

@@ -162,7 +162,7 @@ static void drop_done(Queued *q)
 {
     q->before += q->done;
     q->n -= q->done;
-    memmove(q->job, q->job + q->done, sizeof *q->job * (size_t)q->n);
+    if (q->n) memmove(q->job, q->job + q->done, sizeof *q->job * (size_t)q->n);
     q->done = 0;
 }
 

@@ -195,7 +195,7 @@ static int64_t common_multiple(const Interval interval[N_INTERVALS])
 /* The targets next to the one asked for that all enforced intervals divide. */
 static void put_fitting_targets(const TrainingSettings *s, int64_t multiple, Text *out)
 {
-    int64_t target = s->training_target.num_target_steps, above,
+    int64_t target = s->training_target.num_target_steps, above = 0,
             below = multiple ? target / multiple * multiple : 0;
     bool has_below = below > s->training_progress.num_seen_steps,
          has_above =

@@ -72,8 +72,10 @@ TEST(evaluation_data_cut_end_the_run_after_a_checkpoint)
 {
     Arena *a = arena_new();
     const char *other = path_join(a, path_absolute(a, test_folder()), "val.pbin");
+    Bench beside = bench_new();
     Str content;
-    assert_no_error(file_read(a, bench_new().pbin, &content));
+    assert_no_error(file_read(a, beside.pbin, &content));
+    arena_free(beside.arena);
     assert_no_error(file_write(other, content.ptr, content.len));
     assert_int_equal(setenv("EVAL_PBIN", other, 1), 0);
     SmallJob *s = small_job_new("cut", NULL);
