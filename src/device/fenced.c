@@ -66,8 +66,12 @@ static Error *fenced_alloc(Device *d, size_t bytes, void **out)
     *made = (Fence){ .next = f->fence, .bytes = bytes };
     made->shown = mmap(NULL, whole_pages(bytes), PROT_NONE, flags | MAP_NORESERVE, -1, 0);
     made->real = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (made->shown == MAP_FAILED || made->real == MAP_FAILED)
-        return error_new("cannot get %zu bytes of memory: %s", bytes, strerror(errno));
+    if (made->shown == MAP_FAILED || made->real == MAP_FAILED) {
+        Error *e = error_new("cannot get %zu bytes of memory: %s", bytes, strerror(errno));
+        if (made->shown != MAP_FAILED) munmap(made->shown, whole_pages(bytes));
+        free(made);
+        return e;
+    }
     f->fence = made;
     *out = made->shown;
     return NULL;

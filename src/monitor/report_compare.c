@@ -43,16 +43,21 @@ static double judged_by(const Compared *c)
     return isnan(c->validation_last) ? c->last : c->validation_last;
 }
 
+/* Among equals the one named first; a run without a loss is the worst. */
+static bool is_better(const Compared *run, int64_t i, int64_t than)
+{
+    double x = judged_by(&run[i]), y = judged_by(&run[than]);
+    if (isnan(x) || isnan(y)) return isnan(x) == isnan(y) ? i < than : isnan(y);
+    return x == y ? i < than : x < y;
+}
+
 /* The best get letters, in the order in which they were named. */
 static void choose_curves(Compared *run, int64_t n)
 {
     int64_t n_chosen = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t n_better = 0;
-        for (int64_t j = 0; j < n; j++)
-            n_better += judged_by(&run[j]) < judged_by(&run[i]) ||
-                        (judged_by(&run[j]) == judged_by(&run[i]) && j < i) ||
-                        (isnan(judged_by(&run[i])) && (!isnan(judged_by(&run[j])) || j < i));
+        for (int64_t j = 0; j < n; j++) n_better += is_better(run, j, i);
         if (n_better < MOST_CURVES) run[i].letter = (char)('A' + n_chosen++);
     }
 }
