@@ -72,7 +72,7 @@ static Error *help_component(Arena *a, const char *name, Text *out)
     TRY(components_registry(a, &r));
     const char *dot = name ? strchr(name, '.') : NULL;
     if (!dot) {
-        bool is_known = document_list(r, name, out) || help_variant(r, name, out);
+        bool is_known = document_list(r, name, out) || !name || help_variant(r, name, out);
         return is_known ? NULL : no_such_component(a, r, name);
     }
     const ComponentDef *def;

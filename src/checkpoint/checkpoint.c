@@ -43,7 +43,7 @@ static Error *folder_of_info(Arena *a, const char *path, const char **out)
     TRY(yaml_read_json(a, path, &info));
     const Yaml *folder = yaml_get(info, "checkpoint_folder_path");
     if (!folder) folder = yaml_get(info, "model_checkpoint_path");
-    if (!folder || folder->type != YAML_STRING)
+    if (!folder || folder->type != YAML_STRING || !folder->text)
         return error_new("%s: there is no checkpoint_folder_path in it", path);
     *out = folder->text;
     return NULL;
@@ -82,7 +82,7 @@ Error *checkpoint_check_info(const char *path)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
-    const char *folder = NULL;
+    const char *folder = "";
     Error *e = folder_of_info(a, path, &folder);
     if (!e) e = open_any(a, folder, &r);
     arena_free(a);
