@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 #include "base/map.h"
 #include "graph/op.h"
+#include "graph/split.h"
 #include <string.h>
 
 typedef struct Scope {
@@ -275,6 +276,8 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
     for (int k = 0; k < n->n_out; k++)
         n->out[k] = k < n_into && into[k] ? into[k] : result_new(g, n, k);
     set_dtypes(g->arena, n);
+    if (g->mesh && !e)
+        graph_fail(g, error_wrap(split_infer(g->arena, n, g->mesh), "%s%s", prefix(g), op->name));
     append(g, n);
     return n;
 }

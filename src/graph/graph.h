@@ -10,6 +10,8 @@
 #include "tensor/dims.h"
 #include <stdio.h>
 
+struct Mesh;
+
 enum { MAX_MESH_AXES = 4 };
 
 /* One dimension of a value: its size in the whole job, a logical name ("heads"), and the mesh axes
@@ -21,6 +23,7 @@ typedef struct Dim {
     uint8_t mesh[MAX_MESH_AXES];
     uint8_t rotation;
     Layout layout;
+    bool is_padded; /* the parts need not divide the size: the last ones reach beyond it */
 } Dim;
 
 /* INPUT: set before each microbatch. PARAM, STATE: kept in the store between steps. RESULT:
@@ -116,6 +119,9 @@ typedef struct Output {
 
 typedef struct Graph {
     Arena *arena; /* of the caller; all parts of the graph come from it */
+    /* Where nodes added from now on infer splits, and graph_verify checks them; NULL: nothing is
+     * split. */
+    const struct Mesh *mesh;
     Node **node;
     int64_t n_nodes, cap_nodes;
     Value **value;

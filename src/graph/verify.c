@@ -1,6 +1,7 @@
 /* verify.c - the invariants that every pass must keep; run after each of them. */
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "graph/split.h"
 
 /* A composite dimension may be split by its leading letter only, so other sizes must still agree.
  */
@@ -48,7 +49,8 @@ static Error *verify_node(const Graph *g, const Node *n, bool *defined)
         if (defined[v->id]) return error_new("result %d (%s) is computed twice", k, v->name);
         defined[v->id] = true;
     }
-    return verify_shapes(g, n);
+    TRY(verify_shapes(g, n));
+    return g->mesh ? split_verify(g->arena, n, g->mesh) : NULL;
 }
 
 Error *graph_verify(const Graph *g)

@@ -17,14 +17,29 @@ size_t tensor_bytes(const Tensor *t)
     return dtype_size(t->dtype) * (size_t)tensor_count(t);
 }
 
+static int64_t inner_parts(const Part *p)
+{
+    return p->n_inner > 1 ? p->n_inner : 1;
+}
+
+/* The size of each part, padding included. */
+static int64_t part_size(const Part *p)
+{
+    int64_t n = p->n_parts * inner_parts(p);
+    return (p->whole + n - 1) / n;
+}
+
+/* A zig-zag part is two chunks one after the other, from both ends; inner parts cut through them.
+ */
 int64_t global_index(const Tensor *t, int dim, int64_t i)
 {
     const Part *p = t->part[dim];
     if (!p) return i;
-    if (p->layout == CONTIGUOUS) return p->whole / p->n_parts * p->index + i;
+    int64_t size = part_size(p), at = p->inner * size + i;
+    if (p->layout == CONTIGUOUS) return p->index * inner_parts(p) * size + at;
     int64_t chunk = p->whole / (2 * p->n_parts);
-    int64_t at = i < chunk ? p->index : 2 * p->n_parts - 1 - p->index;
-    return at * chunk + i % chunk;
+    int64_t place = at < chunk ? p->index : 2 * p->n_parts - 1 - p->index;
+    return place * chunk + at % chunk;
 }
 
 int64_t global_size(const Tensor *t, int dim)
@@ -37,11 +52,15 @@ int64_t local_index(const Tensor *t, int dim, int64_t i)
     const Part *p = t->part[dim];
     if (i < 0 || i >= global_size(t, dim)) return -1;
     if (!p) return i;
-    int64_t chunk = p->layout == ZIGZAG ? p->whole / (2 * p->n_parts) : p->whole / p->n_parts;
-    int64_t at = i / chunk;
-    if (at == p->index) return i % chunk;
-    if (p->layout == ZIGZAG && at == 2 * p->n_parts - 1 - p->index) return chunk + i % chunk;
-    return -1;
+    int64_t size = part_size(p), at = i - p->index * inner_parts(p) * size;
+    if (p->layout == ZIGZAG) {
+        int64_t chunk = p->whole / (2 * p->n_parts), place = i / chunk;
+        bool is_first = place == p->index, is_second = place == 2 * p->n_parts - 1 - p->index;
+        at = is_first ? i % chunk : is_second ? chunk + i % chunk : -1;
+    }
+    if (at < 0) return -1;
+    at -= p->inner * size;
+    return at >= 0 && at < size ? at : -1;
 }
 
 int64_t global_element(const Tensor *t, int64_t i)

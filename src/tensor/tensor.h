@@ -9,11 +9,14 @@ enum { MAX_DIMS = 6 };
  * has the chunks r and 2R-1-r of 2R, which balances causal attention). */
 typedef enum Layout { CONTIGUOUS, ZIGZAG } Layout;
 
-/* Which indices of a dimension of size `whole` one rank holds. */
+/* Which indices of a dimension of size `whole` one rank holds: part `index` of n_parts, of that
+ * part `inner` of n_inner (0: as 1), one after the other. Where the parts do not divide it the last
+ * ones reach beyond: indices of at least `whole` are padding. */
 typedef struct Part {
     int64_t whole;
     int n_parts, index;
     Layout layout;
+    int n_inner, inner;
 } Part;
 
 /* Row-major and dense. `part[d]` is NULL when dimension d is whole. Owns nothing. */

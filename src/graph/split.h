@@ -1,0 +1,24 @@
+/* split.h - how values are spread over the mesh: from a node's inputs to its results, and from a
+ * value to the part of one rank.
+ *
+ * A split travels along its letter. A letter that is split and missing in a result makes that
+ * result a partial sum (or maximum) over the letter's mesh axes. A composite dimension is split by
+ * its leading letter, a dimension marked with `!` not at all. */
+#ifndef GRAPH_SPLIT_H
+#define GRAPH_SPLIT_H
+#include "comm/mesh.h"
+#include "graph/graph.h"
+
+/* Sets the splits and outstanding reductions of a node's RESULTs. Errors name the letter and the
+ * inputs that do not go together, the one that must be whole, or the partial sum that must be
+ * settled before. */
+Error *split_infer(Arena *a, const Node *n, const Mesh *mesh);
+/* An error when a node's results are not what split_infer would make of its inputs, or when a value
+ * cannot be split as it says. Nodes of OP_COMM say themselves what they make. */
+Error *split_verify(Arena *a, const Node *n, const Mesh *mesh);
+Error *split_verify_value(const Value *v, const Mesh *mesh);
+/* Into how many parts a dimension is split. */
+int64_t dim_parts(const Dim *d, const Mesh *mesh);
+/* What a rank holds of a value: dtype, local sizes and Parts (of the arena), without memory. */
+Tensor value_part(Arena *a, const Value *v, const Mesh *mesh, int64_t rank);
+#endif
