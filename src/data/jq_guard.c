@@ -8,6 +8,7 @@
  */
 #include "data/jq_guard.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/signal.h"
 #include <pthread.h>
@@ -99,7 +100,7 @@ static void *watch(void *unused)
         const JqGuard *lasting = stop ? lasting_call(stop) : NULL;
         if (lasting) {
             say_place(lasting, "does not come back; stopped by a signal");
-            _exit(1);
+            _exit(EXIT_STOPPED);
         }
         pthread_mutex_unlock(&lock);
         nanosleep(&pause, NULL);

@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
-enum { IS_LIMITED = 0 }; /* its shadow needs more addresses */
+enum { IS_LIMITED = 0, GETS_SIGNALS = 1 }; /* its shadow needs more addresses */
 #elif defined __SANITIZE_THREAD__
-enum { IS_LIMITED = 0 };
+enum { IS_LIMITED = 0, GETS_SIGNALS = 0 }; /* handlers wait for a call that it knows */
 #else
-enum { IS_LIMITED = 1 };
+enum { IS_LIMITED = 1, GETS_SIGNALS = 1 };
 #endif
 static const rlim_t LIMIT = (rlim_t)4 << 30;
 
@@ -181,6 +181,7 @@ TEST(a_crash_of_libjq_is_an_error_that_names_the_document)
 TEST(an_expression_that_never_returns_ends_soon_after_a_stop)
 {
     static const char *const endless[] = { "def f: f; f", "last(repeat(1))" };
+    if (!GETS_SIGNALS) return;
     Arena *a = arena_new();
     for (int i = 0; i < 2; i++) {
         const char *said;
