@@ -179,6 +179,7 @@ static bool alive_in(const Planner *p, const Value *v, int64_t moment, int slot,
     *out = (Span){ .moment = moment, .from = -1, .to = WHOLE_MOMENT };
     if (v->kind == VALUE_INPUT) return true;
     const Node *from = v->from;
+    CHECK(from != NULL);
     bool is_made_now = timeline_runs(p->t, m, slot, from->phase, from->stage);
     bool is_there = timeline_done(p->t, m, slot, from->stage) >> from->phase & 1;
     if (!is_made_now && !is_there) return false;
@@ -300,6 +301,7 @@ MemoryPlan *plan_memory(Arena *a, const Graph *g, const Timeline *t, const Memor
                            .n_spans = t->n,
                            .what = needs->extra_name[i] });
     m->bytes = place_blocks(m->block, m->n_blocks);
+    CHECK(p.answer != NULL || !m->n_blocks);
     for (int64_t i = 0; i < m->n_blocks; i++) *p.answer[i] = m->block[i].offset;
     share_answers(&p);
     arena_free(p.scratch);

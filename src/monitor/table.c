@@ -68,7 +68,7 @@ static void fit(const Table *t, int width, int *wide)
 
 void table_write(const Table *t, int width, Text *out)
 {
-    int wide[MAX_COLUMNS];
+    int wide[MAX_COLUMNS] = { 0 };
     fit(t, width, wide);
     for (int64_t i = 0; i < t->n; i++) {
         size_t start = out->len;

@@ -75,7 +75,12 @@ static Error *go_on(Arena *a, const Registry *registry, const char *here, const 
 
 static Error *resume(Arena *a, const Registry *registry, const char *folder, const RunSettings *s)
 {
-    RunRecord record;
+    RunRecord record = { .experiment = "",
+                         .checkpoints = "",
+                         .start_folder = "",
+                         .checkpoint_id = "",
+                         .config_file_path = "",
+                         .initial_weights = "" };
     int lock;
     const char *here = path_absolute(a, folder);
     TRY(read_record(a, here, &record));
