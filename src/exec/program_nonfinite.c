@@ -78,7 +78,7 @@ Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, c
     for (int64_t i = 0; i < p->n_steps && !*found; i++)
         if (p->step[i].node->phase == PREPARE) TRY(find_in_results(p, &p->step[i], slot, a, found));
     for (int64_t i = 0; i < p->n_steps && !*found; i++) {
-        if (!program_is_due(p, &p->step[i], x)) continue;
+        if (!program_is_due(&p->step[i], x)) continue;
         TRY(program_run_step(p, &p->step[i], slot));
         TRY(program_wait(p));
         TRY(find_in_results(p, &p->step[i], slot, a, found));

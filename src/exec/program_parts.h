@@ -51,7 +51,7 @@ int program_slot(const Program *p, const Action *x);
 /* Makes the workspace's present place known to all launches. */
 void program_settle(Program *p);
 /* Whether a step belongs to an action. */
-bool program_is_due(const Program *p, const Step *s, const Action *x);
+bool program_is_due(const Step *s, const Action *x);
 /* Hands the device what an action's kernels read from RunTime. */
 Error *program_set_now(Program *p, const Action *x, const RunTime *now);
 /* Queues one step, or PREPARE's steps if they are due. */

@@ -11,9 +11,8 @@ int program_slot(const Program *p, const Action *x)
     return p->timeline->slot_of[x->microbatch];
 }
 
-bool program_is_due(const Program *p, const Step *s, const Action *x)
+bool program_is_due(const Step *s, const Action *x)
 {
-    (void)p;
     const Node *n = s->node;
     if (n->op->flags & OP_VIEW || n->phase == PREPARE || !(x->phases >> n->phase & 1)) return false;
     return x->phases & RUN_STEP || n->stage == x->stage;
@@ -143,7 +142,7 @@ static Error *run_segment(Program *p, const Action *x, int slot)
 {
     bool any = false;
     for (int64_t i = 0; i < p->n_steps; i++) {
-        if (!program_is_due(p, &p->step[i], x)) continue;
+        if (!program_is_due(&p->step[i], x)) continue;
         TRY(program_run_step(p, &p->step[i], slot));
         any = true;
     }

@@ -1,0 +1,127 @@
+/* test_program.c - nodes of the kinds that communication needs: views of a part of a buffer, nodes
+ * without results, and nodes with more results than a word has bits. */
+#include "exec/program.h"
+#include "graph/op.h"
+#include "stored.h"
+#include "test.h"
+
+enum { WIDTH = 4, N_PARTS = 3, N_RESULTS = 100 };
+
+typedef struct Place {
+    int64_t first;
+} Place;
+
+static int64_t first_of(const Node *n)
+{
+    return ((const Place *)n->attrs)->first;
+}
+
+/* Keeps what it is given; nothing comes out of it. */
+static double sent[N_PARTS][WIDTH];
+static int n_sent;
+
+static int send(const Launch *l)
+{
+    for (int i = 0; i < WIDTH; i++) sent[n_sent][i] = ((const double *)l->in[0].data)[i];
+    n_sent++;
+    return KERNEL_OK;
+}
+
+static int number(const Launch *l)
+{
+    for (int k = 0; k < l->n_out; k++)
+        for (int i = 0; i < WIDTH; i++) ((double *)l->out[k].data)[i] = k + 1;
+    return KERNEL_OK;
+}
+
+static const OpDef op_part = {
+    .name = "part", .attrs_size = sizeof(Place), .offset = first_of, .flags = OP_VIEW
+};
+static const OpDef op_send = { .name = "send", .dims = "n", .reference = send };
+static const OpDef op_number = { .name = "number", .reference = number, .flags = OP_ADDS };
+
+typedef struct Run {
+    Arena *arena;
+    Device *device;
+    ParamStore *store;
+    Graph *graph;
+    Program *program;
+} Run;
+
+static Run run_new(void)
+{
+    Run r = { .arena = arena_new() };
+    assert_no_error(device_new(1, &r.device));
+    r.store = store_new(r.device);
+    r.graph = graph_new(r.arena);
+    return r;
+}
+
+static void make(Run *r)
+{
+    graph_prune(r->graph);
+    assert_no_error(graph_finish(r->graph));
+    assert_no_error(graph_verify(r->graph));
+    ProgramSettings s = { .device = r->device, .store = r->store, .name = "test" };
+    assert_no_error(program_new(r->graph, &s, &r->program));
+}
+
+static void run_free(Run *r)
+{
+    program_free(r->program);
+    store_free(r->store);
+    r->device->free(r->device);
+    arena_free(r->arena);
+}
+
+TEST(parts_of_a_buffer_are_sent_by_nodes_without_results)
+{
+    Run r = run_new();
+    const Dim flat = { .size = N_PARTS * WIDTH };
+    Value *x = graph_input(r.graph, "x", F32, 1, &flat);
+    for (int i = N_PARTS - 1; i >= 0; i--) { /* of the rest, as views may be taken of views */
+        Value *part = x;
+        for (int k = 0; k <= i; k++) {
+            const char *size = arena_printf(r.arena, "m=%d", (N_PARTS - k) * WIDTH);
+            part = graph_add_dims(r.graph, &op_part, "n->m", k == i ? "m=4" : size,
+                                  &(Place){ k ? WIDTH : 0 }, 1, &part)
+                       ->out[0];
+        }
+        graph_add(r.graph, &op_send, NULL, 1, &part);
+    }
+    make(&r);
+    float number_of[N_PARTS * WIDTH];
+    for (int i = 0; i < N_PARTS * WIDTH; i++) number_of[i] = (float)i;
+    n_sent = 0;
+    assert_no_error(program_write(r.program, "x", 0, number_of));
+    assert_no_error(program_run_phases(r.program, RUN_FORWARD, &(RunTime){ 0 }));
+    assert_int_equal(n_sent, N_PARTS);
+    for (int i = 0; i < N_PARTS; i++)
+        for (int k = 0; k < WIDTH; k++) assert_true(sent[i][k] == (N_PARTS - 1 - i) * WIDTH + k);
+    run_free(&r);
+}
+FENCED(parts_of_a_buffer_are_sent_by_nodes_without_results)
+
+TEST(a_node_adds_to_a_hundred_gradients)
+{
+    Run r = run_new();
+    const Dim d = { .size = WIDTH };
+    Value *into[N_RESULTS], *x = graph_input(r.graph, "x", F32, 1, &d);
+    const char *dims = "n->n";
+    for (int i = 0; i < N_RESULTS; i++) {
+        Value *p = graph_param(r.graph, arena_printf(r.arena, "p%d", i), 1, &d);
+        into[i] = graph_accumulator(r.graph, p);
+        if (i) dims = arena_printf(r.arena, "%s,n", dims);
+    }
+    graph_add_into(r.graph, &op_number, dims, NULL, NULL, 1, &x, N_RESULTS, into);
+    make(&r);
+    for (int i = 0; i < 2; i++)
+        assert_no_error(program_run_phases(r.program, RUN_FORWARD, &(RunTime){ 0 }));
+    for (int i = 0; i < N_RESULTS; i++) {
+        const Stored *s = store_find(r.store, into[i]->name);
+        const Tensor t = stored_view(r.arena, r.store, s);
+        assert_true(((const float *)t.data)[WIDTH - 1] == 2 * (i + 1));
+    }
+    run_free(&r);
+}
+FENCED(a_node_adds_to_a_hundred_gradients)
