@@ -2,6 +2,7 @@
 #include "train/small_job.h"
 #include "components.h"
 #include "config/config.h"
+#include "train/make_job.h"
 
 static StringList list_of(Arena *a, Words words)
 {
@@ -10,33 +11,6 @@ static StringList list_of(Arena *a, Words words)
     list.item = NEW_N(a, const char *, list.n);
     for (int64_t i = 0; i < list.n; i++) list.item[i] = words[i];
     return list;
-}
-
-static void fill_job(SmallJob *s)
-{
-    const TrainingConfig *c = &s->config;
-    const TrainingSettings *t = &c->settings;
-    s->job = (TrainingJob){
-        .state = c->app_state,
-        .loss = c->loss_fn,
-        .clipper = c->gradient_clipper,
-        .train = c->train_dataloader,
-        .evaluation = { (Loader **)c->eval_dataloaders.item, c->eval_dataloaders.n },
-        .saving = c->checkpoint_saving,
-        .events = &s->events,
-        .accumulation = t->step_profile.gradient_accumulation_steps,
-        .microbatch_size = t->step_profile.local_train_micro_batch_size,
-        .sequence_length = t->step_profile.sequence_length,
-        .dp_degree = 1,
-        .target_steps = t->training_target.num_target_steps,
-        .target_tokens = t->training_target.num_target_tokens,
-        .log_every = t->intervals.training_log_interval_in_steps,
-        .evaluate_every = t->intervals.evaluation_interval_in_steps,
-        .evaluation_batches =
-            t->intervals.evaluation_batches ? *t->intervals.evaluation_batches : 0,
-        .checkpoint_every = t->intervals.checkpointing_interval_in_steps,
-        .on_nonfinite = (OnNonfinite)t->on_nonfinite,
-    };
 }
 
 SmallJob *small_job_new(const char *id, Words set)
@@ -56,7 +30,8 @@ SmallJob *small_job_new(const char *id, Words set)
     assert_no_error(components_registry(b.arena, &r));
     assert_no_error(
         builder_build(builder_new(b.arena, r, root, NULL), training_config_fields, &s->config));
-    fill_job(s);
+    const RunConfig made = { .root = root, .config = s->config };
+    s->job = training_job(b.arena, &(RunSettings){ 0 }, &made, &s->events);
     return s;
 }
 
