@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "comm/comm.h"
 #include "tensor/dims.h"
 #include <stdio.h>
 
@@ -36,8 +37,6 @@ typedef enum ValueKind {
     VALUE_RESULT,
     VALUE_ACCUMULATOR
 } ValueKind;
-
-typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX } ReduceOp;
 
 /* How a parameter or state gets its first content. */
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED, INIT_UNIFORM } InitKind;

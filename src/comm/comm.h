@@ -1,0 +1,59 @@
+/* comm.h - a group of ranks, and what they do together.
+ *
+ * Every member makes the same calls on a group in the same order. A call comes in the order of its
+ * stream; on CPUs it is done on return. Groups are independent of each other: several may be in use
+ * at once, each by one thread at a time. Sums of F32, BF16 and F16 are made in F32, in F64 for F64,
+ * in the order of the ranks, so that all members get the same bits in every run. */
+#ifndef COMM_COMM_H
+#define COMM_COMM_H
+#include "base/error.h"
+#include "tensor/dtype.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct Stream;
+
+typedef enum ReduceOp { REDUCE_SUM, REDUCE_MAX } ReduceOp;
+
+/* One message of an exchange. Messages between two ranks meet by their tags, not by their order. */
+typedef struct Transfer {
+    int peer; /* rank in the group; the own one is allowed */
+    int tag;  /* at least 0, below COMM_MAX_TAG */
+    void *data;
+    size_t bytes; /* the same at both ends */
+} Transfer;
+
+enum { COMM_MAX_TAG = 1 << 20 };
+
+typedef struct Comm Comm;
+struct Comm {
+    const char *transport; /* "self", "threads", "mpi", "delayed" */
+    const char *label; /* what the group is for, in errors: "dp_shard", "pp" ...; the caller's */
+    int rank, size;
+    /* data[i] becomes the reduction over all ranks. In place. */
+    Error *(*all_reduce)(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, struct Stream *s);
+    /* `out` becomes the parts of all ranks, one after the other; counts[r] elements of rank r. */
+    Error *(*all_gather)(Comm *c, const void *in, void *out, const int64_t *counts, Dtype t,
+                         struct Stream *s);
+    /* `in` holds a part for each rank, counts[r] elements for rank r; `out` becomes the reduction
+     * of all parts for this rank. */
+    Error *(*reduce_scatter)(Comm *c, const void *in, void *out, const int64_t *counts, Dtype t,
+                             ReduceOp op, struct Stream *s);
+    /* send[r] elements go to rank r, receive[r] come from it; both packed in the order of ranks. */
+    Error *(*all_to_all)(Comm *c, const void *in, const int64_t *send, void *out,
+                         const int64_t *receive, Dtype t, struct Stream *s);
+    Error *(*broadcast)(Comm *c, void *data, size_t bytes, int root, struct Stream *s);
+    /* All messages at once; cannot deadlock where each has its counterpart. On return what was sent
+     * may be overwritten: a message nobody waits for yet is copied. */
+    Error *(*exchange)(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                       int n_receives, struct Stream *s);
+    /* A group of some ranks of this one, in the order given; called by these ranks only. The same
+     * ranks may have several groups, told apart by `key` (at least 0). */
+    Error *(*group)(Comm *c, const int *ranks, int n, int key, Comm **out);
+    /* Every call that waits on this group, or on any group of the job, returns an error with this
+     * text, on all ranks, now and later. May be called by any thread. */
+    void (*abort)(Comm *c, const char *why);
+    void (*free)(Comm *c);
+};
+
+#endif
