@@ -9,6 +9,11 @@
  * no further one (limits of a user or of a job), which is nobody's mistake: go on without it, or
  * end with an error. */
 bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
+/* Cores that this process may use. */
+int thread_cores(void);
+/* Between two looks at what another thread is about to do; so many of them before sleeping. */
+void thread_relax(void);
+enum { THREAD_SPINS = 4000 };
 
 /* n threads including the caller. Workers spin for a bounded time, then sleep. */
 typedef struct Pool Pool;

@@ -28,15 +28,20 @@ enum { COMM_MAX_TAG = 1 << 20 };
 typedef struct Comm Comm;
 struct Comm {
     const char *transport; /* "self", "threads", "mpi", "delayed" */
-    const char *label; /* what the group is for, in errors: "dp_shard", "pp" ...; the caller's */
     int rank, size;
+    /* The caller's, for errors about the calls that follow: what the group is for ("dp_shard",
+     * "pp"), the layer and the step of the call; -1: not known. */
+    const char *label;
+    int64_t layer, step;
+    double timeout; /* seconds that a call waits for another rank; groups take it over */
     /* data[i] becomes the reduction over all ranks. In place. */
     Error *(*all_reduce)(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, struct Stream *s);
-    /* `out` becomes the parts of all ranks, one after the other; counts[r] elements of rank r. */
+    /* `out` becomes the parts of all ranks, one after the other; counts[r] elements of rank r. `in`
+     * may be this rank's place in `out`. */
     Error *(*all_gather)(Comm *c, const void *in, void *out, const int64_t *counts, Dtype t,
                          struct Stream *s);
     /* `in` holds a part for each rank, counts[r] elements for rank r; `out` becomes the reduction
-     * of all parts for this rank. */
+     * of all parts for this rank. It may be this rank's place in `in`. */
     Error *(*reduce_scatter)(Comm *c, const void *in, void *out, const int64_t *counts, Dtype t,
                              ReduceOp op, struct Stream *s);
     /* send[r] elements go to rank r, receive[r] come from it; both packed in the order of ranks. */
@@ -53,7 +58,10 @@ struct Comm {
     /* Every call that waits on this group, or on any group of the job, returns an error with this
      * text, on all ranks, now and later. May be called by any thread. */
     void (*abort)(Comm *c, const char *why);
+    /* Of the whole job last. Every member frees its own. */
     void (*free)(Comm *c);
 };
+
+enum { COMM_TIMEOUT = 600 }; /* of a Comm whose timeout nobody has set */
 
 #endif

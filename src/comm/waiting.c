@@ -1,0 +1,12 @@
+/* waiting.c - what a rank waits for, in words. */
+#include "comm/waiting.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+void waiting_text(const Comm *c, const char *op, char *out, size_t size)
+{
+    char layer[32] = "", step[32] = "";
+    if (c->layer >= 0) snprintf(layer, sizeof layer, ", layer %" PRId64, c->layer);
+    if (c->step >= 0) snprintf(step, sizeof step, ", step %" PRId64, c->step);
+    snprintf(out, size, "%s over %s%s%s", op, c->label ? c->label : "all ranks", layer, step);
+}
