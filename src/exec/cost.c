@@ -9,12 +9,6 @@
 static const double TUNED_FLOPS = 5e10, TUNED_BYTES = 5e9; /* per second and thread */
 static const double REFERENCE_ELEMENTS = 5e8;              /* per second */
 
-double node_flops(const Node *n)
-{
-    if (n->op->flops) return (double)n->op->flops(n);
-    return n->op->flags & OP_MATMUL ? 2 * (double)dims_volume(n->dims, n->slot_size) : 0;
-}
-
 static double reference_seconds(const Node *n, const Launch *l)
 {
     double elements = node_flops(n) / 2;

@@ -4,8 +4,6 @@
 #define EXEC_COST_H
 #include "graph/op.h"
 
-/* FLOPs of a node: what the op says, twice its volume for a product, else 0. */
-double node_flops(const Node *n);
 /* Seconds that a node would take, to an order of magnitude: a tuned kernel on all threads, the
  * reference kernel on one. */
 double node_seconds(const Node *n, const Launch *l, bool is_reference, int n_threads);

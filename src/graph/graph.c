@@ -258,9 +258,12 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
 {
     Node *n = NEW(g->arena, Node);
     int64_t *slot_size = NEW_N(g->arena, int64_t, N_SLOTS);
-    *n = (Node){
-        .op = op, .n_in = n_in, .block = g->block, .phase = g->phase, .slot_size = slot_size
-    };
+    *n = (Node){ .op = op,
+                 .n_in = n_in,
+                 .block = g->block,
+                 .stage = g->stage,
+                 .phase = g->phase,
+                 .slot_size = slot_size };
     n->in = arena_copy(g->arena, in, sizeof *in * (size_t)n_in);
     n->attrs = op->attrs_size ? arena_copy(g->arena, attrs, op->attrs_size) : NULL;
     Shape *shape = NEW_N(g->arena, Shape, n_in);

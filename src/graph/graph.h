@@ -132,7 +132,7 @@ typedef struct Graph {
     int64_t n_blocks, cap_blocks;
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */
-    int block;           /* of the nodes to come */
+    int block, stage;    /* of the nodes to come */
     Phase phase;         /* likewise */
 } Graph;
 

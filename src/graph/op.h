@@ -36,4 +36,7 @@ typedef struct OpDef {
     unsigned flags;
 } OpDef;
 
+/* FLOPs of a node: what the op says, twice its volume for a product, else 0. */
+double node_flops(const Node *n);
+
 #endif

@@ -8,6 +8,7 @@
 /* clang-format off */
 #define LIST(PASS) \
     PASS(initialize) \
+    PASS(stages) \
     PASS(autodiff) \
     PASS(precision) \
     PASS(recompute) \

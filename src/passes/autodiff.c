@@ -43,6 +43,7 @@ static void differentiate(Graph *g, const Node *n, const bool *needed, Value **g
     for (int k = 0; k < n->n_in; k++) wanted |= needed[n->in[k]->id];
     if (!any || !wanted || !n->op->grad) return;
     g->block = n->block;
+    g->stage = n->stage;
     n->op->grad(g, n, dout, din);
     for (int k = 0; k < n->n_in; k++)
         if (din[k] && needed[n->in[k]->id]) contribute(g, grad, n->in[k], din[k]);
@@ -77,11 +78,13 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     Value **grad = NEW_N(g->arena, Value *, g->n_values);
     int block = g->block;
     g->phase = BACKWARD_INPUT;
+    g->stage = loss->from->stage;
     grad[loss->id] = loss_seed(g, loss->dtype);
     for (int64_t i = n_forward - 1; i >= 0; i--)
         if (g->node[i]->phase == FORWARD) differentiate(g, g->node[i], needed, grad);
     g->phase = FORWARD;
     g->block = block;
+    g->stage = 0;
     graph_prune(g);
     mark_phases(g);
     return NULL;

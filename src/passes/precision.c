@@ -100,9 +100,11 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     int block = m->g->block;
     m->g->phase = v->kind == VALUE_PARAM ? PREPARE : user->phase;
     m->g->block = v->kind == VALUE_PARAM ? -1 : user->block;
+    m->g->stage = user->stage;
     Value *c = cast(m->g, v, m->compute);
     m->g->phase = phase;
     m->g->block = block;
+    m->g->stage = 0;
     return m->low[v->id] = c;
 }
 

@@ -171,7 +171,7 @@ TEST(bad_input_of_print_graph_lists_the_passes)
     const char *const wrong[] = { "--print_graph", "after:fuze", NULL };
     assert_refused(bench_run(&b, "x", NULL, wrong, NULL), 2,
                    "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
-                   "all, initialize, autodiff, precision, recompute, fuse, optimize");
+                   "all, initialize, stages, autodiff, precision, recompute, fuse, optimize");
     Outcome o =
         bench_run(&b, "x", NULL, (const char *[]){ "--print_graph", "after:fuse", NULL }, NULL);
     assert_ended_well(o);

@@ -1,0 +1,23 @@
+/* stages.h - the layers of a model cut into the stages of a pipeline.
+ *
+ * What can be cut apart are the parts of the model: what comes before its blocks (the embedding),
+ * each block, and what comes behind them (the head and the loss). */
+#ifndef PASSES_STAGES_H
+#define PASSES_STAGES_H
+#include "graph/pass.h"
+
+typedef struct Stages {
+    int n;
+    bool by_cost; /* the slowest stage as fast as can be, by FLOPs; else by weights, as follows */
+    int64_t input, output; /* how many blocks the first and the last part count for */
+} Stages;
+extern const PassDef pass_stages;
+
+/* Gives n parts, of whole weights, to n_stages: each takes parts until the next would make it
+ * heavier than its share, rounded up. As the original. Errors: a part alone is heavier than that;
+ * there is nothing left for a stage. */
+Error *stages_by_weight(const int64_t *weight, int n, int n_stages, int *stage_of);
+/* The same for costs: the most expensive stage becomes as cheap as can be. There must be as many
+ * parts as stages. */
+Error *stages_by_cost(const double *cost, int n, int n_stages, int *stage_of);
+#endif
