@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "tensor/tensor.h"
 
+struct Comm;
 struct DimSpec;
 struct Error;
 struct Pool;
@@ -49,6 +50,7 @@ typedef struct Launch {
     void *scratch;
     const RunTime *now; /* in memory of the device */
     Stream *stream;
+    struct Comm *comm; /* OP_COMM: the ranks it talks to; NULL: none but this one */
 } Launch;
 
 /* Whether the kernel adds to result k what it would write. */
@@ -57,8 +59,9 @@ static inline bool launch_adds(const Launch *l, int k)
     return l->add && l->add[k];
 }
 
-/* A status of its own: an id, target or position lies outside of its table. */
-enum { KERNEL_OK, KERNEL_BAD_INDEX };
+/* Statuses of their own: an id, target or position lies outside of its table; the group of the
+ * launch failed, and comm_error tells how. */
+enum { KERNEL_OK, KERNEL_BAD_INDEX, KERNEL_COMM };
 
 /* KERNEL_OK (0), or a status that exec reports with op, layer and microbatch. Never prints or
  * exits. */

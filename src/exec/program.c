@@ -26,10 +26,36 @@ static int run_reference(const Launch *l)
     return reference_run(l->op, l);
 }
 
+/* Ranks of other stages have other nodes: in an order that all of them share, nobody waits for
+ * somebody who waits for another group. */
+static Error *make_groups(Program *p)
+{
+    Comm *made;
+    for (unsigned axes = 1; axes < 1u << MESH_N_AXES; axes++)
+        for (int stream = 0; stream < p->n_streams; stream++) {
+            bool any = false;
+            for (int64_t i = 0; i < p->graph->n_nodes; i++) {
+                const Node *n = p->graph->node[i];
+                any |= n->axes == axes && n->stream == stream;
+            }
+            if (any) TRY(groups_get(p->settings.groups, axes, stream, &made));
+        }
+    return NULL;
+}
+
+static Error *find_comm(const Program *p, const Node *n, Comm **out)
+{
+    *out = NULL;
+    if (!n->axes || !p->settings.groups) return NULL;
+    return groups_get(p->settings.groups, n->axes, n->stream, out);
+}
+
 /* Launches with shapes and attributes; memory comes later. */
-static void make_step(Program *p, Step *s, const Node *n)
+static Error *make_step(Program *p, Step *s, const Node *n)
 {
     Arena *a = p->arena;
+    Comm *comm;
+    TRY(find_comm(p, n, &comm));
     int first = is_of_microbatch(n) ? 0 : p->timeline->n_slots;
     int end = is_of_microbatch(n) ? p->timeline->n_slots : first + 1;
     bool *adds = NEW_N(a, bool, n->n_out);
@@ -48,12 +74,14 @@ static void make_step(Program *p, Step *s, const Node *n)
                                             .n_in = n->n_in,
                                             .n_out = n->n_out,
                                             .add = adds,
-                                            .stream = p->stream[n->stream] };
+                                            .stream = p->stream[n->stream],
+                                            .comm = comm };
     }
     const Device *d = p->settings.device;
     if (!p->settings.reference_only)
         s->tuned = kernel_find(n->op->name, d->kernels, p->settings.level, s->launch);
     s->kernel = s->tuned ? s->tuned->run : run_reference;
+    return NULL;
 }
 
 static Error *check_kernel(const Program *p, const Step *s)
@@ -87,7 +115,7 @@ static Error *make_steps(Program *p)
     const Graph *g = p->graph;
     p->step = NEW_N(p->arena, Step, g->n_nodes);
     for (; p->n_steps < g->n_nodes; p->n_steps++) {
-        make_step(p, &p->step[p->n_steps], g->node[p->n_steps]);
+        TRY(make_step(p, &p->step[p->n_steps], g->node[p->n_steps]));
         TRY(check_kernel(p, &p->step[p->n_steps]));
     }
     if (p->n_streams > 1) find_waits(p);
@@ -261,11 +289,13 @@ static Error *prepare(Program *p)
 {
     int64_t n = p->graph->n_values;
     TRY(make_streams(p));
+    if (p->settings.groups) TRY(make_groups(p));
     TRY(make_timeline(p));
     TRY(store_add(p->settings.store, p->graph));
     p->tensor = NEW_N(p->arena, Tensor, (p->timeline->n_slots + 1) * n);
     for (int slot = 0; slot <= p->timeline->n_slots; slot++)
-        for (int64_t i = 0; i < n; i++) p->tensor[slot * n + i] = value_tensor(p->graph->value[i]);
+        for (int64_t i = 0; i < n; i++)
+            p->tensor[slot * n + i] = value_tensor(p->arena, p->graph, p->graph->value[i]);
     TRY(make_steps(p));
     find_readings(p);
     plan(p);

@@ -2,6 +2,7 @@
  * microbatches in flight, launches fixed. */
 #ifndef EXEC_PROGRAM_H
 #define EXEC_PROGRAM_H
+#include "comm/groups.h"
 #include "exec/plan_memory.h"
 #include "exec/schedule.h"
 #include "exec/store.h"
@@ -14,6 +15,7 @@ typedef struct ProgramSettings {
     CpuLevel level;           /* highest instruction set to use */
     bool reference_only;      /* reference kernels everywhere */
     const char *name;         /* "train", "evaluate" ...: for messages */
+    Groups *groups;           /* of the graph's mesh; NULL: one rank */
     const Schedule *schedule; /* the actions of a step, which come in this order; NULL: F0 B0 R U.
                                  Used while the program is made only */
 } ProgramSettings;

@@ -25,10 +25,23 @@ const char *step_place(Arena *a, const Step *s)
     return arena_printf(a, "%s in block %d (%s)", n->op->name, n->block, phase_name(n->phase));
 }
 
+/* What the ranks do together failed; the group knows how. */
+static Error *comm_failure(const Step *s, const Launch *l, const RunTime *now)
+{
+    Arena *a = arena_new();
+    Error *e = l->comm->error;
+    l->comm->error = NULL;
+    e = error_wrap(e, "step %lld, microbatch %lld: %s over %s", (long long)now->step + 1,
+                   (long long)now->microbatch, step_place(a, s), l->comm->label);
+    arena_free(a);
+    return e;
+}
+
 static Error *failure(Program *p, const Step *s, const Launch *l, int status)
 {
     RunTime now;
     TRY(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
+    if (status == KERNEL_COMM) return comm_failure(s, l, &now);
     Arena *a = arena_new();
     const char *reason = status == KERNEL_BAD_INDEX
                              ? "an id or target lies outside of its table"

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/thread.h"
 #include "graph/op.h"
+#include "graph/split.h"
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -105,19 +106,25 @@ bool store_holds(const Value *v)
     return v->kind != VALUE_INPUT;
 }
 
-Tensor value_tensor(const Value *v)
+Tensor value_tensor(Arena *a, const Graph *g, const Value *v)
 {
-    Tensor t = { .dtype = v->dtype, .n_dims = v->n_dims };
-    for (int d = 0; d < v->n_dims; d++) t.size[d] = v->dim[d].size;
-    return t;
+    return value_part(a, v, g->mesh, g->mesh ? g->mesh->rank : 0);
+}
+
+static bool is_same_part(const Part *a, const Part *b)
+{
+    if (!a || !b) return a == b;
+    return a->whole == b->whole && a->n_parts == b->n_parts && a->index == b->index &&
+           a->layout == b->layout && a->n_inner == b->n_inner && a->inner == b->inner;
 }
 
 static Error *check_same(const Stored *s, const Tensor *t)
 {
     bool same = s->tensor.dtype == t->dtype && s->tensor.n_dims == t->n_dims;
-    for (int d = 0; same && d < t->n_dims; d++) same = s->tensor.size[d] == t->size[d];
+    for (int d = 0; same && d < t->n_dims; d++)
+        same = s->tensor.size[d] == t->size[d] && is_same_part(s->tensor.part[d], t->part[d]);
     if (same) return NULL;
-    return error_new("%s is used with two shapes or dtypes", s->name);
+    return error_new("%s is used with two shapes, dtypes or splits", s->name);
 }
 
 static bool is_live(const Graph *g, const Value *v)
@@ -147,7 +154,7 @@ Error *store_add(ParamStore *s, const Graph *g)
         const Value *v = g->value[i];
         if (!store_holds(v) || !is_live(g, v)) continue;
         const char *name = store_derived_name(s->arena, v);
-        Tensor t = value_tensor(v);
+        Tensor t = value_tensor(s->arena, g, v);
         Stored *old = store_find(s, name);
         if (old) {
             TRY(check_same(old, &t));
@@ -239,7 +246,7 @@ static void fill_chunk(void *arg, int64_t chunk, int thread)
             to = from + INIT_CHUNK < n ? from + INIT_CHUNK : n;
     for (int64_t i = from; i < to; i++) {
         int64_t element = f->is_split ? global_element(t, i) : i;
-        dtype_set(t->dtype, t->data, i, init_number(f, (uint64_t)element));
+        dtype_set(t->dtype, t->data, i, element < 0 ? 0 : init_number(f, (uint64_t)element));
     }
 }
 

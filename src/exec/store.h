@@ -44,8 +44,9 @@ Error *store_reserve(ParamStore *s, size_t bytes);
 char *store_workspace(const ParamStore *s, size_t *bytes);
 /* Whether a value lives in the store, rather than in a program's workspace. */
 bool store_holds(const Value *v);
-/* Dtype and sizes of a value, without memory. */
-Tensor value_tensor(const Value *v);
+/* What this rank has of a value of a graph: dtype, sizes and Parts (of the arena), without memory.
+ */
+Tensor value_tensor(Arena *a, const Graph *g, const Value *v);
 Stored *store_find(const ParamStore *s, const char *name);
 int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);

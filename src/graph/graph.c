@@ -151,12 +151,22 @@ Value *graph_cache(Graph *g, const char *name, Dtype t, int n_dims, const Dim *d
     return v;
 }
 
+static Value *accumulator(Graph *g, const char *name, const Value *param)
+{
+    return leaf(g, VALUE_ACCUMULATOR, name, param->dtype == F64 ? F64 : F32, param->n_dims,
+                param->dim);
+}
+
 Value *graph_accumulator(Graph *g, Value *param)
 {
     if (!param->grad)
-        param->grad = leaf(g, VALUE_ACCUMULATOR, arena_printf(g->arena, "grad.%s", param->name),
-                           param->dtype == F64 ? F64 : F32, param->n_dims, param->dim);
+        param->grad = accumulator(g, arena_printf(g->arena, "grad.%s", param->name), param);
     return param->grad;
+}
+
+Value *graph_accumulator_named(Graph *g, const char *name, Value *param)
+{
+    return accumulator(g, arena_printf(g->arena, "%s.grad.%s", name, param->name), param);
 }
 
 void graph_output(Graph *g, const char *name, Value *v)
@@ -204,7 +214,8 @@ static const char *slot_axis(const DimSpec *spec, Value *const *in, int slot)
 {
     for (int k = 0; k < spec->n_in; k++)
         for (int d = 0; d < spec->in[k].n_dims; d++)
-            if (spec->in[k].dim[d].slot[0] == slot && in[k]->dim[d].axis) return in[k]->dim[d].axis;
+            if (spec->in[k].dim[d].n && spec->in[k].dim[d].slot[0] == slot && in[k]->dim[d].axis)
+                return in[k]->dim[d].axis;
     return NULL;
 }
 
@@ -216,8 +227,9 @@ static Value *result_new(Graph *g, Node *n, int k)
     Shape s = dims_shape(o, n->slot_size);
     v->n_dims = s.n_dims;
     for (int d = 0; d < s.n_dims; d++)
-        v->dim[d] =
-            (Dim){ .size = s.size[d], .axis = slot_axis(n->dims, n->in, o->dim[d].slot[0]) };
+        v->dim[d] = (Dim){ .size = s.size[d],
+                           .axis = o->dim[d].n ? slot_axis(n->dims, n->in, o->dim[d].slot[0])
+                                               : n->in[k]->dim[d].axis };
     bound_size(g, v);
     return v;
 }

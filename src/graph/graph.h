@@ -103,6 +103,7 @@ typedef struct Node {
     Phase phase;
     int block, stage; /* unit of recompute and FSDP (-1: none); pipeline stage */
     int stream;       /* queue that it runs on; 0: that of the computation */
+    unsigned axes;    /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
 } Node;
 
 /* The place of a block among its like: the third of "transformer.h" has index 2. */
@@ -159,6 +160,8 @@ Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *d
 /* A STATE that can be made again, so that no checkpoint holds it. */
 Value *graph_cache(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
 Value *graph_accumulator(Graph *g, Value *param);
+/* Another one, "{name}.grad.{parameter}", split as the parameter is. */
+Value *graph_accumulator_named(Graph *g, const char *name, Value *param);
 /* Marks a value as wanted after the run. */
 void graph_output(Graph *g, const char *name, Value *v);
 Value *graph_find_output(const Graph *g, const char *name);

@@ -31,8 +31,10 @@ typedef struct OpDef {
     int64_t (*offset)(const Node *n);
     /* The truth for every other kernel, in double precision: it sees all floats as F64 and all
      * integers as I32, never has to add (Launch.add), and uses no threads. run_reference converts
-     * around it, so one source serves every mix of dtypes. */
+     * around it, so one source serves every mix of dtypes. Where OP_COMM is set it is the kernel of
+     * all devices whose memory is the host's, and sees the tensors as they are. */
     Kernel *reference;
+    size_t (*scratch)(const Launch *l); /* OP_COMM: bytes that the kernel needs; NULL: none */
     unsigned flags;
 } OpDef;
 

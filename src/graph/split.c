@@ -160,7 +160,7 @@ static Error *compare_result(const Node *n, int k, const Dim *dim, unsigned outs
             return error_new("result %d (%s): dimension %d is split otherwise than the inputs say",
                              k, v->name, d);
     }
-    if (v->partial != outstanding)
+    if (v->kind == VALUE_RESULT && v->partial != outstanding)
         return error_new("result %d (%s) says that reductions %#x are outstanding; they are %#x", k,
                          v->name, v->partial, outstanding);
     return NULL;
@@ -179,6 +179,30 @@ Error *split_verify(Arena *a, const Node *n, const Mesh *mesh)
     for (int k = 0; k < n->n_in; k++) TRY(split_verify_value(n->in[k], mesh));
     for (int k = 0; k < n->n_out; k++) TRY(split_verify_value(n->out[k], mesh));
     return n->op->flags & OP_COMM ? NULL : each_result(a, n, compare_result);
+}
+
+static int n_axes(const Dim *d)
+{
+    int n = 0;
+    while (n < MAX_MESH_AXES && d->mesh[n]) n++;
+    return n;
+}
+
+void dim_join(Dim *d, unsigned axes)
+{
+    int n = n_axes(d);
+    while (n > 0 && axes >> d->mesh[n - 1] & 1) d->mesh[--n] = MESH_NONE;
+    for (int i = 0; i < n; i++) CHECK(!(axes >> d->mesh[i] & 1));
+    if (n > 0) return;
+    d->layout = CONTIGUOUS;
+    d->is_padded = false;
+}
+
+void dim_divide(Dim *d, MeshAxis axis)
+{
+    int n = n_axes(d);
+    CHECK(n < MAX_MESH_AXES);
+    d->mesh[n] = (uint8_t)axis;
 }
 
 int64_t dim_parts(const Dim *d, const Mesh *mesh)
@@ -235,9 +259,9 @@ Tensor value_part(Arena *a, const Value *v, const Mesh *mesh, int64_t rank)
     for (int d = 0; d < v->n_dims; d++) {
         t.size[d] = v->dim[d].size;
         if (!v->dim[d].mesh[0]) continue;
-        int64_t n = dim_parts(&v->dim[d], mesh);
-        t.size[d] = (t.size[d] + n - 1) / n;
-        t.part[d] = part_of(a, &v->dim[d], mesh, rank);
+        const Part *p = t.part[d] = part_of(a, &v->dim[d], mesh, rank);
+        int64_t outer = (p->whole + p->n_parts - 1) / p->n_parts;
+        t.size[d] = (outer + p->n_inner - 1) / p->n_inner;
     }
     return t;
 }

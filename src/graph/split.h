@@ -14,9 +14,14 @@
  * settled before. */
 Error *split_infer(Arena *a, const Node *n, const Mesh *mesh);
 /* An error when a node's results are not what split_infer would make of its inputs, or when a value
- * cannot be split as it says. Nodes of OP_COMM say themselves what they make. */
+ * cannot be split as it says. Nodes of OP_COMM say themselves what they make; what accumulators
+ * lack is settled by such nodes, too. */
 Error *split_verify(Arena *a, const Node *n, const Mesh *mesh);
 Error *split_verify_value(const Value *v, const Mesh *mesh);
+/* A dimension without its split over `axes`, which are its innermost; and with one axis more, as
+ * its innermost. */
+void dim_join(Dim *d, unsigned axes);
+void dim_divide(Dim *d, MeshAxis axis);
 /* Into how many parts a dimension is split. */
 int64_t dim_parts(const Dim *d, const Mesh *mesh);
 /* What a rank holds of a value: dtype, local sizes and Parts (of the arena), without memory. */

@@ -23,6 +23,8 @@
     OPS(cross_entropy) KERNELS(cross_entropy) \
     OPS(head_loss) KERNELS(head_loss) KERNELS(head_loss_grad) KERNELS(head_step) \
     OPS(mean_valid) \
+    OPS(collective) \
+    OPS(unit) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam)
 /* clang-format on */

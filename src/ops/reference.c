@@ -25,7 +25,7 @@ static bool needs_copy(const Launch *l, const Tensor *t, bool is_result, int k)
 
 size_t reference_scratch(const OpDef *op, const Launch *l)
 {
-    (void)op;
+    if (op->flags & OP_COMM) return op->scratch ? op->scratch(l) : 0;
     size_t bytes = sizeof(Tensor) * (size_t)(l->n_in + l->n_out) + ALIGN;
     bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     for (int k = 0; k < l->n_in; k++)
@@ -57,6 +57,7 @@ static void write_result(const Launch *l, int k, const Tensor *made)
 int reference_run(const OpDef *op, const Launch *l)
 {
     CHECK(op->reference != NULL);
+    if (op->flags & OP_COMM) return op->reference(l);
     char *scratch = l->scratch;
     size_t table = (sizeof(Tensor) * (size_t)(l->n_in + l->n_out) + 2 * ALIGN - 1) / ALIGN * ALIGN;
     Tensor *in = take(&scratch, table), *out = in + l->n_in;

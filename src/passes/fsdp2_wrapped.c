@@ -1,6 +1,7 @@
 /* fsdp2_wrapped.c - model.fsdp2_wrapped: parameter sharding and mixed precision. */
 #include "config/builder.h"
 #include "models/model.h"
+#include "passes/data_parallel.h"
 
 struct Mesh;
 
@@ -29,12 +30,16 @@ static Error *check(const void *settings)
     return NULL;
 }
 
-/* On one rank there is nothing to shard or to reduce: what remains is the dtype of the computation.
- */
 static Error *build(Builder *b, const void *settings, void **out)
 {
-    (void)b;
     const Settings *s = settings;
+    DataParallel *d = NEW(builder_arena(b), DataParallel);
+    *d = (DataParallel){
+        .stage = s->reshard_after_forward ? ZERO_PARAMETERS : ZERO_GRADIENTS,
+        .blocks_per_unit = s->layers_per_fsdp_unit,
+        .reduce_dtype = s->mixed_precision_settings.reduce_dtype == BF_16 ? BF16 : F32,
+    };
+    s->model->data_parallel = d;
     s->model->compute = s->mixed_precision_settings.param_dtype == BF_16 ? BF16 : F32;
     *out = s->model;
     return model_check_blocks(s->model, "block_names", &s->block_names);
@@ -44,16 +49,16 @@ static const char *const dtypes[] = { "FP_16", "FP_32", "BF_16", NULL };
 /* clang-format off */
 static const Field precision_fields[] = {
     FIELD_CHOICE(MixedPrecision, param_dtype, NULL, dtypes, "dtype of weights and activations in matrix products"),
-    FIELD_CHOICE(MixedPrecision, reduce_dtype, NULL, dtypes, "dtype in which gradients are summed over ranks", .no_effect = "there is one rank"),
+    FIELD_CHOICE(MixedPrecision, reduce_dtype, NULL, dtypes, "dtype in which gradients are summed over ranks"),
     { 0 },
 };
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
     FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the units of sharding"),
     FIELD_STRUCT(Settings, mixed_precision_settings, MixedPrecision, precision_fields, NULL, "dtypes"),
-    FIELD_BOOL(Settings, reshard_after_forward, "true", "gathered parameters are given up after the forward pass", .no_effect = "one rank gathers nothing"),
-    FIELD_COMPONENT(Settings, device_mesh, struct Mesh, "device_mesh", NULL, "the ranks; its dimension dp_shard shards", .no_effect = "one rank holds everything"),
-    FIELD_INT(Settings, layers_per_fsdp_unit, "1", 1, INFINITY, "blocks that are gathered together", .no_effect = "one rank gathers nothing"),
+    FIELD_BOOL(Settings, reshard_after_forward, "true", "gathered parameters are given up after the forward pass"),
+    FIELD_COMPONENT(Settings, device_mesh, struct Mesh, "device_mesh", NULL, "the ranks; its dimension dp_shard shards"),
+    FIELD_INT(Settings, layers_per_fsdp_unit, "1", 1, INFINITY, "blocks that are gathered together"),
     { 0 },
 };
 /* clang-format on */

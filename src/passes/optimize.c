@@ -4,6 +4,7 @@
  * parameters are spread. REDUCE ends with the norm; the driver looks at it before it runs UPDATE.
  */
 #include "passes/optimize.h"
+#include "ops/collective.h"
 #include "ops/gradient_norm.h"
 #include "optim/optim.h"
 #include "passes/all_passes.h"
@@ -16,6 +17,23 @@ static int64_t find_params(const Graph *g, Value **param)
     return n;
 }
 
+/* Where ranks have parts of a gradient, its norm is a sum over them: one node for all that are
+ * spread over the same ranks. */
+static void settle(Graph *g, int64_t n, Value **partial)
+{
+    Value **spread = NEW_N(g->arena, Value *, n), **whole = NEW_N(g->arena, Value *, n);
+    for (unsigned axes = 1; axes < 1u << MESH_N_AXES; axes++) {
+        int k = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (partial[i]->partial == axes) spread[k++] = partial[i];
+        if (!k) continue;
+        reduce_list(g, k, spread, axes, whole);
+        k = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (partial[i]->partial == axes) partial[i] = whole[k++];
+    }
+}
+
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh;
@@ -26,6 +44,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     if (n == 0) return error_new("there is no parameter to update");
     g->phase = REDUCE;
     for (int64_t i = 0; i < n; i++) partial[i] = norm_partial(g, param[i]->grad, o->norm_type);
+    settle(g, n, partial);
     Value *norm = norm_total(g, n, partial, o->norm_type);
     graph_output(g, "grad_norm", norm);
     g->phase = UPDATE;

@@ -91,8 +91,26 @@ static Error *find_star(const char *text, const char *arrow, int n_in, const Sha
     return NULL;
 }
 
+/* "=" */
+static const DimSpec *same_shapes(Arena *a, int n, const Shape *in)
+{
+    DimSpec *spec = NEW(a, DimSpec);
+    *spec = (DimSpec){ .text = "=", .n_in = n, .n_out = n, .in = NEW_N(a, Operand, n) };
+    for (int k = 0; k < n; k++) {
+        spec->in[k].n_dims = in[k].n_dims;
+        for (int d = 0; d < in[k].n_dims; d++)
+            spec->in[k].dim[d] = (DimRef){ .size = in[k].size[d] };
+    }
+    spec->out = spec->in;
+    return spec;
+}
+
 Error *dims_parse(Arena *a, const char *text, int n_in, const Shape *in, const DimSpec **out)
 {
+    if (!strcmp(text, "=")) {
+        *out = same_shapes(a, n_in, in);
+        return NULL;
+    }
     const char *results = strstr(text, "->"), *arrow = results ? results : text + strlen(text);
     DimSpec *spec = NEW(a, DimSpec);
     spec->text = arena_string(a, text);
@@ -144,7 +162,7 @@ static Error *bind_slot(const DimSpec *spec, int slot, int64_t size, int operand
 static Error *bind_dim(const DimSpec *spec, const DimRef *ref, int64_t size, int operand,
                        int64_t *slot_size, bool *open)
 {
-    int64_t known = 1;
+    int64_t known = ref->n ? 1 : ref->size;
     int unknown = -1, n_unknown = 0;
     for (int i = 0; i < ref->n; i++) {
         if (slot_size[ref->slot[i]]) {
@@ -206,7 +224,7 @@ Shape dims_shape(const Operand *o, const int64_t *slot_size)
 {
     Shape s = { .n_dims = o->n_dims };
     for (int d = 0; d < o->n_dims; d++) {
-        s.size[d] = 1;
+        s.size[d] = o->dim[d].n ? 1 : o->dim[d].size;
         for (int i = 0; i < o->dim[d].n; i++) s.size[d] *= slot_size[o->dim[d].slot[i]];
     }
     return s;

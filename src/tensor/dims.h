@@ -3,7 +3,8 @@
  * One letter is one dimension; the same letter means the same size and the same split. `*` stands
  * for any leading dimensions, `(hd)` for one dimension that is h times d, and `!` marks a dimension
  * that must be whole on every rank. Shapes, splits and FLOPs all follow from it. Nothing before the
- * arrow means no operand, no arrow no result; an empty operand elsewhere is a scalar. */
+ * arrow means no operand, no arrow no result; an empty operand elsewhere is a scalar. "=" alone:
+ * any number of operands, and as many results, each of the shape of the operand at its place. */
 #ifndef TENSOR_DIMS_H
 #define TENSOR_DIMS_H
 #include "base/arena.h"
@@ -14,8 +15,9 @@ enum { N_LETTERS = 26, N_SLOTS = N_LETTERS + MAX_DIMS, MAX_FACTORS = 3 };
 
 /* A slot is a letter (0..25) or one of the dimensions under `*` (26..). */
 typedef struct DimRef {
-    int n;                 /* factors: more than one inside parentheses */
+    int n;                 /* factors: more than one inside parentheses; 0: of `size`, no letter */
     int slot[MAX_FACTORS]; /* the leading one carries the split */
+    int64_t size;
 } DimRef;
 
 typedef struct Operand {

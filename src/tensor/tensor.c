@@ -22,11 +22,15 @@ static int64_t inner_parts(const Part *p)
     return p->n_inner > 1 ? p->n_inner : 1;
 }
 
-/* The size of each part, padding included. */
-static int64_t part_size(const Part *p)
+/* The sizes, padding included, of each outer part, and of each part of those. */
+static int64_t outer_size(const Part *p)
 {
-    int64_t n = p->n_parts * inner_parts(p);
-    return (p->whole + n - 1) / n;
+    return (p->whole + p->n_parts - 1) / p->n_parts;
+}
+
+static int64_t inner_size(const Part *p)
+{
+    return (outer_size(p) + inner_parts(p) - 1) / inner_parts(p);
 }
 
 /* A zig-zag part is two chunks one after the other, from both ends; inner parts cut through them.
@@ -35,8 +39,9 @@ int64_t global_index(const Tensor *t, int dim, int64_t i)
 {
     const Part *p = t->part[dim];
     if (!p) return i;
-    int64_t size = part_size(p), at = p->inner * size + i;
-    if (p->layout == CONTIGUOUS) return p->index * inner_parts(p) * size + at;
+    int64_t outer = outer_size(p), at = p->inner * inner_size(p) + i;
+    if (at >= outer) return p->whole; /* padding of an inner part */
+    if (p->layout == CONTIGUOUS) return p->index * outer + at;
     int64_t chunk = p->whole / (2 * p->n_parts);
     int64_t place = at < chunk ? p->index : 2 * p->n_parts - 1 - p->index;
     return place * chunk + at % chunk;
@@ -52,13 +57,13 @@ int64_t local_index(const Tensor *t, int dim, int64_t i)
     const Part *p = t->part[dim];
     if (i < 0 || i >= global_size(t, dim)) return -1;
     if (!p) return i;
-    int64_t size = part_size(p), at = i - p->index * inner_parts(p) * size;
+    int64_t outer = outer_size(p), size = inner_size(p), at = i - p->index * outer;
     if (p->layout == ZIGZAG) {
         int64_t chunk = p->whole / (2 * p->n_parts), place = i / chunk;
         bool is_first = place == p->index, is_second = place == 2 * p->n_parts - 1 - p->index;
         at = is_first ? i % chunk : is_second ? chunk + i % chunk : -1;
     }
-    if (at < 0) return -1;
+    if (at < 0 || at >= outer) return -1;
     at -= p->inner * size;
     return at >= 0 && at < size ? at : -1;
 }
@@ -67,7 +72,9 @@ int64_t global_element(const Tensor *t, int64_t i)
 {
     int64_t element = 0, stride = 1;
     for (int d = t->n_dims - 1; d >= 0; d--) {
-        element += global_index(t, d, i % t->size[d]) * stride;
+        int64_t at = global_index(t, d, i % t->size[d]);
+        if (at >= global_size(t, d)) return -1;
+        element += at * stride;
         stride *= global_size(t, d);
         i /= t->size[d];
     }

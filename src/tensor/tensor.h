@@ -10,8 +10,8 @@ enum { MAX_DIMS = 6 };
 typedef enum Layout { CONTIGUOUS, ZIGZAG } Layout;
 
 /* Which indices of a dimension of size `whole` one rank holds: part `index` of n_parts, of that
- * part `inner` of n_inner (0: as 1), one after the other. Where the parts do not divide it the last
- * ones reach beyond: indices of at least `whole` are padding. */
+ * part `inner` of n_inner (0: as 1), one after the other. Where parts do not divide what they are
+ * parts of, the last ones reach beyond: indices of at least `whole` are padding. */
 typedef struct Part {
     int64_t whole;
     int n_parts, index;
@@ -40,6 +40,6 @@ int64_t global_index(const Tensor *t, int dim, int64_t i);
 int64_t local_index(const Tensor *t, int dim, int64_t i);
 /* Size of dimension `dim` in the whole. */
 int64_t global_size(const Tensor *t, int dim);
-/* The row-major number, in the whole tensor, of local element i. */
+/* The row-major number, in the whole tensor, of local element i; -1: it is padding. */
 int64_t global_element(const Tensor *t, int64_t i);
 #endif

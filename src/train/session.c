@@ -20,6 +20,7 @@ struct Session {
     const Model *model;
     Device *device;
     ParamStore *store;
+    Groups *groups;
     CpuLevel level;
     Precision precision;
     bool rounded_buffers;
@@ -69,6 +70,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
                     .device = device,
                     .model = settings->model,
                     .level = level,
+                    .groups = settings->groups,
                     .trace = settings->trace,
                     .rounded_buffers = settings->rounded_buffers };
     s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
@@ -111,6 +113,7 @@ typedef struct Recipe {
 static Error *build_graph(Session *s, const Recipe *r, Graph **out)
 {
     Graph *g = graph_new(s->arena);
+    g->mesh = s->groups ? groups_mesh(s->groups) : NULL;
     ModelOutput result;
     ForwardSettings f = { .batch = r->batch,
                           .sequence = r->sequence,
@@ -126,7 +129,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                               .optimize = r->optimize,
                               .gradients = r->gradients };
     PassList list = passes_for(s->arena, &purpose);
-    TRY(passes_run(g, NULL, &list, s->trace));
+    TRY(passes_run(g, g->mesh, &list, s->trace));
     *out = g;
     return NULL;
 }
@@ -182,6 +185,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
         .device = s->device,
         .store = s->store,
         .level = s->level,
+        .groups = s->groups,
         .name = r->kind,
         .schedule = r->schedule,
     };

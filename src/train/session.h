@@ -14,6 +14,7 @@ typedef struct SessionSettings {
     const PassTrace *trace;
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
     bool wide;              /* see Precision */
+    Groups *groups;         /* the ranks that share the work; NULL: this one is alone */
     bool rounded_buffers;   /* see ForwardSettings */
 } SessionSettings;
 

@@ -1,0 +1,97 @@
+/* groups.c - groups of ranks by axes of the mesh and by stream, kept in a list. */
+#include "comm/groups.h"
+
+typedef struct Group {
+    struct Group *next;
+    unsigned axes;
+    int stream;
+    Comm *comm;
+} Group;
+
+struct Groups {
+    Arena *arena;
+    const Mesh *mesh;
+    Comm *world;
+    Group *first;
+};
+
+static void free_all(void *groups)
+{
+    for (Group *x = ((Groups *)groups)->first; x; x = x->next) x->comm->free(x->comm);
+}
+
+Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world)
+{
+    CHECK(world->size == mesh->world_size && world->rank == mesh->rank);
+    Groups *g = NEW(a, Groups);
+    *g = (Groups){ .arena = a, .mesh = mesh, .world = world };
+    arena_on_free(a, free_all, g);
+    return g;
+}
+
+const Mesh *groups_mesh(const Groups *g)
+{
+    return g->mesh;
+}
+
+Comm *groups_world(const Groups *g)
+{
+    return g->world;
+}
+
+unsigned mesh_live_axes(const Mesh *m)
+{
+    unsigned live = 0;
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (m->size[i] > 1) live |= 1u << i;
+    return live;
+}
+
+int64_t mesh_ranks_along(const Mesh *m, unsigned axes)
+{
+    int64_t n = 1;
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (axes >> i & 1) n *= m->size[i];
+    return n;
+}
+
+/* Whether a rank is at this one's place along all other axes. */
+static bool is_member(const Mesh *m, unsigned axes, int64_t rank)
+{
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (!(axes >> i & 1) &&
+            mesh_coordinate(m, (MeshAxis)i, rank) != mesh_coordinate(m, (MeshAxis)i, m->rank))
+            return false;
+    return true;
+}
+
+static const char *label_of(Arena *a, unsigned axes)
+{
+    const char *text = "";
+    for (int i = MESH_PP; i < MESH_N_AXES; i++)
+        if (axes >> i & 1)
+            text = arena_printf(a, "%s%s%s", text, *text ? " x " : "", mesh_axis_names[i - 1]);
+    return text;
+}
+
+Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out)
+{
+    const Mesh *m = g->mesh;
+    axes &= mesh_live_axes(m);
+    for (Group *x = g->first; x; x = x->next)
+        if (x->axes == axes && x->stream == stream) {
+            *out = x->comm;
+            return NULL;
+        }
+    Group *x = NEW(g->arena, Group);
+    *x = (Group){ .next = g->first, .axes = axes, .stream = stream };
+    int *member = NEW_N(g->arena, int, m->world_size), n = 0;
+    for (int64_t r = 0; r < m->world_size; r++)
+        if (is_member(m, axes, r)) member[n++] = (int)r;
+    int key = stream << MESH_N_AXES | (int)axes;
+    TRY(g->world->group(g->world, member, n, key, &x->comm));
+    x->comm->label = label_of(g->arena, axes);
+    g->first = x;
+    *out = x->comm;
+    return NULL;
+}

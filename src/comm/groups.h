@@ -1,0 +1,22 @@
+/* groups.h - one rank's groups over the axes of its mesh, made when first asked for. */
+#ifndef COMM_GROUPS_H
+#define COMM_GROUPS_H
+#include "base/arena.h"
+#include "comm/comm.h"
+#include "comm/mesh.h"
+
+typedef struct Groups Groups;
+
+/* Both must stay; mesh->rank is this rank, whose place in `world` is the same. Groups made from it
+ * are freed with the arena, before `world`. */
+Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world);
+const Mesh *groups_mesh(const Groups *g);
+Comm *groups_world(const Groups *g);
+/* The ranks that differ from this one along these axes at most (bit m: MeshAxis m), row-major. All
+ * of them must ask for it. Groups of different `stream` may be in use at the same time. Axes of
+ * size 1 count for nothing. */
+Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out);
+/* The axes whose size is above 1; the number of ranks along some axes. */
+unsigned mesh_live_axes(const Mesh *m);
+int64_t mesh_ranks_along(const Mesh *m, unsigned axes);
+#endif

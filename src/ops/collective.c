@@ -1,0 +1,192 @@
+/* collective.c - all_reduce, all_gather, reduce_scatter and slice along one dimension. */
+#include "ops/collective.h"
+#include "graph/split.h"
+#include "ops/collective_rows.h"
+#include <string.h>
+
+static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter, op_slice;
+
+typedef struct Along {
+    int64_t dim;
+    int64_t max; /* the reduction is a maximum */
+} Along;
+
+static const Field attrs[] = {
+    FIELD_INT(Along, dim, "0", 0, MAX_DIMS, "the dimension that the ranks divide"),
+    FIELD_INT(Along, max, "0", 0, 1, "1: the largest, instead of the sum"),
+    { 0 },
+};
+
+static Value *append(Graph *g, const OpDef *op, Value *x, int dim, unsigned axes)
+{
+    Node *n = graph_add(g, op, &(Along){ .dim = dim, .max = x->reduce == REDUCE_MAX }, 1, &x);
+    n->axes = axes;
+    Value *y = n->out[0];
+    for (int d = 0; d < x->n_dims; d++) y->dim[d] = x->dim[d];
+    y->partial = x->partial;
+    y->reduce = x->reduce;
+    y->grad_of = x->grad_of;
+    return y;
+}
+
+Value *all_reduce(Graph *g, Value *x, unsigned axes)
+{
+    CHECK((x->partial & axes) == axes);
+    Value *y = append(g, &op_all_reduce, x, 0, axes);
+    y->partial &= ~axes;
+    return y;
+}
+
+Value *all_gather(Graph *g, Value *x, int dim, unsigned axes)
+{
+    Value *y = append(g, &op_all_gather, x, dim, axes);
+    dim_join(&y->dim[dim], axes);
+    return y;
+}
+
+Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis)
+{
+    CHECK(x->partial >> axis & 1 && x->reduce == REDUCE_SUM);
+    Value *y = append(g, &op_reduce_scatter, x, dim, 1u << axis);
+    y->partial &= ~(1u << axis);
+    dim_divide(&y->dim[dim], axis);
+    return y;
+}
+
+Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
+{
+    Value *y = append(g, &op_slice, x, dim, 1u << axis);
+    dim_divide(&y->dim[dim], axis);
+    return y;
+}
+
+static int run_all_reduce(const Launch *l)
+{
+    const Tensor *x = &l->in[0];
+    const Along *a = l->attrs;
+    memcpy(l->out[0].data, x->data, tensor_bytes(x));
+    if (collective_size(l) == 1) return KERNEL_OK;
+    return collective_status(l->comm,
+                             l->comm->all_reduce(l->comm, l->out[0].data, tensor_count(x), x->dtype,
+                                                 a->max ? REDUCE_MAX : REDUCE_SUM, l->stream));
+}
+
+/* In scratch: the counts of all ranks, then, where rows do not lie in order, what is sent or
+ * received. */
+static size_t packed_scratch(const Launch *l, const Tensor *wide, const Tensor *narrow)
+{
+    const Rows r = rows_of(l, wide, narrow, (int)((const Along *)l->attrs)->dim);
+    size_t counts = sizeof(int64_t) * (size_t)r.size;
+    return r.in_order ? counts : counts + tensor_bytes(narrow) * (size_t)r.size;
+}
+
+static size_t gather_scratch(const Launch *l)
+{
+    return packed_scratch(l, &l->out[0], &l->in[0]);
+}
+
+static size_t scatter_scratch(const Launch *l)
+{
+    return packed_scratch(l, &l->in[0], &l->out[0]);
+}
+
+static int run_all_gather(const Launch *l)
+{
+    const Tensor *x = &l->in[0];
+    Rows r = rows_of(l, &l->out[0], x, (int)((const Along *)l->attrs)->dim);
+    int64_t *counts = l->scratch;
+    char *packed = (char *)(counts + r.size);
+    if (r.size == 1) {
+        memcpy(l->out[0].data, x->data, tensor_bytes(x));
+        return KERNEL_OK;
+    }
+    if (r.in_order) {
+        rows_counts(&r, counts);
+        return collective_status(l->comm, l->comm->all_gather(l->comm, x->data, l->out[0].data,
+                                                              counts, x->dtype, l->stream));
+    }
+    for (int m = 0; m < r.size; m++) counts[m] = tensor_count(x);
+    int status = collective_status(
+        l->comm, l->comm->all_gather(l->comm, x->data, packed, counts, x->dtype, l->stream));
+    for (int m = 0; !status && m < r.size; m++)
+        rows_unpack(&r, m, packed + (size_t)m * tensor_bytes(x));
+    return status;
+}
+
+static int run_reduce_scatter(const Launch *l)
+{
+    const Tensor *x = &l->in[0], *y = &l->out[0];
+    Rows r = rows_of(l, x, y, (int)((const Along *)l->attrs)->dim);
+    int64_t *counts = l->scratch;
+    char *packed = (char *)(counts + r.size);
+    const void *from = x->data;
+    if (r.size == 1) {
+        memcpy(y->data, x->data, tensor_bytes(x));
+        return KERNEL_OK;
+    }
+    if (r.in_order) {
+        rows_counts(&r, counts);
+        memset(y->data, 0, tensor_bytes(y)); /* padding */
+    } else {
+        from = packed;
+        for (int m = 0; m < r.size; m++) {
+            counts[m] = tensor_count(y);
+            rows_pack(&r, m, packed + (size_t)m * tensor_bytes(y));
+        }
+    }
+    return collective_status(l->comm, l->comm->reduce_scatter(l->comm, from, y->data, counts,
+                                                              x->dtype, REDUCE_SUM, l->stream));
+}
+
+static int run_slice(const Launch *l)
+{
+    Rows r = rows_of(l, &l->in[0], &l->out[0], (int)((const Along *)l->attrs)->dim);
+    rows_pack(&r, l->comm ? l->comm->rank : 0, l->out[0].data);
+    return KERNEL_OK;
+}
+
+static const OpDef op_all_reduce = {
+    .name = "all_reduce",
+    .doc = "the sum or maximum over ranks, on all of them",
+    .dims = "*->*",
+    .attrs = attrs,
+    .attrs_size = sizeof(Along),
+    .reference = run_all_reduce,
+    .flags = OP_COMM,
+};
+
+static const OpDef op_all_gather = {
+    .name = "all_gather",
+    .doc = "the parts of a dimension from all ranks, on all of them",
+    .dims = "*->*",
+    .attrs = attrs,
+    .attrs_size = sizeof(Along),
+    .reference = run_all_gather,
+    .scratch = gather_scratch,
+    .flags = OP_COMM,
+};
+
+static const OpDef op_reduce_scatter = {
+    .name = "reduce_scatter",
+    .doc = "the sum over ranks, of which each gets its part of a dimension",
+    .dims = "*->*",
+    .attrs = attrs,
+    .attrs_size = sizeof(Along),
+    .reference = run_reduce_scatter,
+    .scratch = scatter_scratch,
+    .flags = OP_COMM,
+};
+
+static const OpDef op_slice = {
+    .name = "slice",
+    .doc = "this rank's part of a dimension that it has whole",
+    .dims = "*->*",
+    .attrs = attrs,
+    .attrs_size = sizeof(Along),
+    .reference = run_slice,
+    .flags = OP_COMM,
+};
+
+const OpDef *const collective_ops[] = {
+    &op_all_reduce, &op_all_gather, &op_reduce_scatter, &op_slice, NULL,
+};

@@ -1,0 +1,32 @@
+/* collective.h - what ranks do together, as ops: appended by passes after the gradients, so they
+ * have none of their own.
+ *
+ * `axes` are bits 1 << MeshAxis. The functions set the splits of what they return. */
+#ifndef OPS_COLLECTIVE_H
+#define OPS_COLLECTIVE_H
+#include "comm/mesh.h"
+#include "graph/op.h"
+
+/* Settles the reductions that are outstanding in x over these axes. */
+Value *all_reduce(Graph *g, Value *x, unsigned axes);
+/* Dimension `dim` without its split over `axes`: all of its axes, or the innermost of them. */
+Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
+/* Settles the sum that is outstanding over the axis; dimension `dim` is split over it from then on,
+ * as its innermost axis. */
+Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis);
+/* This rank's part along one more axis; nothing is sent. */
+Value *slice(Graph *g, Value *x, int dim, MeshAxis axis);
+
+/* Lists of values of one unit. whole[k] becomes home[k] without the split of dimension 0 over
+ * `axes`, which are its innermost. */
+void gather_unit(Graph *g, int n, Value *const *home, unsigned axes, Value **whole);
+/* Adds the sum of whole[k] over `axes` to home[k] (accumulators), this rank's part of it along
+ * dimension 0. */
+void reduce_unit(Graph *g, int n, Value *const *whole, unsigned axes, Value *const *home);
+/* Sums x[k] (accumulators) over `axes` in place. */
+void reduce_bucket(Graph *g, int n, Value *const *x, unsigned axes);
+/* Settles the reductions outstanding in x[k] over `axes`. */
+void reduce_list(Graph *g, int n, Value *const *x, unsigned axes, Value **out);
+/* Accumulators become zero. */
+void clear_unit(Graph *g, int n, Value *const *x);
+#endif

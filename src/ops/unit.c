@@ -1,0 +1,228 @@
+/* unit.c - transfers of all parameters or gradients of one unit, as one node each. */
+#include "graph/split.h"
+#include "ops/collective.h"
+#include "ops/collective_rows.h"
+#include <string.h>
+
+static const OpDef op_gather_unit, op_reduce_unit, op_reduce_bucket, op_clear_unit;
+
+typedef struct Bucket {
+    int64_t max; /* the reduction is a maximum */
+} Bucket;
+
+static const Field bucket_attrs[] = {
+    FIELD_INT(Bucket, max, "0", 0, 1, "1: the largest, instead of the sum"),
+    { 0 },
+};
+
+static Node *append(Graph *g, const OpDef *op, int n, Value *const *in, Value *const *into,
+                    unsigned axes)
+{
+    const Bucket attrs = { .max = n && in[0]->reduce == REDUCE_MAX };
+    Node *x = graph_add_into(g, op, "=", NULL, &attrs, n, in, into ? n : 0, into);
+    x->axes = axes;
+    return x;
+}
+
+void gather_unit(Graph *g, int n, Value *const *home, unsigned axes, Value **whole)
+{
+    Node *x = append(g, &op_gather_unit, n, home, NULL, axes);
+    for (int k = 0; k < n; k++) {
+        whole[k] = x->out[k];
+        memcpy(whole[k]->dim, home[k]->dim, sizeof home[k]->dim);
+        dim_join(&whole[k]->dim[0], axes);
+    }
+}
+
+void reduce_unit(Graph *g, int n, Value *const *whole, unsigned axes, Value *const *home)
+{
+    append(g, &op_reduce_unit, n, whole, home, axes);
+}
+
+void reduce_bucket(Graph *g, int n, Value *const *x, unsigned axes)
+{
+    append(g, &op_reduce_bucket, n, x, x, axes);
+}
+
+void reduce_list(Graph *g, int n, Value *const *x, unsigned axes, Value **out)
+{
+    const Node *made = append(g, &op_reduce_bucket, n, x, NULL, axes);
+    for (int k = 0; k < n; k++) {
+        out[k] = made->out[k];
+        memcpy(out[k]->dim, x[k]->dim, sizeof x[k]->dim);
+        out[k]->reduce = x[k]->reduce;
+        out[k]->partial = x[k]->partial & ~axes;
+    }
+}
+
+void clear_unit(Graph *g, int n, Value *const *x)
+{
+    append(g, &op_clear_unit, n, x, x, 0);
+}
+
+static void same_dtypes(const Node *n, Dtype *out)
+{
+    for (int k = 0; k < n->n_out; k++) out[k] = n->in[k]->dtype;
+}
+
+static size_t counts_bytes(const Launch *l)
+{
+    return (sizeof(int64_t) * (size_t)collective_size(l) + 63) / 64 * 64;
+}
+
+static int run_gather_unit(const Launch *l)
+{
+    int status = KERNEL_OK;
+    for (int k = 0; !status && k < l->n_in; k++) {
+        const Tensor *x = &l->in[k], *y = &l->out[k];
+        Rows r = rows_of(l, y, x, 0);
+        rows_counts(&r, l->scratch);
+        if (r.size == 1)
+            memcpy(y->data, x->data, tensor_bytes(y));
+        else
+            status =
+                collective_status(l->comm, l->comm->all_gather(l->comm, x->data, y->data,
+                                                               l->scratch, x->dtype, l->stream));
+    }
+    return status;
+}
+
+static size_t reduce_scratch(const Launch *l)
+{
+    size_t most = 0;
+    for (int k = 0; k < l->n_out; k++) {
+        size_t bytes = (size_t)tensor_count(&l->out[k]) * dtype_size(l->in[k].dtype);
+        if (bytes > most) most = bytes;
+    }
+    return counts_bytes(l) + most;
+}
+
+static void add_to(const Tensor *to, Dtype t, const void *from, int64_t n)
+{
+    if (to->dtype == F32 && t == F32)
+        for (int64_t i = 0; i < n; i++) ((float *)to->data)[i] += ((const float *)from)[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            dtype_set(to->dtype, to->data, i,
+                      dtype_get(to->dtype, to->data, i) + dtype_get(t, from, i));
+}
+
+static int run_reduce_unit(const Launch *l)
+{
+    int status = KERNEL_OK;
+    int64_t *counts = l->scratch;
+    char *mine = (char *)l->scratch + counts_bytes(l);
+    for (int k = 0; !status && k < l->n_in; k++) {
+        const Tensor *x = &l->in[k], *y = &l->out[k];
+        Rows r = rows_of(l, x, y, 0);
+        rows_counts(&r, counts);
+        int64_t n = counts[l->comm ? l->comm->rank : 0];
+        const void *sum = x->data;
+        if (r.size > 1) {
+            sum = mine;
+            status = collective_status(l->comm,
+                                       l->comm->reduce_scatter(l->comm, x->data, mine, counts,
+                                                               x->dtype, REDUCE_SUM, l->stream));
+        }
+        if (!status) add_to(y, x->dtype, sum, n);
+    }
+    return status;
+}
+
+/* Small tensors of one dtype that follow each other go in one message of at most this size. */
+enum { PACKED_BYTES = 1 << 16 };
+
+static size_t packed_scratch(const Launch *l)
+{
+    (void)l;
+    return PACKED_BYTES;
+}
+
+/* How many tensors from k on fit into one message; at least 1. */
+static int take_small(const Launch *l, int k, size_t *bytes)
+{
+    int end = k;
+    *bytes = 0;
+    while (end < l->n_out && l->out[end].dtype == l->out[k].dtype &&
+           *bytes + tensor_bytes(&l->out[end]) <= PACKED_BYTES)
+        *bytes += tensor_bytes(&l->out[end++]);
+    if (end == k) *bytes = tensor_bytes(&l->out[end++]);
+    return end - k;
+}
+
+static int run_reduce_bucket(const Launch *l)
+{
+    int status = KERNEL_OK, n;
+    const ReduceOp op = ((const Bucket *)l->attrs)->max ? REDUCE_MAX : REDUCE_SUM;
+    for (int k = 0; !status && k < l->n_out; k += n) {
+        size_t bytes, at = 0;
+        n = take_small(l, k, &bytes);
+        for (int i = k; i < k + n; i++)
+            if (l->out[i].data != l->in[i].data)
+                memcpy(l->out[i].data, l->in[i].data, tensor_bytes(&l->in[i]));
+        if (collective_size(l) == 1) continue;
+        char *to = n == 1 ? l->out[k].data : l->scratch;
+        for (int i = k; n > 1 && i < k + n; at += tensor_bytes(&l->out[i++]))
+            memcpy(to + at, l->out[i].data, tensor_bytes(&l->out[i]));
+        Dtype t = l->out[k].dtype;
+        status = collective_status(
+            l->comm,
+            l->comm->all_reduce(l->comm, to, (int64_t)(bytes / dtype_size(t)), t, op, l->stream));
+        at = 0;
+        for (int i = k; n > 1 && i < k + n; at += tensor_bytes(&l->out[i++]))
+            memcpy(l->out[i].data, to + at, tensor_bytes(&l->out[i]));
+    }
+    return status;
+}
+
+static int run_clear_unit(const Launch *l)
+{
+    for (int k = 0; k < l->n_out; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
+    return KERNEL_OK;
+}
+
+static const OpDef op_gather_unit = {
+    .name = "gather_unit",
+    .doc = "the whole parameters of a unit from the parts that ranks keep",
+    .attrs = bucket_attrs,
+    .attrs_size = sizeof(Bucket),
+    .dtypes = same_dtypes,
+    .reference = run_gather_unit,
+    .scratch = counts_bytes,
+    .flags = OP_COMM,
+};
+
+static const OpDef op_reduce_unit = {
+    .name = "reduce_unit",
+    .doc = "adds the sums of a unit's gradients to the parts that ranks keep",
+    .attrs = bucket_attrs,
+    .attrs_size = sizeof(Bucket),
+    .dtypes = same_dtypes,
+    .reference = run_reduce_unit,
+    .scratch = reduce_scratch,
+    .flags = OP_COMM | OP_ADDS,
+};
+
+static const OpDef op_reduce_bucket = {
+    .name = "reduce_bucket",
+    .doc = "sums over ranks of a list of gradients, in place, or of scalars",
+    .attrs = bucket_attrs,
+    .attrs_size = sizeof(Bucket),
+    .dtypes = same_dtypes,
+    .reference = run_reduce_bucket,
+    .scratch = packed_scratch,
+    .flags = OP_COMM | OP_ADDS,
+};
+
+static const OpDef op_clear_unit = {
+    .name = "clear_unit",
+    .doc = "gradients that were reduced become zero",
+    .attrs = bucket_attrs,
+    .attrs_size = sizeof(Bucket),
+    .dtypes = same_dtypes,
+    .reference = run_clear_unit,
+    .flags = OP_COMM | OP_ADDS,
+};
+
+const OpDef *const unit_ops[] = { &op_gather_unit, &op_reduce_unit, &op_reduce_bucket,
+                                  &op_clear_unit, NULL };

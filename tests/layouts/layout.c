@@ -1,0 +1,353 @@
+/* layout.c - ranks as threads, each with its own device, store and program. */
+#include "layout.h"
+#include "../passes/tiny_model.h"
+#include "comm/groups.h"
+#include "comm/transports.h"
+#include "graph/split.h"
+#include "models/model.h"
+#include "ops/adam.h"
+#include "optim/optim.h"
+#include "passes/all_passes.h"
+#include "passes/optimize.h"
+#include "passes/precision.h"
+#include "passes/recompute.h"
+#include "test.h"
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+typedef struct World {
+    const LayoutCase *layout;
+    int64_t n_ranks, n_data; /* ranks; those of them that have data of their own */
+    LayoutResult *result;
+    Arena *arena; /* of the result */
+    pthread_mutex_t lock;
+    Error *error; /* the first */
+} World;
+
+typedef struct RankRun {
+    World *world;
+    Comm *comm;
+    Mesh mesh;
+    Arena *arena;
+    Device *device;
+    ParamStore *store;
+    Graph *graph;
+    Program *program;
+    int64_t data_rank;
+    pthread_t thread;
+} RankRun;
+
+static int64_t batch_of(const LayoutCase *l)
+{
+    return l->batch ? l->batch : 2;
+}
+
+static int64_t sequence_of(const LayoutCase *l)
+{
+    return l->sequence ? l->sequence : 8;
+}
+
+static int64_t accumulation_of(const LayoutCase *l)
+{
+    return l->accumulation ? l->accumulation : 1;
+}
+
+static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
+                   double weight_decay)
+{
+    static const AdamSettings attrs = { 0.9, 0.95, 1e-3, 0.1, true };
+    Value *moment[2];
+    (void)self, (void)weight_decay;
+    for (int i = 0; i < 2; i++)
+        moment[i] = graph_state(g, arena_printf(g->arena, "moment%d.%s", i, param->name),
+                                param->dtype, param->n_dims, param->dim);
+    adam(g, param, grad, moment[0], moment[1], factor, &attrs);
+}
+
+static double no_decay(const Optimizer *o, const Value *param)
+{
+    (void)o, (void)param;
+    return 0;
+}
+
+static Error *build_graph(RankRun *r)
+{
+    static const Optimizer optimizer = { .update = update };
+    const LayoutCase *l = r->world->layout;
+    Graph *g = r->graph = graph_new(r->arena);
+    Gpt2Settings s = tiny_settings(l->llama_like);
+    s.use_weight_tying = l->tied;
+    s.sequence_length = sequence_of(l);
+    Model *m = gpt2_new(r->arena, &s);
+    ModelOutput out;
+    g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
+    m->data_parallel = &l->data_parallel;
+    if (l->edit) l->edit(m);
+    const ForwardSettings f = { .batch = batch_of(l), .sequence = sequence_of(l) };
+    TRY(m->forward(m, g, &f, &out));
+    Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
+    Precision precision = { .compute = l->compute };
+    Recompute recompute = { .every = l->recompute_every };
+    Optimize optimize = { .optimizer = &optimizer,
+                          .norm_type = 2,
+                          .max_norm = l->max_norm,
+                          .weight_decay_of = no_decay };
+    model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), false);
+    if (recompute.every) passes_add(&m->passes, &pass_recompute, &recompute);
+    Purpose purpose = {
+        .model = m, .precision = &precision, .optimize = &optimize, .gradients = true
+    };
+    PassList list = passes_for(r->arena, &purpose);
+    return passes_run(g, g->mesh, &list, NULL);
+}
+
+/* Microbatch i of all: ids by a fixed rule, some targets masked. */
+static Error *feed(RankRun *r, int64_t microbatch, int64_t of_all)
+{
+    const LayoutCase *l = r->world->layout;
+    int64_t n = batch_of(l) * sequence_of(l);
+    int32_t *ids = NEW_N(r->arena, int32_t, n), *targets = NEW_N(r->arena, int32_t, n);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = i + 5 * of_all;
+        ids[i] = (int32_t)(at * 7 % 13);
+        targets[i] = i % 11 == 5 ? -100 : (int32_t)((at + 1) * 7 % 13);
+    }
+    TRY(program_write(r->program, "input_ids", microbatch, ids));
+    TRY(program_write(r->program, "target_ids", microbatch, targets));
+    return program_wait(r->program);
+}
+
+static LayoutParam *param_of(World *w, const char *name, int64_t n)
+{
+    LayoutResult *x = w->result;
+    for (int64_t i = 0; i < x->n_params; i++)
+        if (!strcmp(x->param[i].name, name)) return &x->param[i];
+    LayoutParam *p = &x->param[x->n_params++];
+    *p = (LayoutParam){ .name = arena_string(w->arena, name), .n = n };
+    p->gradient = NEW_N(w->arena, double, n);
+    p->after = NEW_N(w->arena, double, n);
+    p->is_set = NEW_N(w->arena, bool, 2 * n);
+    return p;
+}
+
+/* Puts a rank's part into the whole. */
+static Error *join(RankRun *r, const Value *of, const Value *param, bool is_gradient)
+{
+    Tensor t;
+    const Stored *s = store_find(r->store, of->name);
+    TRY(store_view(r->store, &s->tensor, true, r->arena, &t));
+    LayoutParam *p = param_of(r->world, param->name, value_count(param));
+    double *whole = is_gradient ? p->gradient : p->after;
+    bool *is_set = p->is_set + (is_gradient ? 0 : p->n);
+    for (int64_t i = 0; i < tensor_count(&t); i++) {
+        int64_t e = global_element(&t, i);
+        double x = dtype_get(t.dtype, t.data, i);
+        if (e < 0) {
+            if (x != 0) return error_new("%s: padding is %g", of->name, x);
+            continue;
+        }
+        if (is_set[e] && memcmp(&whole[e], &x, sizeof x) != 0)
+            return error_new("%s: element %lld is %.17g on rank %lld, %.17g on another", of->name,
+                             (long long)e, x, (long long)r->mesh.rank, whole[e]);
+        whole[e] = x;
+        is_set[e] = true;
+    }
+    return NULL;
+}
+
+static Error *join_all(RankRun *r, bool is_gradient)
+{
+    Error *e = NULL;
+    pthread_mutex_lock(&r->world->lock);
+    for (int64_t i = 0; !e && i < r->graph->n_values; i++) {
+        const Value *v = r->graph->value[i];
+        if (v->kind == VALUE_PARAM && v->grad && !v->owner)
+            e = join(r, is_gradient ? v->grad : v, v, is_gradient);
+    }
+    pthread_mutex_unlock(&r->world->lock);
+    return e;
+}
+
+static void add_loss(RankRun *r, int64_t n)
+{
+    World *w = r->world;
+    pthread_mutex_lock(&w->lock);
+    /* cp and tp ranks have the same loss */
+    double share = (double)w->n_data / (double)w->n_ranks * (double)r->mesh.size[MESH_PP];
+    for (int64_t m = 0; m < n && program_has_scalar(r->program, "loss"); m++)
+        w->result->loss += program_scalar(r->program, "loss", m) * share / (double)(n * w->n_data);
+    w->result->grad_norm = program_scalar(r->program, "grad_norm", 0);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void count_bytes(const RankRun *r)
+{
+    int64_t *bytes = r->world->result->bytes;
+    if (r->mesh.rank) return;
+    for (int64_t i = 0; i < store_count(r->store); i++) {
+        const Stored *s = store_at(r->store, i);
+        int at = s->kind == VALUE_PARAM ? 0 : s->kind == VALUE_ACCUMULATOR ? 1 : 2;
+        if (s->kind == VALUE_PARAM || s->kind == VALUE_ACCUMULATOR || s->kind == VALUE_STATE)
+            bytes[at] += (int64_t)tensor_bytes(&s->tensor);
+    }
+    bytes[3] = (int64_t)program_bytes(r->program);
+}
+
+static Error *run_step(RankRun *r, const Schedule *s)
+{
+    World *w = r->world;
+    int64_t n = accumulation_of(w->layout);
+    RunTime now = { .lr = 0.01, .loss_scale = 1 / (double)(n * w->n_data), .seed = 3 };
+    for (int64_t i = 0; i < s->n; i++) {
+        const Action *x = &s->action[i];
+        if (x->phases & RUN_UPDATE) {
+            TRY(program_wait(r->program));
+            add_loss(r, n);
+            TRY(join_all(r, true));
+        }
+        if (x->phases & RUN_FORWARD)
+            TRY(feed(r, x->microbatch, x->microbatch * w->n_data + r->data_rank));
+        TRY(program_run(r->program, x, &now));
+    }
+    TRY(program_wait(r->program));
+    count_bytes(r);
+    return join_all(r, false);
+}
+
+static Error *run_rank(RankRun *r)
+{
+    const LayoutCase *l = r->world->layout;
+    TRY(device_new(1, &r->device));
+    r->store = store_new(r->device);
+    TRY(build_graph(r));
+    Schedule s = schedule_accumulate(r->arena, accumulation_of(l));
+    ProgramSettings settings = { .device = r->device,
+                                 .store = r->store,
+                                 .level = cpu_level_available(),
+                                 .reference_only = l->reference_only,
+                                 .schedule = &s,
+                                 .name = "test" };
+    if (r->comm) settings.groups = groups_new(r->arena, &r->mesh, r->comm);
+    TRY(program_new(r->graph, &settings, &r->program));
+    TRY(store_initialize(r->store, 1));
+    return run_step(r, &s);
+}
+
+static void *run_thread(void *arg)
+{
+    RankRun *r = arg;
+    World *w = r->world;
+    r->arena = arena_new();
+    Error *e = run_rank(r);
+    pthread_mutex_lock(&w->lock);
+    if (e && w->error) {
+        error_free(e);
+        e = NULL;
+    }
+    if (e) {
+        w->error = error_wrap(e, "rank %lld", (long long)r->mesh.rank);
+        if (r->comm) r->comm->abort(r->comm, "another rank failed");
+    }
+    pthread_mutex_unlock(&w->lock);
+    program_free(r->program);
+    if (r->store) store_free(r->store);
+    if (r->device) r->device->free(r->device);
+    arena_free(r->arena);
+    return NULL;
+}
+
+static Mesh mesh_of(const LayoutCase *l)
+{
+    Mesh m = { .world_size = 1, .device_type = "cpu" };
+    for (int i = MESH_PP; i < MESH_N_AXES; i++) {
+        m.size[i] = l->size[i] ? l->size[i] : 1;
+        m.world_size *= m.size[i];
+    }
+    return m;
+}
+
+LayoutResult layout_run(Arena *a, const LayoutCase *l)
+{
+    enum { MOST_PARAMS = 256 };
+    LayoutResult result = { .param = NEW_N(a, LayoutParam, MOST_PARAMS) };
+    Mesh mesh = mesh_of(l);
+    World w = { .layout = l,
+                .n_ranks = mesh.world_size,
+                .n_data = mesh.size[MESH_DP_REPLICATE] * mesh.size[MESH_DP_SHARD],
+                .result = &result,
+                .arena = a,
+                .lock = PTHREAD_MUTEX_INITIALIZER };
+    Comm **comm = NEW_N(a, Comm *, w.n_ranks);
+    RankRun *rank = NEW_N(a, RankRun, w.n_ranks);
+    if (w.n_ranks > 1) comm_threads_new((int)w.n_ranks, comm);
+    for (int64_t i = 0; i < w.n_ranks; i++) {
+        rank[i] = (RankRun){ .world = &w, .comm = comm[i], .mesh = mesh };
+        rank[i].mesh.rank = i;
+        rank[i].data_rank =
+            mesh_coordinate(&mesh, MESH_DP_REPLICATE, i) * mesh.size[MESH_DP_SHARD] +
+            mesh_coordinate(&mesh, MESH_DP_SHARD, i);
+        assert_int_equal(pthread_create(&rank[i].thread, NULL, run_thread, &rank[i]), 0);
+    }
+    for (int64_t i = 0; i < w.n_ranks; i++) pthread_join(rank[i].thread, NULL);
+    for (int64_t i = 0; i < w.n_ranks && comm[i]; i++) comm[i]->free(comm[i]);
+    if (w.error) fail_msg("%s", error_text(w.error));
+    for (int64_t i = 0; i < result.n_params; i++)
+        for (int64_t k = 0; k < 2 * result.param[i].n; k++) assert_true(result.param[i].is_set[k]);
+    return result;
+}
+
+LayoutResult layout_run_alone(Arena *a, const LayoutCase *l)
+{
+    LayoutCase alone = *l;
+    const Mesh m = mesh_of(l);
+    alone.accumulation = accumulation_of(l) * m.size[MESH_DP_REPLICATE] * m.size[MESH_DP_SHARD];
+    memset(alone.size, 0, sizeof alone.size);
+    return layout_run(a, &alone);
+}
+
+static double most_of(const double *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (fabs(x[i]) > most) most = fabs(x[i]);
+    return most;
+}
+
+/* Relative, but by `floor` where a number is next to nothing. */
+static double distance(const double *x, const double *y, int64_t n, double floor)
+{
+    double worst = 0, size = most_of(x, n) + floor;
+    for (int64_t i = 0; i < n; i++) {
+        double d = fabs(x[i] - y[i]) / size;
+        if (!(d <= worst)) worst = d; /* a NaN stays */
+    }
+    return worst;
+}
+
+static void take(double *worst, double d)
+{
+    if (!(d <= *worst)) *worst = d;
+}
+
+double layout_difference(const LayoutResult *x, const LayoutResult *y)
+{
+    double worst = 0, most = 0;
+    assert_true(x->n_params > 0);
+    assert_int_equal(x->n_params, y->n_params);
+    for (int64_t i = 0; i < x->n_params; i++)
+        take(&most, most_of(x->param[i].gradient, x->param[i].n));
+    assert_true(most > 0 && x->loss > 0 && x->grad_norm > 0);
+    for (int64_t i = 0; i < x->n_params; i++) {
+        const LayoutParam *p = &x->param[i], *q = NULL;
+        for (int64_t k = 0; k < y->n_params; k++)
+            if (!strcmp(y->param[k].name, p->name)) q = &y->param[k];
+        assert_non_null(q);
+        assert_int_equal(p->n, q->n);
+        take(&worst, distance(p->gradient, q->gradient, p->n, 0.01 * most));
+        take(&worst, distance(p->after, q->after, p->n, 0.01));
+    }
+    take(&worst, distance(&x->loss, &y->loss, 1, 0));
+    take(&worst, distance(&x->grad_norm, &y->grad_norm, 1, 0));
+    return worst;
+}

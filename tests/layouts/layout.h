@@ -1,0 +1,46 @@
+/* layout.h - one training step of a small model on the ranks of a mesh, for "N ranks equal one". */
+#ifndef TESTS_LAYOUT_H
+#define TESTS_LAYOUT_H
+#include "comm/mesh.h"
+#include "models/gpt2.h"
+#include "passes/data_parallel.h"
+
+typedef struct LayoutCase {
+    int64_t size[MESH_N_AXES]; /* of the mesh's axes; 0: 1 */
+    DataParallel data_parallel;
+    bool llama_like; /* see tiny_settings */
+    bool tied;       /* embedding and head share their weight */
+    Dtype compute;   /* F64, F32 or BF16 */
+    bool reference_only;
+    int64_t recompute_every; /* 0: nothing is computed again */
+    int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */
+    int64_t batch, sequence; /* of a microbatch; 0: 2 and 8 */
+    double max_norm;         /* of clipping; 0: none */
+    void (*edit)(Model *m);  /* what else wrappers would set; NULL: nothing */
+} LayoutCase;
+
+/* A parameter, whole: its gradient before the update, and itself after it. */
+typedef struct LayoutParam {
+    const char *name;
+    int64_t n;
+    double *gradient, *after;
+    bool *is_set; /* by element */
+} LayoutParam;
+
+typedef struct LayoutResult {
+    LayoutParam *param;
+    int64_t n_params;
+    double loss; /* mean over all microbatches */
+    double grad_norm;
+    int64_t bytes[4]; /* on rank 0: parameters, gradients, optimizer states, the workspace */
+} LayoutResult;
+
+/* Runs one step on threads, one per rank. Fails the test on an error of any rank, and where ranks
+ * that hold the same number disagree. */
+LayoutResult layout_run(Arena *a, const LayoutCase *l);
+/* The same step on one rank, with a microbatch for each of the layout's. */
+LayoutResult layout_run_alone(Arena *a, const LayoutCase *l);
+/* max |difference| / (max |gradient of that parameter| + 0.01 max over all), over all parameters;
+ * the losses and norms must be as near. */
+double layout_difference(const LayoutResult *x, const LayoutResult *y);
+#endif
