@@ -34,7 +34,7 @@ struct Comm {
     const char *label;
     int64_t layer, step;
     double timeout; /* seconds that a call waits for another rank; groups take it over */
-    Error *error; /* of the last call that a kernel made; taken by whoever runs the kernels */
+    Error *error;   /* of the last call that a kernel made; taken by whoever runs the kernels */
     /* data[i] becomes the reduction over all ranks. In place. */
     Error *(*all_reduce)(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, struct Stream *s);
     /* `out` becomes the parts of all ranks, one after the other; counts[r] elements of rank r. `in`

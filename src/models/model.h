@@ -58,7 +58,7 @@ typedef struct Model {
     PassList passes;          /* that wrappers and initialisation asked for */
     Dtype compute;            /* F32, or BF16 when a wrapper asks for mixed precision */
     const struct DataParallel *data_parallel; /* passes/data_parallel.h; NULL: DDP */
-    const struct Initializer *initializer; /* NULL: the defaults of construction */
+    const struct Initializer *initializer;    /* NULL: the defaults of construction */
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;

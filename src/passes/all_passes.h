@@ -3,6 +3,7 @@
 #define PASSES_ALL_PASSES_H
 #include "graph/pass.h"
 
+struct Mesh;
 struct Model;
 struct Optimize;
 struct Precision;
@@ -11,6 +12,7 @@ struct Precision;
 typedef struct Purpose {
     const struct Model *model; /* its initializer, and the passes that its wrappers asked for */
     const struct Precision *precision;
+    const struct Mesh *mesh;         /* NULL: one rank */
     const struct Optimize *optimize; /* NULL: parameters stay what they are */
     bool gradients;
 } Purpose;

@@ -282,6 +282,16 @@ static void reduce_once(Work *w, Value *const *param, int64_t n)
     clear_unit(g, (int)n, whole);
 }
 
+/* What is made once per step comes first, so that a unit's parameters can be gathered together. */
+static void move_prepare_up(Work *w)
+{
+    Graph *g = w->g;
+    int64_t at = 0;
+    for (int prepare = 1; prepare >= 0; prepare--)
+        for (int64_t i = 0; i < w->n_old; i++)
+            if ((w->old[i]->phase == PREPARE) == prepare) g->node[at++] = w->old[i];
+}
+
 static int64_t find_params(const Graph *g, Value **param)
 {
     int64_t n = 0;
@@ -308,16 +318,16 @@ static void reduce_rest(Graph *g, Value *const *param, int64_t n, const unsigned
 static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
     Work w = { .g = g, .mesh = mesh, .s = settings };
-    if (!mesh || mesh->world_size == 1) return NULL;
     if (w.s->stage > ZERO_NONE) w.axes = mesh_shard_axes(mesh);
     Value **param = NEW_N(g->arena, Value *, g->n_values);
     int64_t n = find_params(g, param);
     unsigned *rest = NEW_N(g->arena, unsigned, n);
     for (int64_t i = 0; i < n; i++)
         rest[i] = (param[i]->grad->partial | mesh_data_axes(mesh)) & ~w.axes;
-    w.old = g->node;
+    w.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     w.n_old = g->n_nodes;
     if (w.axes) {
+        move_prepare_up(&w);
         find_homes(&w);
         add_gatherings(&w);
         if (n && w.s->stage == ZERO_STATES) reduce_once(&w, param, n);
@@ -337,7 +347,7 @@ static bool wanted(const Purpose *p, const void **settings)
 {
     static const DataParallel ddp = { .stage = ZERO_NONE, .blocks_per_unit = 1 };
     *settings = p->model->data_parallel ? p->model->data_parallel : &ddp;
-    return true;
+    return p->mesh && p->mesh->world_size > 1;
 }
 
 const PassDef pass_data_parallel = {

@@ -126,6 +126,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
     if (r->loss) TRY(r->loss->apply(r->loss, g, &result, &f));
     const Purpose purpose = { .model = s->model,
                               .precision = &s->precision,
+                              .mesh = g->mesh,
                               .optimize = r->optimize,
                               .gradients = r->gradients };
     PassList list = passes_for(s->arena, &purpose);

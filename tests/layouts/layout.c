@@ -95,9 +95,11 @@ static Error *build_graph(RankRun *r)
                           .weight_decay_of = no_decay };
     model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), false);
     if (recompute.every) passes_add(&m->passes, &pass_recompute, &recompute);
-    Purpose purpose = {
-        .model = m, .precision = &precision, .optimize = &optimize, .gradients = true
-    };
+    Purpose purpose = { .model = m,
+                        .precision = &precision,
+                        .mesh = g->mesh,
+                        .optimize = &optimize,
+                        .gradients = true };
     PassList list = passes_for(r->arena, &purpose);
     return passes_run(g, g->mesh, &list, NULL);
 }
