@@ -11,7 +11,7 @@ typedef struct Options {
 } Options;
 
 static const Field options[] = {
-    FIELD_PATH(Options, path, NULL, "checkpoint folder or .safetensors file",
+    FIELD_PATH(Options, path, NULL, "checkpoint folder, .safetensors or .bin file",
                .flags = FIELD_ARGUMENT),
     { 0 },
 };

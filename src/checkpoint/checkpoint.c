@@ -1,25 +1,25 @@
 /* checkpoint.c - finds the format of a checkpoint; saves and loads a process's state. */
 #include "checkpoint/checkpoint.h"
 #include "base/file.h"
+#include "checkpoint/dcp_metadata.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/native.h"
 #include "checkpoint/new_folder.h"
 #include "checkpoint/saving.h"
+#include "checkpoint/torch_read.h"
 #include "checkpoint/weights.h"
 #include "config/yaml.h"
 #include <string.h>
 
 static const char SUPPORTED[] =
-    "readable are this program's checkpoint folders (with " MANIFEST_NAME
-    "), the " LAST_CHECKPOINT_INFO " beside them, and .safetensors files";
+    "readable are checkpoint folders of this program (with " MANIFEST_NAME
+    ") and of torch (DCP, with " DCP_METADATA "), the " LAST_CHECKPOINT_INFO
+    " beside them, .safetensors files, and .bin, .pt and .pth files of torch.save";
 
 static Error *open_folder(Arena *a, const char *path, const char *folder, CheckpointReader **out)
 {
     if (file_exists(path_join(a, folder, MANIFEST_NAME))) return native_open(a, path, folder, out);
-    if (file_exists(path_join(a, folder, ".metadata")))
-        return error_new("%s: a checkpoint of the original (DCP) cannot be "
-                         "read yet; %s",
-                         path, SUPPORTED);
+    if (file_exists(path_join(a, folder, DCP_METADATA))) return dcp_open(a, path, folder, out);
     if (file_exists(path_join(a, folder, "__0_0.distcp")))
         return error_new("%s: an unfinished checkpoint of the original (DCP): "
                          ".metadata is missing",
@@ -36,36 +36,46 @@ static bool has_suffix(const char *path, const char *suffix)
     return n > m && !strcmp(path + n - m, suffix);
 }
 
-/* The folder that a last_checkpoint_info.json names. */
-static Error *folder_of_info(Arena *a, const char *path, const char **out)
+static const char *text_of(const Yaml *y, const char *key)
+{
+    const Yaml *x = yaml_get(y, key);
+    return x && x->type == YAML_STRING ? x->text : NULL;
+}
+
+static Error *open_path(Arena *a, const char *path, CheckpointReader **out);
+
+/* The folder, or the pair of files, that a last_checkpoint_info.json names. */
+static Error *open_info(Arena *a, const char *path, CheckpointReader **out)
 {
     Yaml *info;
     TRY(yaml_read_json(a, path, &info));
-    const Yaml *folder = yaml_get(info, "checkpoint_folder_path");
-    if (!folder) folder = yaml_get(info, "model_checkpoint_path");
-    if (!folder || folder->type != YAML_STRING || !folder->text)
-        return error_new("%s: there is no checkpoint_folder_path in it", path);
-    *out = folder->text;
-    return NULL;
+    const char *folder = text_of(info, "checkpoint_folder_path");
+    const char *const pair[] = { text_of(info, "model_checkpoint_path"),
+                                 text_of(info, "optimizer_checkpoint_path") };
+    if (!folder && pair[0] && pair[1] && strcmp(pair[0], pair[1]) != 0)
+        return torch_open(a, pair, 2, out);
+    if (!folder) folder = pair[0];
+    if (!folder) return error_new("%s: there is no checkpoint_folder_path in it", path);
+    return open_path(a, folder, out);
 }
 
-static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
+static Error *open_path(Arena *a, const char *path, CheckpointReader **out)
 {
-    if (!strcmp(path_name(path), LAST_CHECKPOINT_INFO) && file_exists(path))
-        TRY(folder_of_info(a, path, &path));
     const char *place = folder_resolve(a, path);
     if (!file_exists(place)) return error_new("%s: no such checkpoint", path);
     if (is_directory(place)) return open_folder(a, path, place, out);
     if (has_suffix(path, ".safetensors")) return weights_open(a, path, out);
     if (has_suffix(path, ".bin") || has_suffix(path, ".pt") || has_suffix(path, ".pth"))
-        return error_new(
-            "%s: a checkpoint of the original (FSDP1, torch.save) cannot be read yet; %s", path,
-            SUPPORTED);
+        return torch_open(a, &path, 1, out);
     if (has_suffix(path, ".distcp"))
-        return error_new("%s: a part of a checkpoint of the original (DCP), which cannot be read "
-                         "yet; %s",
-                         path, SUPPORTED);
+        return error_new("%s: a part of a DCP checkpoint; give the folder that it lies in", path);
     return error_new("%s: no checkpoint; %s", path, SUPPORTED);
+}
+
+static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
+{
+    bool is_info = !strcmp(path_name(path), LAST_CHECKPOINT_INFO) && file_exists(path);
+    return is_info ? open_info(a, path, out) : open_path(a, path, out);
 }
 
 Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out)
@@ -82,9 +92,7 @@ Error *checkpoint_check_info(const char *path)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
-    const char *folder = "";
-    Error *e = folder_of_info(a, path, &folder);
-    if (!e) e = open_any(a, folder, &r);
+    Error *e = open_info(a, path, &r);
     arena_free(a);
     return error_wrap(e, "%s", path);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "checkpoint/box.h"
+#include "checkpoint/objects.h"
 #include "tensor/tensor.h"
 
 /* A tensor of the program's state: this process's part, and the sizes of the whole. */
@@ -45,7 +46,7 @@ typedef struct CheckpointEntry {
 } CheckpointEntry;
 
 typedef struct CheckpointReader {
-    const char *format; /* "native", "safetensors" */
+    const char *format; /* "native", "dcp", "fsdp1", "torch", "safetensors" */
     const char *path;
     const char *progress; /* JSON object; "{}" in formats that hold none */
     const CheckpointEntry *entry;
@@ -56,6 +57,10 @@ typedef struct CheckpointReader {
     Error *(*get)(struct CheckpointReader *r, int64_t i, const Box *box, void *out);
     /* Checks what is stored of entry i, unless get did; NULL in formats without checksums. */
     Error *(*verify)(struct CheckpointReader *r, int64_t i);
+    /* Checks what lies around the tensors; NULL where nothing is known of it. */
+    Error *(*verify_files)(struct CheckpointReader *r);
+    /* Values that are no tensors, read when first asked for; NULL: there are none. */
+    Error *(*objects)(struct CheckpointReader *r, const CheckpointObject **out, int64_t *n);
 } CheckpointReader;
 
 /* Finds out the format of a folder or file and opens it; lives as long as the arena. A

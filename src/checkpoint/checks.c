@@ -155,6 +155,10 @@ Error *checkpoint_verify(CheckpointReader *r)
 {
     Mistakes m = { 0 };
     for (int64_t i = 0; r->verify && i < r->n_entries; i++) add_mistake(&m, r->verify(r, i));
+    const CheckpointObject *object;
+    int64_t n;
+    if (!m.n && r->verify_files) TRY(r->verify_files(r));
+    if (!m.n && r->objects) TRY(r->objects(r, &object, &n));
     return error_wrap(end_mistakes(&m), "%s: %" PRId64 " of %" PRId64 " tensors are damaged",
                       r->path, m.n, r->n_entries);
 }

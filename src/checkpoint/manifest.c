@@ -13,7 +13,8 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { VERSION = 1 };
+/* Version 1 had one checksum per box, and no bytes outside of header and boxes. */
+enum { VERSION = 2 };
 static const char FORMAT[] = "modalities checkpoint";
 
 uint32_t checksum(uint32_t so_far, const void *bytes, size_t len)
@@ -30,17 +31,24 @@ static void print_ints(Text *to, const int64_t *x, int n)
     text_putc(to, ']');
 }
 
-static void print_box(Text *to, const ManifestBox *b)
+int64_t manifest_blocks(const Manifest *m, const ManifestBox *b)
+{
+    return b->end > b->begin ? (b->end - b->begin - 1) / m->block_bytes + 1 : 0;
+}
+
+static void print_box(Text *to, const Manifest *m, const ManifestBox *b)
 {
     text_printf(to, "{\"part\": %" PRId64 ", \"start\": ", b->part);
     print_ints(to, b->box.start, b->box.n_dims);
     text_puts(to, ", \"size\": ");
     print_ints(to, b->box.size, b->box.n_dims);
-    text_printf(to, ", \"bytes\": [%" PRId64 ", %" PRId64 "], \"crc32\": \"%08x\"}", b->begin,
-                b->end, b->crc);
+    text_printf(to, ", \"bytes\": [%" PRId64 ", %" PRId64 "], \"crc32\": \"", b->begin, b->end);
+    for (int64_t i = 0; i < manifest_blocks(m, b); i++)
+        text_printf(to, "%08x", b->crc ? b->crc[i] : 0);
+    text_puts(to, "\"}");
 }
 
-static void print_tensor(Text *to, const ManifestTensor *t)
+static void print_tensor(Text *to, const Manifest *m, const ManifestTensor *t)
 {
     text_puts(to, "{\"name\": ");
     text_json_string(to, str_of(t->name));
@@ -49,7 +57,7 @@ static void print_tensor(Text *to, const ManifestTensor *t)
     text_puts(to, ", \"boxes\": [");
     for (int64_t i = 0; i < t->n_boxes; i++) {
         if (i) text_puts(to, ", ");
-        print_box(to, &t->box[i]);
+        print_box(to, m, &t->box[i]);
     }
     text_puts(to, "]}");
 }
@@ -59,8 +67,10 @@ static void print_part(Text *to, const ManifestPart *p)
     text_puts(to, "{\"file\": ");
     text_json_string(to, str_of(p->file));
     text_printf(
-        to, ", \"bytes\": %" PRId64 ", \"header_bytes\": %" PRId64 ", \"header_crc32\": \"%08x\"}",
+        to, ", \"bytes\": %" PRId64 ", \"header_bytes\": %" PRId64 ", \"header_crc32\": \"%08x\"",
         p->bytes, p->header_bytes, p->header_crc);
+    if (p->has_rest) text_printf(to, ", \"rest_crc32\": \"%08x\"", p->rest_crc);
+    text_putc(to, '}');
 }
 
 static const char SEAL[] = "\"crc32\": \"%08x\"}\n";
@@ -73,8 +83,13 @@ void manifest_seal(Text *body)
 
 void manifest_print(const Manifest *m, Text *out)
 {
-    text_printf(out, "{\"format\": \"%s\", \"version\": %d,\n\"progress\": %s,\n\"parts\": [",
-                FORMAT, VERSION, m->progress);
+    text_printf(
+        out,
+        "{\"format\": \"%s\", \"version\": %d, \"layout\": \"%s\", \"block_bytes\": %" PRId64
+        ",\n\"progress\": %s,\n\"objects\": ",
+        FORMAT, VERSION, m->layout, m->block_bytes, m->progress);
+    objects_print(m->object, m->n_objects, out);
+    text_puts(out, ",\n\"parts\": [");
     for (int64_t i = 0; i < m->n_parts; i++) {
         text_puts(out, i ? ",\n" : "\n");
         print_part(out, &m->part[i]);
@@ -82,7 +97,7 @@ void manifest_print(const Manifest *m, Text *out)
     text_puts(out, "],\n\"tensors\": [");
     for (int64_t i = 0; i < m->n_tensors; i++) {
         text_puts(out, i ? ",\n" : "\n");
-        print_tensor(out, &m->tensor[i]);
+        print_tensor(out, m, &m->tensor[i]);
     }
     text_puts(out, "],\n");
     manifest_seal(out);
@@ -148,6 +163,24 @@ static Error *get_crc(const json_t *object, const char *key, uint32_t *out)
                : error_new("\"%s\" is not 8 hexadecimal digits", key);
 }
 
+/* One checksum per block, one after the other. */
+static Error *get_crcs(Arena *a, const Manifest *m, const json_t *object, ManifestBox *b)
+{
+    const char *text;
+    int64_t n = manifest_blocks(m, b);
+    TRY(get_text(object, "crc32", &text));
+    if (!n) return NULL; /* manifest_check refuses it */
+    size_t len = strlen(text);
+    if (len % 8 || (uint64_t)n != len / 8)
+        return error_new("\"crc32\" is not 8 hexadecimal digits for each of %" PRId64 " block%s", n,
+                         n == 1 ? "" : "s");
+    b->crc = NEW_N(a, uint32_t, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!read_crc(text + 8 * i, &b->crc[i]))
+            return error_new("\"crc32\" is not 8 hexadecimal digits for each block");
+    return NULL;
+}
+
 static Error *read_part(Arena *a, const json_t *json, ManifestPart *p)
 {
     TRY(get_text(json, "file", &p->file));
@@ -156,10 +189,12 @@ static Error *read_part(Arena *a, const json_t *json, ManifestPart *p)
     p->file = arena_string(a, p->file);
     TRY(get_int(json, "bytes", &p->bytes));
     TRY(get_int(json, "header_bytes", &p->header_bytes));
+    p->has_rest = json_object_get(json, "rest_crc32") != NULL;
+    if (p->has_rest) TRY(get_crc(json, "rest_crc32", &p->rest_crc));
     return get_crc(json, "header_crc32", &p->header_crc);
 }
 
-static Error *read_box(const json_t *json, int n_dims, ManifestBox *b)
+static Error *read_box(Arena *a, const Manifest *m, const json_t *json, int n_dims, ManifestBox *b)
 {
     int64_t bytes[2];
     b->box.n_dims = n_dims;
@@ -169,10 +204,10 @@ static Error *read_box(const json_t *json, int n_dims, ManifestBox *b)
     TRY(get_ints(json, "bytes", 2, bytes));
     b->begin = bytes[0];
     b->end = bytes[1];
-    return get_crc(json, "crc32", &b->crc);
+    return get_crcs(a, m, json, b);
 }
 
-static Error *read_tensor(Arena *a, const json_t *json, ManifestTensor *t)
+static Error *read_tensor(Arena *a, const Manifest *m, const json_t *json, ManifestTensor *t)
 {
     const char *dtype;
     const json_t *shape, *boxes;
@@ -189,7 +224,7 @@ static Error *read_tensor(Arena *a, const json_t *json, ManifestTensor *t)
     t->n_boxes = (int64_t)json_array_size(boxes);
     t->box = NEW_N(a, ManifestBox, t->n_boxes);
     for (int64_t i = 0; i < t->n_boxes; i++)
-        TRY(error_wrap(read_box(json_array_get(boxes, (size_t)i), t->n_dims, &t->box[i]),
+        TRY(error_wrap(read_box(a, m, json_array_get(boxes, (size_t)i), t->n_dims, &t->box[i]),
                        "box %" PRId64, i));
     return NULL;
 }
@@ -211,7 +246,7 @@ static Error *read_lists(Arena *a, const json_t *root, Manifest *m)
         ManifestTensor *t = &m->tensor[i];
         TRY(error_wrap(get_text(json, "name", &t->name), "tensor %" PRId64, i));
         t->name = arena_string(a, t->name);
-        TRY(error_wrap(read_tensor(a, json, t), "tensor \"%s\"", t->name));
+        TRY(error_wrap(read_tensor(a, m, json, t), "tensor \"%s\"", t->name));
     }
     return NULL;
 }
@@ -227,6 +262,19 @@ static Error *read_progress(Arena *a, const json_t *root, Manifest *m)
     return NULL;
 }
 
+static Error *read_layout(Arena *a, const json_t *root, int64_t version, Manifest *m)
+{
+    static const char *const known[] = { "native", "dcp", "fsdp1" };
+    const char *layout = known[0];
+    if (version > 1) TRY(get_text(root, "layout", &layout));
+    for (int i = 0; i < 3 && !m->layout; i++)
+        if (!strcmp(layout, known[i])) m->layout = known[i];
+    if (!m->layout)
+        return error_new("layout \"%s\"; this program reads native, dcp, fsdp1", layout);
+    const json_t *objects = json_object_get(root, "objects");
+    return objects ? objects_read(a, objects, &m->object, &m->n_objects) : NULL;
+}
+
 static Error *read_root(Arena *a, const json_t *root, Manifest *m)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
@@ -234,9 +282,13 @@ static Error *read_root(Arena *a, const json_t *root, Manifest *m)
         return error_new("\"format\" is not \"%s\"", FORMAT);
     int64_t version = 0;
     TRY(get_int(root, "version", &version));
-    if (version != VERSION)
-        return error_new("version %" PRId64 " of the format; this program reads version %d",
+    if (version < 1 || version > VERSION)
+        return error_new("version %" PRId64 " of the format; this program reads versions up to %d",
                          version, VERSION);
+    m->block_bytes = INT64_MAX;
+    if (version > 1) TRY(get_int(root, "block_bytes", &m->block_bytes));
+    if (m->block_bytes < 1) return error_new("\"block_bytes\" is 0");
+    TRY(read_layout(a, root, version, m));
     TRY(read_progress(a, root, m));
     TRY(read_lists(a, root, m));
     return manifest_check(a, m);
@@ -308,7 +360,7 @@ static bool find_overlap(Arena *a, const ManifestTensor *t, const Box **first, c
     return false;
 }
 
-static Error *check_box(const Manifest *m, const ManifestTensor *t, const ManifestBox *b)
+static Error *check_box(const ManifestTensor *t, const ManifestBox *b)
 {
     for (int d = 0; d < t->n_dims; d++)
         if (b->box.size[d] < 1 || b->box.start[d] > t->size[d] ||
@@ -316,6 +368,11 @@ static Error *check_box(const Manifest *m, const ManifestTensor *t, const Manife
             return error_new("dimension %d: start %" PRId64 ", size %" PRId64
                              " is not inside %" PRId64,
                              d, b->box.start[d], b->box.size[d], t->size[d]);
+    return NULL;
+}
+
+static Error *check_place(const Manifest *m, const ManifestTensor *t, const ManifestBox *b)
+{
     if (b->part >= m->n_parts)
         return error_new("part %" PRId64 " of only %" PRId64, b->part, m->n_parts);
     const ManifestPart *p = &m->part[b->part];
@@ -330,13 +387,20 @@ static Error *check_box(const Manifest *m, const ManifestTensor *t, const Manife
     return NULL;
 }
 
-static Error *check_tensor(Arena *a, const Manifest *m, const ManifestTensor *t)
+static Error *check_places(const Manifest *m, const ManifestTensor *t)
+{
+    for (int64_t i = 0; i < t->n_boxes; i++)
+        TRY(error_wrap(check_place(m, t, &t->box[i]), "box %" PRId64, i));
+    return NULL;
+}
+
+static Error *check_tensor(Arena *a, const ManifestTensor *t)
 {
     int64_t bytes = 0;
     if (!dense_bytes(t->dtype, t->n_dims, t->size, &bytes))
         return error_new("the product of its sizes is too large");
     for (int64_t i = 0; i < t->n_boxes; i++)
-        TRY(error_wrap(check_box(m, t, &t->box[i]), "box %" PRId64, i));
+        TRY(error_wrap(check_box(t, &t->box[i]), "box %" PRId64, i));
     const Box *x, *y;
     if (find_overlap(a, t, &x, &y)) {
         Text pair = { 0 };
@@ -355,9 +419,22 @@ static Error *check_tensor(Arena *a, const Manifest *m, const ManifestTensor *t)
     return NULL;
 }
 
+Error *manifest_check_boxes(Arena *a, const Manifest *m)
+{
+    Map *names = map_new(a);
+    for (int64_t i = 0; i < m->n_tensors; i++) {
+        const ManifestTensor *t = &m->tensor[i];
+        if (map_has(names, str_of(t->name)))
+            return error_new("tensor \"%s\" is listed twice", t->name);
+        map_set(names, str_of(t->name), NULL);
+        TRY(error_wrap(check_tensor(a, t), "tensor \"%s\"", t->name));
+    }
+    return NULL;
+}
+
 Error *manifest_check(Arena *a, const Manifest *m)
 {
-    Map *files = map_new(a), *names = map_new(a);
+    Map *files = map_new(a);
     for (int64_t i = 0; i < m->n_parts; i++) {
         const ManifestPart *p = &m->part[i];
         if (map_has(files, str_of(p->file)))
@@ -366,12 +443,8 @@ Error *manifest_check(Arena *a, const Manifest *m)
         if (p->header_bytes > p->bytes)
             return error_new("file \"%s\": its header is longer than the file", p->file);
     }
-    for (int64_t i = 0; i < m->n_tensors; i++) {
-        const ManifestTensor *t = &m->tensor[i];
-        if (map_has(names, str_of(t->name)))
-            return error_new("tensor \"%s\" is listed twice", t->name);
-        map_set(names, str_of(t->name), NULL);
-        TRY(error_wrap(check_tensor(a, m, t), "tensor \"%s\"", t->name));
-    }
+    TRY(manifest_check_boxes(a, m));
+    for (int64_t i = 0; i < m->n_tensors; i++)
+        TRY(error_wrap(check_places(m, &m->tensor[i]), "tensor \"%s\"", m->tensor[i].name));
     return NULL;
 }

@@ -9,7 +9,6 @@
 #include <jansson.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 20 }; /* bytes checksummed and written at a time, while they are in the cache */
 static const char PART_FILE[] = "part_0.safetensors";
 
 /* A rectangle to write: box `box` of tensor `tensor` of the manifest, found at `place` of the part.
@@ -130,17 +129,21 @@ static Error *write_piece(NativeWriter *w, SafetensorsWriter *to, int64_t i)
     ManifestTensor *t = &w->manifest.tensor[p->tensor];
     size_t element = dtype_size(t->dtype);
     Runs runs = box_runs(&p->place.local, &p->part);
-    uint32_t crc = 0;
+    ManifestBox *b = &t->box[p->box];
+    size_t done = 0;
+    b->crc = NEW_N(w->arena, uint32_t, manifest_blocks(&w->manifest, b));
     for (int64_t k = 0; k < runs.n; k++) {
         const char *at = (const char *)p->data +
                          (size_t)box_run_offset(&runs, &p->place.local, &p->part, k) * element;
         for (size_t left = (size_t)runs.length * element, now; left; left -= now, at += now) {
-            now = left < CHUNK ? left : CHUNK;
-            crc = checksum(crc, at, now);
+            size_t room = BLOCK_BYTES - done % BLOCK_BYTES;
+            uint32_t *crc = &b->crc[done / BLOCK_BYTES];
+            now = left < room ? left : room;
+            *crc = checksum(*crc, at, now);
             TRY(safetensors_put(to, i, at, now));
+            done += now;
         }
     }
-    t->box[p->box].crc = crc;
     return NULL;
 }
 
@@ -253,6 +256,7 @@ CheckpointWriter *native_writer(Arena *a, const char *path)
     *w = (NativeWriter){ .base = { .put = put, .keep = keep, .finish = finish },
                          .arena = a,
                          .path = arena_string(a, path),
+                         .manifest = { .layout = "native", .block_bytes = BLOCK_BYTES },
                          .by_name = map_new(a) };
     return &w->base;
 }

@@ -105,8 +105,8 @@ static void assert_refused(const char *body, const char *why)
 TEST(manifest_head_must_be_known)
 {
     assert_refused("{\"format\": \"other\",\n", "\"format\" is not");
-    assert_refused("{\"format\": \"modalities checkpoint\", \"version\": 2,\n",
-                   "version 2 of the format; this program reads version 1");
+    assert_refused("{\"format\": \"modalities checkpoint\", \"version\": 3,\n",
+                   "version 3 of the format; this program reads versions up to 2");
     assert_refused("{\"format\": \"modalities checkpoint\", \"version\": 1,\n",
                    "\"progress\" is missing");
     assert_refused("[\n", "manifest.json:2:");

@@ -319,17 +319,6 @@ TEST(last_checkpoint_info_stands_for_the_folder_that_it_names)
     arena_free(a);
 }
 
-TEST(checkpoints_of_the_original_are_refused_by_name)
-{
-    Arena *a = arena_new();
-    assert_not_opened(a, shared_path(a, "data/goldens/dcp/mini/mini"), "(DCP) cannot be read yet");
-    const char *fsdp1 =
-        "data/goldens/dcp/fsdp1/"
-        "eid_fsdp1-model-seen_steps_3-seen_tokens_96-target_steps_6-target_tokens_192.bin";
-    assert_not_opened(a, shared_path(a, fsdp1), "FSDP1");
-    arena_free(a);
-}
-
 TEST(checkpoint_state_of_the_original_is_kept_exactly)
 {
     Arena *a = arena_new();

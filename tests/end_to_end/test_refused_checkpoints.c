@@ -62,7 +62,7 @@ static void assert_generation_refused(Arena *a, const char *checkpoint, const ch
     assert_one_error(command_output(a, words, NULL), says);
 }
 
-TEST(a_checkpoint_of_the_original_is_named_as_one_that_cannot_be_read_yet)
+TEST(a_damaged_checkpoint_of_torch_is_refused_by_name)
 {
     Bench b = bench_new();
     Arena *a = b.arena;
@@ -77,15 +77,14 @@ TEST(a_checkpoint_of_the_original_is_named_as_one_that_cannot_be_read_yet)
                      "{\"model_checkpoint_path\": \"%s\", \"optimizer_checkpoint_path\": \"%s\"}",
                      in_folder(a, "fsdp1/model.bin"), in_folder(a, "fsdp1/optimizer.bin")));
     bench_words(&b, "on", NULL, NULL); /* sets the variables of the YAML */
-    assert_warm_start_refused(&b, "dcp/last_checkpoint_info.json",
-                              NAME ": a checkpoint of the original (DCP) cannot be read yet");
+    const char *broken = NAME "/.metadata: byte 0: opcode 0x78";
+    assert_warm_start_refused(&b, "dcp/last_checkpoint_info.json", broken);
     assert_warm_start_refused(&b, "fsdp1/last_checkpoint_info.json",
-                              "model.bin: a checkpoint of the original (FSDP1, torch.save) cannot "
-                              "be read yet");
-    assert_generation_refused(a, "dcp/" NAME, "(DCP) cannot be read");
-    assert_generation_refused(a, "dcp/last_checkpoint_info.json", "(DCP) cannot be read yet");
-    assert_generation_refused(a, "dcp/" NAME "/__0_0.distcp", "(DCP), which cannot be read yet");
-    assert_generation_refused(a, "fsdp1/model.bin", "(FSDP1, torch.save) cannot be read yet");
+                              "model.bin: no archive of torch.save (ZIP)");
+    assert_generation_refused(a, "dcp/" NAME, broken);
+    assert_generation_refused(a, "dcp/last_checkpoint_info.json", broken);
+    assert_generation_refused(a, "dcp/" NAME "/__0_0.distcp", "a part of a DCP checkpoint; give");
+    assert_generation_refused(a, "fsdp1/model.bin", "model.bin: no archive of torch.save (ZIP)");
     arena_free(a);
 }
 
