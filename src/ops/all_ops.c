@@ -9,6 +9,7 @@
 #define LIST(OPS, KERNELS) \
     OPS(contract) KERNELS(gemm) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
+    OPS(gelu_tanh) OPS(offset) OPS(logit_cap) \
     OPS(reshape) \
     OPS(cast) \
     OPS(fill) \
@@ -17,6 +18,8 @@
     OPS(positions) \
     OPS(norm) KERNELS(norm) \
     OPS(rope) KERNELS(rope) \
+    OPS(rope_scaled) \
+    OPS(moe_route) OPS(moe_rows) OPS(grouped_linear) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(dropout) KERNELS(dropout) \

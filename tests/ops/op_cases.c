@@ -15,13 +15,20 @@
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/fill.h"
+#include "ops/gelu_tanh.h"
 #include "ops/gradient_norm.h"
+#include "ops/grouped_linear.h"
 #include "ops/head_loss.h"
+#include "ops/logit_cap.h"
 #include "ops/mean_valid.h"
+#include "ops/moe_route.h"
+#include "ops/moe_rows.h"
 #include "ops/norm.h"
+#include "ops/offset.h"
 #include "ops/positions.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/rope_scaled.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +98,16 @@ static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
 static Value *scale_down(Graph *g, Value *x)
 {
     return scale(g, x, -0.37);
+}
+
+static Value *offset_by_one(Graph *g, Value *x)
+{
+    return offset(g, x, 1);
+}
+
+static Value *cap_some(Graph *g, Value *x)
+{
+    return logit_cap(g, x, 0.8);
 }
 
 static Value *cast_down(Graph *g, Value *x)
@@ -194,6 +211,49 @@ static Value *build_rope_table(Graph *g, const OpCase *c, const int64_t *n)
     (void)c;
     rope_table(g, F64, n[0], n[1], 10000, false);
     return NULL;
+}
+
+static Value *build_rope_scaled_table(Graph *g, const OpCase *c, const int64_t *n)
+{
+    rope_scaled_table(g, F64, n[0], n[1], c->attrs, false);
+    return NULL;
+}
+
+/* batch, sequence, experts */
+static Value *build_moe_route(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert;
+    return moe_route(g, floats(g, "logits", 3, n), c->attrs, &expert);
+}
+
+/* batch, sequence, experts, choices; the probabilities through the penalty */
+static Value *build_moe_balance(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *share, *probability, *logits = floats(g, "logits", 3, n);
+    Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ n[0], n[1], n[3] });
+    moe_share(g, logits, expert, &share, &probability);
+    return moe_balance(g, share, probability, 2);
+}
+
+/* batch, sequence, choices; experts; width; attributes: the capacity */
+static Value *build_moe_rows(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x = floats(g, "x", 3, (int64_t[]){ n[0], n[1], n[4] });
+    Value *weight = floats(g, "weight", 3, n), *expert = ids(g, "expert", n[3], 3, n);
+    const MoeRows rows = moe_rows(g, expert, n[3], *(const double *)c->attrs);
+    Value *y = moe_gather(g, x, &rows);
+    return moe_combine(g, mul(g, y, y), weight, &rows);
+}
+
+/* tokens, choices, experts, width, width of the result */
+static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ 1, n[0], n[1] });
+    const MoeRows rows = moe_rows(g, expert, n[2], *(const double *)c->attrs);
+    Value *x = floats(g, "x", 2, (int64_t[]){ n[0] * n[1], n[3] });
+    Value *weight = floats(g, "weight", 3, (int64_t[]){ n[2], n[4], n[3] });
+    return grouped_linear(g, x, weight, rows.start);
 }
 
 /* positions of the table; sizes of x */
@@ -306,6 +366,11 @@ const OpCase op_cases[] = {
     { "silu", build_unary, .unary = silu, .n = { 6, 7 }, .large = { 4096, 3072 } },
     { "gelu", build_unary, .unary = gelu, .n = { 6, 7 }, .large = { 4096, 3072 } },
     { "gelu of many elements", build_unary, .unary = gelu, .n = { 123, 45 } },
+    { "gelu_tanh", build_unary, .unary = gelu_tanh, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu_tanh of many elements", build_unary, .unary = gelu_tanh, .n = { 123, 45 } },
+    { "offset", build_unary, .unary = offset_by_one, .n = { 6, 8 } },
+    { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
+    { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
@@ -343,6 +408,7 @@ const OpCase op_cases[] = {
     { "layer_norm with weight and bias, wide", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 37, 70 } },
 
     { "rope_table", build_rope_table, .n = { 7, 6 } },
+    { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
     { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
     { "rope of keys behind others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
     { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
@@ -369,6 +435,18 @@ const OpCase op_cases[] = {
       .n = { 2, 2, 9, 2, 2, 4 } },
     { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
       .n = { 1, 4, 4, 1, 1, 3 } },
+
+    { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ 2, false, false, 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
+    { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 3, false, true, 0.7 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 2.5 }, .n = { 2, 4, 5 } },
+    { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
+    { "mean_square_lse", build_unary, .unary = mean_square_lse, .n = { 4, 6, 5 } },
+    { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
+    { "moe_rows with a capacity", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 6, 2, 3, 5 } },
+    { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },
+    { "grouped_linear with a capacity", build_grouped_linear, .attrs = &(const double){ 0.8 }, .n = { 9, 2, 3, 4, 6 } },
+    { "grouped_linear of many features", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 61, 2, 5, 133, 150 }, .large = { 2048, 2, 8, 768, 3072 } },
     { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },

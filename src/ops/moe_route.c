@@ -1,0 +1,324 @@
+/* moe_route.c - the router of a mixture of experts, and the penalties that keep its load even and
+ * its logits small. */
+#include "ops/moe_route.h"
+#include "ops/softmax.h"
+#include <string.h>
+
+static const OpDef op_moe_route, op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_balance,
+    op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad;
+
+static const Field route_attrs[] = {
+    FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
+    FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
+    FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
+    FIELD_FLOAT(MoeRoute, factor, NULL, 0, 0, "multiplies the weights"),
+    { 0 },
+};
+
+typedef struct Balance {
+    int64_t n_layers;
+} Balance;
+
+static const Field balance_attrs[] = {
+    FIELD_INT(Balance, n_layers, NULL, 0, 0, "layers that were added up"),
+    { 0 },
+};
+
+Value *moe_route(Graph *g, Value *logits, const MoeRoute *attrs, Value **expert)
+{
+    const char *k = arena_printf(g->arena, "k=%lld", (long long)attrs->top_k);
+    Node *n = graph_add_dims(g, &op_moe_route, "*e!->*k!,*k!", k, attrs, 1, &logits);
+    *expert = n->out[1];
+    return n->out[0];
+}
+
+void moe_share(Graph *g, Value *logits, Value *expert, Value **share, Value **probability)
+{
+    Node *n = graph_add(g, &op_moe_share, NULL, 2, (Value *[]){ logits, expert });
+    *share = n->out[0];
+    *probability = n->out[1];
+}
+
+Value *moe_balance(Graph *g, Value *share, Value *probability, int64_t n_layers)
+{
+    Value *in[] = { share, probability };
+    return graph_add(g, &op_moe_balance, &(Balance){ n_layers }, 2, in)->out[0];
+}
+
+Value *mean_square_lse(Graph *g, Value *logits)
+{
+    return graph_add(g, &op_mean_square_lse, NULL, 1, &logits)->out[0];
+}
+
+static void route_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    Value *in[] = { n->in[0], n->out[1], dout[0] };
+    din[0] = graph_add(g, &op_moe_route_grad, n->attrs, 3, in)->out[0];
+}
+
+static void share_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    if (!dout[1]) return;
+    din[0] = graph_add(g, &op_moe_share_grad, NULL, 2, (Value *[]){ n->in[0], dout[1] })->out[0];
+}
+
+static void balance_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    Value *in[] = { n->in[0], dout[0] };
+    din[1] = graph_add(g, &op_moe_balance_grad, n->attrs, 2, in)->out[0];
+}
+
+static void square_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    Value *in[] = { n->in[0], dout[0] };
+    din[0] = graph_add(g, &op_mean_square_lse_grad, NULL, 2, in)->out[0];
+}
+
+static void route_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = dtype_for_sums(n->in[0]->dtype);
+    out[1] = I32;
+}
+
+static void sum_dtypes(const Node *n, Dtype *out)
+{
+    for (int k = 0; k < n->n_out; k++) out[k] = dtype_for_sums(n->in[0]->dtype);
+}
+
+/* ---- reference kernels ---- */
+
+static void softmax_of(const double *x, int64_t n, double *p)
+{
+    const double lse = log_sum_exp(x, n);
+    for (int64_t i = 0; i < n; i++) p[i] = exp(x[i] - lse);
+}
+
+static void scores_of(const MoeRoute *a, const double *x, int64_t n, double *score)
+{
+    if (!a->sigmoid) softmax_of(x, n, score);
+    for (int64_t i = 0; a->sigmoid && i < n; i++) score[i] = 1 / (1 + exp(-x[i]));
+}
+
+/* The largest logits; scores rise with them. */
+static void choose(const double *x, int64_t n, int64_t k, int32_t *chosen)
+{
+    for (int64_t j = 0; j < k; j++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < n; i++) {
+            bool taken = false;
+            for (int64_t m = 0; m < j; m++) taken |= chosen[m] == i;
+            if (!taken && (best < 0 || x[i] > x[best])) best = i;
+        }
+        chosen[j] = (int32_t)best;
+    }
+}
+
+static int route_reference(const Launch *l)
+{
+    const MoeRoute *a = l->attrs;
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = a->top_k;
+    const int64_t n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data;
+    double *weight = l->out[0].data;
+    int32_t *expert = l->out[1].data;
+    Arena *arena = arena_new();
+    double *score = NEW_N(arena, double, e);
+    for (int64_t i = 0; i < n; i++, x += e, weight += k, expert += k) {
+        double sum = 0;
+        scores_of(a, x, e, score);
+        choose(x, e, k, expert);
+        for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
+        for (int64_t j = 0; j < k; j++)
+            weight[j] = a->factor * score[expert[j]] / (a->normalize ? sum : 1);
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
+/* w = f s / S with S the sum of the chosen scores (or 1): ds = f (dw - [S] sum(dw s) / S) / S. */
+static int route_grad_reference(const Launch *l)
+{
+    const MoeRoute *a = l->attrs;
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = a->top_k;
+    const int64_t n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data, *dweight = l->in[2].data;
+    const int32_t *expert = l->in[1].data;
+    double *dx = l->out[0].data;
+    Arena *arena = arena_new();
+    double *score = NEW_N(arena, double, e), *dscore = NEW_N(arena, double, e);
+    for (int64_t i = 0; i < n; i++, x += e, dx += e, dweight += k, expert += k) {
+        double sum = 0, along = 0, flow = 0;
+        scores_of(a, x, e, score);
+        memset(dscore, 0, sizeof *dscore * (size_t)e);
+        for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
+        for (int64_t j = 0; j < k; j++) along += dweight[j] * score[expert[j]] / sum;
+        for (int64_t j = 0; j < k; j++)
+            dscore[expert[j]] =
+                a->factor * (a->normalize ? (dweight[j] - along) / sum : dweight[j]);
+        for (int64_t j = 0; j < e; j++) flow += score[j] * dscore[j];
+        for (int64_t j = 0; j < e; j++)
+            dx[j] =
+                a->sigmoid ? dscore[j] * score[j] * (1 - score[j]) : score[j] * (dscore[j] - flow);
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
+/* Rows of the whole job: means are over all of them, and partial where rows are split. */
+static double all_rows(const Tensor *t)
+{
+    double n = 1;
+    for (int d = 0; d + 1 < t->n_dims; d++) n *= (double)global_size(t, d);
+    return n;
+}
+
+static int share_reference(const Launch *l)
+{
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data, each = 1 / all_rows(&l->in[0]);
+    const int32_t *expert = l->in[1].data;
+    double *share = l->out[0].data, *probability = l->out[1].data;
+    Arena *arena = arena_new();
+    double *p = NEW_N(arena, double, e);
+    for (int k = 0; k < 2; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
+    for (int64_t i = 0; i < tensor_count(&l->in[1]); i++) share[expert[i]] += each;
+    for (int64_t i = 0; i < n; i++) {
+        softmax_of(x + i * e, e, p);
+        for (int64_t j = 0; j < e; j++) probability[j] += each * p[j];
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
+static int share_grad_reference(const Launch *l)
+{
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data, *dp = l->in[1].data, each = 1 / all_rows(&l->in[0]);
+    double *dx = l->out[0].data;
+    for (int64_t i = 0; i < n; i++, x += e, dx += e) {
+        double flow = 0;
+        softmax_of(x, e, dx);
+        for (int64_t j = 0; j < e; j++) flow += dx[j] * dp[j];
+        for (int64_t j = 0; j < e; j++) dx[j] *= each * (dp[j] - flow);
+    }
+    return KERNEL_OK;
+}
+
+static double balance_factor(const Launch *l)
+{
+    const double n = (double)((const Balance *)l->attrs)->n_layers;
+    return (double)l->in[0].size[0] / (n * n);
+}
+
+static int balance_reference(const Launch *l)
+{
+    const double *share = l->in[0].data, *probability = l->in[1].data;
+    double sum = 0;
+    for (int64_t j = 0; j < l->in[0].size[0]; j++) sum += share[j] * probability[j];
+    *(double *)l->out[0].data = balance_factor(l) * sum;
+    return KERNEL_OK;
+}
+
+static int balance_grad_reference(const Launch *l)
+{
+    const double *share = l->in[0].data, dy = *(const double *)l->in[1].data;
+    double *dp = l->out[0].data;
+    for (int64_t j = 0; j < l->in[0].size[0]; j++) dp[j] = balance_factor(l) * share[j] * dy;
+    return KERNEL_OK;
+}
+
+static int square_reference(const Launch *l)
+{
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double lse = log_sum_exp(x + i * e, e);
+        sum += lse * lse;
+    }
+    *(double *)l->out[0].data = sum / all_rows(&l->in[0]);
+    return KERNEL_OK;
+}
+
+static int square_grad_reference(const Launch *l)
+{
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data, dy = *(const double *)l->in[1].data / all_rows(&l->in[0]);
+    double *dx = l->out[0].data;
+    for (int64_t i = 0; i < n; i++, x += e, dx += e) {
+        const double lse = log_sum_exp(x, e);
+        for (int64_t j = 0; j < e; j++) dx[j] = 2 * lse * exp(x[j] - lse) * dy;
+    }
+    return KERNEL_OK;
+}
+
+static const OpDef op_moe_route = {
+    .name = "moe_route",
+    .doc = "weights and numbers of the experts with the largest scores",
+    .attrs = route_attrs,
+    .attrs_size = sizeof(MoeRoute),
+    .dtypes = route_dtypes,
+    .grad = route_grad,
+    .reference = route_reference,
+};
+static const OpDef op_moe_route_grad = {
+    .name = "moe_route_grad",
+    .doc = "gradient of the logits from logits, experts and the gradient of the weights",
+    .dims = "*e!,*k!,*k!->*e",
+    .attrs = route_attrs,
+    .attrs_size = sizeof(MoeRoute),
+    .reference = route_grad_reference,
+};
+static const OpDef op_moe_share = {
+    .name = "moe_share",
+    .doc = "means over all tokens: how often an expert is chosen, and its probability",
+    .dims = "*e!,*k!->e,e",
+    .dtypes = sum_dtypes,
+    .grad = share_grad,
+    .reference = share_reference,
+};
+static const OpDef op_moe_share_grad = {
+    .name = "moe_share_grad",
+    .doc = "gradient of the logits from that of the mean probabilities",
+    .dims = "*e!,e->*e",
+    .reference = share_grad_reference,
+};
+static const OpDef op_moe_balance = {
+    .name = "moe_balance",
+    .doc = "experts times sum(share probability), of the means over layers",
+    .dims = "e!,e!->",
+    .attrs = balance_attrs,
+    .attrs_size = sizeof(Balance),
+    .dtypes = sum_dtypes,
+    .grad = balance_grad,
+    .reference = balance_reference,
+};
+static const OpDef op_moe_balance_grad = {
+    .name = "moe_balance_grad",
+    .doc = "gradient of the probabilities",
+    .dims = "e!,->e",
+    .attrs = balance_attrs,
+    .attrs_size = sizeof(Balance),
+    .dtypes = sum_dtypes,
+    .reference = balance_grad_reference,
+};
+static const OpDef op_mean_square_lse = {
+    .name = "mean_square_lse",
+    .doc = "mean over the rows of the square of log(sum(exp(x)))",
+    .dims = "*e!->",
+    .dtypes = sum_dtypes,
+    .grad = square_grad,
+    .reference = square_reference,
+};
+static const OpDef op_mean_square_lse_grad = {
+    .name = "mean_square_lse_grad",
+    .doc = "gradient of the logits",
+    .dims = "*e!,->*e",
+    .reference = square_grad_reference,
+};
+
+const OpDef *const moe_route_ops[] = {
+    &op_moe_route,       &op_moe_route_grad,       &op_moe_share,
+    &op_moe_share_grad,  &op_moe_balance,          &op_moe_balance_grad,
+    &op_mean_square_lse, &op_mean_square_lse_grad, NULL
+};

@@ -1,0 +1,24 @@
+/* moe_route.h - which experts a token goes to, how much each counts, and how even that is. */
+#ifndef OPS_MOE_ROUTE_H
+#define OPS_MOE_ROUTE_H
+#include "graph/op.h"
+
+typedef struct MoeRoute {
+    int64_t top_k;
+    bool sigmoid;   /* scores are sigmoids of the logits, not their softmax */
+    bool normalize; /* the weights of a token's experts add up to 1 */
+    double factor;  /* that the weights are multiplied by */
+} MoeRoute;
+
+/* Logits [* e] give the weights [* k] (f32 or better), and in *expert [* k] the experts with the
+ * largest scores, largest first; of equal ones the lower number. */
+Value *moe_route(Graph *g, Value *logits, const MoeRoute *attrs, Value **expert);
+/* Of all tokens: in *share [e] the number of times that a token goes to an expert, in *probability
+ * [e] its softmax, both as means. The gradient goes through the probability alone. */
+void moe_share(Graph *g, Value *logits, Value *expert, Value **share, Value **probability);
+/* The scalar e sum(share probability) / n^2: smallest when the load is even (Fedus et al. 2021).
+ * `n_layers` n: as many were added up. */
+Value *moe_balance(Graph *g, Value *share, Value *probability, int64_t n_layers);
+/* The scalar mean(lse^2) of the rows: keeps logits small (Zoph et al. 2022). */
+Value *mean_square_lse(Graph *g, Value *logits);
+#endif

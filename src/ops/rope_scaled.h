@@ -1,0 +1,35 @@
+/* rope_scaled.h - rotary tables for longer texts than a model was first trained with. */
+#ifndef OPS_ROPE_SCALED_H
+#define OPS_ROPE_SCALED_H
+#include "graph/op.h"
+
+typedef enum RopeScalingKind {
+    ROPE_PLAIN,
+    ROPE_LINEAR,
+    ROPE_DYNAMIC,
+    ROPE_LLAMA3,
+    ROPE_YARN
+} RopeScalingKind;
+
+/* How frequencies are changed; `original` is the length of text before. */
+typedef struct RopeScaling {
+    double base;
+    int kind; /* RopeScalingKind */
+    double factor;
+    int64_t original;
+    double low_freq, high_freq;  /* LLAMA3: rotations within `original` that bound the blend */
+    double beta_fast, beta_slow; /* YARN: likewise */
+    double attention;            /* cosines and sines are multiplied by it */
+    bool truncate;               /* YARN: the bounds are rounded to whole features */
+} RopeScaling;
+extern const char *const rope_scaling_choices[];
+
+/* The table of rope_table (ops/rope.h) by scaled frequencies. DYNAMIC scales by n_positions as soon
+ * as it exceeds `original`. */
+Value *rope_scaled_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, const RopeScaling *s,
+                         bool rounded);
+/* Frequency j of d/2, rounded as the originals round. */
+float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d);
+/* YARN's multiplier of cosines and sines for a factor (Peng et al. 2023). */
+double rope_yarn_attention(double factor, double mscale);
+#endif
