@@ -2,9 +2,11 @@
 #include "train/model_run.h"
 #include "command.h"
 #include "components.h"
+#include "models/hf_model.h"
 
 typedef struct Options {
-    const char *config_file_path, *weights_path, *batch_path, *output_path, *target_key;
+    const char *config_file_path, *weights_path, *hf_model_path, *batch_path, *output_path;
+    const char *target_key;
     bool gradients;
     int precision;
     StringList set;
@@ -13,8 +15,9 @@ typedef struct Options {
 static const char *const precisions[] = { "f32", "bf16", "autocast", "f64", NULL };
 /* clang-format off */
 static const Field options[] = {
-    FIELD_PATH(Options, config_file_path, NULL, "YAML with the component model_raw", .flags = FIELD_EXISTS),
-    FIELD_PATH(Options, weights_path, NULL, "parameters: a .safetensors file or a checkpoint folder", .flags = FIELD_EXISTS_ANY),
+    FIELD_PATH(Options, config_file_path, "null", "YAML with the component model_raw", .flags = FIELD_EXISTS),
+    FIELD_PATH(Options, weights_path, "null", "parameters: a .safetensors file or a checkpoint folder", .flags = FIELD_EXISTS_ANY),
+    FIELD_STRING(Options, hf_model_path, "null", "in the place of both a Hugging Face folder with config.json and .safetensors, or a name in its local cache"),
     FIELD_PATH(Options, batch_path, NULL, ".safetensors with the model's token ids and, for the loss, the targets", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>", .role = PATH_WRITTEN),
     FIELD_STRING(Options, target_key, "target_ids", "name of the targets in the batch; -100 does not count"),
@@ -25,11 +28,28 @@ static const Field options[] = {
 };
 /* clang-format on */
 
+static Error *find_model(Arena *a, const Options *o, void **out)
+{
+    if (o->hf_model_path) {
+        Model *m = NULL;
+        if (o->config_file_path || o->weights_path)
+            return error_usage("--hf_model_path brings model and weights: it excludes "
+                               "--config_file_path and --weights_path");
+        TRY(hf_model_new(a, o->hf_model_path, "input_ids", "logits", &m));
+        *out = m;
+        return NULL;
+    }
+    if (!o->config_file_path || !o->weights_path)
+        return error_usage("--config_file_path and --weights_path are needed, or --hf_model_path "
+                           "in their place");
+    return component_from_file(a, o->config_file_path, o->set, "model_raw", "model", out);
+}
+
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
-    void *model;
-    TRY(component_from_file(a, o->config_file_path, o->set, "model_raw", "model", &model));
+    void *model = NULL;
+    TRY(find_model(a, o, &model));
     ModelRun r = { .model = model,
                    .weights_path = o->weights_path,
                    .batch_path = o->batch_path,

@@ -43,6 +43,7 @@
     COMPONENT(model_fsdp1_wrapped) \
     COMPONENT(model_fsdp2_wrapped) \
     COMPONENT(model_gpt2) \
+    COMPONENT(model_huggingface_pretrained_model) \
     COMPONENT(model_initialization_composed) \
     COMPONENT(model_initialization_gpt2_llama3_like) \
     COMPONENT(model_model_initialized) \

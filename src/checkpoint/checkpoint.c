@@ -25,7 +25,9 @@ static Error *open_folder(Arena *a, const char *path, const char *folder, Checkp
                          ".metadata is missing",
                          path);
     if (file_exists(path_join(a, folder, "config.json")))
-        return error_new("%s: a Hugging Face model folder cannot be read yet; %s", path, SUPPORTED);
+        return error_new("%s: a Hugging Face model folder is a model of its own "
+                         "(model.huggingface_pretrained_model), not the checkpoint of another; %s",
+                         path, SUPPORTED);
     return error_new("%s: no checkpoint: there is no " MANIFEST_NAME " in this folder; %s", path,
                      SUPPORTED);
 }
@@ -78,13 +80,17 @@ static Error *open_any(Arena *a, const char *path, CheckpointReader **out)
     return is_info ? open_info(a, path, out) : open_path(a, path, out);
 }
 
-Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out)
+void checkpoint_index(Arena *a, CheckpointReader *r)
 {
-    TRY(open_any(a, path, out));
-    CheckpointReader *r = *out;
     r->by_name = map_new(a);
     for (int64_t i = 0; i < r->n_entries; i++)
         map_set(r->by_name, str_of(r->entry[i].name), (void *)(intptr_t)(i + 1));
+}
+
+Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out)
+{
+    TRY(open_any(a, path, out));
+    checkpoint_index(a, *out);
     return NULL;
 }
 

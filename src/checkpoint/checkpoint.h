@@ -69,6 +69,8 @@ Error *checkpoint_open(Arena *a, const char *path, CheckpointReader **out);
 /* An error when the checkpoint that a last_checkpoint_info.json (of any file name) tells cannot be
  * read. */
 Error *checkpoint_check_info(const char *path);
+/* Fills by_name of a reader that was not opened by checkpoint_open. */
+void checkpoint_index(Arena *a, CheckpointReader *r);
 /* The index of a name, or -1. */
 int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 

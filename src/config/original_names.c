@@ -16,7 +16,6 @@ static const OriginalName names[] = {
     { "model", "coca", "CoCa", NULL },
     { "model", "debugging_enriched", "debugging hooks", NULL },
     { "model", "gpt2_tp", "tensor parallelism", NULL },
-    { "model", "huggingface_pretrained_model", "Hugging Face models", NULL },
     { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
     { "model", "vision_transformer", "vision transformers", NULL },
     { "model_debugging_hook", NULL, "debugging hooks", NULL },

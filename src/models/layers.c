@@ -4,12 +4,13 @@
 #include "ops/contract.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/gelu_tanh.h"
 #include "ops/norm.h"
+#include "ops/offset.h"
 #include <math.h>
 
-/* The parameter "<name>.<what>". */
-static Value *param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
-                    Role role, Init init)
+Value *layer_param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
+                   Role role, Init init)
 {
     Value *v = graph_param(g, arena_printf(g->arena, "%s.%s", name, what), n_dims, dims);
     v->role = role;
@@ -21,10 +22,10 @@ Value *embedding_table(Graph *g, const char *name, int64_t rows, int64_t width, 
                        Role role)
 {
     const Dim d[] = { { .size = rows, .axis = axis }, { .size = width, .axis = "embed" } };
-    return param(g, name, "weight", 2, d, role, (Init){ .kind = INIT_NORMAL, .std = 1 });
+    return layer_param(g, name, "weight", 2, d, role, (Init){ .kind = INIT_NORMAL, .std = 1 });
 }
 
-static Init uniform(int64_t inputs)
+Init init_of_linear(int64_t inputs)
 {
     double bound = 1 / sqrt((double)inputs);
     return (Init){ .kind = INIT_UNIFORM, .low = -bound, .high = bound };
@@ -34,7 +35,7 @@ Value *linear_weight(Graph *g, const char *name, int64_t inputs, const Linear *l
 {
     const Dim d[] = { { .size = l->width, .axis = l->axis },
                       { .size = inputs, .axis = l->in_axis } };
-    return param(g, name, "weight", 2, d, l->role, uniform(inputs));
+    return layer_param(g, name, "weight", 2, d, l->role, init_of_linear(inputs));
 }
 
 Value *linear(Graph *g, const char *name, Value *x, const Linear *l)
@@ -43,7 +44,7 @@ Value *linear(Graph *g, const char *name, Value *x, const Linear *l)
     Value *y = contract(g, "*k,nk->*n", x, linear_weight(g, name, inputs, l));
     if (!l->bias) return y;
     const Dim d = { .size = l->width, .axis = l->axis };
-    Value *bias = param(g, name, "bias", 1, &d, l->role, uniform(inputs));
+    Value *bias = layer_param(g, name, "bias", 1, &d, l->role, init_of_linear(inputs));
     bias->is_bias = true;
     return add_bias(g, y, bias);
 }
@@ -55,9 +56,11 @@ Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
         graph_fail(g, error_new("%s has width %lld, but its input %lld", graph_name(g, name),
                                 (long long)s->width, (long long)value_width(x)));
     const Init ones = { .kind = INIT_ONES }, zeros = { .kind = INIT_ZEROS };
-    Value *weight = s->has_weight ? param(g, name, "weight", 1, &d, ROLE_NORM, ones) : NULL;
-    Value *bias = s->has_bias ? param(g, name, "bias", 1, &d, ROLE_NORM, zeros) : NULL;
+    const Init first = s->from_one ? zeros : ones;
+    Value *weight = s->has_weight ? layer_param(g, name, "weight", 1, &d, ROLE_NORM, first) : NULL;
+    Value *bias = s->has_bias ? layer_param(g, name, "bias", 1, &d, ROLE_NORM, zeros) : NULL;
     if (bias) bias->is_bias = true;
+    if (weight && s->from_one) weight = offset(g, weight, 1);
     return s->type == NORM_LAYER ? layer_norm(g, x, weight, bias, s->eps)
                                  : rms_norm(g, x, weight, bias, s->eps);
 }
@@ -86,19 +89,40 @@ static Linear out_of_hidden(int64_t width, bool bias)
     };
 }
 
-Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias)
+const char *const activation_choices[] = { "gelu", "gelu_tanh", "silu", NULL };
+
+static Value *activate(Graph *g, Value *x, Activation activation)
 {
-    const Linear gate = into_hidden(hidden, bias, ROLE_LINEAR),
-                 up = into_hidden(hidden, bias, ROLE_UP),
-                 down = out_of_hidden(value_width(x), bias);
-    Value *a = linear(g, "W", x, &gate), *b = linear(g, "V", x, &up);
-    return linear(g, "W_2", swiglu(g, a, b), &down);
+    switch (activation) {
+    case ACTIVATE_GELU_TANH:
+        return gelu_tanh(g, x);
+    case ACTIVATE_SILU:
+        return silu(g, x);
+    default:
+        return gelu(g, x);
+    }
 }
 
-Value *gelu_mlp(Graph *g, Value *x, int64_t hidden, bool bias, double dropout_p, int64_t salt)
+Value *gate(Graph *g, Value *gate, Value *up, Activation activation)
+{
+    if (activation == ACTIVATE_SILU) return swiglu(g, gate, up);
+    return mul(g, activate(g, gate, activation), up);
+}
+
+Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
+{
+    const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
+                 up = into_hidden(hidden, bias, ROLE_UP),
+                 down = out_of_hidden(value_width(x), bias);
+    Value *a = linear(g, "W", x, &into), *b = linear(g, "V", x, &up);
+    return linear(g, "W_2", gate(g, a, b, activation), &down);
+}
+
+Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                 double dropout_p, int64_t salt)
 {
     const Linear in = into_hidden(hidden, bias, ROLE_LINEAR),
                  out = out_of_hidden(value_width(x), bias);
-    Value *y = linear(g, "c_proj", gelu(g, linear(g, "c_fc", x, &in)), &out);
+    Value *y = linear(g, "c_proj", activate(g, linear(g, "c_fc", x, &in), activation), &out);
     return maybe_dropout(g, y, dropout_p, salt);
 }

@@ -11,8 +11,22 @@ typedef struct Norm {
     int64_t width;
     double eps;
     bool has_weight, has_bias;
+    bool from_one; /* the weight is stored as its distance to 1 */
 } Norm;
 
+typedef enum Activation {
+    ACTIVATE_GELU,
+    ACTIVATE_GELU_TANH,
+    ACTIVATE_SILU,
+    N_ACTIVATIONS
+} Activation;
+extern const char *const activation_choices[];
+
+/* The parameter "<name>.<what>". */
+Value *layer_param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
+                   Role role, Init init);
+/* How torch begins a linear layer: uniform within 1/sqrt(inputs). */
+Init init_of_linear(int64_t inputs);
 /* Rows that are looked up, begun with N(0, 1): parameter "<name>.weight" [rows width]. `axis` names
  * the dimension of the rows for splitting. */
 Value *embedding_table(Graph *g, const char *name, int64_t rows, int64_t width, const char *axis,
@@ -27,17 +41,20 @@ typedef struct Linear {
     Role role;
 } Linear;
 
-/* The weight "<name>.weight" [width inputs] of a linear layer, begun as torch does: uniform within
- * 1/sqrt(inputs). */
+/* The weight "<name>.weight" [width inputs] of a linear layer, begun as torch does. */
 Value *linear_weight(Graph *g, const char *name, int64_t inputs, const Linear *l);
 /* y = x W^T (+ bias): the weight, and "<name>.bias" [width]. */
 Value *linear(Graph *g, const char *name, Value *x, const Linear *l);
-/* "<name>.weight" and "<name>.bias" as the norm has them, begun with 1 and 0. */
+/* "<name>.weight" and "<name>.bias" as the norm has them, begun with 1 and 0 (from_one: 0 and 0).
+ */
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
-/* w2(silu(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
-Value *swiglu_mlp(Graph *g, Value *x, int64_t hidden, bool bias);
-/* c_proj(gelu(c_fc x)) with dropout behind. */
-Value *gelu_mlp(Graph *g, Value *x, int64_t hidden, bool bias, double dropout_p, int64_t salt);
+/* activation(gate) * up. */
+Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
+/* w2(activation(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
+Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
+/* c_proj(activation(c_fc x)) with dropout behind. */
+Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                 double dropout_p, int64_t salt);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */
 int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of);
 /* Dropout that vanishes when p is 0. */

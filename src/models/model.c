@@ -1,7 +1,10 @@
 /* model.c - what all language models share: logits and loss. */
 #include "models/model.h"
 #include "ops/contract.h"
+#include "ops/cross_entropy.h"
+#include "ops/elementwise.h"
 #include "ops/head_loss.h"
+#include "ops/logit_cap.h"
 #include "ops/mean_valid.h"
 #include <string.h>
 
@@ -77,17 +80,22 @@ Error *model_check_blocks(const Model *m, const char *key, const StringList *nam
 
 Value *model_logits(Graph *g, const ModelOutput *out)
 {
-    return contract(g, "*k,nk->*n", out->hidden, out->head);
+    Value *logits = contract(g, "*k,nk->*n", out->hidden, out->head);
+    return out->logit_cap > 0 ? logit_cap(g, logits, out->logit_cap) : logits;
 }
 
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
 {
-    Value *token_loss = head_loss(g, out->hidden, out->head, targets);
+    Value *token_loss = out->logit_cap > 0 ? cross_entropy(g, model_logits(g, out), targets)
+                                           : head_loss(g, out->hidden, out->head, targets);
     Value *mean = mean_valid(g, token_loss, targets), *sum = sum_valid(g, token_loss, targets);
-    graph_output(g, "loss", global_tokens ? sum : mean);
+    Value *loss = global_tokens ? sum : mean, *penalty = out->penalty;
+    if (penalty && global_tokens) penalty = mul(g, penalty, count_valid(g, targets));
+    if (penalty) loss = add(g, loss, penalty);
+    graph_output(g, "loss", loss);
     graph_output(g, "loss_mean", mean);
     graph_output(g, "loss_sum", sum);
-    return global_tokens ? sum : mean;
+    return loss;
 }
 
 int64_t graph_parameter_count(const Graph *g)

@@ -12,6 +12,7 @@ typedef struct ForwardSettings {
                            */
     int64_t cache_length; /* above 0: keys and values go through a cache of this many positions */
     bool documents;       /* batches tell documents apart, if the model's settings ask for it */
+    bool inspect; /* all that can be looked at is an output; penalties are no part of the loss */
 } ForwardSettings;
 
 /* What a batch must bring: token ids, but images and masks, too. */
@@ -29,6 +30,8 @@ typedef struct ModelInput {
  * product, which the loss need not write down. */
 typedef struct ModelOutput {
     Value *hidden, *head;
+    double logit_cap; /* logits are bent to stay within it; 0: they are not */
+    Value *penalty;   /* scalar that training lowers besides the loss; NULL: none */
 } ModelOutput;
 
 /* Names of parameters of one weight decay group: a parameter belongs when its name contains one of
@@ -59,6 +62,8 @@ typedef struct Model {
     Dtype compute;            /* F32, or BF16 when a wrapper asks for mixed precision */
     const struct DataParallel *data_parallel; /* passes/data_parallel.h; NULL: DDP */
     const struct Initializer *initializer;    /* NULL: the defaults of construction */
+    const struct HfModel *hf; /* the Hugging Face folder that it was made from, and whose weights it
+                                 begins with unless there is an initializer; NULL: none */
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
 } Model;
@@ -74,7 +79,7 @@ const BlockClass *model_block_class(const Model *m, const char *name);
 const BlockClass *model_block_stack(const Model *m, const char *stack);
 /* An error when one of the names is no class of the model's blocks; `key` is the setting. */
 Error *model_check_blocks(const Model *m, const char *key, const StringList *names);
-/* Matrix product of hidden states and head: the logits [b s v]. */
+/* Matrix product of hidden states and head, capped: the logits [b s v]. */
 Value *model_logits(Graph *g, const ModelOutput *out);
 /* The mean loss per valid token as scalar, and the graph's outputs "loss" and "loss_sum" (sum over
  * valid tokens). Targets are the input `target_key` [b s]. With `global_tokens` the gradient is

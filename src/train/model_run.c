@@ -1,11 +1,13 @@
 /* model_run.c - files in, one pass, files out. */
 #include "train/model_run.h"
+#include "checkpoint/hf_tensors.h"
 #include "checkpoint/safetensors.h"
 #include "exec/schedule.h"
 #include "tensor/target.h"
 #include "train/session.h"
 #include "train/state.h"
 #include <inttypes.h>
+#include <string.h>
 
 static Error *find_tokens(const Safetensors *f, const char *name, const Tensor **out)
 {
@@ -63,26 +65,44 @@ static Error *output(Arena *a, Program *p, const char *name, Dtype as, NamedTens
     return NULL;
 }
 
-static Error *gradient(Arena *a, ParamStore *s, const Stored *x, Dtype as, NamedTensor *out)
+/* Gradients under the names of parameters, or of the tensors of the model's Hugging Face folder. */
+static Error *gradients(Arena *a, const ModelRun *r, ParamStore *s, Dtype as, NamedTensor **out,
+                        int64_t *n)
 {
-    Tensor read;
-    TRY(store_view(s, &x->tensor, true, a, &read));
-    *out = (NamedTensor){ x->name, converted(a, &read, as) };
+    NamedTensor *list = NEW_N(a, NamedTensor, store_count(s));
+    *n = 0;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        Tensor read;
+        if (x->kind != VALUE_ACCUMULATOR) continue;
+        TRY(store_view(s, &x->tensor, true, a, &read));
+        list[(*n)++] = (NamedTensor){ x->name, converted(a, &read, as) };
+    }
+    *out = list;
+    if (!r->model->hf) return NULL;
+    for (int64_t i = 0; i < *n; i++) list[i].name += strlen("grad.");
+    TRY(hf_tensors(a, r->model->hf->family, list, *n, out, n));
+    for (int64_t i = 0; i < *n; i++) (*out)[i].name = arena_printf(a, "grad.%s", (*out)[i].name);
     return NULL;
+}
+
+/* All outputs of the graph but the reports of the loss. */
+static bool is_shown(const Output *o, bool has_loss)
+{
+    return str_starts(str_of(o->name), "loss") ? has_loss && !strcmp(o->name, "loss") : true;
 }
 
 static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p, bool has_loss)
 {
     Dtype as = r->precision == RUN_F64 ? F64 : F32;
-    ParamStore *store = session_store(s);
-    NamedTensor *list = NEW_N(a, NamedTensor, store_count(store) + 2);
-    int64_t n = 0;
-    TRY(output(a, p, "logits", as, &list[n++]));
-    if (has_loss) TRY(output(a, p, "loss", as, &list[n++]));
-    for (int64_t i = 0; r->gradients && i < store_count(store); i++) {
-        const Stored *x = store_at(store, i);
-        if (x->kind == VALUE_ACCUMULATOR) TRY(gradient(a, store, x, as, &list[n++]));
-    }
+    const Graph *g = program_graph(p);
+    NamedTensor *made = NULL;
+    int64_t n_made = 0, n = 0;
+    if (r->gradients) TRY(gradients(a, r, session_store(s), as, &made, &n_made));
+    NamedTensor *list = NEW_N(a, NamedTensor, g->n_outputs + n_made);
+    for (int64_t i = 0; i < g->n_outputs; i++)
+        if (is_shown(&g->output[i], has_loss)) TRY(output(a, p, g->output[i].name, as, &list[n++]));
+    for (int64_t i = 0; i < n_made; i++) list[n++] = made[i];
     return safetensors_write(r->output_path, list, n);
 }
 
@@ -103,8 +123,9 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
     Program *p;
     TRY(session_inspection_program(s, has_loss ? &loss : NULL, r->gradients, ids->size[0],
                                    ids->size[1], &p));
-    TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
-                   r->weights_path));
+    if (r->weights_path)
+        TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
+                       r->weights_path));
     TRY(feed(a, batch, text->name, text->n_ids, false, p));
     if (has_loss) TRY(feed(a, batch, r->target_key, r->model->vocab_size, true, p));
     TRY(program_run_phases(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),

@@ -9,10 +9,12 @@ typedef enum RunPrecision { RUN_F32, RUN_BF16, RUN_AUTOCAST, RUN_F64 } RunPrecis
 
 typedef struct ModelRun {
     const Model *model;
+    /* NULL: those of the model's Hugging Face folder, whose names gradients then have. */
     const char *weights_path; /* .safetensors with the parameters' names, or a checkpoint */
     const char
         *batch_path; /* .safetensors with the model's sample key and (optional) target_key, [b s] */
-    const char *output_path; /* gets logits, loss and, if asked for, grad.<parameter> */
+    const char *output_path; /* gets logits, loss, router_logits.<layer> and aux_loss, and, if
+                                asked for, grad.<parameter> */
     const char *target_key;
     bool gradients;
     RunPrecision precision;

@@ -120,7 +120,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                           .training = r->training,
                           .rounded_buffers = s->rounded_buffers,
                           .cache_length = r->cache,
-                          .documents = r->documents };
+                          .documents = r->documents,
+                          .inspect = !strcmp(r->kind, "inspection") };
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
     if (r->loss) TRY(r->loss->apply(r->loss, g, &result, &f));
@@ -163,8 +164,10 @@ static Error *round_parameters(ParamStore *s, Dtype to)
 static Error *load_weights(Session *s)
 {
     const Model *m = s->model;
-    if (!m->weights_path || s->has_weights) return NULL;
-    TRY(state_load(s->store, m->weights_path, false, NULL));
+    const bool from_hf = m->hf && !m->initializer && !m->weights_path;
+    if ((!m->weights_path && !from_hf) || s->has_weights) return NULL;
+    TRY(from_hf ? state_load_hf(s->store, m->hf)
+                : state_load(s->store, m->weights_path, false, NULL));
     if (m->weights_dtype != F32) TRY(round_parameters(s->store, m->weights_dtype));
     store_changed(s->store);
     s->has_weights = true;

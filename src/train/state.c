@@ -1,6 +1,7 @@
 /* state.c - names of the store's tensors in checkpoints. */
 #include "train/state.h"
 #include "checkpoint/checkpoint_name.h"
+#include "checkpoint/hf_weights.h"
 #include "config/yaml.h"
 #include <inttypes.h>
 #include <string.h>
@@ -90,17 +91,42 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, bool with_
     return NULL;
 }
 
-Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
+static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r, bool with_optimizer,
+                       float *steps)
 {
-    Arena *a = arena_new();
-    CheckpointReader *r;
-    Error *e = checkpoint_open(a, path, &r);
-    if (!e) e = load_into(a, s, r, with_optimizer, steps);
+    Error *e = load_into(a, s, r, with_optimizer, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
         if (is_saved(x, with_optimizer)) x->is_set = true;
     }
     store_changed(s);
+    return e;
+}
+
+Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    Error *e = checkpoint_open(a, path, &r);
+    if (!e) e = load_all(a, s, r, with_optimizer, steps);
+    arena_free(a);
+    return e;
+}
+
+Error *state_load_hf(ParamStore *s, const HfModel *m)
+{
+    Arena *a = arena_new();
+    CheckpointEntry *param = NEW_N(a, CheckpointEntry, store_count(s));
+    CheckpointReader *r;
+    int64_t n = 0;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        if (x->kind != VALUE_PARAM) continue;
+        param[n] = (CheckpointEntry){ .name = x->name, .n_dims = x->tensor.n_dims };
+        memcpy(param[n++].size, x->tensor.size, sizeof x->tensor.size);
+    }
+    Error *e = hf_weights_open(a, m, param, n, &r);
+    if (!e) e = load_all(a, s, r, false, NULL);
     arena_free(a);
     return e;
 }

@@ -4,6 +4,7 @@
 #define TRAIN_STATE_H
 #include "checkpoint/checkpoint.h"
 #include "exec/store.h"
+#include "models/hf_config.h"
 
 /* Parameters as app.model.<name>, what an optimizer keeps of them as
  * app.optimizer.state.<name>.<state>, and for each a scalar ....step that is *steps; caches are
@@ -18,6 +19,8 @@ Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n);
  * are an error, but for the optimizer's where they are not wanted; so is damage to any part of the
  * checkpoint. */
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
+/* Fills the parameters from the folder of a Hugging Face model. */
+Error *state_load_hf(ParamStore *s, const HfModel *m);
 /* An error when the checkpoint says that it has seen other numbers of steps or tokens than
  * training_progress of the configuration. */
 Error *state_check_progress(const char *path, int64_t seen_steps, int64_t seen_tokens);

@@ -3,6 +3,7 @@
 #include "components.h"
 #include "golden.h"
 #include "golden/compare.h"
+#include "models/hf_model.h"
 #include "train/model_run.h"
 #include <jansson.h>
 #include <math.h>
@@ -35,6 +36,13 @@ static const Bounds bf16_bounds = {
     .logits_max = 0.07, .logits_rms = 0.042, .loss_of_rms = 0.044, .grad = 0.094
 };
 
+/* transformers' own bf16 runs of these cases are off by up to 0.086 (logits), 0.049 (their rms),
+ * 0.15 (loss) and 0.11 (gradients), and of Mixtral, whose choices then change, by 0.93; gradients
+ * may be twice as far off. */
+static const Bounds hf_bf16_bounds = {
+    .logits_max = 0.1, .logits_rms = 0.05, .loss_of_rms = 0.1, .grad = 0.22
+};
+
 static const char *in_folder(Arena *a, const char *name, const char *file)
 {
     return path_join(a, shared_path(a, path_join(a, "data/goldens", name)), file);
@@ -47,20 +55,32 @@ static Safetensors *open_golden(Arena *a, const char *name, const char *file)
     return f;
 }
 
+static bool is_hf(const char *name)
+{
+    return str_starts(str_of(name), "models/hf_");
+}
+
 static Safetensors *compute(Arena *a, const char *name, RunPrecision precision)
 {
     ModelRun r = {
-        .weights_path = in_folder(a, name, "weights.safetensors"),
         .batch_path = in_folder(a, name, "batch.safetensors"),
         .output_path = arena_printf(a, "%s/out-%d.safetensors", test_folder(), precision),
         .target_key = "target_ids",
         .gradients = true,
         .precision = precision,
     };
-    void *model;
-    assert_no_error(component_from_file(a, in_folder(a, name, "model.yaml"), (StringList){ 0 },
-                                        "model_raw", "model", &model));
-    r.model = model;
+    Model *m = NULL;
+    void *model = NULL;
+    if (is_hf(name)) {
+        assert_no_error(hf_model_new(a, shared_path(a, path_join(a, "data/goldens", name)),
+                                     "input_ids", "logits", &m));
+    } else {
+        r.weights_path = in_folder(a, name, "weights.safetensors");
+        assert_no_error(component_from_file(a, in_folder(a, name, "model.yaml"), (StringList){ 0 },
+                                            "model_raw", "model", &model));
+        m = model;
+    }
+    r.model = m;
     assert_no_error(model_run(&r));
     Safetensors *out;
     assert_no_error(safetensors_open(a, r.output_path, &out));
@@ -85,7 +105,14 @@ static void compare(const char *name, const Safetensors *got, const Safetensors 
     assert_within(name, "loss", fabs(scalar(got, "loss") - scalar(expected, "loss")),
                   b->loss + b->loss_of_rms * d.expected_rms);
     double largest = largest_absolute(grads, "grad.");
-    int64_t n = 0;
+    int64_t n = 0, n_shown = 2;
+    for (int64_t i = 0; i < expected->n; i++) {
+        const char *key = expected->tensor[i].name;
+        if (!str_starts(str_of(key), "router_logits.") && strcmp(key, "aux_loss")) continue;
+        d = tensor_difference(key, safetensors_find(got, key), &expected->tensor[i].tensor);
+        assert_within(name, key, d.max, b->logits_max * d.expected_max);
+        n_shown++;
+    }
     for (int64_t i = 0; i < grads->n; i++) {
         const char *key = grads->tensor[i].name;
         if (strncmp(key, "grad.", 5)) continue;
@@ -94,7 +121,7 @@ static void compare(const char *name, const Safetensors *got, const Safetensors 
                       grad_bounds->grad * largest + grad_bounds->grad_own * g.expected_max);
         n++;
     }
-    assert_int_equal(n, got->n - 2); /* nothing else was written */
+    assert_int_equal(n, got->n - n_shown); /* nothing else was written */
 }
 
 static bool has_grads(const Safetensors *f)
@@ -110,10 +137,11 @@ static void run_case(Arena *a, const char *name)
     compare(name, compute(a, name, RUN_F32), expected, expected, &f32_bounds, &f32_bounds);
     compare(name, compute(a, name, RUN_F64), expected64, grads64, &f64_bounds,
             grads64 == expected64 ? &f64_bounds : &f32_bounds);
-    compare(name, compute(a, name, RUN_BF16), expected64, grads64, &bf16_bounds, &bf16_bounds);
+    const Bounds *low = is_hf(name) ? &hf_bf16_bounds : &bf16_bounds;
+    compare(name, compute(a, name, RUN_BF16), expected64, grads64, low, low);
 }
 
-TEST(gpt2_models_equal_the_goldens_in_every_precision)
+TEST(models_equal_the_goldens_in_every_precision)
 {
     Arena *a = arena_new();
     GoldenCases cases = { .arena = a };
@@ -125,7 +153,7 @@ TEST(gpt2_models_equal_the_goldens_in_every_precision)
         run_case(a, cases.name[i]);
         n++;
     }
-    assert_true(n >= 19);
+    assert_true(n >= 30);
     arena_free(a);
 }
 

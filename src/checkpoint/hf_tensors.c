@@ -1,0 +1,55 @@
+/* hf_tensors.c - the way of hf_weights.c back: rows of parameters into the tensors that hold them.
+ */
+#include "checkpoint/hf_tensors.h"
+#include <string.h>
+
+typedef struct Made {
+    Arena *arena;
+    Map *by_name; /* to index + 1 */
+    NamedTensor *item;
+    int64_t n, cap;
+} Made;
+
+static Tensor *tensor_named(Made *m, const char *name, const HfSource *s, Dtype dtype)
+{
+    intptr_t i = (intptr_t)map_get(m->by_name, str_of(name));
+    if (i) return &m->item[i - 1].tensor;
+    Tensor t = { .dtype = dtype, .n_dims = s->n_dims };
+    memcpy(t.size, s->size, sizeof t.size);
+    t.data = arena_alloc(m->arena, tensor_bytes(&t));
+    m->item = arena_grow(m->arena, m->item, m->n, &m->cap, sizeof *m->item);
+    m->item[m->n++] = (NamedTensor){ name, t };
+    map_set(m->by_name, str_of(name), (void *)(intptr_t)m->n);
+    return &m->item[m->n - 1].tensor;
+}
+
+/* Part e of the parameter into its place. */
+static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
+{
+    const int last = from->n_dims - 1;
+    const int64_t columns = from->size[last], rows = last > 0 ? from->size[last - 1] : 1;
+    const size_t each = dtype_size(from->dtype);
+    const char *in = (const char *)from->data + (size_t)(e * rows * columns) * each;
+    for (int64_t r = 0; r < rows; r++, in += (size_t)columns * each) {
+        char *at = (char *)to->data + (size_t)(s->base + r * s->row_stride) * each;
+        for (int64_t c = 0; s->column_stride != 1 && c < columns; c++)
+            memcpy(at + (size_t)(c * s->column_stride) * each, in + (size_t)c * each, each);
+        if (s->column_stride == 1) memcpy(at, in, (size_t)columns * each);
+    }
+}
+
+Error *hf_tensors(Arena *a, const HfFamily *f, const NamedTensor *param, int64_t n,
+                  NamedTensor **out, int64_t *n_out)
+{
+    Made m = { .arena = a, .by_name = map_new(a) };
+    for (int64_t i = 0; i < n; i++) {
+        const Tensor *t = &param[i].tensor;
+        HfSource s;
+        TRY(hf_source(a, f, param[i].name, t->n_dims, t->size, &s));
+        for (int64_t e = 0; e < s.n_tensors; e++)
+            put(t, e, &s, tensor_named(&m, s.tensor[e], &s, t->dtype));
+    }
+    *out = m.item;
+    *n_out = m.n;
+    return NULL;
+}

@@ -1,0 +1,193 @@
+/* hf_weights.c - reads parameters from .safetensors files with Hugging Face's names and layouts. */
+#include "checkpoint/hf_weights.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "config/yaml.h"
+#include <string.h>
+
+/* A tensor and the file that it is in. */
+typedef struct Found {
+    const Safetensors *file;
+    const Tensor *tensor;
+} Found;
+
+typedef struct HfWeights {
+    CheckpointReader base;
+    HfSource *source; /* of each entry */
+    Found **found;    /* of each entry its tensors */
+} HfWeights;
+
+/* What a folder holds. */
+typedef struct Folder {
+    Arena *arena;
+    const char *path;
+    const char *index;  /* path of the index; NULL: one file */
+    const Yaml *shards; /* name of a tensor to its file */
+    Map *open;          /* name of a file to Safetensors * */
+} Folder;
+
+static Error *open_folder(Folder *f)
+{
+    static const char one[] = "model.safetensors", many[] = "model.safetensors.index.json";
+    f->open = map_new(f->arena);
+    if (file_exists(path_join(f->arena, f->path, many))) {
+        Yaml *index;
+        f->index = path_join(f->arena, f->path, many);
+        TRY(yaml_read_json(f->arena, f->index, &index));
+        f->shards = yaml_get(index, "weight_map");
+        if (f->shards && f->shards->type == YAML_MAP) return NULL;
+        return error_new("%s: there is no weight_map in it", f->index);
+    }
+    if (file_exists(path_join(f->arena, f->path, one))) return NULL;
+    if (file_exists(path_join(f->arena, f->path, "pytorch_model.bin")))
+        return error_new("%s holds pytorch_model.bin, which cannot be read yet; readable is %s",
+                         f->path, one);
+    return error_new("%s holds no weights: there is neither %s nor %s", f->path, one, many);
+}
+
+static Error *open_file(Folder *f, const char *name, const char *tensor, const Safetensors **out)
+{
+    Safetensors *s = map_get(f->open, str_of(name));
+    *out = s;
+    if (s) return NULL;
+    const char *path = path_join(f->arena, f->path, name);
+    if (strchr(name, '/'))
+        return error_new("%s: %s lies in %s, which is no file of the folder", f->index, tensor,
+                         name);
+    if (!file_exists(path))
+        return error_new("%s: %s lies in %s, which is missing", f->index, tensor, path);
+    TRY(safetensors_open(f->arena, path, &s));
+    map_set(f->open, str_of(name), s);
+    *out = s;
+    return NULL;
+}
+
+/* Under its name, or without the name of the model around it: files of the first GPT-2. */
+static Error *find_named(Folder *f, const char *name, Found *out)
+{
+    const char *file = "model.safetensors";
+    if (f->shards) {
+        const Yaml *shard = yaml_get(f->shards, name);
+        if (!shard) return NULL;
+        if (shard->type != YAML_STRING)
+            return error_new("%s: the file of %s is no text", f->index, name);
+        file = shard->text;
+    }
+    TRY(open_file(f, file, name, &out->file));
+    out->tensor = safetensors_find(out->file, name);
+    if (out->tensor || !f->shards) return NULL;
+    return error_new("%s has no tensor %s, although %s says so", out->file->path, name, f->index);
+}
+
+static Error *find(Folder *f, const char *name, Found *out)
+{
+    static const char *const prefixes[] = { "transformer.", "model." };
+    *out = (Found){ 0 };
+    TRY(find_named(f, name, out));
+    for (int i = 0; i < 2 && !out->tensor; i++)
+        if (str_starts(str_of(name), prefixes[i]))
+            TRY(find_named(f, name + strlen(prefixes[i]), out));
+    if (out->tensor) return NULL;
+    return error_new("%s has no tensor %s", f->index ? f->index : out->file->path, name);
+}
+
+static const char *shape_text(Arena *a, int n_dims, const int64_t *size)
+{
+    Text t = { 0 };
+    text_putc(&t, '[');
+    for (int d = 0; d < n_dims; d++) text_printf(&t, "%s%lld", d ? ", " : "", (long long)size[d]);
+    text_putc(&t, ']');
+    const char *s = arena_string(a, t.ptr);
+    text_free(&t);
+    return s;
+}
+
+static Error *check(Arena *a, const Found *f, const HfSource *s, const char *name)
+{
+    const Tensor *t = f->tensor;
+    bool same = t->n_dims == s->n_dims;
+    for (int d = 0; same && d < s->n_dims; d++) same = t->size[d] == s->size[d];
+    if (same && dtype_is_float(t->dtype)) return NULL;
+    if (same)
+        return error_new("%s: %s is of type %s; allowed are floats", f->file->path, name,
+                         dtype_name(t->dtype));
+    return error_new("%s: %s has the shape %s, but config.json makes it %s", f->file->path, name,
+                     shape_text(a, t->n_dims, t->size), shape_text(a, s->n_dims, s->size));
+}
+
+/* Columns of one row of the parameter; `at` is the element of the tensor where they begin. */
+static void copy_row(const Tensor *from, int64_t at, int64_t stride, int64_t n, char *to)
+{
+    const size_t each = dtype_size(from->dtype);
+    const char *in = from->data;
+    if (stride == 1) {
+        memcpy(to, in + (size_t)at * each, (size_t)n * each);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)i * each, in + (size_t)(at + i * stride) * each, each);
+}
+
+static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
+{
+    const HfWeights *w = (const HfWeights *)base;
+    const HfSource *s = &w->source[i];
+    const int last = box->n_dims - 1;
+    const int64_t columns = box->size[last], rows = last > 0 ? box->size[last - 1] : 1;
+    const int64_t first_row = last > 0 ? box->start[last - 1] : 0;
+    const int64_t n = last > 1 ? box->size[0] : 1, first = last > 1 ? box->start[0] : 0;
+    char *to = out;
+    for (int64_t e = 0; e < n; e++) {
+        const Tensor *from = w->found[i][first + e].tensor;
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t at =
+                s->base + (first_row + r) * s->row_stride + box->start[last] * s->column_stride;
+            copy_row(from, at, s->column_stride, columns, to);
+            to += (size_t)columns * dtype_size(from->dtype);
+        }
+    }
+    return NULL;
+}
+
+static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
+                         int64_t i)
+{
+    HfSource *s = &w->source[i];
+    TRY(hf_source(f->arena, m->family, entry->name, entry->n_dims, entry->size, s));
+    w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
+    for (int64_t k = 0; k < s->n_tensors; k++) {
+        TRY(find(f, s->tensor[k], &w->found[i][k]));
+        TRY(check(f->arena, &w->found[i][k], s, s->tensor[k]));
+        entry->dtype = w->found[i][k].tensor->dtype;
+        if (entry->dtype != w->found[i][0].tensor->dtype)
+            return error_new("%s: %s is of type %s, but %s of type %s", w->found[i][k].file->path,
+                             s->tensor[k], dtype_name(entry->dtype), s->tensor[0],
+                             dtype_name(w->found[i][0].tensor->dtype));
+    }
+    entry->name = arena_printf(f->arena, "app.model.%s", entry->name);
+    return NULL;
+}
+
+Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
+                       CheckpointReader **out)
+{
+    Folder f = { .arena = a, .path = m->folder };
+    HfWeights *w = NEW(a, HfWeights);
+    CheckpointEntry *entry = NEW_N(a, CheckpointEntry, n);
+    TRY(open_folder(&f));
+    w->source = NEW_N(a, HfSource, n);
+    w->found = NEW_N(a, Found *, n);
+    for (int64_t i = 0; i < n; i++) {
+        entry[i] = param[i];
+        TRY(open_entry(&f, m, w, &entry[i], i));
+    }
+    w->base = (CheckpointReader){ .format = "huggingface",
+                                  .path = m->folder,
+                                  .progress = "{}",
+                                  .entry = entry,
+                                  .n_entries = n,
+                                  .get = get };
+    checkpoint_index(a, &w->base);
+    *out = &w->base;
+    return NULL;
+}

@@ -1,0 +1,46 @@
+/* decoder.h - a decoder-only transformer as data: which layers it has, and with what options. Every
+ * language model here is a row of them; parameters are named as in the original's state dict. */
+#ifndef MODELS_DECODER_H
+#define MODELS_DECODER_H
+#include "models/layers.h"
+#include "models/model.h"
+#include "models/moe.h"
+#include "ops/rope_scaled.h"
+
+/* What may differ from block to block. */
+typedef struct DecoderLayer {
+    int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
+    const RopeScaling *rope; /* applied in order to queries and keys */
+    int64_t n_rope;
+    bool is_sparse; /* `moe` instead of one feed-forward layer */
+} DecoderLayer;
+
+/* Norms are NULL where there is none; scales and caps are 0. */
+typedef struct Decoder {
+    const char *name, *block_class; /* "gpt2", "GPT2Block" */
+    const char *sample_key, *prediction_key;
+    const char *document_key; /* NULL: a sequence is one document */
+    int64_t vocab_size, sequence_length, n_layer, width, n_head_q, n_head_kv, head_width, hidden;
+    int64_t seed;
+    double dropout, attention_dropout;
+    double embedding_scale; /* multiplies what the table gives */
+    double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
+    double attention_cap, logit_cap;
+    bool learned_positions, is_tied;
+    bool qkv_bias, out_bias, ffn_bias;
+    Activation activation;
+    bool is_gated;
+    /* In front of a layer, and behind it before its result is added to the stream. */
+    const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
+    const Norm *qk_norm;       /* of each head */
+    bool qk_norm_before_rope;  /* else behind */
+    const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
+    const DecoderLayer *layer; /* n_layer of them */
+    const Moe *moe;            /* NULL: no layer is sparse */
+} Decoder;
+
+/* A model that refers to the description, which must stay as long. */
+Model *decoder_new(Arena *a, const Decoder *d);
+/* The description of a model that decoder_new made; NULL for others. */
+const Decoder *decoder_of(const Model *m);
+#endif

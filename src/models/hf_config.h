@@ -1,0 +1,22 @@
+/* hf_config.h - config.json of a Hugging Face model as the description of a decoder. */
+#ifndef MODELS_HF_CONFIG_H
+#define MODELS_HF_CONFIG_H
+#include "models/hf_family.h"
+
+/* A model of a folder with config.json. */
+typedef struct HfModel {
+    const char *folder; /* as the user gave it, or where the cache has it */
+    const HfFamily *family;
+    const Decoder *decoder;
+    Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not
+                  */
+} HfModel;
+
+/* Reads FOLDER/config.json. Errors: a class that is not known, with those of its options that no
+ * known class has; an option with a value that is not known; what is missing or of another type,
+ * with its place. */
+Error *hf_config_read(Arena *a, const char *folder, HfModel *out);
+/* The folder that a name stands for: a folder itself, or "owner/name" in the local cache of Hugging
+ * Face (HF_HUB_CACHE, HF_HOME, ~/.cache/huggingface). Nothing is downloaded. */
+Error *hf_find(Arena *a, const char *name, const char **folder);
+#endif

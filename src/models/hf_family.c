@@ -1,0 +1,173 @@
+/* hf_family.c - the rows of families and of the names of their tensors. To add a family:
+ * docs/models.md. */
+#include "models/hf_family.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const HfName llama_names[] = {
+    { "transformer.wte.*", "model.embed_tokens.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.layers.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.o_proj.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.mlp.experts.#.gate_proj.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.mlp.experts.#.up_proj.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.mlp.experts.#.down_proj.*", HF_EXPERTS },
+    { "transformer.lm_head_norm.*", "model.norm.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName sandwich_names[] = {
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName mixtral_names[] = {
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.experts.#.w3.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.experts.#.w2.*",
+      HF_EXPERTS },
+    { 0 },
+};
+
+static const HfName gpt2_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_FIRST_THIRD },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_SECOND_THIRD },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_LAST_THIRD },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_TRANSPOSED },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_TRANSPOSED },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_TRANSPOSED },
+    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING)
+const HfFamily hf_families[] = {
+    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
+    { "mistral", "MistralForCausalLM", "MistralDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-6, .max_positions = 131072, .window = 4096, .activation = "silu" },
+    { "qwen2", "Qwen2ForCausalLM", "Qwen2DecoderLayer", NULL, llama_names, HF_QKV_BIAS, HF_WINDOW_UPPER,
+      .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
+    { "qwen3", "Qwen3ForCausalLM", "Qwen3DecoderLayer", NULL, llama_names, HF_QK_NORM, HF_WINDOW_UPPER,
+      .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .head_width = 128, .activation = "silu" },
+    { "olmo2", "Olmo2ForCausalLM", "Olmo2DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
+    { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .activation = "gelu_pytorch_tanh", .is_tied = true },
+    { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH, HF_WINDOW_ALTERNATING,
+      .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .window = 4096,
+      .attention_cap = 50, .logit_cap = 30, .activation = "gelu_pytorch_tanh", .is_tied = true },
+    { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_QK_NORM, HF_WINDOW_PATTERN,
+      .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256, .window = 4096, .activation = "gelu_pytorch_tanh", .is_tied = true },
+    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | HF_QKV_BIAS, HF_WINDOW_EACH,
+      .eps = 1e-5, .max_positions = 1024, .activation = "gelu_new", .is_tied = true },
+    { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED, HF_WINDOW_EACH,
+      .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
+    { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
+    { 0 },
+};
+#undef GEMMA
+/* clang-format on */
+
+const HfFamily *hf_family_find(const char *model_type)
+{
+    for (const HfFamily *f = hf_families; f->model_type; f++)
+        if (!strcmp(f->model_type, model_type)) return f;
+    return NULL;
+}
+
+/* Whether the pattern fits; *layer and *rest are what `%` and `*` stand for. */
+static bool fits(const char *pattern, const char *name, int64_t *layer, const char **rest)
+{
+    for (; *pattern && *pattern != '*'; pattern++) {
+        if (*pattern != '%') {
+            if (*name++ != *pattern) return false;
+            continue;
+        }
+        char *end;
+        if (*name < '0' || *name > '9') return false;
+        *layer = strtoll(name, &end, 10);
+        name = end;
+    }
+    *rest = name;
+    return !strcmp(name, "weight") || !strcmp(name, "bias");
+}
+
+static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t expert,
+                          const char *rest)
+{
+    Text t = { 0 };
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '*')
+            text_puts(&t, rest);
+        else if (*p == '%' || *p == '#')
+            text_printf(&t, "%lld", (long long)(*p == '%' ? layer : expert));
+        else
+            text_putc(&t, *p);
+    }
+    const char *s = arena_string(a, t.ptr);
+    text_free(&t);
+    return s;
+}
+
+static void place(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
+{
+    const int64_t rows = n_dims > 1 ? size[n_dims - 2] : 1, columns = size[n_dims - 1];
+    const bool is_third = layout >= HF_FIRST_THIRD && layout <= HF_LAST_THIRD;
+    const int64_t third = is_third ? layout - HF_FIRST_THIRD : 0, n_thirds = is_third ? 3 : 1;
+    s->n_dims = n_dims > 1 ? 2 : 1;
+    if (n_dims == 1) {
+        s->size[0] = n_thirds * columns;
+        s->base = third * columns;
+        s->column_stride = 1;
+    } else if (layout == HF_SAME || layout == HF_EXPERTS) {
+        s->size[0] = rows, s->size[1] = columns;
+        s->row_stride = columns, s->column_stride = 1;
+    } else {
+        s->size[0] = columns, s->size[1] = n_thirds * rows;
+        s->base = third * rows;
+        s->row_stride = 1, s->column_stride = n_thirds * rows;
+    }
+}
+
+Error *hf_source(Arena *a, const HfFamily *f, const char *param, int n_dims, const int64_t *size,
+                 HfSource *out)
+{
+    const HfName *tables[] = { f->first, f->names };
+    for (int t = 0; t < 2; t++)
+        for (const HfName *n = tables[t]; n && n->ours; n++) {
+            int64_t layer = 0;
+            const char *rest;
+            if (!fits(n->ours, param, &layer, &rest)) continue;
+            *out = (HfSource){ .n_tensors = n->layout == HF_EXPERTS ? size[0] : 1 };
+            out->tensor = NEW_N(a, const char *, out->n_tensors);
+            for (int64_t e = 0; e < out->n_tensors; e++)
+                out->tensor[e] = filled(a, n->theirs, layer, e, rest);
+            place(out, n->layout, n_dims, size);
+            return NULL;
+        }
+    return error_new("%s has no place for the parameter %s", f->class_name, param);
+}

@@ -1,0 +1,84 @@
+/* huggingface_pretrained_model.c - model.huggingface_pretrained_model: a decoder as the config.json
+ * of a folder describes it, with the folder's weights. */
+#include "config/builder.h"
+#include "models/hf_config.h"
+#include "models/hf_model.h"
+#include <string.h>
+
+typedef struct Settings {
+    int model_type;
+    const char *model_name, *prediction_key, *huggingface_prediction_subscription_key, *sample_key;
+    const Yaml *model_args, *kwargs;
+} Settings;
+
+Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const char *prediction_key,
+                    Model **out)
+{
+    HfModel *hf = NEW(a, HfModel);
+    const char *folder;
+    TRY(hf_find(a, name, &folder));
+    TRY(hf_config_read(a, folder, hf));
+    Decoder *d = arena_copy(a, hf->decoder, sizeof *hf->decoder);
+    d->sample_key = sample_key;
+    d->prediction_key = prediction_key;
+    hf->decoder = d;
+    *out = decoder_new(a, d);
+    (*out)->hf = hf;
+    return NULL;
+}
+
+static bool is_empty(const Yaml *y)
+{
+    return !y || y->type == YAML_NULL || ((y->type == YAML_MAP || y->type == YAML_LIST) && !y->n);
+}
+
+enum { CAUSAL, MASKED };
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    if (s->model_type == MASKED)
+        return error_new("model_type AutoModelForMaskedLM: models that fill gaps are not known; "
+                         "allowed is AutoModelForCausalLM");
+    if (strcmp(s->huggingface_prediction_subscription_key, "logits"))
+        return error_new("huggingface_prediction_subscription_key %s: the models give logits alone",
+                         s->huggingface_prediction_subscription_key);
+    if (!is_empty(s->model_args) || !is_empty(s->kwargs))
+        return error_new("model_args and kwargs are for the Python class; allowed are null and "
+                         "empty ones: what config.json says holds");
+    return NULL;
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Model *m = NULL;
+    TRY(hf_model_new(builder_arena(b), s->model_name, s->sample_key, s->prediction_key, &m));
+    *out = m;
+    return NULL;
+}
+
+static const char *const model_types[] = { "AutoModelForCausalLM", "AutoModelForMaskedLM", NULL };
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_CHOICE(Settings, model_type, NULL, model_types, "kind of model"),
+    FIELD_STRING(Settings, model_name, NULL, "folder with config.json and .safetensors, or a name in the local Hugging Face cache: \"owner/name\"; nothing is downloaded"),
+    FIELD_STRING(Settings, prediction_key, NULL, "name of the logits"),
+    FIELD_STRING(Settings, huggingface_prediction_subscription_key, NULL, "what the Python class calls them: logits"),
+    FIELD_STRING(Settings, sample_key, NULL, "name of the token ids in a batch"),
+    FIELD_ANY(Settings, model_args, "null", "for the Python class: null or empty"),
+    FIELD_ANY(Settings, kwargs, "null", "for the Python class: null or empty"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_huggingface_pretrained_model = {
+    .kind = "model",
+    .variant = "huggingface_pretrained_model",
+    .doc =
+        "a Hugging Face model: Llama, Mistral, Mixtral, Qwen 2 and 3, OLMo 2, Gemma 1 to 3, GPT-2",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build,
+};

@@ -1,0 +1,77 @@
+/* moe.c - a mixture of experts in the place of a feed-forward layer (Shazeer et al. 2017). Tokens
+ * are sorted by expert, so that each expert is one product over its rows, however many come. */
+#include "models/moe.h"
+#include "ops/elementwise.h"
+#include "ops/grouped_linear.h"
+#include "ops/moe_route.h"
+#include "ops/moe_rows.h"
+#include "ops/reshape.h"
+
+/* "experts.<name>.weight" [experts rows columns] */
+static Value *experts(Graph *g, const char *name, const Moe *m, int64_t rows, int64_t columns,
+                      bool is_down)
+{
+    const Dim d[] = { { .size = m->n_experts, .axis = "experts" },
+                      { .size = rows, .axis = is_down ? "embed" : "ff" },
+                      { .size = columns, .axis = is_down ? "ff" : "embed" } };
+    const Role role = is_down ? ROLE_RESIDUAL : *name == 'V' ? ROLE_UP : ROLE_LINEAR;
+    return layer_param(g, arena_printf(g->arena, "experts.%s", name), "weight", 3, d, role,
+                       init_of_linear(columns));
+}
+
+static void add_up(Graph *g, Value **sum, Value *more)
+{
+    *sum = *sum ? add(g, *sum, more) : more;
+}
+
+static void add_sums(Graph *g, const Moe *m, MoeSums *sums, Value *logits, Value *expert,
+                     Value *dropped)
+{
+    Value *share, *probability;
+    moe_share(g, logits, expert, &share, &probability);
+    add_up(g, &sums->share, share);
+    add_up(g, &sums->probability, probability);
+    if (m->z_loss > 0) add_up(g, &sums->z, mean_square_lse(g, logits));
+    add_up(g, &sums->dropped, dropped);
+    sums->n_layers++;
+}
+
+Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
+{
+    const int64_t width = value_width(x);
+    const Linear router = { m->n_experts, NULL, "embed", false, ROLE_LINEAR };
+    const MoeRoute route = { .top_k = m->top_k,
+                             .sigmoid = m->score == SCORE_SIGMOID,
+                             .normalize = m->normalize,
+                             .factor = m->factor != 0 ? m->factor : 1 };
+    Value *expert, *logits = linear(g, "router", x, &router);
+    Value *weight = moe_route(g, logits, &route, &expert);
+    const MoeRows rows = moe_rows(g, expert, m->n_experts, m->capacity);
+    Value *in = moe_gather(g, x, &rows);
+    Value *a = grouped_linear(g, in, experts(g, "W", m, m->hidden, width, false), rows.start),
+          *b = grouped_linear(g, in, experts(g, "V", m, m->hidden, width, false), rows.start);
+    Value *down = experts(g, "W_2", m, width, m->hidden, true);
+    Value *y = grouped_linear(g, gate(g, a, b, m->activation), down, rows.start);
+    y = moe_combine(g, y, weight, &rows);
+    if (m->shared_hidden) {
+        graph_enter(g, "shared", -1);
+        y = add(g, y, gated_mlp(g, x, m->activation, m->shared_hidden, false));
+        graph_leave(g);
+    }
+    add_sums(g, m, sums, logits, expert, rows.dropped);
+    if (sums->inspect)
+        graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),
+                     reshape(g, "bse->(bs)e", NULL, logits));
+    return y;
+}
+
+void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, bool inspect, ModelOutput *out)
+{
+    Value *aux = moe_balance(g, sums->share, sums->probability, sums->n_layers);
+    if (inspect) {
+        graph_output(g, "aux_loss", aux);
+        return;
+    }
+    if (m->aux_loss > 0) add_up(g, &out->penalty, scale(g, aux, m->aux_loss));
+    if (sums->z) add_up(g, &out->penalty, scale(g, sums->z, m->z_loss / (double)sums->n_layers));
+}

@@ -1,0 +1,34 @@
+/* moe.h - mixtures of experts: a router sends each token to a few of many feed-forward layers. */
+#ifndef MODELS_MOE_H
+#define MODELS_MOE_H
+#include "models/layers.h"
+#include "models/model.h"
+
+typedef enum RouterScore { SCORE_SOFTMAX, SCORE_SIGMOID } RouterScore;
+
+typedef struct Moe {
+    int64_t n_experts, top_k, hidden;
+    int score;       /* RouterScore */
+    bool normalize;  /* the weights of a token's experts add up to 1 */
+    double factor;   /* that the weights are multiplied by; 0: as 1 */
+    double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
+    int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
+    double aux_loss, z_loss; /* weights of the penalties */
+    Activation activation;
+} Moe;
+
+/* What the layers of one model have in common. */
+typedef struct MoeSums {
+    Value *share, *probability; /* [experts], sums over the layers */
+    Value *z;                   /* scalar */
+    Value *dropped;             /* pairs of token and expert beyond a capacity */
+    int64_t n_layers;
+    bool inspect; /* set by the caller: logits are wanted as outputs */
+} MoeSums;
+
+/* Parameters router.weight, experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
+Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* Penalties into out->penalty; for inspection instead the outputs "aux_loss" and, from moe_layer,
+ * "router_logits.<block>". */
+void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, bool inspect, ModelOutput *out);
+#endif
