@@ -372,3 +372,23 @@ void graph_prune(Graph *g)
     g->n_nodes -= kept;
     memmove(g->node, g->node + kept, sizeof *g->node * (size_t)g->n_nodes);
 }
+
+void graph_forget_unused(Graph *g)
+{
+    bool *used = NEW_N(g->arena, bool, g->n_values);
+    for (int64_t i = 0; i < g->n_outputs; i++) used[g->output[i].value->id] = true;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        for (int k = 0; k < g->node[i]->n_in; k++) used[g->node[i]->in[k]->id] = true;
+        for (int k = 0; k < g->node[i]->n_out; k++) used[g->node[i]->out[k]->id] = true;
+    }
+    int64_t kept = 0;
+    g->leaf = map_new(g->arena);
+    for (int64_t i = 0; i < g->n_values; i++) {
+        Value *v = g->value[i];
+        if (!used[i] && v->kind != VALUE_INPUT) continue;
+        v->id = (int)kept;
+        g->value[kept++] = v;
+        if (v->kind != VALUE_RESULT) map_set(g->leaf, str_of(v->name), v);
+    }
+    g->n_values = kept;
+}

@@ -70,8 +70,8 @@ typedef struct Value {
     struct Node *from;     /* RESULT only */
     struct Value *grad;    /* PARAM only: its ACCUMULATOR, after autodiff */
     struct Value *grad_of; /* the value whose gradient this is, or NULL */
-    struct Value *owner;   /* PARAM only: this is a copy, on another pipeline stage, of that one */
-    int stage;             /* pipeline stage of a leaf */
+    bool is_copy;          /* PARAM only: another rank of the pipeline has it, too, and counts it */
+    int place;             /* PARAM only: see Graph.n_places */
     Init init;             /* PARAM and STATE */
     Role role;             /* PARAM only */
     bool is_bias;          /* PARAM only: added to what the weight gives */
@@ -131,6 +131,8 @@ typedef struct Graph {
     int64_t n_outputs, cap_outputs;
     BlockPlace *place; /* by number of the block: unique over all stacks */
     int64_t n_blocks, cap_blocks;
+    int64_t n_places; /* parameters of the whole model with gradients, where this is the graph of
+                         one rank of a pipeline; else 0 */
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */
     int block, stage;    /* of the nodes to come */
@@ -194,6 +196,8 @@ const Value *value_storage(const Value *v, int64_t *offset);
 bool nodes_conflict(const Node *a, const Node *b);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
+/* Drops values that no node touches and that are no outputs, but not inputs; values get new ids. */
+void graph_forget_unused(Graph *g);
 /* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] =
  * contract(a, b) *k,nk->*n  #block". */
 void graph_print(const Graph *g, FILE *to);

@@ -28,6 +28,7 @@
     OPS(mean_valid) \
     OPS(collective) \
     OPS(unit) \
+    OPS(transfer) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam)
 /* clang-format on */

@@ -5,6 +5,7 @@
  */
 #include "passes/optimize.h"
 #include "ops/collective.h"
+#include "ops/fill.h"
 #include "ops/gradient_norm.h"
 #include "optim/optim.h"
 #include "passes/all_passes.h"
@@ -34,6 +35,22 @@ static void settle(Graph *g, int64_t n, Value **partial)
     }
 }
 
+/* On a rank of a pipeline: the partials of all ranks, in the order of the whole model. */
+static int64_t join_ranks(Graph *g, Value *const *param, int64_t n, int64_t norm_type,
+                          Value ***partial)
+{
+    if (!g->n_places) return n;
+    Value **all = NEW_N(g->arena, Value *, g->n_places);
+    for (int64_t i = 0; i < n; i++)
+        if (!param[i]->is_copy) all[param[i]->place] = (*partial)[i];
+    for (int64_t i = 0; i < g->n_places; i++)
+        if (!all[i]) all[i] = fill(g, (*partial)[0], 0);
+    all[0]->reduce = norm_type ? REDUCE_SUM : REDUCE_MAX;
+    *partial = NEW_N(g->arena, Value *, g->n_places);
+    reduce_list(g, (int)g->n_places, all, 1u << MESH_PP, *partial);
+    return g->n_places;
+}
+
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh;
@@ -45,7 +62,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     g->phase = REDUCE;
     for (int64_t i = 0; i < n; i++) partial[i] = norm_partial(g, param[i]->grad, o->norm_type);
     settle(g, n, partial);
-    Value *norm = norm_total(g, n, partial, o->norm_type);
+    int64_t n_partials = join_ranks(g, param, n, o->norm_type, &partial);
+    Value *norm = norm_total(g, n_partials, partial, o->norm_type);
     graph_output(g, "grad_norm", norm);
     g->phase = UPDATE;
     Value *factor = clip_factor(g, norm, o->max_norm);

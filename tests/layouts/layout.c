@@ -3,14 +3,17 @@
 #include "../passes/tiny_model.h"
 #include "comm/groups.h"
 #include "comm/transports.h"
+#include "exec/pipeline_schedule.h"
 #include "graph/split.h"
 #include "models/model.h"
 #include "ops/adam.h"
 #include "optim/optim.h"
 #include "passes/all_passes.h"
 #include "passes/optimize.h"
+#include "passes/pipeline.h"
 #include "passes/precision.h"
 #include "passes/recompute.h"
+#include "passes/stages.h"
 #include "test.h"
 #include <math.h>
 #include <pthread.h>
@@ -35,6 +38,7 @@ typedef struct RankRun {
     Graph *graph;
     Program *program;
     int64_t data_rank;
+    PipelineSchedule *pipeline; /* NULL: all ranks run all layers */
     pthread_t thread;
 } RankRun;
 
@@ -71,6 +75,16 @@ static double no_decay(const Optimizer *o, const Value *param)
     return 0;
 }
 
+static void cut_into_stages(const RankRun *r, Model *m)
+{
+    Stages *s = NEW(r->arena, Stages);
+    PipelineCut *cut = NEW(r->arena, PipelineCut);
+    *s = (Stages){ .n = r->pipeline->n_stages, .by_cost = true };
+    *cut = (PipelineCut){ .rank_of = r->pipeline->rank_of };
+    passes_add(&m->passes, &pass_stages, s);
+    passes_add(&m->passes, &pass_pipeline, cut);
+}
+
 static Error *build_graph(RankRun *r)
 {
     static const Optimizer optimizer = { .update = update };
@@ -79,11 +93,13 @@ static Error *build_graph(RankRun *r)
     Gpt2Settings s = tiny_settings(l->llama_like);
     s.use_weight_tying = l->tied;
     s.sequence_length = sequence_of(l);
+    if (l->layers) s.n_layer = l->layers;
     Model *m = gpt2_new(r->arena, &s);
     ModelOutput out;
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
     m->data_parallel = &l->data_parallel;
     if (l->edit) l->edit(m);
+    if (r->pipeline) cut_into_stages(r, m);
     const ForwardSettings f = { .batch = batch_of(l), .sequence = sequence_of(l) };
     TRY(m->forward(m, g, &f, &out));
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
@@ -164,7 +180,7 @@ static Error *join_all(RankRun *r, bool is_gradient)
     pthread_mutex_lock(&r->world->lock);
     for (int64_t i = 0; !e && i < r->graph->n_values; i++) {
         const Value *v = r->graph->value[i];
-        if (v->kind == VALUE_PARAM && v->grad && !v->owner)
+        if (v->kind == VALUE_PARAM && v->grad)
             e = join(r, is_gradient ? v->grad : v, v, is_gradient);
     }
     pthread_mutex_unlock(&r->world->lock);
@@ -222,8 +238,15 @@ static Error *run_rank(RankRun *r)
     const LayoutCase *l = r->world->layout;
     TRY(device_new(1, &r->device));
     r->store = store_new(r->device);
-    TRY(build_graph(r));
     Schedule s = schedule_accumulate(r->arena, accumulation_of(l));
+    if (r->mesh.size[MESH_PP] > 1) {
+        const PipelineShape shape = { (int)r->mesh.size[MESH_PP], l->per_rank ? l->per_rank : 1,
+                                      accumulation_of(l) };
+        const char *name = l->schedule ? l->schedule : "1F1B";
+        TRY(pipeline_schedule_new(r->arena, name, &shape, &r->pipeline));
+        s = r->pipeline->rank[mesh_coordinate(&r->mesh, MESH_PP, r->mesh.rank)];
+    }
+    TRY(build_graph(r));
     ProgramSettings settings = { .device = r->device,
                                  .store = r->store,
                                  .level = cpu_level_available(),

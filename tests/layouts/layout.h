@@ -16,6 +16,9 @@ typedef struct LayoutCase {
     int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */
     int64_t batch, sequence; /* of a microbatch; 0: 2 and 8 */
     double max_norm;         /* of clipping; 0: none */
+    const char *schedule;    /* of the pipeline, where the mesh has one; NULL: 1F1B */
+    int per_rank;            /* stages on each of its ranks; 0: 1 */
+    int layers;              /* 0: those of tiny_settings */
     void (*edit)(Model *m);  /* what else wrappers would set; NULL: nothing */
 } LayoutCase;
 

@@ -1,0 +1,201 @@
+/* pipeline.c - what a rank of a pipeline keeps of the graph, what it sends and receives. */
+#include "passes/pipeline.h"
+#include "comm/mesh.h"
+#include "graph/op.h"
+#include "ops/transfer.h"
+#include <string.h>
+
+/* A value on its way to a stage of another rank. */
+typedef struct Way {
+    Value *value, *received;
+    int stage;      /* that uses it */
+    int64_t before; /* the index of its first user there */
+    Phase phase;    /* the first in which it is used there */
+} Way;
+
+typedef struct Cutter {
+    Graph *g;
+    const PipelineCut *cut;
+    int rank;
+    Node **old;
+    int64_t n_old;
+    Way *way;
+    int64_t n_ways, cap_ways;
+    int64_t *first_way; /* by value id: the first of its ways, which lie one after the other in */
+    int64_t *next_way;  /* this list; -1: none */
+} Cutter;
+
+static bool is_staged(const Node *n)
+{
+    return n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
+}
+
+static int rank_of(const Cutter *c, const Node *n)
+{
+    return c->cut->rank_of[n->stage];
+}
+
+static bool is_own(const Cutter *c, const Node *n)
+{
+    return !is_staged(n) || rank_of(c, n) == c->rank;
+}
+
+static Way *find_way(const Cutter *c, const Value *v, int stage)
+{
+    for (int64_t i = c->first_way[v->id]; i >= 0; i = c->next_way[i])
+        if (c->way[i].stage == stage) return &c->way[i];
+    return NULL;
+}
+
+static void note_use(Cutter *c, Value *v, int64_t user)
+{
+    const Node *n = c->old[user];
+    if (!v->from || !is_staged(v->from) || rank_of(c, v->from) == rank_of(c, n)) return;
+    Way *w = find_way(c, v, n->stage);
+    if (w) {
+        if (n->phase < w->phase) w->phase = n->phase;
+        return;
+    }
+    int64_t cap = c->cap_ways;
+    c->next_way = arena_grow(c->g->arena, c->next_way, c->n_ways, &cap, sizeof *c->next_way);
+    c->way = arena_grow(c->g->arena, c->way, c->n_ways, &c->cap_ways, sizeof *c->way);
+    c->way[c->n_ways] = (Way){ .value = v, .stage = n->stage, .before = user, .phase = n->phase };
+    c->next_way[c->n_ways] = c->first_way[v->id];
+    c->first_way[v->id] = c->n_ways++;
+}
+
+static Edge edge_of(const Cutter *c, const Way *w, int peer)
+{
+    return (Edge){
+        .peer = peer, .number = w - c->way, .of = c->n_ways, .dtype = (int64_t)w->value->dtype
+    };
+}
+
+static void keep(Graph *g, Node *n)
+{
+    g->node = arena_grow(g->arena, g->node, g->n_nodes, &g->cap_nodes, sizeof *g->node);
+    g->node[g->n_nodes++] = n;
+}
+
+/* Nodes that are added take the place of `n` in the schedule. */
+static void stand_at(Graph *g, const Node *n)
+{
+    g->phase = n->phase;
+    g->stage = n->stage;
+    g->block = n->block;
+}
+
+static void receive_for(Cutter *c, int64_t user)
+{
+    const Node *n = c->old[user];
+    for (int k = 0; k < n->n_in; k++) {
+        Way *w = find_way(c, n->in[k], n->stage);
+        if (!w) continue;
+        if (w->before == user && !w->received) {
+            const Edge e = edge_of(c, w, rank_of(c, w->value->from));
+            stand_at(c->g, n);
+            c->g->phase = w->phase;
+            w->received = receive(c->g, w->value, &e);
+        }
+        n->in[k] = w->received;
+    }
+}
+
+static void send_results(const Cutter *c, const Node *n)
+{
+    for (int k = 0; k < n->n_out; k++)
+        for (int64_t i = c->first_way[n->out[k]->id]; i >= 0; i = c->next_way[i]) {
+            const Edge e = edge_of(c, &c->way[i], c->cut->rank_of[c->way[i].stage]);
+            stand_at(c->g, n);
+            send(c->g, n->out[k], &e);
+        }
+}
+
+static void cut_nodes(Cutter *c)
+{
+    Graph *g = c->g;
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < c->n_old; i++) {
+        Node *n = c->old[i];
+        if (!is_own(c, n)) continue;
+        if (is_staged(n)) receive_for(c, i);
+        keep(g, n);
+        if (is_staged(n)) send_results(c, n);
+    }
+}
+
+static void drop_outputs(const Cutter *c)
+{
+    Graph *g = c->g;
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->n_outputs; i++) {
+        const Value *v = g->output[i].value;
+        if (!v->from || is_own(c, v->from)) g->output[n++] = g->output[i];
+    }
+    g->n_outputs = n;
+}
+
+/* By value id: a bit for each rank that uses a parameter, directly or by what is made of it once
+ * per step. */
+static uint64_t *find_users(const Cutter *c)
+{
+    uint64_t *users = NEW_N(c->g->arena, uint64_t, c->g->n_values);
+    for (int64_t i = c->n_old - 1; i >= 0; i--) {
+        const Node *n = c->old[i];
+        uint64_t by = is_staged(n) ? UINT64_C(1) << rank_of(c, n) : 0;
+        for (int k = 0; k < n->n_out && n->phase == PREPARE; k++) by |= users[n->out[k]->id];
+        for (int k = 0; k < n->n_in; k++) users[n->in[k]->id] |= by;
+    }
+    return users;
+}
+
+/* Numbers the parameters of the whole model, and joins the copies of one. */
+static void join_copies(Cutter *c, const uint64_t *users)
+{
+    Graph *g = c->g;
+    g->phase = REDUCE;
+    g->stage = 0;
+    g->block = -1;
+    for (int64_t i = 0, n = g->n_values; i < n; i++) {
+        Value *v = g->value[i];
+        if (v->kind != VALUE_PARAM || !v->grad) continue;
+        v->place = (int)g->n_places++;
+        bool is_shared = (users[i] & (users[i] - 1)) != 0;
+        if (!is_shared || !(users[i] >> c->rank & 1)) continue;
+        v->is_copy = (users[i] & ((UINT64_C(1) << c->rank) - 1)) != 0;
+        sum_copies(g, v->grad, users[i]);
+    }
+    g->phase = FORWARD;
+}
+
+static Error *run(Graph *g, const Mesh *mesh, const void *settings)
+{
+    enum { MOST_RANKS = 64 };
+    if (!mesh || mesh->size[MESH_PP] == 1) return NULL;
+    if (mesh->size[MESH_PP] > MOST_RANKS)
+        return error_usage("a pipeline of %lld ranks; allowed are up to %d",
+                           (long long)mesh->size[MESH_PP], MOST_RANKS);
+    Cutter c = { .g = g,
+                 .cut = settings,
+                 .rank = (int)mesh_coordinate(mesh, MESH_PP, mesh->rank),
+                 .n_old = g->n_nodes };
+    c.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
+    c.first_way = NEW_N(g->arena, int64_t, g->n_values);
+    for (int64_t i = 0; i < g->n_values; i++) c.first_way[i] = -1;
+    for (int64_t i = 0; i < c.n_old; i++)
+        for (int k = 0; is_staged(c.old[i]) && k < c.old[i]->n_in; k++)
+            note_use(&c, c.old[i]->in[k], i);
+    const uint64_t *users = find_users(&c);
+    cut_nodes(&c);
+    drop_outputs(&c);
+    join_copies(&c, users);
+    graph_prune(g);
+    graph_forget_unused(g);
+    return NULL;
+}
+
+const PassDef pass_pipeline = {
+    .name = "pipeline",
+    .doc = "keeps the stages of this rank, which sends to the others and receives from them",
+    .run = run,
+};
