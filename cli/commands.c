@@ -31,12 +31,15 @@
     COMMAND(command_docs_schema) \
     COMMAND(command_model_inspect) \
     COMMAND(command_model_run) \
+    COMMAND(command_profile_distributed) \
+    COMMAND(command_profile_single_process) \
     COMMAND(command_report) \
     COMMAND(command_tokenizer_decode) \
     COMMAND(command_tokenizer_encode) \
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
     COMMAND(command_top_generate_text) \
+    COMMAND(command_top_replay) \
     COMMAND(command_top_resume) \
     COMMAND(command_top_run) \
     COMMAND(command_top_warmstart)
@@ -55,6 +58,7 @@ static const struct {
     { "data", "Index, tokenize, shuffle and merge data." },
     { "docs", "Print the reference pages." },
     { "model", "Run and inspect models." },
+    { "profile", "Measure a component: kernels, memory." },
     { "tokenizer", "Train and use tokenizers." },
 };
 

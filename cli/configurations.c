@@ -5,20 +5,8 @@
 #include "data/pack_settings.h"
 #include "train/generation_settings.h"
 #include "train/settings.h"
+#include "train/steppable.h"
 #include <string.h>
-
-/* Nothing takes such files yet: their components are refused as planned. */
-typedef struct ProfilingConfig {
-    void *steppable_component, *profiler;
-} ProfilingConfig;
-
-/* clang-format off */
-static const Field profiling_config_fields[] = {
-    FIELD_COMPONENT(ProfilingConfig, steppable_component, void, "steppable_component", NULL, "what is measured"),
-    FIELD_COMPONENT(ProfilingConfig, profiler, void, "steppable_profiler", NULL, "how it is measured"),
-    { 0 },
-};
-/* clang-format on */
 
 static Error *check_packing(const void *config)
 {
@@ -47,6 +35,7 @@ const Configuration configurations[] = {
       .keys = training_config_fields,
       .size = sizeof(TrainingConfig) },
     { .name = "profiling",
+      .commands = "profile distributed and profile single_process",
       .marks = { "steppable_component", "(steppable_component)", "(steppable_profiler)" },
       .n_marks = 1,
       .keys = profiling_config_fields,

@@ -8,7 +8,6 @@ static const struct {
 } planned[] = {
     { "benchmark", "benchmarking" },
     { "convert_pytorch_to_hf_checkpoint", "the export to Hugging Face" },
-    { "profile", "profiling" },
 };
 
 /* Other words for what a command does. */

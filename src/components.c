@@ -21,6 +21,7 @@
     COMPONENT(collate_fn_gpt_2_llm_collator) \
     COMPONENT(collate_fn_mask_loss_collator_wrapper) \
     COMPONENT(data_loader_default) \
+    COMPONENT(dataset_batch_generator_random) \
     COMPONENT(dataset_combined) \
     COMPONENT(dataset_dummy_dataset) \
     COMPONENT(dataset_jsonl_on_the_fly) \
@@ -28,17 +29,24 @@
     COMPONENT(dataset_packed_mem_map_dataset_continuous) \
     COMPONENT(dataset_packed_mem_map_dataset_megatron) \
     COMPONENT(dataset_weighted_mix) \
+    COMPONENT(debugging_settings) \
     COMPONENT(device_mesh_default) \
     COMPONENT(gradient_clipper_fsdp1) \
     COMPONENT(gradient_clipper_fsdp1_logging_only) \
     COMPONENT(gradient_clipper_fsdp2) \
     COMPONENT(gradient_clipper_fsdp2_logging_only) \
     COMPONENT(inference_component_text) \
+    COMPONENT(layer_norm_layer_norm) \
+    COMPONENT(layer_norm_pytorch_rms_norm) \
+    COMPONENT(layer_norm_rms_norm) \
     COMPONENT(loss_clm_cross_entropy_loss) \
     COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
     COMPONENT(model_compiled) \
+    COMPONENT(model_debugging_enriched) \
+    COMPONENT(model_debugging_hook_nan_hook) \
+    COMPONENT(model_debugging_hook_print_forward_hook) \
     COMPONENT(model_fsdp1_checkpointed) \
     COMPONENT(model_fsdp1_wrapped) \
     COMPONENT(model_fsdp2_wrapped) \
@@ -80,6 +88,12 @@
     COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
     COMPONENT(scheduler_onecycle_lr) \
     COMPONENT(scheduler_step_lr) \
+    COMPONENT(steppable_component_forward_pass) \
+    COMPONENT(steppable_component_steppable_norm) \
+    COMPONENT(steppable_profiler_combined) \
+    COMPONENT(steppable_profiler_kernel_tracing) \
+    COMPONENT(steppable_profiler_memory_tracing) \
+    COMPONENT(steppable_profiler_no_profiler) \
     COMPONENT(tokenizer_pretrained_hf_tokenizer) \
     COMPONENT(tokenizer_pretrained_sp_tokenizer)
 /* clang-format on */

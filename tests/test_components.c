@@ -1,6 +1,9 @@
-/* test_components.c - the registry takes every built-in component. */
+/* test_components.c - the registry takes every built-in component, and has those of the original.
+ */
+#include "base/file.h"
 #include "components.h"
 #include "test.h"
+#include <string.h>
 
 TEST(every_component_registers_with_a_sound_table)
 {
@@ -8,5 +11,37 @@ TEST(every_component_registers_with_a_sound_table)
     Registry *r;
     assert_no_error(components_registry(a, &r));
     assert_true(registry_count(r) > 10);
+    arena_free(a);
+}
+
+/* Whatever is not here must at least be refused as planned, by name. */
+TEST(components_of_the_original_are_here_or_planned)
+{
+    enum { ORIGINAL = 94 };
+    Arena *a = arena_new();
+    Registry *r;
+    Str list;
+    int n = 0, n_here = 0;
+    assert_no_error(components_registry(a, &r));
+    assert_no_error(file_read(a, "tests/original_components.txt", &list));
+    char *rest = arena_string(a, list.ptr);
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *dot = strchr(line, '.');
+        const ComponentDef *def;
+        if (line[0] == '#' || !dot) continue;
+        *dot = 0;
+        n++;
+        Error *e = registry_find(r, line, dot + 1, &def);
+        if (e) {
+            const char *text = error_text(e);
+            printf("%s.%s: %s\n", line, dot + 1, text);
+            if (strncmp(text, "planned: ", 9)) fail_msg("%s.%s: %s", line, dot + 1, text);
+        }
+        n_here += !e;
+        error_free(e);
+    }
+    printf("%d of %d components of the original\n", n_here, n);
+    assert_int_equal(n, ORIGINAL);
+    assert_true(n_here >= 85);
     arena_free(a);
 }

@@ -16,6 +16,7 @@ exec
 tokenizer template
 data
 checkpoint monitor
+watch
 train
 components'
 status=0

@@ -10,20 +10,13 @@ typedef struct OriginalName {
 
 /* clang-format off */
 static const OriginalName names[] = {
-    { "dataset_batch_generator", NULL, "profiling", NULL },
-    { "debugging", NULL, "debugging hooks", NULL },
-    { "layer_norm", NULL, "profiling", "in a model norms are settings: attention_norm_config, ffn_norm_config and lm_head_norm_config, each with norm_type and config" },
     { "model", "coca", "CoCa", NULL },
-    { "model", "debugging_enriched", "debugging hooks", NULL },
     { "model", "gpt2_tp", "tensor parallelism", NULL },
     { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
     { "model", "vision_transformer", "vision transformers", NULL },
-    { "model_debugging_hook", NULL, "debugging hooks", NULL },
     { "optimizer", "fsdp1_checkpointed", "checkpoints of torch", NULL },
     { "pipeline", NULL, "pipeline parallelism", NULL },
     { "stages_generator", NULL, "pipeline parallelism", NULL },
-    { "steppable_component", NULL, "profiling", NULL },
-    { "steppable_profiler", NULL, "profiling", NULL },
 };
 /* clang-format on */
 

@@ -226,7 +226,9 @@ static void add_value(Planner *p, const Value *v, size_t bytes)
 {
     const Timeline *t = p->t;
     Span *span = NEW_N(p->scratch, Span, t->n);
-    Block b = { .bytes = bytes, .span = span, .what = v->from ? v->from->op->name : v->name };
+    Block b = {
+        .bytes = bytes, .span = span, .what = v->from ? v->from->op->name : v->name, .value = v
+    };
     int64_t *answer = p->plan->offset + v->id, n_values = p->g->n_values;
     if (is_of_step(v)) {
         b.n_spans = find_spans(p, v, t->n_slots, t->n_slots + 1, span);

@@ -23,6 +23,7 @@ typedef struct Block {
     int64_t n_spans;
     int64_t offset; /* the answer */
     const char *what;
+    const Value *value; /* whose memory it is; NULL: scratch or an extra */
 } Block;
 
 /* Gives every block an offset such that blocks alive at the same time do not overlap; returns the

@@ -56,8 +56,8 @@ double program_scalar(const Program *p, const char *name, int64_t microbatch);
 Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, const char **found,
                               Arena *a);
 
-/* Called after each node, which is waited for; for --trace and --check. NULL: none. */
-typedef void NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);
+/* Called after each node, which is waited for; its error ends the run. NULL: none. */
+typedef Error *NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);
 void program_set_hook(Program *p, NodeHook *hook, void *ctx);
 
 /* Bytes of the workspace that the program uses. */
@@ -65,6 +65,9 @@ size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);
 /* The memory map: parameters, states, gradients, derived, activations at the peak. */
 void program_print_memory(const Program *p, FILE *to);
+/* The plan as JSON: {"moments": [...], "tensors": [{name, module, kind, bytes, spans}], "stored":
+ * [...]}; for pages that draw it. */
+void program_memory_json(const Program *p, Text *out);
 /* One line per node: op, kernel ("avx512", "reference"), shapes; those of program_slow_ops marked.
  */
 void program_print_kernels(const Program *p, FILE *to);

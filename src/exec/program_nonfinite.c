@@ -21,19 +21,6 @@ static Error *is_finite(Program *p, const Tensor *t, bool *out)
     return e;
 }
 
-/* The parameter that a node works with, itself or as a copy made from it; NULL: none. */
-static const char *param_of(const Node *n)
-{
-    int64_t at;
-    for (int k = 0; k < n->n_in; k++) {
-        const Value *v = value_storage(n->in[k], &at);
-        while (v->from && v->from->phase == PREPARE && v->from->n_in)
-            v = value_storage(v->from->in[0], &at);
-        if (v->kind == VALUE_PARAM) return v->name;
-    }
-    return NULL;
-}
-
 static Error *find_in_leaves(Program *p, int slot, Arena *a, const char **found)
 {
     for (int64_t i = 0; i < p->graph->n_values && !*found; i++) {
@@ -56,9 +43,10 @@ static Error *find_in_results(Program *p, const Step *s, int slot, Arena *a, con
         TRY(is_finite(p, &l->out[k], &finite));
         if (finite) continue;
         const Value *v = s->node->out[k];
-        const char *place = step_place(a, s), *param = param_of(s->node);
+        const char *place = step_place(a, s);
+        const Value *param = node_parameter(s->node);
         *found = v->kind == VALUE_ACCUMULATOR ? arena_printf(a, "%s, writing %s", place, v->name)
-                 : param                      ? arena_printf(a, "%s with %s", place, param)
+                 : param                      ? arena_printf(a, "%s with %s", place, param->name)
                                               : place;
         return NULL;
     }

@@ -95,7 +95,7 @@ Error *program_run_step(Program *p, Step *s, int slot)
     if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
     if (p->hook) {
         TRY(d->synchronize(d, l->stream));
-        p->hook(p->hook_ctx, s->node, l, clock_seconds() - start);
+        TRY(p->hook(p->hook_ctx, s->node, l, clock_seconds() - start));
     }
     return NULL;
 }

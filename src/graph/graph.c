@@ -265,6 +265,14 @@ static void set_dtypes(Arena *a, Node *n)
         if (n->out[k]->kind == VALUE_RESULT) n->out[k]->dtype = t[k];
 }
 
+/* The open scopes' name, without the dot at its end. */
+static const char *module(const Graph *g)
+{
+    const char *name = prefix(g);
+    size_t len = strlen(name);
+    return arena_string_n(g->arena, name, len ? len - 1 : 0);
+}
+
 Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *sizes,
                      const void *attrs, int n_in, Value *const *in, int n_into, Value *const *into)
 {
@@ -275,7 +283,8 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
                  .block = g->block,
                  .stage = g->stage,
                  .phase = g->phase,
-                 .slot_size = slot_size };
+                 .slot_size = slot_size,
+                 .module = g->module ? g->module : module(g) };
     n->in = arena_copy(g->arena, in, sizeof *in * (size_t)n_in);
     n->attrs = op->attrs_size ? arena_copy(g->arena, attrs, op->attrs_size) : NULL;
     Shape *shape = NEW_N(g->arena, Shape, n_in);
@@ -332,6 +341,26 @@ const Value *value_storage(const Value *v, int64_t *offset)
     for (; v->from && v->from->op->flags & OP_VIEW; v = v->from->in[0])
         if (v->from->op->offset) *offset += v->from->op->offset(v->from);
     return v;
+}
+
+const Value *node_parameter(const Node *n)
+{
+    int64_t at;
+    for (int k = 0; k < n->n_in; k++) {
+        const Value *v = value_storage(n->in[k], &at);
+        while (v->from && v->from->phase == PREPARE && v->from->n_in)
+            v = value_storage(v->from->in[0], &at);
+        if (v->kind == VALUE_PARAM) return v;
+    }
+    return NULL;
+}
+
+const char *node_module(Arena *a, const Node *n)
+{
+    const Value *p = node_parameter(n);
+    const char *dot = p ? strrchr(p->name, '.') : NULL;
+    bool is_own = dot && !strncmp(p->name, n->module, strlen(n->module));
+    return is_own ? arena_string_n(a, p->name, (size_t)(dot - p->name)) : n->module;
 }
 
 static bool touches(Value *const *list, int n, const Value *storage)

@@ -101,9 +101,10 @@ typedef struct Node {
     int n_in, n_out;
     Value **in, **out;
     Phase phase;
-    int block, stage; /* unit of recompute and FSDP (-1: none); pipeline stage */
-    int stream;       /* queue that it runs on; 0: that of the computation */
-    unsigned axes;    /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
+    int block, stage;   /* unit of recompute and FSDP (-1: none); pipeline stage */
+    int stream;         /* queue that it runs on; 0: that of the computation */
+    unsigned axes;      /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
+    const char *module; /* the part of the model that asked for it, "transformer.h.0.attn"; "" */
 } Node;
 
 /* The place of a block among its like: the third of "transformer.h" has index 2. */
@@ -137,6 +138,7 @@ typedef struct Graph {
     struct Scope *scope; /* the open graph_enter calls */
     int block, stage;    /* of the nodes to come */
     Phase phase;         /* likewise */
+    const char *module;  /* likewise; NULL: that of the open graph_enter calls */
 } Graph;
 
 Graph *graph_new(Arena *a);
@@ -179,6 +181,11 @@ Node *graph_add_dims(Graph *g, const struct OpDef *op, const char *dims, const c
 /* Like graph_add_dims, but result 0 is written into `into` (PARAM, STATE or ACCUMULATOR). */
 Node *graph_add_into(Graph *g, const struct OpDef *op, const char *dims, const char *sizes,
                      const void *attrs, int n_in, Value *const *in, int n_into, Value *const *into);
+/* The module that a node belongs to, down to the layer whose parameter it reads:
+ * "transformer.h.0.attn.q_attn". */
+const char *node_module(Arena *a, const Node *n);
+/* The parameter that a node reads, itself or as a copy made from it; NULL: none. */
+const Value *node_parameter(const Node *n);
 /* Appends a copy of a node with new results. */
 Node *graph_copy_node(Graph *g, const Node *n);
 /* A new RESULT shaped like `like`. */

@@ -24,6 +24,8 @@ typedef struct NormSettings {
     } layer;
 } NormSettings;
 
+extern const Field rms_norm_fields[], pytorch_rms_norm_fields[], layer_norm_fields[];
+
 typedef struct NormChoice {
     int norm_type; /* NormType */
     NormSettings config;

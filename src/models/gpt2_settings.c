@@ -4,18 +4,18 @@
 #include "models/layers.h"
 
 /* clang-format off */
-static const Field rms_fields[] = {
+const Field rms_norm_fields[] = {
     FIELD_INT(struct RmsNormSettings, ndim, NULL, 1, INFINITY, "width", .flags = FIELD_STRICT),
     FIELD_FLOAT(struct RmsNormSettings, epsilon, "1e-6", 0, INFINITY, "added to the mean square", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(struct RmsNormSettings, bias, "true", "adds a learned bias", .flags = FIELD_STRICT),
     { 0 },
 };
-static const Field pytorch_rms_fields[] = {
+const Field pytorch_rms_norm_fields[] = {
     FIELD_INT(struct PytorchRmsNormSettings, normalized_shape, NULL, 1, INFINITY, "width", .flags = FIELD_STRICT),
     FIELD_FLOAT(struct PytorchRmsNormSettings, eps, "1e-5", 0, INFINITY, "added to the mean square", .flags = FIELD_STRICT | FIELD_OPEN_MIN),
     { 0 },
 };
-static const Field layer_fields[] = {
+const Field layer_norm_fields[] = {
     FIELD_INT(struct LayerNormSettings, normalized_shape, NULL, 1, INFINITY, "width", .flags = FIELD_STRICT),
     FIELD_FLOAT(struct LayerNormSettings, eps, "1e-6", 0, INFINITY, "added to the variance", .flags = FIELD_STRICT | FIELD_OPEN_MIN),
     FIELD_BOOL(struct LayerNormSettings, elementwise_affine, "true", "has a learned weight", .flags = FIELD_STRICT),
@@ -23,9 +23,9 @@ static const Field layer_fields[] = {
     { 0 },
 };
 static const Field norm_settings_fields[] = {
-    FIELD_STRUCT(NormSettings, rms, struct RmsNormSettings, rms_fields, NULL, "for rms_norm"),
-    FIELD_STRUCT(NormSettings, pytorch_rms, struct PytorchRmsNormSettings, pytorch_rms_fields, NULL, "for pytorch_rms_norm; also a layer_norm that names neither bias nor elementwise_affine"),
-    FIELD_STRUCT(NormSettings, layer, struct LayerNormSettings, layer_fields, NULL, "for layer_norm"),
+    FIELD_STRUCT(NormSettings, rms, struct RmsNormSettings, rms_norm_fields, NULL, "for rms_norm"),
+    FIELD_STRUCT(NormSettings, pytorch_rms, struct PytorchRmsNormSettings, pytorch_rms_norm_fields, NULL, "for pytorch_rms_norm; also a layer_norm that names neither bias nor elementwise_affine"),
+    FIELD_STRUCT(NormSettings, layer, struct LayerNormSettings, layer_norm_fields, NULL, "for layer_norm"),
     { 0 },
 };
 static const char *const norm_types[] = { "rms_norm", "layer_norm", "pytorch_rms_norm", NULL };

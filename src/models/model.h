@@ -66,6 +66,7 @@ typedef struct Model {
                                  begins with unless there is an initializer; NULL: none */
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
+    struct Watch *watches;    /* who looks on while its nodes run (watch/watch.h), or NULL */
 } Model;
 
 /* Adds the input to a graph. */

@@ -44,6 +44,7 @@ static void differentiate(Graph *g, const Node *n, const bool *needed, Value **g
     if (!any || !wanted || !n->op->grad) return;
     g->block = n->block;
     g->stage = n->stage;
+    g->module = n->module;
     n->op->grad(g, n, dout, din);
     for (int k = 0; k < n->n_in; k++)
         if (din[k] && needed[n->in[k]->id]) contribute(g, grad, n->in[k], din[k]);
@@ -83,6 +84,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     for (int64_t i = n_forward - 1; i >= 0; i--)
         if (g->node[i]->phase == FORWARD) differentiate(g, g->node[i], needed, grad);
     g->phase = FORWARD;
+    g->module = NULL;
     g->block = block;
     g->stage = 0;
     graph_prune(g);

@@ -101,10 +101,12 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     m->g->phase = v->kind == VALUE_PARAM ? PREPARE : user->phase;
     m->g->block = v->kind == VALUE_PARAM ? -1 : user->block;
     m->g->stage = user->stage;
+    m->g->module = user->module;
     Value *c = cast(m->g, v, m->compute);
     m->g->phase = phase;
     m->g->block = block;
     m->g->stage = 0;
+    m->g->module = NULL;
     return m->low[v->id] = c;
 }
 

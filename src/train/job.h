@@ -46,8 +46,10 @@ typedef struct TrainingJob {
     Loader *train;
     LoaderList evaluation;
     CheckpointSaving *saving;
-    Mfu *mfu;       /* NULL: -1 is reported */
-    Events *events; /* subscribers of progress and results */
+    Mfu *mfu;                  /* NULL: -1 is reported */
+    Events *events;            /* subscribers of progress and results */
+    struct Profiler *profiler; /* measures some microbatches; NULL: none */
+    int64_t rank;
 
     int64_t accumulation, microbatch_size, sequence_length, dp_degree;
     int64_t target_steps, target_tokens;

@@ -44,6 +44,8 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .saving = c->checkpoint_saving,
         .mfu = c->mfu_calculator,
         .events = events,
+        .profiler = c->profiler,
+        .rank = run->rank ? run->rank->rank : 0,
         .accumulation = s->step_profile.gradient_accumulation_steps,
         .microbatch_size = s->step_profile.local_train_micro_batch_size,
         .sequence_length = s->step_profile.sequence_length,

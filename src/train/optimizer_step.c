@@ -3,6 +3,7 @@
 #include "train/optimizer_step.h"
 #include "base/log.h"
 #include "train/evaluator.h"
+#include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -141,7 +142,9 @@ static Error *run_action(OptimizerStep *s, const Action *x)
     }
     if (x->phases & RUN_FORWARD)
         TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
-    return program_run(s->program, x, &s->now);
+    TRY(program_run(s->program, x, &s->now));
+    bool is_done = x->phases >> BACKWARD_WEIGHT & 1 && x->stage == 0;
+    return is_done ? profiler_step(s->job->profiler) : NULL;
 }
 
 Error *optimizer_step_run(OptimizerStep *s, int64_t done)

@@ -6,6 +6,7 @@
 #include "passes/optimize.h"
 #include "passes/precision.h"
 #include "train/state.h"
+#include "watch/watch.h"
 #include <string.h>
 
 typedef struct Made {
@@ -26,6 +27,8 @@ struct Session {
     bool rounded_buffers;
     const PassTrace *trace;
     Made *made;
+    Watch *watches;
+    int64_t rank;
     double peak_flops; /* 0: not measured yet */
     bool has_weights;  /* those that the model brings were loaded */
 };
@@ -72,6 +75,8 @@ Error *session_new(const SessionSettings *settings, Session **out)
                     .level = level,
                     .groups = settings->groups,
                     .trace = settings->trace,
+                    .watches = settings->watches,
+                    .rank = settings->rank,
                     .rounded_buffers = settings->rounded_buffers };
     s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
     s->precision.wide = settings->wide;
@@ -194,6 +199,10 @@ static Error *make(Session *s, const Recipe *r, Program **out)
         .schedule = r->schedule,
     };
     TRY(program_new(g, &settings, out));
+    Watchers *w = NEW(s->arena, Watchers);
+    *w = (Watchers){
+        .of_model = s->model->watches, .of_run = s->watches, .device = s->device, .rank = s->rank
+    };
     Made *m = NEW(s->arena, Made);
     *m = (Made){ .next = s->made,
                  .kind = r->kind,
@@ -202,6 +211,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
                  .cache = r->cache,
                  .program = *out };
     s->made = m;
+    TRY(watchers_attach(w, *out));
     return load_weights(s);
 }
 
@@ -246,6 +256,11 @@ Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, 
                  .gradients = gradients,
                  .logits = true };
     return make(s, &r, out);
+}
+
+Error *session_plain_program(Session *s, Program **out)
+{
+    return make(s, &(Recipe){ .kind = "plain" }, out);
 }
 
 Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out)

@@ -16,6 +16,8 @@ typedef struct SessionSettings {
     bool wide;              /* see Precision */
     Groups *groups;         /* the ranks that share the work; NULL: this one is alone */
     bool rounded_buffers;   /* see ForwardSettings */
+    struct Watch *watches;  /* beside those of the model, or NULL */
+    int64_t rank;           /* for those who look on */
 } SessionSettings;
 
 /* What --device asks for ("cpu", "cuda", NULL: whatever there is), or an error if it is not here.
@@ -43,6 +45,9 @@ Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, i
 /* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
 Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
                                   int64_t sequence, Program **out);
+/* The forward pass alone, of a model that says its own outputs and brings neither logits nor loss.
+ */
+Error *session_plain_program(Session *s, Program **out);
 /* `sequence` tokens of one text behind those that are in a cache of `cache_length` positions. Of a
  * single token it gives the output "logits" [1 1 v]; more only fill the cache. */
 Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length,

@@ -91,7 +91,7 @@ const Field training_config_fields[] = {
     FIELD_COMPONENT(TrainingConfig, evaluation_subscriber, Subscriber, "results_subscriber", NULL, "keeps results"),
     FIELD_COMPONENT(TrainingConfig, checkpoint_saving, CheckpointSaving, "checkpoint_saving", NULL, "when and where to save"),
     FIELD_COMPONENT(TrainingConfig, gradient_clipper, GradientClipper, "gradient_clipper", NULL, "bounds the gradient"),
-    FIELD_COMPONENT(TrainingConfig, profiler, void, "steppable_profiler", "null", "measures some steps"),
+    FIELD_COMPONENT(TrainingConfig, profiler, struct Profiler, "steppable_profiler", "null", "measures some steps"),
     FIELD_COMPONENT(TrainingConfig, mfu_calculator, Mfu, "mfu_calculator", "null", "share of the hardware's limit"),
     FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, void, "pipeline", "null", "schedule over pipeline stages"),
     FIELD_COMPONENT(TrainingConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks"),

@@ -69,7 +69,7 @@ typedef struct TrainingConfig {
     CheckpointSaving *checkpoint_saving;
     GradientClipper *gradient_clipper;
     Model *model_raw;
-    void *profiler;
+    struct Profiler *profiler;
     Mfu *mfu_calculator;
     void *scheduled_pipeline;
     struct Mesh *device_mesh;

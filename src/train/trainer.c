@@ -11,6 +11,7 @@
 #include "train/session.h"
 #include "train/state.h"
 #include "train/training_check.h"
+#include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -238,7 +239,9 @@ static Error *prepare(Trainer *t, bool *ended)
     SessionSettings settings = { .model = model,
                                  .n_threads = job->n_threads,
                                  .trace = &job->trace,
-                                 .rounded_buffers = model->compute == BF16 };
+                                 .rounded_buffers = model->compute == BF16,
+                                 .watches = job->profiler ? job->profiler->watches : NULL,
+                                 .rank = job->rank };
     TRY(session_new(&settings, &t->session));
     loader_check_ids(job->train, model->vocab_size);
     t->step = optimizer_step_new(t->arena, job, session_store(t->session));
@@ -269,6 +272,20 @@ static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
     return save_early(t);
 }
 
+/* A profile that could not become whole is refused now, and not when the training is done. */
+static Error *begin_profile(const TrainingJob *job)
+{
+    int64_t there = (job->target_steps - job->seen_steps) * job->accumulation;
+    if (!job->profiler) return NULL;
+    if (job->profiler->n_steps > there)
+        return error_new("the profiler needs %" PRId64 " microbatches, but only %" PRId64
+                         " are left (steps %" PRId64 " to %" PRId64 " of %" PRId64
+                         " microbatches each)",
+                         job->profiler->n_steps, there, job->seen_steps + 1, job->target_steps,
+                         job->accumulation);
+    return profiler_begin(job->profiler);
+}
+
 static Error *train(Trainer *t, TrainingEnd *end)
 {
     const TrainingJob *job = t->job;
@@ -286,6 +303,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(publish_memory(t));
     TRY(publish_slow_ops(t));
     TRY(publish_progress(t, &start));
+    TRY(begin_profile(job));
     if (!job->resumed) t->window.started = clock_seconds();
     for (bool first = true; t->steps < job->target_steps; first = false) {
         pace_begin(&t->pace);
@@ -303,6 +321,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
         if (signal_stop_requested() && !is_whole) return end_early(t, END_SIGNAL, end);
     }
     end->reason = END_TARGET;
+    TRY(profiler_end(job->profiler));
     return signal_stop_requested() ? save_early(t)
                                    : NULL; /* it kept what was due from being saved */
 }

@@ -220,14 +220,19 @@ static void call_generate(Call *c, const char *root)
                                      "--prompt", "xofa", "--max_new_tokens", "9", NULL });
 }
 
+static void call_profile(Call *c, const char *root)
+{
+    add_words(c, (const char *const[]){ "profile", "single_process", "--config_file_path",
+                                        "tests/watch/profile.yaml", "--experiment_root_path", root,
+                                        "--experiment_id", "x", NULL });
+}
+
 static const struct {
     const char *name;
     void (*call)(Call *c, const char *root);
 } programs[] = {
-    { "run", call_run },
-    { "graph", call_graph },
-    { "pack", call_pack },
-    { "generate", call_generate },
+    { "profile", call_profile }, { "run", call_run },           { "graph", call_graph },
+    { "pack", call_pack },       { "generate", call_generate },
 };
 
 /* ---- what is left when time, memory and place are taken away ---- */
@@ -272,7 +277,7 @@ static const char *lasting(Arena *a, const char *text, const char *root)
         "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}",
         "(samples/s|samples_per_second|mfu \\(16-bit\\)|peak memory rank 0 \\(MB\\))\"?: "
         "[-0-9.e+]+",
-        "\"_timestamp\": [0-9]+",
+        "\"(_timestamp|timestamp_ns|ts|dur|GB/s|share of peak FLOP/s)\": [-0-9.e+]+",
         "\"config\": \"[0-9a-f]{64}\"",
         "[0-9.]+ [kM]?tokens/s",
         "ETA [0-9:]+",
@@ -309,6 +314,7 @@ static void gather_file(Gatherer *g, const char *path)
         return;
     }
     text_printf(&g->text, "== %s\n", lasting(g->arena, path, g->root));
+    if (strstr(path, "profiler_summary")) return; /* times */
     bool is_text = ends_with(path, ".json") || ends_with(path, ".jsonl");
     char digest[65];
     sha256_hex(bytes.ptr, bytes.len, digest);

@@ -207,6 +207,11 @@ TEST(every_setting_of_models_counts)
     check_file("models.txt");
 }
 
+TEST(every_setting_of_hooks_and_profilers_counts)
+{
+    check_file("watch.txt");
+}
+
 TEST(every_setting_of_wrappers_and_initializers_counts)
 {
     check_file("wrappers.txt");

@@ -234,7 +234,9 @@ static const struct {
       "{raw_data_path: $NONE, sequence_length: 4, sample_key: x}" },
     { "dataset.packed_mem_map_dataset_megatron", "raw_data_path",
       "{raw_data_path: $NONE, block_size: 4, sample_key: x}" },
+    { "model.debugging_enriched", "logging_dir_path", NULL },
     { "model.fsdp1_checkpointed", "checkpoint_path", NULL },
+    { "model_debugging_hook.nan_hook", "save_inputs_to", NULL },
     { "number_conversion.global_num_seen_tokens_from_checkpoint_path", "checkpoint_path", NULL },
     { "number_conversion.global_num_target_tokens_from_checkpoint_path", "checkpoint_path", NULL },
     { "number_conversion.last_step_from_checkpoint_path", "checkpoint_path", NULL },
@@ -251,6 +253,8 @@ static const struct {
     { "results_subscriber.wandb", "config_file_path",
       "{global_rank: 0, project: p, mode: OFFLINE, experiment_id: e, directory: $FOLDER, "
       "config_file_path: $NONE}" },
+    { "steppable_profiler.kernel_tracing", "output_folder_path", NULL },
+    { "steppable_profiler.memory_tracing", "memory_snapshot_folder_path", NULL },
     { "tokenizer.pretrained_hf_tokenizer", "pretrained_model_name_or_path",
       "{pretrained_model_name_or_path: $NONE}" },
 };

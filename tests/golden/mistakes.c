@@ -29,6 +29,10 @@ static const Accepted accepted[] = {
     { TRAINING "config_example_coca.yaml", "lr_scheduler.config.total_steps", "ValueError" },
     { TRAINING "config_example_coca.yaml", "progress_subscriber.config.num_target_steps",
       "ValueError" },
+    { TRAINING "config_lorem_ipsum_long_fsdp2_pp.yaml", "error_on_nan.config.model",
+      "is_instance_of" }, /* a hook of a list of models */
+    { TRAINING "config_lorem_ipsum_long_fsdp2_pp.yaml", "print_forward_hook.config.model",
+      "is_instance_of" },
     { 0 },
 };
 

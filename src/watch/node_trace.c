@@ -1,0 +1,216 @@
+/* node_trace.c - collects nodes that ran, and writes them as a trace and as tables. */
+#include "watch/node_trace.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "device/cpu_peak.h"
+#include "exec/cost.h"
+#include "ops/kernels.h"
+#include <stdlib.h>
+#include <string.h>
+
+static double bytes_of(const Launch *l)
+{
+    double bytes = 0;
+    for (int k = 0; k < l->n_in; k++) bytes += (double)tensor_bytes(&l->in[k]);
+    for (int k = 0; k < l->n_out; k++)
+        bytes += (double)tensor_bytes(&l->out[k]) * (launch_adds(l, k) ? 2 : 1);
+    return bytes;
+}
+
+static const char *shapes_of(Arena *a, const Launch *l)
+{
+    Text t = { 0 };
+    for (int k = 0; k < l->n_in; k++) {
+        text_printf(&t, "%s[", k ? ", " : "");
+        for (int d = 0; d < l->in[k].n_dims; d++)
+            text_printf(&t, "%s%lld", d ? ", " : "", (long long)l->in[k].size[d]);
+        text_putc(&t, ']');
+    }
+    const char *text = t.len ? arena_string(a, t.ptr) : "";
+    text_free(&t);
+    return text;
+}
+
+static Error *on_node(Watch *self, const NodeRun *x)
+{
+    NodeTrace *t = (NodeTrace *)self;
+    const Launch *l = x->launch;
+    const KernelDef *kernel =
+        kernel_find(x->node->op->name, x->device->kernels, cpu_level_in_use(), l);
+    t->device = x->device;
+    t->rank = x->rank;
+    t->entry = arena_grow(t->arena, t->entry, t->n, &t->cap, sizeof *t->entry);
+    t->entry[t->n++] = (TraceEntry){ .op = x->node->op->name,
+                                     .module = node_module(t->arena, x->node),
+                                     .kernel = kernel ? cpu_level_name(kernel->level) : "reference",
+                                     .attrs = node_attrs(t->arena, x->node),
+                                     .shapes = t->with_shapes ? shapes_of(t->arena, l) : NULL,
+                                     .phase = x->node->phase,
+                                     .stream = x->node->stream,
+                                     .begin = x->begin,
+                                     .seconds = x->seconds,
+                                     .bytes = bytes_of(l),
+                                     .flops = node_flops(x->node),
+                                     .dtype = l->n_in ? l->in[0].dtype : F32,
+                                     .step = x->now->step,
+                                     .microbatch = x->now->microbatch };
+    return NULL;
+}
+
+NodeTrace *node_trace_new(Arena *a, bool with_shapes)
+{
+    NodeTrace *t = NEW(a, NodeTrace);
+    *t = (NodeTrace){ .base = { .node = on_node }, .arena = a, .with_shapes = with_shapes };
+    return t;
+}
+
+/* FLOP/s that the device reaches at most: 0 in f32, 1 in bf16; measured once. */
+typedef struct Peaks {
+    double flops[2];
+} Peaks;
+
+static Peaks measure(const NodeTrace *t)
+{
+    Peaks p = { { 0 } };
+    bool is_cpu = t->device && !strcmp(t->device->kernels, "cpu");
+    for (int64_t i = 0; is_cpu && i < t->n; i++) {
+        bool narrow = t->entry[i].dtype == BF16;
+        if (t->entry[i].flops > 0 && !p.flops[narrow])
+            p.flops[narrow] = cpu_peak_flops(t->device, narrow ? BF16 : F32, cpu_level_in_use());
+    }
+    return p;
+}
+
+static double share(const Peaks *p, const TraceEntry *e)
+{
+    double peak = p->flops[e->dtype == BF16];
+    return peak > 0 && e->seconds > 0 ? e->flops / e->seconds / peak : 0;
+}
+
+static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t rank, Text *t)
+{
+    text_puts(t, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": ");
+    text_json_string(t, str_of(e->op));
+    text_printf(t, ", \"pid\": %lld, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {",
+                (long long)rank, e->stream, (e->begin - start) * 1e6, e->seconds * 1e6);
+    text_puts(t, "\"settings\": ");
+    text_json_string(t, str_of(e->attrs));
+    text_puts(t, ", \"module\": ");
+    text_json_string(t, str_of(e->module));
+    text_printf(t,
+                ", \"phase\": \"%s\", \"kernel\": \"%s\", \"bytes\": %.0f, \"flops\": %.0f, "
+                "\"step\": %lld, \"microbatch\": %lld",
+                phase_name(e->phase), e->kernel, e->bytes, e->flops, (long long)e->step,
+                (long long)e->microbatch);
+    if (e->seconds > 0) text_printf(t, ", \"GB/s\": %.3f", e->bytes / e->seconds / 1e9);
+    if (e->flops > 0) text_printf(t, ", \"share of peak FLOP/s\": %.4f", share(p, e));
+    if (e->shapes) text_printf(t, ", \"Input Dims\": [%s]", e->shapes);
+    text_puts(t, "}}");
+}
+
+Error *node_trace_write(const NodeTrace *t, const char *path)
+{
+    const Peaks p = measure(t);
+    const double start = t->n ? t->entry[0].begin : 0;
+    NewFile f;
+    Text line = { 0 };
+    TRY(file_create(path, &f));
+    fputs("{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", f.stream);
+    fprintf(f.stream,
+            "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %lld, \"args\": {\"name\": "
+            "\"rank %lld\"}}",
+            (long long)t->rank, (long long)t->rank);
+    for (int64_t i = 0; i < t->n; i++) {
+        text_clear(&line);
+        put_event(&t->entry[i], &p, start, t->rank, &line);
+        fprintf(f.stream, ",\n%s", line.ptr);
+    }
+    fputs("\n]}\n", f.stream);
+    text_free(&line);
+    return file_commit(&f);
+}
+
+/* ---- tables ---- */
+
+typedef struct Sum {
+    const char *name;
+    int64_t calls;
+    double seconds, bytes, flops, possible; /* possible: FLOPs in these seconds at the peak */
+} Sum;
+
+typedef struct Sums {
+    Arena *arena;
+    Map *by_name;
+    double seconds;
+} Sums;
+
+static void add(Sums *s, const char *name, const TraceEntry *e, const Peaks *p)
+{
+    Sum *x = map_get(s->by_name, str_of(name));
+    if (!x) {
+        x = NEW(s->arena, Sum);
+        x->name = name;
+        map_set(s->by_name, str_of(name), x);
+    }
+    x->calls++;
+    x->seconds += e->seconds;
+    x->bytes += e->bytes;
+    x->flops += e->flops;
+    x->possible += e->seconds * p->flops[e->dtype == BF16];
+    s->seconds += e->seconds;
+}
+
+static int slowest_first(const void *x, const void *y)
+{
+    const Sum *a = *(Sum *const *)x, *b = *(Sum *const *)y;
+    if (a->seconds != b->seconds) return a->seconds > b->seconds ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void put_table(const Sums *s, const char *what, Text *out)
+{
+    const int64_t n = s->by_name->n;
+    Sum **sum = NEW_N(s->arena, Sum *, n);
+    for (int64_t i = 0; i < n; i++) sum[i] = s->by_name->entry[i].value;
+    if (n) qsort(sum, (size_t)n, sizeof *sum, slowest_first);
+    text_printf(out, "%-40s %8s %12s %7s %10s %10s %10s %8s\n", what, "calls", "time (ms)", "share",
+                "MB", "GB/s", "GFLOP/s", "of peak");
+    for (int64_t i = 0; i < n; i++) {
+        const Sum *x = sum[i];
+        double seconds = x->seconds > 0 ? x->seconds : 1;
+        text_printf(out, "%-40s %8lld %12.3f %6.1f%% %10.2f %10.2f %10.2f", x->name,
+                    (long long)x->calls, x->seconds * 1e3,
+                    s->seconds > 0 ? 100 * x->seconds / s->seconds : 0, x->bytes / 1e6,
+                    x->bytes / seconds / 1e9, x->flops / seconds / 1e9);
+        if (x->flops > 0 && x->possible > 0)
+            text_printf(out, " %7.1f%%", 100 * x->flops / x->possible);
+        text_putc(out, '\n');
+    }
+}
+
+/* "contract (forward)": an op's backward passes have names of their own, but products have not. */
+static const char *op_name(Arena *a, const TraceEntry *e)
+{
+    const char *pass = e->phase == FORWARD ? "forward"
+                       : e->phase == BACKWARD_INPUT || e->phase == BACKWARD_WEIGHT
+                           ? "backward"
+                           : phase_name(e->phase);
+    return arena_printf(a, "%s (%s)", e->op, pass);
+}
+
+void node_trace_tables(const NodeTrace *t, Text *out)
+{
+    const Peaks p = measure(t);
+    Arena *a = arena_new();
+    Sums ops = { a, map_new(a), 0 }, modules = { a, map_new(a), 0 };
+    for (int64_t i = 0; i < t->n; i++) {
+        const TraceEntry *e = &t->entry[i];
+        add(&ops, op_name(a, e), e, &p);
+        add(&modules, *e->module ? e->module : "(none)", e, &p);
+    }
+    put_table(&ops, "op", out);
+    text_putc(out, '\n');
+    put_table(&modules, "module", out);
+    arena_free(a);
+}

@@ -1,0 +1,268 @@
+/* test_watch.c - hooks, statistics of modules, profiles and recorded nodes of a small training. */
+#include "base/file.h"
+#include "config/yaml.h"
+#include "end_to_end/training.h"
+#include "test.h"
+#include <jansson.h>
+#include <string.h>
+
+#define HOOK(variant, more)                                                                        \
+    "settings.debugging={component_key: debugging, variant_key: settings, config: "                \
+    "{forward_hooks: [{component_key: model_debugging_hook, variant_key: " variant                 \
+    ", config: {model: {instance_key: model_raw, pass_type: BY_REFERENCE}" more "}}]}}"
+
+static Str read_all(Arena *a, const char *path)
+{
+    Str text;
+    assert_no_error(file_read(a, path, &text));
+    return text;
+}
+
+static json_t *find_line(Arena *a, const char *path, const char *tag, const char *hook)
+{
+    char *rest = arena_string(a, read_all(a, path).ptr);
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        json_t *j = json_loads(line, 0, NULL);
+        assert_non_null(j);
+        if (!strcmp(json_string_value(json_object_get(j, "tensor_tag")), tag) &&
+            !strcmp(json_string_value(json_object_get(j, "hook_type")), hook))
+            return j;
+        json_decref(j);
+    }
+    fail_msg("%s: no %s of %s", path, hook, tag);
+    return NULL;
+}
+
+static void assert_shape(const json_t *line, int n, const int *size)
+{
+    const json_t *shape = json_object_get(line, "global_shape");
+    assert_int_equal(json_array_size(shape), n);
+    for (int d = 0; d < n; d++)
+        assert_int_equal(json_integer_value(json_array_get(shape, (size_t)d)), size[d]);
+}
+
+TEST(print_hook_shows_every_op_of_the_forward_pass)
+{
+    Bench b = bench_new();
+    const char *const more[] = { "--set", HOOK("print_forward_hook", ", print_shape_only: true"),
+                                 "--set", "settings.training_target.num_target_steps=1", NULL };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_non_null(strstr(o.text,
+                           "Module: contract, Path: transformer.h.1.mlp.c_fc, Input "
+                           "shapes: [[2, 16, 32], [64, 32]], Output shapes: [[2, 16, 64]]"));
+    assert_null(strstr(o.text, ">>> Input"));
+    arena_free(b.arena);
+}
+
+/* The same modules, kinds and keys as the original writes. */
+TEST(enriched_model_writes_what_enters_and_leaves_its_modules)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *folder = path_join(a, b.root, "stats");
+    const char *const more[] = {
+        "--set",
+        arena_printf(a,
+                     "initialized_model.config.model={component_key: model, variant_key: "
+                     "debugging_enriched, config: {model: {instance_key: wrapped_model, pass_type: "
+                     "BY_REFERENCE}, logging_dir_path: %s}}",
+                     folder),
+        "--set", "settings.training_target.num_target_steps=1", NULL
+    };
+    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    const char *path = path_join(a, folder, "tensor_stats_rank_0.jsonl");
+    static const struct {
+        const char *tag, *hook;
+        int n, size[3];
+    } expected[] = {
+        { "transformer.wte", "forward_input", 2, { 2, 16 } },
+        { "transformer.wte.weight", "forward_weights", 2, { 64, 32 } },
+        { "transformer.wte", "forward_output", 3, { 2, 16, 32 } },
+        { "transformer.h.0", "forward_input", 3, { 2, 16, 32 } },
+        { "transformer.h.0", "forward_output", 3, { 2, 16, 32 } },
+        { "transformer.h.0", "backward_output", 3, { 2, 16, 32 } },
+        { "transformer.h.1.attn", "forward_output", 3, { 2, 16, 32 } },
+        { "transformer.h.1.attn.k_attn.bias", "forward_weights", 1, { 16 } },
+        { "transformer.h.1.mlp.c_fc", "backward_output", 3, { 2, 16, 64 } },
+        { "transformer.lm_head_norm", "forward_output", 3, { 2, 16, 32 } },
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        json_t *line = find_line(a, path, expected[i].tag, expected[i].hook);
+        assert_shape(line, expected[i].n, expected[i].size);
+        assert_int_equal(json_integer_value(json_object_get(line, "nan_count")), 0);
+        json_decref(line);
+    }
+    json_t *ids = find_line(a, path, "transformer.wte", "forward_input");
+    assert_true(json_number_value(json_object_get(ids, "mean")) == -1); /* no float */
+    json_decref(ids);
+    arena_free(a);
+}
+
+/* The node that made it is named and kept, and can be run again. */
+TEST(nan_hook_names_the_node_and_keeps_its_inputs)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *folder = path_join(a, b.root, "nans");
+    const char *const more[] = {
+        "--set",
+        arena_printf(a, HOOK("nan_hook", ", raise_exception: true, save_inputs_to: %s"), folder),
+        "--set",
+        "lr_scheduler.config.max_lr=1e30",
+        "--set",
+        "settings.on_nonfinite=ignore",
+        NULL
+    };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_refused(o, 1, "NaN detected in output of ");
+    assert_non_null(strstr(o.text, "microbatch"));
+    PathList files = { 0 };
+    assert_no_error(files_below(a, folder, ".safetensors", &files));
+    assert_int_equal(files.n, 1);
+    assert_non_null(strstr(o.text, files.item[0]));
+    const char *const replay[] = { "replay", files.item[0], NULL };
+    o = command_output(a, replay, NULL);
+    assert_ended_well(o);
+    assert_non_null(strstr(o.text, "recorded   0: "));
+    assert_non_null(strstr(o.text, "reference  0: "));
+    assert_non_null(strstr(o.text, "against what was recorded: at most"));
+    arena_free(a);
+}
+
+TEST(replay_refuses_what_is_no_recorded_node)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *path = path_join(a, b.root, "x.safetensors");
+    const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    Text t = { 0 };
+    uint64_t n = sizeof header - 1;
+    text_add(&t, &n, sizeof n);
+    text_add(&t, header, sizeof header - 1);
+    text_add(&t, "\0\0\0", 4);
+    assert_no_error(file_write(path, t.ptr, t.len));
+    text_free(&t);
+    const char *const replay[] = { "replay", path, NULL };
+    assert_refused(command_output(a, replay, NULL), 1, "holds no recorded node");
+    arena_free(a);
+}
+
+static json_t *load_json(Arena *a, const char *path)
+{
+    json_error_t error;
+    json_t *j = json_loads(read_all(a, path).ptr, 0, &error);
+    if (!j) fail_msg("%s:%d: %s", path, error.line, error.text);
+    return j;
+}
+
+/* 2 of 4 microbatches are kept, in a trace that Chrome opens. */
+TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *folder = path_join(a, b.root, "traces");
+    const char *const more[] = {
+        "--set",
+        arena_printf(a,
+                     "profiler={component_key: steppable_profiler, variant_key: combined, config: "
+                     "{profilers: [{component_key: steppable_profiler, variant_key: "
+                     "kernel_tracing, config: {num_wait_steps: 1, num_warmup_steps: 1, "
+                     "num_active_steps: 2, profiler_activities: [CPU], profile_memory: true, "
+                     "record_shapes: true, with_flops: true, with_stack: false, with_modules: "
+                     "true, output_folder_path: %s, tracked_ranks: [0]}}, {component_key: "
+                     "steppable_profiler, variant_key: memory_tracing, config: {num_wait_steps: "
+                     "1, num_warmup_steps: 1, num_active_steps: 2, "
+                     "memory_snapshot_folder_path: %s, tracked_ranks: [0]}}]}}",
+                     folder, folder),
+        NULL
+    };
+    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    json_t *trace = load_json(a, path_join(a, folder, "profiler_trace_ranks_1_rank_0.json"));
+    const json_t *events = json_object_get(trace, "traceEvents"), *event;
+    size_t i, n_embed = 0;
+    json_array_foreach(events, i, event)
+    {
+        const char *name = json_string_value(json_object_get(event, "name"));
+        const json_t *args = json_object_get(event, "args");
+        if (strcmp(name, "embed")) continue;
+        n_embed++;
+        assert_string_equal(json_string_value(json_object_get(args, "module")), "transformer.wte");
+        assert_true(json_number_value(json_object_get(args, "bytes")) > 64 * 32 * 4);
+    }
+    assert_int_equal(n_embed, 2);
+    json_decref(trace);
+    const char *page = read_all(a, path_join(a, folder, "memory_snapshot_ranks_1_rank_0.html")).ptr;
+    assert_non_null(strstr(page, "\"moments\""));
+    assert_null(strstr(page, "http"));
+    const char *summary =
+        read_all(a, path_join(a, folder, "profiler_summary_ranks_1_rank_0.txt")).ptr;
+    assert_non_null(strstr(summary, "transformer.h.1.mlp.c_fc"));
+    arena_free(a);
+}
+
+TEST(profile_that_needs_more_than_the_training_has_is_refused_at_the_start)
+{
+    Bench b = bench_new();
+    const char *const more[] = {
+        "--set",
+        "profiler={component_key: steppable_profiler, variant_key: memory_tracing, config: "
+        "{num_wait_steps: 10, num_warmup_steps: 1, num_active_steps: 6, "
+        "memory_snapshot_folder_path: x, tracked_ranks: [0]}}",
+        NULL
+    };
+    assert_refused(bench_run(&b, "x", NULL, more, NULL), 1,
+                   "the profiler needs 17 microbatches, but only 16 are left");
+    arena_free(b.arena);
+}
+
+/* As users of the original start it: its tutorial's files, at a small size. */
+TEST(profile_commands_run_the_tutorials_of_the_original)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *configs = shared_path(a, "data/modalities/tutorials/profiling/configs");
+    const char *out = arena_printf(a, "settings.paths.experiment_root_path=%s", b.root);
+    const char *const norm[] = { "profile",
+                                 "single_process",
+                                 "--config_file_path",
+                                 path_join(a, configs, "single_process_rms_norm_profiling.yaml"),
+                                 "--experiment_root_path",
+                                 b.root,
+                                 "--set",
+                                 out,
+                                 "--set",
+                                 "settings.benchmark.hidden_dim=16",
+                                 "--set",
+                                 "settings.benchmark.sequence_length=8",
+                                 NULL };
+    assert_ended_well(command_output(a, norm, NULL));
+    const char *trace = path_join(a, b.root, "kernel_traces/profiler_summary_ranks_1_rank_0.txt");
+    assert_non_null(strstr(read_all(a, trace).ptr, "rms_norm (forward)"));
+    const char *const model[] = { "profile",
+                                  "distributed",
+                                  "--config_file_path",
+                                  path_join(a, configs, "distributed_8B_model_profiling.yaml"),
+                                  "--experiment_root_path",
+                                  b.root,
+                                  "--set",
+                                  out,
+                                  "--set",
+                                  "model_raw.config.n_layer=1",
+                                  "--set",
+                                  "model_raw.config.n_embd=16",
+                                  "--set",
+                                  "model_raw.config.ffn_hidden=32",
+                                  "--set",
+                                  "model_raw.config.n_head_q=2",
+                                  "--set",
+                                  "model_raw.config.n_head_kv=1",
+                                  "--set",
+                                  "settings.benchmark.sequence_length=8",
+                                  "--set",
+                                  "settings.benchmark.vocab_size=32",
+                                  NULL };
+    assert_ended_well(command_output(a, model, NULL));
+    assert_non_null(strstr(read_all(a, trace).ptr, "transformer.h.0.mlp.W_2"));
+    arena_free(a);
+}
