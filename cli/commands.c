@@ -6,6 +6,8 @@
 /* clang-format off */
 #define LIST(COMMAND) \
     COMMAND(command_top_help) \
+    COMMAND(command_benchmark_list_remaining_runs) \
+    COMMAND(command_benchmark_prepare_sweep_configs) \
     COMMAND(command_checkpoint_inspect) \
     COMMAND(command_checkpoint_verify) \
     COMMAND(command_config_check) \
@@ -53,6 +55,7 @@ const Command *const commands[] = { LIST(POINTER) NULL };
 static const struct {
     const char *name, *doc;
 } groups[] = {
+    { "benchmark", "Prepare sweeps over configurations, as the original does." },
     { "checkpoint", "Look into checkpoints." },
     { "config", "Check and resolve configurations." },
     { "data", "Index, tokenize, shuffle and merge data." },

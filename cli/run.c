@@ -4,6 +4,7 @@
 #include "command.h"
 #include "components.h"
 #include "monitor/error_log.h"
+#include "monitor/experiment.h"
 #include "train/crew.h"
 #include "train/resume.h"
 #include <string.h>
@@ -33,7 +34,7 @@ static Error *find_started(Arena *a, const Options *o, RunSettings *s, const cha
                                o->config_file_path);
         s->experiment_id = id->text;
     }
-    const char *folder = path_join(a, s->experiments_root_path, s->experiment_id);
+    const char *folder = experiment_folder(a, s->experiments_root_path, s->experiment_id);
     if (training_is_started(a, folder)) *out = folder;
     return NULL;
 }

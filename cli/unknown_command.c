@@ -6,7 +6,6 @@
 static const struct {
     const char *name, *what;
 } planned[] = {
-    { "benchmark", "benchmarking" },
     { "convert_pytorch_to_hf_checkpoint", "the export to Hugging Face" },
 };
 

@@ -16,7 +16,7 @@ exec
 tokenizer template
 data
 checkpoint monitor
-watch
+watch sweep
 train
 components'
 status=0

@@ -19,7 +19,7 @@ static const Field execution_fields[] = {
 static Error *check_execution(const void *settings)
 {
     const char *id = ((const CheckpointExecution *)settings)->experiment_id;
-    if (*id && !strchr(id, '/')) return NULL;
+    if (!strchr(id, '/')) return NULL;
     return error_new("experiment_id \"%s\"; allowed: a name without \"/\"", id);
 }
 

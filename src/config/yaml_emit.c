@@ -21,6 +21,7 @@ typedef struct Emitter {
     bool is_after_space; /* the last character separates */
     bool is_at_indent;   /* only indentation and "-" so far in this line */
     bool keeps_unicode;  /* characters beyond ASCII stand for themselves */
+    bool is_unsorted;    /* keys and scalars as PyYAML's safe_load gives them to dump */
 } Emitter;
 
 static void write_ascii(Emitter *e, const char *s)
@@ -242,6 +243,11 @@ static int compare_keys(const void *x, const void *y)
 static void emit_key(Emitter *e, const Yaml *key)
 {
     bool is_string = key->type == YAML_STRING;
+    if (e->is_unsorted && key->type == YAML_BOOL) {
+        emit_text(e, key->boolean ? "true" : "false");
+        write_indicator(e, ":", false, false);
+        return;
+    }
     Runes t = yaml_runes(e->arena, key->text, key->text_len);
     if (t.n && t.n <= LONGEST_SIMPLE_KEY && !yaml_analyze(t, e->keeps_unicode).is_multiline) {
         emit_scalar(e, key->text, key->text_len, is_string, true);
@@ -263,7 +269,7 @@ static void emit_map(Emitter *e, const Yaml *y)
     Yaml *copy = yaml_copy(e->arena, y, NULL);
     Yaml **sorted = NEW_N(e->arena, Yaml *, y->n);
     memcpy(sorted, copy->item, sizeof *sorted * (size_t)y->n);
-    qsort(sorted, (size_t)y->n, sizeof *sorted, compare_keys);
+    if (!e->is_unsorted) qsort(sorted, (size_t)y->n, sizeof *sorted, compare_keys);
     for (int64_t i = 0; i < y->n; i++) {
         write_indent(e);
         emit_key(e, copy->key[sorted[i]->index]);
@@ -286,7 +292,10 @@ static void emit_node(Emitter *e, const Yaml *y, bool is_in_map)
         emit_text(e, yaml_int_text(y, number));
         return;
     case YAML_FLOAT:
-        emit_float(e, y->number);
+        if (e->is_unsorted && yaml_is_plain_string(y->text))
+            emit_text(e, y->text); /* 1e-5, which PyYAML takes for a text */
+        else
+            emit_float(e, y->number);
         return;
     case YAML_LIST:
         if (y->n)
@@ -301,19 +310,23 @@ static void emit_node(Emitter *e, const Yaml *y, bool is_in_map)
             write_indicator(e, "{}", true, false);
         return;
     default:
-        emit_scalar(e, y->text, y->text_len, true, false);
+        if (e->is_unsorted && !y->is_quoted && !y->is_literal && !yaml_is_plain_string(y->text))
+            emit_text(e, y->text); /* a date, which PyYAML takes for one */
+        else
+            emit_scalar(e, y->text, y->text_len, true, false);
         return;
     }
 }
 
-static void emit(const Yaml *node, bool keeps_unicode, Text *out)
+static void emit(const Yaml *node, bool keeps_unicode, bool is_unsorted, Text *out)
 {
     Emitter e = { .arena = arena_new(),
                   .out = out,
                   .indent = -1,
                   .is_after_space = true,
                   .is_at_indent = true,
-                  .keeps_unicode = keeps_unicode };
+                  .keeps_unicode = keeps_unicode,
+                  .is_unsorted = is_unsorted };
     emit_node(&e, node, false);
     if (e.column || node->type == YAML_STRING) line_break(&e);
     arena_free(e.arena);
@@ -321,10 +334,15 @@ static void emit(const Yaml *node, bool keeps_unicode, Text *out)
 
 void yaml_emit(const Yaml *node, Text *out)
 {
-    emit(node, false, out);
+    emit(node, false, false, out);
+}
+
+void yaml_emit_unsorted(const Yaml *node, Text *out)
+{
+    emit(node, false, true, out);
 }
 
 void yaml_emit_unicode(const Yaml *node, Text *out)
 {
-    emit(node, true, out);
+    emit(node, true, false, out);
 }

@@ -31,10 +31,14 @@ Error *experiment_claim(Arena *a, const char *root, const char *id, bool *is_our
     return NULL;
 }
 
+const char *experiment_folder(Arena *a, const char *root, const char *id)
+{
+    return *id ? path_join(a, root, id) : root;
+}
+
 Error *experiment_id_check(const char *id)
 {
     enum { MAX_BYTES = 1024 };
-    if (!*id) return error_usage("experiment_id is empty");
     if (strlen(id) > MAX_BYTES)
         return error_usage("experiment_id has %zu bytes; at most %d are allowed", strlen(id),
                            MAX_BYTES);
@@ -93,7 +97,7 @@ static Error *write_resolved(const Experiment *x, const char *path)
 Error *experiment_create(Arena *a, const Experiment *x, const char **folder)
 {
     TRY(experiment_id_check(x->id));
-    char *at = path_join(a, x->root, x->id);
+    const char *at = experiment_folder(a, x->root, x->id);
     TRY(make_directories(at));
     const char *config_name = path_name(x->config_file_path);
     char *copy = path_join(a, at, config_name);

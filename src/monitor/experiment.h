@@ -11,7 +11,10 @@ char *experiment_id_new(Arena *a, const char *config_file_path);
 /* Makes the folder of a new id. Another run of the same file may have begun in the same second:
  * then *is_ours is false, and the next second has come. */
 Error *experiment_claim(Arena *a, const char *root, const char *id, bool *is_ours);
-/* An id must be non-empty and at most 1024 bytes without '/', or the ranks could not share it. */
+/* ROOT/ID; of the empty id the root itself, as runs of a sweep have it, whose results lie beside
+ * their configuration. */
+const char *experiment_folder(Arena *a, const char *root, const char *id);
+/* An id has at most 1024 bytes without '/', or the ranks could not share it. */
 Error *experiment_id_check(const char *id);
 
 typedef struct Experiment {

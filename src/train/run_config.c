@@ -73,7 +73,7 @@ Error *run_config_read(Arena *a, const RunSettings *s, const Registry *registry,
     out->experiment_id = s->experiment_id;
     TRY(s->experiment_id ? read_config(a, s, registry, out)
                          : read_config_for_new_id(a, s, registry, out));
-    out->folder = path_join(a, s->experiments_root_path, out->experiment_id);
+    out->folder = experiment_folder(a, s->experiments_root_path, out->experiment_id);
     return NULL;
 }
 

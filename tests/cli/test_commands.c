@@ -87,7 +87,6 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
 
 TEST(names_of_the_original_that_are_not_built_yet_are_planned)
 {
-    exits("benchmark list_remaining_runs", 2, "planned: the command \"benchmark\"");
     exits("convert_pytorch_to_hf_checkpoint", 2, "planned: the command");
     exits("help component coca", 2, "planned: model.coca");
     exits("help pipeline", 2, "planned: pipeline");

@@ -1,8 +1,8 @@
 /* test_goldens.c - the data commands do what the original's did: every row of
  * goldens/data/expected.tsv in order, with the program itself. */
+#include "base/md5.h"
 #include "data/pbin.h"
 #include "golden.h"
-#include "md5.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

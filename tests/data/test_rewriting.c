@@ -1,9 +1,9 @@
 /* test_rewriting.c - the commands that merge, shuffle and chunk: the original's files byte for
  * byte, and what they do with bad input, full disks and sudden death. */
+#include "base/md5.h"
 #include "data/packed_file.h"
 #include "data/pbin.h"
 #include "data/shuffle.h"
-#include "md5.h"
 #include "test.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* test_sampler.c - orders of samples equal torch's, in every golden case. */
+#include "base/md5.h"
 #include "data/order.h"
 #include "data/sampler.h"
 #include "golden.h"
-#include "md5.h"
 #include <jansson.h>
 #include <string.h>
 

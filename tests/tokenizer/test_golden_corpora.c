@@ -1,5 +1,5 @@
 /* test_golden_corpora.c - checksums of the ids of whole corpora. */
-#include "md5.h"
+#include "base/md5.h"
 #include "tokenizer/golden_tokenizers.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* md5.h - MD5 (RFC 1321), the checksum that goldens record. */
-#ifndef TESTS_MD5_H
-#define TESTS_MD5_H
+/* md5.h - MD5 (RFC 1321), for names and checksums that others made with it. */
+#ifndef BASE_MD5_H
+#define BASE_MD5_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* md5.c - MD5 as RFC 1321 states it. */
-#include "md5.h"
+#include "base/md5.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
