@@ -1,9 +1,7 @@
 /* loading.c - checkpoint_loading.{fsdp1,dcp,torch}: settings of the components that load. */
 #include "checkpoint/loading.h"
 #include "config/builder.h"
-
-const char *const sharding_strategy_choices[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
-                                                  "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
+#include "passes/fsdp1.h"
 
 typedef struct DcpSettings {
     int64_t global_rank;
@@ -39,31 +37,21 @@ typedef struct Fsdp1Settings {
     int mixed_precision_settings, sharding_strategy;
 } Fsdp1Settings;
 
-static const char *const mixed_precision_choices[] = {
-    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
-    NULL
-};
-static const Dtype mixed_precision_dtypes[] = { F16, BF16, F32, F32, BF16, F32 };
-
 static const Field fsdp1_fields[] = {
     FIELD_INT(Fsdp1Settings, global_rank, NULL, 0, INFINITY, "rank of this process",
               .flags = FIELD_STRICT, .no_effect = "every rank reads what it needs"),
     FIELD_STRINGS(Fsdp1Settings, block_names, NULL, 0, 0,
                   "classes of the blocks that the model is split by"),
-    FIELD_CHOICE(Fsdp1Settings, mixed_precision_settings, NULL, mixed_precision_choices,
+    FIELD_CHOICE(Fsdp1Settings, mixed_precision_settings, NULL, fsdp1_precisions,
                  "number formats of parameters and gradients"),
-    FIELD_CHOICE(Fsdp1Settings, sharding_strategy, NULL, sharding_strategy_choices,
-                 "what is split over the ranks", .no_effect = "one rank holds everything"),
+    FIELD_CHOICE(Fsdp1Settings, sharding_strategy, NULL, fsdp1_strategies,
+                 "what is split over the ranks", .no_effect_alone = "it holds everything"),
     { 0 },
 };
 
 static Error *check_fsdp1(const void *settings)
 {
-    if (mixed_precision_dtypes[((const Fsdp1Settings *)settings)->mixed_precision_settings] != F16)
-        return NULL;
-    return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are BF_16, "
-                     "BF_16_WORKING, FP_32, "
-                     "MIXED_PRECISION_MEGATRON, NO_MIXED_PRECISION");
+    return fsdp1_check_precision(((const Fsdp1Settings *)settings)->mixed_precision_settings);
 }
 
 static Error *build_fsdp1(Builder *b, const void *settings, void **out)
@@ -72,7 +60,7 @@ static Error *build_fsdp1(Builder *b, const void *settings, void **out)
     CheckpointLoading *l = NEW(builder_arena(b), CheckpointLoading);
     *l = (CheckpointLoading){ .variant = "fsdp1",
                               .global_rank = s->global_rank,
-                              .compute = mixed_precision_dtypes[s->mixed_precision_settings],
+                              .mixed_precision = s->mixed_precision_settings,
                               .sharding_strategy = s->sharding_strategy,
                               .block_names = s->block_names };
     *out = l;

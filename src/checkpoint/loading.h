@@ -4,14 +4,11 @@
 #include "device/device_choice.h"
 #include "tensor/dtype.h"
 
-extern const char *const sharding_strategy_choices[];
-
 typedef struct CheckpointLoading {
     const char *variant; /* "fsdp1", "dcp", "torch" */
     int64_t global_rank; /* fsdp1, dcp */
     /* fsdp1: how the loaded model is computed and split. */
-    Dtype compute;
-    int sharding_strategy; /* index in sharding_strategy_choices */
+    int mixed_precision, sharding_strategy; /* see passes/fsdp1.h */
     StringList block_names;
     /* torch: where to, and the format that parameters are converted to (has_precision). */
     DeviceChoice device;

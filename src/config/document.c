@@ -45,6 +45,8 @@ static void put_field(const Field *f, DocumentForm form, const char *above, int 
         text_printf(out, " | %s | %s%s%s | %s", allowed.ptr, f->fallback ? "`" : "", default_of(f),
                     f->fallback ? "`" : "", f->doc);
         if (f->no_effect) text_printf(out, " (*no effect*: %s)", f->no_effect);
+        if (f->no_effect_alone)
+            text_printf(out, " (*no effect on one rank*: %s)", f->no_effect_alone);
         text_puts(out, " |\n");
     } else {
         indent_by(depth, out);
@@ -60,6 +62,10 @@ static void put_field(const Field *f, DocumentForm form, const char *above, int 
         if (f->no_effect) {
             indent_by(depth + 2, out);
             text_printf(out, "no effect: %s\n", f->no_effect);
+        }
+        if (f->no_effect_alone) {
+            indent_by(depth + 2, out);
+            text_printf(out, "no effect on one rank: %s\n", f->no_effect_alone);
         }
     }
     put_nested(f, form, path.ptr, depth + 1, out);

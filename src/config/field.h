@@ -85,6 +85,7 @@ typedef struct Field {
     const char *alias; /* second accepted name: model_parts, wrapped_model */
     const char *no_effect; /* why every value gives the same results on one rank of the CPU; NULL:
                               the value matters. tests/config/test_fields.c proves either. */
+    const char *no_effect_alone; /* likewise, where only several ranks make a difference */
 } Field;
 
 /* clang-format off */

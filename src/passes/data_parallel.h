@@ -22,6 +22,8 @@ typedef struct DataParallel {
     ZeroStage stage;
     int64_t blocks_per_unit; /* that are gathered and reduced together */
     Dtype reduce_dtype;      /* F32 or BF16: what gradients are sent as */
+    bool is_hybrid; /* where the configuration has no mesh: parameters are sharded over the ranks of
+                       a machine, and machines have copies */
 } DataParallel;
 extern const PassDef pass_data_parallel;
 

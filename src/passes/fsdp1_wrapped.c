@@ -2,8 +2,7 @@
  * precision. */
 #include "config/builder.h"
 #include "models/model.h"
-
-enum { M_FP_16, M_BF_16, M_BF_16_WORKING, M_FP_32, M_MEGATRON, M_NONE };
+#include "passes/fsdp1.h"
 
 typedef struct Settings {
     Model *model;
@@ -14,36 +13,23 @@ typedef struct Settings {
 
 static Error *check(const void *settings)
 {
-    const Settings *s = settings;
-    if (s->mixed_precision_settings == M_FP_16)
-        return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are "
-                         "BF_16, BF_16_WORKING, FP_32, "
-                         "MIXED_PRECISION_MEGATRON, NO_MIXED_PRECISION");
-    return NULL;
+    return fsdp1_check_precision(((const Settings *)settings)->mixed_precision_settings);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
-    (void)b;
     const Settings *s = settings;
-    int m = s->mixed_precision_settings; /* BF_16_WORKING: only reductions are in bf16 there */
-    s->model->compute = m == M_BF_16 || m == M_MEGATRON ? BF16 : F32;
+    fsdp1_apply(builder_arena(b), s->model, s->mixed_precision_settings, s->sharding_strategy);
     *out = s->model;
     return model_check_blocks(s->model, "block_names", &s->block_names);
 }
 
-static const char *const precisions[] = {
-    "FP_16", "BF_16", "BF_16_WORKING", "FP_32", "MIXED_PRECISION_MEGATRON", "NO_MIXED_PRECISION",
-    NULL
-};
-static const char *const strategies[] = { "FULL_SHARD",   "SHARD_GRAD_OP",       "NO_SHARD",
-                                          "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2", NULL };
 /* clang-format off */
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model"),
-    FIELD_BOOL(Settings, sync_module_states, NULL, "rank 0's weights go to all ranks", .no_effect = "there is one rank"),
-    FIELD_CHOICE(Settings, mixed_precision_settings, NULL, precisions, "dtype of the computation"),
-    FIELD_CHOICE(Settings, sharding_strategy, NULL, strategies, "what is sharded over which ranks", .no_effect = "one rank holds everything"),
+    FIELD_BOOL(Settings, sync_module_states, NULL, "rank 0's weights go to all ranks", .no_effect = "every rank makes or loads the same weights"),
+    FIELD_CHOICE(Settings, mixed_precision_settings, NULL, fsdp1_precisions, "dtypes of the computation and of gradients on their way"),
+    FIELD_CHOICE(Settings, sharding_strategy, NULL, fsdp1_strategies, "what is sharded over which ranks", .no_effect_alone = "it holds everything"),
     FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the units of sharding"),
     { 0 },
 };

@@ -49,16 +49,16 @@ static const char *const dtypes[] = { "FP_16", "FP_32", "BF_16", NULL };
 /* clang-format off */
 static const Field precision_fields[] = {
     FIELD_CHOICE(MixedPrecision, param_dtype, NULL, dtypes, "dtype of weights and activations in matrix products"),
-    FIELD_CHOICE(MixedPrecision, reduce_dtype, NULL, dtypes, "dtype in which gradients are summed over ranks"),
+    FIELD_CHOICE(MixedPrecision, reduce_dtype, NULL, dtypes, "dtype in which gradients are summed over ranks", .no_effect_alone = "nothing is summed"),
     { 0 },
 };
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
     FIELD_STRINGS(Settings, block_names, NULL, 0, 0, "class names of the units of sharding"),
     FIELD_STRUCT(Settings, mixed_precision_settings, MixedPrecision, precision_fields, NULL, "dtypes"),
-    FIELD_BOOL(Settings, reshard_after_forward, "true", "gathered parameters are given up after the forward pass"),
-    FIELD_COMPONENT(Settings, device_mesh, struct Mesh, "device_mesh", NULL, "the ranks; its dimension dp_shard shards"),
-    FIELD_INT(Settings, layers_per_fsdp_unit, "1", 1, INFINITY, "blocks that are gathered together"),
+    FIELD_BOOL(Settings, reshard_after_forward, "true", "gathered parameters are given up after the forward pass", .no_effect_alone = "nothing is gathered"),
+    FIELD_COMPONENT(Settings, device_mesh, struct Mesh, "device_mesh", NULL, "the ranks; its dimension dp_shard shards", .no_effect_alone = "it holds everything"),
+    FIELD_INT(Settings, layers_per_fsdp_unit, "1", 1, INFINITY, "blocks that are gathered together", .no_effect_alone = "nothing is gathered"),
     { 0 },
 };
 /* clang-format on */

@@ -5,6 +5,7 @@
 #include "checkpoint/loading.h"
 #include "config/builder.h"
 #include "models/model.h"
+#include "passes/fsdp1.h"
 #include <string.h>
 
 typedef struct Settings {
@@ -13,7 +14,7 @@ typedef struct Settings {
     Model *model;
 } Settings;
 
-static Error *choose_precision(const CheckpointLoading *l, Model *m)
+static Error *choose_precision(Arena *a, const CheckpointLoading *l, Model *m)
 {
     if (!strcmp(l->variant, "torch")) {
         m->weights_dtype = l->has_precision ? l->precision : F32;
@@ -25,20 +26,19 @@ static Error *choose_precision(const CheckpointLoading *l, Model *m)
             "checkpoint_loading.%s does not load model.fsdp1_checkpointed; allowed are "
             "fsdp1, torch",
             l->variant);
-    m->compute = l->compute;
+    fsdp1_apply(a, m, l->mixed_precision, l->sharding_strategy);
     return error_wrap(model_check_blocks(m, "block_names", &l->block_names),
                       "checkpoint_loading.fsdp1");
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
-    (void)b;
     const Settings *s = settings;
     if (s->model->weights_path)
         return error_new("the model is loaded already, from %s", s->model->weights_path);
     s->model->weights_path = s->checkpoint_path;
     *out = s->model;
-    return choose_precision(s->checkpoint_loading, s->model);
+    return choose_precision(builder_arena(b), s->checkpoint_loading, s->model);
 }
 
 static const Field fields[] = {

@@ -6,6 +6,7 @@
 #include "components.h"
 #include "config/builder.h"
 #include "config/config.h"
+#include "passes/fsdp1.h"
 #include "sample_state.h"
 #include "test.h"
 #include <string.h>
@@ -223,8 +224,8 @@ TEST(loading_settings_are_those_of_the_original)
                 "global_rank: 0, block_names: [GPT2Block], mixed_precision_settings: BF_16, "
                 "sharding_strategy: _HYBRID_SHARD_ZERO2");
     assert_string_equal(l->variant, "fsdp1");
-    assert_int_equal(l->compute, BF16);
-    assert_string_equal(sharding_strategy_choices[l->sharding_strategy], "_HYBRID_SHARD_ZERO2");
+    assert_string_equal(fsdp1_precisions[l->mixed_precision], "BF_16");
+    assert_string_equal(fsdp1_strategies[l->sharding_strategy], "_HYBRID_SHARD_ZERO2");
     assert_int_equal(l->block_names.n, 1);
     assert_refused("x: {component_key: checkpoint_loading, variant_key: fsdp1, config: "
                    "{global_rank: 0, block_names: [], "

@@ -139,6 +139,7 @@ static void judge(Text *wrong, const FieldBlock *b, const FieldRow *row, const F
                   const Seen *base, const Seen *changed)
 {
     bool is_same = !strcmp(base->text, changed->text);
+    const char *no_effect = f->no_effect ? f->no_effect : f->no_effect_alone;
     text_printf(wrong, "%s:%d: %s.%s = %s ", b->file, row->line, b->table, row->name, row->value);
     size_t n = wrong->len;
     if (row->refusal) {
@@ -148,11 +149,11 @@ static void judge(Text *wrong, const FieldBlock *b, const FieldRow *row, const F
             text_printf(wrong, "is refused otherwise: %s", tail(changed->text));
     } else if (changed->status) {
         text_printf(wrong, "fails: %s", tail(changed->text));
-    } else if (f->no_effect && !is_same) {
-        text_printf(wrong, "has an effect, although: %s", f->no_effect);
-    } else if (f->no_effect && base->resolved && !strcmp(base->resolved, changed->resolved)) {
+    } else if (no_effect && !is_same) {
+        text_printf(wrong, "has an effect, although: %s", no_effect);
+    } else if (no_effect && base->resolved && !strcmp(base->resolved, changed->resolved)) {
         text_puts(wrong, "is no other value");
-    } else if (!f->no_effect && is_same) {
+    } else if (!no_effect && is_same) {
         text_puts(wrong, "changes nothing");
     }
     if (wrong->len == n) {
