@@ -75,6 +75,18 @@ $(BUILD)/tests/%_shim.so: tests/preload/%_shim.c Makefile
 $(BUILD)/tests/save_checkpoints: $(BUILD)/tests/preload/save_checkpoints.o $(BUILD)/tests/checkpoint/sample_state.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
+# The program is not linked with MPI: it loads this library in ranks that mpirun or srun has started.
+MPICC   ?= mpicc
+HAS_MPI := $(shell command -v $(MPICC) 2>/dev/null)
+.PHONY: mpi
+mpi: $(BUILD)/modalities-mpi.so ## build what lets MPI start several ranks; MPICC=/path/to/mpicc
+$(BUILD)/modalities-mpi.so: plugins/mpi.c src/comm/mpi_calls.h Makefile
+	@mkdir -p $(@D)
+	$(call say,MPI,$@)$(MPICC) -std=c11 -Isrc $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -o $@ $<
+
+$(BUILD)/tests/comm_ranks: $(BUILD)/tests/preload/comm_ranks.o $(BUILD)/tests/comm/comm_cases.o $(BUILD)/libmodalities.a
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
 # A program with an op, a pass, an optimizer and a model more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
 ADDED      := $(sort $(filter-out %_fast.c,$(wildcard tests/adding/*.c tests/adding/*/*.c)))
@@ -91,9 +103,10 @@ $(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*
 	    $(CLI_OBJ) $(BUILD)/libmodalities.a $(LDLIBS)
 
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/bin/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/adding/modalities
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/bin/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/comm_ranks $(if $(HAS_MPI),$(BUILD)/modalities-mpi.so) $(BUILD)/tests/adding/modalities
 
 .PHONY: test
+test: DEPS += mpi
 test: dependencies ## build and run every test; T="passes ops" chooses
 	@$(MAKE) --no-print-directory -j$(shell nproc) tests
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
@@ -177,10 +190,12 @@ INTO    = $(DESTDIR)$(PREFIX)
 install: all ## install the program and its configurations below PREFIX
 	install -D -m 755 $(BUILD)/modalities $(INTO)/libexec/modalities
 	install -D -m 755 cli/modalities $(INTO)/bin/modalities
+	[ ! -e $(BUILD)/modalities-mpi.so ] || install -D -m 644 $(BUILD)/modalities-mpi.so $(INTO)/lib/modalities/modalities-mpi.so
 	mkdir -p $(INTO)/share/modalities && cp -r configs $(INTO)/share/modalities/
 
 uninstall: ## remove what install put below PREFIX
-	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities
+	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so
+	[ ! -d $(INTO)/lib/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/lib/modalities
 	rm -rf $(INTO)/share/modalities/configs
 	[ ! -d $(INTO)/share/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/share/modalities
 

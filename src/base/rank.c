@@ -38,32 +38,76 @@ static Error *check_within(const char *name, int64_t rank, const char *size_name
                      name, (long long)rank, size_name, (long long)size, (long long)size - 1);
 }
 
-static Error *read_numbers(Rank *r, bool *has_any)
+/* Where one kind of launcher says a process's place. */
+typedef struct Names {
+    const char *needs; /* the launcher is this one where that is set; NULL: where any is */
+    const char *rank, *world_size, *local_rank, *local_world_size; /* the last may be NULL */
+} Names;
+
+static const Names plain = { NULL, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" };
+
+/* Those that start the processes of an MPI job. Slurm sets its variables for scripts, too; those of
+ * PMIx only for what srun --mpi=pmix starts. */
+static const Names mpi[] = {
+    { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE" },
+    { "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL },
+    { "PMI_SIZE", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },
+};
+
+static Error *read_place(const Names *n, Rank *r, bool *has_any)
 {
     bool has_rank = false, has_local = false, has_world = false, has_local_world = false;
-    TRY(read_number("RANK", 0, &r->rank, &has_rank));
-    TRY(read_number("LOCAL_RANK", 0, &r->local_rank, &has_local));
-    TRY(read_number("WORLD_SIZE", 1, &r->world_size, &has_world));
-    TRY(read_number("LOCAL_WORLD_SIZE", 1, &r->local_world_size, &has_local_world));
-    if (has_world && has_rank) TRY(check_within("RANK", r->rank, "WORLD_SIZE", r->world_size));
+    TRY(read_number(n->rank, 0, &r->rank, &has_rank));
+    TRY(read_number(n->local_rank, 0, &r->local_rank, &has_local));
+    TRY(read_number(n->world_size, 1, &r->world_size, &has_world));
+    if (n->local_world_size)
+        TRY(read_number(n->local_world_size, 1, &r->local_world_size, &has_local_world));
+    if (has_world && has_rank) TRY(check_within(n->rank, r->rank, n->world_size, r->world_size));
     if (has_local_world)
-        TRY(check_within("LOCAL_RANK", r->local_rank, "LOCAL_WORLD_SIZE", r->local_world_size));
+        TRY(check_within(n->local_rank, r->local_rank, n->local_world_size, r->local_world_size));
     else if (r->world_size > 1)
         r->local_world_size = 0;
     if (r->local_world_size > r->world_size)
-        return error_new("LOCAL_WORLD_SIZE is %lld, but WORLD_SIZE is only %lld",
-                         (long long)r->local_world_size, (long long)r->world_size);
+        return error_new("%s is %lld, but %s is only %lld", n->local_world_size,
+                         (long long)r->local_world_size, n->world_size, (long long)r->world_size);
     *has_any = has_rank || has_local || has_world || has_local_world;
     return NULL;
+}
+
+static const Names *mpi_launcher(void)
+{
+    for (size_t i = 0; i < sizeof mpi / sizeof *mpi; i++)
+        if (text_of(mpi[i].needs) && text_of(mpi[i].world_size)) return &mpi[i];
+    return NULL;
+}
+
+/* A wrapper may set RANK and WORLD_SIZE for programs of torch; then they must say the same. */
+static Error *check_agreement(const Names *n, const Rank *r)
+{
+    bool is_set;
+    int64_t rank = r->rank, world_size = r->world_size;
+    TRY(read_number(plain.rank, 0, &rank, &is_set));
+    TRY(read_number(plain.world_size, 1, &world_size, &is_set));
+    if (rank == r->rank && world_size == r->world_size) return NULL;
+    return error_new("RANK=%lld and WORLD_SIZE=%lld are set, but by %s=%lld and %s=%lld this is "
+                     "another rank: unset RANK and WORLD_SIZE, or start without mpirun",
+                     (long long)rank, (long long)world_size, n->rank, (long long)r->rank,
+                     n->world_size, (long long)r->world_size);
 }
 
 Error *rank_of_process(Rank *out)
 {
     bool has_any = false;
+    const Names *launcher = mpi_launcher();
     *out = rank_alone;
-    TRY(read_numbers(out, &has_any));
+    TRY(read_place(launcher ? launcher : &plain, out, &has_any));
     out->master_address = text_of("MASTER_ADDR");
     out->master_port = text_of("MASTER_PORT");
+    if (launcher) {
+        out->launcher = LAUNCHER_MPI;
+        return check_agreement(launcher, out);
+    }
     if (has_any)
         out->launcher = text_of("TORCHELASTIC_RUN_ID") ? LAUNCHER_TORCHRUN : LAUNCHER_VARIABLES;
     return NULL;

@@ -3,10 +3,11 @@
  * The parts are taken in the order of ranks, by blocks that stay in the first cache: converted to
  * the dtype of sums, added there, and rounded once. */
 #include "comm/reduce.h"
+#include "base/thread.h"
 #include "tensor/dtype.h"
 #include <string.h>
 
-enum { BLOCK = 512 };
+enum { BLOCK = 512, GRAIN = 64 };
 
 static Dtype dtype_of_accumulator(Dtype t)
 {
@@ -69,4 +70,12 @@ void reduce_range(Dtype t, ReduceOp op, const void *const *part, int n_parts, vo
         }
         for (int k = 0; k < n_out; k++) dtype_convert(t, (void *)at(out[k], t, i), wide, sum, n);
     }
+}
+
+void reduce_slice(int64_t n, int size, int rank, int64_t *from, int64_t *to)
+{
+    split_range((n + GRAIN - 1) / GRAIN, size, rank, from, to);
+    *from *= GRAIN;
+    *to = *to * GRAIN < n ? *to * GRAIN : n;
+    if (*from > *to) *from = *to;
 }

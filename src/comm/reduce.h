@@ -9,4 +9,7 @@
 void reduce_range(Dtype t, ReduceOp op, const void *const *part, int n_parts, void *const *out,
                   int n_out, int64_t from, int64_t to);
 
+/* The slice of n elements that a rank reduces for all: whole cache lines. */
+void reduce_slice(int64_t n, int size, int rank, int64_t *from, int64_t *to);
+
 #endif

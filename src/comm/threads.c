@@ -17,8 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { GRAIN = 64 /* elements that a slice of a reduction is a multiple of */ };
-
 static Member *member_of(Comm *c)
 {
     return (Member *)c;
@@ -26,9 +24,11 @@ static Member *member_of(Comm *c)
 
 /* -- abort -- */
 
-Error *world_error(World *w)
+Error *member_error(const Member *me, const char *op)
 {
-    return atomic_load(&w->is_aborted) ? error_new("%s", w->why) : NULL;
+    const Group *g = me->group;
+    if (!atomic_load(&g->world->is_aborted)) return NULL;
+    return waiting_ended(&me->comm, g->rank[me->comm.rank], op, g->world->why);
 }
 
 static void wake_all(Group *g)
@@ -56,13 +56,11 @@ static void threads_abort(Comm *c, const char *why)
     world_abort(member_of(c)->group->world, why);
 }
 
-void member_give_up(Member *me, const char *op, int missing)
+void member_give_up(const Member *me, int missing)
 {
     const Group *g = me->group;
-    char waited[200], why[300];
-    waiting_text(&me->comm, op, waited, sizeof waited);
-    snprintf(why, sizeof why, "rank %d has waited %g s for rank %d: %s", g->rank[me->comm.rank],
-             me->comm.timeout, g->rank[missing], waited);
+    char why[100];
+    waiting_too_long(&me->comm, g->rank[me->comm.rank], g->rank[missing], why, sizeof why);
     world_abort(g->world, why);
 }
 
@@ -112,7 +110,7 @@ static void sleep_at_gate(Member *me, unsigned seen)
         if (pthread_cond_timedwait(&g->opened, &g->lock, &deadline) && !is_open(g, seen))
             missing = find_missing(me);
     pthread_mutex_unlock(&g->lock);
-    if (missing >= 0) member_give_up(me, me->call.op, missing);
+    if (missing >= 0) member_give_up(me, missing);
 }
 
 /* Returns when all members have come, or the job is aborted. */
@@ -183,7 +181,7 @@ static Error *call_together(Comm *c, Call call, void (*work)(Member *me))
 {
     Member *me = member_of(c);
     Group *g = me->group;
-    TRY(world_error(g->world));
+    TRY(member_error(me, call.op));
     me->call = call;
     pass_gate(me);
     Error *e = do_work(me, work);
@@ -191,7 +189,7 @@ static Error *call_together(Comm *c, Call call, void (*work)(Member *me))
     error_free(e);
     pass_gate(me);
     while (atomic_load(&g->world->is_aborted) && atomic_load(&g->n_reading) > 0) sched_yield();
-    return world_error(g->world);
+    return member_error(me, call.op);
 }
 
 static void *at(const void *base, Dtype t, int64_t i)
@@ -220,16 +218,14 @@ static void **inputs_of_all(Member *me)
     return in;
 }
 
-static void reduce_slice(Member *me)
+static void reduce_for_all(Member *me)
 {
     const Call *call = &me->call;
     int size = me->group->size;
-    int64_t from, to, n = call->n;
+    int64_t from, to;
     void **data = inputs_of_all(me);
-    split_range((n + GRAIN - 1) / GRAIN, size, me->comm.rank, &from, &to);
-    to = to * GRAIN < n ? to * GRAIN : n;
-    reduce_range(call->dtype, call->reduce, (const void *const *)data, size, data, size,
-                 from * GRAIN, to);
+    reduce_slice(call->n, size, me->comm.rank, &from, &to);
+    reduce_range(call->dtype, call->reduce, (const void *const *)data, size, data, size, from, to);
 }
 
 static Error *threads_all_reduce(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op,
@@ -237,7 +233,7 @@ static Error *threads_all_reduce(Comm *c, void *data, int64_t n, Dtype t, Reduce
 {
     (void)s;
     Call call = { .op = "all_reduce", .dtype = t, .reduce = op, .n = n, .in = data };
-    return call_together(c, call, reduce_slice);
+    return call_together(c, call, reduce_for_all);
 }
 
 static void gather_parts(Member *me)

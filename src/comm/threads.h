@@ -59,10 +59,10 @@ struct Group {
     struct Want *wanted;
 };
 
-/* The abort as an error, or NULL. */
-Error *world_error(World *w);
+/* The abort as an error of a call of this member, or NULL. */
+Error *member_error(const Member *me, const char *op);
 /* Aborts with a text about a rank that member `me` has waited for too long. */
-void member_give_up(Member *me, const char *op, int missing);
+void member_give_up(const Member *me, int missing);
 /* When a wait that begins now is too long; for pthread_cond_timedwait on these conditions. */
 struct timespec member_deadline(const Member *me);
 /* A condition on the clock that never jumps. */

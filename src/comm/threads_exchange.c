@@ -273,7 +273,7 @@ static void finish(Exchange *x)
     pthread_mutex_lock(&g->lock);
     int missing = wait_for_messages(x);
     pthread_mutex_unlock(&g->lock);
-    if (missing >= 0) member_give_up(x->me, "exchange", missing);
+    if (missing >= 0) member_give_up(x->me, missing);
     pthread_mutex_lock(&g->lock);
     wait_for_messages(x); /* nothing, but what comes just now after an abort */
     for (int i = 0; i < x->n_receives; i++)
@@ -316,7 +316,7 @@ Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Trans
     (void)s;
     Member *me = (Member *)c;
     Group *g = me->group;
-    TRY(world_error(g->world));
+    TRY(member_error(me, "exchange"));
     Exchange x = begin(me, sends, n_sends, receives, n_receives);
     pthread_mutex_lock(&g->lock);
     Error *e = meet_messages(&x);
@@ -327,5 +327,5 @@ Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Trans
     fill_wants(&x);
     take_messages(&x);
     finish(&x);
-    return world_error(g->world);
+    return member_error(me, "exchange");
 }

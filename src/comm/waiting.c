@@ -10,3 +10,15 @@ void waiting_text(const Comm *c, const char *op, char *out, size_t size)
     if (c->step >= 0) snprintf(step, sizeof step, ", step %" PRId64, c->step);
     snprintf(out, size, "%s over %s%s%s", op, c->label ? c->label : "all ranks", layer, step);
 }
+
+Error *waiting_ended(const Comm *c, int rank, const char *op, const char *why)
+{
+    char place[200];
+    waiting_text(c, op, place, sizeof place);
+    return error_new("%s; rank %d waited in %s", why, rank, place);
+}
+
+void waiting_too_long(const Comm *c, int rank, int missing, char *out, size_t size)
+{
+    snprintf(out, size, "rank %d has waited %g s for rank %d", rank, c->timeout, missing);
+}

@@ -7,6 +7,9 @@
 static Error *check(const Rank *r)
 {
     if (r->world_size == 1) return NULL;
+    if (r->launcher == LAUNCHER_MPI)
+        return error_new("%" PRId64 " ranks were started by MPI: more than one is not built yet",
+                         r->world_size);
     if (!r->local_world_size)
         return error_new("WORLD_SIZE is %" PRId64 ": more than one rank is not built yet (with "
                          "LOCAL_WORLD_SIZE, which torchrun sets, the processes of one machine run "

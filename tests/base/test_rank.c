@@ -84,3 +84,57 @@ TEST(a_rank_that_cannot_be_is_an_error)
     set_variables("1", "1", "2", "4");
     refused("LOCAL_WORLD_SIZE is 4, but WORLD_SIZE is only 2");
 }
+
+static void set_all(const char *const *pair)
+{
+    for (; *pair; pair += 2) setenv(pair[0], pair[1], 1);
+}
+
+static Rank rank_with(const char *const *pairs)
+{
+    Rank r;
+    set_all(pairs);
+    assert_no_error(rank_of_process(&r));
+    return r;
+}
+
+TEST(a_process_of_mpirun_knows_its_rank)
+{
+    static const char *const pairs[] = { "OMPI_COMM_WORLD_RANK",
+                                         "5",
+                                         "OMPI_COMM_WORLD_SIZE",
+                                         "8",
+                                         "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         "1",
+                                         "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                         "4",
+                                         NULL };
+    set_variables(NULL, NULL, NULL, NULL);
+    Rank r = rank_with(pairs);
+    assert_int_equal(r.launcher, LAUNCHER_MPI);
+    assert_int_equal(r.rank, 5);
+    assert_int_equal(r.world_size, 8);
+    assert_int_equal(r.local_rank, 1);
+    assert_int_equal(r.local_world_size, 4);
+    set_variables("5", NULL, "8", NULL);
+    assert_no_error(rank_of_process(&r));
+    set_variables("0", NULL, "1", NULL);
+    assert_error_has(rank_of_process(&r), "RANK=0 and WORLD_SIZE=1 are set, but by "
+                                          "OMPI_COMM_WORLD_RANK=5 and OMPI_COMM_WORLD_SIZE=8");
+}
+
+TEST(a_process_of_srun_knows_its_rank_and_a_batch_script_is_none)
+{
+    static const char *const of_slurm[] = {
+        "SLURM_PROCID", "3", "SLURM_LOCALID", "1", "SLURM_STEP_NUM_TASKS", "4", NULL
+    };
+    static const char *const of_pmix[] = { "PMIX_RANK", "3", NULL };
+    set_variables(NULL, NULL, NULL, NULL);
+    assert_int_equal(rank_with(of_slurm).launcher, LAUNCHER_NONE);
+    Rank r = rank_with(of_pmix);
+    assert_int_equal(r.launcher, LAUNCHER_MPI);
+    assert_int_equal(r.rank, 3);
+    assert_int_equal(r.world_size, 4);
+    assert_int_equal(r.local_rank, 1);
+    assert_int_equal(r.local_world_size, 0);
+}
