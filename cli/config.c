@@ -1,13 +1,16 @@
 /* config.c - `modalities config check` and `config resolve`. */
 #include "config/config.h"
+#include "base/terminal.h"
 #include "command.h"
 #include "components.h"
 #include "config/builder.h"
 #include "config/yaml_emit.h"
 #include "configurations.h"
+#include "exec/pipeline_describe.h"
 #include "train/training_check.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FORMAT_YAML, FORMAT_JSON };
 static const char *const formats[] = { "yaml", "json", NULL };
@@ -17,7 +20,7 @@ typedef struct Options {
         *last_checkpoint_info_file_path;
     StringList set;
     int format;
-    bool strict;
+    bool strict, print_schedule;
 } Options;
 
 /* clang-format off */
@@ -30,6 +33,7 @@ typedef struct Options {
 static const Field check_options[] = {
     SOURCE,
     FIELD_BOOL(Options, strict, "false", "inputs that are not there yet are errors, as for the command that takes the file"),
+    FIELD_BOOL(Options, print_schedule, "false", "show what each rank of the pipeline holds and does in a step"),
     { 0 },
 };
 static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
@@ -50,7 +54,8 @@ static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out, Pro
 
 /* As the command that takes such a file does before it builds anything. */
 static Error *check_as_command(Arena *a, const Options *o, const Rank *rank, const Registry *r,
-                               Yaml *root, const Problems *unresolved, Builder **out)
+                               Yaml *root, const Problems *unresolved, Builder **out,
+                               TrainingConfig *training)
 {
     const Configuration *c = configuration_of(root);
     Builder *b = builder_new(a, r, root, rank);
@@ -59,10 +64,9 @@ static Error *check_as_command(Arena *a, const Options *o, const Rank *rank, con
     if (!o->strict) builder_allow_absent(b);
     if (!c) return NULL;
     if (c->keys == training_config_fields) {
-        TrainingConfig training = { 0 };
         TRY(training_config_complete(a, root, rank, o->experiments_root_path));
-        TRY(training_config_validate(b, &training));
-        return training_config_try(b, &training,
+        TRY(training_config_validate(b, training));
+        return training_config_try(b, training,
                                    o->last_checkpoint_info_file_path ? o->config_file_path : NULL);
     }
     void *to = arena_alloc(a, c->size);
@@ -81,7 +85,8 @@ static Error *run_check(Arena *a, const void *options)
     TRY(load(a, o, &rank, &root, &unresolved));
     TRY(components_registry(a, &r));
     Builder *b;
-    TRY(check_as_command(a, o, &rank, r, root, &unresolved, &b));
+    TrainingConfig training = { 0 };
+    TRY(check_as_command(a, o, &rank, r, root, &unresolved, &b, &training));
     TRY(builder_validate_all(b));
     const Configuration *kind = configuration_of(root);
     if (!kind && !builder_count(b))
@@ -93,7 +98,11 @@ static Error *run_check(Arena *a, const void *options)
     int64_t absent = builder_count_absent(b);
     if (absent) printf("; inputs that are not there yet: %lld", (long long)absent);
     putchar('\n');
-    return NULL;
+    if (!o->print_schedule) return NULL;
+    int width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 100;
+    return pipeline_describe(training.scheduled_pipeline,
+                             training.settings.step_profile.gradient_accumulation_steps, width,
+                             stdout);
 }
 
 static Error *run_resolve(Arena *a, const void *options)
@@ -125,7 +134,9 @@ const Command command_config_check = {
                "are errors.",
     .examples = "modalities config check --config_file_path train.yaml\n"
                 "modalities config check --config_file_path train.yaml --set "
-                "settings.step_profile.dp_degree=2",
+                "settings.step_profile.dp_degree=2\n"
+                "WORLD_SIZE=8 modalities config check --config_file_path train.yaml "
+                "--print_schedule",
     .options = check_options,
     .options_size = sizeof(Options),
     .run = run_check,

@@ -71,6 +71,10 @@
     COMPONENT(number_conversion_parallel_degree) \
     COMPONENT(optimizer_adam) \
     COMPONENT(optimizer_adam_w) \
+    COMPONENT(pipeline_builder) \
+    COMPONENT(pipeline_scheduled) \
+    COMPONENT(pipeline_selector) \
+    COMPONENT(pipeline_staged) \
     COMPONENT(progress_subscriber_dummy) \
     COMPONENT(progress_subscriber_rich) \
     COMPONENT(results_subscriber_dummy) \
@@ -88,6 +92,8 @@
     COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
     COMPONENT(scheduler_onecycle_lr) \
     COMPONENT(scheduler_step_lr) \
+    COMPONENT(stages_generator_by_cost) \
+    COMPONENT(stages_generator_gpt2_stages_generator) \
     COMPONENT(steppable_component_forward_pass) \
     COMPONENT(steppable_component_steppable_norm) \
     COMPONENT(steppable_profiler_combined) \

@@ -15,8 +15,6 @@ static const OriginalName names[] = {
     { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
     { "model", "vision_transformer", "vision transformers", NULL },
     { "optimizer", "fsdp1_checkpointed", "checkpoints of torch", NULL },
-    { "pipeline", NULL, "pipeline parallelism", NULL },
-    { "stages_generator", NULL, "pipeline parallelism", NULL },
 };
 /* clang-format on */
 

@@ -61,6 +61,7 @@ typedef struct Model {
     PassList passes;          /* that wrappers and initialisation asked for */
     Dtype compute;            /* F32, or BF16 when a wrapper asks for mixed precision */
     const struct DataParallel *data_parallel; /* passes/data_parallel.h; NULL: DDP */
+    const struct Pipeline *pipeline;          /* passes/pipeline.h; NULL: layers stay together */
     const struct Initializer *initializer;    /* NULL: the defaults of construction */
     const struct HfModel *hf; /* the Hugging Face folder that it was made from, and whose weights it
                                  begins with unless there is an initializer; NULL: none */

@@ -2,7 +2,9 @@
 #include "passes/pipeline.h"
 #include "comm/mesh.h"
 #include "graph/op.h"
+#include "models/model.h"
 #include "ops/transfer.h"
+#include "passes/all_passes.h"
 #include <string.h>
 
 /* A value on its way to a stage of another rank. */
@@ -194,8 +196,16 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
     return NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    bool is_cut = p->model->pipeline && p->mesh && p->mesh->size[MESH_PP] > 1;
+    if (is_cut) *settings = &p->model->pipeline->cut;
+    return is_cut;
+}
+
 const PassDef pass_pipeline = {
     .name = "pipeline",
     .doc = "keeps the stages of this rank, which sends to the others and receives from them",
     .run = run,
+    .wanted = wanted,
 };

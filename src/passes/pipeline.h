@@ -6,10 +6,25 @@
  * same update. */
 #ifndef PASSES_PIPELINE_H
 #define PASSES_PIPELINE_H
-#include "graph/pass.h"
+#include "passes/stages.h"
+
+struct Model;
 
 typedef struct PipelineCut {
     const int *rank_of; /* by stage: its rank along the pipeline's axis of the mesh */
 } PipelineCut;
 extern const PassDef pass_pipeline;
+
+/* A model as a pipeline: pipeline.staged makes it, pipeline.scheduled completes it. */
+typedef struct Pipeline {
+    struct Model *model;
+    int64_t ranks; /* of the mesh's axis pp; 1: nothing is cut */
+    int per_rank;  /* stages on each of them */
+    Stages stages;
+    PipelineCut cut;
+    const struct Loss *loss;             /* that its schedule names */
+    const char *schedule;                /* its name in full */
+    int64_t batch_size, microbatch_size; /* a batch of the loader goes through the stages in
+                                            microbatches; 0: not scheduled yet */
+} Pipeline;
 #endif

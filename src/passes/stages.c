@@ -4,7 +4,11 @@
  * inputs alone, such as positions, is computed on every stage that needs it, since all ranks of a
  * pipeline get the same batch. */
 #include "passes/stages.h"
+#include "comm/mesh.h"
 #include "graph/op.h"
+#include "models/model.h"
+#include "passes/all_passes.h"
+#include "passes/pipeline.h"
 #include <math.h>
 #include <string.h>
 
@@ -69,13 +73,12 @@ Error *stages_by_cost(const double *cost, int n, int n_stages, int *stage_of)
 typedef struct Cutter {
     Graph *g;
     const Stages *settings;
-    int n_parts;   /* the blocks and two more */
     int *part;     /* by node: which part of the model it belongs to */
     bool *is_free; /* by value id: made of inputs alone */
-    int *stage_of; /* by part */
-    Value **copy;  /* [value id][stage]: a free value on that stage */
+    StageParts parts;
+    Value **copy; /* [value id][stage]: a free value on that stage */
     Node **old;
-    int64_t n_old, n_values;
+    int64_t n_old;
 } Cutter;
 
 static bool is_free(const Cutter *c, const Value *v)
@@ -95,7 +98,7 @@ static Error *find_parts(Cutter *c)
 {
     const Graph *g = c->g;
     int *reach = NEW_N(g->arena, int, g->n_values); /* by value: the part that made it */
-    c->n_parts = (int)g->n_blocks + 2;
+    c->parts.n = (int)g->n_blocks + 2;
     for (int64_t b = 0; b < g->n_blocks; b++)
         if (strcmp(g->place[b].stack, g->place[0].stack) || g->place[b].index != b)
             return error_usage("a pipeline needs a model of one stack of blocks; this one has %s "
@@ -113,7 +116,7 @@ static Error *find_parts(Cutter *c)
             only_inputs &= is_free(c, n->in[k]);
             if (reach[n->in[k]->id] > latest) latest = reach[n->in[k]->id];
         }
-        c->part[i] = n->block >= 0 ? n->block + 1 : latest ? c->n_parts - 1 : 0;
+        c->part[i] = n->block >= 0 ? n->block + 1 : latest ? c->parts.n - 1 : 0;
         if (c->part[i] < latest)
             return error_new("%s of block %d needs what a later block makes", n->op->name,
                              n->block);
@@ -128,18 +131,17 @@ static Error *find_parts(Cutter *c)
 static Error *give_stages(Cutter *c)
 {
     const Stages *s = c->settings;
-    c->stage_of = NEW_N(c->g->arena, int, c->n_parts);
-    if (s->by_cost) {
-        double *cost = NEW_N(c->g->arena, double, c->n_parts);
-        for (int64_t i = 0; i < c->g->n_nodes; i++)
-            if (is_cut(c->g->node[i])) cost[c->part[i]] += node_flops(c->g->node[i]);
-        return stages_by_cost(cost, c->n_parts, s->n, c->stage_of);
-    }
-    int64_t *weight = NEW_N(c->g->arena, int64_t, c->n_parts);
-    for (int i = 0; i < c->n_parts; i++) weight[i] = 1;
+    StageParts *p = &c->parts;
+    p->stage_of = NEW_N(c->g->arena, int, p->n);
+    p->flops = NEW_N(c->g->arena, double, p->n);
+    for (int64_t i = 0; i < c->g->n_nodes; i++)
+        if (is_cut(c->g->node[i])) p->flops[c->part[i]] += node_flops(c->g->node[i]);
+    if (s->by_cost) return stages_by_cost(p->flops, p->n, s->n, p->stage_of);
+    int64_t *weight = NEW_N(c->g->arena, int64_t, p->n);
+    for (int i = 0; i < p->n; i++) weight[i] = 1;
     weight[0] = s->input;
-    weight[c->n_parts - 1] = s->output;
-    return stages_by_weight(weight, c->n_parts, s->n, c->stage_of);
+    weight[p->n - 1] = s->output;
+    return stages_by_weight(weight, p->n, s->n, p->stage_of);
 }
 
 static void keep(Graph *g, Node *n)
@@ -172,22 +174,36 @@ static void place(Cutter *c, Node *n, int part)
         is_copied &= n->out[k]->kind == VALUE_RESULT && c->is_free[n->out[k]->id];
     if (is_cut(n) && is_copied) return;
     if (is_cut(n)) {
-        n->stage = c->stage_of[part];
+        n->stage = c->parts.stage_of[part];
         for (int k = 0; k < n->n_in; k++) n->in[k] = on_stage(c, n->in[k], n->stage);
     }
     keep(c->g, n);
 }
 
-static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
+static Error *find(Cutter *c)
+{
+    Graph *g = c->g;
+    c->part = NEW_N(g->arena, int, g->n_nodes);
+    c->is_free = NEW_N(g->arena, bool, g->n_values);
+    TRY(find_parts(c));
+    return give_stages(c);
+}
+
+Error *stages_find(Graph *g, const Stages *s, StageParts *out)
+{
+    Cutter c = { .g = g, .settings = s };
+    TRY(find(&c));
+    *out = c.parts;
+    return NULL;
+}
+
+static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
     (void)mesh;
-    Cutter c = { .g = g, .settings = settings, .n_old = g->n_nodes, .n_values = g->n_values };
+    Cutter c = { .g = g, .settings = settings, .n_old = g->n_nodes };
     if (c.settings->n == 1) return NULL;
-    c.part = NEW_N(g->arena, int, g->n_nodes);
-    c.is_free = NEW_N(g->arena, bool, g->n_values);
     c.copy = NEW_N(g->arena, Value *, g->n_values * c.settings->n);
-    TRY(find_parts(&c));
-    TRY(give_stages(&c));
+    TRY(find(&c));
     c.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     g->n_nodes = 0;
     for (int64_t i = 0; i < c.n_old; i++) place(&c, c.old[i], c.part[i]);
@@ -196,8 +212,16 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     return NULL;
 }
 
+static bool wanted(const Purpose *p, const void **settings)
+{
+    bool is_cut = p->model->pipeline && p->mesh && p->mesh->size[MESH_PP] > 1;
+    if (is_cut) *settings = &p->model->pipeline->stages;
+    return is_cut;
+}
+
 const PassDef pass_stages = {
     .name = "stages",
     .doc = "says to which stage of a pipeline the nodes belong",
     .run = run,
+    .wanted = wanted,
 };

@@ -11,8 +11,24 @@ typedef struct Stages {
     bool by_cost; /* the slowest stage as fast as can be, by FLOPs; else by weights, as follows */
     int64_t input, output; /* how many blocks the first and the last part count for */
 } Stages;
+
+/* How many stages: component stages_generator. */
+typedef struct StagesGenerator {
+    int64_t blocks; /* of the model */
+    int64_t input, output;
+    bool by_cost;
+} StagesGenerator;
 extern const PassDef pass_stages;
 
+/* The parts of a model, in order: before the blocks, each block, behind them. */
+typedef struct StageParts {
+    int n;
+    int *stage_of;
+    double *flops; /* of the forward pass */
+} StageParts;
+
+/* What the pass would do with a graph of the forward pass. */
+Error *stages_find(Graph *g, const Stages *s, StageParts *out);
 /* Gives n parts, of whole weights, to n_stages: each takes parts until the next would make it
  * heavier than its share, rounded up. As the original. Errors: a part alone is heavier than that;
  * there is nothing left for a stage. */

@@ -78,6 +78,50 @@ static void review_ranks(Review *r, const TrainingConfig *c)
     }
 }
 
+static const Component *find_scheduled(const Builder *b)
+{
+    for (int64_t i = 0; i < builder_count(b); i++) {
+        const Component *x = builder_at(b, i);
+        if (!strcmp(x->kind, "pipeline") && !strcmp(x->variant, "scheduled")) return x;
+    }
+    return NULL;
+}
+
+static void review_batch_size(Review *r, const Pipeline *p, int64_t local)
+{
+    const Component *c = find_scheduled(r->builder);
+    if (!c || p->batch_size == local) return;
+    r->error = error_join(
+        r->error, error_new("%s: %s.config.batch_size: %" PRId64 ", but settings.step_profile."
+                            "local_train_micro_batch_size is %" PRId64,
+                            yaml_place(r->arena, c->at), c->path, p->batch_size, local));
+}
+
+/* Ranks along pp have stages of the model that is trained, and a schedule. */
+static void review_pipeline(Review *r, const TrainingConfig *c)
+{
+    const Pipeline *p = c->app_state->model->pipeline;
+    for (int64_t i = 0; i < builder_count(r->builder); i++) {
+        const Component *x = builder_at(r->builder, i);
+        if (strcmp(x->gives, "device_mesh") || ((const Mesh *)x->object)->size[MESH_PP] == 1)
+            continue;
+        if (!p)
+            refuse(r, x->object, "pipeline_parallel_degree",
+                   "nothing cuts the model of app_state into stages; pipeline.staged would");
+    }
+    if (p && !p->batch_size)
+        refuse(r, p, "whole_model",
+               "the model is cut into stages, but no pipeline.scheduled (at the top: "
+               "scheduled_pipeline) says how batches go through them");
+    if (c->scheduled_pipeline && c->scheduled_pipeline != p)
+        refuse(r, c->scheduled_pipeline, "whole_model", "this is not the model of app_state");
+    if (p && p->batch_size && p->loss != c->loss_fn)
+        refuse(r, p->loss, "target_key",
+               "this is the loss of scheduled_pipeline, but not the loss_fn of the training");
+    if (p && p->batch_size)
+        review_batch_size(r, p, c->settings.step_profile.local_train_micro_batch_size);
+}
+
 Error *training_agreement_check(const Builder *b, const TrainingConfig *c)
 {
     Review r = { .builder = b, .arena = arena_new() };
@@ -89,6 +133,7 @@ Error *training_agreement_check(const Builder *b, const TrainingConfig *c)
         review_models(&r, c->mfu_calculator, &c->mfu_calculator->model_parts, state);
     review_loss(&r, c->loss_fn, state->model);
     review_ranks(&r, c);
+    review_pipeline(&r, c);
     arena_free(r.arena);
     return r.error;
 }

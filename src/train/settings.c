@@ -93,7 +93,7 @@ const Field training_config_fields[] = {
     FIELD_COMPONENT(TrainingConfig, gradient_clipper, GradientClipper, "gradient_clipper", NULL, "bounds the gradient"),
     FIELD_COMPONENT(TrainingConfig, profiler, struct Profiler, "steppable_profiler", "null", "measures some steps"),
     FIELD_COMPONENT(TrainingConfig, mfu_calculator, Mfu, "mfu_calculator", "null", "share of the hardware's limit"),
-    FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, void, "pipeline", "null", "schedule over pipeline stages"),
+    FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, Pipeline, "pipeline", "null", "schedule over pipeline stages"),
     FIELD_COMPONENT(TrainingConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks"),
     FIELD_COMPONENT(TrainingConfig, model_raw, Model, "model", NULL, "the model before it was wrapped", .no_effect = "app_state says what is trained; to be referred to"),
     { 0 },

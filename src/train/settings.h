@@ -2,6 +2,7 @@
 #ifndef TRAIN_SETTINGS_H
 #define TRAIN_SETTINGS_H
 #include "config/builder.h"
+#include "passes/pipeline.h"
 #include "train/job.h"
 
 typedef struct RankSettings {
@@ -71,7 +72,7 @@ typedef struct TrainingConfig {
     Model *model_raw;
     struct Profiler *profiler;
     Mfu *mfu_calculator;
-    void *scheduled_pipeline;
+    Pipeline *scheduled_pipeline;
     struct Mesh *device_mesh;
 } TrainingConfig;
 

@@ -227,12 +227,21 @@ static void call_profile(Call *c, const char *root)
                                         "--experiment_id", "x", NULL });
 }
 
+/* On two ranks: what lies where, and when it runs; no number depends on it. */
+static void call_schedule(Call *c, const char *root)
+{
+    (void)root;
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    add_words(c, (const char *const[]){ "config", "check", "--config_file_path",
+                                        "tests/end_to_end/train.yaml", "--print_schedule", NULL });
+}
+
 static const struct {
     const char *name;
     void (*call)(Call *c, const char *root);
 } programs[] = {
-    { "profile", call_profile }, { "run", call_run },           { "graph", call_graph },
-    { "pack", call_pack },       { "generate", call_generate },
+    { "profile", call_profile },   { "run", call_run },   { "graph", call_graph },
+    { "schedule", call_schedule }, { "pack", call_pack }, { "generate", call_generate },
 };
 
 /* ---- what is left when time, memory and place are taken away ---- */

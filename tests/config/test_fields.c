@@ -218,6 +218,11 @@ TEST(every_setting_of_wrappers_and_initializers_counts)
     check_file("wrappers.txt");
 }
 
+TEST(every_setting_of_pipelines_counts)
+{
+    check_file("pipeline.txt");
+}
+
 TEST(every_setting_of_the_data_counts)
 {
     check_file("data.txt");

@@ -1,0 +1,93 @@
+/* pipeline_describe.c - what a pipeline does, for people: what lies where, and a picture of a step.
+ */
+#include "exec/pipeline_describe.h"
+#include "models/model.h"
+
+typedef struct Description {
+    Arena *arena;
+    const Pipeline *p;
+    PipelineSchedule *schedule;
+    StageParts parts;
+    FILE *to;
+} Description;
+
+static Error *find_parts(Description *d)
+{
+    const Model *m = d->p->model;
+    Graph *g = graph_new(d->arena);
+    const ForwardSettings f = { .batch = d->p->microbatch_size, .sequence = m->sequence_length };
+    const Dim tokens[] = { { .size = f.batch, .axis = "batch" },
+                           { .size = f.sequence, .axis = "seq" } };
+    ModelOutput out;
+    TRY(m->forward(m, g, &f, &out));
+    model_loss(g, &out, graph_input(g, "targets of the loss", I32, 2, tokens), false);
+    TRY(graph_finish(g));
+    return stages_find(g, &d->p->stages, &d->parts);
+}
+
+/* "embedding, blocks 0 to 3"; parts [first, end). */
+static const char *content(const Description *d, int first, int end)
+{
+    const int last = d->parts.n - 1;
+    int from = first ? first - 1 : 0, to = (end > last ? last : end) - 2; /* blocks */
+    const char *text = first ? "" : "embedding";
+    if (from <= to)
+        text = from == to ? arena_printf(d->arena, "%s%sblock %d", text, *text ? ", " : "", from)
+                          : arena_printf(d->arena, "%s%sblocks %d to %d", text, *text ? ", " : "",
+                                         from, to);
+    return end > last ? arena_printf(d->arena, "%s%shead, loss", text, *text ? ", " : "") : text;
+}
+
+static void print_stages(const Description *d, double total, const double *flops)
+{
+    const StageParts *p = &d->parts;
+    for (int stage = 0, first = 0, end; stage < d->schedule->n_stages; stage++, first = end) {
+        for (end = first; end < p->n && p->stage_of[end] == stage; end++) continue;
+        fprintf(d->to, "stage %d on rank %d: %s; %.1f %% of the FLOPs\n", stage,
+                d->schedule->rank_of[stage], content(d, first, end), 100 * flops[stage] / total);
+    }
+}
+
+/* Backward takes twice as long as forward. */
+static Error *print_bubble(const Description *d, double total, const double *flops)
+{
+    const int n = d->schedule->n_stages;
+    StageCosts *each = NEW_N(d->arena, StageCosts, n);
+    for (int i = 0; i < n; i++) each[i] = (StageCosts){ flops[i], flops[i], flops[i] };
+    PipelineRun run;
+    TRY(pipeline_simulate(d->arena, d->schedule, &(PipelineCosts){ .stage = each }, &run));
+    double ideal = 3 * total * (double)d->schedule->shape.microbatches / d->schedule->shape.ranks;
+    fprintf(d->to,
+            "with these stages the ranks wait %.1f %% of the time; a step takes %.2f times as long "
+            "as if nobody waited\n\n",
+            100 * run.bubble, run.seconds / ideal);
+    return NULL;
+}
+
+static Error *describe(Description *d, int64_t batches, int width)
+{
+    const Pipeline *p = d->p;
+    const PipelineShape shape = { (int)p->ranks, p->per_rank,
+                                  batches * p->batch_size / p->microbatch_size };
+    TRY(pipeline_schedule_new(d->arena, p->schedule, &shape, &d->schedule));
+    TRY(find_parts(d));
+    double total = 0, *flops = NEW_N(d->arena, double, d->schedule->n_stages);
+    for (int i = 0; i < d->parts.n; i++) {
+        flops[d->parts.stage_of[i]] += d->parts.flops[i];
+        total += d->parts.flops[i];
+    }
+    print_stages(d, total, flops);
+    TRY(print_bubble(d, total, flops));
+    return pipeline_print(d->schedule, width, d->to);
+}
+
+Error *pipeline_describe(const Pipeline *p, int64_t batches, int width, FILE *to)
+{
+    if (!p || p->ranks == 1)
+        return error_usage("--print_schedule: the configuration has no pipeline of several ranks "
+                           "(scheduled_pipeline)");
+    Description d = { .arena = arena_new(), .p = p, .to = to };
+    Error *e = describe(&d, batches, width);
+    arena_free(d.arena);
+    return e;
+}

@@ -1,0 +1,11 @@
+/* pipeline_describe.h - what --print_schedule shows. */
+#ifndef EXEC_PIPELINE_DESCRIBE_H
+#define EXEC_PIPELINE_DESCRIBE_H
+#include "exec/pipeline_schedule.h"
+#include "passes/pipeline.h"
+
+/* What each stage holds with its share of the FLOPs, the bubble that follows, and the picture of a
+ * step in which so many batches of the loader go through the stages. A usage error where there is
+ * no pipeline. */
+Error *pipeline_describe(const Pipeline *p, int64_t batches, int width, FILE *to);
+#endif

@@ -1,0 +1,70 @@
+/* test_print_schedule.c - what `config check --print_schedule` shows of a pipeline. */
+#include "config/field_rows.h"
+#include "end_to_end/training.h"
+#include "test.h"
+#include <stdlib.h>
+
+/* The training of the end-to-end tests on two ranks, as a pipeline if `blocks` is given. */
+static Outcome show(Arena *a, const FieldBlocks *blocks, const char *more)
+{
+    const char **word = NEW_N(a, const char *, 64);
+    int n = 0;
+    word[n++] = "config";
+    word[n++] = "check";
+    word[n++] = "--config_file_path";
+    word[n++] = "tests/end_to_end/train.yaml";
+    word[n++] = "--print_schedule";
+    for (int64_t i = 0; blocks && i < blocks->item[0].set.n; i++) {
+        word[n++] = "--set";
+        word[n++] = blocks->item[0].set.item[i];
+    }
+    if (more) word[n++] = "--set";
+    if (more) word[n++] = more;
+    assert_int_equal(setenv("TRAIN_PBIN", "not_there.pbin", 1), 0);
+    return command_output(a, word, NULL);
+}
+
+TEST(a_schedule_is_shown_with_what_lies_on_each_stage)
+{
+    Arena *a = arena_new();
+    FieldBlocks blocks = field_blocks_read(a, "tests/config/fields/pipeline.txt");
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    Outcome o = show(a, &blocks, NULL);
+    assert_int_equal(o.status, 0);
+    assert_contains(o.text, "stage 0 on rank 0: embedding, blocks 0 to 2; 48.2 % of the FLOPs\n"
+                            "stage 1 on rank 1: blocks 3 to 5, head, loss; 51.8 % of the FLOPs\n"
+                            "with these stages the ranks wait 21.7 % of the time; a step takes "
+                            "1.28 times as long as if nobody waited\n");
+    assert_contains(o.text,
+                    "Interleaved1F1B: 2 stages on 2 ranks, 4 microbatches; bubble 20.0 %\n");
+    assert_contains(o.text, "\nrank 0  F0 F1 .  ");
+    arena_free(a);
+}
+
+TEST(without_a_pipeline_there_is_no_schedule_to_show)
+{
+    Arena *a = arena_new();
+    Outcome o = show(a, NULL, NULL);
+    assert_int_equal(o.status, 2);
+    assert_contains(o.text, "--print_schedule: the configuration has no pipeline of several ranks "
+                            "(scheduled_pipeline)");
+    arena_free(a);
+}
+
+TEST(ranks_along_pp_without_stages_or_a_schedule_are_refused)
+{
+    Arena *a = arena_new();
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    Outcome o = show(a, NULL, "device_mesh.config.pipeline_parallel_degree=2");
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "device_mesh.config.pipeline_parallel_degree: nothing cuts the model "
+                            "of app_state into stages; pipeline.staged would");
+    FieldBlocks blocks = field_blocks_read(a, "tests/config/fields/pipeline.txt");
+    StringList *set = &blocks.item[0].set;
+    set->item[set->n - 1] = "initialized_model.config.model={instance_key: model_part, "
+                            "pass_type: BY_REFERENCE}"; /* instead of scheduled_pipeline */
+    o = show(a, &blocks, NULL);
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "the model is cut into stages, but no pipeline.scheduled");
+    arena_free(a);
+}
