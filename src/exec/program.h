@@ -31,7 +31,8 @@ void program_free(Program *p);
  * the next action. */
 const Tensor *program_input(Program *p, const char *name, int64_t microbatch);
 const Tensor *program_output(Program *p, const char *name, int64_t microbatch);
-/* Queues a copy of `data`, of the input's dtype and sizes, which must stay until program_wait. */
+/* Queues a copy of `data`, of the input's dtype and sizes in the whole, of which a rank takes its
+ * part; it must stay until program_wait. */
 Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data);
 /* Waits, and copies an output to `data`. */
 Error *program_read(Program *p, const char *output, int64_t microbatch, void *data);

@@ -41,6 +41,7 @@ struct Program {
     Reading *reading;
     int n_readings;
     double *cell, *read; /* device and host: [reading][microbatch], each in the value's own dtype */
+    void **sent;         /* [microbatch][value id]: this rank's parts of what program_write got */
     bool is_waited;      /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;

@@ -24,7 +24,8 @@ typedef struct Dim {
     uint8_t mesh[MAX_MESH_AXES];
     uint8_t rotation;
     Layout layout;
-    bool is_padded; /* the parts need not divide the size: the last ones reach beyond it */
+    int64_t granule; /* elements that stay together, as those of a head do; 0: not known, 1 */
+    bool is_padded;  /* the parts need not divide the size: the last ones reach beyond it */
 } Dim;
 
 /* INPUT: set before each microbatch. PARAM, STATE: kept in the store between steps. RESULT:

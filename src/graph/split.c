@@ -223,7 +223,9 @@ static Error *verify_dim(const Value *v, int d, const Mesh *mesh, unsigned *used
         *used |= 1u << x->mesh[i];
     }
     int64_t pieces = x->layout == ZIGZAG ? 2 * n : n;
-    if (x->size % pieces == 0 || (x->is_padded && x->layout == CONTIGUOUS)) return NULL;
+    if (x->size / (x->granule ? x->granule : 1) % pieces == 0 ||
+        (x->is_padded && x->layout == CONTIGUOUS))
+        return NULL;
     return error_new("%s: dimension %d (%s) of %lld does not divide into %lld parts", v->name, d,
                      x->axis ? x->axis : "unnamed", (long long)x->size, (long long)pieces);
 }

@@ -60,6 +60,11 @@ Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
     return y;
 }
 
+static void same_dtype(const Node *n, Dtype *out)
+{
+    out[0] = n->in[0]->dtype;
+}
+
 static int run_all_reduce(const Launch *l)
 {
     const Tensor *x = &l->in[0];
@@ -151,6 +156,7 @@ static const OpDef op_all_reduce = {
     .dims = "*->*",
     .attrs = attrs,
     .attrs_size = sizeof(Along),
+    .dtypes = same_dtype,
     .reference = run_all_reduce,
     .flags = OP_COMM,
 };
@@ -161,6 +167,7 @@ static const OpDef op_all_gather = {
     .dims = "*->*",
     .attrs = attrs,
     .attrs_size = sizeof(Along),
+    .dtypes = same_dtype,
     .reference = run_all_gather,
     .scratch = gather_scratch,
     .flags = OP_COMM,
@@ -172,6 +179,7 @@ static const OpDef op_reduce_scatter = {
     .dims = "*->*",
     .attrs = attrs,
     .attrs_size = sizeof(Along),
+    .dtypes = same_dtype,
     .reference = run_reduce_scatter,
     .scratch = scatter_scratch,
     .flags = OP_COMM,
@@ -183,6 +191,7 @@ static const OpDef op_slice = {
     .dims = "*->*",
     .attrs = attrs,
     .attrs_size = sizeof(Along),
+    .dtypes = same_dtype,
     .reference = run_slice,
     .flags = OP_COMM,
 };

@@ -12,6 +12,7 @@
     PASS(autodiff) \
     PASS(precision) \
     PASS(recompute) \
+    PASS(shard) \
     PASS(pipeline) \
     PASS(data_parallel) \
     PASS(fuse) \

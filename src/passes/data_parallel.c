@@ -46,6 +46,7 @@ typedef struct Work {
     int64_t n_old;
     Unit *unit;    /* by node */
     bool *is_home; /* by value: a parameter, or a copy of one, of which each rank has its rows */
+    Dim *rows;     /* by value: dimension 0 where it is whole for those who use it */
     Gathering *gathering;
     int64_t n_gatherings;
 } Work;
@@ -115,8 +116,10 @@ static void find_homes(Work *w)
 {
     Graph *g = w->g;
     w->is_home = NEW_N(g->arena, bool, g->n_values);
+    w->rows = NEW_N(g->arena, Dim, g->n_values);
     for (int64_t i = 0; i < g->n_values; i++)
         if (is_param(g->value[i])) {
+            w->rows[i] = g->value[i]->dim[0];
             divide(w, g->value[i]);
             w->is_home[i] = true;
         }
@@ -125,6 +128,7 @@ static void find_homes(Work *w)
         if (!is_copy(n) || !w->is_home[n->in[0]->id]) continue;
         memcpy(n->out[0]->dim, n->in[0]->dim, sizeof n->in[0]->dim);
         w->is_home[n->out[0]->id] = true;
+        w->rows[n->out[0]->id] = w->rows[n->in[0]->id];
     }
 }
 
@@ -172,7 +176,7 @@ static void add_gathering(const Work *w, const Gathering *x)
     g->phase = x->unit.pass == 2 ? PREPARE : user->phase;
     g->block = x->unit.pass == 2 ? -1 : user->block;
     gather_unit(g, x->n, x->home, w->axes, x->whole);
-    for (int k = 0; k < x->n; k++) g->node[g->n_nodes - 1]->out[k]->grad_of = NULL;
+    for (int k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];
     g->node[g->n_nodes - 1]->stage = user->stage;
 }
 

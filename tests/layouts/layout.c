@@ -98,6 +98,7 @@ static Error *build_graph(RankRun *r)
     ModelOutput out;
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
     m->data_parallel = &l->data_parallel;
+    m->sharding = &l->sharding;
     if (l->edit) l->edit(m);
     if (r->pipeline) cut_into_stages(r, m);
     const ForwardSettings f = { .batch = batch_of(l), .sequence = sequence_of(l) };
@@ -292,7 +293,7 @@ static Mesh mesh_of(const LayoutCase *l)
     return m;
 }
 
-LayoutResult layout_run(Arena *a, const LayoutCase *l)
+Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out)
 {
     enum { MOST_PARAMS = 256 };
     LayoutResult result = { .param = NEW_N(a, LayoutParam, MOST_PARAMS) };
@@ -316,9 +317,17 @@ LayoutResult layout_run(Arena *a, const LayoutCase *l)
     }
     for (int64_t i = 0; i < w.n_ranks; i++) pthread_join(rank[i].thread, NULL);
     for (int64_t i = 0; i < w.n_ranks && comm[i]; i++) comm[i]->free(comm[i]);
-    if (w.error) fail_msg("%s", error_text(w.error));
-    for (int64_t i = 0; i < result.n_params; i++)
+    *out = result;
+    for (int64_t i = 0; !w.error && i < result.n_params; i++)
         for (int64_t k = 0; k < 2 * result.param[i].n; k++) assert_true(result.param[i].is_set[k]);
+    return w.error;
+}
+
+LayoutResult layout_run(Arena *a, const LayoutCase *l)
+{
+    LayoutResult result;
+    Error *e = layout_try(a, l, &result);
+    if (e) fail_msg("%s", error_text(e));
     return result;
 }
 
@@ -375,4 +384,14 @@ double layout_difference(const LayoutResult *x, const LayoutResult *y)
     take(&worst, distance(&x->loss, &y->loss, 1, 0));
     take(&worst, distance(&x->grad_norm, &y->grad_norm, 1, 0));
     return worst;
+}
+
+void layout_equals_one_rank(LayoutCase l, double most)
+{
+    Arena *a = arena_new();
+    if (!l.data_parallel.blocks_per_unit) l.data_parallel.blocks_per_unit = 1;
+    LayoutResult one = layout_run_alone(a, &l), many = layout_run(a, &l);
+    double d = layout_difference(&one, &many);
+    if (!(d <= most)) fail_msg("the ranks are %.3g away from one rank; allowed is %.3g", d, most);
+    arena_free(a);
 }

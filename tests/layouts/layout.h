@@ -4,10 +4,12 @@
 #include "comm/mesh.h"
 #include "models/gpt2.h"
 #include "passes/data_parallel.h"
+#include "passes/shard.h"
 
 typedef struct LayoutCase {
     int64_t size[MESH_N_AXES]; /* of the mesh's axes; 0: 1 */
     DataParallel data_parallel;
+    Sharding sharding;
     bool llama_like; /* see tiny_settings */
     bool tied;       /* embedding and head share their weight */
     Dtype compute;   /* F64, F32 or BF16 */
@@ -38,12 +40,16 @@ typedef struct LayoutResult {
     int64_t bytes[4]; /* on rank 0: parameters, gradients, optimizer states, the workspace */
 } LayoutResult;
 
-/* Runs one step on threads, one per rank. Fails the test on an error of any rank, and where ranks
- * that hold the same number disagree. */
+/* Runs one step on threads, one per rank. An error of any rank, or of ranks that hold the same
+ * number and disagree. */
+Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out);
+/* The same; an error fails the test. */
 LayoutResult layout_run(Arena *a, const LayoutCase *l);
 /* The same step on one rank, with a microbatch for each of the layout's. */
 LayoutResult layout_run_alone(Arena *a, const LayoutCase *l);
 /* max |difference| / (max |gradient of that parameter| + 0.01 max over all), over all parameters;
  * the losses and norms must be as near. */
 double layout_difference(const LayoutResult *x, const LayoutResult *y);
+/* Fails the test where the ranks are further than `most` from one rank. */
+void layout_equals_one_rank(LayoutCase l, double most);
 #endif

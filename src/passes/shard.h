@@ -1,0 +1,19 @@
+/* shard.h - tensor, sequence and context parallelism: splits of dimensions by their names.
+ *
+ * A rule says over which mesh axis a named dimension of leaves is split. Splits travel through an
+ * op along its letters; where operands disagree, a dimension must be whole, or a sum is outstanding
+ * that an op cannot take, communication is put in front. */
+#ifndef PASSES_SHARD_H
+#define PASSES_SHARD_H
+#include "comm/mesh.h"
+#include "graph/pass.h"
+
+/* What a model asks for along the axes tp and cp; on a mesh without them it means nothing. */
+typedef struct Sharding {
+    bool tensor;   /* heads, hidden units of feed-forward layers and vocabulary over tp */
+    bool sequence; /* between them, tokens over tp */
+    bool context;  /* tokens over cp */
+    Layout layout; /* of tokens over cp */
+} Sharding;
+extern const PassDef pass_shard;
+#endif

@@ -1,0 +1,94 @@
+/* test_products.c - products of layouts, chosen at random: each equals one rank, or is refused. */
+#include "base/rng.h"
+#include "layout.h"
+#include "test.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t pick(uint64_t seed, int64_t what, int64_t n)
+{
+    return (int64_t)(rng_uniform(rng_key(seed, RNG_INIT, 0, 7), (uint64_t)what) * (double)n);
+}
+
+/* At most 8 ranks. */
+static void choose_mesh(LayoutCase *l, uint64_t seed)
+{
+    static const MeshAxis axes[] = { MESH_DP_REPLICATE, MESH_DP_SHARD, MESH_CP, MESH_TP };
+    static const int64_t sizes[] = { 1, 2, 3, 4 };
+    int64_t left = 8, first = pick(seed, 0, 4);
+    for (int i = 0; i < 4; i++) {
+        int64_t n = sizes[pick(seed, 1 + i, 4)];
+        if (n > left) continue;
+        l->size[axes[(first + i) % 4]] = n;
+        left /= n;
+    }
+}
+
+static LayoutCase choose(uint64_t seed)
+{
+    LayoutCase l = { .compute = F64 };
+    choose_mesh(&l, seed);
+    l.llama_like = pick(seed, 10, 2);
+    l.tied = pick(seed, 11, 2);
+    l.recompute_every = pick(seed, 12, 3);
+    l.accumulation = 1 + pick(seed, 13, 3);
+    l.batch = 1 + pick(seed, 14, 2);
+    l.sequence = 1 + pick(seed, 15, 16);
+    l.max_norm = pick(seed, 16, 2) ? 0.1 : 0;
+    l.data_parallel = (DataParallel){ .stage = (ZeroStage)pick(seed, 17, 4),
+                                      .blocks_per_unit = 1 + pick(seed, 18, 3),
+                                      .reduce_dtype = F32 };
+    l.sharding = (Sharding){ .tensor = true,
+                             .sequence = pick(seed, 19, 2),
+                             .context = true,
+                             .layout = (Layout)pick(seed, 20, 2) };
+    l.compute = pick(seed, 21, 3) ? F64 : F32;
+    return l;
+}
+
+static void describe(const LayoutCase *l, uint64_t seed)
+{
+    print_error("case %llu: dp_replicate %lld dp_shard %lld cp %lld tp %lld, stage %d unit %lld, "
+                "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
+                "%lld, batch %lld sequence %lld\n",
+                (unsigned long long)seed, (long long)l->size[MESH_DP_REPLICATE],
+                (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_CP],
+                (long long)l->size[MESH_TP], l->data_parallel.stage,
+                (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
+                l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
+                (long long)l->accumulation, (long long)l->batch, (long long)l->sequence);
+}
+
+/* Whether it ran; else it was refused by name. */
+static bool check_case(uint64_t seed)
+{
+    Arena *a = arena_new();
+    LayoutCase l = choose(seed);
+    LayoutResult one, many;
+    Error *e = layout_try(a, &l, &many);
+    bool ran = !e;
+    if (e && !strstr(error_text(e), "divide")) {
+        describe(&l, seed);
+        fail_msg("%s", error_text(e));
+    }
+    error_free(e);
+    if (ran) {
+        one = layout_run_alone(a, &l);
+        double d = layout_difference(&one, &many), most = l.compute == F64 ? 1e-11 : 1e-4;
+        if (!(d <= most)) {
+            describe(&l, seed);
+            fail_msg("the ranks are %.3g away from one rank; allowed is %.3g", d, most);
+        }
+    }
+    arena_free(a);
+    return ran;
+}
+
+TEST(layouts_chosen_at_random_equal_one_rank_or_are_refused)
+{
+    const char *wanted = getenv("LAYOUTS");
+    int64_t n = wanted ? atoll(wanted) : test_share(50), n_ran = 0;
+    for (int64_t i = 0; i < n; i++) n_ran += check_case((uint64_t)i);
+    test_note("%lld of %lld ran", (long long)n_ran, (long long)n);
+    assert_true(n_ran * 3 > n);
+}
