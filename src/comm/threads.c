@@ -5,6 +5,7 @@
  * and then sleeps. An abort opens all gates; who leaves because of one waits until nobody reads its
  * memory any more. */
 #include "comm/threads.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "comm/reduce.h"
@@ -123,6 +124,7 @@ static void pass_gate(Member *me)
     bool is_last = ++g->n_arrived == g->size;
     if (is_last) {
         g->n_arrived = 0;
+        g->opened_at = clock_seconds();
         atomic_fetch_add(&g->generation, 1);
         pthread_cond_broadcast(&g->opened);
     }
@@ -185,6 +187,7 @@ static Error *call_together(Comm *c, Call call, void (*work)(Member *me))
     me->call = call;
     pass_gate(me);
     Error *e = do_work(me, work);
+    delay_call(me);
     if (e) world_abort(g->world, error_text(e));
     error_free(e);
     pass_gate(me);
@@ -397,6 +400,7 @@ static Group *add_group(World *w, const Group *parent, const int *ranks, int n, 
         g->member[r] = (Member){ .comm = calls, .group = g };
         g->member[r].comm.rank = r;
         g->member[r].comm.size = n;
+        g->member[r].busy = NEW_N(a, double, n);
         condition_init(&g->member[r].changed);
     }
     pthread_mutex_init(&g->lock, NULL);

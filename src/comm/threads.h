@@ -14,7 +14,9 @@ typedef struct World {
     struct Group *groups; /* all that are in use */
     char *why;            /* of the abort */
     _Atomic bool is_aborted;
-    int spins; /* at a gate, before sleeping */
+    int spins;                    /* at a gate, before sleeping */
+    const struct CommLink *links; /* transport "delayed"; else none */
+    int n_links;
 } World;
 
 /* What a member brings to a collective call. */
@@ -40,6 +42,7 @@ typedef struct Member {
     int64_t n_gates;        /* that it has come to */
     pthread_cond_t changed; /* something happened to its messages */
     Buffer scratch;         /* of one call */
+    double *busy;           /* delayed: until when its messages to each member take */
 } Member;
 
 struct Group {
@@ -53,6 +56,7 @@ struct Group {
     pthread_mutex_t lock;  /* of what follows */
     pthread_cond_t opened; /* the gate */
     int n_arrived;
+    double opened_at;            /* the gate, for the last time */
     _Atomic unsigned generation; /* of the gate */
     _Atomic int n_reading;       /* members that read or write memory of others */
     struct Message *message, *unused;
@@ -70,6 +74,12 @@ void condition_init(pthread_cond_t *c);
 
 Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
                         int n_receives, struct Stream *s);
+/* delayed.c: when the call that all have come to is done over its link; the member waits for it. */
+void delay_call(const Member *me);
+/* When a message that is sent now has arrived; 0: at once. The lock of the group is held. */
+double delay_message(const Member *me, const Transfer *t);
+void delay_until(const Member *me, double time);
+
 /* Frees the messages that nobody received. */
 void threads_free_messages(Group *g);
 

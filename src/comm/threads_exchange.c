@@ -15,6 +15,7 @@ typedef struct Message {
     size_t bytes;
     const void *data;
     Buffer copy;
+    double arrival; /* not before */
     bool is_copied; /* `data` is the copy, and the sender has left */
     bool is_taken, is_read;
 } Message;
@@ -25,6 +26,7 @@ typedef struct Want {
     int from, to, tag;
     size_t bytes;
     void *data;
+    double arrival;   /* not before */
     bool is_met;      /* a message was found; it is on its way */
     bool is_done;     /* it is there */
     Message *message; /* that this receiver copies itself */
@@ -142,6 +144,7 @@ static Error *meet_messages(Exchange *x)
         remove_message(g, m);
         m->is_taken = true;
         w->is_met = true;
+        w->arrival = m->arrival;
         w->message = m;
     }
     return NULL;
@@ -159,6 +162,7 @@ static Error *meet_wants(Exchange *x)
         if (w) {
             remove_want(g, w);
             w->is_met = true;
+            w->arrival = delay_message(x->me, t);
             x->met[i] = w;
             continue;
         }
@@ -168,6 +172,7 @@ static Error *meet_wants(Exchange *x)
         m->tag = t->tag;
         m->bytes = t->bytes;
         m->data = t->data;
+        m->arrival = delay_message(x->me, t);
         append_message(g, m);
         x->offered[i] = m;
     }
@@ -327,5 +332,6 @@ Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Trans
     fill_wants(&x);
     take_messages(&x);
     finish(&x);
+    for (int i = 0; i < n_receives; i++) delay_until(me, x.want[i].arrival);
     return member_error(me, "exchange");
 }

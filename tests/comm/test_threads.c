@@ -3,48 +3,11 @@
 #include "base/thread.h"
 #include "comm/transports.h"
 #include "comm_cases.h"
+#include "rank_threads.h"
 #include "test.h"
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { MAX_RANKS = 8 };
-
-typedef struct RankThread {
-    pthread_t thread;
-    Comm *comm;
-    Error *(*run)(Comm *c, void *arg);
-    void *arg;
-    Error *error;
-} RankThread;
-
-static void *rank_main(void *arg)
-{
-    RankThread *r = arg;
-    r->error = r->run(r->comm, r->arg);
-    return NULL;
-}
-
-/* Runs it on n thread ranks; each rank's error in `error`, or the test fails where it is NULL. */
-static void on_ranks(int n, Error *(*run)(Comm *c, void *arg), void *arg, Error **error)
-{
-    RankThread rank[MAX_RANKS] = { 0 };
-    Comm *comm[MAX_RANKS];
-    comm_threads_new(n, comm);
-    for (int r = 0; r < n; r++) {
-        rank[r] = (RankThread){ .comm = comm[r], .run = run, .arg = arg };
-        assert_true(thread_start(&rank[r].thread, rank_main, &rank[r]));
-    }
-    for (int r = 0; r < n; r++) pthread_join(rank[r].thread, NULL);
-    for (int r = 0; r < n; r++) {
-        comm[r]->free(comm[r]);
-        if (error)
-            error[r] = rank[r].error;
-        else
-            assert_no_error(rank[r].error);
-    }
-}
 
 static Error *all_calls(Comm *c, void *arg)
 {
@@ -54,7 +17,9 @@ static Error *all_calls(Comm *c, void *arg)
 
 TEST(thread_ranks_reduce_gather_scatter_and_send_in_the_order_of_ranks)
 {
-    for (int n = 1; n <= MAX_RANKS; n++) on_ranks(n, all_calls, NULL, NULL);
+    static const int sizes[] = { 1, 2, 3, 5, MAX_RANKS };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        on_ranks(sizes[i], all_calls, NULL, NULL);
 }
 
 static Error *all_messages(Comm *c, void *arg)
@@ -105,7 +70,8 @@ static Error *two_groups_at_once(Comm *c, void *arg)
     for (int r = 0; r < c->size; r++) ranks[r] = r;
     for (int g = 0; g < 2; g++) TRY(c->group(c, ranks, c->size, g, &group[g].comm));
     for (int g = 0; g < 2; g++)
-        if (!thread_start(&group[g].thread, rank_main, &group[g])) return error_new("no thread");
+        if (!thread_start(&group[g].thread, rank_thread_main, &group[g]))
+            return error_new("no thread");
     Error *e = calls_of_a_group(c, arg);
     for (int g = 0; g < 2; g++) {
         pthread_join(group[g].thread, NULL);
