@@ -8,7 +8,7 @@ WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla 
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
              -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lpthread -ldl -lm
+LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lsqlite3 -lpthread -ldl -lm
 LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
 
 # A short line per file; V=1 prints the commands instead, -s neither.
@@ -49,6 +49,9 @@ $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
+
+# The page of `modalities board` is a file of its own that board_page.c takes in whole.
+$(BUILD)/src/board/board_page.o: src/board/board.html
 
 $(BUILD)/libmodalities.a: $(LIB_OBJ)
 	@rm -f $@

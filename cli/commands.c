@@ -36,10 +36,13 @@
     COMMAND(command_profile_distributed) \
     COMMAND(command_profile_single_process) \
     COMMAND(command_report) \
+    COMMAND(command_sweep_report) \
+    COMMAND(command_sweep_run) \
     COMMAND(command_tokenizer_decode) \
     COMMAND(command_tokenizer_encode) \
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
+    COMMAND(command_top_board) \
     COMMAND(command_top_generate_text) \
     COMMAND(command_top_replay) \
     COMMAND(command_top_resume) \
@@ -62,6 +65,7 @@ static const struct {
     { "docs", "Print the reference pages." },
     { "model", "Run and inspect models." },
     { "profile", "Measure a component: kernels, memory." },
+    { "sweep", "Run many configurations, and tell what they show." },
     { "tokenizer", "Train and use tokenizers." },
 };
 

@@ -16,6 +16,7 @@ exec
 tokenizer template
 data
 checkpoint monitor
+board
 watch sweep
 train
 components'

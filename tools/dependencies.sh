@@ -4,7 +4,7 @@
 set -eu
 packages() {
     case $1 in
-    build) echo gcc make libc6-dev libyaml-dev libjansson-dev libpcre2-dev libjq-dev libutf8proc-dev zlib1g-dev libzstd-dev libcmocka-dev ;;
+    build) echo gcc make libc6-dev libyaml-dev libjansson-dev libpcre2-dev libjq-dev libutf8proc-dev zlib1g-dev libzstd-dev libsqlite3-dev libcmocka-dev ;;
     demo) echo jq bible-kjv fortunes fortunes-min ;;
     check) echo clang clang-format clang-tidy cppcheck libclang-rt-14-dev strace ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;

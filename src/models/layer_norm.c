@@ -11,22 +11,32 @@ static void *give(Builder *b, Norm norm)
 static Error *build_rms(Builder *b, const void *settings, void **out)
 {
     const struct RmsNormSettings *s = settings;
-    *out = give(b, (Norm){ NORM_RMS, s->ndim, s->epsilon, true, s->bias });
+    *out = give(b, (Norm){ .type = NORM_RMS,
+                           .width = s->ndim,
+                           .eps = s->epsilon,
+                           .has_weight = true,
+                           .has_bias = s->bias });
     return NULL;
 }
 
 static Error *build_layer(Builder *b, const void *settings, void **out)
 {
     const struct LayerNormSettings *s = settings;
-    *out = give(b, (Norm){ NORM_LAYER, s->normalized_shape, s->eps, s->elementwise_affine,
-                           s->elementwise_affine && s->bias });
+    *out = give(b, (Norm){ .type = NORM_LAYER,
+                           .width = s->normalized_shape,
+                           .eps = s->eps,
+                           .has_weight = s->elementwise_affine,
+                           .has_bias = s->elementwise_affine && s->bias });
     return NULL;
 }
 
 static Error *build_pytorch_rms(Builder *b, const void *settings, void **out)
 {
     const struct PytorchRmsNormSettings *s = settings;
-    *out = give(b, (Norm){ NORM_PYTORCH_RMS, s->normalized_shape, s->eps, true, false });
+    *out = give(b, (Norm){ .type = NORM_PYTORCH_RMS,
+                           .width = s->normalized_shape,
+                           .eps = s->eps,
+                           .has_weight = true });
     return NULL;
 }
 

@@ -1,17 +1,12 @@
 /* experiments_list.c - the experiments below a folder, and how to go on with them. */
 #include "monitor/experiments_list.h"
-#include "base/file.h"
+#include "monitor/experiments_find.h"
 #include "monitor/run_record.h"
 #include "monitor/run_results.h"
 #include "monitor/summary.h"
 #include "monitor/table.h"
-#include <dirent.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-enum { MAX_DEPTH = 4 };
 
 typedef struct Found {
     const char *path;
@@ -23,47 +18,8 @@ typedef struct Found {
 typedef struct Search {
     Arena *arena;
     Found *item;
-    int64_t n, cap;
+    int64_t n;
 } Search;
-
-/* A checkpoint has a record, too, but no lock: nobody trains there. */
-static bool is_experiment(Arena *a, const char *path, bool *has_record)
-{
-    *has_record =
-        file_exists(path_join(a, path, RUN_RECORD)) && file_exists(path_join(a, path, RUN_LOCK));
-    return *has_record || results_file(a, path);
-}
-
-static bool is_real_folder(const char *path)
-{
-    struct stat s;
-    return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-/* What cannot be read is passed over, as what is hidden. */
-static void search(Search *s, const char *folder, int depth)
-{
-    DIR *d = opendir(folder);
-    for (const struct dirent *entry; d && (entry = readdir(d));) {
-        bool has_record;
-        if (entry->d_name[0] == '.') continue;
-        const char *path = strcmp(folder, ".") ? path_join(s->arena, folder, entry->d_name)
-                                               : arena_string(s->arena, entry->d_name);
-        if (!is_real_folder(path)) continue;
-        if (!is_experiment(s->arena, path, &has_record)) {
-            if (depth < MAX_DEPTH) search(s, path, depth + 1);
-            continue;
-        }
-        s->item = arena_grow(s->arena, s->item, s->n, &s->cap, sizeof *s->item);
-        s->item[s->n++] = (Found){ .path = path, .has_record = has_record };
-    }
-    if (d) closedir(d);
-}
-
-static int by_path(const void *x, const void *y)
-{
-    return strcmp(((const Found *)x)->path, ((const Found *)y)->path);
-}
 
 static const char *last_of(Arena *a, const Track *t)
 {
@@ -128,13 +84,15 @@ static void put_commands(const Search *s, Text *out)
 
 Error *experiments_list(Arena *a, const char *folder, int width, Text *out)
 {
-    Search s = { .arena = a };
-    search(&s, folder, 1);
-    if (!s.n) {
+    FoundExperiments found;
+    experiments_find(a, folder, &found);
+    if (!found.n) {
         text_puts(out, "There is no experiment below this folder.\n");
         return NULL;
     }
-    qsort(s.item, (size_t)s.n, sizeof *s.item, by_path);
+    Search s = { .arena = a, .item = NEW_N(a, Found, found.n), .n = found.n };
+    for (int64_t i = 0; i < s.n; i++)
+        s.item[i] = (Found){ .path = found.item[i].path, .has_record = found.item[i].has_record };
     enum { VALIDATION = 4 };
     bool has_validation = false;
     Table t = { .arena = a, .n_columns = 5, .left = 1 | 1 << 1 };

@@ -1,0 +1,41 @@
+/* board.h - runs as one self-contained HTML page: curves, tables, settings. */
+#ifndef BOARD_BOARD_H
+#define BOARD_BOARD_H
+#include "monitor/history.h"
+
+/* A setting of a run, for filters and comparisons. */
+typedef struct BoardSetting {
+    const char *name, *value;
+} BoardSetting;
+
+typedef struct BoardRun {
+    const char *name, *state;    /* state: "done", "running", ...; "" where it is not known */
+    int64_t steps, target_steps; /* target_steps 0: not known */
+    History history;
+    const BoardSetting *setting;
+    int64_t n_settings;
+} BoardRun;
+
+/* A table above the curves: statistics of a sweep. */
+typedef struct BoardTable {
+    const char *title, *note; /* note: a sentence below it, "" for none */
+    const char *const *column;
+    int n_columns;
+    const char *const *cell; /* row by row */
+    int64_t n_rows;
+} BoardTable;
+
+typedef struct Board {
+    const char *title;
+    const BoardRun *run;
+    int64_t n_runs;
+    const BoardTable *table;
+    int n_tables;
+    bool refreshes; /* the page loads itself again while it is open */
+} Board;
+
+/* The runs below a folder, with the settings in which they differ. */
+Error *board_collect(Arena *a, const char *folder, Board *out);
+/* Writes the page; nothing half-written is ever seen under its name. */
+Error *board_write(const Board *b, const char *path);
+#endif

@@ -1,0 +1,135 @@
+/* board_page.c - the page of a board: its HTML and script, with the data put in. */
+#include "base/file.h"
+#include "base/json.h"
+#include "board/board.h"
+#include <math.h>
+#include <string.h>
+
+/* board.html as it stands; the data takes the place of DATA_MARK. */
+__asm__(".section .rodata\n"
+        "board_html:\n"
+        ".incbin \"src/board/board.html\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char board_html[] __attribute__((visibility("hidden")));
+
+#define DATA_MARK "/*DATA*/null"
+
+static void put_string(Text *t, const char *s)
+{
+    text_json_string(t, str_of(s));
+}
+
+/* Six digits are more than a screen shows. */
+static void put_number(Text *t, double x)
+{
+    if (isfinite(x))
+        text_printf(t, "%.6g", x);
+    else
+        text_puts(t, "null");
+}
+
+static void put_track(const Track *k, Text *t)
+{
+    text_puts(t, "{\"tag\":");
+    put_string(t, k->tag);
+    text_puts(t, ",\"key\":");
+    put_string(t, k->key);
+    text_printf(t, ",\"loss\":%s,\"x\":[", k->is_loss ? "true" : "false");
+    for (int64_t i = 0; i < k->n; i++) text_printf(t, "%s%.15g", i ? "," : "", k->step[i]);
+    text_puts(t, "],\"y\":[");
+    for (int64_t i = 0; i < k->n; i++) {
+        if (i) text_putc(t, ',');
+        put_number(t, k->value[i]);
+    }
+    text_puts(t, "]}");
+}
+
+static void put_run(const BoardRun *r, Text *t)
+{
+    text_puts(t, "{\"name\":");
+    put_string(t, r->name);
+    text_puts(t, ",\"state\":");
+    put_string(t, r->state);
+    text_printf(t, ",\"steps\":%lld,\"target\":%lld,\"settings\":{", (long long)r->steps,
+                (long long)r->target_steps);
+    for (int64_t i = 0; i < r->n_settings; i++) {
+        if (i) text_putc(t, ',');
+        put_string(t, r->setting[i].name);
+        text_putc(t, ':');
+        put_string(t, r->setting[i].value);
+    }
+    text_puts(t, "},\"tracks\":[");
+    for (int64_t i = 0; i < r->history.n; i++) {
+        if (i) text_putc(t, ',');
+        put_track(&r->history.track[i], t);
+    }
+    text_puts(t, "]}");
+}
+
+static void put_table(const BoardTable *b, Text *t)
+{
+    text_puts(t, "{\"title\":");
+    put_string(t, b->title);
+    text_puts(t, ",\"note\":");
+    put_string(t, b->note);
+    text_puts(t, ",\"columns\":[");
+    for (int k = 0; k < b->n_columns; k++) {
+        if (k) text_putc(t, ',');
+        put_string(t, b->column[k]);
+    }
+    text_puts(t, "],\"rows\":[");
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        text_puts(t, i ? ",[" : "[");
+        for (int k = 0; k < b->n_columns; k++) {
+            if (k) text_putc(t, ',');
+            put_string(t, b->cell[i * b->n_columns + k]);
+        }
+        text_putc(t, ']');
+    }
+    text_puts(t, "]}");
+}
+
+static void put_board(const Board *b, Text *t)
+{
+    text_puts(t, "{\"title\":");
+    put_string(t, b->title);
+    text_printf(t, ",\"refreshes\":%s,\"tables\":[", b->refreshes ? "true" : "false");
+    for (int i = 0; i < b->n_tables; i++) {
+        if (i) text_putc(t, ',');
+        put_table(&b->table[i], t);
+    }
+    text_puts(t, "],\"runs\":[");
+    for (int64_t i = 0; i < b->n_runs; i++) {
+        text_puts(t, i ? ",\n" : "\n");
+        put_run(&b->run[i], t);
+    }
+    text_puts(t, "]}");
+}
+
+/* "</script>" in a name would end the script. */
+static void put_script(const Text *json, FILE *to)
+{
+    for (size_t i = 0; i < json->len; i++) {
+        if (json->ptr[i] == '<')
+            fputs("\\u003c", to);
+        else
+            fputc(json->ptr[i], to);
+    }
+}
+
+Error *board_write(const Board *b, const char *path)
+{
+    NewFile f;
+    Text data = { 0 };
+    const char *mark = strstr(board_html, DATA_MARK);
+    CHECK(mark != NULL);
+    TRY(file_create(path, &f));
+    f.skip_sync = true;
+    put_board(b, &data);
+    fwrite(board_html, 1, (size_t)(mark - board_html), f.stream);
+    put_script(&data, f.stream);
+    fputs(mark + strlen(DATA_MARK), f.stream);
+    text_free(&data);
+    return file_commit(&f);
+}
