@@ -358,7 +358,12 @@ static bool is_backward(const Node *n)
 
 static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
-    Sharder s = { .g = g, .mesh = mesh, .s = settings };
+    const Sharding asked = sharding_of(settings, mesh);
+    Sharder s = { .g = g, .mesh = mesh, .s = &asked };
+    if (mesh->size[MESH_TP] > 1 && !asked.tensor)
+        return error_new("tensor_parallel_degree is %lld, but nothing splits the model's matrices: "
+                         "model.gpt2_tp does",
+                         (long long)mesh->size[MESH_TP]);
     make_rules(&s);
     if (!s.n_rules) return NULL;
     TRY(split_leaves(&s));
@@ -375,10 +380,16 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
     return NULL;
 }
 
+Sharding sharding_of(const Model *m, const Mesh *mesh)
+{
+    if (m->sharding) return *m->sharding;
+    return (Sharding){ .context = mesh->size[MESH_CP] > 1, .layout = ZIGZAG };
+}
+
 static bool wanted(const Purpose *p, const void **settings)
 {
-    *settings = p->model->sharding;
-    return p->mesh && p->model->sharding;
+    *settings = p->model;
+    return p->mesh && p->mesh->world_size > 1;
 }
 
 const PassDef pass_shard = {

@@ -16,4 +16,8 @@ typedef struct Sharding {
     Layout layout; /* of tokens over cp */
 } Sharding;
 extern const PassDef pass_shard;
+
+struct Model;
+/* What the model asks for; where nothing does, tokens are split over cp in zig-zag. */
+Sharding sharding_of(const struct Model *m, const Mesh *mesh);
 #endif

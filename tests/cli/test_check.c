@@ -115,19 +115,15 @@ TEST(a_generation_file_with_an_unknown_device_is_refused)
     arena_free(a);
 }
 
-TEST(parts_that_are_planned_are_all_that_is_said_of_a_profiling_file)
+TEST(a_profiling_file_of_the_original_is_valid)
 {
     Arena *a = arena_new();
     const char *path = shared_path(
         a, "data/modalities/tutorials/profiling/configs/distributed_8B_model_profiling.yaml");
     const char *output;
-    assert_int_equal(
-        command_line_run(a, arena_printf(a, "config check --config_file_path %s", path), &output),
-        1);
-    assert_contains(output, "planned: steppable_component.forward_pass");
-    assert_contains(output, "planned: steppable_profiler.kernel_tracing");
-    assert_contains(output, "planned: dataset_batch_generator.random");
-    assert_int_equal(count_lines(output), 3);
+    int status =
+        command_line_run(a, arena_printf(a, "config check --config_file_path %s", path), &output);
+    if (status) fail_msg("%s", output);
     arena_free(a);
 }
 
