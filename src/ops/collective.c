@@ -4,7 +4,7 @@
 #include "ops/collective_rows.h"
 #include <string.h>
 
-static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter, op_slice;
+static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter;
 
 typedef struct Along {
     int64_t dim;
@@ -185,7 +185,7 @@ static const OpDef op_reduce_scatter = {
     .flags = OP_COMM,
 };
 
-static const OpDef op_slice = {
+const OpDef op_slice = {
     .name = "slice",
     .doc = "this rank's part of a dimension that it has whole",
     .dims = "*->*",

@@ -15,6 +15,7 @@ Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
  * as its innermost axis. */
 Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis);
 /* This rank's part along one more axis; nothing is sent. */
+extern const OpDef op_slice;
 Value *slice(Graph *g, Value *x, int dim, MeshAxis axis);
 
 /* Lists of values of one unit. whole[k] becomes home[k] without the split of dimension 0 over

@@ -4,6 +4,7 @@
  * and RunTime.loss_scale alone: those nodes are moved in front of the loss and become part of the
  * forward pass. Where it depends on the loss itself, nothing is changed. */
 #include "base/arena.h"
+#include "ops/collective.h"
 #include "ops/head_loss.h"
 #include "passes/fuse.h"
 
@@ -44,7 +45,7 @@ static bool mark_makers(const Graph *g, const HeadPair *p, const Value *v, bool 
         bool makes = false;
         for (int k = 0; k < n->n_out; k++) makes |= wanted[n->out[k]->id];
         if (!makes) continue;
-        if (i == p->loss || n->op->flags & OP_COMM) return false;
+        if (i == p->loss || (n->op->flags & OP_COMM && n->op != &op_slice)) return false;
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k]->kind != VALUE_RESULT) return false;
         for (int k = 0; k < n->n_in; k++) wanted[n->in[k]->id] = true;
