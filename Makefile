@@ -90,15 +90,16 @@ $(BUILD)/modalities-mpi.so: plugins/mpi.c src/comm/mpi_calls.h Makefile
 $(BUILD)/tests/comm_ranks: $(BUILD)/tests/preload/comm_ranks.o $(BUILD)/tests/comm/comm_cases.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
-# A program with an op, a pass, an optimizer and a model more, as docs/adding.md tells: each is a file of tests/adding and one
+# A program with an op, a pass, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
 ADDED      := $(sort $(filter-out %_fast.c,$(wildcard tests/adding/*.c tests/adding/*/*.c)))
 ADDED_CC    = $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/adding
-ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/components.c
+ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/exec/schedules/all_schedules.c src/components.c
 $(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*) $(ADDED_LIST) $(CLI_OBJ) $(BUILD)/libmodalities.a Makefile
 	@mkdir -p $(@D)
 	@sed 's/^    OPS(rope)/    OPS(soft_cap) KERNELS(soft_cap) \\\n&/' src/ops/all_ops.c >$(@D)/all_ops.c
 	@sed 's/^    PASS(autodiff)/    PASS(drop_scale) \\\n&/' src/passes/all_passes.c >$(@D)/all_passes.c
+	@sed 's/^    SCHEDULE(gpipe)/    SCHEDULE(one_at_a_time) \\\n&/' src/exec/schedules/all_schedules.c >$(@D)/all_schedules.c
 	@sed -e 's/^    COMPONENT(model_compiled)/    COMPONENT(model_bigram) \\\n&/' \
 	    -e 's/^    COMPONENT(progress_subscriber_dummy)/    COMPONENT(optimizer_lion) \\\n&/' src/components.c >$(@D)/components.c
 	@$(foreach level,$(LEVELS),$(ADDED_CC) $(ARCH_$(level)) -DTABLE=soft_cap_$(level) -c tests/adding/ops/soft_cap_fast.c -o $(@D)/soft_cap_$(level).o &&) true

@@ -18,7 +18,7 @@ static Error *find_parts(Description *d)
     const ForwardSettings f = { .batch = d->p->microbatch_size, .sequence = m->sequence_length };
     const Dim tokens[] = { { .size = f.batch, .axis = "batch" },
                            { .size = f.sequence, .axis = "seq" } };
-    ModelOutput out;
+    ModelOutput out = { 0 };
     TRY(m->forward(m, g, &f, &out));
     model_loss(g, &out, graph_input(g, "targets of the loss", I32, 2, tokens), false);
     TRY(graph_finish(g));

@@ -9,7 +9,9 @@
 
 /* A value on its way to a stage of another rank. */
 typedef struct Way {
+    struct Way *next; /* of the same value */
     Value *value, *received;
+    int64_t number; /* of all ways */
     int stage;      /* that uses it */
     int64_t before; /* the index of its first user there */
     Phase phase;    /* the first in which it is used there */
@@ -21,10 +23,8 @@ typedef struct Cutter {
     int rank;
     Node **old;
     int64_t n_old;
-    Way *way;
-    int64_t n_ways, cap_ways;
-    int64_t *first_way; /* by value id: the first of its ways, which lie one after the other in */
-    int64_t *next_way;  /* this list; -1: none */
+    Way **way; /* by value id: its ways */
+    int64_t n_ways;
 } Cutter;
 
 static bool is_staged(const Node *n)
@@ -44,8 +44,8 @@ static bool is_own(const Cutter *c, const Node *n)
 
 static Way *find_way(const Cutter *c, const Value *v, int stage)
 {
-    for (int64_t i = c->first_way[v->id]; i >= 0; i = c->next_way[i])
-        if (c->way[i].stage == stage) return &c->way[i];
+    for (Way *w = c->way[v->id]; w; w = w->next)
+        if (w->stage == stage) return w;
     return NULL;
 }
 
@@ -58,18 +58,20 @@ static void note_use(Cutter *c, Value *v, int64_t user)
         if (n->phase < w->phase) w->phase = n->phase;
         return;
     }
-    int64_t cap = c->cap_ways;
-    c->next_way = arena_grow(c->g->arena, c->next_way, c->n_ways, &cap, sizeof *c->next_way);
-    c->way = arena_grow(c->g->arena, c->way, c->n_ways, &c->cap_ways, sizeof *c->way);
-    c->way[c->n_ways] = (Way){ .value = v, .stage = n->stage, .before = user, .phase = n->phase };
-    c->next_way[c->n_ways] = c->first_way[v->id];
-    c->first_way[v->id] = c->n_ways++;
+    w = NEW(c->g->arena, Way);
+    *w = (Way){ .next = c->way[v->id],
+                .value = v,
+                .number = c->n_ways++,
+                .stage = n->stage,
+                .before = user,
+                .phase = n->phase };
+    c->way[v->id] = w;
 }
 
 static Edge edge_of(const Cutter *c, const Way *w, int peer)
 {
     return (Edge){
-        .peer = peer, .number = w - c->way, .of = c->n_ways, .dtype = (int64_t)w->value->dtype
+        .peer = peer, .number = w->number, .of = c->n_ways, .dtype = (int64_t)w->value->dtype
     };
 }
 
@@ -106,8 +108,8 @@ static void receive_for(Cutter *c, int64_t user)
 static void send_results(const Cutter *c, const Node *n)
 {
     for (int k = 0; k < n->n_out; k++)
-        for (int64_t i = c->first_way[n->out[k]->id]; i >= 0; i = c->next_way[i]) {
-            const Edge e = edge_of(c, &c->way[i], c->cut->rank_of[c->way[i].stage]);
+        for (const Way *w = c->way[n->out[k]->id]; w; w = w->next) {
+            const Edge e = edge_of(c, w, c->cut->rank_of[w->stage]);
             stand_at(c->g, n);
             send(c->g, n->out[k], &e);
         }
@@ -182,8 +184,7 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
                  .rank = (int)mesh_coordinate(mesh, MESH_PP, mesh->rank),
                  .n_old = g->n_nodes };
     c.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
-    c.first_way = NEW_N(g->arena, int64_t, g->n_values);
-    for (int64_t i = 0; i < g->n_values; i++) c.first_way[i] = -1;
+    c.way = NEW_N(g->arena, Way *, g->n_values);
     for (int64_t i = 0; i < c.n_old; i++)
         for (int k = 0; is_staged(c.old[i]) && k < c.old[i]->n_in; k++)
             note_use(&c, c.old[i]->in[k], i);

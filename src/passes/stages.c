@@ -154,8 +154,8 @@ static void keep(Graph *g, Node *n)
 static Value *on_stage(Cutter *c, Value *v, int stage)
 {
     if (v->kind != VALUE_RESULT || !c->is_free[v->id] || v->from->phase == PREPARE) return v;
-    Value **copy = &c->copy[v->id * c->settings->n + stage];
-    if (*copy) return *copy;
+    const int64_t at = (int64_t)v->id * c->settings->n + stage;
+    if (c->copy[at]) return c->copy[at];
     Value **in = arena_copy(c->g->arena, v->from->in, sizeof *in * (size_t)v->from->n_in);
     for (int k = 0; k < v->from->n_in; k++) in[k] = on_stage(c, in[k], stage);
     const Node *from = v->from;
@@ -164,7 +164,7 @@ static Value *on_stage(Cutter *c, Value *v, int stage)
     n->in = in;
     for (int k = 0; k < n->n_out; k++)
         c->copy[from->out[k]->id * c->settings->n + stage] = n->out[k];
-    return *copy;
+    return c->copy[at];
 }
 
 static void place(Cutter *c, Node *n, int part)

@@ -119,7 +119,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
 {
     Graph *g = graph_new(s->arena);
     g->mesh = s->groups ? groups_mesh(s->groups) : NULL;
-    ModelOutput result;
+    ModelOutput result = { 0 };
     ForwardSettings f = { .batch = r->batch,
                           .sequence = r->sequence,
                           .training = r->training,

@@ -1,5 +1,7 @@
-/* test_adding.c - an op, a pass, an optimizer and a model that are each a file of tests/adding and
- * a line in a list train together, and find their place everywhere else by themselves. */
+/* test_adding.c - an op, a pass, an optimizer, a model and a pipeline schedule that are each a file
+ * of tests/adding and a line in a list train together, and find their place everywhere else by
+ * themselves. */
+#include "config/field_rows.h"
 #include "end_to_end/training.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +46,9 @@ TEST(added_files_have_the_lines_that_the_page_tells)
                                   lines_of(a, "ops/soft_cap.c"), lines_of(a, "ops/soft_cap.h"));
     assert_contains(page.ptr, op);
     static const char *const names[] = { "ops/soft_cap_fast.c", "passes/drop_scale.c",
-                                         "optim/lion.c", "models/bigram.c" };
-    for (int i = 0; i < 4; i++)
+                                         "optim/lion.c", "models/bigram.c",
+                                         "exec/one_at_a_time.c" };
+    for (int i = 0; i < 5; i++)
         assert_contains(page.ptr, arena_printf(a, "| %s | %d |", strchr(names[i], '/') + 1,
                                                lines_of(a, names[i])));
     arena_free(a);
@@ -73,4 +76,33 @@ TEST(added_pass_runs_at_its_place_and_the_op_has_its_gradient)
     assert_null(strstr(after.text, "= scale("));
     assert_contains(after.text, "= soft_cap_grad(");
     arena_free(b.arena);
+}
+
+TEST(added_schedule_is_drawn_with_its_bubble)
+{
+    use_added_program();
+    Arena *a = arena_new();
+    FieldBlocks blocks = field_blocks_read(a, "tests/config/fields/pipeline.txt");
+    const char **word = NEW_N(a, const char *, 64);
+    int n = 0;
+    word[n++] = "config";
+    word[n++] = "check";
+    word[n++] = "--config_file_path";
+    word[n++] = "tests/end_to_end/train.yaml";
+    word[n++] = "--print_schedule";
+    for (int64_t i = 0; i < blocks.item[0].set.n; i++) {
+        word[n++] = "--set";
+        word[n++] = blocks.item[0].set.item[i];
+    }
+    for (int i = 0; i < 2; i++) {
+        word[n++] = "--set";
+        word[n++] = arena_printf(a, "%s.config.pp_schedule_name=oneatatime",
+                                 i ? "staged_pipeline" : "scheduled_pipeline");
+    }
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    assert_int_equal(setenv("TRAIN_PBIN", "not_there.pbin", 1), 0);
+    Outcome o = command_output(a, word, NULL);
+    assert_int_equal(o.status, 0);
+    assert_contains(o.text, "OneAtATime: 2 stages on 2 ranks, 4 microbatches; bubble 50.0 %\n");
+    arena_free(a);
 }

@@ -95,7 +95,7 @@ static Error *build_graph(RankRun *r)
     s.sequence_length = sequence_of(l);
     if (l->layers) s.n_layer = l->layers;
     Model *m = gpt2_new(r->arena, &s);
-    ModelOutput out;
+    ModelOutput out = { 0 };
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
     m->data_parallel = &l->data_parallel;
     m->sharding = &l->sharding;

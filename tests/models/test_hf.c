@@ -168,7 +168,7 @@ TEST(rope_scaling_is_read_as_yarn_writes_it)
 static NamedTensor *parameters(Arena *a, const Model *m, int64_t *n)
 {
     Graph *g = graph_new(a);
-    ModelOutput out;
+    ModelOutput out = { 0 };
     assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 2 }, &out));
     NamedTensor *list = NEW_N(a, NamedTensor, g->n_values);
     *n = 0;

@@ -62,7 +62,7 @@ static Error *initialized(const char *file, const char *setting)
 {
     Arena *a = arena_new();
     Model *m;
-    ModelOutput out;
+    ModelOutput out = { 0 };
     Graph *g = graph_new(a);
     Error *e = component_from_file(a, file, (StringList){ (const char *[]){ setting }, 1 }, "model",
                                    "model", (void **)&m);

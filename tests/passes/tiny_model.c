@@ -60,7 +60,7 @@ TinyRun tiny_run_make(const TinyChoice *c)
     t.store = store_new(t.device);
     t.graph = graph_new(t.arena);
     Model *m = gpt2_new(t.arena, c->settings);
-    ModelOutput out;
+    ModelOutput out = { 0 };
     assert_no_error(m->forward(
         m, t.graph,
         &(ForwardSettings){ .batch = BATCH, .sequence = SEQUENCE, .training = c->training }, &out));

@@ -55,7 +55,7 @@ static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_ke
     Fixture *f = NEW(a, Fixture);
     PassList passes = { .arena = a };
     Model *model;
-    ModelOutput out;
+    ModelOutput out = { 0 };
     assert_no_error(file_write(path, text, strlen(text)));
     assert_no_error(
         component_from_file(a, path, (StringList){ 0 }, "model", "model", (void **)&model));
