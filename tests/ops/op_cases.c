@@ -23,12 +23,15 @@
 #include "ops/mean_valid.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
+#include "ops/nce.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
+#include "ops/patches.h"
 #include "ops/positions.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
+#include "ops/sequence.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +101,36 @@ static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
 static Value *scale_down(Graph *g, Value *x)
 {
     return scale(g, x, -0.37);
+}
+
+static Value *middle_rows(Graph *g, Value *x)
+{
+    return slice_rows(g, x, 1, 2);
+}
+
+static Value *for_each_of_four(Graph *g, Value *rows)
+{
+    return repeat_rows(g, rows, 4);
+}
+
+/* batch, rows, width; the place of the row */
+static Value *build_join_row(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *row = floats(g, "row", 3, (int64_t[]){ 1, 1, n[2] });
+    return join_row(g, floats(g, "x", 3, n), row, c->position == 0);
+}
+
+/* batch, channels, height, width; size and stride of a patch */
+static Value *build_patches(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    patches(g, floats(g, "images", 4, n), n[4], n[5]);
+    return NULL;
+}
+
+static Value *build_nce(Graph *g, const OpCase *c, const int64_t *n)
+{
+    return nce(g, floats(g, "x", 2, n), floats(g, "y", 2, n), c->attrs);
 }
 
 static Value *offset_by_one(Graph *g, Value *x)
@@ -436,6 +469,14 @@ const OpCase op_cases[] = {
     { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
       .n = { 1, 4, 4, 1, 1, 3 } },
 
+    { "join_row in front", build_join_row, .n = { 2, 3, 4 } },
+    { "join_row behind", build_join_row, .position = 1, .n = { 2, 3, 4 } },
+    { "slice_rows", build_unary, .unary = middle_rows, .n = { 2, 5, 4 } },
+    { "mean_rows", build_unary, .unary = mean_rows, .n = { 2, 5, 4 } },
+    { "repeat_rows", build_unary, .unary = for_each_of_four, .n = { 6, 4 } },
+    { "patches", build_patches, .n = { 2, 3, 7, 8, 3, 2 } },
+    { "nce", build_nce, .attrs = &(const Nce){ 0.7, false }, .n = { 4, 3 } },
+    { "nce both ways", build_nce, .attrs = &(const Nce){ 0.5, true }, .n = { 4, 3 } },
     { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ 2, false, false, 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
     { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 3, false, true, 0.7 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },

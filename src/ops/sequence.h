@@ -1,0 +1,14 @@
+/* sequence.h - rows of a sequence: joined, cut out, averaged, and the same ones for each sample. */
+#ifndef OPS_SEQUENCE_H
+#define OPS_SEQUENCE_H
+#include "graph/op.h"
+
+/* x [b s d] with the row [1 1 d] in front of it or behind: [b s+1 d]. */
+Value *join_row(Graph *g, Value *x, Value *row, bool in_front);
+/* The `n` rows of x [b s d] from row `from` on: [b n d]. */
+Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n);
+/* The mean row of x [b s d]: [b d]. */
+Value *mean_rows(Graph *g, Value *x);
+/* The rows [q d] for each of `batch` samples: [b q d]. */
+Value *repeat_rows(Graph *g, Value *rows, int64_t batch);
+#endif
