@@ -6,7 +6,7 @@
 
 typedef struct Options {
     const char *config_file_path, *weights_path, *hf_model_path, *batch_path, *output_path;
-    const char *target_key;
+    const char *target_key, *loss_key;
     bool gradients;
     int precision;
     StringList set;
@@ -21,6 +21,7 @@ static const Field options[] = {
     FIELD_PATH(Options, batch_path, NULL, ".safetensors with the model's token ids and, for the loss, the targets", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>", .role = PATH_WRITTEN),
     FIELD_STRING(Options, target_key, "target_ids", "name of the targets in the batch; -100 does not count"),
+    FIELD_STRING(Options, loss_key, "null", "key of a loss component in the YAML; null: the cross entropy of the targets"),
     FIELD_BOOL(Options, gradients, "false", "also the gradients of the loss"),
     FIELD_CHOICE(Options, precision, "f32", precisions, "of the computation; f64 uses the reference kernels"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "overrides, a.b=value"),
@@ -49,12 +50,19 @@ static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
     void *model = NULL;
+    void *loss = NULL;
     TRY(find_model(a, o, &model));
+    if (o->loss_key && o->hf_model_path)
+        return error_usage("--loss_key names a part of --config_file_path, which --hf_model_path "
+                           "excludes");
+    if (o->loss_key)
+        TRY(component_from_file(a, o->config_file_path, o->set, o->loss_key, "loss", &loss));
     ModelRun r = { .model = model,
                    .weights_path = o->weights_path,
                    .batch_path = o->batch_path,
                    .output_path = o->output_path,
                    .target_key = o->target_key,
+                   .loss = loss,
                    .gradients = o->gradients,
                    .precision = (RunPrecision)o->precision };
     return model_run(&r);

@@ -40,9 +40,12 @@
     COMPONENT(layer_norm_pytorch_rms_norm) \
     COMPONENT(layer_norm_rms_norm) \
     COMPONENT(loss_clm_cross_entropy_loss) \
+    COMPONENT(loss_nce_loss) \
+    COMPONENT(loss_weighted_sum) \
     COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
+    COMPONENT(model_coca) \
     COMPONENT(model_compiled) \
     COMPONENT(model_debugging_enriched) \
     COMPONENT(model_debugging_hook_nan_hook) \
@@ -56,6 +59,7 @@
     COMPONENT(model_initialization_composed) \
     COMPONENT(model_initialization_gpt2_llama3_like) \
     COMPONENT(model_model_initialized) \
+    COMPONENT(model_vision_transformer) \
     COMPONENT(number_conversion_global_num_seen_tokens_from_checkpoint_path) \
     COMPONENT(number_conversion_global_num_target_tokens_from_checkpoint_path) \
     COMPONENT(number_conversion_last_step_from_checkpoint_path) \

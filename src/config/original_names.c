@@ -10,9 +10,7 @@ typedef struct OriginalName {
 
 /* clang-format off */
 static const OriginalName names[] = {
-    { "model", "coca", "CoCa", NULL },
     { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
-    { "model", "vision_transformer", "vision transformers", NULL },
     { "optimizer", "fsdp1_checkpointed", "checkpoints of torch", NULL },
 };
 /* clang-format on */

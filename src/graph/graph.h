@@ -55,6 +55,7 @@ typedef enum Role {
     ROLE_EMBEDDING, /* a row per token */
     ROLE_POSITION,  /* a row per position */
     ROLE_HEAD,      /* from hidden states to logits */
+    ROLE_TOKEN,     /* a row that no token of the input has: initializers leave it */
     ROLE_NORM,
     N_ROLES
 } Role;

@@ -11,7 +11,8 @@ typedef struct Settings {
 
 static Error *apply(const Loss *self, Graph *g, const ModelOutput *out, const ForwardSettings *f)
 {
-    const ModelInput targets = model_token_ids(self->target_key, "target_key", 0);
+    ModelInput targets = model_token_ids(self->target_key, "target_key", 0);
+    if (out->logits) targets.n_dims = out->logits->n_dims - 1; /* of a class: [batch] */
     model_loss(g, out, model_input(g, &targets, f), self->global_tokens);
     return graph_finish(g);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { PLAIN, SCALED, SCALED_EMBED };
+enum { GPT2, COCA };
 
 typedef struct Std {
     int which; /* 0 a number, 1 a word */
@@ -41,15 +42,17 @@ static Error *apply(const Initializer *self, Graph *g)
     double std = base_std(s);
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
-        if (v->kind != VALUE_PARAM || v->role == ROLE_NORM) continue;
+        if (v->kind != VALUE_PARAM || v->role == ROLE_NORM || v->role == ROLE_TOKEN) continue;
         if (v->is_bias) {
             v->init = (Init){ .kind = INIT_ZEROS };
             continue;
         }
         double width = std;
-        if (s->weight_init_type >= SCALED && v->role == ROLE_RESIDUAL)
+        const bool is_scaled = s->model_type != COCA; /* the original has no such rules for it */
+        if (is_scaled && s->weight_init_type >= SCALED && v->role == ROLE_RESIDUAL)
             width = std / sqrt(2 * (double)*s->num_layers);
-        if (s->weight_init_type == SCALED_EMBED && is_table(v->role)) width = sqrt(0.4);
+        if (is_scaled && s->weight_init_type == SCALED_EMBED && is_table(v->role))
+            width = sqrt(0.4);
         v->init = (Init){ .kind = INIT_NORMAL, .mean = s->mean, .std = width };
     }
     return NULL;
@@ -58,8 +61,6 @@ static Error *apply(const Initializer *self, Graph *g)
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
-    if (s->model_type != 0)
-        return error_new("model_type coca: this model is not built yet; allowed is gpt2");
     if (s->std.which == 1 && strcmp(s->std.word, "auto"))
         return error_new("std \"%s\": allowed are a number and \"auto\"", s->std.word);
     if (s->std.which == 1 && !s->hidden_dim) return error_new("std auto needs hidden_dim");

@@ -8,6 +8,8 @@ typedef struct Loss {
      * "loss_sum" (see model_loss). */
     Error *(*apply)(const struct Loss *self, Graph *g, const ModelOutput *out,
                     const ForwardSettings *f);
+    /* A scalar without targets, to be added to another loss; NULL: it cannot be. */
+    Error *(*term)(const struct Loss *self, Graph *g, const ModelOutput *out, Value **value);
     const char *target_key, *prediction_key;
     bool global_tokens; /* mean over all valid tokens of a step, else per microbatch and then over
                            these */

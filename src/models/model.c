@@ -80,14 +80,16 @@ Error *model_check_blocks(const Model *m, const char *key, const StringList *nam
 
 Value *model_logits(Graph *g, const ModelOutput *out)
 {
+    if (out->logits) return out->logits;
     Value *logits = contract(g, "*k,nk->*n", out->hidden, out->head);
     return out->logit_cap > 0 ? logit_cap(g, logits, out->logit_cap) : logits;
 }
 
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
 {
-    Value *token_loss = out->logit_cap > 0 ? cross_entropy(g, model_logits(g, out), targets)
-                                           : head_loss(g, out->hidden, out->head, targets);
+    const bool from_logits = out->logits || out->logit_cap > 0;
+    Value *token_loss = from_logits ? cross_entropy(g, model_logits(g, out), targets)
+                                    : head_loss(g, out->hidden, out->head, targets);
     Value *mean = mean_valid(g, token_loss, targets), *sum = sum_valid(g, token_loss, targets);
     Value *loss = global_tokens ? sum : mean, *penalty = out->penalty;
     if (penalty && global_tokens) penalty = mul(g, penalty, count_valid(g, targets));

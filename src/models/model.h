@@ -26,10 +26,21 @@ typedef struct ModelInput {
     bool of_documents; /* left out where batches do not tell documents apart */
 } ModelInput;
 
+enum { MAX_NAMED_OUTPUTS = 4 };
+
+/* A prediction besides the logits. */
+typedef struct NamedOutput {
+    const char *key;
+    Value *value;
+} NamedOutput;
+
 /* A language model ends in hidden states [b s d] and the head's weight [v d]; logits are their
- * product, which the loss need not write down. */
+ * product, which the loss need not write down. Other models give logits. */
 typedef struct ModelOutput {
     Value *hidden, *head;
+    Value *logits; /* NULL: hidden and head are given */
+    NamedOutput named[MAX_NAMED_OUTPUTS];
+    int n_named;
     double logit_cap; /* logits are bent to stay within it; 0: they are not */
     Value *penalty;   /* scalar that training lowers besides the loss; NULL: none */
 } ModelOutput;

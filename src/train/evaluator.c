@@ -66,8 +66,9 @@ Error *batch_shape(const TrainingJob *job, const Loader *l, const Batch *b, int6
                 *(strcmp(in->dim[d].axis, "batch") ? sequence : n_samples) = x->size[d];
     }
     const Tensor *x = batch_find(b, job->loss->target_key);
-    return x && x->n_dims == 2 ? NULL
-                               : lacks(l, b, "ids", job->loss->target_key, "loss", "target_key");
+    return x && (x->n_dims == 1 || x->n_dims == 2)
+               ? NULL
+               : lacks(l, b, "ids", job->loss->target_key, "loss", "target_key");
 }
 
 int64_t batch_count_targets(const TrainingJob *job, const Batch *b)

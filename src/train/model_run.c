@@ -9,36 +9,60 @@
 #include <inttypes.h>
 #include <string.h>
 
-static Error *find_tokens(const Safetensors *f, const char *name, const Tensor **out)
+static Error *find(const Safetensors *f, const char *name, const Tensor **out)
 {
     *out = safetensors_find(f, name);
-    if (!*out) return error_new("%s has no tensor %s", f->path, name);
-    if ((*out)->n_dims != 2 || dtype_is_float((*out)->dtype))
-        return error_new("%s: %s must be integers [batch, sequence]", f->path, name);
-    return NULL;
+    return *out ? NULL : error_new("%s has no tensor %s", f->path, name);
 }
 
-/* Copies ids into a program's input; an ignored target may stand among targets. */
-static Error *feed(Arena *a, const Safetensors *f, const char *name, int64_t vocab_size,
-                   bool may_ignore, Program *p)
+static Error *check_id(const Safetensors *f, const char *name, const Tensor *t, int64_t i,
+                       double id, int64_t n_ids, bool may_ignore)
+{
+    if ((id >= 0 && id < (double)n_ids) || (may_ignore && id == IGNORED_TARGET)) return NULL;
+    const int64_t last = t->size[t->n_dims - 1];
+    const char *row = t->n_dims > 1 ? ", " : "";
+    return error_new("%s: %s[%" PRId64 "%s%" PRId64 "] is %.0f: allowed are 0 to %" PRId64 "%s",
+                     f->path, name, t->n_dims > 1 ? i / last : 0, row, t->n_dims > 1 ? i % last : i,
+                     id, n_ids - 1, may_ignore ? " and -100" : "");
+}
+
+/* Copies numbers into a program's input: ids below `n_ids`, or (0) floats. An ignored target may
+ * stand among targets. */
+static Error *feed(Arena *a, const Safetensors *f, const char *name, int64_t n_ids, bool may_ignore,
+                   Program *p)
 {
     const Tensor *from, *to = program_input(p, name, 0);
-    void *ids = arena_alloc(a, tensor_bytes(to));
-    TRY(find_tokens(f, name, &from));
-    for (int d = 0; d < 2; d++)
-        if (from->size[d] != to->size[d])
-            return error_new("%s: %s has another shape than the token ids", f->path, name);
+    void *data = arena_alloc(a, tensor_bytes(to));
+    TRY(find(f, name, &from));
+    bool same = from->n_dims == to->n_dims;
+    for (int d = 0; same && d < to->n_dims; d++) same = from->size[d] == to->size[d];
+    if (!same) return error_new("%s: %s has not the shape that the model wants", f->path, name);
+    if (n_ids && dtype_is_float(from->dtype))
+        return error_new("%s: %s must be integers", f->path, name);
     for (int64_t i = 0; i < tensor_count(from); i++) {
-        double id = dtype_get(from->dtype, from->data, i);
-        bool good = (id >= 0 && id < (double)vocab_size) || (may_ignore && id == IGNORED_TARGET);
-        if (!good)
-            return error_new("%s: %s[%" PRId64 ", %" PRId64 "] is %.0f: allowed are 0 to %" PRId64
-                             "%s",
-                             f->path, name, i / from->size[1], i % from->size[1], id,
-                             vocab_size - 1, may_ignore ? " and -100" : "");
-        dtype_set(to->dtype, ids, i, id);
+        double x = dtype_get(from->dtype, from->data, i);
+        if (n_ids) TRY(check_id(f, name, from, i, x, n_ids, may_ignore));
+        dtype_set(to->dtype, data, i, x);
     }
-    return program_write(p, name, 0, ids);
+    return program_write(p, name, 0, data);
+}
+
+/* Batch and sequence, as the items of the model's inputs have them. */
+static Error *find_sizes(const Safetensors *f, const Model *m, int64_t *batch, int64_t *sequence)
+{
+    *batch = *sequence = 1;
+    for (const ModelInput *in = m->inputs; in->name; in++) {
+        const Tensor *t;
+        if (in->of_documents) continue;
+        TRY(find(f, in->name, &t));
+        if (t->n_dims != in->n_dims)
+            return error_new("%s: %s must have %d dimensions, not %d", f->path, in->name,
+                             in->n_dims, t->n_dims);
+        for (int d = 0; d < in->n_dims; d++)
+            if (!in->dim[d].size)
+                *(!strcmp(in->dim[d].axis, "batch") ? batch : sequence) = t->size[d];
+    }
+    return NULL;
 }
 
 static Tensor in_host_memory(Arena *a, const Tensor *like, Dtype as)
@@ -109,25 +133,24 @@ static Error *write_results(Arena *a, const ModelRun *r, Session *s, Program *p,
 static Error *run(Arena *a, const ModelRun *r, Session *s)
 {
     Safetensors *batch;
-    const Tensor *ids;
+    int64_t batch_size, sequence;
     TRY(safetensors_open(a, r->batch_path, &batch));
-    const ModelInput *text = model_text(r->model);
-    if (!text)
-        return error_new("model.%s reads more than token ids, which model run cannot give it",
-                         r->model->name);
-    TRY(find_tokens(batch, text->name, &ids));
-    const Loss loss = loss_of_tokens(r->target_key);
-    bool has_loss = safetensors_find(batch, r->target_key) != NULL;
+    TRY(find_sizes(batch, r->model, &batch_size, &sequence));
+    const Loss loss = r->loss ? *r->loss : loss_of_tokens(r->target_key);
+    const Loss *used = r->loss ? r->loss : &loss;
+    bool has_loss = safetensors_find(batch, loss.target_key) != NULL;
     if (r->gradients && !has_loss)
-        return error_new("%s has no tensor %s, which gradients need", r->batch_path, r->target_key);
+        return error_new("%s has no tensor %s, which gradients need", r->batch_path,
+                         loss.target_key);
     Program *p;
-    TRY(session_inspection_program(s, has_loss ? &loss : NULL, r->gradients, ids->size[0],
-                                   ids->size[1], &p));
+    TRY(session_inspection_program(s, has_loss ? used : NULL, r->gradients, batch_size, sequence,
+                                   &p));
     if (r->weights_path)
         TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
                        r->weights_path));
-    TRY(feed(a, batch, text->name, text->n_ids, false, p));
-    if (has_loss) TRY(feed(a, batch, r->target_key, r->model->vocab_size, true, p));
+    for (const ModelInput *in = r->model->inputs; in->name; in++)
+        if (!in->of_documents) TRY(feed(a, batch, in->name, in->n_ids, false, p));
+    if (has_loss) TRY(feed(a, batch, loss.target_key, r->model->vocab_size, true, p));
     TRY(program_run_phases(p, RUN_FORWARD | (r->gradients ? RUN_BACKWARD : 0),
                            &(RunTime){ .loss_scale = 1 }));
     return write_results(a, r, s, p, has_loss);

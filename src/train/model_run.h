@@ -2,7 +2,7 @@
  */
 #ifndef TRAIN_MODEL_RUN_H
 #define TRAIN_MODEL_RUN_H
-#include "models/model.h"
+#include "models/loss.h"
 
 /* AUTOCAST: as BF16, but tables such as RoPE frequencies are not rounded first. */
 typedef enum RunPrecision { RUN_F32, RUN_BF16, RUN_AUTOCAST, RUN_F64 } RunPrecision;
@@ -16,6 +16,7 @@ typedef struct ModelRun {
     const char *output_path; /* gets logits, loss, router_logits.<layer> and aux_loss, and, if
                                 asked for, grad.<parameter> */
     const char *target_key;
+    const Loss *loss; /* NULL: the cross entropy of target_key, where the batch has it */
     bool gradients;
     RunPrecision precision;
 } ModelRun;

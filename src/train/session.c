@@ -129,6 +129,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                           .inspect = !strcmp(r->kind, "inspection") };
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
+    for (int i = 0; f.inspect && i < result.n_named; i++)
+        graph_output(g, result.named[i].key, result.named[i].value);
     if (r->loss) TRY(r->loss->apply(r->loss, g, &result, &f));
     const Purpose purpose = { .model = s->model,
                               .precision = &s->precision,

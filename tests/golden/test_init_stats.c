@@ -55,6 +55,12 @@ static void assert_setting(const Row *r, const char *what, double got, double ex
     assert_within(r->param, what, fabs(got - expected), 1e-12 * fabs(expected));
 }
 
+/* It keeps what its layer gave it. */
+static bool is_left_alone(const Row *r)
+{
+    return !strcmp(r->rule, "not_initialised");
+}
+
 static void check_rule(const Row *r, const Init *init)
 {
     static const struct {
@@ -64,6 +70,7 @@ static void check_rule(const Row *r, const Init *init)
                   { "trunc_normal", INIT_TRUNCATED },
                   { "zeros", INIT_ZEROS },
                   { "ones", INIT_ONES } };
+    if (is_left_alone(r)) return;
     int k = 0;
     while (k < 4 && strcmp(kinds[k].name, r->rule) != 0) k++;
     if (k == 4) fail_msg("%s: unknown rule %s", r->param, r->rule);
@@ -79,6 +86,7 @@ static void check_rule(const Row *r, const Init *init)
 static void check_sample(const Row *r, const Tensor *t)
 {
     double sum = 0, squares = 0, n = (double)tensor_count(t);
+    if (is_left_alone(r)) return;
     for (int64_t i = 0; i < tensor_count(t); i++) {
         double x = dtype_get(t->dtype, t->data, i);
         sum += x;

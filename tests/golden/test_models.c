@@ -36,10 +36,10 @@ static const Bounds bf16_bounds = {
     .logits_max = 0.07, .logits_rms = 0.042, .loss_of_rms = 0.044, .grad = 0.094
 };
 
-/* transformers' own bf16 runs of these cases are off by up to 0.086 (logits), 0.049 (their rms),
- * 0.15 (loss) and 0.11 (gradients), and of Mixtral, whose choices then change, by 0.93; gradients
- * may be twice as far off. */
-static const Bounds hf_bf16_bounds = {
+/* Of other models than model.gpt2: transformers' own bf16 runs of the hf_* cases are off by up to
+ * 0.086 (logits), 0.049 (their rms), 0.15 (loss) and 0.11 (gradients), and of Mixtral, whose
+ * choices then change, by 0.93; gradients may be twice as far off. */
+static const Bounds other_bf16_bounds = {
     .logits_max = 0.1, .logits_rms = 0.05, .loss_of_rms = 0.1, .grad = 0.22
 };
 
@@ -94,6 +94,13 @@ static double scalar(const Safetensors *f, const char *name)
     return dtype_get(t->dtype, t->data, 0);
 }
 
+/* Results besides logits and loss. */
+static bool is_shown(const char *key)
+{
+    return str_starts(str_of(key), "router_logits.") || !strcmp(key, "aux_loss") ||
+           text_matches("*_cls", key);
+}
+
 /* `grads`: where golden gradients are, which may be another file than that of the logits. */
 static void compare(const char *name, const Safetensors *got, const Safetensors *expected,
                     const Safetensors *grads, const Bounds *b, const Bounds *grad_bounds)
@@ -108,7 +115,7 @@ static void compare(const char *name, const Safetensors *got, const Safetensors 
     int64_t n = 0, n_shown = 2;
     for (int64_t i = 0; i < expected->n; i++) {
         const char *key = expected->tensor[i].name;
-        if (!str_starts(str_of(key), "router_logits.") && strcmp(key, "aux_loss")) continue;
+        if (!is_shown(key)) continue;
         d = tensor_difference(key, safetensors_find(got, key), &expected->tensor[i].tensor);
         assert_within(name, key, d.max, b->logits_max * d.expected_max);
         n_shown++;
@@ -137,7 +144,7 @@ static void run_case(Arena *a, const char *name)
     compare(name, compute(a, name, RUN_F32), expected, expected, &f32_bounds, &f32_bounds);
     compare(name, compute(a, name, RUN_F64), expected64, grads64, &f64_bounds,
             grads64 == expected64 ? &f64_bounds : &f32_bounds);
-    const Bounds *low = is_hf(name) ? &hf_bf16_bounds : &bf16_bounds;
+    const Bounds *low = strstr(name, "gpt2_") && !is_hf(name) ? &bf16_bounds : &other_bf16_bounds;
     compare(name, compute(a, name, RUN_BF16), expected64, grads64, low, low);
 }
 
@@ -153,7 +160,7 @@ TEST(models_equal_the_goldens_in_every_precision)
         run_case(a, cases.name[i]);
         n++;
     }
-    assert_true(n >= 30);
+    assert_true(n >= 34);
     arena_free(a);
 }
 
@@ -193,6 +200,58 @@ TEST(bf16_runs_lie_as_near_to_double_as_the_original)
     for (int i = 0; i < 2; i++) {
         check_low_precision(a, names[i], "bf16", RUN_BF16);
         check_low_precision(a, names[i], "autocast", RUN_AUTOCAST);
+    }
+    arena_free(a);
+}
+
+/* The same model under the caption's loss and half of the contrast of the class tokens. */
+static void check_total(Arena *a, const char *name, bool symmetric, const char *expected_loss)
+{
+    const char *yaml = arena_printf(
+        a,
+        "loss_fn:\n  component_key: loss\n  variant_key: weighted_sum\n  config:\n"
+        "    loss: {component_key: loss, variant_key: clm_cross_entropy_loss, config: {target_key: "
+        "target_ids, prediction_key: logits}}\n"
+        "    terms: [{component_key: loss, variant_key: nce_loss, config: {prediction_key1: "
+        "vision_cls, prediction_key2: text_cls, is_asymmetric: %s, temperature: 0.7}}]\n"
+        "    weights: [0.5]\n",
+        symmetric ? "false" : "true");
+    const char *path = path_join(a, test_folder(), "loss.yaml");
+    assert_no_error(file_write_unsynced(path, yaml, strlen(yaml)));
+    void *loss, *model;
+    assert_no_error(component_from_file(a, path, (StringList){ 0 }, "loss_fn", "loss", &loss));
+    assert_no_error(component_from_file(a, in_folder(a, name, "model.yaml"), (StringList){ 0 },
+                                        "model_raw", "model", &model));
+    const ModelRun r = { .model = model,
+                         .weights_path = in_folder(a, name, "weights.safetensors"),
+                         .batch_path = in_folder(a, name, "batch.safetensors"),
+                         .output_path = path_join(a, test_folder(), "total.safetensors"),
+                         .loss = loss,
+                         .gradients = true };
+    assert_no_error(model_run(&r));
+    Safetensors *got, *expected = open_golden(a, name, "expected.safetensors");
+    assert_no_error(safetensors_open(a, r.output_path, &got));
+    double total = scalar(expected, "loss") + 0.5 * scalar(expected, expected_loss);
+    assert_within(name, expected_loss, fabs(scalar(got, "loss") - total), 1e-5);
+    double largest = largest_absolute(expected, "grad_total.");
+    for (int64_t i = 0; !symmetric && i < expected->n; i++) {
+        const char *key = expected->tensor[i].name;
+        if (!str_starts(str_of(key), "grad_total.")) continue;
+        const char *ours = arena_printf(a, "grad.%s", key + strlen("grad_total."));
+        Difference d =
+            tensor_difference(key, safetensors_find(got, ours), &expected->tensor[i].tensor);
+        assert_within(name, key, d.max, 1e-4 * (d.expected_max + 0.01 * largest));
+    }
+}
+
+TEST(coca_learns_captions_and_contrasts_together)
+{
+    static const char *const names[] = { "models/coca_default_swiglu",
+                                         "models/coca_flash_gelu_2layer" };
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        check_total(a, names[i], false, "loss_nce_asymmetric");
+        check_total(a, names[i], true, "loss_nce_symmetric");
     }
     arena_free(a);
 }
