@@ -23,13 +23,13 @@ static const Field copies_attrs[] = {
     { 0 },
 };
 
-void send(Graph *g, Value *x, const Edge *e)
+void send_value(Graph *g, Value *x, const Edge *e)
 {
     graph_add(g, &op_send, e, 1, &x)->axes = 1u << MESH_PP;
 }
 
 /* The shape is told by letters and sizes. */
-Value *receive(Graph *g, const Value *x, const Edge *e)
+Value *receive_value(Graph *g, const Value *x, const Edge *e)
 {
     char *dims = arena_string(g->arena, "->"), *sizes = arena_string(g->arena, "");
     for (int d = 0; d < x->n_dims; d++) {

@@ -12,9 +12,9 @@ typedef struct Edge {
 } Edge;
 
 /* Gives x to the peer; what it says may be sent before the peer asks for it. */
-void send(Graph *g, Value *x, const Edge *e);
+void send_value(Graph *g, Value *x, const Edge *e);
 /* What the peer gives: a value as x is. */
-Value *receive(Graph *g, const Value *x, const Edge *e);
+Value *receive_value(Graph *g, const Value *x, const Edge *e);
 /* Gradients of a parameter of which several ranks have copies: each becomes the sum of all, in the
  * order of the ranks. `ranks` has a bit for each of them. */
 void sum_copies(Graph *g, Value *grad, uint64_t ranks);

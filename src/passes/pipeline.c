@@ -99,7 +99,7 @@ static void receive_for(Cutter *c, int64_t user)
             const Edge e = edge_of(c, w, rank_of(c, w->value->from));
             stand_at(c->g, n);
             c->g->phase = w->phase;
-            w->received = receive(c->g, w->value, &e);
+            w->received = receive_value(c->g, w->value, &e);
         }
         n->in[k] = w->received;
     }
@@ -111,7 +111,7 @@ static void send_results(const Cutter *c, const Node *n)
         for (const Way *w = c->way[n->out[k]->id]; w; w = w->next) {
             const Edge e = edge_of(c, w, c->cut->rank_of[w->stage]);
             stand_at(c->g, n);
-            send(c->g, n->out[k], &e);
+            send_value(c->g, n->out[k], &e);
         }
 }
 
