@@ -14,7 +14,7 @@ typedef struct Options {
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
     bool test_comm, resume_if_started;
-    int64_t threads;
+    int64_t threads, profile_ops;
     StringList set;
 } Options;
 
@@ -63,6 +63,7 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
                       .initial_weights_path = o->initial_weights_path,
                       .print_graph = o->print_graph,
                       .device = o->device,
+                      .profile_ops = o->profile_ops,
                       .n_threads = (int)o->threads };
     if (o->folder) return training_resume(r, o->folder, &s);
     const char *started;
@@ -94,6 +95,7 @@ static Error *run(Arena *a, const void *options)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")
 #define DEVICE      FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is")
 #define THREADS     FIELD_INT(Options, threads, "0", 0, 512, "0: one per core, or MODALITIES_THREADS; results do not depend on it")
+#define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
 static const Field run_options[] = {
     CONFIG, ROOT,
@@ -101,17 +103,17 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
-    WEIGHTS, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
+    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
 };
 static const Field warmstart_options[] = {
     CONFIG, ROOT,
     FIELD_PATH(Options, last_checkpoint_info_file_path, NULL, "last_checkpoint_info.json of the run to go on with", .flags = FIELD_EXISTS),
     FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
-    ERROR_LOG, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {
     FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
-    ERROR_LOG, PRINT_GRAPH, DEVICE, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
 };
 /* clang-format on */
 

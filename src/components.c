@@ -82,8 +82,11 @@
     COMPONENT(pipeline_staged) \
     COMPONENT(progress_subscriber_dummy) \
     COMPONENT(progress_subscriber_rich) \
+    COMPONENT(results_subscriber_combined) \
+    COMPONENT(results_subscriber_csv) \
     COMPONENT(results_subscriber_dummy) \
     COMPONENT(results_subscriber_rich) \
+    COMPONENT(results_subscriber_tensorboard) \
     COMPONENT(results_subscriber_to_disc) \
     COMPONENT(results_subscriber_wandb) \
     COMPONENT(sampler_distributed_sampler) \

@@ -5,7 +5,9 @@
 #include "config/builder.h"
 #include "monitor/results.h"
 #include "monitor/subscribers.h"
+#include "monitor/wandb_file.h"
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 enum { ONLINE, OFFLINE, DISABLED };
@@ -18,6 +20,8 @@ typedef struct Wandb {
     int mode;
     const char *directory, *config_file_path;
     const char *history, *run; /* files of this run */
+    Arena *arena;
+    WandbFile *file; /* for `wandb sync` */
     Measures facts;
 } Wandb;
 
@@ -90,6 +94,7 @@ static Error *write_row(const Wandb *w, const Results *r)
     put_group(&t, r->tag, &r->throughput);
     text_puts(&t, "}\n");
     Error *e = file_append(w->history, t.ptr, t.len);
+    if (!e) e = wandb_file_add(w->file, t.ptr);
     text_free(&t);
     return e;
 }
@@ -101,12 +106,42 @@ static Error *on_event(Subscriber *self, const Event *event)
     if (event->kind != EVENT_FACT) return NULL;
     CHECK(w->facts.n < MAX_MEASURES);
     w->facts.item[w->facts.n++] = event->fact;
-    return write_run(w);
+    TRY(write_run(w));
+    Text value = { 0 };
+    measure_json(&event->fact, &value);
+    Error *e = wandb_file_config(w->file, event->fact.name, value.ptr);
+    text_free(&value);
+    return e;
 }
 
+static Error *begin_file(Wandb *w)
+{
+    Yaml *config = NULL;
+    TRY(yaml_read(w->arena, w->config_file_path, &config));
+    const WandbRun run = { .entity = w->entity,
+                           .project = w->project,
+                           .name = w->experiment_id,
+                           .config = config->type == YAML_MAP ? config : NULL };
+    return wandb_file_new(w->arena, w->directory, &run, &w->file);
+}
+
+/* The file for `wandb sync` is begun anew and gets what the history kept. */
 static Error *go_back(Subscriber *self, const TrainingMoment *to)
 {
-    return results_cut(((Wandb *)self)->history, to);
+    Wandb *w = (Wandb *)self;
+    Str text = { "", 0 };
+    TRY(results_cut(w->history, to));
+    TRY(begin_file(w));
+    if (file_exists(w->history)) TRY(file_read(w->arena, w->history, &text));
+    char *rest = arena_string_n(w->arena, text.ptr, text.len);
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (*line) TRY(wandb_file_add(w->file, line));
+    return NULL;
+}
+
+static Error *close_file(Subscriber *self)
+{
+    return wandb_file_close(((Wandb *)self)->file);
 }
 
 static Error *copy_config(Arena *a, const char *from, const char *folder)
@@ -131,9 +166,14 @@ static Error *build(Builder *b, const void *settings, void **out)
     w->history = path_join(a, folder, "history.jsonl");
     w->run = path_join(a, folder, "run.json");
     TRY(write_run(w));
-    log_info("wandb: no server is contacted; results go to %s", w->history);
+    w->arena = a;
+    TRY(begin_file(w));
+    log_info("wandb: %sresults go to %s, and to a file that uploads them: wandb sync %s",
+             w->mode == ONLINE ? "this program contacts no server; " : "", w->history,
+             path_folder(a, wandb_file_path(w->file)));
     w->base.on_event = on_event;
     w->base.go_back = go_back;
+    w->base.close = close_file;
     *out = &w->base;
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* make_job.c - copies what a configuration says to what the trainer and the report are given. */
 #include "train/make_job.h"
+#include "watch/ops_profile.h"
 #include <stdio.h>
 
 TrainingPlan training_plan(const TrainingSettings *s, int64_t n_samples)
@@ -44,7 +45,8 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .saving = c->checkpoint_saving,
         .mfu = c->mfu_calculator,
         .events = events,
-        .profiler = c->profiler,
+        .profiler = profiler_and(
+            a, c->profiler, run->profile_ops ? ops_profile_new(a, run->profile_ops, stdout) : NULL),
         .rank = run->rank ? run->rank->rank : 0,
         .accumulation = s->step_profile.gradient_accumulation_steps,
         .microbatch_size = s->step_profile.local_train_micro_batch_size,

@@ -111,19 +111,37 @@ static Error *end_all(Profiler *self)
     return for_all(self, profiler_end);
 }
 
+static Combined *combine(Arena *a, ComponentList profilers)
+{
+    Combined *c = NEW(a, Combined);
+    *c =
+        (Combined){ .base = { .n_steps = -1, .begin = begin_all, .step = step_all, .end = end_all },
+                    .profilers = profilers };
+    for (int64_t i = 0; i < profilers.n; i++) {
+        const Profiler *p = profilers.item[i];
+        if (p->n_steps > c->base.n_steps) c->base.n_steps = p->n_steps;
+        if (p->watches) watch_add(&c->base.watches, p->watches);
+    }
+    return c;
+}
+
+Profiler *profiler_and(Arena *a, Profiler *first, Profiler *second)
+{
+    if (!first || !second) return first ? first : second;
+    ComponentList both = { NEW_N(a, void *, 2), 2 };
+    both.item[0] = first;
+    both.item[1] = second;
+    return &combine(a, both)->base;
+}
+
 static Error *build_combined(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
-    Combined *c = NEW(builder_arena(b), Combined);
-    int64_t least = INT64_MAX;
-    *c =
-        (Combined){ .base = { .n_steps = -1, .begin = begin_all, .step = step_all, .end = end_all },
-                    .profilers = s->profilers };
+    const Combined *c = combine(builder_arena(b), s->profilers);
+    int64_t least = c->base.n_steps;
     for (int64_t i = 0; i < s->profilers.n; i++) {
         const Profiler *p = s->profilers.item[i];
-        if (p->n_steps > c->base.n_steps) c->base.n_steps = p->n_steps;
         if (p->n_steps >= 0 && p->n_steps < least) least = p->n_steps;
-        if (p->watches) watch_add(&c->base.watches, p->watches);
     }
     if (c->base.n_steps < 0)
         return error_new("profilers has none that measures: at least one other than no_profiler "
@@ -132,7 +150,7 @@ static Error *build_combined(Builder *b, const void *settings, void **out)
         log_warning("the combined profilers need different numbers of steps, %lld to %lld; all of "
                     "them get %lld",
                     (long long)least, (long long)c->base.n_steps, (long long)c->base.n_steps);
-    *out = c;
+    *out = (void *)c;
     return NULL;
 }
 

@@ -33,6 +33,8 @@ bool profiler_is_tracked(const Builder *b, const IntList *ranks);
 /* "FOLDER/profiler_trace_ranks_4_rank_0.json". */
 char *profiler_path(const Builder *b, const char *folder, const char *name, const char *suffix);
 
+/* Both at once; either may be NULL. */
+Profiler *profiler_and(Arena *a, Profiler *first, Profiler *second);
 Error *profiler_begin(Profiler *p);
 Error *profiler_step(Profiler *p);
 Error *profiler_end(Profiler *p);

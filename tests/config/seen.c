@@ -288,6 +288,8 @@ static const char *lasting(Arena *a, const char *text, const char *root)
         "[-0-9.e+]+",
         "\"(_timestamp|timestamp_ns|ts|dur|GB/s|share of peak FLOP/s)\": [-0-9.e+]+",
         "\"config\": \"[0-9a-f]{64}\"",
+        "events\\.out\\.tfevents\\.[^ ]+",
+        "offline-run-[0-9]{8}_[0-9]{6}",
         "[0-9.]+ [kM]?tokens/s",
         "ETA [0-9:]+",
         "\\([0-9.]+ [kMG]?i?B of JSON in .*",
@@ -323,7 +325,9 @@ static void gather_file(Gatherer *g, const char *path)
         return;
     }
     text_printf(&g->text, "== %s\n", lasting(g->arena, path, g->root));
-    if (strstr(path, "profiler_summary")) return; /* times */
+    if (strstr(path, "profiler_summary") || strstr(path, "tfevents") || strstr(path, ".wandb") ||
+        ends_with(path, ".csv"))
+        return; /* times */
     bool is_text = ends_with(path, ".json") || ends_with(path, ".jsonl");
     char digest[65];
     sha256_hex(bytes.ptr, bytes.len, digest);

@@ -266,3 +266,28 @@ TEST(profile_commands_run_the_tutorials_of_the_original)
     assert_non_null(strstr(read_all(a, trace).ptr, "transformer.h.0.mlp.W_2"));
     arena_free(a);
 }
+
+TEST(profile_ops_prints_ops_and_modules_of_a_run)
+{
+    Bench b = bench_new();
+    const char *const more[] = { "--profile_ops", "3", NULL };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_non_null(strstr(o.text, "Profile of 3 microbatches"));
+    assert_non_null(strstr(o.text, "contract (backward)"));
+    assert_non_null(strstr(o.text, "transformer.h.1.mlp.c_fc"));
+    assert_non_null(strstr(o.text, "Training done"));
+    arena_free(b.arena);
+}
+
+/* One step of two microbatches: the second one is what there is to see. */
+TEST(profile_ops_of_a_short_run_prints_what_there_was)
+{
+    Bench b = bench_new();
+    const char *const more[] = { "--profile_ops", "100", "--set",
+                                 "settings.training_target.num_target_steps=1", NULL };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_non_null(strstr(o.text, "Profile of 1 microbatches"));
+    arena_free(b.arena);
+}

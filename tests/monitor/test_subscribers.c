@@ -1,0 +1,156 @@
+/* test_subscribers.c - what several subscribers at once leave on disk, and after a resume. */
+#include "base/file.h"
+#include "end_to_end/training.h"
+#include "test.h"
+#include <stdint.h>
+#include <string.h>
+#include <zlib.h>
+
+static const char *all_subscribers(Arena *a, const char *root)
+{
+    return arena_printf(
+        a,
+        "evaluation_subscriber={component_key: results_subscriber, variant_key: combined, config: "
+        "{subscribers: [{component_key: results_subscriber, variant_key: to_disc, config: "
+        "{output_file_path: %s/x/evaluation_results.jsonl}}, {component_key: results_subscriber, "
+        "variant_key: csv, config: {output_file_path: %s/r.csv}}, {component_key: "
+        "results_subscriber, variant_key: tensorboard, config: {directory: %s/tb}}, "
+        "{component_key: results_subscriber, variant_key: wandb, config: {project: p, mode: "
+        "OFFLINE, global_rank: 0, experiment_id: x, directory: %s, config_file_path: "
+        "\"${settings.config_file_path}\"}}]}}",
+        root, root, root, root);
+}
+
+static Str only_file(Arena *a, const char *folder, const char *part)
+{
+    PathList files = { 0 };
+    Str bytes = { 0 };
+    assert_no_error(files_below(a, folder, "", &files));
+    for (int64_t i = 0; i < files.n; i++)
+        if (strstr(files.item[i], part)) assert_no_error(file_read(a, files.item[i], &bytes));
+    assert_non_null(bytes.ptr);
+    return bytes;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++) n++;
+    return n;
+}
+
+static uint32_t u32(const char *p)
+{
+    uint32_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* The pieces of a log: their checksums are right, and so many records are whole. */
+static int count_records(Str log)
+{
+    enum { BLOCK = 32768, HEAD = 7 };
+    int n = 0;
+    assert_true(log.len > HEAD && !memcmp(log.ptr, ":W&B", 4));
+    for (size_t at = HEAD; at < log.len;) {
+        size_t left = BLOCK - at % BLOCK;
+        if (left < HEAD) {
+            at += left;
+            continue;
+        }
+        uint16_t len;
+        memcpy(&len, log.ptr + at + 4, sizeof len);
+        assert_true(at + HEAD + len <= log.len);
+        uint32_t crc = (uint32_t)crc32(0, (const Bytef *)log.ptr + at + 6, 1 + (uInt)len);
+        assert_int_equal(crc, u32(log.ptr + at));
+        n += log.ptr[at + 6] == 1 || log.ptr[at + 6] == 4;
+        at += HEAD + len;
+    }
+    return n;
+}
+
+static int count_events(Str file)
+{
+    int n = 0;
+    for (size_t at = 0; at < file.len; n++) {
+        uint64_t len;
+        assert_true(at + 12 <= file.len);
+        memcpy(&len, file.ptr + at, sizeof len);
+        at += 16 + len;
+        assert_true(at <= file.len);
+    }
+    return n;
+}
+
+/* 8 results of training and 2 of evaluation. */
+TEST(several_subscribers_get_every_result)
+{
+    enum { RESULTS = 10, STEPS = 8, HEADER_RUN_FACT_AND_END = 4 };
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const more[] = { "--set", all_subscribers(a, b.root), NULL };
+    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    Str jsonl = only_file(a, path_join(a, b.root, "x"), "evaluation_results.jsonl");
+    assert_int_equal(count(jsonl.ptr, "\n"), RESULTS);
+    Str csv = only_file(a, b.root, "r.csv");
+    assert_int_equal(count(csv.ptr, "step,loader,name,value\n"), 1);
+    assert_int_equal(count(csv.ptr, ",train loss avg,"), STEPS);
+    assert_int_equal(count(csv.ptr, ",memory (MB),"), STEPS);
+    assert_int_equal(count_events(only_file(a, path_join(a, b.root, "tb"), "tfevents")),
+                     RESULTS + 1);
+    /* training and evaluation of one step are one row */
+    assert_int_equal(count_records(only_file(a, path_join(a, b.root, "wandb"), ".wandb")),
+                     STEPS + HEADER_RUN_FACT_AND_END);
+    arena_free(a);
+}
+
+/* Each step stands once, as if the run had never been stopped. */
+TEST(a_resumed_run_leaves_each_result_once)
+{
+    enum { STEPS = 8 };
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const half[] = { "--set", all_subscribers(a, b.root), "--set",
+                                 "settings.training_target.num_target_steps=6", NULL };
+    assert_ended_well(bench_run(&b, "x", NULL, half, NULL));
+    const char *const resume[] = { "resume", path_join(a, b.root, "x"), "--set",
+                                   "settings.training_target.num_target_steps=8", NULL };
+    assert_ended_well(command_output(a, resume, NULL));
+    Str csv = only_file(a, b.root, "r.csv");
+    assert_int_equal(count(csv.ptr, ",train loss avg,"), STEPS);
+    assert_int_equal(count(csv.ptr, "step,loader"), 1);
+    int n = count_records(only_file(a, path_join(a, b.root, "wandb"), ".wandb"));
+    assert_true(n >= STEPS + 3 && n <= STEPS + 4);
+    arena_free(a);
+}
+
+/* A row that is longer than a block is cut into pieces. */
+TEST(long_configurations_span_blocks_of_the_wandb_file)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    Text comment = { 0 };
+    for (int i = 0; i < 9000; i++) text_puts(&comment, "settings ");
+    Str yaml;
+    assert_no_error(file_read(a, "tests/end_to_end/train.yaml", &yaml));
+    const char *path = path_join(a, b.root, "long.yaml");
+    const char *text = arena_printf(a, "%s\nnotes: \"%s\"\n", yaml.ptr, comment.ptr);
+    assert_no_error(file_write(path, text, strlen(text)));
+    text_free(&comment);
+    const char *const words[] = { "run",
+                                  "--config_file_path",
+                                  path,
+                                  "--experiments_root_path",
+                                  b.root,
+                                  "--experiment_id",
+                                  "x",
+                                  "--set",
+                                  all_subscribers(a, b.root),
+                                  NULL };
+    const char *const variables[] = { arena_printf(a, "TRAIN_PBIN=%s", b.pbin), NULL };
+    assert_ended_well(command_output(a, words, variables));
+    Str log = only_file(a, path_join(a, b.root, "wandb"), ".wandb");
+    assert_true(log.len > 81000);
+    assert_int_equal(count_records(log), 12);
+    arena_free(a);
+}
