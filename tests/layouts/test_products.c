@@ -1,5 +1,6 @@
 /* test_products.c - products of layouts, chosen at random: each equals one rank, or is refused. */
 #include "base/rng.h"
+#include "exec/schedules/schedule_def.h"
 #include "layout.h"
 #include "test.h"
 #include <stdlib.h>
@@ -13,15 +14,28 @@ static int64_t pick(uint64_t seed, int64_t what, int64_t n)
 /* At most 8 ranks. */
 static void choose_mesh(LayoutCase *l, uint64_t seed)
 {
-    static const MeshAxis axes[] = { MESH_DP_REPLICATE, MESH_DP_SHARD, MESH_CP, MESH_TP };
+    enum { N_AXES = MESH_N_AXES - MESH_PP };
     static const int64_t sizes[] = { 1, 2, 3, 4 };
-    int64_t left = 8, first = pick(seed, 0, 4);
-    for (int i = 0; i < 4; i++) {
+    int64_t left = 8, first = pick(seed, 0, N_AXES);
+    for (int i = 0; i < N_AXES; i++) {
         int64_t n = sizes[pick(seed, 1 + i, 4)];
         if (n > left) continue;
-        l->size[axes[(first + i) % 4]] = n;
+        l->size[MESH_PP + (first + i) % N_AXES] = n;
         left /= n;
     }
+}
+
+/* Stages that the model has parts for, and microbatches that the schedule can run. */
+static void choose_pipeline(LayoutCase *l, uint64_t seed)
+{
+    int n_schedules = 0;
+    while (schedule_def_at(n_schedules)) n_schedules++;
+    const ScheduleDef *d = schedule_def_at((int)pick(seed, 22, n_schedules));
+    const int64_t least = d->microbatches_per_rank * l->size[MESH_PP];
+    l->schedule = d->name;
+    l->per_rank = d->per_rank ? d->per_rank : 1 + (int)pick(seed, 23, 2);
+    l->layers = (int)l->size[MESH_PP] * l->per_rank - 1 + (int)pick(seed, 24, 3);
+    if (l->accumulation < least) l->accumulation = least;
 }
 
 static LayoutCase choose(uint64_t seed)
@@ -43,17 +57,20 @@ static LayoutCase choose(uint64_t seed)
                              .context = true,
                              .layout = (Layout)pick(seed, 20, 2) };
     l.compute = pick(seed, 21, 3) ? F64 : F32;
+    if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);
     return l;
 }
 
 static void describe(const LayoutCase *l, uint64_t seed)
 {
-    print_error("case %llu: dp_replicate %lld dp_shard %lld cp %lld tp %lld, stage %d unit %lld, "
+    print_error("case %llu: pp %lld %s per rank %d layers %d dp_replicate %lld dp_shard %lld cp "
+                "%lld tp %lld, stage %d unit %lld, "
                 "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
                 "%lld, batch %lld sequence %lld\n",
-                (unsigned long long)seed, (long long)l->size[MESH_DP_REPLICATE],
-                (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_CP],
-                (long long)l->size[MESH_TP], l->data_parallel.stage,
+                (unsigned long long)seed, (long long)l->size[MESH_PP],
+                l->schedule ? l->schedule : "", l->per_rank, l->layers,
+                (long long)l->size[MESH_DP_REPLICATE], (long long)l->size[MESH_DP_SHARD],
+                (long long)l->size[MESH_CP], (long long)l->size[MESH_TP], l->data_parallel.stage,
                 (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
                 l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
                 (long long)l->accumulation, (long long)l->batch, (long long)l->sequence);
