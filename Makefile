@@ -85,7 +85,7 @@ HAS_MPI := $(shell command -v $(MPICC) 2>/dev/null)
 mpi: $(BUILD)/modalities-mpi.so ## build what lets MPI start several ranks; MPICC=/path/to/mpicc
 $(BUILD)/modalities-mpi.so: plugins/mpi.c src/comm/mpi_calls.h Makefile
 	@mkdir -p $(@D)
-	$(call say,MPI,$@)$(MPICC) -std=c11 -Isrc $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -o $@ $<
+	$(call say,MPI,$@)$(MPICC) -std=c11 -D_GNU_SOURCE -Isrc $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -o $@ $<
 
 $(BUILD)/tests/comm_ranks: $(BUILD)/tests/preload/comm_ranks.o $(BUILD)/tests/comm/comm_cases.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
@@ -183,6 +183,10 @@ demo: ## tokenizer, packing, training, resuming and generation on real text, in 
 	@tools/dependencies.sh build demo
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) all
 	@BUILD=$(BUILD) tools/demo.sh
+
+.PHONY: check-two-hosts
+check-two-hosts: tests mpi ## MPI ranks on two hosts made of network namespaces; needs root and iproute2
+	@BUILD=$(BUILD) tools/check_two_hosts.sh
 
 .PHONY: kill-test
 kill-test: tests ## kill training and data commands at hundreds of writes and moments, resume, compare bits

@@ -1,8 +1,11 @@
 /* mpi.c - binds the program to an MPI library; `make mpi` compiles it with that library's mpicc. */
 #include "comm/mpi_calls.h"
+#include <dlfcn.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static MPI_Comm comm_of(const void *comm)
 {
@@ -24,6 +27,37 @@ static void *own(MPI_Comm c)
     return kept;
 }
 
+#ifdef OPEN_MPI
+typedef char *Render(const char *file, const char *topic, int is_error, va_list args);
+static Render *render;
+
+static int show_help(const char *file, const char *topic, int is_error, ...)
+{
+    va_list args;
+    va_start(args, is_error);
+    char *text = render(file, topic, is_error, args);
+    va_end(args);
+    if (text) fputs(text, stderr);
+    free(text);
+    return 0;
+}
+#endif
+
+/* Open MPI hands its long messages to mpirun and waits until that has taken them. But mpirun sleeps
+ * while it ends a job in which a rank has died, which is when a message says that this rank does
+ * not answer: the others could not report it. So messages are printed here. */
+static void print_messages_here(void)
+{
+#ifdef OPEN_MPI
+    void **function = dlsym(RTLD_DEFAULT, "opal_show_help");
+    void *found = dlsym(RTLD_DEFAULT, "opal_show_help_vstring");
+    if (!function || !found) return;
+    memcpy(&render, &found, sizeof found);
+    int (*printed)(const char *, const char *, int, ...) = show_help;
+    memcpy(function, &printed, sizeof printed);
+#endif
+}
+
 static int start(char *problem, size_t size)
 {
     int level, *highest, is_set;
@@ -31,6 +65,7 @@ static int start(char *problem, size_t size)
         snprintf(problem, size, "MPI_Init_thread has failed");
         return 1;
     }
+    print_messages_here();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (level < MPI_THREAD_MULTIPLE) {
         snprintf(problem, size, "this MPI library has no MPI_THREAD_MULTIPLE, which is needed");

@@ -67,7 +67,7 @@ typedef struct MpiWatch {
 
 /* -- sending -- */
 
-static void send(MpiWatch *v, const Notice *n, int to, void *requests, int at)
+static void send_notice(MpiWatch *v, const Notice *n, int to, void *requests, int at)
 {
     v->world->calls->send(v->handle, n, sizeof *n, to, 0, requests, at);
 }
@@ -85,7 +85,7 @@ static void send_beats(MpiWatch *v, double now)
     v->beaten = now;
     v->beat = (Notice){ .kind = ALIVE, .rank = v->rank };
     for (int i = 0; i < v->n_targets; i++)
-        if (is_done(v, v->beating, i, 1)) send(v, &v->beat, v->target[i], v->beating, i);
+        if (is_done(v, v->beating, i, 1)) send_notice(v, &v->beat, v->target[i], v->beating, i);
 }
 
 static void send_to_all(MpiWatch *v, Kind kind, const char *text)
@@ -94,7 +94,7 @@ static void send_to_all(MpiWatch *v, Kind kind, const char *text)
     snprintf(v->last.text, sizeof v->last.text, "%s", text);
     v->n_sending = 0;
     for (int r = 0; r < v->size; r++)
-        if (r != v->rank) send(v, &v->last, r, v->sending, v->n_sending++);
+        if (r != v->rank) send_notice(v, &v->last, r, v->sending, v->n_sending++);
 }
 
 /* -- hearing -- */
@@ -344,7 +344,7 @@ Error *mpi_watch_start(MpiWorld *w)
     pthread_condattr_destroy(&monotonic);
     TRY(learn_places(v));
     choose_peers(v);
-    for (int i = 0; i < v->n_targets; i++) send(v, &v->beat, v->target[i], v->beating, i);
+    for (int i = 0; i < v->n_targets; i++) send_notice(v, &v->beat, v->target[i], v->beating, i);
     receive(v);
     if (thread_start(&v->thread, watch_main, v)) return NULL;
     return error_new("cannot start the thread that watches the other ranks: %s", strerror(errno));
