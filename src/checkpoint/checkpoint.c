@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.h"
 #include "base/file.h"
 #include "checkpoint/dcp_metadata.h"
+#include "checkpoint/folder_write.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/native.h"
 #include "checkpoint/new_folder.h"
@@ -108,22 +109,15 @@ int64_t checkpoint_find(const CheckpointReader *r, const char *name)
     return (intptr_t)map_get(r->by_name, str_of(name)) - 1;
 }
 
-Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress)
+Error *checkpoint_write(const char *path, const CheckpointContent *c)
 {
-    return checkpoint_save_with(path, state, n, progress, NULL, 0);
+    return folder_write(path, c);
 }
 
-Error *checkpoint_save_with(const char *path, const StateTensor *state, int64_t n,
-                            const char *progress, const CheckpointFile *file, int64_t n_files)
+Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress)
 {
-    Arena *a = arena_new();
-    CheckpointWriter *w = native_writer(a, path);
-    Error *e = NULL;
-    for (int64_t i = 0; i < n_files; i++) w->keep(w, &file[i]);
-    for (int64_t i = 0; i < n && !e; i++) e = w->put(w, &state[i]);
-    if (!e) e = w->finish(w, progress);
-    arena_free(a);
-    return e;
+    const CheckpointContent c = { .state = state, .n = n, .progress = progress };
+    return folder_write(path, &c);
 }
 
 static bool is_whole_part(const PartBox *place, const Tensor *part)

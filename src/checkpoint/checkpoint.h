@@ -25,17 +25,24 @@ typedef struct CheckpointFile {
     const char *name, *text;
 } CheckpointFile;
 
-/* A new checkpoint; lives as long as its arena. */
-typedef struct CheckpointWriter {
-    /* Adds one part of a tensor. Its numbers are read in finish, and must stay as they are until
-     * then. */
-    Error *(*put)(struct CheckpointWriter *w, const StateTensor *t);
-    /* Adds a small file that is kept beside the tensors; the texts must stay until finish. */
-    void (*keep)(struct CheckpointWriter *w, const CheckpointFile *file);
-    /* Writes everything; `progress` is a JSON object. Nothing is visible under the checkpoint's
-     * name before this succeeded; after an error nothing is left but what was there before. */
-    Error *(*finish)(struct CheckpointWriter *w, const char *progress);
-} CheckpointWriter;
+/* How the part files of a new checkpoint are laid out: safetensors; torch.distributed.checkpoint;
+ * the two .bin files of FSDP1 beside the folder. */
+typedef enum CheckpointLayout { LAYOUT_NATIVE, LAYOUT_DCP, LAYOUT_FSDP1 } CheckpointLayout;
+
+/* What a new checkpoint holds. */
+typedef struct CheckpointContent {
+    CheckpointLayout layout;
+    const StateTensor *state; /* tensors, and parts of tensors */
+    int64_t n;
+    /* Gives the numbers of state[i].part until the next call; NULL: they are at hand. */
+    Error *(*fetch)(void *context, int64_t i, const void **data);
+    void *context;
+    const CheckpointObject *object;
+    int64_t n_objects;
+    const CheckpointFile *file;
+    int64_t n_files;
+    const char *progress; /* a JSON object */
+} CheckpointContent;
 
 /* One tensor of a checkpoint. */
 typedef struct CheckpointEntry {
@@ -74,11 +81,11 @@ void checkpoint_index(Arena *a, CheckpointReader *r);
 /* The index of a name, or -1. */
 int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 
-/* Writes a checkpoint in this program's format at `path`, replacing one of that name. */
+/* Writes a checkpoint at `path`, replacing one of that name; nothing is visible under the name
+ * before it is complete, and after an error nothing is left but what was there before. */
+Error *checkpoint_write(const char *path, const CheckpointContent *c);
+/* The same in this program's layout, of tensors alone. */
 Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress);
-/* The same with further files. */
-Error *checkpoint_save_with(const char *path, const StateTensor *state, int64_t n,
-                            const char *progress, const CheckpointFile *file, int64_t n_files);
 /* An error that lists what does not fit: parts of the state that the checkpoint lacks or has with
  * other whole sizes, and names that the checkpoint alone has, if `must_fit` (NULL: none must);
  * second names of tied weights may be there. */

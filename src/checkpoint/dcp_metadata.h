@@ -4,6 +4,7 @@
 #define CHECKPOINT_DCP_METADATA_H
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/part_plan.h"
 #include "checkpoint/pickle.h"
 
 #define DCP_METADATA ".metadata"
@@ -23,6 +24,9 @@ typedef struct DcpMetadata {
 
 /* Parses and checks everything but the part files. `path` is for errors. */
 Error *dcp_metadata_parse(Arena *a, const char *path, Str bytes, DcpMetadata **out);
+/* The bytes of `.metadata` for parts whose boxes know their archives; objects lie in part 0. */
+Str dcp_metadata_write(Arena *a, const char *path, const Manifest *m, const PlacedObject *object,
+                       int64_t n_objects);
 /* The folder `folder` with a .metadata and part files as a checkpoint. */
 Error *dcp_open(Arena *a, const char *path, const char *folder, CheckpointReader **out);
 #endif

@@ -1,19 +1,22 @@
 /* execution.c - checkpoint_saving and checkpoint_saving_execution: where and under which names. */
-#include "base/log.h"
 #include "checkpoint/saving.h"
 #include "config/builder.h"
 #include <string.h>
 
-static const Field execution_fields[] = {
-    FIELD_PATH(CheckpointExecution, checkpoint_path, NULL,
-               "folder that the checkpoint folders lie in; made when missing",
-               .role = PATH_BEGINNING),
-    FIELD_INT(CheckpointExecution, global_rank, NULL, 0, INFINITY,
-              "rank of this process; rank 0 writes", .flags = FIELD_STRICT),
-    FIELD_STRING(CheckpointExecution, experiment_id, NULL,
-                 "part of the name of each checkpoint folder"),
-    { 0 },
+static const char *const dcp_choices[] = { "dcp", "native", NULL }, *const fsdp1_choices[] = {
+    "fsdp1", "native", NULL
 };
+
+/* clang-format off */
+#define EXECUTION_FIELDS(choices, torch) \
+    FIELD_PATH(CheckpointExecution, checkpoint_path, NULL, "folder that the checkpoint folders lie in; made when missing", .role = PATH_BEGINNING), \
+    FIELD_INT(CheckpointExecution, global_rank, NULL, 0, INFINITY, "rank of this process; rank 0 writes", .flags = FIELD_STRICT), \
+    FIELD_STRING(CheckpointExecution, experiment_id, NULL, "part of the name of each checkpoint folder"), \
+    FIELD_CHOICE(CheckpointExecution, format, torch, choices, torch ": files that torch reads; native: safetensors files; checksums and all else are the same")
+
+static const Field dcp_fields[] = { EXECUTION_FIELDS(dcp_choices, "dcp"), { 0 } };
+static const Field fsdp1_fields[] = { EXECUTION_FIELDS(fsdp1_choices, "fsdp1"), { 0 } };
+/* clang-format on */
 
 /* A name, not a path: it becomes a part of a folder's name. */
 static Error *check_execution(const void *settings)
@@ -26,13 +29,7 @@ static Error *check_execution(const void *settings)
 static Error *build_execution(Builder *b, const void *settings, void **out)
 {
     CheckpointExecution *x = arena_copy(builder_arena(b), settings, sizeof *x);
-    const char *variant = builder_self(b)->variant;
-    x->is_fsdp1 = variant[0] == 'f';
-    if (x->global_rank == 0)
-        log_info("checkpoint_saving_execution.%s: checkpoints are written in this program's own "
-                 "format, under the "
-                 "names of %s",
-                 variant, x->is_fsdp1 ? "FSDP2" : "the original");
+    x->is_fsdp1 = builder_self(b)->variant[0] == 'f';
     *out = x;
     return NULL;
 }
@@ -40,9 +37,9 @@ static Error *build_execution(Builder *b, const void *settings, void **out)
 const ComponentDef checkpoint_saving_execution_dcp = {
     .kind = "checkpoint_saving_execution",
     .variant = "dcp",
-    .doc =
-        "one folder per checkpoint; last_checkpoint_info.json names the last one for `warmstart`",
-    .fields = execution_fields,
+    .doc = "one folder per checkpoint, of torch.distributed.checkpoint (DCP); "
+           "last_checkpoint_info.json names the last one for `warmstart`",
+    .fields = dcp_fields,
     .settings_size = sizeof(CheckpointExecution),
     .check = check_execution,
     .build = build_execution,
@@ -51,8 +48,9 @@ const ComponentDef checkpoint_saving_execution_dcp = {
 const ComponentDef checkpoint_saving_execution_fsdp1 = {
     .kind = "checkpoint_saving_execution",
     .variant = "fsdp1",
-    .doc = "as dcp; last_checkpoint_info.json has the keys of FSDP1 as well",
-    .fields = execution_fields,
+    .doc = "as dcp, but tensors are in the two .bin files of FSDP1, whose paths "
+           "last_checkpoint_info.json has as well",
+    .fields = fsdp1_fields,
     .settings_size = sizeof(CheckpointExecution),
     .check = check_execution,
     .build = build_execution,

@@ -181,10 +181,18 @@ static Error *get_crcs(Arena *a, const Manifest *m, const json_t *object, Manife
     return NULL;
 }
 
-static Error *read_part(Arena *a, const json_t *json, ManifestPart *p)
+/* Files lie in the folder; those of FSDP1 beside it. */
+static bool is_file_name(const Manifest *m, const char *file)
+{
+    if (!strcmp(m->layout, "dcp") && !strcmp(file, ".metadata")) return true;
+    if (!strcmp(m->layout, "fsdp1") && str_starts(str_of(file), "../")) file += 3;
+    return file[0] && file[0] != '.' && !strchr(file, '/');
+}
+
+static Error *read_part(Arena *a, const Manifest *m, const json_t *json, ManifestPart *p)
 {
     TRY(get_text(json, "file", &p->file));
-    if (!p->file[0] || strchr(p->file, '/') || p->file[0] == '.')
+    if (!is_file_name(m, p->file))
         return error_new("\"%s\" is no name of a file in this folder", p->file);
     p->file = arena_string(a, p->file);
     TRY(get_int(json, "bytes", &p->bytes));
@@ -239,8 +247,8 @@ static Error *read_lists(Arena *a, const json_t *root, Manifest *m)
     m->part = NEW_N(a, ManifestPart, m->n_parts);
     m->tensor = NEW_N(a, ManifestTensor, m->n_tensors);
     for (int64_t i = 0; i < m->n_parts; i++)
-        TRY(error_wrap(read_part(a, json_array_get(parts, (size_t)i), &m->part[i]), "part %" PRId64,
-                       i));
+        TRY(error_wrap(read_part(a, m, json_array_get(parts, (size_t)i), &m->part[i]),
+                       "part %" PRId64, i));
     for (int64_t i = 0; i < m->n_tensors; i++) {
         const json_t *json = json_array_get(tensors, (size_t)i);
         ManifestTensor *t = &m->tensor[i];

@@ -23,6 +23,7 @@ typedef struct ManifestBox {
     Box box;
     int64_t part, begin, end;
     uint32_t *crc; /* of each block of block_bytes, of which the last one may be shorter */
+    int64_t entry_begin, entry_end; /* of the archive around it, while DCP is written */
 } ManifestBox;
 
 /* A whole tensor; its boxes tile it. */

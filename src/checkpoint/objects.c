@@ -173,3 +173,39 @@ Error *objects_read(Arena *a, const json_t *list, CheckpointObject **out, int64_
                        "object %" PRId64, i));
     return NULL;
 }
+
+Error *object_value_read(Arena *a, const char *json, const Pickle **out)
+{
+    json_error_t why;
+    Pickle *value = NULL;
+    json_t *root = json_loads(json, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+    if (!root) return error_new("no JSON: %s", why.text);
+    Error *e = value_of(a, root, &value);
+    json_decref(root);
+    *out = value;
+    return e;
+}
+
+static bool is_leaf(const Pickle *p)
+{
+    bool is_plain = true;
+    for (int64_t i = 0; i < p->n && is_plain; i++) is_plain = p->item[i]->kind < PICKLE_TUPLE;
+    return p->kind != PICKLE_DICT && (p->kind != PICKLE_LIST || is_plain);
+}
+
+void objects_flatten(Arena *a, const Pickle *path, const Pickle *value, ObjectList *to)
+{
+    if (is_leaf(value)) {
+        to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+        to->item[to->n++] =
+            (CheckpointObject){ .name = object_name(a, path), .path = path, .value = value };
+        return;
+    }
+    int64_t step = value->kind == PICKLE_DICT ? 2 : 1;
+    for (int64_t i = 0; i < value->n; i += step) {
+        Pickle *longer = pickle_of_kind(a, PICKLE_TUPLE);
+        for (int64_t k = 0; k < path->n; k++) pickle_append(a, longer, path->item[k]);
+        pickle_append(a, longer, step == 2 ? value->item[i] : pickle_of_int(a, i));
+        objects_flatten(a, longer, value->item[i + step - 1], to);
+    }
+}

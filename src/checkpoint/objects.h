@@ -15,6 +15,15 @@ typedef struct CheckpointObject {
  * number that is not finite {"float": "nan"}. */
 void objects_print(const CheckpointObject *object, int64_t n, Text *out);
 Error *objects_read(Arena *a, const json_t *list, CheckpointObject **out, int64_t *n);
+/* Appends the pieces of a value as torch flattens them: a dict, and a list in which not all are
+ * plain, is its items. `path` is a tuple. */
+typedef struct ObjectList {
+    CheckpointObject *item;
+    int64_t n, cap;
+} ObjectList;
+void objects_flatten(Arena *a, const Pickle *path, const Pickle *value, ObjectList *to);
+/* Reads a JSON value as objects_print writes it. */
+Error *object_value_read(Arena *a, const char *json, const Pickle **out);
 /* The name of a path: its pieces, joined by ".". */
 const char *object_name(Arena *a, const Pickle *path);
 

@@ -20,7 +20,7 @@ bool pickle_is_object(const Pickle *p, const char *name)
 }
 
 /* A list may hold itself, and one list many others many times. */
-enum { DEEPEST = 64, LONGEST = 1 << 26 };
+enum { DEEPEST = 64, LONGEST = 1 << 22 };
 
 static Error *put(const Pickle *p, int depth, Text *out);
 

@@ -64,6 +64,8 @@ void pickle_put_global(PickleWriter *w, const char *name);
 /* Between the two calls come the items; of a dict, keys and values in turn. */
 void pickle_begin(PickleWriter *w, PickleKind kind);
 void pickle_finish(PickleWriter *w, PickleKind kind);
+/* Before keys and values that go into the last value, an object like a dict. */
+void pickle_mark(PickleWriter *w);
 /* Of the two last values, a global and a tuple: calls it; makes it by __new__. */
 void pickle_call(PickleWriter *w);
 void pickle_new(PickleWriter *w);

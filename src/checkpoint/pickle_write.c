@@ -114,6 +114,11 @@ void pickle_begin(PickleWriter *w, PickleKind kind)
 {
     if (kind == PICKLE_LIST) text_putc(&w->out, ']');
     if (kind == PICKLE_DICT) text_putc(&w->out, '}');
+    pickle_mark(w);
+}
+
+void pickle_mark(PickleWriter *w)
+{
     text_putc(&w->out, '(');
 }
 

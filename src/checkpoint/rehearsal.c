@@ -1,7 +1,7 @@
 /* rehearsal.c - whether a checkpoint of this state can be saved, tried before hours are spent. */
 #include "checkpoint/rehearsal.h"
 #include "base/file.h"
-#include "checkpoint/native.h"
+#include "checkpoint/folder_write.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,13 +9,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Saving, replacing and deleting add a suffix to a name (new_folder.c). */
-enum { LONGEST_SUFFIX = 9 };
+/* Saving, replacing and deleting add a suffix to a name (new_folder.c); the files of FSDP1 have a
+ * longer name, and one more while they are written (base/temporary_file.h). */
+static long longest_suffix(const CheckpointExecution *x)
+{
+    return checkpoint_layout(x) == LAYOUT_FSDP1 ? (long)strlen("-optimizer.bin.tmp.000000000000")
+                                                : (long)strlen(".deleting");
+}
 
 static Error *check_name(const CheckpointExecution *x, const char *name)
 {
     long most = pathconf(x->checkpoint_path, _PC_NAME_MAX);
-    long n = (long)strlen(name) + LONGEST_SUFFIX;
+    long n = (long)strlen(name) + longest_suffix(x);
     if (most <= 0 || n <= most) return NULL;
     return error_new("names of checkpoints would have %ld characters (%s and a suffix), the file "
                      "system allows %ld: the experiment_id must be shorter by %ld",
@@ -53,8 +58,8 @@ static Error *reserve(void *size, const char *path, int64_t bytes)
 }
 
 static Error *rehearse(Arena *a, const CheckpointSaving *s, const CheckpointTotals *first,
-                       const CheckpointTotals *last, const StateTensor *state, int64_t n,
-                       const char *progress, RehearsedSize *out)
+                       const CheckpointTotals *last, const CheckpointContent *content,
+                       RehearsedSize *out)
 {
     const CheckpointExecution *x = &s->execution;
     const char *folder = path_join(a, path_absolute(a, x->checkpoint_path),
@@ -65,19 +70,21 @@ static Error *rehearse(Arena *a, const CheckpointSaving *s, const CheckpointTota
     if (statvfs(x->checkpoint_path, &disk) != 0)
         return error_new("cannot write to %s: %s", x->checkpoint_path, strerror(errno));
     out->free_bytes = (int64_t)(disk.f_bavail * disk.f_frsize);
-    CheckpointWriter *w = native_writer(a, folder);
-    for (int64_t i = 0; i < n; i++) TRY(w->put(w, &state[i]));
-    return native_rehearse(w, progress, reserve, out);
+    CheckpointContent all = *content;
+    all.layout = checkpoint_layout(x);
+    all.file = s->beside;
+    all.n_files = s->n_beside;
+    return folder_rehearse(folder, &all, reserve, out);
 }
 
 Error *checkpoint_rehearse(const CheckpointSaving *s, const CheckpointTotals *first,
-                           const CheckpointTotals *last, const StateTensor *state, int64_t n,
-                           const char *progress, RehearsedSize *out)
+                           const CheckpointTotals *last, const CheckpointContent *content,
+                           RehearsedSize *out)
 {
     *out = (RehearsedSize){ 0 };
     if (s->strategy.keep == 0 || s->execution.global_rank != 0) return NULL;
     Arena *a = arena_new();
-    Error *e = rehearse(a, s, first, last, state, n, progress, out);
+    Error *e = rehearse(a, s, first, last, content, out);
     arena_free(a);
     return error_wrap(e, "no checkpoint could be saved in %s", s->execution.checkpoint_path);
 }

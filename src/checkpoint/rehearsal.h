@@ -13,6 +13,6 @@ typedef struct RehearsedSize {
  * with all files, reserves the space, reads its manifest back, and removes it. An error when any
  * of it fails, or when names up to the one of `last` are too long. */
 Error *checkpoint_rehearse(const CheckpointSaving *s, const CheckpointTotals *first,
-                           const CheckpointTotals *last, const StateTensor *state, int64_t n,
-                           const char *progress, RehearsedSize *out);
+                           const CheckpointTotals *last, const CheckpointContent *content,
+                           RehearsedSize *out);
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "checkpoint/part_plan.h"
 #include "checkpoint/safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -113,20 +114,64 @@ static Str header_bytes(Arena *a, const Text *json)
     return (Str){ bytes, 8 + len };
 }
 
-Error *safetensors_create(Arena *a, const char *path, const NamedTensor *plan, int64_t n,
-                          const Map *metadata, SafetensorsWriter **out)
+/* Fills the header and the place of each tensor; *order lists them by place. */
+static Error *plan_entries(Arena *a, SafetensorsWriter *w, const char *path,
+                           const NamedTensor *plan, int64_t n, const Map *metadata, Entry ***order)
 {
-    SafetensorsWriter *w = *out = NEW(a, SafetensorsWriter);
     TRY(check_names(a, path, plan, n));
     *w = (SafetensorsWriter){ .path = arena_string(a, path), .entry = NEW_N(a, Entry, n), .n = n };
     for (int64_t i = 0; i < n; i++)
         w->entry[i] = (Entry){ .named = &plan[i], .bytes = (int64_t)tensor_bytes(&plan[i].tensor) };
     Text json = { 0 };
-    Error *e = header_json(path, place(a, w), n, metadata, &json);
+    *order = place(a, w);
+    Error *e = header_json(path, *order, n, metadata, &json);
     if (!e) w->header = header_bytes(a, &json);
     text_free(&json);
-    if (e) return e;
     for (int64_t i = 0; i < n; i++) w->entry[i].begin += (int64_t)w->header.len;
+    return e;
+}
+
+typedef struct SafetensorsPlan {
+    PartPlan base;
+    Str header;
+} SafetensorsPlan;
+
+static void around(PartPlan *p, int64_t i, int64_t at, uint32_t crc, Text *out)
+{
+    (void)at;
+    (void)crc;
+    const Str header = ((const SafetensorsPlan *)p)->header;
+    if (i == 0) text_add(out, header.ptr, header.len);
+}
+
+Error *safetensors_plan(Arena *a, const char *file, const NamedTensor *piece, int64_t n,
+                        PartPlan **out)
+{
+    SafetensorsPlan *p = NEW(a, SafetensorsPlan);
+    SafetensorsWriter w;
+    Entry **order;
+    TRY(plan_entries(a, &w, file, piece, n, NULL, &order));
+    *p = (SafetensorsPlan){ .base = { .arena = a,
+                                      .file = file,
+                                      .piece = piece,
+                                      .n = n,
+                                      .order = NEW_N(a, int64_t, n),
+                                      .begin = NEW_N(a, int64_t, n),
+                                      .around = around },
+                            .header = w.header };
+    for (int64_t i = 0; i < n; i++) p->base.order[i] = order[i] - w.entry;
+    part_plan_place(&p->base);
+    *out = &p->base;
+    return NULL;
+}
+
+Error *safetensors_create(Arena *a, const char *path, const NamedTensor *plan, int64_t n,
+                          const Map *metadata, SafetensorsWriter **out)
+{
+    SafetensorsWriter *w = *out = NEW(a, SafetensorsWriter);
+    Entry **order;
+    Error *e = NULL;
+    TRY(plan_entries(a, w, path, plan, n, metadata, &order));
     TRY(file_create(path, &w->file));
     if (fwrite(w->header.ptr, 1, w->header.len, w->file.stream) != w->header.len) {
         e = cannot_write(w);

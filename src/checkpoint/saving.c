@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "checkpoint/folder_write.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/new_folder.h"
 #include "config/yaml.h"
@@ -50,8 +51,9 @@ static Error *write_info(Arena *a, const CheckpointExecution *x, const char *fol
                                        "checkpoint_folder_path" };
     Text text = { 0 };
     for (int i = x->is_fsdp1 ? 0 : 2; i < 3; i++) {
+        bool is_file = i < 2 && checkpoint_layout(x) == LAYOUT_FSDP1;
         text_printf(&text, "%s\"%s\": ", text.len ? ", " : "{", key[i]);
-        text_json_path(&text, folder);
+        text_json_path(&text, is_file ? fsdp1_file(a, folder, i ? "optimizer" : "model") : folder);
     }
     text_putc(&text, '}');
     Error *e =
@@ -77,7 +79,7 @@ static void delete_oldest(CheckpointSaving *s, Arena *a)
     while (s->strategy.keep > 0 && s->n_kept > s->strategy.keep) {
         const char *folder = s->kept[0];
         memmove(s->kept, s->kept + 1, sizeof *s->kept * (size_t)--s->n_kept);
-        Error *e = folder_retire(a, folder);
+        Error *e = folder_remove(a, folder);
         if (e) log_warning("the old checkpoint %s is not deleted: %s", folder, error_text(e));
         error_free(e);
     }
@@ -147,15 +149,24 @@ Error *checkpoint_saving_go_on(CheckpointSaving *s, const char *path)
     return write_info(s->arena, x, absolute(s->arena, path));
 }
 
+CheckpointLayout checkpoint_layout(const CheckpointExecution *x)
+{
+    return x->format ? LAYOUT_NATIVE : x->is_fsdp1 ? LAYOUT_FSDP1 : LAYOUT_DCP;
+}
+
 static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals,
-                   const StateTensor *state, int64_t n, const char *progress)
+                   const CheckpointContent *content)
 {
     const CheckpointExecution *x = &s->execution;
     const char *name = checkpoint_name(a, x->experiment_id, totals);
     const char *folder = path_join(a, absolute(a, x->checkpoint_path), name);
     folder_sweep(a, x->checkpoint_path, "eid_");
     folder_sweep(a, x->checkpoint_path, LAST_CHECKPOINT_INFO);
-    TRY(checkpoint_save_with(folder, state, n, progress, s->beside, s->n_beside));
+    CheckpointContent all = *content;
+    all.layout = checkpoint_layout(x);
+    all.file = s->beside;
+    all.n_files = s->n_beside;
+    TRY(checkpoint_write(folder, &all));
     remember(s, folder);
     TRY(write_info(a, x, folder));
     delete_oldest(s, a);
@@ -163,11 +174,11 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
 }
 
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
-                              const StateTensor *state, int64_t n, const char *progress)
+                              const CheckpointContent *content)
 {
     if (s->execution.global_rank != 0) return NULL;
     Arena *a = arena_new();
-    Error *e = save(s, a, totals, state, n, progress);
+    Error *e = save(s, a, totals, content);
     arena_free(a);
     return e;
 }

@@ -17,6 +17,7 @@ typedef struct CheckpointExecution {
     const char *checkpoint_path, *experiment_id;
     int64_t global_rank;
     bool is_fsdp1; /* last_checkpoint_info.json also has the keys of FSDP1 */
+    int format;    /* index in the choices of the variant: its own layout, or native */
 } CheckpointExecution;
 
 /* The saving of one run. Only rank 0 writes, so its state must be the whole. */
@@ -36,11 +37,14 @@ CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *stra
 Error *checkpoint_saving_prepare(const CheckpointSaving *s);
 /* Whether the strategy wants a checkpoint after this many steps in total. */
 bool checkpoint_is_due(const CheckpointSaving *s, int64_t seen_steps);
+/* How its checkpoints are laid out. */
+CheckpointLayout checkpoint_layout(const CheckpointExecution *x);
 /* Saves the state in a folder named by `totals`, points last_checkpoint_info.json to it, then
- * deletes those that the strategy gives up; a failed deletion is a warning. `progress` is a JSON
- * object. After an error the former checkpoint is untouched and still the last one. */
+ * deletes those that the strategy gives up; a failed deletion is a warning. Layout and
+ * files of `content` are filled in. After an error the former checkpoint is untouched and still the
+ * last one. */
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
-                              const StateTensor *state, int64_t n, const char *progress);
+                              const CheckpointContent *content);
 
 /* The checkpoint from which experiment `experiment_id` goes on: the last one that was saved in
  * `folder`, else the one of the most steps. *out is NULL where there is none. */

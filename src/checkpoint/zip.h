@@ -29,4 +29,18 @@ const ZipMember *zip_find(const Zip *z, const char *name);
 /* Compares the content with its checksum. */
 Error *zip_check(const ZipMember *m);
 
+/* An archive in the making: what lies around the content of its members, which begins at multiples
+ * of 64 bytes. */
+typedef struct ZipWriter ZipWriter;
+/* `folder` is the one in the archive ("archive"); `begin` is where the archive begins in `out`'s
+ * file, whose bytes so far are `before` and what is in the text. */
+ZipWriter *zip_writer(Arena *a, const char *folder, int64_t begin);
+/* Appends what precedes a member's content; `before` bytes of the file precede the text. */
+void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t before, Text *out);
+/* Appends what follows that content. */
+void zip_after(ZipWriter *z, uint32_t crc, Text *out);
+/* Appends a whole member. */
+void zip_put(ZipWriter *z, const char *name, Str content, int64_t before, Text *out);
+/* Appends the directory that ends the archive. */
+void zip_end(ZipWriter *z, int64_t before, Text *out);
 #endif

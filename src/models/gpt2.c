@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "config/builder.h"
 #include "models/decoder.h"
+#include "ops/rope.h"
 
 static Norm norm_of(const NormChoice *c)
 {
@@ -72,6 +73,29 @@ static void give_hint(const Gpt2Settings *s)
         }
 }
 
+/* The frequencies of rotary embeddings, of each layer. */
+static int64_t buffers_of(Arena *a, const Gpt2Settings *s, const ModelBuffer **out)
+{
+    const QkvTransforms *t = &s->attention_config.qkv_transforms;
+    ModelBuffer *all = NEW_N(a, ModelBuffer, s->n_layer * t->n);
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        if (t->item[i].type_hint != 0) continue;
+        const struct RotarySettings *r = &t->item[i].config.rotary;
+        int64_t d = r->n_embd / r->n_head;
+        float *x = NEW_N(a, float, d / 2);
+        for (int64_t j = 0; j < d / 2; j++) x[j] = rope_frequency((double)r->base_freq, j, d);
+        for (int64_t layer = 0; layer < s->n_layer; layer++)
+            all[n++] = (ModelBuffer){
+                .name = arena_printf(a, "transformer.h.%lld.attn.qkv_transforms.%lld.inv_freq",
+                                     (long long)layer, (long long)i),
+                .tensor = { .data = x, .dtype = F32, .n_dims = 1, .size = { d / 2 } }
+            };
+    }
+    *out = all;
+    return n;
+}
+
 Model *gpt2_new(Arena *a, const Gpt2Settings *s)
 {
     Decoder *d = NEW(a, Decoder);
@@ -108,7 +132,9 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
         .layer = layers_of(a, s),
     };
     give_hint(s);
-    return decoder_new(a, d);
+    Model *m = decoder_new(a, d);
+    m->n_buffers = buffers_of(a, s, &m->buffers);
+    return m;
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

@@ -58,6 +58,12 @@ typedef struct BlockClass {
     const char *name, *stack;
 } BlockClass;
 
+/* A tensor that follows from the settings and that the original keeps in checkpoints. */
+typedef struct ModelBuffer {
+    const char *name;
+    Tensor tensor; /* numbers of the arena */
+} ModelBuffer;
+
 typedef struct Model {
     Error *(*forward)(const struct Model *self, Graph *g, const ForwardSettings *f,
                       ModelOutput *out);
@@ -77,6 +83,8 @@ typedef struct Model {
     const struct Initializer *initializer;    /* NULL: the defaults of construction */
     const struct HfModel *hf; /* the Hugging Face folder that it was made from, and whose weights it
                                  begins with unless there is an initializer; NULL: none */
+    const ModelBuffer *buffers;
+    int64_t n_buffers;
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
     struct Watch *watches;    /* who looks on while its nodes run (watch/watch.h), or NULL */

@@ -1,6 +1,7 @@
 /* adam.c - optimizer.adam (Kingma and Ba 2015; L2 in the gradient) and optimizer.adam_w (Loshchilov
  * and Hutter 2019; decoupled decay). They differ in one flag. */
 #include "ops/adam.h"
+#include "base/json.h"
 #include "config/builder.h"
 #include "models/model.h"
 #include "optim/optim.h"
@@ -18,6 +19,7 @@ typedef struct Settings {
 typedef struct Adam {
     Optimizer base;
     AdamSettings attrs;
+    const bool *foreach, *fused;
 } Adam;
 
 static Value *moment(Graph *g, const char *name, const Value *param)
@@ -33,6 +35,32 @@ static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, V
     attrs.weight_decay = weight_decay;
     adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor,
          &attrs);
+}
+
+static const char *bool_text(const bool *x)
+{
+    return !x ? "null" : *x ? "true" : "false";
+}
+
+static void torch_group(const Optimizer *self, double lr, double beta1, double weight_decay,
+                        Text *out)
+{
+    const Adam *o = (const Adam *)self;
+    text_puts(out, "\"weight_decay\": ");
+    text_json_double(out, weight_decay);
+    text_puts(out, ", \"lr\": ");
+    text_json_double(out, lr);
+    text_puts(out, ", \"betas\": {\"tuple\": [");
+    text_json_double(out, isnan(beta1) ? o->attrs.beta1 : beta1);
+    text_puts(out, ", ");
+    text_json_double(out, o->attrs.beta2);
+    text_puts(out, "]}, \"eps\": ");
+    text_json_double(out, o->attrs.eps);
+    text_printf(
+        out,
+        ", \"amsgrad\": false, \"maximize\": false, \"foreach\": %s, \"capturable\": false, "
+        "\"differentiable\": false, \"fused\": %s, \"decoupled_weight_decay\": %s",
+        bool_text(o->foreach), bool_text(o->fused), o->attrs.decoupled ? "true" : "false");
 }
 
 static Error *check(const void *settings)
@@ -58,11 +86,14 @@ static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
                   .lr = s->lr,
                   .weight_decay = s->weight_decay,
                   .excluded = excluded,
+                  .torch_group = torch_group,
                   .model = s->wrapped_model },
         .attrs = { .beta1 = s->betas.item[0],
                    .beta2 = s->betas.item[1],
                    .eps = s->eps,
                    .decoupled = decoupled },
+        .foreach = s->foreach,
+        .fused = s->fused,
     };
     *out = o;
     return weight_decay_check(&o->base);

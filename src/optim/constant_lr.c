@@ -1,5 +1,7 @@
 /* constant_lr.c - a factor on the rate for the first total_iters steps. */
+#include "base/json.h"
 #include "optim/scheduler_parts.h"
+#include <inttypes.h>
 
 typedef struct Settings {
     Optimizer *optimizer;
@@ -22,11 +24,22 @@ static double rate(const Scheduler *self, int64_t step)
     return step < c->total_iters ? self->base_lr * c->factor : self->base_lr;
 }
 
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const Settings *c = self->settings;
+    text_puts(out, "{\"factor\": ");
+    text_json_double(out, c->factor);
+    text_printf(out, ", \"total_iters\": %" PRId64 ", ", c->total_iters);
+    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    text_putc(out, '}');
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     *out = s;
     return NULL;
 }

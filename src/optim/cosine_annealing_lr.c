@@ -1,5 +1,7 @@
 /* cosine_annealing_lr.c - from the rate to eta_min and back, on a cosine. */
+#include "base/json.h"
 #include "optim/scheduler_parts.h"
+#include <inttypes.h>
 
 typedef struct Settings {
     Optimizer *optimizer;
@@ -23,11 +25,22 @@ static double rate(const Scheduler *self, int64_t step)
     return half_cosine(self->base_lr, c->eta_min, (double)step / (double)c->t_max);
 }
 
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const Settings *c = self->settings;
+    text_printf(out, "{\"T_max\": %" PRId64 ", \"eta_min\": ", c->t_max);
+    text_json_double(out, c->eta_min);
+    text_puts(out, ", ");
+    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    text_putc(out, '}');
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     *out = s;
     return NULL;
 }

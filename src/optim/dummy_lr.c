@@ -13,11 +13,19 @@ static double rate(const Scheduler *self, int64_t step)
     return self->base_lr;
 }
 
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    text_putc(out, '{');
+    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    text_putc(out, '}');
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
     Scheduler *s = scheduler_new(b, c->optimizer, -1, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     *out = s;
     return NULL;
 }

@@ -1,5 +1,7 @@
 /* linear_lr.c - a factor on the rate that goes linearly from start_factor to end_factor. */
+#include "base/json.h"
 #include "optim/scheduler_parts.h"
+#include <inttypes.h>
 
 typedef struct Settings {
     Optimizer *optimizer;
@@ -27,11 +29,24 @@ static double rate(const Scheduler *self, int64_t step)
            straight_line(c->start_factor, c->end_factor, (double)at / (double)c->total_iters);
 }
 
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const Settings *c = self->settings;
+    text_puts(out, "{\"start_factor\": ");
+    text_json_double(out, c->start_factor);
+    text_puts(out, ", \"end_factor\": ");
+    text_json_double(out, c->end_factor);
+    text_printf(out, ", \"total_iters\": %" PRId64 ", ", c->total_iters);
+    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    text_putc(out, '}');
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     *out = s;
     return NULL;
 }

@@ -1,4 +1,5 @@
 /* linear_warmup_cosine_annealing_lr.c - linear up to max_lr, then on a cosine to final_lr. */
+#include "base/json.h"
 #include "optim/scheduler_parts.h"
 #include <inttypes.h>
 
@@ -48,6 +49,28 @@ static double rate(const Scheduler *self, int64_t step)
                            (double)(c->total_steps - c->warmup_steps));
 }
 
+/* torch chains two schedulers here: the first one is stepped until the milestone, the second one
+ * from there on, where its first step is none that it counts. */
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const Settings *c = self->settings;
+    int64_t first = step < c->warmup_steps ? step : c->warmup_steps - 1,
+            second = step - c->warmup_steps;
+    text_printf(out, "{\"_milestones\": [%" PRId64 "], \"last_epoch\": %" PRId64 ", \"_last_lr\": ",
+                c->warmup_steps, step);
+    put_per_group(out, n_groups, rate(self, step));
+    text_puts(out, ", \"_schedulers\": [{\"start_factor\": ");
+    text_json_double(out, c->initial_lr / c->max_lr);
+    text_printf(out, ", \"end_factor\": 1, \"total_iters\": %" PRId64 ", ", c->warmup_steps);
+    put_torch_steps(out, n_groups, c->max_lr, first, first + 1, rate(self, first));
+    text_printf(out, "}, {\"T_max\": %" PRId64 ", \"eta_min\": ", c->total_steps - c->warmup_steps);
+    text_json_double(out, c->final_lr);
+    text_puts(out, ", ");
+    put_torch_steps(out, n_groups, c->max_lr, second < 0 ? -1 : second, second < 1 ? 1 : second + 1,
+                    second < 0 ? c->initial_lr : rate(self, step));
+    text_puts(out, "}]}");
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
@@ -56,6 +79,7 @@ static Error *build(Builder *b, const void *settings, void **out)
                          c->optimizer->lr);
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     s->held_after = c->total_steps;
     *out = s;
     return NULL;

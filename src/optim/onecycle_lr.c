@@ -1,4 +1,5 @@
 /* onecycle_lr.c - the one-cycle schedule (Smith and Topin 2017) in torch's form. */
+#include "base/json.h"
 #include "base/log.h"
 #include "optim/scheduler_parts.h"
 #include "optim/weight_decay.h"
@@ -154,6 +155,65 @@ static double one_cycle_beta1(const Scheduler *self, int64_t step)
     return one_cycle_value(c, (const double[]){ max, base, max, max }, step);
 }
 
+static void put_phase(Text *out, double end, bool is_whole, const char *start_lr,
+                      const char *end_lr, const char *start_momentum, const char *end_momentum)
+{
+    text_puts(out, "{\"end_step\": ");
+    if (is_whole)
+        text_printf(out, "%.0f", end);
+    else
+        text_json_double(out, end);
+    text_printf(out,
+                ", \"start_lr\": \"%s\", \"end_lr\": \"%s\", \"start_momentum\": \"%s\", "
+                "\"end_momentum\": \"%s\"}",
+                start_lr, end_lr, start_momentum, end_momentum);
+}
+
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const OneCycleLr *c = self->settings;
+    int64_t total = one_cycle_steps(c);
+    double part = c->pct_start * (double)total;
+    text_printf(out, "{\"total_steps\": %" PRId64 ", \"_schedule_phases\": [", total);
+    put_phase(out, part - 1, false, "initial_lr", "max_lr", "max_momentum", "base_momentum");
+    text_puts(out, ", ");
+    if (c->three_phase) {
+        put_phase(out, 2 * c->pct_start * (double)total - 2, false, "max_lr", "initial_lr",
+                  "base_momentum", "max_momentum");
+        text_puts(out, ", ");
+    }
+    put_phase(out, (double)total - 1, true, c->three_phase ? "initial_lr" : "max_lr", "min_lr",
+              c->three_phase ? "max_momentum" : "base_momentum", "max_momentum");
+    text_printf(out, "], \"_anneal_func_type\": \"%s\", \"cycle_momentum\": %s, %s",
+                anneal_choices[c->anneal_strategy], c->cycle_momentum ? "true" : "false",
+                c->cycle_momentum ? "\"use_beta1\": true, " : "");
+    double max_lr;
+    one_value(&c->max_lr, &max_lr);
+    put_torch_steps(out, n_groups, max_lr / c->div_factor, step, step + 1,
+                    one_cycle_rate(self, step));
+    text_putc(out, '}');
+}
+
+static void torch_group(const Scheduler *self, Text *out)
+{
+    const OneCycleLr *c = self->settings;
+    double max_lr, base, max;
+    one_value(&c->max_lr, &max_lr);
+    one_value(&c->base_momentum, &base);
+    one_value(&c->max_momentum, &max);
+    text_puts(out, "\"initial_lr\": ");
+    text_json_double(out, max_lr / c->div_factor);
+    text_puts(out, ", \"max_lr\": ");
+    text_json_double(out, max_lr);
+    text_puts(out, ", \"min_lr\": ");
+    text_json_double(out, max_lr / c->div_factor / c->final_div_factor);
+    if (!c->cycle_momentum) return;
+    text_puts(out, ", \"max_momentum\": ");
+    text_json_double(out, max);
+    text_puts(out, ", \"base_momentum\": ");
+    text_json_double(out, base);
+}
+
 static Error *build_one_cycle(Builder *b, const void *settings, void **out)
 {
     const OneCycleLr *c = settings;
@@ -168,6 +228,8 @@ static Error *build_one_cycle(Builder *b, const void *settings, void **out)
             "onecycle_lr: base_momentum and max_momentum have no effect without cycle_momentum");
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = one_cycle_rate;
+    s->torch_state = torch_state;
+    s->torch_group = torch_group;
     s->beta1 = c->cycle_momentum ? one_cycle_beta1 : NULL;
     s->last_step = one_cycle_steps(c);
     *out = s;

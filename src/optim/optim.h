@@ -1,6 +1,7 @@
 /* optim.h - an optimizer appends update nodes; its states are values like parameters. */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
+#include "base/str.h"
 #include "graph/graph.h"
 
 typedef struct Optimizer {
@@ -12,5 +13,9 @@ typedef struct Optimizer {
     const char *const
         *excluded;             /* names of weight decay groups that get no decay; ends with NULL */
     const struct Model *model; /* whose groups these are */
+    /* For checkpoints that torch reads: the settings of a parameter with this rate, decay of the
+     * first moment (NAN: its own) and weight decay, as members of a JSON object. */
+    void (*torch_group)(const struct Optimizer *self, double lr, double beta1, double weight_decay,
+                        Text *out);
 } Optimizer;
 #endif

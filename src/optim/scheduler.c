@@ -1,4 +1,5 @@
 /* scheduler.c - asking a scheduler, and what the components of schedulers share. */
+#include "base/json.h"
 #include "base/log.h"
 #include "optim/scheduler_parts.h"
 #include <inttypes.h>
@@ -36,6 +37,28 @@ Scheduler *scheduler_new(Builder *b, const Optimizer *o, int64_t last_epoch, con
                       .held_after = INT64_MAX,
                       .settings = settings };
     return s;
+}
+
+void put_per_group(Text *out, int n_groups, double x)
+{
+    text_putc(out, '[');
+    for (int i = 0; i < n_groups; i++) {
+        if (i) text_puts(out, ", ");
+        text_json_double(out, x);
+    }
+    text_putc(out, ']');
+}
+
+void put_torch_steps(Text *out, int n_groups, double first, int64_t steps, int64_t count,
+                     double last)
+{
+    text_puts(out, "\"base_lrs\": ");
+    put_per_group(out, n_groups, first);
+    text_printf(out,
+                ", \"last_epoch\": %" PRId64 ", \"_step_count\": %" PRId64
+                ", \"_is_initial\": false, \"_get_lr_called_within_step\": false, \"_last_lr\": ",
+                steps, count);
+    put_per_group(out, n_groups, last);
 }
 
 double half_cosine(double a, double b, double at)

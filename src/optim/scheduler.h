@@ -2,6 +2,7 @@
 #ifndef OPTIM_SCHEDULER_H
 #define OPTIM_SCHEDULER_H
 #include "base/error.h"
+#include "base/str.h"
 #include <stdint.h>
 
 /* `step` counts scheduler steps, one per optimizer step: rate(0) is in effect for the first
@@ -17,6 +18,11 @@ typedef struct Scheduler {
     int64_t last_step;                 /* later steps are an error; INT64_MAX: none is */
     int64_t held_after; /* from here on the rate stays; INT64_MAX: it has its own end or none */
     const void *settings;
+    /* For checkpoints that torch reads: the state dict of torch's scheduler of this kind after
+     * `step` steps, as JSON, and what it adds to the settings of parameters (members of a JSON
+     * object; NULL: the first rate alone). */
+    void (*torch_state)(const struct Scheduler *self, int64_t step, int n_groups, Text *out);
+    void (*torch_group)(const struct Scheduler *self, Text *out);
 } Scheduler;
 
 /* The rate after `step` steps, or an error that names step and total_steps. */

@@ -1,5 +1,7 @@
 /* step_lr.c - multiplies the rate by gamma every step_size steps. */
+#include "base/json.h"
 #include "optim/scheduler_parts.h"
+#include <inttypes.h>
 
 typedef struct Settings {
     Optimizer *optimizer;
@@ -23,11 +25,22 @@ static double rate(const Scheduler *self, int64_t step)
     return self->base_lr * pow(c->gamma, (double)(step / c->step_size));
 }
 
+static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+{
+    const Settings *c = self->settings;
+    text_printf(out, "{\"step_size\": %" PRId64 ", \"gamma\": ", c->step_size);
+    text_json_double(out, c->gamma);
+    text_puts(out, ", ");
+    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    text_putc(out, '}');
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
     s->rate = rate;
+    s->torch_state = torch_state;
     *out = s;
     return NULL;
 }

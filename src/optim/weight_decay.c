@@ -27,16 +27,18 @@ static bool is_excluded(const Optimizer *o, const char *group)
 
 int weight_decay_count_groups(const Optimizer *o)
 {
-    int n = 0;
-    if (o->weight_decay == 0 || !o->excluded[0]) return 1;
-    for (const DecayGroup *group = o->model->groups; group->name; group++) n++;
-    return n;
+    return o->weight_decay == 0 || !o->excluded[0] ? 1 : 2;
+}
+
+double weight_decay_of_name(const Optimizer *o, const char *param)
+{
+    if (o->weight_decay == 0 || !o->excluded[0]) return o->weight_decay;
+    return is_excluded(o, weight_decay_group(o->model, param)) ? 0 : o->weight_decay;
 }
 
 double weight_decay_of(const Optimizer *o, const Value *param)
 {
-    if (o->weight_decay == 0 || !o->excluded[0]) return o->weight_decay;
-    return is_excluded(o, weight_decay_group(o->model, param->name)) ? 0 : o->weight_decay;
+    return weight_decay_of_name(o, param->name);
 }
 
 Error *weight_decay_check(const Optimizer *o)

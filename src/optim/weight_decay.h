@@ -5,11 +5,12 @@
 
 /* The name of the model's group that a parameter belongs to, or NULL. */
 const char *weight_decay_group(const struct Model *model, const char *param);
-/* Parameter groups of the optimizer in the original: one for each group of the model if any is
+/* Parameter groups of the optimizer in the original: what decays and what does not if any is
  * excluded, else one for all. */
 int weight_decay_count_groups(const Optimizer *o);
 /* The decay of one parameter. */
 double weight_decay_of(const Optimizer *o, const Value *param);
+double weight_decay_of_name(const Optimizer *o, const char *param);
 /* Excluded groups must exist; a model without groups takes decay 0 or no exclusions only. */
 Error *weight_decay_check(const Optimizer *o);
 /* Every parameter of the graph must belong to exactly one group when groups are excluded, and

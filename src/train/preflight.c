@@ -81,7 +81,7 @@ static Error *tell(const TrainingJob *job, const RehearsedSize *size)
     return e;
 }
 
-Error *preflight(const TrainingJob *job, const StateTensor *state, int64_t n, const char *progress)
+Error *preflight(const TrainingJob *job, const CheckpointContent *content)
 {
     CheckpointTotals first = { .seen_steps = job->seen_steps + 1,
                                .seen_tokens = job->seen_tokens,
@@ -91,7 +91,7 @@ Error *preflight(const TrainingJob *job, const StateTensor *state, int64_t n, co
     last.seen_steps = job->target_steps;
     last.seen_tokens = job->target_tokens;
     RehearsedSize size;
-    TRY(checkpoint_rehearse(job->saving, &first, &last, state, n, progress, &size));
+    TRY(checkpoint_rehearse(job->saving, &first, &last, content, &size));
     TRY(tell(job, &size));
     warn_of_little_space(job, &size);
     return NULL;

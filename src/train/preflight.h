@@ -5,5 +5,5 @@
 
 /* Tries to save a checkpoint of this state and progress (checkpoint/rehearsal.h), then tells how
  * many steps, tokens and checkpoints there will be. */
-Error *preflight(const TrainingJob *job, const StateTensor *state, int64_t n, const char *progress);
+Error *preflight(const TrainingJob *job, const CheckpointContent *content);
 #endif

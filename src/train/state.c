@@ -25,7 +25,7 @@ static bool is_saved(const Stored *x, bool with_optimizer)
 static StateTensor state_tensor(const char *name, const Tensor *t)
 {
     StateTensor s = { .name = name, .part = *t };
-    for (int d = 0; d < t->n_dims; d++) s.whole[d] = t->size[d];
+    for (int d = 0; d < t->n_dims; d++) s.whole[d] = global_size(t, d);
     return s;
 }
 

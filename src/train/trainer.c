@@ -10,6 +10,7 @@
 #include "train/preflight.h"
 #include "train/session.h"
 #include "train/state.h"
+#include "train/torch_state.h"
 #include "train/training_check.h"
 #include "watch/profiler.h"
 #include <inttypes.h>
@@ -147,12 +148,22 @@ static const char *progress_to_save(Arena *a, const Trainer *t)
     return progress_json(a, &position, &facts);
 }
 
+/* All that a checkpoint holds; tensors are where they are, or copied from the device's memory. */
+static Error *content_to_save(Arena *a, Trainer *t, bool fetched, CheckpointContent *out)
+{
+    int64_t n;
+    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
+    if (fetched) TRY(state_fetch(a, session_store(t->session), state, n));
+    *out = (CheckpointContent){ .state = state, .n = n, .progress = progress_to_save(a, t) };
+    return torch_state(a, t->job->state, t->steps, out);
+}
+
 static Error *check_saving(Trainer *t)
 {
     Arena *a = arena_new();
-    int64_t n;
-    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
-    Error *e = preflight(t->job, state, n, progress_to_save(a, t));
+    CheckpointContent content;
+    Error *e = content_to_save(a, t, false, &content);
+    if (!e) e = preflight(t->job, &content);
     arena_free(a);
     return e;
 }
@@ -161,14 +172,13 @@ static Error *save_checkpoint(Trainer *t)
 {
     const TrainingJob *job = t->job;
     Arena *a = arena_new();
-    int64_t n;
-    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
+    CheckpointContent content;
     CheckpointTotals totals = { .seen_steps = t->steps,
                                 .seen_tokens = t->tokens,
                                 .target_steps = job->target_steps,
                                 .target_tokens = job->target_tokens };
-    Error *e = state_fetch(a, session_store(t->session), state, n);
-    if (!e) e = checkpoint_saving_save(job->saving, &totals, state, n, progress_to_save(a, t));
+    Error *e = content_to_save(a, t, true, &content);
+    if (!e) e = checkpoint_saving_save(job->saving, &totals, &content);
     if (!e) t->saved_steps = t->steps;
     if (!e && job->saving->n_kept)
         e = events_publish(job->events,

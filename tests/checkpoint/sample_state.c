@@ -33,6 +33,31 @@ const char *sample_progress(Arena *a, int seed)
     return arena_printf(a, "{\"seed\":%d}", seed);
 }
 
+static const char *const settings[] = { "lr", "betas", "fused" };
+static const char *const values[] = { "0.1", "{\"tuple\": [0.9, 0.95]}", "null" };
+
+CheckpointContent sample_content(Arena *a, int seed)
+{
+    StateTensor *state = NEW_N(a, StateTensor, N_SAMPLE_TENSORS);
+    CheckpointObject *object = NEW_N(a, CheckpointObject, 3);
+    sample_state(a, seed, state);
+    for (int i = 0; i < 3; i++) {
+        const char *name = arena_printf(a, "param_groups.transformer.wte.weight.%s", settings[i]);
+        Pickle *path = pickle_of_kind(a, PICKLE_TUPLE);
+        pickle_append(a, path, pickle_of_text(a, "app"));
+        pickle_append(a, path, pickle_of_text(a, "optimizer"));
+        pickle_append(a, path, pickle_of_text(a, name));
+        object[i] = (CheckpointObject){ .name = object_name(a, path), .path = path };
+        Error *e = object_value_read(a, values[i], &object[i].value);
+        CHECK(e == NULL);
+    }
+    return (CheckpointContent){ .state = state,
+                                .n = N_SAMPLE_TENSORS,
+                                .object = object,
+                                .n_objects = 3,
+                                .progress = sample_progress(a, seed) };
+}
+
 Error *sample_save(const char *path, int seed)
 {
     Arena *a = arena_new();

@@ -142,10 +142,9 @@ static void save_step(const Bench *b, int step)
     const CheckpointStrategy strategy = { .every = 1, .keep = 1 };
     const CheckpointExecution execution = { .checkpoint_path = b->root, .experiment_id = "x" };
     const CheckpointTotals totals = { step, 10 * step, 100, 1000 };
-    StateTensor state[N_SAMPLE_TENSORS];
-    sample_state(a, step, state);
-    assert_no_error(checkpoint_saving_save(checkpoint_saving_new(a, &strategy, &execution), &totals,
-                                           state, N_SAMPLE_TENSORS, sample_progress(a, step)));
+    const CheckpointContent content = sample_content(a, step);
+    assert_no_error(
+        checkpoint_saving_save(checkpoint_saving_new(a, &strategy, &execution), &totals, &content));
     arena_free(a);
 }
 
@@ -288,7 +287,7 @@ TEST(crash_everything_is_synced_before_it_gets_its_name)
     const char *at = text_of(&b, b.log), *itself = arena_printf(b.arena, " %s\n", b.root);
     for (int step = 2; step <= 3; step++) {
         const char *folder = arena_printf(b.arena, "seen_steps_%d-", step);
-        const char *const file[2] = { "part_0.safetensors.tmp", "manifest.json.tmp" };
+        const char *const file[2] = { "__0_0.distcp.tmp", "manifest.json.tmp" };
         for (int f = 0; f < 2; f++) {
             at = find_event(at, "create", file[f]);
             at = find_event(at, "fsync", file[f]);

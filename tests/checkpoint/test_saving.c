@@ -60,9 +60,8 @@ static const char *folder_of(Arena *a, int step)
 static Error *save(Arena *a, CheckpointSaving *s, int step)
 {
     const CheckpointTotals totals = { step, 8 * step, 50, 400 };
-    StateTensor state[N_SAMPLE_TENSORS];
-    sample_state(a, step, state);
-    return checkpoint_saving_save(s, &totals, state, N_SAMPLE_TENSORS, sample_progress(a, step));
+    const CheckpointContent content = sample_content(a, step);
+    return checkpoint_saving_save(s, &totals, &content);
 }
 
 static const char *info(Arena *a)
@@ -118,17 +117,46 @@ TEST(saving_keeps_all_or_none)
     arena_free(a);
 }
 
-TEST(saving_for_fsdp1_names_the_folder_under_all_keys)
+/* The files of FSDP1 lie where the original looks for them, and go with their checkpoint. */
+TEST(saving_for_fsdp1_writes_its_pair_of_files_and_names_them)
 {
     Arena *a = arena_new();
-    assert_no_error(save(a, saving(a, RECENT, -1, "fsdp1"), 7));
-    const char *f = folder_of(a, 7);
+    CheckpointSaving *s = saving(a, RECENT, 1, "fsdp1");
+    const char *const form[] = {
+        "%s/runs/eid_e-model-seen_steps_%d-seen_tokens_%d-target_steps_50-target_tokens_400.bin",
+        "%s/runs/eid_e-optimizer-seen_steps_%d-seen_tokens_%d-target_steps_50-target_tokens_400.bin"
+    };
+    const char *file[2][2];
+    for (int step = 7; step <= 8; step++)
+        for (int i = 0; i < 2; i++)
+            file[step - 7][i] = arena_printf(a, form[i], test_folder(), step, 8 * step);
+    assert_no_error(save(a, s, 7));
     assert_string_equal(
         info(a),
         arena_printf(a,
                      "{\"model_checkpoint_path\": \"%s\", \"optimizer_checkpoint_path\": \"%s\", "
                      "\"checkpoint_folder_path\": \"%s\"}",
-                     f, f, f));
+                     file[0][0], file[0][1], folder_of(a, 7)));
+    int seed = 0;
+    assert_no_error(sample_load(folder_of(a, 7), &seed));
+    assert_int_equal(seed, 7);
+    assert_no_error(save(a, s, 8));
+    for (int i = 0; i < 2; i++) {
+        assert_false(file_exists(file[0][i]));
+        assert_true(file_exists(file[1][i]));
+    }
+    arena_free(a);
+}
+
+TEST(saving_in_the_native_format_is_a_setting)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, RECENT, -1, "fsdp1");
+    s->execution.format = 1;
+    assert_no_error(save(a, s, 7));
+    assert_true(file_exists(path_join(a, folder_of(a, 7), "part_0.safetensors")));
+    assert_contains(info(a),
+                    arena_printf(a, "{\"model_checkpoint_path\": \"%s\"", folder_of(a, 7)));
     arena_free(a);
 }
 

@@ -182,15 +182,12 @@ static const struct {
     long at;
     const char *says;
 } flips[] = {
-    { "part_0.safetensors", 0, "part_0.safetensors" },    /* the header's length */
-    { "part_0.safetensors", 7, "part_0.safetensors" },    /* its highest byte */
-    { "part_0.safetensors", 40, "part_0.safetensors" },   /* a name in the header */
-    { "part_0.safetensors", 9000, "part_0.safetensors" }, /* further on in the header or numbers */
-    { "part_0.safetensors", -1, "part_0.safetensors" },   /* the last number */
-    { "part_0.safetensors", -60000, "part_0.safetensors" },
-    { "manifest.json", 2, "manifest.json" },
-    { "manifest.json", 60, "manifest.json" },
-    { "manifest.json", 900, "manifest.json" },
+    { "__0_0.distcp", 0, "__0_0.distcp" }, /* an object's archive */
+    { "__0_0.distcp", 90, "__0_0.distcp" },     { "__0_0.distcp", 9000, "__0_0.distcp" },
+    { "__0_0.distcp", -1, "__0_0.distcp" }, /* the last archive's directory */
+    { "__0_0.distcp", -60000, "__0_0.distcp" }, { ".metadata", 0, ".metadata" },
+    { ".metadata", 3000, ".metadata" },         { "manifest.json", 2, "manifest.json" },
+    { "manifest.json", 60, "manifest.json" },   { "manifest.json", 900, "manifest.json" },
     { "manifest.json", -5, "manifest.json" }, /* its own checksum */
 };
 

@@ -237,8 +237,7 @@ TEST(bad_input_of_a_damaged_checkpoint_names_the_tensor)
 {
     Bench b = bench_new();
     assert_ended_well(bench_run(&b, "whole", NULL, NULL, NULL));
-    const char *part =
-        path_join(b.arena, bench_last_checkpoint(&b, "whole", NULL), "part_0.safetensors");
+    const char *part = path_join(b.arena, bench_last_checkpoint(&b, "whole", NULL), "__0_0.distcp");
     Str file;
     assert_no_error(file_read(b.arena, part, &file));
     ((char *)file.ptr)[file.len - 100] ^= 4;

@@ -58,11 +58,10 @@ TEST(resume_with_another_seed_gives_other_bits)
     assert_ended_well(bench_run(&b, "two", NULL, other, NULL));
     Str part[2];
     for (int i = 0; i < 2; i++)
-        assert_no_error(
-            file_read(b.arena,
-                      path_join(b.arena, bench_last_checkpoint(&b, i ? "two" : "one", NULL),
-                                "part_0.safetensors"),
-                      &part[i]));
+        assert_no_error(file_read(
+            b.arena,
+            path_join(b.arena, bench_last_checkpoint(&b, i ? "two" : "one", NULL), "__0_0.distcp"),
+            &part[i]));
     assert_int_equal(part[0].len, part[1].len);
     assert_memory_not_equal(part[0].ptr, part[1].ptr, part[0].len);
     arena_free(b.arena);

@@ -3,6 +3,7 @@
  * Nothing is edited: paths, sizes and intervals come from --set, and the model is small enough for
  * seconds. The commands are words of a shell; $HERE is the test's folder, $GIVEN the shared one.
  * What docs/tutorial.md types is typed by test_pages.c. */
+#include "checkpoint/checkpoint.h"
 #include "cli/command_line.h"
 #include "config/yaml.h"
 #include <stdlib.h>
@@ -55,15 +56,6 @@ static const char *must_run(const Tutorial *t, const char *args)
     return output;
 }
 
-static void assert_same_file(const Tutorial *t, const char *made, const char *golden)
-{
-    Str x, y;
-    assert_no_error(file_read(t->arena, path_join(t->arena, t->here, made), &x));
-    assert_no_error(file_read(t->arena, golden, &y));
-    assert_int_equal(x.len, y.len);
-    assert_memory_equal(x.ptr, y.ptr, x.len);
-}
-
 /* A number that the run kept for a step, in the lines that wandb would get. */
 static double logged(const Tutorial *t, const char *id, int step, const char *name)
 {
@@ -91,8 +83,8 @@ static const char *last_checkpoint(const Tutorial *t)
     Yaml *info;
     const char *path = path_join(t->arena, t->here, "checkpoints/last_checkpoint_info.json");
     assert_no_error(yaml_read_json(t->arena, path, &info));
-    assert_string_equal(yaml_get(info, "model_checkpoint_path")->text,
-                        yaml_get(info, "checkpoint_folder_path")->text);
+    assert_true(file_exists(yaml_get(info, "model_checkpoint_path")->text));
+    assert_true(file_exists(yaml_get(info, "optimizer_checkpoint_path")->text));
     return yaml_get(info, "checkpoint_folder_path")->text;
 }
 
@@ -119,6 +111,25 @@ static void forget_the_second_half(const Tutorial *t)
         path_join(t->arena, t->here, "checkpoints/last_checkpoint_info.json"), info, strlen(info)));
 }
 
+static void assert_same_tensors(const char *x, const char *y)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r, *s;
+    assert_no_error(checkpoint_open(a, x, &r));
+    assert_no_error(checkpoint_open(a, y, &s));
+    assert_int_equal(r->n_entries, s->n_entries);
+    for (int64_t i = 0; i < r->n_entries; i++) {
+        const CheckpointEntry *e = &r->entry[i];
+        const Box whole = box_whole(e->n_dims, e->size);
+        size_t bytes = (size_t)box_count(&whole) * dtype_size(e->dtype);
+        void *numbers[2] = { arena_alloc(a, bytes), arena_alloc(a, bytes) };
+        assert_no_error(r->get(r, i, &whole, numbers[0]));
+        assert_no_error(s->get(s, checkpoint_find(s, e->name), &whole, numbers[1]));
+        assert_memory_equal(numbers[0], numbers[1], bytes);
+    }
+    arena_free(a);
+}
+
 static void go_on(const Tutorial *t)
 {
     const char *said = must_run(
@@ -135,9 +146,7 @@ static void go_on(const Tutorial *t)
                          0);
     const char *end = checkpoint(t, AT_STEP("second", 20, 5120));
     assert_string_equal(last_checkpoint(t), end);
-    const char *part = "part_0.safetensors";
-    assert_same_file(t, arena_printf(t->arena, "checkpoints/%s/%s", path_name(end), part),
-                     path_join(t->arena, checkpoint(t, AT_STEP("first", 20, 5120)), part));
+    assert_same_tensors(end, checkpoint(t, AT_STEP("first", 20, 5120)));
 }
 
 TEST(tutorial_trains_and_its_warm_start_goes_on_to_the_bit)

@@ -164,8 +164,7 @@ void assert_same_state(const Bench *b, const char *id, const char *other)
     int64_t steps[2];
     for (int i = 0; i < 2; i++) {
         const char *folder = bench_last_checkpoint(b, both[i], &steps[i]);
-        assert_no_error(
-            file_read(b->arena, path_join(b->arena, folder, "part_0.safetensors"), &file[i]));
+        assert_no_error(file_read(b->arena, path_join(b->arena, folder, "__0_0.distcp"), &file[i]));
     }
     assert_int_equal(steps[0], steps[1]);
     assert_int_equal(file[0].len, file[1].len);

@@ -1,5 +1,6 @@
 /* test_training.c - whole training runs against the curves of the original. */
 #include "base/log.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
 #include "components.h"
 #include "golden.h"
@@ -298,6 +299,36 @@ static void warm_start_from_step_50(Arena *a, const Record *whole)
         assert_memory_equal(rest->param[i].ptr, whole->param[i].ptr, rest->param[i].len);
 }
 
+/* Beside tensors: the optimizer's settings of each parameter and the scheduler's numbers. */
+static void assert_objects_of_the_original(Arena *a)
+{
+    static const char name[] =
+        "-seen_steps_50-seen_tokens_12800-target_steps_100-target_tokens_25600";
+    const char *path[] = { shared_path(a, arena_printf(a,
+                                                       "data/goldens/train/a_onecycle/"
+                                                       "checkpoints/eid_a_onecycle%s",
+                                                       name)),
+                           arena_printf(a, "%s/run/checkpoints/eid_run%s", test_folder(), name) };
+    Map *want = map_new(a);
+    for (int i = 0; i < 2; i++) {
+        CheckpointReader *r;
+        const CheckpointObject *object;
+        int64_t n;
+        assert_no_error(checkpoint_open(a, path[i], &r));
+        assert_no_error(r->objects(r, &object, &n));
+        if (i) assert_int_equal(n, want->n);
+        for (int64_t k = 0; k < n; k++) {
+            Text json = { 0 };
+            assert_no_error(pickle_json(object[k].value, &json));
+            if (i)
+                assert_string_equal(json.ptr, map_get(want, str_of(object[k].name)));
+            else
+                map_set(want, str_of(object[k].name), arena_string(a, json.ptr));
+            text_free(&json);
+        }
+    }
+}
+
 TEST(training_warm_start_at_step_50_of_a_onecycle_gives_the_same_bits)
 {
     Arena *a = arena_new();
@@ -309,6 +340,7 @@ TEST(training_warm_start_at_step_50_of_a_onecycle_gives_the_same_bits)
                              shared_path(a, "data/goldens/train/weights/gpt2.safetensors"),
                          .observe = record_step,
                          .observer = whole });
+    assert_objects_of_the_original(a);
     warm_start_from_step_50(a, whole);
     arena_free(a);
 }

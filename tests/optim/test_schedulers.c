@@ -339,3 +339,93 @@ TEST(every_setting_of_a_schedule_changes_its_rates)
     }
     arena_free(a);
 }
+
+/* ---- the state dicts of torch ---- */
+
+/* As torch has them for a rate of 0.001. */
+static const struct {
+    const char *variant, *settings;
+    int64_t step;
+    const char *state;
+} states[] = {
+    { "step_lr", "step_size: 2, gamma: 0.5", 3,
+      "{\"step_size\": 2, \"gamma\": 0.5, \"base_lrs\": [0.001], \"last_epoch\": 3, "
+      "\"_step_count\": 4, \"_is_initial\": false, \"_get_lr_called_within_step\": false, "
+      "\"_last_lr\": [0.0005]}" },
+    { "constant_lr", "factor: 0.5, total_iters: 2", 3,
+      "{\"factor\": 0.5, \"total_iters\": 2, \"base_lrs\": [0.001], \"last_epoch\": 3, "
+      "\"_step_count\": 4, \"_is_initial\": false, \"_get_lr_called_within_step\": false, "
+      "\"_last_lr\": [0.001]}" },
+    { "linear_lr", "start_factor: 0.5, end_factor: 1.0, total_iters: 4", 3,
+      "{\"start_factor\": 0.5, \"end_factor\": 1.0, \"total_iters\": 4, \"base_lrs\": [0.001], "
+      "\"last_epoch\": 3, \"_step_count\": 4, \"_is_initial\": false, "
+      "\"_get_lr_called_within_step\": false, \"_last_lr\": [0.0008750000000000001]}" },
+    { "cosine_annealing_lr", "t_max: 10, eta_min: 1.0e-5", 3,
+      "{\"T_max\": 10, \"eta_min\": 1e-05, \"base_lrs\": [0.001], \"last_epoch\": 3, "
+      "\"_step_count\": 4, \"_is_initial\": false, \"_get_lr_called_within_step\": false, "
+      "\"_last_lr\": [0.0007959536998847742]}" },
+    { "dummy_lr", "", 3,
+      "{\"base_lrs\": [0.001], \"last_epoch\": 3, \"_step_count\": 4, \"_is_initial\": false, "
+      "\"_get_lr_called_within_step\": false, \"_last_lr\": [0.001]}" },
+    { "onecycle_lr",
+      "max_lr: 3.0e-3, total_steps: 10, div_factor: 10.0, final_div_factor: 100.0, pct_start: 0.3, "
+      "anneal_strategy: linear, three_phase: true, cycle_momentum: true",
+      3,
+      "{\"total_steps\": 10, \"_schedule_phases\": [{\"end_step\": 2.0, \"start_lr\": "
+      "\"initial_lr\", \"end_lr\": \"max_lr\", \"start_momentum\": \"max_momentum\", "
+      "\"end_momentum\": \"base_momentum\"}, {\"end_step\": 4.0, \"start_lr\": \"max_lr\", "
+      "\"end_lr\": \"initial_lr\", \"start_momentum\": \"base_momentum\", \"end_momentum\": "
+      "\"max_momentum\"}, {\"end_step\": 9, \"start_lr\": \"initial_lr\", \"end_lr\": \"min_lr\", "
+      "\"start_momentum\": \"max_momentum\", \"end_momentum\": \"max_momentum\"}], "
+      "\"_anneal_func_type\": \"linear\", \"cycle_momentum\": true, \"use_beta1\": true, "
+      "\"base_lrs\": [0.00030000000000000003], \"last_epoch\": 3, \"_step_count\": 4, "
+      "\"_is_initial\": false, \"_get_lr_called_within_step\": false, \"_last_lr\": [0.00165]}" },
+#define WARMUP                                                                                     \
+    "warmup_steps: 2, total_steps: 6, initial_lr: 1.0e-4, final_lr: 1.0e-5, max_lr: 1.0e-3"
+#define CHAIN(step, lr, first, second)                                                             \
+    "{\"_milestones\": [2], \"last_epoch\": " step ", \"_last_lr\": [" lr                          \
+    "], \"_schedulers\": [{\"start_factor\": 0.1, \"end_factor\": 1, \"total_iters\": 2, " first   \
+    "}, {\"T_max\": 4, \"eta_min\": 1e-05, " second "}]}"
+#define COUNTS(steps, count, lr)                                                                   \
+    "\"base_lrs\": [0.001], \"last_epoch\": " steps ", \"_step_count\": " count                    \
+    ", \"_is_initial\": false, \"_get_lr_called_within_step\": false, \"_last_lr\": [" lr "]"
+    { "linear_warmup_cosine_annealing_lr", WARMUP, 1,
+      CHAIN("1", "0.00055", COUNTS("1", "2", "0.00055"), COUNTS("-1", "1", "0.0001")) },
+    { "linear_warmup_cosine_annealing_lr", WARMUP, 2,
+      CHAIN("2", "0.001", COUNTS("1", "2", "0.00055"), COUNTS("0", "1", "0.001")) },
+    { "linear_warmup_cosine_annealing_lr", WARMUP, 3,
+      CHAIN("3", "0.000855017856687341", COUNTS("1", "2", "0.00055"),
+            COUNTS("1", "2", "0.000855017856687341")) },
+};
+
+/* Equal text, but for the last bits of numbers. */
+static void assert_same_state(const char *got, const char *want)
+{
+    while (*got && *want) {
+        if (strchr("0123456789", *want) && strchr("0123456789", *got)) {
+            char *got_end, *want_end;
+            double x = strtod(got, &got_end), y = strtod(want, &want_end);
+            assert_close(x, y, 1e-12 * fabs(y));
+            got = got_end;
+            want = want_end;
+        } else {
+            if (*got != *want) fail_msg("%s\ninstead of\n%s", got, want);
+            got++, want++;
+        }
+    }
+    assert_int_equal(*got, *want);
+}
+
+TEST(schedulers_tell_the_state_that_torch_would_have)
+{
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        Arena *a = arena_new();
+        Scheduler *s;
+        Text t = { 0 };
+        assert_no_error(make(a, states[i].variant, "0.001", states[i].settings, &s));
+        s->torch_state(s, states[i].step, 1, &t);
+        assert_same_state(t.ptr, states[i].state);
+        text_free(&t);
+        arena_free(a);
+    }
+}

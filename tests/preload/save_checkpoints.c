@@ -16,11 +16,9 @@ int main(int argc, char **argv)
     Error *e = NULL;
     for (int i = 3; i < argc && !e; i++) {
         int step = atoi(argv[i]);
-        StateTensor state[N_SAMPLE_TENSORS];
-        sample_state(a, step, state);
+        const CheckpointContent content = sample_content(a, step);
         const CheckpointTotals totals = { step, 10 * step, 100, 1000 };
-        e = checkpoint_saving_save(saving, &totals, state, N_SAMPLE_TENSORS,
-                                   sample_progress(a, step));
+        e = checkpoint_saving_save(saving, &totals, &content);
     }
     if (e) fprintf(stderr, "%s\n", error_text(e));
     int status = e ? 3 : 0;

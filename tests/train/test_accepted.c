@@ -50,14 +50,17 @@ TEST(full_activation_checkpointing_ignores_a_left_over_ac_freq)
     arena_free(s->bench.arena);
 }
 
+#define NATIVE "checkpoint_saving.config.checkpoint_saving_execution.config.format=native"
+
 /* Other rates and bits than with the optimizer's own beta1. */
 TEST(a_cycled_beta1_reaches_the_updates)
 {
     Bench b = bench_new();
     static const char *const cycled[] = { "--set", "lr_scheduler.config.cycle_momentum=true",
-                                          NULL };
+                                          "--set", NATIVE, NULL };
+    static const char *const native[] = { "--set", NATIVE, NULL };
     int64_t steps;
-    assert_ended_well(bench_run(&b, "own", NULL, NULL, NULL));
+    assert_ended_well(bench_run(&b, "own", NULL, native, NULL));
     assert_ended_well(bench_run(&b, "cycled", NULL, cycled, NULL));
     Str own, other;
     assert_no_error(file_read(

@@ -1,0 +1,25 @@
+/* part_write.h - writes a planned part file, with checksums of everything. */
+#ifndef CHECKPOINT_PART_WRITE_H
+#define CHECKPOINT_PART_WRITE_H
+#include "base/file.h"
+#include "checkpoint/box.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/part_plan.h"
+
+/* Where the numbers of a piece are: rectangle `what` in the dense numbers of `part`. */
+typedef struct PieceNumbers {
+    Box what, part;
+    const void *data;
+} PieceNumbers;
+
+typedef struct PartSource {
+    /* The numbers of a piece, valid until the next call. */
+    Error *(*numbers)(void *context, int64_t piece, PieceNumbers *out);
+    /* Whose begin and end are known, and whose checksums are to be filled. */
+    ManifestBox *(*box)(void *context, int64_t piece);
+    void *context;
+} PartSource;
+
+/* Writes the file to `to`; fills the checksums of `out`, whose size is known. */
+Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out);
+#endif

@@ -1,0 +1,105 @@
+/* torch_state.c - what torch keeps of a training besides parameters and moments.
+ *
+ * Nothing here needs it: rates follow from the configuration and the step. It is written so that
+ * the original goes on from a checkpoint as from its own. */
+#include "train/torch_state.h"
+#include "base/json.h"
+#include "optim/weight_decay.h"
+#include <math.h>
+#include <string.h>
+
+static const char MODEL[] = "app.model.";
+
+static Pickle *path_of(Arena *a, const char *second, const char *third)
+{
+    Pickle *path = pickle_of_kind(a, PICKLE_TUPLE);
+    pickle_append(a, path, pickle_of_text(a, "app"));
+    pickle_append(a, path, pickle_of_text(a, second));
+    if (third) pickle_append(a, path, pickle_of_text(a, third));
+    return path;
+}
+
+/* The settings of one parameter, each under its own name. */
+static Error *add_settings(Arena *a, const char *param, const char *json, ObjectList *to)
+{
+    const Pickle *all;
+    TRY(object_value_read(a, json, &all));
+    for (int64_t i = 0; i < all->n; i += 2) {
+        const Str key = all->item[i]->text;
+        const char *name = arena_printf(a, "param_groups.%s.%.*s", param, (int)key.len, key.ptr);
+        const Pickle *path = path_of(a, "optimizer", name);
+        to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+        to->item[to->n++] = (CheckpointObject){ .name = object_name(a, path),
+                                                .path = path,
+                                                .value = all->item[i + 1] };
+    }
+    return NULL;
+}
+
+static Error *add_param(Arena *a, const AppState *s, int64_t step, const char *param,
+                        ObjectList *to)
+{
+    const Optimizer *o = s->optimizer;
+    const Scheduler *c = s->scheduler;
+    double lr = c ? c->rate(c, step) : o->lr, beta1 = c && c->beta1 ? c->beta1(c, step) : NAN;
+    Text json = { 0 };
+    text_putc(&json, '{');
+    o->torch_group(o, lr, beta1, weight_decay_of_name(o, param), &json);
+    if (c) text_puts(&json, ", ");
+    if (c && c->torch_group)
+        c->torch_group(c, &json);
+    else if (c) {
+        text_puts(&json, "\"initial_lr\": ");
+        text_json_double(&json, c->base_lr);
+    }
+    text_putc(&json, '}');
+    Error *e = add_settings(a, param, json.ptr, to);
+    text_free(&json);
+    return e;
+}
+
+static Error *add_scheduler(Arena *a, const AppState *s, int64_t step, ObjectList *to)
+{
+    const Scheduler *c = s->scheduler;
+    const Pickle *state;
+    if (!c || !c->torch_state) return NULL;
+    Text json = { 0 };
+    c->torch_state(c, step, weight_decay_count_groups(s->optimizer), &json);
+    Error *e = object_value_read(a, json.ptr, &state);
+    text_free(&json);
+    if (!e) objects_flatten(a, path_of(a, "lr_scheduler", NULL), state, to);
+    return e;
+}
+
+/* Behind the other tensors. */
+static void add_buffers(Arena *a, const Model *m, CheckpointContent *content)
+{
+    const ModelBuffer *buffer = m->buffers;
+    const int64_t n = m->n_buffers;
+    if (!n) return;
+    StateTensor *all = NEW_N(a, StateTensor, content->n + n);
+    memcpy(all, content->state, sizeof *all * (size_t)content->n);
+    for (int64_t i = 0; i < n; i++) {
+        StateTensor *t = &all[content->n + i];
+        *t = (StateTensor){ .name = arena_printf(a, "%s%s", MODEL, buffer[i].name),
+                            .part = buffer[i].tensor };
+        memcpy(t->whole, t->part.size, sizeof t->whole);
+    }
+    content->state = all;
+    content->n += n;
+}
+
+Error *torch_state(Arena *a, const AppState *s, int64_t step, CheckpointContent *content)
+{
+    ObjectList list = { 0 };
+    for (int64_t i = 0; i < content->n && s->optimizer->torch_group; i++) {
+        const char *name = content->state[i].name;
+        if (str_starts(str_of(name), MODEL))
+            TRY(add_param(a, s, step, name + strlen(MODEL), &list));
+    }
+    TRY(add_scheduler(a, s, step, &list));
+    content->object = list.item;
+    content->n_objects = list.n;
+    add_buffers(a, s->model, content);
+    return NULL;
+}

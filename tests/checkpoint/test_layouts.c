@@ -1,0 +1,237 @@
+/* test_layouts.c - the same content in every layout: read back with and without the manifest, and
+ * every byte covered by a checksum. */
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/dcp_metadata.h"
+#include "checkpoint/folder_write.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/zip.h"
+#include "sample_state.h"
+#include "test.h"
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    CheckpointLayout layout;
+} layouts[] = { { "native", LAYOUT_NATIVE }, { "dcp", LAYOUT_DCP }, { "fsdp1", LAYOUT_FSDP1 } };
+enum { N_LAYOUTS = 3 };
+
+static const char *save(Arena *a, int i, int seed)
+{
+    const char *path = path_join(a, test_folder(), arena_printf(a, "%s/eid_x", layouts[i].name));
+    CheckpointContent c = sample_content(a, seed);
+    c.layout = layouts[i].layout;
+    assert_no_error(checkpoint_write(path, &c));
+    return path;
+}
+
+static void assert_objects(CheckpointReader *r)
+{
+    const CheckpointObject *object;
+    int64_t n;
+    Text json = { 0 };
+    assert_no_error(r->objects(r, &object, &n));
+    assert_int_equal(n, 3);
+    for (int64_t i = 0; i < n; i++) {
+        assert_no_error(pickle_json(object[i].value, &json));
+        text_puts(&json, object[i].name);
+    }
+    assert_string_equal(json.ptr, "0.1app.optimizer.param_groups.transformer.wte.weight.lr"
+                                  "{\"tuple\": [0.9, "
+                                  "0.95]}app.optimizer.param_groups.transformer.wte.weight.betas"
+                                  "nullapp.optimizer.param_groups.transformer.wte.weight.fused");
+    text_free(&json);
+}
+
+TEST(every_layout_gives_back_tensors_objects_and_progress)
+{
+    for (int i = 0; i < N_LAYOUTS; i++) {
+        Arena *a = arena_new();
+        const char *path = save(a, i, 3 + i);
+        int seed = 0;
+        assert_no_error(sample_load(path, &seed));
+        assert_int_equal(seed, 3 + i);
+        CheckpointReader *r;
+        assert_no_error(checkpoint_open(a, path, &r));
+        assert_string_equal(r->format, layouts[i].name);
+        assert_objects(r);
+        assert_no_error(checkpoint_verify(r));
+        arena_free(a);
+    }
+}
+
+/* As torch reads it: by its own description alone. */
+TEST(a_dcp_folder_without_our_manifest_gives_the_same)
+{
+    Arena *a = arena_new();
+    const char *path = save(a, 1, 5);
+    StateTensor want[N_SAMPLE_TENSORS], got[N_SAMPLE_TENSORS];
+    CheckpointReader *r;
+    assert_int_equal(unlink(path_join(a, path, MANIFEST_NAME)), 0);
+    assert_no_error(checkpoint_open(a, path, &r));
+    assert_string_equal(r->format, "dcp");
+    sample_state(a, 5, want);
+    sample_state(a, 6, got);
+    assert_int_equal(r->n_entries, N_SAMPLE_TENSORS);
+    assert_no_error(checkpoint_load(r, got, N_SAMPLE_TENSORS));
+    for (int i = 0; i < N_SAMPLE_TENSORS; i++)
+        assert_memory_equal(got[i].part.data, want[i].part.data, tensor_bytes(&want[i].part));
+    assert_objects(r);
+    assert_no_error(checkpoint_verify(r));
+    arena_free(a);
+}
+
+TEST(the_two_files_of_fsdp1_alone_give_the_same)
+{
+    Arena *a = arena_new();
+    const char *path = save(a, 2, 5),
+               *info = path_join(a, test_folder(), "last_checkpoint_info.json");
+    const char *paths = arena_printf(
+        a, "{\"model_checkpoint_path\": \"%s\", \"optimizer_checkpoint_path\": \"%s\"}",
+        fsdp1_file(a, path, "model"), fsdp1_file(a, path, "optimizer"));
+    StateTensor want[N_SAMPLE_TENSORS], got[N_SAMPLE_TENSORS];
+    CheckpointReader *r;
+    assert_no_error(file_write(info, paths, strlen(paths)));
+    assert_no_error(checkpoint_open(a, info, &r));
+    assert_string_equal(r->format, "torch");
+    sample_state(a, 5, want);
+    sample_state(a, 6, got);
+    assert_no_error(checkpoint_load(r, got, N_SAMPLE_TENSORS - 1)); /* the empty one has no box */
+    for (int i = 0; i < N_SAMPLE_TENSORS - 1; i++)
+        assert_memory_equal(got[i].part.data, want[i].part.data, tensor_bytes(&want[i].part));
+    assert_objects(r);
+    assert_no_error(checkpoint_verify(r));
+    arena_free(a);
+}
+
+static Error *verify(Arena *a, const char *path)
+{
+    CheckpointReader *r;
+    TRY(checkpoint_open(a, path, &r));
+    return checkpoint_verify(r);
+}
+
+/* Bytes all over a file. */
+static void flip_all(Arena *a, const char *path, const char *file)
+{
+    Str bytes;
+    assert_no_error(file_read(a, file, &bytes));
+    for (size_t at = 0; at < bytes.len; at++) {
+        Arena *scratch = arena_new();
+        ((char *)bytes.ptr)[at] ^= 0x10;
+        assert_no_error(file_write_unsynced(file, bytes.ptr, bytes.len));
+        Error *e = verify(scratch, path);
+        if (!e) fail_msg("%s: byte %zu of %zu is covered by no checksum", file, at, bytes.len);
+        error_free(e);
+        ((char *)bytes.ptr)[at] ^= 0x10;
+        arena_free(scratch);
+        at += bytes.len / 100;
+    }
+    assert_no_error(file_write_unsynced(file, bytes.ptr, bytes.len));
+    assert_no_error(verify(a, path));
+}
+
+TEST(bytes_of_every_layout_are_covered_by_checksums)
+{
+    static const char *const files[] = {
+        "part_0.safetensors", "__0_0.distcp",           ".metadata",
+        "../eid_x-model.bin", "../eid_x-optimizer.bin", "manifest.json"
+    };
+    int n = 0;
+    for (int i = 0; i < N_LAYOUTS; i++) {
+        Arena *a = arena_new();
+        const char *path = save(a, i, 1);
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+            const char *file = path_join(a, path, files[f]);
+            if (!file_exists(file)) continue;
+            flip_all(a, path, file);
+            n++;
+        }
+        arena_free(a);
+    }
+    assert_int_equal(n, 8);
+}
+
+/* More than a block, so that a part of it can be verified alone. */
+TEST(damage_in_one_block_leaves_the_others_readable)
+{
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "x");
+    enum { ROWS = 3 * 256, COLUMNS = 1024 }; /* 3 MiB */
+    float *numbers = NEW_N(a, float, ROWS *COLUMNS);
+    for (int i = 0; i < ROWS * COLUMNS; i++) numbers[i] = (float)i;
+    const StateTensor t = {
+        .name = "x",
+        .whole = { ROWS, COLUMNS },
+        .part = { .data = numbers, .dtype = F32, .n_dims = 2, .size = { ROWS, COLUMNS } }
+    };
+    for (int i = 0; i < 2; i++) {
+        const CheckpointContent c = {
+            .layout = layouts[i].layout, .state = &t, .n = 1, .progress = "{}"
+        };
+        assert_no_error(checkpoint_write(path, &c));
+        const char *part = path_join(a, path, i ? "__0_0.distcp" : "part_0.safetensors");
+        Str file;
+        assert_no_error(file_read(a, part, &file));
+        char *at = memmem(file.ptr, file.len, &numbers[300 * COLUMNS], 4096);
+        *at ^= 1; /* in the second block */
+        assert_no_error(file_write(part, file.ptr, file.len));
+        CheckpointReader *r;
+        Box rows = { .n_dims = 2, .size = { 256, COLUMNS } };
+        float *got = NEW_N(a, float, 256 * COLUMNS);
+        assert_no_error(checkpoint_open(a, path, &r));
+        assert_no_error(r->get(r, 0, &rows, got));
+        assert_memory_equal(got, numbers, sizeof *got * 256 * COLUMNS);
+        rows.start[0] = 512;
+        assert_no_error(r->get(r, 0, &rows, got));
+        assert_memory_equal(got, numbers + 512 * COLUMNS, sizeof *got * 256 * COLUMNS);
+        rows.start[0] = 500;
+        assert_error_has(r->get(r, 0, &rows, got), "the file is damaged");
+    }
+    arena_free(a);
+}
+
+/* The members of two archives at the same place: equal, but for the pickles, in which torch keeps
+ * references that nobody asks for, and its random ids. */
+static void assert_same_members(Str x, Str y, size_t from, size_t to)
+{
+    Arena *a = arena_new();
+    Zip want, got;
+    assert_no_error(zip_read(a, "want", (Str){ x.ptr + from, to - from }, &want));
+    assert_no_error(zip_read(a, "got", (Str){ y.ptr + from, to - from }, &got));
+    assert_int_equal(got.n, want.n);
+    for (int64_t i = 0; i < want.n; i++) {
+        const ZipMember *m = &want.member[i], *n = &got.member[i];
+        assert_true(str_equal(m->name, n->name));
+        assert_no_error(zip_check(n));
+        if (str_is(m->name, "data.pkl") || str_is(m->name, ".data/serialization_id")) continue;
+        assert_true(str_equal(m->data, n->data));
+        assert_int_equal(m->data.ptr - x.ptr, n->data.ptr - y.ptr);
+    }
+    arena_free(a);
+}
+
+TEST(dcp_is_written_as_torch_writes_it)
+{
+    Arena *a = arena_new();
+    const char *golden = shared_path(a, "data/goldens/dcp/mini/mini"),
+               *path = path_join(a, test_folder(), "mini");
+    CheckpointReader *r;
+    float numbers[6];
+    StateTensor t = { .name = "app.model.w",
+                      .whole = { 2, 3 },
+                      .part = { .data = numbers, .dtype = F32, .n_dims = 2, .size = { 2, 3 } } };
+    assert_no_error(checkpoint_open(a, golden, &r));
+    assert_no_error(checkpoint_load(r, &t, 1));
+    CheckpointContent c = { .layout = LAYOUT_DCP, .state = &t, .n = 1, .progress = "{}" };
+    assert_no_error(r->objects(r, &c.object, &c.n_objects));
+    assert_no_error(checkpoint_write(path, &c));
+    Str want, got;
+    assert_no_error(file_read(a, path_join(a, golden, "__0_0.distcp"), &want));
+    assert_no_error(file_read(a, path_join(a, path, "__0_0.distcp"), &got));
+    assert_int_equal(got.len, want.len);
+    assert_same_members(want, got, 0, 1261); /* the entry of the object, then that of the tensor */
+    assert_same_members(want, got, 1261, want.len);
+    arena_free(a);
+}
