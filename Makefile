@@ -50,6 +50,8 @@ $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
 
+$(BUILD)/src/config/extend.o: src/config/base_training.yaml
+
 # The page of `modalities board` is a file of its own that board_page.c takes in whole.
 $(BUILD)/src/board/board_page.o: src/board/board.html
 

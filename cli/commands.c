@@ -43,7 +43,9 @@
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
     COMMAND(command_top_board) \
+    COMMAND(command_top_diff) \
     COMMAND(command_top_generate_text) \
+    COMMAND(command_top_init) \
     COMMAND(command_top_replay) \
     COMMAND(command_top_resume) \
     COMMAND(command_top_run) \

@@ -5,6 +5,7 @@
 #include "components.h"
 #include "config/builder.h"
 #include "config/yaml_emit.h"
+#include "config/yaml_origins.h"
 #include "configurations.h"
 #include "exec/pipeline_describe.h"
 #include "train/training_check.h"
@@ -20,7 +21,7 @@ typedef struct Options {
         *last_checkpoint_info_file_path;
     StringList set;
     int format;
-    bool strict, print_schedule;
+    bool strict, print_schedule, origins;
 } Options;
 
 /* clang-format off */
@@ -36,7 +37,7 @@ static const Field check_options[] = {
     FIELD_BOOL(Options, print_schedule, "false", "show what each rank of the pipeline holds and does in a step"),
     { 0 },
 };
-static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), { 0 } };
+static const Field resolve_options[] = { SOURCE, FIELD_CHOICE(Options, format, "yaml", formats, "of the output"), FIELD_BOOL(Options, origins, "false", "as YAML in the order of the file, with a comment where each value comes from"), { 0 } };
 /* clang-format on */
 
 static Error *load(Arena *a, const Options *o, const Rank *rank, Yaml **out, Problems *unresolved)
@@ -115,7 +116,9 @@ static Error *run_resolve(Arena *a, const void *options)
     TRY(load(a, o, &rank, &root, &unresolved));
     TRY(problems_error(&unresolved));
     Text t = { 0 };
-    if (o->format == FORMAT_YAML)
+    if (o->origins)
+        yaml_origins(root, &t);
+    else if (o->format == FORMAT_YAML)
         yaml_emit(root, &t);
     else
         yaml_emit_json(root, 2, &t);

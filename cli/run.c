@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "command.h"
 #include "components.h"
+#include "config/extend.h"
 #include "monitor/error_log.h"
 #include "monitor/experiment.h"
 #include "train/crew.h"
@@ -25,7 +26,7 @@ static Error *find_started(Arena *a, const Options *o, RunSettings *s, const cha
     if (!o->resume_if_started) return NULL;
     if (!s->experiment_id) {
         Yaml *root;
-        TRY(yaml_read(a, o->config_file_path, &root));
+        TRY(config_extend(a, o->config_file_path, &root));
         const Yaml *id = yaml_find(root, "settings.experiment_id");
         if (!id || id->type != YAML_STRING || strstr(id->text, "${"))
             return error_usage("--resume_if_started needs --experiment_id, or a "

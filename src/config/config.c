@@ -1,5 +1,6 @@
 /* config.c - loads a configuration file: parse, override, interpolate. */
 #include "config/config.h"
+#include "config/extend.h"
 #include "config/yaml_path.h"
 #include <string.h>
 
@@ -71,18 +72,34 @@ static bool may_add(const Way *way, const Yaml *value)
            (!is_top || value->type == YAML_MAP || value->type == YAML_LIST);
 }
 
+/* "key+=x" adds an item to a list, "key+=[x, y]" several. */
+static Error *append(Arena *a, const char *assignment, Yaml *list, Yaml *value)
+{
+    if (!list || list->type != YAML_LIST)
+        return error_new("--set %s: += adds to a list, and this is %s", assignment,
+                         list ? yaml_type_name(list) : "not there");
+    if (value->type != YAML_LIST) {
+        yaml_append(a, list, value);
+        return NULL;
+    }
+    for (int64_t i = 0; i < value->n; i++) yaml_append(a, list, value->item[i]);
+    return NULL;
+}
+
 Error *config_override(Arena *a, Yaml *root, const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
     if (!equals || equals == assignment)
         return error_usage("--set %s: the form is --set key.path=value", assignment);
-    const char *path = arena_string_n(a, assignment, (size_t)(equals - assignment));
+    bool appends = equals[-1] == '+';
+    const char *path = arena_string_n(a, assignment, (size_t)(equals - assignment) - appends);
     Way way;
     TRY(error_as_usage(walk(a, assignment, path, root, &way)));
     CHECK(way.holder != NULL);
     Yaml *value;
     TRY(error_as_usage(
         parse_value(a, equals + 1, arena_printf(a, "--set %s", assignment), &value)));
+    if (appends) return error_as_usage(append(a, assignment, way.node, value));
     if (!way.node && !may_add(&way, value))
         return error_as_usage(missing(a, assignment, way.holder, way.last));
     if (way.holder->type == YAML_LIST) {
@@ -98,9 +115,7 @@ Error *config_override(Arena *a, Yaml *root, const char *assignment)
 Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out)
 {
     Yaml *root;
-    TRY(yaml_read(a, path, &root));
-    if (root->type != YAML_MAP)
-        return error_new("%s: a configuration is a mapping, not %s", path, yaml_type_name(root));
+    TRY(config_extend(a, path, &root));
     Error *e = NULL;
     for (int64_t i = 0; i < overrides.n; i++)
         e = error_join(e, config_override(a, root, overrides.item[i]));

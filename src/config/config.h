@@ -16,7 +16,8 @@ Error *config_load(Arena *a, const char *path, StringList overrides, const Resol
                    Yaml **out);
 /* The first step of both: what interpolate is given. */
 Error *config_read(Arena *a, const char *path, StringList overrides, Yaml **out);
-/* One override on an unresolved tree. A key that leads nowhere is an error with the nearest name; a
- * new key in a mapping below the top is accepted here and judged by that mapping's table later. */
+/* One override "a.b=value" on an unresolved tree; "a.b+=value" adds to a list. A key that leads
+ * nowhere is an error with the nearest name; a new key in a mapping below the top is accepted here
+ * and judged by that mapping's table later. */
 Error *config_override(Arena *a, Yaml *root, const char *assignment);
 #endif

@@ -122,6 +122,18 @@ static Error *write_all(Arena *a, const char *sweep_file, const Yaml *root, cons
     return e;
 }
 
+/* The configurations lie elsewhere than the file that they are made from. */
+static void lead_back(Arena *a, const char *sweep_file, Yaml *extends)
+{
+    if (!extends) return;
+    for (int64_t i = 0; i < extends->n; i++) lead_back(a, sweep_file, extends->item[i]);
+    bool is_beside = extends->type == YAML_STRING && extends->text[0] != '/' &&
+                     strncmp(extends->text, "modalities/", 11) != 0;
+    if (!is_beside) return;
+    extends->text = path_absolute(a, path_join(a, path_folder(a, sweep_file), extends->text));
+    extends->text_len = strlen(extends->text);
+}
+
 Error *sweep_configs_write(Arena *a, const char *sweep_file, const char *output_folder,
                            const IntList *world_sizes, SweepTree *out)
 {
@@ -129,6 +141,7 @@ Error *sweep_configs_write(Arena *a, const char *sweep_file, const char *output_
     Alternatives all;
     char now[32];
     TRY(yaml_read(a, sweep_file, &root));
+    lead_back(a, sweep_file, yaml_get(root, "extends"));
     const Yaml *sweep = yaml_get(root, "sweep");
     if (!sweep || sweep->type != YAML_MAP)
         return error_new("%s has no mapping `sweep`: {name: [alternatives], ...}, to which the "
