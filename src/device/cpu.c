@@ -1,9 +1,9 @@
-/* cpu.c - the CPU as a device: huge-page memory that is touched once, and a thread pool as stream.
- */
+/* cpu.c - the CPU as a device: huge-page memory that is touched once, a stream that the caller
+ * works on with a pool of threads, and streams beside it (cpu_stream.h). */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "device/device.h"
+#include "device/cpu_stream.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,28 +55,42 @@ static void cpu_release(Device *d, void *p, size_t bytes)
     if (p) munmap(p, whole_pages(bytes));
 }
 
+static bool is_beside(const Stream *s)
+{
+    return s->handle != NULL;
+}
+
 static Error *cpu_copy(Device *d, void *to, const void *from, size_t bytes, Stream *s)
 {
-    (void)d, (void)s;
-    memcpy(to, from, bytes);
+    (void)d;
+    if (is_beside(s))
+        cpu_stream_give(s, &(CpuWork){ .to = to, .from = from, .bytes = bytes });
+    else
+        memcpy(to, from, bytes);
     return NULL;
 }
 
 static Error *cpu_clear(Device *d, void *to, size_t bytes, Stream *s)
 {
-    (void)d, (void)s;
-    memset(to, 0, bytes);
+    (void)d;
+    if (is_beside(s))
+        cpu_stream_give(s, &(CpuWork){ .to = to, .bytes = bytes });
+    else
+        memset(to, 0, bytes);
     return NULL;
 }
 
 static int cpu_launch(Device *d, Kernel *kernel, const Launch *l)
 {
     (void)d;
-    return kernel(l);
+    if (!is_beside(l->stream)) return kernel(l);
+    cpu_stream_give(l->stream, &(CpuWork){ .kernel = kernel, .launch = l });
+    return KERNEL_OK;
 }
 
-static Error *cpu_stream_new(Device *d, Stream **out)
+static Error *cpu_stream_make(Device *d, bool beside, Stream **out)
 {
+    if (beside) return cpu_stream_new(out);
     Stream *s = calloc(1, sizeof *s);
     CHECK(s != NULL);
     s->pool = ((Cpu *)d)->pool;
@@ -84,32 +98,42 @@ static Error *cpu_stream_new(Device *d, Stream **out)
     return NULL;
 }
 
-static void cpu_stream_free(Device *d, Stream *s)
+static void cpu_stream_release(Device *d, Stream *s)
 {
     (void)d;
-    free(s);
+    if (is_beside(s))
+        cpu_stream_free(s);
+    else
+        free(s);
 }
 
-static Error *cpu_mark(Device *d, Stream *s, StreamMark *e)
+/* What the caller works on is done already. */
+static Error *cpu_mark(Device *d, Stream *s, StreamMark *m)
 {
-    (void)d, (void)s, (void)e;
+    (void)d;
+    *m = (StreamMark){ 0 };
+    if (is_beside(s)) cpu_stream_mark(s, m);
     return NULL;
 }
 
-static Error *cpu_wait(Device *d, Stream *later, const StreamMark *e)
+static Error *cpu_wait(Device *d, Stream *later, const StreamMark *m)
 {
-    (void)d, (void)later, (void)e;
+    (void)d;
+    cpu_stream_wait(is_beside(later) ? later : NULL, m);
     return NULL;
 }
 
-static void cpu_mark_free(Device *d, StreamMark *e)
+static void cpu_mark_free(Device *d, StreamMark *m)
 {
-    (void)d, (void)e;
+    (void)d;
+    *m = (StreamMark){ 0 };
 }
 
 static Error *cpu_synchronize(Device *d, Stream *s)
 {
-    (void)d, (void)s;
+    StreamMark end;
+    TRY(cpu_mark(d, s, &end));
+    cpu_stream_wait(NULL, &end);
     return NULL;
 }
 
@@ -138,8 +162,8 @@ Device *cpu_device_new(int n_threads)
         .copy = cpu_copy,
         .clear = cpu_clear,
         .launch = cpu_launch,
-        .stream_new = cpu_stream_new,
-        .stream_free = cpu_stream_free,
+        .stream_new = cpu_stream_make,
+        .stream_free = cpu_stream_release,
         .mark = cpu_mark,
         .wait = cpu_wait,
         .mark_free = cpu_mark_free,

@@ -106,7 +106,7 @@ static void measure_thread(void *arg, int64_t i, int thread)
 double cpu_peak_flops(Device *d, Dtype t, CpuLevel level)
 {
     Stream *s = NULL;
-    Error *e = d->stream_new(d, &s);
+    Error *e = d->stream_new(d, false, &s);
     if (e) { /* no threads, no measurement */
         error_free(e);
         return 0;

@@ -22,7 +22,8 @@ typedef struct RunTime {
     uint64_t seed;
 } RunTime;
 
-/* A queue of work, done in the order given. On the CPU calls return when the work is done. */
+/* A queue of work, done in the order given. On the CPU calls return when the work is done, but
+ * those of a stream beside the caller's. */
 typedef struct Stream {
     struct Pool *pool; /* CPU: the threads that kernels may use */
     void *handle;      /* the device's own */
@@ -81,7 +82,8 @@ typedef struct Device {
     /* Runs a kernel in the order of l->stream; `l` must stay until the stream is synchronized. A
      * status other than KERNEL_OK comes back at once or at the synchronization. */
     int (*launch)(struct Device *d, Kernel *kernel, const Launch *l);
-    struct Error *(*stream_new)(struct Device *d, Stream **out);
+    /* `beside`: for work that goes on beside that of the first stream, transfers above all. */
+    struct Error *(*stream_new)(struct Device *d, bool beside, Stream **out);
     void (*stream_free)(struct Device *d, Stream *s);
     /* The mark is the end of all that the stream was given so far; what `later` is given from now
      * on waits for it. */

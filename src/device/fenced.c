@@ -197,8 +197,9 @@ static int fenced_launch(Device *d, Kernel *kernel, const Launch *l)
     return KERNEL_OK;
 }
 
-static Error *fenced_stream_new(Device *d, Stream **out)
+static Error *fenced_stream_new(Device *d, bool beside, Stream **out)
 {
+    (void)beside;
     Arena *a = arena_new();
     Queued *q = NEW(a, Queued);
     *q = (Queued){ .stream = { .pool = ((Fenced *)d)->pool, .handle = q }, .arena = a };

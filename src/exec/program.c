@@ -268,7 +268,7 @@ static Error *make_streams(Program *p)
     for (int64_t i = 0; i < p->graph->n_nodes; i++)
         if (p->graph->node[i]->stream >= n) n = p->graph->node[i]->stream + 1;
     p->stream = NEW_N(p->arena, Stream *, n);
-    for (; p->n_streams < n; p->n_streams++) TRY(d->stream_new(d, &p->stream[p->n_streams]));
+    for (; p->n_streams < n; p->n_streams++) TRY(d->stream_new(d, p->n_streams > 0, &p->stream[p->n_streams]));
     return NULL;
 }
 

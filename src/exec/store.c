@@ -202,7 +202,7 @@ Error *store_allocate(ParamStore *s)
 /* A stream of its own: programs come and go. */
 static Error *stream_of(ParamStore *s, Stream **out)
 {
-    if (!s->stream) TRY(s->device->stream_new(s->device, &s->stream));
+    if (!s->stream) TRY(s->device->stream_new(s->device, false, &s->stream));
     *out = s->stream;
     return NULL;
 }

@@ -32,7 +32,7 @@ TEST(work_of_the_fenced_device_is_done_when_it_is_waited_for)
     void *p;
     char from[8] = "before", to[8] = "nothing";
     assert_no_error(d->alloc(d, 8, &p));
-    assert_no_error(d->stream_new(d, &s));
+    assert_no_error(d->stream_new(d, false, &s));
     assert_no_error(d->copy(d, p, from, 8, s));
     memcpy(from, "after", 6);
     assert_no_error(d->copy(d, to, p, 8, s));
@@ -54,8 +54,8 @@ TEST(streams_of_the_fenced_device_wait_for_marks)
     void *p;
     char first[8] = "first", second[8] = "second", to[8] = "";
     assert_no_error(d->alloc(d, 8, &p));
-    assert_no_error(d->stream_new(d, &one));
-    assert_no_error(d->stream_new(d, &two));
+    assert_no_error(d->stream_new(d, false, &one));
+    assert_no_error(d->stream_new(d, true, &two));
     assert_no_error(d->copy(d, p, first, 8, one));
     assert_no_error(d->mark(d, one, &written));
     assert_no_error(d->copy(d, p, second, 8, one));
@@ -105,6 +105,17 @@ TEST(the_fenced_device_gives_the_cpu_s_bits)
 TEST(several_streams_give_the_bits_of_one)
 {
     check_same(spread);
+}
+
+TEST(streams_beside_the_cpu_s_give_the_same_bits)
+{
+    double loss, spread_loss;
+    TinyRun one = run_on(cpu_device_new(2), NULL, &loss),
+            several = run_on(cpu_device_new(2), spread, &spread_loss);
+    assert_true(loss == spread_loss && loss > 0);
+    assert_true(tiny_gradient_difference(&one, &several) == 0);
+    tiny_run_free(&one);
+    tiny_run_free(&several);
 }
 
 TEST(a_kernel_that_fails_late_is_named_all_the_same)
