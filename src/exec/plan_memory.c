@@ -105,6 +105,14 @@ static int64_t *last_of(const Planner *p, int id, int stage, Phase phase)
     return &p->last[((int64_t)id * p->t->n_stages + stage) * N_PHASES + phase];
 }
 
+/* Whether one runs in every moment in which the other does. */
+static bool runs_with(const Node *later, const Node *n)
+{
+    bool same =
+        later->phase == n->phase || (later->phase == BACKWARD_WEIGHT && n->phase == BACKWARD_LAST);
+    return same && later->stage == n->stage;
+}
+
 /* A node on a queue of its own is finished where the computation first waits for it, at the latest
  * with its action. */
 static int64_t finished_by(const Graph *g, int64_t i)
@@ -113,7 +121,7 @@ static int64_t finished_by(const Graph *g, int64_t i)
     if (!n->stream) return i;
     for (int64_t j = i + 1; j < g->n_nodes; j++) {
         const Node *later = g->node[j];
-        if (later->stream || later->phase != n->phase || later->stage != n->stage) continue;
+        if (later->stream || !runs_with(later, n)) continue;
         if (nodes_conflict(later, n)) return j;
     }
     return WHOLE_MOMENT;
@@ -253,9 +261,11 @@ static void add_scratch(Planner *p, int64_t i, size_t bytes)
     Span *span = NEW_N(p->scratch, Span, t->n);
     int64_t n_spans = 0;
     for (int64_t m = 0; m < t->n; m++)
-        if (n->phase == PREPARE
-                ? m == 0
-                : timeline_runs(t, &t->moment[m], t->moment[m].slot, n->phase, n->stage))
+        if (n->phase == PREPARE && n->stream) /* beside all that comes until it is needed */
+            span[n_spans++] = (Span){ m, -1, WHOLE_MOMENT };
+        else if (n->phase == PREPARE
+                     ? m == 0
+                     : timeline_runs(t, &t->moment[m], t->moment[m].slot, n->phase, n->stage))
             span[n_spans++] = (Span){ m, i, p->done_by[i] };
     add_block(p, &p->plan->scratch[i],
               (Block){ .bytes = bytes, .span = span, .n_spans = n_spans, .what = n->op->name });

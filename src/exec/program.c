@@ -8,7 +8,7 @@
 
 static bool is_of_microbatch(const Node *n)
 {
-    return n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
+    return n->phase >= FORWARD && n->phase <= BACKWARD_LAST;
 }
 
 Launch *step_launch(const Step *s, int slot)
@@ -268,19 +268,21 @@ static Error *make_streams(Program *p)
     for (int64_t i = 0; i < p->graph->n_nodes; i++)
         if (p->graph->node[i]->stream >= n) n = p->graph->node[i]->stream + 1;
     p->stream = NEW_N(p->arena, Stream *, n);
-    for (; p->n_streams < n; p->n_streams++) TRY(d->stream_new(d, p->n_streams > 0, &p->stream[p->n_streams]));
+    for (; p->n_streams < n; p->n_streams++)
+        TRY(d->stream_new(d, p->n_streams > 0, &p->stream[p->n_streams]));
     return NULL;
 }
 
 static Error *make_timeline(Program *p)
 {
     const Schedule *s = p->settings.schedule;
-    Schedule alone = s ? *s : schedule_accumulate(p->arena, 1);
-    int n_stages = schedule_stages(&alone);
+    const Schedule given = s ? *s : schedule_accumulate(p->arena, 1);
+    const Schedule whole = schedule_with_last(p->arena, &given, &p->last);
+    int n_stages = p->n_last = schedule_stages(&whole);
     for (int64_t i = 0; i < p->graph->n_nodes; i++)
         if (p->graph->node[i]->stage >= n_stages) n_stages = p->graph->node[i]->stage + 1;
-    p->n_microbatches = schedule_microbatches(&alone);
-    p->timeline = timeline_new(p->arena, &alone, n_stages);
+    p->n_microbatches = schedule_microbatches(&whole);
+    p->timeline = timeline_new(p->arena, &whole, n_stages);
     p->settings.schedule = NULL;
     return NULL;
 }

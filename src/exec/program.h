@@ -38,8 +38,9 @@ Error *program_write(Program *p, const char *input, int64_t microbatch, const vo
 Error *program_read(Program *p, const char *output, int64_t microbatch, void *data);
 
 /* Queues all nodes of the action's phases and stage in order; PREPARE nodes run by themselves when
- * parameters have changed. UPDATE marks the parameters as changed. `now` is copied; its microbatch
- * is the action's. Failures of kernels are told here or by program_wait. */
+ * parameters have changed, BACKWARD_LAST
+ * with the last BACKWARD_WEIGHT of its stage. UPDATE marks the parameters as changed. `now` is
+ * copied; its microbatch is the action's. Failures of kernels are told here or by program_wait. */
 Error *program_run(Program *p, const Action *x, const RunTime *now);
 /* Waits until all that was queued is done. */
 Error *program_wait(Program *p);

@@ -29,6 +29,9 @@ struct Program {
     Graph *graph;
     Timeline *timeline;
     int64_t n_microbatches;
+    int64_t
+        *last; /* by stage: the microbatch whose backward pass is the last of a step; -1: none */
+    int n_last;
     Tensor *tensor; /* [slot][value id]; slot n_slots: what is of no microbatch */
     Step *step;
     int64_t n_steps;

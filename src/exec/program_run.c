@@ -162,9 +162,21 @@ static Error *run_segment(Program *p, const Action *x, int slot)
     return any && p->n_streams > 1 ? join_streams(p) : NULL;
 }
 
-Error *program_run(Program *p, const Action *x, const RunTime *now)
+/* With the last backward pass of a stage goes what waits for its gradients. */
+static Action with_last(const Program *p, const Action *x)
 {
-    static const unsigned segment[] = { RUN_FORWARD, RUN_BACKWARD, RUN_REDUCE, RUN_UPDATE };
+    Action y = *x;
+    bool is_last = x->phases >> BACKWARD_WEIGHT & 1 && x->stage < p->n_last &&
+                   p->last[x->stage] == x->microbatch;
+    if (is_last) y.phases |= RUN_LAST;
+    return y;
+}
+
+Error *program_run(Program *p, const Action *given, const RunTime *now)
+{
+    static const unsigned segment[] = { RUN_FORWARD, RUN_BACKWARD | RUN_LAST, RUN_REDUCE,
+                                        RUN_UPDATE };
+    const Action whole = with_last(p, given), *x = &whole;
     CHECK(!(x->phases & RUN_STEP && x->phases & RUN_MICROBATCH));
     program_settle(p);
     int slot = program_slot(p, x);

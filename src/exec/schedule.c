@@ -41,6 +41,22 @@ int schedule_stages(const Schedule *s)
     return n;
 }
 
+Schedule schedule_with_last(Arena *a, const Schedule *s, int64_t **last)
+{
+    int n_stages = schedule_stages(s);
+    Schedule copy = { .action = arena_copy(a, s->action, sizeof *s->action * (size_t)s->n),
+                      .n = s->n };
+    *last = NEW_N(a, int64_t, n_stages);
+    for (int i = 0; i < n_stages; i++) (*last)[i] = -1;
+    for (int64_t i = s->n - 1; i >= 0; i--) {
+        Action *x = &copy.action[i];
+        if (!(x->phases >> BACKWARD_WEIGHT & 1) || (*last)[x->stage] >= 0) continue;
+        x->phases |= RUN_LAST;
+        (*last)[x->stage] = x->microbatch;
+    }
+    return copy;
+}
+
 /* What must have been done on a stage, for a microbatch, before a phase may run there. */
 static bool may_run(const unsigned *done, int n_stages, int stage, Phase p)
 {

@@ -17,6 +17,7 @@ typedef struct Schedule {
 enum {
     RUN_FORWARD = 1 << FORWARD,
     RUN_BACKWARD = 1 << BACKWARD_INPUT | 1 << BACKWARD_WEIGHT,
+    RUN_LAST = 1 << BACKWARD_LAST, /* added by schedule_with_last */
     RUN_REDUCE = 1 << REDUCE,
     RUN_UPDATE = 1 << UPDATE,
     RUN_MICROBATCH = RUN_FORWARD | RUN_BACKWARD, /* what runs for each microbatch */
@@ -31,6 +32,9 @@ int64_t schedule_live(const Schedule *s, int stage);
 /* Of all actions: one more than the last microbatch, and one more than the last stage. */
 int64_t schedule_microbatches(const Schedule *s);
 int schedule_stages(const Schedule *s);
+/* A copy in which the last BACKWARD_WEIGHT of every stage runs BACKWARD_LAST, too; *last has the
+ * microbatch in which that is, by stage of schedule_stages; -1: a stage without one. */
+Schedule schedule_with_last(Arena *a, const Schedule *s, int64_t **last);
 /* On every stage each microbatch goes forward once, then through BACKWARD_INPUT, then through
  * BACKWARD_WEIGHT (these two together or apart), stages in order; the reduction and the update come
  * after all of it, in actions of their own. */

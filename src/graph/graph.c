@@ -318,6 +318,12 @@ Node *graph_add(Graph *g, const OpDef *op, const void *attrs, int n_in, Value *c
     return graph_add_dims(g, op, op->dims, NULL, attrs, n_in, in);
 }
 
+void graph_keep(Graph *g, Node *n)
+{
+    g->node = arena_grow(g->arena, g->node, g->n_nodes, &g->cap_nodes, sizeof *g->node);
+    g->node[g->n_nodes++] = n;
+}
+
 Node *graph_copy_node(Graph *g, const Node *from)
 {
     Node *n = arena_copy(g->arena, from, sizeof *from);
@@ -375,6 +381,7 @@ bool nodes_conflict(const Node *a, const Node *b)
 {
     int64_t at;
     if ((a->op->flags | b->op->flags) & OP_VIEW) return false;
+    if (a->after == b || b->after == a) return true;
     for (int k = 0; k < a->n_out; k++) {
         const Value *v = value_storage(a->out[k], &at);
         if (touches(b->in, b->n_in, v) || touches(b->out, b->n_out, v)) return true;

@@ -81,17 +81,23 @@ typedef struct Value {
     bool is_cache;         /* STATE only: see graph_cache */
 } Value;
 
-/* PREPARE runs when parameters have changed (casts, packing, tables); REDUCE once per step; UPDATE
- * once per step if the gradients are finite. */
+/* PREPARE runs when parameters have changed (casts, packing, tables); BACKWARD_LAST with the last
+ * BACKWARD_WEIGHT of a step on its stage, among whose nodes it may stand; REDUCE once per step;
+ * UPDATE once per step if the gradients are finite. */
 typedef enum Phase {
     PREPARE,
     FORWARD,
     BACKWARD_INPUT,
     BACKWARD_WEIGHT,
+    BACKWARD_LAST,
     REDUCE,
     UPDATE,
     N_PHASES
 } Phase;
+
+/* Queues of work: that of the computation, and those of transfers beside it: of parameters, of
+ * gradients, and of gradients among copies of a sharded model. */
+enum { STREAM_COMPUTE, STREAM_GATHER, STREAM_REDUCE, STREAM_COPIES };
 
 /* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. A node
  * without results (a send) is there for its effect. */
@@ -103,9 +109,11 @@ typedef struct Node {
     int n_in, n_out;
     Value **in, **out;
     Phase phase;
-    int block, stage;   /* unit of recompute and FSDP (-1: none); pipeline stage */
-    int stream;         /* queue that it runs on; 0: that of the computation */
-    unsigned axes;      /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
+    int block, stage;         /* unit of recompute and FSDP (-1: none); pipeline stage */
+    int stream;               /* queue that it runs on */
+    const struct Node *after; /* of another stream: done before this one begins, though they share
+                                 no storage; NULL: none */
+    unsigned axes;            /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
     const char *module; /* the part of the model that asked for it, "transformer.h.0.attn"; "" */
 } Node;
 
@@ -188,6 +196,8 @@ Node *graph_add_into(Graph *g, const struct OpDef *op, const char *dims, const c
 const char *node_module(Arena *a, const Node *n);
 /* The parameter that a node reads, itself or as a copy made from it; NULL: none. */
 const Value *node_parameter(const Node *n);
+/* Appends a node that was taken out before. */
+void graph_keep(Graph *g, Node *n);
 /* Appends a copy of a node with new results. */
 Node *graph_copy_node(Graph *g, const Node *n);
 /* A new RESULT shaped like `like`. */
@@ -201,7 +211,7 @@ int64_t value_width(const Value *v);
  * where it begins there, in elements of the storage's dtype. */
 const Value *value_storage(const Value *v, int64_t *offset);
 /* Whether two nodes touch the same storage and at least one of them writes it: the later one must
- * wait for the earlier one. Views do nothing. */
+ * wait for the earlier one. So must a node that comes `after` the other. Views do nothing. */
 bool nodes_conflict(const Node *a, const Node *b);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);

@@ -7,6 +7,7 @@ static const char *const names[N_PHASES] = {
     [FORWARD] = "forward",
     [BACKWARD_INPUT] = "backward_input",
     [BACKWARD_WEIGHT] = "backward_weight",
+    [BACKWARD_LAST] = "backward_last",
     [REDUCE] = "reduce",
     [UPDATE] = "update",
 };

@@ -13,7 +13,8 @@
 /* What has a home: ZeRO's stages. */
 typedef enum ZeroStage {
     ZERO_NONE,      /* nothing: DDP */
-    ZERO_STATES,    /* optimizer states and master weights; gradients are reduced once per step */
+    ZERO_STATES,    /* optimizer states and master weights; gradients are reduced once per step,
+                       during the last backward pass, as without homes */
     ZERO_GRADIENTS, /* and gradients, which are reduced after every microbatch */
     ZERO_PARAMETERS /* and parameters: whole only while their unit computes */
 } ZeroStage;
@@ -22,6 +23,8 @@ typedef struct DataParallel {
     ZeroStage stage;
     int64_t blocks_per_unit; /* that are gathered and reduced together */
     Dtype reduce_dtype;      /* F32 or BF16: what gradients are sent as */
+    int64_t
+        bucket_bytes; /* of gradients that are reduced together, where not by units; 0: 25 MiB */
     bool is_hybrid; /* where the configuration has no mesh: parameters are sharded over the ranks of
                        a machine, and machines have copies */
 } DataParallel;

@@ -1,0 +1,237 @@
+/* reduce_gradients.c - buckets and units of gradients, and the nodes that reduce them. */
+#include "passes/reduce_gradients.h"
+#include "ops/accumulate.h"
+#include "ops/cast.h"
+#include "ops/collective.h"
+#include "ops/elementwise.h"
+#include "passes/units.h"
+#include <string.h>
+
+enum { BUCKET_BYTES = 25 << 20 };
+
+/* Gradients that are complete and wait for their reduction. `whole` are sums over this rank's
+ * tokens, `home` what the norm and the update read: the same where nothing is split. */
+typedef struct Pending {
+    Value **whole, **home;
+    unsigned *rest;
+    int n;
+    int64_t bytes;
+    Unit unit;
+    int stage;
+} Pending;
+
+struct Reductions {
+    Graph *g;
+    const DataParallel *s;
+    unsigned axes; /* of homes */
+    Value **param;
+    int64_t n;
+    unsigned *rest;    /* by parameter: axes that a reduction to its home leaves outstanding */
+    unsigned *rest_of; /* by value, for accumulators */
+    Node **old;        /* the nodes before */
+    int64_t n_old, n_values;
+    int *left; /* by value: contributions to an accumulator that are still to come */
+};
+
+static bool is_by_unit(const Reductions *r)
+{
+    return r->axes && r->s->stage > ZERO_STATES;
+}
+
+Reductions *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes)
+{
+    Reductions *r = NEW(g->arena, Reductions);
+    *r = (Reductions){ .g = g, .s = s, .axes = axes };
+    r->param = NEW_N(g->arena, Value *, g->n_values);
+    r->rest = NEW_N(g->arena, unsigned, g->n_values);
+    for (int64_t i = 0; i < g->n_values; i++) {
+        Value *v = g->value[i];
+        if (v->kind != VALUE_PARAM || v->n_dims == 0 || !v->grad) continue;
+        r->rest[r->n] = (v->grad->partial | mesh_data_axes(mesh)) & ~axes;
+        r->param[r->n++] = v;
+    }
+    return r;
+}
+
+/* The nodes to come run once per step, with the last backward pass of a stage. */
+static void begin_last(const Reductions *r, const Pending *p)
+{
+    r->g->phase = BACKWARD_LAST;
+    r->g->block = p->unit.block;
+    r->g->stage = p->stage;
+}
+
+static void run_beside(const Graph *g, int stream)
+{
+    g->node[g->n_nodes - 1]->stream = stream;
+}
+
+/* One node for all gradients that miss the same ranks. */
+static void reduce_rest(const Reductions *r, const Pending *p)
+{
+    Graph *g = r->g;
+    Value **x = NEW_N(g->arena, Value *, p->n);
+    begin_last(r, p);
+    for (unsigned axes = 1; axes < 1u << MESH_N_AXES; axes++) {
+        int n = 0;
+        for (int k = 0; k < p->n; k++)
+            if (p->rest[k] == axes) x[n++] = p->home[k];
+        if (!n) continue;
+        reduce_bucket(g, n, x, axes);
+        run_beside(g, r->axes ? STREAM_COPIES : STREAM_REDUCE);
+    }
+}
+
+/* Gradients as they are sent. */
+static Value **to_send(const Reductions *r, const Pending *p)
+{
+    Value **sent = arena_copy(r->g->arena, p->whole, sizeof(Value *) * (size_t)p->n);
+    for (int k = 0; k < p->n && r->s->reduce_dtype == BF16; k++)
+        if (sent[k]->dtype == F32) sent[k] = cast(r->g, sent[k], BF16);
+    return sent;
+}
+
+static void flush(const Reductions *r, Pending *p)
+{
+    Graph *g = r->g;
+    if (!p->n) return;
+    if (r->axes) {
+        begin_last(r, p);
+        if (is_by_unit(r)) g->phase = BACKWARD_WEIGHT;
+        reduce_unit(g, p->n, to_send(r, p), r->axes, p->home);
+        run_beside(g, STREAM_REDUCE);
+        if (!is_by_unit(r)) {
+            clear_unit(g, p->n, p->whole);
+            run_beside(g, STREAM_REDUCE);
+        }
+    }
+    reduce_rest(r, p);
+    p->n = 0;
+    p->bytes = 0;
+}
+
+static Pending pending_new(const Reductions *r)
+{
+    Arena *a = r->g->arena;
+    return (Pending){ .whole = NEW_N(a, Value *, r->n),
+                      .home = NEW_N(a, Value *, r->n),
+                      .rest = NEW_N(a, unsigned, r->n) };
+}
+
+static void add_pending(const Reductions *r, Pending *p, Value *whole, Value *home)
+{
+    p->whole[p->n] = whole;
+    p->home[p->n] = home;
+    p->rest[p->n++] = r->rest_of[home->id];
+    p->bytes += value_count(whole) * (int64_t)dtype_size(whole->dtype);
+}
+
+/* In place of `accumulate`: the sum of a microbatch's contributions, reduced with its unit. */
+static void reduce_by_unit(Reductions *r)
+{
+    Graph *g = r->g;
+    const Unit *unit = units_find(g, r->s->blocks_per_unit);
+    Value **sum = NEW_N(g->arena, Value *, r->n_values);
+    Pending p = pending_new(r);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < r->n_old; i++) {
+        Node *n = r->old[i];
+        if (n->phase != PREPARE && !unit_is_same(&p.unit, &unit[i])) flush(r, &p);
+        if (n->op != &op_accumulate) {
+            graph_keep(g, n);
+            continue;
+        }
+        Value *x = n->in[0], *to = n->out[0];
+        g->phase = n->phase;
+        g->block = n->block;
+        g->stage = n->stage;
+        sum[to->id] = sum[to->id] ? add(g, sum[to->id], x) : x;
+        if (--r->left[to->id]) continue;
+        p.unit = unit[i];
+        p.stage = n->stage;
+        add_pending(r, &p, sum[to->id], to);
+    }
+    flush(r, &p);
+}
+
+/* Behind the contribution that completes the last gradient of a bucket. Stages have buckets of
+ * their own, since their last backward passes come at different times. `home` by value. */
+static void reduce_by_bucket(Reductions *r, Value *const *home)
+{
+    Graph *g = r->g;
+    const int64_t most = r->s->bucket_bytes ? r->s->bucket_bytes : BUCKET_BYTES;
+    int n_stages = 1;
+    for (int64_t i = 0; i < r->n_old; i++)
+        if (r->old[i]->stage >= n_stages) n_stages = r->old[i]->stage + 1;
+    Pending **bucket = NEW_N(g->arena, Pending *, n_stages);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < r->n_old; i++) {
+        Node *n = r->old[i];
+        graph_keep(g, n);
+        if (n->op != &op_accumulate || --r->left[n->out[0]->id]) continue;
+        Pending **p = &bucket[n->stage];
+        if (!*p) {
+            *p = NEW(g->arena, Pending);
+            **p = pending_new(r);
+            (*p)->unit.block = -1;
+            (*p)->stage = n->stage;
+        }
+        add_pending(r, *p, n->out[0], home[n->out[0]->id]);
+        if ((*p)->bytes >= most) flush(r, *p);
+    }
+    for (int s = 0; s < n_stages; s++)
+        if (bucket[s]) flush(r, bucket[s]);
+}
+
+static void substitute(Value **list, int n, const Value *from, Value *to)
+{
+    for (int k = 0; k < n; k++)
+        if (list[k] == from) list[k] = to;
+}
+
+/* Gradients of the optimizer's own, of this rank's rows; what is summed over the copies of a
+ * parameter is those. By value: an accumulator's home, itself if it has none. */
+static Value **make_homes(Reductions *r)
+{
+    Graph *g = r->g;
+    Value **home = NEW_N(g->arena, Value *, g->n_values);
+    for (int64_t i = 0; i < r->n; i++) {
+        Value *whole = r->param[i]->grad;
+        home[whole->id] = whole;
+        if (!r->axes) continue;
+        home[whole->id] = r->param[i]->grad = graph_accumulator_named(g, "home", r->param[i]);
+        for (int64_t k = 0; k < g->n_nodes; k++) {
+            Node *n = g->node[k];
+            if (n->phase != REDUCE) continue;
+            substitute(n->in, n->n_in, whole, home[whole->id]);
+            substitute(n->out, n->n_out, whole, home[whole->id]);
+        }
+    }
+    return home;
+}
+
+void reductions_add(Reductions *r)
+{
+    Graph *g = r->g;
+    Value **home = NULL;
+    if (!r->n) return;
+    if (is_by_unit(r)) {
+        for (int64_t i = 0; i < r->n; i++)
+            memcpy(r->param[i]->grad->dim, r->param[i]->dim, sizeof r->param[i]->dim);
+    } else {
+        home = make_homes(r);
+    }
+    r->n_values = g->n_values;
+    r->old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
+    r->n_old = g->n_nodes;
+    r->left = NEW_N(g->arena, int, g->n_values);
+    r->rest_of = NEW_N(g->arena, unsigned, g->n_values);
+    for (int64_t i = 0; i < r->n; i++) r->rest_of[r->param[i]->grad->id] = r->rest[i];
+    for (int64_t i = 0; i < r->n_old; i++)
+        if (r->old[i]->op == &op_accumulate) r->left[r->old[i]->out[0]->id]++;
+    if (home)
+        reduce_by_bucket(r, home);
+    else
+        reduce_by_unit(r);
+    for (int64_t i = 0; i < r->n; i++) r->param[i]->grad->partial = 0;
+}
