@@ -115,11 +115,12 @@ static int receive(void *comm, void *data, int bytes, int peer, int tag, void *r
                      request(requests, at));
 }
 
-static int test(void *requests, int at, int n, bool *is_done)
+static int test(void *requests, int at, bool *is_done, int *got)
 {
-    int done = 0;
-    int status = MPI_Testall(n, request(requests, at), &done, MPI_STATUSES_IGNORE);
+    MPI_Status received;
+    int done = 0, status = MPI_Test(request(requests, at), &done, &received);
     *is_done = done;
+    if (status == MPI_SUCCESS && done) MPI_Get_count(&received, MPI_BYTE, got);
     return status;
 }
 

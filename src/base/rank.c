@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 const Rank rank_alone = { .world_size = 1, .local_world_size = 1 };
 
@@ -55,21 +56,47 @@ static const Names mpi[] = {
     { "PMI_SIZE", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },
 };
 
+/* Slurm tells how many ranks run on each machine as "4(x2),3". 0 where it does not. */
+static int64_t slurm_local_size(void)
+{
+    const char *at = text_of("SLURM_STEP_TASKS_PER_NODE"), *node = text_of("SLURM_NODEID");
+    for (long left = node ? atol(node) : 0; at && *at; at += *at == ',') {
+        char *end;
+        long n = strtol(at, &end, 10), times = 1;
+        if (end == at || n < 1) return 0;
+        if (!strncmp(end, "(x", 2)) times = strtol(end + 2, &end, 10);
+        if (left < times) return n;
+        left -= times;
+        at = end + strcspn(end, ",");
+    }
+    return 0;
+}
+
+static Error *read_local_size(const Names *n, Rank *r, bool *is_told)
+{
+    if (n->local_world_size)
+        return read_number(n->local_world_size, 1, &r->local_world_size, is_told);
+    int64_t told = slurm_local_size();
+    *is_told = told > 0;
+    if (told > 0) r->local_world_size = told;
+    return NULL;
+}
+
 static Error *read_place(const Names *n, Rank *r, bool *has_any)
 {
     bool has_rank = false, has_local = false, has_world = false, has_local_world = false;
+    const char *size_name = n->local_world_size ? n->local_world_size : "SLURM_STEP_TASKS_PER_NODE";
     TRY(read_number(n->rank, 0, &r->rank, &has_rank));
     TRY(read_number(n->local_rank, 0, &r->local_rank, &has_local));
     TRY(read_number(n->world_size, 1, &r->world_size, &has_world));
-    if (n->local_world_size)
-        TRY(read_number(n->local_world_size, 1, &r->local_world_size, &has_local_world));
+    TRY(read_local_size(n, r, &has_local_world));
     if (has_world && has_rank) TRY(check_within(n->rank, r->rank, n->world_size, r->world_size));
     if (has_local_world)
-        TRY(check_within(n->local_rank, r->local_rank, n->local_world_size, r->local_world_size));
+        TRY(check_within(n->local_rank, r->local_rank, size_name, r->local_world_size));
     else if (r->world_size > 1)
         r->local_world_size = 0;
     if (r->local_world_size > r->world_size)
-        return error_new("%s is %lld, but %s is only %lld", n->local_world_size,
+        return error_new("%s is %lld, but %s is only %lld", size_name,
                          (long long)r->local_world_size, n->world_size, (long long)r->world_size);
     *has_any = has_rank || has_local || has_world || has_local_world;
     return NULL;

@@ -12,8 +12,8 @@
 
 /* Requests that are under way together. */
 typedef struct Flight {
-    Buffer requests, peers;
-    int n;
+    Buffer requests, pieces;
+    int n, n_done; /* done are the first n_done */
 } Flight;
 
 /* The job, as one of its processes sees it. */

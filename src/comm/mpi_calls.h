@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MPI_CALLS_VERSION = 1, MPI_HIGHEST_TAG = 1 << 20 };
+enum { MPI_CALLS_VERSION = 2, MPI_HIGHEST_TAG = 1 << 20 };
 #define MPI_CALLS_NAME "modalities_mpi_calls"
 
 /* Functions that return an int return 0, or a status for `describe`. A request is request_bytes
@@ -25,8 +25,9 @@ typedef struct MpiCalls {
     int (*send)(void *comm, const void *data, int bytes, int peer, int tag, void *requests, int at);
     /* peer -1: whoever sends */
     int (*receive)(void *comm, void *data, int bytes, int peer, int tag, void *requests, int at);
-    /* Whether requests at..at+n-1 are all done; never waits. */
-    int (*test)(void *requests, int at, int n, bool *is_done);
+    /* Whether the request is done; never waits. Then `got` becomes the bytes that it has received;
+     * of one that has sent, anything. */
+    int (*test)(void *requests, int at, bool *is_done, int *got);
     /* Takes back a receive that nothing has come for. */
     void (*drop)(void *requests, int at);
     void (*describe)(int status, char *out, size_t size);

@@ -39,22 +39,28 @@ static void check_status(const MpiComm *c, const char *what, int status)
     mpi_abort_job(c->world, why);
 }
 
+/* Of a message, with a request of its own. */
+typedef struct Piece {
+    int peer;     /* rank in the world */
+    int receives; /* bytes; -1: it is sent */
+} Piece;
+
 void flight_clear(Flight *f)
 {
-    f->n = 0;
+    f->n = f->n_done = 0;
 }
 
 void flight_free(Flight *f)
 {
     buffer_free(&f->requests);
-    buffer_free(&f->peers);
+    buffer_free(&f->pieces);
 }
 
-static void *next_request(MpiComm *c, Flight *f, int peer)
+static void *next_request(MpiComm *c, Flight *f, int peer, int receives)
 {
     void *requests = buffer_grow(&f->requests, c->world->calls->request_bytes * (size_t)(f->n + 1));
-    int *peers = buffer_grow(&f->peers, sizeof *peers * (size_t)(f->n + 1));
-    peers[f->n] = peer;
+    Piece *pieces = buffer_grow(&f->pieces, sizeof *pieces * (size_t)(f->n + 1));
+    pieces[f->n] = (Piece){ c->rank[peer], receives };
     return requests;
 }
 
@@ -77,7 +83,7 @@ void flight_send(MpiComm *c, Flight *f, const void *data, size_t bytes, int peer
     const char *from = data;
     for (size_t at = 0; at == 0 || at < bytes; at += PIECE) {
         size_t n = bytes - at < PIECE ? bytes - at : PIECE;
-        void *requests = next_request(c, f, peer);
+        void *requests = next_request(c, f, peer, -1);
         if (!enter_mpi(c->world)) return;
         int status =
             c->world->calls->send(c->handle, from + at, (int)n, peer, tag, requests, f->n++);
@@ -91,7 +97,7 @@ void flight_receive(MpiComm *c, Flight *f, void *data, size_t bytes, int peer, i
     char *to = data;
     for (size_t at = 0; at == 0 || at < bytes; at += PIECE) {
         size_t n = bytes - at < PIECE ? bytes - at : PIECE;
-        void *requests = next_request(c, f, peer);
+        void *requests = next_request(c, f, peer, (int)n);
         if (!enter_mpi(c->world)) return;
         int status =
             c->world->calls->receive(c->handle, to + at, (int)n, peer, tag, requests, f->n++);
@@ -100,21 +106,39 @@ void flight_receive(MpiComm *c, Flight *f, void *data, size_t bytes, int peer, i
     }
 }
 
-static int test(MpiWorld *w, Flight *f, int at, int n, bool *is_done)
+/* One that gets less than it waits for has another call as its counterpart; of more MPI tells. */
+static void check_size(MpiWorld *w, const Piece *p, int got)
 {
-    int status = 0;
-    *is_done = false;
-    if (!enter_mpi(w)) return 0;
-    status = w->calls->test(f->requests.ptr, at, n, is_done);
-    leave_mpi(w);
-    return status;
+    char why[200];
+    if (p->receives < 0 || p->receives == got) return;
+    snprintf(
+        why, sizeof why,
+        "rank %d got %d bytes from rank %d, but waited for %d: they do not make the same calls",
+        w->all->comm.rank, got, p->peer, p->receives);
+    mpi_abort_job(w, why);
+}
+
+/* Counts what is done; false with a status of MPI at the first one that is not, or has failed. */
+static bool advance(MpiWorld *w, Flight *f, int *status)
+{
+    const Piece *piece = f->pieces.ptr;
+    *status = 0;
+    while (f->n_done < f->n) {
+        bool is_done = false;
+        int got = 0;
+        if (!enter_mpi(w)) return false;
+        *status = w->calls->test(f->requests.ptr, f->n_done, &is_done, &got);
+        leave_mpi(w);
+        if (*status || !is_done) return false;
+        check_size(w, &piece[f->n_done++], got);
+    }
+    return true;
 }
 
 bool flight_is_done(MpiWorld *w, Flight *f)
 {
-    bool is_done = true;
-    if (f->n > 0 && test(w, f, 0, f->n, &is_done)) return true; /* failed: it is nobody's now */
-    return is_done;
+    int status;
+    return advance(w, f, &status) || status != 0; /* what has failed is nobody's now */
 }
 
 static void sleep_for(long nanoseconds)
@@ -136,21 +160,10 @@ static void pause_between(int idle)
     sleep_for(nanoseconds < LONGEST ? nanoseconds : LONGEST);
 }
 
-/* The rank of the first message that has not come or gone. */
-static int find_missing(MpiComm *c, Flight *f)
-{
-    const int *peers = f->peers.ptr;
-    for (int i = 0; i < f->n; i++) {
-        bool is_done;
-        if (!test(c->world, f, i, 1, &is_done) && !is_done) return peers[i];
-    }
-    return c->comm.rank;
-}
-
 static void give_up(const MpiComm *c, int missing)
 {
     char why[100];
-    waiting_too_long(&c->comm, c->rank[c->comm.rank], c->rank[missing], why, sizeof why);
+    waiting_too_long(&c->comm, c->rank[c->comm.rank], missing, why, sizeof why);
     mpi_abort_job(c->world, why);
 }
 
@@ -179,16 +192,20 @@ Error *flight_wait(MpiComm *c, Flight *f, const char *op)
     bool is_done = f->n == 0 && !atomic_load(&w->is_aborted);
     double began = clock_seconds(), before = began;
     for (int idle = 0; !is_done && !atomic_load(&w->is_aborted); idle++) {
-        check_status(c, op, test(w, f, 0, f->n, &is_done));
+        int status, n_done = f->n_done;
+        is_done = advance(w, f, &status);
+        check_status(c, op, status);
         if (is_done) break;
+        if (f->n_done > n_done) idle = 0;
         double now = clock_seconds();
         if (now - before > 10e-6) idle = 0; /* it moved data */
-        if (now - began > c->comm.timeout) give_up(c, find_missing(c, f));
+        if (now - began > c->comm.timeout)
+            give_up(c, ((const Piece *)f->pieces.ptr)[f->n_done].peer);
         tell_unanswered(c, op);
         pause_between(idle);
         before = clock_seconds();
     }
-    return is_done ? NULL : leave_for_abort(c, op);
+    return is_done && !atomic_load(&w->is_aborted) ? NULL : leave_for_abort(c, op);
 }
 
 /* -- messages that are left behind -- */

@@ -74,8 +74,12 @@ static void send_notice(MpiWatch *v, const Notice *n, int to, void *requests, in
 
 static bool is_done(MpiWatch *v, void *requests, int at, int n)
 {
-    bool done = false;
-    return v->world->calls->test(requests, at, n, &done) != 0 || done;
+    for (int i = 0; i < n; i++) {
+        bool done = false;
+        int got;
+        if (v->world->calls->test(requests, at + i, &done, &got) == 0 && !done) return false;
+    }
+    return true;
 }
 
 /* One whose last message still waits gets no further one. */

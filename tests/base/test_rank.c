@@ -138,3 +138,33 @@ TEST(a_process_of_srun_knows_its_rank_and_a_batch_script_is_none)
     assert_int_equal(r.local_rank, 1);
     assert_int_equal(r.local_world_size, 0);
 }
+
+TEST(slurm_tells_the_ranks_of_each_machine_in_its_own_way)
+{
+    static const struct {
+        const char *tasks, *node, *local;
+        int64_t expected;
+    } row[] = {
+        { "4(x2),3", "0", "3", 4 }, { "4(x2),3", "1", "0", 4 }, { "4(x2),3", "2", "2", 3 },
+        { "2", "0", "1", 2 },       { "2(x11)", "10", "1", 2 }, { "2", "1", "1", 0 },
+        { "many", "0", "1", 0 },
+    };
+    static const char *const others[] = {
+        "PMIX_RANK", "3", "SLURM_PROCID", "3", "SLURM_STEP_NUM_TASKS", "22", NULL
+    };
+    set_variables(NULL, NULL, NULL, NULL);
+    set_all(others);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Rank r;
+        setenv("SLURM_STEP_TASKS_PER_NODE", row[i].tasks, 1);
+        setenv("SLURM_NODEID", row[i].node, 1);
+        setenv("SLURM_LOCALID", row[i].local, 1);
+        assert_no_error(rank_of_process(&r));
+        assert_int_equal(r.local_world_size, row[i].expected);
+    }
+    Rank r;
+    setenv("SLURM_STEP_TASKS_PER_NODE", "1,2", 1);
+    setenv("SLURM_NODEID", "0", 1);
+    assert_error_has(rank_of_process(&r),
+                     "SLURM_LOCALID is \"1\"; with SLURM_STEP_TASKS_PER_NODE=1 it must be 0 to 0");
+}

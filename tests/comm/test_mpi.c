@@ -128,6 +128,29 @@ TEST(a_stopped_process_is_reported_by_all_others_within_ten_seconds)
     arena_free(a);
 }
 
+TEST(processes_that_wait_in_mpi_itself_end_where_one_is_killed)
+{
+    Arena *a = arena_new();
+    const char *output = end_of(a, "group", "--enable-recovery");
+    for (int r = 0; r < 2; r++)
+        assert_contains(output, arena_printf(a,
+                                             "has died; rank %d ends, because MPI does not come "
+                                             "back",
+                                             r));
+    arena_free(a);
+}
+
+TEST(processes_that_make_different_calls_are_told_so)
+{
+    Arena *a = arena_new();
+    const char *output = end_of(a, "differ", "--enable-recovery");
+    for (int r = 0; r < 3; r++)
+        assert_contains(output, arena_printf(a, "rank %d: error after ", r));
+    assert_true(strstr(output, "got 400 bytes from rank 2, but waited for 800") ||
+                strstr(output, "MPI_ERR_TRUNCATE"));
+    arena_free(a);
+}
+
 TEST(ranks_without_the_library_of_mpi_are_told_how_to_get_it)
 {
     Arena *a = arena_new();

@@ -63,11 +63,24 @@ static Error *wait_for_last(Comm *c, bool with_messages)
                          : c->all_reduce(c, &x, 1, F32, REDUCE_SUM, NULL);
 }
 
+/* All but the last rank, which has died, wait in MPI itself. */
+static Error *make_group(Comm *c)
+{
+    int ranks[64];
+    Comm *out;
+    for (int r = 0; r < c->size; r++) ranks[r] = r;
+    if (c->rank == c->size - 1) raise(SIGKILL);
+    return c->group(c, ranks, c->size, 0, &out);
+}
+
 static Error *fail(Comm *c, const char *how)
 {
     float many[100000] = { 0 };
     TRY(c->all_reduce(c, many, 100000, F32, REDUCE_SUM, NULL));
     if (!strcmp(how, "hang")) c->timeout = 1.5;
+    if (!strcmp(how, "group")) return make_group(c);
+    if (!strcmp(how, "differ"))
+        return c->all_reduce(c, many, c->rank < c->size - 1 ? 200 : 100, F32, REDUCE_SUM, NULL);
     if (c->rank < c->size - 1) return wait_for_last(c, c->rank % 2);
     usleep(300000);
     if (!strcmp(how, "abort")) c->abort(c, "the last rank has had enough");
