@@ -1,14 +1,14 @@
 /* hf_find.c - names of models in the local cache of Hugging Face: models--owner--name/refs/main
  * holds the revision, snapshots/<revision> its files. */
+#include "base/environment.h"
 #include "base/file.h"
 #include "models/hf_config.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const char *cache_folder(Arena *a)
 {
-    const char *hub = getenv("HF_HUB_CACHE"), *home = getenv("HF_HOME"),
-               *cache = getenv("XDG_CACHE_HOME"), *user = getenv("HOME");
+    const char *hub = environment_get("HF_HUB_CACHE"), *home = environment_get("HF_HOME"),
+               *cache = environment_get("XDG_CACHE_HOME"), *user = environment_get("HOME");
     if (hub && *hub) return hub;
     if (home && *home) return path_join(a, home, "hub");
     if (cache && *cache) return path_join(a, cache, "huggingface/hub");
