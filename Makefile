@@ -236,6 +236,10 @@ check-lint:
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
 	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary
+.PHONY: check-interchange
+PYTHON ?= python3
+check-interchange: $(BUILD)/modalities ## exports loaded by the Python libraries that PYTHON= can import
+	$(PYTHON) tests/interchange/transformers_loads_exports.py $(BUILD)/modalities
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
 	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all $(THREADED)

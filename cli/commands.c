@@ -43,6 +43,8 @@
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
     COMMAND(command_top_board) \
+    COMMAND(command_top_convert_gpt2) \
+    COMMAND(command_top_convert_pytorch_to_hf_checkpoint) \
     COMMAND(command_top_diff) \
     COMMAND(command_top_generate_text) \
     COMMAND(command_top_init) \

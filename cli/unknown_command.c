@@ -1,13 +1,6 @@
-/* unknown_command.c - what is said of a command that there is not: planned, or the nearest one. */
+/* unknown_command.c - what is said of a command that there is not: the nearest one. */
 #include "command.h"
 #include <string.h>
-
-/* Commands of the original that are not built yet; a group stands for all of its commands. */
-static const struct {
-    const char *name, *what;
-} planned[] = {
-    { "convert_pytorch_to_hf_checkpoint", "the export to Hugging Face" },
-};
 
 /* Other words for what a command does. */
 static const struct {
@@ -16,6 +9,7 @@ static const struct {
     { "answer", "generate_text" },
     { "chat", "generate_text" },
     { "encode", "tokenizer encode" },
+    { "export", "convert_pytorch_to_hf_checkpoint" },
     { "fit", "run" },
     { "generate", "generate_text" },
     { "index", "data create_raw_index" },
@@ -76,10 +70,6 @@ static const char *nearest_anywhere(Arena *a, const char *name)
 
 Error *command_unknown(Arena *a, const char *group, const char *name)
 {
-    for (size_t i = 0; !group && i < sizeof planned / sizeof *planned; i++)
-        if (!strcmp(planned[i].name, name))
-            return error_usage("planned: the command \"%s\" comes with %s, which is not built yet",
-                               name, planned[i].what);
     const char *full = group ? arena_printf(a, "%s %s", group, name) : name;
     const char *near = nearest_at(a, group, name);
     if (!near && !group) near = nearest_synonym(a, name);

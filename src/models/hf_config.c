@@ -287,7 +287,7 @@ static Error *read_window(const Reading *r, int64_t *out)
     const bool is_asked = c->use_sliding_window && *c->use_sliding_window;
     const bool asks =
         r->family->windows == HF_WINDOW_UPPER || !strcmp(r->family->model_type, "qwen3_moe");
-    if (asks && !is_asked) *out = 0;
+    if ((asks && !is_asked) || r->family->windows == HF_NO_WINDOW) *out = 0;
     return NULL;
 }
 
@@ -472,6 +472,7 @@ static double attention_scale(const Reading *r)
 /* null means none, silence what the class has. */
 static double cap(const Reading *r, const char *key, const double *given, double of_class)
 {
+    if (!(r->family->flags & HF_SANDWICH)) return 0;
     if (given) return *given;
     return yaml_get(r->root, key) ? 0 : of_class;
 }
@@ -494,9 +495,10 @@ static Error *read_decoder(Reading *r)
     d->is_tied = c->tie_word_embeddings ? *c->tie_word_embeddings : r->family->is_tied;
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & HF_GPT2);
-    d->qkv_bias = flags & HF_QKV_BIAS || c->attention_bias;
-    d->out_bias = flags & HF_GPT2 || c->attention_bias;
-    d->ffn_bias = flags & HF_GPT2 || c->mlp_bias;
+    const bool bias = c->attention_bias && flags & HF_BIASES;
+    d->qkv_bias = flags & HF_QKV_BIAS || bias;
+    d->out_bias = flags & HF_GPT2 || bias;
+    d->ffn_bias = flags & HF_GPT2 || (c->mlp_bias && flags & HF_MLP_BIAS);
     TRY(read_activation(r));
     TRY(read_dropout(r));
     read_norms(r);
@@ -511,14 +513,10 @@ static Dtype dtype_of(const Config *c)
     return F32;
 }
 
-Error *hf_config_read(Arena *a, const char *folder, HfModel *out)
+Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *out)
 {
-    Yaml *root;
-    Reading r = { .arena = a, .path = path_join(a, folder, "config.json") };
-    if (!file_exists(r.path)) return error_new("%s has no config.json", folder);
-    TRY(yaml_read_json(a, r.path, &root));
-    if (root->type != YAML_MAP) return error_new("%s: this is no JSON object", r.path);
-    r.root = root;
+    Reading r = { .arena = a, .path = path, .root = root };
+    if (root->type != YAML_MAP) return error_new("%s: this is no JSON object", path);
     TRY(find_family(&r));
     Problems problems = { .arena = a };
     FieldReader reader = { .arena = a, .problems = &problems };
@@ -526,7 +524,17 @@ Error *hf_config_read(Arena *a, const char *folder, HfModel *out)
     TRY(problems_error(&problems));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
-    *out =
-        (HfModel){ .folder = folder, .family = r.family, .decoder = r.d, .dtype = dtype_of(&r.c) };
+    *out = (HfModel){ .family = r.family, .decoder = r.d, .dtype = dtype_of(&r.c) };
+    return NULL;
+}
+
+Error *hf_config_read(Arena *a, const char *folder, HfModel *out)
+{
+    Yaml *root;
+    const char *path = path_join(a, folder, "config.json");
+    if (!file_exists(path)) return error_new("%s has no config.json", folder);
+    TRY(yaml_read_json(a, path, &root));
+    TRY(hf_config_parse(a, root, path, out));
+    out->folder = folder;
     return NULL;
 }

@@ -16,6 +16,8 @@ typedef struct HfModel {
  * known class has; an option with a value that is not known; what is missing or of another type,
  * with its place. */
 Error *hf_config_read(Arena *a, const char *folder, HfModel *out);
+/* The same from a tree; `path` is for errors. */
+Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *out);
 /* The folder that a name stands for: a folder itself, or "owner/name" in the local cache of Hugging
  * Face (HF_HUB_CACHE, HF_HOME, ~/.cache/huggingface). Nothing is downloaded. */
 Error *hf_find(Arena *a, const char *name, const char **folder);

@@ -62,30 +62,30 @@ static const HfName gpt2_names[] = {
 };
 
 /* clang-format off */
-#define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING)
+#define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING | HF_BIASES)
 const HfFamily hf_families[] = {
-    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
+    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
     { "mistral", "MistralForCausalLM", "MistralDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .window = 4096, .activation = "silu" },
     { "qwen2", "Qwen2ForCausalLM", "Qwen2DecoderLayer", NULL, llama_names, HF_QKV_BIAS, HF_WINDOW_UPPER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
-    { "qwen3", "Qwen3ForCausalLM", "Qwen3DecoderLayer", NULL, llama_names, HF_QK_NORM, HF_WINDOW_UPPER,
+    { "qwen3", "Qwen3ForCausalLM", "Qwen3DecoderLayer", NULL, llama_names, HF_QK_NORM | HF_BIASES, HF_WINDOW_UPPER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .head_width = 128, .activation = "silu" },
-    { "olmo2", "Olmo2ForCausalLM", "Olmo2DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH, HF_WINDOW_EACH,
+    { "olmo2", "Olmo2ForCausalLM", "Olmo2DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH | HF_BIASES, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
-    { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_WINDOW_EACH,
+    { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .activation = "gelu_pytorch_tanh", .is_tied = true },
     { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH, HF_WINDOW_ALTERNATING,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .window = 4096,
       .attention_cap = 50, .logit_cap = 30, .activation = "gelu_pytorch_tanh", .is_tied = true },
     { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_QK_NORM, HF_WINDOW_PATTERN,
       .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256, .window = 4096, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | HF_QKV_BIAS, HF_WINDOW_EACH,
+    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | HF_QKV_BIAS, HF_NO_WINDOW,
       .eps = 1e-5, .max_positions = 1024, .activation = "gelu_new", .is_tied = true },
     { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED, HF_WINDOW_EACH,
       .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
-    { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM, HF_WINDOW_EACH,
+    { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM | HF_BIASES, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
     { 0 },
 };

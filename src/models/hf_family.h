@@ -29,11 +29,14 @@ enum {
     HF_POST_NORM = 64,  /* behind it only */
     HF_SPARSE = 128,    /* mixtures of experts */
     HF_GPT2 = 256,      /* layer norms, learned positions, one plain feed-forward layer */
+    HF_BIASES = 1024,   /* attention_bias counts */
+    HF_MLP_BIAS = 2048, /* mlp_bias does */
     HF_NORMALIZED = 512 /* the weights of a token's experts always add up to 1 */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
 typedef enum HfWindows {
+    HF_NO_WINDOW, /* the class has none, whatever config.json says */
     HF_WINDOW_EACH,
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_PATTERN,

@@ -87,7 +87,6 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
 
 TEST(names_of_the_original_that_are_not_built_yet_are_planned)
 {
-    exits("convert_pytorch_to_hf_checkpoint", 2, "planned: the command");
     exits("help optimizer.fsdp1_checkpointed", 2, "planned: optimizer.fsdp1_checkpointed comes");
     exits("help component adamw", 2, "did you mean \"adam_w\"?");
     exits("help model.selective_activation_checkpointed", 2,

@@ -1,0 +1,125 @@
+/* decoder_difference.c - compares descriptions of decoders option by option. */
+#include "models/decoder_difference.h"
+
+static const char *number(Arena *a, const char *name, double x, double y)
+{
+    return x == y ? NULL : arena_printf(a, "%s: %.10g instead of %.10g", name, x, y);
+}
+
+static const char *flag(Arena *a, const char *name, bool x, bool y)
+{
+    return x == y ? NULL : arena_printf(a, "%s: %s", name, x ? "is there" : "is missing");
+}
+
+static const char *kind_of(const Norm *n)
+{
+    return !n ? "none" : n->type == NORM_LAYER ? "a layer norm" : "an RMS norm";
+}
+
+static const char *norms(Arena *a, const char *name, const Norm *x, const Norm *y)
+{
+    const bool same = !x == !y && (!x || (x->type == NORM_LAYER) == (y->type == NORM_LAYER));
+    if (!same) return arena_printf(a, "%s: %s instead of %s", name, kind_of(x), kind_of(y));
+    if (!x) return NULL;
+    if (x->has_weight != y->has_weight) return arena_printf(a, "%s: no weight", name);
+    if (x->has_bias != y->has_bias)
+        return arena_printf(a, "%s: %s bias", name, x->has_bias ? "a" : "no");
+    if (x->from_one != y->from_one) return arena_printf(a, "%s: the weight less 1", name);
+    return number(a, arena_printf(a, "%s eps", name), x->eps, y->eps);
+}
+
+static double scale_of(const Decoder *d)
+{
+    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_width);
+}
+
+static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
+{
+    const char *e = number(a, "rope base", x->base, y->base);
+    if (!e && x->kind != y->kind)
+        e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
+                         rope_scaling_choices[y->kind]);
+    if (e || x->kind == ROPE_PLAIN) return e;
+    e = number(a, "rope factor", x->factor, y->factor);
+    if (!e) e = number(a, "rope low_freq_factor", x->low_freq, y->low_freq);
+    if (!e) e = number(a, "rope high_freq_factor", x->high_freq, y->high_freq);
+    if (!e) e = number(a, "rope beta_fast", x->beta_fast, y->beta_fast);
+    if (!e) e = number(a, "rope beta_slow", x->beta_slow, y->beta_slow);
+    if (!e) e = number(a, "rope attention_factor", x->attention, y->attention);
+    if (!e) e = flag(a, "rope truncate", x->truncate, y->truncate);
+    if (e || x->kind == ROPE_LINEAR) return e;
+    return number(a, "rope original length", (double)x->original, (double)y->original);
+}
+
+static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
+{
+    for (int64_t i = 0; i < x->n_layer; i++) {
+        const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
+        const char *e = number(a, "window", (double)p->window, (double)q->window);
+        if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
+        if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
+        for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
+        if (e) return arena_printf(a, "layer %lld: %s", (long long)i, e);
+    }
+    return NULL;
+}
+
+static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
+{
+    if (!x || !y) return flag(a, "mixture of experts", x, y);
+    const char *e = number(a, "experts", (double)x->n_experts, (double)y->n_experts);
+    if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
+    if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
+    if (!e) e = number(a, "router score", x->score, y->score);
+    if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
+    if (!e) e = number(a, "router factor", x->factor, y->factor);
+    if (!e) e = number(a, "capacity", x->capacity, y->capacity);
+    if (!e)
+        e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);
+    return e;
+}
+
+static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = number(a, "vocab_size", (double)x->vocab_size, (double)y->vocab_size);
+    if (!e) e = number(a, "n_layer", (double)x->n_layer, (double)y->n_layer);
+    if (!e) e = number(a, "width", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
+    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
+    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
+    if (!e)
+        e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
+    if (!e && !(x->moe && y->moe))
+        e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
+    return e;
+}
+
+const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = sizes(a, x, y);
+    if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
+    if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
+    if (!e) e = norms(a, "norm behind attention", x->attention_post_norm, y->attention_post_norm);
+    if (!e) e = norms(a, "norm in front of the feed-forward layer", x->ffn_norm, y->ffn_norm);
+    if (!e) e = norms(a, "norm behind the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
+    if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
+    if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
+    if (!e) e = norms(a, "norm of all heads together", x->qk_norm_width, y->qk_norm_width);
+    if (!e && x->qk_norm && x->layer[0].n_rope)
+        e = flag(a, "norm of queries and keys before rope", x->qk_norm_before_rope,
+                 y->qk_norm_before_rope);
+    if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
+    if (!e) e = flag(a, "bias behind attention", x->out_bias, y->out_bias);
+    if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);
+    if (!e) e = flag(a, "gate of the feed-forward layer", x->is_gated, y->is_gated);
+    if (!e && x->activation != y->activation)
+        e = arena_printf(a, "activation: %s instead of %s", activation_choices[x->activation],
+                         activation_choices[y->activation]);
+    if (!e) e = flag(a, "tied head", x->is_tied, y->is_tied);
+    if (!e) e = number(a, "scale of the embedding", x->embedding_scale, y->embedding_scale);
+    if (!e) e = number(a, "scale of scores", scale_of(x), scale_of(y));
+    if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
+    if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
+    if (!e) e = layers(a, x, y);
+    return e ? e : mixtures(a, x->moe, y->moe);
+}

@@ -1,0 +1,276 @@
+/* hf_write.c - config.json from a description. What is written is read again and compared, so that
+ * a class is only taken when it has every option of the model. */
+#include "models/hf_write.h"
+#include "base/json.h"
+#include "models/decoder_difference.h"
+#include <string.h>
+
+/* A JSON object that grows. */
+static void key(Text *t, const char *name)
+{
+    text_printf(t, "%s\n  \"%s\": ", t->len > 1 ? "," : "", name);
+}
+
+static void put_text(Text *t, const char *name, const char *value)
+{
+    key(t, name);
+    text_json_string(t, str_of(value));
+}
+
+static void put_int(Text *t, const char *name, int64_t value)
+{
+    key(t, name);
+    text_printf(t, "%lld", (long long)value);
+}
+
+static void put_double(Text *t, const char *name, double value)
+{
+    key(t, name);
+    text_json_double(t, value);
+}
+
+static void put_bool(Text *t, const char *name, bool value)
+{
+    key(t, name);
+    text_puts(t, value ? "true" : "false");
+}
+
+/* null: none */
+static void put_optional(Text *t, const char *name, double value)
+{
+    if (value > 0)
+        put_double(t, name, value);
+    else {
+        key(t, name);
+        text_puts(t, "null");
+    }
+}
+
+static void put_window(Text *t, int64_t window)
+{
+    key(t, "sliding_window");
+    if (window)
+        text_printf(t, "%lld", (long long)window);
+    else
+        text_puts(t, "null");
+}
+
+static const char *activation_name(const Decoder *d)
+{
+    static const char *const names[] = { "gelu", "gelu_pytorch_tanh", "silu" };
+    return names[d->activation];
+}
+
+static const char *dtype_text(Dtype t)
+{
+    return t == BF16 ? "bfloat16" : t == F16 ? "float16" : "float32";
+}
+
+static void put_class(Text *t, const char *model_type, const char *class, Dtype dtype)
+{
+    key(t, "architectures");
+    text_printf(t, "[\"%s\"]", class);
+    put_text(t, "model_type", model_type);
+    put_text(t, "torch_dtype", dtype_text(dtype));
+    static const char *const ids[] = { "bos_token_id", "eos_token_id", "pad_token_id" };
+    for (int i = 0; i < 3; i++) {
+        key(t, ids[i]);
+        text_puts(t, "null");
+    }
+}
+
+static void put_rope_scaling(Text *t, const RopeScaling *s)
+{
+    if (s->kind == ROPE_PLAIN) return;
+    Text r = { 0 };
+    text_putc(&r, '{');
+    put_text(&r, "rope_type", rope_scaling_choices[s->kind]);
+    put_double(&r, "factor", s->factor);
+    if (s->kind != ROPE_LINEAR && s->kind != ROPE_DYNAMIC)
+        put_int(&r, "original_max_position_embeddings", s->original);
+    if (s->kind == ROPE_LLAMA3) {
+        put_double(&r, "low_freq_factor", s->low_freq);
+        put_double(&r, "high_freq_factor", s->high_freq);
+    }
+    if (s->kind == ROPE_YARN) {
+        put_double(&r, "beta_fast", s->beta_fast);
+        put_double(&r, "beta_slow", s->beta_slow);
+        put_double(&r, "attention_factor", s->attention);
+        put_bool(&r, "truncate", s->truncate);
+    }
+    key(t, "rope_scaling");
+    text_add(t, r.ptr, r.len);
+    text_putc(t, '}');
+    text_free(&r);
+}
+
+/* The last layer with a window, or the first; and one without, if there are both. */
+static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const DecoderLayer *local = NULL, *full = NULL;
+    for (int64_t i = 0; i < d->n_layer; i++) *(d->layer[i].window ? &local : &full) = &d->layer[i];
+    if (!full) full = local;
+    put_window(t, local ? local->window : 0);
+    if (local) put_bool(t, "use_sliding_window", true);
+    if (f->windows > HF_WINDOW_EACH) {
+        key(t, "layer_types");
+        for (int64_t i = 0; i < d->n_layer; i++)
+            text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
+                        d->layer[i].window ? "sliding" : "full");
+        text_putc(t, ']');
+    }
+    if (full->n_rope == 0) return;
+    put_double(t, "rope_theta", full->rope->base);
+    if (f->windows == HF_WINDOW_PATTERN && local)
+        put_double(t, "rope_local_base_freq", local->rope->base);
+    put_rope_scaling(t, full->rope);
+}
+
+static void put_moe(Text *t, const Decoder *d)
+{
+    const Moe *m = d->moe;
+    bool first = true;
+    put_int(t, "num_local_experts", m->n_experts);
+    put_int(t, "num_experts", m->n_experts);
+    put_int(t, "num_experts_per_tok", m->top_k);
+    put_int(t, "moe_intermediate_size", m->hidden);
+    put_bool(t, "norm_topk_prob", m->normalize);
+    put_double(t, "router_aux_loss_coef", m->aux_loss);
+    key(t, "mlp_only_layers");
+    text_putc(t, '[');
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        if (d->layer[i].is_sparse) continue;
+        text_printf(t, "%s%lld", first ? "" : ", ", (long long)i);
+        first = false;
+    }
+    text_putc(t, ']');
+}
+
+static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const bool is_mixtral = f->flags & HF_NORMALIZED;
+    put_int(t, "vocab_size", d->vocab_size);
+    put_int(t, "hidden_size", d->width);
+    put_int(t, "intermediate_size", is_mixtral && d->moe ? d->moe->hidden : d->hidden);
+    put_int(t, "num_hidden_layers", d->n_layer);
+    put_int(t, "num_attention_heads", d->n_head_q);
+    put_int(t, "num_key_value_heads", d->n_head_kv);
+    put_int(t, "head_dim", d->head_width);
+    const RopeScaling *s = d->layer[0].rope;
+    const bool grows = d->layer[0].n_rope && s->kind == ROPE_DYNAMIC;
+    put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
+    put_double(t, "rms_norm_eps", d->head_norm->eps);
+    put_text(t, f->flags & HF_FROM_ONE ? "hidden_activation" : "hidden_act", activation_name(d));
+    put_bool(t, "tie_word_embeddings", d->is_tied);
+    put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
+    put_bool(t, "mlp_bias", d->ffn_bias);
+    put_double(t, "attention_dropout", d->attention_dropout);
+    if (f->flags & HF_SANDWICH) {
+        const double scale = d->attention_scale;
+        put_int(t, "query_pre_attn_scalar", /* an integer there */
+                scale != 0 ? (int64_t)rint(1 / (scale * scale)) : d->head_width);
+        put_optional(t, "attn_logit_softcapping", d->attention_cap);
+        put_optional(t, "final_logit_softcapping", d->logit_cap);
+    }
+    put_layers(t, d, f);
+    if (f->flags & HF_SPARSE && d->moe) put_moe(t, d);
+}
+
+static void put_gpt2(Text *t, const Decoder *d)
+{
+    put_int(t, "vocab_size", d->vocab_size);
+    put_int(t, "n_embd", d->width);
+    put_int(t, "n_layer", d->n_layer);
+    put_int(t, "n_head", d->n_head_q);
+    put_int(t, "n_inner", d->hidden);
+    put_int(t, "n_positions", d->sequence_length);
+    put_double(t, "layer_norm_epsilon", d->head_norm->eps);
+    put_text(t, "activation_function",
+             d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));
+    put_bool(t, "tie_word_embeddings", d->is_tied);
+    put_double(t, "attn_pdrop", d->attention_dropout);
+    put_double(t, "resid_pdrop", d->dropout);
+    put_double(t, "embd_pdrop", d->dropout);
+    put_bool(t, "scale_attn_weights", true);
+}
+
+static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out)
+{
+    text_clear(out);
+    text_putc(out, '{');
+    put_class(out, f->model_type, f->class_name, dtype);
+    if (f->flags & HF_GPT2)
+        put_gpt2(out, d);
+    else
+        put_llama(out, d, f);
+    text_puts(out, "\n}\n");
+}
+
+/* What is in the way of the family; NULL: nothing. */
+static const char *obstacle(Arena *a, const Decoder *d, const HfFamily *f, Dtype dtype, Text *out)
+{
+    Yaml *root;
+    HfModel m;
+    write_as(d, f, dtype, out);
+    Error *e = yaml_parse(a, (Str){ arena_string(a, out->ptr), out->len }, "config.json", &root);
+    if (!e) e = hf_config_parse(a, root, "config.json", &m);
+    const char *text = e ? arena_string(a, error_text(e)) : decoder_difference(a, d, m.decoder);
+    error_free(e);
+    return text;
+}
+
+Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily **family, Text *out)
+{
+    const HfFamily *closest = hf_family_find(d->learned_positions ? "gpt2" : "llama");
+    if (d->moe) closest = hf_family_find("mixtral");
+    for (const HfFamily *f = hf_families; f->model_type; f++) {
+        if (obstacle(a, d, f, dtype, out)) continue;
+        *family = f;
+        return NULL;
+    }
+    return error_new("no standard class of transformers computes what the model does; the closest "
+                     "is %s, but for %s",
+                     closest->class_name, obstacle(a, d, closest, dtype, out));
+}
+
+/* What the original's class has, with the model's own sizes and its one epsilon. */
+static const char *custom_obstacle(Arena *a, const Decoder *d)
+{
+    Decoder class = *d;
+    class.attention_norm = class.ffn_norm = class.head_norm;
+    class.attention_post_norm = class.ffn_post_norm = class.qk_norm = class.qk_norm_width = NULL;
+    class.learned_positions = false;
+    class.is_gated = true;
+    class.activation = ACTIVATE_SILU;
+    class.out_bias = class.ffn_bias = d->qkv_bias;
+    class.moe = NULL;
+    class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
+    if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN || d->layer[i].window)
+            return "positions: there is not one rotary transform";
+    return decoder_difference(a, d, &class);
+}
+
+Error *hf_custom_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily **family,
+                              Text *out)
+{
+    const char *option = custom_obstacle(a, d);
+    if (option)
+        return error_new(
+            "the original's own class (modalities-gpt2) lacks an option of the model: %s", option);
+    *family = hf_family_find("llama");
+    text_clear(out);
+    text_putc(out, '{');
+    put_class(out, "modalities-gpt2", "GPT2ForCausalLM", dtype);
+    key(out, "auto_map");
+    text_puts(out, "{\"AutoConfig\": \"configuration_gpt2.GPT2Config\", "
+                   "\"AutoModel\": \"modeling_gpt2.GPT2Model\", "
+                   "\"AutoModelForCausalLM\": \"modeling_gpt2.GPT2ForCausalLM\"}");
+    put_llama(out, d, *family);
+    put_double(out, "layer_norm_eps", d->head_norm->eps);
+    put_bool(out, "layer_norm_elementwise_affine", d->head_norm->has_weight);
+    put_bool(out, "layer_norm_bias", d->head_norm->has_bias);
+    text_puts(out, "\n}\n");
+    return NULL;
+}

@@ -1,0 +1,86 @@
+/* hf_export.c - loads a model's weights and writes them in the names of a class of transformers. */
+#include "train/hf_export.h"
+#include "base/file.h"
+#include "checkpoint/hf_save.h"
+#include "checkpoint/hf_tensors.h"
+#include "models/hf_write.h"
+#include "train/session.h"
+
+/* The model's parameters in host memory. */
+static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor **out, int64_t *n)
+{
+    NamedTensor *list = NEW_N(a, NamedTensor, store_count(s));
+    *n = 0;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        Tensor view;
+        if (x->kind != VALUE_PARAM) continue;
+        TRY(store_view(s, &x->tensor, true, a, &view));
+        Tensor t = view;
+        t.dtype = dtype;
+        if (dtype != view.dtype) {
+            t.data = arena_alloc(a, tensor_bytes(&t));
+            dtype_convert(dtype, t.data, view.dtype, view.data, tensor_count(&view));
+        }
+        list[(*n)++] = (NamedTensor){ x->name, t };
+    }
+    *out = list;
+    return NULL;
+}
+
+/* A model from a folder stays of its class, with all that its config.json says. */
+static Error *choose(Arena *a, const HfExport *x, Dtype dtype, const HfFamily **family,
+                     Text *config)
+{
+    const HfModel *hf = x->model->hf;
+    const Decoder *d = decoder_of(x->model);
+    Str bytes;
+    if (!d)
+        return error_new(
+            "model.%s is no decoder of language: transformers has no class for it here",
+            x->model->name);
+    if (x->custom_code) return hf_custom_config_write(a, d, dtype, family, config);
+    if (!hf || dtype != hf->dtype) return hf_config_write(a, d, dtype, family, config);
+    *family = hf->family;
+    TRY(file_read(a, path_join(a, hf->folder, "config.json"), &bytes));
+    text_add(config, bytes.ptr, bytes.len);
+    return NULL;
+}
+
+static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const HfFamily *family,
+                   const char *config)
+{
+    Program *unused;
+    NamedTensor *param, *theirs;
+    int64_t n, n_theirs;
+    TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
+    TRY(read_parameters(a, session_store(s), dtype, &param, &n));
+    TRY(hf_tensors(a, family, param, n, &theirs, &n_theirs));
+    const HfFolder folder = { .path = x->output_path,
+                              .config = config,
+                              .tokenizer = x->tokenizer   ? x->tokenizer
+                                           : x->model->hf ? x->model->hf->folder
+                                                          : NULL,
+                              .tensor = theirs,
+                              .n = n_theirs };
+    return hf_save(a, &folder);
+}
+
+Error *hf_export(Arena *a, const HfExport *x, const char **class_name)
+{
+    const Model *m = x->model;
+    const Dtype loaded = m->hf && !m->weights_path ? m->hf->dtype : m->weights_dtype;
+    const Dtype dtype = x->dtype ? *x->dtype : loaded;
+    const HfFamily *family;
+    Text config = { 0 };
+    Session *s = NULL;
+    if (!m->weights_path && (!m->hf || m->initializer))
+        return error_new("model.%s brings no weights: it comes without a checkpoint", m->name);
+    Error *e = choose(a, x, dtype, &family, &config);
+    if (!e) e = session_new(&(SessionSettings){ .model = m }, &s);
+    if (!e) e = save(a, x, s, dtype, family, arena_string(a, config.ptr));
+    if (!e) *class_name = x->custom_code ? "GPT2ForCausalLM" : family->class_name;
+    session_free(s);
+    text_free(&config);
+    return e;
+}
