@@ -51,6 +51,7 @@
     COMPONENT(model_debugging_hook_nan_hook) \
     COMPONENT(model_debugging_hook_print_forward_hook) \
     COMPONENT(model_fsdp1_checkpointed) \
+    COMPONENT(optimizer_fsdp1_checkpointed) \
     COMPONENT(model_fsdp1_wrapped) \
     COMPONENT(model_fsdp2_wrapped) \
     COMPONENT(model_gpt2_tp) \

@@ -11,7 +11,6 @@ typedef struct OriginalName {
 /* clang-format off */
 static const OriginalName names[] = {
     { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
-    { "optimizer", "fsdp1_checkpointed", "checkpoints of torch", NULL },
 };
 /* clang-format on */
 

@@ -13,6 +13,7 @@ typedef struct Optimizer {
     const char *const
         *excluded;             /* names of weight decay groups that get no decay; ends with NULL */
     const struct Model *model; /* whose groups these are */
+    const char *state_path;    /* the checkpoint its states come from; NULL: it begins anew */
     /* For checkpoints that torch reads: the settings of a parameter with this rate, decay of the
      * first moment (NAN: its own) and weight decay, as members of a JSON object. */
     void (*torch_group)(const struct Optimizer *self, double lr, double beta1, double weight_decay,

@@ -71,6 +71,7 @@ static void set_progress(Run *r)
                             .last_step = p->position.steps - 1 };
     c->app_state->checkpoint_path = p->checkpoint;
     c->app_state->model->weights_path = NULL; /* the checkpoint has them all */
+    c->app_state->optimizer->state_path = NULL;
 }
 
 /* What `resume` needs, in the experiment's folder and in each checkpoint. */

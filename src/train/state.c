@@ -56,15 +56,21 @@ static bool is_of_model(const char *name)
     return str_starts(str_of(name), "app.model.") && !(n > m && !strcmp(name + n - m, made));
 }
 
+static bool is_of_optimizer(const char *name)
+{
+    return str_starts(str_of(name), "app.optimizer.");
+}
+
 static bool is_of_model_or_optimizer(const char *name)
 {
-    return is_of_model(name) || str_starts(str_of(name), "app.optimizer.");
+    return is_of_model(name) || is_of_optimizer(name);
 }
 
 /* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */
-static Error *load(CheckpointReader *r, const StateTensor *state, int64_t n, bool with_optimizer)
+static Error *load(CheckpointReader *r, const StateTensor *state, int64_t n,
+                   bool (*wanted)(const char *name))
 {
-    TRY(checkpoint_check(r, state, n, with_optimizer ? is_of_model_or_optimizer : is_of_model));
+    TRY(checkpoint_check(r, state, n, wanted));
     TRY(checkpoint_load(r, state, n));
     return checkpoint_verify(r);
 }
@@ -76,41 +82,56 @@ Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n)
 }
 
 /* Where tensors are not the host's, what is read goes through memory that is. */
-static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, bool with_optimizer,
-                        float *steps)
+static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r,
+                        bool (*wanted)(const char *name), float *steps)
 {
-    int64_t n;
-    StateTensor *state = state_of_store(a, s, with_optimizer, steps, &n);
-    Tensor *there = NEW_N(a, Tensor, n);
+    int64_t n_all, n = 0;
+    StateTensor *state = state_of_store(a, s, wanted != is_of_model, steps, &n_all);
+    Tensor *there = NEW_N(a, Tensor, n_all);
+    for (int64_t i = 0; i < n_all; i++)
+        if (wanted(state[i].name)) state[n++] = state[i];
     for (int64_t i = 0; i < n; i++) {
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));
     }
-    TRY(load(r, state, n, with_optimizer));
+    TRY(load(r, state, n, wanted));
     for (int64_t i = 0; i < n; i++) TRY(store_put(s, &there[i], &state[i].part));
     return NULL;
 }
 
-static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r, bool with_optimizer,
-                       float *steps)
+static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r,
+                       bool (*wanted)(const char *name), float *steps)
 {
-    Error *e = load_into(a, s, r, with_optimizer, steps);
+    Error *e = load_into(a, s, r, wanted, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
-        if (is_saved(x, with_optimizer)) x->is_set = true;
+        bool is_param = x->kind == VALUE_PARAM;
+        if (is_saved(x, wanted != is_of_model) && !(is_param && wanted == is_of_optimizer))
+            x->is_set = true;
     }
     store_changed(s);
     return e;
 }
 
-Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
+static Error *load_path(ParamStore *s, const char *path, bool (*wanted)(const char *name),
+                        float *steps)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
     Error *e = checkpoint_open(a, path, &r);
-    if (!e) e = load_all(a, s, r, with_optimizer, steps);
+    if (!e) e = load_all(a, s, r, wanted, steps);
     arena_free(a);
     return e;
+}
+
+Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
+{
+    return load_path(s, path, with_optimizer ? is_of_model_or_optimizer : is_of_model, steps);
+}
+
+Error *state_load_optimizer(ParamStore *s, const char *path, float *steps)
+{
+    return load_path(s, path, is_of_optimizer, steps);
 }
 
 Error *state_load_hf(ParamStore *s, const HfModel *m)
@@ -126,7 +147,7 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
         memcpy(param[n++].size, x->tensor.size, sizeof x->tensor.size);
     }
     Error *e = hf_weights_open(a, m, param, n, &r);
-    if (!e) e = load_all(a, s, r, false, NULL);
+    if (!e) e = load_all(a, s, r, is_of_model, NULL);
     arena_free(a);
     return e;
 }

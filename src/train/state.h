@@ -19,6 +19,8 @@ Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n);
  * are an error, but for the optimizer's where they are not wanted; so is damage to any part of the
  * checkpoint. */
 Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
+/* The same for what the optimizer keeps, alone. */
+Error *state_load_optimizer(ParamStore *s, const char *path, float *steps);
 /* Fills the parameters from the folder of a Hugging Face model. */
 Error *state_load_hf(ParamStore *s, const HfModel *m);
 /* An error when the checkpoint says that it has seen other numbers of steps or tokens than

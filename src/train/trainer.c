@@ -214,6 +214,11 @@ static Error *load_state(Trainer *t)
                        job->state->checkpoint_path));
         TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
     }
+    const char *states = job->state->optimizer->state_path;
+    if (states && !job->state->checkpoint_path) {
+        TRY(error_wrap(state_load_optimizer(s, states, &t->step.updates), "%s", states));
+        TRY(state_check_progress(states, job->seen_steps, job->seen_tokens));
+    }
     if (job->initial_weights)
         TRY(error_wrap(state_load(s, job->initial_weights, false, NULL), "%s",
                        job->initial_weights));

@@ -248,6 +248,7 @@ static const struct {
     { "number_conversion.num_tokens_from_packed_mem_map_dataset_continuous", "dataset_path",
       "{dataset_path: $NONE, sequence_length: 4, dp_degree: 1, local_micro_batch_size: 1, "
       "gradient_accumulation_steps: 1}" },
+    { "optimizer.fsdp1_checkpointed", "checkpoint_path", NULL },
     { "results_subscriber.csv", "output_file_path", NULL },
     { "results_subscriber.tensorboard", "directory", NULL },
     { "results_subscriber.to_disc", "output_file_path", NULL },
