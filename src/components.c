@@ -101,6 +101,7 @@
     COMPONENT(scheduler_linear_warmup_cosine_annealing_lr) \
     COMPONENT(scheduler_onecycle_lr) \
     COMPONENT(scheduler_step_lr) \
+    COMPONENT(scheduler_warmup_stable_decay_lr) \
     COMPONENT(stages_generator_by_cost) \
     COMPONENT(stages_generator_gpt2_stages_generator) \
     COMPONENT(steppable_component_forward_pass) \

@@ -48,7 +48,7 @@ static const ComponentDef optimizer_test = {
 
 extern const ComponentDef scheduler_dummy_lr, scheduler_step_lr, scheduler_constant_lr,
     scheduler_linear_lr, scheduler_onecycle_lr, scheduler_cosine_annealing_lr,
-    scheduler_linear_warmup_cosine_annealing_lr;
+    scheduler_linear_warmup_cosine_annealing_lr, scheduler_warmup_stable_decay_lr;
 static const ComponentDef *const defs[] = { &optimizer_test,
                                             &scheduler_dummy_lr,
                                             &scheduler_step_lr,
@@ -56,7 +56,8 @@ static const ComponentDef *const defs[] = { &optimizer_test,
                                             &scheduler_linear_lr,
                                             &scheduler_onecycle_lr,
                                             &scheduler_cosine_annealing_lr,
-                                            &scheduler_linear_warmup_cosine_annealing_lr };
+                                            &scheduler_linear_warmup_cosine_annealing_lr,
+                                            &scheduler_warmup_stable_decay_lr };
 
 /* Builds `variant` with an optimizer of rate `lr`; `settings` is the inside of a flow mapping. */
 static Error *make(Arena *a, const char *variant, const char *lr, const char *settings,
@@ -284,6 +285,35 @@ TEST(warmup_and_cosine_holds_final_lr_and_checks_its_rates)
         make(a, "linear_warmup_cosine_annealing_lr", "1.0",
              "warmup_steps: 2, total_steps: 6, initial_lr: 1.5, final_lr: 0.2, max_lr: 1.0", &s),
         "initial_lr 1.5");
+    arena_free(a);
+}
+
+TEST(warmup_stable_decay_rises_stays_and_falls)
+{
+    static const struct {
+        const char *decay;
+        double halfway; /* of the decay from 8 to 0 */
+    } way[] = { { "linear", 4 }, { "cosine", 4 }, { "sqrt", 8 - 8 * 0.70710678118654752 } };
+    Arena *a = arena_new();
+    Scheduler *s;
+    for (int i = 0; i < 3; i++) {
+        const char *settings = arena_printf(
+            a, "warmup_steps: 3, total_steps: 20, decay_steps: 8, decay: %s", way[i].decay);
+        assert_no_error(make(a, "warmup_stable_decay_lr", "8.0", settings, &s));
+        assert_close(rate(s, 0), 2, 1e-12);
+        assert_close(rate(s, 2), 6, 1e-12);
+        assert_close(rate(s, 3), 8, 0);
+        assert_close(rate(s, 12), 8, 1e-12);
+        assert_close(rate(s, 16), way[i].halfway, 1e-12);
+        assert_close(rate(s, 20), 0, 0);
+        assert_close(rate(s, 500), 0, 0);
+    }
+    assert_error_has(make(a, "warmup_stable_decay_lr", "8.0",
+                          "warmup_steps: 15, total_steps: 20, decay_steps: 8", &s),
+                     "are more than total_steps 20");
+    assert_error_has(make(a, "warmup_stable_decay_lr", "8.0",
+                          "warmup_steps: 1, total_steps: 20, decay_steps: 8, final_lr: 9.0", &s),
+                     "final_lr 9 must not be greater");
     arena_free(a);
 }
 
