@@ -11,8 +11,10 @@ typedef struct Options {
     const char *config_file_path, *prompt, *device;
     const int64_t *max_new_tokens;
     const double *temperature;
-    int64_t seed;
-    StringList set;
+    int64_t seed, top_k;
+    double top_p, min_p, repetition_penalty;
+    bool print_speed;
+    StringList stop, set;
 } Options;
 
 /* clang-format off */
@@ -22,6 +24,12 @@ static const Field options[] = {
     FIELD_INT(Options, max_new_tokens, "null", 1, INFINITY, "longest answer; by default until sequence_length"),
     FIELD_INT(Options, seed, "0", 0, INFINITY, "of the random draws; the same seed gives the same answers"),
     FIELD_FLOAT(Options, temperature, "null", 0, INFINITY, "instead of the configuration's; 0: always the most likely token"),
+    FIELD_INT(Options, top_k, "0", 0, INFINITY, "draw from so many of the most likely tokens; 0: from all"),
+    FIELD_FLOAT(Options, top_p, "1.0", 0, 1, "draw from the fewest tokens that are together so probable", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(Options, min_p, "0.0", 0, 1, "draw from tokens at least so probable, relative to the most likely one"),
+    FIELD_FLOAT(Options, repetition_penalty, "1.0", 0, INFINITY, "above 1: tokens that were there become less likely", .flags = FIELD_OPEN_MIN),
+    FIELD_STRINGS(Options, stop, "[]", 0, 0, "a text that ends an answer, and is not printed"),
+    FIELD_BOOL(Options, print_speed, "false", "tells the tokens per second of each answer"),
     FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
     { 0 },
@@ -65,7 +73,7 @@ static Error *open_generator(Session *s, const TextInference *t, Generator **out
                     (long long)t->sequence_length, (long long)limit);
     }
     TRY(generator_new(s, t->model, limit, out));
-    if (!t->model->weights_path)
+    if (!t->model->weights_path && !t->model->hf)
         log_warning("the model comes without a checkpoint: its weights are random");
     store_initialize(session_store(s), (uint64_t)t->model->seed);
     return NULL;
@@ -73,7 +81,14 @@ static Error *open_generator(Session *s, const TextInference *t, Generator **out
 
 static Error *answer_all(const Options *o, const TextInference *t, Generator *g, Prompts *p)
 {
-    AnswerSettings s = { .temperature = o->temperature ? *o->temperature : t->temperature,
+    AnswerSettings s = { .sampling = { .temperature =
+                                           o->temperature ? *o->temperature : t->temperature,
+                                       .top_k = o->top_k,
+                                       .top_p = o->top_p,
+                                       .min_p = o->min_p,
+                                       .repetition_penalty = o->repetition_penalty },
+                         .stops = o->stop,
+                         .print_speed = o->print_speed,
                          .seed = (uint64_t)o->seed,
                          .max_new_tokens = o->max_new_tokens ? *o->max_new_tokens : INT64_MAX };
     Arena *a = arena_new();
@@ -97,6 +112,8 @@ static Error *run(Arena *a, const void *from)
     GenerationConfig config = { 0 };
     TRY(load(a, o, &config));
     TRY(check_device(o, &config));
+    for (int64_t i = 0; i < o->stop.n; i++)
+        if (!*o->stop.item[i]) return error_usage("--stop: a text that ends answers is not empty");
     const TextInference *t = config.text_inference_component;
     Prompts *prompts;
     TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));

@@ -1,5 +1,6 @@
 /* text_inference.c - one prompt in, the answer printed as it grows. */
 #include "train/text_inference.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/signal.h"
@@ -17,7 +18,9 @@ typedef struct Answer {
     FILE *to;
     Ids prompt;
     DecodeStream *stream;
-    Text piece;
+    Text piece; /* of the text, not printed yet: a stop may begin at its end */
+    uint32_t *seen;
+    int64_t n_seen, cap_seen; /* tokens of prompt and answer */
 } Answer;
 
 static Error *encode(Answer *a, const char *prompt)
@@ -43,6 +46,40 @@ static void print_piece(Answer *a)
     text_clear(&a->piece);
 }
 
+/* The bytes at the end of the piece that a stop text may begin with. */
+static size_t held_back(const Answer *a)
+{
+    size_t longest = 0;
+    for (int64_t i = 0; i < a->settings->stops.n; i++) {
+        const char *stop = a->settings->stops.item[i];
+        size_t n = strlen(stop) - 1;
+        if (n > a->piece.len) n = a->piece.len;
+        while (n > longest && memcmp(a->piece.ptr + a->piece.len - n, stop, n)) n--;
+        if (n > longest) longest = n;
+    }
+    return longest;
+}
+
+/* Prints what cannot be part of a stop text any more; true if one is there, which is dropped. */
+static bool print_until_stop(Answer *a)
+{
+    const char *first = NULL;
+    for (int64_t i = 0; i < a->settings->stops.n && a->piece.len; i++) {
+        const char *at = strstr(a->piece.ptr, a->settings->stops.item[i]);
+        if (at && (!first || at < first)) first = at;
+    }
+    const size_t n = first ? (size_t)(first - a->piece.ptr) : a->piece.len - held_back(a);
+    fwrite(a->piece.ptr, 1, n, a->to);
+    fflush(a->to);
+    if (first) {
+        text_clear(&a->piece);
+        return true;
+    }
+    if (n) memmove(a->piece.ptr, a->piece.ptr + n, a->piece.len - n + 1);
+    a->piece.len -= n;
+    return false;
+}
+
 static Error *print_prompt(Answer *a)
 {
     TRY(decode(a->inference->tokenizer, a->prompt.id, a->prompt.n, &a->piece));
@@ -65,17 +102,26 @@ static Error *is_end(const Answer *a, uint32_t id, bool *out)
     return e;
 }
 
+static void remember(Answer *a, Arena *arena, const uint32_t *id, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        a->seen = arena_grow(arena, a->seen, a->n_seen, &a->cap_seen, sizeof *a->seen);
+        a->seen[a->n_seen++] = id[i];
+    }
+}
+
 static Error *choose(const Answer *a, uint32_t *id)
 {
     const AnswerSettings *s = a->settings;
     uint64_t position = (uint64_t)generator_position(a->generator);
-    return error_wrap(sample_token(generator_logits(a->generator), s->temperature,
-                                   rng_key(s->seed, RNG_SAMPLE, position, (uint64_t)s->number), id),
-                      "position %" PRIu64, position);
+    const uint64_t key = rng_key(s->seed, RNG_SAMPLE, position, (uint64_t)s->number);
+    return error_wrap(
+        sample_token(generator_logits(a->generator), &s->sampling, a->seen, a->n_seen, key, id),
+        "position %" PRIu64, position);
 }
 
 /* The tokens one by one; the last one is not read, since nothing follows it. */
-static Error *extend(Answer *a, int64_t n_new, AnswerEnd *end)
+static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
 {
     const uint32_t *next = a->prompt.id;
     int64_t n_next = a->prompt.n;
@@ -84,6 +130,7 @@ static Error *extend(Answer *a, int64_t n_new, AnswerEnd *end)
     for (int64_t i = 0; i < n_new; i++) {
         bool ends = false;
         TRY(generator_read(a->generator, next, n_next));
+        remember(a, arena, next, n_next);
         if (signal_stop_requested()) {
             *end = ANSWER_STOPPED;
             return NULL;
@@ -95,7 +142,10 @@ static Error *extend(Answer *a, int64_t n_new, AnswerEnd *end)
             return NULL;
         }
         TRY(decode_stream_add(a->stream, id, &a->piece));
-        print_piece(a);
+        if (print_until_stop(a)) {
+            *end = ANSWER_TEXT;
+            return NULL;
+        }
         next = &id;
         n_next = 1;
     }
@@ -113,21 +163,36 @@ static Error *count_new(const Answer *a, int64_t *out)
     return NULL;
 }
 
+/* Of the whole answer, the prompt's reading included. */
+static void print_speed(const Answer *a, double seconds)
+{
+    const int64_t n = generator_position(a->generator);
+    log_info("%" PRId64 " tokens of the prompt and %" PRId64
+             " of the answer in %.2f s: %.1f tokens/s",
+             a->prompt.n, n - a->prompt.n, seconds, (double)n / (seconds > 0 ? seconds : 1e-9));
+}
+
 static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
 {
     static const char *const last_line[] = {
         [ANSWER_EOD] = "\n<reached end of document token>\n",
         [ANSWER_LIMIT] = "\n max tokens reached\n",
         [ANSWER_STOPPED] = "closing app...\n",
+        [ANSWER_TEXT] = "\n<reached stop text>\n",
     };
     int64_t n_new = 0;
     TRY(encode(a, prompt));
     TRY(count_new(a, &n_new));
     TRY(print_prompt(a));
     generator_restart(a->generator);
-    TRY(extend(a, n_new, end));
-    TRY(decode_stream_finish(a->stream, &a->piece));
+    Arena *arena = arena_new();
+    const double from = clock_seconds();
+    Error *e = extend(a, arena, n_new, end);
+    arena_free(arena);
+    TRY(e);
+    if (*end != ANSWER_TEXT) TRY(decode_stream_finish(a->stream, &a->piece));
     print_piece(a);
+    if (a->settings->print_speed) print_speed(a, clock_seconds() - from);
     fputs(last_line[*end], a->to);
     if (fflush(a->to) || ferror(a->to)) return error_new("the answer cannot be written");
     return NULL;

@@ -5,6 +5,7 @@
 #include "train/generate.h"
 #include "train/generation_settings.h"
 #include "train/prompt_template.h"
+#include "train/sample.h"
 #include <stdio.h>
 
 typedef struct TextInference {
@@ -19,13 +20,15 @@ typedef struct TextInference {
 
 /* How one answer is made; the same settings and prompt give the same answer. */
 typedef struct AnswerSettings {
-    double temperature; /* above 0: drawn by it; else always the most likely token */
+    Sampling sampling;
+    StringList stops; /* texts that end an answer, and are no part of it */
+    bool print_speed; /* tokens per second, as a notice */
     uint64_t seed;
     int64_t number;         /* of the prompt: each draws other random numbers */
     int64_t max_new_tokens; /* INT64_MAX: as many as fit */
 } AnswerSettings;
 
-typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED } AnswerEnd;
+typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED, ANSWER_TEXT } AnswerEnd;
 
 /* Continues the prompt. `to` gets the lines of the original; the answer as it grows, by whole
  * characters. A stop signal ends it after the running token. */

@@ -204,7 +204,8 @@ static Tensor tensor_of(const float *x, int64_t n)
 static uint32_t sample(const Tensor *logits, double temperature, uint64_t key)
 {
     uint32_t id = UINT32_MAX;
-    assert_no_error(sample_token(logits, temperature, key, &id));
+    assert_no_error(
+        sample_token(logits, &(Sampling){ .temperature = temperature }, NULL, 0, key, &id));
     return id;
 }
 
@@ -247,9 +248,46 @@ TEST(logits_that_are_no_numbers_are_an_error)
 {
     uint32_t id;
     Tensor t = tensor_of((float[]){ 1, NAN }, 2);
-    assert_error_has(sample_token(&t, 1, 0, &id), "logit of token 1 is nan");
+    assert_error_has(sample_token(&t, &(Sampling){ .temperature = 1 }, NULL, 0, 0, &id),
+                     "logit of token 1 is nan");
     t = tensor_of((float[]){ INFINITY, 1 }, 2);
-    assert_error_has(sample_token(&t, 0, 0, &id), "logit of token 0 is inf");
+    assert_error_has(sample_token(&t, &(Sampling){ 0 }, NULL, 0, 0, &id),
+                     "logit of token 0 is inf");
     t = tensor_of((float[]){ -INFINITY, -INFINITY }, 2);
-    assert_error_has(sample_token(&t, 1, 0, &id), "all -inf");
+    assert_error_has(sample_token(&t, &(Sampling){ .temperature = 1 }, NULL, 0, 0, &id),
+                     "all -inf");
+}
+
+/* The tokens that come among many draws, as bits. */
+static unsigned drawn(const Sampling *s, const uint32_t *before, int64_t n_before)
+{
+    static float logit[] = { 1.0f, 3.0f, 2.0f, -1.0f, 2.5f };
+    const Tensor t = { .data = logit, .dtype = F32, .n_dims = 1, .size = { 5 } };
+    unsigned seen = 0;
+    for (uint64_t k = 0; k < 600; k++) {
+        uint32_t id;
+        assert_no_error(sample_token(&t, s, before, n_before, rng_key(1, RNG_SAMPLE, k, 0), &id));
+        seen |= 1u << id;
+    }
+    return seen;
+}
+
+TEST(sampling_leaves_the_tokens_that_the_settings_ask_for)
+{
+    const uint32_t before[] = { 1, 1, 3 };
+    /* probabilities: 0.067 0.494 0.182 0.009 0.299 */
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1 }, NULL, 0), 0x1f);
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .top_k = 2 }, NULL, 0), 1 << 1 | 1 << 4);
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .top_p = 0.45 }, NULL, 0), 1 << 1);
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .top_p = 0.75 }, NULL, 0),
+                     1 << 1 | 1 << 4);
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .top_p = 0.8 }, NULL, 0),
+                     1 << 1 | 1 << 4 | 1 << 2);
+    /* of the two that are left the first has 0.623 */
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .top_k = 2, .top_p = 0.6 }, NULL, 0),
+                     1 << 1);
+    assert_int_equal(drawn(&(Sampling){ .temperature = 1, .min_p = 0.36 }, NULL, 0),
+                     1 << 1 | 1 << 4 | 1 << 2);
+    assert_int_equal(drawn(&(Sampling){ .repetition_penalty = 1.1 }, before, 3), 1 << 1);
+    assert_int_equal(drawn(&(Sampling){ .repetition_penalty = 1.3 }, before, 3), 1 << 4);
 }

@@ -100,6 +100,18 @@ TEST(an_answer_ends_where_the_text_is_full)
     fixture_free(&f);
 }
 
+TEST(an_answer_ends_in_front_of_a_stop_text)
+{
+    Fixture f = fixture_new("abbccddee$");
+    const char *stop[] = { "cd", "ex" }, *none[] = { "cx", "dee" };
+    AnswerSettings s = { .max_new_tokens = 30, .stops = { stop, 2 } };
+    assert_string_equal(answer(&f, "a", &s, ANSWER_TEXT), BEGIN("a") "b\n<reached stop text>\n");
+    s.stops.item = none; /* what begins like one is printed when it goes on otherwise, or ends */
+    assert_string_equal(answer(&f, "a", &s, ANSWER_EOD),
+                        BEGIN("a") "bcde\n<reached end of document token>\n");
+    fixture_free(&f);
+}
+
 /* "1" is followed by the three bytes of a character, one token each, then "2", then the end. */
 TEST(an_answer_is_printed_by_whole_characters)
 {
@@ -152,7 +164,7 @@ TEST(the_same_seed_gives_the_same_answer)
 {
     Fixture f = fixture_new("");
     /* so hot that the forced token is no more likely than others */
-    AnswerSettings s = { .temperature = 1e3, .seed = 5, .max_new_tokens = 30 };
+    AnswerSettings s = { .sampling = { .temperature = 1e3 }, .seed = 5, .max_new_tokens = 30 };
     AnswerSettings other_seed = s, other_prompt = s;
     other_seed.seed = 6;
     other_prompt.number = 1;
