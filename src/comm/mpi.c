@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/file.h"
 #include "comm/transports.h"
+#include "comm/waiting.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +178,7 @@ Error *comm_mpi_open(const Rank *rank, Comm **out)
         return e;
     }
     w->all = new_comm(w, handle, own, size);
+    w->all->comm.timeout = waiting_timeout();
     for (int r = 0; r < size; r++) w->all->rank[r] = r;
     pthread_mutex_init(&w->lock, NULL);
     e = check_place(rank, w->all);

@@ -464,6 +464,7 @@ void comm_threads_new(int n, Comm **out_by_rank)
     Group *g = add_group(w, NULL, NULL, n, 0);
     for (int r = 0; r < n; r++) {
         g->member[r].is_joined = true;
+        g->member[r].comm.timeout = waiting_timeout();
         out_by_rank[r] = &g->member[r].comm;
     }
 }

@@ -1,7 +1,15 @@
 /* waiting.c - what a rank waits for, in words. */
 #include "comm/waiting.h"
+#include "base/environment.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+double waiting_timeout(void)
+{
+    const char *set = environment_get("MODALITIES_COMM_TIMEOUT");
+    return set && atof(set) > 0 ? atof(set) : COMM_TIMEOUT;
+}
 
 void waiting_text(const Comm *c, const char *op, char *out, size_t size)
 {

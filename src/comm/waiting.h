@@ -3,6 +3,8 @@
 #define COMM_WAITING_H
 #include "comm/comm.h"
 
+/* The timeout of a new job: COMM_TIMEOUT, or what MODALITIES_COMM_TIMEOUT says. */
+double waiting_timeout(void);
 /* "WHY; rank 2 waited in all_reduce over dp_shard, layer 3, step 17": the end of the job as it is
  * told by `rank` of the job, whose call on `c` it ended. */
 Error *waiting_ended(const Comm *c, int rank, const char *op, const char *why);
