@@ -17,7 +17,8 @@ struct Groups {
 
 static void free_all(void *groups)
 {
-    for (Group *x = ((Groups *)groups)->first; x; x = x->next) x->comm->free(x->comm);
+    for (Group *x = ((Groups *)groups)->first; x; x = x->next)
+        if (x->comm->free) x->comm->free(x->comm);
 }
 
 Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world)
@@ -26,6 +27,13 @@ Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world)
     Groups *g = NEW(a, Groups);
     *g = (Groups){ .arena = a, .mesh = mesh, .world = world };
     arena_on_free(a, free_all, g);
+    return g;
+}
+
+Groups *groups_planned(Arena *a, const Mesh *mesh)
+{
+    Groups *g = NEW(a, Groups);
+    *g = (Groups){ .arena = a, .mesh = mesh };
     return g;
 }
 
@@ -65,7 +73,7 @@ static bool is_member(const Mesh *m, unsigned axes, int64_t rank)
     return true;
 }
 
-static const char *label_of(Arena *a, unsigned axes)
+const char *mesh_axes_text(Arena *a, unsigned axes)
 {
     const char *text = "";
     for (int i = MESH_PP; i < MESH_N_AXES; i++)
@@ -85,12 +93,19 @@ Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out)
         }
     Group *x = NEW(g->arena, Group);
     *x = (Group){ .next = g->first, .axes = axes, .stream = stream };
-    int *member = NEW_N(g->arena, int, m->world_size), n = 0;
-    for (int64_t r = 0; r < m->world_size; r++)
+    int *member = NEW_N(g->arena, int, m->world_size), n = 0, place = 0;
+    for (int64_t r = 0; r < m->world_size; r++) {
+        if (r == m->rank) place = n;
         if (is_member(m, axes, r)) member[n++] = (int)r;
+    }
     int key = stream << MESH_N_AXES | (int)axes;
-    TRY(g->world->group(g->world, member, n, key, &x->comm));
-    x->comm->label = label_of(g->arena, axes);
+    if (g->world) {
+        TRY(g->world->group(g->world, member, n, key, &x->comm));
+    } else {
+        x->comm = NEW(g->arena, Comm);
+        *x->comm = (Comm){ .transport = "planned", .rank = place, .size = n };
+    }
+    x->comm->label = mesh_axes_text(g->arena, axes);
     g->first = x;
     *out = x->comm;
     return NULL;

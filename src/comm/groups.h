@@ -10,7 +10,11 @@ typedef struct Groups Groups;
 /* Both must stay; mesh->rank is this rank, whose place in `world` is the same. Groups made from it
  * are freed with the arena, before `world`. */
 Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world);
+/* Groups that have sizes and labels, but nobody to talk to: to plan a rank of a job that does not
+ * run. */
+Groups *groups_planned(Arena *a, const Mesh *mesh);
 const Mesh *groups_mesh(const Groups *g);
+/* NULL: planned only. */
 Comm *groups_world(const Groups *g);
 /* The ranks that differ from this one along these axes at most (bit m: MeshAxis m), row-major. All
  * of them must ask for it. Groups of different `stream` may be in use at the same time. Axes of
@@ -18,5 +22,7 @@ Comm *groups_world(const Groups *g);
 Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out);
 /* The axes whose size is above 1; the number of ranks along some axes. */
 unsigned mesh_live_axes(const Mesh *m);
+/* "dp_shard x cp", of the arena. */
+const char *mesh_axes_text(Arena *a, unsigned axes);
 int64_t mesh_ranks_along(const Mesh *m, unsigned axes);
 #endif

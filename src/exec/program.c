@@ -301,6 +301,7 @@ static Error *prepare(Program *p)
     TRY(make_steps(p));
     find_readings(p);
     plan(p);
+    if (p->settings.is_plan) return NULL;
     TRY(check_memory(p));
     TRY(store_allocate(p->settings.store));
     TRY(store_reserve(p->settings.store, p->plan->bytes));

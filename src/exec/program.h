@@ -16,6 +16,7 @@ typedef struct ProgramSettings {
     bool reference_only;      /* reference kernels everywhere */
     const char *name;         /* "train", "evaluate" ...: for messages */
     Groups *groups;           /* of the graph's mesh; NULL: one rank */
+    bool is_plan;             /* memory is planned only, and nothing can run */
     const Schedule *schedule; /* the actions of a step, which come in this order; NULL: F0 B0 R U.
                                  Used while the program is made only */
 } ProgramSettings;

@@ -35,6 +35,7 @@ typedef struct OpDef {
      * all devices whose memory is the host's, and sees the tensors as they are. */
     Kernel *reference;
     size_t (*scratch)(const Launch *l); /* OP_COMM: bytes that the kernel needs; NULL: none */
+    double (*sent)(const Launch *l);    /* OP_COMM: bytes that this rank sends; NULL: none */
     unsigned flags;
 } OpDef;
 

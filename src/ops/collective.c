@@ -143,6 +143,29 @@ static int run_reduce_scatter(const Launch *l)
                                                               x->dtype, REDUCE_SUM, l->stream));
 }
 
+/* Every other rank gets a part. */
+static double sent_parts(const Launch *l, const Tensor *part)
+{
+    return (double)tensor_bytes(part) * (collective_size(l) - 1);
+}
+
+static double gather_sent(const Launch *l)
+{
+    return sent_parts(l, &l->in[0]);
+}
+
+static double scatter_sent(const Launch *l)
+{
+    return sent_parts(l, &l->out[0]);
+}
+
+/* A part of the sum to each, and the sum of the own part. */
+static double reduce_sent(const Launch *l)
+{
+    const int n = collective_size(l);
+    return 2.0 * (double)tensor_bytes(&l->in[0]) * (n - 1) / n;
+}
+
 static int run_slice(const Launch *l)
 {
     Rows r = rows_of(l, &l->in[0], &l->out[0], (int)((const Along *)l->attrs)->dim);
@@ -158,6 +181,7 @@ static const OpDef op_all_reduce = {
     .attrs_size = sizeof(Along),
     .dtypes = same_dtype,
     .reference = run_all_reduce,
+    .sent = reduce_sent,
     .flags = OP_COMM,
 };
 
@@ -169,6 +193,7 @@ static const OpDef op_all_gather = {
     .attrs_size = sizeof(Along),
     .dtypes = same_dtype,
     .reference = run_all_gather,
+    .sent = gather_sent,
     .scratch = gather_scratch,
     .flags = OP_COMM,
 };
@@ -181,6 +206,7 @@ static const OpDef op_reduce_scatter = {
     .attrs_size = sizeof(Along),
     .dtypes = same_dtype,
     .reference = run_reduce_scatter,
+    .sent = scatter_sent,
     .scratch = scatter_scratch,
     .flags = OP_COMM,
 };

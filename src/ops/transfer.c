@@ -130,6 +130,16 @@ static int run_sum_copies(const Launch *l)
     return status;
 }
 
+static double send_sent(const Launch *l)
+{
+    return (double)tensor_bytes(&l->in[0]);
+}
+
+static double copies_sent(const Launch *l)
+{
+    return (double)tensor_bytes(&l->in[0]) * n_others(l);
+}
+
 static const OpDef op_send = {
     .name = "send",
     .doc = "gives a value to another rank of the pipeline",
@@ -137,6 +147,7 @@ static const OpDef op_send = {
     .attrs = edge_attrs,
     .attrs_size = sizeof(Edge),
     .reference = run_send,
+    .sent = send_sent,
     .flags = OP_COMM,
 };
 
@@ -157,6 +168,7 @@ static const OpDef op_sum_copies = {
     .attrs = copies_attrs,
     .attrs_size = sizeof(Copies),
     .reference = run_sum_copies,
+    .sent = copies_sent,
     .scratch = copies_scratch,
     .flags = OP_COMM | OP_ADDS,
 };

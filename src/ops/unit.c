@@ -65,6 +65,29 @@ static void same_dtypes(const Node *n, Dtype *out)
     for (int k = 0; k < n->n_out; k++) out[k] = n->in[k]->dtype;
 }
 
+/* Of the parts that a rank has, each other one gets a copy; and of what they add up, theirs. */
+static double sum_parts(const Launch *l, const Tensor *part, Dtype t, int n)
+{
+    double elements = 0;
+    for (int k = 0; k < n; k++) elements += (double)tensor_count(&part[k]);
+    return elements * (double)dtype_size(t) * (collective_size(l) - 1);
+}
+
+static double gather_sent(const Launch *l)
+{
+    return l->n_in ? sum_parts(l, l->in, l->in[0].dtype, l->n_in) : 0;
+}
+
+static double scatter_sent(const Launch *l)
+{
+    return l->n_in ? sum_parts(l, l->out, l->in[0].dtype, l->n_out) : 0;
+}
+
+static double bucket_sent(const Launch *l)
+{
+    return l->n_in ? 2 * sum_parts(l, l->out, l->in[0].dtype, l->n_out) / collective_size(l) : 0;
+}
+
 static size_t counts_bytes(const Launch *l)
 {
     return (sizeof(int64_t) * (size_t)collective_size(l) + 63) / 64 * 64;
@@ -188,6 +211,7 @@ static const OpDef op_gather_unit = {
     .attrs_size = sizeof(Bucket),
     .dtypes = same_dtypes,
     .reference = run_gather_unit,
+    .sent = gather_sent,
     .scratch = counts_bytes,
     .flags = OP_COMM,
 };
@@ -199,6 +223,7 @@ static const OpDef op_reduce_unit = {
     .attrs_size = sizeof(Bucket),
     .dtypes = same_dtypes,
     .reference = run_reduce_unit,
+    .sent = scatter_sent,
     .scratch = reduce_scratch,
     .flags = OP_COMM | OP_ADDS,
 };
@@ -210,6 +235,7 @@ static const OpDef op_reduce_bucket = {
     .attrs_size = sizeof(Bucket),
     .dtypes = same_dtypes,
     .reference = run_reduce_bucket,
+    .sent = bucket_sent,
     .scratch = packed_scratch,
     .flags = OP_COMM | OP_ADDS,
 };

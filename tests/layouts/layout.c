@@ -234,7 +234,7 @@ static Error *run_step(RankRun *r, const Schedule *s)
     return join_all(r, false);
 }
 
-static Error *run_rank(RankRun *r)
+static Error *make_program(RankRun *r, bool is_plan, Schedule *schedule)
 {
     const LayoutCase *l = r->world->layout;
     TRY(device_new(1, &r->device));
@@ -255,9 +255,26 @@ static Error *run_rank(RankRun *r)
                                  .schedule = &s,
                                  .name = "test" };
     if (r->comm) settings.groups = groups_new(r->arena, &r->mesh, r->comm);
-    TRY(program_new(r->graph, &settings, &r->program));
+    if (is_plan) settings.groups = groups_planned(r->arena, &r->mesh);
+    settings.is_plan = is_plan;
+    *schedule = s;
+    return program_new(r->graph, &settings, &r->program);
+}
+
+static Error *run_rank(RankRun *r)
+{
+    Schedule s;
+    TRY(make_program(r, false, &s));
     TRY(store_initialize(r->store, 1));
     return run_step(r, &s);
+}
+
+static void free_program(RankRun *r)
+{
+    program_free(r->program);
+    if (r->store) store_free(r->store);
+    if (r->device) r->device->free(r->device);
+    arena_free(r->arena);
 }
 
 static void *run_thread(void *arg)
@@ -276,10 +293,7 @@ static void *run_thread(void *arg)
         if (r->comm) r->comm->abort(r->comm, "another rank failed");
     }
     pthread_mutex_unlock(&w->lock);
-    program_free(r->program);
-    if (r->store) store_free(r->store);
-    if (r->device) r->device->free(r->device);
-    arena_free(r->arena);
+    free_program(r);
     return NULL;
 }
 
@@ -291,6 +305,21 @@ static Mesh mesh_of(const LayoutCase *l)
         m.world_size *= m.size[i];
     }
     return m;
+}
+
+RankPlan layout_plan(Arena *a, const LayoutCase *l, int64_t rank)
+{
+    Schedule s;
+    Mesh mesh = mesh_of(l);
+    World w = { .layout = l, .n_ranks = mesh.world_size };
+    RankRun r = { .world = &w, .mesh = mesh, .arena = arena_new() };
+    r.mesh.rank = rank;
+    assert_no_error(make_program(&r, true, &s));
+    RankPlan plan = program_rank_plan(r.program, a);
+    for (int64_t i = 0; i < plan.n_traffic; i++)
+        plan.traffic[i].op = arena_string(a, plan.traffic[i].op);
+    free_program(&r);
+    return plan;
 }
 
 Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out)

@@ -2,6 +2,7 @@
 #ifndef TESTS_LAYOUT_H
 #define TESTS_LAYOUT_H
 #include "comm/mesh.h"
+#include "exec/rank_plan.h"
 #include "models/gpt2.h"
 #include "passes/data_parallel.h"
 #include "passes/shard.h"
@@ -40,6 +41,8 @@ typedef struct LayoutResult {
     int64_t bytes[4]; /* on rank 0: parameters, gradients, optimizer states, the workspace */
 } LayoutResult;
 
+/* What a rank would take, without running anything. */
+RankPlan layout_plan(Arena *a, const LayoutCase *l, int64_t rank);
 /* Runs one step on threads, one per rank. An error of any rank, or of ranks that hold the same
  * number and disagree. */
 Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out);

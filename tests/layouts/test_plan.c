@@ -1,0 +1,90 @@
+/* test_plan.c - what is planned for a rank is what it takes, and what the formulas say. */
+#include "layout.h"
+#include "test.h"
+#include <string.h>
+
+static void check_plan(LayoutCase l)
+{
+    Arena *a = arena_new();
+    if (!l.data_parallel.blocks_per_unit) l.data_parallel.blocks_per_unit = 1;
+    const RankPlan plan = layout_plan(a, &l, 0);
+    const LayoutResult ran = layout_run(a, &l);
+    assert_int_equal(plan.parameters, ran.bytes[0]);
+    assert_int_equal(plan.gradients, ran.bytes[1]);
+    assert_int_equal(plan.states, ran.bytes[2]);
+    assert_int_equal(plan.workspace, ran.bytes[3]);
+    arena_free(a);
+}
+
+TEST(a_rank_takes_what_was_planned_to_the_byte)
+{
+    check_plan((LayoutCase){ .size[MESH_DP_SHARD] = 2, .accumulation = 2, .compute = F32 });
+    check_plan((LayoutCase){ .size[MESH_DP_SHARD] = 3,
+                             .data_parallel.stage = ZERO_PARAMETERS,
+                             .recompute_every = 1,
+                             .compute = BF16 });
+    check_plan((LayoutCase){
+        .size[MESH_TP] = 2,
+        .size[MESH_CP] = 2,
+        .sharding = { .tensor = true, .sequence = true, .context = true, .layout = ZIGZAG },
+        .llama_like = true,
+        .compute = BF16 });
+    check_plan((LayoutCase){ .size[MESH_PP] = 2, .accumulation = 4, .compute = F32 });
+}
+
+static const Traffic *find(const RankPlan *p, const char *op, unsigned axes)
+{
+    for (int64_t i = 0; i < p->n_traffic; i++)
+        if (!strcmp(p->traffic[i].op, op) && p->traffic[i].axes == axes) return &p->traffic[i];
+    fail_msg("no %s", op);
+    return NULL;
+}
+
+/* The tiny model has three blocks, an embedding in front of them and a head behind: five units, of
+ * which the head's is gathered once, for both passes, and the embedding's for the forward pass
+ * alone. */
+TEST(sharded_parameters_are_gathered_once_per_unit_and_pass)
+{
+    Arena *a = arena_new();
+    const LayoutCase l = { .size[MESH_DP_SHARD] = 2,
+                           .data_parallel = { .stage = ZERO_PARAMETERS, .blocks_per_unit = 1 },
+                           .llama_like = true,
+                           .accumulation = 3,
+                           .compute = F32 };
+    const RankPlan p = layout_plan(a, &l, 0);
+    assert_int_equal(find(&p, "gather_unit", 1u << MESH_DP_SHARD)->n, 3 * (2 * 3 + 2));
+    assert_int_equal(find(&p, "reduce_unit", 1u << MESH_DP_SHARD)->n, 3 * 5);
+    arena_free(a);
+}
+
+/* Forward two and backward two per layer (Shoeybi et al. 2019), one for the embedding, and the
+ * head's weight and its gradient. */
+TEST(tensor_parallel_ranks_reduce_four_times_per_layer)
+{
+    Arena *a = arena_new();
+    LayoutCase l = { .size[MESH_TP] = 2,
+                     .sharding = { .tensor = true },
+                     .data_parallel.blocks_per_unit = 1,
+                     .compute = F32 };
+    const RankPlan p = layout_plan(a, &l, 0);
+    const Traffic *sums = find(&p, "all_reduce", 1u << MESH_TP);
+    assert_int_equal(sums->n, 4 * 3 + 1);
+    assert_int_equal((int64_t)sums->bytes, sums->n * 2 * 8 * 16 * 4);
+    arena_free(a);
+}
+
+TEST(zero_divides_what_ranks_keep)
+{
+    Arena *a = arena_new();
+    LayoutCase l = { .size[MESH_DP_SHARD] = 4,
+                     .data_parallel = { .stage = ZERO_NONE, .blocks_per_unit = 1 },
+                     .compute = F32 };
+    const RankPlan copies = layout_plan(a, &l, 0);
+    l.data_parallel.stage = ZERO_PARAMETERS;
+    const RankPlan homes = layout_plan(a, &l, 0);
+    assert_true(homes.parameters * 4 >= copies.parameters);
+    assert_true(homes.parameters * 4 < copies.parameters * 11 / 10); /* rows that are padding */
+    assert_int_equal(homes.gradients, homes.parameters);
+    assert_true(homes.states >= 2 * homes.parameters);
+    arena_free(a);
+}
