@@ -1,0 +1,79 @@
+/* parallelized.c - model.parallelized: how ranks share a model, in one block. */
+#include "config/builder.h"
+#include "models/model.h"
+#include "passes/data_parallel.h"
+#include "passes/recompute.h"
+#include "passes/shard.h"
+
+typedef struct Settings {
+    Model *model;
+    Mesh *device_mesh;
+    int64_t zero_stage, blocks_per_unit;
+    int param_dtype, reduce_dtype;
+    bool sequence_parallel;
+    int context_layout;
+    int64_t recompute_every;
+} Settings;
+
+enum { FP_32, BF_16 };
+static const Dtype compute[] = { F32, BF16 };
+static const char *const dtypes[] = { "FP_32", "BF_16", NULL };
+static const char *const layouts[] = { "contiguous", "zig_zag", NULL };
+
+static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
+{
+    Recompute *r = NEW(a, Recompute);
+    r->every = every;
+    passes_add(&m->passes, &pass_recompute, r);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Arena *a = builder_arena(b);
+    Model *m = s->model;
+    const Mesh *mesh = s->device_mesh;
+    if (m->sharding || m->data_parallel)
+        return error_new("model: it was parallelized before; model.parallelized stands for "
+                         "model.gpt2_tp, model.fsdp2_wrapped and model.activation_checkpointed");
+    Sharding *sharding = NEW(a, Sharding);
+    *sharding = (Sharding){ .tensor = mesh_has(mesh, MESH_TP),
+                            .sequence = mesh_has(mesh, MESH_TP) && s->sequence_parallel,
+                            .context = mesh_has(mesh, MESH_CP),
+                            .layout = s->context_layout == 0 ? CONTIGUOUS : ZIGZAG };
+    DataParallel *data = NEW(a, DataParallel);
+    *data = (DataParallel){ .stage = (ZeroStage)s->zero_stage,
+                            .blocks_per_unit = s->blocks_per_unit,
+                            .reduce_dtype = compute[s->reduce_dtype] };
+    m->sharding = sharding;
+    m->data_parallel = data;
+    m->compute = compute[s->param_dtype];
+    if (s->recompute_every) ask_for_recomputation(a, m, s->recompute_every);
+    *out = m;
+    return NULL;
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
+    FIELD_COMPONENT(Settings, device_mesh, Mesh, "device_mesh", NULL, "the ranks; its degrees above 1 are what the model is shared over"),
+    FIELD_INT(Settings, zero_stage, "3", 0, 3, "what is divided over dp_shard and cp: 0 nothing (DDP), 1 optimizer states, 2 and gradients, 3 and parameters (FSDP)", .no_effect_alone = "it holds everything"),
+    FIELD_INT(Settings, blocks_per_unit, "1", 1, INFINITY, "blocks that are gathered and reduced together", .no_effect_alone = "nothing is gathered"),
+    FIELD_CHOICE(Settings, param_dtype, "BF_16", dtypes, "dtype of weights and activations in matrix products"),
+    FIELD_CHOICE(Settings, reduce_dtype, "FP_32", dtypes, "dtype in which gradients are sent", .no_effect_alone = "nothing is sent"),
+    FIELD_BOOL(Settings, sequence_parallel, "true", "between the products that tp shares, tokens are split over it, too", .no_effect_alone = "it has all tokens"),
+    FIELD_CHOICE(Settings, context_layout, "zig_zag", layouts, "which tokens the ranks along cp have: zig_zag gives all of them the same work in causal attention", .no_effect_alone = "it has all tokens"),
+    FIELD_INT(Settings, recompute_every, "0", 0, INFINITY, "every how many blocks one keeps its input only and computes the rest again (activation checkpointing); 0: none, 1: all"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_parallelized = {
+    .kind = "model",
+    .variant = "parallelized",
+    .doc = "shares a model among the ranks of a mesh: data, tensor, sequence and context "
+           "parallelism, precision and activation checkpointing in one block",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
