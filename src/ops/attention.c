@@ -245,7 +245,7 @@ static const OpDef op_attention_grad = {
     .attrs_size = sizeof(Attention),
     .flops = backward_flops,
     .reference = grad_reference,
-    .flags = OP_RANDOM,
+    .flags = OP_RANDOM | OP_ATTENTION,
 };
 
 const OpDef *const attention_ops[] = { &op_attention, &op_attention_grad, NULL };

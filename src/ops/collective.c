@@ -4,22 +4,25 @@
 #include "ops/collective_rows.h"
 #include <string.h>
 
-static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter;
+static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter, op_all_to_all;
 
 typedef struct Along {
     int64_t dim;
     int64_t max; /* the reduction is a maximum */
+    int64_t to;  /* all_to_all: the dimension that is divided instead */
 } Along;
 
 static const Field attrs[] = {
     FIELD_INT(Along, dim, "0", 0, MAX_DIMS, "the dimension that the ranks divide"),
     FIELD_INT(Along, max, "0", 0, 1, "1: the largest, instead of the sum"),
+    FIELD_INT(Along, to, "0", 0, MAX_DIMS, "all_to_all: the dimension that they divide instead"),
     { 0 },
 };
 
-static Value *append(Graph *g, const OpDef *op, Value *x, int dim, unsigned axes)
+static Value *append_to(Graph *g, const OpDef *op, Value *x, int dim, int to, unsigned axes)
 {
-    Node *n = graph_add(g, op, &(Along){ .dim = dim, .max = x->reduce == REDUCE_MAX }, 1, &x);
+    Node *n =
+        graph_add(g, op, &(Along){ .dim = dim, .max = x->reduce == REDUCE_MAX, .to = to }, 1, &x);
     n->axes = axes;
     Value *y = n->out[0];
     for (int d = 0; d < x->n_dims; d++) y->dim[d] = x->dim[d];
@@ -27,6 +30,11 @@ static Value *append(Graph *g, const OpDef *op, Value *x, int dim, unsigned axes
     y->reduce = x->reduce;
     y->grad_of = x->grad_of;
     return y;
+}
+
+static Value *append(Graph *g, const OpDef *op, Value *x, int dim, unsigned axes)
+{
+    return append_to(g, op, x, dim, 0, axes);
 }
 
 Value *all_reduce(Graph *g, Value *x, unsigned axes)
@@ -57,6 +65,14 @@ Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
 {
     Value *y = append(g, &op_slice, x, dim, 1u << axis);
     dim_divide(&y->dim[dim], axis);
+    return y;
+}
+
+Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis)
+{
+    Value *y = append_to(g, &op_all_to_all, x, from, to, 1u << axis);
+    dim_join(&y->dim[from], 1u << axis);
+    dim_divide(&y->dim[to], axis);
     return y;
 }
 
@@ -166,6 +182,53 @@ static double reduce_sent(const Launch *l)
     return 2.0 * (double)tensor_bytes(&l->in[0]) * (n - 1) / n;
 }
 
+/* What one rank sends to another: parts of both dimensions. */
+static Tensor block_of(const Launch *l)
+{
+    const Along *a = l->attrs;
+    Tensor t = l->in[0];
+    t.size[a->to] = l->out[0].size[a->to];
+    t.part[a->to] = l->out[0].part[a->to];
+    return t;
+}
+
+static size_t exchange_scratch(const Launch *l)
+{
+    const Tensor block = block_of(l);
+    size_t n = (size_t)collective_size(l);
+    return n * (sizeof(int64_t) + 2 * tensor_bytes(&block));
+}
+
+static double exchange_sent(const Launch *l)
+{
+    const Tensor block = block_of(l);
+    return sent_parts(l, &block);
+}
+
+static int run_all_to_all(const Launch *l)
+{
+    const Along *a = l->attrs;
+    const Tensor block = block_of(l), *x = &l->in[0], *y = &l->out[0];
+    const Rows sent = rows_of(l, x, &block, (int)a->to),
+               received = rows_of(l, y, &block, (int)a->dim);
+    const size_t bytes = tensor_bytes(&block);
+    const int n = sent.size;
+    int64_t *counts = l->scratch;
+    char *out = (char *)(counts + n), *in = out + (size_t)n * bytes;
+    if (n == 1) {
+        memcpy(y->data, x->data, tensor_bytes(x));
+        return KERNEL_OK;
+    }
+    for (int m = 0; m < n; m++) {
+        counts[m] = tensor_count(&block);
+        rows_pack(&sent, m, out + (size_t)m * bytes);
+    }
+    int status = collective_status(
+        l->comm, l->comm->all_to_all(l->comm, out, counts, in, counts, x->dtype, l->stream));
+    for (int m = 0; !status && m < n; m++) rows_unpack(&received, m, in + (size_t)m * bytes);
+    return status;
+}
+
 static int run_slice(const Launch *l)
 {
     Rows r = rows_of(l, &l->in[0], &l->out[0], (int)((const Along *)l->attrs)->dim);
@@ -211,6 +274,19 @@ static const OpDef op_reduce_scatter = {
     .flags = OP_COMM,
 };
 
+static const OpDef op_all_to_all = {
+    .name = "all_to_all",
+    .doc = "parts of one dimension become parts of another",
+    .dims = "*->*",
+    .attrs = attrs,
+    .attrs_size = sizeof(Along),
+    .dtypes = same_dtype,
+    .reference = run_all_to_all,
+    .sent = exchange_sent,
+    .scratch = exchange_scratch,
+    .flags = OP_COMM,
+};
+
 const OpDef op_slice = {
     .name = "slice",
     .doc = "this rank's part of a dimension that it has whole",
@@ -223,5 +299,5 @@ const OpDef op_slice = {
 };
 
 const OpDef *const collective_ops[] = {
-    &op_all_reduce, &op_all_gather, &op_reduce_scatter, &op_slice, NULL,
+    &op_all_reduce, &op_all_gather, &op_reduce_scatter, &op_all_to_all, &op_slice, NULL,
 };

@@ -14,6 +14,9 @@ Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
 /* Settles the sum that is outstanding over the axis; dimension `dim` is split over it from then on,
  * as its innermost axis. */
 Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis);
+/* Dimension `from`, whose innermost axis this is, becomes whole along it, and dimension `to` split
+ * over it, as its innermost. */
+Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis);
 /* This rank's part along one more axis; nothing is sent. */
 extern const OpDef op_slice;
 Value *slice(Graph *g, Value *x, int dim, MeshAxis axis);

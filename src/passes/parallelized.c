@@ -11,7 +11,7 @@ typedef struct Settings {
     int64_t zero_stage, blocks_per_unit;
     int param_dtype, reduce_dtype;
     bool sequence_parallel;
-    int context_layout;
+    int context_layout, context_method;
     int64_t recompute_every;
 } Settings;
 
@@ -19,6 +19,7 @@ enum { FP_32, BF_16 };
 static const Dtype compute[] = { F32, BF16 };
 static const char *const dtypes[] = { "FP_32", "BF_16", NULL };
 static const char *const layouts[] = { "contiguous", "zig_zag", NULL };
+static const char *const methods[] = { "gather", "ulysses", NULL };
 
 static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
 {
@@ -40,7 +41,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     *sharding = (Sharding){ .tensor = mesh_has(mesh, MESH_TP),
                             .sequence = mesh_has(mesh, MESH_TP) && s->sequence_parallel,
                             .context = mesh_has(mesh, MESH_CP),
-                            .layout = s->context_layout == 0 ? CONTIGUOUS : ZIGZAG };
+                            .layout = s->context_layout == 0 ? CONTIGUOUS : ZIGZAG,
+                            .method = (ContextMethod)s->context_method };
     DataParallel *data = NEW(a, DataParallel);
     *data = (DataParallel){ .stage = (ZeroStage)s->zero_stage,
                             .blocks_per_unit = s->blocks_per_unit,
@@ -63,6 +65,7 @@ static const Field fields[] = {
     FIELD_CHOICE(Settings, reduce_dtype, "FP_32", dtypes, "dtype in which gradients are sent", .no_effect_alone = "nothing is sent"),
     FIELD_BOOL(Settings, sequence_parallel, "true", "between the products that tp shares, tokens are split over it, too", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_layout, "zig_zag", layouts, "which tokens the ranks along cp have: zig_zag gives all of them the same work in causal attention", .no_effect_alone = "it has all tokens"),
+    FIELD_CHOICE(Settings, context_method, "gather", methods, "how the ranks along cp attend to each other's tokens: gather collects keys and values, ulysses exchanges tokens for heads", .no_effect_alone = "it has all tokens"),
     FIELD_INT(Settings, recompute_every, "0", 0, INFINITY, "every how many blocks one keeps its input only and computes the rest again (activation checkpointing); 0: none, 1: all"),
     { 0 },
 };

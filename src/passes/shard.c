@@ -163,41 +163,67 @@ static Value *find_sent(const Sharder *s, const Value *from, int dim, const Valu
     return NULL;
 }
 
-typedef enum Move { REDUCE_ALL, SCATTER, GATHER, SLICE } Move;
+typedef enum Move { REDUCE_ALL, SCATTER, GATHER, SLICE, EXCHANGE } Move;
 
-static Value *transfer(Sharder *s, Move m, Value *v, int dim, unsigned axes, const Want *want)
+static bool is_one(unsigned axes)
+{
+    return axes && !(axes & (axes - 1));
+}
+
+/* The first of them. */
+static MeshAxis only(unsigned axes)
+{
+    MeshAxis m = MESH_NONE;
+    while (!(axes >> m & 1)) m++;
+    return m;
+}
+
+/* What a move makes of a value. `to`: the dimension that is divided by EXCHANGE. */
+static Value made_by(Move m, const Value *v, int dim, int to, unsigned axes, const Want *want)
 {
     Value like = *v;
-    MeshAxis axis = MESH_NONE;
-    while (!(axes >> axis & 1)) axis++;
+    const MeshAxis axis = only(axes);
     if (m == REDUCE_ALL || m == SCATTER) like.partial &= ~axes;
-    if (m == GATHER) dim_join(&like.dim[dim], axes);
-    if (m == SCATTER || m == SLICE) {
-        if (!like.dim[dim].mesh[0]) {
-            like.dim[dim].layout = want->layout;
-            like.dim[dim].is_padded = want->is_padded;
-        }
-        dim_divide(&like.dim[dim], axis);
+    if (m == GATHER || m == EXCHANGE) dim_join(&like.dim[dim], axes);
+    if (m == GATHER || m == REDUCE_ALL) return like;
+    Dim *divided = &like.dim[m == EXCHANGE ? to : dim];
+    if (!divided->mesh[0]) {
+        divided->layout = want->layout;
+        divided->is_padded = want->is_padded;
     }
+    dim_divide(divided, axis);
+    return like;
+}
+
+static Value *append(Graph *g, Move m, Value *v, int dim, int to, unsigned axes)
+{
+    const MeshAxis axis = only(axes);
+    switch (m) {
+    case REDUCE_ALL:
+        return all_reduce(g, v, axes);
+    case SCATTER:
+        return reduce_scatter(g, v, dim, axis);
+    case GATHER:
+        return all_gather(g, v, dim, axes);
+    case EXCHANGE:
+        return all_to_all(g, v, dim, to, axis);
+    case SLICE:
+        break;
+    }
+    return slice(g, v, dim, axis);
+}
+
+/* `want` is that of the dimension to be divided. */
+static Value *transfer(Sharder *s, Move m, Value *v, int dim, int to, unsigned axes,
+                       const Want *want)
+{
+    const Value like = made_by(m, v, dim, to, axes, want);
     Value *made = find_sent(s, v, dim, &like, m == GATHER);
     if (made) return made;
     Graph *g = s->g;
     g->phase = s->user->phase;
     g->block = s->user->block;
-    switch (m) {
-    case REDUCE_ALL:
-        made = all_reduce(g, v, axes);
-        break;
-    case SCATTER:
-        made = reduce_scatter(g, v, dim, axis);
-        break;
-    case GATHER:
-        made = all_gather(g, v, dim, axes);
-        break;
-    case SLICE:
-        made = slice(g, v, dim, axis);
-        break;
-    }
+    made = append(g, m, v, dim, to, axes);
     memcpy(made->dim, like.dim, sizeof like.dim);
     made->partial = like.partial;
     g->node[g->n_nodes - 1]->stage = s->user->stage;
@@ -239,17 +265,21 @@ static Value *settle(Sharder *s, Value *v, unsigned partial, const Want *want)
     int common;
     for (int d = 0; d < v->n_dims; d++) {
         unsigned axes = surplus(&v->dim[d], &want[d], &common);
-        if (axes) v = transfer(s, GATHER, v, d, axes, &want[d]);
+        int to = is_one(axes) ? lacking(v, want, only(axes)) : -1;
+        if (to >= 0 && to != d)
+            v = transfer(s, EXCHANGE, v, d, to, axes, &want[to]);
+        else if (axes)
+            v = transfer(s, GATHER, v, d, 0, axes, NULL);
     }
     for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++) {
         if (!(v->partial & ~partial & 1u << m)) continue;
         int d = v->reduce == REDUCE_SUM ? lacking(v, want, m) : -1;
-        v = d < 0 ? transfer(s, REDUCE_ALL, v, 0, 1u << m, NULL)
-                  : transfer(s, SCATTER, v, d, 1u << m, &want[d]);
+        v = d < 0 ? transfer(s, REDUCE_ALL, v, 0, 0, 1u << m, NULL)
+                  : transfer(s, SCATTER, v, d, 0, 1u << m, &want[d]);
     }
     for (int d = 0; d < v->n_dims; d++)
         for (int i = n_axes(v->dim[d].mesh); i < MAX_MESH_AXES && want[d].mesh[i]; i++)
-            v = transfer(s, SLICE, v, d, 1u << want[d].mesh[i], &want[d]);
+            v = transfer(s, SLICE, v, d, 0, 1u << want[d].mesh[i], &want[d]);
     return v;
 }
 
@@ -295,6 +325,33 @@ static void add_want(const Sharder *s, Want *w, const Dim *from, MeshAxis axis)
     if (has_axis(from->mesh, axis)) w->is_padded = from->is_padded;
 }
 
+/* Heads have an axis that is the tokens', behind attention with all tokens of some heads. */
+static bool is_elsewhere(const Value *v, MeshAxis axis)
+{
+    for (int d = 0; axis == MESH_CP && d < v->n_dims; d++)
+        if (has_axis(v->dim[d].mesh, axis)) return true;
+    return false;
+}
+
+/* In attention ranks along cp get heads for tokens. */
+static Error *take_heads(const Sharder *s, const Node *n, Want *of_slot, unsigned *used)
+{
+    if (!(n->op->flags & OP_ATTENTION) || !s->s->context || s->s->method != CONTEXT_ULYSSES ||
+        s->mesh->size[MESH_CP] == 1)
+        return NULL;
+    const int heads = n->dims->in[1].dim[2].slot[0]; /* keys are [b t g d] */
+    const Dim *x = &n->in[1]->dim[2];
+    int64_t ranks = s->mesh->size[MESH_CP] * (s->s->tensor ? s->mesh->size[MESH_TP] : 1);
+    if (x->size % ranks)
+        return error_new("%lld heads of keys do not divide among %lld ranks of cp and tp, as "
+                         "context parallelism by heads (ulysses) needs",
+                         (long long)x->size, (long long)ranks);
+    add_want(s, &of_slot[heads], x, MESH_CP);
+    of_slot[heads].layout = CONTIGUOUS;
+    *used |= 1u << MESH_CP;
+    return NULL;
+}
+
 /* A dimension takes an axis of its rule if an input is split over it there already, or owes a sum
  * over it, which then costs half. */
 static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned partial,
@@ -307,7 +364,7 @@ static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned p
             if (*used >> r->mesh & 1 || !ref->n || !x->axis || strcmp(x->axis, r->axis)) continue;
             bool owes = n->in[k]->partial & ~partial & 1u << r->mesh;
             Want *w = &of_slot[ref->slot[0]];
-            if (!has_axis(x->mesh, r->mesh) && !owes) continue;
+            if (!has_axis(x->mesh, r->mesh) && !owes && !is_elsewhere(n->in[k], r->mesh)) continue;
             if (n->dims->whole[ref->slot[0]] || !divides(s, x, w, r->mesh)) continue;
             add_want(s, w, x, r->mesh);
             *used |= 1u << r->mesh;
@@ -323,7 +380,10 @@ static Error *shard_node(Sharder *s, Node *n)
     s->user = n;
     take_written(n, of_slot, &used);
     partial &= ~used;
-    for (int i = 0; i < s->n_rules; i++) take_rule(s, n, &s->rule[i], partial, of_slot, &used);
+    for (int i = 0; i < s->n_rules; i++) {
+        if (s->rule[i].mesh == MESH_CP) TRY(take_heads(s, n, of_slot, &used));
+        take_rule(s, n, &s->rule[i], partial, of_slot, &used);
+    }
     for (int k = 0; k < n->n_in; k++) {
         Want want[MAX_DIMS] = { 0 };
         for (int d = 0; d < n->in[k]->n_dims; d++)

@@ -9,11 +9,18 @@
 #include "graph/pass.h"
 
 /* What a model asks for along the axes tp and cp; on a mesh without them it means nothing. */
+typedef enum ContextMethod {
+    CONTEXT_GATHER,  /* attention reads keys and values of all ranks along cp */
+    CONTEXT_ULYSSES, /* in attention ranks have all tokens, but of some heads (Jacobs et al. 2023)
+                      */
+} ContextMethod;
+
 typedef struct Sharding {
     bool tensor;   /* heads, hidden units of feed-forward layers and vocabulary over tp */
     bool sequence; /* between them, tokens over tp */
     bool context;  /* tokens over cp */
     Layout layout; /* of tokens over cp */
+    ContextMethod method;
 } Sharding;
 extern const PassDef pass_shard;
 

@@ -55,7 +55,8 @@ static LayoutCase choose(uint64_t seed)
     l.sharding = (Sharding){ .tensor = true,
                              .sequence = pick(seed, 19, 2),
                              .context = true,
-                             .layout = (Layout)pick(seed, 20, 2) };
+                             .layout = (Layout)pick(seed, 20, 2),
+                             .method = (ContextMethod)pick(seed, 30, 2) };
     l.compute = pick(seed, 21, 3) ? F64 : F32;
     if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);
     return l;

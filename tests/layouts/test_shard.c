@@ -1,6 +1,7 @@
 /* test_shard.c - tensor, sequence and context parallelism on N ranks equal one rank. */
 #include "layout.h"
 #include "test.h"
+#include <string.h>
 
 static const Sharding tensor = { .tensor = true }, sequence = { .tensor = true, .sequence = true };
 
@@ -38,4 +39,44 @@ TEST(two_context_parallel_ranks_equal_one)
                               .llama_like = llama,
                               .compute = F64 },
                 1e-11);
+}
+
+TEST(two_ranks_that_exchange_tokens_for_heads_equal_one)
+{
+    for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
+        for (int llama = 0; llama < 2; llama++)
+            layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                                 .sharding = { .context = true,
+                                                               .method = CONTEXT_ULYSSES,
+                                                               .layout = (Layout)layout },
+                                                 .llama_like = llama,
+                                                 .compute = F64 },
+                                   1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true,
+                                                       .sequence = true,
+                                                       .context = true,
+                                                       .method = CONTEXT_ULYSSES },
+                                         .compute = F64 },
+                           1e-11);
+}
+
+/* Queries, keys and values there, and what attention gives back; and their gradients: eight per
+ * layer. Nothing is gathered along cp. */
+TEST(tokens_are_exchanged_for_heads_eight_times_per_layer)
+{
+    Arena *a = arena_new();
+    const LayoutCase l = { .size[MESH_CP] = 2,
+                           .sharding = { .context = true, .method = CONTEXT_ULYSSES },
+                           .data_parallel = { .blocks_per_unit = 1 },
+                           .compute = F32 };
+    const RankPlan p = layout_plan(a, &l, 0);
+    int64_t n = 0;
+    for (int64_t i = 0; i < p.n_traffic; i++) {
+        if (!strcmp(p.traffic[i].op, "all_to_all")) n += p.traffic[i].n;
+        assert_string_not_equal(p.traffic[i].op, "all_gather");
+    }
+    assert_int_equal(n, 8 * 3);
+    arena_free(a);
 }
