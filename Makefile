@@ -190,6 +190,12 @@ demo: ## tokenizer, packing, training, resuming and generation on real text, in 
 check-two-hosts: tests mpi ## MPI ranks on two hosts made of network namespaces; needs root and iproute2
 	@BUILD=$(BUILD) tools/check_two_hosts.sh
 
+.PHONY: demo-ablation
+demo-ablation: ## a sweep over settings and seeds on real text, and what it shows (docs/ablations.md)
+	@tools/dependencies.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(shell nproc) all
+	@BUILD=$(BUILD) tools/demo_ablation.sh
+
 .PHONY: kill-test
 kill-test: tests ## kill training and data commands at hundreds of writes and moments, resume, compare bits
 	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --show --timeout 3600 kill
@@ -201,10 +207,16 @@ install: all ## install the program and its configurations below PREFIX
 	install -D -m 755 $(BUILD)/modalities $(INTO)/libexec/modalities
 	install -D -m 755 cli/modalities $(INTO)/bin/modalities
 	[ ! -e $(BUILD)/modalities-mpi.so ] || install -D -m 644 $(BUILD)/modalities-mpi.so $(INTO)/lib/modalities/modalities-mpi.so
+	mkdir -p $(INTO)/share/man/man1 $(INTO)/share/bash-completion/completions $(INTO)/share/fish/vendor_completions.d
+	$(BUILD)/modalities docs man >$(INTO)/share/man/man1/modalities.1
+	$(BUILD)/modalities completion bash >$(INTO)/share/bash-completion/completions/modalities
+	$(BUILD)/modalities completion fish >$(INTO)/share/fish/vendor_completions.d/modalities.fish
 	mkdir -p $(INTO)/share/modalities && cp -r configs $(INTO)/share/modalities/
 
 uninstall: ## remove what install put below PREFIX
-	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so
+	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so \
+	    $(INTO)/share/man/man1/modalities.1 $(INTO)/share/bash-completion/completions/modalities \
+	    $(INTO)/share/fish/vendor_completions.d/modalities.fish
 	[ ! -d $(INTO)/lib/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/lib/modalities
 	rm -rf $(INTO)/share/modalities/configs
 	[ ! -d $(INTO)/share/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/share/modalities

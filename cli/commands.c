@@ -29,6 +29,7 @@
     COMMAND(command_data_verify) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
+    COMMAND(command_docs_man) \
     COMMAND(command_docs_ops) \
     COMMAND(command_docs_schema) \
     COMMAND(command_model_inspect) \
@@ -43,6 +44,7 @@
     COMMAND(command_tokenizer_inspect) \
     COMMAND(command_tokenizer_train) \
     COMMAND(command_top_board) \
+    COMMAND(command_top_completion) \
     COMMAND(command_top_convert_gpt2) \
     COMMAND(command_top_convert_pytorch_to_hf_checkpoint) \
     COMMAND(command_top_diff) \

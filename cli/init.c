@@ -68,6 +68,7 @@ static void put_path(Arena *a, Text *t, const char *key, const char *path)
 static void put_config(Arena *a, const Options *o, const Size *s, int64_t steps, Text *t)
 {
     int64_t every = steps >= 1000 ? 100 : steps >= 20 ? steps / 10 : 1;
+    int64_t vocab = (o->vocab_size + 127) / 128 * 128;
     int64_t warmup = steps / 50 > 0 ? steps / 50 : 1;
     text_printf(t,
                 "# A model of about %s parameters beside its embeddings. The rest comes from "
@@ -87,9 +88,8 @@ static void put_config(Arena *a, const Options *o, const Size *s, int64_t steps,
     text_printf(t,
                 "model_raw:\n  config: {vocab_size: %lld, n_layer: %lld, n_embd: %lld, n_head_q: "
                 "%lld, n_head_kv: %lld, ffn_hidden: %lld}\n",
-                (long long)((o->vocab_size + 127) / 128 * 128), (long long)s->n_layer,
-                (long long)s->n_embd, (long long)s->n_head_q, (long long)s->n_head_kv,
-                (long long)s->ffn_hidden);
+                (long long)vocab, (long long)s->n_layer, (long long)s->n_embd,
+                (long long)s->n_head_q, (long long)s->n_head_kv, (long long)s->ffn_hidden);
     text_printf(t,
                 "optimizer: {config: {lr: %g}}\nlr_scheduler: {config: {warmup_steps: %lld, "
                 "initial_lr: %g, final_lr: %g}}\n",
@@ -106,10 +106,11 @@ static Error *run(Arena *a, const void *from)
     if (file_exists(o->output_path))
         return error_new("%s is there already; --output_path names another one", o->output_path);
     int64_t one_pass = (there - 1) / o->sequence_length / o->batch;
-    double wanted = o->tokens ? floor(*o->tokens / (double)per_step) : (double)one_pass;
+    double budget = o->tokens ? *o->tokens : (double)one_pass * (double)per_step;
+    double wanted = floor(budget / (double)per_step);
     if (wanted > (double)one_pass) {
         log_warning("%g tokens were asked for, but %s has %lld: one pass over it is what it gives",
-                    *o->tokens, o->data, (long long)there);
+                    budget, o->data, (long long)there);
         wanted = (double)one_pass;
     }
     if (wanted < 2)

@@ -18,7 +18,7 @@ static void fill(const BatchGenerator *g, Tensor *t, const char *name)
 void batch_generator_next(BatchGenerator *g, Batch *out)
 {
     static const char *const names[] = { "input_ids", "target_ids" };
-    int64_t size[MAX_DIMS];
+    int64_t size[MAX_DIMS] = { 0 };
     for (int64_t d = 0; d < g->dims.n; d++) size[d] = g->dims.item[d].value;
     batch_clear(out);
     out->n_samples = size[0];

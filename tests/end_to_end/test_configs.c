@@ -28,6 +28,9 @@ typedef struct Case {
 #define WARM " --last_checkpoint_info_file_path $MODALITIES_DATA/info.json"
 static const Case cases[] = {
     { "configs/data/pack.yaml", "", "" },
+    { "configs/ablation/activation.yaml",
+      " --set sweep.activation=swiglu --set sweep.lr=1e-3 --set sweep.seed=1",
+      TINY_RUN " --set settings.intervals.evaluation_batches=2" },
     { "configs/training/small.yaml", "", TINY_RUN },
     { "configs/training/small_warmstart.yaml", WARM, TINY_RUN },
     { "configs/training/gpt2_124m.yaml", "",

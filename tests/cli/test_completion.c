@@ -1,0 +1,58 @@
+/* test_completion.c - shells complete commands, options and values; the manual page is one. */
+#include "cli/command_line.h"
+#include "test.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What bash would offer for these words, of which the last is being typed. */
+static const char *offered(Arena *a, const char *words, int n)
+{
+    const char *output;
+    const char *command = arena_printf(
+        a,
+        "bash --norc -c 'source <(%s completion bash); COMP_WORDS=(modalities %s); "
+        "COMP_CWORD=%d; _modalities; echo \"${COMPREPLY[*]}\"'",
+        getenv("MODALITIES_PROGRAM") ? getenv("MODALITIES_PROGRAM") : "build/modalities", words, n);
+    assert_int_equal(shell_run(a, command, &output), 0);
+    return output;
+}
+
+TEST(bash_completes_commands_groups_options_and_values)
+{
+    Arena *a = arena_new();
+    assert_string_equal(offered(a, "warm", 1), "warmstart\n");
+    assert_string_equal(offered(a, "swe", 1), "sweep\n");
+    assert_string_equal(offered(a, "sweep r", 2), "report run\n");
+    assert_string_equal(offered(a, "sweep report --base", 3), "--baseline\n");
+    assert_string_equal(offered(a, "run --config_f", 2), "--config_file_path\n");
+    assert_string_equal(offered(a, "config resolve --format j", 4), "json\n");
+    assert_string_equal(offered(a, "run x", 2), "\n"); /* files, by the shell's default */
+    arena_free(a);
+}
+
+TEST(fish_gets_a_line_for_each_command_and_option)
+{
+    Arena *a = arena_new();
+    const char *output;
+    assert_int_equal(command_line_run(a, "completion fish", &output), 0);
+    assert_non_null(strstr(output, "-n __fish_use_subcommand -a warmstart -d '"));
+    assert_non_null(strstr(output, "'__fish_seen_subcommand_from warmstart' -l set -r -d '"));
+    arena_free(a);
+}
+
+TEST(manual_page_has_every_command_and_no_line_that_roff_would_take)
+{
+    Arena *a = arena_new();
+    const char *output;
+    assert_int_equal(command_line_run(a, "docs man", &output), 0);
+    assert_non_null(strstr(output, ".SS \"sweep report\"\n"));
+    assert_non_null(strstr(output, "\\-\\-baseline"));
+    for (const char *line = output; *line; line = strchr(line, '\n') + 1) {
+        static const char *const known[] = { ".TH", ".SH", ".SS", ".B ", ".I ", ".nf", ".fi" };
+        bool is_known = *line != '.';
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            is_known |= !strncmp(line, known[i], 3);
+        if (!is_known) fail_msg("%.40s", line);
+    }
+    arena_free(a);
+}
