@@ -88,36 +88,125 @@ static double bucket_sent(const Launch *l)
     return l->n_in ? 2 * sum_parts(l, l->out, l->in[0].dtype, l->n_out) / collective_size(l) : 0;
 }
 
-static size_t counts_bytes(const Launch *l)
+/* Small tensors of one dtype that follow each other go in one message of at most this size. */
+enum { PACKED_BYTES = 1 << 16 };
+
+/* How many tensors from k on fit into one message; at least 1. */
+static int take_small(const Tensor *t, int n, int k, size_t *bytes)
 {
-    return (sizeof(int64_t) * (size_t)collective_size(l) + 63) / 64 * 64;
+    int end = k;
+    *bytes = 0;
+    while (end < n && t[end].dtype == t[k].dtype && *bytes + tensor_bytes(&t[end]) <= PACKED_BYTES)
+        *bytes += tensor_bytes(&t[end++]);
+    if (end == k) *bytes = tensor_bytes(&t[end++]);
+    return end - k;
+}
+
+/* Tensors of which ranks have rows, on their way: in `data` all parts of the first rank, then those
+ * of the second. */
+typedef struct Packed {
+    const Launch *l;
+    const Tensor *whole, *part;
+    int n;
+    int64_t *counts; /* by rank: elements of its parts */
+    int64_t *at;     /* by rank: where its next part goes */
+    char *data;
+} Packed;
+
+/* Counts, places, and what is sent or received. */
+static size_t lists_bytes(const Launch *l)
+{
+    return (2 * sizeof(int64_t) * (size_t)collective_size(l) + 63) / 64 * 64;
+}
+
+static Packed packed_of(const Launch *l, const Tensor *whole, const Tensor *part, int n)
+{
+    Packed p = { .l = l, .whole = whole, .part = part, .n = n, .counts = l->scratch };
+    const int size = collective_size(l);
+    p.at = p.counts + size;
+    p.data = (char *)l->scratch + lists_bytes(l);
+    for (int m = 0; m < size; m++) p.counts[m] = 0;
+    for (int i = 0; i < n; i++) {
+        const Rows r = rows_of(l, &whole[i], &part[i], 0);
+        for (int m = 0; m < size; m++) p.counts[m] += rows_count(&r, m) * r.after;
+    }
+    return p;
+}
+
+static char *place_of_rank(const Packed *p, int rank)
+{
+    int64_t before = 0;
+    for (int m = 0; m < rank; m++) before += p->counts[m];
+    return p->data + (size_t)before * dtype_size(p->part[0].dtype);
+}
+
+/* Copies between whole tensors and `data`. */
+static void copy_packed(const Packed *p, bool into_whole)
+{
+    const int size = collective_size(p->l);
+    for (int m = 0; m < size; m++) p->at[m] = m ? p->at[m - 1] + p->counts[m - 1] : 0;
+    for (int i = 0; i < p->n; i++) {
+        const Rows r = rows_of(p->l, &p->whole[i], &p->part[i], 0);
+        const size_t element = dtype_size(p->whole[i].dtype);
+        char *whole = p->whole[i].data;
+        for (int m = 0; m < size; m++) {
+            int64_t n = rows_count(&r, m) * r.after;
+            char *packed = p->data + (size_t)p->at[m] * element;
+            memcpy(into_whole ? whole : packed, into_whole ? packed : whole, (size_t)n * element);
+            whole += (size_t)n * element;
+            p->at[m] += n;
+        }
+    }
+}
+
+static size_t gather_scratch(const Launch *l)
+{
+    return lists_bytes(l) + PACKED_BYTES;
+}
+
+static int gather_some(const Launch *l, int k, int n)
+{
+    Packed p = packed_of(l, &l->out[k], &l->in[k], n);
+    const int rank = l->comm->rank;
+    const Dtype t = l->in[k].dtype;
+    if (n == 1)
+        return collective_status(
+            l->comm,
+            l->comm->all_gather(l->comm, l->in[k].data, l->out[k].data, p.counts, t, l->stream));
+    char *mine = place_of_rank(&p, rank), *to = mine;
+    for (int i = 0; i < n; i++) {
+        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
+        size_t bytes = (size_t)(rows_count(&r, rank) * r.after) * dtype_size(t);
+        memcpy(to, p.part[i].data, bytes);
+        to += bytes;
+    }
+    int status = collective_status(
+        l->comm, l->comm->all_gather(l->comm, mine, p.data, p.counts, t, l->stream));
+    if (!status) copy_packed(&p, true);
+    return status;
 }
 
 static int run_gather_unit(const Launch *l)
 {
-    int status = KERNEL_OK;
-    for (int k = 0; !status && k < l->n_in; k++) {
-        const Tensor *x = &l->in[k], *y = &l->out[k];
-        Rows r = rows_of(l, y, x, 0);
-        rows_counts(&r, l->scratch);
-        if (r.size == 1)
-            memcpy(y->data, x->data, tensor_bytes(y));
-        else
-            status =
-                collective_status(l->comm, l->comm->all_gather(l->comm, x->data, y->data,
-                                                               l->scratch, x->dtype, l->stream));
+    int status = KERNEL_OK, n;
+    size_t bytes;
+    for (int k = 0; !status && k < l->n_in; k += n) {
+        n = take_small(l->out, l->n_out, k, &bytes);
+        for (int i = k; collective_size(l) == 1 && i < k + n; i++)
+            memcpy(l->out[i].data, l->in[i].data, tensor_bytes(&l->out[i]));
+        if (collective_size(l) > 1) status = gather_some(l, k, n);
     }
     return status;
 }
 
 static size_t reduce_scratch(const Launch *l)
 {
-    size_t most = 0;
+    size_t most = PACKED_BYTES;
     for (int k = 0; k < l->n_out; k++) {
         size_t bytes = (size_t)tensor_count(&l->out[k]) * dtype_size(l->in[k].dtype);
         if (bytes > most) most = bytes;
     }
-    return counts_bytes(l) + most;
+    return lists_bytes(l) + most;
 }
 
 static void add_to(const Tensor *to, Dtype t, const void *from, int64_t n)
@@ -130,47 +219,46 @@ static void add_to(const Tensor *to, Dtype t, const void *from, int64_t n)
                       dtype_get(to->dtype, to->data, i) + dtype_get(t, from, i));
 }
 
-static int run_reduce_unit(const Launch *l)
+static int reduce_some(const Launch *l, int k, int n)
 {
-    int status = KERNEL_OK;
-    int64_t *counts = l->scratch;
-    char *mine = (char *)l->scratch + counts_bytes(l);
-    for (int k = 0; !status && k < l->n_in; k++) {
-        const Tensor *x = &l->in[k], *y = &l->out[k];
-        Rows r = rows_of(l, x, y, 0);
-        rows_counts(&r, counts);
-        int64_t n = counts[l->comm ? l->comm->rank : 0];
-        const void *sum = x->data;
-        if (r.size > 1) {
-            sum = mine;
-            status = collective_status(l->comm,
-                                       l->comm->reduce_scatter(l->comm, x->data, mine, counts,
-                                                               x->dtype, REDUCE_SUM, l->stream));
-        }
-        if (!status) add_to(y, x->dtype, sum, n);
+    Packed p = packed_of(l, &l->in[k], &l->out[k], n);
+    const Dtype t = l->in[k].dtype;
+    const int rank = l->comm->rank;
+    const void *from = l->in[k].data;
+    char *mine = p.data;
+    if (n > 1) {
+        copy_packed(&p, false);
+        from = p.data;
+        mine = place_of_rank(&p, rank);
+    }
+    int status = collective_status(
+        l->comm, l->comm->reduce_scatter(l->comm, from, mine, p.counts, t, REDUCE_SUM, l->stream));
+    for (int i = 0; !status && i < n; i++) {
+        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
+        const int64_t count = rows_count(&r, rank) * r.after;
+        add_to(&p.part[i], t, mine, count);
+        mine += (size_t)count * dtype_size(t);
     }
     return status;
 }
 
-/* Small tensors of one dtype that follow each other go in one message of at most this size. */
-enum { PACKED_BYTES = 1 << 16 };
+static int run_reduce_unit(const Launch *l)
+{
+    int status = KERNEL_OK, n;
+    size_t bytes;
+    for (int k = 0; !status && k < l->n_in; k += n) {
+        n = take_small(l->in, l->n_in, k, &bytes);
+        for (int i = k; collective_size(l) == 1 && i < k + n; i++)
+            add_to(&l->out[i], l->in[i].dtype, l->in[i].data, tensor_count(&l->in[i]));
+        if (collective_size(l) > 1) status = reduce_some(l, k, n);
+    }
+    return status;
+}
 
 static size_t packed_scratch(const Launch *l)
 {
     (void)l;
     return PACKED_BYTES;
-}
-
-/* How many tensors from k on fit into one message; at least 1. */
-static int take_small(const Launch *l, int k, size_t *bytes)
-{
-    int end = k;
-    *bytes = 0;
-    while (end < l->n_out && l->out[end].dtype == l->out[k].dtype &&
-           *bytes + tensor_bytes(&l->out[end]) <= PACKED_BYTES)
-        *bytes += tensor_bytes(&l->out[end++]);
-    if (end == k) *bytes = tensor_bytes(&l->out[end++]);
-    return end - k;
 }
 
 static int run_reduce_bucket(const Launch *l)
@@ -179,7 +267,7 @@ static int run_reduce_bucket(const Launch *l)
     const ReduceOp op = ((const Bucket *)l->attrs)->max ? REDUCE_MAX : REDUCE_SUM;
     for (int k = 0; !status && k < l->n_out; k += n) {
         size_t bytes, at = 0;
-        n = take_small(l, k, &bytes);
+        n = take_small(l->out, l->n_out, k, &bytes);
         for (int i = k; i < k + n; i++)
             if (l->out[i].data != l->in[i].data)
                 memcpy(l->out[i].data, l->in[i].data, tensor_bytes(&l->in[i]));
@@ -212,7 +300,7 @@ static const OpDef op_gather_unit = {
     .dtypes = same_dtypes,
     .reference = run_gather_unit,
     .sent = gather_sent,
-    .scratch = counts_bytes,
+    .scratch = gather_scratch,
     .flags = OP_COMM,
 };
 

@@ -16,7 +16,8 @@
     PASS(pipeline) \
     PASS(data_parallel) \
     PASS(fuse) \
-    PASS(optimize)
+    PASS(optimize) \
+    PASS(overlap)
 /* clang-format on */
 
 #define DECLARE(name) extern const PassDef pass_##name;

@@ -94,6 +94,7 @@ static Error *build_graph(RankRun *r)
     s.use_weight_tying = l->tied;
     s.sequence_length = sequence_of(l);
     if (l->layers) s.n_layer = l->layers;
+    if (l->width) tiny_set_width(&s, l->width);
     Model *m = gpt2_new(r->arena, &s);
     ModelOutput out = { 0 };
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
@@ -118,7 +119,9 @@ static Error *build_graph(RankRun *r)
                         .optimize = &optimize,
                         .gradients = true };
     PassList list = passes_for(r->arena, &purpose);
-    return passes_run(g, g->mesh, &list, NULL);
+    TRY(passes_run(g, g->mesh, &list, NULL));
+    if (l->inspect && r->mesh.rank == 0) l->inspect(g, l->inspect_to);
+    return NULL;
 }
 
 /* Microbatch i of all: ids by a fixed rule, some targets masked. */
@@ -137,13 +140,16 @@ static Error *feed(RankRun *r, int64_t microbatch, int64_t of_all)
     return program_wait(r->program);
 }
 
-static LayoutParam *param_of(World *w, const char *name, int64_t n)
+enum { MOST_PARAMS = 256 };
+
+static LayoutParam *param_of(World *w, const char *name, int64_t n, int64_t rows)
 {
     LayoutResult *x = w->result;
     for (int64_t i = 0; i < x->n_params; i++)
         if (!strcmp(x->param[i].name, name)) return &x->param[i];
+    CHECK(x->n_params < MOST_PARAMS);
     LayoutParam *p = &x->param[x->n_params++];
-    *p = (LayoutParam){ .name = arena_string(w->arena, name), .n = n };
+    *p = (LayoutParam){ .name = arena_string(w->arena, name), .n = n, .rows = rows };
     p->gradient = NEW_N(w->arena, double, n);
     p->after = NEW_N(w->arena, double, n);
     p->is_set = NEW_N(w->arena, bool, 2 * n);
@@ -156,7 +162,7 @@ static Error *join(RankRun *r, const Value *of, const Value *param, bool is_grad
     Tensor t;
     const Stored *s = store_find(r->store, of->name);
     TRY(store_view(r->store, &s->tensor, true, r->arena, &t));
-    LayoutParam *p = param_of(r->world, param->name, value_count(param));
+    LayoutParam *p = param_of(r->world, param->name, value_count(param), param->dim[0].size);
     double *whole = is_gradient ? p->gradient : p->after;
     bool *is_set = p->is_set + (is_gradient ? 0 : p->n);
     for (int64_t i = 0; i < tensor_count(&t); i++) {
@@ -324,7 +330,6 @@ RankPlan layout_plan(Arena *a, const LayoutCase *l, int64_t rank)
 
 Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out)
 {
-    enum { MOST_PARAMS = 256 };
     LayoutResult result = { .param = NEW_N(a, LayoutParam, MOST_PARAMS) };
     Mesh mesh = mesh_of(l);
     World w = { .layout = l,

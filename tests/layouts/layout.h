@@ -22,13 +22,16 @@ typedef struct LayoutCase {
     const char *schedule;    /* of the pipeline, where the mesh has one; NULL: 1F1B */
     int per_rank;            /* stages on each of its ranks; 0: 1 */
     int layers;              /* 0: those of tiny_settings */
+    int width;               /* of the model; 0: that of tiny_settings */
     void (*edit)(Model *m);  /* what else wrappers would set; NULL: nothing */
+    void (*inspect)(const Graph *g, void *to); /* looks at rank 0's graph; NULL: nobody does */
+    void *inspect_to;
 } LayoutCase;
 
 /* A parameter, whole: its gradient before the update, and itself after it. */
 typedef struct LayoutParam {
     const char *name;
-    int64_t n;
+    int64_t n, rows;
     double *gradient, *after;
     bool *is_set; /* by element */
 } LayoutParam;

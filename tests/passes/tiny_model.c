@@ -41,6 +41,13 @@ Gpt2Settings tiny_settings(bool llama_like)
     return s;
 }
 
+void tiny_set_width(Gpt2Settings *s, int64_t width)
+{
+    const NormChoice n = tiny_norm(s->poe_type == POE_NOPE, width);
+    s->n_embd = width;
+    s->attention_norm_config = s->ffn_norm_config = s->lm_head_norm_config = n;
+}
+
 static void fill_batch(Program *p, int64_t microbatch)
 {
     int32_t ids[BATCH * SEQUENCE], targets[BATCH * SEQUENCE];

@@ -7,6 +7,8 @@
 /* Swiglu, RoPE, grouped queries, rms_norm, no bias; or gelu, absolute positions, layer_norm, bias.
  */
 Gpt2Settings tiny_settings(bool llama_like);
+/* Another width than 16; without RoPE. */
+void tiny_set_width(Gpt2Settings *s, int64_t width);
 
 typedef struct TinyRun {
     Arena *arena;
