@@ -123,6 +123,27 @@ INLINE void gelu_grad_step(const Vec *x, Vec *y, float c)
     y[0] = vec_fma(x[0], p.density, p.below) * x[1];
 }
 
+/* The factor of x, (1 + tanh u) / 2 = sigmoid(2 u), with u = sqrt(2/pi) (x + 0.044715 x^3). */
+INLINE Vec tanh_gate(Vec x)
+{
+    Vec cubic = vec_fma(x * x, vec_set(0.044715f), vec_set(1));
+    return vec_sigmoid(x * cubic * vec_set(1.59576912f));
+}
+
+INLINE void gelu_tanh_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = x[0] * tanh_gate(x[0]);
+}
+
+INLINE void gelu_tanh_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Vec s = tanh_gate(x[0]), slope = vec_fma(x[0] * x[0], vec_set(0.134145f), vec_set(1));
+    Vec more = x[0] * s * (vec_set(1) - s) * slope * vec_set(1.59576912f);
+    y[0] = (s + more) * x[1];
+}
+
 INLINE void swiglu_step(const Vec *x, Vec *y, float c)
 {
     (void)c;
@@ -185,6 +206,18 @@ static void gelu_grad_task(void *arg, int64_t i, int thread)
     map_chunk(arg, i, 2, 1, gelu_grad_step);
 }
 
+static void gelu_tanh_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 1, 1, gelu_tanh_step);
+}
+
+static void gelu_tanh_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    map_chunk(arg, i, 2, 1, gelu_tanh_grad_step);
+}
+
 static void swiglu_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
@@ -237,6 +270,16 @@ static int run_gelu_grad(const Launch *l)
     return map(l, gelu_grad_task, 0);
 }
 
+static int run_gelu_tanh(const Launch *l)
+{
+    return map(l, gelu_tanh_task, 0);
+}
+
+static int run_gelu_tanh_grad(const Launch *l)
+{
+    return map(l, gelu_tanh_grad_task, 0);
+}
+
 static int run_swiglu(const Launch *l)
 {
     return map(l, swiglu_task, 0);
@@ -257,6 +300,8 @@ const KernelDef TABLE[] = {
     { "silu_grad", "cpu", "any any>any", LEVEL, run_silu_grad, NULL, floats_fit },
     { "gelu", "cpu", "any>any", LEVEL, run_gelu, NULL, floats_fit },
     { "gelu_grad", "cpu", "any any>any", LEVEL, run_gelu_grad, NULL, floats_fit },
+    { "gelu_tanh", "cpu", "any>any", LEVEL, run_gelu_tanh, NULL, floats_fit },
+    { "gelu_tanh_grad", "cpu", "any any>any", LEVEL, run_gelu_tanh_grad, NULL, floats_fit },
     { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
     { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
     { 0 },

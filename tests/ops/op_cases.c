@@ -488,6 +488,7 @@ const OpCase op_cases[] = {
     { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },
     { "grouped_linear with a capacity", build_grouped_linear, .attrs = &(const double){ 0.8 }, .n = { 9, 2, 3, 4, 6 } },
     { "grouped_linear of many features", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 61, 2, 5, 133, 150 }, .large = { 2048, 2, 8, 768, 3072 } },
+    { "grouped_linear of long groups", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 1100, 2, 2, 5, 3 } },
     { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },

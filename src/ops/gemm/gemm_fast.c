@@ -8,6 +8,7 @@
 #include "ops/gemm/pack.h"
 #include "ops/gemm/plan.h"
 #include "ops/gemm/tiles.h"
+#include "ops/grouped_linear.h"
 #include "ops/kernels.h"
 #include "ops/vector/chunks.h"
 
@@ -265,7 +266,118 @@ static bool contract_serves(const Launch *l)
     return !empty && floats_fit(l) && product_of(l, &p) && !(p.add && p.c_dtype != F32);
 }
 
+/* ---- products over groups of rows (ops/grouped_linear.h) ---- */
+
+/* The product of all rows with the first expert. */
+static Product of_all_rows(const Launch *l, bool is_outer)
+{
+    const Tensor *x = &l->in[0], *second = &l->in[1], *out = &l->out[0];
+    const int64_t rows = x->size[0];
+    if (is_outer)
+        return (Product){ .m = x->size[1],
+                          .n = second->size[1],
+                          .k = rows,
+                          .a = { x->data, x->size[1], x->dtype, false },
+                          .b = { second->data, second->size[1], second->dtype, false },
+                          .c = out->data,
+                          .c_stride = second->size[1],
+                          .c_dtype = out->dtype,
+                          .add = launch_adds(l, 0),
+                          .n_batches = 1 };
+    const bool transposed = ((const GroupedLinear *)l->attrs)->transposed;
+    return (Product){ .m = rows,
+                      .n = out->size[1],
+                      .k = x->size[1],
+                      .a = { x->data, x->size[1], x->dtype, true },
+                      .b = { second->data, second->size[2], second->dtype, !transposed },
+                      .c = out->data,
+                      .c_stride = out->size[1],
+                      .c_dtype = out->dtype,
+                      .n_batches = 1 };
+}
+
+static void *moved(const void *data, Dtype t, int64_t elements)
+{
+    return (char *)data + elements * (int64_t)dtype_size(t);
+}
+
+/* Rows that no expert has. */
+static void clear_rows(const Tensor *t, int64_t from)
+{
+    const int64_t each = t->size[1] * (int64_t)dtype_size(t->dtype);
+    memset((char *)t->data + from * each, 0, (size_t)((t->size[0] - from) * each));
+}
+
+/* How many rows of a group are multiplied at a time: plans, and their scratch, are known for each
+ * number up to here. */
+enum { GROUP_ROWS = 1024 };
+
+static int run_grouped_linear(const Launch *l)
+{
+    const int32_t *start = l->in[2].data;
+    const Tensor *weight = &l->in[1];
+    const Product all = of_all_rows(l, false);
+    for (int64_t e = 0; e < weight->size[0]; e++)
+        for (int64_t from = start[e]; from < start[e + 1]; from += GROUP_ROWS) {
+            Product p = all;
+            p.m = start[e + 1] - from < GROUP_ROWS ? start[e + 1] - from : GROUP_ROWS;
+            p.a.data = moved(p.a.data, p.a.dtype, from * p.k);
+            p.b.data = moved(p.b.data, p.b.dtype, e * p.n * p.k);
+            p.c = moved(p.c, p.c_dtype, from * p.n);
+            multiply(&p, l->scratch, l->stream->pool);
+        }
+    clear_rows(&l->out[0], start[weight->size[0]]);
+    return 0;
+}
+
+static int run_grouped_outer(const Launch *l)
+{
+    const int32_t *start = l->in[2].data;
+    const Tensor *out = &l->out[0];
+    const Product all = of_all_rows(l, true);
+    for (int64_t e = 0; e < out->size[0]; e++) {
+        void *c = moved(all.c, F32, e * all.m * all.n);
+        if (!all.add) memset(c, 0, sizeof(float) * (size_t)(all.m * all.n));
+        for (int64_t from = start[e]; from < start[e + 1]; from += GROUP_ROWS) {
+            Product p = all;
+            p.k = start[e + 1] - from < GROUP_ROWS ? start[e + 1] - from : GROUP_ROWS;
+            p.a.data = moved(p.a.data, p.a.dtype, from * p.m);
+            p.b.data = moved(p.b.data, p.b.dtype, from * p.n);
+            p.c = c;
+            p.add = true;
+            multiply(&p, l->scratch, l->stream->pool);
+        }
+    }
+    return 0;
+}
+
+static size_t grouped_scratch(const Launch *l, int n_threads)
+{
+    const bool is_outer = l->in[1].n_dims == 2;
+    Product p = of_all_rows(l, is_outer);
+    const int64_t rows = l->in[0].size[0] < GROUP_ROWS ? l->in[0].size[0] : GROUP_ROWS;
+    size_t most = 0;
+    for (int64_t n = 1; n <= rows; n++) {
+        *(is_outer ? &p.k : &p.m) = n;
+        const Plan plan = plan_product(&p, &machine, n_threads);
+        const size_t bytes = plan_scratch(&plan, n_threads);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+static bool grouped_serves(const Launch *l)
+{
+    const bool is_outer = l->in[1].n_dims == 2;
+    return floats_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0 &&
+           !(is_outer && l->out[0].dtype != F32);
+}
+
 const KernelDef TABLE[] = {
+    { "grouped_linear", "cpu", "any any i32>any", LEVEL, run_grouped_linear, grouped_scratch,
+      grouped_serves },
+    { "grouped_outer", "cpu", "any any i32>any", LEVEL, run_grouped_outer, grouped_scratch,
+      grouped_serves },
     { "contract", "cpu", "any any>any", LEVEL, contract, contract_scratch, contract_serves },
     { 0 },
 };
