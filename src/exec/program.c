@@ -276,11 +276,12 @@ static Error *make_streams(Program *p)
 static Error *make_timeline(Program *p)
 {
     const Schedule *s = p->settings.schedule;
-    const Schedule given = s ? *s : schedule_accumulate(p->arena, 1);
-    const Schedule whole = schedule_with_last(p->arena, &given, &p->last);
-    int n_stages = p->n_last = schedule_stages(&whole);
+    int n_stages = s ? schedule_stages(s) : 1;
     for (int64_t i = 0; i < p->graph->n_nodes; i++)
         if (p->graph->node[i]->stage >= n_stages) n_stages = p->graph->node[i]->stage + 1;
+    const Schedule given = s ? *s : schedule_once(p->arena, n_stages);
+    const Schedule whole = schedule_with_last(p->arena, &given, &p->last);
+    p->n_last = schedule_stages(&whole);
     p->n_microbatches = schedule_microbatches(&whole);
     p->timeline = timeline_new(p->arena, &whole, n_stages);
     p->settings.schedule = NULL;

@@ -17,7 +17,8 @@ typedef struct ProgramSettings {
     const char *name;         /* "train", "evaluate" ...: for messages */
     Groups *groups;           /* of the graph's mesh; NULL: one rank */
     bool is_plan;             /* memory is planned only, and nothing can run */
-    const Schedule *schedule; /* the actions of a step, which come in this order; NULL: F0 B0 R U.
+    const Schedule *schedule; /* the actions of a step, which come in this order; NULL: of one
+                                 microbatch through all stages.
                                  Used while the program is made only */
 } ProgramSettings;
 
@@ -45,7 +46,7 @@ Error *program_read(Program *p, const char *output, int64_t microbatch, void *da
 Error *program_run(Program *p, const Action *x, const RunTime *now);
 /* Waits until all that was queued is done. */
 Error *program_wait(Program *p);
-/* Runs phases of a program with one stage for its microbatch 0, and waits. */
+/* Runs phases of a program without a schedule, stage after stage, and waits. */
 Error *program_run_phases(Program *p, unsigned phases, const RunTime *now);
 /* Whether this rank computes a scalar output of this name. */
 bool program_has_scalar(const Program *p, const char *name);

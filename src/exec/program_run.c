@@ -221,7 +221,13 @@ Error *program_wait(Program *p)
 
 Error *program_run_phases(Program *p, unsigned phases, const RunTime *now)
 {
-    TRY(program_run(p, &(Action){ .phases = phases }, now));
+    const int n = p->timeline->n_stages;
+    const unsigned forward = phases & RUN_FORWARD, backward = phases & RUN_BACKWARD;
+    for (int i = 0; i < n && forward; i++)
+        TRY(program_run(p, &(Action){ .phases = forward, .stage = i }, now));
+    for (int i = n - 1; i >= 0 && backward; i--)
+        TRY(program_run(p, &(Action){ .phases = backward, .stage = i }, now));
+    if (phases & RUN_STEP) TRY(program_run(p, &(Action){ .phases = phases & RUN_STEP }, now));
     return program_wait(p);
 }
 

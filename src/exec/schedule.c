@@ -13,6 +13,18 @@ Schedule schedule_accumulate(Arena *a, int64_t n_microbatches)
     return s;
 }
 
+Schedule schedule_once(Arena *a, int n_stages)
+{
+    Schedule s = { .action = NEW_N(a, Action, 2 * n_stages + 2) };
+    for (int i = 0; i < n_stages; i++)
+        s.action[s.n++] = (Action){ .phases = RUN_FORWARD, .stage = i };
+    for (int i = n_stages - 1; i >= 0; i--)
+        s.action[s.n++] = (Action){ .phases = RUN_BACKWARD, .stage = i };
+    s.action[s.n++] = (Action){ .phases = RUN_REDUCE };
+    s.action[s.n++] = (Action){ .phases = RUN_UPDATE };
+    return s;
+}
+
 int64_t schedule_live(const Schedule *s, int stage)
 {
     int64_t live = 0, most = 0;

@@ -26,6 +26,8 @@ enum {
 
 /* Gradient accumulation on one stage: F0 B0 F1 B1 ... R U. */
 Schedule schedule_accumulate(Arena *a, int64_t n_microbatches);
+/* One microbatch forward through the stages, and back; then R U. */
+Schedule schedule_once(Arena *a, int n_stages);
 /* The largest number of microbatches whose forward is done and whose backward is not: how often
  * memory for activations is needed. */
 int64_t schedule_live(const Schedule *s, int stage);

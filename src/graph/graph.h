@@ -142,8 +142,10 @@ typedef struct Graph {
     int64_t n_outputs, cap_outputs;
     BlockPlace *place; /* by number of the block: unique over all stacks */
     int64_t n_blocks, cap_blocks;
-    int64_t n_places; /* parameters of the whole model with gradients, where this is the graph of
-                         one rank of a pipeline; else 0 */
+    int64_t n_places;  /* parameters of the whole model with gradients, where this is the graph of
+                          one rank of a pipeline; else 0 */
+    Value **elsewhere; /* parameters that only other ranks of the pipeline have */
+    int64_t n_elsewhere;
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */
     int block, stage;    /* of the nodes to come */

@@ -105,5 +105,6 @@ int64_t graph_parameter_count(const Graph *g)
     int64_t n = 0;
     for (int64_t i = 0; i < g->n_values; i++)
         if (g->value[i]->kind == VALUE_PARAM) n += value_count(g->value[i]);
+    for (int64_t i = 0; i < g->n_elsewhere; i++) n += value_count(g->elsewhere[i]);
     return n;
 }

@@ -107,6 +107,6 @@ Value *model_logits(Graph *g, const ModelOutput *out);
  * valid tokens). Targets are the input `target_key` [b s]. With `global_tokens` the gradient is
  * that of the sum, and RunTime.loss_scale brings 1 / tokens of the step. */
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens);
-/* Number of elements of all parameters that the graph has. */
+/* Number of elements of all parameters, those of other ranks of a pipeline included. */
 int64_t graph_parameter_count(const Graph *g);
 #endif

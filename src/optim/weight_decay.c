@@ -63,8 +63,8 @@ Error *weight_decay_check_graph(const Optimizer *o, const Graph *g)
 {
     if (o->weight_decay == 0 || !o->excluded[0]) return NULL;
     int64_t n_decayed = 0, n_excluded = 0;
-    for (int64_t i = 0; i < g->n_values; i++) {
-        const Value *v = g->value[i];
+    for (int64_t i = 0; i < g->n_values + g->n_elsewhere; i++) {
+        const Value *v = i < g->n_values ? g->value[i] : g->elsewhere[i - g->n_values];
         if (v->kind != VALUE_PARAM) continue;
         int n_groups = 0;
         for (const DecayGroup *group = o->model->groups; group->name; group++)

@@ -153,6 +153,15 @@ static uint64_t *find_users(const Cutter *c)
     return users;
 }
 
+static void note_elsewhere(const Cutter *c, const uint64_t *users)
+{
+    Graph *g = c->g;
+    g->elsewhere = NEW_N(g->arena, Value *, g->n_values);
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM && users[i] && !(users[i] >> c->rank & 1))
+            g->elsewhere[g->n_elsewhere++] = g->value[i];
+}
+
 /* Numbers the parameters of the whole model, and joins the copies of one. */
 static void join_copies(Cutter *c, const uint64_t *users)
 {
@@ -189,6 +198,7 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
         for (int k = 0; is_staged(c.old[i]) && k < c.old[i]->n_in; k++)
             note_use(&c, c.old[i]->in[k], i);
     const uint64_t *users = find_users(&c);
+    note_elsewhere(&c, users);
     cut_nodes(&c);
     drop_outputs(&c);
     join_copies(&c, users);
