@@ -20,6 +20,14 @@ unsigned mesh_data_axes(const Mesh *m)
     return (1u << MESH_DP_REPLICATE | 1u << MESH_DP_SHARD) & mesh_live_axes(m);
 }
 
+void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m)
+{
+    const int64_t local = rank->local_world_size;
+    if (!d || !d->is_hybrid || local < 1 || m->size[MESH_DP_SHARD] % local) return;
+    m->size[MESH_DP_REPLICATE] *= m->size[MESH_DP_SHARD] / local;
+    m->size[MESH_DP_SHARD] = local;
+}
+
 typedef struct Gathering {
     Unit unit;
     Value **home, **whole;

@@ -7,6 +7,7 @@
  * the ranks, and states, master weights and updates with them. */
 #ifndef PASSES_DATA_PARALLEL_H
 #define PASSES_DATA_PARALLEL_H
+#include "base/rank.h"
 #include "comm/mesh.h"
 #include "graph/pass.h"
 
@@ -30,6 +31,9 @@ typedef struct DataParallel {
 } DataParallel;
 extern const PassDef pass_data_parallel;
 
+/* For a mesh that no configuration asked for, with all ranks along dp_shard: where the layout is
+ * hybrid and every machine has as many ranks, those of a machine share and machines have copies. */
+void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m);
 /* The axes over which homes are divided, and all over which ranks have data of their own. */
 unsigned mesh_shard_axes(const Mesh *m);
 unsigned mesh_data_axes(const Mesh *m);

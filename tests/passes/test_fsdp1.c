@@ -42,3 +42,23 @@ TEST(names_of_the_older_fsdp_choose_sharding_and_precision)
     assert_error_has(fsdp1_check_precision(index_of(fsdp1_precisions, "FP_16")),
                      "FP_16 would need loss scaling");
 }
+
+static void check_place(bool is_hybrid, int64_t ranks, int64_t local, int64_t copies, int64_t share)
+{
+    const DataParallel d = { .is_hybrid = is_hybrid };
+    const Rank rank = { .world_size = ranks, .local_world_size = local };
+    Mesh m = { .world_size = ranks, .size = { 1, 1, 1, 1, 1, 1 } };
+    m.size[MESH_DP_SHARD] = ranks;
+    data_parallel_place(&d, &rank, &m);
+    assert_int_equal(m.size[MESH_DP_REPLICATE], copies);
+    assert_int_equal(m.size[MESH_DP_SHARD], share);
+}
+
+TEST(hybrid_sharding_without_a_mesh_shares_within_machines)
+{
+    check_place(true, 8, 4, 2, 4);
+    check_place(true, 4, 4, 1, 4);
+    check_place(false, 8, 4, 1, 8);
+    check_place(true, 6, 4, 1, 6); /* machines with different numbers of ranks */
+    check_place(true, 8, 0, 1, 8); /* nobody told it */
+}
