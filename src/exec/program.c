@@ -273,6 +273,21 @@ static Error *make_streams(Program *p)
     return NULL;
 }
 
+/* What no action runs would be left out without a word, or waited for by other ranks. */
+static Error *check_stages(const Program *p, const Schedule *s, int n_stages)
+{
+    unsigned *run = NEW_N(p->arena, unsigned, n_stages);
+    for (int64_t i = 0; i < s->n; i++) run[s->action[i].stage] |= s->action[i].phases;
+    for (int64_t i = 0; i < p->graph->n_nodes; i++) {
+        const Node *n = p->graph->node[i];
+        if (is_of_microbatch(n) && n->phase <= BACKWARD_WEIGHT && !(run[n->stage] >> n->phase & 1))
+            return error_new("the %s program has work of pipeline stage %d (%s), but its schedule "
+                             "has none of that stage",
+                             p->settings.name, n->stage, phase_name(n->phase));
+    }
+    return NULL;
+}
+
 static Error *make_timeline(Program *p)
 {
     const Schedule *s = p->settings.schedule;
@@ -280,6 +295,7 @@ static Error *make_timeline(Program *p)
     for (int64_t i = 0; i < p->graph->n_nodes; i++)
         if (p->graph->node[i]->stage >= n_stages) n_stages = p->graph->node[i]->stage + 1;
     const Schedule given = s ? *s : schedule_once(p->arena, n_stages);
+    TRY(check_stages(p, &given, n_stages));
     const Schedule whole = schedule_with_last(p->arena, &given, &p->last);
     p->n_last = schedule_stages(&whole);
     p->n_microbatches = schedule_microbatches(&whole);

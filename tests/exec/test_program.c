@@ -125,3 +125,19 @@ TEST(a_node_adds_to_a_hundred_gradients)
     run_free(&r);
 }
 FENCED(a_node_adds_to_a_hundred_gradients)
+
+TEST(work_of_a_stage_that_no_action_runs_is_refused)
+{
+    Run r = run_new();
+    Schedule s = schedule_accumulate(r.arena, 2);
+    Value *x = graph_input(r.graph, "x", F64, 1, &(Dim){ .size = WIDTH });
+    graph_add(r.graph, &op_send, NULL, 1, &x)->stage = 1;
+    ProgramSettings settings = {
+        .device = r.device, .store = r.store, .name = "test", .schedule = &s
+    };
+    assert_error_has(program_new(r.graph, &settings, &r.program),
+                     "the test program has work of pipeline stage 1 (forward), but its schedule "
+                     "has none of that stage");
+    r.program = NULL;
+    run_free(&r);
+}
