@@ -159,12 +159,8 @@ static void compare(const char *name, const DataParallel *layout, MeshAxis axis,
 
 int main(int argc, char **argv)
 {
-    static const DataParallel ddp = { .stage = ZERO_NONE,
-                                      .blocks_per_unit = 1,
-                                      .bucket_bytes = 4 << 20 },
-                              zero1 = { .stage = ZERO_STATES,
-                                        .blocks_per_unit = 1,
-                                        .bucket_bytes = 4 << 20 },
+    static const DataParallel ddp = { .stage = ZERO_NONE, .blocks_per_unit = 1 },
+                              zero1 = { .stage = ZERO_STATES, .blocks_per_unit = 1 },
                               zero2 = { .stage = ZERO_GRADIENTS, .blocks_per_unit = 1 },
                               fsdp = { .stage = ZERO_PARAMETERS, .blocks_per_unit = 1 };
     int n_steps = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 6;

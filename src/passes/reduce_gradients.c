@@ -7,7 +7,9 @@
 #include "passes/units.h"
 #include <string.h>
 
-enum { BUCKET_BYTES = 25 << 20 };
+/* A bucket begins its way when it is full, and what is not full by the end of the backward pass is
+ * not hidden: a sixteenth of all at most. */
+enum { MOST_BYTES = 25 << 20, LEAST_BYTES = 1 << 20, BUCKETS = 16 };
 
 /* Gradients that are complete and wait for their reduction. `whole` are sums over this rank's
  * tokens, `home` what the norm and the update read: the same where nothing is split. */
@@ -154,12 +156,22 @@ static void reduce_by_unit(Reductions *r)
     flush(r, &p);
 }
 
+static int64_t bucket_bytes(const Reductions *r)
+{
+    int64_t bytes = 0;
+    if (r->s->bucket_bytes) return r->s->bucket_bytes;
+    for (int64_t i = 0; i < r->n; i++)
+        bytes += value_count(r->param[i]) * (int64_t)dtype_size(r->param[i]->grad->dtype);
+    bytes /= BUCKETS;
+    return bytes < LEAST_BYTES ? LEAST_BYTES : bytes > MOST_BYTES ? MOST_BYTES : bytes;
+}
+
 /* Behind the contribution that completes the last gradient of a bucket. Stages have buckets of
  * their own, since their last backward passes come at different times. `home` by value. */
 static void reduce_by_bucket(Reductions *r, Value *const *home)
 {
     Graph *g = r->g;
-    const int64_t most = r->s->bucket_bytes ? r->s->bucket_bytes : BUCKET_BYTES;
+    const int64_t most = bucket_bytes(r);
     int n_stages = 1;
     for (int64_t i = 0; i < r->n_old; i++)
         if (r->old[i]->stage >= n_stages) n_stages = r->old[i]->stage + 1;
