@@ -45,6 +45,7 @@ static Error *run(Arena *a, const void *from)
     const char *class_name;
     Model *m = NULL;
     TRY(find_model(a, o, &m));
+    CHECK(m != NULL);
     if (o->prediction_key && strcmp(o->prediction_key, m->prediction_key))
         return error_usage("--prediction_key %s: the model's prediction_key is %s",
                            o->prediction_key, m->prediction_key);

@@ -42,6 +42,7 @@
     COMPONENT(loss_clm_cross_entropy_loss) \
     COMPONENT(loss_nce_loss) \
     COMPONENT(loss_weighted_sum) \
+    COMPONENT(loss_z_loss) \
     COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \

@@ -107,9 +107,13 @@ static void put_rope_scaling(Text *t, const RopeScaling *s)
 /* The last layer with a window, or the first; and one without, if there are both. */
 static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
-    const DecoderLayer *local = NULL, *full = NULL;
-    for (int64_t i = 0; i < d->n_layer; i++) *(d->layer[i].window ? &local : &full) = &d->layer[i];
-    if (!full) full = local;
+    const DecoderLayer *local = NULL, *full = &d->layer[0];
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        if (d->layer[i].window)
+            local = &d->layer[i];
+        else
+            full = &d->layer[i];
+    }
     put_window(t, local ? local->window : 0);
     if (local) put_bool(t, "use_sliding_window", true);
     if (f->windows > HF_WINDOW_EACH) {

@@ -43,8 +43,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     if (!s->loss->target_key) return error_new("loss: %s has no targets", s->loss->tag);
     for (int64_t i = 0; i < s->terms.n; i++)
         if (!((const Loss *)s->terms.item[i])->term)
-            return error_new("terms.%lld: %s is no term: allowed is nce_loss", (long long)i,
-                             ((const Loss *)s->terms.item[i])->tag);
+            return error_new("terms.%lld: %s is no term: allowed are nce_loss and z_loss",
+                             (long long)i, ((const Loss *)s->terms.item[i])->tag);
     *w = (WeightedSum){ .base = *s->loss, .settings = s };
     w->base.apply = apply;
     *out = w;
@@ -54,7 +54,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 /* clang-format off */
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, loss, Loss, "loss", NULL, "the loss over targets, which is what is reported"),
-    FIELD_COMPONENTS(Settings, terms, "loss", NULL, 1, INFINITY, "losses without targets, such as nce_loss"),
+    FIELD_COMPONENTS(Settings, terms, "loss", NULL, 1, INFINITY, "losses without targets: nce_loss, z_loss"),
     FIELD_FLOATS(Settings, weights, NULL, 1, INFINITY, "of each term"),
     { 0 },
 };

@@ -23,8 +23,8 @@ Value *patches(Graph *g, Value *images, int64_t size, int64_t stride)
 {
     const Dim *d = images->dim;
     const int64_t n = patch_count(d[2].size, size, stride) * patch_count(d[3].size, size, stride);
-    const char *sizes =
-        arena_printf(g->arena, "s=%lld k=%lld", (long long)n, (long long)(d[1].size * size * size));
+    const int64_t inputs = d[1].size * size * size;
+    const char *sizes = arena_printf(g->arena, "s=%lld k=%lld", (long long)n, (long long)inputs);
     if (n < 1) graph_fail(g, error_new("no patch of %lld pixels fits", (long long)size));
     const Patches a = { size, stride };
     return graph_add_dims(g, &op_patches, "bc!h!w!->bs!k!", sizes, &a, 1, &images)->out[0];

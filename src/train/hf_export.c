@@ -71,12 +71,13 @@ Error *hf_export(Arena *a, const HfExport *x, const char **class_name)
     const Model *m = x->model;
     const Dtype loaded = m->hf && !m->weights_path ? m->hf->dtype : m->weights_dtype;
     const Dtype dtype = x->dtype ? *x->dtype : loaded;
-    const HfFamily *family;
+    const HfFamily *family = NULL;
     Text config = { 0 };
     Session *s = NULL;
     if (!m->weights_path && (!m->hf || m->initializer))
         return error_new("model.%s brings no weights: it comes without a checkpoint", m->name);
     Error *e = choose(a, x, dtype, &family, &config);
+    CHECK(e || family);
     if (!e) e = session_new(&(SessionSettings){ .model = m }, &s);
     if (!e) e = save(a, x, s, dtype, family, arena_string(a, config.ptr));
     if (!e) *class_name = x->custom_code ? "GPT2ForCausalLM" : family->class_name;

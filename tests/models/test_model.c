@@ -1,8 +1,13 @@
 /* test_model.c - what models declare: inputs of any kind, and classes of blocks. */
+#include "components.h"
 #include "data/data.h"
+#include "exec/program.h"
+#include "exec/schedule.h"
 #include "models/model.h"
 #include "test.h"
 #include "train/evaluator.h"
+#include <math.h>
+#include <string.h>
 
 static const ModelInput image = {
     .name = "image",
@@ -83,4 +88,42 @@ TEST(model_without_blocks_says_so_and_others_list_theirs)
     assert_error_has(model_check_blocks(&without, "block_names", &one),
                      "model.bigram has no blocks");
     assert_string_equal(model_block_stack(&with, "image.h")->name, "ImageBlock");
+}
+
+TEST(z_loss_is_the_mean_square_of_the_log_of_the_sum_beside_a_loss)
+{
+    static const char yaml[] =
+        "loss_fn:\n  component_key: loss\n  variant_key: weighted_sum\n  config:\n"
+        "    loss: {component_key: loss, variant_key: clm_cross_entropy_loss, config: {target_key: "
+        "targets, prediction_key: logits}}\n"
+        "    terms: [{component_key: loss, variant_key: z_loss, config: {}}]\n    weights: "
+        "[0.25]\n";
+    static const float logit[] = { 1, 2, 0.5f, -1, 0, 3 };
+    static const int32_t target[] = { 1, 2 };
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "loss.yaml");
+    void *made;
+    assert_no_error(file_write_unsynced(path, yaml, strlen(yaml)));
+    assert_no_error(component_from_file(a, path, (StringList){ 0 }, "loss_fn", "loss", &made));
+    const Loss *l = made;
+    Graph *g = graph_new(a);
+    const Dim d[] = { { .size = 1 }, { .size = 2 }, { .size = 3 } };
+    const ModelOutput out = { .logits = graph_input(g, "logits", F32, 3, d) };
+    assert_no_error(l->apply(l, g, &out, &(ForwardSettings){ .batch = 1, .sequence = 2 }));
+    Device *device = cpu_device_new(1);
+    ParamStore *store = store_new(device);
+    Program *p;
+    const ProgramSettings settings = { .device = device, .store = store, .name = "loss" };
+    assert_no_error(program_new(g, &settings, &p));
+    assert_no_error(program_write(p, "logits", 0, logit));
+    assert_no_error(program_write(p, "targets", 0, target));
+    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .loss_scale = 1 }));
+    const double x = log(exp(1) + exp(2) + exp(0.5)), y = log(exp(-1) + 1 + exp(3));
+    const double mean = (x - 2 + y - 3) / 2;
+    assert_close(program_scalar(p, "loss", 0), mean + 0.25 * (x * x + y * y) / 2, 1e-6);
+    assert_close(program_scalar(p, "loss_mean", 0), mean, 1e-6);
+    program_free(p);
+    store_free(store);
+    device->free(device);
+    arena_free(a);
 }
