@@ -85,9 +85,8 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
     exits("help component optimizer.adamm", 2, "did you mean \"adam\"?");
 }
 
-TEST(names_of_the_original_that_are_not_built_yet_are_planned)
+TEST(names_that_there_are_not_are_answered_with_the_one_that_is_meant)
 {
-    exits("help optimizer.fsdp1_checkpointed", 2, "planned: optimizer.fsdp1_checkpointed comes");
     exits("help component adamw", 2, "did you mean \"adam_w\"?");
     exits("help model.selective_activation_checkpointed", 2,
           "model.activation_checkpointed with ac_variant");
