@@ -4,7 +4,6 @@
 #include "command.h"
 #include "components.h"
 #include "config/extend.h"
-#include "monitor/error_log.h"
 #include "monitor/experiment.h"
 #include "train/crew.h"
 #include "train/resume.h"
@@ -15,7 +14,7 @@ typedef struct Options {
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
     bool test_comm, resume_if_started;
-    int64_t threads, profile_ops;
+    int64_t threads, ranks, profile_ops;
     StringList set;
 } Options;
 
@@ -40,13 +39,28 @@ static Error *find_started(Arena *a, const Options *o, RunSettings *s, const cha
     return NULL;
 }
 
-/* What the process does that trains. */
+/* The original's: each rank gets what all have. */
+static Error *test_communication(Arena *a, const Crew *crew)
+{
+    int64_t n = crew->rank->world_size;
+    double sum = (double)crew->rank->rank + 1, expected = (double)(n * (n + 1) / 2);
+    TRY(consensus_sum(crew->consensus, &sum, 1));
+    if (sum != expected)
+        return error_new("the communication test failed: the ranks add up to %g instead of %g", sum,
+                         expected);
+    if (crew->rank->rank == 0)
+        printf("[Rank 0] communication test with %s: PASSED\n",
+               n == 1 ? "one rank" : arena_printf(a, "%d ranks", (int)n));
+    return NULL;
+}
+
+/* What each rank does. */
 static Error *train(Arena *a, const void *options, const Crew *crew)
 {
     const Options *o = options;
     const char *root = o->experiments_root_path;
     Registry *r;
-    if (o->test_comm) printf("[Rank 0] communication test with one rank: PASSED\n");
+    if (o->test_comm) TRY(test_communication(a, crew));
     TRY(components_registry(a, &r));
     if (root && file_exists(root) && !is_directory(root))
         return error_usage("--experiments_root_path %s: a file is in the way", root);
@@ -64,23 +78,29 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
                       .initial_weights_path = o->initial_weights_path,
                       .print_graph = o->print_graph,
                       .device = o->device,
-                      .profile_ops = o->profile_ops,
-                      .n_threads = (int)o->threads };
+                      .profile_ops = o->profile_ops };
     if (o->folder) return training_resume(r, o->folder, &s);
     const char *started;
-    TRY(find_started(a, o, &s, &started));
+    TRY(consensus_error(crew->consensus, find_started(a, o, &s, &started)));
     return started ? training_resume(r, started, &s) : training_run(r, &s);
 }
 
 static Error *run(Arena *a, const void *options)
 {
-    const char *folder = ((const Options *)options)->error_log_folder;
+    const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
-    Error *e = crew_run(a, &rank, train, options);
-    bool is_failure = e && *error_text(e) && error_exit_status(e) != EXIT_STOPPED;
-    if (is_failure && folder) e = error_join(e, error_log_save(folder, &rank, e));
-    return e;
+    /* without a launcher a training goes on with as many ranks as it had */
+    int64_t n_ranks = o->ranks;
+    if (!n_ranks && o->folder && rank.launcher == LAUNCHER_NONE)
+        n_ranks = training_ranks(a, o->folder);
+    const CrewSettings crew = { .process = &rank,
+                                .n_ranks = n_ranks,
+                                .n_threads = o->threads,
+                                .error_log_folder = o->error_log_folder,
+                                .work = train,
+                                .context = options };
+    return crew_run(a, &crew);
 }
 
 #define STOPPING                                                                                   \
@@ -95,7 +115,8 @@ static Error *run(Arena *a, const void *options)
 #define WEIGHTS     FIELD_PATH(Options, initial_weights_path, "null", "start from these parameters (.safetensors or checkpoint)", .flags = FIELD_EXISTS_ANY)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")
 #define DEVICE      FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is")
-#define THREADS     FIELD_INT(Options, threads, "0", 0, 512, "0: one per core, or MODALITIES_THREADS; results do not depend on it")
+#define THREADS     FIELD_INT(Options, threads, "0", 0, 512, "of each rank; 0: MODALITIES_THREADS, or the cores shared by the ranks; results do not depend on it")
+#define RANKS       FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started")
 #define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
 static const Field run_options[] = {
@@ -104,17 +125,17 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
-    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
+    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field warmstart_options[] = {
     CONFIG, ROOT,
     FIELD_PATH(Options, last_checkpoint_info_file_path, NULL, "last_checkpoint_info.json of the run to go on with", .flags = FIELD_EXISTS),
     FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
-    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {
     FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
-    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 /* clang-format on */
 

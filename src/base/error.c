@@ -69,7 +69,7 @@ static void put_between(Error *e, char *before, const char *separator, const cha
 
 Error *error_wrap(Error *e, const char *fmt, ...)
 {
-    if (!e) return NULL;
+    if (!e || !*e->text) return e;
     va_list args;
     va_start(args, fmt);
     char *context = format(fmt, args), *old = e->text;
@@ -85,7 +85,7 @@ Error *error_join(Error *first, Error *next)
     if (!first) return next;
     if (!next) return first;
     char *old = first->text;
-    put_between(first, old, "\n", next->text);
+    put_between(first, old, *old && *next->text ? "\n" : "", next->text);
     free(old);
     first->is_absent = first->is_absent && next->is_absent;
     error_free(next);

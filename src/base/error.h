@@ -16,7 +16,8 @@ Error *error_new(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 Error *error_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The end of a work that a signal asked to stop: the program exits with EXIT_STOPPED. */
 Error *error_stopped(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* An end with this exit status about which nothing is left to say. */
+/* An end with this exit status about which nothing is left to say: context in front of it would be
+ * lost, what is appended is said. */
 Error *error_silent(int exit_status);
 /* Puts context in front, as "context: message". NULL stays NULL. */
 Error *error_wrap(Error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -11,7 +11,8 @@ typedef enum Launcher {
     LAUNCHER_NONE,      /* started by hand, alone */
     LAUNCHER_VARIABLES, /* somebody set RANK, LOCAL_RANK, WORLD_SIZE or LOCAL_WORLD_SIZE */
     LAUNCHER_TORCHRUN,
-    LAUNCHER_MPI, /* mpirun, mpiexec, or srun with PMIx */
+    LAUNCHER_MPI,     /* mpirun, mpiexec, or srun with PMIx */
+    LAUNCHER_THREADS, /* none: the ranks are threads of one process */
 } Launcher;
 
 typedef struct Rank {

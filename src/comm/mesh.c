@@ -5,15 +5,17 @@
 
 const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
 
-/* Outside a launcher there is one rank: how to check a mesh of more. */
-static Error *with_hint(Error *e, const Mesh *m, int64_t n_ranks)
+/* How to run, and how to check, a mesh of so many ranks. */
+static Error *with_hint(Error *e, int64_t n_ranks)
 {
-    if (m->world_size != 1) return e;
-    Error *told = error_new("%s; to check it for %lld ranks: WORLD_SIZE=%lld modalities config "
-                            "check ...",
-                            error_text(e), (long long)n_ranks, (long long)n_ranks);
-    error_free(e);
-    return told;
+    if (n_ranks == 1)
+        return error_join(e, error_new("for one rank: modalities run without --ranks and without a "
+                                       "launcher"));
+    return error_join(e,
+                      error_new("for %lld ranks: modalities run --ranks %lld, or mpirun -n %lld; "
+                                "to check it: WORLD_SIZE=%lld modalities config check ...",
+                                (long long)n_ranks, (long long)n_ranks, (long long)n_ranks,
+                                (long long)n_ranks));
 }
 
 /* The degree left for the axis that is -1. */
@@ -28,7 +30,7 @@ static Error *infer(Mesh *m, MeshAxis axis)
     Error *e = error_new(
         "nothing is left for %s: the other degrees multiply to %lld, the world size is %lld",
         mesh_axis_names[axis - 1], (long long)others, (long long)m->world_size);
-    return with_hint(e, m, others);
+    return with_hint(e, others);
 }
 
 static Error *check_product(const Mesh *m)
@@ -47,7 +49,7 @@ static Error *check_product(const Mesh *m)
     Error *e = error_new("the degrees (%s) multiply to %lld, but the world size is %lld",
                          degrees.ptr, (long long)product, (long long)m->world_size);
     text_free(&degrees);
-    return with_hint(e, m, product);
+    return with_hint(e, product);
 }
 
 Error *mesh_make(Mesh *m)
@@ -79,6 +81,25 @@ int64_t mesh_coordinate(const Mesh *m, MeshAxis axis, int64_t rank)
     CHECK(axis > MESH_NONE && axis < MESH_N_AXES && rank >= 0 && rank < m->world_size);
     for (int i = MESH_TP; i > (int)axis; i--) rank /= m->size[i];
     return rank % m->size[axis];
+}
+
+Mesh mesh_of_rank(const Rank *rank)
+{
+    Mesh m = { .world_size = rank->world_size, .rank = rank->rank, .device_type = "cpu" };
+    for (int i = MESH_PP; i < MESH_N_AXES; i++) m.size[i] = 1;
+    m.size[MESH_DP_SHARD] = m.world_size;
+    return m;
+}
+
+int64_t mesh_dp_degree(const Mesh *m)
+{
+    return m->size[MESH_DP_REPLICATE] * m->size[MESH_DP_SHARD];
+}
+
+int64_t mesh_dp_place(const Mesh *m, int64_t rank)
+{
+    return mesh_coordinate(m, MESH_DP_REPLICATE, rank) * m->size[MESH_DP_SHARD] +
+           mesh_coordinate(m, MESH_DP_SHARD, rank);
 }
 
 typedef struct Settings {

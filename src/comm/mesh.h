@@ -2,6 +2,7 @@
 #ifndef COMM_MESH_H
 #define COMM_MESH_H
 #include "base/error.h"
+#include "base/rank.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,11 @@ extern const char *const mesh_axis_names[];
 /* At most one of the two data-parallel degrees is -1: what the others leave. The product of all
  * must be the world size. */
 Error *mesh_make(Mesh *m);
+/* Where a configuration has none: all ranks along dp_shard. */
+Mesh mesh_of_rank(const Rank *rank);
+/* Ranks that share the samples, and the place of a rank among them. */
+int64_t mesh_dp_degree(const Mesh *m);
+int64_t mesh_dp_place(const Mesh *m, int64_t rank);
 /* The original's mesh has an axis when its size is above 1; dp_shard is always there. */
 bool mesh_has(const Mesh *m, MeshAxis axis);
 /* Place of a rank along an axis. */

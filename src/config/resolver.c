@@ -153,7 +153,8 @@ static Error *cuda_env(const ResolverCall *c, Yaml **out)
         *out = yaml_int(a, rank->local_rank);
     else if (!strcmp(name, "WORLD_SIZE"))
         *out = yaml_int(a, rank->world_size);
-    else if (value && !strcmp(name, "LOCAL_WORLD_SIZE") && rank->local_world_size)
+    else if (!strcmp(name, "LOCAL_WORLD_SIZE") && rank->launcher != LAUNCHER_NONE &&
+             rank->local_world_size)
         *out = yaml_literal(a, arena_printf(a, "%" PRId64, rank->local_world_size));
     else
         *out = value ? yaml_literal(a, value) : yaml_scalar(a, "null");

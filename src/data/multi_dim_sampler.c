@@ -46,10 +46,8 @@ static void place(const Mesh *m, MeshAxis axis, int64_t *rank, int64_t *n)
                      : axis == MESH_DP_REPLICATE ? MESH_DP_SHARD
                                                  : MESH_NONE;
     if (other == MESH_NONE || m->size[other] == 1) return;
-    int64_t replicate = mesh_coordinate(m, MESH_DP_REPLICATE, m->rank),
-            shard = mesh_coordinate(m, MESH_DP_SHARD, m->rank);
-    *rank = replicate * m->size[MESH_DP_SHARD] + shard;
-    *n = m->size[MESH_DP_REPLICATE] * m->size[MESH_DP_SHARD];
+    *rank = mesh_dp_place(m, m->rank);
+    *n = mesh_dp_degree(m);
     if (m->rank == 0)
         log_warning("samples are shared among all %lld data-parallel ranks, not only along %s: "
                     "else %s ranks would "

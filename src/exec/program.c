@@ -168,10 +168,20 @@ static void plan(Program *p)
     p->plan = plan_memory(p->arena, p->graph, p->timeline, &needs);
 }
 
+/* Beside what the store and its workspace have. */
+static size_t available_bytes(const Program *p, size_t workspace)
+{
+    const ProgramSettings *s = &p->settings;
+    if (!s->memory) return s->device->free_bytes(s->device);
+    size_t taken = s->store->bytes + workspace;
+    return s->memory > taken ? s->memory - taken : 1;
+}
+
 static Error *check_memory(const Program *p)
 {
-    size_t available = p->settings.device->free_bytes(p->settings.device), shared;
+    size_t shared;
     store_workspace(p->settings.store, &shared);
+    size_t available = available_bytes(p, shared);
     size_t stored = store_missing(p->settings.store), planned = p->plan->bytes;
     size_t more = planned > shared ? planned - shared : 0;
     if (!available || stored + more <= available) return NULL;

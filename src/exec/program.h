@@ -17,6 +17,7 @@ typedef struct ProgramSettings {
     const char *name;         /* "train", "evaluate" ...: for messages */
     Groups *groups;           /* of the graph's mesh; NULL: one rank */
     bool is_plan;             /* memory is planned only, and nothing can run */
+    size_t memory;            /* bytes that store and programs may take; 0: what is free */
     const Schedule *schedule; /* the actions of a step, which come in this order; NULL: of one
                                  microbatch through all stages.
                                  Used while the program is made only */
@@ -54,10 +55,15 @@ bool program_has_scalar(const Program *p, const char *name);
  * NAN where there is none. */
 double program_scalar(const Program *p, const char *name, int64_t microbatch);
 
-/* Where the first value comes from that is not finite when the action is run again, node by node: a
- * parameter or input, or op, block, phase and parameter of a node; NULL when all are finite.
- * Gradients must be cleared before. */
-Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, const char **found,
+/* Where the first value comes from that is not finite. */
+typedef struct NonfinitePlace {
+    const char *text; /* a parameter or input, or op, block, phase and parameter of a node; NULL:
+                         all are finite */
+    int64_t node;     /* its place in the order of the action; 0: before the first */
+} NonfinitePlace;
+
+/* Runs the action again, to its end, node by node. Gradients must be cleared before. */
+Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, NonfinitePlace *out,
                               Arena *a);
 
 /* Called after each node, which is waited for; its error ends the run. NULL: none. */

@@ -53,10 +53,11 @@ static Error *find_in_results(Program *p, const Step *s, int slot, Arena *a, con
     return NULL;
 }
 
-Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, const char **found,
+Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, NonfinitePlace *out,
                               Arena *a)
 {
-    *found = NULL;
+    *out = (NonfinitePlace){ 0 };
+    const char **found = &out->text;
     program_settle(p);
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));
@@ -65,11 +66,13 @@ Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, c
     TRY(find_in_leaves(p, slot, a, found));
     for (int64_t i = 0; i < p->n_steps && !*found; i++)
         if (p->step[i].node->phase == PREPARE) TRY(find_in_results(p, &p->step[i], slot, a, found));
-    for (int64_t i = 0; i < p->n_steps && !*found; i++) {
+    for (int64_t i = 0; i < p->n_steps; i++) {
         if (!program_is_due(&p->step[i], x)) continue;
         TRY(program_run_step(p, &p->step[i], slot));
         TRY(program_wait(p));
+        if (*found) continue;
         TRY(find_in_results(p, &p->step[i], slot, a, found));
+        out->node = i + 1;
     }
     return NULL;
 }

@@ -28,6 +28,7 @@ void run_record_put(const RunRecord *r, bool with_state, Text *out)
     put(out, "initial_weights", r->initial_weights);
     put(out, "checkpoints", r->checkpoints);
     put(out, "checkpoint_id", r->checkpoint_id);
+    text_printf(out, ",\n  \"ranks\": %" PRId64, r->ranks);
     if (with_state) {
         text_printf(
             out, ",\n  \"state\": \"%s\",\n  \"steps\": %" PRId64 ",\n  \"target_steps\": %" PRId64,
@@ -77,6 +78,7 @@ Error *run_record_read(Arena *a, const char *folder, RunRecord *out)
                         .why = text_of(y, "why"),
                         .steps = number_of(y, "steps"),
                         .target_steps = number_of(y, "target_steps"),
+                        .ranks = number_of(y, "ranks"),
                         .experiment = text_of(y, "experiment"),
                         .checkpoints = text_of(y, "checkpoints"),
                         .start_folder = text_of(y, "start_folder"),

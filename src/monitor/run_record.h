@@ -28,6 +28,7 @@ typedef struct RunRecord {
     RunState state;
     const char *why;             /* "" unless it failed */
     int64_t steps, target_steps; /* done, as far as a process could tell */
+    int64_t ranks;               /* of the last job */
     /* Absolute: the experiment's folder, where checkpoints lie ("": not known yet), and where the
      * first process was started, from which relative paths of the configuration lead. */
     const char *experiment, *checkpoints, *start_folder;

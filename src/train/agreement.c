@@ -58,24 +58,53 @@ static void review_loss(Review *r, const Loss *l, const Model *m)
                             l->prediction_key, m->prediction_key));
 }
 
-static void review_count(Review *r, const void *owner, const char *path, int64_t n, int64_t ranks)
+static void review_count(Review *r, const void *owner, const char *path, int64_t n, int64_t ranks,
+                         const char *what)
 {
     if (n == ranks) return;
-    const char *have = ranks == 1 ? "one rank" : arena_printf(r->arena, "%" PRId64 " ranks", ranks);
-    refuse(r, owner, path, arena_printf(r->arena, "%" PRId64 ", but this run has %s", n, have));
+    const char *have = ranks == 1 ? arena_printf(r->arena, "one %srank", what)
+                                  : arena_printf(r->arena, "%" PRId64 " %sranks", ranks, what);
+    const char *hint =
+        n > 1 && strstr(path, "world_size")
+            ? arena_printf(r->arena,
+                           "; for %" PRId64 ": --ranks %" PRId64 ", or mpirun -n %" PRId64, n, n, n)
+            : "";
+    refuse(r, owner, path,
+           arena_printf(r->arena, "%" PRId64 ", but this run has %s%s", n, have, hint));
+}
+
+static void review_rank(Review *r, const void *owner, const char *path, int64_t rank)
+{
+    int64_t own = builder_rank(r->builder)->rank;
+    if (rank == own) return;
+    refuse(r, owner, path,
+           arena_printf(r->arena,
+                        "%" PRId64 ", but this is rank %" PRId64
+                        "; ${cuda_env:RANK} gives each rank its own",
+                        rank, own));
 }
 
 static void review_ranks(Review *r, const TrainingConfig *c)
 {
     const TrainingSettings *s = &c->settings;
-    int64_t ranks = builder_rank(r->builder)->world_size;
-    review_count(r, NULL, "cuda_env.world_size", s->cuda_env.world_size, ranks);
-    if (ranks == 1) review_count(r, NULL, "step_profile.dp_degree", s->step_profile.dp_degree, 1);
+    const Rank *rank = builder_rank(r->builder);
+    const Mesh all = mesh_of_rank(rank), *mesh = c->device_mesh ? c->device_mesh : &all;
+    const CheckpointExecution *saving =
+        c->checkpoint_saving ? &c->checkpoint_saving->execution : NULL;
+    review_count(r, NULL, "cuda_env.world_size", s->cuda_env.world_size, rank->world_size, "");
+    review_rank(r, NULL, "cuda_env.global_rank", s->cuda_env.global_rank);
+    if (saving)
+        review_rank(r, c->checkpoint_saving, "checkpoint_saving_execution.config.global_rank",
+                    saving->global_rank);
     for (int64_t i = 0; i < builder_count(r->builder); i++) {
         const Component *x = builder_at(r->builder, i);
         if (strcmp(x->gives, "device_mesh")) continue;
-        review_count(r, x->object, "world_size", ((const Mesh *)x->object)->world_size, ranks);
+        review_count(r, x->object, "world_size", ((const Mesh *)x->object)->world_size,
+                     rank->world_size, "");
     }
+    if (mesh->world_size == rank->world_size)
+        review_count(r, NULL, "step_profile.dp_degree", s->step_profile.dp_degree,
+                     mesh_dp_degree(mesh), rank->world_size == 1 ? "" : "data-parallel ");
 }
 
 static const Component *find_scheduled(const Builder *b)

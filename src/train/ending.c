@@ -1,7 +1,6 @@
 /* ending.c - how a run ended, in words, and what to type to go on. */
 #include "train/ending.h"
 #include "base/file.h"
-#include "base/signal.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -33,7 +32,7 @@ static void put_early_end(Arena *a, const RunSettings *run, const RunConfig *c,
 {
     const TrainingSettings *s = &c->config.settings;
     if (end->reason == END_SIGNAL)
-        text_printf(out, "Stopped by signal %d", signal_number());
+        text_printf(out, "Stopped by signal %d", end->signal);
     else
         text_puts(out, "warning: the training data ended");
     text_printf(out, " after step %" PRId64 " of %" PRId64 "; ", end->steps,

@@ -95,55 +95,111 @@ static int64_t batches_of(const TrainingJob *job, const Loader *l)
     return most && most < all ? most : all;
 }
 
-static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int64_t step)
+/* A pass over one loader. */
+typedef struct Pass {
+    const TrainingJob *job;
+    Loader *loader;
+    Progress progress;
+    int64_t n_samples;       /* of this rank */
+    double sum, n, n_losses; /* of the batches: losses, batches, those that have a loss */
+    Program *program;        /* of the next batch */
+    bool is_over, is_cut;    /* nothing is left; a signal asks for the end */
+} Pass;
+
+/* The next batch is where its program reads it, or there is none. */
+static Error *read_batch(Session *s, Pass *p)
 {
-    if (!loader_count(l)) {
+    const TrainingJob *job = p->job;
+    Batch *b = NULL;
+    p->is_over = p->progress.done == p->progress.total;
+    TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = p->progress }));
+    if (p->is_over) return NULL;
+    TRY(loader_next(p->loader, &b));
+    p->is_over = !b;
+    if (!b) return NULL;
+    TRY(program_for(s, job, p->loader, b, &p->program));
+    TRY(program_feed(p->program, 0, b));
+    p->n_losses += batch_count_targets(job, b) > 0 && program_has_scalar(p->program, "loss_mean");
+    p->n_samples += b->n_samples;
+    return NULL;
+}
+
+/* A batch runs when all ranks have one, and none is to stop. */
+static Error *agree_on_batch(Session *s, Pass *p)
+{
+    Error *e = read_batch(s, p);
+    double want[] = { p->is_over, !p->is_over && signal_stop_requested() };
+    TRY(consensus_reach(p->job->consensus, e, want, 2));
+    p->is_over = want[0] > 0;
+    p->is_cut = want[1] > 0;
+    return NULL;
+}
+
+static Error *run_pass(Session *s, Pass *p, int64_t step)
+{
+    for (;;) {
+        TRY(agree_on_batch(s, p));
+        if (p->is_over || p->is_cut) return NULL;
+        Error *e = program_run_phases(p->program, RUN_FORWARD, &(RunTime){ .step = step });
+        TRY(consensus_break(p->job->consensus, e));
+        if (program_has_scalar(p->program, "loss_mean")) { /* not every stage has */
+            p->sum += program_scalar(p->program, "loss_mean", 0);
+            p->n++;
+        }
+        p->progress.done++;
+    }
+}
+
+static Error *publish_pass(const Pass *p, int64_t step, double seconds)
+{
+    const TrainingJob *job = p->job;
+    Loader *l = p->loader;
+    if (p->n_losses < p->n)
+        log_warning("'%s': no token of %lld of its %lld batches has a target; the mean is that of "
+                    "the others",
+                    loader_tag(l), (long long)(p->n - p->n_losses), (long long)p->n);
+    if (p->n_losses == 0) return NULL;
+    double rate = (double)(p->n_samples * job->dp_degree) / seconds;
+    Results r = evaluation_results(loader_tag(l), step, job->loss->tag, p->sum / p->n_losses, rate);
+    if (p->progress.done < loader_count(l))
+        measures_add_count(&r.metrics, "evaluation batches", p->progress.done);
+    return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
+}
+
+static Error *evaluate_loader(Session *s, const TrainingJob *job, Loader *l, int64_t step,
+                              bool *is_whole)
+{
+    double is_empty = loader_count(l) == 0;
+    TRY(consensus_reach(job->consensus, loader_seek(l, 0), &is_empty, 1));
+    if (is_empty > 0) {
         log_warning("'%s' has no whole batch of %lld samples: nothing is evaluated", loader_tag(l),
                     (long long)loader_batch_size(l));
         return NULL;
     }
     loader_check_ids(l, job->state->model->vocab_size);
-    TRY(loader_seek(l, 0));
-    double sum = 0, start = clock_seconds();
-    int64_t n = 0, n_losses = 0, n_samples = 0;
-    Progress progress = { .tag = loader_tag(l),
-                          .is_evaluation = true,
-                          .total = batches_of(job, l),
-                          .loss = NAN,
-                          .lr = NAN,
-                          .grad_norm = NAN };
-    TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
-    while (n < progress.total) {
-        Batch *b = NULL;
-        Program *p = NULL;
-        TRY(loader_next(l, &b));
-        if (!b) break;
-        TRY(program_for(s, job, l, b, &p));
-        TRY(program_feed(p, 0, b));
-        TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .step = step }));
-        sum += program_scalar(p, "loss_mean", 0);
-        n_losses += batch_count_targets(job, b) > 0;
-        n_samples += b->n_samples;
-        progress.done = ++n;
-        TRY(events_publish(job->events, (Event){ .kind = EVENT_PROGRESS, .progress = progress }));
-        if (signal_stop_requested()) return NULL; /* an unfinished pass has no result */
-    }
-    if (n_losses < n)
-        log_warning("'%s': no token of %lld of its %lld batches has a target; the mean is that of "
-                    "the others",
-                    loader_tag(l), (long long)(n - n_losses), (long long)n);
-    if (!n_losses) return NULL;
-    double rate = (double)(n_samples * job->dp_degree) / (clock_seconds() - start);
-    Results r =
-        evaluation_results(loader_tag(l), step, job->loss->tag, sum / (double)n_losses, rate);
-    if (n < loader_count(l)) measures_add_count(&r.metrics, "evaluation batches", n);
-    return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
+    Pass p = { .job = job,
+               .loader = l,
+               .progress = { .tag = loader_tag(l),
+                             .is_evaluation = true,
+                             .total = batches_of(job, l),
+                             .loss = NAN,
+                             .lr = NAN,
+                             .grad_norm = NAN } };
+    double start = clock_seconds();
+    TRY(run_pass(s, &p, step));
+    *is_whole = !p.is_cut;
+    if (p.is_cut) return NULL; /* an unfinished pass has no result */
+    double sums[] = { p.sum, p.n, p.n_losses };
+    TRY(consensus_sum(job->consensus, sums, 3));
+    p.sum = sums[0], p.n = sums[1], p.n_losses = sums[2];
+    return consensus_error(job->consensus, publish_pass(&p, step, clock_seconds() - start));
 }
 
-Error *evaluate(Session *s, const TrainingJob *job, int64_t step)
+Error *evaluate(Session *s, const TrainingJob *job, int64_t step, bool *is_whole)
 {
-    for (int64_t i = 0; i < job->evaluation.n && !signal_stop_requested(); i++)
-        TRY(error_wrap(evaluate_loader(s, job, job->evaluation.item[i], step), "evaluation on %s",
-                       loader_tag(job->evaluation.item[i])));
+    *is_whole = true;
+    for (int64_t i = 0; i < job->evaluation.n && *is_whole; i++)
+        TRY(error_wrap(evaluate_loader(s, job, job->evaluation.item[i], step, is_whole),
+                       "evaluation on %s", loader_tag(job->evaluation.item[i])));
     return NULL;
 }

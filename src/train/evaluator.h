@@ -5,8 +5,9 @@
 #include "train/session.h"
 
 /* Publishes progress and, for each loader, its results: the mean of the losses of batches that have
- * targets. Where not all batches are taken, the results name their number. */
-Error *evaluate(Session *s, const TrainingJob *job, int64_t step);
+ * targets, of all ranks. Where not all batches are taken, the results name their number. A stop
+ * signal on any rank cuts it short: then *is_whole is false. */
+Error *evaluate(Session *s, const TrainingJob *job, int64_t step, bool *is_whole);
 /* Tokens of a batch that have a target. */
 int64_t batch_count_targets(const TrainingJob *job, const Batch *b);
 /* Samples and tokens per sample of a batch, as the model's inputs have them; an error when it lacks

@@ -2,6 +2,7 @@
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
 #include "checkpoint/saving.h"
+#include "comm/mesh.h"
 #include "data/data.h"
 #include "exec/store.h"
 #include "models/loss.h"
@@ -12,6 +13,7 @@
 #include "optim/optim.h"
 #include "optim/scheduler.h"
 #include "passes/all_passes.h"
+#include "train/consensus.h"
 #include "train/progress.h"
 
 typedef enum OnNonfinite { NONFINITE_STOP, NONFINITE_SKIP, NONFINITE_IGNORE } OnNonfinite;
@@ -29,7 +31,7 @@ typedef struct LoaderList {
     int64_t n;
 } LoaderList;
 
-/* What one optimizer step did; valid during the call. */
+/* What one optimizer step did on this rank; valid during the call. */
 typedef struct StepReport {
     int64_t step; /* from 1 */
     double grad_norm, lr;
@@ -47,9 +49,8 @@ typedef struct TrainingJob {
     LoaderList evaluation;
     CheckpointSaving *saving;
     Mfu *mfu;                  /* NULL: -1 is reported */
-    Events *events;            /* subscribers of progress and results */
+    Events *events;            /* subscribers of progress and results; on rank 0 only */
     struct Profiler *profiler; /* measures some microbatches; NULL: none */
-    int64_t rank;
 
     int64_t accumulation, microbatch_size, sequence_length, dp_degree;
     int64_t target_steps, target_tokens;
@@ -64,7 +65,10 @@ typedef struct TrainingJob {
     const char *initial_weights; /* a .safetensors file, or NULL */
     const char *config_digest;   /* kept in checkpoints */
     PassTrace trace;
-    int n_threads;                                            /* 0: all cores */
+    Consensus *consensus; /* NULL: one rank */
+    Mesh mesh;            /* of all ranks, and the place of this one */
+    int n_threads;        /* 0: all cores */
+    size_t memory;        /* bytes that this rank may take; 0: what is free */
     void (*observe)(void *context, const StepReport *report); /* after each step; NULL: nobody */
     void *observer;
 } TrainingJob;

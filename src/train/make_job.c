@@ -1,5 +1,6 @@
 /* make_job.c - copies what a configuration says to what the trainer and the report are given. */
 #include "train/make_job.h"
+#include "train/crew.h"
 #include "watch/ops_profile.h"
 #include <stdio.h>
 
@@ -36,6 +37,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
 {
     const TrainingConfig *c = &from->config;
     const TrainingSettings *s = &c->settings;
+    Consensus *together = crew_consensus(run->crew);
     return (TrainingJob){
         .state = c->app_state,
         .loss = c->loss_fn,
@@ -47,7 +49,6 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .events = events,
         .profiler = profiler_and(
             a, c->profiler, run->profile_ops ? ops_profile_new(a, run->profile_ops, stdout) : NULL),
-        .rank = run->rank ? run->rank->rank : 0,
         .accumulation = s->step_profile.gradient_accumulation_steps,
         .microbatch_size = s->step_profile.local_train_micro_batch_size,
         .sequence_length = s->step_profile.sequence_length,
@@ -65,8 +66,12 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .resumed = run->resume && run->resume->checkpoint ? &run->resume->position : NULL,
         .initial_weights = run->initial_weights_path,
         .config_digest = run_config_digest(a, from),
-        .trace = { .print = run->print_graph, .to = stdout },
-        .n_threads = run->n_threads,
+        .trace = { .print = consensus_leads(together) ? run->print_graph : NULL, .to = stdout },
+        .consensus = together,
+        .mesh =
+            c->device_mesh ? *c->device_mesh : mesh_of_rank(run->rank ? run->rank : &rank_alone),
+        .n_threads = run->crew ? run->crew->n_threads : 0,
+        .memory = run->crew ? run->crew->memory : 0,
         .observe = run->observe,
         .observer = run->observer,
     };

@@ -8,6 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Behind the sums of each microbatch. */
+enum { LAST_LOSS, N_LAST_LOSSES, N_NOT_FINITE, N_SINGLE };
+
 OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store)
 {
     const int64_t n = job->accumulation;
@@ -18,7 +21,8 @@ OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *s
                             .batch = NEW_N(a, Batch *, n),
                             .loss = NEW_N(a, double, n),
                             .has_targets = NEW_N(a, bool, n),
-                            .position = NEW_N(a, int64_t, n) };
+                            .position = NEW_N(a, int64_t, n),
+                            .sum = NEW_N(a, double, 2 * n + N_SINGLE) };
 }
 
 /* Batches of the loader are overwritten by the next; a step needs all of its own. */
@@ -54,13 +58,25 @@ Error *optimizer_step_read(OptimizerStep *s, bool *ended)
     return NULL;
 }
 
-static double loss_scale(const OptimizerStep *s)
+/* All ranks of a mesh that share their samples see the same targets. */
+static Error *count_all_targets(const OptimizerStep *s, double *n)
 {
     const TrainingJob *job = s->job;
-    int64_t n = 0;
-    if (!job->loss->global_tokens) return 1 / (double)job->accumulation;
-    for (int64_t m = 0; m < job->accumulation; m++) n += batch_count_targets(job, s->batch[m]);
-    return n ? 1 / (double)n : 0;
+    int64_t mine = 0;
+    for (int64_t m = 0; m < job->accumulation; m++) mine += batch_count_targets(job, s->batch[m]);
+    *n = (double)mine;
+    TRY(consensus_sum(job->consensus, n, 1));
+    *n /= (double)(job->mesh.world_size / mesh_dp_degree(&job->mesh));
+    return NULL;
+}
+
+static Error *set_loss_scale(OptimizerStep *s)
+{
+    const TrainingJob *job = s->job;
+    double n = (double)(job->accumulation * mesh_dp_degree(&job->mesh));
+    if (job->loss->global_tokens) TRY(count_all_targets(s, &n));
+    s->now.loss_scale = n > 0 ? 1 / n : 0;
+    return NULL;
 }
 
 static Error *set_run_time(OptimizerStep *s, int64_t done)
@@ -72,60 +88,115 @@ static Error *set_run_time(OptimizerStep *s, int64_t done)
     if (scheduler) TRY(scheduler_rate(scheduler, done, &s->now.lr));
     s->now.has_beta1 = scheduler && scheduler->beta1;
     if (s->now.has_beta1) s->now.beta1 = scheduler->beta1(scheduler, done);
-    s->now.loss_scale = loss_scale(s);
+    return set_loss_scale(s);
+}
+
+/* Where a step's first number that is not finite comes from. */
+typedef struct Culprit {
+    int64_t action, node; /* node -1: none */
+    const char *place;
+} Culprit;
+
+/* Runs the step's microbatches again with every result looked at, to their end: other ranks may
+ * have to find something yet. */
+static Error *find_culprit(OptimizerStep *s, Culprit *out, Arena *a)
+{
+    *out = (Culprit){ .node = -1 };
+    TRY(store_clear_gradients(s->store));
+    for (int64_t i = 0; i < s->schedule.n; i++) {
+        const Action *x = &s->schedule.action[i];
+        NonfinitePlace found = { 0 };
+        if (!(x->phases & RUN_MICROBATCH)) continue;
+        if (x->phases & RUN_FORWARD)
+            TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
+        TRY(program_find_nonfinite(s->program, x, &s->now, &found, a));
+        if (found.text && out->node < 0) *out = (Culprit){ i, found.node, found.text };
+    }
     return NULL;
 }
 
-/* Runs the step's microbatches again with every result looked at. */
+/* The rank whose culprit comes first; -1: there is none. */
+static Error *find_first_rank(OptimizerStep *s, const Culprit *c, int64_t *rank)
+{
+    Consensus *together = s->job->consensus;
+    double order = c->node < 0 ? -INFINITY : -((double)c->action * 0x1p24 + (double)c->node);
+    double first = order, lowest;
+    TRY(consensus_reach(together, NULL, &first, 1));
+    lowest = c->node >= 0 && order >= first ? -(double)consensus_rank(together) : -INFINITY;
+    TRY(consensus_reach(together, NULL, &lowest, 1));
+    *rank = isfinite(lowest) ? (int64_t)-lowest : -1;
+    return NULL;
+}
+
+static Error *tell_culprit(const OptimizerStep *s, const Culprit *c, int64_t rank)
+{
+    static const char hint[] = "the step is not applied (settings.on_nonfinite: stop; skip or "
+                               "ignore would go on)";
+    if (rank < 0)
+        return error_new("step %" PRId64 ": the gradient norm is %g although all gradients are "
+                         "finite; %s",
+                         s->now.step + 1, s->grad_norm, hint);
+    if (rank != consensus_rank(s->job->consensus)) return NULL;
+    return error_new("step %" PRId64 ", microbatch %" PRId64
+                     ": the first NaN or infinity comes from %s; %s",
+                     s->now.step + 1, s->schedule.action[c->action].microbatch, c->place, hint);
+}
+
 static Error *explain_nonfinite(OptimizerStep *s)
 {
     Arena *a = arena_new();
-    const char *found = NULL;
-    Error *e = store_clear_gradients(s->store);
-    for (int64_t i = 0; !e && !found && i < s->schedule.n; i++) {
-        const Action *x = &s->schedule.action[i];
-        if (!(x->phases & RUN_MICROBATCH)) continue;
-        if (x->phases & RUN_FORWARD)
-            e = program_feed(s->program, x->microbatch, s->batch[x->microbatch]);
-        if (!e) e = program_find_nonfinite(s->program, x, &s->now, &found, a);
-        if (!e && found)
-            e = error_new("step %" PRId64 ", microbatch %" PRId64
-                          ": the first NaN or infinity comes from %s; the step is not applied "
-                          "(settings.on_nonfinite: stop; skip or ignore would go on)",
-                          s->now.step + 1, x->microbatch, found);
-    }
-    if (!e)
-        e = error_new(
-            "step %" PRId64
-            ": the gradient norm is %g although all gradients are finite; the step is not applied "
-            "(settings.on_nonfinite: stop; skip or ignore would go on)",
-            s->now.step + 1, s->grad_norm);
+    Culprit c;
+    int64_t rank;
+    Error *e = find_culprit(s, &c, a);
+    if (!e) e = find_first_rank(s, &c, &rank);
+    if (!e) e = consensus_error(s->job->consensus, tell_culprit(s, &c, rank));
     arena_free(a);
     return e;
 }
 
 /* Of each microbatch; loss_last is the last that is one, or the first that is not finite. */
-static void take_losses(OptimizerStep *s)
+static bool take_losses(OptimizerStep *s)
 {
     const bool has_loss = program_has_scalar(s->program, "loss_mean"); /* not every stage has */
+    bool has_last = false;
     s->loss_last = 0;
     for (int64_t m = 0; m < s->job->accumulation; m++) {
         s->loss[m] = has_loss ? program_scalar(s->program, "loss_mean", m) : 0;
         s->position[m] = s->batch[m]->position;
         s->has_targets[m] = has_loss && batch_count_targets(s->job, s->batch[m]) > 0;
         if (s->has_targets[m] && isfinite(s->loss_last)) s->loss_last = s->loss[m];
+        has_last |= s->has_targets[m];
     }
+    return has_last;
+}
+
+/* The same numbers on all ranks, and with them the same decisions. */
+static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite)
+{
+    const int n = (int)s->job->accumulation;
+    double *single = s->sum + 2 * n;
+    for (int m = 0; m < n; m++) {
+        s->sum[m] = s->has_targets[m] ? s->loss[m] : 0;
+        s->sum[n + m] = s->has_targets[m];
+    }
+    single[LAST_LOSS] = s->loss_last;
+    single[N_LAST_LOSSES] = has_last;
+    single[N_NOT_FINITE] = !isfinite(s->grad_norm) || !isfinite(s->loss_last);
+    TRY(consensus_sum(s->job->consensus, s->sum, 2 * n + N_SINGLE));
+    if (single[N_LAST_LOSSES] > 0) s->loss_last = single[LAST_LOSS] / single[N_LAST_LOSSES];
+    *is_finite = single[N_NOT_FINITE] == 0;
+    return NULL;
 }
 
 /* The one point of a step at which the host looks at its numbers. */
 static Error *gate_update(OptimizerStep *s)
 {
+    bool is_finite;
     TRY(program_wait(s->program));
-    take_losses(s);
+    bool has_last = take_losses(s);
     s->grad_norm = program_scalar(s->program, "grad_norm", 0);
-    if ((isfinite(s->grad_norm) && isfinite(s->loss_last)) ||
-        s->job->on_nonfinite == NONFINITE_IGNORE)
-        return NULL;
+    TRY(sum_over_ranks(s, has_last, &is_finite));
+    if (is_finite || s->job->on_nonfinite == NONFINITE_IGNORE) return NULL;
     if (s->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(s);
     log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
                 s->now.step + 1);
@@ -147,10 +218,15 @@ static Error *run_action(OptimizerStep *s, const Action *x)
     return is_done ? profiler_step(s->job->profiler) : NULL;
 }
 
-Error *optimizer_step_run(OptimizerStep *s, int64_t done)
+static Error *run_actions(OptimizerStep *s, int64_t done)
 {
     TRY(set_run_time(s, done));
     s->skipped = false;
     for (int64_t i = 0; i < s->schedule.n; i++) TRY(run_action(s, &s->schedule.action[i]));
     return program_wait(s->program);
+}
+
+Error *optimizer_step_run(OptimizerStep *s, int64_t done)
+{
+    return consensus_break(s->job->consensus, run_actions(s, done));
 }

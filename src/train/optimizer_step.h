@@ -16,17 +16,19 @@ typedef struct OptimizerStep {
     float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
     bool skipped;  /* the step's update was left out */
     Batch **batch; /* the microbatches, owned copies */
-    double *loss;  /* of each */
+    double *loss;  /* of each, on this rank */
     bool *has_targets;
     int64_t *position; /* where they stand in the loader's order */
-    double loss_last;  /* the last loss that is one, or the first that is not finite */
+    double *sum;       /* of each, over all ranks: the losses, then their numbers */
+    double loss_last;  /* mean over the ranks of the last loss that is one, or not finite */
     double grad_norm;
 } OptimizerStep;
 
 OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store);
-/* Takes the microbatches of the next step; *ended: there are not enough left. */
+/* Takes the microbatches of the next step; *ended: there are not enough left. The ranks have to
+ * agree before it runs. */
 Error *optimizer_step_read(OptimizerStep *s, bool *ended);
-/* Runs the step after `done` ones. What is not finite ends in an error, in a skipped update, or is
- * let through, as the job says. */
+/* Runs the step after `done` ones. What is not finite on any rank ends in an error, in a skipped
+ * update, or is let through, as the job says, on all. After an error the ranks agree no more. */
 Error *optimizer_step_run(OptimizerStep *s, int64_t done);
 #endif

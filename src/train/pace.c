@@ -13,9 +13,15 @@ void pace_begin(Pace *p)
 }
 
 /* The first step is left out: it also warms up memory and caches. */
+void pace_pause(Pace *p)
+{
+    if (p->n) p->seconds += clock_seconds() - p->begun;
+}
+
 Error *pace_end(Pace *p, int64_t n_left, Events *events)
 {
-    if (p->n++) p->seconds += clock_seconds() - p->begun;
+    pace_pause(p);
+    p->n++;
     if (p->n != TOLD_AFTER || n_left <= 0) return NULL;
     double one = p->seconds / (TOLD_AFTER - 1);
     char step[32], all[32], text[160];

@@ -9,8 +9,9 @@ typedef struct Pace {
     double begun, seconds;
 } Pace;
 
-/* Around each step, its reading included. After the fifth one a notice tells what the steps that
- * are left to do will take. */
+/* Around what belongs to a step, its reading included; the last of them ends the step. After the
+ * fifth one a notice tells what the steps that are left to do will take. */
 void pace_begin(Pace *p);
+void pace_pause(Pace *p);
 Error *pace_end(Pace *p, int64_t n_left, Events *events);
 #endif

@@ -16,7 +16,8 @@ typedef struct Window {
 
 typedef struct TrainingPosition {
     int64_t steps, tokens;   /* done, earlier runs included */
-    int64_t loader_position; /* of the next batch */
+    int64_t loader_position; /* of the next batch, on each rank */
+    int64_t dp_degree;       /* ranks that shared the data */
     bool is_evaluated;       /* the evaluation that was due at this step is done */
     Window window;
 } TrainingPosition;

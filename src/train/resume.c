@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "checkpoint/manifest.h"
+#include "train/crew.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +13,13 @@
 bool training_is_started(Arena *a, const char *folder)
 {
     return file_exists(path_join(a, folder, RUN_RECORD));
+}
+
+int64_t training_ranks(Arena *a, const char *folder)
+{
+    RunRecord r = { .ranks = 0 };
+    if (training_is_started(a, folder)) error_free(run_record_read(a, folder, &r));
+    return r.ranks > 0 ? r.ranks : 1;
 }
 
 static Error *read_record(Arena *a, const char *folder, RunRecord *out)
@@ -47,18 +55,31 @@ static Error *find_checkpoint(Arena *a, const RunRecord *r, const char *experime
     return checkpoint_newest(a, checkpoints_of(a, r, experiment), r->checkpoint_id, out);
 }
 
-/* `here` is the experiment's folder or a checkpoint; the experiment is this process's alone. */
+/* Rank 0 looks for it, since it also removes what was left of others. */
+static Error *find_point(Arena *a, Consensus *together, const char *experiment, ResumePoint *point)
+{
+    if (!point->checkpoint) {
+        Error *e = NULL;
+        if (consensus_leads(together))
+            e = find_checkpoint(a, point->record, experiment, &point->checkpoint);
+        TRY(consensus_error(together, e));
+        TRY(consensus_text(together, a, &point->checkpoint));
+    }
+    if (!point->checkpoint) {
+        log_info("%s has no checkpoint yet: the training begins anew", experiment);
+        return NULL;
+    }
+    return consensus_error(together, progress_read(a, point->checkpoint, &point->position));
+}
+
+/* `here` is the experiment's folder or a checkpoint; the experiment is this job's alone. */
 static Error *go_on(Arena *a, const Registry *registry, const char *here, const RunRecord *record,
                     const char *experiment, const RunSettings *s)
 {
     ResumePoint point = { .record = record,
                           .config_file_path = record->config_file_path,
-                          .checkpoint = here };
-    if (here == experiment) TRY(find_checkpoint(a, record, experiment, &point.checkpoint));
-    if (point.checkpoint)
-        TRY(progress_read(a, point.checkpoint, &point.position));
-    else
-        log_info("%s has no checkpoint yet: the training begins anew", experiment);
+                          .checkpoint = here == experiment ? NULL : here };
+    TRY(find_point(a, crew_consensus(s->crew), experiment, &point));
     RunSettings all = *s;
     all.config_file_path = path_join(a, here, RUN_YAML);
     all.experiments_root_path = path_folder(a, experiment);
@@ -73,23 +94,38 @@ static Error *go_on(Arena *a, const Registry *registry, const char *here, const 
     return training_run(registry, &all);
 }
 
+/* What was begun there; on rank 0 the experiment is this job's alone from then on. */
+typedef struct Begun {
+    const char *here, *experiment; /* the same where FOLDER is no checkpoint */
+    RunRecord record;
+    int lock; /* -1: none */
+} Begun;
+
+static Error *take(Arena *a, const char *folder, bool leads, Begun *out)
+{
+    out->here = path_absolute(a, folder);
+    TRY(read_record(a, out->here, &out->record));
+    bool is_checkpoint = file_exists(path_join(a, out->here, MANIFEST_NAME));
+    out->experiment = is_checkpoint ? out->record.experiment : out->here;
+    if (!leads) return NULL;
+    TRY(make_directories(out->experiment));
+    return run_lock_take(a, out->experiment, &out->lock);
+}
+
+/* No rank leaves the present folder before all have found theirs. */
 static Error *resume(Arena *a, const Registry *registry, const char *folder, const RunSettings *s)
 {
-    RunRecord record = { .experiment = "",
-                         .checkpoints = "",
-                         .start_folder = "",
-                         .checkpoint_id = "",
-                         .config_file_path = "",
-                         .initial_weights = "" };
-    int lock;
-    const char *here = path_absolute(a, folder);
-    TRY(read_record(a, here, &record));
-    bool is_checkpoint = file_exists(path_join(a, here, MANIFEST_NAME));
-    const char *experiment = is_checkpoint ? record.experiment : here;
-    TRY(make_directories(experiment));
-    TRY(run_lock_take(a, experiment, &lock));
-    Error *e = go_on(a, registry, here, &record, experiment, s);
-    if (lock >= 0) close(lock);
+    Consensus *together = crew_consensus(s->crew);
+    Begun b = { .record = { .experiment = "",
+                            .checkpoints = "",
+                            .start_folder = "",
+                            .checkpoint_id = "",
+                            .config_file_path = "",
+                            .initial_weights = "" },
+                .lock = -1 };
+    Error *e = consensus_error(together, take(a, folder, consensus_leads(together), &b));
+    if (!e) e = go_on(a, registry, b.here, &b.record, b.experiment, s);
+    if (b.lock >= 0) close(b.lock);
     return e;
 }
 

@@ -4,9 +4,12 @@
 #include "train/run.h"
 
 /* Goes on with the experiment in `folder`, or from the checkpoint that `folder` is, with the
- * configuration that is kept there. Of `s` are taken: rank, overrides, print_graph, device,
- * n_threads, and the observer. The process changes to the folder in which the run was started. */
+ * configuration that is kept there. Of `s` are taken: rank, crew, overrides, print_graph,
+ * device, and the observer. The process changes to the folder in which the run was started. */
 Error *training_resume(const Registry *r, const char *folder, const RunSettings *s);
+/* The number of ranks that the last job in this folder, or the job that saved this checkpoint, had;
+ * 1 where nothing tells it. */
+int64_t training_ranks(Arena *a, const char *folder);
 /* Whether a run was begun in this experiment's folder. */
 bool training_is_started(Arena *a, const char *folder);
 #endif

@@ -18,6 +18,7 @@
 
 typedef struct Run {
     Arena *arena;
+    Consensus *together; /* all ranks */
     const RunSettings *s;
     RunConfig c;
     RunRecord record;
@@ -25,7 +26,7 @@ typedef struct Run {
     TrainingEnd end;
 } Run;
 
-/* One line when the YAML asks for what this machine runs as one CPU rank. */
+/* One line when the YAML asks for what this machine runs on CPUs. */
 static void notice_device(const RunConfig *c)
 {
     const Mesh *mesh = c->config.device_mesh;
@@ -34,7 +35,11 @@ static void notice_device(const RunConfig *c)
         const Component *part = builder_at(c->builder, i);
         wants_cuda |= !strcmp(part->kind, "model") && !strncmp(part->variant, "fsdp", 4);
     }
-    if (wants_cuda) log_info("the configuration asks for GPUs; it runs here as one CPU rank");
+    const int64_t n = builder_rank(c->builder)->world_size;
+    if (wants_cuda && n == 1)
+        log_info("the configuration asks for GPUs; it runs here as one CPU rank");
+    else if (wants_cuda)
+        log_info("the configuration asks for GPUs; it runs here as %lld CPU ranks", (long long)n);
 }
 
 static void print_report(const TrainingPlan *p)
@@ -45,6 +50,20 @@ static void print_report(const TrainingPlan *p)
     text_free(&t);
 }
 
+/* Samples that this rank has seen, of those that all had seen when the checkpoint was saved, maybe
+ * by another number of ranks. */
+static Error *place_in_data(const Run *r, int64_t *out)
+{
+    const TrainingPosition *p = &r->s->resume->position;
+    int64_t was = p->dp_degree, is = r->c.config.settings.step_profile.dp_degree;
+    *out = p->loader_position * was / is;
+    if (p->loader_position * was % is == 0) return NULL;
+    return error_new(
+        "%lld data-parallel ranks have seen %lld samples each, which %lld ranks cannot "
+        "share evenly: go on with %lld",
+        (long long)was, (long long)p->loader_position, (long long)is, (long long)was);
+}
+
 /* The state after the last checkpoint, in place of the one that the configuration begins with. */
 static Error *go_back(const Run *r, Events *events)
 {
@@ -52,10 +71,13 @@ static Error *go_back(const Run *r, Events *events)
     const TrainingMoment to = { .step = p->position.steps,
                                 .train_tag = loader_tag(r->c.config.train_dataloader),
                                 .is_evaluated = p->position.is_evaluated };
+    int64_t place;
     TRY(events_go_back(events, &to));
     if (!p->checkpoint) return NULL;
-    TRY(checkpoint_saving_go_on(r->c.config.checkpoint_saving, p->checkpoint));
-    return loader_seek(r->c.config.train_dataloader, p->position.loader_position);
+    if (consensus_leads(r->together))
+        TRY(checkpoint_saving_go_on(r->c.config.checkpoint_saving, p->checkpoint));
+    TRY(place_in_data(r, &place));
+    return loader_seek(r->c.config.train_dataloader, place);
 }
 
 static void set_progress(Run *r)
@@ -83,6 +105,7 @@ static Error *keep_record(Run *r)
     Arena *a = r->arena;
     const TrainingSettings *t = &r->c.config.settings;
     if (s->resume) r->record = *s->resume->record;
+    r->record.ranks = s->rank ? s->rank->world_size : 1;
     r->record.state = RUN_RUNNING;
     r->record.why = "";
     r->record.target_steps = t->training_target.num_target_steps;
@@ -124,57 +147,81 @@ static Error *close_record(Run *r, const Error *e)
     return run_record_write(r->c.folder, &r->record);
 }
 
-static Error *train(Run *r)
+/* On rank 0: what all share is made, and told to the user. */
+static Error *open_training(Run *r, Events *events)
 {
     TrainingConfig *c = &r->c.config;
-    int64_t n_samples = c->train_dataset->count(c->train_dataset);
+    if (!consensus_leads(r->together)) return NULL;
     TRY(checkpoint_saving_prepare(c->checkpoint_saving));
     TRY(keep_record(r));
-    TrainingPlan plan = training_plan(&c->settings, n_samples);
+    TrainingPlan plan = training_plan(&c->settings, c->train_dataset->count(c->train_dataset));
     print_report(&plan);
-    Events events = { 0 };
-    events_subscribe(&events, console_subscriber(r->arena));
-    events_subscribe(&events, c->progress_subscriber);
-    events_subscribe(&events, c->evaluation_subscriber);
-    if (r->s->resume) TRY(go_back(r, &events));
-    TrainingJob job = training_job(r->arena, r->s, &r->c, &events);
+    events_subscribe(events, console_subscriber(r->arena));
+    events_subscribe(events, c->progress_subscriber);
+    events_subscribe(events, c->evaluation_subscriber);
+    return NULL;
+}
+
+static void say_now(const Run *r, const char *what)
+{
     char now[64];
     clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
-    printf("Start model training at %s.\n", now);
+    if (consensus_leads(r->together)) printf("%s at %s.\n", what, now);
     fflush(stdout);
-    Error *e = trainer_run(&job, &r->end);
+}
+
+/* What every rank ends with; only rank 0 says why. */
+static Error *stopped(const Run *r, const char *how)
+{
+    return consensus_leads(r->together) ? error_stopped("%s", how) : error_silent(EXIT_STOPPED);
+}
+
+static Error *train(Run *r)
+{
+    Events events = { 0 };
+    Error *e = open_training(r, &events);
+    if (!e && r->s->resume) e = go_back(r, &events);
+    TRY(consensus_error(r->together, e));
+    TrainingJob job = training_job(r->arena, r->s, &r->c, &events);
+    say_now(r, "Start model training");
+    e = trainer_run(&job, &r->end);
     const TrainingEnd end = r->end;
     e = error_join(e, events_close(&events)); /* ends the live display */
-    if (e && end.saved_steps > 0)
+    if (e && end.saved_steps > 0 && consensus_leads(r->together))
         e = error_join(e, error_new("%s", how_to_go_on(r->arena, r->s, &r->c)));
-    if (e) return e;
+    TRY(consensus_error(r->together, e));
     const char *how = ending_text(r->arena, r->s, &r->c, &end);
     if (end.reason != END_SIGNAL) log_info("%s", how);
-    clock_format("%Y-%m-%dT%H:%M:%S", now, sizeof now);
     bool is_done = end.reason == END_TARGET || end.reason == END_NOTHING_LEFT;
-    printf("Training %s at %s.\n", is_done ? "done" : "stopped", now);
-    return end.reason == END_SIGNAL ? error_stopped("%s", how) : NULL;
+    say_now(r, is_done ? "Training done" : "Training stopped");
+    return end.reason == END_SIGNAL ? stopped(r, how) : NULL;
+}
+
+static Error *build(Run *r)
+{
+    RunConfig *c = &r->c;
+    if (consensus_leads(r->together)) TRY(run_config_keep(r->arena, r->s, c));
+    TRY(builder_build(c->builder, training_config_fields, &c->config));
+    return training_check(c->builder, &c->config,
+                          r->s->last_checkpoint_info_path ? r->s->config_file_path : NULL);
 }
 
 static Error *build_and_train(Run *r)
 {
-    RunConfig *c = &r->c;
-    TRY(run_config_keep(r->arena, r->s, c));
-    TRY(builder_build(c->builder, training_config_fields, &c->config));
-    TRY(training_check(c->builder, &c->config,
-                       r->s->last_checkpoint_info_path ? r->s->config_file_path : NULL));
-    notice_device(c);
+    TRY(consensus_error(r->together, build(r)));
+    notice_device(&r->c);
     set_progress(r);
-    crew_notice(r->s->crew, samples_per_step(&c->config.settings.step_profile));
+    crew_notice(r->s->crew);
     signal_catch_in_steps();
     crew_watch(r->s->crew);
     return train(r);
 }
 
-/* The experiment's folder is this process's alone; where a training goes on, it is so already. */
+/* On rank 0: the experiment's folder is this job's alone; where a training goes on, it is so
+ * already. */
 static Error *claim(Run *r)
 {
-    if (r->s->resume) return NULL;
+    if (r->s->resume || !consensus_leads(r->together)) return NULL;
     TRY(make_directories(r->c.folder));
     TRY(run_lock_take(r->arena, r->c.folder, &r->lock));
     return experiment_check_unused(r->arena, r->c.folder);
@@ -189,10 +236,16 @@ static bool nothing_left(const Run *r)
     return is_done || (p->checkpoint && p->position.steps >= target && p->position.is_evaluated);
 }
 
+static Error *check_options(const RunSettings *s)
+{
+    TRY(session_check_device(s->device));
+    return session_check_trace(s->print_graph);
+}
+
 static Error *run(Run *r, const Registry *registry)
 {
-    TRY(session_check_device(r->s->device));
-    TRY(session_check_trace(r->s->print_graph));
+    const bool leads = consensus_leads(r->together);
+    TRY(consensus_error(r->together, check_options(r->s)));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
     if (nothing_left(r)) {
         log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
@@ -200,8 +253,9 @@ static Error *run(Run *r, const Registry *registry)
         return NULL;
     }
     bool is_new = !r->s->resume && (!r->s->experiment_id || !file_exists(r->c.folder));
-    TRY(claim(r));
+    TRY(consensus_error(r->together, claim(r)));
     Error *e = build_and_train(r);
+    if (!leads) return e;
     /* a folder without a step would only be in the way of the next attempt */
     if (e && is_new && !has_begun(r)) return error_join(e, remove_tree(r->c.folder));
     return error_join(e, close_record(r, e));
@@ -210,7 +264,7 @@ static Error *run(Run *r, const Registry *registry)
 Error *training_run(const Registry *registry, const RunSettings *settings)
 {
     Arena *a = arena_new();
-    Run r = { .arena = a, .s = settings, .lock = -1 };
+    Run r = { .arena = a, .s = settings, .together = crew_consensus(settings->crew), .lock = -1 };
     Error *e = run(&r, registry);
     if (r.lock >= 0) close(r.lock);
     arena_free(a);

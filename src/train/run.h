@@ -16,7 +16,7 @@ typedef struct ResumePoint {
 
 typedef struct RunSettings {
     const Rank *rank;        /* NULL: the only one of its job */
-    const struct Crew *crew; /* NULL: this process was started alone */
+    const struct Crew *crew; /* NULL: this rank has no others and was started alone */
     const char *config_file_path, *experiments_root_path;
     const char *experiment_id;             /* NULL: made from time and path */
     const char *last_checkpoint_info_path; /* warm start; NULL: a fresh run */
@@ -25,13 +25,13 @@ typedef struct RunSettings {
     const char *initial_weights_path;      /* NULL: by the initializer */
     const char *print_graph;               /* "after:recompute"; NULL: nowhere */
     const char *device;                    /* "cpu", "cuda", or NULL: what there is */
-    int n_threads;                         /* 0: all cores */
     int64_t profile_ops;                   /* microbatches to measure; 0: none */
     void (*observe)(void *context, const StepReport *report); /* see TrainingJob */
     void *observer;
 } RunSettings;
 
 /* Checks the whole configuration before anything is made; then makes the experiment folder, trains,
- * and tells on stdout what the original tells. */
+ * and tells on stdout what the original tells. Every rank calls it; rank 0 makes what all share and
+ * tells the user. */
 Error *training_run(const Registry *r, const RunSettings *settings);
 #endif

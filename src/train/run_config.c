@@ -7,6 +7,7 @@
 #include "config/self_contained.h"
 #include "config/yaml_emit.h"
 #include "monitor/experiment.h"
+#include "train/crew.h"
 #include <string.h>
 
 static Error *load_config(Arena *a, const RunSettings *s, RunConfig *c, Problems *unresolved)
@@ -55,15 +56,22 @@ static Error *read_config(Arena *a, const RunSettings *s, const Registry *regist
     return check_paths(a, s, c);
 }
 
-/* The same with an id of its own, which the configuration may name; a folder is made only if there
- * is no mistake. */
+/* The same with an id of its own, which the configuration may name; a folder is made only if no
+ * rank finds a mistake. */
 static Error *read_config_for_new_id(Arena *a, const RunSettings *s, const Registry *registry,
                                      RunConfig *c)
 {
-    for (bool is_ours = false; !is_ours;) {
-        c->experiment_id = experiment_id_new(a, s->config_file_path);
-        TRY(read_config(a, s, registry, c));
-        TRY(experiment_claim(a, s->experiments_root_path, c->experiment_id, &is_ours));
+    Consensus *together = crew_consensus(s->crew);
+    for (double is_ours = 0; is_ours < 1;) {
+        bool is_mine = false;
+        if (consensus_leads(together)) c->experiment_id = experiment_id_new(a, s->config_file_path);
+        TRY(consensus_text(together, a, &c->experiment_id));
+        TRY(consensus_error(together, read_config(a, s, registry, c)));
+        Error *e = NULL;
+        if (consensus_leads(together))
+            e = experiment_claim(a, s->experiments_root_path, c->experiment_id, &is_mine);
+        is_ours = is_mine;
+        TRY(consensus_reach(together, e, &is_ours, 1));
     }
     return NULL;
 }
@@ -71,8 +79,10 @@ static Error *read_config_for_new_id(Arena *a, const RunSettings *s, const Regis
 Error *run_config_read(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *out)
 {
     out->experiment_id = s->experiment_id;
-    TRY(s->experiment_id ? read_config(a, s, registry, out)
-                         : read_config_for_new_id(a, s, registry, out));
+    if (s->experiment_id)
+        TRY(consensus_error(crew_consensus(s->crew), read_config(a, s, registry, out)));
+    else
+        TRY(read_config_for_new_id(a, s, registry, out));
     out->folder = experiment_folder(a, s->experiments_root_path, out->experiment_id);
     return NULL;
 }

@@ -15,7 +15,7 @@ typedef struct RunConfig {
 } RunConfig;
 
 /* Reads the configuration as the experiment that the settings name, or as a new one, whose folder
- * is then claimed; nothing is made if there is a mistake. */
+ * is then claimed; nothing is made if there is a mistake. The ranks agree. */
 Error *run_config_read(Arena *a, const RunSettings *s, const Registry *registry, RunConfig *out);
 /* Puts the YAML, what it resolves to, and what resume reads into the experiment's folder. */
 Error *run_config_keep(Arena *a, const RunSettings *s, const RunConfig *c);

@@ -22,6 +22,7 @@ struct Session {
     Device *device;
     ParamStore *store;
     Groups *groups;
+    size_t memory;
     CpuLevel level;
     Precision precision;
     bool rounded_buffers;
@@ -71,6 +72,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
     Session *s = NEW(a, Session);
     *s = (Session){ .arena = a,
                     .device = device,
+                    .memory = settings->memory,
                     .model = settings->model,
                     .level = level,
                     .groups = settings->groups,
@@ -195,6 +197,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
     ProgramSettings settings = {
         .device = s->device,
         .store = s->store,
+        .memory = s->memory,
         .level = s->level,
         .groups = s->groups,
         .name = r->kind,

@@ -11,6 +11,7 @@ typedef struct Session Session;
 typedef struct SessionSettings {
     const Model *model;
     int n_threads; /* 0: all cores */
+    size_t memory; /* bytes that it may take; 0: what is free */
     const PassTrace *trace;
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
     bool wide;              /* see Precision */

@@ -10,6 +10,7 @@
 #include "train/preflight.h"
 #include "train/session.h"
 #include "train/state.h"
+#include "train/state_gather.h"
 #include "train/torch_state.h"
 #include "train/training_check.h"
 #include "watch/profiler.h"
@@ -28,7 +29,15 @@ typedef struct Trainer {
     int64_t loader_position; /* of the next batch */
     bool is_evaluated;       /* nothing is due that is not done */
     int64_t saved_steps;     /* of the newest checkpoint of this run; -1: none */
+    int stop;                /* the signal that any rank got, as far as all know; 0: none */
+    bool data_ended;         /* on any rank: there is no further step */
 } Trainer;
+
+/* Of a pipeline only the last stage has losses. */
+static int64_t n_ranks_with_loss(const TrainingJob *job)
+{
+    return job->mesh.world_size / job->mesh.size[MESH_PP];
+}
 
 static Error *run_step(Trainer *t)
 {
@@ -36,12 +45,10 @@ static Error *run_step(Trainer *t)
     TRY(optimizer_step_run(&t->step, t->steps));
     Window *w = &t->window;
     for (int64_t m = 0; m < job->accumulation; m++) {
-        if (t->step.has_targets[m]) {
-            w->loss += t->step.loss[m];
-            w->n_losses++;
-        } else {
-            w->n_without_targets++;
-        }
+        const double *sum = t->step.sum, *n = t->step.sum + job->accumulation;
+        w->loss += sum[m];
+        w->n_losses += (int64_t)n[m];
+        w->n_without_targets += n_ranks_with_loss(job) - (int64_t)n[m];
     }
     t->steps++;
     t->tokens += job->microbatch_size * job->sequence_length * job->accumulation * job->dp_degree;
@@ -141,21 +148,57 @@ static Error *publish(Trainer *t)
 /* A JSON object. */
 static const char *progress_to_save(Arena *a, const Trainer *t)
 {
-    const TrainingPosition position = { t->steps, t->tokens, t->loader_position, t->is_evaluated,
-                                        t->window };
+    const TrainingPosition position = { .steps = t->steps,
+                                        .tokens = t->tokens,
+                                        .loader_position = t->loader_position,
+                                        .dp_degree = t->job->dp_degree,
+                                        .is_evaluated = t->is_evaluated,
+                                        .window = t->window };
     const TrainingFacts facts = { (int64_t)t->step.updates, (int64_t)t->step.now.seed,
                                   t->job->config_digest };
     return progress_json(a, &position, &facts);
 }
 
-/* All that a checkpoint holds; tensors are where they are, or copied from the device's memory. */
+/* The one point of a step at which the ranks hear of each other: of errors, of signals, and that
+ * there are no further data. */
+static Error *agree(Trainer *t, Error *mine)
+{
+    double want[] = { signal_number(), t->data_ended };
+    TRY(consensus_reach(t->job->consensus, mine, want, 2));
+    t->stop = (int)want[0];
+    t->data_ended = want[1] > 0;
+    return NULL;
+}
+
+/* All that a checkpoint holds, on rank 0; tensors are where they are, or copied from the device's
+ * memory and from other ranks. */
 static Error *content_to_save(Arena *a, Trainer *t, bool fetched, CheckpointContent *out)
 {
+    Consensus *together = t->job->consensus;
     int64_t n;
     StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
-    if (fetched) TRY(state_fetch(a, session_store(t->session), state, n));
+    if (fetched)
+        TRY(consensus_break(together, state_fetch(a, session_store(t->session), state, n)));
+    if (together)
+        TRY(consensus_break(together, state_gather(a, together->world, &state, &n, fetched)));
     *out = (CheckpointContent){ .state = state, .n = n, .progress = progress_to_save(a, t) };
-    return torch_state(a, t->job->state, t->steps, out);
+    return consensus_leads(together) ? torch_state(a, t->job->state, t->steps, out) : NULL;
+}
+
+/* On rank 0. */
+static Error *write_checkpoint(const Trainer *t, const CheckpointContent *content)
+{
+    const TrainingJob *job = t->job;
+    CheckpointTotals totals = { .seen_steps = t->steps,
+                                .seen_tokens = t->tokens,
+                                .target_steps = job->target_steps,
+                                .target_tokens = job->target_tokens };
+    if (!consensus_leads(job->consensus)) return NULL;
+    TRY(checkpoint_saving_save(job->saving, &totals, content));
+    if (!job->saving->n_kept) return NULL;
+    return events_publish(
+        job->events,
+        (Event){ .kind = EVENT_CHECKPOINT, .text = job->saving->kept[job->saving->n_kept - 1] });
 }
 
 static Error *check_saving(Trainer *t)
@@ -163,27 +206,18 @@ static Error *check_saving(Trainer *t)
     Arena *a = arena_new();
     CheckpointContent content;
     Error *e = content_to_save(a, t, false, &content);
-    if (!e) e = preflight(t->job, &content);
+    if (!e && consensus_leads(t->job->consensus)) e = preflight(t->job, &content);
     arena_free(a);
     return e;
 }
 
 static Error *save_checkpoint(Trainer *t)
 {
-    const TrainingJob *job = t->job;
     Arena *a = arena_new();
     CheckpointContent content;
-    CheckpointTotals totals = { .seen_steps = t->steps,
-                                .seen_tokens = t->tokens,
-                                .target_steps = job->target_steps,
-                                .target_tokens = job->target_tokens };
     Error *e = content_to_save(a, t, true, &content);
-    if (!e) e = checkpoint_saving_save(job->saving, &totals, &content);
+    e = agree(t, e ? e : write_checkpoint(t, &content));
     if (!e) t->saved_steps = t->steps;
-    if (!e && job->saving->n_kept)
-        e = events_publish(job->events,
-                           (Event){ .kind = EVENT_CHECKPOINT,
-                                    .text = job->saving->kept[job->saving->n_kept - 1] });
     arena_free(a);
     return error_wrap(e, "checkpoint after step %" PRId64, t->steps);
 }
@@ -193,16 +227,15 @@ static Error *evaluate_if_due(Trainer *t)
     const TrainingJob *job = t->job;
     if (!is_due(t->steps, job->evaluate_every)) return NULL;
     t->is_evaluated = false;
-    TRY(evaluate(t->session, job, t->steps));
-    t->is_evaluated = !signal_stop_requested(); /* which cuts it short */
-    return NULL;
+    return evaluate(t->session, job, t->steps, &t->is_evaluated);
 }
 
 static Error *save_if_due(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    bool save = is_due(t->steps, job->checkpoint_every) && checkpoint_is_due(job->saving, t->steps);
-    return save && !signal_stop_requested() ? save_checkpoint(t) : NULL;
+    bool is_wanted =
+        is_due(t->steps, job->checkpoint_every) && checkpoint_is_due(job->saving, t->steps);
+    return is_wanted && !t->stop ? save_checkpoint(t) : NULL;
 }
 
 static Error *load_state(Trainer *t)
@@ -232,8 +265,8 @@ static Error *publish_memory(const Trainer *t)
     format_bytes((double)session_store(t->session)->bytes, stored);
     format_bytes((double)program_bytes(t->step.program), planned);
     snprintf(text, sizeof text,
-             "ready: %s for parameters, optimizer states and gradients, %s for activations", stored,
-             planned);
+             "ready: %s for parameters, optimizer states and gradients, %s for activations%s",
+             stored, planned, t->job->mesh.world_size > 1 ? ", on rank 0" : "");
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
 }
 
@@ -246,32 +279,41 @@ static Error *publish_slow_ops(const Trainer *t)
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
 }
 
-/* The first batch tells the shapes. */
-static Error *prepare(Trainer *t, bool *ended)
+static Error *read_first(Trainer *t)
 {
     const TrainingJob *job = t->job;
     const Model *model = job->state->model;
+    Groups *groups =
+        job->consensus ? groups_new(t->arena, &job->mesh, job->consensus->world) : NULL;
     SessionSettings settings = { .model = model,
                                  .n_threads = job->n_threads,
+                                 .memory = job->memory,
+                                 .groups = groups,
                                  .trace = &job->trace,
                                  .rounded_buffers = model->compute == BF16,
                                  .watches = job->profiler ? job->profiler->watches : NULL,
-                                 .rank = job->rank };
+                                 .rank = job->mesh.rank };
     TRY(session_new(&settings, &t->session));
     loader_check_ids(job->train, model->vocab_size);
     t->step = optimizer_step_new(t->arena, job, session_store(t->session));
-    TRY(optimizer_step_read(&t->step, ended));
-    if (*ended) return NULL;
+    return optimizer_step_read(&t->step, &t->data_ended);
+}
+
+/* The first batch tells the shapes. */
+static Error *make_program(Trainer *t)
+{
+    const TrainingJob *job = t->job;
     int64_t n_samples, sequence;
     TRY(training_check_batch(job, t->step.batch[0], &n_samples, &sequence));
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
                                  &t->step.schedule, n_samples, sequence, &t->step.program));
     TRY(load_state(t));
-    t->step.now.seed = (uint64_t)model->seed;
+    t->step.now.seed = (uint64_t)job->state->model->seed;
     Measure fact = { .name = "No. parameters",
                      .count = graph_parameter_count(program_graph(t->step.program)),
                      .is_count = true };
-    return events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact });
+    TRY(events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact }));
+    return NULL;
 }
 
 /* Before the target is reached: what was learnt is kept, whatever the intervals. */
@@ -284,6 +326,7 @@ static Error *save_early(Trainer *t)
 static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
 {
     end->reason = reason;
+    end->signal = t->stop;
     return save_early(t);
 }
 
@@ -301,44 +344,72 @@ static Error *begin_profile(const TrainingJob *job)
     return profiler_begin(job->profiler);
 }
 
-static Error *train(Trainer *t, TrainingEnd *end)
+/* What an earlier run has left to do at this step. */
+static Error *catch_up(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    bool ended = false;
-    TRY(prepare(t, &ended));
-    if (ended) return end_early(t, END_OF_DATA, end);
-    TRY(check_saving(t));
-    if (job->resumed) {
-        if (!job->resumed->is_evaluated) TRY(evaluate_if_due(t));
-    } else if (t->steps > 0) { /* a warm start on a multiple of the interval, as the original */
-        TRY(evaluate_if_due(t));
-        TRY(save_if_due(t));
-    }
+    if (job->resumed) return job->resumed->is_evaluated ? NULL : evaluate_if_due(t);
+    if (t->steps == 0) return NULL;
+    TRY(evaluate_if_due(t)); /* a warm start on a multiple of the interval, as the original */
+    return save_if_due(t);
+}
+
+static Error *publish_start(Trainer *t)
+{
     const Progress start = progress_of(t);
     TRY(publish_memory(t));
     TRY(publish_slow_ops(t));
     TRY(publish_progress(t, &start));
-    TRY(begin_profile(job));
+    return begin_profile(t->job);
+}
+
+static Error *read_next(Trainer *t)
+{
+    if (t->steps >= t->job->target_steps) return NULL;
+    pace_begin(&t->pace);
+    Error *e = optimizer_step_read(&t->step, &t->data_ended);
+    pace_pause(&t->pace);
+    return e;
+}
+
+/* What a step showed, its evaluation, and the data of the next one. */
+static Error *finish_step(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    Error *e = publish(t);
+    if (!e) e = pace_end(&t->pace, job->target_steps - t->steps, job->events);
+    if (is_due(t->steps, job->evaluate_every)) {
+        TRY(consensus_error(job->consensus, e));
+        e = NULL;
+        TRY(evaluate_if_due(t));
+    }
+    return agree(t, e ? e : read_next(t));
+}
+
+static Error *train(Trainer *t, TrainingEnd *end)
+{
+    const TrainingJob *job = t->job;
+    TRY(agree(t, read_first(t)));
+    if (t->data_ended) return end_early(t, END_OF_DATA, end);
+    TRY(consensus_error(job->consensus, make_program(t)));
+    TRY(consensus_error(job->consensus, check_saving(t)));
+    TRY(catch_up(t));
+    TRY(consensus_error(job->consensus, publish_start(t)));
     if (!job->resumed) t->window.started = clock_seconds();
-    for (bool first = true; t->steps < job->target_steps; first = false) {
+    while (t->steps < job->target_steps) {
         pace_begin(&t->pace);
-        Error *e = first ? NULL : optimizer_step_read(&t->step, &ended);
-        if (e) return error_join(e, save_early(t)); /* the steps before the bad data are good */
-        if (ended) return end_early(t, END_OF_DATA, end);
         TRY(run_step(t));
         report_step(t);
-        e = publish(t);
-        if (!e) e = pace_end(&t->pace, job->target_steps - t->steps, job->events);
-        if (!e) e = evaluate_if_due(t);
-        if (e) return error_join(e, save_early(t)); /* so is this one */
+        Error *e = finish_step(t);
+        if (e) return error_join(e, save_early(t)); /* the steps up to here are good */
         TRY(save_if_due(t));
         bool is_whole = t->steps >= job->target_steps && t->is_evaluated;
-        if (signal_stop_requested() && !is_whole) return end_early(t, END_SIGNAL, end);
+        if (t->stop && !is_whole) return end_early(t, END_SIGNAL, end);
+        if (t->data_ended) return end_early(t, END_OF_DATA, end);
     }
     end->reason = END_TARGET;
-    TRY(profiler_end(job->profiler));
-    return signal_stop_requested() ? save_early(t)
-                                   : NULL; /* it kept what was due from being saved */
+    TRY(consensus_error(job->consensus, profiler_end(job->profiler)));
+    return t->stop ? save_early(t) : NULL; /* it kept what was due from being saved */
 }
 
 Error *trainer_run(const TrainingJob *job, TrainingEnd *end)

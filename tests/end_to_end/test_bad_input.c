@@ -22,7 +22,7 @@ static const Mistake mistakes[] = {
     { "optimizer.component_key=optimzer", 2, "did you mean \"optimizer\"?" },
     { "optimizer.config.weight_decai=0", 2, "did you mean \"weight_decay\"" },
     { "wrapped_model.config.model.instance_key=initialized_model", 1,
-      "train.yaml:172:12: wrapped_model.config.model: the components need each other: "
+      "train.yaml:179:12: wrapped_model.config.model: the components need each other: "
       "initialized_model -> wrapped_model -> initialized_model" },
     { "app_state.config.model.instance_key=initialised_model", 2,
       "did you mean \"initialized_model\"" },
@@ -181,11 +181,11 @@ TEST(bad_input_of_print_graph_lists_the_passes)
     arena_free(b.arena);
 }
 
-TEST(bad_input_of_two_ranks_is_refused)
+TEST(bad_input_of_two_ranks_of_which_one_is_here_is_refused)
 {
     Bench b = bench_new();
     assert_refused(bench_run(&b, "x", NULL, NULL, (const char *[]){ "WORLD_SIZE=2", NULL }), 1,
-                   "WORLD_SIZE is 2: more than one rank is not built yet");
+                   "WORLD_SIZE is 2, but LOCAL_WORLD_SIZE is not set");
     arena_free(b.arena);
 }
 

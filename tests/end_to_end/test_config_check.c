@@ -26,7 +26,7 @@ TEST(what_a_run_refuses_before_its_first_step_is_refused_by_config_check)
     static const struct {
         const char *set, *says;
     } row[] = {
-        { "settings.cuda_env.world_size=2", "multiply to 1, but the world size is 2" },
+        { "settings.cuda_env.world_size=2", "world_size: 2, but this run has one rank" },
         { "loss_fn.config.prediction_key=x", "there is no \"x\"; the model's prediction_key is" },
         { "settings.step_profile.dp_degree=2", "dp_degree: 2, but this run has one rank" },
         { "lr_scheduler.config.total_steps=5",

@@ -1,5 +1,5 @@
-/* test_crew.c - the processes that torchrun starts on one machine train as one: they end together,
- * with one status, whichever of them is stopped or killed. */
+/* test_crew.c - of the processes that torchrun starts on one machine one runs all ranks: they end
+ * together, with one status, whichever of them is stopped or killed. */
 #include "base/clock.h"
 #include "data/pbin.h"
 #include "end_to_end/training.h"
@@ -27,7 +27,7 @@ typedef struct CrewTest {
 /* Enough for a run that does not end by itself. */
 static const char *many_tokens(Arena *a)
 {
-    enum { N_TOKENS = 600000 };
+    enum { N_TOKENS = 800000 };
     const char *path = path_join(a, path_absolute(a, test_folder()), "many.pbin");
     uint16_t *token = NEW_N(a, uint16_t, N_TOKENS);
     for (int i = 1; i < N_TOKENS; i++) token[i] = (uint16_t)((token[i - 1] * 5 + i % 7) % 64);
@@ -95,14 +95,16 @@ static Outcome end_of(CrewTest *c, int rank)
     return command_wait(c->b.arena, c->pid[rank], NULL);
 }
 
-TEST(a_crew_trains_as_one_rank)
+TEST(a_crew_runs_its_ranks_in_one_process)
 {
     CrewTest c = crew_new();
     start_all(&c, bench_words(&c.b, "one", NULL, NULL));
     Outcome worker = end_of(&c, 0);
     assert_ended_well(worker);
     assert_contains(worker.text, "3 processes were started; the one with LOCAL_RANK=0 trains");
-    assert_contains(worker.text, "as one rank: 4 samples a step instead of 12");
+    assert_contains(worker.text, "world_size: 3");
+    assert_contains(worker.text, "step: 8 ");
+    assert_contains(worker.text, "consumed tokens: 1536.0");
     for (int i = 1; i < N; i++) {
         Outcome waiting = end_of(&c, i);
         assert_ended_well(waiting);
@@ -241,7 +243,8 @@ TEST(several_machines_need_another_launcher)
     Outcome o = bench_run(&b, "x", NULL, NULL, machines);
     assert_refused(o, 1, "mpirun or srun");
     assert_refused(bench_run(&b, "x", NULL, NULL, untold), 1,
-                   "WORLD_SIZE is 8: more than one rank is not built yet");
+                   "WORLD_SIZE is 8, but LOCAL_WORLD_SIZE is not set; for 8 ranks in one process: "
+                   "--ranks 8");
     assert_false(file_exists(path_join(b.arena, b.root, "x")));
     arena_free(b.arena);
 }

@@ -142,16 +142,18 @@ TEST(the_commands_of_the_tutorial_work_with_the_real_vocabulary)
     assert_int_equal(setenv("PATH", arena_printf(a, "%s/bin:%s", original, getenv("PATH")), 1), 0);
     const char *said = type(a, "docs/tutorial.md",
                             "--set settings.training_target.num_target_steps=10 "
-                            "--set settings.training_target.num_target_tokens=1280 "
+                            "--set settings.training_target.num_target_tokens=5120 "
                             "--set settings.intervals.checkpointing_interval_in_steps=10 "
                             "--set settings.step_profile.sequence_length=64 "
                             "--set settings.step_profile.local_train_micro_batch_size=2");
     assert_contains(said, "fineweb_edu_num_docs_483606.pbin: 400 documents, ");
     assert_contains(said, "experiments go to experiments/ in the present folder");
-    assert_contains(said, "as one rank: 2 samples a step instead of 8");
+    assert_contains(
+        said,
+        "4 processes were started; the one with LOCAL_RANK=0 trains, its threads are the ranks");
     assert_contains(said, "All 10 steps are done and saved.");
     assert_contains(said, "  done   10/10\n");
-    assert_contains(said, "history.jsonl: 10 steps, 1.28k tokens");
+    assert_contains(said, "history.jsonl: 10 steps, 5.12k tokens");
     assert_contains(said, "the target of 10 steps is reached; nothing is left to do");
     assert_contains(said, "Prompt:  Lorem ipsum\n");
     assert_contains(said, " max tokens reached\n");

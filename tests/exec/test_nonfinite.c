@@ -30,10 +30,10 @@ static Error *poison(void *ctx, const Node *n, const Launch *l, double seconds)
 
 static const char *find(TinyRun *t)
 {
-    const char *found;
+    NonfinitePlace found;
     assert_no_error(store_clear_gradients(t->store));
     assert_no_error(program_find_nonfinite(t->program, &whole, &t->now, &found, t->arena));
-    return found;
+    return found.text;
 }
 
 static void poison_every_node(const PassDef *pass, const void *settings, double value)
