@@ -8,6 +8,8 @@
     COMMAND(command_top_help) \
     COMMAND(command_benchmark_list_remaining_runs) \
     COMMAND(command_benchmark_prepare_sweep_configs) \
+    COMMAND(command_checkpoint_convert) \
+    COMMAND(command_checkpoint_diff) \
     COMMAND(command_checkpoint_inspect) \
     COMMAND(command_checkpoint_verify) \
     COMMAND(command_config_check) \
