@@ -17,7 +17,7 @@ enum { MOST = 16 };
 
 static void check_weights(const char *stages, int n_stages, int layers, int input, int output)
 {
-    int64_t weight[MOST];
+    int64_t weight[MOST] = { 0 };
     int stage_of[MOST], n = layers + 2;
     for (int i = 0; i < n; i++) weight[i] = i == 0 ? input : i == n - 1 ? output : 1;
     assert_no_error(stages_by_weight(weight, n, n_stages, stage_of));
