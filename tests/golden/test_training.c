@@ -6,6 +6,7 @@
 #include "golden.h"
 #include "golden/compare.h"
 #include "stored.h"
+#include "train/crew.h"
 #include "train/run.h"
 #include <math.h>
 #include <stdio.h>
@@ -236,6 +237,112 @@ static void train_case(const char *name, const char *weights)
         weights = path_absolute(a, formula_weights(a));
     train_and_compare(a, name, (RunSettings){ .initial_weights_path = weights });
     arena_free(a);
+}
+
+/* ---- several ranks ---- */
+
+enum { MOST_RANKS = 4, MOST_MICROBATCHES = 512 };
+
+/* What one rank shows; looked at when all have ended. */
+typedef struct RankRecord {
+    double loss[MOST_MICROBATCHES], grad_norm[MOST_MICROBATCHES];
+    int64_t n_losses, n_steps;
+} RankRecord;
+
+typedef struct RanksCase {
+    const char *config, *weights;
+    RankRecord of[MOST_RANKS];
+} RanksCase;
+
+static void note_step(void *context, const StepReport *r)
+{
+    RankRecord *to = context;
+    for (int64_t m = 0; m < r->n_microbatches && to->n_losses < MOST_MICROBATCHES; m++)
+        to->loss[to->n_losses++] = r->loss[m];
+    to->grad_norm[to->n_steps++] = r->grad_norm;
+}
+
+static Error *train_rank(Arena *a, const void *context, const Crew *crew)
+{
+    const RanksCase *c = context;
+    Registry *r;
+    TRY(components_registry(a, &r));
+    const RunSettings s = { .rank = crew->rank,
+                            .crew = crew,
+                            .config_file_path = c->config,
+                            .experiments_root_path = test_folder(),
+                            .experiment_id = "run",
+                            .initial_weights_path = c->weights,
+                            .observe = note_step,
+                            .observer = (RankRecord *)&c->of[crew->rank->rank] };
+    return training_run(r, &s);
+}
+
+static void compare_ranks(Arena *a, const RanksCase *c, const char *name, int64_t n)
+{
+    const char *folder = shared_path(a, arena_printf(a, "data/goldens/train/%s", name));
+    const Csv curve = read_csv(a, path_join(a, folder, "curve64.csv")),
+              order = read_csv(a, path_join(a, folder, "order.csv"));
+    int64_t n_steps = curve.n_rows - 1, per_step = c->of[0].n_losses / n_steps;
+    for (int64_t r = 0; r < n; r++) {
+        assert_int_equal(c->of[r].n_steps, n_steps);
+        assert_int_equal(c->of[r].n_losses, n_steps * per_step);
+    }
+    for (int64_t i = 0; i < order.n_rows - 1; i++) { /* each rank its own samples */
+        int64_t rank = (int64_t)csv_number(&order, i, "rank"),
+                step = (int64_t)csv_number(&order, i, "step") - 1,
+                micro = (int64_t)csv_number(&order, i, "micro");
+        double loss = c->of[rank].loss[step * per_step + micro % per_step];
+        assert_within(name, "loss of a microbatch", relative(loss, csv_number(&order, i, "loss")),
+                      2e-4);
+    }
+    for (int64_t i = 0; i < n_steps; i++) {
+        double loss = 0, bound = i == 0 ? 1e-6 : i < 10 ? 1e-5 : 1e-4;
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t m = 0; m < per_step; m++)
+                loss += c->of[r].loss[i * per_step + m] / (double)(n * per_step);
+        assert_within(name, "loss", relative(loss, csv_number(&curve, i, "loss")), bound);
+        for (int64_t r = 0; r < n; r++)
+            assert_within(name, "gradient norm",
+                          relative(c->of[r].grad_norm[i], csv_number(&curve, i, "grad_norm")),
+                          2e-3);
+    }
+}
+
+static void train_case_on_ranks(const char *name, int64_t n, const char *weights)
+{
+    Arena *a = arena_new();
+    RanksCase *c = NEW(a, RanksCase);
+    const Rank alone = rank_alone;
+    c->config = shared_path(a, arena_printf(a, "data/goldens/train/%s/config.yaml", name));
+    c->weights =
+        shared_path(a, arena_printf(a, "data/goldens/train/weights/%s.safetensors", weights));
+    assert_int_equal(setenv("MODALITIES_SHARED", shared_path(a, ""), 1), 0);
+    assert_int_equal(chdir(shared_path(a, "data/goldens/train")), 0);
+    const CrewSettings crew = {
+        .process = &alone, .n_ranks = n, .n_threads = 1, .work = train_rank, .context = c
+    };
+    assert_no_error(crew_run(a, &crew));
+    compare_ranks(a, c, name, n);
+    const char *evaluations =
+        shared_path(a, arena_printf(a, "data/goldens/train/%s/eval.csv", name));
+    if (file_exists(evaluations))
+        check_evaluations(a, name, evaluations,
+                          path_join(a, test_folder(), "run/evaluation_results.jsonl"));
+    arena_free(a);
+}
+
+TEST(training_equals_golden_d_on_two_ranks)
+{
+    train_case_on_ranks("d_dp2", 2, "gpt2");
+}
+TEST(training_equals_golden_d_on_four_ranks)
+{
+    train_case_on_ranks("d_dp4", 4, "gpt2");
+}
+TEST(training_equals_golden_e_validation_on_two_ranks)
+{
+    train_case_on_ranks("e_validation_dp2", 2, "llama");
 }
 
 /* ---- warm start ---- */
