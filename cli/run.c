@@ -14,7 +14,7 @@ typedef struct Options {
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
     bool test_comm, resume_if_started;
-    int64_t threads, ranks, profile_ops;
+    int64_t threads, ranks, profile_ops, check;
     StringList set;
 } Options;
 
@@ -78,7 +78,8 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
                       .initial_weights_path = o->initial_weights_path,
                       .print_graph = o->print_graph,
                       .device = o->device,
-                      .profile_ops = o->profile_ops };
+                      .profile_ops = o->profile_ops,
+                      .check = o->check };
     if (o->folder) return training_resume(r, o->folder, &s);
     const char *started;
     TRY(consensus_error(crew->consensus, find_started(a, o, &s, &started)));
@@ -118,6 +119,7 @@ static Error *run(Arena *a, const void *options)
 #define THREADS     FIELD_INT(Options, threads, "0", 0, 512, "of each rank; 0: MODALITIES_THREADS, or the cores shared by the ranks; results do not depend on it")
 #define RANKS       FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started")
 #define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")
+#define CHECKED     FIELD_INT(Options, check, "0", 0, 1000000, "run the reference beside each tuned kernel for so many microbatches, and stop where they disagree")
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
 static const Field run_options[] = {
     CONFIG, ROOT,
@@ -125,17 +127,17 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
-    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
+    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field warmstart_options[] = {
     CONFIG, ROOT,
     FIELD_PATH(Options, last_checkpoint_info_file_path, NULL, "last_checkpoint_info.json of the run to go on with", .flags = FIELD_EXISTS),
     FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
-    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {
     FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
-    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, DEVICE, RANKS, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 /* clang-format on */
 

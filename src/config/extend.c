@@ -78,7 +78,7 @@ static Error *extend(Chain *c, const char *path, Yaml **out);
 static Error *extend_by(Chain *c, const char *path, const Yaml *name, Yaml **base)
 {
     Arena *a = c->arena;
-    Yaml *more;
+    Yaml *more = NULL;
     if (name->type != YAML_STRING || !*name->text)
         return error_new("%s: extends takes paths of files, not %s", yaml_place(a, name),
                          yaml_show(a, name));
@@ -95,12 +95,13 @@ static Error *extend_by(Chain *c, const char *path, const Yaml *name, Yaml **bas
 static Error *extend(Chain *c, const char *path, Yaml **out)
 {
     Arena *a = c->arena;
-    Yaml *own, *base = NULL;
+    Yaml *own = NULL, *base = NULL;
     const char *absolute = path_absolute(a, path);
     for (int i = 0; i < c->n; i++)
         if (!strcmp(c->path[i], absolute)) return error_new("%s extends itself", path);
     if (c->n == DEEPEST) return error_new("more than %d files extend each other", DEEPEST);
     TRY(read_file(a, path, &own));
+    CHECK(own != NULL);
     if (own->type != YAML_MAP)
         return error_new("%s: a configuration is a mapping, not %s", path, yaml_type_name(own));
     const Yaml *names = yaml_get(own, "extends");
@@ -114,6 +115,7 @@ static Error *extend(Chain *c, const char *path, Yaml **out)
     for (int64_t i = 0; i < (is_list ? names->n : 1); i++)
         TRY(extend_by(c, path, is_list ? names->item[i] : names, &base));
     c->n--;
+    CHECK(base != NULL);
     merge(a, base, without(a, own, "extends"));
     base->file = own->file; /* errors of the whole are the file's that was asked for */
     *out = base;

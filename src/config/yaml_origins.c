@@ -27,9 +27,9 @@ static void put_value(Text *out, const Yaml *y, size_t line_start)
         text_clear(&t);
         yaml_emit_json(y, 0, &t);
     }
-    char *end = strstr(t.ptr, "\n...");
+    char *end = t.ptr ? strstr(t.ptr, "\n...") : NULL;
     if (end) *end = 0;
-    text_puts(out, t.ptr);
+    text_puts(out, t.ptr ? t.ptr : "");
     put_comment(out, y, line_start);
     text_putc(out, '\n');
     text_free(&t);

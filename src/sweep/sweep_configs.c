@@ -66,7 +66,7 @@ static Error *expand(Arena *a, const Yaml *y, Alternatives *out)
 
 Error *sweep_combinations(Arena *a, const Yaml *sweep, Yaml ***out, int64_t *n)
 {
-    Alternatives all;
+    Alternatives all = { 0 };
     TRY(expand(a, sweep, &all));
     *out = all.item;
     *n = all.n;

@@ -1,6 +1,7 @@
 /* make_job.c - copies what a configuration says to what the trainer and the report are given. */
 #include "train/make_job.h"
 #include "train/crew.h"
+#include "watch/check_kernels.h"
 #include "watch/ops_profile.h"
 #include <stdio.h>
 
@@ -33,6 +34,14 @@ TrainingPlan training_plan(const TrainingSettings *s, int64_t n_samples)
     };
 }
 
+/* Those of the YAML and of the command line. */
+static Profiler *profilers_of(Arena *a, const RunSettings *run, Profiler *p)
+{
+    if (run->profile_ops) p = profiler_and(a, p, ops_profile_new(a, run->profile_ops, stdout));
+    if (run->check) p = profiler_and(a, p, check_kernels_new(a, run->check, stdout));
+    return p;
+}
+
 TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from, Events *events)
 {
     const TrainingConfig *c = &from->config;
@@ -47,8 +56,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .saving = c->checkpoint_saving,
         .mfu = c->mfu_calculator,
         .events = events,
-        .profiler = profiler_and(
-            a, c->profiler, run->profile_ops ? ops_profile_new(a, run->profile_ops, stdout) : NULL),
+        .profiler = profilers_of(a, run, c->profiler),
         .accumulation = s->step_profile.gradient_accumulation_steps,
         .microbatch_size = s->step_profile.local_train_micro_batch_size,
         .sequence_length = s->step_profile.sequence_length,

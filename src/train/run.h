@@ -26,6 +26,7 @@ typedef struct RunSettings {
     const char *print_graph;               /* "after:recompute"; NULL: nowhere */
     const char *device;                    /* "cpu", "cuda", or NULL: what there is */
     int64_t profile_ops;                   /* microbatches to measure; 0: none */
+    int64_t check;                         /* microbatches whose kernels are checked; 0: none */
     void (*observe)(void *context, const StepReport *report); /* see TrainingJob */
     void *observer;
 } RunSettings;

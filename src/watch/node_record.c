@@ -193,7 +193,7 @@ static Error *replay(Replay *r, FILE *to)
             (long long)r->now.step + 1, (long long)r->now.microbatch, about(r, "rank"));
     for (int k = 0; k < l->n_in; k++) tell_tensor("input", k, &l->in[k], to);
     for (int k = 0; k < l->n_out; k++) tell_tensor("recorded", k, &r->recorded[k], to);
-    if (!r->op->reference) return error_new("op %s has no kernel", r->op->name);
+    if (!r->op || !r->op->reference) return error_new("op %s has no kernel", about(r, "op"));
     TRY(run(r, "reference", run_reference_of, reference_scratch(r->op, l), to));
     TRY(cpu_level(&level));
     const KernelDef *tuned = kernel_find(r->op->name, "cpu", level, l);

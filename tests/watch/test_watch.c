@@ -291,3 +291,15 @@ TEST(profile_ops_of_a_short_run_prints_what_there_was)
     assert_non_null(strstr(o.text, "Profile of 1 microbatches"));
     arena_free(b.arena);
 }
+
+TEST(check_runs_the_reference_beside_each_tuned_kernel)
+{
+    Bench b = bench_new();
+    const char *const more[] = { "--check", "2", NULL };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_non_null(strstr(o.text, "Tuned kernels against their references, 2 microbatches"));
+    assert_non_null(strstr(o.text, "contract "));
+    assert_non_null(strstr(o.text, "attention "));
+    arena_free(b.arena);
+}
