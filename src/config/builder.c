@@ -164,6 +164,21 @@ static Yaml *build_keys(Builder *b, const Field *keys)
     return made;
 }
 
+/* Whether a required key is missed; what says so names the key that seems to be meant by it. */
+static bool hint_at_missed(Builder *b, const char *name, const Yaml *typo)
+{
+    bool is_missed = false;
+    for (int64_t i = 0; i < b->problems.n; i++) {
+        Problem *p = &b->problems.item[i];
+        if (!p->subject || strcmp(p->subject, name) != 0) continue;
+        is_missed = true;
+        if (strcmp(p->code, "missing") != 0) continue;
+        p->place = yaml_place(b->arena, typo);
+        p->text = arena_printf(b->arena, "%s; is it meant by \"%s\" here?", p->text, typo->text);
+    }
+    return is_missed;
+}
+
 /* Top-level keys are free, as something may refer to them; one that nothing used may be a
  * misspelled one. */
 static void note_unused_keys(Builder *b, const Field *keys)
@@ -177,14 +192,9 @@ static void note_unused_keys(Builder *b, const Field *keys)
     for (int64_t i = 0; i < b->root->n; i++) {
         const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
         if (!near || field_find(keys, key) || map_get(b->done, str_of(key))) continue;
-        if (b->known && problem_about(b->known, near)) continue;
-        Problem *missed = problem_about(&b->problems, near);
-        if (missed && !strcmp(missed->code, "missing")) {
-            missed->place = yaml_place(b->arena, b->root->key[i]);
-            missed->text =
-                arena_printf(b->arena, "%s; is it meant by \"%s\" here?", missed->text, key);
-        }
-        if (missed) continue;
+        bool is_missed = hint_at_missed(b, near, b->root->key[i]);
+        bool is_told = is_missed || (b->known && problem_about(b->known, near));
+        if (is_told) continue;
         problem_add(&b->notes, b->root->key[i], key, "unknown_key",
                     "this key is not used; did you mean \"%s\"?", near);
     }

@@ -16,9 +16,26 @@ static bool is_nullable(const Field *f)
            (f->fallback && !strcmp(f->fallback, "null"));
 }
 
+/* A mapping that would be a component, or a reference to one, with a key spelt right. */
+static const char *hint_of_component(Arena *a, const Yaml *y)
+{
+    static const char *const keys[] = { "component_key", "instance_key", "pass_type" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && y->type == YAML_MAP; i++) {
+        const char *hint = problem_typo_hint(a, y, keys[i]);
+        if (*hint) return arena_printf(a, "; %s is missing%s", keys[i], hint);
+    }
+    return "";
+}
+
 static void read_component(FieldReader *r, const Field *f, const Yaml *y, void **to)
 {
-    if (y->type != YAML_COMPONENT) return field_refuse(r, f, y, "is_instance_of");
+    if (y->type != YAML_COMPONENT) {
+        const char *hint = hint_of_component(r->arena, y);
+        if (!*hint) return field_refuse(r, f, y, "is_instance_of");
+        problem_add(r->problems, y, NULL, "is_instance_of", "a mapping; allowed: a component %s%s",
+                    f->kind ? f->kind : "of any kind", hint);
+        return;
+    }
     const Component *c = y->component;
     *to = c->object;
     if (c->failed) {

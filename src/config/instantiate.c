@@ -46,7 +46,8 @@ static const char *text_at(Builder *b, const Yaml *map, const char *key)
                     yaml_show(b->arena, y));
     else
         problem_add(&b->problems, map, NULL, "missing",
-                    "a component needs component_key, variant_key and config; %s is missing", key);
+                    "a component needs component_key, variant_key and config; %s is missing%s", key,
+                    problem_typo_hint(b->arena, map, key));
     return NULL;
 }
 
@@ -152,7 +153,8 @@ Yaml *instantiate(Builder *b, const Yaml *y, const Yaml *config)
     bool is_hole = c->config && c->config->is_hole;
     if (!is_hole && (!c->config || c->config->type != YAML_MAP))
         problem_add(&b->problems, y, NULL, "missing",
-                    "a component needs a mapping \"config\"; {} when it has no settings");
+                    "a component needs a mapping \"config\"; {} when it has no settings%s",
+                    problem_typo_hint(b->arena, y, "config"));
     c->gives = !c->def ? GIVES_ANY : c->def->gives ? c->def->gives : c->kind;
     const Yaml *list = c->def && c->config ? mapped_list(c->def, c->config) : NULL;
     Yaml *made = NULL;

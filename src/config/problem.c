@@ -45,6 +45,19 @@ const char *problem_hint(Arena *a, const Yaml *map, const char *key)
                 : arena_printf(a, "; did you mean \"%s\"?", near);
 }
 
+const char *problem_typo_hint(Arena *a, const Yaml *map, const char *key)
+{
+    if (map->type != YAML_MAP || map->n > MAX_HINTED || yaml_get(map, key)) return "";
+    for (int64_t i = 0; i < map->n; i++) {
+        const char *there = map->key[i]->text;
+        if (!nearest_name(there, (const char *const[]){ key, NULL })) continue;
+        int line = map->key[i]->line;
+        return line ? arena_printf(a, "; is it meant by \"%s\" (line %d)?", there, line)
+                    : arena_printf(a, "; is it meant by \"%s\"?", there);
+    }
+    return "";
+}
+
 static bool is_same(const Problem *p, const Problem *q)
 {
     return !strcmp(p->place, q->place) && !strcmp(p->path, q->path) && !strcmp(p->text, q->text);

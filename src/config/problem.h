@@ -30,6 +30,9 @@ Problem *problem_add(Problems *p, const Yaml *at, const char *path, const char *
 Problem *problem_about(const Problems *p, const char *subject);
 /* "; did you mean "near" (line 7)?" for a key of this mapping; "" when none is near. */
 const char *problem_hint(Arena *a, const Yaml *map, const char *key);
+/* "; is it meant by "compnent_key" (line 7)?" where the mapping lacks a key and has one that is
+ * near it; else "". */
+const char *problem_typo_hint(Arena *a, const Yaml *map, const char *key);
 /* Adds those of `more` that are not there yet: same place, path and text. */
 void problems_append(Problems *p, const Problems *more);
 /* A usage error if any of them is a value of --set, and not a file that it names. One line per
