@@ -52,6 +52,7 @@
     COMMAND(command_top_diff) \
     COMMAND(command_top_generate_text) \
     COMMAND(command_top_init) \
+    COMMAND(command_top_plan) \
     COMMAND(command_top_replay) \
     COMMAND(command_top_resume) \
     COMMAND(command_top_run) \

@@ -22,6 +22,7 @@ struct Session {
     Device *device;
     ParamStore *store;
     Groups *groups;
+    bool is_plan;
     size_t memory;
     CpuLevel level;
     Precision precision;
@@ -76,6 +77,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
                     .model = settings->model,
                     .level = level,
                     .groups = settings->groups,
+                    .is_plan = settings->is_plan,
                     .trace = settings->trace,
                     .watches = settings->watches,
                     .rank = settings->rank,
@@ -174,7 +176,7 @@ static Error *load_weights(Session *s)
 {
     const Model *m = s->model;
     const bool from_hf = m->hf && !m->initializer && !m->weights_path;
-    if ((!m->weights_path && !from_hf) || s->has_weights) return NULL;
+    if ((!m->weights_path && !from_hf) || s->has_weights || s->is_plan) return NULL;
     TRY(from_hf ? state_load_hf(s->store, m->hf)
                 : state_load(s->store, m->weights_path, false, NULL));
     if (m->weights_dtype != F32) TRY(round_parameters(s->store, m->weights_dtype));
@@ -200,6 +202,7 @@ static Error *make(Session *s, const Recipe *r, Program **out)
         .memory = s->memory,
         .level = s->level,
         .groups = s->groups,
+        .is_plan = s->is_plan,
         .name = r->kind,
         .schedule = r->schedule,
     };

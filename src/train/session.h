@@ -16,6 +16,7 @@ typedef struct SessionSettings {
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
     bool wide;              /* see Precision */
     Groups *groups;         /* the ranks that share the work; NULL: this one is alone */
+    bool is_plan;           /* programs are planned only */
     bool rounded_buffers;   /* see ForwardSettings */
     struct Watch *watches;  /* beside those of the model, or NULL */
     int64_t rank;           /* for those who look on */

@@ -1,0 +1,55 @@
+/* plan.c - `modalities plan`: memory, FLOPs and traffic of every rank of a training, before any
+ * run.
+ */
+#include "command.h"
+#include "components.h"
+#include "train/job_plan.h"
+#include <stdio.h>
+
+typedef struct Options {
+    const char *config_file_path, *experiments_root_path;
+    int64_t ranks;
+    StringList set;
+} Options;
+
+/* clang-format off */
+static const Field options[] = {
+    FIELD_PATH(Options, config_file_path, NULL, "YAML of a training", .flags = FIELD_EXISTS),
+    FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}; nothing is written", .role = PATH_BEGINNING),
+    FIELD_INT(Options, ranks, "0", 0, INFINITY, "of the job that is planned, on however many machines; 0: as a launcher's variables say, or 1"),
+    FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value"),
+    { 0 },
+};
+/* clang-format on */
+
+static Error *run(Arena *a, const void *from)
+{
+    const Options *o = from;
+    Rank rank;
+    JobPlan plan;
+    Registry *registry;
+    TRY(rank_of_process(&rank));
+    if (o->ranks && rank.world_size > 1 && o->ranks != rank.world_size)
+        return error_usage("--ranks %lld, but WORLD_SIZE says %lld", (long long)o->ranks,
+                           (long long)rank.world_size);
+    const PlanSettings settings = { .config_file_path = o->config_file_path,
+                                    .experiments_root_path = o->experiments_root_path,
+                                    .overrides = o->set,
+                                    .n_ranks = o->ranks,
+                                    .process = &rank };
+    TRY(components_registry(a, &registry));
+    TRY(job_plan(a, registry, &settings, &plan));
+    job_plan_print(&plan, stdout);
+    return NULL;
+}
+
+const Command command_top_plan = {
+    .name = "plan",
+    .doc = "Prints what each rank of a training takes and sends, without running it.",
+    .examples = "modalities plan --config_file_path train.yaml --ranks 8\n"
+                "modalities plan --config_file_path train.yaml --ranks 8 --set "
+                "settings.step_profile.local_train_micro_batch_size=4",
+    .options = options,
+    .options_size = sizeof(Options),
+    .run = run,
+};

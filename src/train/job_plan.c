@@ -1,0 +1,159 @@
+/* job_plan.c - builds one rank of every pipeline stage as its training would, and reads off its
+ * memory plan. */
+#include "train/job_plan.h"
+#include "config/config.h"
+#include "exec/pipeline_schedule.h"
+#include "passes/pipeline.h"
+#include "train/session.h"
+#include "train/settings.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* The keys of a training that decide what a rank takes; data is not needed. */
+static const Field *needed_fields(Arena *a)
+{
+    static const char *const names[] = { "settings",         "app_state",          "loss_fn",
+                                         "gradient_clipper", "scheduled_pipeline", "device_mesh" };
+    enum { N = sizeof names / sizeof *names };
+    Field *fields = NEW_N(a, Field, N + 1);
+    for (int i = 0; i < N; i++)
+        for (const Field *f = training_config_fields; f->name; f++)
+            if (!strcmp(f->name, names[i])) fields[i] = *f;
+    return fields;
+}
+
+static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings *s,
+                         const Rank *rank, TrainingConfig *out)
+{
+    Yaml *root;
+    const ResolverContext context = { .rank = rank,
+                                      .config_file_path = s->config_file_path,
+                                      .experiments_root_path = s->experiments_root_path,
+                                      .experiment_id = "plan" };
+    Problems *unresolved = NEW(a, Problems);
+    unresolved->arena = a;
+    TRY(config_load_with_holes(a, s->config_file_path, s->overrides, &context, &root, unresolved));
+    TRY(training_config_complete(a, root, rank, s->experiments_root_path));
+    Builder *b = builder_new(a, registry, root, rank);
+    builder_know(b, unresolved);
+    builder_allow_absent(b);
+    TRY(builder_try(b, needed_fields(a), out));
+    if (!out->app_state || !out->loss_fn || !out->gradient_clipper)
+        return error_new("%s: what it needs is not there, so there is nothing to plan",
+                         s->config_file_path);
+    return NULL;
+}
+
+/* A loader's batch goes through the stages in microbatches. */
+static Error *make_pipeline(Arena *a, const Pipeline *p, const Mesh *mesh, Schedule *out,
+                            JobPlan *plan)
+{
+    if (!p->schedule)
+        return error_new("the model is cut into stages, but no pipeline.scheduled says how batches "
+                         "go through them");
+    plan->microbatches *= p->batch_size / p->microbatch_size;
+    plan->microbatch = p->microbatch_size;
+    const PipelineShape shape = { (int)p->ranks, p->per_rank, plan->microbatches };
+    PipelineSchedule *schedule;
+    PipelineRun run;
+    TRY(pipeline_schedule_new(a, p->schedule, &shape, &schedule));
+    const PipelineCosts costs = pipeline_equal_costs(a, schedule, 1);
+    TRY(pipeline_simulate(a, schedule, &costs, &run));
+    plan->bubble = run.bubble;
+    *out = schedule->rank[mesh_coordinate(mesh, MESH_PP, mesh->rank)];
+    return NULL;
+}
+
+static Error *plan_program(Arena *a, Session *session, const TrainingConfig *c, const Mesh *mesh,
+                           JobPlan *plan, StagePlan *stage)
+{
+    const StepProfile *profile = &c->settings.step_profile;
+    const Pipeline *pipeline = c->app_state->model->pipeline;
+    plan->sequence = profile->sequence_length;
+    plan->microbatch = profile->local_train_micro_batch_size;
+    plan->microbatches = profile->gradient_accumulation_steps;
+    Schedule schedule = schedule_accumulate(a, plan->microbatches);
+    Program *p;
+    if (pipeline && mesh->size[MESH_PP] > 1) TRY(make_pipeline(a, pipeline, mesh, &schedule, plan));
+    TRY(session_training_program(session, c->loss_fn, c->app_state->optimizer, c->gradient_clipper,
+                                 &schedule, plan->microbatch, plan->sequence, &p));
+    stage->plan = program_rank_plan(p, a);
+    return NULL;
+}
+
+static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings *s,
+                         const Rank *rank, JobPlan *plan, StagePlan *stage)
+{
+    TrainingConfig c = { 0 };
+    Session *session;
+    TRY(build_rank(a, registry, s, rank, &c));
+    plan->mesh = c.device_mesh ? *c.device_mesh : mesh_of_rank(rank);
+    Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
+    SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
+    if (mesh->world_size > 1) settings.groups = groups_planned(a, mesh);
+    TRY(session_new(&settings, &session));
+    Error *e = plan_program(a, session, &c, mesh, plan, stage);
+    session_free(session);
+    return e;
+}
+
+static const Rank *rank_of_job(Arena *a, const PlanSettings *s, int64_t rank)
+{
+    Rank *r = arena_copy(a, s->process, sizeof *r);
+    if (s->n_ranks) *r = (Rank){ .world_size = s->n_ranks, .launcher = LAUNCHER_NONE };
+    r->rank = r->local_rank = rank;
+    r->local_world_size = r->world_size;
+    return r;
+}
+
+Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPlan *out)
+{
+    StagePlan first = { 0 };
+    *out = (JobPlan){ 0 };
+    TRY(plan_stage(a, registry, s, rank_of_job(a, s, 0), out, &first));
+    const int64_t n = out->mesh.size[MESH_PP], of_each = out->mesh.world_size / n;
+    out->stage = NEW_N(a, StagePlan, n);
+    out->stage[0] = first;
+    for (int64_t i = 1; i < n; i++)
+        TRY(error_wrap(
+            plan_stage(a, registry, s, rank_of_job(a, s, i * of_each), out, &out->stage[i]),
+            "rank %" PRId64, i * of_each));
+    for (int64_t i = 0; i < n; i++) {
+        out->stage[i].first_rank = i * of_each;
+        out->stage[i].n_ranks = of_each;
+    }
+    return NULL;
+}
+
+static void print_job(const JobPlan *p, FILE *to)
+{
+    fprintf(to, "%" PRId64 " rank%s", p->mesh.world_size, p->mesh.world_size == 1 ? "" : "s:");
+    for (int i = MESH_PP, any = 0; i < MESH_N_AXES; i++)
+        if (p->mesh.size[i] > 1)
+            fprintf(to, "%s %s %" PRId64, any++ ? " x" : "", mesh_axis_names[i - 1],
+                    p->mesh.size[i]);
+    fprintf(to, "\na step: %" PRId64 " microbatch%s of %" PRId64 " x %" PRId64 " tokens%s\n",
+            p->microbatches, p->microbatches == 1 ? "" : "es", p->microbatch, p->sequence,
+            p->mesh.world_size == 1 ? "" : " on each data-parallel rank");
+    if (p->mesh.size[MESH_PP] > 1)
+        fprintf(to,
+                "bubble: %.1f %% of the time of the pipeline's ranks, if all stages take "
+                "equally long\n",
+                100 * p->bubble);
+}
+
+void job_plan_print(const JobPlan *p, FILE *to)
+{
+    print_job(p, to);
+    for (int64_t i = 0; i < p->mesh.size[MESH_PP]; i++) {
+        const StagePlan *s = &p->stage[i];
+        if (p->mesh.world_size == 1)
+            fprintf(to, "\n");
+        else if (s->n_ranks == 1)
+            fprintf(to, "\nrank %" PRId64 "\n", s->first_rank);
+        else
+            fprintf(to, "\neach of the ranks %" PRId64 " to %" PRId64 "\n", s->first_rank,
+                    s->first_rank + s->n_ranks - 1);
+        rank_plan_print(&s->plan, to);
+    }
+}

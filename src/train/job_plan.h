@@ -1,0 +1,31 @@
+/* job_plan.h - what each rank of a training would take, and send, without running it. */
+#ifndef TRAIN_JOB_PLAN_H
+#define TRAIN_JOB_PLAN_H
+#include "config/registry.h"
+#include "exec/rank_plan.h"
+
+typedef struct PlanSettings {
+    const char *config_file_path, *experiments_root_path;
+    StringList overrides;
+    int64_t n_ranks; /* of the job; 0: as `process` says */
+    const Rank *process;
+} PlanSettings;
+
+/* Ranks that share a stage of the pipeline, all of which take the same. */
+typedef struct StagePlan {
+    int64_t first_rank, n_ranks;
+    RankPlan plan;
+} StagePlan;
+
+typedef struct JobPlan {
+    Mesh mesh;
+    int64_t microbatch, sequence, microbatches; /* samples, tokens; per step */
+    double bubble;    /* share of a step in which ranks of the pipeline wait, if all stages take
+                         equally long */
+    StagePlan *stage; /* by rank along pp */
+} JobPlan;
+
+/* Data files need not be there. All of it is of the arena. */
+Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPlan *out);
+void job_plan_print(const JobPlan *p, FILE *to);
+#endif
