@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SPINS = THREAD_SPINS, MAX_THREADS = 512 };
+enum { SPINS = 4000, MAX_THREADS = 512 };
 
 bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 {
@@ -43,7 +43,7 @@ typedef struct Worker {
     int index;
 } Worker;
 
-void thread_relax(void)
+static void relax(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -70,7 +70,7 @@ static uint32_t wait_for_work(Pool *p, uint32_t seen)
     for (int i = 0; i < SPINS; i++) {
         uint32_t now = atomic_load(&p->generation);
         if (now != seen) return now;
-        thread_relax();
+        relax();
     }
     atomic_fetch_add(&p->sleeping, 1);
     while (atomic_load(&p->generation) == seen) futex_wait(&p->generation, seen);
@@ -144,7 +144,7 @@ static void wait_for_workers(Pool *p)
 {
     for (int i = 0; atomic_load(&p->running) > 0; i++) {
         if (i < SPINS) {
-            thread_relax();
+            relax();
             continue;
         }
         uint32_t seen = atomic_load(&p->done);

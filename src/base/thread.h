@@ -11,9 +11,6 @@
 bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
 /* Cores that this process may use. */
 int thread_cores(void);
-/* Between two looks at what another thread is about to do; so many of them before sleeping. */
-void thread_relax(void);
-enum { THREAD_SPINS = 4000 };
 
 /* n threads including the caller. Workers spin for a bounded time, then sleep. */
 typedef struct Pool Pool;

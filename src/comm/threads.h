@@ -14,7 +14,7 @@ typedef struct World {
     struct Group *groups; /* all that are in use */
     char *why;            /* of the abort */
     _Atomic bool is_aborted;
-    int spins;                    /* at a gate, before sleeping */
+    bool has_cores;               /* one for each rank */
     const struct CommLink *links; /* transport "delayed"; else none */
     int n_links;
 } World;
