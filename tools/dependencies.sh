@@ -6,7 +6,7 @@ packages() {
     case $1 in
     build) echo gcc make libc6-dev libyaml-dev libjansson-dev libpcre2-dev libjq-dev libutf8proc-dev zlib1g-dev libzstd-dev libsqlite3-dev libcmocka-dev ;;
     demo) echo jq bible-kjv fortunes fortunes-min ;;
-    check) echo clang clang-format clang-tidy cppcheck libclang-rt-14-dev strace ;;
+    check) echo clang clang-format clang-tidy cppcheck libclang-rt-14-dev strace python3-numpy ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     *) echo "dependencies: unknown set $1; there are: build demo check mpi" >&2; exit 2 ;;
     esac

@@ -164,7 +164,7 @@ static const Field size_fields[] = {
     FIELD_UNION(VisionSettings, img_size, ImageSize, size_fields, "224", "pixels of an image"), \
     COUNT(n_classes, "1000", "number of classes; null: no head"), \
     FIELD_INT(VisionSettings, n_layer, "12", 1, 1000, "number of blocks"), \
-    FIELD_STRUCT(VisionSettings, attention_config, AttentionEngine, attention_engine_fields, "null", "how attention is computed"), \
+    FIELD_STRUCT(VisionSettings, attention_config, AttentionEngine, attention_engine_fields, "null", "how attention is computed", .no_effect = "all ways are one exact attention"), \
     COUNT(n_head, "8", "number of heads"), \
     COUNT(n_embd, "768", "width"), \
     FIELD_FLOAT(VisionSettings, dropout, "0.0", 0, INFINITY, "dropout probability behind positions and feed-forward layers"), \

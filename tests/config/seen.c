@@ -236,12 +236,21 @@ static void call_schedule(Call *c, const char *root)
                                         "tests/end_to_end/train.yaml", "--print_schedule", NULL });
 }
 
+/* Of 8 ranks: what each of them takes and sends. */
+static void call_plan(Call *c, const char *root)
+{
+    (void)root;
+    add_words(c, (const char *const[]){ "plan", "--config_file_path", "tests/end_to_end/train.yaml",
+                                        "--ranks", "8", NULL });
+}
+
 static const struct {
     const char *name;
     void (*call)(Call *c, const char *root);
 } programs[] = {
-    { "profile", call_profile },   { "run", call_run },   { "graph", call_graph },
-    { "schedule", call_schedule }, { "pack", call_pack }, { "generate", call_generate },
+    { "plan", call_plan },         { "profile", call_profile },   { "run", call_run },
+    { "graph", call_graph },       { "schedule", call_schedule }, { "pack", call_pack },
+    { "generate", call_generate },
 };
 
 /* ---- what is left when time, memory and place are taken away ---- */
