@@ -52,6 +52,8 @@ typedef struct Sampler {
     int64_t (*count)(const struct Sampler *self);
     /* The dataset's index at `position` of [0, count). */
     int64_t (*index)(const struct Sampler *self, int64_t position);
+    /* Samples are dealt out to n_ranks, of which this is one; 0: all have all of them. */
+    int64_t rank, n_ranks;
 } Sampler;
 
 /* Groups of batch_size consecutive positions; a short rest is dropped. */

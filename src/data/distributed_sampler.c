@@ -46,10 +46,12 @@ Error *distributed_sampler_new(Arena *a, const DistributedOrder *s, Sampler **ou
     Distributed *d = NEW(a, Distributed);
     int64_t n_left = s->n - s->skip_num_global_samples, n_even = n_left / s->num_replicas;
     bool has_rest = n_left % s->num_replicas != 0;
-    *d = (Distributed){ .base = { .count = count, .index = index_at },
-                        .settings = *s,
-                        .order = order_new(a, s->n, s->kind, (uint64_t)s->seed, s->is_shared),
-                        .n_local = s->drop_last ? n_even : n_even + has_rest };
+    *d = (Distributed){
+        .base = { .count = count, .index = index_at, .rank = s->rank, .n_ranks = s->num_replicas },
+        .settings = *s,
+        .order = order_new(a, s->n, s->kind, (uint64_t)s->seed, s->is_shared),
+        .n_local = s->drop_last ? n_even : n_even + has_rest
+    };
     *out = &d->base;
     return NULL;
 }

@@ -2,6 +2,7 @@
  * training's. */
 #include "train/agreement.h"
 #include "comm/mesh.h"
+#include "data/data.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -84,6 +85,37 @@ static void review_rank(Review *r, const void *owner, const char *path, int64_t 
                         rank, own));
 }
 
+/* Ranks that work on one sample together (tp, cp, pp) must read the same; the others, other ones.
+ */
+static void review_sampler(Review *r, const Sampler *s, const Mesh *m)
+{
+    static const char remedy[] = "sampler.resumable_distributed_multi_dim_sampler with the "
+                                 "device_mesh and dp_shard deals them out right";
+    const int64_t n = mesh_dp_degree(m), rank = mesh_dp_place(m, m->rank);
+    if (s->n_ranks != n)
+        refuse(r, s, "num_replicas",
+               arena_printf(r->arena,
+                            "samples are dealt out to %" PRId64 " ranks, but %" PRId64
+                            " of this run's %" PRId64 " ranks have samples of their own; %s",
+                            s->n_ranks, n, m->world_size, remedy));
+    else if (s->rank != rank)
+        refuse(r, s, "rank",
+               arena_printf(r->arena,
+                            "%" PRId64 ", but rank %" PRId64 " is number %" PRId64
+                            " of those that have samples of their own; %s",
+                            s->rank, m->rank, rank, remedy));
+}
+
+static void review_samplers(Review *r, const Mesh *mesh)
+{
+    if (mesh->world_size == mesh_dp_degree(mesh)) return; /* no rank shares its samples */
+    for (int64_t i = 0; i < builder_count(r->builder); i++) {
+        const Component *x = builder_at(r->builder, i);
+        const Sampler *s = x->object;
+        if (!strcmp(x->gives, "sampler") && s->n_ranks > 1) review_sampler(r, s, mesh);
+    }
+}
+
 static void review_ranks(Review *r, const TrainingConfig *c)
 {
     const TrainingSettings *s = &c->settings;
@@ -102,9 +134,10 @@ static void review_ranks(Review *r, const TrainingConfig *c)
         review_count(r, x->object, "world_size", ((const Mesh *)x->object)->world_size,
                      rank->world_size, "");
     }
-    if (mesh->world_size == rank->world_size)
-        review_count(r, NULL, "step_profile.dp_degree", s->step_profile.dp_degree,
-                     mesh_dp_degree(mesh), rank->world_size == 1 ? "" : "data-parallel ");
+    if (mesh->world_size != rank->world_size) return;
+    review_samplers(r, mesh);
+    review_count(r, NULL, "step_profile.dp_degree", s->step_profile.dp_degree, mesh_dp_degree(mesh),
+                 rank->world_size == 1 ? "" : "data-parallel ");
 }
 
 static const Component *find_scheduled(const Builder *b)

@@ -30,7 +30,7 @@ Error *program_feed(Program *p, int64_t microbatch, const Batch *b)
         const Tensor *from = &b->item[i].tensor;
         if (!to) continue;
         bool same = to->dtype == from->dtype && to->n_dims == from->n_dims;
-        for (int d = 0; same && d < to->n_dims; d++) same = to->size[d] == from->size[d];
+        for (int d = 0; same && d < to->n_dims; d++) same = global_size(to, d) == from->size[d];
         if (!same)
             return error_new("the batch item %s has another shape or dtype than the program",
                              b->item[i].name);

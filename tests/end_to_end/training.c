@@ -5,6 +5,7 @@
 #include "config/yaml.h"
 #include "data/pbin.h"
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,34 @@ void assert_curve_within(const Bench *b, const char *part, const char *whole)
         if (!strstr(file[1].ptr, result)) fail_msg("%s is not in %s", result, whole);
         line += len + 1;
     }
+}
+
+enum { MOST_RESULTS = 64 };
+
+static int read_results(const Bench *b, const char *id, const char *name, double *x)
+{
+    Str text;
+    const char *path = in_experiment(b, id, "evaluation_results.jsonl");
+    const char *key = arena_printf(b->arena, "\"%s\": ", name);
+    int n = 0;
+    assert_no_error(file_read(b->arena, path, &text));
+    for (const char *at = text.ptr; (at = strstr(at, key)); at++) {
+        assert_true(n < MOST_RESULTS);
+        x[n++] = atof(at + strlen(key));
+    }
+    return n;
+}
+
+void assert_results_near(const Bench *b, const char *id, const char *other, const char *name,
+                         double most)
+{
+    double x[MOST_RESULTS], y[MOST_RESULTS];
+    const int n = read_results(b, id, name, x);
+    assert_int_equal(n, read_results(b, other, name, y));
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++)
+        if (!(fabs(x[i] - y[i]) <= most * fabs(y[i])))
+            fail_msg("%s number %d is %.9g in %s and %.9g in %s", name, i, x[i], id, y[i], other);
 }
 
 void assert_resumes(Words variant)

@@ -44,6 +44,10 @@ const char *bench_last_checkpoint(const Bench *b, const char *id, int64_t *steps
 void assert_same_state(const Bench *b, const char *id, const char *other);
 /* Every result line of `part` (loss, gradient norm, tokens, evaluations) is one of `whole`. */
 void assert_curve_within(const Bench *b, const char *part, const char *whole);
+/* The two runs have as many of these numbers in their results, and they differ by no more than
+ * `most` of themselves. */
+void assert_results_near(const Bench *b, const char *id, const char *other, const char *name,
+                         double most);
 /* A run of 8 steps with these arguments, and one that goes on from its checkpoint of step 4, give
  * the same bits and results. */
 void assert_resumes(Words variant);

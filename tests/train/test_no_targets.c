@@ -109,7 +109,7 @@ static void train(const Variant *v, Said *said)
     Masking m = { .base = { collate },
                   .inner = gpt2_collator_new(a, "input_ids", "target_ids"),
                   .mask = v->mask };
-    Sampler order = { all_samples, v->index };
+    Sampler order = { .count = all_samples, .index = v->index };
     BatchSampler batches = { &order, SAMPLES };
     LoaderSettings settings = {
         .tag = "train", .dataset = s->config.train_dataset, .batches = &batches, .collator = &m.base
