@@ -27,6 +27,12 @@ static bool is_same(const Split *a, const Split *b)
            a->layout == b->layout && a->is_padded == b->is_padded;
 }
 
+bool dim_is_split_as(const Dim *a, const Dim *b)
+{
+    const Split one = split_of(a, -1), other = split_of(b, -1);
+    return is_same(&one, &other);
+}
+
 static const char *split_text(Arena *a, const uint8_t *mesh)
 {
     const char *text = mesh[0] ? "split over" : "whole";

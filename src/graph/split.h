@@ -22,6 +22,8 @@ Error *split_verify_value(const Value *v, const Mesh *mesh);
  * its innermost. */
 void dim_join(Dim *d, unsigned axes);
 void dim_divide(Dim *d, MeshAxis axis);
+/* Every rank holds the same part of both. */
+bool dim_is_split_as(const Dim *a, const Dim *b);
 /* Into how many parts a dimension is split. */
 int64_t dim_parts(const Dim *d, const Mesh *mesh);
 /* What a rank holds of a value: dtype, local sizes and Parts (of the arena), without memory. */

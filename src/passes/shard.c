@@ -150,15 +150,20 @@ static bool can_be_used_again(const Sharder *s, const Sent *t)
     return !t->is_gather || t->moment == s->moment; /* gathered values are not kept for later */
 }
 
+static bool is_spread_as(const Value *a, const Value *b)
+{
+    bool same = a->partial == b->partial;
+    for (int d = 0; same && d < a->n_dims; d++) same = dim_is_split_as(&a->dim[d], &b->dim[d]);
+    return same;
+}
+
 static Value *find_sent(const Sharder *s, const Value *from, int dim, const Value *like,
                         bool is_gather)
 {
     for (int64_t i = s->n_sent - 1; i >= 0; i--) {
         const Sent *t = &s->sent[i];
         if (t->from != from || t->dim != dim || t->is_gather != is_gather) continue;
-        if (memcmp(t->made->dim, like->dim, sizeof like->dim) || t->made->partial != like->partial)
-            continue;
-        if (can_be_used_again(s, t)) return t->made;
+        if (is_spread_as(t->made, like) && can_be_used_again(s, t)) return t->made;
     }
     return NULL;
 }
