@@ -32,12 +32,6 @@ static Limits limits_measure(void)
     return l;
 }
 
-static int64_t node_flops(const Node *n)
-{
-    if (n->op->flops) return n->op->flops(n);
-    return n->op->flags & OP_MATMUL ? 2 * dims_volume(n->dims, n->slot_size) : 0;
-}
-
 /* Numbers around 0 (so that exponentials stay tame), or ids that Value.init allows. */
 static Tensor content(Arena *a, const Value *v, Dtype t)
 {
@@ -101,7 +95,7 @@ static void measure(const OpCase *c, const Node *n, const KernelDef *k, const Dt
     l.stream = &stream;
     if (!k->serves || k->serves(&l)) {
         l.scratch = arena_alloc(a, k->scratch ? k->scratch(&l, 1) : 0);
-        double seconds = fastest(k, &l), bytes = 0, flops = (double)node_flops(n);
+        double seconds = fastest(k, &l), bytes = 0, flops = node_flops(n);
         bool is_half = true;
         for (int i = 0; i < n->n_in + n->n_out; i++) {
             bytes += (double)tensor_bytes(i < n->n_in ? &l.in[i] : &l.out[i - n->n_in]);

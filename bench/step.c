@@ -112,13 +112,14 @@ typedef struct OpTime {
 static OpTime times[64];
 static int n_times;
 
-static void note(void *ctx, const Node *n, const Launch *l, double seconds)
+static Error *note(void *ctx, const Node *n, const Launch *l, double seconds)
 {
     (void)ctx, (void)l;
     int i = 0;
     while (i < n_times && times[i].name != n->op->name) i++;
     if (i == n_times) times[n_times++] = (OpTime){ n->op->name, 0 };
     times[i].seconds += seconds;
+    return NULL;
 }
 
 static int by_time(const void *a, const void *b)
