@@ -26,7 +26,7 @@ static Error *make(char *text, int exit_status)
     return e;
 }
 
-Error *error_new(const char *fmt, ...)
+Error *(error_new)(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -35,7 +35,7 @@ Error *error_new(const char *fmt, ...)
     return e;
 }
 
-Error *error_usage(const char *fmt, ...)
+Error *(error_usage)(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -44,7 +44,7 @@ Error *error_usage(const char *fmt, ...)
     return e;
 }
 
-Error *error_stopped(const char *fmt, ...)
+Error *(error_stopped)(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
