@@ -349,7 +349,7 @@ Error *folder_remove(Arena *a, const char *path)
     static const char *const kind[] = { "model", "optimizer" };
     bool is_pair = false;
     Str text;
-    Manifest *m;
+    Manifest *m = NULL;
     const char *name = path_join(a, path, MANIFEST_NAME);
     Error *e = file_read(a, name, &text);
     if (!e) e = manifest_parse(a, name, text, &m);

@@ -39,10 +39,11 @@ Error *consensus_sum(Consensus *c, double *x, int n)
 Error *consensus_text(Consensus *c, Arena *a, const char **text)
 {
     if (is_alone(c)) return NULL;
-    int64_t length = consensus_leads(c) && *text ? (int64_t)strlen(*text) : -1;
+    const char *mine = consensus_leads(c) ? *text : NULL;
+    int64_t length = mine ? (int64_t)strlen(mine) : -1;
     TRY(broadcast(c, &length, sizeof length, 0));
     char *to = length < 0 ? NULL : arena_alloc(a, (size_t)length + 1);
-    if (to && consensus_leads(c)) memcpy(to, *text, (size_t)length);
+    if (to && mine) memcpy(to, mine, (size_t)length);
     if (to) TRY(broadcast(c, to, (size_t)length, 0));
     *text = to;
     return NULL;
