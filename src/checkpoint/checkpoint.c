@@ -160,7 +160,7 @@ static Error *load_tensor(CheckpointReader *r, const StateTensor *t, Arena *scra
 
 Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n)
 {
-    TRY(checkpoint_check(r, state, n, NULL));
+    TRY(checkpoint_check(r, state, n, NULL, NULL));
     for (int64_t i = 0; i < n; i++) {
         Arena *scratch = arena_new();
         Error *e = load_tensor(r, &state[i], scratch);

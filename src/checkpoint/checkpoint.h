@@ -90,7 +90,7 @@ Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, co
  * other whole sizes, and names that the checkpoint alone has, if `must_fit` (NULL: none must);
  * second names of tied weights may be there. */
 Error *checkpoint_check(CheckpointReader *r, const StateTensor *state, int64_t n,
-                        bool (*must_fit)(const char *name));
+                        bool (*must_fit)(const void *ctx, const char *name), const void *ctx);
 /* Fills the parts from a checkpoint, after a check, before which nothing is changed; what only the
  * checkpoint has is ignored. Floats are converted when dtypes differ. */
 Error *checkpoint_load(CheckpointReader *r, const StateTensor *state, int64_t n);

@@ -58,14 +58,14 @@ typedef struct Extras {
 } Extras;
 
 static Extras find_extras(Arena *a, const CheckpointReader *r, const StateTensor *state, int64_t n,
-                          bool (*must_fit)(const char *name))
+                          bool (*must_fit)(const void *ctx, const char *name), const void *ctx)
 {
     Map *known = map_new(a);
     Extras x = { .entry = NEW_N(a, int64_t, r->n_entries) };
     for (int64_t i = 0; i < n; i++) map_set(known, str_of(state[i].name), known);
     for (int64_t i = 0; must_fit && i < r->n_entries; i++) {
         const char *name = r->entry[i].name;
-        if (must_fit(name) && !map_has(known, str_of(name))) x.entry[x.n++] = i;
+        if (must_fit(ctx, name) && !map_has(known, str_of(name))) x.entry[x.n++] = i;
     }
     return x;
 }
@@ -126,7 +126,7 @@ static Error *allow_copies(CheckpointReader *r, Extras *x, const StateTensor *st
 }
 
 static Error *check(Arena *a, CheckpointReader *r, const StateTensor *state, int64_t n,
-                    bool (*must_fit)(const char *name))
+                    bool (*must_fit)(const void *ctx, const char *name), const void *ctx)
 {
     Mistakes m = { 0 };
     for (int64_t i = 0; i < n; i++) {
@@ -134,7 +134,7 @@ static Error *check(Arena *a, CheckpointReader *r, const StateTensor *state, int
         add_mistake(&m, at < 0 ? error_new("%s: not in the checkpoint", state[i].name)
                                : check_entry(&r->entry[at], &state[i]));
     }
-    Extras extras = find_extras(a, r, state, n, must_fit);
+    Extras extras = find_extras(a, r, state, n, must_fit, ctx);
     if (!m.n) TRY(allow_copies(r, &extras, state, n));
     for (int64_t i = 0; i < extras.n; i++)
         add_mistake(&m, error_new("%s: only in the checkpoint", r->entry[extras.entry[i]].name));
@@ -143,10 +143,10 @@ static Error *check(Arena *a, CheckpointReader *r, const StateTensor *state, int
 }
 
 Error *checkpoint_check(CheckpointReader *r, const StateTensor *state, int64_t n,
-                        bool (*must_fit)(const char *name))
+                        bool (*must_fit)(const void *ctx, const char *name), const void *ctx)
 {
     Arena *a = arena_new();
-    Error *e = check(a, r, state, n, must_fit);
+    Error *e = check(a, r, state, n, must_fit, ctx);
     arena_free(a);
     return e;
 }

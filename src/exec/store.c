@@ -28,7 +28,9 @@ ParamStore *store_new(Device *d)
 {
     Arena *a = arena_new();
     ParamStore *s = NEW(a, ParamStore);
-    *s = (ParamStore){ .arena = a, .device = d, .by_name = map_new(a), .version = 1 };
+    *s = (ParamStore){
+        .arena = a, .device = d, .by_name = map_new(a), .elsewhere = map_new(a), .version = 1
+    };
     return s;
 }
 
@@ -148,8 +150,21 @@ static size_t room_for(const Tensor *t)
     return (tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static void note_elsewhere(ParamStore *s, const Graph *g)
+{
+    for (int64_t i = 0; i < g->n_elsewhere; i++) {
+        const Value *v = g->elsewhere[i];
+        if (map_has(s->elsewhere, str_of(v->name))) continue;
+        Tensor *t = NEW(s->arena, Tensor);
+        *t = (Tensor){ .dtype = v->dtype, .n_dims = v->n_dims };
+        for (int d = 0; d < v->n_dims; d++) t->size[d] = v->dim[d].size;
+        map_set(s->elsewhere, str_of(arena_string(s->arena, v->name)), t);
+    }
+}
+
 Error *store_add(ParamStore *s, const Graph *g)
 {
+    note_elsewhere(s, g);
     for (int64_t i = 0; i < g->n_values; i++) {
         const Value *v = g->value[i];
         if (!store_holds(v) || !is_live(g, v)) continue;

@@ -2,10 +2,9 @@
  * memory plan. */
 #include "train/job_plan.h"
 #include "config/config.h"
-#include "exec/pipeline_schedule.h"
-#include "passes/pipeline.h"
 #include "train/session.h"
 #include "train/settings.h"
+#include "train/step_schedule.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -44,39 +43,21 @@ static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings 
     return NULL;
 }
 
-/* A loader's batch goes through the stages in microbatches. */
-static Error *make_pipeline(Arena *a, const Pipeline *p, const Mesh *mesh, Schedule *out,
-                            JobPlan *plan)
-{
-    if (!p->schedule)
-        return error_new("the model is cut into stages, but no pipeline.scheduled says how batches "
-                         "go through them");
-    plan->microbatches *= p->batch_size / p->microbatch_size;
-    plan->microbatch = p->microbatch_size;
-    const PipelineShape shape = { (int)p->ranks, p->per_rank, plan->microbatches };
-    PipelineSchedule *schedule;
-    PipelineRun run;
-    TRY(pipeline_schedule_new(a, p->schedule, &shape, &schedule));
-    const PipelineCosts costs = pipeline_equal_costs(a, schedule, 1);
-    TRY(pipeline_simulate(a, schedule, &costs, &run));
-    plan->bubble = run.bubble;
-    *out = schedule->rank[mesh_coordinate(mesh, MESH_PP, mesh->rank)];
-    return NULL;
-}
-
 static Error *plan_program(Arena *a, Session *session, const TrainingConfig *c, const Mesh *mesh,
                            JobPlan *plan, StagePlan *stage)
 {
     const StepProfile *profile = &c->settings.step_profile;
-    const Pipeline *pipeline = c->app_state->model->pipeline;
-    plan->sequence = profile->sequence_length;
-    plan->microbatch = profile->local_train_micro_batch_size;
-    plan->microbatches = profile->gradient_accumulation_steps;
-    Schedule schedule = schedule_accumulate(a, plan->microbatches);
+    StepSchedule step;
     Program *p;
-    if (pipeline && mesh->size[MESH_PP] > 1) TRY(make_pipeline(a, pipeline, mesh, &schedule, plan));
+    TRY(step_schedule_new(a, c->app_state->model->pipeline, mesh,
+                          profile->gradient_accumulation_steps,
+                          profile->local_train_micro_batch_size, &step));
+    plan->sequence = profile->sequence_length;
+    plan->microbatch = step.samples;
+    plan->microbatches = step.n;
+    plan->bubble = step.bubble;
     TRY(session_training_program(session, c->loss_fn, c->app_state->optimizer, c->gradient_clipper,
-                                 &schedule, plan->microbatch, plan->sequence, &p));
+                                 &step.schedule, plan->microbatch, plan->sequence, &p));
     stage->plan = program_rank_plan(p, a);
     return NULL;
 }

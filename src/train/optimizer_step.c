@@ -3,6 +3,7 @@
 #include "train/optimizer_step.h"
 #include "base/log.h"
 #include "train/evaluator.h"
+#include "train/training_check.h"
 #include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
@@ -11,49 +12,69 @@
 /* Behind the sums of each microbatch. */
 enum { LAST_LOSS, N_LAST_LOSSES, N_NOT_FINITE, N_SINGLE };
 
-OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store)
+Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, OptimizerStep *out)
 {
-    const int64_t n = job->accumulation;
-    return (OptimizerStep){ .arena = a,
+    StepSchedule plan;
+    TRY(step_schedule_new(a, job->state->model->pipeline, &job->mesh, job->accumulation,
+                          job->microbatch_size, &plan));
+    *out = (OptimizerStep){ .arena = a,
                             .job = job,
                             .store = store,
-                            .schedule = schedule_accumulate(a, n),
-                            .batch = NEW_N(a, Batch *, n),
-                            .loss = NEW_N(a, double, n),
-                            .has_targets = NEW_N(a, bool, n),
-                            .position = NEW_N(a, int64_t, n),
-                            .sum = NEW_N(a, double, 2 * n + N_SINGLE) };
+                            .plan = plan,
+                            .batch = NEW_N(a, Batch *, plan.n),
+                            .loss = NEW_N(a, double, plan.n),
+                            .has_targets = NEW_N(a, bool, plan.n),
+                            .position = NEW_N(a, int64_t, plan.n),
+                            .sum = NEW_N(a, double, 2 * plan.n + N_SINGLE) };
+    return NULL;
 }
 
-/* Batches of the loader are overwritten by the next; a step needs all of its own. */
-static void keep_batch(OptimizerStep *s, int64_t m, const Batch *from)
+/* The samples of a microbatch from `first` on. Batches of the loader are overwritten by the next; a
+ * step needs all of its own. */
+static Error *keep_samples(OptimizerStep *s, int64_t m, const Batch *from, int64_t first)
 {
+    const int64_t n = s->plan.samples;
     Batch *to = s->batch[m];
     if (!to) {
         to = s->batch[m] = NEW(s->arena, Batch);
         to->arena = s->arena;
     }
-    to->n_samples = from->n_samples;
-    to->position = from->position;
+    to->n_samples = n;
+    to->position = from->position + first;
     batch_clear(to);
     for (int i = 0; i < from->n; i++) {
         const Tensor *x = &from->item[i].tensor;
-        Tensor *y = batch_item(to, from->item[i].name, x->dtype, x->n_dims, x->size);
-        memcpy(y->data, x->data, tensor_bytes(x));
+        int64_t size[MAX_DIMS];
+        memcpy(size, x->size, sizeof size);
+        if (s->plan.per_batch > 1) {
+            if (x->n_dims == 0 || x->size[0] != from->n_samples)
+                return error_new("the batch item %s cannot be cut into microbatches: its first "
+                                 "dimension is not that of the samples",
+                                 from->item[i].name);
+            size[0] = n;
+        }
+        Tensor *y = batch_item(to, from->item[i].name, x->dtype, x->n_dims, size);
+        size_t bytes = tensor_bytes(y);
+        memcpy(y->data, (const char *)x->data + (size_t)first * (bytes / (size_t)n), bytes);
     }
+    return NULL;
 }
 
 Error *optimizer_step_read(OptimizerStep *s, bool *ended)
 {
+    const StepSchedule *plan = &s->plan;
     *ended = false;
-    for (int64_t m = 0; m < s->job->accumulation; m++) {
+    for (int64_t m = 0; m < plan->n; m += plan->per_batch) {
         Batch *b;
+        int64_t n_samples;
         TRY(loader_next(s->job->train, &b));
         if (!b) {
             *ended = true;
             return NULL;
         }
-        keep_batch(s, m, b);
+        TRY(training_check_batch(s->job, b, &n_samples, &s->sequence));
+        for (int64_t k = 0; k < plan->per_batch; k++)
+            TRY(keep_samples(s, m + k, b, k * plan->samples));
     }
     return NULL;
 }
@@ -63,7 +84,7 @@ static Error *count_all_targets(const OptimizerStep *s, double *n)
 {
     const TrainingJob *job = s->job;
     int64_t mine = 0;
-    for (int64_t m = 0; m < job->accumulation; m++) mine += batch_count_targets(job, s->batch[m]);
+    for (int64_t m = 0; m < s->plan.n; m++) mine += batch_count_targets(job, s->batch[m]);
     *n = (double)mine;
     TRY(consensus_sum(job->consensus, n, 1));
     *n /= (double)(job->mesh.world_size / mesh_dp_degree(&job->mesh));
@@ -73,7 +94,7 @@ static Error *count_all_targets(const OptimizerStep *s, double *n)
 static Error *set_loss_scale(OptimizerStep *s)
 {
     const TrainingJob *job = s->job;
-    double n = (double)(job->accumulation * mesh_dp_degree(&job->mesh));
+    double n = (double)(s->plan.n * mesh_dp_degree(&job->mesh));
     if (job->loss->global_tokens) TRY(count_all_targets(s, &n));
     s->now.loss_scale = n > 0 ? 1 / n : 0;
     return NULL;
@@ -93,24 +114,33 @@ static Error *set_run_time(OptimizerStep *s, int64_t done)
 
 /* Where a step's first number that is not finite comes from. */
 typedef struct Culprit {
-    int64_t action, node; /* node -1: none */
+    double order; /* of all that happens in the step, on all ranks; INFINITY: none */
+    int64_t microbatch;
     const char *place;
 } Culprit;
+
+/* Numbers go through the stages upwards, then back, and never from one microbatch to another. */
+static double order_of(const OptimizerStep *s, const Action *x, int64_t node)
+{
+    int n = s->plan.n_stages, place = x->phases & RUN_FORWARD ? x->stage : 2 * n - 1 - x->stage;
+    return ((double)x->microbatch * 2 * n + place) * 0x1p24 + (double)node;
+}
 
 /* Runs the step's microbatches again with every result looked at, to their end: other ranks may
  * have to find something yet. */
 static Error *find_culprit(OptimizerStep *s, Culprit *out, Arena *a)
 {
-    *out = (Culprit){ .node = -1 };
+    *out = (Culprit){ .order = INFINITY };
     TRY(store_clear_gradients(s->store));
-    for (int64_t i = 0; i < s->schedule.n; i++) {
-        const Action *x = &s->schedule.action[i];
+    for (int64_t i = 0; i < s->plan.schedule.n; i++) {
+        const Action *x = &s->plan.schedule.action[i];
         NonfinitePlace found = { 0 };
         if (!(x->phases & RUN_MICROBATCH)) continue;
         if (x->phases & RUN_FORWARD)
             TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
         TRY(program_find_nonfinite(s->program, x, &s->now, &found, a));
-        if (found.text && out->node < 0) *out = (Culprit){ i, found.node, found.text };
+        double order = order_of(s, x, found.node);
+        if (found.text && order < out->order) *out = (Culprit){ order, x->microbatch, found.text };
     }
     return NULL;
 }
@@ -119,10 +149,10 @@ static Error *find_culprit(OptimizerStep *s, Culprit *out, Arena *a)
 static Error *find_first_rank(OptimizerStep *s, const Culprit *c, int64_t *rank)
 {
     Consensus *together = s->job->consensus;
-    double order = c->node < 0 ? -INFINITY : -((double)c->action * 0x1p24 + (double)c->node);
-    double first = order, lowest;
+    double first = -c->order, lowest;
     TRY(consensus_reach(together, NULL, &first, 1));
-    lowest = c->node >= 0 && order >= first ? -(double)consensus_rank(together) : -INFINITY;
+    lowest =
+        isfinite(c->order) && -c->order >= first ? -(double)consensus_rank(together) : -INFINITY;
     TRY(consensus_reach(together, NULL, &lowest, 1));
     *rank = isfinite(lowest) ? (int64_t)-lowest : -1;
     return NULL;
@@ -139,7 +169,7 @@ static Error *tell_culprit(const OptimizerStep *s, const Culprit *c, int64_t ran
     if (rank != consensus_rank(s->job->consensus)) return NULL;
     return error_new("step %" PRId64 ", microbatch %" PRId64
                      ": the first NaN or infinity comes from %s; %s",
-                     s->now.step + 1, s->schedule.action[c->action].microbatch, c->place, hint);
+                     s->now.step + 1, c->microbatch, c->place, hint);
 }
 
 static Error *explain_nonfinite(OptimizerStep *s)
@@ -160,7 +190,7 @@ static bool take_losses(OptimizerStep *s)
     const bool has_loss = program_has_scalar(s->program, "loss_mean"); /* not every stage has */
     bool has_last = false;
     s->loss_last = 0;
-    for (int64_t m = 0; m < s->job->accumulation; m++) {
+    for (int64_t m = 0; m < s->plan.n; m++) {
         s->loss[m] = has_loss ? program_scalar(s->program, "loss_mean", m) : 0;
         s->position[m] = s->batch[m]->position;
         s->has_targets[m] = has_loss && batch_count_targets(s->job, s->batch[m]) > 0;
@@ -173,7 +203,7 @@ static bool take_losses(OptimizerStep *s)
 /* The same numbers on all ranks, and with them the same decisions. */
 static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite)
 {
-    const int n = (int)s->job->accumulation;
+    const int n = (int)s->plan.n;
     double *single = s->sum + 2 * n;
     for (int m = 0; m < n; m++) {
         s->sum[m] = s->has_targets[m] ? s->loss[m] : 0;
@@ -214,7 +244,7 @@ static Error *run_action(OptimizerStep *s, const Action *x)
     if (x->phases & RUN_FORWARD)
         TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
     TRY(program_run(s->program, x, &s->now));
-    bool is_done = x->phases >> BACKWARD_WEIGHT & 1 && x->stage == 0;
+    bool is_done = x->phases >> BACKWARD_WEIGHT & 1 && x->stage == s->plan.first_stage;
     return is_done ? profiler_step(s->job->profiler) : NULL;
 }
 
@@ -222,7 +252,8 @@ static Error *run_actions(OptimizerStep *s, int64_t done)
 {
     TRY(set_run_time(s, done));
     s->skipped = false;
-    for (int64_t i = 0; i < s->schedule.n; i++) TRY(run_action(s, &s->schedule.action[i]));
+    for (int64_t i = 0; i < s->plan.schedule.n; i++)
+        TRY(run_action(s, &s->plan.schedule.action[i]));
     return program_wait(s->program);
 }
 

@@ -3,20 +3,21 @@
 #ifndef TRAIN_OPTIMIZER_STEP_H
 #define TRAIN_OPTIMIZER_STEP_H
 #include "exec/program.h"
-#include "exec/schedule.h"
 #include "train/job.h"
+#include "train/step_schedule.h"
 
 typedef struct OptimizerStep {
     Arena *arena;
     const TrainingJob *job;
     ParamStore *store;
     Program *program; /* to be set before the first step runs: the first batch tells the shapes */
-    Schedule schedule;
+    StepSchedule plan;
     RunTime now;
     float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
     bool skipped;  /* the step's update was left out */
     Batch **batch; /* the microbatches, owned copies */
-    double *loss;  /* of each, on this rank */
+    int64_t sequence; /* their length */
+    double *loss;     /* of each, on this rank */
     bool *has_targets;
     int64_t *position; /* where they stand in the loader's order */
     double *sum;       /* of each, over all ranks: the losses, then their numbers */
@@ -24,7 +25,7 @@ typedef struct OptimizerStep {
     double grad_norm;
 } OptimizerStep;
 
-OptimizerStep optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store);
+Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, OptimizerStep *out);
 /* Takes the microbatches of the next step; *ended: there are not enough left. The ranks have to
  * agree before it runs. */
 Error *optimizer_step_read(OptimizerStep *s, bool *ended);

@@ -66,11 +66,49 @@ static bool is_of_model_or_optimizer(const char *name)
     return is_of_model(name) || is_of_optimizer(name);
 }
 
-/* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */
-static Error *load(CheckpointReader *r, const StateTensor *state, int64_t n,
-                   bool (*wanted)(const char *name))
+/* What the names of a checkpoint are held against. */
+typedef struct Names {
+    const ParamStore *store;
+    bool (*wanted)(const char *name);
+} Names;
+
+/* Whether it belongs to a parameter that other ranks of the pipeline have. */
+static bool is_state_elsewhere(const ParamStore *s, const char *name)
 {
-    TRY(checkpoint_check(r, state, n, wanted));
+    static const char prefix[] = "app.optimizer.state.";
+    if (!str_starts(str_of(name), prefix)) return false;
+    const char *param = name + strlen(prefix);
+    for (const char *dot = strchr(param, '.'); dot; dot = strchr(dot + 1, '.'))
+        if (map_has(s->elsewhere, (Str){ param, (size_t)(dot - param) })) return true;
+    return false;
+}
+
+static bool must_fit(const void *ctx, const char *name)
+{
+    const Names *n = ctx;
+    return n->wanted(name) && !is_state_elsewhere(n->store, name);
+}
+
+/* The state of this rank, and behind it what the others have of the model. */
+static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
+                    int64_t n, bool (*wanted)(const char *name))
+{
+    StateTensor *all = NEW_N(a, StateTensor, n + s->elsewhere->n);
+    if (n) memcpy(all, state, sizeof *all * (size_t)n);
+    for (int64_t i = 0; i < s->elsewhere->n; i++) {
+        const MapEntry *e = &s->elsewhere->entry[i];
+        const char *name = arena_printf(a, "app.model.%.*s", (int)e->key.len, e->key.ptr);
+        if (wanted(name)) all[n++] = state_tensor(name, e->value);
+    }
+    const Names names = { s, wanted };
+    return checkpoint_check(r, all, n, must_fit, &names);
+}
+
+/* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */
+static Error *load(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
+                   int64_t n, bool (*wanted)(const char *name))
+{
+    TRY(check(a, s, r, state, n, wanted));
     TRY(checkpoint_load(r, state, n));
     return checkpoint_verify(r);
 }
@@ -94,7 +132,7 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r,
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));
     }
-    TRY(load(r, state, n, wanted));
+    TRY(load(a, s, r, state, n, wanted));
     for (int64_t i = 0; i < n; i++) TRY(store_put(s, &there[i], &state[i].part));
     return NULL;
 }
@@ -137,7 +175,7 @@ Error *state_load_optimizer(ParamStore *s, const char *path, float *steps)
 Error *state_load_hf(ParamStore *s, const HfModel *m)
 {
     Arena *a = arena_new();
-    CheckpointEntry *param = NEW_N(a, CheckpointEntry, store_count(s));
+    CheckpointEntry *param = NEW_N(a, CheckpointEntry, store_count(s) + s->elsewhere->n);
     CheckpointReader *r;
     int64_t n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
@@ -145,6 +183,13 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
         if (x->kind != VALUE_PARAM) continue;
         param[n] = (CheckpointEntry){ .name = x->name, .n_dims = x->tensor.n_dims };
         memcpy(param[n++].size, x->tensor.size, sizeof x->tensor.size);
+    }
+    for (int64_t i = 0; i < s->elsewhere->n; i++) {
+        const MapEntry *e = &s->elsewhere->entry[i];
+        const Tensor *t = e->value;
+        const char *name = arena_string_n(a, e->key.ptr, e->key.len);
+        param[n] = (CheckpointEntry){ .name = name, .n_dims = t->n_dims };
+        memcpy(param[n++].size, t->size, sizeof t->size);
     }
     Error *e = hf_weights_open(a, m, param, n, &r);
     if (!e) e = load_all(a, s, r, is_of_model, NULL);

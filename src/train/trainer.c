@@ -12,7 +12,6 @@
 #include "train/state.h"
 #include "train/state_gather.h"
 #include "train/torch_state.h"
-#include "train/training_check.h"
 #include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
@@ -44,8 +43,8 @@ static Error *run_step(Trainer *t)
     const TrainingJob *job = t->job;
     TRY(optimizer_step_run(&t->step, t->steps));
     Window *w = &t->window;
-    for (int64_t m = 0; m < job->accumulation; m++) {
-        const double *sum = t->step.sum, *n = t->step.sum + job->accumulation;
+    for (int64_t m = 0; m < t->step.plan.n; m++) {
+        const double *sum = t->step.sum, *n = t->step.sum + t->step.plan.n;
         w->loss += sum[m];
         w->n_losses += (int64_t)n[m];
         w->n_without_targets += n_ranks_with_loss(job) - (int64_t)n[m];
@@ -64,7 +63,7 @@ static void report_step(const Trainer *t)
     const StepReport r = { .step = t->steps,
                            .grad_norm = t->step.grad_norm,
                            .lr = t->step.now.lr,
-                           .n_microbatches = t->job->accumulation,
+                           .n_microbatches = t->step.plan.n,
                            .loss = t->step.loss,
                            .position = t->step.position,
                            .store = session_store(t->session) };
@@ -273,7 +272,7 @@ static Error *publish_memory(const Trainer *t)
 /* What will be felt because nobody has written a tuned kernel for it. */
 static Error *publish_slow_ops(const Trainer *t)
 {
-    const char *slow = program_slow_ops(t->step.program, t->job->accumulation, t->arena);
+    const char *slow = program_slow_ops(t->step.program, t->step.plan.n, t->arena);
     if (!slow) return NULL;
     const char *text = arena_printf(t->arena, "slow on this machine: %s", slow);
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
@@ -295,18 +294,18 @@ static Error *read_first(Trainer *t)
                                  .rank = job->mesh.rank };
     TRY(session_new(&settings, &t->session));
     loader_check_ids(job->train, model->vocab_size);
-    t->step = optimizer_step_new(t->arena, job, session_store(t->session));
+    TRY(optimizer_step_new(t->arena, job, session_store(t->session), &t->step));
     return optimizer_step_read(&t->step, &t->data_ended);
 }
 
-/* The first batch tells the shapes. */
+/* The first batch tells the sequence length. */
 static Error *make_program(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    int64_t n_samples, sequence;
-    TRY(training_check_batch(job, t->step.batch[0], &n_samples, &sequence));
+    const StepSchedule *plan = &t->step.plan;
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
-                                 &t->step.schedule, n_samples, sequence, &t->step.program));
+                                 &plan->schedule, plan->samples, t->step.sequence,
+                                 &t->step.program));
     TRY(load_state(t));
     t->step.now.seed = (uint64_t)job->state->model->seed;
     Measure fact = { .name = "No. parameters",
@@ -331,16 +330,16 @@ static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
 }
 
 /* A profile that could not become whole is refused now, and not when the training is done. */
-static Error *begin_profile(const TrainingJob *job)
+static Error *begin_profile(const Trainer *t)
 {
-    int64_t there = (job->target_steps - job->seen_steps) * job->accumulation;
+    const TrainingJob *job = t->job;
+    const int64_t n = t->step.plan.n, there = (job->target_steps - job->seen_steps) * n;
     if (!job->profiler) return NULL;
     if (job->profiler->n_steps > there)
         return error_new("the profiler needs %" PRId64 " microbatches, but only %" PRId64
                          " are left (steps %" PRId64 " to %" PRId64 " of %" PRId64
                          " microbatches each)",
-                         job->profiler->n_steps, there, job->seen_steps + 1, job->target_steps,
-                         job->accumulation);
+                         job->profiler->n_steps, there, job->seen_steps + 1, job->target_steps, n);
     return profiler_begin(job->profiler);
 }
 
@@ -360,7 +359,7 @@ static Error *publish_start(Trainer *t)
     TRY(publish_memory(t));
     TRY(publish_slow_ops(t));
     TRY(publish_progress(t, &start));
-    return begin_profile(t->job);
+    return begin_profile(t);
 }
 
 static Error *read_next(Trainer *t)

@@ -213,7 +213,13 @@ static int read_results(const Bench *b, const char *id, const char *name, double
         assert_true(n < MOST_RESULTS);
         x[n++] = atof(at + strlen(key));
     }
+    assert_true(n > 0);
     return n;
+}
+
+static void assert_near(double x, double y, const char *name, double most)
+{
+    if (!(fabs(x - y) <= most * fabs(y))) fail_msg("%s: %.9g and %.9g", name, x, y);
 }
 
 void assert_results_near(const Bench *b, const char *id, const char *other, const char *name,
@@ -222,10 +228,32 @@ void assert_results_near(const Bench *b, const char *id, const char *other, cons
     double x[MOST_RESULTS], y[MOST_RESULTS];
     const int n = read_results(b, id, name, x);
     assert_int_equal(n, read_results(b, other, name, y));
-    assert_true(n > 0);
-    for (int i = 0; i < n; i++)
-        if (!(fabs(x[i] - y[i]) <= most * fabs(y[i])))
-            fail_msg("%s number %d is %.9g in %s and %.9g in %s", name, i, x[i], id, y[i], other);
+    for (int i = 0; i < n; i++) assert_near(x[i], y[i], name, most);
+}
+
+void assert_last_result_near(const Bench *b, const char *id, const char *other, const char *name,
+                             double most)
+{
+    double x[MOST_RESULTS], y[MOST_RESULTS];
+    const int n = read_results(b, id, name, x), m = read_results(b, other, name, y);
+    assert_near(x[n - 1], y[m - 1], name, most);
+}
+
+void assert_learnt_alike(const Bench *b, const char *id, const char *other)
+{
+    assert_results_near(b, id, other, "train loss avg", 1e-5);
+    assert_results_near(b, id, other, "grad norm avg", 1e-4);
+    assert_results_near(b, id, other, "consumed tokens", 0);
+    assert_results_near(b, id, other, "CLMCrossEntropyLoss", 1e-5);
+}
+
+void assert_goes_on_as(const Bench *b, const char *half, const char *whole)
+{
+    const char *const words[] = { "resume", arena_printf(b->arena, "%s/%s", b->root, half), "--set",
+                                  "settings.training_target.num_target_steps=8", NULL };
+    assert_ended_well(command_output(b->arena, words, NULL));
+    assert_same_state(b, half, whole);
+    assert_curve_within(b, half, whole);
 }
 
 void assert_resumes(Words variant)

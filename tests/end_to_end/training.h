@@ -48,6 +48,13 @@ void assert_curve_within(const Bench *b, const char *part, const char *whole);
  * `most` of themselves. */
 void assert_results_near(const Bench *b, const char *id, const char *other, const char *name,
                          double most);
+/* The same of the last of them. */
+void assert_last_result_near(const Bench *b, const char *id, const char *other, const char *name,
+                             double most);
+/* They have learnt the same, whatever the layout of their ranks. */
+void assert_learnt_alike(const Bench *b, const char *id, const char *other);
+/* `half`, gone on with up to 8 steps, ends with the bits and results of `whole`. */
+void assert_goes_on_as(const Bench *b, const char *half, const char *whole);
 /* A run of 8 steps with these arguments, and one that goes on from its checkpoint of step 4, give
  * the same bits and results. */
 void assert_resumes(Words variant);
