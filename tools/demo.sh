@@ -18,10 +18,10 @@ rm -rf "$work"
 mkdir -p "$work/data/tokenizer" "$work/curve"
 export MODALITIES_DATA=$work/data
 
-n_stage=0 n_stages=6
+n_stage=0 n_stages=7
 . tools/demo_text.sh
 
-stage "4/6  Training (configs/training/small.yaml), until it is killed behind its checkpoint at step $half"
+stage "4/7  Training (configs/training/small.yaml), until it is killed behind its checkpoint at step $half"
 results=$work/experiments/killed/evaluation_results.jsonl
 mkdir -p "$work/experiments"
 "$program" run --config_file_path configs/training/small.yaml --experiments_root_path "$work/experiments" \
@@ -37,7 +37,7 @@ training=
 if [ -t 2 ]; then printf '\n\n'; fi
 echo "killed (SIGKILL) behind step $((half + 30))"
 
-stage "5/6  Resuming from the checkpoint (configs/training/small_warmstart.yaml)"
+stage "5/7  Resuming from the checkpoint (configs/training/small_warmstart.yaml)"
 "$program" warmstart --config_file_path configs/training/small_warmstart.yaml --experiments_root_path "$work/experiments" \
     --experiment_id resumed \
     --last_checkpoint_info_file_path "$work/experiments/killed/checkpoints/last_checkpoint_info.json" >"$work/resumed.log" &
@@ -61,12 +61,31 @@ fi
 } >"$work/curve/evaluation_results.jsonl"
 cp "$work/experiments/killed/small.yaml.resolved" "$work/curve/"
 
-stage "6/6  Three prompts"
+stage "6/7  Three prompts"
 checkpoint=$(jq -r .checkpoint_folder_path "$work/experiments/resumed/checkpoints/last_checkpoint_info.json")
 for prompt in "In the beginning" "And he said unto them," "A good programmer"; do
     "$program" generate_text --config_file_path configs/generate/small.yaml --set settings.model_path="$checkpoint" \
         --prompt "$prompt" --max_new_tokens 60 --temperature 0.7
 done | tee "$work/generated.txt"
+
+stage "7/7  The first steps again, on one rank and on two (--ranks 2: each has half of the samples, parameters and states)"
+few=8
+for ranks in 1 2; do
+    "$program" run --config_file_path configs/training/small.yaml --experiments_root_path "$work/experiments" \
+        --experiment_id "ranks-$ranks" --ranks $ranks --set settings.training_target.num_target_steps=$few \
+        --set settings.intervals.training_log_interval_in_steps=1 --set settings.intervals.evaluation_interval_in_steps=$few \
+        --set settings.intervals.evaluation_batches=4 --set settings.intervals.checkpointing_interval_in_steps=$few \
+        --set lr_scheduler.config.warmup_steps=2 --set settings.step_profile.local_train_micro_batch_size=4 \
+        --set settings.step_profile.gradient_accumulation_steps=$((2 / ranks)) >"$work/ranks-$ranks.log" 2>&1 ||
+        fail "training on $ranks ranks failed; see $work/ranks-$ranks.log"
+    jq -r 'select(.dataloader_tag == "train") | .losses["train loss avg"]' \
+        "$work/experiments/ranks-$ranks/evaluation_results.jsonl" >"$work/ranks-$ranks.losses"
+done
+paste "$work/ranks-1.losses" "$work/ranks-2.losses" | awk '
+    { d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > most) most = d
+      printf "step %d: %.6f on one rank, %.6f on two\n", NR, $1, $2 }
+    END { printf "largest relative difference: %.1e\n", most; exit !(NR == '$few' && most < 1e-5) }' ||
+    fail "two ranks learn something else than one"
 
 loss=$(jq -s 'map(select(.dataloader_tag == "validation")) | last.losses.CLMCrossEntropyLoss' "$work/curve/evaluation_results.jsonl")
 bigram=$(awk '{ print $3 }' "$work/bigram")

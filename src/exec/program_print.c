@@ -55,7 +55,7 @@ const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a)
     Text t = { 0 };
     for (int64_t i = 0; i < p->n_steps; i++) {
         const OpDef *op = p->step[i].node->op;
-        bool is_known = p->step[i].tuned != NULL;
+        bool is_known = p->step[i].tuned || op->flags & OP_COMM; /* those move data, no more */
         for (int64_t j = 0; j < i && !is_known; j++)
             is_known = !p->step[j].tuned && p->step[j].node->op == op;
         double share = is_known ? 0 : slow_share(p, op, microbatches);
