@@ -45,8 +45,8 @@ void error_free(Error *e);
 #define CHECK(cond) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
 __attribute__((noreturn)) void check_failed(const char *file, int line, const char *what);
 
-#ifdef __clang_analyzer__ /* It passes over returns_nonnull, and would follow errors that are      \
-                             none. */
+/* The analyzer passes over returns_nonnull, and would follow errors that are none. */
+#ifdef __clang_analyzer__
 static inline Error *error_not_null(Error *e)
 {
     __builtin_assume(e != NULL);

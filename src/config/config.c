@@ -25,6 +25,7 @@ static Error *missing(Arena *a, const char *assignment, const Yaml *in, const ch
 static Error *walk(Arena *a, const char *assignment, const char *path, Yaml *root, Way *way)
 {
     const char *rest = path, *name;
+    CHECK(root != NULL); /* an empty file is refused before */
     *way = (Way){ .node = root };
     for (;;) {
         StepResult step = yaml_next_step(a, &rest, &name);
