@@ -162,9 +162,11 @@ static Error *read_chunk(Parser *p, Str name, const Pickle *chunk, ManifestTenso
 /* A tuple: dtype, layout, requires_grad ... */
 static Error *read_dtype(const Pickle *properties, Dtype *out)
 {
-    const Pickle *state = properties ? properties->state : NULL;
+    if (!properties) return error_new("properties is missing");
+    const Pickle *state = properties->state;
     TRY(expect(state, PICKLE_TUPLE, "properties"));
-    const Pickle *dtype = state->n ? state->item[0] : NULL;
+    if (!state->n) return error_new("its dtype is missing");
+    const Pickle *dtype = state->item[0];
     TRY(expect(dtype, PICKLE_GLOBAL, "its dtype"));
     const char *space = strchr(dtype->text.ptr, ' ');
     return torch_dtype_of_name(str_of(space + 1), out) ? NULL : error_new("its dtype is none");

@@ -13,7 +13,8 @@ typedef struct Machine {
     const char *const *allowed;
     Pickle **stack;
     int64_t n, cap;
-    int64_t *mark; /* heights of the stack */
+    int64_t floor; /* height of the stack at the last mark: below is an outer value's */
+    int64_t *mark; /* the floors before */
     int64_t n_marks, mark_cap;
     Pickle **memo;
     int64_t n_memo, memo_cap;
@@ -74,22 +75,16 @@ static Pickle *push(Machine *m, PickleKind kind)
     return p;
 }
 
-/* What lies below the last mark belongs to an outer value. */
-static int64_t floor_of(const Machine *m)
-{
-    return m->n_marks ? m->mark[m->n_marks - 1] : 0;
-}
-
 static Error *pop(Machine *m, Pickle **out)
 {
-    if (m->n <= floor_of(m)) return bad(m, "the stack is empty");
+    if (m->n <= m->floor) return bad(m, "the stack is empty");
     *out = m->stack[--m->n];
     return NULL;
 }
 
 static Error *top(const Machine *m, Pickle **out)
 {
-    if (m->n <= floor_of(m)) return bad(m, "the stack is empty");
+    if (m->n <= m->floor) return bad(m, "the stack is empty");
     *out = m->stack[m->n - 1];
     return NULL;
 }
@@ -98,7 +93,8 @@ static Error *top(const Machine *m, Pickle **out)
 static Error *pop_mark(Machine *m, int64_t *from)
 {
     if (!m->n_marks) return bad(m, "there is no mark");
-    *from = m->mark[--m->n_marks];
+    *from = m->floor;
+    m->floor = m->mark[--m->n_marks];
     return NULL;
 }
 
@@ -110,7 +106,7 @@ static void add_item(Machine *m, Pickle *to, Pickle *x)
 
 static Error *put_tuple(Machine *m, int64_t n)
 {
-    if (m->n - floor_of(m) < n) return bad(m, "the stack is empty");
+    if (m->n - m->floor < n) return bad(m, "the stack is empty");
     Pickle *t = NEW(m->arena, Pickle);
     t->kind = PICKLE_TUPLE;
     for (int64_t i = m->n - n; i < m->n; i++) add_item(m, t, m->stack[i]);
@@ -129,7 +125,7 @@ static Error *put_marked_tuple(Machine *m)
 /* The items above stack[from] go into the container below them. */
 static Error *add_items(Machine *m, int64_t from, PickleKind kind)
 {
-    if (from <= floor_of(m) || m->stack[from - 1]->kind != kind)
+    if (from <= m->floor || m->stack[from - 1]->kind != kind)
         return bad(m,
                    kind == PICKLE_LIST ? "items for what is no list" : "items for what is no dict");
     if (kind == PICKLE_DICT && (m->n - from) % 2) return bad(m, "a key without a value");
@@ -284,7 +280,8 @@ static Error *put_empty(Machine *m, PickleKind kind)
 static Error *put_mark(Machine *m)
 {
     m->mark = arena_grow(m->arena, m->mark, m->n_marks, &m->mark_cap, sizeof *m->mark);
-    m->mark[m->n_marks++] = m->n;
+    m->mark[m->n_marks++] = m->floor;
+    m->floor = m->n;
     return NULL;
 }
 
