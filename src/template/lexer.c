@@ -260,6 +260,7 @@ static Error *take_number(Lexer *l)
     Error *e = NULL;
     char next = peek(l, 0);
     errno = 0;
+    CHECK(digits.ptr != NULL); /* it begins with a digit */
     long long integer = strtoll(digits.ptr, NULL, 10);
     bool has_zeros = !is_float && digits.len > 1 && digits.ptr[0] == '0';
     if (isalpha((unsigned char)next) || next == '_' || has_zeros)
