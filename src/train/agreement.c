@@ -112,7 +112,8 @@ static void review_samplers(Review *r, const Mesh *mesh)
     for (int64_t i = 0; i < builder_count(r->builder); i++) {
         const Component *x = builder_at(r->builder, i);
         const Sampler *s = x->object;
-        if (!strcmp(x->gives, "sampler") && s->n_ranks > 1) review_sampler(r, s, mesh);
+        const bool is_dealt = s && !strcmp(x->gives, "sampler"); /* NULL: its data is not there */
+        if (is_dealt && s->n_ranks > 1) review_sampler(r, s, mesh);
     }
 }
 
@@ -130,7 +131,7 @@ static void review_ranks(Review *r, const TrainingConfig *c)
                     saving->global_rank);
     for (int64_t i = 0; i < builder_count(r->builder); i++) {
         const Component *x = builder_at(r->builder, i);
-        if (strcmp(x->gives, "device_mesh")) continue;
+        if (!x->object || strcmp(x->gives, "device_mesh")) continue;
         review_count(r, x->object, "world_size", ((const Mesh *)x->object)->world_size,
                      rank->world_size, "");
     }
