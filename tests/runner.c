@@ -135,6 +135,14 @@ static void run_current(void **state)
     current();
 }
 
+/* A shell's background jobs and nohup ignore some signals, and the program would go on ignoring
+ * them. */
+static void heed_signals(void)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_DFL);
+}
+
 static void child_main(const TestCase *t, FILE *output, Outcome *to)
 {
     if (!shows_output) {
@@ -145,6 +153,7 @@ static void child_main(const TestCase *t, FILE *output, Outcome *to)
     current = t->run;
     if (t->device) setenv("MODALITIES_DEVICE", t->device, 1);
     setpgid(0, 0);
+    heed_signals();
     const struct CMUnitTest one[] = { { t->name, run_current, NULL, NULL, NULL } };
     int failed = cmocka_run_group_tests_name(t->name, one, NULL, NULL);
     to->passed = failed == 0 && !to->skipped;

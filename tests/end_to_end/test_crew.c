@@ -12,9 +12,9 @@
 
 enum { N = 3 };
 #define LONG                                                                                       \
-    "--set", "settings.training_target.num_target_steps=4000", "--set",                            \
-        "settings.intervals.checkpointing_interval_in_steps=4000", "--set",                        \
-        "settings.intervals.evaluation_interval_in_steps=4000"
+    "--set", "settings.training_target.num_target_steps=30000", "--set",                           \
+        "settings.intervals.checkpointing_interval_in_steps=30000", "--set",                       \
+        "settings.intervals.evaluation_interval_in_steps=30000"
 
 static const char *const long_run[] = { LONG, NULL };
 
@@ -24,24 +24,10 @@ typedef struct CrewTest {
     pid_t pid[N];
 } CrewTest;
 
-/* Enough for a run that does not end by itself. */
-static const char *many_tokens(Arena *a)
-{
-    enum { N_TOKENS = 800000 };
-    const char *path = path_join(a, path_absolute(a, test_folder()), "many.pbin");
-    uint16_t *token = NEW_N(a, uint16_t, N_TOKENS);
-    for (int i = 1; i < N_TOKENS; i++) token[i] = (uint16_t)((token[i - 1] * 5 + i % 7) % 64);
-    PbinWriter w;
-    assert_no_error(pbin_create(path, 2, &w));
-    assert_no_error(pbin_add(&w, token, sizeof *token * N_TOKENS));
-    assert_no_error(pbin_commit(&w));
-    return path;
-}
-
 static CrewTest crew_new(void)
 {
     CrewTest c = { .b = bench_new() };
-    c.many = many_tokens(c.b.arena);
+    c.many = write_many_tokens(c.b.arena);
     c.port = arena_printf(c.b.arena, "MASTER_PORT=%d", (int)getpid());
     return c;
 }

@@ -12,20 +12,6 @@
 
 static const char *const two[] = { "--ranks", "2", NULL };
 
-/* Enough for a run that does not end by itself. */
-static const char *many_tokens(Arena *a)
-{
-    enum { N_TOKENS = 600000 };
-    const char *path = path_join(a, path_absolute(a, test_folder()), "many.pbin");
-    uint16_t *token = NEW_N(a, uint16_t, N_TOKENS);
-    for (int i = 1; i < N_TOKENS; i++) token[i] = (uint16_t)((token[i - 1] * 5 + i % 7) % 64);
-    PbinWriter w;
-    assert_no_error(pbin_create(path, 2, &w));
-    assert_no_error(pbin_add(&w, token, sizeof *token * N_TOKENS));
-    assert_no_error(pbin_commit(&w));
-    return path;
-}
-
 static int count(const char *text, const char *what)
 {
     int n = 0;
@@ -58,12 +44,12 @@ TEST(two_ranks_learn_what_one_rank_learns)
 TEST(ranks_that_are_stopped_save_and_resume_with_as_many)
 {
     Bench b = bench_new(), with_many = b;
-    with_many.pbin = many_tokens(b.arena);
+    with_many.pbin = write_many_tokens(b.arena);
     static const char *const more[] = {
         "--ranks", "2",
-        "--set",   N_STEPS "4000",
-        "--set",   "settings.intervals.checkpointing_interval_in_steps=4000",
-        "--set",   "settings.intervals.evaluation_interval_in_steps=4000",
+        "--set",   N_STEPS "30000",
+        "--set",   "settings.intervals.checkpointing_interval_in_steps=30000",
+        "--set",   "settings.intervals.evaluation_interval_in_steps=30000",
         NULL
     };
     pid_t child = command_start(b.arena, bench_words(&with_many, "run", NULL, more), NULL, NULL);

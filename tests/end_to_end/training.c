@@ -87,6 +87,19 @@ static const char *write_tokens(Arena *a)
     return path;
 }
 
+const char *write_many_tokens(Arena *a)
+{
+    enum { N_TOKENS = 6000000 };
+    const char *path = path_join(a, path_absolute(a, test_folder()), "many.pbin");
+    uint16_t *token = NEW_N(a, uint16_t, N_TOKENS);
+    for (int i = 1; i < N_TOKENS; i++) token[i] = (uint16_t)((token[i - 1] * 5 + i % 7) % 64);
+    PbinWriter w;
+    assert_no_error(pbin_create(path, 2, &w));
+    assert_no_error(pbin_add(&w, token, sizeof *token * N_TOKENS));
+    assert_no_error(pbin_commit(&w));
+    return path;
+}
+
 Bench bench_new(void)
 {
     Arena *a = arena_new();

@@ -26,6 +26,8 @@ typedef struct Bench {
 } Bench;
 
 Bench bench_new(void);
+/* A .pbin file for a training that cannot end before a signal arrives: 30,000 steps of 3 ranks. */
+const char *write_many_tokens(Arena *a);
 /* The words of `run` with train.yaml as experiment `id`; with `from`, of `warmstart` with
  * warmstart.yaml from that experiment's last checkpoint. `more` are further arguments. */
 Words bench_words(const Bench *b, const char *id, const char *from, Words more);
