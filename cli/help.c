@@ -85,7 +85,7 @@ static Error *help_component(Arena *a, const char *name, Text *out)
 static Error *help_other(Arena *a, const char *name, Text *out)
 {
     Error *e = help_component(a, name, out);
-    bool is_component = !e || strchr(name, '.') || !strncmp(error_text(e), "planned", 7);
+    bool is_component = !e || strchr(name, '.');
     if (!is_component) e = error_join(command_unknown(a, NULL, name), e);
     return error_as_usage(e);
 }

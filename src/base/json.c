@@ -62,3 +62,13 @@ void text_json_double(Text *t, double x)
     format_double(x, number);
     text_puts(t, isnan(x) ? "NaN" : isinf(x) ? x < 0 ? "-Infinity" : "Infinity" : number);
 }
+
+void json_put_in_script(const Text *json, FILE *to)
+{
+    for (size_t i = 0; i < json->len; i++) {
+        if (json->ptr[i] == '<')
+            fputs("\\u003c", to);
+        else
+            fputc(json->ptr[i], to);
+    }
+}

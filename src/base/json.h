@@ -2,6 +2,7 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 #include "base/str.h"
+#include <stdio.h>
 
 /* A quoted string, ASCII only: \u escapes with surrogate pairs; bytes that are no UTF-8 become
  * U+FFFD. */
@@ -11,4 +12,6 @@ void text_json_string(Text *t, Str s);
 void text_json_path(Text *t, const char *path);
 /* The shortest number that reads back equal; NaN, Infinity and -Infinity as Python writes them. */
 void text_json_double(Text *t, double x);
+/* Writes JSON between <script> and </script>, which no text in it can end. */
+void json_put_in_script(const Text *json, FILE *to);
 #endif

@@ -5,6 +5,7 @@
 #ifndef BASE_RANK_H
 #define BASE_RANK_H
 #include "base/error.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum Launcher {
@@ -16,8 +17,9 @@ typedef enum Launcher {
 } Launcher;
 
 typedef struct Rank {
-    int64_t rank, world_size;                 /* among all processes of the job */
-    int64_t local_rank, local_world_size;     /* on this machine; a size of 0: nobody told it */
+    int64_t rank, world_size;             /* among all processes of the job */
+    int64_t local_rank, local_world_size; /* on this machine; a size of 0: nobody told it */
+    bool is_uneven; /* some machine of the job has another number of ranks, as far as it is known */
     const char *master_address, *master_port; /* NULL where they are not set */
     Launcher launcher;
 } Rank;

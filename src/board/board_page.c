@@ -107,17 +107,6 @@ static void put_board(const Board *b, Text *t)
     text_puts(t, "]}");
 }
 
-/* "</script>" in a name would end the script. */
-static void put_script(const Text *json, FILE *to)
-{
-    for (size_t i = 0; i < json->len; i++) {
-        if (json->ptr[i] == '<')
-            fputs("\\u003c", to);
-        else
-            fputc(json->ptr[i], to);
-    }
-}
-
 Error *board_write(const Board *b, const char *path)
 {
     NewFile f;
@@ -128,7 +117,7 @@ Error *board_write(const Board *b, const char *path)
     f.skip_sync = true;
     put_board(b, &data);
     fwrite(board_html, 1, (size_t)(mark - board_html), f.stream);
-    put_script(&data, f.stream);
+    json_put_in_script(&data, f.stream);
     fputs(mark + strlen(DATA_MARK), f.stream);
     text_free(&data);
     return file_commit(&f);

@@ -117,9 +117,8 @@ static void sleep_at_gate(Member *me, unsigned seen)
     if (missing >= 0) member_give_up(me, missing);
 }
 
-/* For up to some milliseconds. To look again after giving the core away, and then after short
- * sleeps, is as quick as spinning on a machine that is free, and on a busy one several times
- * quicker than to be woken by another rank, on whose core the sleeper would have to wait. */
+/* For up to some milliseconds: others, among them the ranks that are waited for, may need the core,
+ * so it is given away between looks, first for a moment and then for longer ones. */
 static void look_at_gate(Group *g, unsigned seen)
 {
     for (int i = 0; i < YIELDS && !is_open(g, seen); i++) sched_yield();

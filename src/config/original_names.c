@@ -2,15 +2,14 @@
 #include "config/original_names.h"
 #include <string.h>
 
-/* Those with `feature` will come with it; `instead` says what there is. */
 typedef struct OriginalName {
     const char *kind, *variant; /* variant NULL: all of this kind */
-    const char *feature, *instead;
+    const char *instead;        /* what there is here */
 } OriginalName;
 
 /* clang-format off */
 static const OriginalName names[] = {
-    { "model", "selective_activation_checkpointed", NULL, "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
+    { "model", "selective_activation_checkpointed", "this is model.activation_checkpointed with ac_variant: selective_layer_activation_checkpointing or selective_op_activation_checkpointing" },
 };
 /* clang-format on */
 
@@ -25,12 +24,8 @@ Error *original_name_answer(const char *kind, const char *variant)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const OriginalName *o = &names[i];
         if (!is_meant(o, kind, variant)) continue;
-        const char *dot = *variant ? "." : "";
-        if (o->feature)
-            return error_new("planned: %s%s%s comes with %s, which is not built yet%s%s", o->kind,
-                             dot, variant, o->feature, o->instead ? "; " : "",
-                             o->instead ? o->instead : "");
-        return error_new("there is no %s%s%s: %s", o->kind, dot, variant, o->instead);
+        return error_new("there is no %s%s%s: %s", o->kind, *variant ? "." : "", variant,
+                         o->instead);
     }
     return NULL;
 }

@@ -4,6 +4,6 @@
 #include "base/error.h"
 
 /* What a configuration with this component should know, or NULL where the original has no such
- * name either: "planned: ..." or what to write instead. `kind` NULL: of any kind. */
+ * name either: what to write instead. `kind` NULL: of any kind. */
 Error *original_name_answer(const char *kind, const char *variant);
 #endif

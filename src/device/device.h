@@ -52,6 +52,7 @@ typedef struct Launch {
     const RunTime *now; /* in memory of the device */
     Stream *stream;
     struct Comm *comm; /* OP_COMM: the ranks it talks to; NULL: none but this one */
+    int block;         /* of the model, for messages; -1: none */
 } Launch;
 
 /* Whether the kernel adds to result k what it would write. */

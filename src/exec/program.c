@@ -75,7 +75,8 @@ static Error *make_step(Program *p, Step *s, const Node *n)
                                             .n_out = n->n_out,
                                             .add = adds,
                                             .stream = p->stream[n->stream],
-                                            .comm = comm };
+                                            .comm = comm,
+                                            .block = n->block };
     }
     const Device *d = p->settings.device;
     if (!p->settings.reference_only)

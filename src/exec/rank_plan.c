@@ -45,8 +45,8 @@ RankPlan program_rank_plan(const Program *p, Arena *a)
     add_stored(&r, p->settings.store);
     for (int64_t i = 0; i < p->n_steps; i++) {
         const Node *n = p->step[i].node;
-        bool is_of_microbatch = n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
-        int64_t times = is_of_microbatch ? p->n_microbatches : 1;
+        bool is_repeated = n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
+        int64_t times = is_repeated ? p->n_microbatches : 1;
         r.flops += node_flops(n) * share_of(n, p->graph->mesh) * (double)times;
         if (!n->op->sent) continue;
         Traffic *t = traffic_of(&r, n);

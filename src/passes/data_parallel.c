@@ -23,7 +23,8 @@ unsigned mesh_data_axes(const Mesh *m)
 void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m)
 {
     const int64_t local = rank->local_world_size;
-    if (!d || !d->is_hybrid || local < 1 || m->size[MESH_DP_SHARD] % local) return;
+    if (!d || !d->is_hybrid || local < 1 || rank->is_uneven || m->size[MESH_DP_SHARD] % local)
+        return;
     m->size[MESH_DP_REPLICATE] *= m->size[MESH_DP_SHARD] / local;
     m->size[MESH_DP_SHARD] = local;
 }
@@ -31,7 +32,7 @@ void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m)
 typedef struct Gathering {
     Unit unit;
     Value **home, **whole;
-    int n;
+    int64_t n, cap;
     int64_t at; /* the index of its first user */
 } Gathering;
 
@@ -96,12 +97,14 @@ static Value **whole_of(Work *w, const Unit *u, Value *home, int64_t at)
     if (!x) {
         x = &w->gathering[w->n_gatherings++];
         *x = (Gathering){ .unit = *u, .at = at };
-        x->home = NEW_N(w->g->arena, Value *, w->g->n_values);
-        x->whole = NEW_N(w->g->arena, Value *, w->g->n_values);
     }
-    int k = 0;
+    int64_t k = 0, cap = x->cap;
     while (k < x->n && x->home[k] != home) k++;
-    if (k == x->n) x->home[x->n++] = home;
+    if (k == x->n) {
+        x->home = arena_grow(w->g->arena, x->home, x->n, &x->cap, sizeof *x->home);
+        x->whole = arena_grow(w->g->arena, x->whole, x->n, &cap, sizeof *x->whole);
+        x->home[x->n++] = home;
+    }
     return &x->whole[k];
 }
 
@@ -124,8 +127,8 @@ static void add_gathering(const Work *w, const Gathering *x)
     const Node *user = w->old[x->at];
     g->phase = x->unit.pass == UNIT_PREPARE ? PREPARE : user->phase;
     g->block = x->unit.pass == UNIT_PREPARE ? -1 : user->block;
-    gather_unit(g, x->n, x->home, w->axes, x->whole);
-    for (int k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];
+    gather_unit(g, (int)x->n, x->home, w->axes, x->whole);
+    for (int64_t k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];
     g->node[g->n_nodes - 1]->stage = user->stage;
     g->node[g->n_nodes - 1]->stream = STREAM_GATHER;
 }
@@ -175,7 +178,8 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
     Work w = { .g = g, .mesh = mesh, .s = settings };
     if (w.s->stage > ZERO_NONE) w.axes = mesh_shard_axes(mesh);
-    Reductions *r = reductions_find(g, mesh, w.s, w.axes);
+    Reductions *r;
+    TRY(reductions_find(g, mesh, w.s, w.axes, &r));
     w.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     w.n_old = g->n_nodes;
     if (w.axes) {

@@ -40,19 +40,25 @@ static bool is_by_unit(const Reductions *r)
     return r->axes && r->s->stage > ZERO_STATES;
 }
 
-Reductions *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes)
+Error *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes,
+                       Reductions **out)
 {
-    Reductions *r = NEW(g->arena, Reductions);
+    Reductions *r = *out = NEW(g->arena, Reductions);
+    const unsigned sequence = axes & 1u << MESH_CP;
     *r = (Reductions){ .g = g, .s = s, .axes = axes };
     r->param = NEW_N(g->arena, Value *, g->n_values);
     r->rest = NEW_N(g->arena, unsigned, g->n_values);
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
         if (v->kind != VALUE_PARAM || v->n_dims == 0 || !v->grad) continue;
+        if (sequence & ~v->grad->partial)
+            return error_new("the gradient of %s is whole on every rank of a sequence (cp), so "
+                             "these cannot share it (FSDP)",
+                             v->name);
         r->rest[r->n] = (v->grad->partial | mesh_data_axes(mesh)) & ~axes;
         r->param[r->n++] = v;
     }
-    return r;
+    return NULL;
 }
 
 /* The nodes to come run once per step, with the last backward pass of a stage. */

@@ -121,7 +121,7 @@ static void review_ranks(Review *r, const TrainingConfig *c)
 {
     const TrainingSettings *s = &c->settings;
     const Rank *rank = builder_rank(r->builder);
-    const Mesh all = mesh_of_rank(rank), *mesh = c->device_mesh ? c->device_mesh : &all;
+    const Mesh of_training = training_mesh(c, rank), *mesh = &of_training;
     const CheckpointExecution *saving =
         c->checkpoint_saving ? &c->checkpoint_saving->execution : NULL;
     review_count(r, NULL, "cuda_env.world_size", s->cuda_env.world_size, rank->world_size, "");

@@ -176,6 +176,17 @@ static Error *run_threads(Arena *a, const CrewSettings *s, const Crew *process, 
 
 /* ---- ranks that are processes ---- */
 
+static Error *compare_machines(Comm *world, Rank *rank)
+{
+    double n[] = { (double)rank->local_world_size, -(double)rank->local_world_size };
+    TRY(world->all_reduce(world, n, 2, F64, REDUCE_MAX, NULL));
+    rank->is_uneven = n[0] != -n[1];
+    if (rank->is_uneven && !rank->rank)
+        log_info("machines have different numbers of ranks; what is to be sharded over those of a "
+                 "machine (HYBRID_SHARD) is sharded over all");
+    return NULL;
+}
+
 /* What rank 0 says for all, the others leave to it. */
 static Error *run_process(const CrewSettings *s)
 {
@@ -184,6 +195,7 @@ static Error *run_process(const CrewSettings *s)
     Comm *world;
     TRY(comm_mpi_open(s->process, &world));
     if (!m.rank.local_world_size) m.rank.local_world_size = 1;
+    TRY(compare_machines(world, &m.rank));
     member_init(&m, s, &process, world);
     member_main(&m);
     member_free(&m);

@@ -68,7 +68,7 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
     TrainingConfig c = { 0 };
     Session *session;
     TRY(build_rank(a, registry, s, rank, &c));
-    plan->mesh = c.device_mesh ? *c.device_mesh : mesh_of_rank(rank);
+    plan->mesh = training_mesh(&c, rank);
     Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
     SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
     if (mesh->world_size > 1) settings.groups = groups_planned(a, mesh);

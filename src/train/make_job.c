@@ -76,8 +76,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .config_digest = run_config_digest(a, from),
         .trace = { .print = consensus_leads(together) ? run->print_graph : NULL, .to = stdout },
         .consensus = together,
-        .mesh =
-            c->device_mesh ? *c->device_mesh : mesh_of_rank(run->rank ? run->rank : &rank_alone),
+        .mesh = training_mesh(c, run->rank),
         .n_threads = run->crew ? run->crew->n_threads : 0,
         .memory = run->crew ? run->crew->memory : 0,
         .observe = run->observe,

@@ -1,7 +1,7 @@
 /* settings.c - tables of a training configuration, and the rules over its numbers. */
 #include "train/settings.h"
 #include "base/log.h"
-#include "comm/mesh.h"
+#include "passes/data_parallel.h"
 #include <string.h>
 
 /* clang-format off */
@@ -332,6 +332,16 @@ Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
         experiments_root_path)
         yaml_set(a, paths, "experiments_root_path", yaml_string(a, experiments_root_path));
     return yaml_get(root, "app_state") ? NULL : complete_app_state(a, root);
+}
+
+Mesh training_mesh(const TrainingConfig *c, const Rank *rank)
+{
+    if (c->device_mesh) return *c->device_mesh;
+    if (!rank) rank = &rank_alone;
+    Mesh m = mesh_of_rank(rank);
+    const Model *model = c->app_state ? c->app_state->model : NULL;
+    if (model) data_parallel_place(model->data_parallel, rank, &m);
+    return m;
 }
 
 bool training_settings_are_whole(const TrainingSettings *s)

@@ -1,6 +1,7 @@
 /* settings.h - what `settings` and the other top-level keys of a training configuration say. */
 #ifndef TRAIN_SETTINGS_H
 #define TRAIN_SETTINGS_H
+#include "comm/mesh.h"
 #include "config/builder.h"
 #include "passes/pipeline.h"
 #include "train/job.h"
@@ -73,7 +74,7 @@ typedef struct TrainingConfig {
     struct Profiler *profiler;
     Mfu *mfu_calculator;
     Pipeline *scheduled_pipeline;
-    struct Mesh *device_mesh;
+    Mesh *device_mesh;
 } TrainingConfig;
 
 /* For builder_build and builder_validate; required keys in the order in which the original builds
@@ -87,6 +88,9 @@ Error *training_config_complete(Arena *a, Yaml *root, const Rank *rank,
                                 const char *experiments_root_path);
 /* builder_validate with the table, and the rules over the settings. */
 Error *training_config_validate(Builder *b, TrainingConfig *out);
+/* The mesh of the configuration; without one, all ranks share the data, and where parameters are
+ * sharded over machines each (HYBRID_SHARD), machines have copies. `rank` NULL: the only one. */
+Mesh training_mesh(const TrainingConfig *c, const Rank *rank);
 /* Tokens per step, and the intervals, against the target, counted from the first step of the
  * experiment: an error where its enforcement is on, else a warning. A finished run passes. */
 Error *training_settings_check(const TrainingSettings *s);

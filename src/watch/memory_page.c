@@ -3,6 +3,7 @@
  * The plan is exact and known before anything runs; the page shows its numbers, not samples. */
 #include "watch/memory_page.h"
 #include "base/file.h"
+#include "base/json.h"
 
 /* clang-format off */
 static const char head[] =
@@ -48,17 +49,6 @@ static const char tail[] =
 "</script></html>\n";
 /* clang-format on */
 
-/* "</" would end the script. */
-static void put_script(const Text *json, FILE *to)
-{
-    for (size_t i = 0; i < json->len; i++) {
-        if (json->ptr[i] == '<')
-            fputs("\\u003c", to);
-        else
-            fputc(json->ptr[i], to);
-    }
-}
-
 Error *memory_page_write(const Program *p, const char *path)
 {
     NewFile f;
@@ -66,7 +56,7 @@ Error *memory_page_write(const Program *p, const char *path)
     TRY(file_create(path, &f));
     program_memory_json(p, &plan);
     fputs(head, f.stream);
-    put_script(&plan, f.stream);
+    json_put_in_script(&plan, f.stream);
     fputs(tail, f.stream);
     text_free(&plan);
     return file_commit(&f);

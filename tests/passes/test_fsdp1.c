@@ -62,3 +62,13 @@ TEST(hybrid_sharding_without_a_mesh_shares_within_machines)
     check_place(true, 6, 4, 1, 6); /* machines with different numbers of ranks */
     check_place(true, 8, 0, 1, 8); /* nobody told it */
 }
+
+TEST(hybrid_sharding_over_machines_of_different_sizes_shares_over_all)
+{
+    const DataParallel d = { .is_hybrid = true };
+    const Rank rank = { .world_size = 6, .local_world_size = 2, .is_uneven = true };
+    Mesh m = mesh_of_rank(&rank);
+    data_parallel_place(&d, &rank, &m);
+    assert_int_equal(m.size[MESH_DP_REPLICATE], 1);
+    assert_int_equal(m.size[MESH_DP_SHARD], 6);
+}

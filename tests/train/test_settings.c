@@ -1,5 +1,6 @@
 /* test_settings.c - rules over the numbers of a training, and what is completed. */
 #include "components.h"
+#include "passes/data_parallel.h"
 #include "test.h"
 #include "train/settings.h"
 #include <string.h>
@@ -153,4 +154,17 @@ TEST(a_missing_dp_degree_is_that_of_the_mesh_or_the_number_of_ranks)
     assert_no_error(builder_build(b, keys, &read));
     assert_int_equal(read.dp_degree, 8);
     arena_free(a);
+}
+
+TEST(settings_without_a_mesh_place_hybrid_shards_within_machines)
+{
+    const DataParallel hybrid = { .stage = ZERO_PARAMETERS, .is_hybrid = true };
+    Model model = { .data_parallel = &hybrid };
+    AppState state = { .model = &model };
+    const TrainingConfig c = { .app_state = &state };
+    const Rank rank = { .rank = 1, .world_size = 4, .local_world_size = 2 };
+    Mesh m = training_mesh(&c, &rank);
+    assert_int_equal(m.size[MESH_DP_REPLICATE], 2);
+    assert_int_equal(m.size[MESH_DP_SHARD], 2);
+    assert_int_equal(m.rank, 1);
 }
