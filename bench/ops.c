@@ -89,7 +89,7 @@ static void measure(const OpCase *c, const Node *n, const KernelDef *k, const Dt
                     const Limits *limits, Pool *pool)
 {
     Arena *a = arena_new();
-    RunTime now = { .position = c->position, .lr = 1e-3, .seed = 1 };
+    RunTime now = { .position = c->position, .seed = 1, .rate = { { .lr = 1e-3 } } };
     Stream stream = { .pool = pool };
     Launch l = operands(a, n, types, &now);
     l.stream = &stream;

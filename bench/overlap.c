@@ -44,12 +44,14 @@ static Gpt2Settings model_settings(void)
 }
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   double weight_decay)
+                   const ParamGroup *group)
 {
     (void)self;
-    const AdamSettings attrs = {
-        .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = weight_decay, .decoupled = true
-    };
+    const AdamSettings attrs = { .beta1 = 0.9,
+                                 .beta2 = 0.95,
+                                 .eps = 1e-8,
+                                 .weight_decay = group->weight_decay,
+                                 .decoupled = true };
     Value *moment[2];
     for (int i = 0; i < 2; i++)
         moment[i] = graph_state(g, arena_printf(g->arena, "m%d.%s", i, param->name), F32,
@@ -85,7 +87,9 @@ static double bytes_of(const Graph *g)
 
 static void run_step(Program *p, int64_t number)
 {
-    RunTime now = { .step = number, .updates = number, .lr = 1e-4, .loss_scale = 1 };
+    RunTime now = {
+        .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } }
+    };
     die(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
     die(program_run_phases(p, RUN_REDUCE, &now));
     die(program_run_phases(p, RUN_UPDATE, &now));

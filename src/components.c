@@ -79,6 +79,7 @@
     COMPONENT(number_conversion_parallel_degree) \
     COMPONENT(optimizer_adam) \
     COMPONENT(optimizer_adam_w) \
+    COMPONENT(optimizer_combined) \
     COMPONENT(pipeline_builder) \
     COMPONENT(pipeline_scheduled) \
     COMPONENT(pipeline_selector) \
@@ -96,6 +97,7 @@
     COMPONENT(sampler_resumable_distributed_multi_dim_sampler) \
     COMPONENT(sampler_resumable_distributed_sampler) \
     COMPONENT(sampler_sequential_sampler) \
+    COMPONENT(scheduler_combined) \
     COMPONENT(scheduler_constant_lr) \
     COMPONENT(scheduler_cosine_annealing_lr) \
     COMPONENT(scheduler_dummy_lr) \

@@ -9,17 +9,24 @@ struct DimSpec;
 struct Error;
 struct Pool;
 
+/* What an optimizer step does with one group of parameters. */
+typedef struct Rate {
+    double lr;
+    double beta1;   /* decay of Adam's first moment, if has_beta1 */
+    bool has_beta1; /* else the optimizer's own */
+} Rate;
+
+enum { MAX_RATES = 16 };
+
 /* Known only while running, the same for all kernels of one action; never baked into a Launch. */
 typedef struct RunTime {
     int64_t step;       /* optimizer steps done before this one; part of dropout keys */
     int64_t updates;    /* those of them that changed the parameters: Adam's bias correction */
     int64_t microbatch; /* of this step; part of dropout keys */
     int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
-    double lr;          /* learning rate of this step */
-    double beta1;       /* decay of Adam's first moment in this step, if has_beta1 */
-    bool has_beta1;     /* else the optimizer's own */
     double loss_scale;  /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
     uint64_t seed;
+    Rate rate[MAX_RATES]; /* of this step, by number of the group (optim/param_groups.h) */
 } RunTime;
 
 /* A queue of work, done in the order given. On the CPU calls return when the work is done, but

@@ -180,6 +180,7 @@ Error *store_add(ParamStore *s, const Graph *g)
                          .kind = v->kind,
                          .init = v->init,
                          .is_cache = v->is_cache,
+                         .is_frozen = v->is_frozen,
                          .tensor = t,
                          .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
         map_set(s->by_name, str_of(new->name), new);

@@ -13,6 +13,7 @@ typedef struct Stored {
     Init init;
     Tensor tensor;
     bool is_cache;    /* VALUE_STATE: no part of checkpoints */
+    bool is_frozen;   /* VALUE_PARAM: no optimizer changes it */
     bool is_set;      /* has been initialised or loaded */
     int64_t made_at;  /* derived: version of the parameters it was made from; 0: not made */
     bool is_constant; /* derived from no parameter: made once */

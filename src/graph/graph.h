@@ -73,6 +73,7 @@ typedef struct Value {
     struct Value *grad;    /* PARAM only: its ACCUMULATOR, after autodiff */
     struct Value *grad_of; /* the value whose gradient this is, or NULL */
     bool is_copy;          /* PARAM only: another rank of the pipeline has it, too, and counts it */
+    bool is_frozen;        /* PARAM only: stays what it is, and gets no gradient */
     int place;             /* PARAM only: see Graph.n_places */
     Init init;             /* PARAM and STATE */
     Role role;             /* PARAM only */

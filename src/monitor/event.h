@@ -16,7 +16,7 @@ typedef struct Measure {
     int decimals; /* shown on the console; ALL_DECIMALS: unrounded */
 } Measure;
 
-enum { ALL_DECIMALS = -1, MAX_MEASURES = 8 };
+enum { ALL_DECIMALS = -1, MAX_MEASURES = 24 };
 
 typedef struct Measures {
     int n;

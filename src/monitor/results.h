@@ -12,7 +12,9 @@ typedef struct TrainingNumbers {
     double loss_avg, loss_last, grad_norm_avg, grad_norm_last;
     double samples_per_second, mfu; /* mfu -1: not known */
     double lr;                      /* of the next step, mean over groups */
-    double peak_memory_mb;          /* MiB */
+    const char *const *rate_name;   /* of groups that have rates of their own; NULL ends the list */
+    const double *rate;
+    double peak_memory_mb; /* MiB */
 } TrainingNumbers;
 
 Results training_results(const TrainingNumbers *from);

@@ -10,6 +10,7 @@ static const Field attrs[] = {
     FIELD_FLOAT(AdamSettings, beta2, NULL, 0, 1, "decay of the second moment"),
     FIELD_FLOAT(AdamSettings, eps, NULL, 0, 0, "added to the root of the second moment"),
     FIELD_FLOAT(AdamSettings, weight_decay, NULL, 0, 0, "strength of the decay"),
+    FIELD_INT(AdamSettings, group, "0", 0, MAX_RATES - 1, "whose rate it is"),
     FIELD_BOOL(AdamSettings, decoupled, NULL, "AdamW: decay outside of the gradient"),
     { 0 },
 };
@@ -27,8 +28,9 @@ static int reference(const Launch *l)
     const double *param = l->in[0].data, *grad = l->in[1].data;
     const double *m = l->in[2].data, *v = l->in[3].data, factor = *(const double *)l->in[4].data;
     double *new_param = l->out[0].data, *new_m = l->out[1].data, *new_v = l->out[2].data;
-    double *cleared = l->out[3].data, lr = l->now->lr, t = (double)l->now->updates + 1;
-    double beta1 = l->now->has_beta1 ? l->now->beta1 : a->beta1;
+    const Rate *rate = &l->now->rate[a->group];
+    double *cleared = l->out[3].data, lr = rate->lr, t = (double)l->now->updates + 1;
+    double beta1 = rate->has_beta1 ? rate->beta1 : a->beta1;
     double unbias1 = 1 - pow(beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
         double p = param[i], g = grad[i] * factor;

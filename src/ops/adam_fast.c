@@ -15,8 +15,9 @@ typedef struct Step {
 static Step step_of(const Launch *l)
 {
     const AdamSettings *a = l->attrs;
-    double t = (double)l->now->updates + 1, lr = l->now->lr;
-    double beta1 = l->now->has_beta1 ? l->now->beta1 : a->beta1;
+    const Rate *rate = &l->now->rate[a->group];
+    double t = (double)l->now->updates + 1, lr = rate->lr;
+    double beta1 = rate->has_beta1 ? rate->beta1 : a->beta1;
     return (Step){
         .l = l,
         .factor = (float)*(const double *)l->in[4].data,

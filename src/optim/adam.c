@@ -29,10 +29,11 @@ static Value *moment(Graph *g, const char *name, const Value *param)
 }
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   double weight_decay)
+                   const ParamGroup *group)
 {
     AdamSettings attrs = ((const Adam *)self)->attrs;
-    attrs.weight_decay = weight_decay;
+    attrs.weight_decay = group->weight_decay;
+    attrs.group = group->number;
     adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor,
          &attrs);
 }
@@ -83,6 +84,7 @@ static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
     for (int64_t i = 0; i < groups->n; i++) excluded[i] = groups->item[i];
     *o = (Adam){
         .base = { .update = update,
+                  .name = builder_self(b)->variant,
                   .lr = s->lr,
                   .weight_decay = s->weight_decay,
                   .excluded = excluded,

@@ -18,19 +18,19 @@ static const Field fields[] = {
     { 0 },
 };
 
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     const Settings *c = self->settings;
-    return step < c->total_iters ? self->base_lr * c->factor : self->base_lr;
+    return step < c->total_iters ? self->base_lr[group] * c->factor : self->base_lr[group];
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     const Settings *c = self->settings;
     text_puts(out, "{\"factor\": ");
     text_json_double(out, c->factor);
     text_printf(out, ", \"total_iters\": %" PRId64 ", ", c->total_iters);
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 

@@ -19,19 +19,19 @@ static const Field fields[] = {
     { 0 },
 };
 
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     const Settings *c = self->settings;
-    return half_cosine(self->base_lr, c->eta_min, (double)step / (double)c->t_max);
+    return half_cosine(self->base_lr[group], c->eta_min, (double)step / (double)c->t_max);
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     const Settings *c = self->settings;
     text_printf(out, "{\"T_max\": %" PRId64 ", \"eta_min\": ", c->t_max);
     text_json_double(out, c->eta_min);
     text_puts(out, ", ");
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 

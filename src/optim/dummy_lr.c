@@ -7,16 +7,16 @@ typedef struct Settings {
 
 static const Field fields[] = { FIELD_OPTIMIZER(Settings), { 0 } };
 
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     (void)step;
-    return self->base_lr;
+    return self->base_lr[group];
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     text_putc(out, '{');
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 

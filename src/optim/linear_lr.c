@@ -21,15 +21,15 @@ static const Field fields[] = {
     { 0 },
 };
 
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     const Settings *c = self->settings;
     int64_t at = step < c->total_iters ? step : c->total_iters;
-    return self->base_lr *
+    return self->base_lr[group] *
            straight_line(c->start_factor, c->end_factor, (double)at / (double)c->total_iters);
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     const Settings *c = self->settings;
     text_puts(out, "{\"start_factor\": ");
@@ -37,7 +37,7 @@ static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text 
     text_puts(out, ", \"end_factor\": ");
     text_json_double(out, c->end_factor);
     text_printf(out, ", \"total_iters\": %" PRId64 ", ", c->total_iters);
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 

@@ -1,27 +1,9 @@
 /* onecycle_lr.c - the one-cycle schedule (Smith and Topin 2017) in torch's form. */
 #include "base/json.h"
 #include "base/log.h"
+#include "optim/param_groups.h"
 #include "optim/scheduler_parts.h"
-#include "optim/weight_decay.h"
 #include <inttypes.h>
-
-/* One value for all parameter groups, or one per group. */
-typedef struct PerGroup {
-    int which;
-    double all;
-    FloatList each;
-} PerGroup;
-
-static const Field positive_item = { .type = FIELD_FLOAT,
-                                     .max = INFINITY,
-                                     .flags = FIELD_STRICT | FIELD_OPEN_MIN };
-
-static const Field per_group_fields[] = {
-    FIELD_FLOAT(PerGroup, all, NULL, 0, INFINITY, "of all groups",
-                .flags = FIELD_STRICT | FIELD_OPEN_MIN),
-    FIELD_LIST(PerGroup, each, FloatList, &positive_item, NULL, 0, 0, "of each group"),
-    { 0 },
-};
 
 typedef struct OneCycleLr {
     Optimizer *optimizer;
@@ -42,7 +24,7 @@ static const char *const anneal_choices[] = { "cos", "linear", NULL };
 static const Field one_cycle_fields[] = {
     FIELD_OPTIMIZER(OneCycleLr),
     FIELD_UNION(OneCycleLr, max_lr, PerGroup, per_group_fields, NULL,
-                "the highest rate; a list has equal entries"),
+                "the highest rate, or that of each parameter group"),
     FIELD_INT(OneCycleLr, total_steps, "null", 1, INFINITY, "steps of the cycle",
               .flags = FIELD_STRICT),
     FIELD_INT(OneCycleLr, epochs, "null", 1, INFINITY,
@@ -68,52 +50,29 @@ static const Field one_cycle_fields[] = {
     { 0 },
 };
 
-/* The common value; false when the entries of a list differ or there is none. */
-static bool one_value(const PerGroup *p, double *out)
-{
-    *out = p->which == 0 ? p->all : p->each.n > 0 ? p->each.item[0] : 0;
-    for (int64_t i = 0; p->which == 1 && i < p->each.n; i++)
-        if (p->each.item[i] != *out) return false;
-    return p->which == 0 || p->each.n > 0;
-}
-
 static Error *check_momenta(const OneCycleLr *c)
 {
     const PerGroup *const both[] = { &c->base_momentum, &c->max_momentum };
     static const char *const names[] = { "base_momentum", "max_momentum" };
     for (int i = 0; i < 2; i++) {
-        double beta1;
-        if (!one_value(both[i], &beta1))
-            return error_new("%s: all parameter groups have one beta1 here; give a number or equal "
-                             "entries",
-                             names[i]);
-        if (beta1 >= 1) return error_new("%s: %g; allowed are 0 < beta1 < 1", names[i], beta1);
+        TRY(per_group_check(both[i], names[i], c->optimizer));
+        for (int k = 0; k < param_groups_count(c->optimizer); k++)
+            if (per_group(both[i], k) >= 1)
+                return error_new("%s: %g; allowed are 0 < beta1 < 1", names[i],
+                                 per_group(both[i], k));
     }
     return NULL;
-}
-
-/* As torch refuses it. */
-static Error *check_length(const PerGroup *p, const char *name, const Optimizer *o)
-{
-    int n = weight_decay_count_groups(o);
-    if (p->which == 0 || p->each.n == n) return NULL;
-    return error_new("%s has %lld numbers, but the optimizer has %d parameter group%s", name,
-                     (long long)p->each.n, n, n == 1 ? "" : "s");
 }
 
 static Error *check_one_cycle(const void *settings)
 {
     const OneCycleLr *c = settings;
-    double max_lr;
     if (!c->total_steps && !(c->epochs && c->steps_per_epoch))
         return error_new("give total_steps, or epochs and steps_per_epoch");
-    if (!one_value(&c->max_lr, &max_lr))
-        return error_new(
-            "max_lr: all parameter groups have one rate here; give a number or equal entries");
     if (!c->total_steps && *c->epochs > INT64_MAX / *c->steps_per_epoch)
         return error_new("epochs %" PRId64 " times steps_per_epoch %" PRId64 " are too many steps",
                          *c->epochs, *c->steps_per_epoch);
-    return c->cycle_momentum ? check_momenta(c) : NULL;
+    return NULL;
 }
 
 static int64_t one_cycle_steps(const OneCycleLr *c)
@@ -136,22 +95,19 @@ static double one_cycle_value(const OneCycleLr *c, const double *value, int64_t 
                                                                             value[phase + 1], at);
 }
 
-static double one_cycle_rate(const Scheduler *self, int64_t step)
+static double one_cycle_rate(const Scheduler *self, int group, int64_t step)
 {
     const OneCycleLr *c = self->settings;
-    double max_lr;
-    one_value(&c->max_lr, &max_lr);
-    double first = max_lr / c->div_factor, last = first / c->final_div_factor;
+    double first = self->base_lr[group], last = first / c->final_div_factor,
+           max_lr = per_group(&c->max_lr, group);
     return one_cycle_value(
         c, (const double[]){ first, max_lr, c->three_phase ? first : last, last }, step);
 }
 
-static double one_cycle_beta1(const Scheduler *self, int64_t step)
+static double one_cycle_beta1(const Scheduler *self, int group, int64_t step)
 {
     const OneCycleLr *c = self->settings;
-    double base, max;
-    one_value(&c->base_momentum, &base);
-    one_value(&c->max_momentum, &max);
+    double base = per_group(&c->base_momentum, group), max = per_group(&c->max_momentum, group);
     return one_cycle_value(c, (const double[]){ max, base, max, max }, step);
 }
 
@@ -169,7 +125,7 @@ static void put_phase(Text *out, double end, bool is_whole, const char *start_lr
                 start_lr, end_lr, start_momentum, end_momentum);
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     const OneCycleLr *c = self->settings;
     int64_t total = one_cycle_steps(c);
@@ -187,46 +143,45 @@ static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text 
     text_printf(out, "], \"_anneal_func_type\": \"%s\", \"cycle_momentum\": %s, %s",
                 anneal_choices[c->anneal_strategy], c->cycle_momentum ? "true" : "false",
                 c->cycle_momentum ? "\"use_beta1\": true, " : "");
-    double max_lr;
-    one_value(&c->max_lr, &max_lr);
-    put_torch_steps(out, n_groups, max_lr / c->div_factor, step, step + 1,
-                    one_cycle_rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 
-static void torch_group(const Scheduler *self, Text *out)
+static void torch_group(const Scheduler *self, int group, Text *out)
 {
     const OneCycleLr *c = self->settings;
-    double max_lr, base, max;
-    one_value(&c->max_lr, &max_lr);
-    one_value(&c->base_momentum, &base);
-    one_value(&c->max_momentum, &max);
     text_puts(out, "\"initial_lr\": ");
-    text_json_double(out, max_lr / c->div_factor);
+    text_json_double(out, self->base_lr[group]);
     text_puts(out, ", \"max_lr\": ");
-    text_json_double(out, max_lr);
+    text_json_double(out, per_group(&c->max_lr, group));
     text_puts(out, ", \"min_lr\": ");
-    text_json_double(out, max_lr / c->div_factor / c->final_div_factor);
+    text_json_double(out, self->base_lr[group] / c->final_div_factor);
     if (!c->cycle_momentum) return;
     text_puts(out, ", \"max_momentum\": ");
-    text_json_double(out, max);
+    text_json_double(out, per_group(&c->max_momentum, group));
     text_puts(out, ", \"base_momentum\": ");
-    text_json_double(out, base);
+    text_json_double(out, per_group(&c->base_momentum, group));
+}
+
+/* Others than the defaults. */
+static bool has_momenta(const OneCycleLr *c)
+{
+    return c->base_momentum.which != 0 || c->base_momentum.all != 0.85 ||
+           c->max_momentum.which != 0 || c->max_momentum.all != 0.95;
 }
 
 static Error *build_one_cycle(Builder *b, const void *settings, void **out)
 {
     const OneCycleLr *c = settings;
-    double base, max;
-    TRY(check_length(&c->max_lr, "max_lr", c->optimizer));
-    if (c->cycle_momentum) {
-        TRY(check_length(&c->base_momentum, "base_momentum", c->optimizer));
-        TRY(check_length(&c->max_momentum, "max_momentum", c->optimizer));
-    } else if (!one_value(&c->base_momentum, &base) || !one_value(&c->max_momentum, &max) ||
-               base != 0.85 || max != 0.95)
+    TRY(per_group_check(&c->max_lr, "max_lr", c->optimizer));
+    if (c->cycle_momentum)
+        TRY(check_momenta(c));
+    else if (has_momenta(c))
         log_warning(
             "onecycle_lr: base_momentum and max_momentum have no effect without cycle_momentum");
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
+    for (int i = 0; i < s->n_groups; i++) s->base_lr[i] = per_group(&c->max_lr, i) / c->div_factor;
+    s->rates_differ = per_group_differs(&c->max_lr);
     s->rate = one_cycle_rate;
     s->torch_state = torch_state;
     s->torch_group = torch_group;

@@ -19,19 +19,19 @@ static const Field fields[] = {
     { 0 },
 };
 
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     const Settings *c = self->settings;
-    return self->base_lr * pow(c->gamma, (double)(step / c->step_size));
+    return self->base_lr[group] * pow(c->gamma, (double)(step / c->step_size));
 }
 
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     const Settings *c = self->settings;
     text_printf(out, "{\"step_size\": %" PRId64 ", \"gamma\": ", c->step_size);
     text_json_double(out, c->gamma);
     text_puts(out, ", ");
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 

@@ -38,40 +38,41 @@ static Error *check(const void *settings)
 }
 
 /* Step t has done t of the warmup's steps: the first one with a rate above 0 is step 0. */
-static double rate(const Scheduler *self, int64_t step)
+static double rate(const Scheduler *self, int group, int64_t step)
 {
     const Settings *c = self->settings;
     const int64_t decay_from = c->total_steps - c->decay_steps;
     if (step < c->warmup_steps)
-        return self->base_lr * (double)(step + 1) / (double)(c->warmup_steps + 1);
+        return self->base_lr[group] * (double)(step + 1) / (double)(c->warmup_steps + 1);
     if (step >= c->total_steps) return c->final_lr;
-    if (step < decay_from) return self->base_lr;
+    if (step < decay_from) return self->base_lr[group];
     const double at = (double)(step - decay_from) / (double)c->decay_steps;
     switch (c->decay) {
     case DECAY_COSINE:
-        return half_cosine(self->base_lr, c->final_lr, at);
+        return half_cosine(self->base_lr[group], c->final_lr, at);
     case DECAY_SQRT:
-        return straight_line(self->base_lr, c->final_lr, sqrt(at));
+        return straight_line(self->base_lr[group], c->final_lr, sqrt(at));
     default:
-        return straight_line(self->base_lr, c->final_lr, at);
+        return straight_line(self->base_lr[group], c->final_lr, at);
     }
 }
 
 /* torch has none of this kind: what a LambdaLR of the same rates keeps. */
-static void torch_state(const Scheduler *self, int64_t step, int n_groups, Text *out)
+static void torch_state(const Scheduler *self, int64_t step, Text *out)
 {
     text_putc(out, '{');
-    put_torch_steps(out, n_groups, self->base_lr, step, step + 1, rate(self, step));
+    put_torch_steps(self, step, step + 1, step, out);
     text_putc(out, '}');
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *c = settings;
-    if (c->final_lr > c->optimizer->lr)
-        return error_new("final_lr %g must not be greater than the optimizer's lr %g", c->final_lr,
-                         c->optimizer->lr);
     Scheduler *s = scheduler_new(b, c->optimizer, c->last_epoch, c);
+    for (int i = 0; i < s->n_groups; i++)
+        if (c->final_lr > s->base_lr[i])
+            return error_new("final_lr %g must not be greater than the optimizer's lr %g",
+                             c->final_lr, s->base_lr[i]);
     s->rate = rate;
     s->torch_state = torch_state;
     s->held_after = c->total_steps;

@@ -30,15 +30,10 @@ int weight_decay_count_groups(const Optimizer *o)
     return o->weight_decay == 0 || !o->excluded[0] ? 1 : 2;
 }
 
-double weight_decay_of_name(const Optimizer *o, const char *param)
+int weight_decay_own_group(const Optimizer *o, const Value *param)
 {
-    if (o->weight_decay == 0 || !o->excluded[0]) return o->weight_decay;
-    return is_excluded(o, weight_decay_group(o->model, param)) ? 0 : o->weight_decay;
-}
-
-double weight_decay_of(const Optimizer *o, const Value *param)
-{
-    return weight_decay_of_name(o, param->name);
+    if (weight_decay_count_groups(o) == 1) return 0;
+    return is_excluded(o, weight_decay_group(o->model, param->name));
 }
 
 Error *weight_decay_check(const Optimizer *o)
@@ -59,13 +54,12 @@ Error *weight_decay_check(const Optimizer *o)
     return NULL;
 }
 
-Error *weight_decay_check_graph(const Optimizer *o, const Graph *g)
+Error *weight_decay_check_params(const Optimizer *o, const Value *const *param, int64_t n)
 {
     if (o->weight_decay == 0 || !o->excluded[0]) return NULL;
     int64_t n_decayed = 0, n_excluded = 0;
-    for (int64_t i = 0; i < g->n_values + g->n_elsewhere; i++) {
-        const Value *v = i < g->n_values ? g->value[i] : g->elsewhere[i - g->n_values];
-        if (v->kind != VALUE_PARAM) continue;
+    for (int64_t i = 0; i < n; i++) {
+        const Value *v = param[i];
         int n_groups = 0;
         for (const DecayGroup *group = o->model->groups; group->name; group++)
             n_groups += belongs(group, v->name);

@@ -8,12 +8,11 @@ const char *weight_decay_group(const struct Model *model, const char *param);
 /* Parameter groups of the optimizer in the original: what decays and what does not if any is
  * excluded, else one for all. */
 int weight_decay_count_groups(const Optimizer *o);
-/* The decay of one parameter. */
-double weight_decay_of(const Optimizer *o, const Value *param);
-double weight_decay_of_name(const Optimizer *o, const char *param);
+/* Which of these a parameter belongs to: 0, or 1 for what is excluded. */
+int weight_decay_own_group(const Optimizer *o, const Value *param);
 /* Excluded groups must exist; a model without groups takes decay 0 or no exclusions only. */
 Error *weight_decay_check(const Optimizer *o);
-/* Every parameter of the graph must belong to exactly one group when groups are excluded, and
- * neither the decayed nor the excluded parameters may be missing. */
-Error *weight_decay_check_graph(const Optimizer *o, const Graph *g);
+/* Every parameter must belong to exactly one group when groups are excluded, and neither the
+ * decayed nor the excluded parameters may be missing. */
+Error *weight_decay_check_params(const Optimizer *o, const Value *const *param, int64_t n);
 #endif

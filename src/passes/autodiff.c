@@ -12,7 +12,10 @@
 static bool *find_needed(const Graph *g)
 {
     bool *needed = NEW_N(g->arena, bool, g->n_values);
-    for (int64_t i = 0; i < g->n_values; i++) needed[i] = g->value[i]->kind == VALUE_PARAM;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        needed[i] = v->kind == VALUE_PARAM && !v->is_frozen;
+    }
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
         bool any = false;

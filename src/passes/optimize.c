@@ -7,7 +7,7 @@
 #include "ops/collective.h"
 #include "ops/fill.h"
 #include "ops/gradient_norm.h"
-#include "optim/optim.h"
+#include "optim/param_groups.h"
 #include "passes/all_passes.h"
 
 static int64_t find_params(const Graph *g, Value **param)
@@ -51,6 +51,12 @@ static int64_t join_ranks(Graph *g, Value *const *param, int64_t n, int64_t norm
     return g->n_places;
 }
 
+static void update(Graph *g, const Optimizer *o, Value *param, Value *factor)
+{
+    const ParamGroup group = param_group_of(o, param);
+    group.optimizer->update(group.optimizer, g, param, param->grad, factor, &group);
+}
+
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh;
@@ -59,6 +65,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
           **partial = NEW_N(g->arena, Value *, g->n_values);
     int64_t n = find_params(g, param);
     if (n == 0) return error_new("there is no parameter to update");
+    TRY(param_groups_check(o->optimizer, g));
     g->phase = REDUCE;
     for (int64_t i = 0; i < n; i++) partial[i] = norm_partial(g, param[i]->grad, o->norm_type);
     settle(g, n, partial);
@@ -67,9 +74,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     graph_output(g, "grad_norm", norm);
     g->phase = UPDATE;
     Value *factor = clip_factor(g, norm, o->max_norm);
-    for (int64_t i = 0; i < n; i++)
-        o->optimizer->update(o->optimizer, g, param[i], param[i]->grad, factor,
-                             o->weight_decay_of(o->optimizer, param[i]));
+    for (int64_t i = 0; i < n; i++) update(g, o->optimizer, param[i], factor);
     g->phase = FORWARD;
     return NULL;
 }

@@ -10,7 +10,6 @@ typedef struct Optimize {
     const struct Optimizer *optimizer;
     int64_t norm_type; /* 1, 2, or 0 for the maximum */
     double max_norm;   /* 0: no clipping */
-    double (*weight_decay_of)(const struct Optimizer *optimizer, const Value *param);
 } Optimize;
 extern const PassDef pass_optimize;
 #endif

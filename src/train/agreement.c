@@ -3,6 +3,7 @@
 #include "train/agreement.h"
 #include "comm/mesh.h"
 #include "data/data.h"
+#include "optim/param_groups.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,7 +42,10 @@ static void review_scheduler(Review *r, const Scheduler *s, const TrainingConfig
     int64_t seen = c->settings.training_progress.num_seen_steps;
     if (s->optimizer != c->app_state->optimizer)
         refuse(r, s, "optimizer",
-               "this is not the optimizer of app_state, whose rate is scheduled");
+               optimizer_has(c->app_state->optimizer, s->optimizer)
+                   ? "this is one part of the optimizer of app_state; scheduler.combined brings "
+                     "schedules of parts together"
+                   : "this is not the optimizer of app_state, whose rate is scheduled");
     if (s->first_step && s->first_step != seen)
         refuse(r, s, "last_epoch",
                arena_printf(r->arena,

@@ -65,7 +65,7 @@ static Error *prepare(Steppable *self, const SessionSettings *settings)
     TRY(check_batches(f->settings));
     TRY(session_new(&own, &f->session));
     TRY(make_program(f));
-    if (f->settings->optimizer) f->now.lr = f->settings->optimizer->lr;
+    if (f->settings->optimizer) TRY(scheduler_rates(NULL, f->settings->optimizer, 0, f->now.rate));
     f->now.loss_scale = 1;
     f->now.seed = (uint64_t)own.model->seed;
     return store_initialize(session_store(f->session), f->now.seed);

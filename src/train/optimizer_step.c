@@ -104,11 +104,7 @@ static Error *set_run_time(OptimizerStep *s, int64_t done)
 {
     const TrainingJob *job = s->job;
     s->now.step = done;
-    s->now.lr = job->state->optimizer->lr;
-    const Scheduler *scheduler = job->state->scheduler;
-    if (scheduler) TRY(scheduler_rate(scheduler, done, &s->now.lr));
-    s->now.has_beta1 = scheduler && scheduler->beta1;
-    if (s->now.has_beta1) s->now.beta1 = scheduler->beta1(scheduler, done);
+    TRY(scheduler_rates(job->state->scheduler, job->state->optimizer, done, s->now.rate));
     return set_loss_scale(s);
 }
 

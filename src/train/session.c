@@ -1,7 +1,6 @@
 /* session.c - builds graphs from the model, runs the passes, makes programs. */
 #include "train/session.h"
 #include "device/cpu_peak.h"
-#include "optim/weight_decay.h"
 #include "passes/all_passes.h"
 #include "passes/optimize.h"
 #include "passes/precision.h"
@@ -230,8 +229,7 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
     Optimize *o = NEW(s->arena, Optimize);
     *o = (Optimize){ .optimizer = optimizer,
                      .norm_type = clipper->norm_type,
-                     .max_norm = clipper->max_norm,
-                     .weight_decay_of = weight_decay_of };
+                     .max_norm = clipper->max_norm };
     Recipe r = { .kind = "training",
                  .batch = batch,
                  .sequence = sequence,
@@ -241,8 +239,7 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
                  .loss = loss,
                  .optimize = o,
                  .schedule = schedule };
-    TRY(make(s, &r, out));
-    return weight_decay_check_graph(optimizer, program_graph(*out));
+    return make(s, &r, out);
 }
 
 Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, int64_t sequence,

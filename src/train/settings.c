@@ -254,16 +254,26 @@ static Yaml *reference_to(Arena *a, const char *key)
     return y;
 }
 
-/* The top-level key of the only component of this kind, or NULL; `n` counts them. */
+static bool has_text(const Yaml *component, const char *key, const char *text)
+{
+    const Yaml *value = yaml_get(component, key);
+    return value && value->type == YAML_STRING && !strcmp(value->text, text);
+}
+
+/* The top-level key of the only component of this kind, or of the only one that combines others;
+ * NULL: there is none. `n` counts those that it could be. */
 static const char *only_of_kind(const Yaml *root, const char *kind, int *n)
 {
     const char *name = NULL;
+    bool is_combined = false;
     *n = 0;
     for (int64_t i = 0; i < root->n; i++) {
-        const Yaml *key = yaml_get(root->item[i], "component_key");
-        if (!key || key->type != YAML_STRING || strcmp(key->text, kind)) continue;
+        if (!has_text(root->item[i], "component_key", kind)) continue;
+        const bool combines = has_text(root->item[i], "variant_key", "combined");
+        if (is_combined && !combines) continue;
+        *n = combines && !is_combined ? 1 : *n + 1;
+        is_combined = combines;
         name = root->key[i]->text;
-        (*n)++;
     }
     return name;
 }

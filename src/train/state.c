@@ -40,7 +40,7 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
         const char *name = x->kind == VALUE_PARAM ? arena_printf(a, "app.model.%s", x->name)
                                                   : state_name(a, s, x->name);
         state[(*n)++] = state_tensor(name, &x->tensor);
-        if (x->kind != VALUE_PARAM || !with_optimizer) continue;
+        if (x->kind != VALUE_PARAM || !with_optimizer || x->is_frozen) continue;
         Tensor step = { .data = steps, .dtype = F32 };
         state[(*n)++] =
             state_tensor(arena_printf(a, "app.optimizer.state.%s.step", x->name), &step);

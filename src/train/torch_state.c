@@ -4,7 +4,8 @@
  * the original goes on from a checkpoint as from its own. */
 #include "train/torch_state.h"
 #include "base/json.h"
-#include "optim/weight_decay.h"
+#include "base/map.h"
+#include "optim/param_groups.h"
 #include <math.h>
 #include <string.h>
 
@@ -36,24 +37,28 @@ static Error *add_settings(Arena *a, const char *param, const char *json, Object
     return NULL;
 }
 
-static Error *add_param(Arena *a, const AppState *s, int64_t step, const char *param,
+static Error *add_param(Arena *a, const AppState *s, int64_t step, const Value *param,
                         ObjectList *to)
 {
-    const Optimizer *o = s->optimizer;
-    const Scheduler *c = s->scheduler;
-    double lr = c ? c->rate(c, step) : o->lr, beta1 = c && c->beta1 ? c->beta1(c, step) : NAN;
+    const ParamGroup group = param_group_of(s->optimizer, param);
+    const Optimizer *o = group.optimizer;
+    int own;
+    const Scheduler *c = scheduler_of_group(s->scheduler, s->optimizer, group.number, &own);
+    if (!o->torch_group) return NULL;
+    double lr = c ? c->rate(c, own, step) : o->lr,
+           beta1 = c && c->beta1 ? c->beta1(c, own, step) : NAN;
     Text json = { 0 };
     text_putc(&json, '{');
-    o->torch_group(o, lr, beta1, weight_decay_of_name(o, param), &json);
+    o->torch_group(o, lr, beta1, group.weight_decay, &json);
     if (c) text_puts(&json, ", ");
     if (c && c->torch_group)
-        c->torch_group(c, &json);
+        c->torch_group(c, own, &json);
     else if (c) {
         text_puts(&json, "\"initial_lr\": ");
-        text_json_double(&json, c->base_lr);
+        text_json_double(&json, c->base_lr[own]);
     }
     text_putc(&json, '}');
-    Error *e = add_settings(a, param, json.ptr, to);
+    Error *e = add_settings(a, param->name, json.ptr, to);
     text_free(&json);
     return e;
 }
@@ -64,7 +69,7 @@ static Error *add_scheduler(Arena *a, const AppState *s, int64_t step, ObjectLis
     const Pickle *state;
     if (!c || !c->torch_state) return NULL;
     Text json = { 0 };
-    c->torch_state(c, step, weight_decay_count_groups(s->optimizer), &json);
+    c->torch_state(c, step, &json);
     Error *e = object_value_read(a, json.ptr, &state);
     text_free(&json);
     if (!e) objects_flatten(a, path_of(a, "lr_scheduler", NULL), state, to);
@@ -89,13 +94,27 @@ static void add_buffers(Arena *a, const Model *m, CheckpointContent *content)
     content->n += n;
 }
 
-Error *torch_state(Arena *a, const AppState *s, int64_t step, CheckpointContent *content)
+/* Parameters of the graph and of other ranks' by name. */
+static Map *params_of(Arena *a, const Graph *g)
+{
+    Map *by_name = map_new(a);
+    for (int64_t i = 0; i < g->n_values + g->n_elsewhere; i++) {
+        Value *v = i < g->n_values ? g->value[i] : g->elsewhere[i - g->n_values];
+        if (v->kind == VALUE_PARAM && !v->is_frozen) map_set(by_name, str_of(v->name), v);
+    }
+    return by_name;
+}
+
+Error *torch_state(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                   CheckpointContent *content)
 {
     ObjectList list = { 0 };
-    for (int64_t i = 0; i < content->n && s->optimizer->torch_group; i++) {
+    Map *params = params_of(a, g);
+    for (int64_t i = 0; i < content->n; i++) {
         const char *name = content->state[i].name;
-        if (str_starts(str_of(name), MODEL))
-            TRY(add_param(a, s, step, name + strlen(MODEL), &list));
+        if (!str_starts(str_of(name), MODEL)) continue;
+        const Value *param = map_get(params, str_of(name + strlen(MODEL)));
+        if (param) TRY(add_param(a, s, step, param, &list));
     }
     TRY(add_scheduler(a, s, step, &list));
     content->object = list.item;

@@ -5,7 +5,8 @@
 #include "checkpoint/checkpoint.h"
 #include "train/job.h"
 
-/* Fills the objects of a checkpoint after `step` steps for the parameters of `content`, and adds
- * the model's buffers to its tensors. The arena owns them. */
-Error *torch_state(Arena *a, const AppState *s, int64_t step, CheckpointContent *content);
+/* Fills the objects of a checkpoint after `step` steps for the parameters of `content`, which the
+ * graph of the training has, and adds the model's buffers to its tensors. The arena owns them. */
+Error *torch_state(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                   CheckpointContent *content);
 #endif

@@ -4,11 +4,13 @@
 #include "base/log.h"
 #include "base/signal.h"
 #include "monitor/results.h"
+#include "optim/param_groups.h"
 #include "train/evaluator.h"
 #include "train/optimizer_step.h"
 #include "train/pace.h"
 #include "train/preflight.h"
 #include "train/session.h"
+#include "train/shown_rates.h"
 #include "train/state.h"
 #include "train/state_gather.h"
 #include "train/torch_state.h"
@@ -16,6 +18,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct Trainer {
     Arena *arena;
@@ -30,6 +33,7 @@ typedef struct Trainer {
     int64_t saved_steps;     /* of the newest checkpoint of this run; -1: none */
     int stop;                /* the signal that any rank got, as far as all know; 0: none */
     bool data_ended;         /* on any rank: there is no further step */
+    ShownRates rates;
 } Trainer;
 
 /* Of a pipeline only the last stage has losses. */
@@ -58,11 +62,17 @@ static Error *run_step(Trainer *t)
     return NULL;
 }
 
+/* Of the last step, over the groups of parameters. */
+static double mean_rate(const Trainer *t)
+{
+    return rates_mean(t->step.now.rate, param_groups_count(t->job->state->optimizer));
+}
+
 static void report_step(const Trainer *t)
 {
     const StepReport r = { .step = t->steps,
                            .grad_norm = t->step.grad_norm,
-                           .lr = t->step.now.lr,
+                           .lr = mean_rate(t),
                            .n_microbatches = t->step.plan.n,
                            .loss = t->step.loss,
                            .position = t->step.position,
@@ -82,7 +92,7 @@ static Progress progress_of(const Trainer *t)
                        .total = t->job->target_steps,
                        .tokens = t->tokens,
                        .loss = t->window.n_losses ? t->step.loss_last : NAN,
-                       .lr = t->window.n_steps ? t->step.now.lr : NAN,
+                       .lr = t->window.n_steps ? mean_rate(t) : NAN,
                        .grad_norm = t->window.n_steps ? t->step.grad_norm : NAN };
 }
 
@@ -103,14 +113,26 @@ static double peak_memory_mb(void)
     return kib / 1024;
 }
 
+/* Those of the next step; after the end of a schedule those of the last. */
+static Error *add_rates(Trainer *t, TrainingNumbers *n)
+{
+    const AppState *state = t->job->state;
+    Rate rate[MAX_RATES];
+    memcpy(rate, t->step.now.rate, sizeof rate);
+    if (state->scheduler && t->steps <= state->scheduler->last_step)
+        TRY(scheduler_rates(state->scheduler, state->optimizer, t->steps, rate));
+    n->lr = rates_mean(rate, param_groups_count(state->optimizer));
+    n->rate_name = t->rates.name;
+    n->rate = shown_rates_take(&t->rates, rate);
+    return NULL;
+}
+
 static Error *publish_results(Trainer *t)
 {
     const TrainingJob *job = t->job;
     Window *w = &t->window;
     double seconds = clock_seconds() - w->started,
-           rate = (double)(w->n_samples * job->dp_degree) / seconds, lr = t->step.now.lr;
-    if (job->state->scheduler && t->steps <= job->state->scheduler->last_step)
-        TRY(scheduler_rate(job->state->scheduler, t->steps, &lr));
+           rate = (double)(w->n_samples * job->dp_degree) / seconds;
     if (w->n_without_targets)
         log_warning("up to step %" PRId64 ": no token of %" PRId64 " of %" PRId64
                     " microbatches has a target; nothing was learnt from them",
@@ -125,12 +147,12 @@ static Error *publish_results(Trainer *t)
         .grad_norm_last = t->step.grad_norm,
         .samples_per_second = rate,
         .mfu = -1,
-        .lr = lr,
         .peak_memory_mb = peak_memory_mb(),
     };
     if (job->mfu)
         n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->step.program)), rate,
                             session_peak_flops(t->session));
+    TRY(add_rates(t, &n));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
@@ -181,7 +203,9 @@ static Error *content_to_save(Arena *a, Trainer *t, bool fetched, CheckpointCont
     if (together)
         TRY(consensus_break(together, state_gather(a, together->world, &state, &n, fetched)));
     *out = (CheckpointContent){ .state = state, .n = n, .progress = progress_to_save(a, t) };
-    return consensus_leads(together) ? torch_state(a, t->job->state, t->steps, out) : NULL;
+    return consensus_leads(together)
+               ? torch_state(a, t->job->state, program_graph(t->step.program), t->steps, out)
+               : NULL;
 }
 
 /* On rank 0. */
@@ -426,6 +450,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .is_evaluated = true,
                     .saved_steps = job->resumed ? job->seen_steps : -1 };
     if (job->resumed) t->window = job->resumed->window;
+    shown_rates_find(a, job->state, &t->rates);
     Error *e = train(t, end);
     end->steps = t->steps;
     end->saved_steps = t->saved_steps;

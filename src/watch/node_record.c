@@ -36,7 +36,8 @@ Error *node_record_write(Arena *a, const NodeRun *x, const char *path)
     put(about, "updates", arena_printf(a, "%lld", (long long)x->now->updates));
     put(about, "microbatch", arena_printf(a, "%lld", (long long)x->now->microbatch));
     put(about, "position", arena_printf(a, "%lld", (long long)x->now->position));
-    put(about, "lr", arena_printf(a, "%.17g", x->now->lr));
+    for (int i = 0; i < MAX_RATES; i++)
+        put(about, arena_printf(a, "lr.%d", i), arena_printf(a, "%.17g", x->now->rate[i].lr));
     put(about, "loss_scale", arena_printf(a, "%.17g", x->now->loss_scale));
     put(about, "seed", arena_printf(a, "%llu", (unsigned long long)x->now->seed));
     put(about, "rank", arena_printf(a, "%lld", (long long)x->rank));
@@ -133,9 +134,10 @@ static Error *open_record(Replay *r, const char *path)
                         .updates = atoll(about(r, "updates")),
                         .microbatch = atoll(about(r, "microbatch")),
                         .position = atoll(about(r, "position")),
-                        .lr = atof(about(r, "lr")),
                         .loss_scale = atof(about(r, "loss_scale")),
                         .seed = strtoull(about(r, "seed"), NULL, 10) };
+    for (int i = 0; i < MAX_RATES; i++)
+        r->now.rate[i].lr = atof(about(r, arena_printf(r->arena, "lr.%d", i)));
     l->now = &r->now;
     l->stream = &r->stream;
     return NULL;

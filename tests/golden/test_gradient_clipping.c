@@ -49,8 +49,7 @@ static void run_case(Arena *a, const char *name, bool reference_only)
     const GradientClipper *c = golden_component(a, golden, model, MODEL_RAW ", " ONE_RANK);
     Optimize settings = { .optimizer = adam_without_memory(a),
                           .norm_type = c->norm_type,
-                          .max_norm = c->max_norm,
-                          .weight_decay_of = weight_decay_of };
+                          .max_norm = c->max_norm };
     UpdateRun *u = update_run_new(a, f, "grad.", &settings, reference_only);
     update_run_set(u, "grad.", f, "grad.");
     double norm = update_run_step(u, 0, 0.1);

@@ -4,7 +4,7 @@
 #include "golden/golden_component.h"
 #include "golden/update_run.h"
 #include "optim/optim.h"
-#include "optim/weight_decay.h"
+#include "optim/param_groups.h"
 
 GOLDEN_CASES(optimizer_cases)
 {
@@ -44,9 +44,9 @@ static void check_decay(const UpdateRun *u, const Optimizer *o, const json_t *go
         const Value *param = update_run_param(u, i);
         const json_t *expected = json_object_get(decay, param->name);
         assert_non_null(expected);
-        assert_true(weight_decay_of(o, param) == json_real_value(expected));
+        assert_true(param_group_of(o, param).weight_decay == json_real_value(expected));
     }
-    assert_no_error(weight_decay_check_graph(o, u->graph));
+    assert_no_error(param_groups_check(o, u->graph));
 }
 
 static void run_case(Arena *a, const char *name, bool reference_only)
@@ -58,7 +58,7 @@ static void run_case(Arena *a, const char *name, bool reference_only)
         a, shared_path(a, arena_printf(a, "data/goldens/%s.safetensors", name)), &f));
     const Optimizer *o = golden_component(
         a, golden, model, "wrapped_model: {instance_key: model_raw, pass_type: BY_REFERENCE}");
-    Optimize settings = { .optimizer = o, .norm_type = 2, .weight_decay_of = weight_decay_of };
+    Optimize settings = { .optimizer = o, .norm_type = 2 };
     UpdateRun *u = update_run_new(a, f, "start.", &settings, reference_only);
     check_decay(u, o, golden);
     update_run_set(u, "", f, "start.");

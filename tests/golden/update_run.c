@@ -78,8 +78,8 @@ void update_run_set(UpdateRun *u, const char *to, const Safetensors *f, const ch
 
 double update_run_step(UpdateRun *u, int64_t step, double lr)
 {
-    assert_no_error(
-        program_run_phases(u->program, RUN_REDUCE | RUN_UPDATE,
-                           &(RunTime){ .step = step, .updates = step, .lr = lr, .loss_scale = 1 }));
+    RunTime now = { .step = step, .updates = step, .loss_scale = 1 };
+    for (int i = 0; i < MAX_RATES; i++) now.rate[i].lr = lr;
+    assert_no_error(program_run_phases(u->program, RUN_REDUCE | RUN_UPDATE, &now));
     return program_scalar(u->program, "grad_norm", 0);
 }

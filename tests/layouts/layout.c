@@ -58,21 +58,15 @@ static int64_t accumulation_of(const LayoutCase *l)
 }
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   double weight_decay)
+                   const ParamGroup *group)
 {
-    static const AdamSettings attrs = { 0.9, 0.95, 1e-3, 0.1, true };
+    static const AdamSettings attrs = { 0.9, 0.95, 1e-3, 0.1, true, 0 };
     Value *moment[2];
-    (void)self, (void)weight_decay;
+    (void)self, (void)group;
     for (int i = 0; i < 2; i++)
         moment[i] = graph_state(g, arena_printf(g->arena, "moment%d.%s", i, param->name),
                                 param->dtype, param->n_dims, param->dim);
     adam(g, param, grad, moment[0], moment[1], factor, &attrs);
-}
-
-static double no_decay(const Optimizer *o, const Value *param)
-{
-    (void)o, (void)param;
-    return 0;
 }
 
 static void cut_into_stages(const RankRun *r, Model *m)
@@ -107,10 +101,7 @@ static Error *build_graph(RankRun *r)
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };
     Recompute recompute = { .every = l->recompute_every };
-    Optimize optimize = { .optimizer = &optimizer,
-                          .norm_type = 2,
-                          .max_norm = l->max_norm,
-                          .weight_decay_of = no_decay };
+    Optimize optimize = { .optimizer = &optimizer, .norm_type = 2, .max_norm = l->max_norm };
     model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), false);
     if (recompute.every) passes_add(&m->passes, &pass_recompute, &recompute);
     Purpose purpose = { .model = m,
@@ -223,7 +214,9 @@ static Error *run_step(RankRun *r, const Schedule *s)
 {
     World *w = r->world;
     int64_t n = accumulation_of(w->layout);
-    RunTime now = { .lr = 0.01, .loss_scale = 1 / (double)(n * w->n_data), .seed = 3 };
+    RunTime now = { .rate = { { .lr = 0.01 } },
+                    .loss_scale = 1 / (double)(n * w->n_data),
+                    .seed = 3 };
     for (int64_t i = 0; i < s->n; i++) {
         const Action *x = &s->action[i];
         if (x->phases & RUN_UPDATE) {

@@ -510,10 +510,10 @@ const OpCase op_cases[] = {
     { "norm_total of one", build_norm_total, .attrs = &(const int64_t){ 1 }, .n = { 1 } },
     { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
     { "clip_factor", build_clip_factor, .position = 1 },
-    { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false }, .n = { 6, 7 } },
-    { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true }, .n = { 6, 7 },
+    { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false, 0 }, .n = { 6, 7 } },
+    { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 6, 7 },
       .large = { 768, 3072 } },
-    { "adam of many elements", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true }, .n = { 123, 457 } },
+    { "adam of many elements", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 123, 457 } },
 };
 /* clang-format on */
 const int n_op_cases = sizeof op_cases / sizeof *op_cases;

@@ -59,7 +59,7 @@ OpRun *op_run_new(Arena *a, Graph *g, int64_t position)
                         .updates = 5,
                         .microbatch = 1,
                         .position = position,
-                        .lr = 0.01,
+                        .rate = { { .lr = 0.01 } },
                         .loss_scale = 0.25,
                         .seed = 7 };
     for (int64_t k = 0; k < g->n_values; k++) {

@@ -14,9 +14,12 @@ Sheet *sheet_new(void)
     Arena *a = arena_new();
     Sheet *s = NEW(a, Sheet);
     *s = (Sheet){ .arena = a, .graph = graph_new(a) };
-    s->now = (RunTime){
-        .step = 5, .updates = 3, .microbatch = 1, .lr = 0.01, .loss_scale = 0.25, .seed = 7
-    };
+    s->now = (RunTime){ .step = 5,
+                        .updates = 3,
+                        .microbatch = 1,
+                        .loss_scale = 0.25,
+                        .seed = 7,
+                        .rate = { { .lr = 0.01 } } };
     return s;
 }
 

@@ -29,6 +29,7 @@ static Error *build_optimizer(Builder *b, const void *settings, void **out)
     static const DecayGroup groups[] = { { .name = "linear" }, { .name = "norm" }, { 0 } };
     static const Model model = { .groups = groups };
     static const char *const excluded[] = { "norm", NULL };
+    o->base.name = "test";
     o->base.lr = o->lr;
     if (o->two_groups) o->base.weight_decay = 0.1;
     o->base.excluded = excluded;
@@ -81,9 +82,9 @@ static Error *make(Arena *a, const char *variant, const char *lr, const char *se
 
 static double rate(const Scheduler *s, int64_t step)
 {
-    double lr;
-    assert_no_error(scheduler_rate(s, step, &lr));
-    return lr;
+    Rate all[MAX_RATES];
+    assert_no_error(scheduler_rates(s, s->optimizer, step, all));
+    return all[0].lr;
 }
 
 /* ---- goldens ---- */
@@ -168,9 +169,9 @@ TEST(onecycle_ends_at_total_steps)
     assert_no_error(scheduler_check_steps(s, 10));
     assert_error_has(scheduler_check_steps(s, 11),
                      "total_steps 10, but training goes on to step 11");
-    double lr;
-    assert_no_error(scheduler_rate(s, 10, &lr));
-    assert_error_has(scheduler_rate(s, 11, &lr), "total_steps 10, but step 11");
+    Rate all[MAX_RATES];
+    assert_no_error(scheduler_rates(s, s->optimizer, 10, all));
+    assert_error_has(scheduler_rates(s, s->optimizer, 11, all), "total_steps 10, but step 11");
     arena_free(a);
 }
 
@@ -189,7 +190,7 @@ TEST(onecycle_phases_without_length_have_their_ends_rate)
     arena_free(a);
 }
 
-TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
+TEST(onecycle_takes_a_rate_per_group_and_refuses_what_it_cannot_do)
 {
     Arena *a = arena_new();
     Scheduler *s, *t;
@@ -206,8 +207,13 @@ TEST(onecycle_takes_equal_rates_per_group_and_refuses_what_it_cannot_do)
     assert_no_error(
         make(a, "onecycle_lr", "1", arena_printf(a, "max_lr: 0.1, total_steps: 9, %s", rest), &t));
     for (int i = 0; i <= 9; i++) assert_true(rate(s, i) == rate(t, i));
+    assert_no_error(make(a, "onecycle_lr", "1, two_groups: true",
+                         arena_printf(a, "max_lr: [0.1, 0.2], total_steps: 9, %s", rest), &s));
+    for (int i = 0; i <= 9; i++) {
+        assert_true(s->rate(s, 0, i) == rate(t, i));
+        assert_close(s->rate(s, 1, i), 2 * rate(t, i), 1e-15);
+    }
     static const char *const bad[][2] = {
-        { "max_lr: [0.1, 0.2], total_steps: 9", "max_lr" },
         { "max_lr: [], total_steps: 9", "max_lr" },
         { "max_lr: [0.1, -0.1], total_steps: 9", "max_lr" },
         { "max_lr: 0.1", "total_steps" },
@@ -256,8 +262,8 @@ TEST(onecycle_moves_beta1_as_torch_does)
                                       rest),
                          &t));
     for (int i = 0; i < 10; i++) {
-        assert_close(s->beta1(s, i), cosine[i], 1e-14);
-        assert_close(t->beta1(t, i), straight[i], 1e-14);
+        assert_close(s->beta1(s, 0, i), cosine[i], 1e-14);
+        assert_close(t->beta1(t, 0, i), straight[i], 1e-14);
     }
     assert_no_error(
         make(a, "onecycle_lr", "1", arena_printf(a, "%sanneal_strategy: cos", rest), &none));
@@ -453,7 +459,7 @@ TEST(schedulers_tell_the_state_that_torch_would_have)
         Scheduler *s;
         Text t = { 0 };
         assert_no_error(make(a, states[i].variant, "0.001", states[i].settings, &s));
-        s->torch_state(s, states[i].step, 1, &t);
+        s->torch_state(s, states[i].step, &t);
         assert_same_state(t.ptr, states[i].state);
         text_free(&t);
         arena_free(a);

@@ -12,6 +12,7 @@ typedef struct Settings {
 
 typedef struct Attrs {
     double beta1, beta2, weight_decay;
+    int64_t group;
 } Attrs;
 
 typedef struct Lion {
@@ -23,7 +24,7 @@ static int step(const Launch *l)
 {
     const Attrs *a = l->attrs;
     const double *param = l->in[0].data, *grad = l->in[1].data, *m = l->in[2].data,
-                 factor = *(const double *)l->in[3].data, lr = l->now->lr;
+                 factor = *(const double *)l->in[3].data, lr = l->now->rate[a->group].lr;
     double *new_param = l->out[0].data, *new_m = l->out[1].data, *cleared = l->out[2].data;
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
         double g = grad[i] * factor, blend = a->beta1 * m[i] + (1 - a->beta1) * g;
@@ -39,6 +40,7 @@ static const Field attr_fields[] = {
     FIELD_FLOAT(Attrs, beta1, NULL, 0, 1, "share of the moment in a step"),
     FIELD_FLOAT(Attrs, beta2, NULL, 0, 1, "decay of the moment"),
     FIELD_FLOAT(Attrs, weight_decay, NULL, 0, 0, "strength of the decay"),
+    FIELD_INT(Attrs, group, NULL, 0, 0, "whose rate it is"),
     { 0 },
 };
 
@@ -52,10 +54,11 @@ static const OpDef op_lion = {
 };
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   double weight_decay)
+                   const ParamGroup *group)
 {
     Attrs attrs = ((const Lion *)self)->attrs;
-    attrs.weight_decay = weight_decay;
+    attrs.weight_decay = group->weight_decay;
+    attrs.group = group->number;
     const char *name = arena_printf(g->arena, "moment.%s", param->name);
     Value *m = graph_state(g, name, param->dtype, param->n_dims, param->dim);
     Value *in[] = { param, grad, m, factor }, *into[] = { param, m, grad };
@@ -68,6 +71,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     const Settings *s = settings;
     Lion *o = NEW(builder_arena(b), Lion);
     *o = (Lion){ .base = { .update = update,
+                           .name = "lion",
                            .lr = s->lr,
                            .weight_decay = s->weight_decay,
                            .excluded = none,
