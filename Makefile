@@ -227,7 +227,7 @@ help: ## this list
 
 # Everything that must hold beside the tests. Each part can be run alone. The training run with the real vocabulary is
 # left out under the address sanitizer: it takes ten minutes there and runs no code that the smaller ones do not.
-THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks
+THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
 .PHONY: check check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz ## all checks

@@ -36,6 +36,13 @@ int64_t box_count(const Box *b)
     return volume(b, 0, b->n_dims);
 }
 
+bool box_is_whole(const Box *b, const int64_t *whole)
+{
+    for (int d = 0; d < b->n_dims; d++)
+        if (b->size[d] != whole[d]) return false;
+    return true;
+}
+
 bool box_contains(const Box *outer, const Box *inner)
 {
     for (int d = 0; d < outer->n_dims; d++) {

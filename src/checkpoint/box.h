@@ -18,6 +18,8 @@ Box box_whole(int n_dims, const int64_t *size);
 /* Number of elements. */
 int64_t box_count(const Box *b);
 bool box_contains(const Box *outer, const Box *inner);
+/* Whether it is all of a tensor of these sizes. */
+bool box_is_whole(const Box *b, const int64_t *whole);
 /* False when they have nothing in common. */
 bool box_intersect(const Box *a, const Box *b, Box *out);
 /* Copies the elements `what`, which lies in both, from the numbers of box `from` to those of box

@@ -56,6 +56,7 @@ static Error *open_part(BoxReader *r, int64_t i)
                          " were written: it was cut short or replaced",
                          p->path, p->map.len, m->bytes);
     uint32_t crc = checksum(0, p->map.ptr, (size_t)m->header_bytes);
+    r->base.bytes_read += m->header_bytes;
     if (crc != m->header_crc)
         return error_new("%s: header, bytes 0 to %" PRId64
                          ": checksum %08x instead of %08x: the file is damaged",
@@ -87,7 +88,7 @@ static Error *locate(BoxReader *r, int64_t i, int64_t k)
     return NULL;
 }
 
-static Error *check_block(const BoxReader *r, const ManifestTensor *t, const ManifestBox *b,
+static Error *check_block(BoxReader *r, const ManifestTensor *t, const ManifestBox *b,
                           int64_t block)
 {
     const PartFile *p = &r->part[b->part];
@@ -96,6 +97,7 @@ static Error *check_block(const BoxReader *r, const ManifestTensor *t, const Man
                         ? b->end - from
                         : r->source.manifest->block_bytes;
     uint32_t crc = checksum(0, p->map.ptr + from, (size_t)bytes);
+    r->base.bytes_read += bytes;
     if (crc == b->crc[block]) return NULL;
     return error_new("%s: tensor \"%s\", bytes %" PRId64 " to %" PRId64
                      ": checksum %08x instead of %08x: the file is damaged",

@@ -29,11 +29,15 @@ typedef struct CheckpointFile {
  * the two .bin files of FSDP1 beside the folder. */
 typedef enum CheckpointLayout { LAYOUT_NATIVE, LAYOUT_DCP, LAYOUT_FSDP1 } CheckpointLayout;
 
+/* Which rank writes what (checkpoint/shares.h). */
+typedef struct Shares Shares;
+
 /* What a new checkpoint holds. */
 typedef struct CheckpointContent {
     CheckpointLayout layout;
     const StateTensor *state; /* tensors, and parts of tensors */
     int64_t n;
+    const Shares *shares; /* of this state among all ranks; NULL: all of it is written here */
     /* Gives the numbers of state[i].part until the next call; NULL: they are at hand. */
     Error *(*fetch)(void *context, int64_t i, const void **data);
     void *context;
@@ -58,7 +62,8 @@ typedef struct CheckpointReader {
     const char *progress; /* JSON object; "{}" in formats that hold none */
     const CheckpointEntry *entry;
     int64_t n_entries;
-    Map *by_name; /* filled by checkpoint_open, for checkpoint_find */
+    Map *by_name;       /* filled by checkpoint_open, for checkpoint_find */
+    int64_t bytes_read; /* of what has checksums: headers and numbers, so far */
     /* The numbers of `box` of entry i, dense, in the entry's dtype. Whatever is read is checked
      * first. */
     Error *(*get)(struct CheckpointReader *r, int64_t i, const Box *box, void *out);
@@ -82,7 +87,8 @@ void checkpoint_index(Arena *a, CheckpointReader *r);
 int64_t checkpoint_find(const CheckpointReader *r, const char *name);
 
 /* Writes a checkpoint at `path`, replacing one of that name; nothing is visible under the name
- * before it is complete, and after an error nothing is left but what was there before. */
+ * before it is complete, and after an error nothing is left but what was there before. With shares
+ * every rank calls it; objects, files and progress are rank 0's. */
 Error *checkpoint_write(const char *path, const CheckpointContent *c);
 /* The same in this program's layout, of tensors alone. */
 Error *checkpoint_save(const char *path, const StateTensor *state, int64_t n, const char *progress);

@@ -83,7 +83,9 @@ static ManifestBox *box_of(void *context, int64_t i)
 
 static Error *write_file(Conversion *c, PartPlan *p, NewFile *file)
 {
-    const PartSource source = { .numbers = numbers_of, .box = box_of, .context = c };
+    const PartSource source = {
+        .numbers = numbers_of, .box = box_of, .context = c, .block_bytes = LEAST_BLOCK_BYTES
+    };
     ManifestPart part = { .file = NULL };
     for (int64_t i = 0; i < c->n; i++) {
         c->box[i].begin = p->begin[i];

@@ -59,21 +59,42 @@ const ComponentDef checkpoint_saving_execution_fsdp1 = {
 typedef struct Settings {
     CheckpointStrategy *checkpoint_saving_strategy;
     CheckpointExecution *checkpoint_saving_execution;
+    bool in_background;
+    int when_busy, on_failure;
 } Settings;
+
+enum { BY_PLACE = 2 };
+
+static const char *const busy_choices[] = { "wait", "skip", NULL }, *const failure_choices[] = {
+    "stop", "go_on", "by_place", NULL
+};
 
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, checkpoint_saving_strategy, CheckpointStrategy,
                     "checkpoint_saving_strategy", NULL, "when to save and what to keep"),
     FIELD_COMPONENT(Settings, checkpoint_saving_execution, CheckpointExecution,
                     "checkpoint_saving_execution", NULL, "where to save"),
+    FIELD_BOOL(Settings, in_background, "false",
+               "the training goes on while a copy of its state is written, which takes memory"),
+    FIELD_CHOICE(Settings, when_busy, "wait", busy_choices,
+                 "in the background, what is done when a checkpoint is due and the one before is "
+                 "still being written: wait for that, or skip this one"),
+    FIELD_CHOICE(Settings, on_failure, "by_place", failure_choices,
+                 "what a checkpoint that cannot be written does to the training; by_place: stop, "
+                 "in the background go_on, with a warning"),
     { 0 },
 };
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
-    *out = checkpoint_saving_new(builder_arena(b), s->checkpoint_saving_strategy,
-                                 s->checkpoint_saving_execution);
+    CheckpointSaving *saving = checkpoint_saving_new(
+        builder_arena(b), s->checkpoint_saving_strategy, s->checkpoint_saving_execution);
+    const bool goes_on = s->on_failure == BY_PLACE ? s->in_background : s->on_failure;
+    saving->in_background = s->in_background;
+    saving->when_busy = s->when_busy ? SAVING_SKIPS : SAVING_WAITS;
+    saving->on_failure = goes_on ? SAVING_GOES_ON : SAVING_STOPS;
+    *out = saving;
     return NULL;
 }
 

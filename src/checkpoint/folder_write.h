@@ -2,18 +2,17 @@
  * layouts. */
 #ifndef CHECKPOINT_FOLDER_WRITE_H
 #define CHECKPOINT_FOLDER_WRITE_H
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/output_part.h"
 
 /* Writes everything under `path`, replacing a checkpoint of that name in one step. After an error
- * nothing is left but what was there before. */
+ * nothing is left but what was there before. Where the content is shared among ranks, all of them
+ * call it and write, and fail together. */
 Error *folder_write(const char *path, const CheckpointContent *c);
 /* Writes everything but the numbers, reads the manifest back, and removes it all; `reserve` is
- * given a new file in the folder and the bytes that the parts would take. */
+ * given a new file in the folder and the bytes that the parts of all ranks would take. */
 Error *folder_rehearse(const char *path, const CheckpointContent *c,
                        Error *(*reserve)(void *context, const char *path, int64_t bytes),
                        void *context);
 /* Removes the checkpoint of that name, which the manifest in it tells how. */
 Error *folder_remove(Arena *a, const char *path);
-/* The .bin files of layout fsdp1 beside the folder `path`; `kind` is "model" or "optimizer". */
-const char *fsdp1_file(Arena *a, const char *path, const char *kind);
 #endif

@@ -31,6 +31,14 @@ static void print_ints(Text *to, const int64_t *x, int n)
     text_putc(to, ']');
 }
 
+int64_t manifest_block_bytes(int64_t total)
+{
+    enum { MOST_BLOCKS = 1 << 18 };
+    int64_t bytes = LEAST_BLOCK_BYTES;
+    while (bytes < MOST_BLOCK_BYTES && total / bytes > MOST_BLOCKS) bytes *= 2;
+    return bytes;
+}
+
 int64_t manifest_blocks(const Manifest *m, const ManifestBox *b)
 {
     return b->end > b->begin ? (b->end - b->begin - 1) / m->block_bytes + 1 : 0;

@@ -36,7 +36,9 @@ typedef struct ManifestTensor {
     int64_t n_boxes, box_cap;
 } ManifestTensor;
 
-enum { BLOCK_BYTES = 1 << 20 };
+/* Of new checkpoints: so small that whoever reads a part reads little more, and larger where there
+ * would be too many to list. */
+enum { LEAST_BLOCK_BYTES = 1 << 16, MOST_BLOCK_BYTES = 1 << 20 };
 
 typedef struct Manifest {
     const char *progress; /* a JSON object */
@@ -53,6 +55,8 @@ typedef struct Manifest {
 /* CRC-32 as in zip and gzip; `so_far` is 0 at the start. */
 uint32_t checksum(uint32_t so_far, const void *bytes, size_t len);
 
+/* The size of blocks for a checkpoint of so many bytes. */
+int64_t manifest_block_bytes(int64_t total);
 /* Blocks of a box. */
 int64_t manifest_blocks(const Manifest *m, const ManifestBox *b);
 /* Checks the manifest's own checksum, then everything it says: `path` is for errors. */

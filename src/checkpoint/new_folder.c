@@ -29,6 +29,11 @@ static const char *with_suffix(Arena *a, const char *path, const char *suffix)
     return arena_printf(a, "%s%s", path, suffix);
 }
 
+const char *folder_temporary(Arena *a, const char *path)
+{
+    return with_suffix(a, path, SAVING);
+}
+
 typedef enum Lock { LOCKED, BUSY, GONE, NO_LOCKS } Lock;
 
 /* Takes the lock of a temporary folder; *fd is open when LOCKED, or NO_LOCKS: the file system has
@@ -66,7 +71,7 @@ Error *folder_retire(Arena *a, const char *path)
 Error *folder_create(Arena *a, const char *path, NewFolder *out)
 {
     *out = (NewFolder){ .path = arena_string(a, path),
-                        .temporary = with_suffix(a, path, SAVING),
+                        .temporary = folder_temporary(a, path),
                         .lock = -1 };
     const char *parent = path_folder(a, path);
     if (!is_directory(parent)) {

@@ -13,6 +13,8 @@ typedef struct NewFolder {
 /* Makes the temporary folder, and the parents of `path` when needed. What a dead writer left under
  * that name is removed; a living one is an error. */
 Error *folder_create(Arena *a, const char *path, NewFolder *out);
+/* The temporary folder of `path`, in which other ranks write as long as its maker lives. */
+const char *folder_temporary(Arena *a, const char *path);
 /* Makes it durable and gives it its name in one step, also when a folder of that name exists, which
  * is then removed. After an error the old state is in place and the temporary folder is gone. */
 Error *folder_commit(NewFolder *f);

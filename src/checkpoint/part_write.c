@@ -1,12 +1,12 @@
 /* part_write.c - writes a planned part file, with checksums of everything.
  *
- * Numbers are checksummed and written a block at a time, while they are in the cache. */
+ * Numbers are checksummed and written a megabyte at a time, while they are in the cache. */
 #include "checkpoint/part_write.h"
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { BUFFER_BYTES = 1 << 18 };
+enum { BUFFER_BYTES = 1 << 16, AT_ONCE = 1 << 20 };
 
 /* Small pieces and what lies around them are collected, so that few calls write them. */
 typedef struct Output {
@@ -35,30 +35,38 @@ static Error *put(Output *o, const void *bytes, size_t n)
     return NULL;
 }
 
+/* Adds bytes that lie from `done` on in the box to the checksums of their blocks. */
+static void sum_blocks(uint32_t *crc, size_t block_bytes, size_t done, const char *at, size_t n)
+{
+    for (size_t now; n; n -= now, at += now, done += now) {
+        size_t room = block_bytes - done % block_bytes;
+        now = n < room ? n : room;
+        crc[done / block_bytes] = checksum(crc[done / block_bytes], at, now);
+    }
+}
+
 /* Cuts the numbers into blocks; *crc becomes the checksum of them all. */
 static Error *put_numbers(Arena *a, Output *o, const PieceNumbers *n, size_t element,
-                          ManifestBox *b, uint32_t *crc)
+                          size_t block_bytes, ManifestBox *b, uint32_t *crc)
 {
     Runs runs = box_runs(&n->what, &n->part);
     size_t done = 0, bytes = (size_t)(b->end - b->begin);
-    b->crc = NEW_N(a, uint32_t, (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES);
+    b->crc = NEW_N(a, uint32_t, (bytes + block_bytes - 1) / block_bytes);
     for (int64_t k = 0; k < runs.n; k++) {
         const char *at =
             (const char *)n->data + (size_t)box_run_offset(&runs, &n->what, &n->part, k) * element;
         for (size_t left = (size_t)runs.length * element, now; left; left -= now, at += now) {
-            size_t room = BLOCK_BYTES - done % BLOCK_BYTES;
-            uint32_t *block = &b->crc[done / BLOCK_BYTES];
-            now = left < room ? left : room;
-            *block = checksum(*block, at, now);
+            now = left < AT_ONCE ? left : AT_ONCE;
+            sum_blocks(b->crc, block_bytes, done, at, now);
             TRY(put(o, at, now));
             done += now;
         }
     }
     CHECK(done == bytes);
     *crc = 0;
-    for (size_t from = 0; from < bytes; from += BLOCK_BYTES) {
-        size_t size = bytes - from < BLOCK_BYTES ? bytes - from : BLOCK_BYTES;
-        *crc = (uint32_t)crc32_combine(*crc, b->crc[from / BLOCK_BYTES], (z_off_t)size);
+    for (size_t from = 0; from < bytes; from += block_bytes) {
+        size_t size = bytes - from < block_bytes ? bytes - from : block_bytes;
+        *crc = (uint32_t)crc32_combine(*crc, b->crc[from / block_bytes], (z_off_t)size);
     }
     return NULL;
 }
@@ -90,7 +98,8 @@ static Error *write_pieces(Arena *a, PartPlan *p, const PartSource *s, Output *o
         PieceNumbers n = { .data = NULL };
         CHECK(o->at == b->begin);
         TRY(s->numbers(s->context, piece, &n));
-        TRY(put_numbers(a, o, &n, dtype_size(p->piece[piece].tensor.dtype), b, &crc));
+        TRY(put_numbers(a, o, &n, dtype_size(p->piece[piece].tensor.dtype), (size_t)s->block_bytes,
+                        b, &crc));
     }
     CHECK(o->at == p->bytes);
     return put_out(o, o->buffer, o->n);

@@ -18,6 +18,7 @@ typedef struct PartSource {
     /* Whose begin and end are known, and whose checksums are to be filled. */
     ManifestBox *(*box)(void *context, int64_t piece);
     void *context;
+    int64_t block_bytes; /* of each checksum */
 } PartSource;
 
 /* Writes the file to `to`; fills the checksums of `out`, whose size is known. */

@@ -57,6 +57,21 @@ static Error *reserve(void *size, const char *path, int64_t bytes)
     return too_large(bytes, strerror(why), free_bytes, " are free");
 }
 
+/* On rank 0: what can be said before the ranks come together. */
+static Error *look(Arena *a, const CheckpointSaving *s, const CheckpointTotals *last,
+                   RehearsedSize *out)
+{
+    const CheckpointExecution *x = &s->execution;
+    struct statvfs disk;
+    if (x->global_rank) return NULL;
+    TRY(checkpoint_saving_prepare(s));
+    TRY(check_name(x, checkpoint_name(a, x->experiment_id, last)));
+    if (statvfs(x->checkpoint_path, &disk) != 0)
+        return error_new("cannot write to %s: %s", x->checkpoint_path, strerror(errno));
+    out->free_bytes = (int64_t)(disk.f_bavail * disk.f_frsize);
+    return NULL;
+}
+
 static Error *rehearse(Arena *a, const CheckpointSaving *s, const CheckpointTotals *first,
                        const CheckpointTotals *last, const CheckpointContent *content,
                        RehearsedSize *out)
@@ -64,12 +79,7 @@ static Error *rehearse(Arena *a, const CheckpointSaving *s, const CheckpointTota
     const CheckpointExecution *x = &s->execution;
     const char *folder = path_join(a, path_absolute(a, x->checkpoint_path),
                                    checkpoint_name(a, x->experiment_id, first));
-    struct statvfs disk;
-    TRY(checkpoint_saving_prepare(s));
-    TRY(check_name(x, checkpoint_name(a, x->experiment_id, last)));
-    if (statvfs(x->checkpoint_path, &disk) != 0)
-        return error_new("cannot write to %s: %s", x->checkpoint_path, strerror(errno));
-    out->free_bytes = (int64_t)(disk.f_bavail * disk.f_frsize);
+    TRY(ranks_agree(content->shares ? content->shares->comm : NULL, look(a, s, last, out)));
     CheckpointContent all = *content;
     all.layout = checkpoint_layout(x);
     all.file = s->beside;
@@ -82,7 +92,7 @@ Error *checkpoint_rehearse(const CheckpointSaving *s, const CheckpointTotals *fi
                            RehearsedSize *out)
 {
     *out = (RehearsedSize){ 0 };
-    if (s->strategy.keep == 0 || s->execution.global_rank != 0) return NULL;
+    if (s->strategy.keep == 0 || (s->execution.global_rank && !content->shares)) return NULL;
     Arena *a = arena_new();
     Error *e = rehearse(a, s, first, last, content, out);
     arena_free(a);

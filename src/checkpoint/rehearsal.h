@@ -11,7 +11,8 @@ typedef struct RehearsedSize {
 
 /* Does what saving will do but for writing the numbers: makes the folder of the checkpoint `first`
  * with all files, reserves the space, reads its manifest back, and removes it. An error when any
- * of it fails, or when names up to the one of `last` are too long. */
+ * of it fails, or when names up to the one of `last` are too long. Where `content` is shared all
+ * ranks call it, and rank 0 gets the sizes of all. */
 Error *checkpoint_rehearse(const CheckpointSaving *s, const CheckpointTotals *first,
                            const CheckpointTotals *last, const CheckpointContent *content,
                            RehearsedSize *out);

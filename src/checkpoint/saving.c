@@ -160,12 +160,13 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
     const CheckpointExecution *x = &s->execution;
     const char *name = checkpoint_name(a, x->experiment_id, totals);
     const char *folder = path_join(a, absolute(a, x->checkpoint_path), name);
-    folder_sweep(a, x->checkpoint_path, "eid_");
-    folder_sweep(a, x->checkpoint_path, LAST_CHECKPOINT_INFO);
     CheckpointContent all = *content;
     all.layout = checkpoint_layout(x);
     all.file = s->beside;
     all.n_files = s->n_beside;
+    if (x->global_rank) return checkpoint_write(folder, &all);
+    folder_sweep(a, x->checkpoint_path, "eid_");
+    folder_sweep(a, x->checkpoint_path, LAST_CHECKPOINT_INFO);
     TRY(checkpoint_write(folder, &all));
     remember(s, folder);
     TRY(write_info(a, x, folder));
@@ -176,7 +177,7 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content)
 {
-    if (s->execution.global_rank != 0) return NULL;
+    if (s->execution.global_rank != 0 && !content->shares) return NULL;
     Arena *a = arena_new();
     Error *e = save(s, a, totals, content);
     arena_free(a);

@@ -20,10 +20,16 @@ typedef struct CheckpointExecution {
     int format;    /* index in the choices of the variant: its own layout, or native */
 } CheckpointExecution;
 
-/* The saving of one run. Only rank 0 writes, so its state must be the whole. */
+typedef enum SavingWhenBusy { SAVING_WAITS, SAVING_SKIPS } SavingWhenBusy;
+typedef enum SavingOnFailure { SAVING_STOPS, SAVING_GOES_ON } SavingOnFailure;
+
+/* The saving of one run. Rank 0 does all but writing the parts of others. */
 typedef struct CheckpointSaving {
     CheckpointStrategy strategy;
     CheckpointExecution execution;
+    bool in_background;       /* the training goes on while a copy of its state is written */
+    SavingWhenBusy when_busy; /* in the background: a save is due while another is written */
+    SavingOnFailure on_failure;
     Arena *arena;
     char **kept; /* folders that this process saved and has not deleted, oldest first */
     int64_t n_kept, kept_cap;
@@ -42,7 +48,8 @@ CheckpointLayout checkpoint_layout(const CheckpointExecution *x);
 /* Saves the state in a folder named by `totals`, points last_checkpoint_info.json to it, then
  * deletes those that the strategy gives up; a failed deletion is a warning. Layout and
  * files of `content` are filled in. After an error the former checkpoint is untouched and still the
- * last one. */
+ * last one. Where `content` is shared all ranks call it; else on others than rank 0 it does
+ * nothing. */
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content);
 

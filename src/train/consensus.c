@@ -150,6 +150,14 @@ Error *consensus_reach(Consensus *c, Error *mine, double *most, int n)
     return all[n] > 0 ? share(c, mine) : NULL;
 }
 
+Error *consensus_hear(Consensus *c, Error *mine)
+{
+    const Consensus before = c ? *c : (Consensus){ .world = NULL };
+    Error *e = consensus_error(c, mine);
+    if (c && !c->is_broken) *c = before;
+    return e;
+}
+
 Error *consensus_error(Consensus *c, Error *mine)
 {
     return consensus_reach(c, mine, NULL, 0);

@@ -24,8 +24,10 @@ int consensus_rank(const Consensus *c);
 /* Brings `mine` (NULL: none) to all. If any rank has an error, all get one with the exit status of
  * the first: on rank 0 it names the ranks and what each says, on the others it is silent. */
 Error *consensus_error(Consensus *c, Error *mine);
-/* The same, and each of n numbers becomes the largest that any rank has: what one of them wants,
- * all do. */
+/* The same, of what does not end the job. */
+Error *consensus_hear(Consensus *c, Error *mine);
+/* As consensus_error, and each of n numbers becomes the largest that any rank has: what one of them
+ * wants, all do. */
 Error *consensus_reach(Consensus *c, Error *mine, double *most, int n);
 /* Each of n numbers becomes the sum over all ranks. */
 Error *consensus_sum(Consensus *c, double *x, int n);

@@ -146,7 +146,7 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
     TRY(session_inspection_program(s, has_loss ? used : NULL, r->gradients, batch_size, sequence,
                                    &p));
     if (r->weights_path)
-        TRY(error_wrap(state_load(session_store(s), r->weights_path, false, NULL), "%s",
+        TRY(error_wrap(state_load(session_store(s), r->weights_path, NULL, false, NULL), "%s",
                        r->weights_path));
     for (const ModelInput *in = r->model->inputs; in->name; in++)
         if (!in->of_documents) TRY(feed(a, batch, in->name, in->n_ids, false, p));

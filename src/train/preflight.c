@@ -1,8 +1,7 @@
-/* preflight.c - what is tried and told before the first step: nobody wants to learn after a night
- * that nothing could be kept. */
+/* preflight.c - what is told before the first step: what there is to do, and whether the disk will
+ * do. */
 #include "train/preflight.h"
 #include "base/log.h"
-#include "checkpoint/rehearsal.h"
 #include <inttypes.h>
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -48,6 +47,9 @@ static void put_checkpoints(const TrainingJob *job, const RehearsedSize *size, T
         text_printf(out, ", the newest %" PRId64 " stay%s", n_kept, n_kept == 1 ? "s" : "");
     if (n > 1) text_printf(out, " = %s", all);
     text_printf(out, ", %s free", left);
+    if (job->saving->in_background) text_puts(out, "; written in the background");
+    if (job->saving->when_busy == SAVING_SKIPS) text_puts(out, "; left out when due too early");
+    if (job->saving->on_failure == SAVING_GOES_ON) text_puts(out, "; one that fails is a warning");
 }
 
 /* An old checkpoint is deleted when the new one is complete. */
@@ -81,18 +83,9 @@ static Error *tell(const TrainingJob *job, const RehearsedSize *size)
     return e;
 }
 
-Error *preflight(const TrainingJob *job, const CheckpointContent *content)
+Error *preflight(const TrainingJob *job, const RehearsedSize *size)
 {
-    CheckpointTotals first = { .seen_steps = job->seen_steps + 1,
-                               .seen_tokens = job->seen_tokens,
-                               .target_steps = job->target_steps,
-                               .target_tokens = job->target_tokens };
-    CheckpointTotals last = first;
-    last.seen_steps = job->target_steps;
-    last.seen_tokens = job->target_tokens;
-    RehearsedSize size;
-    TRY(checkpoint_rehearse(job->saving, &first, &last, content, &size));
-    TRY(tell(job, &size));
-    warn_of_little_space(job, &size);
+    TRY(tell(job, size));
+    warn_of_little_space(job, size);
     return NULL;
 }

@@ -177,7 +177,7 @@ static Error *load_weights(Session *s)
     const bool from_hf = m->hf && !m->initializer && !m->weights_path;
     if ((!m->weights_path && !from_hf) || s->has_weights || s->is_plan) return NULL;
     TRY(from_hf ? state_load_hf(s->store, m->hf)
-                : state_load(s->store, m->weights_path, false, NULL));
+                : state_load(s->store, m->weights_path, NULL, false, NULL));
     if (m->weights_dtype != F32) TRY(round_parameters(s->store, m->weights_dtype));
     store_changed(s->store);
     s->has_weights = true;

@@ -2,6 +2,8 @@
 #include "train/state.h"
 #include "checkpoint/checkpoint_name.h"
 #include "checkpoint/hf_weights.h"
+#include "checkpoint/load_shared.h"
+#include "checkpoint/shares.h"
 #include "config/yaml.h"
 #include <inttypes.h>
 #include <string.h>
@@ -105,22 +107,15 @@ static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const St
 }
 
 /* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */
-static Error *load(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
-                   int64_t n, bool (*wanted)(const char *name))
+static Error *load(Arena *a, const ParamStore *s, CheckpointReader *r, Comm *comm,
+                   const StateTensor *state, int64_t n, bool (*wanted)(const char *name))
 {
-    TRY(check(a, s, r, state, n, wanted));
-    TRY(checkpoint_load(r, state, n));
-    return checkpoint_verify(r);
-}
-
-Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) TRY(store_view(s, &state[i].part, true, a, &state[i].part));
-    return NULL;
+    TRY(ranks_agree(comm, check(a, s, r, state, n, wanted)));
+    return checkpoint_load_shared(r, state, n, comm);
 }
 
 /* Where tensors are not the host's, what is read goes through memory that is. */
-static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r,
+static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                         bool (*wanted)(const char *name), float *steps)
 {
     int64_t n_all, n = 0;
@@ -132,15 +127,15 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r,
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));
     }
-    TRY(load(a, s, r, state, n, wanted));
+    TRY(load(a, s, r, comm, state, n, wanted));
     for (int64_t i = 0; i < n; i++) TRY(store_put(s, &there[i], &state[i].part));
     return NULL;
 }
 
-static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r,
+static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                        bool (*wanted)(const char *name), float *steps)
 {
-    Error *e = load_into(a, s, r, wanted, steps);
+    Error *e = load_into(a, s, r, comm, wanted, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
         bool is_param = x->kind == VALUE_PARAM;
@@ -151,25 +146,25 @@ static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r,
     return e;
 }
 
-static Error *load_path(ParamStore *s, const char *path, bool (*wanted)(const char *name),
-                        float *steps)
+static Error *load_path(ParamStore *s, const char *path, Comm *comm,
+                        bool (*wanted)(const char *name), float *steps)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
-    Error *e = checkpoint_open(a, path, &r);
-    if (!e) e = load_all(a, s, r, wanted, steps);
+    Error *e = ranks_agree(comm, checkpoint_open(a, path, &r));
+    if (!e) e = load_all(a, s, r, comm, wanted, steps);
     arena_free(a);
     return e;
 }
 
-Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps)
+Error *state_load(ParamStore *s, const char *path, Comm *comm, bool with_optimizer, float *steps)
 {
-    return load_path(s, path, with_optimizer ? is_of_model_or_optimizer : is_of_model, steps);
+    return load_path(s, path, comm, with_optimizer ? is_of_model_or_optimizer : is_of_model, steps);
 }
 
-Error *state_load_optimizer(ParamStore *s, const char *path, float *steps)
+Error *state_load_optimizer(ParamStore *s, const char *path, Comm *comm, float *steps)
 {
-    return load_path(s, path, is_of_optimizer, steps);
+    return load_path(s, path, comm, is_of_optimizer, steps);
 }
 
 Error *state_load_hf(ParamStore *s, const HfModel *m)
@@ -192,7 +187,7 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
         memcpy(param[n++].size, t->size, sizeof t->size);
     }
     Error *e = hf_weights_open(a, m, param, n, &r);
-    if (!e) e = load_all(a, s, r, is_of_model, NULL);
+    if (!e) e = load_all(a, s, r, NULL, is_of_model, NULL);
     arena_free(a);
     return e;
 }

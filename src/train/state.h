@@ -3,6 +3,7 @@
 #ifndef TRAIN_STATE_H
 #define TRAIN_STATE_H
 #include "checkpoint/checkpoint.h"
+#include "comm/comm.h"
 #include "exec/store.h"
 #include "models/hf_config.h"
 
@@ -12,15 +13,14 @@
  * parameters only. */
 StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, float *steps,
                             int64_t *n);
-/* Brings what lies in the device's memory into the arena, where that is not the host's. */
-Error *state_fetch(Arena *a, ParamStore *s, StateTensor *state, int64_t n);
 /* Fills parameters (and states) from any checkpoint; the store is marked as changed. With
  * `with_optimizer` *steps receives the number of updates done. Names that only one of the two has
  * are an error, but for the optimizer's where they are not wanted; so is damage to any part of the
- * checkpoint. */
-Error *state_load(ParamStore *s, const char *path, bool with_optimizer, float *steps);
+ * checkpoint. With `comm` all its ranks call it and share the reading (checkpoint/load_shared.h).
+ */
+Error *state_load(ParamStore *s, const char *path, Comm *comm, bool with_optimizer, float *steps);
 /* The same for what the optimizer keeps, alone. */
-Error *state_load_optimizer(ParamStore *s, const char *path, float *steps);
+Error *state_load_optimizer(ParamStore *s, const char *path, Comm *comm, float *steps);
 /* Fills the parameters from the folder of a Hugging Face model. */
 Error *state_load_hf(ParamStore *s, const HfModel *m);
 /* An error when the checkpoint says that it has seen other numbers of steps or tokens than

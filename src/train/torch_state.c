@@ -76,22 +76,18 @@ static Error *add_scheduler(Arena *a, const AppState *s, int64_t step, ObjectLis
     return e;
 }
 
-/* Behind the other tensors. */
-static void add_buffers(Arena *a, const Model *m, CheckpointContent *content)
+void torch_buffers(Arena *a, const Model *m, StateTensor **state, int64_t *n)
 {
-    const ModelBuffer *buffer = m->buffers;
-    const int64_t n = m->n_buffers;
-    if (!n) return;
-    StateTensor *all = NEW_N(a, StateTensor, content->n + n);
-    memcpy(all, content->state, sizeof *all * (size_t)content->n);
-    for (int64_t i = 0; i < n; i++) {
-        StateTensor *t = &all[content->n + i];
-        *t = (StateTensor){ .name = arena_printf(a, "%s%s", MODEL, buffer[i].name),
-                            .part = buffer[i].tensor };
+    if (!m->n_buffers) return;
+    StateTensor *all = NEW_N(a, StateTensor, *n + m->n_buffers);
+    if (*n) memcpy(all, *state, sizeof *all * (size_t)*n);
+    for (int64_t i = 0; i < m->n_buffers; i++) {
+        StateTensor *t = &all[(*n)++];
+        *t = (StateTensor){ .name = arena_printf(a, "%s%s", MODEL, m->buffers[i].name),
+                            .part = m->buffers[i].tensor };
         memcpy(t->whole, t->part.size, sizeof t->whole);
     }
-    content->state = all;
-    content->n += n;
+    *state = all;
 }
 
 /* Parameters of the graph and of other ranks' by name. */
@@ -105,13 +101,13 @@ static Map *params_of(Arena *a, const Graph *g)
     return by_name;
 }
 
-Error *torch_state(Arena *a, const AppState *s, const Graph *g, int64_t step,
-                   CheckpointContent *content)
+Error *torch_objects(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                     const StateTensor *state, int64_t n, CheckpointContent *content)
 {
     ObjectList list = { 0 };
     Map *params = params_of(a, g);
-    for (int64_t i = 0; i < content->n; i++) {
-        const char *name = content->state[i].name;
+    for (int64_t i = 0; i < n; i++) {
+        const char *name = state[i].name;
         if (!str_starts(str_of(name), MODEL)) continue;
         const Value *param = map_get(params, str_of(name + strlen(MODEL)));
         if (param) TRY(add_param(a, s, step, param, &list));
@@ -119,6 +115,5 @@ Error *torch_state(Arena *a, const AppState *s, const Graph *g, int64_t step,
     TRY(add_scheduler(a, s, step, &list));
     content->object = list.item;
     content->n_objects = list.n;
-    add_buffers(a, s->model, content);
     return NULL;
 }

@@ -5,8 +5,10 @@
 #include "checkpoint/checkpoint.h"
 #include "train/job.h"
 
-/* Fills the objects of a checkpoint after `step` steps for the parameters of `content`, which the
- * graph of the training has, and adds the model's buffers to its tensors. The arena owns them. */
-Error *torch_state(Arena *a, const AppState *s, const Graph *g, int64_t step,
-                   CheckpointContent *content);
+/* Adds the model's buffers behind the n tensors of a state, as a list of the arena. */
+void torch_buffers(Arena *a, const Model *m, StateTensor **state, int64_t *n);
+/* Fills the objects of a checkpoint after `step` steps for the parameters among these n tensors of
+ * all ranks, which the graph of the training has. The arena owns them. */
+Error *torch_objects(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                     const StateTensor *state, int64_t n, CheckpointContent *content);
 #endif

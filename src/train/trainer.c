@@ -12,8 +12,7 @@
 #include "train/session.h"
 #include "train/shown_rates.h"
 #include "train/state.h"
-#include "train/state_gather.h"
-#include "train/torch_state.h"
+#include "train/state_saving.h"
 #include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +24,7 @@ typedef struct Trainer {
     const TrainingJob *job;
     Session *session;
     OptimizerStep step;
+    StateSaving *saving;
     int64_t steps, tokens; /* done, earlier runs included */
     Window window;
     Pace pace;
@@ -180,69 +180,121 @@ static const char *progress_to_save(Arena *a, const Trainer *t)
     return progress_json(a, &position, &facts);
 }
 
-/* The one point of a step at which the ranks hear of each other: of errors, of signals, and that
- * there are no further data. */
-static Error *agree(Trainer *t, Error *mine)
+static Error *save_is_safe(Trainer *t, int64_t steps)
 {
-    double want[] = { signal_number(), t->data_ended };
-    TRY(consensus_reach(t->job->consensus, mine, want, 2));
-    t->stop = (int)want[0];
-    t->data_ended = want[1] > 0;
+    const CheckpointSaving *saving = t->job->saving;
+    t->saved_steps = steps;
+    if (!consensus_leads(t->job->consensus) || !saving->n_kept) return NULL;
+    return events_publish(t->job->events, (Event){ .kind = EVENT_CHECKPOINT,
+                                                   .text = saving->kept[saving->n_kept - 1] });
+}
+
+/* What a save came to, on all ranks. Its failure does not end the training where that is asked for,
+ * unless the ranks cannot reach each other. */
+static Error *judge_save(Trainer *t, Error *e, int64_t steps)
+{
+    Consensus *together = t->job->consensus;
+    e = error_wrap(e, "checkpoint after step %" PRId64, steps);
+    if (!e) return save_is_safe(t, steps);
+    if (t->job->saving->on_failure == SAVING_STOPS) return e;
+    e = consensus_hear(together, e);
+    if (together && together->is_broken) return e;
+    if (*error_text(e) && t->saved_steps < 0)
+        log_warning("%s; the training goes on without a checkpoint of its own", error_text(e));
+    else if (*error_text(e))
+        log_warning("%s; the training goes on, and the checkpoint after step %" PRId64
+                    " is still the last one",
+                    error_text(e), t->saved_steps);
+    error_free(e);
     return NULL;
 }
 
-/* All that a checkpoint holds, on rank 0; tensors are where they are, or copied from the device's
- * memory and from other ranks. */
-static Error *content_to_save(Arena *a, Trainer *t, bool fetched, CheckpointContent *out)
+/* A save in the background is done on all ranks, which all come here. */
+static Error *finish_save(Trainer *t)
 {
-    Consensus *together = t->job->consensus;
-    int64_t n;
-    StateTensor *state = state_of_store(a, session_store(t->session), true, &t->step.updates, &n);
-    if (fetched)
-        TRY(consensus_break(together, state_fetch(a, session_store(t->session), state, n)));
-    if (together)
-        TRY(consensus_break(together, state_gather(a, together->world, &state, &n, fetched)));
-    *out = (CheckpointContent){ .state = state, .n = n, .progress = progress_to_save(a, t) };
-    return consensus_leads(together)
-               ? torch_state(a, t->job->state, program_graph(t->step.program), t->steps, out)
-               : NULL;
+    int64_t steps;
+    Error *e = state_saving_finish(t->saving, &steps);
+    return judge_save(t, e, steps);
 }
 
-/* On rank 0. */
-static Error *write_checkpoint(const Trainer *t, const CheckpointContent *content)
+/* The one point of a step at which the ranks hear of each other: of errors, of signals, that there
+ * are no further data, and that a save is safe. */
+static Error *agree(Trainer *t, Error *mine)
+{
+    const bool is_saving = t->saving && state_saving_is_begun(t->saving);
+    double want[] = { signal_number(), t->data_ended,
+                      is_saving && state_saving_is_done(t->saving) ? 0 : 1 };
+    TRY(consensus_reach(t->job->consensus, mine, want, 3));
+    t->stop = (int)want[0];
+    t->data_ended = want[1] > 0;
+    return is_saving && want[2] < 1 ? consensus_error(t->job->consensus, finish_save(t)) : NULL;
+}
+
+static CheckpointTotals totals_after(const TrainingJob *job, int64_t steps, int64_t tokens)
+{
+    return (CheckpointTotals){ .seen_steps = steps,
+                               .seen_tokens = tokens,
+                               .target_steps = job->target_steps,
+                               .target_tokens = job->target_tokens };
+}
+
+/* Before the first step. */
+static Error *open_saving(Trainer *t)
 {
     const TrainingJob *job = t->job;
-    CheckpointTotals totals = { .seen_steps = t->steps,
-                                .seen_tokens = t->tokens,
-                                .target_steps = job->target_steps,
-                                .target_tokens = job->target_tokens };
-    if (!consensus_leads(job->consensus)) return NULL;
-    TRY(checkpoint_saving_save(job->saving, &totals, content));
-    if (!job->saving->n_kept) return NULL;
-    return events_publish(
-        job->events,
-        (Event){ .kind = EVENT_CHECKPOINT, .text = job->saving->kept[job->saving->n_kept - 1] });
-}
-
-static Error *check_saving(Trainer *t)
-{
+    const CheckpointTotals first = totals_after(job, job->seen_steps + 1, job->seen_tokens),
+                           last = totals_after(job, job->target_steps, job->target_tokens);
+    RehearsedSize size = { 0 };
     Arena *a = arena_new();
-    CheckpointContent content;
-    Error *e = content_to_save(a, t, false, &content);
-    if (!e && consensus_leads(t->job->consensus)) e = preflight(t->job, &content);
+    Error *e = state_saving_new(job, session_store(t->session), program_graph(t->step.program),
+                                &t->step.updates, &t->saving);
+    if (!e) e = state_saving_rehearse(t->saving, &first, &last, progress_to_save(a, t), &size);
+    if (!e && consensus_leads(job->consensus)) e = preflight(job, &size);
     arena_free(a);
     return e;
 }
 
+/* Waits for the save that is on its way. */
+static Error *wait_for_save(Trainer *t)
+{
+    if (!t->saving || !state_saving_is_begun(t->saving)) return NULL;
+    return consensus_error(t->job->consensus, finish_save(t));
+}
+
+/* Done on return. */
+static Error *save_now(Trainer *t)
+{
+    const CheckpointTotals totals = totals_after(t->job, t->steps, t->tokens);
+    TRY(wait_for_save(t));
+    if (t->saved_steps == t->steps) return NULL; /* it was this one */
+    Arena *a = arena_new();
+    Error *e = state_saving_save(t->saving, &totals, progress_to_save(a, t));
+    arena_free(a);
+    return agree(t, judge_save(t, e, t->steps));
+}
+
+/* Done by a later step. */
+static Error *save_in_background(Trainer *t)
+{
+    const CheckpointTotals totals = totals_after(t->job, t->steps, t->tokens);
+    double is_busy = state_saving_is_begun(t->saving) && !state_saving_is_done(t->saving);
+    TRY(consensus_reach(t->job->consensus, NULL, &is_busy, 1));
+    if (is_busy > 0 && t->job->saving->when_busy == SAVING_SKIPS) {
+        log_warning("no checkpoint after step %" PRId64
+                    ": the one before is still being written (when_busy: skip)",
+                    t->steps);
+        return NULL;
+    }
+    TRY(wait_for_save(t));
+    Arena *a = arena_new();
+    Error *e = state_saving_begin(t->saving, &totals, progress_to_save(a, t));
+    arena_free(a);
+    return e ? agree(t, judge_save(t, e, t->steps)) : NULL;
+}
+
 static Error *save_checkpoint(Trainer *t)
 {
-    Arena *a = arena_new();
-    CheckpointContent content;
-    Error *e = content_to_save(a, t, true, &content);
-    e = agree(t, e ? e : write_checkpoint(t, &content));
-    if (!e) t->saved_steps = t->steps;
-    arena_free(a);
-    return error_wrap(e, "checkpoint after step %" PRId64, t->steps);
+    return t->job->saving->in_background ? save_in_background(t) : save_now(t);
 }
 
 static Error *evaluate_if_due(Trainer *t)
@@ -265,18 +317,19 @@ static Error *load_state(Trainer *t)
 {
     const TrainingJob *job = t->job;
     ParamStore *s = session_store(t->session);
+    Comm *comm = job->consensus ? job->consensus->world : NULL;
     if (job->state->checkpoint_path) {
-        TRY(error_wrap(state_load(s, job->state->checkpoint_path, true, &t->step.updates), "%s",
-                       job->state->checkpoint_path));
+        TRY(error_wrap(state_load(s, job->state->checkpoint_path, comm, true, &t->step.updates),
+                       "%s", job->state->checkpoint_path));
         TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
     }
     const char *states = job->state->optimizer->state_path;
     if (states && !job->state->checkpoint_path) {
-        TRY(error_wrap(state_load_optimizer(s, states, &t->step.updates), "%s", states));
+        TRY(error_wrap(state_load_optimizer(s, states, comm, &t->step.updates), "%s", states));
         TRY(state_check_progress(states, job->seen_steps, job->seen_tokens));
     }
     if (job->initial_weights)
-        TRY(error_wrap(state_load(s, job->initial_weights, false, NULL), "%s",
+        TRY(error_wrap(state_load(s, job->initial_weights, comm, false, NULL), "%s",
                        job->initial_weights));
     return store_initialize(s, (uint64_t)job->state->model->seed);
 }
@@ -284,12 +337,17 @@ static Error *load_state(Trainer *t)
 /* What the plan takes, in full. */
 static Error *publish_memory(const Trainer *t)
 {
-    char stored[32], planned[32], text[160];
+    char stored[32], planned[32], copy[32];
     format_bytes((double)session_store(t->session)->bytes, stored);
     format_bytes((double)program_bytes(t->step.program), planned);
-    snprintf(text, sizeof text,
-             "ready: %s for parameters, optimizer states and gradients, %s for activations%s",
-             stored, planned, t->job->mesh.world_size > 1 ? ", on rank 0" : "");
+    format_bytes((double)state_saving_bytes(t->saving), copy);
+    const char *text = arena_printf(
+        t->arena,
+        "ready: %s for parameters, optimizer states and gradients, %s for activations%s%s%s%s",
+        stored, planned, state_saving_bytes(t->saving) ? ", " : "",
+        state_saving_bytes(t->saving) ? copy : "",
+        state_saving_bytes(t->saving) ? " for the copy that is saved in the background" : "",
+        t->job->mesh.world_size > 1 ? ", on rank 0" : "");
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
 }
 
@@ -330,20 +388,24 @@ static Error *make_program(Trainer *t)
     TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
                                  &plan->schedule, plan->samples, t->step.sequence,
                                  &t->step.program));
-    TRY(load_state(t));
     t->step.now.seed = (uint64_t)job->state->model->seed;
-    Measure fact = { .name = "No. parameters",
-                     .count = graph_parameter_count(program_graph(t->step.program)),
-                     .is_count = true };
-    TRY(events_publish(job->events, (Event){ .kind = EVENT_FACT, .fact = fact }));
     return NULL;
+}
+
+static Error *publish_fact(const Trainer *t)
+{
+    const Measure fact = { .name = "No. parameters",
+                           .count = graph_parameter_count(program_graph(t->step.program)),
+                           .is_count = true };
+    return events_publish(t->job->events, (Event){ .kind = EVENT_FACT, .fact = fact });
 }
 
 /* Before the target is reached: what was learnt is kept, whatever the intervals. */
 static Error *save_early(Trainer *t)
 {
     bool wanted = t->job->saving->strategy.keep != 0 && t->steps > t->job->seen_steps;
-    return wanted && t->saved_steps != t->steps ? save_checkpoint(t) : NULL;
+    TRY(wait_for_save(t));
+    return wanted && t->saved_steps != t->steps ? save_now(t) : NULL;
 }
 
 static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
@@ -415,7 +477,9 @@ static Error *train(Trainer *t, TrainingEnd *end)
     TRY(agree(t, read_first(t)));
     if (t->data_ended) return end_early(t, END_OF_DATA, end);
     TRY(consensus_error(job->consensus, make_program(t)));
-    TRY(consensus_error(job->consensus, check_saving(t)));
+    Error *loaded = load_state(t);
+    TRY(consensus_error(job->consensus, loaded ? loaded : publish_fact(t)));
+    TRY(consensus_error(job->consensus, open_saving(t)));
     TRY(catch_up(t));
     TRY(consensus_error(job->consensus, publish_start(t)));
     if (!job->resumed) t->window.started = clock_seconds();
@@ -432,6 +496,7 @@ static Error *train(Trainer *t, TrainingEnd *end)
     }
     end->reason = END_TARGET;
     TRY(consensus_error(job->consensus, profiler_end(job->profiler)));
+    TRY(wait_for_save(t));
     return t->stop ? save_early(t) : NULL; /* it kept what was due from being saved */
 }
 
@@ -454,6 +519,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
     Error *e = train(t, end);
     end->steps = t->steps;
     end->saved_steps = t->saved_steps;
+    state_saving_free(t->saving);
     session_free(t->session);
     arena_free(a);
     return e;

@@ -3,7 +3,7 @@
  *   CRASH_AT=write:7      the 7th event of this kind: write, fsync, rename, remove, create, or any
  *   CRASH_MODE=kill       SIGKILL just before it (a write is done by half first); or the error it
  * fails with: EIO, EINVAL ... once; ENOSPC from then on, as a full disk does: all writes and
- * creations; EROFS from then on: everything
+ * creations; EROFS from then on: everything; or slow: from then on such events take 0.2 s
  *   CRASH_PATH=text       count only what happens to paths that contain this
  *   CRASH_NO_SWAP=1       renameat2 cannot exchange, as on file systems that do not know how
  *   CRASH_LOG=file        appends a line "kind path" (rename: "rename path path") for every event
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 enum { WRITE = 1, FSYNC = 2, RENAME = 4, REMOVE = 8, CREATE = 16 };
+enum { SLOW = 100000 }; /* no errno */
 
 static const struct {
     const char *name;
@@ -34,7 +35,8 @@ static const struct {
     { "write", WRITE },   { "fsync", FSYNC },   { "rename", RENAME },
     { "remove", REMOVE }, { "create", CREATE }, { "any", WRITE | FSYNC | RENAME | REMOVE | CREATE },
 }, failures[] = { { "kill", 0 },        { "ENOSPC", ENOSPC }, { "EIO", EIO },     { "EINVAL", EINVAL },
-                  { "EACCES", EACCES }, { "EROFS", EROFS }, { "EDQUOT", EDQUOT }, { "EEXIST", EEXIST } };
+                  { "EACCES", EACCES }, { "EROFS", EROFS }, { "EDQUOT", EDQUOT }, { "EEXIST", EEXIST },
+                  { "slow", SLOW } };
 
 static struct {
     int kinds, failure, log;
@@ -90,7 +92,8 @@ static Verdict judge_both(int kind, const char *path, const char *other)
                    ((plan.failure == ENOSPC && kind & (WRITE | CREATE)) || plan.failure == EROFS);
     bool is_now =
         kind & plan.kinds && __atomic_add_fetch(&plan.seen, 1, __ATOMIC_RELAXED) == plan.at;
-    if (!is_now && !is_full) return PROCEED;
+    if (plan.failure == SLOW && plan.seen >= plan.at && kind & plan.kinds) usleep(200 * 1000);
+    if ((!is_now && !is_full) || plan.failure == SLOW) return PROCEED;
     if (plan.failure == 0) return DIE;
     errno = plan.failure;
     return FAIL;

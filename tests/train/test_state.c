@@ -90,7 +90,7 @@ TEST(every_state_comes_back)
     float steps = 0;
     for (int64_t i = 0; i < store_count(s.store); i++)
         memset(store_at(s.store, i)->tensor.data, 0, 4 * sizeof(float));
-    assert_no_error(state_load(s.store, path, true, &steps));
+    assert_no_error(state_load(s.store, path, NULL, true, &steps));
     assert_true(steps == 3);
     for (int64_t i = 0; i < store_count(s.store); i++) {
         const Stored *x = store_at(s.store, i);
@@ -106,13 +106,13 @@ TEST(a_checkpoint_with_more_than_the_model_has_is_refused_by_name)
     Sample s = sample_new(two), smaller = sample_new(one);
     const char *path = sample_save(&s);
     float steps;
-    Error *e = state_load(smaller.store, path, true, &steps);
+    Error *e = state_load(smaller.store, path, NULL, true, &steps);
     assert_non_null(e);
     assert_contains(error_text(e), "saved does not fit (4 of 9 tensors): ");
     assert_contains(error_text(e), "app.model.h.0.w: only in the checkpoint\n");
     assert_error_has(e, "app.optimizer.state.h.0.w.momentum: only in the checkpoint");
     assert_int_equal(((float *)store_at(smaller.store, 0)->tensor.data)[1], 1);
-    assert_error_has(state_load(smaller.store, path, false, NULL),
+    assert_error_has(state_load(smaller.store, path, NULL, false, NULL),
                      "saved does not fit (1 of 2 tensors): app.model.h.0.w: only in");
     sample_free(&s);
     sample_free(&smaller);
@@ -125,9 +125,9 @@ TEST(a_checkpoint_may_hold_a_parameter_under_two_names)
     Sample s = sample_new(two), smaller = sample_new(one);
     float *head = store_find(s.store, "head")->tensor.data;
     memcpy(head, store_find(s.store, "h.0.w")->tensor.data, 4 * sizeof *head);
-    assert_no_error(state_load(smaller.store, sample_save(&s), false, NULL));
+    assert_no_error(state_load(smaller.store, sample_save(&s), NULL, false, NULL));
     head[3] += 1;
-    assert_error_has(state_load(smaller.store, sample_save(&s), false, NULL),
+    assert_error_has(state_load(smaller.store, sample_save(&s), NULL, false, NULL),
                      "app.model.head: only in the checkpoint");
     sample_free(&s);
     sample_free(&smaller);
@@ -138,10 +138,10 @@ TEST(damage_to_what_is_not_loaded_is_refused_as_verify_does)
     Sample s = sample_new(two);
     const char *path = sample_save(&s), *part = path_join(s.arena, path, "part_0.safetensors");
     Str file;
-    assert_no_error(state_load(s.store, path, false, NULL));
+    assert_no_error(state_load(s.store, path, NULL, false, NULL));
     assert_no_error(file_read(s.arena, part, &file));
     ((char *)file.ptr)[file.len - 5] ^= 4; /* of the last state */
     assert_no_error(file_write(part, file.ptr, file.len));
-    assert_error_has(state_load(s.store, path, false, NULL), "the file is damaged");
+    assert_error_has(state_load(s.store, path, NULL, false, NULL), "the file is damaged");
     sample_free(&s);
 }

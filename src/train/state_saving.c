@@ -1,0 +1,299 @@
+/* state_saving.c - saves the state of a training: at once, or in the background of the next steps.
+ */
+#include "train/state_saving.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "checkpoint/shares.h"
+#include "train/state.h"
+#include "train/state_gather.h"
+#include "train/torch_state.h"
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { GROUP_KEY = 7000, ALIGNMENT = 64 }; /* no other group of all ranks has this key */
+
+/* One save, while it is on its way. */
+typedef struct Save {
+    Arena *arena;
+    CheckpointContent content;
+    CheckpointTotals totals;
+    pthread_t thread;
+    bool is_begun;
+    _Atomic bool is_done;
+    Error *error;
+} Save;
+
+struct StateSaving {
+    Arena *arena;
+    const TrainingJob *job;
+    ParamStore *store;
+    const Graph *graph;
+    Comm *world, *group; /* of the saver's own; NULL: one rank */
+    StateTensor *state;  /* of this rank */
+    int64_t n, n_stored; /* of which the first ones lie in the store */
+    Shares *shares;      /* NULL: rank 0 gathers the whole state (fsdp1 on many ranks) */
+    StateTensor *copy;   /* the state, with numbers in `copied` */
+    char *copied;
+    size_t copied_bytes;
+    Arena *view; /* of one tensor that is fetched */
+    Save save;
+};
+
+static bool leads(const StateSaving *s)
+{
+    return consensus_leads(s->job->consensus);
+}
+
+static bool is_in_background(const StateSaving *s)
+{
+    const CheckpointSaving *saving = s->job->saving;
+    return saving->in_background && saving->strategy.keep != 0;
+}
+
+/* ---- before the first step ---- */
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* What of the state this rank writes, each tensor once. */
+static bool *written_of(const StateSaving *s, Arena *a)
+{
+    bool *is_written = NEW_N(a, bool, s->n);
+    for (int64_t i = 0; i < s->shares->n; i++) is_written[s->shares->mine[i].state] = true;
+    return is_written;
+}
+
+/* Touched now, so that no step waits for the system to find it. */
+static Error *reserve_copy(StateSaving *s)
+{
+    const bool *is_written = written_of(s, s->arena);
+    for (int64_t i = 0; i < s->n; i++)
+        if (is_written[i]) s->copied_bytes += aligned(tensor_bytes(&s->state[i].part));
+    const size_t there = memory_available();
+    if (s->copied_bytes > there) {
+        char needed[32], left[32];
+        format_bytes((double)s->copied_bytes, needed);
+        format_bytes((double)there, left);
+        return error_new("saving in the background needs a copy of %s, but only %s of memory are "
+                         "left; checkpoint_saving without in_background needs none",
+                         needed, left);
+    }
+    s->copied = arena_alloc(s->arena, s->copied_bytes + ALIGNMENT);
+    memset(s->copied, 0, s->copied_bytes);
+    s->copy = arena_copy(s->arena, s->state, sizeof *s->copy * (size_t)s->n);
+    char *at = s->copied;
+    for (int64_t i = 0; i < s->n; i++) {
+        s->copy[i].part.data = is_written[i] ? at : NULL;
+        if (is_written[i]) at += aligned(tensor_bytes(&s->state[i].part));
+    }
+    return NULL;
+}
+
+/* Files of FSDP1 hold whole tensors, which one rank must have. */
+static bool is_gathered(const StateSaving *s)
+{
+    return s->world && checkpoint_layout(&s->job->saving->execution) == LAYOUT_FSDP1;
+}
+
+static Error *open_group(StateSaving *s)
+{
+    Comm *world = s->world;
+    int *rank = NEW_N(s->arena, int, world->size);
+    for (int r = 0; r < world->size; r++) rank[r] = r;
+    TRY(world->group(world, rank, world->size, GROUP_KEY, &s->group));
+    s->group->label = "checkpoint";
+    return NULL;
+}
+
+static Error *make(StateSaving *s, float *updates)
+{
+    s->state = state_of_store(s->arena, s->store, true, updates, &s->n);
+    s->n_stored = s->n;
+    if (leads(s)) torch_buffers(s->arena, s->job->state->model, &s->state, &s->n);
+    if (s->world) TRY(open_group(s));
+    if (is_gathered(s)) return NULL;
+    TRY(shares_plan(s->arena, s->group, s->state, s->n, &s->shares));
+    return ranks_agree(s->group, is_in_background(s) ? reserve_copy(s) : NULL);
+}
+
+Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *graph,
+                        float *updates, StateSaving **out)
+{
+    Arena *a = arena_new();
+    Consensus *together = job->consensus;
+    StateSaving *s = *out = NEW(a, StateSaving);
+    *s = (StateSaving){
+        .arena = a, .job = job, .store = store, .graph = graph, .view = arena_new()
+    };
+    if (together && together->world->size > 1) s->world = together->world;
+    return make(s, updates);
+}
+
+size_t state_saving_bytes(const StateSaving *s)
+{
+    return s->copied_bytes;
+}
+
+/* ---- what is saved ---- */
+
+/* From the device's memory, where that is not the host's. */
+static Error *fetch(void *context, int64_t i, const void **data)
+{
+    StateSaving *s = context;
+    Tensor view;
+    *data = s->state[i].part.data;
+    if (i >= s->n_stored || s->store->device->is_host) return NULL;
+    arena_clear(s->view);
+    TRY(store_view(s->store, &s->state[i].part, true, s->view, &view));
+    *data = view.data;
+    return NULL;
+}
+
+/* All tensors on rank 0, with numbers of their own. */
+static Error *gather(StateSaving *s, Arena *a, bool with_numbers, CheckpointContent *c)
+{
+    StateTensor *state = arena_copy(a, s->state, sizeof *state * (size_t)s->n);
+    int64_t n = s->n;
+    for (int64_t i = 0; i < n && with_numbers; i++) {
+        const void *data;
+        TRY(consensus_break(s->job->consensus, fetch(s, i, &data)));
+        state[i].part.data = arena_copy(a, data, tensor_bytes(&state[i].part));
+    }
+    TRY(consensus_break(s->job->consensus, state_gather(a, s->world, &state, &n, with_numbers)));
+    c->state = state;
+    c->n = n;
+    return NULL;
+}
+
+static Error *make_content(StateSaving *s, Arena *a, int64_t steps, const char *progress,
+                           bool with_numbers, CheckpointContent *c)
+{
+    *c = (CheckpointContent){ .state = s->state,
+                              .n = s->n,
+                              .shares = s->shares,
+                              .fetch = fetch,
+                              .context = s,
+                              .progress = progress };
+    if (!s->shares) {
+        c->fetch = NULL;
+        TRY(gather(s, a, with_numbers, c));
+    }
+    if (!leads(s)) return NULL;
+    const StateTensor *all = s->shares ? s->shares->whole : c->state;
+    return torch_objects(a, s->job->state, s->graph, steps, all,
+                         s->shares ? s->shares->n_whole : c->n, c);
+}
+
+Error *state_saving_rehearse(StateSaving *s, const CheckpointTotals *first,
+                             const CheckpointTotals *last, const char *progress, RehearsedSize *out)
+{
+    Arena *a = arena_new();
+    CheckpointContent c;
+    Error *e = make_content(s, a, first->seen_steps, progress, false, &c);
+    if (s->group) e = ranks_agree(s->group, e);
+    if (!e) e = checkpoint_rehearse(s->job->saving, first, last, &c, out);
+    arena_free(a);
+    return e;
+}
+
+static Error *write(StateSaving *s, const CheckpointTotals *totals, const CheckpointContent *c)
+{
+    Error *e = checkpoint_saving_save(s->job->saving, totals, c);
+    return s->group ? ranks_agree(s->group, e) : e;
+}
+
+Error *state_saving_save(StateSaving *s, const CheckpointTotals *totals, const char *progress)
+{
+    Arena *a = arena_new();
+    CheckpointContent c;
+    Error *e = make_content(s, a, totals->seen_steps, progress, true, &c);
+    if (s->group) e = ranks_agree(s->group, e);
+    if (!e) e = write(s, totals, &c);
+    arena_free(a);
+    return e;
+}
+
+/* ---- in the background ---- */
+
+static Error *copy_state(StateSaving *s)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const void *data;
+        if (!s->copy[i].part.data) continue;
+        TRY(fetch(s, i, &data));
+        memcpy(s->copy[i].part.data, data, tensor_bytes(&s->copy[i].part));
+    }
+    return NULL;
+}
+
+static void *save_main(void *arg)
+{
+    StateSaving *s = arg;
+    if (!leads(s)) log_leave_to_another();
+    s->save.error = write(s, &s->save.totals, &s->save.content);
+    atomic_store(&s->save.is_done, true);
+    return NULL;
+}
+
+static Error *copy_and_start(StateSaving *s, const CheckpointTotals *totals, const char *progress)
+{
+    Save *v = &s->save;
+    Error *e = make_content(s, v->arena, totals->seen_steps, arena_string(v->arena, progress), true,
+                            &v->content);
+    v->content.fetch = NULL;
+    if (!e && s->shares) {
+        v->content.state = s->copy;
+        e = copy_state(s);
+    }
+    if (s->group) e = ranks_agree(s->group, e);
+    if (e) return e;
+    v->is_begun = thread_start(&v->thread, save_main, s);
+    if (!v->is_begun) /* nobody to leave it to */
+        save_main(s);
+    return NULL;
+}
+
+Error *state_saving_begin(StateSaving *s, const CheckpointTotals *totals, const char *progress)
+{
+    CHECK(!s->save.arena);
+    s->save = (Save){ .arena = arena_new(), .totals = *totals };
+    Error *e = copy_and_start(s, totals, progress);
+    if (!e) return NULL;
+    arena_free(s->save.arena);
+    s->save = (Save){ .arena = NULL };
+    return e;
+}
+
+bool state_saving_is_begun(const StateSaving *s)
+{
+    return s->save.arena != NULL;
+}
+
+bool state_saving_is_done(const StateSaving *s)
+{
+    return s->save.arena && atomic_load(&s->save.is_done);
+}
+
+Error *state_saving_finish(StateSaving *s, int64_t *steps)
+{
+    if (s->save.is_begun) pthread_join(s->save.thread, NULL);
+    Error *e = s->save.error;
+    *steps = s->save.totals.seen_steps;
+    arena_free(s->save.arena);
+    s->save = (Save){ .arena = NULL };
+    return e;
+}
+
+void state_saving_free(StateSaving *s)
+{
+    int64_t steps;
+    if (!s) return;
+    if (state_saving_is_begun(s)) error_free(state_saving_finish(s, &steps));
+    if (s->group) s->group->free(s->group);
+    arena_free(s->view);
+    arena_free(s->arena);
+}

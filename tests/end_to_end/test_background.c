@@ -1,0 +1,132 @@
+/* test_background.c - checkpoints that are written while the training goes on. */
+#include "end_to_end/training.h"
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKGROUND "--set", "checkpoint_saving.config.in_background=true"
+#define EVERY(n) "--set", "settings.intervals.checkpointing_interval_in_steps=" #n
+
+static Words shim(Arena *a, const char *path, const char *at, const char *mode)
+{
+    const char **words = NEW_N(a, const char *, 6);
+    words[0] = arena_printf(a, "LD_PRELOAD=%s", test_tool(a, "crash_shim.so"));
+    words[1] = "ASAN_OPTIONS=verify_asan_link_order=0";
+    words[2] = arena_printf(a, "CRASH_PATH=%s", path);
+    words[3] = arena_printf(a, "CRASH_AT=%s", at);
+    words[4] = arena_printf(a, "CRASH_MODE=%s", mode);
+    return words;
+}
+
+static void assert_same_training(const char *ranks)
+{
+    Bench b = bench_new();
+    const char *const waited[] = { "--ranks", ranks, EVERY(2), NULL }, *const beside[] = {
+        "--ranks", ranks, BACKGROUND, EVERY(2), NULL
+    };
+    assert_ended_well(bench_run(&b, "waited", NULL, waited, NULL));
+    Outcome o = bench_run(&b, "beside", NULL, beside, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "for the copy that is saved in the background");
+    assert_contains(o.text, "done and saved");
+    int64_t steps;
+    bench_last_checkpoint(&b, "beside", &steps);
+    assert_int_equal(steps, 8);
+    assert_same_state(&b, "beside", "waited");
+    assert_curve_within(&b, "beside", "waited");
+    arena_free(b.arena);
+}
+
+TEST(checkpoints_in_the_background_are_those_that_are_waited_for)
+{
+    assert_same_training("1");
+}
+TEST(checkpoints_of_ranks_in_the_background_are_those_that_are_waited_for)
+{
+    assert_same_training("2");
+}
+
+TEST(a_checkpoint_that_fails_in_the_background_is_a_warning_and_the_training_goes_on)
+{
+    Bench b = bench_new();
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        const char *id = arena_printf(b.arena, "x%d", ranks);
+        const char *const words[] = { "--ranks", arena_printf(b.arena, "%d", ranks), BACKGROUND,
+                                      EVERY(4), NULL };
+        Outcome o = bench_run(&b, id, NULL, words, shim(b.arena, "seen_steps_4", "write:4", "EIO"));
+        assert_ended_well(o);
+        assert_contains(o.text, "warning: checkpoint after step 4: ");
+        assert_contains(o.text, "Input/output error; the training goes on");
+        int64_t steps;
+        bench_last_checkpoint(&b, id, &steps);
+        assert_int_equal(steps, 8);
+    }
+    arena_free(b.arena);
+}
+
+TEST(a_checkpoint_that_fails_in_the_background_ends_the_training_where_that_is_asked_for)
+{
+    Bench b = bench_new();
+    static const char *const words[] = { "--ranks",  "2",
+                                         BACKGROUND, EVERY(2),
+                                         "--set",    "checkpoint_saving.config.on_failure=stop",
+                                         NULL };
+    Outcome o = bench_run(&b, "x", NULL, words, shim(b.arena, "seen_steps_4", "write:4", "EIO"));
+    assert_refused(o, 1, "checkpoint after step 4: ");
+    int64_t steps;
+    bench_last_checkpoint(&b, "x", &steps);
+    assert_true(steps == 2 || steps > 4); /* what was learnt meanwhile is kept */
+    arena_free(b.arena);
+}
+
+TEST(a_checkpoint_that_fails_need_not_end_a_training_that_waits_for_it)
+{
+    Bench b = bench_new();
+    static const char *const words[] = { "--set", "checkpoint_saving.config.on_failure=go_on",
+                                         EVERY(4), NULL };
+    Outcome o = bench_run(&b, "x", NULL, words, shim(b.arena, "seen_steps_4", "write:4", "ENOSPC"));
+    assert_ended_well(o);
+    assert_contains(o.text, "the training goes on without a checkpoint of its own");
+    arena_free(b.arena);
+}
+
+TEST(a_checkpoint_that_is_due_too_early_is_skipped_or_waited_for)
+{
+    Bench b = bench_new();
+    static const char *const skip[] = { BACKGROUND, EVERY(1), "--set",
+                                        "checkpoint_saving.config.when_busy=skip", NULL };
+    static const char *const wait[] = { BACKGROUND, EVERY(4), NULL };
+    Outcome o =
+        bench_run(&b, "skip", NULL, skip, shim(b.arena, "seen_steps_1-", "fsync:1", "slow"));
+    assert_ended_well(o);
+    assert_contains(o.text, "warning: no checkpoint after step 2: the one before is still being");
+    assert_contains(o.text, "done");
+    o = bench_run(&b, "wait", NULL, wait, shim(b.arena, "seen_steps_", "fsync:1", "slow"));
+    assert_ended_well(o);
+    int64_t steps;
+    bench_last_checkpoint(&b, "wait", &steps);
+    assert_int_equal(steps, 8);
+    arena_free(b.arena);
+}
+
+/* The signal comes while the first checkpoint is being written. */
+TEST(a_stop_waits_until_the_checkpoint_in_the_background_is_safe)
+{
+    Bench b = bench_new();
+    static const char *const words[] = { "--ranks", "2", BACKGROUND, EVERY(2), NULL };
+    assert_ended_well(bench_run(&b, "whole", NULL, words, NULL));
+    pid_t child = command_start(b.arena, bench_words(&b, "x", NULL, words),
+                                shim(b.arena, "/checkpoints", "fsync:1", "slow"), NULL);
+    const char *folder = arena_printf(b.arena, "%s/x/checkpoints", b.root);
+    for (int i = 0; i < 6000 && !file_exists(folder); i++) usleep(5 * 1000);
+    usleep(300 * 1000);
+    kill(child, SIGINT);
+    Outcome o = command_wait(b.arena, child, NULL);
+    if (o.status) assert_refused(o, 75, "the state is saved");
+    const char *const again[] = {
+        "--ranks", "2", BACKGROUND, EVERY(2), "--resume_if_started", NULL
+    };
+    assert_ended_well(bench_run(&b, "x", NULL, again, NULL));
+    assert_same_state(&b, "x", "whole");
+    arena_free(b.arena);
+}
