@@ -3,7 +3,7 @@
 #include "config/builder.h"
 #include <string.h>
 
-const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "cp", "tp", NULL };
+const char *const mesh_axis_names[] = { "pp", "dp_replicate", "dp_shard", "ep", "cp", "tp", NULL };
 
 /* How to run, and how to check, a mesh of so many ranks. */
 static Error *with_hint(Error *e, int64_t n_ranks)
@@ -18,12 +18,12 @@ static Error *with_hint(Error *e, int64_t n_ranks)
                                 (long long)n_ranks));
 }
 
-/* The degree left for the axis that is -1. */
+/* The degree left for the axis that is -1. Ranks along ep are counted along dp_shard. */
 static Error *infer(Mesh *m, MeshAxis axis)
 {
     int64_t others = 1;
     for (int i = MESH_PP; i < MESH_N_AXES; i++)
-        if (i != (int)axis && __builtin_mul_overflow(others, m->size[i], &others))
+        if (i != (int)axis && i != MESH_EP && __builtin_mul_overflow(others, m->size[i], &others))
             return error_new("the product of the degrees is beyond 64 bits");
     m->size[axis] = m->world_size / others;
     if (m->size[axis] > 0) return NULL;
@@ -37,19 +37,32 @@ static Error *check_product(const Mesh *m)
 {
     int64_t product = 1;
     for (int i = MESH_PP; i < MESH_N_AXES; i++)
-        if (__builtin_mul_overflow(product, m->size[i], &product))
+        if (i != MESH_EP && __builtin_mul_overflow(product, m->size[i], &product))
             return error_new("the product of the degrees is beyond 64 bits, but the world size is "
                              "%lld",
                              (long long)m->world_size);
     if (product == m->world_size) return NULL;
     Text degrees = { 0 };
     for (int i = MESH_PP; i < MESH_N_AXES; i++)
-        text_printf(&degrees, "%s%s %lld", i == MESH_PP ? "" : ", ", mesh_axis_names[i - 1],
-                    (long long)m->size[i]);
+        if (i != MESH_EP)
+            text_printf(&degrees, "%s%s %lld", i == MESH_PP ? "" : ", ", mesh_axis_names[i - 1],
+                        (long long)m->size[i]);
     Error *e = error_new("the degrees (%s) multiply to %lld, but the world size is %lld",
                          degrees.ptr, (long long)product, (long long)m->world_size);
     text_free(&degrees);
     return with_hint(e, product);
+}
+
+/* Takes the ranks along ep out of dp_shard. */
+static Error *divide_by_experts(Mesh *m)
+{
+    int64_t *shard = &m->size[MESH_DP_SHARD], n = m->size[MESH_EP];
+    if (*shard % n)
+        return error_new("expert_parallel_degree is %lld, but the %lld ranks of dp_shard, among "
+                         "which experts are divided, do not divide by it",
+                         (long long)n, (long long)*shard);
+    *shard /= n;
+    return NULL;
 }
 
 Error *mesh_make(Mesh *m)
@@ -66,9 +79,15 @@ Error *mesh_make(Mesh *m)
     if (*replicate == -1) TRY(infer(m, MESH_DP_REPLICATE));
     if (*shard == -1) TRY(infer(m, MESH_DP_SHARD));
     TRY(check_product(m));
+    TRY(divide_by_experts(m));
     if (m->loss_parallel && m->size[MESH_TP] < 2)
         return error_new("enable_loss_parallel needs a tensor_parallel_degree above 1");
     return NULL;
+}
+
+int64_t mesh_degree(const Mesh *m, MeshAxis axis)
+{
+    return m->size[axis] * (axis == MESH_DP_SHARD ? m->size[MESH_EP] : 1);
 }
 
 bool mesh_has(const Mesh *m, MeshAxis axis)
@@ -93,19 +112,21 @@ Mesh mesh_of_rank(const Rank *rank)
 
 int64_t mesh_dp_degree(const Mesh *m)
 {
-    return m->size[MESH_DP_REPLICATE] * m->size[MESH_DP_SHARD];
+    return m->size[MESH_DP_REPLICATE] * m->size[MESH_DP_SHARD] * m->size[MESH_EP];
 }
 
 int64_t mesh_dp_place(const Mesh *m, int64_t rank)
 {
-    return mesh_coordinate(m, MESH_DP_REPLICATE, rank) * m->size[MESH_DP_SHARD] +
-           mesh_coordinate(m, MESH_DP_SHARD, rank);
+    int64_t place = mesh_coordinate(m, MESH_DP_REPLICATE, rank);
+    place = place * m->size[MESH_DP_SHARD] + mesh_coordinate(m, MESH_DP_SHARD, rank);
+    return place * m->size[MESH_EP] + mesh_coordinate(m, MESH_EP, rank);
 }
 
 typedef struct Settings {
     const char *device_type;
     int64_t data_parallel_replicate_degree, data_parallel_shard_degree;
     int64_t tensor_parallel_degree, pipeline_parallel_degree, context_parallel_degree;
+    int64_t expert_parallel_degree;
     const bool *enable_loss_parallel;
     int64_t world_size;
 } Settings;
@@ -118,6 +139,7 @@ static const Field fields[] = {
     FIELD_INT(Settings, tensor_parallel_degree, "1", 1, INFINITY, "ranks that share each matrix", .flags = FIELD_STRICT),
     FIELD_INT(Settings, pipeline_parallel_degree, "1", 1, INFINITY, "ranks that share the layers", .flags = FIELD_STRICT),
     FIELD_INT(Settings, context_parallel_degree, "1", 1, INFINITY, "ranks that share each sequence", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, expert_parallel_degree, "1", 1, INFINITY, "ranks, of those along dp_shard, that share the experts of a mixture", .flags = FIELD_STRICT),
     FIELD_BOOL(Settings, enable_loss_parallel, "false", "the vocabulary of the loss is split, too"),
     FIELD_INT(Settings, world_size, NULL, 1, INFINITY, "number of ranks", .flags = FIELD_STRICT),
     { 0 },
@@ -149,6 +171,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     m->size[MESH_PP] = s->pipeline_parallel_degree;
     m->size[MESH_DP_REPLICATE] = s->data_parallel_replicate_degree;
     m->size[MESH_DP_SHARD] = s->data_parallel_shard_degree;
+    m->size[MESH_EP] = s->expert_parallel_degree;
     m->size[MESH_CP] = s->context_parallel_degree;
     m->size[MESH_TP] = s->tensor_parallel_degree;
     *out = m;
@@ -159,7 +182,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 const ComponentDef device_mesh_default = {
     .kind = "device_mesh",
     .variant = "default",
-    .doc = "the ranks as a grid of pipeline, data, context and tensor parallelism",
+    .doc = "the ranks as a grid of pipeline, data, expert, context and tensor parallelism",
     .fields = fields,
     .settings_size = sizeof(Settings),
     .check = check,

@@ -6,12 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From the outermost to the innermost: neighbouring ranks differ in tp first. */
+/* From the outermost to the innermost: neighbouring ranks differ in tp first. The ranks that share
+ * one copy of the dense parameters are those along dp_shard and ep: along ep they have different
+ * experts. */
 typedef enum MeshAxis {
     MESH_NONE,
     MESH_PP,
     MESH_DP_REPLICATE,
     MESH_DP_SHARD,
+    MESH_EP,
     MESH_CP,
     MESH_TP,
     MESH_N_AXES
@@ -30,8 +33,11 @@ typedef struct Mesh {
 extern const char *const mesh_axis_names[];
 
 /* At most one of the two data-parallel degrees is -1: what the others leave. The product of all
- * must be the world size. */
+ * must be the world size. size[MESH_DP_SHARD] comes as configurations say it, with the ranks along
+ * ep among its own, and leaves without them. */
 Error *mesh_make(Mesh *m);
+/* The degree of an axis as configurations say it. */
+int64_t mesh_degree(const Mesh *m, MeshAxis axis);
 /* Where a configuration has none: all ranks along dp_shard. */
 Mesh mesh_of_rank(const Rank *rank);
 /* Ranks that share the samples, and the place of a rank among them. */

@@ -36,23 +36,19 @@ static const Field fields[] = {
     { 0 },
 };
 
-/* Place of this rank and number of ranks along the axis. With copies of the sharded model both
- * data-parallel axes count: the copies must not learn from the same samples. */
+/* Place of this rank and number of ranks along the axis. Ranks along the other data-parallel axes
+ * count, too: copies of the sharded model must not learn from the same samples. */
 static void place(const Mesh *m, MeshAxis axis, int64_t *rank, int64_t *n)
 {
     *rank = mesh_coordinate(m, axis, m->rank);
     *n = m->size[axis];
-    MeshAxis other = axis == MESH_DP_SHARD       ? MESH_DP_REPLICATE
-                     : axis == MESH_DP_REPLICATE ? MESH_DP_SHARD
-                                                 : MESH_NONE;
-    if (other == MESH_NONE || m->size[other] == 1) return;
+    if (axis != MESH_DP_SHARD && axis != MESH_DP_REPLICATE && axis != MESH_EP) return;
     *rank = mesh_dp_place(m, m->rank);
     *n = mesh_dp_degree(m);
-    if (m->rank == 0)
+    if (m->rank == 0 && *n != mesh_degree(m, axis))
         log_warning("samples are shared among all %lld data-parallel ranks, not only along %s: "
-                    "else %s ranks would "
-                    "see the same samples",
-                    (long long)*n, mesh_axis_names[axis - 1], mesh_axis_names[other - 1]);
+                    "else ranks along the other axes would see the same samples",
+                    (long long)*n, mesh_axis_names[axis - 1]);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

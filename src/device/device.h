@@ -69,8 +69,8 @@ static inline bool launch_adds(const Launch *l, int k)
 }
 
 /* Statuses of their own: an id, target or position lies outside of its table; the group of the
- * launch failed, and comm_error tells how. */
-enum { KERNEL_OK, KERNEL_BAD_INDEX, KERNEL_COMM };
+ * launch failed, and comm_error tells how; more came than there is room for. */
+enum { KERNEL_OK, KERNEL_BAD_INDEX, KERNEL_COMM, KERNEL_OVERFLOW };
 
 /* KERNEL_OK (0), or a status that exec reports with op, layer and microbatch. Never prints or
  * exits. */

@@ -14,6 +14,8 @@ enum {
     OP_COMM = 32,       /* moves data between ranks */
     OP_SUM = 64,        /* adds up activations, as the residual stream does */
     OP_ATTENTION = 128, /* softmax(q k^T) v: dear to compute again */
+    OP_ROWS = 256, /* has rows in an order of this rank's own, so that they cannot be joined with
+                      those of other ranks, nor be divided among them */
 };
 
 typedef struct OpDef {
@@ -36,6 +38,9 @@ typedef struct OpDef {
     Kernel *reference;
     size_t (*scratch)(const Launch *l); /* OP_COMM: bytes that the kernel needs; NULL: none */
     double (*sent)(const Launch *l);    /* OP_COMM: bytes that this rank sends; NULL: none */
+    /* OP_COMM: sets the splits of results from those that the inputs have when the shard pass comes
+     * by; NULL: whoever appends the node has set them. */
+    void (*spread)(const Node *n);
     unsigned flags;
 } OpDef;
 

@@ -1,10 +1,12 @@
 /* moe.c - a mixture of experts in the place of a feed-forward layer (Shazeer et al. 2017). Tokens
  * are sorted by expert, so that each expert is one product over its rows, however many come. */
 #include "models/moe.h"
+#include "comm/mesh.h"
 #include "ops/elementwise.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
+#include "ops/moe_transfer.h"
 #include "ops/reshape.h"
 
 /* "experts.<name>.weight" [experts rows columns] */
@@ -32,33 +34,44 @@ static void add_sums(Graph *g, const Moe *m, MoeSums *sums, Value *logits, Value
     add_up(g, &sums->share, share);
     add_up(g, &sums->probability, probability);
     if (m->z_loss > 0) add_up(g, &sums->z, mean_square_lse(g, logits));
-    add_up(g, &sums->dropped, dropped);
+    if (dropped) add_up(g, &sums->dropped, dropped);
     sums->n_layers++;
+}
+
+/* What the experts make of rows [m d]. Ranks that share them send each other what is theirs. */
+static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
+{
+    const int64_t width = value_width(x), n = value_count(rows->of),
+                  parts = g->mesh ? g->mesh->size[MESH_CP] : 1;
+    const MoeMeeting at =
+        moe_meet(g, rows->of, m->n_experts, moe_room(n, m->n_experts, m->capacity), parts);
+    Value *in = moe_send(g, x, &at);
+    Value *a = grouped_linear(g, in, experts(g, "W", m, m->hidden, width, false), at.at, n),
+          *b = grouped_linear(g, in, experts(g, "V", m, m->hidden, width, false), at.at, n);
+    Value *down = experts(g, "W_2", m, width, m->hidden, true);
+    return moe_return(g, grouped_linear(g, gate(g, a, b, m->activation), down, at.at, n), &at);
 }
 
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 {
-    const int64_t width = value_width(x);
     const Linear router = { m->n_experts, NULL, "embed", false, ROLE_LINEAR };
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .normalize = m->normalize,
                              .factor = m->factor != 0 ? m->factor : 1 };
-    Value *expert, *logits = linear(g, "router", x, &router);
-    Value *weight = moe_route(g, logits, &route, &expert);
-    const MoeRows rows = moe_rows(g, expert, m->n_experts, m->capacity);
-    Value *in = moe_gather(g, x, &rows);
-    Value *a = grouped_linear(g, in, experts(g, "W", m, m->hidden, width, false), rows.start),
-          *b = grouped_linear(g, in, experts(g, "V", m, m->hidden, width, false), rows.start);
-    Value *down = experts(g, "W_2", m, width, m->hidden, true);
-    Value *y = grouped_linear(g, gate(g, a, b, m->activation), down, rows.start);
+    Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
+    Value *weight = moe_route(g, logits, &route, &expert), *taken = expert;
+    const MoeLimit limit = { m->n_experts, m->capacity, m->stops };
+    if (m->capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
+    const MoeRows rows = moe_rows(g, taken, m->n_experts);
+    Value *y = run_experts(g, moe_gather(g, x, &rows), m, &rows);
     y = moe_combine(g, y, weight, &rows);
     if (m->shared_hidden) {
         graph_enter(g, "shared", -1);
         y = add(g, y, gated_mlp(g, x, m->activation, m->shared_hidden, false));
         graph_leave(g);
     }
-    add_sums(g, m, sums, logits, expert, rows.dropped);
+    add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)
         graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),
                      reshape(g, "bse->(bs)e", NULL, logits));
@@ -67,6 +80,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 
 void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, bool inspect, ModelOutput *out)
 {
+    if (!sums->n_layers) return; /* all layers are dense */
     Value *aux = moe_balance(g, sums->share, sums->probability, sums->n_layers);
     if (inspect) {
         graph_output(g, "aux_loss", aux);

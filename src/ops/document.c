@@ -15,6 +15,7 @@ static const struct {
     { OP_COMM, "comm", "moves data between ranks" },
     { OP_SUM, "sum", "adds up activations, as the residual stream does" },
     { OP_ATTENTION, "attention", "may be kept when a block is recomputed" },
+    { OP_ROWS, "rows", "has rows in an order of this rank's own, which ranks of tp do not divide" },
     { 0 },
 };
 

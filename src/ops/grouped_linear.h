@@ -3,12 +3,17 @@
 #define OPS_GROUPED_LINEAR_H
 #include "graph/op.h"
 
-/* x [m k] times the transposed weight [e n k] of the rows' expert: [m n]. Expert j has the rows
- * start[j] up to start[j + 1]; behind the last one the result is 0. */
-Value *grouped_linear(Graph *g, Value *x, Value *weight, Value *start);
-
-/* Attributes of "grouped_linear". */
+/* Attributes of "grouped_linear" and "grouped_outer". */
 typedef struct GroupedLinear {
-    bool transposed; /* the weight is [e k n]: the gradient of x */
+    bool transposed; /* the weight is [(ge) k n]: the gradient of x */
+    int64_t n_rows;  /* that are in use, on average over ranks: for FLOPs */
 } GroupedLinear;
+
+/* Rows x [g r k] times the transposed weight [(ge) n k] of their expert: [g r n]. Along g ranks
+ * have different rows and experts. `of` [g r] is the expert of a row, counted from the first that
+ * its rank has, in rising order; -1 behind the last row, where the result is 0. `n_rows` of a
+ * microbatch are in use. */
+Value *grouped_linear(Graph *g, Value *x, Value *weight, Value *of, int64_t n_rows);
+/* The row behind the last one of an expert, given its first one. */
+int64_t grouped_end(const Tensor *of, int64_t expert, int64_t first);
 #endif

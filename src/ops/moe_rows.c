@@ -3,31 +3,49 @@
 #include "ops/moe_rows.h"
 #include <string.h>
 
-static const OpDef op_moe_rows, op_moe_gather, op_moe_scatter, op_moe_combine, op_moe_combine_grad;
+static const OpDef op_moe_limit, op_moe_rows, op_moe_gather, op_moe_scatter, op_moe_combine,
+    op_moe_combine_grad_rows, op_moe_combine_grad_weight;
 
 typedef struct Sorting {
     int64_t n_experts;
-    double capacity;
 } Sorting;
 
 static const Field attrs[] = {
     FIELD_INT(Sorting, n_experts, NULL, 0, 0, "number of experts"),
-    FIELD_FLOAT(Sorting, capacity, NULL, 0, 0, "times its fair share that an expert takes; 0: all"),
     { 0 },
 };
 
-MoeRows moe_rows(Graph *g, Value *expert, int64_t n_experts, double capacity)
+static const Field limit_attrs[] = {
+    FIELD_INT(MoeLimit, n_experts, NULL, 0, 0, "number of experts"),
+    FIELD_FLOAT(MoeLimit, capacity, NULL, 0, 0, "times its fair share that an expert takes"),
+    FIELD_BOOL(MoeLimit, stops, NULL, "more than that is an error"),
+    { 0 },
+};
+
+/* The name by which rules split rows. */
+static Value *as_rows(Value *v)
 {
-    const Sorting s = { n_experts, capacity };
-    const char *sizes = arena_printf(g->arena, "m=%lld z=%lld", (long long)value_count(expert),
-                                     (long long)n_experts + 1);
-    Node *n = graph_add_dims(g, &op_moe_rows, "b!s!k!->m!,bsk,z!,", sizes, &s, 1, &expert);
-    return (MoeRows){ n->out[0], n->out[1], n->out[2], n->out[3] };
+    v->dim[0].axis = "rows";
+    return v;
+}
+
+Value *moe_limit(Graph *g, Value *expert, const MoeLimit *limit, Value **dropped)
+{
+    Node *n = graph_add(g, &op_moe_limit, limit, 2, (Value *[]){ expert, expert });
+    *dropped = n->out[1];
+    return n->out[0];
+}
+
+MoeRows moe_rows(Graph *g, Value *expert, int64_t n_experts)
+{
+    Node *n = graph_add(g, &op_moe_rows, &(Sorting){ n_experts }, 1, &expert);
+    return (MoeRows){ as_rows(n->out[0]), n->out[1], as_rows(n->out[2]) };
 }
 
 Value *moe_gather(Graph *g, Value *x, const MoeRows *rows)
 {
-    return graph_add(g, &op_moe_gather, NULL, 3, (Value *[]){ x, rows->pair, rows->row })->out[0];
+    Value *in[] = { x, rows->pair, rows->row };
+    return as_rows(graph_add(g, &op_moe_gather, NULL, 3, in)->out[0]);
 }
 
 Value *moe_combine(Graph *g, Value *y, Value *weight, const MoeRows *rows)
@@ -42,22 +60,22 @@ static void gather_grad(Graph *g, const Node *n, Value *const *dout, Value **din
 
 static void combine_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
-    Value *in[] = { n->in[0], n->in[1], n->in[2], dout[0] };
-    Node *made = graph_add(g, &op_moe_combine_grad, NULL, 4, in);
-    din[0] = made->out[0];
-    din[1] = made->out[1];
+    Value *to_rows[] = { dout[0], n->in[1], n->in[2] },
+          *to_weight[] = { n->in[0], dout[0], n->in[2] };
+    din[0] = as_rows(graph_add(g, &op_moe_combine_grad_rows, NULL, 3, to_rows)->out[0]);
+    din[1] = graph_add(g, &op_moe_combine_grad_weight, NULL, 3, to_weight)->out[0];
 }
 
-static void rows_dtypes(const Node *n, Dtype *out)
+static void limit_dtypes(const Node *n, Dtype *out)
 {
-    out[0] = out[1] = out[2] = I32;
-    out[n->n_out - 1] = F32;
+    (void)n;
+    out[0] = I32;
+    out[1] = F32;
 }
 
-static void combine_grad_dtypes(const Node *n, Dtype *out)
+static void all_integers(const Node *n, Dtype *out)
 {
-    out[0] = n->in[0]->dtype;
-    out[1] = dtype_for_sums(n->in[0]->dtype);
+    for (int k = 0; k < n->n_out; k++) out[k] = I32;
 }
 
 static void sum_dtype(const Node *n, Dtype *out)
@@ -65,38 +83,68 @@ static void sum_dtype(const Node *n, Dtype *out)
     out[0] = dtype_for_sums(n->in[0]->dtype);
 }
 
-/* Pairs that one expert takes. */
-static int64_t room_of(const Sorting *s, int64_t n_pairs)
+int64_t moe_room(int64_t n_pairs, int64_t n_experts, double capacity)
 {
-    if (s->capacity <= 0) return n_pairs;
-    double room = ceil(s->capacity * (double)n_pairs / (double)s->n_experts);
+    if (capacity <= 0) return n_pairs;
+    double room = ceil(capacity * (double)n_pairs / (double)n_experts);
     return room < (double)n_pairs ? (int64_t)room : n_pairs;
+}
+
+/* The first operand is the same as the second, but with the tokens of all ranks. */
+static int limit_reference(const Launch *l)
+{
+    const MoeLimit *a = l->attrs;
+    const Tensor *all = &l->in[0], *mine = &l->in[1];
+    const int32_t *expert = all->data;
+    const int64_t k = all->size[2], room = moe_room(tensor_count(all), a->n_experts, a->capacity);
+    int status = KERNEL_OK;
+    double n_dropped = 0;
+    Arena *arena = arena_new();
+    int64_t *taken = NEW_N(arena, int64_t, a->n_experts);
+    int32_t *kept = NEW_N(arena, int32_t, tensor_count(all));
+    for (int64_t i = 0; !status && i < tensor_count(all); i++) {
+        if (expert[i] < 0 || expert[i] >= a->n_experts)
+            status = KERNEL_BAD_INDEX;
+        else
+            kept[i] = taken[expert[i]]++ < room ? expert[i] : -1;
+    }
+    for (int64_t i = 0; !status && i < tensor_count(mine); i++) {
+        int64_t s = global_index(mine, 1, i / k % mine->size[1]), b = i / k / mine->size[1];
+        int32_t e = kept[(b * all->size[1] + s) * k + i % k];
+        ((int32_t *)l->out[0].data)[i] = e;
+        n_dropped += e < 0;
+    }
+    arena_free(arena);
+    *(double *)l->out[1].data = n_dropped;
+    return status || !a->stops || n_dropped == 0 ? status : KERNEL_OVERFLOW;
 }
 
 static int rows_reference(const Launch *l)
 {
-    const Sorting *s = l->attrs;
+    const int64_t n_experts = ((const Sorting *)l->attrs)->n_experts;
     const int32_t *expert = l->in[0].data;
-    const int64_t n = tensor_count(&l->in[0]), room = room_of(s, n);
-    int32_t *pair = l->out[0].data, *row = l->out[1].data, *start = l->out[2].data;
-    memset(start, 0, sizeof *start * (size_t)(s->n_experts + 1));
-    for (int64_t i = 0; i < n; i++) {
-        if (expert[i] < 0 || expert[i] >= s->n_experts) return KERNEL_BAD_INDEX;
-        if (start[expert[i] + 1] < room) start[expert[i] + 1]++;
-        pair[i] = -1;
-    }
-    for (int64_t e = 0; e < s->n_experts; e++) start[e + 1] += start[e];
+    const int64_t n = tensor_count(&l->in[0]);
+    int32_t *pair = l->out[0].data, *row = l->out[1].data, *of = l->out[2].data;
     Arena *arena = arena_new();
-    int32_t *next = NEW_N(arena, int32_t, s->n_experts);
-    memcpy(next, start, sizeof *next * (size_t)s->n_experts);
-    for (int64_t i = 0; i < n; i++) {
-        int32_t e = expert[i];
-        row[i] = next[e] < start[e + 1] ? next[e]++ : -1;
-        if (row[i] >= 0) pair[row[i]] = (int32_t)i;
+    int32_t *next = NEW_N(arena, int32_t, n_experts + 1);
+    int status = KERNEL_OK;
+    for (int64_t i = 0; !status && i < n; i++) {
+        pair[i] = of[i] = -1;
+        if (expert[i] < -1 || expert[i] >= n_experts)
+            status = KERNEL_BAD_INDEX;
+        else
+            next[expert[i] + 1]++;
     }
-    *(double *)l->out[3].data = (double)(n - start[s->n_experts]);
+    next[0] = 0; /* dropped pairs have no row */
+    for (int64_t e = 0; e < n_experts; e++) next[e + 1] += next[e];
+    for (int64_t i = 0; !status && i < n; i++) {
+        row[i] = expert[i] < 0 ? -1 : next[expert[i]]++;
+        if (row[i] < 0) continue;
+        pair[row[i]] = (int32_t)i;
+        of[row[i]] = expert[i];
+    }
     arena_free(arena);
-    return KERNEL_OK;
+    return status;
 }
 
 static int gather_reference(const Launch *l)
@@ -137,62 +185,99 @@ static int combine_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static int combine_grad_reference(const Launch *l)
+static int grad_rows_reference(const Launch *l)
+{
+    const int64_t d = l->in[0].size[2], k = l->in[2].size[2], n = tensor_count(&l->in[2]) / k;
+    const double *dy = l->in[0].data, *weight = l->in[1].data;
+    const int32_t *row = l->in[2].data;
+    double *dx = l->out[0].data;
+    memset(dx, 0, tensor_bytes(&l->out[0]));
+    for (int64_t i = 0; i < n; i++, dy += d)
+        for (int64_t c = i * k; c < (i + 1) * k; c++)
+            for (int64_t j = 0; row[c] >= 0 && j < d; j++) dx[row[c] * d + j] = weight[c] * dy[j];
+    return KERNEL_OK;
+}
+
+static int grad_weight_reference(const Launch *l)
 {
     const int64_t d = l->in[0].size[1], k = l->in[2].size[2], n = tensor_count(&l->in[2]) / k;
-    const double *x = l->in[0].data, *weight = l->in[1].data, *dy = l->in[3].data;
+    const double *x = l->in[0].data, *dy = l->in[1].data;
     const int32_t *row = l->in[2].data;
-    double *dx = l->out[0].data, *dweight = l->out[1].data;
-    memset(dx, 0, tensor_bytes(&l->out[0]));
+    double *dweight = l->out[0].data;
     for (int64_t i = 0; i < n; i++, dy += d)
         for (int64_t c = i * k; c < (i + 1) * k; c++) {
             dweight[c] = 0;
-            for (int64_t j = 0; row[c] >= 0 && j < d; j++) {
-                dx[row[c] * d + j] = weight[c] * dy[j];
-                dweight[c] += dy[j] * x[row[c] * d + j];
-            }
+            for (int64_t j = 0; row[c] >= 0 && j < d; j++) dweight[c] += dy[j] * x[row[c] * d + j];
         }
     return KERNEL_OK;
 }
 
+static const OpDef op_moe_limit = {
+    .name = "moe_limit",
+    .doc = "experts of this rank's tokens, without those beyond an expert's capacity; how many",
+    .dims = "b!t!k!,bsk->bsk,",
+    .attrs = limit_attrs,
+    .attrs_size = sizeof(MoeLimit),
+    .dtypes = limit_dtypes,
+    .reference = limit_reference,
+    .flags = OP_ROWS,
+};
 static const OpDef op_moe_rows = {
     .name = "moe_rows",
-    .doc = "pairs of token and expert sorted by expert, and the other way round; first rows; how "
-           "many were dropped",
+    .doc = "pairs of token and expert sorted by expert, and the other way round; their experts",
+    .dims = "bsk->(sbk),bsk,(sbk)",
     .attrs = attrs,
     .attrs_size = sizeof(Sorting),
-    .dtypes = rows_dtypes,
+    .dtypes = all_integers,
     .reference = rows_reference,
+    .flags = OP_ROWS,
 };
 static const OpDef op_moe_gather = {
     .name = "moe_gather",
     .doc = "the tokens of the pairs, in the order of the experts",
-    .dims = "b!s!d,m!,bsk!->md",
+    .dims = "bsd,(sbk),bsk->(sbk)d",
     .grad = gather_grad,
     .reference = gather_reference,
+    .flags = OP_ROWS,
 };
 static const OpDef op_moe_scatter = {
     .name = "moe_scatter",
     .doc = "adds the rows of each token up: gradient of moe_gather",
-    .dims = "m!d,b!s!k!->bsd",
+    .dims = "(sbk)d,bsk->bsd",
     .dtypes = sum_dtype,
     .reference = scatter_reference,
+    .flags = OP_ROWS | OP_LINEAR,
 };
 static const OpDef op_moe_combine = {
     .name = "moe_combine",
     .doc = "adds the rows of each token up by their weights",
-    .dims = "m!d,b!s!k!,bsk->bsd",
+    .dims = "(sbk)d,bsk,bsk->bsd",
     .dtypes = sum_dtype,
     .grad = combine_grad,
     .reference = combine_reference,
+    .flags = OP_ROWS | OP_LINEAR,
 };
-static const OpDef op_moe_combine_grad = {
-    .name = "moe_combine_grad",
-    .doc = "gradients of the rows and of the weights",
-    .dims = "m!d,b!s!k!,bsk,bsd->md,bsk",
-    .dtypes = combine_grad_dtypes,
-    .reference = combine_grad_reference,
+static const OpDef op_moe_combine_grad_rows = {
+    .name = "moe_combine_grad_rows",
+    .doc = "gradient of the rows",
+    .dims = "bsd,bsk,bsk->(sbk)d",
+    .reference = grad_rows_reference,
+    .flags = OP_ROWS,
+};
+static const OpDef op_moe_combine_grad_weight = {
+    .name = "moe_combine_grad_weight",
+    .doc = "gradient of the weights from rows and the gradient of their sum",
+    .dims = "(sbk)d,bsd,bsk->bsk",
+    .dtypes = sum_dtype,
+    .reference = grad_weight_reference,
+    .flags = OP_ROWS | OP_LINEAR,
 };
 
-const OpDef *const moe_rows_ops[] = { &op_moe_rows,    &op_moe_gather,       &op_moe_scatter,
-                                      &op_moe_combine, &op_moe_combine_grad, NULL };
+const OpDef *const moe_rows_ops[] = { &op_moe_limit,
+                                      &op_moe_rows,
+                                      &op_moe_gather,
+                                      &op_moe_scatter,
+                                      &op_moe_combine,
+                                      &op_moe_combine_grad_rows,
+                                      &op_moe_combine_grad_weight,
+                                      NULL };

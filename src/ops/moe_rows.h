@@ -4,19 +4,29 @@
 #include "graph/op.h"
 
 /* Where the pairs of a token and one of its experts lie when sorted by expert, within an expert by
- * token. A pair beyond an expert's capacity lies nowhere. */
+ * token. Where tokens are divided over ranks, each sorts its own. */
 typedef struct MoeRows {
-    Value *pair;  /* [m] of a row: token * k + choice; -1 behind the last one */
-    Value *row;   /* [b s k] of a pair; -1: dropped */
-    Value *start; /* [e + 1] first row of each expert; the last one is the number of rows in use */
-    Value *dropped; /* scalar: pairs that were dropped */
+    Value *pair; /* [(sbk)] of a row: token * k + choice; -1 behind the last one */
+    Value *row;  /* [b s k] of a pair; -1: it has none, as it was dropped */
+    Value *of;   /* [(sbk)] expert of a row; -1 behind the last one */
 } MoeRows;
 
-/* Experts [b s k] of `n_experts`. `capacity` 0: an expert takes all that come; else that many times
- * its fair share, rounded up. */
-MoeRows moe_rows(Graph *g, Value *expert, int64_t n_experts, double capacity);
-/* Rows [m d] of the tokens x [b s d], in that order; 0 where there is no pair. */
+/* Attributes of "moe_limit". */
+typedef struct MoeLimit {
+    int64_t n_experts;
+    double capacity;
+    bool stops; /* an error instead of dropping */
+} MoeLimit;
+
+/* Experts [b s k] with -1 in place of those that are chosen more often than `capacity` times their
+ * fair share (rounded up) by the tokens in front; in *dropped (scalar) how many those are. */
+Value *moe_limit(Graph *g, Value *expert, const MoeLimit *limit, Value **dropped);
+/* The most pairs of `n_pairs` that one expert takes. */
+int64_t moe_room(int64_t n_pairs, int64_t n_experts, double capacity);
+/* Experts [b s k], each below n_experts, or -1. */
+MoeRows moe_rows(Graph *g, Value *expert, int64_t n_experts);
+/* Rows [(sbk) d] of the tokens x [b s d], in that order; 0 where there is no pair. */
 Value *moe_gather(Graph *g, Value *x, const MoeRows *rows);
-/* Adds the rows [m d] of a token's experts up by their weights [b s k]: [b s d]. */
+/* Adds the rows [(sbk) d] of a token's experts up by their weights [b s k]: [b s d]. */
 Value *moe_combine(Graph *g, Value *y, Value *weight, const MoeRows *rows);
 #endif

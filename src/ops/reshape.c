@@ -25,9 +25,15 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[0] = reshape(g, dims, sizes, dout[0]);
 }
 
+static void same_dtype(const Node *n, Dtype *out)
+{
+    out[0] = n->in[0]->dtype;
+}
+
 static const OpDef op_reshape = {
     .name = "reshape",
     .doc = "the same numbers under another shape",
+    .dtypes = same_dtype,
     .grad = grad,
     .flags = OP_LINEAR | OP_VIEW,
 };

@@ -12,12 +12,12 @@
 
 unsigned mesh_shard_axes(const Mesh *m)
 {
-    return (1u << MESH_DP_SHARD | 1u << MESH_CP) & mesh_live_axes(m);
+    return (1u << MESH_DP_SHARD | 1u << MESH_EP | 1u << MESH_CP) & mesh_live_axes(m);
 }
 
 unsigned mesh_data_axes(const Mesh *m)
 {
-    return (1u << MESH_DP_REPLICATE | 1u << MESH_DP_SHARD) & mesh_live_axes(m);
+    return (1u << MESH_DP_REPLICATE | 1u << MESH_DP_SHARD | 1u << MESH_EP) & mesh_live_axes(m);
 }
 
 void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m)
@@ -29,8 +29,17 @@ void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m)
     m->size[MESH_DP_SHARD] = local;
 }
 
+unsigned home_axes(const Value *param, unsigned axes)
+{
+    for (int d = 0; d < param->n_dims; d++)
+        for (int i = 0; i < MAX_MESH_AXES && param->dim[d].mesh[i]; i++)
+            axes &= ~(1u << param->dim[d].mesh[i]);
+    return axes;
+}
+
 typedef struct Gathering {
     Unit unit;
+    unsigned axes;
     Value **home, **whole;
     int64_t n, cap;
     int64_t at; /* the index of its first user */
@@ -44,16 +53,17 @@ typedef struct Work {
     Node **old;
     int64_t n_old;
     const Unit *unit; /* by node */
-    bool *is_home;    /* by value: a parameter, or a copy of one, of which each rank has its rows */
+    unsigned *home;   /* by value: the axes over which the rows of a parameter, or of a copy of one,
+                         are divided; 0: they are not */
     Dim *rows;        /* by value: dimension 0 where it is whole for those who use it */
     Gathering *gathering;
-    int64_t n_gatherings;
+    int64_t n_gatherings, cap_gatherings;
 } Work;
 
-static void divide(const Work *w, Value *v)
+static void divide(Value *v, unsigned axes)
 {
-    if (w->axes >> MESH_DP_SHARD & 1) dim_divide(&v->dim[0], MESH_DP_SHARD);
-    if (w->axes >> MESH_CP & 1) dim_divide(&v->dim[0], MESH_CP);
+    for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
+        if (axes >> m & 1) dim_divide(&v->dim[0], m);
     v->dim[0].is_padded = true;
 }
 
@@ -71,19 +81,18 @@ static bool is_copy(const Node *n)
 static void find_homes(Work *w)
 {
     Graph *g = w->g;
-    w->is_home = NEW_N(g->arena, bool, g->n_values);
+    w->home = NEW_N(g->arena, unsigned, g->n_values);
     w->rows = NEW_N(g->arena, Dim, g->n_values);
     for (int64_t i = 0; i < g->n_values; i++)
-        if (is_param(g->value[i])) {
+        if (is_param(g->value[i]) && (w->home[i] = home_axes(g->value[i], w->axes))) {
             w->rows[i] = g->value[i]->dim[0];
-            divide(w, g->value[i]);
-            w->is_home[i] = true;
+            divide(g->value[i], w->home[i]);
         }
     for (int64_t i = 0; i < w->n_old; i++) {
         const Node *n = w->old[i];
-        if (!is_copy(n) || !w->is_home[n->in[0]->id]) continue;
+        if (!is_copy(n) || !w->home[n->in[0]->id]) continue;
         memcpy(n->out[0]->dim, n->in[0]->dim, sizeof n->in[0]->dim);
-        w->is_home[n->out[0]->id] = true;
+        w->home[n->out[0]->id] = w->home[n->in[0]->id];
         w->rows[n->out[0]->id] = w->rows[n->in[0]->id];
     }
 }
@@ -92,11 +101,15 @@ static void find_homes(Work *w)
 static Value **whole_of(Work *w, const Unit *u, Value *home, int64_t at)
 {
     Gathering *x = NULL;
+    const unsigned axes = w->home[home->id];
     for (int64_t i = w->n_gatherings - 1; i >= 0 && !x; i--)
-        if (unit_is_same(&w->gathering[i].unit, u)) x = &w->gathering[i];
+        if (w->gathering[i].axes == axes && unit_is_same(&w->gathering[i].unit, u))
+            x = &w->gathering[i];
     if (!x) {
+        w->gathering = arena_grow(w->g->arena, w->gathering, w->n_gatherings, &w->cap_gatherings,
+                                  sizeof *w->gathering);
         x = &w->gathering[w->n_gatherings++];
-        *x = (Gathering){ .unit = *u, .at = at };
+        *x = (Gathering){ .unit = *u, .axes = axes, .at = at };
     }
     int64_t k = 0, cap = x->cap;
     while (k < x->n && x->home[k] != home) k++;
@@ -118,7 +131,7 @@ static Unit unit_for(const Work *w, int64_t i)
 
 static bool gathers(const Work *w, const Node *n)
 {
-    return n->phase <= BACKWARD_WEIGHT && !(is_copy(n) && w->is_home[n->in[0]->id]);
+    return n->phase <= BACKWARD_WEIGHT && !(is_copy(n) && w->home[n->in[0]->id]);
 }
 
 static void add_gathering(const Work *w, const Gathering *x)
@@ -127,7 +140,7 @@ static void add_gathering(const Work *w, const Gathering *x)
     const Node *user = w->old[x->at];
     g->phase = x->unit.pass == UNIT_PREPARE ? PREPARE : user->phase;
     g->block = x->unit.pass == UNIT_PREPARE ? -1 : user->block;
-    gather_unit(g, (int)x->n, x->home, w->axes, x->whole);
+    gather_unit(g, (int)x->n, x->home, x->axes, x->whole);
     for (int64_t k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];
     g->node[g->n_nodes - 1]->stage = user->stage;
     g->node[g->n_nodes - 1]->stream = STREAM_GATHER;
@@ -140,12 +153,11 @@ static void add_gatherings(Work *w)
     w->old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     w->n_old = g->n_nodes;
     w->unit = units_find(g, w->s->blocks_per_unit);
-    w->gathering = NEW_N(g->arena, Gathering, w->n_old);
     const int64_t n_values = g->n_values;
     for (int64_t i = 0; i < w->n_old; i++)
         for (int k = 0; gathers(w, w->old[i]) && k < w->old[i]->n_in; k++) {
             Value *v = w->old[i]->in[k];
-            if (v->id < n_values && w->is_home[v->id]) {
+            if (v->id < n_values && w->home[v->id]) {
                 const Unit u = unit_for(w, i);
                 whole_of(w, &u, v, i);
             }
@@ -156,7 +168,7 @@ static void add_gatherings(Work *w)
             add_gathering(w, &w->gathering[x]);
         Node *n = w->old[i];
         for (int k = 0; gathers(w, n) && k < n->n_in; k++)
-            if (n->in[k]->id < n_values && w->is_home[n->in[k]->id]) {
+            if (n->in[k]->id < n_values && w->home[n->in[k]->id]) {
                 const Unit u = unit_for(w, i);
                 n->in[k] = *whole_of(w, &u, n->in[k], i);
             }

@@ -3,8 +3,8 @@
  *
  * A graph is that of one rank's microbatch, so data parallelism splits no activation: every
  * gradient is a sum outstanding over the data-parallel axes, as it is over microbatches. Along the
- * sharding axes (dp_shard and cp) a parameter has a home: its rows (dimension 0) are divided over
- * the ranks, and states, master weights and updates with them. */
+ * sharding axes (dp_shard, ep and cp) a parameter has a home: its rows (dimension 0) are divided
+ * over the ranks, and states, master weights and updates with them. */
 #ifndef PASSES_DATA_PARALLEL_H
 #define PASSES_DATA_PARALLEL_H
 #include "base/rank.h"
@@ -37,4 +37,6 @@ void data_parallel_place(const DataParallel *d, const Rank *rank, Mesh *m);
 /* The axes over which homes are divided, and all over which ranks have data of their own. */
 unsigned mesh_shard_axes(const Mesh *m);
 unsigned mesh_data_axes(const Mesh *m);
+/* Those of `axes` over which a parameter is not split already: experts are, over ep. */
+unsigned home_axes(const Value *param, unsigned axes);
 #endif

@@ -28,7 +28,7 @@ typedef struct Mixer {
 
 static bool is_elementwise_linear(const Node *n)
 {
-    return n->op->flags & OP_LINEAR && !(n->op->flags & OP_MATMUL);
+    return n->op->flags & OP_LINEAR && !(n->op->flags & (OP_MATMUL | OP_ROWS | OP_COMM));
 }
 
 /* Narrow is what a product or a nonlinear function reads, possibly again in the backward pass: that
@@ -76,7 +76,7 @@ static Dtype gradient_dtype(const Value *of)
 static Dtype choose(const Mixer *m, const Node *n, int k)
 {
     const Value *v = n->out[k];
-    if (n->op->flags & OP_VIEW) return n->in[0]->dtype;
+    if (n->op->flags & (OP_VIEW | OP_COMM)) return n->in[0]->dtype;
     if (m->wide && !n->op->dtypes) return F32;
     if (v->grad_of) return gradient_dtype(v->grad_of);
     if (n->op->dtypes) {

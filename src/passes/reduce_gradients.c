@@ -15,6 +15,7 @@ enum { MOST_BYTES = 25 << 20, LEAST_BYTES = 1 << 20, BUCKETS = 16 };
  * tokens, `home` what the norm and the update read: the same where nothing is split. */
 typedef struct Pending {
     Value **whole, **home;
+    unsigned *axes; /* over which a reduction goes to homes; 0: there is none */
     unsigned *rest;
     int n;
     int64_t bytes;
@@ -28,9 +29,10 @@ struct Reductions {
     unsigned axes; /* of homes */
     Value **param;
     int64_t n;
+    unsigned *home_of; /* by parameter: the axes of its home */
     unsigned *rest;    /* by parameter: axes that a reduction to its home leaves outstanding */
-    unsigned *rest_of; /* by value, for accumulators */
-    Node **old;        /* the nodes before */
+    unsigned *axes_of, *rest_of; /* the same by value, for accumulators */
+    Node **old;                  /* the nodes before */
     int64_t n_old, n_values;
     int *left; /* by value: contributions to an accumulator that are still to come */
 };
@@ -48,6 +50,7 @@ Error *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsign
     *r = (Reductions){ .g = g, .s = s, .axes = axes };
     r->param = NEW_N(g->arena, Value *, g->n_values);
     r->rest = NEW_N(g->arena, unsigned, g->n_values);
+    r->home_of = NEW_N(g->arena, unsigned, g->n_values);
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
         if (v->kind != VALUE_PARAM || v->n_dims == 0 || !v->grad) continue;
@@ -55,7 +58,8 @@ Error *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsign
             return error_new("the gradient of %s is whole on every rank of a sequence (cp), so "
                              "these cannot share it (FSDP)",
                              v->name);
-        r->rest[r->n] = (v->grad->partial | mesh_data_axes(mesh)) & ~axes;
+        r->home_of[r->n] = home_axes(v, axes);
+        r->rest[r->n] = (v->grad->partial | home_axes(v, mesh_data_axes(mesh))) & ~axes;
         r->param[r->n++] = v;
     }
     return NULL;
@@ -90,13 +94,31 @@ static void reduce_rest(const Reductions *r, const Pending *p)
     }
 }
 
-/* Gradients as they are sent. */
-static Value **to_send(const Reductions *r, const Pending *p)
+/* A gradient as it is sent. */
+static Value *to_send(const Reductions *r, Value *x)
 {
-    Value **sent = arena_copy(r->g->arena, p->whole, sizeof(Value *) * (size_t)p->n);
-    for (int k = 0; k < p->n && r->s->reduce_dtype == BF16; k++)
-        if (sent[k]->dtype == F32) sent[k] = cast(r->g, sent[k], BF16);
-    return sent;
+    return r->s->reduce_dtype == BF16 && x->dtype == F32 ? cast(r->g, x, BF16) : x;
+}
+
+/* One node for all gradients whose homes are divided over the same ranks. */
+static void reduce_to_homes(const Reductions *r, const Pending *p, unsigned axes)
+{
+    Graph *g = r->g;
+    Value **sent = NEW_N(g->arena, Value *, p->n), **whole = NEW_N(g->arena, Value *, p->n),
+          **home = NEW_N(g->arena, Value *, p->n);
+    int n = 0;
+    for (int k = 0; k < p->n; k++) {
+        if (p->axes[k] != axes) continue;
+        sent[n] = to_send(r, p->whole[k]);
+        whole[n] = p->whole[k];
+        home[n++] = p->home[k];
+    }
+    if (!n) return;
+    reduce_unit(g, n, sent, axes, home);
+    run_beside(g, STREAM_REDUCE);
+    if (is_by_unit(r)) return;
+    clear_unit(g, n, whole);
+    run_beside(g, STREAM_REDUCE);
 }
 
 static void flush(const Reductions *r, Pending *p)
@@ -106,12 +128,7 @@ static void flush(const Reductions *r, Pending *p)
     if (r->axes) {
         begin_last(r, p);
         if (is_by_unit(r)) g->phase = BACKWARD_WEIGHT;
-        reduce_unit(g, p->n, to_send(r, p), r->axes, p->home);
-        run_beside(g, STREAM_REDUCE);
-        if (!is_by_unit(r)) {
-            clear_unit(g, p->n, p->whole);
-            run_beside(g, STREAM_REDUCE);
-        }
+        for (unsigned axes = 1; axes <= r->axes; axes++) reduce_to_homes(r, p, axes);
     }
     reduce_rest(r, p);
     p->n = 0;
@@ -123,6 +140,7 @@ static Pending pending_new(const Reductions *r)
     Arena *a = r->g->arena;
     return (Pending){ .whole = NEW_N(a, Value *, r->n),
                       .home = NEW_N(a, Value *, r->n),
+                      .axes = NEW_N(a, unsigned, r->n),
                       .rest = NEW_N(a, unsigned, r->n) };
 }
 
@@ -130,6 +148,7 @@ static void add_pending(const Reductions *r, Pending *p, Value *whole, Value *ho
 {
     p->whole[p->n] = whole;
     p->home[p->n] = home;
+    p->axes[p->n] = r->axes_of[home->id];
     p->rest[p->n++] = r->rest_of[home->id];
     p->bytes += value_count(whole) * (int64_t)dtype_size(whole->dtype);
 }
@@ -153,11 +172,14 @@ static void reduce_by_unit(Reductions *r)
         g->phase = n->phase;
         g->block = n->block;
         g->stage = n->stage;
-        sum[to->id] = sum[to->id] ? add(g, sum[to->id], x) : x;
+        if (!r->axes_of[to->id])
+            graph_keep(g, n);
+        else
+            sum[to->id] = sum[to->id] ? add(g, sum[to->id], x) : x;
         if (--r->left[to->id]) continue;
         p.unit = unit[i];
         p.stage = n->stage;
-        add_pending(r, &p, sum[to->id], to);
+        add_pending(r, &p, sum[to->id] ? sum[to->id] : to, to);
     }
     flush(r, &p);
 }
@@ -216,7 +238,7 @@ static Value **make_homes(Reductions *r)
     for (int64_t i = 0; i < r->n; i++) {
         Value *whole = r->param[i]->grad;
         home[whole->id] = whole;
-        if (!r->axes) continue;
+        if (!r->home_of[i]) continue;
         home[whole->id] = r->param[i]->grad = graph_accumulator_named(g, "home", r->param[i]);
         for (int64_t k = 0; k < g->n_nodes; k++) {
             Node *n = g->node[k];
@@ -244,7 +266,11 @@ void reductions_add(Reductions *r)
     r->n_old = g->n_nodes;
     r->left = NEW_N(g->arena, int, g->n_values);
     r->rest_of = NEW_N(g->arena, unsigned, g->n_values);
-    for (int64_t i = 0; i < r->n; i++) r->rest_of[r->param[i]->grad->id] = r->rest[i];
+    r->axes_of = NEW_N(g->arena, unsigned, g->n_values);
+    for (int64_t i = 0; i < r->n; i++) {
+        r->rest_of[r->param[i]->grad->id] = r->rest[i];
+        r->axes_of[r->param[i]->grad->id] = r->home_of[i];
+    }
     for (int64_t i = 0; i < r->n_old; i++)
         if (r->old[i]->op == &op_accumulate) r->left[r->old[i]->out[0]->id]++;
     if (home)

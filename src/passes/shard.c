@@ -62,10 +62,12 @@ static void add_rule(Sharder *s, const char *axis, MeshAxis mesh, bool wanted)
 
 static void make_rules(Sharder *s)
 {
+    add_rule(s, "experts", MESH_EP, true);
     add_rule(s, "heads", MESH_TP, s->s->tensor);
     add_rule(s, "ff", MESH_TP, s->s->tensor);
     add_rule(s, "vocab", MESH_TP, s->s->tensor);
     add_rule(s, "seq", MESH_CP, s->s->context);
+    add_rule(s, "rows", MESH_CP, s->s->context);
     add_rule(s, "seq", MESH_TP, s->s->sequence);
 }
 
@@ -342,7 +344,7 @@ static bool is_elsewhere(const Value *v, MeshAxis axis)
 static Error *take_heads(const Sharder *s, const Node *n, Want *of_slot, unsigned *used)
 {
     if (!(n->op->flags & OP_ATTENTION) || !s->s->context || s->s->method != CONTEXT_ULYSSES ||
-        s->mesh->size[MESH_CP] == 1)
+        s->mesh->size[MESH_CP] == 1 || *used >> MESH_CP & 1)
         return NULL;
     const int heads = n->dims->in[1].dim[2].slot[0]; /* keys are [b t g d] */
     const Dim *x = &n->in[1]->dim[2];
@@ -362,6 +364,7 @@ static Error *take_heads(const Sharder *s, const Node *n, Want *of_slot, unsigne
 static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned partial,
                       Want *of_slot, unsigned *used)
 {
+    if (n->op->flags & OP_ROWS && r->mesh == MESH_TP) return;
     for (int k = 0; k < n->n_in; k++)
         for (int d = 0; d < n->in[k]->n_dims; d++) {
             const Dim *x = &n->in[k]->dim[d];
@@ -389,7 +392,7 @@ static Error *shard_node(Sharder *s, Node *n)
         if (s->rule[i].mesh == MESH_CP) TRY(take_heads(s, n, of_slot, &used));
         take_rule(s, n, &s->rule[i], partial, of_slot, &used);
     }
-    for (int k = 0; k < n->n_in; k++) {
+    for (int k = 0; k < n->n_in && !n->op->spread; k++) {
         Want want[MAX_DIMS] = { 0 };
         for (int d = 0; d < n->in[k]->n_dims; d++)
             if (n->dims->in[k].dim[d].n) want[d] = of_slot[n->dims->in[k].dim[d].slot[0]];
@@ -400,6 +403,7 @@ static Error *shard_node(Sharder *s, Node *n)
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k]->kind == VALUE_ACCUMULATOR && n->n_in)
             n->out[k]->partial |= n->in[0]->partial;
+    if (n->op->spread) n->op->spread(n);
     return error_wrap(split_infer(g->arena, n, s->mesh), "%s (block %d, %s)", n->op->name, n->block,
                       phase_name(n->phase));
 }

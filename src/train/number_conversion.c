@@ -46,7 +46,7 @@ static Error *parallel_degree(Builder *b, const void *settings, void **out)
     const Settings *s = settings;
     int64_t product = 1;
     for (int64_t i = 0; i < s->parallelism_methods.n; i++)
-        product *= s->device_mesh->size[s->parallelism_methods.item[i] + 1];
+        product *= mesh_degree(s->device_mesh, (MeshAxis)(s->parallelism_methods.item[i] + 1));
     return give_int(b, product, out);
 }
 

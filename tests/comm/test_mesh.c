@@ -37,6 +37,29 @@ TEST(one_data_parallel_degree_is_what_the_others_leave)
     arena_free(a);
 }
 
+TEST(ranks_that_share_experts_are_taken_out_of_those_that_share_parameters)
+{
+    Arena *a = arena_new();
+    Mesh *m;
+    assert_no_error(mesh_from(a,
+                              "{world_size: 16, data_parallel_shard_degree: -1, "
+                              "tensor_parallel_degree: 2, expert_parallel_degree: 4}",
+                              &m));
+    assert_int_equal(m->size[MESH_DP_SHARD], 2);
+    assert_int_equal(m->size[MESH_EP], 4);
+    assert_int_equal(mesh_degree(m, MESH_DP_SHARD), 8);
+    assert_int_equal(mesh_dp_degree(m), 8);
+    for (int64_t rank = 0; rank < 16; rank++) assert_int_equal(mesh_dp_place(m, rank), rank / 2);
+    assert_error_has(
+        mesh_from(a,
+                  "{world_size: 8, data_parallel_shard_degree: 8, "
+                  "expert_parallel_degree: 3}",
+                  &m),
+        "expert_parallel_degree is 3, but the 8 ranks of dp_shard, among which experts "
+        "are divided, do not divide by it");
+    arena_free(a);
+}
+
 TEST(ranks_lie_in_the_mesh_with_tensor_parallelism_innermost)
 {
     Arena *a = arena_new();

@@ -5,7 +5,7 @@
 #include "comm/transports.h"
 #include "exec/pipeline_schedule.h"
 #include "graph/split.h"
-#include "models/model.h"
+#include "models/decoder.h"
 #include "ops/adam.h"
 #include "optim/optim.h"
 #include "passes/all_passes.h"
@@ -79,6 +79,21 @@ static void cut_into_stages(const RankRun *r, Model *m)
     passes_add(&m->passes, &pass_pipeline, cut);
 }
 
+/* All layers but the first have experts. */
+static Model *with_experts(Arena *a, const Model *m, const Moe *moe)
+{
+    Decoder *d = NEW(a, Decoder);
+    *d = *decoder_of(m);
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, d->n_layer);
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        layer[i] = d->layer[i];
+        layer[i].is_sparse = i > 0;
+    }
+    d->layer = layer;
+    d->moe = moe;
+    return decoder_new(a, d);
+}
+
 static Error *build_graph(RankRun *r)
 {
     static const Optimizer optimizer = { .update = update };
@@ -90,6 +105,7 @@ static Error *build_graph(RankRun *r)
     if (l->layers) s.n_layer = l->layers;
     if (l->width) tiny_set_width(&s, l->width);
     Model *m = gpt2_new(r->arena, &s);
+    if (l->moe) m = with_experts(r->arena, m, l->moe);
     ModelOutput out = { 0 };
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
     m->data_parallel = &l->data_parallel;
@@ -327,7 +343,7 @@ Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out)
     Mesh mesh = mesh_of(l);
     World w = { .layout = l,
                 .n_ranks = mesh.world_size,
-                .n_data = mesh.size[MESH_DP_REPLICATE] * mesh.size[MESH_DP_SHARD],
+                .n_data = mesh_dp_degree(&mesh),
                 .result = &result,
                 .arena = a,
                 .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -337,9 +353,7 @@ Error *layout_try(Arena *a, const LayoutCase *l, LayoutResult *out)
     for (int64_t i = 0; i < w.n_ranks; i++) {
         rank[i] = (RankRun){ .world = &w, .comm = comm[i], .mesh = mesh };
         rank[i].mesh.rank = i;
-        rank[i].data_rank =
-            mesh_coordinate(&mesh, MESH_DP_REPLICATE, i) * mesh.size[MESH_DP_SHARD] +
-            mesh_coordinate(&mesh, MESH_DP_SHARD, i);
+        rank[i].data_rank = mesh_dp_place(&mesh, i);
         assert_int_equal(pthread_create(&rank[i].thread, NULL, run_thread, &rank[i]), 0);
     }
     for (int64_t i = 0; i < w.n_ranks; i++) pthread_join(rank[i].thread, NULL);
@@ -362,7 +376,7 @@ LayoutResult layout_run_alone(Arena *a, const LayoutCase *l)
 {
     LayoutCase alone = *l;
     const Mesh m = mesh_of(l);
-    alone.accumulation = accumulation_of(l) * m.size[MESH_DP_REPLICATE] * m.size[MESH_DP_SHARD];
+    alone.accumulation = accumulation_of(l) * mesh_dp_degree(&m);
     memset(alone.size, 0, sizeof alone.size);
     return layout_run(a, &alone);
 }

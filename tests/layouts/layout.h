@@ -4,6 +4,7 @@
 #include "comm/mesh.h"
 #include "exec/rank_plan.h"
 #include "models/gpt2.h"
+#include "models/moe.h"
 #include "passes/data_parallel.h"
 #include "passes/shard.h"
 
@@ -12,6 +13,7 @@ typedef struct LayoutCase {
     DataParallel data_parallel;
     Sharding sharding;
     bool llama_like; /* see tiny_settings */
+    const Moe *moe;  /* experts in all layers but the first; NULL: in none */
     bool tied;       /* embedding and head share their weight */
     Dtype compute;   /* F64, F32 or BF16 */
     bool reference_only;

@@ -38,6 +38,24 @@ static void choose_pipeline(LayoutCase *l, uint64_t seed)
     if (l->accumulation < least) l->accumulation = least;
 }
 
+/* One of three models has experts. */
+static const Moe *choose_experts(uint64_t seed)
+{
+    static const Moe mixture[] = {
+        { .n_experts = 4, .top_k = 2, .hidden = 6, .aux_loss = 0.1, .activation = ACTIVATE_SILU },
+        { .n_experts = 12,
+          .top_k = 3,
+          .hidden = 5,
+          .score = SCORE_SIGMOID,
+          .normalize = true,
+          .capacity = 1.1,
+          .shared_hidden = 4,
+          .z_loss = 0.1,
+          .activation = ACTIVATE_GELU },
+    };
+    return pick(seed, 31, 3) ? NULL : &mixture[pick(seed, 32, 2)];
+}
+
 static LayoutCase choose(uint64_t seed)
 {
     LayoutCase l = { .compute = F64 };
@@ -58,23 +76,25 @@ static LayoutCase choose(uint64_t seed)
                              .layout = (Layout)pick(seed, 20, 2),
                              .method = (ContextMethod)pick(seed, 30, 2) };
     l.compute = pick(seed, 21, 3) ? F64 : F32;
+    l.moe = choose_experts(seed);
     if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);
     return l;
 }
 
 static void describe(const LayoutCase *l, uint64_t seed)
 {
-    print_error("case %llu: pp %lld %s per rank %d layers %d dp_replicate %lld dp_shard %lld cp "
-                "%lld tp %lld, stage %d unit %lld, "
-                "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
-                "%lld, batch %lld sequence %lld\n",
-                (unsigned long long)seed, (long long)l->size[MESH_PP],
-                l->schedule ? l->schedule : "", l->per_rank, l->layers,
-                (long long)l->size[MESH_DP_REPLICATE], (long long)l->size[MESH_DP_SHARD],
-                (long long)l->size[MESH_CP], (long long)l->size[MESH_TP], l->data_parallel.stage,
-                (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
-                l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
-                (long long)l->accumulation, (long long)l->batch, (long long)l->sequence);
+    print_error(
+        "case %llu: pp %lld %s per rank %d layers %d dp_replicate %lld dp_shard %lld ep %lld "
+        "cp %lld tp %lld, experts %lld, stage %d unit %lld, "
+        "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
+        "%lld, batch %lld sequence %lld\n",
+        (unsigned long long)seed, (long long)l->size[MESH_PP], l->schedule ? l->schedule : "",
+        l->per_rank, l->layers, (long long)l->size[MESH_DP_REPLICATE],
+        (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_EP], (long long)l->size[MESH_CP],
+        (long long)l->size[MESH_TP], (long long)(l->moe ? l->moe->n_experts : 0),
+        l->data_parallel.stage, (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
+        l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
+        (long long)l->accumulation, (long long)l->batch, (long long)l->sequence);
 }
 
 /* Whether it ran; else it was refused by name. */

@@ -23,6 +23,7 @@
 #include "ops/mean_valid.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
+#include "ops/moe_transfer.h"
 #include "ops/nce.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
@@ -269,12 +270,21 @@ static Value *build_moe_balance(Graph *g, const OpCase *c, const int64_t *n)
     return moe_balance(g, share, probability, 2);
 }
 
+/* Experts with a capacity, or all. */
+static MoeRows rows_of_experts(Graph *g, Value *expert, int64_t n_experts, double capacity)
+{
+    Value *dropped;
+    const MoeLimit limit = { .n_experts = n_experts, .capacity = capacity };
+    if (capacity > 0) expert = moe_limit(g, expert, &limit, &dropped);
+    return moe_rows(g, expert, n_experts);
+}
+
 /* batch, sequence, choices; experts; width; attributes: the capacity */
 static Value *build_moe_rows(Graph *g, const OpCase *c, const int64_t *n)
 {
     Value *x = floats(g, "x", 3, (int64_t[]){ n[0], n[1], n[4] });
     Value *weight = floats(g, "weight", 3, n), *expert = ids(g, "expert", n[3], 3, n);
-    const MoeRows rows = moe_rows(g, expert, n[3], *(const double *)c->attrs);
+    const MoeRows rows = rows_of_experts(g, expert, n[3], *(const double *)c->attrs);
     Value *y = moe_gather(g, x, &rows);
     return moe_combine(g, mul(g, y, y), weight, &rows);
 }
@@ -283,10 +293,11 @@ static Value *build_moe_rows(Graph *g, const OpCase *c, const int64_t *n)
 static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
 {
     Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ 1, n[0], n[1] });
-    const MoeRows rows = moe_rows(g, expert, n[2], *(const double *)c->attrs);
-    Value *x = floats(g, "x", 2, (int64_t[]){ n[0] * n[1], n[3] });
+    const MoeRows rows = rows_of_experts(g, expert, n[2], *(const double *)c->attrs);
+    const MoeMeeting at = moe_meet(g, rows.of, n[2], n[0] * n[1], 1);
+    Value *x = floats(g, "x", 3, (int64_t[]){ 1, n[0] * n[1], n[3] });
     Value *weight = floats(g, "weight", 3, (int64_t[]){ n[2], n[4], n[3] });
-    return grouped_linear(g, x, weight, rows.start);
+    return grouped_linear(g, x, weight, at.at, n[0] * n[1]);
 }
 
 /* positions of the table; sizes of x */

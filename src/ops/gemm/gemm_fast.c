@@ -272,26 +272,26 @@ static bool contract_serves(const Launch *l)
 static Product of_all_rows(const Launch *l, bool is_outer)
 {
     const Tensor *x = &l->in[0], *second = &l->in[1], *out = &l->out[0];
-    const int64_t rows = x->size[0];
+    const int64_t rows = tensor_count(&l->in[2]);
     if (is_outer)
-        return (Product){ .m = x->size[1],
-                          .n = second->size[1],
+        return (Product){ .m = x->size[2],
+                          .n = second->size[2],
                           .k = rows,
-                          .a = { x->data, x->size[1], x->dtype, false },
-                          .b = { second->data, second->size[1], second->dtype, false },
+                          .a = { x->data, x->size[2], x->dtype, false },
+                          .b = { second->data, second->size[2], second->dtype, false },
                           .c = out->data,
-                          .c_stride = second->size[1],
+                          .c_stride = second->size[2],
                           .c_dtype = out->dtype,
                           .add = launch_adds(l, 0),
                           .n_batches = 1 };
     const bool transposed = ((const GroupedLinear *)l->attrs)->transposed;
     return (Product){ .m = rows,
-                      .n = out->size[1],
-                      .k = x->size[1],
-                      .a = { x->data, x->size[1], x->dtype, true },
+                      .n = out->size[2],
+                      .k = x->size[2],
+                      .a = { x->data, x->size[2], x->dtype, true },
                       .b = { second->data, second->size[2], second->dtype, !transposed },
                       .c = out->data,
-                      .c_stride = out->size[1],
+                      .c_stride = out->size[2],
                       .c_dtype = out->dtype,
                       .n_batches = 1 };
 }
@@ -302,10 +302,10 @@ static void *moved(const void *data, Dtype t, int64_t elements)
 }
 
 /* Rows that no expert has. */
-static void clear_rows(const Tensor *t, int64_t from)
+static void clear_rows(const Tensor *t, int64_t from, int64_t n)
 {
-    const int64_t each = t->size[1] * (int64_t)dtype_size(t->dtype);
-    memset((char *)t->data + from * each, 0, (size_t)((t->size[0] - from) * each));
+    const int64_t each = t->size[2] * (int64_t)dtype_size(t->dtype);
+    memset((char *)t->data + from * each, 0, (size_t)((n - from) * each));
 }
 
 /* How many rows of a group are multiplied at a time: plans, and their scratch, are known for each
@@ -314,38 +314,40 @@ enum { GROUP_ROWS = 1024 };
 
 static int run_grouped_linear(const Launch *l)
 {
-    const int32_t *start = l->in[2].data;
-    const Tensor *weight = &l->in[1];
+    const Tensor *weight = &l->in[1], *of = &l->in[2];
     const Product all = of_all_rows(l, false);
+    int64_t from = 0;
     for (int64_t e = 0; e < weight->size[0]; e++)
-        for (int64_t from = start[e]; from < start[e + 1]; from += GROUP_ROWS) {
+        for (int64_t end = grouped_end(of, e, from); from < end;) {
             Product p = all;
-            p.m = start[e + 1] - from < GROUP_ROWS ? start[e + 1] - from : GROUP_ROWS;
+            p.m = end - from < GROUP_ROWS ? end - from : GROUP_ROWS;
             p.a.data = moved(p.a.data, p.a.dtype, from * p.k);
             p.b.data = moved(p.b.data, p.b.dtype, e * p.n * p.k);
             p.c = moved(p.c, p.c_dtype, from * p.n);
             multiply(&p, l->scratch, l->stream->pool);
+            from += p.m;
         }
-    clear_rows(&l->out[0], start[weight->size[0]]);
+    clear_rows(&l->out[0], from, all.m);
     return 0;
 }
 
 static int run_grouped_outer(const Launch *l)
 {
-    const int32_t *start = l->in[2].data;
-    const Tensor *out = &l->out[0];
+    const Tensor *of = &l->in[2], *out = &l->out[0];
     const Product all = of_all_rows(l, true);
+    int64_t from = 0;
     for (int64_t e = 0; e < out->size[0]; e++) {
         void *c = moved(all.c, F32, e * all.m * all.n);
         if (!all.add) memset(c, 0, sizeof(float) * (size_t)(all.m * all.n));
-        for (int64_t from = start[e]; from < start[e + 1]; from += GROUP_ROWS) {
+        for (int64_t end = grouped_end(of, e, from); from < end;) {
             Product p = all;
-            p.k = start[e + 1] - from < GROUP_ROWS ? start[e + 1] - from : GROUP_ROWS;
+            p.k = end - from < GROUP_ROWS ? end - from : GROUP_ROWS;
             p.a.data = moved(p.a.data, p.a.dtype, from * p.m);
             p.b.data = moved(p.b.data, p.b.dtype, from * p.n);
             p.c = c;
             p.add = true;
             multiply(&p, l->scratch, l->stream->pool);
+            from += p.k;
         }
     }
     return 0;
@@ -353,9 +355,10 @@ static int run_grouped_outer(const Launch *l)
 
 static size_t grouped_scratch(const Launch *l, int n_threads)
 {
-    const bool is_outer = l->in[1].n_dims == 2;
+    const bool is_outer = l->dims->in[1].dim[0].n == 1;
     Product p = of_all_rows(l, is_outer);
-    const int64_t rows = l->in[0].size[0] < GROUP_ROWS ? l->in[0].size[0] : GROUP_ROWS;
+    const int64_t n_rows = tensor_count(&l->in[2]);
+    const int64_t rows = n_rows < GROUP_ROWS ? n_rows : GROUP_ROWS;
     size_t most = 0;
     for (int64_t n = 1; n <= rows; n++) {
         *(is_outer ? &p.k : &p.m) = n;
@@ -368,7 +371,7 @@ static size_t grouped_scratch(const Launch *l, int n_threads)
 
 static bool grouped_serves(const Launch *l)
 {
-    const bool is_outer = l->in[1].n_dims == 2;
+    const bool is_outer = l->dims->in[1].dim[0].n == 1;
     return floats_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0 &&
            !(is_outer && l->out[0].dtype != F32);
 }

@@ -1,0 +1,208 @@
+/* test_experts.c - experts divided over ranks, alone and with every other layout, equal one rank.
+ */
+#include "layout.h"
+#include "test.h"
+#include <string.h>
+
+static const Moe four = { .n_experts = 4,
+                          .top_k = 2,
+                          .hidden = 6,
+                          .normalize = true,
+                          .aux_loss = 0.02,
+                          .z_loss = 0.01,
+                          .activation = ACTIVATE_SILU };
+
+TEST(two_ranks_that_share_experts_equal_one)
+{
+    static const Moe by_sigmoids = { .n_experts = 6,
+                                     .top_k = 3,
+                                     .hidden = 5,
+                                     .score = SCORE_SIGMOID,
+                                     .factor = 1.5,
+                                     .shared_hidden = 4,
+                                     .activation = ACTIVATE_GELU };
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .moe = &four, .llama_like = true, .compute = F64 },
+        1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .moe = &by_sigmoids,
+                                         .accumulation = 2,
+                                         .recompute_every = 1,
+                                         .max_norm = 0.1,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 3, .moe = &by_sigmoids, .llama_like = true, .compute = F32 },
+        1e-4);
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .moe = &four, .llama_like = true, .compute = BF16 },
+        3e-2);
+}
+
+static void every_stage(LayoutCase l)
+{
+    for (int stage = ZERO_NONE; stage <= ZERO_PARAMETERS; stage++) {
+        l.data_parallel.stage = (ZeroStage)stage;
+        layout_equals_one_rank(l, 1e-11);
+    }
+}
+
+TEST(experts_and_every_stage_of_zero_equal_one_rank)
+{
+    every_stage((LayoutCase){ .size[MESH_EP] = 2, .moe = &four, .compute = F64 });
+    every_stage((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                              .size[MESH_EP] = 2,
+                              .moe = &four,
+                              .llama_like = true,
+                              .compute = F64 });
+    every_stage((LayoutCase){ .size[MESH_DP_REPLICATE] = 2,
+                              .size[MESH_DP_SHARD] = 2,
+                              .size[MESH_EP] = 2,
+                              .moe = &four,
+                              .accumulation = 2,
+                              .compute = F64 });
+    every_stage((LayoutCase){ .size[MESH_DP_SHARD] = 3,
+                              .size[MESH_EP] = 2,
+                              .moe = &four,
+                              .data_parallel.blocks_per_unit = 2,
+                              .compute = F64 });
+}
+
+TEST(experts_and_shared_matrices_equal_one_rank)
+{
+    const Sharding tensor = { .tensor = true }, sequence = { .tensor = true, .sequence = true };
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .sharding = tensor,
+                                         .moe = &four,
+                                         .llama_like = true,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .sharding = sequence,
+                                         .moe = &four,
+                                         .llama_like = true,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = tensor,
+                                         .moe = &four,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = sequence,
+                                         .moe = &four,
+                                         .llama_like = true,
+                                         .recompute_every = 1,
+                                         .compute = F64 },
+                           1e-11);
+}
+
+TEST(experts_and_shared_sequences_equal_one_rank)
+{
+    for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++) {
+        const Sharding context = { .context = true, .layout = (Layout)layout };
+        layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                             .sharding = context,
+                                             .moe = &four,
+                                             .llama_like = true,
+                                             .compute = F64 },
+                               1e-11);
+        layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                             .size[MESH_CP] = 2,
+                                             .sharding = context,
+                                             .moe = &four,
+                                             .llama_like = true,
+                                             .data_parallel.stage = ZERO_PARAMETERS,
+                                             .compute = F64 },
+                               1e-11);
+    }
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2,
+                      .size[MESH_CP] = 2,
+                      .size[MESH_TP] = 2,
+                      .sharding = { .tensor = true, .sequence = true, .context = true },
+                      .moe = &four,
+                      .compute = F64 },
+        1e-11);
+}
+
+TEST(experts_in_a_pipeline_equal_one_rank)
+{
+    layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                         .moe = &four,
+                                         .llama_like = true,
+                                         .accumulation = 2,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                         .size[MESH_DP_SHARD] = 2,
+                                         .size[MESH_EP] = 2,
+                                         .moe = &four,
+                                         .llama_like = true,
+                                         .accumulation = 3,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .compute = F64 },
+                           1e-11);
+}
+
+/* What is dropped is the same, whoever has the experts. */
+TEST(experts_with_a_capacity_equal_one_rank)
+{
+    static const Moe narrow = {
+        .n_experts = 4, .top_k = 2, .hidden = 6, .capacity = 0.8, .activation = ACTIVATE_SILU
+    };
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .moe = &narrow, .llama_like = true, .compute = F64 },
+        1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .size[MESH_CP] = 2,
+                                         .sharding = { .context = true, .layout = ZIGZAG },
+                                         .moe = &narrow,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 4,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true, .sequence = true },
+                                         .moe = &narrow,
+                                         .compute = F64 },
+                           1e-11);
+}
+
+TEST(experts_that_do_not_divide_are_refused)
+{
+    Arena *a = arena_new();
+    LayoutResult result;
+    const LayoutCase l = {
+        .size[MESH_EP] = 3, .moe = &four, .data_parallel.blocks_per_unit = 1, .compute = F64
+    };
+    Error *e = layout_try(a, &l, &result);
+    assert_error_has(e, "4 experts do not divide among 3 ranks of ep");
+    arena_free(a);
+}
+
+TEST(a_mixture_whose_layers_are_all_dense_has_no_penalty)
+{
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .layers = 1, .moe = &four, .compute = F64 }, 1e-11);
+}
+
+TEST(an_expert_over_its_capacity_stops_where_asked_to)
+{
+    static const Moe strict = { .n_experts = 4,
+                                .top_k = 2,
+                                .hidden = 6,
+                                .capacity = 0.5,
+                                .stops = true,
+                                .activation = ACTIVATE_SILU };
+    Arena *a = arena_new();
+    LayoutResult result;
+    const LayoutCase l = {
+        .size[MESH_EP] = 2, .moe = &strict, .data_parallel.blocks_per_unit = 1, .compute = F64
+    };
+    Error *e = layout_try(a, &l, &result);
+    assert_error_has(
+        e, "moe_limit in block 1 (forward): an expert is chosen by more tokens than its capacity");
+    arena_free(a);
+}
