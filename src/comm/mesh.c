@@ -79,10 +79,7 @@ Error *mesh_make(Mesh *m)
     if (*replicate == -1) TRY(infer(m, MESH_DP_REPLICATE));
     if (*shard == -1) TRY(infer(m, MESH_DP_SHARD));
     TRY(check_product(m));
-    TRY(divide_by_experts(m));
-    if (m->loss_parallel && m->size[MESH_TP] < 2)
-        return error_new("enable_loss_parallel needs a tensor_parallel_degree above 1");
-    return NULL;
+    return divide_by_experts(m);
 }
 
 int64_t mesh_degree(const Mesh *m, MeshAxis axis)
@@ -140,7 +137,7 @@ static const Field fields[] = {
     FIELD_INT(Settings, pipeline_parallel_degree, "1", 1, INFINITY, "ranks that share the layers", .flags = FIELD_STRICT),
     FIELD_INT(Settings, context_parallel_degree, "1", 1, INFINITY, "ranks that share each sequence", .flags = FIELD_STRICT),
     FIELD_INT(Settings, expert_parallel_degree, "1", 1, INFINITY, "ranks, of those along dp_shard, that share the experts of a mixture", .flags = FIELD_STRICT),
-    FIELD_BOOL(Settings, enable_loss_parallel, "false", "the vocabulary of the loss is split, too"),
+    FIELD_BOOL(Settings, enable_loss_parallel, "false", "the vocabulary of the loss is split, too", .no_effect = "always so where ranks divide the vocabulary: logits are never gathered for a loss"),
     FIELD_INT(Settings, world_size, NULL, 1, INFINITY, "number of ranks", .flags = FIELD_STRICT),
     { 0 },
 };
@@ -165,9 +162,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     Mesh *m = NEW(builder_arena(b), Mesh);
-    *m = (Mesh){ .world_size = s->world_size,
-                 .device_type = s->device_type,
-                 .loss_parallel = s->enable_loss_parallel && *s->enable_loss_parallel };
+    *m = (Mesh){ .world_size = s->world_size, .device_type = s->device_type };
     m->size[MESH_PP] = s->pipeline_parallel_degree;
     m->size[MESH_DP_REPLICATE] = s->data_parallel_replicate_degree;
     m->size[MESH_DP_SHARD] = s->data_parallel_shard_degree;
@@ -176,6 +171,8 @@ static Error *build(Builder *b, const void *settings, void **out)
     m->size[MESH_TP] = s->tensor_parallel_degree;
     *out = m;
     TRY(mesh_make(m));
+    if (s->enable_loss_parallel && *s->enable_loss_parallel && m->size[MESH_TP] < 2)
+        return error_new("enable_loss_parallel needs a tensor_parallel_degree above 1");
     return take_rank(m, builder_rank(b)->rank);
 }
 

@@ -25,7 +25,6 @@ typedef struct Mesh {
     int64_t world_size;
     int64_t rank;            /* of this process: see base/rank.h */
     const char *device_type; /* "cuda" or "cpu", as the configuration asks */
-    bool loss_parallel;
 } Mesh;
 
 /* The names of all axes in configurations: "pp", "dp_replicate", ... by MeshAxis less one; ends

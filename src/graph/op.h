@@ -37,10 +37,13 @@ typedef struct OpDef {
      * all devices whose memory is the host's, and sees the tensors as they are. */
     Kernel *reference;
     size_t (*scratch)(const Launch *l); /* OP_COMM: bytes that the kernel needs; NULL: none */
-    double (*sent)(const Launch *l);    /* OP_COMM: bytes that this rank sends; NULL: none */
+    double (*sent)(const Launch *l);    /* bytes that this rank sends; NULL: none */
     /* OP_COMM: sets the splits of results from those that the inputs have when the shard pass comes
      * by; NULL: whoever appends the node has set them. */
     void (*spread)(const Node *n);
+    /* Results, as bits, that the kernel itself completes over Node.axes: the axes along which a
+     * letter that such a result lacks is split. */
+    unsigned completes;
     unsigned flags;
 } OpDef;
 

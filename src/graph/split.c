@@ -106,6 +106,21 @@ static unsigned dropped(const Operand *result, const Split *known)
     return bits;
 }
 
+/* The axes over which a node has to complete its results. */
+static unsigned axes_to_complete(const Node *n)
+{
+    unsigned axes = 0;
+    for (int r = 0; r < n->n_out; r++)
+        for (int k = 0; n->op->completes >> r & 1 && k < n->n_in; k++)
+            for (int d = 0; d < n->dims->in[k].n_dims; d++) {
+                const DimRef *ref = &n->dims->in[k].dim[d];
+                const uint8_t *mesh = n->in[k]->dim[d].mesh;
+                if (dims_uses(&n->dims->out[r], ref->slot[0])) continue;
+                for (int i = 0; i < MAX_MESH_AXES && mesh[i]; i++) axes |= 1u << mesh[i];
+            }
+    return axes;
+}
+
 static Error *infer_result(Arena *a, const Node *n, int k, const Split *known, unsigned partial,
                            Dim *dim, unsigned *outstanding)
 {
@@ -124,6 +139,13 @@ static Error *infer_result(Arena *a, const Node *n, int k, const Split *known, u
         dim[d].is_padded = s->is_padded;
     }
     unsigned more = dropped(o, known);
+    if (n->op->completes >> k & 1) {
+        if (more & ~n->axes)
+            return error_new("result %d is not complete over the ranks that divide a letter of "
+                             "\"%s\"",
+                             k, n->dims->text);
+        more = 0;
+    }
     if (more & partial)
         return error_new("result %d would be a partial sum twice over the same ranks", k);
     *outstanding = partial | more;
@@ -172,9 +194,10 @@ static Error *compare_result(const Node *n, int k, const Dim *dim, unsigned outs
     return NULL;
 }
 
-Error *split_infer(Arena *a, const Node *n, const Mesh *mesh)
+Error *split_infer(Arena *a, Node *n, const Mesh *mesh)
 {
     if (n->op->flags & OP_COMM) return NULL;
+    if (n->op->completes) n->axes = axes_to_complete(n);
     TRY(each_result(a, n, set_result));
     for (int k = 0; k < n->n_out; k++) TRY(split_verify_value(n->out[k], mesh));
     return NULL;

@@ -9,10 +9,10 @@
 #include "comm/mesh.h"
 #include "graph/graph.h"
 
-/* Sets the splits and outstanding reductions of a node's RESULTs. Errors name the letter and the
- * inputs that do not go together, the one that must be whole, or the partial sum that must be
- * settled before. */
-Error *split_infer(Arena *a, const Node *n, const Mesh *mesh);
+/* Sets the splits and outstanding reductions of a node's RESULTs, and the axes over which its op
+ * completes some of them. Errors name the letter and the inputs that do not go together, the one
+ * that must be whole, or the partial sum that must be settled before. */
+Error *split_infer(Arena *a, Node *n, const Mesh *mesh);
 /* An error when a node's results are not what split_infer would make of its inputs, or when a value
  * cannot be split as it says. Nodes of OP_COMM say themselves what they make; what accumulators
  * lack is settled by such nodes, too. */

@@ -7,6 +7,12 @@ int collective_size(const Launch *l)
     return l->comm ? l->comm->size : 1;
 }
 
+void collective_use(const Launch *l)
+{
+    l->comm->layer = l->block;
+    l->comm->step = l->now ? l->now->step + 1 : -1;
+}
+
 int collective_status(Comm *c, Error *e)
 {
     if (!e) return KERNEL_OK;

@@ -14,6 +14,8 @@ typedef struct Rows {
 
 /* The group of a launch; size 1 where there is none. */
 int collective_size(const Launch *l);
+/* Tells the group what it is used for, so that whoever waits can say so. */
+void collective_use(const Launch *l);
 /* Keeps the error in the group and makes a status of it. */
 int collective_status(Comm *c, Error *e);
 

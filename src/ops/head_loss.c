@@ -6,8 +6,9 @@
  * gradients from one computation. */
 #include "ops/head_loss.h"
 #include "base/arena.h"
-#include "ops/softmax.h"
+#include "ops/token_loss.h"
 #include "tensor/target.h"
+#include <math.h>
 #include <string.h>
 
 static const OpDef op_head_step;
@@ -55,47 +56,31 @@ static int64_t grad_flops(const Node *n)
     return 6 * dims_volume(n->dims, n->slot_size);
 }
 
-static void logits_of(const double *x, const Tensor *weight, double *logit)
+static void logits_of(const Launch *l, int64_t token, const Vocabulary *v, double *logit)
 {
-    int64_t v = weight->size[0], d = weight->size[1];
-    for (int64_t j = 0; j < v; j++) {
-        const double *row = (const double *)weight->data + j * d;
+    const double *weight = l->in[1].data;
+    const int64_t d = l->in[1].size[1];
+    const double *x = (const double *)l->in[0].data + token * d;
+    for (int64_t j = 0; j < v->n; j++) {
         logit[j] = 0;
-        for (int64_t i = 0; i < d; i++) logit[j] += x[i] * row[i];
+        for (int64_t i = 0; i < d; i++) logit[j] += x[i] * weight[j * d + i];
     }
 }
 
 static int reference(const Launch *l)
 {
-    const Tensor *weight = &l->in[1];
-    const double *x = l->in[0].data;
-    const int32_t *target = l->in[2].data;
-    double *loss = l->out[0].data, *lse = l->out[1].data;
-    int64_t v = weight->size[0], d = weight->size[1], n = tensor_count(&l->in[2]);
-    Arena *arena = arena_new();
-    double *logit = NEW_N(arena, double, v);
-    int status = KERNEL_OK;
-    for (int64_t t = 0; t < n && status == KERNEL_OK; t++) {
-        logits_of(x + t * d, weight, logit);
-        lse[t] = log_sum_exp(logit, v);
-        loss[t] = 0;
-        if (target[t] == IGNORED_TARGET) continue;
-        if (target[t] < 0 || target[t] >= v)
-            status = KERNEL_BAD_INDEX;
-        else
-            loss[t] = lse[t] - logit[target[t]];
-    }
-    arena_free(arena);
-    return status;
+    const Vocabulary v = vocabulary_of(&l->in[1], 0);
+    return token_loss(l, &v, &l->in[2], logits_of, l->out[0].data, l->out[1].data);
 }
 
 /* What one token adds to the gradients. */
 static void add_gradients(const double *x, const Tensor *weight, const double *logit, double lse,
                           int32_t target, double dloss, double *dx, double *dweight)
 {
-    int64_t v = weight->size[0], d = weight->size[1];
-    for (int64_t j = 0; j < v; j++) {
-        double dlogit = dloss * (exp(logit[j] - lse) - (j == target));
+    const Vocabulary v = vocabulary_of(weight, 0);
+    const int64_t d = weight->size[1], row_of_target = vocabulary_row(&v, target);
+    for (int64_t j = 0; j < v.n; j++) {
+        double dlogit = dloss * (exp(logit[j] - lse) - (j == row_of_target));
         const double *row = (const double *)weight->data + j * d;
         for (int64_t i = 0; i < d; i++) {
             dx[i] += dlogit * row[i];
@@ -114,14 +99,21 @@ static int grad_reference(const Launch *l)
     memset(dx, 0, tensor_bytes(&l->out[0]));
     memset(dweight, 0, tensor_bytes(&l->out[1]));
     Arena *arena = arena_new();
-    double *logit = NEW_N(arena, double, weight->size[0]);
+    const Vocabulary v = vocabulary_of(weight, 0);
+    double *logit = NEW_N(arena, double, v.n);
     for (int64_t t = 0; t < n; t++) {
         if (target[t] == IGNORED_TARGET) continue;
-        logits_of(x + t * d, weight, logit);
+        logits_of(l, t, &v, logit);
         add_gradients(x + t * d, weight, logit, lse[t], target[t], dloss[t], dx + t * d, dweight);
     }
     arena_free(arena);
     return KERNEL_OK;
+}
+
+/* Per token a largest logit, a sum and the target's logit. */
+static double sent(const Launch *l)
+{
+    return vocabulary_sent(l, tensor_count(&l->in[2]), 2 * sizeof(double) + sizeof(float));
 }
 
 static int step_reference(const Launch *l)
@@ -144,16 +136,18 @@ static int step_reference(const Launch *l)
 const OpDef op_head_loss = {
     .name = "head_loss",
     .doc = "loss per token from x and the head's weight, and the log-sum-exp of the logits",
-    .dims = "*d!,v!d,*->*,*",
+    .dims = "*d!,vd,*->*,*",
     .dtypes = dtypes,
     .grad = grad,
     .reference = reference,
+    .sent = sent,
+    .completes = 1 << 0 | 1 << 1,
     .flags = OP_MATMUL,
 };
 const OpDef op_head_loss_grad = {
     .name = "head_loss_grad",
     .doc = "gradients of x and the weight from lse and the gradient of the loss",
-    .dims = "*d!,v!d,*,*,*->*d,vd",
+    .dims = "*d!,vd,*,*,*->*d,vd",
     .dtypes = grad_dtypes,
     .flops = grad_flops,
     .reference = grad_reference,
@@ -162,10 +156,12 @@ const OpDef op_head_loss_grad = {
 static const OpDef op_head_step = {
     .name = "head_step",
     .doc = "loss per token, and gradients of x and the weight from the gradient of the loss",
-    .dims = "*d!,v!d,*,*->*,*d,vd",
+    .dims = "*d!,vd,*,*->*,*d,vd",
     .dtypes = step_dtypes,
     .flops = grad_flops,
     .reference = step_reference,
+    .sent = sent,
+    .completes = 1 << 0,
     .flags = OP_MATMUL | OP_ADDS,
 };
 

@@ -5,25 +5,41 @@
 
 static const float least_sum = 1e-30f, most_sum = 1e30f;
 
-static Sums sums_of(const Launch *l)
+typedef struct Losses {
+    Sums s;
+    double *total; /* shared scratch: see sums_total */
+} Losses;
+
+static size_t total_bytes(const Head *h)
 {
-    Sums f = { .h = head_of(l) };
-    head_place_rows(&f.h);
-    f.found = (float *)f.h.shared;
-    f.h.threads = f.h.shared + sums_found_bytes(&f.h);
-    f.thread_bytes = sums_thread_bytes(&f.h);
-    return f;
+    return (size_t)head_up(2 * (int64_t)sizeof(double) * h->chunk, 64);
 }
 
-/* Copies MR tokens and computes the logits of their targets; without one, that of row 0 will do. */
+static Losses losses_of(const Launch *l)
+{
+    Losses w = { .s.h = head_of(l) };
+    Head *h = &w.s.h;
+    head_place_rows(h);
+    w.s.found = (float *)h->shared;
+    w.total = (double *)(h->shared + sums_found_bytes(h));
+    h->threads = (char *)w.total + total_bytes(h);
+    w.s.thread_bytes = sums_thread_bytes(h);
+    return w;
+}
+
+/* Copies MR tokens and computes the logits of their targets, where this rank has them; without one,
+ * that of row 0 will do. */
 static void prepare_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
-    const Head *h = &((Sums *)arg)->h;
+    const Head *h = &((Losses *)arg)->s.h;
     head_copy_rows(h, i * MR);
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         int64_t target = head_target(h, t);
-        h->shift[t] = t < h->n_rows ? head_logit(h, t, target < 0 ? 0 : target) * log2_e : 0;
+        bool is_mine = target >= 0 || (!head_counts(h, t) && h->vocabulary.first == 0);
+        h->shift[t] = is_mine && t < h->n_rows && h->v > 0
+                          ? head_logit(h, t, target < 0 ? 0 : target) * log2_e
+                          : 0;
     }
 }
 
@@ -31,49 +47,61 @@ static void prepare_task(void *arg, int64_t i, int thread)
 static void finish_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
-    Sums *f = arg;
-    const Head *h = &f->h;
+    Losses *w = arg;
+    const Head *h = &w->s.h;
     Range r = chunk(h->n_rows, ROWS_PER_TASK, task);
     for (int64_t i = r.from; i < r.to; i++) {
-        int64_t target = head_target(h, i);
-        double sum = sums_total(f, i), lse = (h->shift[i] + log2(sum)) / log2_e, loss = 0;
-        if (sum < least_sum || sum > most_sum) f->out_of_range = true; /* NaN is final */
-        if (target >= 0)
-            loss = lse - head_logit(h, i, target);
-        else if (((const int32_t *)h->l->in[2].data)[h->first + i] != IGNORED_TARGET)
-            f->bad_index = true;
+        double sum = w->total[i], lse = (h->shift[i] + log2(sum)) / log2_e, loss = 0;
+        if (sum < least_sum || sum > most_sum) w->s.out_of_range = true; /* NaN is final */
+        if (head_counts(h, i))
+            loss = lse - w->total[h->n_rows + i];
+        else if (head_token(h, i) != IGNORED_TARGET)
+            w->s.bad_index = true;
         ((float *)h->l->out[0].data)[h->first + i] = (float)loss;
         ((double *)h->l->out[1].data)[h->first + i] = lse;
     }
 }
 
-static void gather_losses(Sums *f)
+static int gather_losses(Losses *w)
 {
-    f->out_of_range = false;
-    gather(f, GATHER_SUM);
-    pool_run(f->h.l->stream->pool, chunk_count(f->h.n_rows, ROWS_PER_TASK), finish_task, f);
+    const Head *h = &w->s.h;
+    w->s.out_of_range = false;
+    gather(&w->s, GATHER_SUM);
+    int status = sums_total(&w->s, w->total);
+    if (status == KERNEL_OK)
+        pool_run(h->l->stream->pool, chunk_count(h->n_rows, ROWS_PER_TASK), finish_task, w);
+    return status;
+}
+
+static int losses_of_chunk(Losses *w)
+{
+    const Head *h = &w->s.h;
+    pool_run(h->l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, w);
+    int status = vocabulary_reduce(h->l, h->shift, h->n_rows, F32, REDUCE_SUM);
+    w->s.is_to_largest = false;
+    if (status == KERNEL_OK) status = gather_losses(w);
+    if (status != KERNEL_OK || !w->s.out_of_range) return status;
+    status = shift_to_largest(&w->s);
+    return status == KERNEL_OK ? gather_losses(w) : status;
 }
 
 static int loss_per_token(const Launch *l)
 {
-    Sums f = sums_of(l);
-    Head *h = &f.h;
+    Losses w = losses_of(l);
+    Head *h = &w.s.h;
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
-        pool_run(l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, &f);
-        f.is_to_largest = false;
-        gather_losses(&f);
-        if (!f.out_of_range) continue;
-        shift_to_largest(&f);
-        gather_losses(&f);
+        int status = losses_of_chunk(&w);
+        if (status != KERNEL_OK) return status;
     }
-    return f.bad_index ? KERNEL_BAD_INDEX : KERNEL_OK;
+    return w.s.bad_index ? KERNEL_BAD_INDEX : KERNEL_OK;
 }
 
 static size_t scratch(const Launch *l, int n_threads)
 {
     Head h = head_of(l);
-    return head_rows_bytes(&h) + sums_found_bytes(&h) + sums_thread_bytes(&h) * (size_t)n_threads;
+    return head_rows_bytes(&h) + sums_found_bytes(&h) + total_bytes(&h) +
+           sums_thread_bytes(&h) * (size_t)n_threads;
 }
 
 const KernelDef TABLE[] = {

@@ -80,7 +80,7 @@ INLINE void subtract_targets(const Backward *w, int64_t row, int64_t column, Vec
     int32_t at[MR];
     bool any = false;
     for (int i = 0; i < MR; i++) {
-        at[i] = row + i < w->h.n_rows ? target[i] - (int32_t)column : -1;
+        at[i] = row + i < w->h.n_rows ? target[i] - (int32_t)(w->h.vocabulary.first + column) : -1;
         any |= at[i] >= 0 && at[i] < NR;
     }
     if (!any) return;
@@ -178,6 +178,7 @@ static int gradients(const Launch *l)
     Head *h = &w.h;
     backward_of(l, &w);
     place(&w);
+    head_clear_padding(h, 1);
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
         w.p.steps = head_steps(h, h->n_rows);

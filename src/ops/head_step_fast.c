@@ -19,8 +19,9 @@ enum { MOST_KEPT_BYTES = 64 << 20, LINE_WORDS = 16 };
 typedef struct Step {
     Sums s;
     Products p;
-    float *scale; /* shared scratch: dloss over the sum, [chunk] */
-    char *scaled; /* x times that, [chunk][d] in the dtype of slopes */
+    double *total; /* shared scratch: see sums_total */
+    float *scale;  /* shared scratch: dloss over the sum, [chunk] */
+    char *scaled;  /* x times that, [chunk][d] in the dtype of slopes */
     float *loss;
     Word *kept; /* e of the chunk, by blocks */
 } Step;
@@ -29,7 +30,8 @@ static void step_of(const Launch *l, Step *w)
 {
     *w = (Step){ .s.h = head_of(l) };
     Head *h = &w->s.h;
-    int64_t of_token = h->n_blocks * HEAD_COLUMNS * (h->pairs ? 2 : 4);
+    /* ranks take their chunks together, so this is the same on all of them */
+    int64_t of_token = head_up(l->in[1].size[0], HEAD_COLUMNS) * (h->pairs ? 2 : 4);
     int64_t most = MOST_KEPT_BYTES / (of_token > 0 ? of_token : 1) / (2 * MR) * (2 * MR);
     if (most < HEAD_MIN_CHUNK) most = HEAD_MIN_CHUNK;
     if (h->chunk > most) h->chunk = most;
@@ -39,13 +41,14 @@ static void step_of(const Launch *l, Step *w)
 }
 
 /* Arrays in scratch for all threads, behind the rows. */
-typedef enum HeadPart { FOUND, SCALE, SCALED, X_PANELS, DX, LOSS, KEPT, N_PARTS } HeadPart;
+typedef enum HeadPart { FOUND, TOTAL, SCALE, SCALED, X_PANELS, DX, LOSS, KEPT, N_PARTS } HeadPart;
 
 static int64_t part_bytes(const Step *w, HeadPart part)
 {
     const Head *h = &w->s.h;
     const int64_t words[N_PARTS] = {
         [FOUND] = h->n_segments * h->chunk,
+        [TOTAL] = 4 * h->chunk,
         [SCALE] = h->chunk,
         [SCALED] = h->chunk * h->d,
         [X_PANELS] = x_panel_words(&w->p),
@@ -61,6 +64,7 @@ static void place(Step *w)
     char *at[N_PARTS + 1] = { w->s.h.shared };
     for (int i = 0; i < N_PARTS; i++) at[i + 1] = at[i] + part_bytes(w, (HeadPart)i);
     w->s.found = (float *)at[FOUND];
+    w->total = (double *)at[TOTAL];
     w->scale = (float *)at[SCALE];
     w->scaled = at[SCALED];
     w->p.x_panels = (Word *)at[X_PANELS];
@@ -70,7 +74,8 @@ static void place(Step *w)
     w->s.h.threads = at[N_PARTS];
 }
 
-/* Copies MR tokens and computes the logits of their targets. Tokens that do not count get e = 0. */
+/* Copies MR tokens and computes the logits of their targets, where this rank has them. Tokens that
+ * do not count get e = 0. */
 static void prepare_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
@@ -78,7 +83,9 @@ static void prepare_task(void *arg, int64_t i, int thread)
     head_copy_rows(h, i * MR);
     for (int64_t t = i * MR; t < (i + 1) * MR; t++) {
         int64_t target = head_target(h, t);
-        h->shift[t] = target < 0 ? INFINITY : head_logit(h, t, target) * log2_e;
+        h->shift[t] = target >= 0         ? head_logit(h, t, target) * log2_e
+                      : head_counts(h, t) ? 0
+                                          : INFINITY;
     }
 }
 
@@ -155,14 +162,13 @@ static void finish_loss(Step *w, int64_t i)
 {
     const Head *h = &w->s.h;
     const Launch *l = h->l;
-    int64_t target = head_target(h, i), at = h->first + i;
-    double sum = sums_total(&w->s, i);
-    bool counts = target >= 0;
+    double sum = w->total[i];
+    bool counts = head_counts(h, i);
     if (counts && (sum < least_sum || sum > most_sum)) w->s.out_of_range = true; /* NaN is final */
-    if (!counts && ((const int32_t *)l->in[2].data)[at] != IGNORED_TARGET) w->s.bad_index = true;
-    double loss = (h->shift[i] + log2(sum)) / log2_e - (counts ? head_logit(h, i, target) : 0);
+    if (!counts && head_token(h, i) != IGNORED_TARGET) w->s.bad_index = true;
+    double loss = (h->shift[i] + log2(sum)) / log2_e - w->total[h->n_rows + i];
     w->loss[i] = counts ? (float)loss : 0;
-    w->scale[i] = counts ? (float)(((const float *)l->in[3].data)[at] / sum) : 0;
+    w->scale[i] = counts ? (float)(((const float *)l->in[3].data)[h->first + i] / sum) : 0;
 }
 
 /* Loss and dx of token i of the chunk, and its row of x for dW. */
@@ -172,6 +178,7 @@ static void finish_row(const Step *w, int64_t i)
     const Launch *l = h->l;
     const Tensor *x = &l->in[0], *weight = &l->in[1], *dx = &l->out[1];
     int64_t target = head_target(h, i);
+    bool counts = head_counts(h, i);
     float *loss = (float *)l->out[0].data + h->first + i;
     *loss = launch_adds(l, 0) ? *loss + w->loss[i] : w->loss[i];
     Vec scale = vec_set(w->scale[i]);
@@ -179,11 +186,13 @@ static void finish_row(const Step *w, int64_t i)
     for (int64_t j = 0; j < h->d; j += LANES) {
         int64_t n = h->d - j < LANES ? h->d - j : LANES, at = (h->first + i) * h->d + j;
         Vec before = vec_before(l, 1, at, n), slope = vec_set(0), scaled = vec_set(0);
-        if (target >= 0) {
-            Vec row = vec_get(weight->dtype, weight->data, target * h->d + j, n);
-            slope = vec_fnma(dloss, row, dx_total(&w->p, i, j) * scale);
+        if (counts) {
+            slope = dx_total(&w->p, i, j) * scale;
             scaled = vec_get(x->dtype, x->data, at, n) * scale;
         }
+        if (target >= 0)
+            slope =
+                vec_fnma(dloss, vec_get(weight->dtype, weight->data, target * h->d + j, n), slope);
         vec_put(dx->dtype, dx->data, at, n, before + slope);
         vec_put(w->p.slope_dtype, w->scaled, i * h->d + j, n, scaled);
     }
@@ -247,13 +256,28 @@ static void dweight_task(void *arg, int64_t s, int thread)
     }
 }
 
-static void run_forward(Step *w)
+static int run_forward(Step *w)
 {
     const Head *h = &w->s.h;
     struct Pool *pool = h->l->stream->pool;
     w->s.out_of_range = false;
     pool_run(pool, h->n_segments, forward_task, w);
-    pool_run(pool, chunk_count(h->n_rows, ROWS_PER_TASK), loss_task, w);
+    int status = sums_total(&w->s, w->total);
+    if (status == KERNEL_OK) pool_run(pool, chunk_count(h->n_rows, ROWS_PER_TASK), loss_task, w);
+    return status;
+}
+
+/* Losses of the tokens of a chunk, and what their gradients are made of. */
+static int step_forward(Step *w)
+{
+    const Head *h = &w->s.h;
+    pool_run(h->l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, w);
+    int status = vocabulary_reduce(h->l, h->shift, h->n_rows, F32, REDUCE_SUM);
+    w->s.is_to_largest = false;
+    if (status == KERNEL_OK) status = run_forward(w);
+    if (status != KERNEL_OK || !w->s.out_of_range) return status;
+    status = shift_to_largest(&w->s);
+    return status == KERNEL_OK ? run_forward(w) : status;
 }
 
 static int step(const Launch *l)
@@ -264,16 +288,12 @@ static int step(const Launch *l)
     Head *h = &w.s.h;
     head_place_rows(h);
     place(&w);
+    head_clear_padding(h, 2);
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
         w.p.steps = head_steps(h, h->n_rows);
-        pool_run(pool, (h->n_rows + MR - 1) / MR, prepare_task, &w);
-        w.s.is_to_largest = false;
-        run_forward(&w);
-        if (w.s.out_of_range) {
-            shift_to_largest(&w.s);
-            run_forward(&w);
-        }
+        int status = step_forward(&w);
+        if (status != KERNEL_OK) return status;
         pool_run(pool, chunk_count(h->n_rows, ROWS_PER_TASK), row_task, &w);
         pool_run(pool, w.p.width / NR, panel_task, &w);
         pool_run(pool, h->n_segments, dweight_task, &w);

@@ -6,6 +6,7 @@
 #ifndef OPS_HEAD_SUMS_H
 #define OPS_HEAD_SUMS_H
 #include "ops/head_tiles.h"
+#include "tensor/target.h"
 #include <math.h>
 #include <stdatomic.h>
 
@@ -34,11 +35,20 @@ INLINE size_t sums_found_bytes(const Head *h)
     return (size_t)head_up((int64_t)sizeof(float) * h->n_segments * h->chunk, 64);
 }
 
-/* The target of token i of the chunk, or -1. */
+/* Whether token i of the chunk has a target in the vocabulary, and its row on this rank, or -1. */
+INLINE int32_t head_token(const Head *h, int64_t i)
+{
+    return i < h->n_rows ? ((const int32_t *)h->l->in[2].data)[h->first + i] : IGNORED_TARGET;
+}
+
+INLINE bool head_counts(const Head *h, int64_t i)
+{
+    return vocabulary_has(&h->vocabulary, head_token(h, i));
+}
+
 INLINE int64_t head_target(const Head *h, int64_t i)
 {
-    int32_t target = i < h->n_rows ? ((const int32_t *)h->l->in[2].data)[h->first + i] : -1;
-    return target < h->v ? target : -1;
+    return vocabulary_row(&h->vocabulary, head_token(h, i));
 }
 
 /* Sums start as 0, maxima as minus infinity; one vector per token. */
@@ -128,26 +138,34 @@ NOINLINE void gather(Sums *f, Gather what)
     pool_run(f->h.l->stream->pool, f->h.n_segments, gather_task, f);
 }
 
-/* The segments' sums of a token together. */
-INLINE double sums_total(const Sums *f, int64_t row)
+/* By token of the chunk, over all ranks: the sum, and from [n_rows] on the logit of the target. */
+NOINLINE int sums_total(const Sums *f, double *total)
 {
-    double sum = 0;
-    for (int64_t s = 0; s < f->h.n_segments; s++) sum += f->found[s * f->h.chunk + row];
-    if (f->is_to_largest && sum < 0.5) sum = 1; /* the largest itself, lost by rounding 1e20 */
-    return sum;
+    const Head *h = &f->h;
+    for (int64_t i = 0; i < h->n_rows; i++) {
+        const int64_t target = head_target(h, i);
+        total[i] = 0;
+        for (int64_t s = 0; s < h->n_segments; s++) total[i] += f->found[s * h->chunk + i];
+        total[h->n_rows + i] = target < 0 ? 0 : head_logit(h, i, target);
+    }
+    int status = vocabulary_reduce(h->l, total, 2 * h->n_rows, F64, REDUCE_SUM);
+    for (int64_t i = 0; i < h->n_rows; i++) /* the largest itself, lost by rounding 1e20 */
+        if (f->is_to_largest && total[i] < 0.5) total[i] = 1;
+    return status;
 }
 
 /* Takes the largest logit of each token for the shift. */
-NOINLINE void shift_to_largest(Sums *f)
+NOINLINE int shift_to_largest(Sums *f)
 {
     f->is_to_largest = true;
     gather(f, GATHER_LARGEST);
     for (int64_t i = 0; i < f->h.n_rows; i++) {
-        float largest = f->found[i];
-        for (int64_t s = 1; s < f->h.n_segments; s++)
+        float largest = -INFINITY;
+        for (int64_t s = 0; s < f->h.n_segments; s++)
             largest = fmaxf(largest, f->found[s * f->h.chunk + i]);
         f->h.shift[i] = largest * log2_e;
     }
+    return vocabulary_reduce(f->h.l, f->h.shift, f->h.n_rows, F32, REDUCE_MAX);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "ops/gemm/tiles.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
+#include "ops/vocabulary.h"
 #include <math.h>
 
 enum {
@@ -23,10 +24,11 @@ enum {
 
 typedef struct Head {
     const Launch *l;
-    int64_t n, d, v; /* tokens, width, vocabulary */
-    bool pairs;      /* bf16 in pairs, see gemm/ */
-    int64_t depth;   /* words of a row of x */
-    int64_t chunk;   /* tokens at a time */
+    int64_t n, d, v; /* tokens, width, rows of the vocabulary that this rank has */
+    Vocabulary vocabulary;
+    bool pairs;    /* bf16 in pairs, see gemm/ */
+    int64_t depth; /* words of a row of x */
+    int64_t chunk; /* tokens at a time */
     int64_t n_blocks, n_segments;
     Word *rows;   /* scratch: x of this chunk, [chunk][depth], padded with zero rows */
     float *shift; /* scratch: what is subtracted from log2_e times the logits of a token */
@@ -41,7 +43,9 @@ INLINE int64_t head_up(int64_t x, int64_t multiple)
 
 INLINE Head head_of(const Launch *l)
 {
-    Head h = { .l = l, .n = tensor_count(&l->in[2]), .v = l->in[1].size[0], .d = l->in[1].size[1] };
+    Head h = { .l = l, .n = tensor_count(&l->in[2]), .d = l->in[1].size[1] };
+    h.vocabulary = vocabulary_of(&l->in[1], 0);
+    h.v = h.vocabulary.n;
     h.pairs = DOT_PAIRS && l->in[0].dtype == BF16;
     h.depth = h.pairs ? (h.d + 1) / 2 : h.d;
     int64_t chunk = HEAD_CHUNK_FLOATS / (h.d > 0 ? h.d : 1) / (2 * MR) * (2 * MR);
@@ -51,6 +55,15 @@ INLINE Head head_of(const Launch *l)
     h.n_blocks = (h.v + HEAD_COLUMNS - 1) / HEAD_COLUMNS;
     h.n_segments = h.n_blocks < HEAD_SEGMENTS ? h.n_blocks : HEAD_SEGMENTS;
     return h;
+}
+
+/* Rows of the weight's gradient beyond the vocabulary become zero, unless sums go on there. */
+INLINE void head_clear_padding(const Head *h, int result)
+{
+    const Tensor *dweight = &h->l->out[result];
+    const int64_t n = (dweight->size[0] - h->v) * h->d, size = (int64_t)dtype_size(dweight->dtype);
+    if (n > 0 && !launch_adds(h->l, result))
+        memset((char *)dweight->data + size * h->v * h->d, 0, (size_t)(size * n));
 }
 
 /* Bytes of scratch for `rows` and `shift`, and where to put what follows. */

@@ -4,7 +4,7 @@
  * written: inputs are converted first, results last. */
 #include "ops/reference.h"
 #include "base/error.h"
-#include "comm/comm.h"
+#include "ops/collective_rows.h"
 
 enum { ALIGN = 64 };
 
@@ -55,20 +55,11 @@ static void write_result(const Launch *l, int k, const Tensor *made)
         dtype_convert(to->dtype, to->data, made->dtype, made->data, n);
 }
 
-/* The group is told what it is used for, so that whoever waits can say so. */
-static int run_transfer(const OpDef *op, const Launch *l)
-{
-    if (l->comm) {
-        l->comm->layer = l->block;
-        l->comm->step = l->now ? l->now->step + 1 : -1;
-    }
-    return op->reference(l);
-}
-
 int reference_run(const OpDef *op, const Launch *l)
 {
     CHECK(op->reference != NULL);
-    if (op->flags & OP_COMM) return run_transfer(op, l);
+    if (l->comm) collective_use(l);
+    if (op->flags & OP_COMM) return op->reference(l);
     char *scratch = l->scratch;
     size_t table = (sizeof(Tensor) * (size_t)(l->n_in + l->n_out) + 2 * ALIGN - 1) / ALIGN * ALIGN;
     Tensor *in = take(&scratch, table), *out = in + l->n_in;

@@ -57,8 +57,8 @@ TEST(sharded_parameters_are_gathered_once_per_unit_and_pass)
     arena_free(a);
 }
 
-/* Forward two and backward two per layer (Shoeybi et al. 2019), one for the embedding, and the
- * head's weight and its gradient. */
+/* Forward two and backward two per layer (Shoeybi et al. 2019), one for the embedding and one for
+ * the gradient at the head, whose weight and logits stay where they are. */
 TEST(tensor_parallel_ranks_reduce_four_times_per_layer)
 {
     Arena *a = arena_new();
@@ -68,8 +68,11 @@ TEST(tensor_parallel_ranks_reduce_four_times_per_layer)
                      .compute = F32 };
     const RankPlan p = layout_plan(a, &l, 0);
     const Traffic *sums = find(&p, "all_reduce", 1u << MESH_TP);
-    assert_int_equal(sums->n, 4 * 3 + 1);
+    assert_int_equal(sums->n, 4 * 3 + 2);
     assert_int_equal((int64_t)sums->bytes, sums->n * 2 * 8 * 16 * 4);
+    assert_int_equal((int64_t)find(&p, "head_step", 1u << MESH_TP)->bytes, 2 * 8 * (8 + 8 + 4));
+    for (int64_t i = 0; i < p.n_traffic; i++)
+        assert_string_not_equal(p.traffic[i].op, "all_gather");
     arena_free(a);
 }
 
