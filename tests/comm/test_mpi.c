@@ -1,28 +1,16 @@
 /* test_mpi.c - ranks that are processes under mpirun, which try what every transport must do, and
  * see one of them fail. */
 #include "cli/command_line.h"
+#include "mpirun.h"
 #include "test.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Open MPI itself is not built for the sanitizers. */
-static void set_environment(Arena *a)
-{
-    const char *library = test_tool(a, "../modalities-mpi.so"), *output;
-    if (shell_run(a, "command -v mpirun", &output) != 0) test_skip("there is no mpirun");
-    if (access(library, R_OK) != 0) test_skip("modalities-mpi.so is not built: make mpi");
-    setenv("MODALITIES_MPI", library, 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-    setenv("TSAN_OPTIONS", "ignore_noninstrumented_modules=1 exitcode=66", 1);
-}
-
 /* The exit status of n processes that try `what`; `flags` are mpirun's. */
 static int run_ranks(Arena *a, int n, const char *flags, const char *what, const char **output)
 {
-    set_environment(a);
+    mpirun_prepare(a);
     return shell_run(a,
                      arena_printf(a, "mpirun %s --oversubscribe -n %d %s %s", flags, n,
                                   test_tool(a, "comm_ranks"), what),

@@ -29,7 +29,7 @@ static const char *output_path(Arena *a, pid_t child)
 pid_t command_start(Arena *a, Words words, Words variables, int *ends)
 {
     const char *argv[MAX_WORDS] = { program_path() };
-    int n = 1;
+    int n = words && !strcmp(words[0], "mpirun") ? 0 : 1;
     for (int i = 0; words && words[i]; i++) argv[n++] = words[i];
     assert_true(n < MAX_WORDS);
     test_folder();
@@ -47,7 +47,7 @@ pid_t command_start(Arena *a, Words words, Words variables, int *ends)
                   : open(output_path(a, getpid()), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666));
     setenv("LC_ALL", "C", 1);
     for (int i = 0; variables && variables[i]; i++) putenv((char *)variables[i]);
-    execv(argv[0], (char **)argv);
+    execvp(argv[0], (char **)argv);
     _exit(127);
 }
 
@@ -108,6 +108,19 @@ Bench bench_new(void)
                 .pbin = write_tokens(a) };
     assert_no_error(make_directories(b.root));
     return b;
+}
+
+Words mpirun_words(Arena *a, int n, Words flags, Words words)
+{
+    const char **word = NEW_N(a, const char *, MAX_WORDS),
+               *start[] = { "mpirun", "--oversubscribe", "-n", arena_printf(a, "%d", n) };
+    int k = 0;
+    for (int i = 0; i < 4; i++) word[k++] = start[i];
+    for (int i = 0; flags && flags[i]; i++) word[k++] = flags[i];
+    word[k++] = program_path();
+    for (int i = 0; words[i]; i++) word[k++] = words[i];
+    assert_true(k < MAX_WORDS);
+    return word;
 }
 
 static const char *in_experiment(const Bench *b, const char *id, const char *name)

@@ -13,7 +13,10 @@ typedef struct Outcome {
 /* Lists of words and of NAME=value variables end with NULL; NULL stands for none. */
 typedef const char *const *Words;
 
-/* The program with these arguments. */
+/* The words that start n processes of the program with these arguments under mpirun, whose own
+ * `flags` may be NULL; the test has called mpirun_prepare. */
+Words mpirun_words(Arena *a, int n, Words flags, Words words);
+/* The program with these arguments; words that begin with mpirun are a command themselves. */
 Outcome command_output(Arena *a, Words words, Words variables);
 /* The same in two steps; `pipe` not NULL: what it says can be read there, not from the outcome. */
 pid_t command_start(Arena *a, Words words, Words variables, int *pipe);
