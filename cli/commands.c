@@ -50,6 +50,7 @@
     COMMAND(command_top_convert_gpt2) \
     COMMAND(command_top_convert_pytorch_to_hf_checkpoint) \
     COMMAND(command_top_diff) \
+    COMMAND(command_top_evaluate) \
     COMMAND(command_top_generate_text) \
     COMMAND(command_top_init) \
     COMMAND(command_top_plan) \

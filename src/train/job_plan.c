@@ -14,11 +14,7 @@ static const Field *needed_fields(Arena *a)
     static const char *const names[] = { "settings",         "app_state",          "loss_fn",
                                          "gradient_clipper", "scheduled_pipeline", "device_mesh" };
     enum { N = sizeof names / sizeof *names };
-    Field *fields = NEW_N(a, Field, N + 1);
-    for (int i = 0; i < N; i++)
-        for (const Field *f = training_config_fields; f->name; f++)
-            if (!strcmp(f->name, names[i])) fields[i] = *f;
-    return fields;
+    return training_fields_named(a, names, N);
 }
 
 static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings *s,

@@ -100,6 +100,15 @@ const Field training_config_fields[] = {
 };
 /* clang-format on */
 
+const Field *training_fields_named(Arena *a, const char *const *name, int n)
+{
+    Field *fields = NEW_N(a, Field, n + 1);
+    for (int i = 0; i < n; i++)
+        for (const Field *f = training_config_fields; f->name; f++)
+            if (!strcmp(f->name, name[i])) fields[i] = *f;
+    return fields;
+}
+
 int64_t samples_per_step(const StepProfile *p)
 {
     return p->local_train_micro_batch_size * p->gradient_accumulation_steps * p->dp_degree;

@@ -80,6 +80,8 @@ typedef struct TrainingConfig {
 /* For builder_build and builder_validate; required keys in the order in which the original builds
  * them. */
 extern const Field training_config_fields[];
+/* Those of its rows that have these names. */
+const Field *training_fields_named(Arena *a, const char *const *name, int n);
 
 /* Adds what has one sensible meaning when it is missing: app_state from the model, the optimizer
  * and the scheduler; settings.paths.experiments_root_path; settings.step_profile.dp_degree from the

@@ -1,0 +1,161 @@
+/* test_evaluate.c - `evaluate`: losses of a checkpoint, and the likelihood of documents. */
+#include "base/json.h"
+#include "config/yaml.h"
+#include "data/pbin.h"
+#include "end_to_end/training.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_DOCUMENTS = 5 };
+
+static const int lengths[N_DOCUMENTS] = { 40, 1, 7, 17, 3 }, three_samples[] = { 3 * 64 + 1 };
+
+/* Documents of these lengths. */
+static const char *write_documents(Arena *a, const char *name, const int *length, int n)
+{
+    const char *path = path_join(a, path_absolute(a, test_folder()), name);
+    PbinWriter w;
+    uint32_t id = 3;
+    assert_no_error(pbin_create(path, 2, &w));
+    for (int i = 0; i < n; i++) {
+        uint32_t token[3 * 64 + 1];
+        Text bytes = { 0 };
+        for (int k = 0; k < length[i]; k++) token[k] = id = (id * 5 + 1) % 64;
+        assert_no_error(pbin_encode(token, length[i], 2, &bytes));
+        assert_no_error(pbin_add(&w, bytes.ptr, bytes.len));
+        text_free(&bytes);
+    }
+    assert_no_error(pbin_commit(&w));
+    return path;
+}
+
+static Outcome evaluate(const Bench *b, const char *id, Words more)
+{
+    const char *words[40] = {
+        "evaluate", "--config_file_path", "tests/end_to_end/train.yaml", "--checkpoint",
+        arena_printf(b->arena, "%s/%s/checkpoints/last_checkpoint_info.json", b->root, id)
+    };
+    int n = 5;
+    for (int i = 0; more && more[i]; i++) words[n++] = more[i];
+    assert_int_equal(setenv("TRAIN_PBIN", b->pbin, 1), 0);
+    return command_output(b->arena, words, NULL);
+}
+
+/* The number of this name in the line of a text that has `what` in it. */
+static double number_in(Arena *a, const char *text, const char *what, const char *name)
+{
+    const char *line = strstr(text, what);
+    if (!line) fail_msg("no %s in %s", what, text);
+    const char *at = strstr(line, arena_printf(a, "\"%s\": ", name));
+    assert_non_null(at);
+    return strtod(strchr(at, ':') + 1, NULL);
+}
+
+/* The last loss of an evaluation in the results of a training. */
+static double last_result(const Bench *b, const char *id)
+{
+    Str text;
+    double last = NAN;
+    assert_no_error(file_read(
+        b->arena, arena_printf(b->arena, "%s/%s/evaluation_results.jsonl", b->root, id), &text));
+    for (const char *at = text.ptr; (at = strstr(at, "\"CLMCrossEntropyLoss\": ")); at++)
+        last = strtod(strchr(at, ':') + 1, NULL);
+    return last;
+}
+
+TEST(evaluate_gives_the_loss_that_the_training_had_and_its_exponential)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *results =
+        path_join(b.arena, path_absolute(b.arena, test_folder()), "results.jsonl");
+    Outcome o = evaluate(&b, "x", (const char *[]){ "--results_path", results, NULL });
+    assert_ended_well(o);
+    const double loss = number_in(b.arena, o.text, "{\"data\": ", "loss");
+    assert_close(loss, last_result(&b, "x"), 1e-6 * loss);
+    assert_close(number_in(b.arena, o.text, "{\"data\": ", "perplexity"), exp(loss), 1e-5);
+    Str kept;
+    assert_no_error(file_read(b.arena, results, &kept));
+    assert_contains(o.text, arena_printf(b.arena, "%.*s", (int)kept.len - 1, kept.ptr));
+    Outcome ranks = evaluate(&b, "x", (const char *[]){ "--ranks", "2", NULL });
+    assert_ended_well(ranks);
+    assert_close(number_in(b.arena, ranks.text, "{\"data\": ", "loss"), loss, 1e-5 * loss);
+    arena_free(b.arena);
+}
+
+static double likelihood_of(const Bench *b, const char *log, int document)
+{
+    return number_in(b->arena, log, arena_printf(b->arena, "\"document\": %d,", document),
+                     "log_likelihood");
+}
+
+/* The samples of a packed file are the windows of its only document. */
+TEST(evaluate_finds_a_document_as_likely_as_the_samples_that_it_is_cut_into)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *document = write_documents(b.arena, "one.pbin", three_samples, 1);
+    assert_int_equal(setenv("EVAL_PBIN", document, 1), 0);
+    Outcome o = evaluate(&b, "x",
+                         (const char *[]){ "--documents", document, "--set",
+                                           "settings.step_profile.sequence_length=64", NULL });
+    assert_ended_well(o);
+    const double loss = number_in(b.arena, o.text, "{\"data\": ", "loss");
+    assert_close(number_in(b.arena, o.text, "{\"documents\": ", "loss"), loss, 1e-5 * loss);
+    assert_int_equal(number_in(b.arena, o.text, "{\"documents\": ", "scored"), 3 * 64);
+    arena_free(b.arena);
+}
+
+TEST(evaluate_scores_documents_one_by_one_on_any_number_of_ranks)
+{
+    Bench b = bench_new();
+    const char *documents = write_documents(b.arena, "documents.pbin", lengths, N_DOCUMENTS),
+               *text[3];
+    static const char *const ranks[] = { "1", "2", "4" };
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    for (int i = 0; i < 3; i++) {
+        const char *scores = arena_printf(b.arena, "%s/scores-%d.jsonl", b.root, i);
+        Str file;
+        Outcome o = evaluate(&b, "x",
+                             (const char *[]){ "--documents", documents, "--log_likelihoods_path",
+                                               scores, "--ranks", ranks[i], NULL });
+        assert_ended_well(o);
+        assert_no_error(file_read(b.arena, scores, &file));
+        text[i] = file.ptr;
+        double sum = 0, scored = 0;
+        for (int d = 0; d < N_DOCUMENTS; d++) {
+            const char *what = arena_printf(b.arena, "\"document\": %d,", d);
+            assert_int_equal(number_in(b.arena, text[i], what, "tokens"), lengths[d]);
+            assert_int_equal(number_in(b.arena, text[i], what, "scored"), lengths[d] - 1);
+            assert_close(likelihood_of(&b, text[i], d), likelihood_of(&b, text[0], d), 1e-5);
+            sum += likelihood_of(&b, text[i], d);
+            scored += lengths[d] - 1;
+        }
+        assert_close(number_in(b.arena, o.text, "{\"documents\": ", "log_likelihood"), sum, 1e-6);
+        assert_close(number_in(b.arena, o.text, "{\"documents\": ", "perplexity"),
+                     exp(-sum / scored), 1e-4);
+        assert_true(sum < 0);
+    }
+    arena_free(b.arena);
+}
+
+TEST(evaluate_refuses_what_it_cannot_do)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    assert_refused(evaluate(&b, "x", (const char *[]){ "--set", "eval_dataloaders=[]", NULL }), 2,
+                   "nothing is to be evaluated");
+    assert_refused(evaluate(&b, "x", (const char *[]){ "--log_likelihoods_path", "x.jsonl", NULL }),
+                   2, "--log_likelihoods_path needs --documents");
+    assert_refused(evaluate(&b, "x", (const char *[]){ "--documents", "none.pbin", NULL }), 2,
+                   "--documents none.pbin: no such file");
+    const char *part = path_join(b.arena, bench_last_checkpoint(&b, "x", NULL), "__0_0.distcp");
+    Str file;
+    assert_no_error(file_read(b.arena, part, &file));
+    ((char *)file.ptr)[file.len / 2] ^= 4;
+    assert_no_error(file_write(part, file.ptr, file.len));
+    assert_refused(evaluate(&b, "x", NULL), 1, "the file is damaged");
+    arena_free(b.arena);
+}
