@@ -57,6 +57,7 @@
     COMPONENT(model_fsdp2_wrapped) \
     COMPONENT(model_gpt2_tp) \
     COMPONENT(model_parallelized) \
+    COMPONENT(model_decoder) \
     COMPONENT(model_gpt2) \
     COMPONENT(model_huggingface_pretrained_model) \
     COMPONENT(model_initialization_composed) \

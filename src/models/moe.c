@@ -61,7 +61,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
                              .factor = m->factor != 0 ? m->factor : 1 };
     Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
     Value *weight = moe_route(g, logits, &route, &expert), *taken = expert;
-    const MoeLimit limit = { m->n_experts, m->capacity, m->stops };
+    const MoeLimit limit = { m->n_experts, m->capacity, m->overflow == OVERFLOW_STOPS };
     if (m->capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
     Value *y = run_experts(g, moe_gather(g, x, &rows), m, &rows);

@@ -6,13 +6,15 @@
 
 typedef enum RouterScore { SCORE_SOFTMAX, SCORE_SIGMOID } RouterScore;
 
+typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
+
 typedef struct Moe {
     int64_t n_experts, top_k, hidden;
     int score;       /* RouterScore */
     bool normalize;  /* the weights of a token's experts add up to 1 */
     double factor;   /* that the weights are multiplied by; 0: as 1 */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
-    bool stops;      /* at what is beyond that; else it is dropped */
+    int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
     double aux_loss, z_loss; /* weights of the penalties */
     Activation activation;

@@ -194,7 +194,7 @@ TEST(an_expert_over_its_capacity_stops_where_asked_to)
                                 .top_k = 2,
                                 .hidden = 6,
                                 .capacity = 0.5,
-                                .stops = true,
+                                .overflow = OVERFLOW_STOPS,
                                 .activation = ACTIVATE_SILU };
     Arena *a = arena_new();
     LayoutResult result;

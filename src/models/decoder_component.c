@@ -1,0 +1,295 @@
+/* decoder_component.c - model.decoder: a decoder-only transformer described option by option. */
+#include "config/builder.h"
+#include "models/decoder.h"
+#include <string.h>
+
+typedef struct NormSettings {
+    int type; /* as in norm_types */
+    double eps;
+    bool weight, bias, from_one;
+} NormSettings;
+
+typedef struct LayerSettings {
+    int64_t count, window;
+    const RopeScaling *rope;
+    bool sparse;
+} LayerSettings;
+
+typedef struct LayerList {
+    LayerSettings *item;
+    int64_t n;
+} LayerList;
+
+typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
+
+typedef struct Settings {
+    const char *sample_key, *prediction_key, *document_key;
+    int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
+    const int64_t *head_width;
+    int64_t seed;
+    double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap;
+    bool learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
+    int activation;
+    NormSettings norm;
+    bool norm_in_front, norm_behind;
+    int qk_norm;
+    bool qk_norm_before_rope;
+    const RopeScaling *rope;
+    LayerList layers;
+    const Moe *mixture;
+} Settings;
+
+static const char *const norm_types[] = { "rms", "layer", NULL };
+static const char *const qk_norms[] = { "none", "head", "width", NULL };
+static const char *const scores[] = { "softmax", "sigmoid", NULL };
+static const char *const overflows[] = { "drop", "stop", NULL };
+
+/* Beyond any model: products of two fit in 64 bits. */
+#define MOST 2147483647
+/* clang-format off */
+static const Field norm_fields[] = {
+    FIELD_CHOICE(NormSettings, type, "rms", norm_types, "root mean square, or mean and variance"),
+    FIELD_FLOAT(NormSettings, eps, "1e-5", 0, 1, "added to the mean square or the variance", .flags = FIELD_OPEN_MIN),
+    FIELD_BOOL(NormSettings, weight, "true", "has a learned weight"),
+    FIELD_BOOL(NormSettings, bias, "false", "has a learned bias"),
+    FIELD_BOOL(NormSettings, from_one, "false", "the weight is stored as its distance to 1"),
+    { 0 },
+};
+static const Field rope_fields[] = {
+    FIELD_FLOAT(RopeScaling, base, "10000.0", 1, INFINITY, "base of the frequencies"),
+    FIELD_CHOICE(RopeScaling, kind, "none", rope_scaling_choices, "how frequencies are changed for longer texts"),
+    FIELD_FLOAT(RopeScaling, factor, "1.0", 0, INFINITY, "times the length; not of none", .flags = FIELD_OPEN_MIN),
+    FIELD_INT(RopeScaling, original, "0", 0, MOST, "length of text before; 0: sequence_length"),
+    FIELD_FLOAT(RopeScaling, low_freq, "1.0", 0, INFINITY, "llama3: rotations within `original` below which all is scaled", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(RopeScaling, high_freq, "4.0", 0, INFINITY, "llama3: above which nothing is", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(RopeScaling, beta_fast, "32.0", 0, INFINITY, "yarn: rotations above which nothing is scaled", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(RopeScaling, beta_slow, "1.0", 0, INFINITY, "yarn: below which all is", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(RopeScaling, attention, "0.0", 0, INFINITY, "multiplies cosines and sines; 0: yarn's own rule, else 1"),
+    FIELD_BOOL(RopeScaling, truncate, "true", "yarn: bounds are whole features"),
+    { 0 },
+};
+static const Field layer_fields[] = {
+    FIELD_INT(LayerSettings, count, "1", 1, MOST, "so many blocks in a row"),
+    FIELD_INT(LayerSettings, window, "0", 0, MOST, "keys that a token sees, its own included; 0: all earlier ones"),
+    FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
+    FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
+    { 0 },
+};
+static const Field mixture_fields[] = {
+    FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
+    FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
+    FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
+    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
+    FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
+    FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
+    FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
+    FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
+    FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
+    FIELD_FLOAT(Moe, z_loss, "0.0", 0, INFINITY, "weight of the penalty for large router logits"),
+    { 0 },
+};
+#define COUNT(m, text) FIELD_INT(Settings, m, NULL, 1, MOST, text, .flags = FIELD_STRICT)
+static const Field fields[] = {
+    FIELD_STRING(Settings, sample_key, NULL, "name of the token ids in a batch"),
+    FIELD_STRING(Settings, prediction_key, NULL, "name of the logits"),
+    FIELD_STRING(Settings, document_key, "null", "name of the documents in a batch: tokens attend within their own; null: to all earlier tokens"),
+    COUNT(vocab_size, "number of token ids"),
+    COUNT(sequence_length, "longest sequence"),
+    FIELD_INT(Settings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
+    COUNT(n_embd, "width of the residual stream"),
+    COUNT(n_head_q, "number of query heads"),
+    COUNT(n_head_kv, "number of key and value heads; divides n_head_q"),
+    COUNT(ffn_hidden, "width of the feed-forward layer"),
+    FIELD_INT(Settings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
+    FIELD_INT(Settings, seed, "0", 0, 0, "of the initial weights"),
+    FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "behind embeddings and layers", .flags = FIELD_OPEN_MAX),
+    FIELD_FLOAT(Settings, attention_dropout, "0.0", 0, 1, "of attention's probabilities", .flags = FIELD_OPEN_MAX),
+    FIELD_FLOAT(Settings, embedding_scale, "0.0", 0, INFINITY, "multiplies embeddings; 0: nothing does"),
+    FIELD_FLOAT(Settings, attention_scale, "0.0", 0, INFINITY, "multiplies scores; 0: 1 / sqrt(head_width)"),
+    FIELD_FLOAT(Settings, attention_cap, "0.0", 0, INFINITY, "scores are bent to stay within it; 0: they are not"),
+    FIELD_FLOAT(Settings, logit_cap, "0.0", 0, INFINITY, "logits likewise"),
+    FIELD_BOOL(Settings, learned_positions, "false", "a learned vector for each position"),
+    FIELD_BOOL(Settings, use_weight_tying, "false", "the head uses the embedding's weight"),
+    FIELD_BOOL(Settings, qkv_bias, "false", "biases of queries, keys and values"),
+    FIELD_BOOL(Settings, out_bias, "false", "bias behind attention"),
+    FIELD_BOOL(Settings, ffn_bias, "false", "biases of feed-forward layers"),
+    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another"),
+    FIELD_CHOICE(Settings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
+    FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
+    FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
+    FIELD_BOOL(Settings, norm_behind, "false", "norms of what they give, before it is added"),
+    FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, or of all together"),
+    FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else behind"),
+    FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
+    FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
+    FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
+    { 0 },
+};
+#undef COUNT
+/* clang-format on */
+
+static int64_t head_width(const Settings *s)
+{
+    return s->head_width ? *s->head_width : s->n_embd / s->n_head_q;
+}
+
+static Error *check_rope(const Settings *s, const char *key, const RopeScaling *r)
+{
+    if (!r) return NULL;
+    if (head_width(s) % 2)
+        return error_new("%s: rotary positions need an even head width, not %lld", key,
+                         (long long)head_width(s));
+    if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
+        return error_new("%s: kind none takes base alone, not factor or attention", key);
+    if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
+        return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
+                         r->low_freq);
+    return NULL;
+}
+
+static Error *check_mixture(const Settings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
+    if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
+    if (!s->mixture) return NULL;
+    if (!any) return error_new("mixture: no block of `layers` is sparse");
+    if (s->mixture->top_k > s->mixture->n_experts)
+        return error_new("mixture: top_k %lld is above n_experts %lld",
+                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    return NULL;
+}
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    if (s->n_head_q % s->n_head_kv)
+        return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
+                         (long long)s->n_head_q);
+    if (!s->head_width && s->n_embd % s->n_head_q)
+        return error_new("n_head_q %lld does not divide n_embd %lld; head_width may say another "
+                         "width than n_embd / n_head_q",
+                         (long long)s->n_head_q, (long long)s->n_embd);
+    if (!s->norm_in_front && !s->norm_behind)
+        return error_new(
+            "norm_in_front and norm_behind are false; allowed is one of them, or both");
+    TRY(check_rope(s, "rope", s->rope));
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "layers.%lld.rope", (long long)i);
+        TRY(check_rope(s, key, s->layers.item[i].rope));
+    }
+    return check_mixture(s);
+}
+
+static const Norm *norm_of(Arena *a, const Settings *s, int64_t width, bool wanted)
+{
+    if (!wanted) return NULL;
+    Norm *n = NEW(a, Norm);
+    *n = (Norm){ .type = s->norm.type == 0 ? NORM_RMS : NORM_LAYER,
+                 .width = width,
+                 .eps = s->norm.eps,
+                 .has_weight = s->norm.weight,
+                 .has_bias = s->norm.bias,
+                 .from_one = s->norm.from_one };
+    return n;
+}
+
+static RopeScaling *rope_of(Arena *a, const Settings *s, const RopeScaling *given)
+{
+    if (!given) return NULL;
+    RopeScaling *r = arena_copy(a, given, sizeof *given);
+    if (r->original == 0) r->original = s->sequence_length;
+    if (r->attention == 0)
+        r->attention = r->kind == ROPE_YARN ? rope_yarn_attention(r->factor, 1) : 1;
+    return r;
+}
+
+/* Blocks of one kind share their rotary table. */
+static const DecoderLayer *layers_of(Arena *a, const Settings *s)
+{
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, s->n_layer);
+    const RopeScaling *common = rope_of(a, s, s->rope);
+    RopeScaling **own = NEW_N(a, RopeScaling *, s->layers.n);
+    for (int64_t k = 0; k < s->layers.n; k++) own[k] = rope_of(a, s, s->layers.item[k].rope);
+    for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
+        const LayerSettings *x = &s->layers.item[k];
+        const RopeScaling *rope = own[k] ? own[k] : common;
+        layer[i] = (DecoderLayer){
+            .window = x->window, .rope = rope, .n_rope = rope != NULL, .is_sparse = x->sparse
+        };
+        if (++of_kind < x->count) continue;
+        of_kind = 0;
+        k = (k + 1) % s->layers.n;
+    }
+    return layer;
+}
+
+static const Moe *mixture_of(Arena *a, const Settings *s)
+{
+    if (!s->mixture) return NULL;
+    Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
+    m->activation = (Activation)s->activation;
+    return m;
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Arena *a = builder_arena(b);
+    Decoder *d = NEW(a, Decoder);
+    const int64_t width = head_width(s);
+    *d = (Decoder){
+        .name = "decoder",
+        .block_class = "DecoderBlock",
+        .sample_key = s->sample_key,
+        .prediction_key = s->prediction_key,
+        .document_key = s->document_key,
+        .vocab_size = s->vocab_size,
+        .sequence_length = s->sequence_length,
+        .n_layer = s->n_layer,
+        .width = s->n_embd,
+        .n_head_q = s->n_head_q,
+        .n_head_kv = s->n_head_kv,
+        .head_width = width,
+        .hidden = s->ffn_hidden,
+        .seed = s->seed,
+        .dropout = s->dropout,
+        .attention_dropout = s->attention_dropout,
+        .embedding_scale = s->embedding_scale,
+        .attention_scale = s->attention_scale,
+        .attention_cap = s->attention_cap,
+        .logit_cap = s->logit_cap,
+        .learned_positions = s->learned_positions,
+        .is_tied = s->use_weight_tying,
+        .qkv_bias = s->qkv_bias,
+        .out_bias = s->out_bias,
+        .ffn_bias = s->ffn_bias,
+        .activation = (Activation)s->activation,
+        .is_gated = s->gated,
+        .attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front),
+        .attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
+        .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front),
+        .ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
+        .head_norm = norm_of(a, s, s->n_embd, true),
+        .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD),
+        .qk_norm_before_rope = s->qk_norm_before_rope,
+        .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .layer = layers_of(a, s),
+        .moe = mixture_of(a, s),
+    };
+    *out = decoder_new(a, d);
+    return NULL;
+}
+
+const ComponentDef model_decoder = {
+    .kind = "model",
+    .variant = "decoder",
+    .doc = "decoder-only transformer option by option, mixtures of experts included; the families "
+           "of Hugging Face are such descriptions",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .check = check,
+    .build = build,
+};
