@@ -40,13 +40,14 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
     if (e || x->kind == ROPE_PLAIN) return e;
+    const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
     e = number(a, "rope factor", x->factor, y->factor);
-    if (!e) e = number(a, "rope low_freq_factor", x->low_freq, y->low_freq);
-    if (!e) e = number(a, "rope high_freq_factor", x->high_freq, y->high_freq);
-    if (!e) e = number(a, "rope beta_fast", x->beta_fast, y->beta_fast);
-    if (!e) e = number(a, "rope beta_slow", x->beta_slow, y->beta_slow);
     if (!e) e = number(a, "rope attention_factor", x->attention, y->attention);
-    if (!e) e = flag(a, "rope truncate", x->truncate, y->truncate);
+    if (!e && llama3) e = number(a, "rope low_freq_factor", x->low_freq, y->low_freq);
+    if (!e && llama3) e = number(a, "rope high_freq_factor", x->high_freq, y->high_freq);
+    if (!e && yarn) e = number(a, "rope beta_fast", x->beta_fast, y->beta_fast);
+    if (!e && yarn) e = number(a, "rope beta_slow", x->beta_slow, y->beta_slow);
+    if (!e && yarn) e = flag(a, "rope truncate", x->truncate, y->truncate);
     if (e || x->kind == ROPE_LINEAR) return e;
     return number(a, "rope original length", (double)x->original, (double)y->original);
 }
@@ -64,6 +65,11 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
     return NULL;
 }
 
+static double factor_of(const Moe *m)
+{
+    return m->factor != 0 ? m->factor : 1;
+}
+
 static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
 {
     if (!x || !y) return flag(a, "mixture of experts", x, y);
@@ -72,7 +78,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
-    if (!e) e = number(a, "router factor", x->factor, y->factor);
+    if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
     if (!e)
         e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);

@@ -1,0 +1,66 @@
+/* test_mixture.c - a mixture of experts from YAML: trained on one rank and on ranks that share its
+ * experts, resumed in another layout, exported. */
+#include "base/file.h"
+#include "end_to_end/training.h"
+#include <string.h>
+
+#define SET "--set"
+#define MODEL                                                                                      \
+    SET,                                                                                           \
+        "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, "  \
+        "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "    \
+        "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: "     \
+        "true}], mixture: {n_experts: 4, top_k: 2, hidden: 24, aux_loss: 0.02}}}",                 \
+        SET, "wrapped_model.config.block_names=[DecoderBlock]"
+#define ACCUMULATION "settings.step_profile.gradient_accumulation_steps="
+#define EXPERTS "device_mesh.config.expert_parallel_degree=2"
+
+/* One rank adds up in another order than two, and what that changes in the last digit may send a
+ * token elsewhere. */
+TEST(ranks_that_share_experts_learn_what_ranks_with_all_of_them_learn)
+{
+    Bench b = bench_new();
+    assert_ended_well(
+        bench_run(&b, "one", NULL, (const char *[]){ MODEL, SET, ACCUMULATION "4", NULL }, NULL));
+    assert_ended_well(
+        bench_run(&b, "all", NULL, (const char *[]){ "--ranks", "2", MODEL, NULL }, NULL));
+    assert_ended_well(bench_run(
+        &b, "shared", NULL, (const char *[]){ "--ranks", "2", MODEL, SET, EXPERTS, NULL }, NULL));
+    assert_learnt_alike(&b, "shared", "all");
+    assert_results_near(&b, "shared", "one", "train loss avg", 1e-3);
+    assert_results_near(&b, "shared", "one", "CLMCrossEntropyLoss", 1e-3);
+    arena_free(b.arena);
+}
+
+/* The checkpoint of ranks that share experts holds all of them, under their names. */
+TEST(a_training_of_experts_goes_on_on_one_rank_and_is_exported)
+{
+    Bench b = bench_new();
+    int64_t steps;
+    assert_ended_well(bench_run(
+        &b, "two", NULL,
+        (const char *[]){ "--ranks", "4", MODEL, SET, EXPERTS, SET, ACCUMULATION "1", NULL },
+        NULL));
+    const char *from = bench_last_checkpoint(&b, "two", &steps);
+    const char *out = path_join(b.arena, b.root, "hf");
+    const char *config = path_join(b.arena, b.root, "model.yaml");
+    static const char text[] =
+        "model_raw: {component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
+        "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "
+        "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: "
+        "true}], mixture: {n_experts: 4, top_k: 2, hidden: 24, aux_loss: 0.02}}}\n";
+    assert_no_error(file_write_unsynced(config, text, strlen(text)));
+    const char *words[] = { "convert_pytorch_to_hf_checkpoint",
+                            "--config_file_path",
+                            config,
+                            "--checkpoint_path",
+                            from,
+                            "--output_hf_checkpoint_dir",
+                            out,
+                            NULL };
+    assert_ended_well(command_output(b.arena, words, NULL));
+    Str json;
+    assert_no_error(file_read(b.arena, path_join(b.arena, out, "config.json"), &json));
+    assert_contains(arena_string_n(b.arena, json.ptr, json.len), "\"MixtralForCausalLM\"");
+    arena_free(b.arena);
+}

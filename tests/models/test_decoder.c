@@ -1,0 +1,119 @@
+/* test_decoder.c - model.decoder: every family of Hugging Face is a row of its settings. */
+#include "components.h"
+#include "config/builder.h"
+#include "models/decoder_difference.h"
+#include "models/hf_config.h"
+#include "test.h"
+#include <string.h>
+
+/* config.json, and model.decoder's settings for it. */
+typedef struct Pair {
+    const char *json, *yaml;
+} Pair;
+
+#define SIZES                                                                                      \
+    "\"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, \"num_hidden_layers\": "   \
+    "4, "                                                                                          \
+    "\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"max_position_embeddings\": 32, "    \
+    "\"tie_word_embeddings\": false, "
+#define SETTINGS                                                                                   \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, n_head_q: 2, n_head_kv: 1, ffn_hidden: 12, "
+
+static const Pair pairs[] = {
+    { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-6, \"rope_theta\": 500000.0, "
+            "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": "
+            "1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 16}",
+      SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 500000.0, kind: llama3, factor: 8.0, original: 16}" },
+    { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-6, \"attention_bias\": true, "
+            "\"mlp_bias\": true, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+            "\"original_max_position_embeddings\": 8}",
+      SETTINGS "norm: {eps: 1e-6}, rope: {kind: yarn, factor: 4.0, original: 8}, qkv_bias: true, "
+               "out_bias: true, ffn_bias: true" },
+    { SIZES "\"model_type\": \"mistral\", \"rms_norm_eps\": 1e-6, \"sliding_window\": 4",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{window: 4}]" },
+    { SIZES "\"model_type\": \"qwen2\", \"rms_norm_eps\": 1e-6",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, qkv_bias: true" },
+    { SIZES "\"model_type\": \"qwen3\", \"rms_norm_eps\": 1e-6, \"head_dim\": 6",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, head_width: 6, qk_norm: head" },
+    { SIZES "\"model_type\": \"olmo2\", \"rms_norm_eps\": 1e-6",
+      SETTINGS "norm: {eps: 1e-6}, norm_in_front: false, norm_behind: true, qk_norm: width, rope: "
+               "{base: 10000.0}" },
+    { SIZES "\"model_type\": \"gemma2\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"sliding_window\": 8, \"query_pre_attn_scalar\": 16, \"attn_logit_softcapping\": "
+            "50.0, \"final_logit_softcapping\": 30.0",
+      SETTINGS "norm: {eps: 1e-6, from_one: true}, norm_behind: true, activation: gelu_tanh, "
+               "embedding_scale: 2.8284270763397217, attention_scale: 0.25, attention_cap: 50.0, "
+               "logit_cap: 30.0, rope: {base: 10000.0}, layers: [{window: 8}, {}]" },
+    { SIZES "\"model_type\": \"mixtral\", \"rms_norm_eps\": 1e-6, \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"sliding_window\": null, \"rope_theta\": 10000.0",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{sparse: true}], mixture: "
+               "{n_experts: 4, top_k: 2, hidden: 12}" },
+    { SIZES "\"model_type\": \"qwen3_moe\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"num_experts\": 8, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, "
+            "\"norm_topk_prob\": true, \"decoder_sparse_step\": 2, \"mlp_only_layers\": [3]",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, qk_norm: head, layers: [{}, {sparse: "
+               "true}, {count: 2}], mixture: {n_experts: 8, top_k: 3, hidden: 6}" },
+    { "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
+      "\"n_positions\": 32, \"layer_norm_epsilon\": 1e-5, \"resid_pdrop\": 0.0, \"embd_pdrop\": "
+      "0.0, \"attn_pdrop\": 0.0",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, learned_positions: true, "
+      "use_weight_tying: true, qkv_bias: true, out_bias: true, ffn_bias: true, gated: false, "
+      "activation: gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}" },
+};
+
+static Error *model_of(Arena *a, const char *settings, Model **out)
+{
+    Yaml *root;
+    Registry *r;
+    const char *text =
+        arena_printf(a, "m: {component_key: model, variant_key: decoder, config: {%s}}", settings);
+    TRY(yaml_parse(a, str_of(text), "x.yaml", &root));
+    TRY(components_registry(a, &r));
+    return builder_get(builder_new(a, r, root, NULL), "m", "model", (void **)out);
+}
+
+static Error *decoder_from_json(Arena *a, const char *members, HfModel *out)
+{
+    Yaml *root;
+    TRY(yaml_parse(a, str_of(arena_printf(a, "{%s}", members)), "config.json", &root));
+    return hf_config_parse(a, root, "config.json", out);
+}
+
+TEST(families_are_rows_of_the_settings_of_a_decoder)
+{
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        Model *m = NULL;
+        HfModel hf;
+        assert_no_error(decoder_from_json(a, pairs[i].json, &hf));
+        assert_no_error(model_of(a, pairs[i].yaml, &m));
+        const char *difference = decoder_difference(a, decoder_of(m), hf.decoder);
+        if (difference) fail_msg("%s: %s", hf.family->model_type, difference);
+    }
+    arena_free(a);
+}
+
+TEST(decoders_that_cannot_be_are_refused_by_setting)
+{
+    static const char *const row[][2] = {
+        { "head_width: 3, rope: {base: 10000.0}",
+          "rope: rotary positions need an even head width" },
+        { "layers: [{}, {rope: {kind: llama3, low_freq: 5.0}}]",
+          "layers.1.rope: high_freq 4 must be above low_freq 5" },
+        { "layers: [{sparse: true}]", "layers: a sparse block needs the settings `mixture`" },
+        { "mixture: {n_experts: 2, top_k: 3, hidden: 4}, layers: [{sparse: true}]",
+          "mixture: top_k 3 is above n_experts 2" },
+        { "mixture: {n_experts: 2, top_k: 1, hidden: 4, score: hard}, layers: [{sparse: true}]",
+          "score" },
+        { "layers: []", "layers" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Model *m = NULL;
+        assert_error_has(model_of(a, arena_printf(a, SETTINGS "%s", row[i][0]), &m), row[i][1]);
+    }
+    arena_free(a);
+}
