@@ -6,7 +6,7 @@ SAN    ?=
 OPT    ?= -O3
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-sign-compare
 CFLAGS ?= $(OPT) -g
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
              -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lsqlite3 -lpthread -ldl -lm
 LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
@@ -28,7 +28,7 @@ CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
 .PHONY: all
-all: $(BUILD)/modalities $(BUILD)/bin/modalities
+all: $(BUILD)/modalities $(BUILD)/bin/modalities $(BUILD)/libmodalities.so
 
 # Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
@@ -58,6 +58,25 @@ $(BUILD)/src/board/board_page.o: src/board/board.html
 $(BUILD)/libmodalities.a: $(LIB_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)ar rcs $@ $^
+
+# The library for other programs exports what include/modalities.h declares, and nothing else.
+$(BUILD)/libmodalities.so: $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(LDALL) -shared -Wl,-soname,libmodalities.so -o $@ $^ $(LDLIBS)
+
+# Plugins are shared objects of their own; the program that uses the library links with it.
+EXAMPLES   := $(patsubst examples/%.c,$(BUILD)/examples/%.so,$(filter-out examples/library_usage.c,$(wildcard examples/*.c))) \
+              $(BUILD)/examples/library_usage
+EXAMPLE_CC  = $(CC) -std=c11 -Iinclude $(WARN) -O2 -g $(if $(SAN),-fsanitize=$(SAN))
+$(BUILD)/examples/%.so: examples/%.c include/modalities.h Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(EXAMPLE_CC) -fPIC -shared -o $@ $< -lm
+$(BUILD)/examples/library_usage: examples/library_usage.c include/modalities.h $(BUILD)/libmodalities.so
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(EXAMPLE_CC) -o $@ $< -L$(BUILD) -lmodalities -Wl,-rpath,'$$ORIGIN/..'
+# A plugin for another version of the interface, for the tests.
+$(BUILD)/tests/other_api.so: examples/lion.c include/modalities.h Makefile
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)sed 's/\.api = MODALITIES_API/.api = 99/' $< | $(EXAMPLE_CC) -fPIC -shared -o $@ -x c - -lm
 
 $(BUILD)/modalities: $(CLI_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
@@ -109,7 +128,7 @@ $(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*
 	    $(CLI_OBJ) $(BUILD)/libmodalities.a $(LDLIBS)
 
 .PHONY: tests
-tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/bin/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/comm_ranks $(if $(HAS_MPI),$(BUILD)/modalities-mpi.so) $(BUILD)/tests/adding/modalities
+tests: $(BUILD)/tests/all $(BUILD)/modalities $(BUILD)/bin/modalities $(SHIMS) $(BUILD)/tests/save_checkpoints $(BUILD)/tests/comm_ranks $(if $(HAS_MPI),$(BUILD)/modalities-mpi.so) $(BUILD)/tests/adding/modalities $(EXAMPLES) $(BUILD)/tests/other_api.so
 
 .PHONY: test
 test: DEPS += mpi
@@ -206,6 +225,8 @@ INTO    = $(DESTDIR)$(PREFIX)
 install: all ## install the program and its configurations below PREFIX
 	install -D -m 755 $(BUILD)/modalities $(INTO)/libexec/modalities
 	install -D -m 755 cli/modalities $(INTO)/bin/modalities
+	install -D -m 644 include/modalities.h $(INTO)/include/modalities.h
+	install -D -m 644 $(BUILD)/libmodalities.so $(INTO)/lib/libmodalities.so
 	[ ! -e $(BUILD)/modalities-mpi.so ] || install -D -m 644 $(BUILD)/modalities-mpi.so $(INTO)/lib/modalities/modalities-mpi.so
 	mkdir -p $(INTO)/share/man/man1 $(INTO)/share/bash-completion/completions $(INTO)/share/fish/vendor_completions.d
 	$(BUILD)/modalities docs man >$(INTO)/share/man/man1/modalities.1
@@ -215,6 +236,7 @@ install: all ## install the program and its configurations below PREFIX
 
 uninstall: ## remove what install put below PREFIX
 	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so \
+	    $(INTO)/include/modalities.h $(INTO)/lib/libmodalities.so \
 	    $(INTO)/share/man/man1/modalities.1 $(INTO)/share/bash-completion/completions/modalities \
 	    $(INTO)/share/fish/vendor_completions.d/modalities.fish
 	[ ! -d $(INTO)/lib/modalities ] || rmdir --ignore-fail-on-non-empty $(INTO)/lib/modalities

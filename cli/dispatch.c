@@ -1,4 +1,5 @@
 /* dispatch.c - from the words of a command line to the command that runs. */
+#include "base/version.h"
 #include "command.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ bool command_asks_for_help(const char *word)
 /* That of the program, and of the original whose configurations it takes. */
 static Error *print_version(void)
 {
-    puts("modalities 0.1.0 (configurations and files of Modalities 0.5.0)");
+    puts("modalities " PROGRAM_VERSION " (configurations and files of Modalities 0.5.0)");
     return NULL;
 }
 

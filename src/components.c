@@ -1,6 +1,7 @@
 /* components.c - the list of all built-in components, one line each, sorted. */
 #include "components.h"
 #include "config/builder.h"
+#include "plugin/plugin.h"
 
 /* LIST names each component once; it is expanded to declarations and to the table. */
 /* clang-format off */
@@ -127,6 +128,7 @@ const ComponentDef *const built_in_components[] = { LIST(POINTER) NULL };
 Error *components_registry(Arena *a, Registry **out)
 {
     *out = registry_new(a);
+    plugins_allow(*out);
     for (int i = 0; built_in_components[i]; i++) TRY(registry_add(*out, built_in_components[i]));
     return NULL;
 }

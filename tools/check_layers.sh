@@ -19,7 +19,9 @@ checkpoint monitor
 board
 watch sweep
 train
-components'
+plugin
+components
+library'
 status=0
 rank_of() {
     echo "$layers" | awk -v name="$1" '{ for (i = 1; i <= NF; i++) if ($i == name) { print NR; exit } }'

@@ -18,7 +18,12 @@
 Builder *builder_new(Arena *run, const Registry *r, const Yaml *root, const Rank *rank)
 {
     Builder *b = NEW(run, Builder);
-    *b = (Builder){ .arena = run, .registry = r, .root = root, .rank = rank ? rank : &rank_alone };
+    *b = (Builder){ .arena = run,
+                    .registry = r,
+                    .root = root,
+                    .rank = rank ? rank : &rank_alone,
+                    .plugins = { .arena = run } };
+    registry_load(r, root, &b->plugins);
     return b;
 }
 
@@ -191,7 +196,8 @@ static void note_unused_keys(Builder *b, const Field *keys)
         if (!field_value(f, b->root)) missing[n++] = f->name;
     for (int64_t i = 0; i < b->root->n; i++) {
         const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
-        if (!near || field_find(keys, key) || map_get(b->done, str_of(key))) continue;
+        bool is_known = field_find(keys, key) || !strcmp(key, "plugins");
+        if (!near || is_known || map_get(b->done, str_of(key))) continue;
         bool is_missed = hint_at_missed(b, near, b->root->key[i]);
         bool is_told = is_missed || (b->known && problem_about(b->known, near));
         if (is_told) continue;
@@ -273,6 +279,7 @@ static void set_absent_aside(Builder *b, Problems *all)
 /* What is wrong with the tree, then with its components. */
 static Error *all_problems(Builder *b)
 {
+    if (b->plugins.n) return problems_error(&b->plugins); /* the others would follow from them */
     Problems all = { .arena = b->arena };
     if (b->known) problems_append(&all, b->known);
     problems_append(&all, &b->problems);

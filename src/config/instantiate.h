@@ -18,6 +18,7 @@ struct Builder {
     int64_t n_absent; /* lines of them */
     bool was_checked; /* notices were given */
     Problems problems, notes;
+    Problems plugins;            /* of what the configuration brings */
     const Problems *known;       /* of the tree itself; NULL: none */
     Map *done;                   /* top-level key to its rebuilt value */
     const char *open[MAX_DEPTH]; /* top-level keys that are being built */

@@ -7,6 +7,8 @@ struct Registry {
     Arena *arena;
     const ComponentDef **def; /* sorted */
     int64_t n, cap;
+    RegistryLoader *load; /* NULL: nobody adds anything */
+    void *context;
 };
 
 Registry *registry_new(Arena *a)
@@ -98,6 +100,27 @@ Error *registry_find(const Registry *r, const char *kind, const char *variant,
     if (*out) return NULL;
     Error *e = original_name_answer(kind, variant);
     return e ? e : unknown(r, kind, variant);
+}
+
+void registry_set_loader(Registry *r, RegistryLoader *load, void *context)
+{
+    r->load = load;
+    r->context = context;
+}
+
+void *registry_loader(const Registry *r)
+{
+    return r->context;
+}
+
+void registry_load(const Registry *r, const Yaml *root, Problems *problems)
+{
+    if (r->load) r->load(r->context, root, problems);
+}
+
+Arena *registry_arena(const Registry *r)
+{
+    return r->arena;
 }
 
 int64_t registry_count(const Registry *r)

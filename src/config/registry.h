@@ -2,6 +2,7 @@
 #ifndef CONFIG_REGISTRY_H
 #define CONFIG_REGISTRY_H
 #include "config/field.h"
+#include "config/problem.h"
 
 typedef struct Builder Builder; /* builder.h */
 
@@ -34,6 +35,14 @@ Error *registry_add(Registry *r, const ComponentDef *def);
  * variant. */
 Error *registry_find(const Registry *r, const char *kind, const char *variant,
                      const ComponentDef **out);
+/* Who adds what a configuration brings itself; what it cannot add is a problem. */
+typedef void RegistryLoader(void *context, const Yaml *root, Problems *problems);
+void registry_set_loader(Registry *r, RegistryLoader *load, void *context);
+/* The context of that loader, or NULL. */
+void *registry_loader(const Registry *r);
+/* Lets the loader add what this configuration brings. */
+void registry_load(const Registry *r, const Yaml *root, Problems *problems);
+Arena *registry_arena(const Registry *r);
 /* All definitions, sorted by kind and variant. */
 int64_t registry_count(const Registry *r);
 const ComponentDef *registry_at(const Registry *r, int64_t i);

@@ -46,7 +46,7 @@ typedef struct ModelOutput {
 } ModelOutput;
 
 /* Names of parameters of one weight decay group: a parameter belongs when its name contains one of
- * the parts, not at the very beginning. */
+ * the parts, not at the very beginning; "^lm_head": at the very beginning. */
 typedef struct DecayGroup {
     const char *name;
     const char *const *parts; /* ends with NULL */

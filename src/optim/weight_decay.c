@@ -6,8 +6,11 @@
 
 static bool belongs(const DecayGroup *group, const char *param)
 {
-    for (int i = 0; group->parts[i]; i++)
-        if (param[0] && strstr(param + 1, group->parts[i])) return true;
+    for (int i = 0; group->parts[i]; i++) {
+        const char *part = group->parts[i];
+        bool begins = *part == '^' && !strncmp(param, part + 1, strlen(part + 1));
+        if (begins || (param[0] && strstr(param + 1, part))) return true;
+    }
     return false;
 }
 

@@ -37,6 +37,7 @@ typedef struct StepReport {
     double grad_norm, lr;
     int64_t n_microbatches;
     const double *loss;      /* of each microbatch */
+    const double *sum;       /* the same, summed over all ranks */
     const int64_t *position; /* of each microbatch's first sample in the loader's order */
     ParamStore *store;
 } StepReport;

@@ -5,6 +5,7 @@
 #include "base/signal.h"
 #include "monitor/results.h"
 #include "optim/param_groups.h"
+#include "train/begin.h"
 #include "train/evaluator.h"
 #include "train/optimizer_step.h"
 #include "train/pace.h"
@@ -75,6 +76,7 @@ static void report_step(const Trainer *t)
                            .lr = mean_rate(t),
                            .n_microbatches = t->step.plan.n,
                            .loss = t->step.loss,
+                           .sum = t->step.sum,
                            .position = t->step.position,
                            .store = session_store(t->session) };
     if (t->job->observe) t->job->observe(t->job->observer, &r);
@@ -313,27 +315,6 @@ static Error *save_if_due(Trainer *t)
     return is_wanted && !t->stop ? save_checkpoint(t) : NULL;
 }
 
-static Error *load_state(Trainer *t)
-{
-    const TrainingJob *job = t->job;
-    ParamStore *s = session_store(t->session);
-    Comm *comm = job->consensus ? job->consensus->world : NULL;
-    if (job->state->checkpoint_path) {
-        TRY(error_wrap(state_load(s, job->state->checkpoint_path, comm, true, &t->step.updates),
-                       "%s", job->state->checkpoint_path));
-        TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
-    }
-    const char *states = job->state->optimizer->state_path;
-    if (states && !job->state->checkpoint_path) {
-        TRY(error_wrap(state_load_optimizer(s, states, comm, &t->step.updates), "%s", states));
-        TRY(state_check_progress(states, job->seen_steps, job->seen_tokens));
-    }
-    if (job->initial_weights)
-        TRY(error_wrap(state_load(s, job->initial_weights, comm, false, NULL), "%s",
-                       job->initial_weights));
-    return store_initialize(s, (uint64_t)job->state->model->seed);
-}
-
 /* What the plan takes, in full. */
 static Error *publish_memory(const Trainer *t)
 {
@@ -358,38 +339,6 @@ static Error *publish_slow_ops(const Trainer *t)
     if (!slow) return NULL;
     const char *text = arena_printf(t->arena, "slow on this machine: %s", slow);
     return events_publish(t->job->events, (Event){ .kind = EVENT_NOTICE, .text = text });
-}
-
-static Error *read_first(Trainer *t)
-{
-    const TrainingJob *job = t->job;
-    const Model *model = job->state->model;
-    Groups *groups =
-        job->consensus ? groups_new(t->arena, &job->mesh, job->consensus->world) : NULL;
-    SessionSettings settings = { .model = model,
-                                 .n_threads = job->n_threads,
-                                 .memory = job->memory,
-                                 .groups = groups,
-                                 .trace = &job->trace,
-                                 .rounded_buffers = model->compute == BF16,
-                                 .watches = job->profiler ? job->profiler->watches : NULL,
-                                 .rank = job->mesh.rank };
-    TRY(session_new(&settings, &t->session));
-    loader_check_ids(job->train, model->vocab_size);
-    TRY(optimizer_step_new(t->arena, job, session_store(t->session), &t->step));
-    return optimizer_step_read(&t->step, &t->data_ended);
-}
-
-/* The first batch tells the sequence length. */
-static Error *make_program(Trainer *t)
-{
-    const TrainingJob *job = t->job;
-    const StepSchedule *plan = &t->step.plan;
-    TRY(session_training_program(t->session, job->loss, job->state->optimizer, job->clipper,
-                                 &plan->schedule, plan->samples, t->step.sequence,
-                                 &t->step.program));
-    t->step.now.seed = (uint64_t)job->state->model->seed;
-    return NULL;
 }
 
 static Error *publish_fact(const Trainer *t)
@@ -474,10 +423,10 @@ static Error *finish_step(Trainer *t)
 static Error *train(Trainer *t, TrainingEnd *end)
 {
     const TrainingJob *job = t->job;
-    TRY(agree(t, read_first(t)));
+    TRY(agree(t, begin_reading(t->arena, job, &t->session, &t->step, &t->data_ended)));
     if (t->data_ended) return end_early(t, END_OF_DATA, end);
-    TRY(consensus_error(job->consensus, make_program(t)));
-    Error *loaded = load_state(t);
+    TRY(consensus_error(job->consensus, begin_program(job, t->session, &t->step)));
+    Error *loaded = begin_state(job, t->session, &t->step);
     TRY(consensus_error(job->consensus, loaded ? loaded : publish_fact(t)));
     TRY(consensus_error(job->consensus, open_saving(t)));
     TRY(catch_up(t));

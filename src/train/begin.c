@@ -1,0 +1,52 @@
+/* begin.c - a session, the first batches, the program that fits them, and its first state. */
+#include "train/begin.h"
+#include "train/state.h"
+#include "watch/profiler.h"
+
+Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, OptimizerStep *step,
+                     bool *ended)
+{
+    const Model *model = job->state->model;
+    Groups *groups = job->consensus ? groups_new(a, &job->mesh, job->consensus->world) : NULL;
+    SessionSettings settings = { .model = model,
+                                 .n_threads = job->n_threads,
+                                 .memory = job->memory,
+                                 .groups = groups,
+                                 .trace = &job->trace,
+                                 .rounded_buffers = model->compute == BF16,
+                                 .watches = job->profiler ? job->profiler->watches : NULL,
+                                 .rank = job->mesh.rank };
+    TRY(session_new(&settings, session));
+    loader_check_ids(job->train, model->vocab_size);
+    TRY(optimizer_step_new(a, job, session_store(*session), step));
+    return optimizer_step_read(step, ended);
+}
+
+Error *begin_program(const TrainingJob *job, Session *session, OptimizerStep *step)
+{
+    TRY(session_training_program(session, job->loss, job->state->optimizer, job->clipper,
+                                 &step->plan.schedule, step->plan.samples, step->sequence,
+                                 &step->program));
+    step->now.seed = (uint64_t)job->state->model->seed;
+    return NULL;
+}
+
+Error *begin_state(const TrainingJob *job, Session *session, OptimizerStep *step)
+{
+    ParamStore *s = session_store(session);
+    Comm *comm = job->consensus ? job->consensus->world : NULL;
+    if (job->state->checkpoint_path) {
+        TRY(error_wrap(state_load(s, job->state->checkpoint_path, comm, true, &step->updates), "%s",
+                       job->state->checkpoint_path));
+        TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
+    }
+    const char *states = job->state->optimizer->state_path;
+    if (states && !job->state->checkpoint_path) {
+        TRY(error_wrap(state_load_optimizer(s, states, comm, &step->updates), "%s", states));
+        TRY(state_check_progress(states, job->seen_steps, job->seen_tokens));
+    }
+    if (job->initial_weights)
+        TRY(error_wrap(state_load(s, job->initial_weights, comm, false, NULL), "%s",
+                       job->initial_weights));
+    return store_initialize(s, (uint64_t)job->state->model->seed);
+}
