@@ -55,6 +55,7 @@
     COMMAND(command_top_init) \
     COMMAND(command_top_plan) \
     COMMAND(command_top_replay) \
+    COMMAND(command_top_reproduce) \
     COMMAND(command_top_resume) \
     COMMAND(command_top_run) \
     COMMAND(command_top_warmstart)

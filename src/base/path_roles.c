@@ -287,6 +287,17 @@ static Error *check_pair(const PathRoles *r, const Use *u, const Use *output)
                : NULL;
 }
 
+void path_roles_list_read(const PathRoles *r, Arena *a, PathList *to)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        const Use *u = &r->use[i];
+        bool is_read = u->role == PATH_READ || u->role == PATH_READ_TOKENIZER;
+        if (!is_read || !u->exists) continue;
+        to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+        to->item[to->n++] = u->path;
+    }
+}
+
 Error *path_roles_check(const PathRoles *r)
 {
     Error *all = NULL;

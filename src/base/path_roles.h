@@ -8,6 +8,7 @@
 #define BASE_PATH_ROLES_H
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/file.h"
 
 typedef enum PathRole {
     PATH_READ,           /* a file, or a folder with all that is below it */
@@ -24,6 +25,8 @@ PathRoles *path_roles_new(Arena *a);
 /* `what` names the path for users: "--output_path", "settings.dst_path", "the index of x.jsonl".
  * Path NULL is ignored. */
 void path_roles_add(PathRoles *r, PathRole role, const char *what, const char *path);
+/* Appends the files and folders that are read and that there are. */
+void path_roles_list_read(const PathRoles *r, Arena *a, PathList *to);
 /* An error with a line for each output that is an input (standard input included) or another
  * output, that an input's folder or pattern would match, or that is no regular file. */
 Error *path_roles_check(const PathRoles *r);

@@ -9,6 +9,7 @@
 #include "monitor/subscribers.h"
 #include "train/crew.h"
 #include "train/ending.h"
+#include "train/keep_steps.h"
 #include "train/make_job.h"
 #include "train/session.h"
 #include "train/training_check.h"
@@ -183,6 +184,7 @@ static Error *train(Run *r)
     if (!e && r->s->resume) e = go_back(r, &events);
     TRY(consensus_error(r->together, e));
     TrainingJob job = training_job(r->arena, r->s, &r->c, &events);
+    if (consensus_leads(r->together)) keep_steps(r->arena, &r->c, r->s, &job);
     say_now(r, "Start model training");
     e = trainer_run(&job, &r->end);
     const TrainingEnd end = r->end;
