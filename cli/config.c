@@ -101,9 +101,11 @@ static Error *run_check(Arena *a, const void *options)
     putchar('\n');
     if (!o->print_schedule) return NULL;
     int width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 100;
-    return pipeline_describe(training.scheduled_pipeline,
-                             training.settings.step_profile.gradient_accumulation_steps, width,
-                             stdout);
+    const StepProfile *profile = &training.settings.step_profile;
+    const AppState *state = training.app_state;
+    return pipeline_describe(state && state->model ? state->model->pipeline : NULL,
+                             profile->gradient_accumulation_steps,
+                             profile->local_train_micro_batch_size, width, stdout);
 }
 
 static Error *run_resolve(Arena *a, const void *options)

@@ -6,6 +6,7 @@
 typedef struct Description {
     Arena *arena;
     const Pipeline *p;
+    int64_t batch; /* samples of the loader's batch */
     PipelineSchedule *schedule;
     StageParts parts;
     FILE *to;
@@ -15,7 +16,8 @@ static Error *find_parts(Description *d)
 {
     const Model *m = d->p->model;
     Graph *g = graph_new(d->arena);
-    const ForwardSettings f = { .batch = d->p->microbatch_size, .sequence = m->sequence_length };
+    const ForwardSettings f = { .batch = d->batch / d->p->per_batch,
+                                .sequence = m->sequence_length };
     const Dim tokens[] = { { .size = f.batch, .axis = "batch" },
                            { .size = f.sequence, .axis = "seq" } };
     ModelOutput out = { 0 };
@@ -67,8 +69,7 @@ static Error *print_bubble(const Description *d, double total, const double *flo
 static Error *describe(Description *d, int64_t batches, int width)
 {
     const Pipeline *p = d->p;
-    const PipelineShape shape = { (int)p->ranks, p->per_rank,
-                                  batches * p->batch_size / p->microbatch_size };
+    const PipelineShape shape = { (int)p->ranks, p->per_rank, batches * p->per_batch };
     TRY(pipeline_schedule_new(d->arena, p->schedule, &shape, &d->schedule));
     TRY(find_parts(d));
     double total = 0, *flops = NEW_N(d->arena, double, d->schedule->n_stages);
@@ -81,12 +82,14 @@ static Error *describe(Description *d, int64_t batches, int width)
     return pipeline_print(d->schedule, width, d->to);
 }
 
-Error *pipeline_describe(const Pipeline *p, int64_t batches, int width, FILE *to)
+Error *pipeline_describe(const Pipeline *p, int64_t batches, int64_t samples, int width, FILE *to)
 {
     if (!p || p->ranks == 1)
-        return error_usage("--print_schedule: the configuration has no pipeline of several ranks "
-                           "(scheduled_pipeline)");
-    Description d = { .arena = arena_new(), .p = p, .to = to };
+        return error_usage("--print_schedule: the configuration has no pipeline of several ranks");
+    if (samples % p->per_batch)
+        return error_usage("a batch of %lld samples cannot be cut into %lld microbatches",
+                           (long long)samples, (long long)p->per_batch);
+    Description d = { .arena = arena_new(), .p = p, .batch = samples, .to = to };
     Error *e = describe(&d, batches, width);
     arena_free(d.arena);
     return e;

@@ -5,7 +5,7 @@
 #include "passes/pipeline.h"
 
 /* What each stage holds with its share of the FLOPs, the bubble that follows, and the picture of a
- * step in which so many batches of the loader go through the stages. A usage error where there is
- * no pipeline. */
-Error *pipeline_describe(const Pipeline *p, int64_t batches, int width, FILE *to);
+ * step in which so many batches of the loader, of so many samples, go through the stages. A usage
+ * error where there is no pipeline. */
+Error *pipeline_describe(const Pipeline *p, int64_t batches, int64_t samples, int width, FILE *to);
 #endif

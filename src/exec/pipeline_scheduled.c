@@ -40,10 +40,10 @@ static Error *build(Builder *b, const void *settings, void **out)
                            (long long)s->pp_degree, (long long)p->ranks);
     p->loss = s->loss_fn;
     p->batch_size = s->batch_size;
-    p->microbatch_size = s->microbatch_size;
+    p->per_batch = s->batch_size / s->microbatch_size;
     *out = p;
     PipelineSchedule *unused;
-    const PipelineShape shape = { (int)p->ranks, p->per_rank, s->batch_size / s->microbatch_size };
+    const PipelineShape shape = { (int)p->ranks, p->per_rank, p->per_batch };
     return pipeline_schedule_new(builder_arena(b), p->schedule, &shape, &unused);
 }
 

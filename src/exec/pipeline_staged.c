@@ -1,10 +1,9 @@
 /* pipeline_staged.c - pipeline.staged: a model cut into stages for the ranks of a pipeline. */
 #include "comm/mesh.h"
 #include "config/builder.h"
+#include "exec/pipeline_cut.h"
 #include "exec/pipeline_schedule.h"
-#include "exec/schedules/schedule_def.h"
 #include "models/model.h"
-#include "passes/pipeline.h"
 
 typedef struct Settings {
     Model *whole_model;
@@ -15,21 +14,15 @@ typedef struct Settings {
     int64_t num_layers_per_stage;
 } Settings;
 
-static Error *find_schedule(const char *name, const ScheduleDef **out)
+static Error *check(const void *settings)
 {
-    *out = pipeline_schedule_find(name);
-    if (*out) return NULL;
+    const char *name = ((const Settings *)settings)->pp_schedule_name;
+    if (pipeline_schedule_find(name)) return NULL;
     Arena *a = arena_new();
     Error *e = error_usage("pp_schedule_name: there is no pipeline schedule %s; there are %s", name,
                            pipeline_schedule_names(a, 0));
     arena_free(a);
     return e;
-}
-
-static Error *check(const void *settings)
-{
-    const ScheduleDef *d;
-    return find_schedule(((const Settings *)settings)->pp_schedule_name, &d);
 }
 
 /* As many as the layers fill, with what the embedding and the head count for. */
@@ -53,32 +46,20 @@ static Error *count_stages(const Settings *s, int64_t ranks, int64_t *out)
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
-    const ScheduleDef *d;
+    const StagesGenerator *g = s->stages_generator;
     int64_t ranks = s->device_mesh->size[MESH_PP], n;
-    TRY(find_schedule(s->pp_schedule_name, &d));
+    Pipeline *p;
     TRY(count_stages(s, ranks, &n));
-    const PipelineShape shape = { (int)ranks, (int)(n / ranks), 1 };
-    if (d->per_rank && d->per_rank != shape.per_rank)
-        return error_usage("the pipeline schedule %s runs %d stage%s on each rank, but "
-                           "num_layers_per_stage %lld gives %d (%lld stages on %lld ranks); %s run "
-                           "so many",
-                           d->name, d->per_rank, d->per_rank == 1 ? "" : "s",
-                           (long long)s->num_layers_per_stage, shape.per_rank, (long long)n,
-                           (long long)ranks,
-                           pipeline_schedule_names(builder_arena(b), shape.per_rank));
-    int *rank_of = NEW_N(builder_arena(b), int, n);
-    for (int i = 0; i < n; i++) rank_of[i] = pipeline_rank_of(d, &shape, i);
-    Pipeline *p = NEW(builder_arena(b), Pipeline);
-    *p = (Pipeline){ .model = s->whole_model,
-                     .ranks = ranks,
-                     .per_rank = shape.per_rank,
-                     .stages = { .n = (int)n,
-                                 .by_cost = s->stages_generator->by_cost,
-                                 .input = s->stages_generator->input,
-                                 .output = s->stages_generator->output },
-                     .cut = { .rank_of = rank_of },
-                     .schedule = d->name };
-    s->whole_model->pipeline = p;
+    const PipelineWish wish = {
+        .model = s->whole_model,
+        .schedule = s->pp_schedule_name,
+        .ranks = ranks,
+        .per_rank = n / ranks,
+        .stages = { .by_cost = g->by_cost, .input = g->input, .output = g->output },
+    };
+    TRY(error_wrap(pipeline_cut(builder_arena(b), &wish, &p),
+                   "num_layers_per_stage %lld gives %lld stages on %lld ranks",
+                   (long long)s->num_layers_per_stage, (long long)n, (long long)ranks));
     *out = p;
     return NULL;
 }

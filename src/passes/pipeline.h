@@ -22,9 +22,10 @@ typedef struct Pipeline {
     int per_rank;  /* stages on each of them */
     Stages stages;
     PipelineCut cut;
-    const struct Loss *loss;             /* that its schedule names */
-    const char *schedule;                /* its name in full */
-    int64_t batch_size, microbatch_size; /* a batch of the loader goes through the stages in
-                                            microbatches; 0: not scheduled yet */
+    const struct Loss *loss; /* that its schedule names */
+    const char *schedule;    /* its name in full */
+    int64_t per_batch;  /* microbatches into which a batch of the loader is cut; 0: not scheduled
+                           yet */
+    int64_t batch_size; /* that its schedule names; 0: that of the training */
 } Pipeline;
 #endif

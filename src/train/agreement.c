@@ -157,7 +157,7 @@ static const Component *find_scheduled(const Builder *b)
 static void review_batch_size(Review *r, const Pipeline *p, int64_t local)
 {
     const Component *c = find_scheduled(r->builder);
-    if (!c || p->batch_size == local) return;
+    if (!c || !p->batch_size || p->batch_size == local) return;
     r->error = error_join(
         r->error, error_new("%s: %s.config.batch_size: %" PRId64 ", but settings.step_profile."
                             "local_train_micro_batch_size is %" PRId64,
@@ -174,19 +174,19 @@ static void review_pipeline(Review *r, const TrainingConfig *c)
             continue;
         if (!p)
             refuse(r, x->object, "pipeline_parallel_degree",
-                   "nothing cuts the model of app_state into stages; pipeline.staged would");
+                   "nothing cuts the model of app_state into stages; pipeline.staged or "
+                   "model.parallelized would");
     }
-    if (p && !p->batch_size)
+    if (p && !p->per_batch)
         refuse(r, p, "whole_model",
                "the model is cut into stages, but no pipeline.scheduled (at the top: "
                "scheduled_pipeline) says how batches go through them");
     if (c->scheduled_pipeline && c->scheduled_pipeline != p)
         refuse(r, c->scheduled_pipeline, "whole_model", "this is not the model of app_state");
-    if (p && p->batch_size && p->loss != c->loss_fn)
+    if (p && p->loss && p->loss != c->loss_fn)
         refuse(r, p->loss, "target_key",
                "this is the loss of scheduled_pipeline, but not the loss_fn of the training");
-    if (p && p->batch_size)
-        review_batch_size(r, p, c->settings.step_profile.local_train_micro_batch_size);
+    if (p) review_batch_size(r, p, c->settings.step_profile.local_train_micro_batch_size);
 }
 
 Error *training_agreement_check(const Builder *b, const TrainingConfig *c)

@@ -14,12 +14,15 @@ static int first_stage(const Schedule *s)
 
 static Error *of_pipeline(Arena *a, const Pipeline *p, const Mesh *mesh, StepSchedule *out)
 {
-    if (!p->schedule || !p->microbatch_size)
+    if (!p->schedule || !p->per_batch)
         return error_new("the model is cut into stages, but no pipeline.scheduled says how batches "
                          "go through them");
-    out->per_batch = p->batch_size / p->microbatch_size;
+    out->per_batch = p->per_batch;
     out->n *= out->per_batch;
-    out->samples = p->microbatch_size;
+    if (out->samples % out->per_batch)
+        return error_new("a batch of %lld samples cannot be cut into %lld microbatches",
+                         (long long)out->samples, (long long)out->per_batch);
+    out->samples /= out->per_batch;
     const PipelineShape shape = { (int)p->ranks, p->per_rank, out->n };
     PipelineSchedule *all;
     PipelineRun run;

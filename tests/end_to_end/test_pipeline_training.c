@@ -182,3 +182,34 @@ TEST(a_pipeline_finds_what_is_not_finite_where_one_rank_finds_it)
     assert_refused(run(&b, "many", NULL, &plain, false, wild), 1, first);
     arena_free(b.arena);
 }
+
+/* The short form: one block says what the components above say. */
+TEST(a_pipeline_in_one_block_learns_what_one_rank_learns)
+{
+    static const char *const short_form[] = {
+        "--ranks",
+        "4",
+        "--set",
+        "device_mesh.config.pipeline_parallel_degree=2",
+        "--set",
+        "wrapped_model={component_key: model, variant_key: parallelized, config: {model: " PART(
+            "model_raw") ", device_mesh: " PART("device_mesh") ", param_dtype: FP_32, "
+                                                               "pipeline_schedule: zbvzerobubble, "
+                                                               "microbatches: 2}}",
+        "--set",
+        BATCH "2",
+        "--set",
+        ACCUMULATION "2",
+        "--set",
+        sampler,
+        "--set",
+        "model_raw.config.dropout=0.0",
+        NULL
+    };
+    Bench b = bench_new();
+    const Layout nothing = { 0 };
+    assert_ended_well(run(&b, "one", NULL, &nothing, true, NULL));
+    assert_ended_well(bench_run(&b, "many", NULL, short_form, NULL));
+    assert_learnt_alike(&b, "many", "one");
+    arena_free(b.arena);
+}

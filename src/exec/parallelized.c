@@ -1,5 +1,6 @@
 /* parallelized.c - model.parallelized: how ranks share a model, in one block. */
 #include "config/builder.h"
+#include "exec/pipeline_cut.h"
 #include "models/model.h"
 #include "passes/data_parallel.h"
 #include "passes/recompute.h"
@@ -12,6 +13,8 @@ typedef struct Settings {
     int param_dtype, reduce_dtype;
     bool sequence_parallel;
     int context_layout, context_method;
+    const char *pipeline_schedule;
+    int64_t stages_per_rank, microbatches;
     int64_t recompute_every;
 } Settings;
 
@@ -28,6 +31,27 @@ static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
     passes_add(&m->passes, &pass_recompute, r);
 }
 
+static Error *cut_into_stages(Arena *a, const Settings *s)
+{
+    const PipelineWish wish = { .model = s->model,
+                                .schedule = s->pipeline_schedule ? s->pipeline_schedule : "1F1B",
+                                .ranks = s->device_mesh->size[MESH_PP],
+                                .per_rank = s->stages_per_rank,
+                                .stages = { .by_cost = true } };
+    Pipeline *p;
+    if (s->model->pipeline && (s->pipeline_schedule || s->stages_per_rank || s->microbatches))
+        return error_new("model: pipeline.staged has cut it into stages, so pipeline_schedule, "
+                         "stages_per_rank and microbatches are not for model.parallelized to say");
+    if (s->model->pipeline || wish.ranks == 1) return NULL;
+    TRY(pipeline_cut(a, &wish, &p));
+    if (p->stages.n > s->model->n_layer + 2)
+        return error_new("stages_per_rank %d: a model of %lld blocks, an embedding and a head "
+                         "cannot be cut into %d stages",
+                         p->per_rank, (long long)s->model->n_layer, p->stages.n);
+    p->per_batch = s->microbatches ? s->microbatches : 1;
+    return NULL;
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
@@ -37,6 +61,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     if (m->sharding || m->data_parallel)
         return error_new("model: it was parallelized before; model.parallelized stands for "
                          "model.gpt2_tp, model.fsdp2_wrapped and model.activation_checkpointed");
+    TRY(cut_into_stages(a, s));
     Sharding *sharding = NEW(a, Sharding);
     *sharding = (Sharding){ .tensor = mesh_has(mesh, MESH_TP),
                             .sequence = mesh_has(mesh, MESH_TP) && s->sequence_parallel,
@@ -66,6 +91,9 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, sequence_parallel, "true", "between the products that tp shares, tokens are split over it, too", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_layout, "zig_zag", layouts, "which tokens the ranks along cp have: zig_zag gives all of them the same work in causal attention", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_method, "gather", methods, "how the ranks along cp attend to each other's tokens: gather collects keys and values, ulysses exchanges tokens for heads", .no_effect_alone = "it has all tokens"),
+    FIELD_STRING(Settings, pipeline_schedule, "null", "in which order ranks along pp run their stages: GPipe, 1F1B, Interleaved1F1B, LoopedBFS, InterleavedZeroBubble, ZBVZeroBubble or DualPipeV, in whatever case; null: 1F1B; `config check --print_schedule` shows it", .no_effect_alone = "it has all layers"),
+    FIELD_INT(Settings, stages_per_rank, "0", 0, INFINITY, "stages on each rank along pp, about equal in FLOPs; 0: as many as the schedule runs, 2 where it runs any number", .no_effect_alone = "it has all layers"),
+    FIELD_INT(Settings, microbatches, "0", 0, INFINITY, "into how many a batch of the loader is cut on its way through the stages, 0: one; those of all gradient_accumulation_steps follow each other", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, recompute_every, "0", 0, INFINITY, "every how many blocks one keeps its input only and computes the rest again (activation checkpointing); 0: none, 1: all"),
     { 0 },
 };
@@ -74,7 +102,7 @@ static const Field fields[] = {
 const ComponentDef model_parallelized = {
     .kind = "model",
     .variant = "parallelized",
-    .doc = "shares a model among the ranks of a mesh: data, tensor, sequence and context "
+    .doc = "shares a model among the ranks of a mesh: data, tensor, sequence, context and pipeline "
            "parallelism, precision and activation checkpointing in one block",
     .fields = fields,
     .settings_size = sizeof(Settings),
