@@ -82,6 +82,7 @@
     COMPONENT(optimizer_adam) \
     COMPONENT(optimizer_adam_w) \
     COMPONENT(optimizer_combined) \
+    COMPONENT(optimizer_muon) \
     COMPONENT(pipeline_builder) \
     COMPONENT(pipeline_scheduled) \
     COMPONENT(pipeline_selector) \

@@ -31,7 +31,8 @@
     OPS(unit) \
     OPS(transfer) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
-    OPS(adam) KERNELS(adam)
+    OPS(adam) KERNELS(adam) \
+    OPS(muon) KERNELS(muon)
 /* clang-format on */
 
 #define NOTHING(name)

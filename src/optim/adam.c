@@ -79,15 +79,12 @@ static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
 {
     Arena *a = builder_arena(b);
     Adam *o = NEW(a, Adam);
-    const StringList *groups = &s->weight_decay_groups_excluded;
-    const char **excluded = NEW_N(a, const char *, groups->n + 1);
-    for (int64_t i = 0; i < groups->n; i++) excluded[i] = groups->item[i];
     *o = (Adam){
         .base = { .update = update,
                   .name = builder_self(b)->variant,
                   .lr = s->lr,
                   .weight_decay = s->weight_decay,
-                  .excluded = excluded,
+                  .excluded = excluded_groups(a, &s->weight_decay_groups_excluded),
                   .torch_group = torch_group,
                   .model = s->wrapped_model },
         .attrs = { .beta1 = s->betas.item[0],

@@ -39,6 +39,13 @@ int weight_decay_own_group(const Optimizer *o, const Value *param)
     return is_excluded(o, weight_decay_group(o->model, param->name));
 }
 
+const char *const *excluded_groups(Arena *a, const StringList *names)
+{
+    const char **list = NEW_N(a, const char *, names->n + 1);
+    for (int64_t i = 0; i < names->n; i++) list[i] = names->item[i];
+    return list;
+}
+
 Error *weight_decay_check(const Optimizer *o)
 {
     if (o->weight_decay == 0 || !o->excluded[0]) return NULL;

@@ -96,7 +96,7 @@ static Model *with_experts(Arena *a, const Model *m, const Moe *moe)
 
 static Error *build_graph(RankRun *r)
 {
-    static const Optimizer optimizer = { .update = update };
+    static const Optimizer adam_w = { .update = update };
     const LayoutCase *l = r->world->layout;
     Graph *g = r->graph = graph_new(r->arena);
     Gpt2Settings s = tiny_settings(l->llama_like);
@@ -117,7 +117,9 @@ static Error *build_graph(RankRun *r)
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };
     Recompute recompute = { .every = l->recompute_every };
-    Optimize optimize = { .optimizer = &optimizer, .norm_type = 2, .max_norm = l->max_norm };
+    Optimize optimize = { .optimizer = l->optimizer ? l->optimizer : &adam_w,
+                          .norm_type = 2,
+                          .max_norm = l->max_norm };
     model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), false);
     if (recompute.every) passes_add(&m->passes, &pass_recompute, &recompute);
     Purpose purpose = { .model = m,
@@ -230,9 +232,8 @@ static Error *run_step(RankRun *r, const Schedule *s)
 {
     World *w = r->world;
     int64_t n = accumulation_of(w->layout);
-    RunTime now = { .rate = { { .lr = 0.01 } },
-                    .loss_scale = 1 / (double)(n * w->n_data),
-                    .seed = 3 };
+    RunTime now = { .loss_scale = 1 / (double)(n * w->n_data), .seed = 3 };
+    for (int i = 0; i < MAX_RATES; i++) now.rate[i].lr = 0.01;
     for (int64_t i = 0; i < s->n; i++) {
         const Action *x = &s->action[i];
         if (x->phases & RUN_UPDATE) {

@@ -17,15 +17,16 @@ typedef struct LayoutCase {
     bool tied;       /* embedding and head share their weight */
     Dtype compute;   /* F64, F32 or BF16 */
     bool reference_only;
-    int64_t recompute_every; /* 0: nothing is computed again */
-    int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */
-    int64_t batch, sequence; /* of a microbatch; 0: 2 and 8 */
-    double max_norm;         /* of clipping; 0: none */
-    const char *schedule;    /* of the pipeline, where the mesh has one; NULL: 1F1B */
-    int per_rank;            /* stages on each of its ranks; 0: 1 */
-    int layers;              /* 0: those of tiny_settings */
-    int width;               /* of the model; 0: that of tiny_settings */
-    void (*edit)(Model *m);  /* what else wrappers would set; NULL: nothing */
+    int64_t recompute_every;           /* 0: nothing is computed again */
+    int64_t accumulation;              /* microbatches per data-parallel rank; 0: 1 */
+    int64_t batch, sequence;           /* of a microbatch; 0: 2 and 8 */
+    double max_norm;                   /* of clipping; 0: none */
+    const char *schedule;              /* of the pipeline, where the mesh has one; NULL: 1F1B */
+    int per_rank;                      /* stages on each of its ranks; 0: 1 */
+    int layers;                        /* 0: those of tiny_settings */
+    int width;                         /* of the model; 0: that of tiny_settings */
+    const struct Optimizer *optimizer; /* NULL: AdamW */
+    void (*edit)(Model *m);            /* what else wrappers would set; NULL: nothing */
     void (*inspect)(const Graph *g, void *to); /* looks at rank 0's graph; NULL: nobody does */
     void *inspect_to;
 } LayoutCase;

@@ -24,6 +24,7 @@
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
+#include "ops/muon.h"
 #include "ops/nce.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
@@ -396,6 +397,34 @@ static Value *build_adam(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+static Value *build_muon_momentum(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int k = count(n);
+    Value *grad = state(g, "grad", k, n), *m = state(g, "m", k, n);
+    Value *factor = uniform(floats(g, "factor", 0, NULL), 0, 1);
+    g->phase = UPDATE;
+    return muon_momentum(g, grad, m, factor, c->attrs);
+}
+
+static Value *build_muon_update(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int k = count(n);
+    Value *param = state(g, "param", k, n), *direction = state(g, "direction", k, n);
+    g->phase = UPDATE;
+    muon_update(g, param, direction, c->attrs);
+    return NULL;
+}
+
+static Value *unit(Graph *g, Value *x)
+{
+    return unit_matrix(g, x, 1e-7);
+}
+
+static Value *blend_some(Graph *g, Value *x, Value *y)
+{
+    return blend(g, -4.775, x, 2.0315, y);
+}
+
 /* clang-format off */
 #define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
 #define NORM(...) &(const NormCase){ __VA_ARGS__ }
@@ -522,6 +551,12 @@ const OpCase op_cases[] = {
     { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
     { "clip_factor", build_clip_factor, .position = 1 },
     { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false, 0 }, .n = { 6, 7 } },
+    { "muon_momentum", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.95, true }, .n = { 123, 457 }, .large = { 768, 3072 } },
+    { "muon_momentum without Nesterov", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.9, false }, .n = { 6, 7 } },
+    { "unit_matrix", build_unary, .unary = unit, .n = { 2, 6, 7 }, .large = { 1, 768, 3072 } },
+    { "unit_matrix of several", build_unary, .unary = unit, .n = { 3, 123, 157 } },
+    { "blend", build_binary, .binary = blend_some, .n = { 124, 57 }, .large = { 768, 3072 } },
+    { "muon_update", build_muon_update, .attrs = &(const MuonUpdate){ 0.1, 1.5, 0 }, .n = { 122, 457 }, .large = { 768, 3072 } },
     { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 6, 7 },
       .large = { 768, 3072 } },
     { "adam of many elements", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 123, 457 } },

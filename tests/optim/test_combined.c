@@ -124,6 +124,25 @@ TEST(optimizers_with_schedules_of_their_own_go_on_as_if_never_stopped)
     assert_resumes(scheduled);
 }
 
+static const char *const with_muon[] = {
+    SET,
+    "first={component_key: optimizer, variant_key: muon, config: {lr: 5e-3, wrapped_model: "
+    "{instance_key: initialized_model, pass_type: BY_REFERENCE}}}",
+    SET,
+    ADAM("second", "lr: 4e-3, weight_decay_groups_excluded: [embedding, layernorm]"),
+    SET,
+    COMBINED("[\"@matrices\"]", "[\"*\"]"),
+    SET,
+    SCHEDULER("lr_scheduler", "optimizer", "0.5"),
+    NULL
+};
+
+TEST(muon_beside_adam_w_goes_on_as_if_never_stopped)
+{
+    assert_resumes(with_muon);
+}
+FENCED(muon_beside_adam_w_goes_on_as_if_never_stopped)
+
 static double last_number(const char *text, const char *name)
 {
     const char *at = NULL;

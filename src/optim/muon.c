@@ -1,0 +1,178 @@
+/* muon.c - optimizer.muon (Jordan et al. 2024): momentum whose matrices are made nearly orthogonal
+ * by steps of Newton and Schulz, X <- a X + (b X X' + c (X X')^2) X.
+ *
+ * A step needs the whole matrix. Where ranks have parts of it, they gather the direction, all
+ * compute the same, and each takes its part: states and the update stay where the parameter is. */
+#include "ops/muon.h"
+#include "base/json.h"
+#include "config/builder.h"
+#include "ops/collective.h"
+#include "ops/contract.h"
+#include "optim/param_groups.h"
+#include "optim/weight_decay.h"
+
+enum { ORIGINAL, MATCH_RMS_ADAMW, NO_SCALE };
+static const char *const scales[] = { "original", "match_rms_adamw", "none", NULL };
+
+typedef struct Settings {
+    double lr;
+    struct Model *wrapped_model;
+    double momentum;
+    bool nesterov;
+    double weight_decay;
+    StringList weight_decay_groups_excluded;
+    FloatList ns_coefficients;
+    int64_t ns_steps;
+    double eps;
+    int adjust_lr_fn;
+} Settings;
+
+typedef struct Muon {
+    Optimizer base;
+    const Settings *settings;
+} Muon;
+
+/* Axis by axis, the innermost first, as the parts lie. Of a stack of matrices each rank keeps its
+ * own. */
+static Value *gather_whole(Graph *g, Value *x)
+{
+    for (int d = x->n_dims - 2; d < x->n_dims; d++)
+        for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
+            if (x->dim[d].mesh[i]) x = all_gather(g, x, d, 1u << x->dim[d].mesh[i]);
+    return x;
+}
+
+/* This rank's part of whole matrices. */
+static Value *take_part(Graph *g, Value *x, const Value *like)
+{
+    for (int d = x->n_dims - 2; d < x->n_dims; d++)
+        for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
+            x = slice(g, x, d, (MeshAxis)like->dim[d].mesh[i]);
+            x->dim[d].layout = like->dim[d].layout;
+            x->dim[d].is_padded = like->dim[d].is_padded;
+            x->dim[d].granule = like->dim[d].granule;
+        }
+    return x;
+}
+
+/* On the shorter side the products are smaller: X X' of a wide matrix, X' X of a tall one. */
+static Value *orthogonal(Graph *g, Value *x, const Settings *s)
+{
+    const int64_t rows = x->dim[x->n_dims - 2].size, columns = x->dim[x->n_dims - 1].size;
+    const bool many = x->n_dims == 3, tall = rows > columns;
+    const char *gram = many   ? tall ? "ekm,ekn->emn" : "emk,enk->emn"
+                       : tall ? "km,kn->mn"
+                              : "mk,nk->mn";
+    const char *square = many ? "emk,enk->emn" : "mk,nk->mn"; /* of a symmetric matrix */
+    const char *apply = many ? "emk,ekn->emn" : "mk,kn->mn";
+    const double *c = s->ns_coefficients.item;
+    x = unit_matrix(g, x, s->eps);
+    for (int64_t i = 0; i < s->ns_steps; i++) {
+        Value *a = contract(g, gram, x, x);
+        Value *b = blend(g, c[1], a, c[2], contract(g, square, a, a));
+        x = blend(g, c[0], x, 1, tall ? contract(g, apply, x, b) : contract(g, apply, b, x));
+    }
+    return x;
+}
+
+static double scale_of(const Settings *s, const Value *param)
+{
+    const double rows = (double)param->dim[param->n_dims - 2].size,
+                 columns = (double)param->dim[param->n_dims - 1].size;
+    switch (s->adjust_lr_fn) {
+    case ORIGINAL:
+        return sqrt(fmax(1, rows / columns));
+    case MATCH_RMS_ADAMW:
+        return 0.2 * sqrt(fmax(rows, columns));
+    default:
+        return 1;
+    }
+}
+
+static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
+                   const ParamGroup *group)
+{
+    const Settings *s = ((const Muon *)self)->settings;
+    const MuonMomentum momentum = { s->momentum, s->nesterov };
+    const MuonUpdate by = { group->weight_decay, scale_of(s, param), group->number };
+    const char *name = arena_printf(g->arena, "momentum_buffer.%s", param->name);
+    Value *buffer = graph_state(g, name, param->dtype, param->n_dims, param->dim);
+    Value *direction = muon_momentum(g, grad, buffer, factor, &momentum);
+    direction = orthogonal(g, gather_whole(g, direction), s);
+    muon_update(g, param, take_part(g, direction, param), &by);
+}
+
+static Error *accepts(const Optimizer *self, const Value *param)
+{
+    (void)self;
+    if (param->n_dims == 2 || param->n_dims == 3) return NULL;
+    return error_new("optimizer.muon updates matrices, but %s has %d dimension%s; "
+                     "optimizer.combined gives @matrices to it and the rest to another one",
+                     param->name, param->n_dims, param->n_dims == 1 ? "" : "s");
+}
+
+static void torch_group(const Optimizer *self, double lr, double beta1, double weight_decay,
+                        Text *out)
+{
+    const Settings *s = ((const Muon *)self)->settings;
+    (void)beta1;
+    text_puts(out, "\"lr\": ");
+    text_json_double(out, lr);
+    text_puts(out, ", \"weight_decay\": ");
+    text_json_double(out, weight_decay);
+    text_puts(out, ", \"momentum\": ");
+    text_json_double(out, s->momentum);
+    text_printf(out, ", \"nesterov\": %s, \"ns_coefficients\": {\"tuple\": [",
+                s->nesterov ? "true" : "false");
+    for (int i = 0; i < 3; i++) {
+        if (i) text_puts(out, ", ");
+        text_json_double(out, s->ns_coefficients.item[i]);
+    }
+    text_puts(out, "]}, \"eps\": ");
+    text_json_double(out, s->eps);
+    text_printf(out, ", \"ns_steps\": %lld, \"adjust_lr_fn\": \"%s\"", (long long)s->ns_steps,
+                scales[s->adjust_lr_fn]);
+}
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Arena *a = builder_arena(b);
+    Muon *o = NEW(a, Muon);
+    *o = (Muon){ .base = { .update = update,
+                           .name = builder_self(b)->variant,
+                           .lr = s->lr,
+                           .weight_decay = s->weight_decay,
+                           .excluded = excluded_groups(a, &s->weight_decay_groups_excluded),
+                           .accepts = accepts,
+                           .torch_group = torch_group,
+                           .model = s->wrapped_model },
+                 .settings = s };
+    *out = o;
+    return weight_decay_check(&o->base);
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_FLOAT(Settings, lr, NULL, 0, INFINITY, "learning rate that schedulers start from"),
+    FIELD_COMPONENT(Settings, wrapped_model, struct Model, "model", NULL, "whose matrices are updated", .alias = "model_parts", .flags = FIELD_MAPS),
+    FIELD_FLOAT(Settings, momentum, "0.95", 0, 1, "decay of the momentum", .flags = FIELD_OPEN_MAX),
+    FIELD_BOOL(Settings, nesterov, "true", "look ahead along the momentum"),
+    FIELD_FLOAT(Settings, weight_decay, "0.1", 0, INFINITY, "decoupled decay of the matrices"),
+    FIELD_STRINGS(Settings, weight_decay_groups_excluded, "[]", 0, 0, "groups without decay: linear, embedding, layernorm"),
+    FIELD_FLOATS(Settings, ns_coefficients, "[3.4445, -4.775, 2.0315]", 3, 3, "a, b and c of a Newton-Schulz step"),
+    FIELD_INT(Settings, ns_steps, "5", 1, 99, "Newton-Schulz steps"),
+    FIELD_FLOAT(Settings, eps, "1e-7", 0, INFINITY, "the least norm that a matrix is divided by", .flags = FIELD_OPEN_MIN),
+    FIELD_CHOICE(Settings, adjust_lr_fn, "original", scales, "factor of the rate: original sqrt(max(1, rows/columns)); match_rms_adamw 0.2 sqrt(max(rows, columns)), for the rates of AdamW; none 1"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef optimizer_muon = {
+    .kind = "optimizer",
+    .variant = "muon",
+    .doc = "Muon: momentum made nearly orthogonal, for matrices; as torch.optim.Muon",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
