@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 CheckpointSaving *checkpoint_saving_new(Arena *a, const CheckpointStrategy *strategy,
                                         const CheckpointExecution *execution)
@@ -74,15 +75,58 @@ static void remember(CheckpointSaving *s, const char *folder)
     s->kept[s->n_kept++] = arena_string(s->arena, folder);
 }
 
+static bool is_archived(const CheckpointSaving *s, const char *folder)
+{
+    int64_t steps = 0;
+    if (!s->strategy.keep_every) return false;
+    Error *e = checkpoint_path_number(path_name(folder), "seen_steps_", &steps);
+    const bool is_archived = !e && steps % s->strategy.keep_every == 0;
+    error_free(e);
+    return is_archived;
+}
+
+/* Whether the checkpoint can be opened, with all files in their sizes. */
+static bool is_there(const char *folder)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    Error *e = checkpoint_open(a, folder, &r);
+    if (!e && r->verify_files) e = r->verify_files(r);
+    if (e)
+        log_warning("no old checkpoint is deleted, as the new one cannot be read: %s",
+                    error_text(e));
+    const bool is_good = !e;
+    error_free(e);
+    arena_free(a);
+    return is_good;
+}
+
 static void delete_oldest(CheckpointSaving *s, Arena *a)
 {
-    while (s->strategy.keep > 0 && s->n_kept > s->strategy.keep) {
+    if (s->strategy.keep <= 0 || s->n_kept <= s->strategy.keep) return;
+    if (!is_there(s->kept[s->n_kept - 1])) return;
+    while (s->n_kept > s->strategy.keep) {
         const char *folder = s->kept[0];
         memmove(s->kept, s->kept + 1, sizeof *s->kept * (size_t)--s->n_kept);
+        if (is_archived(s, folder)) continue;
         Error *e = folder_remove(a, folder);
         if (e) log_warning("the old checkpoint %s is not deleted: %s", folder, error_text(e));
         error_free(e);
     }
+}
+
+/* Before the next one fails. */
+static void warn_of_full_disk(const CheckpointSaving *s)
+{
+    const char *folder = s->execution.checkpoint_path;
+    struct statvfs disk;
+    if (!s->bytes || statvfs(folder, &disk) != 0) return;
+    const double left = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (left >= (double)s->bytes) return;
+    char needed[32], there[32];
+    format_bytes((double)s->bytes, needed);
+    format_bytes(left, there);
+    log_warning("the next checkpoint needs %s, but only %s are left in %s", needed, there, folder);
 }
 
 typedef struct Found {
@@ -171,6 +215,7 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
     remember(s, folder);
     TRY(write_info(a, x, folder));
     delete_oldest(s, a);
+    warn_of_full_disk(s);
     return NULL;
 }
 

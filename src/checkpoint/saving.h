@@ -8,8 +8,9 @@
 
 /* When to save, and what stays. */
 typedef struct CheckpointStrategy {
-    int64_t every; /* steps; asked only where the run's checkpointing interval allows one */
-    int64_t keep;  /* the newest ones that this process saved; -1: all; 0: none is ever saved */
+    int64_t every;      /* steps; asked only where the run's checkpointing interval allows one */
+    int64_t keep;       /* the newest ones of the training; -1: all; 0: none is ever saved */
+    int64_t keep_every; /* those of multiples of so many steps stay beside them; 0: none */
 } CheckpointStrategy;
 
 /* Where checkpoints go. */
@@ -31,8 +32,9 @@ typedef struct CheckpointSaving {
     SavingWhenBusy when_busy; /* in the background: a save is due while another is written */
     SavingOnFailure on_failure;
     Arena *arena;
-    char **kept; /* folders that this process saved and has not deleted, oldest first */
+    char **kept; /* folders of this training that are not deleted, oldest first */
     int64_t n_kept, kept_cap;
+    int64_t bytes;                /* of a checkpoint, once that is known */
     const CheckpointFile *beside; /* files that each checkpoint keeps, too */
     int64_t n_beside;
 } CheckpointSaving;

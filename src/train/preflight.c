@@ -29,11 +29,22 @@ static int64_t count_checkpoints(const TrainingJob *job)
     return every ? job->target_steps / every - job->seen_steps / every : 0;
 }
 
+/* Of the first n of them. */
+static int64_t count_archived(const TrainingJob *job, int64_t n)
+{
+    const int64_t every = distance(job), archive = job->saving->strategy.keep_every;
+    int64_t n_archived = 0;
+    if (!every || !archive) return 0;
+    for (int64_t i = 0, step = job->seen_steps / every * every; i < n; i++)
+        n_archived += (step += every) % archive == 0;
+    return n_archived;
+}
+
 /* "6 checkpoints of 1.5 GB = 9 GB, 40 GB free". */
 static void put_checkpoints(const TrainingJob *job, const RehearsedSize *size, Text *out)
 {
     int64_t n = count_checkpoints(job), keep = job->saving->strategy.keep;
-    int64_t n_kept = keep >= 0 && keep < n ? keep : n;
+    int64_t n_kept = keep >= 0 && keep < n ? keep + count_archived(job, n - keep) : n;
     char one[32], all[32], left[32];
     if (keep == 0) {
         text_puts(out, "no checkpoints, as checkpoint_saving_strategy says");
@@ -43,8 +54,9 @@ static void put_checkpoints(const TrainingJob *job, const RehearsedSize *size, T
     format_bytes((double)size->bytes * (double)n_kept, all);
     format_bytes((double)size->free_bytes, left);
     text_printf(out, "%" PRId64 " checkpoint%s of %s", n, n == 1 ? "" : "s", one);
-    if (n_kept < n)
-        text_printf(out, ", the newest %" PRId64 " stay%s", n_kept, n_kept == 1 ? "s" : "");
+    if (n_kept < n) text_printf(out, ", the newest %" PRId64 " stay%s", keep, keep == 1 ? "s" : "");
+    if (n_kept > keep && keep > 0 && keep < n)
+        text_printf(out, ", and %" PRId64 " archived", n_kept - keep);
     if (n > 1) text_printf(out, " = %s", all);
     text_printf(out, ", %s free", left);
     if (job->saving->in_background) text_puts(out, "; written in the background");
@@ -56,7 +68,7 @@ static void put_checkpoints(const TrainingJob *job, const RehearsedSize *size, T
 static void warn_of_little_space(const TrainingJob *job, const RehearsedSize *size)
 {
     int64_t n = count_checkpoints(job), keep = job->saving->strategy.keep;
-    int64_t n_at_once = keep > 0 && keep < n ? keep + 1 : n;
+    int64_t n_at_once = keep > 0 && keep < n ? keep + 1 + count_archived(job, n - keep) : n;
     double needed = (double)size->bytes * (double)n_at_once;
     char all[32];
     if (needed <= (double)size->free_bytes) return;

@@ -251,6 +251,7 @@ static Error *open_saving(Trainer *t)
     Error *e = state_saving_new(job, session_store(t->session), program_graph(t->step.program),
                                 &t->step.updates, &t->saving);
     if (!e) e = state_saving_rehearse(t->saving, &first, &last, progress_to_save(a, t), &size);
+    job->saving->bytes = size.bytes;
     if (!e && consensus_leads(job->consensus)) e = preflight(job, &size);
     arena_free(a);
     return e;

@@ -9,6 +9,7 @@
 #include "passes/fsdp1.h"
 #include "sample_state.h"
 #include "test.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -101,6 +102,52 @@ TEST(saving_keeps_the_k_most_recent_of_this_process)
     assert_no_error(save(a, s, 5)); /* saved again, still one */
     for (int step = 1; step <= 5; step++)
         assert_int_equal(is_directory(folder_of(a, step)), step == 1 || step >= 4);
+    arena_free(a);
+}
+
+TEST(saving_archives_multiples_of_steps_beside_the_most_recent)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, RECENT, 2, "dcp");
+    s->strategy.keep_every = 3;
+    for (int step = 1; step <= 9; step++) assert_no_error(save(a, s, step));
+    for (int step = 1; step <= 9; step++)
+        assert_int_equal(is_directory(folder_of(a, step)), step % 3 == 0 || step >= 8);
+    arena_free(a);
+}
+
+/* Of a training that goes on, the older ones count. */
+TEST(saving_keeps_the_k_most_recent_over_restarts)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, RECENT, 2, "dcp");
+    for (int step = 1; step <= 2; step++) assert_no_error(save(a, s, step));
+    s = saving(a, RECENT, 2, "dcp");
+    s->strategy.keep_every = 2;
+    assert_no_error(checkpoint_saving_go_on(s, folder_of(a, 2)));
+    for (int step = 3; step <= 5; step++) assert_no_error(save(a, s, step));
+    for (int step = 1; step <= 5; step++)
+        assert_int_equal(is_directory(folder_of(a, step)), step == 2 || step >= 4);
+    arena_free(a);
+}
+
+TEST(saving_warns_before_the_disk_is_full)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, RECENT, 2, "dcp");
+    const char *said = path_join(a, test_folder(), "stderr");
+    Str text;
+    assert_non_null(freopen(said, "w", stderr));
+    s->bytes = 1;
+    assert_no_error(save(a, s, 1));
+    fflush(stderr);
+    assert_no_error(file_read(a, said, &text));
+    assert_string_equal(text.ptr, "");
+    s->bytes = INT64_MAX / 2;
+    assert_no_error(save(a, s, 2));
+    fflush(stderr);
+    assert_no_error(file_read(a, said, &text));
+    assert_contains(text.ptr, "warning: the next checkpoint needs 4612 PB, but only");
     arena_free(a);
 }
 
