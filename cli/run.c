@@ -15,6 +15,7 @@ typedef struct Options {
     const char *folder; /* of resume */
     bool test_comm, resume_if_started;
     int64_t threads, ranks, profile_ops, check;
+    int changed_step, changed_data;
     StringList set;
 } Options;
 
@@ -78,6 +79,7 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
                       .initial_weights_path = o->initial_weights_path,
                       .print_graph = o->print_graph,
                       .device = o->device,
+                      .changes = { (ChangedStep)o->changed_step, (ChangedData)o->changed_data },
                       .profile_ops = o->profile_ops,
                       .check = o->check };
     if (o->folder) return training_resume(r, o->folder, &s);
@@ -109,6 +111,9 @@ static Error *run(Arena *a, const void *options)
     "on; Ctrl-C or SIGTERM once more, a second later, ends the program at once. Exit status 0: "   \
     "done; 75: stopped before the target, to be gone on with; 1 and 2: failed."
 
+static const char *const step_choices[] = { "refuse", "keep_steps", "keep_tokens", NULL },
+                         *const data_choices[] = { "refuse", "from_place", "from_start", NULL };
+
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
 #define ROOT        FIELD_PATH(Options, experiments_root_path, "null", "folder in which the experiment gets its own; made where it is missing; by default experiments/ in the present folder", .role = PATH_BEGINNING)
@@ -120,6 +125,8 @@ static Error *run(Arena *a, const void *options)
 #define RANKS       FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started")
 #define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")
 #define CHECKED     FIELD_INT(Options, check, "0", 0, 1000000, "run the reference beside each tuned kernel for so many microbatches, and stop where they disagree")
+#define CHANGED_STEP FIELD_CHOICE(Options, changed_step, "refuse", step_choices, "where a training goes on with another micro batch, accumulation or number of ranks, so that a step takes another number of samples: keep the number of steps to the target, or of tokens")
+#define CHANGED_DATA FIELD_CHOICE(Options, changed_data, "refuse", data_choices, "where it goes on with other data: at its place in their order, or at their start")
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
 static const Field run_options[] = {
     CONFIG, ROOT,
@@ -127,7 +134,8 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
-    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
+    WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS,
+    CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };
 static const Field warmstart_options[] = {
     CONFIG, ROOT,
@@ -137,7 +145,7 @@ static const Field warmstart_options[] = {
 };
 static const Field resume_options[] = {
     FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
-    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
+    ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };
 /* clang-format on */
 

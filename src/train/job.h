@@ -54,6 +54,7 @@ typedef struct TrainingJob {
     struct Profiler *profiler; /* measures some microbatches; NULL: none */
 
     int64_t accumulation, microbatch_size, sequence_length, dp_degree;
+    int64_t n_train_samples; /* in the training data; 0: not known */
     int64_t target_steps, target_tokens;
     int64_t seen_steps, seen_tokens;                     /* before this run */
     int64_t log_every, evaluate_every, checkpoint_every; /* steps */

@@ -61,6 +61,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .microbatch_size = s->step_profile.local_train_micro_batch_size,
         .sequence_length = s->step_profile.sequence_length,
         .dp_degree = s->step_profile.dp_degree,
+        .n_train_samples = c->train_dataset->count(c->train_dataset),
         .target_steps = s->training_target.num_target_steps,
         .target_tokens = s->training_target.num_target_tokens,
         .seen_steps = s->training_progress.num_seen_steps,

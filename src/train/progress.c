@@ -13,15 +13,16 @@ const char *progress_json(Arena *a, const TrainingPosition *p, const TrainingFac
     return arena_printf(
         a,
         "{\"seen_steps\": %" PRId64 ", \"seen_tokens\": %" PRId64 ", \"updates\": %" PRId64
-        ", \"loader_position\": %" PRId64 ", \"dp_degree\": %" PRId64 ", \"seed\": %" PRId64
+        ", \"loader_position\": %" PRId64 ", \"dp_degree\": %" PRId64
+        ", \"samples_per_step\": %" PRId64 ", \"n_samples\": %" PRId64 ", \"seed\": %" PRId64
         ", \"config\": \"%s\", \"is_evaluated\": %s, \"window\": {\"loss\": \"%a\", "
         "\"grad_norm\": \"%a\", \"seconds\": \"%a\", \"n_losses\": %" PRId64
         ", \"n_without_targets\": %" PRId64 ", \"n_steps\": %" PRId64 ", \"n_samples\": %" PRId64
         "}}",
-        p->steps, p->tokens, f->updates, p->loader_position, p->dp_degree, f->seed,
-        f->config_digest ? f->config_digest : "", p->is_evaluated ? "true" : "false", w->loss,
-        w->grad_norm, clock_seconds() - w->started, w->n_losses, w->n_without_targets, w->n_steps,
-        w->n_samples);
+        p->steps, p->tokens, f->updates, p->loader_position, p->dp_degree, p->samples_per_step,
+        p->n_samples, f->seed, f->config_digest ? f->config_digest : "",
+        p->is_evaluated ? "true" : "false", w->loss, w->grad_norm, clock_seconds() - w->started,
+        w->n_losses, w->n_without_targets, w->n_steps, w->n_samples);
 }
 
 static bool number(const Yaml *map, const char *key, int64_t *out)
@@ -61,6 +62,8 @@ Error *progress_read(Arena *a, const char *checkpoint, TrainingPosition *out)
         !number(y, "loader_position", &out->loader_position))
         return error_new("%s does not say at which step it was saved", checkpoint);
     if (!number(y, "dp_degree", &out->dp_degree)) out->dp_degree = 1; /* of an earlier version */
+    number(y, "samples_per_step", &out->samples_per_step);
+    number(y, "n_samples", &out->n_samples);
     const Yaml *is_evaluated = yaml_get(y, "is_evaluated"), *window = yaml_get(y, "window");
     out->is_evaluated = !is_evaluated || is_evaluated->boolean;
     out->window = window ? read_window(window) : (Window){ .started = clock_seconds() };

@@ -15,10 +15,11 @@ typedef struct Window {
 } Window;
 
 typedef struct TrainingPosition {
-    int64_t steps, tokens;   /* done, earlier runs included */
-    int64_t loader_position; /* of the next batch, on each rank */
-    int64_t dp_degree;       /* ranks that shared the data */
-    bool is_evaluated;       /* the evaluation that was due at this step is done */
+    int64_t steps, tokens;               /* done, earlier runs included */
+    int64_t loader_position;             /* of the next batch, on each rank */
+    int64_t dp_degree;                   /* ranks that shared the data */
+    int64_t samples_per_step, n_samples; /* of all ranks; in the training data; 0: not known */
+    bool is_evaluated;                   /* the evaluation that was due at this step is done */
     Window window;
 } TrainingPosition;
 

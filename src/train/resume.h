@@ -4,8 +4,9 @@
 #include "train/run.h"
 
 /* Goes on with the experiment in `folder`, or from the checkpoint that `folder` is, with the
- * configuration that is kept there. Of `s` are taken: rank, crew, overrides, print_graph,
- * device, and the observer. The process changes to the folder in which the run was started. */
+ * configuration that is kept there. Of `s` are taken: rank, crew, overrides, changes,
+ * print_graph, device, and the observer. The process changes to the folder in which the run was
+ * started. */
 Error *training_resume(const Registry *r, const char *folder, const RunSettings *s);
 /* The number of ranks that the last job in this folder, or the job that saved this checkpoint, had;
  * 1 where nothing tells it. */

@@ -57,8 +57,11 @@ static Error *place_in_data(const Run *r, int64_t *out)
 {
     const TrainingPosition *p = &r->s->resume->position;
     int64_t was = p->dp_degree, is = r->c.config.settings.step_profile.dp_degree;
-    *out = p->loader_position * was / is;
-    if (p->loader_position * was % is == 0) return NULL;
+    int64_t seen = p->loader_position * was;
+    const Dataset *data = r->c.config.train_dataset;
+    TRY(changes_of_data(p, r->s->changes.data, data->count(data), &seen));
+    *out = seen / is;
+    if (seen % is == 0) return NULL;
     return error_new(
         "%lld data-parallel ranks have seen %lld samples each, which %lld ranks cannot "
         "share evenly: go on with %lld",
@@ -72,20 +75,20 @@ static Error *go_back(const Run *r, Events *events)
     const TrainingMoment to = { .step = p->position.steps,
                                 .train_tag = loader_tag(r->c.config.train_dataloader),
                                 .is_evaluated = p->position.is_evaluated };
-    int64_t place;
+    int64_t place = 0;
+    if (p->checkpoint) TRY(place_in_data(r, &place)); /* an error changes nothing yet */
     TRY(events_go_back(events, &to));
     if (!p->checkpoint) return NULL;
     if (consensus_leads(r->together))
         TRY(checkpoint_saving_go_on(r->c.config.checkpoint_saving, p->checkpoint));
-    TRY(place_in_data(r, &place));
     return loader_seek(r->c.config.train_dataloader, place);
 }
 
-static void set_progress(Run *r)
+static Error *set_progress(Run *r)
 {
     const ResumePoint *p = r->s->resume;
     TrainingConfig *c = &r->c.config;
-    if (!p || !p->checkpoint) return;
+    if (!p || !p->checkpoint) return NULL;
     c->settings.training_progress =
         (TrainingProgress){ .global_num_seen_tokens = p->position.tokens,
                             .num_seen_steps = p->position.steps,
@@ -95,6 +98,7 @@ static void set_progress(Run *r)
     c->app_state->checkpoint_path = p->checkpoint;
     c->app_state->model->weights_path = NULL; /* the checkpoint has them all */
     c->app_state->optimizer->state_path = NULL;
+    return changes_of_step(&p->position, p->checkpoint, r->s->changes.step, &c->settings);
 }
 
 /* What `resume` needs, in the experiment's folder and in each checkpoint. */
@@ -212,7 +216,7 @@ static Error *build_and_train(Run *r)
 {
     TRY(consensus_error(r->together, build(r)));
     notice_device(&r->c);
-    set_progress(r);
+    TRY(consensus_error(r->together, set_progress(r)));
     crew_notice(r->s->crew);
     signal_catch_in_steps();
     crew_watch(r->s->crew);

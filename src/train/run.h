@@ -4,6 +4,7 @@
 #include "config/config.h"
 #include "config/registry.h"
 #include "monitor/run_record.h"
+#include "train/changes.h"
 #include "train/job.h"
 
 /* Where a training that was begun goes on. */
@@ -22,6 +23,7 @@ typedef struct RunSettings {
     const char *last_checkpoint_info_path; /* warm start; NULL: a fresh run */
     StringList overrides;                  /* --set */
     const ResumePoint *resume;             /* NULL: a run or warm start of its own */
+    AllowedChanges changes;                /* where it goes on */
     const char *initial_weights_path;      /* NULL: by the initializer */
     const char *print_graph;               /* "after:recompute"; NULL: nowhere */
     const char *device;                    /* "cpu", "cuda", or NULL: what there is */

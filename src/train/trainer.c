@@ -171,12 +171,16 @@ static Error *publish(Trainer *t)
 /* A JSON object. */
 static const char *progress_to_save(Arena *a, const Trainer *t)
 {
-    const TrainingPosition position = { .steps = t->steps,
-                                        .tokens = t->tokens,
-                                        .loader_position = t->loader_position,
-                                        .dp_degree = t->job->dp_degree,
-                                        .is_evaluated = t->is_evaluated,
-                                        .window = t->window };
+    const TrainingPosition position = {
+        .steps = t->steps,
+        .tokens = t->tokens,
+        .loader_position = t->loader_position,
+        .dp_degree = t->job->dp_degree,
+        .samples_per_step = t->job->microbatch_size * t->job->accumulation * t->job->dp_degree,
+        .n_samples = t->job->n_train_samples,
+        .is_evaluated = t->is_evaluated,
+        .window = t->window
+    };
     const TrainingFacts facts = { (int64_t)t->step.updates, (int64_t)t->step.now.seed,
                                   t->job->config_digest };
     return progress_json(a, &position, &facts);
