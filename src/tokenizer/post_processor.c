@@ -235,3 +235,28 @@ Error *post_processor_load(JsonNode at, Arena *a, int64_t n_ids, PostProcessor *
     arena_free(scratch);
     return e;
 }
+
+static void put_part(Layout *l, int sequence, uint32_t token, int of)
+{
+    const bool is_token = sequence < 0;
+    l->part[l->n++] = (LayoutPart){
+        .sequence = sequence, .token = token, .type_id = (uint32_t)of, .special = is_token
+    };
+    l->n_added += is_token;
+}
+
+PostProcessor post_processor_around(Arena *a, const uint32_t *front, const uint32_t *behind)
+{
+    PostProcessor p = { 0 };
+    for (int pair = 0; pair < 2; pair++)
+        for (int special = 0; special < 2; special++) {
+            Layout *l = &p.layout[pair][special];
+            l->part = NEW_N(a, LayoutPart, 6);
+            for (int i = 0; i <= pair; i++) {
+                if (special && front) put_part(l, -1, *front, i);
+                put_part(l, i, 0, i);
+                if (special && behind) put_part(l, -1, *behind, i);
+            }
+        }
+    return p;
+}

@@ -8,17 +8,69 @@ const char *const token_roles[N_TOKEN_ROLES + 1] = { "bos_token",  "eos_token", 
                                                      "sep_token",  "pad_token", "cls_token",
                                                      "mask_token", NULL };
 
-/* Classes of transformers whose fast tokenizer is the tokenizer.json as it stands, and the token
- * that their constructors give to bos, eos and unk. */
+/* Classes of transformers whose ids are those of tokenizer.json as it stands, or with the tokens
+ * bos and eos around a text; and the tokens that their constructors give to roles. "Fast" may stand
+ * behind the name. */
 typedef struct TokenizerClass {
-    const char *name, *default_token;
+    const char *name;
+    const char *token[N_TOKEN_ROLES]; /* as token_roles */
+    bool wraps;                       /* add_bos_token and add_eos_token decide */
+    bool adds_bos;                    /* where they are not given */
+    bool mask_takes_blanks;           /* blanks in front of the mask belong to it */
+    bool refuses_prefix; /* with add_prefix_space it is made from other files, or otherwise */
 } TokenizerClass;
 
+#define END "<|endoftext|>"
+/* clang-format off */
 static const TokenizerClass classes[] = {
-    { "GPT2Tokenizer", "<|endoftext|>" },    { "GPT2TokenizerFast", "<|endoftext|>" },
-    { "CodeGenTokenizer", "<|endoftext|>" }, { "CodeGenTokenizerFast", "<|endoftext|>" },
-    { "PreTrainedTokenizerFast", NULL },     { NULL, NULL },
+    { .name = "GPT2Tokenizer", .token = { END, END, END } },
+    { .name = "CodeGenTokenizer", .token = { END, END, END } },
+    { .name = "Qwen2Tokenizer", .token = { NULL, END, END, NULL, END } },
+    { .name = "WhisperTokenizer", .token = { END, END, END } },
+    { .name = "BloomTokenizer", .token = { "<s>", "</s>", "<unk>", NULL, "<pad>" }, .refuses_prefix = true },
+    { .name = "RobertaTokenizer", .token = { "<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>" }, .mask_takes_blanks = true },
+    { .name = "BartTokenizer", .token = { "<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>" }, .mask_takes_blanks = true },
+    { .name = "LongformerTokenizer", .token = { "<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>" }, .mask_takes_blanks = true },
+    { .name = "XLMRobertaTokenizer", .token = { "<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>" }, .mask_takes_blanks = true },
+    { .name = "GPTNeoXTokenizer", .token = { END, END, END }, .wraps = true },
+    { .name = "LlamaTokenizer", .token = { "<s>", "</s>", "<unk>" }, .wraps = true, .adds_bos = true, .refuses_prefix = true },
+    { .name = "GemmaTokenizer", .token = { "<bos>", "<eos>", "<unk>", NULL, "<pad>" }, .wraps = true, .adds_bos = true },
+    { .name = "CohereTokenizer", .token = { "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>", "<UNK>" }, .wraps = true, .adds_bos = true, .refuses_prefix = true },
+    { .name = "PreTrainedTokenizer", .token = { NULL } },
+    { 0 },
 };
+/* clang-format on */
+#undef END
+
+static bool is_class(const TokenizerClass *k, Str name)
+{
+    static const char fast[] = "Fast";
+    const size_t len = strlen(k->name), tail = name.len - len;
+    if (name.len < len || memcmp(name.ptr, k->name, len)) return false;
+    if (k->token[1] && tail == 0) return true; /* PreTrainedTokenizer alone is an abstract class */
+    return tail == strlen(fast) && !memcmp(name.ptr + len, fast, tail);
+}
+
+static Error *unknown_class(JsonNode at)
+{
+    Text known = { 0 };
+    for (const TokenizerClass *k = classes; k->token[1]; k++) text_printf(&known, "%s, ", k->name);
+    Error *e = json_node_error(at,
+                               "is not supported (supported: %seach also with Fast, and "
+                               "PreTrainedTokenizerFast)",
+                               known.ptr);
+    text_free(&known);
+    return e;
+}
+
+/* What the class puts around a text. */
+static Error *read_wrapping(JsonNode root, const TokenizerClass *k, PretrainedConfig *c)
+{
+    c->wraps = true;
+    TRY(json_get_bool(root, "add_bos_token", k->adds_bos ? DEFAULT_TRUE : DEFAULT_FALSE,
+                      &c->adds_bos));
+    return json_get_bool(root, "add_eos_token", DEFAULT_FALSE, &c->adds_eos);
+}
 
 static Error *read_class(JsonNode root, PretrainedConfig *c)
 {
@@ -26,16 +78,19 @@ static Error *read_class(JsonNode root, PretrainedConfig *c)
     TRY(json_get_optional_string(root, "tokenizer_class", &name));
     if (!name.ptr) return NULL;
     const TokenizerClass *k = classes;
-    while (k->name && !str_is(name, k->name)) k++;
-    if (!k->name) {
-        return json_node_error(
-            json_member(root, "tokenizer_class"),
-            "is not supported (supported: GPT2Tokenizer, CodeGenTokenizer, each also with Fast, "
-            "and PreTrainedTokenizerFast)");
-    }
-    for (int i = 0; i < 3 && k->default_token; i++)
-        c->role[i].token.content = str_of(k->default_token);
-    return NULL;
+    while (k->name && !is_class(k, name)) k++;
+    if (!k->name) return unknown_class(json_member(root, "tokenizer_class"));
+    for (int i = 0; i < N_TOKEN_ROLES; i++)
+        if (k->token[i])
+            c->role[i].token = (AddedToken){ .content = str_of(k->token[i]), .special = true };
+    c->mask_takes_blanks = c->role[MASK_ROLE].token.lstrip = k->mask_takes_blanks;
+    const JsonNode prefix = json_member(root, "add_prefix_space");
+    if (k->refuses_prefix && json_is_true(prefix.value))
+        return json_node_error(prefix,
+                               "is not supported for %s: transformers makes such a "
+                               "tokenizer anew, not from tokenizer.json",
+                               k->name);
+    return k->wraps ? read_wrapping(root, k, c) : NULL;
 }
 
 /* {"content": ..., flags}; flags may be missing. */
@@ -85,6 +140,7 @@ static Error *read_roles(JsonNode root, PretrainedConfig *c)
         else if (at.value)
             TRY(read_role_token(at, &c->role[i]));
     }
+    if (!c->role[MASK_ROLE].has_flags) c->role[MASK_ROLE].token.lstrip = c->mask_takes_blanks;
     JsonNode list = json_member(root, "additional_special_tokens");
     if (json_node_is_null(list)) return NULL;
     if (!json_is_array(list.value)) return json_node_error(list, "must be a list");

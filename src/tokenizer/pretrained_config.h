@@ -8,7 +8,7 @@ enum { N_TOKEN_ROLES = 7 };
 /* "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token", NULL.
  */
 extern const char *const token_roles[N_TOKEN_ROLES + 1];
-enum { UNK_ROLE = 2, PAD_ROLE = 4 };
+enum { BOS_ROLE, EOS_ROLE, UNK_ROLE, PAD_ROLE = 4, MASK_ROLE = 6 };
 
 /* A token named by its text alone, or described with flags. */
 typedef struct RoleToken {
@@ -24,6 +24,9 @@ typedef struct PretrainedConfig {
     bool has_added;    /* added_tokens_decoder is given */
     AddedToken *added; /* its tokens, by id */
     int64_t n_added;
+    bool mask_takes_blanks; /* a mask named by its text alone takes the blanks in front of it */
+    bool wraps; /* the class puts bos and eos around a text, whatever tokenizer.json says */
+    bool adds_bos, adds_eos;
     bool add_prefix_space, clean_up_spaces, split_special;
     int64_t model_max_length;          /* -1: unlimited */
     Str padding_side, truncation_side; /* ptr NULL: not given */

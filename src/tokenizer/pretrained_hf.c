@@ -30,7 +30,7 @@ static bool is_role_token(const PretrainedConfig *c, Str content)
 static void add_role_token(HfTokenizer *hf, const RoleToken *r)
 {
     if (!r->token.content.len) return;
-    AddedToken token = { .content = r->token.content, .special = true };
+    AddedToken token = { .content = r->token.content, .lstrip = r->token.lstrip, .special = true };
     if (r->has_flags) {
         token = r->token;
         token.special = true;
@@ -268,10 +268,36 @@ static Error *finish(Pretrained *p)
     return NULL;
 }
 
+/* The id of a token that is put around texts. */
+static Error *wrapping_id(const Pretrained *p, int role, bool is_wanted, uint32_t *id,
+                          const uint32_t **out)
+{
+    const Str token = p->config.role[role].token.content;
+    *out = is_wanted ? id : NULL;
+    if (!is_wanted) return NULL;
+    *id = token.ptr ? added_tokens_id(p->hf->added, token) : NO_TOKEN;
+    if (*id != NO_TOKEN) return NULL;
+    return error_new("tokenizer_config.json says add_%s, but there is no %s", token_roles[role],
+                     token_roles[role]);
+}
+
+static Error *wrap_texts(Pretrained *p)
+{
+    const PretrainedConfig *c = &p->config;
+    uint32_t id[2];
+    const uint32_t *front, *behind;
+    if (!c->wraps) return NULL;
+    TRY(wrapping_id(p, BOS_ROLE, c->adds_bos, &id[0], &front));
+    TRY(wrapping_id(p, EOS_ROLE, c->adds_eos, &id[1], &behind));
+    p->hf->post_processor = post_processor_around(p->hf->arena, front, behind);
+    return NULL;
+}
+
 static Error *configure(Pretrained *p, const PretrainedHf *s, const char *file)
 {
     TRY(pretrained_config_read(p->arena, path_folder(p->arena, file), &p->config));
     apply_config(p);
+    TRY(error_wrap(wrap_texts(p), "%s", file));
     TRY(error_wrap(add_setting_tokens(p, s), "%s", file));
     set_length(p, s);
     return error_wrap(finish(p), "%s", file);

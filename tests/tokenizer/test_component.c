@@ -1,5 +1,6 @@
 /* test_component.c - tokenizer.pretrained_hf_tokenizer as a YAML makes it. */
 #include "components.h"
+#include "tokenizer/pretrained_hf.h"
 #include "tokenizer/small_tokenizer.h"
 #include <string.h>
 
@@ -77,5 +78,106 @@ TEST(the_component_refuses_what_it_cannot_do)
     assert_error_has(
         component_from_file(a, file, (StringList){ 0 }, "tokenizer", "tokenizer", (void **)&t),
         "nothing is downloaded");
+    arena_free(a);
+}
+
+/* ---- classes of transformers ---- */
+
+static const char word_specials[] =
+    "[{\"id\":0,\"content\":\"<s>\",\"single_word\":false,\"lstrip\":false,"
+    "\"rstrip\":false,\"normalized\":false,\"special\":true},"
+    "{\"id\":0,\"content\":\"</s>\",\"single_word\":false,\"lstrip\":false,"
+    "\"rstrip\":false,\"normalized\":false,\"special\":true}]";
+
+/* A tokenizer whose <s> is 256 and </s> 257, of a class with further settings. */
+static Error *open_class(Arena *a, const char *class, const char *settings, Tokenizer **out)
+{
+    const char *json = small_tokenizer(a, no_merges, word_specials), *folder = path_folder(a, json);
+    const char *text =
+        arena_printf(a,
+                     "{\"tokenizer_class\": \"%s\", \"bos_token\": \"<s>\", \"eos_token\": "
+                     "\"</s>\", \"unk_token\": null, \"pad_token\": null, \"sep_token\": null, "
+                     "\"cls_token\": null, \"mask_token\": null%s}",
+                     class, settings);
+    assert_no_error(
+        file_write_unsynced(path_join(a, folder, "tokenizer_config.json"), text, strlen(text)));
+    return pretrained_hf_open(&(PretrainedHf){ .path = folder, .max_length = -1 }, out);
+}
+
+static void assert_ids(const Tokenizer *t, bool special, const char *text, int64_t n,
+                       const uint32_t *want)
+{
+    Encoder *e = t->encoder_new(t);
+    Ids ids = { 0 };
+    assert_no_error(t->encode(e, str_of(text), special, &ids));
+    assert_int_equal(ids.n, n);
+    for (int64_t i = 0; i < n; i++) assert_int_equal(ids.id[i], want[i]);
+    ids_free(&ids);
+    t->encoder_free(e);
+}
+
+TEST(classes_put_bos_and_eos_around_texts_as_their_settings_say)
+{
+    static const struct {
+        const char *class, *settings;
+        bool bos, eos;
+    } row[] = {
+        { "LlamaTokenizer", "", true, false },
+        { "LlamaTokenizerFast", ", \"add_bos_token\": false, \"add_eos_token\": true", false,
+          true },
+        { "GemmaTokenizer", ", \"add_eos_token\": true", true, true },
+        { "CohereTokenizerFast", "", true, false },
+        { "GPTNeoXTokenizerFast", "", false, false },
+        { "GPTNeoXTokenizer", ", \"add_bos_token\": true", true, false },
+        { "Qwen2Tokenizer", ", \"add_bos_token\": true", false, false },
+        { "Qwen2TokenizerFast", "", false, false },
+        { "WhisperTokenizerFast", "", false, false },
+        { "BloomTokenizerFast", "", false, false },
+        { "RobertaTokenizerFast", "", false, false },
+        { "XLMRobertaTokenizer", "", false, false },
+        { "PreTrainedTokenizerFast", ", \"add_bos_token\": true", false, false },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Tokenizer *t;
+        uint32_t want[4];
+        int64_t n = 0;
+        if (row[i].bos) want[n++] = 256;
+        want[n++] = 'a';
+        want[n++] = 'b';
+        if (row[i].eos) want[n++] = 257;
+        assert_no_error(open_class(a, row[i].class, row[i].settings, &t));
+        assert_ids(t, true, "ab", n, want);
+        assert_ids(t, false, "ab", 2, (const uint32_t[]){ 'a', 'b' });
+        t->close(t);
+    }
+    arena_free(a);
+}
+
+TEST(classes_that_would_need_other_files_are_refused)
+{
+    Arena *a = arena_new();
+    Tokenizer *t;
+    assert_error_has(open_class(a, "LlamaTokenizer", ", \"add_prefix_space\": true", &t),
+                     "add_prefix_space: is not supported for LlamaTokenizer");
+    assert_error_has(open_class(a, "BertTokenizer", "", &t), "supported: GPT2Tokenizer, CodeGen");
+    assert_error_has(open_class(a, "PreTrainedTokenizer", "", &t), "is not supported");
+    assert_error_has(open_class(a, "LlamaTokenizerSlow", "", &t), "is not supported");
+    assert_error_has(open_class(a, "LlamaTokenizer", ", \"bos_token\": null", &t),
+                     "says add_bos_token, but there is no bos_token");
+    arena_free(a);
+}
+
+/* A mask that the file does not list takes the blanks in front of it. */
+TEST(the_mask_of_a_class_takes_blanks)
+{
+    Arena *a = arena_new();
+    Tokenizer *t;
+    assert_no_error(open_class(a, "RobertaTokenizer", ", \"mask_token\": \"<mask>\"", &t));
+    assert_ids(t, false, "a  <mask>", 2, (const uint32_t[]){ 'a', 258 });
+    t->close(t);
+    assert_no_error(open_class(a, "Qwen2Tokenizer", ", \"mask_token\": \"<mask>\"", &t));
+    assert_int_equal(t->n_ids, 259);
+    t->close(t);
     arena_free(a);
 }
