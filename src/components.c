@@ -47,12 +47,15 @@
     COMPONENT(mfu_calculator_gpt2) \
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
+    COMPONENT(model_averaged) \
     COMPONENT(model_coca) \
     COMPONENT(model_compiled) \
     COMPONENT(model_debugging_enriched) \
     COMPONENT(model_debugging_hook_nan_hook) \
     COMPONENT(model_debugging_hook_print_forward_hook) \
+    COMPONENT(model_frozen) \
     COMPONENT(model_fsdp1_checkpointed) \
+    COMPONENT(model_lora) \
     COMPONENT(optimizer_fsdp1_checkpointed) \
     COMPONENT(model_fsdp1_wrapped) \
     COMPONENT(model_fsdp2_wrapped) \

@@ -87,7 +87,9 @@ typedef struct Model {
     int64_t n_buffers;
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
-    struct Watch *watches;    /* who looks on while its nodes run (watch/watch.h), or NULL */
+    const struct Adapters *adapters; /* passes/adapters.h; NULL: none */
+    const struct Average *average;   /* passes/average.h; NULL: none is kept */
+    struct Watch *watches;           /* who looks on while its nodes run (watch/watch.h), or NULL */
 } Model;
 
 /* Adds the input to a graph. */

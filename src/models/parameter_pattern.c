@@ -64,3 +64,27 @@ Error *parameter_patterns(Arena *a, const char *key, const StringList *list,
     *out = patterns;
     return NULL;
 }
+
+static bool means_one(const char *pattern, const Value *const *param, int64_t n)
+{
+    const char *const one[] = { pattern, NULL };
+    for (int64_t i = 0; i < n; i++)
+        if (param[i]->kind == VALUE_PARAM && parameter_matches(one, param[i])) return true;
+    return false;
+}
+
+Error *parameter_patterns_match(const char *const *patterns, const Value *const *param, int64_t n)
+{
+    int64_t first = 0;
+    while (first < n && param[first]->kind != VALUE_PARAM) first++;
+    for (int i = 0; patterns[i]; i++)
+        if (!means_one(patterns[i], param, n))
+            return error_new("\"%s\" is the name of no parameter here; the first one is %s",
+                             patterns[i], first < n ? param[first]->name : "not there");
+    return NULL;
+}
+
+Error *parameter_patterns_check(const char *const *patterns, const Graph *g)
+{
+    return parameter_patterns_match(patterns, (const Value *const *)g->value, g->n_values);
+}

@@ -17,4 +17,7 @@ bool parameter_matches(const char *const *patterns, const Value *param);
  * names `key`. */
 Error *parameter_patterns(Arena *a, const char *key, const StringList *list,
                           const char *const **out);
+/* An error that names a pattern which means none of these parameters; and of those of a graph. */
+Error *parameter_patterns_match(const char *const *patterns, const Value *const *param, int64_t n);
+Error *parameter_patterns_check(const char *const *patterns, const Graph *g);
 #endif

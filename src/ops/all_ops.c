@@ -32,7 +32,8 @@
     OPS(transfer) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam) \
-    OPS(muon) KERNELS(muon)
+    OPS(muon) KERNELS(muon) \
+    OPS(average) KERNELS(average)
 /* clang-format on */
 
 #define NOTHING(name)

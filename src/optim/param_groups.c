@@ -73,23 +73,12 @@ static int64_t find_params(const Graph *g, const Value **param)
     return n;
 }
 
-static Error *check_pattern(const char *pattern, const Value *const *param, int64_t n)
-{
-    const char *const one[] = { pattern, NULL };
-    for (int64_t i = 0; i < n; i++)
-        if (parameter_matches(one, param[i])) return NULL;
-    return error_new("\"%s\" is the name of no parameter that is trained; the first one is %s",
-                     pattern, n ? param[0]->name : "not there");
-}
-
 static Error *check_part(const Optimizer *o, int i, const Value *const *param, int64_t n, Arena *a)
 {
     const OptimizerPart *part = &o->part[i];
     const Value **own = NEW_N(a, const Value *, n);
     int64_t n_own = 0;
-    for (int k = 0; part->parameters[k]; k++)
-        TRY(error_wrap(check_pattern(part->parameters[k], param, n), "parts.%d.parameters.%d", i,
-                       k));
+    TRY(error_wrap(parameter_patterns_match(part->parameters, param, n), "parts.%d.parameters", i));
     for (int64_t k = 0; k < n; k++)
         if (part_of(o, param[k]) == i) own[n_own++] = param[k];
     if (!n_own)

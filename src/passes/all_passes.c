@@ -8,6 +8,9 @@
 /* clang-format off */
 #define LIST(PASS) \
     PASS(initialize) \
+    PASS(adapters) \
+    PASS(freeze) \
+    PASS(read_averages) \
     PASS(stages) \
     PASS(autodiff) \
     PASS(precision) \
@@ -17,6 +20,7 @@
     PASS(data_parallel) \
     PASS(fuse) \
     PASS(optimize) \
+    PASS(average) \
     PASS(overlap)
 /* clang-format on */
 

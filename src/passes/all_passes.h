@@ -15,6 +15,7 @@ typedef struct Purpose {
     const struct Mesh *mesh;         /* NULL: one rank */
     const struct Optimize *optimize; /* NULL: parameters stay what they are */
     bool gradients;
+    bool averages; /* averages may stand for the parameters */
 } Purpose;
 
 /* Where to print the graph: "after:recompute", "before:fuse" or "after:all"; NULL: nowhere. */

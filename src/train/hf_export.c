@@ -3,8 +3,12 @@
 #include "base/file.h"
 #include "checkpoint/hf_save.h"
 #include "checkpoint/hf_tensors.h"
+#include "models/adapter_names.h"
 #include "models/hf_write.h"
+#include "passes/average.h"
+#include "train/merge_adapters.h"
 #include "train/session.h"
+#include <string.h>
 
 /* The model's parameters in host memory. */
 static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor **out, int64_t *n)
@@ -14,7 +18,7 @@ static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor 
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         Tensor view;
-        if (x->kind != VALUE_PARAM) continue;
+        if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
         TRY(store_view(s, &x->tensor, true, a, &view));
         Tensor t = view;
         t.dtype = dtype;
@@ -22,7 +26,8 @@ static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor 
             t.data = arena_alloc(a, tensor_bytes(&t));
             dtype_convert(dtype, t.data, view.dtype, view.data, tensor_count(&view));
         }
-        list[(*n)++] = (NamedTensor){ x->name, t };
+        const bool is_average = str_starts(str_of(x->name), AVERAGE);
+        list[(*n)++] = (NamedTensor){ x->name + (is_average ? strlen(AVERAGE) : 0), t };
     }
     *out = list;
     return NULL;
@@ -54,6 +59,7 @@ static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const H
     NamedTensor *param, *theirs;
     int64_t n, n_theirs;
     TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
+    if (x->model->adapters) TRY(adapters_merge(session_store(s), x->model->adapters));
     TRY(read_parameters(a, session_store(s), dtype, &param, &n));
     TRY(hf_tensors(a, family, param, n, &theirs, &n_theirs));
     const HfFolder folder = { .path = x->output_path,

@@ -139,7 +139,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                               .precision = &s->precision,
                               .mesh = g->mesh,
                               .optimize = r->optimize,
-                              .gradients = r->gradients };
+                              .gradients = r->gradients,
+                              .averages = !r->gradients };
     PassList list = passes_for(s->arena, &purpose);
     TRY(passes_run(g, g->mesh, &list, s->trace));
     *out = g;

@@ -5,6 +5,8 @@
 #include "checkpoint/load_shared.h"
 #include "checkpoint/shares.h"
 #include "config/yaml.h"
+#include "models/adapter_names.h"
+#include "passes/average.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,6 +19,14 @@ static const char *state_name(Arena *a, const ParamStore *s, const char *name)
             return arena_printf(a, "app.optimizer.state.%s.%.*s", dot + 1, (int)(dot - name), name);
     }
     return arena_printf(a, "app.optimizer.state.%s", name); /* of no parameter */
+}
+
+/* An average that stands for its parameter (passes/average.h) is read where training kept it. */
+static const char *param_name(Arena *a, const char *name)
+{
+    if (str_starts(str_of(name), AVERAGE))
+        return arena_printf(a, "app.optimizer.state.%s.ema", name + strlen(AVERAGE));
+    return arena_printf(a, "app.model.%s", name);
 }
 
 static bool is_saved(const Stored *x, bool with_optimizer)
@@ -39,8 +49,8 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         if (!is_saved(x, with_optimizer)) continue;
-        const char *name = x->kind == VALUE_PARAM ? arena_printf(a, "app.model.%s", x->name)
-                                                  : state_name(a, s, x->name);
+        const char *name =
+            x->kind == VALUE_PARAM ? param_name(a, x->name) : state_name(a, s, x->name);
         state[(*n)++] = state_tensor(name, &x->tensor);
         if (x->kind != VALUE_PARAM || !with_optimizer || x->is_frozen) continue;
         Tensor step = { .data = steps, .dtype = F32 };
@@ -85,10 +95,20 @@ static bool is_state_elsewhere(const ParamStore *s, const char *name)
     return false;
 }
 
+/* Whether its average is read instead. */
+static bool is_averaged(const ParamStore *s, const char *name)
+{
+    char average[512];
+    if (!str_starts(str_of(name), "app.model.")) return false;
+    const int n = snprintf(average, sizeof average, AVERAGE "%s", name + strlen("app.model."));
+    const Stored *x = n < (int)sizeof average ? store_find(s, average) : NULL;
+    return x && x->kind == VALUE_PARAM;
+}
+
 static bool must_fit(const void *ctx, const char *name)
 {
     const Names *n = ctx;
-    return n->wanted(name) && !is_state_elsewhere(n->store, name);
+    return n->wanted(name) && !is_state_elsewhere(n->store, name) && !is_averaged(n->store, name);
 }
 
 /* The state of this rank, and behind it what the others have of the model. */
@@ -114,15 +134,25 @@ static Error *load(Arena *a, const ParamStore *s, CheckpointReader *r, Comm *com
     return checkpoint_load_shared(r, state, n, comm);
 }
 
+/* Adapters begin anew over the parameters of a model that had none. */
+static bool has_adapters(const CheckpointReader *r)
+{
+    for (int64_t i = 0; i < r->n_entries; i++)
+        if (parameter_is_adapter(r->entry[i].name)) return true;
+    return false;
+}
+
 /* Where tensors are not the host's, what is read goes through memory that is. */
 static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
-                        bool (*wanted)(const char *name), float *steps)
+                        bool (*wanted)(const char *name), bool with_adapters, float *steps)
 {
     int64_t n_all, n = 0;
     StateTensor *state = state_of_store(a, s, wanted != is_of_model, steps, &n_all);
     Tensor *there = NEW_N(a, Tensor, n_all);
     for (int64_t i = 0; i < n_all; i++)
-        if (wanted(state[i].name)) state[n++] = state[i];
+        if ((wanted(state[i].name) || wanted == is_of_model) &&
+            (with_adapters || !parameter_is_adapter(state[i].name)))
+            state[n++] = state[i];
     for (int64_t i = 0; i < n; i++) {
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));
@@ -135,10 +165,12 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm
 static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                        bool (*wanted)(const char *name), float *steps)
 {
-    Error *e = load_into(a, s, r, comm, wanted, steps);
+    const bool with_adapters = wanted != is_of_model || has_adapters(r);
+    Error *e = load_into(a, s, r, comm, wanted, with_adapters, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
         bool is_param = x->kind == VALUE_PARAM;
+        if (!with_adapters && parameter_is_adapter(x->name)) continue;
         if (is_saved(x, wanted != is_of_model) && !(is_param && wanted == is_of_optimizer))
             x->is_set = true;
     }
@@ -175,7 +207,7 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
     int64_t n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind != VALUE_PARAM) continue;
+        if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
         param[n] = (CheckpointEntry){ .name = x->name, .n_dims = x->tensor.n_dims };
         memcpy(param[n++].size, x->tensor.size, sizeof x->tensor.size);
     }

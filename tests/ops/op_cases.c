@@ -7,6 +7,7 @@
 #include "ops/accumulate.h"
 #include "ops/adam.h"
 #include "ops/attention.h"
+#include "ops/average.h"
 #include "ops/cache_write.h"
 #include "ops/cast.h"
 #include "ops/contract.h"
@@ -415,6 +416,16 @@ static Value *build_muon_update(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+static Value *build_average(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int k = count(n);
+    Value *x = state(g, "x", k, n), *kept = state(g, "kept", k, n);
+    (void)c;
+    g->phase = UPDATE;
+    average(g, x, kept, 0.9);
+    return NULL;
+}
+
 static Value *unit(Graph *g, Value *x)
 {
     return unit_matrix(g, x, 1e-7);
@@ -551,6 +562,7 @@ const OpCase op_cases[] = {
     { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
     { "clip_factor", build_clip_factor, .position = 1 },
     { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false, 0 }, .n = { 6, 7 } },
+    { "average", build_average, .n = { 122, 457 }, .large = { 768, 3072 } },
     { "muon_momentum", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.95, true }, .n = { 123, 457 }, .large = { 768, 3072 } },
     { "muon_momentum without Nesterov", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.9, false }, .n = { 6, 7 } },
     { "unit_matrix", build_unary, .unary = unit, .n = { 2, 6, 7 }, .large = { 1, 768, 3072 } },

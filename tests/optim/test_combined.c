@@ -2,7 +2,7 @@
  * run goes on as if it had not been stopped. */
 #include "checkpoint/checkpoint.h"
 #include "end_to_end/training.h"
-#include "train/small_job.h"
+#include "train/kept_params.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,50 +33,12 @@ static const char *const alike[] = {
     COMBINED("[\"*.mlp.*\", \"*.attn.*\"]", "[\"*\"]"), NULL
 };
 
-/* The parameters of a run after its last step. */
-typedef struct Kept {
-    Arena *arena;
-    int64_t n;
-    Tensor tensor[64];
-    const char *name[64];
-} Kept;
-
-static void keep(void *context, const StepReport *r)
-{
-    Kept *k = context;
-    k->n = 0;
-    for (int64_t i = 0; i < store_count(r->store); i++) {
-        const Stored *s = store_at(r->store, i);
-        if (s->kind != VALUE_PARAM) continue;
-        k->name[k->n] = arena_string(k->arena, s->name);
-        k->tensor[k->n] = s->tensor;
-        k->tensor[k->n++].data = arena_copy(k->arena, s->tensor.data, tensor_bytes(&s->tensor));
-    }
-}
-
-static Kept train(Arena *a, Words set)
-{
-    Kept k = { .arena = a };
-    TrainingEnd end;
-    SmallJob *s = small_job_new("x", set);
-    s->job.observe = keep;
-    s->job.observer = &k;
-    assert_no_error(trainer_run(&s->job, &end));
-    arena_free(s->bench.arena);
-    return k;
-}
-
-static bool is_same(const Kept *x, const Kept *y, int64_t i)
-{
-    return !memcmp(x->tensor[i].data, y->tensor[i].data, tensor_bytes(&x->tensor[i]));
-}
-
 TEST(two_optimizers_that_are_alike_give_the_bits_of_one)
 {
     Arena *a = arena_new();
-    const Kept one = train(a, NULL), two = train(a, alike);
+    const KeptParams one = kept_params(a, NULL), two = kept_params(a, alike);
     assert_true(one.n > 10 && one.n == two.n);
-    for (int64_t i = 0; i < one.n; i++) assert_true(is_same(&one, &two, i));
+    for (int64_t i = 0; i < one.n; i++) assert_true(kept_is_same(&one, &two, i));
     arena_free(a);
 }
 
@@ -92,12 +54,12 @@ TEST(each_optimizer_updates_its_parameters_with_its_rate)
     static const char *const none[] = { RATES("0", "0"), MLP_AND_REST, CONSTANT, NULL };
     static const char *const some[] = { RATES("1e-3", "0"), MLP_AND_REST, CONSTANT, NULL };
     Arena *a = arena_new();
-    const Kept start = train(a, none), end = train(a, some);
+    const KeptParams start = kept_params(a, none), end = kept_params(a, some);
     int n_mlp = 0;
     for (int64_t i = 0; i < start.n; i++) {
         const bool is_mlp = strstr(start.name[i], ".mlp.");
         n_mlp += is_mlp;
-        assert_int_equal(is_same(&start, &end, i), !is_mlp);
+        assert_int_equal(kept_is_same(&start, &end, i), !is_mlp);
     }
     assert_true(n_mlp > 0 && n_mlp < start.n);
     arena_free(a);
@@ -192,7 +154,7 @@ TEST(combined_optimizers_that_do_not_fit_are_refused_by_name)
 {
     static const char *const bad[][4] = {
         { COMBINED("[\"*.mpl.*\"]", "[\"*\"]"), CONSTANT, NULL,
-          "parts.0.parameters.0: \"*.mpl.*\" is the name of no parameter" },
+          "parts.0.parameters: \"*.mpl.*\" is the name of no parameter" },
         { COMBINED("[\"*.mlp.*\"]", "[\"@norms\"]"), CONSTANT, NULL,
           "no part of optimizer.combined takes the parameter transformer.wte.weight" },
         { COMBINED("[\"*\"]", "[\"@norms\"]"), CONSTANT, NULL,

@@ -1,0 +1,15 @@
+/* adapter_names.c - from a weight to its adapters. */
+#include "models/adapter_names.h"
+#include <string.h>
+
+const char *adapter_name(Arena *a, const char *weight, const char *which)
+{
+    const char *dot = strrchr(weight, '.');
+    const size_t n = dot ? (size_t)(dot - weight) : strlen(weight);
+    return arena_printf(a, "%.*s.%s.weight", (int)n, weight, which);
+}
+
+bool parameter_is_adapter(const char *name)
+{
+    return strstr(name, "." ADAPTER_A ".") || strstr(name, "." ADAPTER_B ".");
+}

@@ -1,0 +1,145 @@
+/* adapters.c - puts adapters beside products with weights, freezes the rest; model.lora asks for
+ * it. */
+#include "passes/adapters.h"
+#include "config/builder.h"
+#include "models/adapter_names.h"
+#include "models/layers.h"
+#include "models/model.h"
+#include "models/parameter_pattern.h"
+#include "ops/contract.h"
+#include "ops/elementwise.h"
+#include "passes/all_passes.h"
+#include <string.h>
+
+typedef struct Adapting {
+    Graph *g;
+    const Adapters *s;
+    Value **now; /* by id: what stands for a value from here on */
+    int64_t n_old, n_adapted;
+} Adapting;
+
+/* A product with a weight as linear layers have it. */
+static bool is_adapted(const Adapting *w, const Node *n)
+{
+    if (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1) return false;
+    const Value *weight = n->in[1];
+    return weight->kind == VALUE_PARAM && weight->n_dims == 2 &&
+           !strcmp(n->dims->text, "*k,nk->*n") && parameter_matches(w->s->parameters, weight);
+}
+
+static Value *factor(Graph *g, const Value *weight, const char *what, Dim rows, Dim columns,
+                     Init init)
+{
+    const Dim dims[] = { rows, columns };
+    Value *v = graph_param(g, adapter_name(g->arena, weight->name, what), 2, dims);
+    v->role = ROLE_LINEAR;
+    v->init = init;
+    v->block = weight->block;
+    return v;
+}
+
+/* Appends what an adapter adds to the result of a product. */
+static void adapt(Adapting *w, const Node *n)
+{
+    Graph *g = w->g;
+    const Value *weight = n->in[1];
+    const Dim rank = { .size = w->s->rank };
+    g->block = n->block;
+    g->stage = n->stage;
+    g->module = n->module;
+    Value *a = factor(g, weight, ADAPTER_A, rank, weight->dim[1],
+                      init_of_linear(weight->dim[1].size)),
+          *b = factor(g, weight, ADAPTER_B, weight->dim[0], rank, (Init){ .kind = INIT_ZEROS });
+    Value *low = contract(g, "*k,nk->*n", n->in[0], a);
+    Value *more = scale(g, contract(g, "*k,nk->*n", low, b), w->s->alpha / (double)w->s->rank);
+    w->now[n->out[0]->id] = add(g, n->out[0], more);
+    w->n_adapted++;
+}
+
+static void freeze_rest(const Adapting *w)
+{
+    for (int64_t i = 0; i < w->g->n_values; i++) {
+        Value *v = w->g->value[i];
+        if (v->kind == VALUE_PARAM && !parameter_is_adapter(v->name) &&
+            !parameter_matches(w->s->also_trained, v))
+            v->is_frozen = true;
+    }
+}
+
+static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
+{
+    (void)mesh;
+    Adapting w = { .g = g, .s = settings, .n_old = g->n_values };
+    TRY(error_wrap(parameter_patterns_check(w.s->parameters, g), "model.lora: parameters"));
+    TRY(error_wrap(parameter_patterns_check(w.s->also_trained, g), "model.lora: also_trained"));
+    w.now = NEW_N(g->arena, Value *, w.n_old);
+    const int64_t n = g->n_nodes;
+    Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < old[i]->n_in; k++) {
+            const Value *v = old[i]->in[k];
+            if (v->id < w.n_old && w.now[v->id]) old[i]->in[k] = w.now[v->id];
+        }
+        graph_keep(g, old[i]);
+        if (is_adapted(&w, old[i])) adapt(&w, old[i]);
+    }
+    for (int64_t i = 0; i < g->n_outputs; i++) {
+        Value **v = &g->output[i].value;
+        if ((*v)->id < w.n_old && w.now[(*v)->id]) *v = w.now[(*v)->id];
+    }
+    g->block = -1;
+    g->stage = 0;
+    g->module = NULL;
+    freeze_rest(&w);
+    if (w.n_adapted) return NULL;
+    return error_new("model.lora: parameters mean no weight of a linear layer");
+}
+
+const PassDef pass_adapters = {
+    .name = "adapters",
+    .doc = "low-rank adapters beside frozen weights",
+    .run = run,
+};
+
+typedef struct Settings {
+    Model *model;
+    int64_t rank;
+    double alpha;
+    StringList parameters, also_trained;
+} Settings;
+
+static Error *build(Builder *b, const void *settings, void **out)
+{
+    const Settings *s = settings;
+    Arena *arena = builder_arena(b);
+    if (s->model->adapters) return error_new("model: it has adapters already");
+    Adapters *a = NEW(arena, Adapters);
+    *a = (Adapters){ .rank = s->rank, .alpha = s->alpha };
+    TRY(parameter_patterns(arena, "parameters", &s->parameters, &a->parameters));
+    TRY(parameter_patterns(arena, "also_trained", &s->also_trained, &a->also_trained));
+    s->model->adapters = a;
+    passes_add(&s->model->passes, &pass_adapters, a);
+    *out = s->model;
+    return NULL;
+}
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
+    FIELD_INT(Settings, rank, "8", 1, INFINITY, "rows of A and columns of B"),
+    FIELD_FLOAT(Settings, alpha, "16.0", 0, INFINITY, "what adapters add is scaled by alpha / rank", .flags = FIELD_OPEN_MIN),
+    FIELD_STRINGS(Settings, parameters, "[\"@matrices\"]", 1, INFINITY, "patterns of the weights that get adapters: names (*.attn.*), or @matrices, @head"),
+    FIELD_STRINGS(Settings, also_trained, "[]", 0, 0, "patterns of what is trained beside the adapters, as @norms"),
+    { 0 },
+};
+/* clang-format on */
+
+const ComponentDef model_lora = {
+    .kind = "model",
+    .variant = "lora",
+    .doc = "the model with low-rank adapters, which are trained in the place of its weights",
+    .fields = fields,
+    .settings_size = sizeof(Settings),
+    .build = build,
+};
