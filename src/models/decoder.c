@@ -173,7 +173,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
                           .logit_cap = d->logit_cap };
     out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
     graph_leave(g);
-    if (d->moe) moe_finish(g, d->moe, &b.moe, f->inspect, out);
+    if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
     return graph_finish(g);
 }
 

@@ -78,11 +78,26 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     return y;
 }
 
-void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, bool inspect, ModelOutput *out)
+const char *moe_share_name(Arena *a, int64_t expert)
+{
+    return arena_printf(a, "expert_share.%lld", (long long)expert);
+}
+
+static void give_load(Graph *g, const Moe *m, const MoeSums *sums, const ForwardSettings *f)
+{
+    for (int64_t i = 0; i < m->n_experts; i++)
+        graph_output(g, moe_share_name(g->arena, i), moe_element(g, sums->share, i));
+    if (sums->dropped)
+        graph_output(g, MOE_DROPPED, scale(g, sums->dropped, 1 / (double)(f->batch * f->sequence)));
+}
+
+void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, const ForwardSettings *f,
+                ModelOutput *out)
 {
     if (!sums->n_layers) return; /* all layers are dense */
+    if (f->training) give_load(g, m, sums, f);
     Value *aux = moe_balance(g, sums->share, sums->probability, sums->n_layers);
-    if (inspect) {
+    if (f->inspect) {
         graph_output(g, "aux_loss", aux);
         return;
     }

@@ -31,7 +31,12 @@ typedef struct MoeSums {
 
 /* Parameters router.weight, experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* Outputs of training programs: of each expert, how often a token chose it, summed over the layers;
+ * and pairs of token and expert that a capacity dropped, per token. */
+#define MOE_DROPPED "expert_pairs_dropped"
+const char *moe_share_name(Arena *a, int64_t expert);
 /* Penalties into out->penalty; for inspection instead the outputs "aux_loss" and, from moe_layer,
  * "router_logits.<block>". */
-void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, bool inspect, ModelOutput *out);
+void moe_finish(Graph *g, const Moe *m, const MoeSums *sums, const ForwardSettings *f,
+                ModelOutput *out);
 #endif

@@ -13,10 +13,11 @@ typedef struct Measure {
     double value;
     int64_t count;
     bool is_count;
-    int decimals; /* shown on the console; ALL_DECIMALS: unrounded */
+    int decimals; /* shown on the console; ALL_DECIMALS: unrounded; or
+                       NOT_ON_CONSOLE */
 } Measure;
 
-enum { ALL_DECIMALS = -1, MAX_MEASURES = 24 };
+enum { ALL_DECIMALS = -1, NOT_ON_CONSOLE = -2, MAX_MEASURES = 96 };
 
 typedef struct Measures {
     int n;

@@ -28,6 +28,9 @@ Results training_results(const TrainingNumbers *from)
     measures_add_count(&r.metrics, "consumed tokens", from->consumed_tokens);
     measures_add_real(&r.metrics, "grad norm avg", from->grad_norm_avg, 2);
     measures_add_real(&r.metrics, "grad norm last", from->grad_norm_last, 2);
+    for (int i = 0; from->load_name && from->load_name[i]; i++)
+        measures_add_real(&r.metrics, from->load_name[i], from->load[i],
+                          i < from->n_shown_loads ? 3 : NOT_ON_CONSOLE);
     measures_add_real(&r.throughput, "train samples/s", from->samples_per_second, 1);
     measures_add_real(&r.throughput, "train mfu (16-bit)", from->mfu, 2);
     measures_add_real(&r.throughput, "lr mean", from->lr, ALL_DECIMALS);
@@ -64,6 +67,7 @@ static void console_group(const Measures *m, Text *out)
 {
     for (int i = 0; i < m->n; i++) {
         const Measure *one = &m->item[i];
+        if (one->decimals == NOT_ON_CONSOLE) continue;
         text_printf(out, "%s%s: ", i ? " | " : "", one->name);
         if (one->is_count) { /* a float there, so ".0" stays; the digits are exact here */
             text_printf(out, "%" PRId64 ".0", one->count);

@@ -14,6 +14,9 @@ typedef struct TrainingNumbers {
     double lr;                      /* of the next step, mean over groups */
     const char *const *rate_name;   /* of groups that have rates of their own; NULL ends the list */
     const double *rate;
+    const char *const *load_name; /* of experts; NULL: there are none; NULL ends the list */
+    const double *load;
+    int n_shown_loads;     /* the first of them are shown on the console */
     double peak_memory_mb; /* MiB */
 } TrainingNumbers;
 

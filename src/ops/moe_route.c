@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const OpDef op_moe_route, op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_balance,
-    op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad;
+    op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad, op_moe_element;
 
 static const Field route_attrs[] = {
     FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
@@ -23,6 +23,20 @@ static const Field balance_attrs[] = {
     FIELD_INT(Balance, n_layers, NULL, 0, 0, "layers that were added up"),
     { 0 },
 };
+
+typedef struct Element {
+    int64_t index;
+} Element;
+
+static const Field element_attrs[] = {
+    FIELD_INT(Element, index, NULL, 0, 0, "which element"),
+    { 0 },
+};
+
+Value *moe_element(Graph *g, Value *x, int64_t index)
+{
+    return graph_add(g, &op_moe_element, &(Element){ index }, 1, &x)->out[0];
+}
 
 Value *moe_route(Graph *g, Value *logits, const MoeRoute *attrs, Value **expert)
 {
@@ -252,6 +266,21 @@ static int square_grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static int element_reference(const Launch *l)
+{
+    const double *x = l->in[0].data;
+    *(double *)l->out[0].data = x[((const Element *)l->attrs)->index];
+    return KERNEL_OK;
+}
+
+static const OpDef op_moe_element = {
+    .name = "moe_element",
+    .doc = "one element of a vector",
+    .dims = "e!->",
+    .attrs = element_attrs,
+    .attrs_size = sizeof(Element),
+    .reference = element_reference,
+};
 static const OpDef op_moe_route = {
     .name = "moe_route",
     .doc = "weights and numbers of the experts with the largest scores",
@@ -317,8 +346,8 @@ static const OpDef op_mean_square_lse_grad = {
     .reference = square_grad_reference,
 };
 
-const OpDef *const moe_route_ops[] = {
-    &op_moe_route,       &op_moe_route_grad,       &op_moe_share,
-    &op_moe_share_grad,  &op_moe_balance,          &op_moe_balance_grad,
-    &op_mean_square_lse, &op_mean_square_lse_grad, NULL
-};
+const OpDef *const moe_route_ops[] = { &op_moe_route,       &op_moe_route_grad,
+                                       &op_moe_share,       &op_moe_share_grad,
+                                       &op_moe_balance,     &op_moe_balance_grad,
+                                       &op_mean_square_lse, &op_mean_square_lse_grad,
+                                       &op_moe_element,     NULL };

@@ -19,6 +19,8 @@ void moe_share(Graph *g, Value *logits, Value *expert, Value **share, Value **pr
 /* The scalar e sum(share probability) / n^2: smallest when the load is even (Fedus et al. 2021).
  * `n_layers` n: as many were added up. */
 Value *moe_balance(Graph *g, Value *share, Value *probability, int64_t n_layers);
+/* The element of a vector. */
+Value *moe_element(Graph *g, Value *x, int64_t index);
 /* The scalar mean(lse^2) of the rows: keeps logits small (Zoph et al. 2022). */
 Value *mean_square_lse(Graph *g, Value *logits);
 #endif

@@ -7,6 +7,7 @@
 #include "optim/param_groups.h"
 #include "train/begin.h"
 #include "train/evaluator.h"
+#include "train/expert_load.h"
 #include "train/optimizer_step.h"
 #include "train/pace.h"
 #include "train/preflight.h"
@@ -35,6 +36,7 @@ typedef struct Trainer {
     int stop;                /* the signal that any rank got, as far as all know; 0: none */
     bool data_ended;         /* on any rank: there is no further step */
     ShownRates rates;
+    ExpertLoad load;
 } Trainer;
 
 /* Of a pipeline only the last stage has losses. */
@@ -155,6 +157,10 @@ static Error *publish_results(Trainer *t)
         n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->step.program)), rate,
                             session_peak_flops(t->session));
     TRY(add_rates(t, &n));
+    TRY(expert_load_take(&t->load, t->step.program, t->step.plan.n, job->consensus));
+    if (t->load.n) n.load_name = t->load.name;
+    n.load = t->load.value;
+    n.n_shown_loads = N_LOAD_SUMMARIES;
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
@@ -470,6 +476,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
                     .saved_steps = job->resumed ? job->seen_steps : -1 };
     if (job->resumed) t->window = job->resumed->window;
     shown_rates_find(a, job->state, &t->rates);
+    expert_load_new(a, job->state->model, &t->load);
     Error *e = train(t, end);
     end->steps = t->steps;
     end->saved_steps = t->saved_steps;

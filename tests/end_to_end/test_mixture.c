@@ -2,6 +2,8 @@
  * experts, resumed in another layout, exported. */
 #include "base/file.h"
 #include "end_to_end/training.h"
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SET "--set"
@@ -14,6 +16,17 @@
         SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define ACCUMULATION "settings.step_profile.gradient_accumulation_steps="
 #define EXPERTS "device_mesh.config.expert_parallel_degree=2"
+
+static double last_result(const Bench *b, const char *id, const char *name)
+{
+    Str text;
+    const char *last = NULL, *key = arena_printf(b->arena, "\"%s\": ", name);
+    const char *path = arena_printf(b->arena, "%s/%s/evaluation_results.jsonl", b->root, id);
+    assert_no_error(file_read(b->arena, path, &text));
+    for (const char *at = text.ptr; (at = strstr(at, key)); at++) last = at;
+    assert_non_null(last);
+    return atof(last + strlen(key));
+}
 
 /* One rank adds up in another order than two, and what that changes in the last digit may send a
  * token elsewhere. */
@@ -29,6 +42,31 @@ TEST(ranks_that_share_experts_learn_what_ranks_with_all_of_them_learn)
     assert_learnt_alike(&b, "shared", "all");
     assert_results_near(&b, "shared", "one", "train loss avg", 1e-3);
     assert_results_near(&b, "shared", "one", "CLMCrossEntropyLoss", 1e-3);
+    assert_results_near(&b, "shared", "all", "expert load max", 1e-5);
+    assert_results_near(&b, "shared", "all", "expert load/3", 1e-5);
+    arena_free(b.arena);
+}
+
+/* Loads are multiples of a fair share, and what a capacity drops is told. */
+TEST(results_tell_the_load_of_experts)
+{
+    Bench b = bench_new();
+    Outcome o = bench_run(
+        &b, "run", NULL,
+        (const char *[]){ MODEL, SET, "model_raw.config.mixture.capacity=0.5", NULL }, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, " | expert load max: ");
+    assert_null(strstr(o.text, "expert load/0"));
+    double load[4], sum = 0;
+    for (int i = 0; i < 4; i++) {
+        load[i] = last_result(&b, "run", arena_printf(b.arena, "expert load/%d", i));
+        sum += load[i];
+        assert_true(load[i] >= last_result(&b, "run", "expert load min"));
+        assert_true(load[i] <= last_result(&b, "run", "expert load max"));
+    }
+    assert_true(fabs(sum - 4) < 1e-5);
+    const double dropped = last_result(&b, "run", "expert pairs dropped");
+    assert_true(dropped >= 0.5 && dropped < 1); /* capacity 0.5: half of all pairs, at least */
     arena_free(b.arena);
 }
 

@@ -269,6 +269,7 @@ static Value *build_moe_balance(Graph *g, const OpCase *c, const int64_t *n)
     Value *share, *probability, *logits = floats(g, "logits", 3, n);
     Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ n[0], n[1], n[3] });
     moe_share(g, logits, expert, &share, &probability);
+    moe_element(g, share, 1);
     return moe_balance(g, share, probability, 2);
 }
 
