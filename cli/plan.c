@@ -4,11 +4,12 @@
 #include "command.h"
 #include "components.h"
 #include "train/job_plan.h"
+#include "train/session.h"
 #include <stdio.h>
 
 typedef struct Options {
-    const char *config_file_path, *experiments_root_path;
-    int64_t ranks;
+    const char *config_file_path, *experiments_root_path, *print_graph;
+    int64_t ranks, largest;
     StringList set;
 } Options;
 
@@ -17,6 +18,8 @@ static const Field options[] = {
     FIELD_PATH(Options, config_file_path, NULL, "YAML of a training", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}; nothing is written", .role = PATH_BEGINNING),
     FIELD_INT(Options, ranks, "0", 0, INFINITY, "of the job that is planned, on however many machines; 0: as a launcher's variables say, or 1"),
+    FIELD_INT(Options, largest, "0", 0, 1000, "how many of the largest activations to show that exist together at the peak"),
+    FIELD_STRING(Options, print_graph, "null", "print the first rank's graph around a pass: before:fuse, after:shard, after:all"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value"),
     { 0 },
 };
@@ -36,7 +39,10 @@ static Error *run(Arena *a, const void *from)
                                     .experiments_root_path = o->experiments_root_path,
                                     .overrides = o->set,
                                     .n_ranks = o->ranks,
+                                    .n_largest = o->largest,
+                                    .trace = { .print = o->print_graph, .to = stdout },
                                     .process = &rank };
+    TRY(session_check_trace(o->print_graph));
     TRY(components_registry(a, &registry));
     TRY(job_plan(a, registry, &settings, &plan));
     job_plan_print(&plan, stdout);
@@ -48,7 +54,8 @@ const Command command_top_plan = {
     .doc = "Prints what each rank of a training takes and sends, without running it.",
     .examples = "modalities plan --config_file_path train.yaml --ranks 8\n"
                 "modalities plan --config_file_path train.yaml --ranks 8 --set "
-                "settings.step_profile.local_train_micro_batch_size=4",
+                "settings.step_profile.local_train_micro_batch_size=4\n"
+                "modalities plan --config_file_path train.yaml --ranks 512 --largest 10",
     .options = options,
     .options_size = sizeof(Options),
     .run = run,

@@ -75,6 +75,8 @@ size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);
 /* The memory map: parameters, states, gradients, derived, activations at the peak. */
 void program_print_memory(const Program *p, FILE *to);
+/* The n largest activations of those that exist together when they need most, a line each. */
+void program_print_largest(const Program *p, int n, FILE *to);
 /* The plan as JSON: {"moments": [...], "tensors": [{name, module, kind, bytes, spans}], "stored":
  * [...]}; for pages that draw it. */
 void program_memory_json(const Program *p, Text *out);

@@ -24,7 +24,12 @@ void program_print_memory(const Program *p, FILE *to)
     for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
         if (sum[k]) print_bytes(what[k], sum[k], to);
     print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
-    memory_print(p->plan, 8, to);
+    program_print_largest(p, 8, to);
+}
+
+void program_print_largest(const Program *p, int n, FILE *to)
+{
+    memory_print(p->plan, n, to);
 }
 
 /* By plan; what is made from no parameter is made once, and costs no step anything. */

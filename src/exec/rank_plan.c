@@ -48,7 +48,7 @@ RankPlan program_rank_plan(const Program *p, Arena *a)
         bool is_repeated = n->phase >= FORWARD && n->phase <= BACKWARD_WEIGHT;
         int64_t times = is_repeated ? p->n_microbatches : 1;
         r.flops += node_flops(n) * share_of(n, p->graph->mesh) * (double)times;
-        if (!n->op->sent) continue;
+        if (!n->op->sent || !n->axes) continue;
         Traffic *t = traffic_of(&r, n);
         t->n += times;
         t->bytes += n->op->sent(p->step[i].launch) * (double)times;

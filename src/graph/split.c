@@ -76,6 +76,18 @@ static Error *read_inputs(Arena *a, const Node *n, Split *known)
     return NULL;
 }
 
+/* A letter that no input has is split as the results say: they make it anew. */
+static void read_results(const Node *n, Split *known)
+{
+    for (int k = 0; k < n->n_out; k++)
+        for (int d = 0; d < n->dims->out[k].n_dims; d++) {
+            const DimRef *ref = &n->dims->out[k].dim[d];
+            Split *s = &known[ref->slot[0]];
+            if (ref->n == 1 && s->said_by < 0 && !n->dims->whole[ref->slot[0]])
+                *s = split_of(&n->out[k]->dim[d], -1);
+        }
+}
+
 /* The reductions that are outstanding in the inputs go on to the results of an op that may be
  * applied to them. */
 static Error *read_partial(const Node *n, unsigned *partial)
@@ -159,6 +171,7 @@ static Error *each_result(Arena *a, const Node *n,
     Split known[N_SLOTS];
     unsigned partial;
     TRY(read_inputs(a, n, known));
+    read_results(n, known);
     TRY(read_partial(n, &partial));
     for (int k = 0; k < n->n_out; k++) {
         Dim dim[MAX_DIMS];

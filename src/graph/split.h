@@ -3,7 +3,8 @@
  *
  * A split travels along its letter. A letter that is split and missing in a result makes that
  * result a partial sum (or maximum) over the letter's mesh axes. A composite dimension is split by
- * its leading letter, a dimension marked with `!` not at all. */
+ * its leading letter, a dimension marked with `!` not at all. A letter that no input has is split
+ * as the result that makes it says. */
 #ifndef GRAPH_SPLIT_H
 #define GRAPH_SPLIT_H
 #include "comm/mesh.h"

@@ -65,27 +65,29 @@ static void same_dtypes(const Node *n, Dtype *out)
     for (int k = 0; k < n->n_out; k++) out[k] = n->in[k]->dtype;
 }
 
-/* Of the parts that a rank has, each other one gets a copy; and of what they add up, theirs. */
-static double sum_parts(const Launch *l, const Tensor *part, Dtype t, int n)
+/* Of the parts that a rank has, each other one gets a copy; and of what they add up, theirs. Each
+ * part travels in the dtype of its input. */
+static double sum_parts(const Launch *l, const Tensor *part, int n)
 {
-    double elements = 0;
-    for (int k = 0; k < n; k++) elements += (double)tensor_count(&part[k]);
-    return elements * (double)dtype_size(t) * (collective_size(l) - 1);
+    double bytes = 0;
+    for (int k = 0; k < n; k++)
+        bytes += (double)tensor_count(&part[k]) * (double)dtype_size(l->in[k].dtype);
+    return bytes * (collective_size(l) - 1);
 }
 
 static double gather_sent(const Launch *l)
 {
-    return l->n_in ? sum_parts(l, l->in, l->in[0].dtype, l->n_in) : 0;
+    return sum_parts(l, l->in, l->n_in);
 }
 
 static double scatter_sent(const Launch *l)
 {
-    return l->n_in ? sum_parts(l, l->out, l->in[0].dtype, l->n_out) : 0;
+    return sum_parts(l, l->out, l->n_in);
 }
 
 static double bucket_sent(const Launch *l)
 {
-    return l->n_in ? 2 * sum_parts(l, l->out, l->in[0].dtype, l->n_out) / collective_size(l) : 0;
+    return 2 * sum_parts(l, l->out, l->n_in) / collective_size(l);
 }
 
 /* Small tensors of one dtype that follow each other go in one message of at most this size. */

@@ -5,6 +5,7 @@
 #include "models/model.h"
 #include "ops/collective.h"
 #include "passes/all_passes.h"
+#include "passes/fuse.h"
 #include <string.h>
 
 /* The earlier rule wins where two would use one mesh axis in a node. */
@@ -30,6 +31,8 @@ typedef struct Sharder {
     int n_rules;
     int moment; /* of the node at hand: 0 until the backward pass has come to the blocks */
     const Node *user;
+    const int64_t *uses; /* by value, of the n_values that were there before */
+    int64_t n_values;
     Sent *sent;
     int64_t n_sent, cap_sent;
 } Sharder;
@@ -290,13 +293,19 @@ static Value *settle(Sharder *s, Value *v, unsigned partial, const Want *want)
     return v;
 }
 
-/* What may stay outstanding in the inputs of a node. */
-static unsigned allowed_partial(const Node *n)
+/* What may stay outstanding in the inputs of a node. Sums are added up before they are settled
+ * where nobody else needs them: the gradients of the products that share an input. A residual
+ * stream, which others read, too, is settled at once and stays split. */
+static unsigned allowed_partial(const Sharder *s, const Node *n)
 {
     unsigned all = ~0u;
     if (!(n->op->flags & OP_LINEAR) || n->op->flags & OP_MATMUL || !n->n_in) return 0;
     if (!(n->op->flags & OP_SUM)) return n->in[0]->reduce == REDUCE_SUM ? n->in[0]->partial : 0;
-    for (int k = 0; k < n->n_in; k++) all &= n->in[k]->reduce == REDUCE_SUM ? n->in[k]->partial : 0;
+    for (int k = 0; k < n->n_in; k++) {
+        const Value *v = n->in[k];
+        bool is_shared = v->id < s->n_values && s->uses[v->id] > 1;
+        all &= v->reduce == REDUCE_SUM && !is_shared ? v->partial : 0;
+    }
     return all;
 }
 
@@ -312,6 +321,31 @@ static void take_written(const Node *n, Want *of_slot, unsigned *used)
             memcpy(w->mesh, x->mesh, sizeof w->mesh);
             w->layout = x->layout;
             w->is_padded = x->is_padded;
+            for (int i = 0; i < MAX_MESH_AXES && x->mesh[i]; i++) *used |= 1u << x->mesh[i];
+        }
+    }
+}
+
+static bool is_of_input(const Node *n, int slot)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (dims_uses(&n->dims->in[k], slot)) return true;
+    return false;
+}
+
+/* Rows that a node makes anew are made where those of the parameter are whose gradient they are (an
+ * embedding's), from the tokens of all ranks: these are fewer bytes than the table. */
+static void take_made(const Node *n, unsigned *used)
+{
+    for (int k = 0; k < n->n_out; k++) {
+        const Value *of = n->out[k]->grad_of;
+        for (int d = 0; of && d < of->n_dims && d < n->dims->out[k].n_dims; d++) {
+            const DimRef *ref = &n->dims->out[k].dim[d];
+            if (ref->n != 1 || is_of_input(n, ref->slot[0]) || !of->dim[d].mesh[0]) continue;
+            Dim *x = &n->out[k]->dim[d];
+            memcpy(x->mesh, of->dim[d].mesh, sizeof x->mesh);
+            x->layout = of->dim[d].layout;
+            x->is_padded = of->dim[d].is_padded;
             for (int i = 0; i < MAX_MESH_AXES && x->mesh[i]; i++) *used |= 1u << x->mesh[i];
         }
     }
@@ -383,10 +417,11 @@ static Error *shard_node(Sharder *s, Node *n)
 {
     Graph *g = s->g;
     Want of_slot[N_SLOTS];
-    unsigned partial = allowed_partial(n), used = 0;
+    unsigned partial = allowed_partial(s, n), used = 0;
     memset(of_slot, 0, sizeof of_slot);
     s->user = n;
     take_written(n, of_slot, &used);
+    take_made(n, &used);
     partial &= ~used;
     for (int i = 0; i < s->n_rules; i++) {
         if (s->rule[i].mesh == MESH_CP) TRY(take_heads(s, n, of_slot, &used));
@@ -435,6 +470,8 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
                          (long long)mesh->size[MESH_TP]);
     make_rules(&s);
     if (!s.n_rules) return NULL;
+    s.uses = fuse_count_uses(g);
+    s.n_values = g->n_values;
     TRY(split_leaves(&s));
     int64_t n = g->n_nodes;
     Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n);

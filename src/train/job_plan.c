@@ -6,6 +6,7 @@
 #include "train/settings.h"
 #include "train/step_schedule.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The keys of a training that decide what a rank takes; data is not needed. */
@@ -39,8 +40,21 @@ static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings 
     return NULL;
 }
 
-static Error *plan_program(Arena *a, Session *session, const TrainingConfig *c, const Mesh *mesh,
-                           JobPlan *plan, StagePlan *stage)
+static const char *largest_of(Arena *a, const Program *p, int64_t n)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    CHECK(to != NULL);
+    if (n) program_print_largest(p, (int)n, to);
+    CHECK(fclose(to) == 0);
+    const char *kept = arena_string(a, text);
+    free(text);
+    return kept;
+}
+
+static Error *plan_program(Arena *a, int64_t n_largest, Session *session, const TrainingConfig *c,
+                           const Mesh *mesh, JobPlan *plan, StagePlan *stage)
 {
     const StepProfile *profile = &c->settings.step_profile;
     StepSchedule step;
@@ -55,6 +69,7 @@ static Error *plan_program(Arena *a, Session *session, const TrainingConfig *c, 
     TRY(session_training_program(session, c->loss_fn, c->app_state->optimizer, c->gradient_clipper,
                                  &step.schedule, plan->microbatch, plan->sequence, &p));
     stage->plan = program_rank_plan(p, a);
+    stage->largest = largest_of(a, p, n_largest);
     return NULL;
 }
 
@@ -67,9 +82,10 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
     plan->mesh = training_mesh(&c, rank);
     Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
     SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
+    if (rank->rank == 0) settings.trace = &s->trace;
     if (mesh->world_size > 1) settings.groups = groups_planned(a, mesh);
     TRY(session_new(&settings, &session));
-    Error *e = plan_program(a, session, &c, mesh, plan, stage);
+    Error *e = plan_program(a, s->n_largest, session, &c, mesh, plan, stage);
     session_free(session);
     return e;
 }
@@ -132,5 +148,6 @@ void job_plan_print(const JobPlan *p, FILE *to)
             fprintf(to, "\neach of the ranks %" PRId64 " to %" PRId64 "\n", s->first_rank,
                     s->first_rank + s->n_ranks - 1);
         rank_plan_print(&s->plan, to);
+        fputs(s->largest, to);
     }
 }

@@ -3,11 +3,14 @@
 #define TRAIN_JOB_PLAN_H
 #include "config/registry.h"
 #include "exec/rank_plan.h"
+#include "passes/all_passes.h"
 
 typedef struct PlanSettings {
     const char *config_file_path, *experiments_root_path;
     StringList overrides;
-    int64_t n_ranks; /* of the job; 0: as `process` says */
+    int64_t n_ranks;   /* of the job; 0: as `process` says */
+    int64_t n_largest; /* activations to name of those that exist together at the peak */
+    PassTrace trace;   /* of the first rank's graph */
     const Rank *process;
 } PlanSettings;
 
@@ -15,6 +18,7 @@ typedef struct PlanSettings {
 typedef struct StagePlan {
     int64_t first_rank, n_ranks;
     RankPlan plan;
+    const char *largest; /* a line each */
 } StagePlan;
 
 typedef struct JobPlan {

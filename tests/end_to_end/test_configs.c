@@ -20,31 +20,51 @@
                " --set settings.intervals.evaluation_interval_in_steps=2"                          \
                " --set lr_scheduler.config.warmup_steps=1"
 
-/* What a configuration needs to stand here at all, and what makes it tiny; words of a shell. */
+/* What a configuration needs to stand here at all, and what makes it tiny; words of a shell. Those
+ * of many ranks are checked as of so many, and trained on few. */
 typedef struct Case {
     const char *path, *needs, *tiny;
+    const char *world_size; /* NULL: one rank */
 } Case;
+
+#define RECIPE(NAME) "configs/recipes/llama3_" NAME ".yaml"
+#define TINY_RECIPE                                                                                \
+    TINY_RUN " --set settings.intervals.evaluation_batches=1"                                      \
+             " --set settings.step_profile.gradient_accumulation_steps=2"                          \
+             " --set sharded_model.config.param_dtype=FP_32 --set model_raw.config.n_layer=2"
 
 #define WARM " --last_checkpoint_info_file_path $MODALITIES_DATA/info.json"
 static const Case cases[] = {
-    { "configs/data/pack.yaml", "", "" },
+    { "configs/data/pack.yaml", "", "", NULL },
     { "configs/ablation/activation.yaml",
       " --set sweep.activation=swiglu --set sweep.lr=1e-3 --set sweep.seed=1",
-      TINY_RUN " --set settings.intervals.evaluation_batches=2" },
-    { "configs/training/small.yaml", "", TINY_RUN },
-    { "configs/training/small_warmstart.yaml", WARM, TINY_RUN },
+      TINY_RUN " --set settings.intervals.evaluation_batches=2", NULL },
+    { "configs/training/small.yaml", "", TINY_RUN, NULL },
+    { "configs/training/small_warmstart.yaml", WARM, TINY_RUN, NULL },
     { "configs/training/gpt2_124m.yaml", "",
-      TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2" },
+      TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2", NULL },
     { "configs/generate/small.yaml", " --set settings.model_path=$MODALITIES_DATA/info.json",
-      TINY_MODEL " --set settings.sequence_length=16" },
+      TINY_MODEL " --set settings.sequence_length=16", NULL },
     { "configs/tutorial/warmstart_config.yaml",
       WARM " --set settings.paths.train_dataset_path=$MODALITIES_DATA/train.pbin"
            " --set settings.step_profile.local_train_micro_batch_size=2",
-      " --set settings.step_profile.sequence_length=16" },
+      " --set settings.step_profile.sequence_length=16", NULL },
     { "configs/tutorial/text_generation_config.yaml",
       " --set tokenizer.config.pretrained_model_name_or_path=$MODALITIES_DATA/tokenizer"
       " --set settings.model_path=$MODALITIES_DATA/info.json",
-      "" },
+      "", NULL },
+    { RECIPE("8b"), "", TINY_RECIPE " --ranks 2", "8" },
+    { RECIPE("70b"), "", TINY_RECIPE " --ranks 4 --set device_mesh.config.tensor_parallel_degree=2",
+      "256" },
+    { RECIPE("405b"), "",
+      TINY_RECIPE " --ranks 8 --set device_mesh.config.tensor_parallel_degree=2 --set "
+                  "device_mesh.config.pipeline_parallel_degree=2",
+      "512" },
+    { RECIPE("405b_262144"), "",
+      TINY_RECIPE " --ranks 8 --set device_mesh.config.tensor_parallel_degree=2 --set "
+                  "device_mesh.config.pipeline_parallel_degree=2 --set "
+                  "device_mesh.config.context_parallel_degree=2",
+      "512" },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -140,11 +160,13 @@ TEST(every_configuration_is_free_of_mistakes)
             const Case *c = find_case(path_join(a, below, e->d_name));
             const char *check =
                 arena_printf(a, "config check --config_file_path %s%s", c->path, c->needs);
-            assert_int_equal(setenv("MODALITIES_DATA", later, 1), 0);
-            must_run(a, check);
-            assert_int_equal(setenv("MODALITIES_DATA", folder, 1), 0);
-            must_run(a, arena_printf(a, "%s --strict%s", check, c->tiny));
             n++;
+            assert_int_equal(setenv("MODALITIES_DATA", later, 1), 0);
+            if (c->world_size) assert_int_equal(setenv("WORLD_SIZE", c->world_size, 1), 0);
+            must_run(a, check);
+            assert_int_equal(unsetenv("WORLD_SIZE"), 0);
+            assert_int_equal(setenv("MODALITIES_DATA", folder, 1), 0);
+            if (!c->world_size) must_run(a, arena_printf(a, "%s --strict%s", check, c->tiny));
         }
         if (d) closedir(d);
     }
@@ -251,6 +273,23 @@ TEST(configurations_that_belong_together_agree)
         const char *path = arena_printf(a, "model_raw.config.%s", model[i]);
         assert_non_null(yaml_find(x, path));
         assert_true(yaml_equal(yaml_find(x, path), yaml_find(z, path)));
+    }
+    arena_free(a);
+}
+
+/* Their layouts, with fewer ranks. */
+TEST(recipes_train_on_few_ranks)
+{
+    Arena *a = arena_new();
+    const char *folder = prepare(a);
+    const Bench b = { .arena = a, .root = path_join(a, folder, "experiments") };
+    for (int i = 0; i < N_CASES; i++) {
+        if (!cases[i].world_size) continue;
+        const char *id = arena_printf(a, "recipe-%d", i);
+        train(a, "run", cases[i].path, id);
+        int64_t steps;
+        bench_last_checkpoint(&b, id, &steps);
+        assert_int_equal(steps, 4);
     }
     arena_free(a);
 }
