@@ -17,9 +17,10 @@ SILENT := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 say     = $(if $(filter 1,$(V)),,@$(if $(SILENT),,printf '%-4s %s\n' $(1) '$(2)';))
 
 X86_64   := $(filter x86_64,$(shell uname -m))
-LIB_SRC  := $(filter-out $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
+CUDA_SRC := $(shell find src -path '*/cuda/*.c' -o -name '*_cuda.c' | sort)
+LIB_SRC  := $(filter-out $(CUDA_SRC) $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
-TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' | sort)
+TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' -not -path 'tests/cuda/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
 LEVELS   := scalar $(if $(X86_64),avx2 avx512)
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
@@ -110,6 +111,55 @@ $(BUILD)/modalities-mpi.so: plugins/mpi.c src/comm/mpi_calls.h Makefile
 
 $(BUILD)/tests/comm_ranks: $(BUILD)/tests/preload/comm_ranks.o $(BUILD)/tests/comm/comm_cases.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
+
+# GPUs are brought by a library of their own, too: host code in C, and the kernels of *.cu as images for several GPUs.
+CUDA_HOME  ?= $(firstword $(wildcard /usr/local/cuda $(BUILD)/cuda) /usr/local/cuda)
+NVCC        = $(CUDA_HOME)/bin/nvcc
+HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
+CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
+CUDA_BUILD := $(BUILD)/gpu
+CUDA_CORE  := base/arena base/environment base/error base/map base/str ops/gemm/product ops/rope_frequency tensor/dims tensor/dtype tensor/tensor
+CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
+CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
+.PHONY: cuda
+cuda: $(BUILD)/modalities $(BUILD)/modalities-cuda.so ## build what brings GPUs; CUDA_HOME=/path/to/cuda
+$(CUDA_BUILD)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -isystem $(CUDA_HOME)/include -c $< -o $@
+# ptxas tells how many registers each kernel takes, and what it had to keep in memory instead
+$(CUDA_BUILD)/%.fatbin: %.cu Makefile
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O3 -Isrc $(CUDA_ARCH) -Xptxas -v -MMD -MF $(@:.fatbin=.d) -MT $@ -fatbin $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); exit 1; }
+$(CUDA_BUILD)/images.c: $(CUDA_KERNEL)
+	@{ echo '#include <stddef.h>'; \
+	   n=0; for f in $^; do \
+	       echo "__asm__(\".section .rodata\\n.balign 16\\nimage_$$n:\\n.incbin \\\"$$f\\\"\\n.previous\");"; \
+	       echo "extern const char image_$$n[] __attribute__((visibility(\"hidden\")));"; n=$$((n+1)); done; \
+	   echo 'extern const void *const cuda_images[]; const void *const cuda_images[] = {'; \
+	   i=0; while [ $$i -lt $$n ]; do echo "image_$$i,"; i=$$((i+1)); done; echo 'NULL };'; } >$@
+$(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
+	$(call say,LINK,$@)$(CC) -std=c11 -fPIC -shared -fvisibility=hidden $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,--no-undefined -o $@ $^ -lm -ldl -lpthread
+
+# The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
+MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o \
+              $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
+EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
+              -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+$(CUDA_BUILD)/tests/cuda/%.o: ALL_CFLAGS += -Itests/cuda -Itests -Itests/ops
+$(CUDA_BUILD)/tests/cuda/emulator.o: tests/cuda/emulator.cpp Makefile
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(EMULATED) -c $< -o $@
+$(CUDA_BUILD)/%.emulated.o: %.cu Makefile
+	@mkdir -p $(@D)
+	$(call say,CXX,$< (emulated))$(EMULATED) -x c++ -c $< -o $@
+$(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ)
+	$(call say,LINK,$@)$(CXX) -shared $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,-Bsymbolic -o $@ $^ -lm -ldl -lpthread
+
+CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/runner.c tests/stored.c \
+                tests/end_to_end/training.c tests/ops/op_cases.c tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)
+$(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
+$(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
 # A program with an op, a pass, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
@@ -227,6 +277,7 @@ install: all ## install the program and its configurations below PREFIX
 	install -D -m 755 cli/modalities $(INTO)/bin/modalities
 	install -D -m 644 include/modalities.h $(INTO)/include/modalities.h
 	install -D -m 644 $(BUILD)/libmodalities.so $(INTO)/lib/libmodalities.so
+	[ ! -e $(BUILD)/modalities-cuda.so ] || install -D -m 644 $(BUILD)/modalities-cuda.so $(INTO)/lib/modalities/modalities-cuda.so
 	[ ! -e $(BUILD)/modalities-mpi.so ] || install -D -m 644 $(BUILD)/modalities-mpi.so $(INTO)/lib/modalities/modalities-mpi.so
 	mkdir -p $(INTO)/share/man/man1 $(INTO)/share/bash-completion/completions $(INTO)/share/fish/vendor_completions.d
 	$(BUILD)/modalities docs man >$(INTO)/share/man/man1/modalities.1
@@ -235,7 +286,7 @@ install: all ## install the program and its configurations below PREFIX
 	mkdir -p $(INTO)/share/modalities && cp -r configs $(INTO)/share/modalities/
 
 uninstall: ## remove what install put below PREFIX
-	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so \
+	rm -f $(INTO)/bin/modalities $(INTO)/libexec/modalities $(INTO)/lib/modalities/modalities-mpi.so $(INTO)/lib/modalities/modalities-cuda.so \
 	    $(INTO)/include/modalities.h $(INTO)/lib/libmodalities.so \
 	    $(INTO)/share/man/man1/modalities.1 $(INTO)/share/bash-completion/completions/modalities \
 	    $(INTO)/share/fish/vendor_completions.d/modalities.fish
@@ -251,8 +302,8 @@ help: ## this list
 # left out under the address sanitizer: it takes ten minutes there and runs no code that the smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
-.PHONY: check check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
-check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz ## all checks
+.PHONY: check check-cuda check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
+check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
 
 check-format:
 	@tools/check_format.sh
@@ -280,8 +331,11 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch and back, exports
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
 	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all $(THREADED)
+check-cuda:
+	@BUILD=$(BUILD) CUDA_HOME=$(CUDA_HOME) tools/check_cuda.sh
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=10
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+-include $(shell find $(CUDA_BUILD) -name '*.d' 2>/dev/null)
+-include $(CUDA_TEST_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
     $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d $(BUILD)/bench/*.d)

@@ -49,6 +49,7 @@
     COMMAND(command_top_completion) \
     COMMAND(command_top_convert_gpt2) \
     COMMAND(command_top_convert_pytorch_to_hf_checkpoint) \
+    COMMAND(command_top_devices) \
     COMMAND(command_top_diff) \
     COMMAND(command_top_evaluate) \
     COMMAND(command_top_generate_text) \

@@ -6,6 +6,7 @@
 #include "config/builder.h"
 #include "prompts.h"
 #include "train/text_inference.h"
+#include <string.h>
 
 typedef struct Options {
     const char *config_file_path, *prompt, *device;
@@ -30,7 +31,7 @@ static const Field options[] = {
     FIELD_FLOAT(Options, repetition_penalty, "1.0", 0, INFINITY, "above 1: tokens that were there become less likely", .flags = FIELD_OPEN_MIN),
     FIELD_STRINGS(Options, stop, "[]", 0, 0, "a text that ends an answer, and is not printed"),
     FIELD_BOOL(Options, print_speed, "false", "tells the tokens per second of each answer"),
-    FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is"),
+    FIELD_STRING(Options, device, "null", "cpu, cuda or cuda:N, to fail where there is none; by default whatever there is"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
     { 0 },
 };
@@ -55,10 +56,13 @@ static Error *load(Arena *a, const Options *o, GenerationConfig *out)
     return builder_build(builder_new(a, r, root, &rank), generation_config_fields, out);
 }
 
-static Error *check_device(const Options *o, const GenerationConfig *c)
+static Error *choose_device(const Options *o, const GenerationConfig *c, const char **device)
 {
     TRY(session_check_device(o->device));
-    if (device_choice_is_cuda(&c->text_inference_component->device))
+    const char *found = device_choose(o->device);
+    *device = found;
+    if (device_choice_is_cuda(&c->text_inference_component->device) &&
+        (!found || !strcmp(found, "cpu")))
         log_info("the configuration asks for cuda; it runs here on the CPU");
     return NULL;
 }
@@ -111,7 +115,8 @@ static Error *run(Arena *a, const void *from)
     const Options *o = from;
     GenerationConfig config = { 0 };
     TRY(load(a, o, &config));
-    TRY(check_device(o, &config));
+    const char *device;
+    TRY(choose_device(o, &config, &device));
     for (int64_t i = 0; i < o->stop.n; i++)
         if (!*o->stop.item[i]) return error_usage("--stop: a text that ends answers is not empty");
     const TextInference *t = config.text_inference_component;
@@ -119,8 +124,10 @@ static Error *run(Arena *a, const void *from)
     TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
     Session *s;
     Generator *g = NULL;
-    TRY(session_new(
-        &(SessionSettings){ .model = t->model, .rounded_buffers = t->model->compute == BF16 }, &s));
+    TRY(session_new(&(SessionSettings){ .model = t->model,
+                                        .device = device,
+                                        .rounded_buffers = t->model->compute == BF16 },
+                    &s));
     Error *e = open_generator(s, t, &g);
     signal_catch_while_printing();
     if (!e) e = answer_all(o, t, g, prompts);

@@ -120,7 +120,7 @@ static const char *const step_choices[] = { "refuse", "keep_steps", "keep_tokens
 #define ERROR_LOG   FIELD_PATH(Options, error_log_folder, "null", "a failing rank leaves a JSON file here", .role = PATH_BEGINNING)
 #define WEIGHTS     FIELD_PATH(Options, initial_weights_path, "null", "start from these parameters (.safetensors or checkpoint)", .flags = FIELD_EXISTS_ANY)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")
-#define DEVICE      FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is")
+#define DEVICE      FIELD_STRING(Options, device, "null", "cpu, cuda or cuda:N, to fail where there is none; by default whatever there is")
 #define THREADS     FIELD_INT(Options, threads, "0", 0, 512, "of each rank; 0: MODALITIES_THREADS, or the cores shared by the ranks; results do not depend on it")
 #define RANKS       FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started")
 #define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")

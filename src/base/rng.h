@@ -14,7 +14,12 @@ typedef enum { RNG_INIT, RNG_DROPOUT, RNG_SAMPLE, RNG_DATA } RngPurpose;
 /* The key of one stream; `name` tells streams of one purpose apart (a parameter, a layer). */
 uint64_t rng_key(uint64_t seed, RngPurpose purpose, uint64_t step, uint64_t name);
 /* 64 random bits of element i; inline, since kernels make one number per element. */
-static inline uint64_t rng_bits(uint64_t key, uint64_t i)
+#ifdef __CUDACC__
+#define RNG_ANYWHERE __host__ __device__ /* kernels of GPUs make them, too */
+#else
+#define RNG_ANYWHERE
+#endif
+RNG_ANYWHERE static inline uint64_t rng_bits(uint64_t key, uint64_t i)
 {
     uint64_t z = key + (i + 1) * 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;

@@ -1,43 +1,28 @@
 /* mpi.c - the ranks of a job as processes that MPI has started, on any number of machines. */
 #include "comm/mpi.h"
+#include "base/companion.h"
 #include "base/environment.h"
-#include "base/file.h"
 #include "comm/transports.h"
 #include "comm/waiting.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 _Static_assert((int)COMM_MAX_TAG <= (int)MPI_TAG_OF_CALLS, "messages and calls share no tag");
 
 /* -- the library that binds to MPI -- */
 
-/* Beside the program as it is built, and where `make install` puts it. */
-static const char *const places[] = { "modalities-mpi.so", "../lib/modalities/modalities-mpi.so" };
-
-static const char *folder_of_program(Arena *a)
-{
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    while (n > 0 && path[n - 1] != '/') n--;
-    return arena_string_n(a, path, n > 0 ? (size_t)n : 0);
-}
-
 static Error *find_library(Arena *a, const char **out)
 {
-    const char *set = environment_get("MODALITIES_MPI"), *folder = folder_of_program(a);
-    *out = set;
-    if (set && *set) return NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        *out = arena_printf(a, "%s%s", folder, places[i]);
-        if (access(*out, R_OK) == 0) return NULL;
-    }
-    return error_new("ranks that MPI has started need %s%s, or %s%s, which is not there: it is "
-                     "built by `make mpi` (Debian: libopenmpi-dev openmpi-bin); MODALITIES_MPI "
-                     "names another one",
-                     folder, places[0], folder, places[1]);
+    static const char *const file = "modalities-mpi.so";
+    *out = companion_path(a, environment_get("MODALITIES_MPI"), file);
+    if (*out) return NULL;
+    const char *folder = program_folder(a);
+    return error_new("ranks that MPI has started need %s%s, or %s../lib/modalities/%s, which is "
+                     "not there: it is built by `make mpi` (Debian: libopenmpi-dev openmpi-bin); "
+                     "MODALITIES_MPI names another one",
+                     folder, file, folder, file);
 }
 
 static Error *load_calls(Arena *a, const MpiCalls **out)

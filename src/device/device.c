@@ -2,16 +2,67 @@
 #include "device/device.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "device/cuda_library.h"
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static bool is_gpu(const char *name, int *number)
+{
+    if (strncmp(name, "cuda", 4)) return false;
+    if (!name[4]) return true;
+    if (name[4] != ':' || !name[5] || name[5 + strspn(name + 5, "0123456789")]) return false;
+    *number = strlen(name) < 12 ? atoi(name + 5) : MAX_GPUS;
+    return true;
+}
+
+Error *device_open(const char *name, int local_rank, int n_threads, Device **out)
+{
+    const char *asked = name ? name : environment_get("MODALITIES_DEVICE");
+    int number = local_rank;
+    if (!asked || !strcmp(asked, "cpu")) {
+        *out = cpu_device_new(n_threads);
+        return NULL;
+    }
+    if (!name && !strcmp(asked, "fenced")) {
+        *out = fenced_device_new(n_threads);
+        return NULL;
+    }
+    if (is_gpu(asked, &number))
+        return error_wrap(gpu_open(number, n_threads, out), "%s %s",
+                          name ? "--device" : "MODALITIES_DEVICE", asked);
+    if (name) return error_usage("--device %s: allowed are cpu, cuda and cuda:N", name);
+    return error_usage("MODALITIES_DEVICE is \"%s\": allowed are cpu, cuda, cuda:N and fenced",
+                       asked);
+}
+
+Error *device_check(const char *name)
+{
+    int number = 0;
+    if (!strcmp(name, "cpu")) return NULL;
+    if (!is_gpu(name, &number))
+        return error_usage("--device %s: allowed are cpu, cuda and cuda:N", name);
+    return error_wrap(gpu_check(number), "--device %s", name);
+}
+
+/* Looking for GPUs opens large libraries, so only where a driver or a library was put. */
+static bool may_have_gpus(void)
+{
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+const char *device_choose(const char *asked)
+{
+    if (asked || environment_get("MODALITIES_DEVICE") || !may_have_gpus()) return asked;
+    Error *e = gpu_check(0);
+    const char *found = e ? NULL : "cuda";
+    error_free(e);
+    return found;
+}
 
 Error *device_new(int n_threads, Device **out)
 {
-    const char *name = environment_get("MODALITIES_DEVICE");
-    if (name && strcmp(name, "cpu") && strcmp(name, "fenced"))
-        return error_usage("MODALITIES_DEVICE is \"%s\": allowed are cpu and fenced", name);
-    *out =
-        name && !strcmp(name, "fenced") ? fenced_device_new(n_threads) : cpu_device_new(n_threads);
-    return NULL;
+    return device_open(NULL, 0, n_threads, out);
 }
 
 Error *device_copy_now(Device *d, void *to, const void *from, size_t bytes, Stream *s)

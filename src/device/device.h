@@ -7,6 +7,7 @@
 struct Comm;
 struct DimSpec;
 struct Error;
+struct KernelDef;
 struct Pool;
 
 /* What an optimizer step does with one group of parameters. */
@@ -69,8 +70,9 @@ static inline bool launch_adds(const Launch *l, int k)
 }
 
 /* Statuses of their own: an id, target or position lies outside of its table; the group of the
- * launch failed, and comm_error tells how; more came than there is room for. */
-enum { KERNEL_OK, KERNEL_BAD_INDEX, KERNEL_COMM, KERNEL_OVERFLOW };
+ * launch failed, and comm_error tells how; more came than there is room for. From KERNEL_OF_DEVICE
+ * on Device.describe knows more. */
+enum { KERNEL_OK, KERNEL_BAD_INDEX, KERNEL_COMM, KERNEL_OVERFLOW, KERNEL_OF_DEVICE = 100 };
 
 /* KERNEL_OK (0), or a status that exec reports with op, layer and microbatch. Never prints or
  * exits. */
@@ -79,7 +81,9 @@ typedef int Kernel(const Launch *l);
 typedef struct Device {
     const char *name;    /* "cpu", "cuda" ... */
     const char *kernels; /* whose kernels it runs: rows of this device, and for "cpu" references */
-    bool is_host;        /* its memory may be read and written directly */
+    /* Those rows, in tables that end with NULL; NULL: the program's own. */
+    const struct KernelDef *const *tables;
+    bool is_host; /* its memory may be read and written directly */
     /* 64-byte aligned, zeroed and touched memory. */
     struct Error *(*alloc)(struct Device *d, size_t bytes, void **out);
     void (*release)(struct Device *d, void *p, size_t bytes);
@@ -101,6 +105,13 @@ typedef struct Device {
     /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
     size_t (*free_bytes)(const struct Device *d);
+    /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 behind the
+     * last one. NULL: none. */
+    size_t (*own_bytes)(const struct Device *d, int i, const char **name);
+    /* FLOP/s of products of these at most; NULL: those of a CPU, which are measured. */
+    double (*peak_flops)(const struct Device *d, Dtype t);
+    /* What a status means that is the device's own, above those of kernels. NULL: there is none. */
+    const char *(*describe)(const struct Device *d, int status);
     void (*free)(struct Device *d);
 } Device;
 
@@ -113,6 +124,15 @@ Device *cpu_device_new(int n_threads);
 /* The same, but with memory that nobody else can touch and work that is done late (fenced.c): shows
  * without a GPU what would break on one. */
 Device *fenced_device_new(int n_threads);
-/* The device that MODALITIES_DEVICE names: cpu, which is the default, or fenced. */
+/* The device that MODALITIES_DEVICE names: cpu, which is the default, fenced, or a GPU as --device
+ * names them. */
 struct Error *device_new(int n_threads, Device **out);
+/* Whether there is a device of that name: the error says why it cannot be used. */
+struct Error *device_check(const char *name);
+/* What to compute on: `asked` unless that is NULL; else a GPU, if there is one that can be used and
+ * MODALITIES_DEVICE does not say otherwise. */
+const char *device_choose(const char *asked);
+/* The device of that name: "cpu", "cuda", "cuda:N"; NULL: as device_new. "cuda" is the visible GPU
+ * of number `local_rank`. */
+struct Error *device_open(const char *name, int local_rank, int n_threads, Device **out);
 #endif

@@ -80,7 +80,7 @@ static Error *make_step(Program *p, Step *s, const Node *n)
     }
     const Device *d = p->settings.device;
     if (!p->settings.reference_only)
-        s->tuned = kernel_find(n->op->name, d->kernels, p->settings.level, s->launch);
+        s->tuned = kernel_of_device(n->op->name, d, p->settings.level, s->launch);
     s->kernel = s->tuned ? s->tuned->run : run_reference;
     return NULL;
 }

@@ -23,6 +23,13 @@ void program_print_memory(const Program *p, FILE *to)
     }
     for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
         if (sum[k]) print_bytes(what[k], sum[k], to);
+    const Device *d = p->settings.device;
+    const char *name;
+    for (int i = 0; d->own_bytes; i++) {
+        const size_t bytes = d->own_bytes(d, i, &name);
+        if (!bytes) break;
+        print_bytes(name, bytes, to);
+    }
     print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
     program_print_largest(p, 8, to);
 }
@@ -77,9 +84,7 @@ void program_print_kernels(const Program *p, FILE *to)
 {
     for (int64_t i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
-        const char *kernel = s->node->op->flags & OP_VIEW ? "view"
-                             : s->tuned                   ? cpu_level_name(s->tuned->level)
-                                                          : "reference";
+        const char *kernel = s->node->op->flags & OP_VIEW ? "view" : kernel_name(s->tuned);
         double share = s->tuned ? 0 : slow_share(p, s->node->op, 1);
         fprintf(to, "%-10s %-20s %s", kernel, s->node->op->name, s->node->dims->text);
         if (share > 0)

@@ -43,9 +43,12 @@ static Error *failure(Program *p, const Step *s, const Launch *l, int status)
     TRY(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
     if (status == KERNEL_COMM) return comm_failure(s, l, &now);
     Arena *a = arena_new();
+    const Device *d = p->settings.device;
     const char *reason = status == KERNEL_BAD_INDEX ? "an id or target lies outside of its table"
                          : status == KERNEL_OVERFLOW
                              ? "an expert is chosen by more tokens than its capacity"
+                         : status >= KERNEL_OF_DEVICE && d->describe
+                             ? arena_printf(a, "the kernel failed: %s", d->describe(d, status))
                              : arena_printf(a, "the kernel failed with status %d", status);
     Error *e = error_new("step %lld, microbatch %lld: %s: %s", (long long)now.step + 1,
                          (long long)now.microbatch, step_place(a, s), reason);

@@ -3,11 +3,6 @@
 
 static const OpDef op_fill, op_loss_seed;
 
-typedef struct Fill {
-    double value;
-    int dtype;
-} Fill;
-
 static const Field fill_attrs[] = {
     FIELD_FLOAT(Fill, value, NULL, 0, 0, "of every element"),
     FIELD_CHOICE(Fill, dtype, NULL, dtype_choices, "of the result"),

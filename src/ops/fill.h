@@ -7,4 +7,10 @@
 Value *fill(Graph *g, const Value *like, double value);
 /* The scalar RunTime.loss_scale in the dtype of the loss. */
 Value *loss_seed(Graph *g, Dtype t);
+
+/* Attributes of "fill". */
+typedef struct Fill {
+    double value;
+    int dtype;
+} Fill;
 #endif

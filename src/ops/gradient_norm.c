@@ -12,10 +12,6 @@ static const Field norm_attrs[] = {
     { 0 },
 };
 
-typedef struct Clip {
-    double max_norm;
-} Clip;
-
 static const Field clip_attrs[] = {
     FIELD_FLOAT(Clip, max_norm, NULL, 0, 0, "above which gradients are scaled down; 0: never"),
     { 0 },

@@ -14,4 +14,9 @@ Value *clip_factor(Graph *g, Value *norm, double max_norm);
 typedef struct GradientNorm {
     int64_t p;
 } GradientNorm;
+
+/* Attributes of "clip_factor". */
+typedef struct Clip {
+    double max_norm;
+} Clip;
 #endif

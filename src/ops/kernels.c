@@ -15,6 +15,8 @@ static bool match_type(const char **types, char end, Dtype t)
 
 static bool match_types(const char *types, const Launch *l)
 {
+    if (!strcmp(types, "*")) return true;
+    if (l->n_in == 0 && *types++ != '>') return false;
     for (int k = 0; k < l->n_in; k++)
         if (!match_type(&types, '>', l->in[k].dtype)) return false;
     for (int k = 0; k < l->n_out; k++)
@@ -22,14 +24,35 @@ static bool match_types(const char *types, const Launch *l)
     return *types == 0;
 }
 
-const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level, const Launch *l)
+bool kernel_fits_types(const KernelDef *k, const Launch *l)
+{
+    return match_types(k->types, l);
+}
+
+static const KernelDef *find(const KernelDef *const *tables, const char *op, const char *device,
+                             CpuLevel level, const Launch *l)
 {
     const KernelDef *best = NULL;
-    for (int t = 0; all_cpu_kernels[t]; t++)
-        for (const KernelDef *k = all_cpu_kernels[t]; k->op; k++) {
+    for (int t = 0; tables[t]; t++)
+        for (const KernelDef *k = tables[t]; k->op; k++) {
             if (strcmp(k->op, op) || strcmp(k->device, device) || k->level > level) continue;
             if (best && best->level >= k->level) continue;
             if (match_types(k->types, l) && (!k->serves || k->serves(l))) best = k;
         }
     return best;
+}
+
+const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level, const Launch *l)
+{
+    return find(all_cpu_kernels, op, device, level, l);
+}
+
+const KernelDef *kernel_of_device(const char *op, const Device *d, CpuLevel level, const Launch *l)
+{
+    return find(d->tables ? d->tables : all_cpu_kernels, op, d->kernels, level, l);
+}
+
+const char *kernel_name(const KernelDef *k)
+{
+    return !k ? "reference" : strcmp(k->device, "cpu") ? k->device : cpu_level_name(k->level);
 }

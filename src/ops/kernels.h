@@ -5,7 +5,8 @@
 #include "graph/op.h"
 
 /* `types` lists the dtypes of inputs and results a row serves, "f32 f32>f32", as dtype_name spells
- * them; "any" in a place accepts all. Rows are tried from the highest level that the machine has.
+ * them; "any" in a place accepts all, and "*" any number of any operands. Rows are tried from the
+ * highest level that the machine has.
  */
 typedef struct KernelDef {
     const char *op, *device, *types;
@@ -19,6 +20,12 @@ typedef struct KernelDef {
 
 /* All tables of tuned CPU kernels, ending with NULL; each ends with an empty row. */
 extern const KernelDef *const all_cpu_kernels[];
-/* The best row for this launch, or NULL. */
+/* The best row for this launch among the program's own, or NULL. */
 const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level, const Launch *l);
+/* The best row that the device has for this launch, or NULL. */
+const KernelDef *kernel_of_device(const char *op, const Device *d, CpuLevel level, const Launch *l);
+/* What runs, as people are told: "avx512", "cuda"; NULL is the reference. */
+const char *kernel_name(const KernelDef *k);
+/* Whether a row is for operands of these dtypes. */
+bool kernel_fits_types(const KernelDef *k, const Launch *l);
 #endif

@@ -4,10 +4,6 @@
 
 static const OpDef op_offset;
 
-typedef struct Offset {
-    double by;
-} Offset;
-
 static const Field attrs[] = {
     FIELD_FLOAT(Offset, by, NULL, 0, 0, "what is added to every element"),
     { 0 },

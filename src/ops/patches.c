@@ -4,10 +4,6 @@
 
 static const OpDef op_patches;
 
-typedef struct Patches {
-    int64_t size, stride;
-} Patches;
-
 static const Field attrs[] = {
     FIELD_INT(Patches, size, NULL, 0, 0, "rows and columns of a patch"),
     FIELD_INT(Patches, stride, NULL, 0, 0, "from one patch to the next"),

@@ -4,12 +4,6 @@
 
 static const OpDef op_rope_table, op_rope;
 
-typedef struct RopeTable {
-    double base;
-    bool rounded;
-    int dtype;
-} RopeTable;
-
 static const Field table_attrs[] = {
     FIELD_FLOAT(RopeTable, base, NULL, 0, 0, "frequency j is base^(-2j/d)"),
     FIELD_BOOL(RopeTable, rounded, NULL, "frequencies are rounded to bf16"),
@@ -21,13 +15,6 @@ static const Field rope_attrs[] = {
     FIELD_BOOL(Rope, inverse, NULL, "turns back: the gradient"),
     { 0 },
 };
-
-/* Each step is rounded to float as the original's are, so that tables agree to the last bit. */
-float rope_frequency(double base, int64_t j, int64_t d)
-{
-    float power = (float)pow(base, (float)(2 * j) / (float)d);
-    return 1 / power;
-}
 
 Value *rope_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, double base, bool rounded)
 {

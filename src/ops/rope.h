@@ -17,4 +17,11 @@ Value *rope(Graph *g, Value *x, Value *table);
 typedef struct Rope {
     bool inverse;
 } Rope;
+
+/* Attributes of "rope_table". */
+typedef struct RopeTable {
+    double base;
+    bool rounded;
+    int dtype;
+} RopeTable;
 #endif

@@ -32,4 +32,11 @@ Value *rope_scaled_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, cons
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d);
 /* YARN's multiplier of cosines and sines for a factor (Peng et al. 2023). */
 double rope_yarn_attention(double factor, double mscale);
+
+/* Attributes of "rope_scaled_table". */
+typedef struct RopeScaledTable {
+    RopeScaling scaling;
+    bool rounded;
+    int dtype;
+} RopeScaledTable;
 #endif

@@ -6,18 +6,10 @@
 static const OpDef op_join_row, op_join_row_grad, op_slice_rows, op_pad_rows, op_mean_rows,
     op_mean_rows_grad, op_repeat_rows, op_repeat_rows_grad;
 
-typedef struct JoinRow {
-    bool in_front;
-} JoinRow;
-
 static const Field join_attrs[] = {
     FIELD_BOOL(JoinRow, in_front, NULL, "the row comes first"),
     { 0 },
 };
-
-typedef struct SliceRows {
-    int64_t from;
-} SliceRows;
 
 static const Field slice_attrs[] = {
     FIELD_INT(SliceRows, from, NULL, 0, 0, "the first row"),

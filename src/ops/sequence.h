@@ -11,4 +11,14 @@ Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n);
 Value *mean_rows(Graph *g, Value *x);
 /* The rows [q d] for each of `batch` samples: [b q d]. */
 Value *repeat_rows(Graph *g, Value *rows, int64_t batch);
+
+/* Attributes of "join_row" and of its gradient. */
+typedef struct JoinRow {
+    bool in_front;
+} JoinRow;
+
+/* Attributes of "slice_rows" and of its gradient. */
+typedef struct SliceRows {
+    int64_t from;
+} SliceRows;
 #endif

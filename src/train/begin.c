@@ -9,6 +9,8 @@ Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, Optimi
     const Model *model = job->state->model;
     Groups *groups = job->consensus ? groups_new(a, &job->mesh, job->consensus->world) : NULL;
     SessionSettings settings = { .model = model,
+                                 .device = job->device,
+                                 .local_rank = job->local_rank,
                                  .n_threads = job->n_threads,
                                  .memory = job->memory,
                                  .groups = groups,

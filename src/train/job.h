@@ -69,6 +69,8 @@ typedef struct TrainingJob {
     PassTrace trace;
     Consensus *consensus; /* NULL: one rank */
     Mesh mesh;            /* of all ranks, and the place of this one */
+    const char *device;   /* as SessionSettings has it */
+    int local_rank;       /* likewise */
     int n_threads;        /* 0: all cores */
     size_t memory;        /* bytes that this rank may take; 0: what is free */
     void (*observe)(void *context, const StepReport *report); /* after each step; NULL: nobody */

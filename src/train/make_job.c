@@ -78,6 +78,8 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .trace = { .print = consensus_leads(together) ? run->print_graph : NULL, .to = stdout },
         .consensus = together,
         .mesh = training_mesh(c, run->rank),
+        .device = device_choose(run->device),
+        .local_rank = run->rank ? (int)run->rank->local_rank : 0,
         .n_threads = run->crew ? run->crew->n_threads : 0,
         .memory = run->crew ? run->crew->memory : 0,
         .observe = run->observe,

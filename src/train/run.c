@@ -28,8 +28,9 @@ typedef struct Run {
 } Run;
 
 /* One line when the YAML asks for what this machine runs on CPUs. */
-static void notice_device(const RunConfig *c)
+static void notice_device(const RunSettings *s, const RunConfig *c)
 {
+    const char *chosen = device_choose(s->device);
     const Mesh *mesh = c->config.device_mesh;
     bool wants_cuda = mesh && mesh->device_type && !strcmp(mesh->device_type, "cuda");
     for (int64_t i = 0; i < builder_count(c->builder); i++) {
@@ -37,6 +38,7 @@ static void notice_device(const RunConfig *c)
         wants_cuda |= !strcmp(part->kind, "model") && !strncmp(part->variant, "fsdp", 4);
     }
     const int64_t n = builder_rank(c->builder)->world_size;
+    if (chosen && strcmp(chosen, "cpu")) return;
     if (wants_cuda && n == 1)
         log_info("the configuration asks for GPUs; it runs here as one CPU rank");
     else if (wants_cuda)
@@ -215,7 +217,7 @@ static Error *build(Run *r)
 static Error *build_and_train(Run *r)
 {
     TRY(consensus_error(r->together, build(r)));
-    notice_device(&r->c);
+    notice_device(r->s, &r->c);
     TRY(consensus_error(r->together, set_progress(r)));
     crew_notice(r->s->crew);
     signal_catch_in_steps();

@@ -26,7 +26,7 @@ typedef struct RunSettings {
     AllowedChanges changes;                /* where it goes on */
     const char *initial_weights_path;      /* NULL: by the initializer */
     const char *print_graph;               /* "after:recompute"; NULL: nowhere */
-    const char *device;                    /* "cpu", "cuda", or NULL: what there is */
+    const char *device;                    /* "cpu", "cuda", "cuda:1", or NULL: what there is */
     int64_t profile_ops;                   /* microbatches to measure; 0: none */
     int64_t check;                         /* microbatches whose kernels are checked; 0: none */
     void (*observe)(void *context, const StepReport *report); /* see TrainingJob */

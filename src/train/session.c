@@ -36,9 +36,7 @@ struct Session {
 
 Error *session_check_device(const char *device)
 {
-    if (!device || !strcmp(device, "cpu")) return NULL;
-    if (!strcmp(device, "cuda")) return error_new("--device cuda: this build has no CUDA backend");
-    return error_usage("--device %s: allowed are cpu, cuda", device);
+    return device ? device_check(device) : NULL;
 }
 
 Error *session_check_trace(const char *print)
@@ -67,7 +65,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
     CpuLevel level;
     Device *device;
     TRY(cpu_level(&level));
-    TRY(device_new(settings->n_threads, &device));
+    TRY(device_open(settings->device, settings->local_rank, settings->n_threads, &device));
     Arena *a = arena_new();
     Session *s = NEW(a, Session);
     *s = (Session){ .arena = a,
@@ -104,7 +102,11 @@ ParamStore *session_store(Session *s)
 
 double session_peak_flops(Session *s)
 {
-    if (!s->peak_flops) s->peak_flops = cpu_peak_flops(s->device, s->precision.compute, s->level);
+    const Device *d = s->device;
+    const Dtype t = s->precision.compute;
+    if (!s->peak_flops)
+        s->peak_flops =
+            d->peak_flops ? d->peak_flops(d, t) : cpu_peak_flops(s->device, t, s->level);
     return s->peak_flops;
 }
 

@@ -10,8 +10,10 @@ typedef struct Session Session;
 
 typedef struct SessionSettings {
     const Model *model;
-    int n_threads; /* 0: all cores */
-    size_t memory; /* bytes that it may take; 0: what is free */
+    const char *device; /* "cpu", "cuda", "cuda:1"; NULL: what MODALITIES_DEVICE says, or cpu */
+    int local_rank;     /* of those of this machine: "cuda" is the GPU of this number */
+    int n_threads;      /* 0: all cores */
+    size_t memory;      /* bytes that it may take; 0: what is free */
     const PassTrace *trace;
     const Dtype *precision; /* instead of the model's own; NULL: the model's */
     bool wide;              /* see Precision */
@@ -22,8 +24,8 @@ typedef struct SessionSettings {
     int64_t rank;           /* for those who look on */
 } SessionSettings;
 
-/* What --device asks for ("cpu", "cuda", NULL: whatever there is), or an error if it is not here.
- */
+/* What --device asks for ("cpu", "cuda", "cuda:1", NULL: whatever there is), or an error if it is
+ * not here. */
 Error *session_check_device(const char *device);
 /* What --print_graph asks for: a name that no pass has would print nothing. */
 Error *session_check_trace(const char *print);

@@ -117,7 +117,7 @@ static bool is_in_place(const Launch *l)
 static Error *on_node(Watch *self, const NodeRun *x)
 {
     const OpDef *op = x->node->op;
-    bool is_tuned = kernel_find(op->name, x->device->kernels, cpu_level_in_use(), x->launch);
+    bool is_tuned = kernel_of_device(op->name, x->device, cpu_level_in_use(), x->launch);
     if (!is_tuned || !op->reference || is_in_place(x->launch)) return NULL;
     Arena *a = arena_new();
     Error *e = run_reference(of_watch(self), x, a);

@@ -36,14 +36,13 @@ static Error *on_node(Watch *self, const NodeRun *x)
 {
     NodeTrace *t = (NodeTrace *)self;
     const Launch *l = x->launch;
-    const KernelDef *kernel =
-        kernel_find(x->node->op->name, x->device->kernels, cpu_level_in_use(), l);
+    const KernelDef *kernel = kernel_of_device(x->node->op->name, x->device, cpu_level_in_use(), l);
     t->device = x->device;
     t->rank = x->rank;
     t->entry = arena_grow(t->arena, t->entry, t->n, &t->cap, sizeof *t->entry);
     t->entry[t->n++] = (TraceEntry){ .op = x->node->op->name,
                                      .module = node_module(t->arena, x->node),
-                                     .kernel = kernel ? cpu_level_name(kernel->level) : "reference",
+                                     .kernel = kernel_name(kernel),
                                      .attrs = node_attrs(t->arena, x->node),
                                      .shapes = t->with_shapes ? shapes_of(t->arena, l) : NULL,
                                      .phase = x->node->phase,

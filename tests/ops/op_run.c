@@ -88,6 +88,10 @@ Launch op_launch(const Node *n, const Tensor *in, Tensor *out, const RunTime *no
 
 bool op_row_types(const char *types, const Node *n, unsigned narrow, Dtype *out)
 {
+    const bool is_any = !strcmp(types, "*"); /* operands as they are */
+    for (int k = 0; is_any && k < n->n_in + n->n_out; k++)
+        out[k] = k < n->n_in ? n->in[k]->dtype : n->out[k - n->n_in]->dtype;
+    if (is_any) return true;
     for (int k = 0; k < n->n_in + n->n_out; k++) {
         if (k == n->n_in && *types++ != '>') return false;
         if (*types == ' ') types++;

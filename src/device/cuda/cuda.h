@@ -1,0 +1,71 @@
+/* cuda.h - a GPU as a device, for the launchers of kernels (src/ops, *_cuda.c). */
+#ifndef DEVICE_CUDA_CUDA_H
+#define DEVICE_CUDA_CUDA_H
+#include "base/map.h"
+#include "device/cuda/call.h"
+#include "device/cuda/cuda_calls.h"
+
+struct Matmuls;
+
+typedef struct Cuda {
+    Device device;
+    const CudaCalls *calls;
+    Arena *arena;
+    int number; /* among the visible GPUs */
+    struct cudaDeviceProp facts;
+    cudaLibrary_t *library; /* images of kernels */
+    int n_libraries;
+    Map *kernel;             /* cudaKernel_t by name */
+    struct Matmuls *matmuls; /* products through cuBLASLt */
+    size_t taken_bytes;      /* of the GPU's memory, when it was opened */
+    size_t workspace_bytes;  /* of all streams */
+    struct Pool *pool;
+    void (*release_pool)(struct Pool *pool);
+} Cuda;
+
+/* What Stream.handle points to. */
+typedef struct CudaStream {
+    Stream stream;
+    Cuda *cuda;
+    cudaStream_t queue;
+    CallFault *fault; /* in memory of the device */
+    CallFault *seen;  /* pinned: a copy of it */
+    void *workspace;  /* of products; NULL: not needed yet */
+} CudaStream;
+
+enum { CUDA_WORKSPACE = 64 << 20 };
+
+/* The GPU of this number, with these images of kernels (ended by NULL) and these rows. */
+Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *images,
+                       const struct KernelDef *const *tables, Cuda **out);
+CudaStream *cuda_stream_of(const Stream *s);
+/* A status for what a call of CUDA gave; KERNEL_OK for success. */
+int cuda_status(cudaError_t status);
+/* Bytes for products of this stream, which are made at the first call. */
+Error *cuda_workspace(CudaStream *s, void **out);
+
+/* What a kernel needs to know of a launch. */
+Call cuda_call(const Launch *l);
+/* What it needs to know of one tensor; `part` counts the parts taken so far. */
+CallTensor cuda_call_tensor(Call *c, int *part, const Tensor *t);
+/* Starts `blocks` blocks of `threads` threads in the order of the launch's stream. `shared`: bytes
+ * of dynamic shared memory. Returns a status. Nothing is started for 0 blocks. */
+int cuda_start(const Launch *l, const char *kernel, const Call *c, int64_t blocks, int threads,
+               size_t shared);
+/* The same for kernels that need no more than the launch and its attributes, of which it takes so
+ * many bytes. */
+int cuda_run(const Launch *l, const char *kernel, size_t attrs_bytes, int64_t blocks, int threads);
+/* A kernel whose threads take elements of result 0 in turns, eight at a time. */
+int cuda_run_elements(const Launch *l, const char *kernel, size_t attrs_bytes);
+/* The blocks of `threads` threads that n items need, but no more than fill the GPU a few times. */
+int64_t cuda_blocks(const Launch *l, int64_t n, int threads);
+/* Multiprocessors of the GPU that a launch runs on. */
+int cuda_multiprocessors(const Launch *l);
+/* Copies a few bytes of the host, which may change at once, to the device in the stream's order. */
+int cuda_upload(const Launch *l, void *to, const void *from, size_t bytes);
+/* Copies within the device. */
+int cuda_move(const Launch *l, void *to, const void *from, size_t bytes);
+int cuda_clear(const Launch *l, void *to, size_t bytes);
+/* Whether all floats are of dtypes that kernels read: f32, bf16, f16. */
+bool cuda_floats_fit(const Launch *l);
+#endif

@@ -1,0 +1,103 @@
+/* cuda_calls.c - finds CUDA's libraries and fills the table of their calls. */
+#include "device/cuda/cuda_calls.h"
+#include "base/environment.h"
+#include "base/str.h"
+#include <dlfcn.h>
+#include <glob.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Where libraries of NVIDIA's Python packages lie, below a folder of packages. */
+static const char *const package_folders[] = { "nvidia/cu13/lib", "nvidia/cuda_runtime/lib",
+                                               "nvidia/cublas/lib" };
+static const char *const python_folders[] = {
+    "/usr/lib/python3*/site-packages",       "/usr/lib/python3/dist-packages",
+    "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
+    "/opt/*/lib/python3*/site-packages",
+};
+
+static void *open_at(Arena *a, const char *folder, const char *soname)
+{
+    return dlopen(folder ? arena_printf(a, "%s/%s", folder, soname) : soname,
+                  RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *open_listed(Arena *a, const char *folders, const char *soname)
+{
+    void *library = NULL;
+    for (Str rest = str_of(folders ? folders : ""); !library && rest.len;) {
+        size_t n = strcspn(rest.ptr, ":");
+        if (n) library = open_at(a, arena_string_n(a, rest.ptr, n), soname);
+        n += rest.ptr[n] == ':';
+        rest = (Str){ rest.ptr + n, rest.len - n };
+    }
+    return library;
+}
+
+static void *open_in_packages(Arena *a, const char *root, const char *soname)
+{
+    void *library = NULL;
+    for (size_t k = 0; !library && k < sizeof package_folders / sizeof *package_folders; k++) {
+        glob_t found = { 0 };
+        if (!glob(arena_printf(a, "%s/%s", root, package_folders[k]), 0, NULL, &found))
+            for (size_t i = 0; !library && i < found.gl_pathc; i++)
+                library = open_at(a, found.gl_pathv[i], soname);
+        globfree(&found);
+    }
+    return library;
+}
+
+static Error *open_library(Arena *a, const char *soname, void **out)
+{
+    const char *home = environment_get("CUDA_HOME"), *environment = environment_get("VIRTUAL_ENV");
+    *out = open_listed(a, environment_get("MODALITIES_CUDA_PATH"), soname);
+    if (!*out) *out = open_at(a, NULL, soname);
+    const char *why = *out ? "" : arena_string(a, dlerror());
+    if (!*out && home) *out = open_at(a, arena_printf(a, "%s/lib64", home), soname);
+    if (!*out) *out = open_at(a, "/usr/local/cuda/lib64", soname);
+    if (!*out && environment)
+        *out = open_in_packages(a, arena_printf(a, "%s/lib/python3*/site-packages", environment),
+                                soname);
+    for (size_t i = 0; !*out && i < sizeof python_folders / sizeof *python_folders; i++)
+        *out = open_in_packages(a, python_folders[i], soname);
+    if (*out) return NULL;
+    return error_new("cannot load %s (%s); looked in MODALITIES_CUDA_PATH, LD_LIBRARY_PATH, "
+                     "CUDA_HOME/lib64, /usr/local/cuda/lib64 and Python's packages nvidia-*",
+                     soname, why);
+}
+
+static Error *find(void *library, const char *soname, const char *name, void *out)
+{
+    void *found = dlsym(library, name);
+    if (!found) return error_new("%s has no %s: it is of another version", soname, name);
+    *(void **)out = found;
+    return NULL;
+}
+
+static Error *fill(Arena *a, CudaCalls *c)
+{
+    static const char *const runtime = "libcudart.so.13", *const products = "libcublasLt.so.13";
+    void *library;
+#define FIND_RUNTIME(name) TRY(find(library, runtime, #name, &c->name));
+#define FIND_PRODUCTS(name) TRY(find(library, products, #name, &c->name));
+    TRY(open_library(a, runtime, &library));
+    CUDA_RUNTIME_CALLS(FIND_RUNTIME)
+    TRY(open_library(a, products, &library));
+    CUBLASLT_CALLS(FIND_PRODUCTS)
+    return NULL;
+}
+
+Error *cuda_calls_get(const CudaCalls **out)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static CudaCalls calls;
+    static bool is_filled;
+    Arena *a = arena_new();
+    pthread_mutex_lock(&lock);
+    Error *e = is_filled ? NULL : fill(a, &calls);
+    is_filled = !e;
+    pthread_mutex_unlock(&lock);
+    arena_free(a);
+    *out = &calls;
+    return e;
+}

@@ -1,0 +1,42 @@
+/* cuda_calls.h - every call of CUDA's libraries that this program makes, in one table.
+ *
+ * The libraries are opened by soname at run time; a test may fill the table with functions of its
+ * own, so that all that calls them runs without a GPU. */
+#ifndef DEVICE_CUDA_CUDA_CALLS_H
+#define DEVICE_CUDA_CUDA_CALLS_H
+#include "base/arena.h"
+#include "base/error.h"
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+/* clang-format off */
+#define CUDA_RUNTIME_CALLS(CALL) \
+    CALL(cudaDriverGetVersion) CALL(cudaRuntimeGetVersion) CALL(cudaGetErrorString) \
+    CALL(cudaGetDeviceCount) CALL(cudaGetDeviceProperties) CALL(cudaSetDevice) CALL(cudaMemGetInfo) \
+    CALL(cudaMalloc) CALL(cudaFree) CALL(cudaMallocHost) CALL(cudaFreeHost) \
+    CALL(cudaMemcpyAsync) CALL(cudaMemsetAsync) \
+    CALL(cudaStreamCreateWithPriority) CALL(cudaStreamDestroy) CALL(cudaStreamSynchronize) \
+    CALL(cudaStreamWaitEvent) CALL(cudaEventCreateWithFlags) CALL(cudaEventDestroy) CALL(cudaEventRecord) \
+    CALL(cudaLibraryLoadData) CALL(cudaLibraryUnload) CALL(cudaLibraryGetKernel) \
+    CALL(cudaKernelSetAttributeForDevice) CALL(cudaLaunchKernelExC)
+#define CUBLASLT_CALLS(CALL) \
+    CALL(cublasLtGetVersion) CALL(cublasLtGetStatusString) CALL(cublasLtCreate) CALL(cublasLtDestroy) \
+    CALL(cublasLtMatmulDescCreate) CALL(cublasLtMatmulDescDestroy) CALL(cublasLtMatmulDescSetAttribute) \
+    CALL(cublasLtMatrixLayoutCreate) CALL(cublasLtMatrixLayoutDestroy) CALL(cublasLtMatrixLayoutSetAttribute) \
+    CALL(cublasLtMatmulPreferenceCreate) CALL(cublasLtMatmulPreferenceDestroy) \
+    CALL(cublasLtMatmulPreferenceSetAttribute) CALL(cublasLtMatmulAlgoGetHeuristic) CALL(cublasLtMatmul)
+/* clang-format on */
+
+#define CUDA_CALL_MEMBER(name) __typeof__(&(name)) name;
+typedef struct CudaCalls {
+    CUDA_RUNTIME_CALLS(CUDA_CALL_MEMBER)
+    CUBLASLT_CALLS(CUDA_CALL_MEMBER)
+} CudaCalls;
+#undef CUDA_CALL_MEMBER
+
+/* The table, filled once per process; an error names the library that is missing and where it was
+ * looked for. */
+Error *cuda_calls_get(const CudaCalls **out);
+/* NULL for cudaSuccess; else "what: reason". */
+Error *cuda_error(const CudaCalls *c, cudaError_t status, const char *what);
+#endif

@@ -1,0 +1,292 @@
+/* cuda_device.c - a GPU as a Device: memory, copies, streams, marks. */
+#include "device/cuda/cuda.h"
+#include "device/cuda/matmul.h"
+#include <stdlib.h>
+#include <string.h>
+
+static Cuda *cuda_of(const Device *d)
+{
+    return (Cuda *)d;
+}
+
+Error *cuda_error(const CudaCalls *c, cudaError_t status, const char *what)
+{
+    if (status == cudaSuccess) return NULL;
+    return error_new("%s: %s (CUDA error %d)", what, c->cudaGetErrorString(status), (int)status);
+}
+
+/* Ranks may be threads of one process: each call says which GPU it means. */
+static Error *use(const Cuda *d)
+{
+    return cuda_error(d->calls, d->calls->cudaSetDevice(d->number), "choosing the GPU");
+}
+
+static Error *cuda_alloc(Device *device, size_t bytes, void **out)
+{
+    const Cuda *d = cuda_of(device);
+    const CudaCalls *c = d->calls;
+    char wanted[32], there[32];
+    TRY(use(d));
+    const cudaError_t status = c->cudaMalloc(out, bytes ? bytes : 1);
+    if (status == cudaErrorMemoryAllocation) {
+        format_bytes((double)bytes, wanted);
+        format_bytes((double)device->free_bytes(device), there);
+        return error_new("cannot get %s of the GPU's memory: %s are free", wanted, there);
+    }
+    TRY(cuda_error(c, status, "allocating memory"));
+    TRY(cuda_error(c, c->cudaMemsetAsync(*out, 0, bytes, NULL), "clearing memory"));
+    return cuda_error(c, c->cudaStreamSynchronize(NULL), "clearing memory");
+}
+
+static void cuda_release(Device *device, void *p, size_t bytes)
+{
+    const Cuda *d = cuda_of(device);
+    (void)bytes;
+    error_free(use(d));
+    if (p) d->calls->cudaFree(p);
+}
+
+static Error *cuda_copy(Device *device, void *to, const void *from, size_t bytes, Stream *s)
+{
+    const Cuda *d = cuda_of(device);
+    TRY(use(d));
+    return cuda_error(
+        d->calls,
+        d->calls->cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda_stream_of(s)->queue),
+        "copying");
+}
+
+static Error *cuda_clear_memory(Device *device, void *to, size_t bytes, Stream *s)
+{
+    const Cuda *d = cuda_of(device);
+    TRY(use(d));
+    return cuda_error(d->calls, d->calls->cudaMemsetAsync(to, 0, bytes, cuda_stream_of(s)->queue),
+                      "clearing memory");
+}
+
+static int cuda_launch(Device *device, Kernel *kernel, const Launch *l)
+{
+    const Cuda *d = cuda_of(device);
+    const cudaError_t status = d->calls->cudaSetDevice(d->number);
+    return status == cudaSuccess ? kernel(l) : cuda_status(status);
+}
+
+static void cuda_stream_free(Device *device, Stream *s)
+{
+    Cuda *d = cuda_of(device);
+    CudaStream *x = cuda_stream_of(s);
+    error_free(use(d));
+    if (x->queue) d->calls->cudaStreamDestroy(x->queue);
+    if (x->fault) d->calls->cudaFree(x->fault);
+    if (x->seen) d->calls->cudaFreeHost(x->seen);
+    if (x->workspace) {
+        d->calls->cudaFree(x->workspace);
+        d->workspace_bytes -= CUDA_WORKSPACE;
+    }
+    free(x);
+}
+
+static Error *make_stream(Cuda *d, bool beside, CudaStream *x)
+{
+    const CudaCalls *c = d->calls;
+    void *fault, *seen;
+    TRY(use(d));
+    TRY(cuda_error(
+        c, c->cudaStreamCreateWithPriority(&x->queue, cudaStreamNonBlocking, beside ? -1 : 0),
+        "making a stream"));
+    TRY(cuda_error(c, c->cudaMalloc(&fault, sizeof *x->fault), "making a stream"));
+    x->fault = fault;
+    TRY(cuda_error(c, c->cudaMallocHost(&seen, sizeof *x->seen), "making a stream"));
+    x->seen = seen;
+    return cuda_error(c, c->cudaMemsetAsync(x->fault, 0, sizeof *x->fault, x->queue),
+                      "making a stream");
+}
+
+static Error *cuda_stream_new(Device *device, bool beside, Stream **out)
+{
+    Cuda *d = cuda_of(device);
+    CudaStream *x = calloc(1, sizeof *x);
+    CHECK(x != NULL);
+    *x = (CudaStream){ .stream = { .pool = d->pool, .handle = x }, .cuda = d };
+    Error *e = make_stream(d, beside, x);
+    *out = &x->stream;
+    if (e) cuda_stream_free(device, &x->stream);
+    return e;
+}
+
+Error *cuda_workspace(CudaStream *s, void **out)
+{
+    Cuda *d = s->cuda;
+    if (!s->workspace) {
+        TRY(cuda_error(d->calls, d->calls->cudaMalloc(&s->workspace, CUDA_WORKSPACE),
+                       "workspace of products"));
+        d->workspace_bytes += CUDA_WORKSPACE;
+    }
+    *out = s->workspace;
+    return NULL;
+}
+
+static Error *cuda_mark(Device *device, Stream *s, StreamMark *m)
+{
+    const Cuda *d = cuda_of(device);
+    const CudaCalls *c = d->calls;
+    cudaEvent_t event = m->handle;
+    TRY(use(d));
+    if (!event)
+        TRY(cuda_error(c, c->cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                       "making an event"));
+    m->handle = event;
+    m->number++;
+    return cuda_error(c, c->cudaEventRecord(event, cuda_stream_of(s)->queue), "recording an event");
+}
+
+static Error *cuda_wait(Device *device, Stream *later, const StreamMark *m)
+{
+    const Cuda *d = cuda_of(device);
+    if (!m->handle) return NULL;
+    TRY(use(d));
+    return cuda_error(d->calls,
+                      d->calls->cudaStreamWaitEvent(cuda_stream_of(later)->queue, m->handle, 0),
+                      "waiting for an event");
+}
+
+static void cuda_mark_free(Device *device, StreamMark *m)
+{
+    const Cuda *d = cuda_of(device);
+    error_free(use(d));
+    if (m->handle) d->calls->cudaEventDestroy(m->handle);
+    *m = (StreamMark){ 0 };
+}
+
+/* Kernels that find an id out of range say so in the stream's memory, and go on. */
+static Error *cuda_synchronize(Device *device, Stream *s)
+{
+    const Cuda *d = cuda_of(device);
+    const CudaCalls *c = d->calls;
+    CudaStream *x = cuda_stream_of(s);
+    TRY(use(d));
+    TRY(cuda_error(
+        c, c->cudaMemcpyAsync(x->seen, x->fault, sizeof *x->seen, cudaMemcpyDeviceToHost, x->queue),
+        "waiting for the GPU"));
+    TRY(cuda_error(c, c->cudaStreamSynchronize(x->queue), "waiting for the GPU"));
+    if (x->seen->status == KERNEL_OK) return NULL;
+    s->failed = x->seen->launch;
+    s->status = x->seen->status;
+    return cuda_error(c, c->cudaMemsetAsync(x->fault, 0, sizeof *x->fault, x->queue),
+                      "waiting for the GPU");
+}
+
+/* What the first product will take is not free. */
+static size_t cuda_free_bytes(const Device *device)
+{
+    const Cuda *d = cuda_of(device);
+    size_t there = 0, all = 0;
+    error_free(use(d));
+    if (d->calls->cudaMemGetInfo(&there, &all) != cudaSuccess) return 0;
+    const size_t later = d->workspace_bytes ? 0 : CUDA_WORKSPACE;
+    return there > later ? there - later : 1;
+}
+
+static size_t cuda_own_bytes(const Device *device, int i, const char **name)
+{
+    const Cuda *d = cuda_of(device);
+    if (i == 0) {
+        *name = "the GPU's own: context, kernels, other programs";
+        return d->taken_bytes;
+    }
+    if (i == 1) {
+        *name = "workspace of cuBLASLt";
+        return d->workspace_bytes ? d->workspace_bytes : CUDA_WORKSPACE;
+    }
+    return 0;
+}
+
+/* By datasheet, for dense products: FLOP/s of a multiprocessor and clock, by generation. */
+static double cuda_peak_flops(const Device *device, Dtype t)
+{
+    const struct cudaDeviceProp *f = &cuda_of(device)->facts;
+    const bool is_narrow = t == BF16 || t == F16;
+    const double hopper = is_narrow ? 989.4e12 / 132 : 66.9e12 / 132,
+                 ampere = is_narrow ? 311.9e12 / 108 : 19.5e12 / 108;
+    return (f->major >= 9 ? hopper : ampere) * f->multiProcessorCount;
+}
+
+static const char *cuda_describe(const Device *device, int status)
+{
+    const CudaCalls *c = cuda_of(device)->calls;
+    const char *text = matmul_describe(c, status);
+    return text ? text : c->cudaGetErrorString((cudaError_t)(status - KERNEL_OF_DEVICE));
+}
+
+static void cuda_free(Device *device)
+{
+    Cuda *d = cuda_of(device);
+    error_free(use(d));
+    matmuls_free(d->matmuls);
+    for (int i = 0; i < d->n_libraries; i++) d->calls->cudaLibraryUnload(d->library[i]);
+    if (d->release_pool) d->release_pool(d->pool);
+    arena_free(d->arena);
+}
+
+static Error *load_images(Cuda *d, const void *const *images)
+{
+    int n = 0;
+    while (images[n]) n++;
+    d->library = NEW_N(d->arena, cudaLibrary_t, n);
+    for (; d->n_libraries < n; d->n_libraries++)
+        TRY(cuda_error(d->calls,
+                       d->calls->cudaLibraryLoadData(&d->library[d->n_libraries],
+                                                     images[d->n_libraries], NULL, NULL, 0, NULL,
+                                                     NULL, 0),
+                       "loading kernels"));
+    return NULL;
+}
+
+static Error *open_device(Cuda *d, const void *const *images)
+{
+    const CudaCalls *c = d->calls;
+    size_t there, all;
+    TRY(use(d));
+    TRY(cuda_error(c, c->cudaGetDeviceProperties(&d->facts, d->number), "looking at the GPU"));
+    if (d->facts.major < 8)
+        return error_new("%s has compute capability %d.%d; 8.0 is needed", d->facts.name,
+                         d->facts.major, d->facts.minor);
+    TRY(load_images(d, images));
+    TRY(matmuls_new(d, &d->matmuls));
+    TRY(cuda_error(c, c->cudaMemGetInfo(&there, &all), "looking at the GPU"));
+    d->taken_bytes = all - there;
+    return NULL;
+}
+
+Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *images,
+                       const struct KernelDef *const *tables, Cuda **out)
+{
+    Arena *a = arena_new();
+    Cuda *d = NEW(a, Cuda);
+    *d = (Cuda){ .calls = calls, .arena = a, .number = number, .kernel = map_new(a) };
+    d->device = (Device){
+        .name = "cuda",
+        .kernels = "cuda",
+        .tables = tables,
+        .alloc = cuda_alloc,
+        .release = cuda_release,
+        .copy = cuda_copy,
+        .clear = cuda_clear_memory,
+        .launch = cuda_launch,
+        .stream_new = cuda_stream_new,
+        .stream_free = cuda_stream_free,
+        .mark = cuda_mark,
+        .wait = cuda_wait,
+        .mark_free = cuda_mark_free,
+        .synchronize = cuda_synchronize,
+        .free_bytes = cuda_free_bytes,
+        .own_bytes = cuda_own_bytes,
+        .peak_flops = cuda_peak_flops,
+        .describe = cuda_describe,
+        .free = cuda_free,
+    };
+    Error *e = open_device(d, images);
+    if (e) cuda_free(&d->device);
+    *out = d;
+    return e;
+}

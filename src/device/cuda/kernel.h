@@ -1,0 +1,333 @@
+/* kernel.h - what kernels on a GPU share: elements of any dtype, eight at a time, sums over warps
+ * and blocks, failures. For .cu files; without nvcc an emulator stands for the GPU. */
+#ifndef DEVICE_CUDA_KERNEL_H
+#define DEVICE_CUDA_KERNEL_H
+extern "C" {
+#include "base/rng.h"
+#include "device/cuda/call.h"
+}
+#include <math.h>
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#else
+#include "emulator.h"
+#endif
+
+/* A kernel: its name is what launchers ask for. */
+#define KERNEL(name, threads)                                                                      \
+    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Call c)
+
+constexpr int WARP = 32, EIGHT = 8;
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+
+/* ---- elements ---- */
+
+__device__ inline float widen_bf16(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+__device__ inline uint16_t narrow_bf16(float f)
+{
+#ifdef __CUDACC__
+    return __bfloat16_as_ushort(__float2bfloat16_rn(f));
+#else
+    return bf16_of_float(f);
+#endif
+}
+
+__device__ inline float widen_f16(uint16_t x)
+{
+#ifdef __CUDACC__
+    return __half2float(__ushort_as_half(x));
+#else
+    return f16_to_float(x);
+#endif
+}
+
+__device__ inline uint16_t narrow_f16(float f)
+{
+#ifdef __CUDACC__
+    return __half_as_ushort(__float2half_rn(f));
+#else
+    uint16_t x;
+    dtype_set(F16, &x, 0, f);
+    return x;
+#endif
+}
+
+__device__ inline double get_double(const CallTensor &t, int64_t i)
+{
+    switch (t.dtype) {
+    case F64:
+        return ((const double *)t.data)[i];
+    case F32:
+        return ((const float *)t.data)[i];
+    case BF16:
+        return widen_bf16(((const uint16_t *)t.data)[i]);
+    case F16:
+        return widen_f16(((const uint16_t *)t.data)[i]);
+    case I64:
+        return (double)((const int64_t *)t.data)[i];
+    case BOOL:
+    case U8:
+        return ((const uint8_t *)t.data)[i];
+    default:
+        return ((const int32_t *)t.data)[i];
+    }
+}
+
+__device__ inline float get(const CallTensor &t, int64_t i)
+{
+    switch (t.dtype) {
+    case F32:
+        return ((const float *)t.data)[i];
+    case BF16:
+        return widen_bf16(((const uint16_t *)t.data)[i]);
+    case F16:
+        return widen_f16(((const uint16_t *)t.data)[i]);
+    default:
+        return (float)get_double(t, i);
+    }
+}
+
+__device__ inline int32_t get_int(const CallTensor &t, int64_t i)
+{
+    return t.dtype == I64 ? (int32_t)((const int64_t *)t.data)[i] : ((const int32_t *)t.data)[i];
+}
+
+/* Writes without adding. */
+__device__ inline void set(const CallTensor &t, int64_t i, double x)
+{
+    switch (t.dtype) {
+    case F64:
+        ((double *)t.data)[i] = x;
+        break;
+    case F32:
+        ((float *)t.data)[i] = (float)x;
+        break;
+    case BF16:
+        ((uint16_t *)t.data)[i] = narrow_bf16((float)x);
+        break;
+    case F16:
+        ((uint16_t *)t.data)[i] = narrow_f16((float)x);
+        break;
+    case I64:
+        ((int64_t *)t.data)[i] = (int64_t)x;
+        break;
+    case BOOL:
+    case U8:
+        ((uint8_t *)t.data)[i] = (uint8_t)x;
+        break;
+    default:
+        ((int32_t *)t.data)[i] = (int32_t)x;
+    }
+}
+
+/* Writes a result, or adds to it where the launch says so. */
+__device__ inline void put(const CallTensor &t, int64_t i, float x)
+{
+    if (t.add) x += get(t, i);
+    switch (t.dtype) {
+    case F32:
+        ((float *)t.data)[i] = x;
+        break;
+    case BF16:
+        ((uint16_t *)t.data)[i] = narrow_bf16(x);
+        break;
+    default:
+        set(t, i, x);
+    }
+}
+
+__device__ inline void put_double(const CallTensor &t, int64_t i, double x)
+{
+    set(t, i, t.add ? x + get_double(t, i) : x);
+}
+
+/* ---- eight elements, in one or two loads where they lie well ---- */
+
+struct Eight {
+    float x[EIGHT];
+};
+
+__device__ inline bool is_aligned(const CallTensor &t)
+{
+    return ((uintptr_t)t.data & 15) == 0;
+}
+
+/* Elements [i, i + n) with n at most 8; the others are 0. i is a multiple of 8. */
+__device__ inline Eight get_eight(const CallTensor &t, int64_t i, int64_t n)
+{
+    Eight e;
+    if (n >= EIGHT && is_aligned(t) && t.dtype == F32) {
+        const float4 *from = (const float4 *)((const float *)t.data + i);
+        const float4 low = from[0], high = from[1];
+        e.x[0] = low.x, e.x[1] = low.y, e.x[2] = low.z, e.x[3] = low.w;
+        e.x[4] = high.x, e.x[5] = high.y, e.x[6] = high.z, e.x[7] = high.w;
+        return e;
+    }
+    if (n >= EIGHT && is_aligned(t) && t.dtype == BF16) {
+        const uint4 bits = *(const uint4 *)((const uint16_t *)t.data + i);
+        const uint32_t pair[4] = { bits.x, bits.y, bits.z, bits.w };
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            e.x[2 * k] = widen_bf16((uint16_t)pair[k]);
+            e.x[2 * k + 1] = widen_bf16((uint16_t)(pair[k] >> 16));
+        }
+        return e;
+    }
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) e.x[k] = k < n ? get(t, i + k) : 0;
+    return e;
+}
+
+__device__ inline void put_eight(const CallTensor &t, int64_t i, int64_t n, Eight e)
+{
+    if (n < EIGHT || !is_aligned(t) || (t.dtype != F32 && t.dtype != BF16)) {
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++)
+            if (k < n) put(t, i + k, e.x[k]);
+        return;
+    }
+    if (t.add) {
+        const Eight old = get_eight(t, i, n);
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) e.x[k] += old.x[k];
+    }
+    if (t.dtype == F32) {
+        float4 *to = (float4 *)((float *)t.data + i);
+        to[0] = make_float4(e.x[0], e.x[1], e.x[2], e.x[3]);
+        to[1] = make_float4(e.x[4], e.x[5], e.x[6], e.x[7]);
+        return;
+    }
+    uint32_t pair[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        pair[k] = (uint32_t)narrow_bf16(e.x[2 * k]) | (uint32_t)narrow_bf16(e.x[2 * k + 1]) << 16;
+    *(uint4 *)((uint16_t *)t.data + i) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
+}
+
+/* ---- threads ---- */
+
+__device__ inline int64_t thread_number()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t all_threads()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+struct Sum {
+    template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+};
+
+/* A NaN stays. */
+struct Largest {
+    template <class T> __device__ T operator()(T a, T b) const { return b > a || b != b ? b : a; }
+};
+
+/* The same on all lanes, always in the same order. */
+template <class T, class Op> __device__ inline T over_warp(T x, Op op)
+{
+#pragma unroll
+    for (int step = WARP / 2; step; step /= 2) x = op(x, __shfl_xor_sync(WHOLE_WARP, x, step));
+    return x;
+}
+
+/* The same on all threads; blocks have whole warps. `start` changes nothing that it meets. */
+template <class T, class Op> __device__ inline T over_block(T x, Op op, T start)
+{
+    __shared__ T part[WARP];
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    x = over_warp(x, op);
+    __syncthreads(); /* the last use of `part` is over */
+    if (lane == 0) part[warp] = x;
+    __syncthreads();
+    x = lane < (int)blockDim.x / WARP ? part[lane] : start;
+    return over_warp(x, op);
+}
+
+/* ---- where things are in the whole ---- */
+
+__device__ inline int64_t whole_index(const Call &c, const CallTensor &t, int dim, int64_t i)
+{
+    if (t.part[dim] < 0) return i;
+    const CallPart &p = c.part[t.part[dim]];
+    const int64_t at = p.shift + i;
+    if (at >= p.outer) return p.whole;
+    return at < p.chunk ? p.first + at : p.second + at - p.chunk;
+}
+
+__device__ inline int64_t whole_size(const Call &c, const CallTensor &t, int dim)
+{
+    return t.part[dim] < 0 ? t.size[dim] : c.part[t.part[dim]].whole;
+}
+
+/* -1: another rank has it, or nobody. */
+__device__ inline int64_t own_index(const Call &c, const CallTensor &t, int dim, int64_t i)
+{
+    if (i < 0 || i >= whole_size(c, t, dim)) return -1;
+    if (t.part[dim] < 0) return i;
+    const CallPart &p = c.part[t.part[dim]];
+    int64_t at = -1;
+    if (i >= p.first && i < p.first + p.chunk)
+        at = i - p.first;
+    else if (i >= p.second && i < p.second + p.outer - p.chunk)
+        at = i - p.second + p.chunk;
+    if (at < 0 || at >= p.outer) return -1;
+    at -= p.shift;
+    return at >= 0 && at < p.size ? at : -1;
+}
+
+/* The number of element i of a tensor in the whole of it. */
+__device__ inline int64_t whole_element(const Call &c, const CallTensor &t, int64_t i)
+{
+    int64_t element = 0, stride = 1;
+    for (int d = t.n_dims - 1; d >= 0; d--) {
+        element += whole_index(c, t, d, i % t.size[d]) * stride;
+        stride *= whole_size(c, t, d);
+        i /= t.size[d];
+    }
+    return element;
+}
+
+__device__ inline int64_t whole_count(const Call &c, const CallTensor &t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t.n_dims; d++) n *= whole_size(c, t, d);
+    return n;
+}
+
+/* ---- the rest ---- */
+
+/* Tells the host, which looks when it waits. */
+__device__ inline void fail(const Call &c, int status)
+{
+    if (atomicCAS(&c.fault->status, 0, status) == 0) c.fault->launch = c.launch;
+}
+
+/* The attributes of the op. */
+template <class T> __device__ inline const T &attrs_of(const Call &c)
+{
+    return *(const T *)(const void *)c.attrs;
+}
+
+/* dropout_mask.h, on the GPU. */
+__device__ inline uint64_t dropout_key_of(const RunTime *now, int64_t salt)
+{
+    const uint64_t step = rng_bits(rng_bits(now->seed, RNG_DROPOUT), (uint64_t)now->step);
+    return rng_bits(step, (uint64_t)salt);
+}
+
+__device__ inline bool dropout_keeps_it(uint64_t key, int64_t element, double p)
+{
+    return rng_bits(key, (uint64_t)element) >> 11 >= (uint64_t)ceil(p * 0x1p53);
+}
+#endif

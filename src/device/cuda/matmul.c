@@ -1,0 +1,238 @@
+/* matmul.c - descriptors of products, made once per shape.
+ *
+ * cuBLASLt counts by columns, so C row by row is its C^T: it is asked for B A^T with the operands
+ * exchanged. Descriptors and the algorithm that its heuristic puts first are kept; with the same
+ * shape, library and GPU the first one is always the same, and so are the bits. */
+#include "device/cuda/matmul.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What tells products of different descriptors apart. */
+typedef struct Shape {
+    int64_t m, n, k, n_batches;
+    int32_t a, b, c; /* dtypes */
+    int32_t a_inner, b_inner;
+    uint32_t a_align, b_align, c_align; /* bytes that addresses are multiples of */
+} Shape;
+
+typedef struct Made {
+    struct Made *next;
+    Shape shape;
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t first, second, result; /* B, A, C */
+    cublasLtMatmulAlgo_t algorithm;
+} Made;
+
+enum { N_BUCKETS = 256 };
+
+struct Matmuls {
+    Cuda *cuda;
+    cublasLtHandle_t handle;
+    Made *made[N_BUCKETS];
+};
+
+/* cuBLASLt's statuses lie behind those of the runtime. */
+enum { STATUS_OF_PRODUCTS = 100000 };
+
+static int status_of(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_SUCCESS ? KERNEL_OK
+                                           : KERNEL_OF_DEVICE + STATUS_OF_PRODUCTS + (int)status;
+}
+
+const char *matmul_describe(const CudaCalls *c, int status)
+{
+    const int own = status - KERNEL_OF_DEVICE - STATUS_OF_PRODUCTS;
+    return own < 0 ? NULL : c->cublasLtGetStatusString((cublasStatus_t)own);
+}
+
+Error *matmuls_new(Cuda *d, Matmuls **out)
+{
+    Matmuls *m = calloc(1, sizeof *m);
+    CHECK(m != NULL);
+    m->cuda = d;
+    m->cuda = d;
+    const cublasStatus_t status = d->calls->cublasLtCreate(&m->handle);
+    if (status) free(m);
+    *out = status ? NULL : m;
+    if (!status) return NULL;
+    return error_new("starting cuBLASLt: %s", d->calls->cublasLtGetStatusString(status));
+}
+
+static void free_made(const CudaCalls *c, Made *x)
+{
+    if (x->product) c->cublasLtMatmulDescDestroy(x->product);
+    if (x->first) c->cublasLtMatrixLayoutDestroy(x->first);
+    if (x->second) c->cublasLtMatrixLayoutDestroy(x->second);
+    if (x->result) c->cublasLtMatrixLayoutDestroy(x->result);
+    free(x);
+}
+
+void matmuls_free(Matmuls *m)
+{
+    if (!m) return;
+    for (int i = 0; i < N_BUCKETS; i++)
+        while (m->made[i]) {
+            Made *x = m->made[i];
+            m->made[i] = x->next;
+            free_made(m->cuda->calls, x);
+        }
+    m->cuda->calls->cublasLtDestroy(m->handle);
+    free(m);
+}
+
+bool matmul_fits(Dtype a, Dtype b, Dtype c)
+{
+    if (a != b) return false;
+    return a == F32 ? c == F32 : (a == BF16 || a == F16) && (c == a || c == F32);
+}
+
+static cudaDataType_t type_of(Dtype t)
+{
+    return t == F32 ? CUDA_R_32F : t == BF16 ? CUDA_R_16BF : CUDA_R_16F;
+}
+
+/* Column by column, a factor whose sum runs fastest has k rows. */
+static cublasStatus_t make_layout(const CudaCalls *c, cublasLtMatrixLayout_t *out, int32_t t,
+                                  int64_t rows, int64_t columns, int64_t n_batches)
+{
+    const int32_t n = (int32_t)n_batches;
+    const int64_t distance = rows * columns;
+    cublasStatus_t status = c->cublasLtMatrixLayoutCreate(out, type_of((Dtype)t), (uint64_t)rows,
+                                                          (uint64_t)columns, rows);
+    if (!status && n > 1)
+        status = c->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n,
+                                                     sizeof n);
+    if (!status && n > 1)
+        status = c->cublasLtMatrixLayoutSetAttribute(
+            *out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance, sizeof distance);
+    return status;
+}
+
+static cublasStatus_t make_product(const CudaCalls *c, Made *x)
+{
+    const Shape *s = &x->shape;
+    const cublasOperation_t first = s->b_inner ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            second = s->a_inner ? CUBLAS_OP_N : CUBLAS_OP_T;
+    cublasStatus_t status =
+        c->cublasLtMatmulDescCreate(&x->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (!status)
+        status = c->cublasLtMatmulDescSetAttribute(x->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+                                                   sizeof first);
+    if (!status)
+        status = c->cublasLtMatmulDescSetAttribute(x->product, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+                                                   sizeof second);
+    if (!status)
+        status = make_layout(c, &x->first, s->b, s->b_inner ? s->k : s->n, s->b_inner ? s->n : s->k,
+                             s->n_batches);
+    if (!status)
+        status = make_layout(c, &x->second, s->a, s->a_inner ? s->k : s->m,
+                             s->a_inner ? s->m : s->k, s->n_batches);
+    if (!status) status = make_layout(c, &x->result, s->c, s->n, s->m, s->n_batches);
+    return status;
+}
+
+static cublasStatus_t set_wishes(const CudaCalls *c, cublasLtMatmulPreference_t wish,
+                                 const Shape *s)
+{
+    const size_t workspace = CUDA_WORKSPACE;
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t name;
+        const void *value;
+        size_t bytes;
+    } set[] = {
+        { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace },
+        { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->b_align, sizeof s->b_align },
+        { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->a_align, sizeof s->a_align },
+        { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->c_align, sizeof s->c_align },
+        { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->c_align, sizeof s->c_align },
+    };
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (size_t i = 0; !status && i < sizeof set / sizeof *set; i++)
+        status =
+            c->cublasLtMatmulPreferenceSetAttribute(wish, set[i].name, set[i].value, set[i].bytes);
+    return status;
+}
+
+static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
+{
+    const CudaCalls *c = m->cuda->calls;
+    cublasLtMatmulPreference_t wish;
+    cublasLtMatmulHeuristicResult_t found = { 0 };
+    int n = 0;
+    cublasStatus_t status = c->cublasLtMatmulPreferenceCreate(&wish);
+    if (status) return status;
+    status = set_wishes(c, wish, &x->shape);
+    if (!status)
+        status = c->cublasLtMatmulAlgoGetHeuristic(m->handle, x->product, x->first, x->second,
+                                                   x->result, x->result, wish, 1, &found, &n);
+    c->cublasLtMatmulPreferenceDestroy(wish);
+    x->algorithm = found.algo;
+    return !status && !n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+static uint32_t align_of(const void *p)
+{
+    uint32_t n = 256;
+    while ((uintptr_t)p % n) n /= 2;
+    return n;
+}
+
+static uint64_t bucket_of(const Shape *s)
+{
+    return hash_bytes(s, sizeof *s) % N_BUCKETS;
+}
+
+static cublasStatus_t get(Matmuls *m, const Shape *s, Made **out)
+{
+    Made **bucket = &m->made[bucket_of(s)];
+    for (Made *x = *bucket; x; x = x->next)
+        if (!memcmp(&x->shape, s, sizeof *s)) {
+            *out = x;
+            return CUBLAS_STATUS_SUCCESS;
+        }
+    Made *x = calloc(1, sizeof *x);
+    CHECK(x != NULL);
+    x->shape = *s;
+    cublasStatus_t status = make_product(m->cuda->calls, x);
+    if (!status) status = choose_algorithm(m, x);
+    if (status) {
+        free_made(m->cuda->calls, x);
+        return status;
+    }
+    x->next = *bucket;
+    *out = *bucket = x;
+    return status;
+}
+
+int matmul_run(const Launch *l, const Matmul *p)
+{
+    CudaStream *s = cuda_stream_of(l->stream);
+    Matmuls *m = s->cuda->matmuls;
+    const Shape shape = { .m = p->m,
+                          .n = p->n,
+                          .k = p->k,
+                          .n_batches = p->n_batches,
+                          .a = p->a.dtype,
+                          .b = p->b.dtype,
+                          .c = p->c_dtype,
+                          .a_inner = p->a.k_inner,
+                          .b_inner = p->b.k_inner,
+                          .a_align = align_of(p->a.data),
+                          .b_align = align_of(p->b.data),
+                          .c_align = align_of(p->c) };
+    const float one = 1, keep = p->add ? 1 : 0;
+    void *workspace;
+    Made *x;
+    if (p->m == 0 || p->n == 0 || p->n_batches == 0) return KERNEL_OK;
+    const cublasStatus_t status = get(m, &shape, &x);
+    if (status) return status_of(status);
+    Error *e = cuda_workspace(s, &workspace);
+    if (e) {
+        error_free(e);
+        return cuda_status(cudaErrorMemoryAllocation);
+    }
+    return status_of(s->cuda->calls->cublasLtMatmul(
+        m->handle, x->product, &one, p->b.data, x->first, p->a.data, x->second, &keep, p->c,
+        x->result, p->c, x->result, &x->algorithm, workspace, CUDA_WORKSPACE, s->queue));
+}

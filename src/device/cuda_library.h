@@ -1,0 +1,41 @@
+/* cuda_library.h - what the library that brings GPUs gives to the program, and how it is opened.
+ *
+ * Neither the program nor libmodalities knows CUDA: modalities-cuda.so, made by `make cuda`,
+ * exports one table of these. */
+#ifndef DEVICE_CUDA_LIBRARY_H
+#define DEVICE_CUDA_LIBRARY_H
+#include "device/device.h"
+
+enum { CUDA_LIBRARY_VERSION = 1, MAX_GPUS = 64 };
+#define CUDA_LIBRARY_NAME "modalities_cuda"
+
+typedef struct Gpu {
+    char name[96];
+    size_t bytes, free_bytes;
+    int major, minor, n_multiprocessors;
+    char problem[160]; /* why it cannot be used; "": it can */
+} Gpu;
+
+typedef struct GpuReport {
+    int n;
+    Gpu gpu[MAX_GPUS];  /* those that CUDA_VISIBLE_DEVICES shows */
+    char versions[256]; /* of driver and libraries; "": unknown */
+    char problem[600];  /* why there is none; "": there are some */
+} GpuReport;
+
+typedef struct CudaLibrary {
+    int version;
+    size_t device_bytes, launch_bytes; /* of the structs that both know */
+    void (*report)(GpuReport *out);
+    /* The GPU of this number. `pool` is for work of the host; with the device it is released. */
+    struct Error *(*open)(int number, struct Pool *pool, void (*release)(struct Pool *pool),
+                          Device **out);
+} CudaLibrary;
+
+/* What GPUs there are; never fails. */
+void gpu_report(GpuReport *out);
+/* Whether the visible GPU of this number can be used; the error says why not. */
+struct Error *gpu_check(int number);
+/* Opens the visible GPU of this number; the error says why it cannot be used. */
+struct Error *gpu_open(int number, int n_threads, Device **out);
+#endif

@@ -1,0 +1,15 @@
+/* all_cuda.c - the tables of kernels on GPUs, one per file *_cuda.c. */
+#include "ops/kernels.h"
+
+/* clang-format off */
+#define LIST(KERNELS) \
+    KERNELS(contract) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
+    KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention) KERNELS(cross_entropy) \
+    KERNELS(head_loss) KERNELS(losses) KERNELS(optimizer)
+/* clang-format on */
+
+#define DECLARE(name) extern const KernelDef name##_cuda[];
+#define POINT_TO(name) name##_cuda,
+
+LIST(DECLARE)
+const KernelDef *const all_cuda_kernels[] = { LIST(POINT_TO) NULL };

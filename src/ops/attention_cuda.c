@@ -1,0 +1,73 @@
+/* attention_cuda.c - starts the kernels of attention.cu. */
+#include "device/cuda/cuda.h"
+#include "ops/attention.h"
+#include "ops/kernels.h"
+#include <string.h>
+
+enum { MOST_WIDTH = 256, QUERY_WARPS = 8, KEY_WARPS = 4 }; /* as in attention.cu */
+
+static bool serves(const Launch *l)
+{
+    return cuda_floats_fit(l) && l->in[0].size[4] <= MOST_WIDTH;
+}
+
+static int64_t tiles(int64_t rows, int64_t warps)
+{
+    return (rows + warps - 1) / warps;
+}
+
+static Call call_of(const Launch *l)
+{
+    Call c = cuda_call(l);
+    memcpy(c.attrs, l->attrs, sizeof(Attention));
+    return c;
+}
+
+/* Blocks for tiles of queries: of each sequence and head. */
+static int64_t query_blocks(const Launch *l)
+{
+    const Tensor *q = &l->in[0];
+    return q->size[0] * q->size[2] * q->size[3] * tiles(q->size[1], QUERY_WARPS);
+}
+
+static int64_t key_blocks(const Launch *l)
+{
+    const Tensor *k = &l->in[1];
+    return k->size[0] * k->size[2] * tiles(k->size[1], KEY_WARPS);
+}
+
+static int forward(const Launch *l)
+{
+    const Call c = call_of(l);
+    return cuda_start(l, "attention_kernel", &c, query_blocks(l), QUERY_WARPS * 32, 0);
+}
+
+/* A number per row of q. */
+static size_t scratch(const Launch *l, int n_threads)
+{
+    (void)n_threads;
+    return sizeof(float) * (size_t)tensor_count(&l->in[l->n_in - 2]);
+}
+
+static int backward(const Launch *l)
+{
+    const Call c = call_of(l);
+    const int64_t rows = tensor_count(&l->in[l->n_in - 2]);
+    int status = cuda_start(l, "attention_sums_kernel", &c, cuda_blocks(l, 32 * rows, 256), 256, 0);
+    if (!status)
+        status =
+            cuda_start(l, "attention_query_grad_kernel", &c, query_blocks(l), QUERY_WARPS * 32, 0);
+    if (!status)
+        status = cuda_start(l, "attention_key_grad_kernel", &c, key_blocks(l), KEY_WARPS * 32, 0);
+    return status;
+}
+
+/* clang-format off */
+const KernelDef attention_cuda[] = {
+    { "attention", "cuda", "any any any>any f32", CPU_SCALAR, forward, NULL, serves },
+    { "attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, forward, NULL, serves },
+    { "attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
+    { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
+    { 0 },
+};
+/* clang-format on */

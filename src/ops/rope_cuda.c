@@ -1,0 +1,72 @@
+/* rope_cuda.c - starts the kernels of rope.cu. */
+#include "device/cuda/cuda.h"
+#include "ops/kernels.h"
+#include "ops/rope.h"
+#include "ops/rope_scaled.h"
+#include <string.h>
+
+enum { MOST_FREQUENCIES = 1024 };
+
+static bool serves_table(const Launch *l)
+{
+    return l->out[0].size[1] / 2 <= MOST_FREQUENCIES;
+}
+
+static size_t scratch(const Launch *l, int n_threads)
+{
+    (void)n_threads;
+    return sizeof(float) * (size_t)(l->out[0].size[1] / 2);
+}
+
+/* The frequencies are the CPU's, to the bit. */
+static int make_table(const Launch *l, const float *frequency, double factor)
+{
+    const int64_t half = l->out[0].size[1] / 2;
+    const int status = cuda_upload(l, l->scratch, frequency, sizeof *frequency * (size_t)half);
+    Call c = cuda_call(l);
+    memcpy(c.attrs, &factor, sizeof factor);
+    if (status) return status;
+    return cuda_start(l, "rope_table_kernel", &c, cuda_blocks(l, l->out[0].size[0] * half, 256),
+                      256, 0);
+}
+
+static float rounded(float f, bool is_rounded)
+{
+    return is_rounded ? bf16_to_float(bf16_of_float(f)) : f;
+}
+
+static int run_table(const Launch *l)
+{
+    const RopeTable *a = l->attrs;
+    float frequency[MOST_FREQUENCIES];
+    for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
+        frequency[j] = rounded(rope_frequency(a->base, j, d), a->rounded);
+    return make_table(l, frequency, 1);
+}
+
+static int run_scaled_table(const Launch *l)
+{
+    const RopeScaledTable *a = l->attrs;
+    float frequency[MOST_FREQUENCIES];
+    const int64_t n = l->out[0].size[0];
+    for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
+        frequency[j] = rounded(rope_scaled_frequency(&a->scaling, n, j, d), a->rounded);
+    return make_table(l, frequency, a->scaling.attention);
+}
+
+static int run_rope(const Launch *l)
+{
+    const Tensor *x = &l->in[0];
+    Call c = cuda_call(l);
+    memcpy(c.attrs, l->attrs, sizeof(Rope));
+    c.number[0] = tensor_volume(x, 0, x->n_dims - 1);
+    c.number[1] = tensor_volume(x, 2, x->n_dims - 1);
+    return cuda_start(l, "rope_kernel", &c, cuda_blocks(l, 32 * c.number[0], 256), 256, 0);
+}
+
+const KernelDef rope_cuda[] = {
+    { "rope_table", "cuda", ">any", CPU_SCALAR, run_table, scratch, serves_table },
+    { "rope_scaled_table", "cuda", ">any", CPU_SCALAR, run_scaled_table, scratch, serves_table },
+    { "rope", "cuda", "any any>any", CPU_SCALAR, run_rope, NULL, cuda_floats_fit },
+    { 0 },
+};

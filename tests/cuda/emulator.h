@@ -1,0 +1,108 @@
+/* emulator.h - enough of CUDA's language for kernels of src/ops to run on the CPU, as C++.
+ *
+ * Each thread of a block is a fiber; blocks run one after the other. Barriers, exchanges within a
+ * warp, votes and atomics are as on a GPU; a warp's lanes must all take part. Not there: inline
+ * PTX, tensor cores, and what goes wrong between blocks that run at once. */
+#ifndef TESTS_CUDA_EMULATOR_H
+#define TESTS_CUDA_EMULATOR_H
+#include <stdint.h>
+#include <string.h>
+#include <vector_functions.h>
+#include <vector_types.h>
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __launch_bounds__
+#undef __grid_constant__
+#define __global__ __attribute__((visibility("default")))
+#define __device__
+#define __host__
+#define __shared__ static thread_local /* a thread of the host runs one block at a time */
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+struct Call;
+
+struct EmulatorIndex {
+    unsigned x, y, z;
+};
+
+/* Of the fiber that runs. */
+extern thread_local EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
+
+/* Order in which the threads of a block take turns: 0 rising, 1 falling, 2 by chance. A kernel that
+ * is right gives the same in all. */
+extern "C" __global__ void emulator_set_order(int order);
+/* Runs all blocks. */
+extern "C" void emulator_run(void (*kernel)(Call), const Call *call, int64_t blocks, int threads);
+
+void emulator_wait_for_block();
+void emulator_wait_for_warp();
+/* Gives `x` to the lane's warp, and takes what lane `from` gave. */
+uint64_t emulator_exchange(uint64_t x, unsigned from);
+uint64_t *emulator_warp_slots();
+unsigned emulator_lane();
+
+inline void __syncthreads()
+{
+    emulator_wait_for_block();
+}
+
+inline void __syncwarp(unsigned = ~0u)
+{
+    emulator_wait_for_warp();
+}
+
+template <class T> inline T emulator_take(T x, unsigned from)
+{
+    static_assert(sizeof(T) <= 8, "a lane gives at most eight bytes");
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    bits = emulator_exchange(bits, from);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+template <class T> inline T __shfl_sync(unsigned, T x, int from)
+{
+    return emulator_take(x, (unsigned)from & 31);
+}
+
+template <class T> inline T __shfl_xor_sync(unsigned, T x, int mask)
+{
+    return emulator_take(x, emulator_lane() ^ (unsigned)mask);
+}
+
+inline unsigned __ballot_sync(unsigned, int vote)
+{
+    unsigned all = 0;
+    for (unsigned i = 0; i < 32; i++) all |= (unsigned)(emulator_take(vote != 0, i)) << i;
+    return all;
+}
+
+inline int __any_sync(unsigned mask, int vote)
+{
+    return __ballot_sync(mask, vote) != 0;
+}
+
+inline int atomicCAS(int *at, int expected, int wanted)
+{
+    const int old = *at;
+    if (old == expected) *at = wanted;
+    return old;
+}
+
+inline int atomicAdd(int *at, int more)
+{
+    const int old = *at;
+    *at = old + more;
+    return old;
+}
+
+inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+#endif

@@ -1,0 +1,419 @@
+/* mock.c - CUDA's calls without a GPU: kernels run in the emulator, products as plain loops.
+ *
+ * As on a GPU, work is queued on streams and done late, when somebody waits for it: whoever reads a
+ * result too early, reuses memory too early or forgets an event gets wrong numbers every time.
+ * Memory of the device lies in pages of its own that only queued work may touch; allocated memory
+ * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). */
+#include "mock.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, GARBAGE = 0x7f, MOST_GARBAGE = 16 << 20 };
+static const size_t ALL_BYTES = (size_t)8 << 30;
+
+/* ---- memory ---- */
+
+typedef struct Region {
+    struct Region *next;
+    char *at;
+    size_t bytes;
+    bool is_pinned;
+} Region;
+
+/* One lock for everything: ranks may be threads. It may be taken again by its owner. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static Region *regions;
+static size_t taken;
+static int depth; /* of work that is being done: the device's memory is open */
+
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static void protect(int how)
+{
+    for (Region *r = regions; r; r = r->next)
+        if (!r->is_pinned) mprotect(r->at, whole_pages(r->bytes), how);
+}
+
+static void open_memory(void)
+{
+    pthread_mutex_lock(&lock);
+    if (depth++ == 0) protect(PROT_READ | PROT_WRITE);
+}
+
+static void close_memory(void)
+{
+    if (--depth == 0) protect(PROT_NONE);
+    pthread_mutex_unlock(&lock);
+}
+
+static cudaError_t allocate(void **out, size_t bytes, bool is_pinned)
+{
+    if (bytes == 0) bytes = 1;
+    if (!is_pinned && taken + bytes > ALL_BYTES) return cudaErrorMemoryAllocation;
+    Region *r = calloc(1, sizeof *r);
+    char *at = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!r || at == MAP_FAILED) abort();
+    if (bytes <= MOST_GARBAGE) memset(at, GARBAGE, bytes);
+    pthread_mutex_lock(&lock);
+    *r = (Region){ regions, at, bytes, is_pinned };
+    regions = r;
+    if (!is_pinned) {
+        taken += bytes;
+        if (depth == 0) mprotect(at, whole_pages(bytes), PROT_NONE);
+    }
+    pthread_mutex_unlock(&lock);
+    *out = at;
+    return cudaSuccess;
+}
+
+static cudaError_t release(void *p)
+{
+    cudaError_t status = cudaErrorInvalidValue;
+    pthread_mutex_lock(&lock);
+    for (Region **at = &regions; *at; at = &(*at)->next) {
+        Region *r = *at;
+        if (r->at != p) continue;
+        munmap(r->at, whole_pages(r->bytes));
+        if (!r->is_pinned) taken -= r->bytes;
+        *at = r->next;
+        free(r);
+        status = cudaSuccess;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* NULL: memory of the host that CUDA does not know. */
+static const Region *region_of(const void *p)
+{
+    const Region *r = regions;
+    while (r && !((const char *)p >= r->at && (const char *)p < r->at + r->bytes)) r = r->next;
+    return r;
+}
+
+static bool fits(const void *p, size_t bytes)
+{
+    const Region *r = region_of(p);
+    return !r || (const char *)p + bytes <= r->at + r->bytes;
+}
+
+static cudaError_t mock_malloc(void **out, size_t bytes)
+{
+    return allocate(out, bytes, false);
+}
+
+static cudaError_t mock_malloc_host(void **out, size_t bytes)
+{
+    return allocate(out, bytes, true);
+}
+
+static cudaError_t mock_free(void *p)
+{
+    return p ? release(p) : cudaSuccess;
+}
+
+static cudaError_t mock_memory(size_t *there, size_t *all)
+{
+    *there = ALL_BYTES - taken;
+    *all = ALL_BYTES;
+    return cudaSuccess;
+}
+
+/* ---- streams ---- */
+
+static void run_until(MockStream *s, int64_t number);
+
+static MockStream first_stream; /* for NULL */
+
+static MockStream *stream_of(cudaStream_t s)
+{
+    return s ? (MockStream *)(void *)s : &first_stream;
+}
+
+static void do_work(MockStream *s, MockWork *w)
+{
+    (void)s;
+    switch (w->kind) {
+    case WORK_COPY:
+        memcpy(w->to, w->from, w->bytes);
+        break;
+    case WORK_CLEAR:
+        memset(w->to, w->value, w->bytes);
+        break;
+    case WORK_KERNEL:
+        emulator_run(w->kernel, &w->call, w->blocks, w->threads);
+        break;
+    case WORK_PRODUCT:
+        mock_multiply(&w->product);
+        break;
+    case WORK_WAIT:
+        run_until(w->other, w->number);
+        break;
+    }
+}
+
+static void run_until(MockStream *s, int64_t number)
+{
+    while (s->n_done < number) {
+        MockWork *w = s->first;
+        s->first = w->next;
+        if (!s->first) s->last = NULL;
+        s->n_done++;
+        do_work(s, w);
+        free(w->kept);
+        free(w);
+    }
+}
+
+/* A failure of the mock's own: what the host did is an error on a GPU, too. */
+static void refuse(const char *what)
+{
+    fprintf(stderr, "mock of CUDA: %s\n", what);
+    abort();
+}
+
+cudaError_t mock_give(cudaStream_t stream, const MockWork *given)
+{
+    MockStream *s = stream_of(stream);
+    MockWork *w = malloc(sizeof *w);
+    if (!w) abort();
+    *w = *given;
+    w->next = NULL;
+    pthread_mutex_lock(&lock);
+    if (s->last)
+        s->last->next = w;
+    else
+        s->first = w;
+    s->last = w;
+    s->n_given++;
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+/* Small copies from memory that is not pinned are taken at once, as CUDA does. */
+static cudaError_t mock_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                             cudaStream_t stream)
+{
+    enum { TAKEN_AT_ONCE = 64 << 10 };
+    MockWork w = { .kind = WORK_COPY, .to = to, .from = from, .bytes = bytes };
+    (void)kind;
+    pthread_mutex_lock(&lock);
+    if (!fits(to, bytes) || !fits(from, bytes)) refuse("a copy leaves its memory");
+    const bool is_pageable = !region_of(from);
+    pthread_mutex_unlock(&lock);
+    if (is_pageable && bytes <= TAKEN_AT_ONCE) {
+        w.kept = malloc(bytes ? bytes : 1);
+        if (!w.kept) abort();
+        memcpy(w.kept, from, bytes);
+        w.from = w.kept;
+    }
+    return mock_give(stream, &w);
+}
+
+static cudaError_t mock_set(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    pthread_mutex_lock(&lock);
+    if (!fits(to, bytes)) refuse("what is cleared leaves its memory");
+    pthread_mutex_unlock(&lock);
+    return mock_give(stream,
+                     &(MockWork){ .kind = WORK_CLEAR, .to = to, .value = value, .bytes = bytes });
+}
+
+static cudaError_t mock_stream_new(cudaStream_t *out, unsigned flags, int priority)
+{
+    (void)flags, (void)priority;
+    MockStream *s = calloc(1, sizeof *s);
+    if (!s) abort();
+    *out = (cudaStream_t)(void *)s;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_synchronize(cudaStream_t stream)
+{
+    MockStream *s = stream_of(stream);
+    open_memory();
+    run_until(s, s->n_given);
+    close_memory();
+    return cudaSuccess;
+}
+
+static cudaError_t mock_stream_free(cudaStream_t stream)
+{
+    mock_synchronize(stream);
+    free(stream_of(stream));
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+typedef struct MockEvent {
+    MockStream *stream; /* NULL: never recorded */
+    int64_t number;
+} MockEvent;
+
+static cudaError_t mock_event_new(cudaEvent_t *out, unsigned flags)
+{
+    (void)flags;
+    MockEvent *e = calloc(1, sizeof *e);
+    if (!e) abort();
+    *out = (cudaEvent_t)(void *)e;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_event_free(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+static cudaError_t mock_record(cudaEvent_t event, cudaStream_t stream)
+{
+    MockEvent *e = (MockEvent *)(void *)event;
+    e->stream = stream_of(stream);
+    e->number = e->stream->n_given;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_wait(cudaStream_t later, cudaEvent_t event, unsigned flags)
+{
+    const MockEvent *e = (const MockEvent *)(const void *)event;
+    (void)flags;
+    if (!e->stream) return cudaSuccess;
+    return mock_give(later,
+                     &(MockWork){ .kind = WORK_WAIT, .other = e->stream, .number = e->number });
+}
+
+/* ---- kernels ---- */
+
+static cudaError_t mock_load(cudaLibrary_t *out, const void *image, enum cudaJitOption *jit,
+                             void **jit_values, unsigned n_jit, enum cudaLibraryOption *options,
+                             void **values, unsigned n)
+{
+    (void)image, (void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
+    *out = (cudaLibrary_t)(void *)&first_stream;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_unload(cudaLibrary_t library)
+{
+    (void)library;
+    return cudaSuccess;
+}
+
+/* Kernels are functions of the library that this is part of. */
+static cudaError_t mock_find(cudaKernel_t *out, cudaLibrary_t library, const char *name)
+{
+    Dl_info own;
+    (void)library;
+    if (!dladdr((void *)mock_find, &own)) return cudaErrorUnknown;
+    void *self = dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    *out = self ? dlsym(self, name) : NULL;
+    if (self) dlclose(self);
+    return *out ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+
+static cudaError_t mock_set_attribute(cudaKernel_t kernel, enum cudaFuncAttribute name, int value,
+                                      int device)
+{
+    (void)kernel, (void)name, (void)value, (void)device;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_launch(const cudaLaunchConfig_t *config, const void *kernel, void **arg)
+{
+    MockWork w = { .kind = WORK_KERNEL,
+                   .blocks = config->gridDim.x,
+                   .threads = (int)config->blockDim.x };
+    memcpy(&w.kernel, &kernel, sizeof kernel);
+    memcpy(&w.call, arg[0], sizeof w.call);
+    if (config->gridDim.x == 0 || config->blockDim.x == 0 || config->blockDim.x > 1024)
+        return cudaErrorInvalidConfiguration;
+    return mock_give(config->stream, &w);
+}
+
+/* ---- the device ---- */
+
+static int n_gpus(void)
+{
+    const char *set = getenv("MODALITIES_MOCK_GPUS");
+    return set ? atoi(set) : 1;
+}
+
+static cudaError_t mock_version(int *out)
+{
+    *out = 13000;
+    return cudaSuccess;
+}
+
+static const char *mock_text(cudaError_t status)
+{
+    return status == cudaErrorMemoryAllocation ? "out of memory" : "an error of the mock";
+}
+
+static cudaError_t mock_count(int *out)
+{
+    *out = n_gpus();
+    return *out ? cudaSuccess : cudaErrorNoDevice;
+}
+
+static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
+{
+    if (device >= n_gpus()) return cudaErrorInvalidDevice;
+    *out = (struct cudaDeviceProp){
+        .name = "mock of a GPU", .major = 9, .multiProcessorCount = 2, .totalGlobalMem = ALL_BYTES
+    };
+    return cudaSuccess;
+}
+
+static cudaError_t mock_choose(int device)
+{
+    return device < n_gpus() ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+static const CudaCalls calls = {
+    .cudaDriverGetVersion = mock_version,
+    .cudaRuntimeGetVersion = mock_version,
+    .cudaGetErrorString = mock_text,
+    .cudaGetDeviceCount = mock_count,
+    .cudaGetDeviceProperties = mock_properties,
+    .cudaSetDevice = mock_choose,
+    .cudaMemGetInfo = mock_memory,
+    .cudaMalloc = mock_malloc,
+    .cudaFree = mock_free,
+    .cudaMallocHost = mock_malloc_host,
+    .cudaFreeHost = mock_free,
+    .cudaMemcpyAsync = mock_copy,
+    .cudaMemsetAsync = mock_set,
+    .cudaStreamCreateWithPriority = mock_stream_new,
+    .cudaStreamDestroy = mock_stream_free,
+    .cudaStreamSynchronize = mock_synchronize,
+    .cudaStreamWaitEvent = mock_wait,
+    .cudaEventCreateWithFlags = mock_event_new,
+    .cudaEventDestroy = mock_event_free,
+    .cudaEventRecord = mock_record,
+    .cudaLibraryLoadData = mock_load,
+    .cudaLibraryUnload = mock_unload,
+    .cudaLibraryGetKernel = mock_find,
+    .cudaKernelSetAttributeForDevice = mock_set_attribute,
+    .cudaLaunchKernelExC = mock_launch,
+    MOCK_PRODUCTS,
+};
+
+Error *cuda_calls_get(const CudaCalls **out)
+{
+    *out = &calls;
+    return NULL;
+}
+
+/* The kernels are part of this library. */
+static const char nothing;
+const void *const cuda_images[] = { &nothing, NULL };

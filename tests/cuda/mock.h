@@ -1,0 +1,97 @@
+/* mock.h - what the parts of the mock of CUDA share. */
+#ifndef TESTS_CUDA_MOCK_H
+#define TESTS_CUDA_MOCK_H
+#include "device/cuda/call.h"
+#include "device/cuda/cuda_calls.h"
+
+/* A matrix as cuBLASLt is told of it: column by column. */
+typedef struct MockLayout {
+    cudaDataType_t type;
+    int64_t rows, columns, stride, distance;
+    int32_t n_batches;
+} MockLayout;
+
+/* D = alpha op(A) op(B) + beta C. */
+typedef struct MockProduct {
+    MockLayout a, b, d;
+    bool turns_a, turns_b;
+    const void *a_data, *b_data;
+    void *d_data;
+    float alpha, beta;
+} MockProduct;
+
+typedef enum MockKind { WORK_COPY, WORK_CLEAR, WORK_KERNEL, WORK_PRODUCT, WORK_WAIT } MockKind;
+
+typedef struct MockWork {
+    struct MockWork *next;
+    MockKind kind;
+    void *to;
+    const void *from;
+    void *kept; /* a copy of what was to be copied; freed with the work */
+    size_t bytes;
+    int value;
+    void (*kernel)(Call);
+    Call call;
+    int64_t blocks;
+    int threads;
+    MockProduct product;
+    struct MockStream *other; /* WAIT: until so much of its work is done */
+    int64_t number;
+} MockWork;
+
+typedef struct MockStream {
+    MockWork *first, *last;
+    int64_t n_given, n_done;
+} MockStream;
+
+/* Queues a copy of the work. */
+cudaError_t mock_give(cudaStream_t stream, const MockWork *w);
+void mock_multiply(const MockProduct *p);
+
+/* emulator.cpp */
+void emulator_run(void (*kernel)(Call), const Call *call, int64_t blocks, int threads);
+
+size_t mock_lt_version(void);
+const char *mock_lt_text(cublasStatus_t status);
+cublasStatus_t mock_lt_create(cublasLtHandle_t *out);
+cublasStatus_t mock_lt_destroy(cublasLtHandle_t handle);
+cublasStatus_t mock_desc_create(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
+                                cudaDataType_t scale);
+cublasStatus_t mock_desc_destroy(cublasLtMatmulDesc_t desc);
+cublasStatus_t mock_desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
+                             const void *value, size_t bytes);
+cublasStatus_t mock_layout_create(cublasLtMatrixLayout_t *out, cudaDataType_t type, uint64_t rows,
+                                  uint64_t columns, int64_t stride);
+cublasStatus_t mock_layout_destroy(cublasLtMatrixLayout_t layout);
+cublasStatus_t mock_layout_set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
+                               const void *value, size_t bytes);
+cublasStatus_t mock_wish_create(cublasLtMatmulPreference_t *out);
+cublasStatus_t mock_wish_destroy(cublasLtMatmulPreference_t wish);
+cublasStatus_t mock_wish_set(cublasLtMatmulPreference_t wish,
+                             cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                             size_t bytes);
+cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                              cublasLtMatmulPreference_t wish, int n_wanted,
+                              cublasLtMatmulHeuristicResult_t *out, int *n_found);
+cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                           const void *a_data, cublasLtMatrixLayout_t a, const void *b_data,
+                           cublasLtMatrixLayout_t b, const void *beta, const void *c_data,
+                           cublasLtMatrixLayout_t c, void *d_data, cublasLtMatrixLayout_t d,
+                           const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                           size_t workspace_bytes, cudaStream_t stream);
+
+/* clang-format off */
+#define MOCK_PRODUCTS \
+    .cublasLtGetVersion = mock_lt_version, .cublasLtGetStatusString = mock_lt_text, \
+    .cublasLtCreate = mock_lt_create, .cublasLtDestroy = mock_lt_destroy, \
+    .cublasLtMatmulDescCreate = mock_desc_create, .cublasLtMatmulDescDestroy = mock_desc_destroy, \
+    .cublasLtMatmulDescSetAttribute = mock_desc_set, \
+    .cublasLtMatrixLayoutCreate = mock_layout_create, .cublasLtMatrixLayoutDestroy = mock_layout_destroy, \
+    .cublasLtMatrixLayoutSetAttribute = mock_layout_set, \
+    .cublasLtMatmulPreferenceCreate = mock_wish_create, .cublasLtMatmulPreferenceDestroy = mock_wish_destroy, \
+    .cublasLtMatmulPreferenceSetAttribute = mock_wish_set, \
+    .cublasLtMatmulAlgoGetHeuristic = mock_heuristic, .cublasLtMatmul = mock_matmul
+/* clang-format on */
+#endif

@@ -1,0 +1,214 @@
+/* mock_products.c - cuBLASLt without a GPU: descriptors are checked as the library checks them, and
+ * products are plain loops. */
+#include "mock.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Desc {
+    bool turns_a, turns_b;
+} Desc;
+
+size_t mock_lt_version(void)
+{
+    return 130100;
+}
+
+const char *mock_lt_text(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "an error of the mock";
+}
+
+static void *make(size_t bytes)
+{
+    void *p = calloc(1, bytes);
+    if (!p) abort();
+    return p;
+}
+
+cublasStatus_t mock_lt_create(cublasLtHandle_t *out)
+{
+    *out = make(1);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_lt_destroy(cublasLtHandle_t handle)
+{
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_desc_create(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
+                                cudaDataType_t scale)
+{
+    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+    *out = make(sizeof(Desc));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_desc_destroy(cublasLtMatmulDesc_t desc)
+{
+    free(desc);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
+                             const void *value, size_t bytes)
+{
+    Desc *d = (Desc *)desc;
+    if (bytes != sizeof(cublasOperation_t)) return CUBLAS_STATUS_INVALID_VALUE;
+    const bool turns = *(const cublasOperation_t *)value == CUBLAS_OP_T;
+    if (name == CUBLASLT_MATMUL_DESC_TRANSA)
+        d->turns_a = turns;
+    else if (name == CUBLASLT_MATMUL_DESC_TRANSB)
+        d->turns_b = turns;
+    else
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_layout_create(cublasLtMatrixLayout_t *out, cudaDataType_t type, uint64_t rows,
+                                  uint64_t columns, int64_t stride)
+{
+    if (stride < (int64_t)rows) return CUBLAS_STATUS_INVALID_VALUE;
+    MockLayout *l = make(sizeof *l);
+    *l = (MockLayout){ type, (int64_t)rows, (int64_t)columns, stride, 0, 1 };
+    *out = (cublasLtMatrixLayout_t)(void *)l;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_layout_destroy(cublasLtMatrixLayout_t layout)
+{
+    free(layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_layout_set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
+                               const void *value, size_t bytes)
+{
+    MockLayout *l = (MockLayout *)(void *)layout;
+    if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == sizeof l->n_batches)
+        memcpy(&l->n_batches, value, bytes);
+    else if (name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && bytes == sizeof l->distance)
+        memcpy(&l->distance, value, bytes);
+    else
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_wish_create(cublasLtMatmulPreference_t *out)
+{
+    *out = make(1);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_wish_destroy(cublasLtMatmulPreference_t wish)
+{
+    free(wish);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t mock_wish_set(cublasLtMatmulPreference_t wish,
+                             cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                             size_t bytes)
+{
+    (void)wish, (void)value;
+    const size_t wanted =
+        name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? sizeof(uint64_t) : sizeof(uint32_t);
+    return bytes == wanted ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+static MockProduct product_of(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t d)
+{
+    const Desc *x = (const Desc *)desc;
+    return (MockProduct){ .a = *(const MockLayout *)(const void *)a,
+                          .b = *(const MockLayout *)(const void *)b,
+                          .d = *(const MockLayout *)(const void *)d,
+                          .turns_a = x->turns_a,
+                          .turns_b = x->turns_b };
+}
+
+static int64_t sum_of(const MockProduct *p)
+{
+    return p->turns_a ? p->a.rows : p->a.columns;
+}
+
+/* Sizes that belong together, and dtypes that the library has products for. */
+static bool is_possible(const MockProduct *p)
+{
+    const int64_t m = p->turns_a ? p->a.columns : p->a.rows,
+                  n = p->turns_b ? p->b.rows : p->b.columns,
+                  k = p->turns_b ? p->b.columns : p->b.rows;
+    const bool same = p->a.type == p->b.type && (p->d.type == p->a.type || p->d.type == CUDA_R_32F);
+    return same && m == p->d.rows && n == p->d.columns && k == sum_of(p) &&
+           p->a.n_batches == p->d.n_batches && p->b.n_batches == p->d.n_batches;
+}
+
+cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                              cublasLtMatmulPreference_t wish, int n_wanted,
+                              cublasLtMatmulHeuristicResult_t *out, int *n_found)
+{
+    (void)handle, (void)c, (void)wish, (void)n_wanted;
+    const MockProduct p = product_of(desc, a, b, d);
+    *n_found = is_possible(&p);
+    memset(&out->algo, 1, sizeof out->algo);
+    return *n_found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                           const void *a_data, cublasLtMatrixLayout_t a, const void *b_data,
+                           cublasLtMatrixLayout_t b, const void *beta, const void *c_data,
+                           cublasLtMatrixLayout_t c, void *d_data, cublasLtMatrixLayout_t d,
+                           const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                           size_t workspace_bytes, cudaStream_t stream)
+{
+    (void)handle, (void)c, (void)workspace, (void)workspace_bytes;
+    MockWork w = { .kind = WORK_PRODUCT, .product = product_of(desc, a, b, d) };
+    w.product.a_data = a_data;
+    w.product.b_data = b_data;
+    w.product.d_data = d_data;
+    w.product.alpha = *(const float *)alpha;
+    w.product.beta = *(const float *)beta;
+    const char *chosen = (const char *)algorithm;
+    if (!is_possible(&w.product) || c_data != d_data || chosen[0] != 1)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return mock_give(stream, &w) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                                : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+static Dtype dtype_of(cudaDataType_t t)
+{
+    return t == CUDA_R_32F ? F32 : t == CUDA_R_16BF ? BF16 : F16;
+}
+
+/* Element (row, column) of op(X). */
+static int64_t place(const MockLayout *l, bool turns, int64_t row, int64_t column)
+{
+    return turns ? row * l->stride + column : column * l->stride + row;
+}
+
+static double number(const MockLayout *l, const void *data, int64_t i)
+{
+    return dtype_get(dtype_of(l->type), data, i);
+}
+
+void mock_multiply(const MockProduct *p)
+{
+    const int64_t k = sum_of(p);
+    const Dtype to = dtype_of(p->d.type);
+    for (int64_t z = 0; z < p->d.n_batches; z++)
+        for (int64_t j = 0; j < p->d.columns; j++)
+            for (int64_t i = 0; i < p->d.rows; i++) {
+                double sum = 0;
+                for (int64_t e = 0; e < k; e++)
+                    sum += number(&p->a, p->a_data,
+                                  z * p->a.distance + place(&p->a, p->turns_a, i, e)) *
+                           number(&p->b, p->b_data,
+                                  z * p->b.distance + place(&p->b, p->turns_b, e, j));
+                const int64_t at = z * p->d.distance + j * p->d.stride + i;
+                const double old = p->beta != 0 ? p->beta * dtype_get(to, p->d_data, at) : 0;
+                dtype_set(to, p->d_data, at, p->alpha * sum + old);
+            }
+}

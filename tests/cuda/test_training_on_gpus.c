@@ -1,0 +1,77 @@
+/* test_training_on_gpus.c - whole trainings on the mock of a GPU: they learn what the CPU learns,
+ * resume with the same bits, and end with a clear error where there is no such GPU. */
+#include "end_to_end/training.h"
+#include <stdlib.h>
+
+/* As test_resume.c, but for what each turns on. */
+static const char *const plain[] = { NULL };
+static const char *const bf16[] = { "--set",
+                                    "wrapped_model.config.mixed_precision_settings.param_dtype="
+                                    "BF_16",
+                                    NULL };
+static const char *const tied_swiglu[] = { "--set", "model_raw.config.use_weight_tying=true",
+                                           "--set", "model_raw.config.activation_type=swiglu",
+                                           NULL };
+
+#define STEPS_20 "--set", "settings.training_target.num_target_steps=20"
+
+static void assert_learns_as_the_cpu(Words variant)
+{
+    Bench b = bench_new();
+    const char *more[12] = { STEPS_20 };
+    int n = 2;
+    for (; variant[n - 2]; n++) more[n] = variant[n - 2];
+    setenv("MODALITIES_DEVICE", "cpu", 1);
+    assert_ended_well(bench_run(&b, "cpu", NULL, more, NULL));
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    assert_ended_well(bench_run(&b, "gpu", NULL, more, NULL));
+    assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
+    assert_results_near(&b, "cpu", "gpu", "CLMCrossEntropyLoss", 1e-3);
+    assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
+    arena_free(b.arena);
+}
+
+TEST(a_training_with_dropout_learns_on_a_gpu_what_it_learns_on_the_cpu)
+{
+    assert_learns_as_the_cpu(plain);
+}
+
+TEST(a_training_in_bf16_learns_on_a_gpu_what_it_learns_on_the_cpu)
+{
+    assert_learns_as_the_cpu(bf16);
+}
+
+TEST(tied_weights_and_swiglu_learn_on_a_gpu_what_they_learn_on_the_cpu)
+{
+    assert_learns_as_the_cpu(tied_swiglu);
+}
+
+TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
+{
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    assert_resumes(bf16);
+}
+
+TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
+{
+    Bench b = bench_new();
+    const char *const second[] = { "--device", "cuda:1", NULL };
+    assert_refused(bench_run(&b, "one", NULL, second, NULL), 2, "there is 1 GPU");
+    const char *const none[] = { "MODALITIES_MOCK_GPUS=0", NULL };
+    const char *const first[] = { "--device", "cuda", NULL };
+    assert_refused(bench_run(&b, "two", NULL, first, none), 1, "--device cuda: ");
+    arena_free(b.arena);
+}
+
+/* One GPU takes one rank. */
+TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
+{
+    Bench b = bench_new();
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    const char *const two[] = { "--ranks", "2",
+                                "--set",   "device_mesh.config.data_parallel_shard_degree=2",
+                                "--set",   "device_mesh.config.world_size=2",
+                                NULL };
+    assert_refused(bench_run(&b, "one", NULL, two, NULL), 2, "there is 1 GPU");
+    arena_free(b.arena);
+}

@@ -1,0 +1,38 @@
+#!/bin/bash
+# check_cuda.sh - what can be known of the GPU part without a GPU: it compiles and links, no kernel keeps
+# registers in memory or takes more than its budget, and on the mock all of it works.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build} CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
+if [ ! -x "$CUDA_HOME/bin/nvcc" ]; then
+    echo "check-cuda: not applicable, there is no $CUDA_HOME/bin/nvcc (CUDA_HOME names another place)"
+    exit 0
+fi
+make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" || exit 1
+make --no-print-directory -s -j2 BUILD="$BUILD-cuda-address" OPT=-O1 SAN=address,undefined \
+    "$BUILD-cuda-address/modalities-cuda-mock.so" "$BUILD-cuda-address/tests/cuda_all" || exit 1
+
+# "function NAME" of one architecture is followed by its spills and its registers.
+cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
+    FNR == NR { budget[$1] = $2; next }
+    /Compiling entry function/ { split($0, word, "\047"); name = word[2] }
+    /bytes spill stores/ { if ($5 + $9 > 0) { print name ": " $0; bad = 1 } }
+    /Used [0-9]+ registers/ {
+        for (i = 1; i < NF; i++) if ($i == "Used") used = $(i + 1)
+        most = name in budget ? budget[name] : budget["*"]
+        if (used > most) { print name ": " used " registers, its budget is " most; bad = 1 }
+        n++
+    }
+    END { print n " kernels compiled for two kinds of GPUs"; exit bad }
+' tools/cuda_registers.txt - || exit 1
+
+# Without a driver the program says so and goes on with the CPU.
+"$BUILD/modalities" devices | grep -q '^cuda' || exit 1
+
+export MODALITIES_PROGRAM=$BUILD/modalities
+MODALITIES_CUDA=$PWD/$BUILD-cuda-address/modalities-cuda-mock.so \
+    "$BUILD-cuda-address/tests/cuda_all" test_kernels_of_gpus || exit 1
+export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
+"$BUILD/tests/cuda_all" --without test_kernels_of_gpus || exit 1
+MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
+    test_text_inference.c:an_answer_ends
