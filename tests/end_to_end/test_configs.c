@@ -11,14 +11,15 @@
     " --set model_raw.config.n_layer=1 --set model_raw.config.n_embd=128"                          \
     " --set model_raw.config.n_head_q=4 --set model_raw.config.n_head_kv=2"                        \
     " --set model_raw.config.ffn_hidden=128 --set model_raw.config.vocab_size=384"
-#define TINY_RUN                                                                                   \
-    TINY_MODEL " --set settings.step_profile.sequence_length=16"                                   \
-               " --set settings.step_profile.local_train_micro_batch_size=2"                       \
-               " --set settings.training_target.num_target_steps=4"                                \
-               " --set settings.intervals.training_log_interval_in_steps=1"                        \
-               " --set settings.intervals.checkpointing_interval_in_steps=2"                       \
-               " --set settings.intervals.evaluation_interval_in_steps=2"                          \
-               " --set lr_scheduler.config.warmup_steps=1"
+#define TINY_STEPS                                                                                 \
+    " --set settings.step_profile.sequence_length=16"                                              \
+    " --set settings.step_profile.local_train_micro_batch_size=2"                                  \
+    " --set settings.training_target.num_target_steps=4"                                           \
+    " --set settings.intervals.training_log_interval_in_steps=1"                                   \
+    " --set settings.intervals.checkpointing_interval_in_steps=2"                                  \
+    " --set settings.intervals.evaluation_interval_in_steps=2"                                     \
+    " --set lr_scheduler.config.warmup_steps=1"
+#define TINY_RUN TINY_MODEL TINY_STEPS
 
 /* What a configuration needs to stand here at all, and what makes it tiny; words of a shell. Those
  * of many ranks are checked as of so many, and trained on few. */
@@ -43,6 +44,8 @@ static const Case cases[] = {
     { "configs/training/small_warmstart.yaml", WARM, TINY_RUN, NULL },
     { "configs/training/gpt2_124m.yaml", "",
       TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2", NULL },
+    { "configs/training/from_huggingface.yaml", "",
+      TINY_STEPS " --set settings.step_profile.gradient_accumulation_steps=1", NULL },
     { "configs/generate/small.yaml", " --set settings.model_path=$MODALITIES_DATA/info.json",
       TINY_MODEL " --set settings.sequence_length=16", NULL },
     { "configs/tutorial/warmstart_config.yaml",
@@ -115,6 +118,20 @@ static void write_info(Arena *a, const char *folder, int tokens_per_step)
     assert_no_error(file_write(path_join(a, folder, "info.json"), info, strlen(info)));
 }
 
+/* What configs/training/from_huggingface.yaml begins with; without weights. */
+static void write_model(const char *folder)
+{
+    static const char config[] =
+        "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", "
+        "\"vocab_size\": 384, \"hidden_size\": 32, \"intermediate_size\": 48, "
+        "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"max_position_embeddings\": 512}";
+    Arena *a = arena_new();
+    assert_no_error(make_directories(folder));
+    assert_no_error(file_write(path_join(a, folder, "config.json"), config, strlen(config)));
+    assert_int_equal(setenv("MODALITIES_MODEL", folder, 1), 0);
+    arena_free(a);
+}
+
 /* Texts, a tokenizer and packed tokens, all made by the program; and the file of a tiny run for a
  * warm start. Returns the folder. */
 static const char *prepare(Arena *a)
@@ -123,6 +140,7 @@ static const char *prepare(Arena *a)
     const char *train = path_join(a, folder, "train.jsonl");
     assert_no_error(make_directories(path_join(a, folder, "tokenizer")));
     assert_int_equal(setenv("MODALITIES_DATA", folder, 1), 0);
+    write_model(path_join(a, folder, "model"));
     write_documents(train, 60);
     write_documents(path_join(a, folder, "validation.jsonl"), 8);
     must_run(a, arena_printf(a,
@@ -219,6 +237,44 @@ TEST(the_configuration_of_gpt2_124m_trains)
     int64_t steps;
     assert_contains(bench_last_checkpoint(&b, "gpt2", &steps), "seen_tokens_256-");
     assert_int_equal(steps, 4);
+    arena_free(a);
+}
+
+/* A model as Hugging Face has them, made here; trained further, and given back. */
+TEST(a_hugging_face_model_is_trained_further_and_given_back)
+{
+    Arena *a = arena_new();
+    const char *folder = prepare(a);
+    const Bench b = { .arena = a, .root = path_join(a, folder, "experiments") };
+    const char *model = path_join(a, folder, "exported"), *tuned = path_join(a, folder, "tuned");
+    train(a, "run", "configs/training/small.yaml", "first");
+    const Case *small = find_case("configs/training/small.yaml");
+    must_run(a, arena_printf(a,
+                             "convert_pytorch_to_hf_checkpoint --config_file_path %s "
+                             "--checkpoint_path %s --output_hf_checkpoint_dir %s%s",
+                             small->path, bench_last_checkpoint(&b, "first", NULL), model,
+                             small->tiny));
+    Str tokenizer, before, after;
+    assert_no_error(file_read(a, path_join(a, folder, "tokenizer/tokenizer.json"), &tokenizer));
+    assert_no_error(
+        file_write(path_join(a, model, "tokenizer.json"), tokenizer.ptr, tokenizer.len));
+    assert_int_equal(setenv("MODALITIES_MODEL", model, 1), 0);
+    train(a, "run", "configs/training/from_huggingface.yaml", "tuned");
+    must_run(a, arena_printf(a,
+                             "convert_pytorch_to_hf_checkpoint --config_file_path "
+                             "configs/training/from_huggingface.yaml --checkpoint_path %s "
+                             "--output_hf_checkpoint_dir %s",
+                             bench_last_checkpoint(&b, "tuned", NULL), tuned));
+    assert_no_error(file_read(a, path_join(a, model, "config.json"), &before));
+    assert_no_error(file_read(a, path_join(a, tuned, "config.json"), &after));
+    assert_contains(arena_string_n(a, after.ptr, after.len), "\"LlamaForCausalLM\"");
+    assert_int_equal(before.len, after.len);
+    assert_memory_equal(before.ptr, after.ptr, before.len);
+    assert_true(file_exists(path_join(a, tuned, "tokenizer.json")));
+    assert_no_error(file_read(a, path_join(a, model, "model.safetensors"), &before));
+    assert_no_error(file_read(a, path_join(a, tuned, "model.safetensors"), &after));
+    assert_int_equal(before.len, after.len);
+    assert_true(memcmp(before.ptr, after.ptr, before.len) != 0);
     arena_free(a);
 }
 
