@@ -4,24 +4,34 @@
 #include "command.h"
 #include "components.h"
 #include "config/builder.h"
+#include "prompt_file.h"
 #include "prompts.h"
 #include "train/text_inference.h"
 #include <string.h>
 
 typedef struct Options {
-    const char *config_file_path, *prompt, *device;
+    const char *config_file_path, *prompt, *prompts_file_path, *output_file_path, *system, *device;
     const int64_t *max_new_tokens;
     const double *temperature;
     int64_t seed, top_k;
     double top_p, min_p, repetition_penalty;
-    bool print_speed;
+    bool print_speed, chat;
+    int context;
     StringList stop, set;
 } Options;
+
+enum { CONTEXT_STOP, CONTEXT_SLIDE };
+static const char *const contexts[] = { "stop", "slide", NULL };
 
 /* clang-format off */
 static const Field options[] = {
     FIELD_PATH(Options, config_file_path, NULL, "the text generation YAML", .flags = FIELD_EXISTS),
     FIELD_STRING(Options, prompt, "null", "stands for the {name} of the prompt_template; nothing is asked then"),
+    FIELD_PATH(Options, prompts_file_path, "null", "JSONL file of prompts: {\"prompt\": ...}, or a key for each {name} of the prompt_template", .flags = FIELD_EXISTS, .role = PATH_READ),
+    FIELD_PATH(Options, output_file_path, "null", "with prompts_file_path: gets its lines with \"answer\" and \"end\" (eod, limit, text)", .role = PATH_WRITTEN),
+    FIELD_BOOL(Options, chat, "false", "prompts are messages to a chat model, by the chat template in the tokenizer's folder"),
+    FIELD_STRING(Options, system, "null", "with chat: the message before the prompt"),
+    FIELD_CHOICE(Options, context, "stop", contexts, "when sequence_length is full: stop, or slide and go on with the last half (needs max_new_tokens)"),
     FIELD_INT(Options, max_new_tokens, "null", 1, INFINITY, "longest answer; by default until sequence_length"),
     FIELD_INT(Options, seed, "0", 0, INFINITY, "of the random draws; the same seed gives the same answers"),
     FIELD_FLOAT(Options, temperature, "null", 0, INFINITY, "instead of the configuration's; 0: always the most likely token"),
@@ -83,18 +93,25 @@ static Error *open_generator(Session *s, const TextInference *t, Generator **out
     return NULL;
 }
 
-static Error *answer_all(const Options *o, const TextInference *t, Generator *g, Prompts *p)
+static AnswerSettings answer_settings(const Options *o, const TextInference *t, const Chat *chat)
 {
-    AnswerSettings s = { .sampling = { .temperature =
-                                           o->temperature ? *o->temperature : t->temperature,
-                                       .top_k = o->top_k,
-                                       .top_p = o->top_p,
-                                       .min_p = o->min_p,
-                                       .repetition_penalty = o->repetition_penalty },
-                         .stops = o->stop,
-                         .print_speed = o->print_speed,
-                         .seed = (uint64_t)o->seed,
-                         .max_new_tokens = o->max_new_tokens ? *o->max_new_tokens : INT64_MAX };
+    return (AnswerSettings){ .sampling = { .temperature =
+                                               o->temperature ? *o->temperature : t->temperature,
+                                           .top_k = o->top_k,
+                                           .top_p = o->top_p,
+                                           .min_p = o->min_p,
+                                           .repetition_penalty = o->repetition_penalty },
+                             .stops = o->stop,
+                             .print_speed = o->print_speed,
+                             .seed = (uint64_t)o->seed,
+                             .max_new_tokens = o->max_new_tokens ? *o->max_new_tokens : INT64_MAX,
+                             .chat = chat,
+                             .system = o->system,
+                             .slides = o->context == CONTEXT_SLIDE };
+}
+
+static Error *answer_all(AnswerSettings s, const TextInference *t, Generator *g, Prompts *p)
+{
     Arena *a = arena_new();
     Error *e = NULL;
     AnswerEnd end = ANSWER_LIMIT;
@@ -110,18 +127,55 @@ static Error *answer_all(const Options *o, const TextInference *t, Generator *g,
     return e;
 }
 
+static Error *check_options(const Options *o)
+{
+    for (int64_t i = 0; i < o->stop.n; i++)
+        if (!*o->stop.item[i]) return error_usage("--stop: a text that ends answers is not empty");
+    if (!o->prompts_file_path != !o->output_file_path)
+        return error_usage("--prompts_file_path and --output_file_path go together");
+    if (o->prompt && o->prompts_file_path)
+        return error_usage("--prompt or --prompts_file_path, not both");
+    if (o->system && !o->chat) return error_usage("--system needs --chat");
+    if (o->context == CONTEXT_SLIDE && !o->max_new_tokens)
+        return error_usage(
+            "--context slide needs --max_new_tokens: nothing else may end an answer");
+    return NULL;
+}
+
+static Error *open_chat(Arena *a, const Options *o, const TextInference *t, const Chat **out)
+{
+    Chat *chat = NULL;
+    if (o->chat && !t->tokenizer->folder)
+        return error_new("--chat: the tokenizer is no folder of Hugging Face's, so it has no chat "
+                         "template");
+    if (o->chat) TRY(chat_open(a, t->tokenizer->folder, &chat));
+    *out = chat;
+    return NULL;
+}
+
+static Error *answer_prompts(Arena *a, const Options *o, const TextInference *t, Generator *g)
+{
+    const Chat *chat;
+    Prompts *prompts;
+    TRY(open_chat(a, o, t, &chat));
+    const AnswerSettings s = answer_settings(o, t, chat);
+    if (o->prompts_file_path) {
+        const PromptFile f = { o->prompts_file_path, o->output_file_path, &t->prompt_template };
+        return prompt_file_answer(&f, t, g, s);
+    }
+    TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
+    return answer_all(s, t, g, prompts);
+}
+
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
     GenerationConfig config = { 0 };
+    TRY(check_options(o));
     TRY(load(a, o, &config));
     const char *device;
     TRY(choose_device(o, &config, &device));
-    for (int64_t i = 0; i < o->stop.n; i++)
-        if (!*o->stop.item[i]) return error_usage("--stop: a text that ends answers is not empty");
     const TextInference *t = config.text_inference_component;
-    Prompts *prompts;
-    TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
     Session *s;
     Generator *g = NULL;
     TRY(session_new(&(SessionSettings){ .model = t->model,
@@ -130,7 +184,7 @@ static Error *run(Arena *a, const void *from)
                     &s));
     Error *e = open_generator(s, t, &g);
     signal_catch_while_printing();
-    if (!e) e = answer_all(o, t, g, prompts);
+    if (!e) e = answer_prompts(a, o, t, g);
     generator_free(g);
     session_free(s);
     return e;
@@ -142,7 +196,9 @@ const Command command_top_generate_text = {
     .details =
         "Asks for each {name} of the prompt_template, answers, and asks again until the input "
         "ends. From a file or a pipe each line is a prompt. Ctrl-C ends the answer and the "
-        "program. Nothing is random with --temperature 0.",
+        "program. Nothing is random with --temperature 0. --chat makes a message of each prompt, "
+        "as "
+        "the tokenizer's chat template asks; --prompts_file_path answers a whole file.",
     .examples = "modalities generate_text --config_file_path configs/generate/small.yaml "
                 "--set settings.model_path=checkpoints/eid_... --prompt \"Once upon a time\"\n"
                 "printf 'One\\nTwo\\n' | modalities generate_text --config_file_path generate.yaml "

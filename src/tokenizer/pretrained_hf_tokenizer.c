@@ -1,4 +1,5 @@
 /* pretrained_hf_tokenizer.c - tokenizer.pretrained_hf_tokenizer: a folder with a tokenizer.json. */
+#include "base/file.h"
 #include "config/builder.h"
 #include "tokenizer/pretrained_hf.h"
 
@@ -93,6 +94,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Tokenizer *t;
     TRY(pretrained_hf_open(&p, &t));
     arena_on_free(builder_arena(b), release, t);
+    t->folder = is_directory(p.path) ? p.path : path_folder(builder_arena(b), p.path);
     *out = t;
     return NULL;
 }

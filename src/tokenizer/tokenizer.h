@@ -44,7 +44,8 @@ typedef void TraceShow(void *arg, const char *stage, const TraceItem *item, int6
 
 /* A loaded tokenizer is read-only and shared by threads; each thread has its own Encoder. */
 typedef struct Tokenizer {
-    const char *kind; /* "bpe", ... */
+    const char *kind;   /* "bpe", ... */
+    const char *folder; /* with tokenizer_config.json and a chat template; NULL: none */
     int64_t
         vocab_size; /* base vocabulary, without added tokens: decides the token size of a .pbin */
     int64_t n_ids;  /* one more than the largest id, added tokens included */

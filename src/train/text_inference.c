@@ -27,7 +27,8 @@ static Error *encode(Answer *a, const char *prompt)
 {
     const Tokenizer *t = a->inference->tokenizer;
     Encoder *encoder = t->encoder_new(t);
-    Error *e = t->encode(encoder, str_of(prompt), true, &a->prompt);
+    /* a chat template writes special tokens itself */
+    Error *e = t->encode(encoder, str_of(prompt), !a->settings->chat, &a->prompt);
     t->encoder_free(encoder);
     if (!e && a->prompt.n == 0) e = error_new("the tokenizer makes no token of it");
     return error_wrap(e, "the prompt \"%s\"", prompt);
@@ -39,10 +40,18 @@ static Error *decode(const Tokenizer *t, const uint32_t *id, int64_t n, Text *ou
     return t->decode(t, id, n, false, out);
 }
 
-static void print_piece(Answer *a)
+/* The next bytes of the answer. */
+static void give(const Answer *a, const char *text, size_t n)
 {
-    fwrite(a->piece.ptr, 1, a->piece.len, a->to);
+    if (a->settings->kept) text_add(a->settings->kept, text, n);
+    if (!a->to) return;
+    fwrite(text, 1, n, a->to);
     fflush(a->to);
+}
+
+static void give_piece(Answer *a)
+{
+    if (a->piece.len) give(a, a->piece.ptr, a->piece.len);
     text_clear(&a->piece);
 }
 
@@ -60,8 +69,8 @@ static size_t held_back(const Answer *a)
     return longest;
 }
 
-/* Prints what cannot be part of a stop text any more; true if one is there, which is dropped. */
-static bool print_until_stop(Answer *a)
+/* Gives what cannot be part of a stop text any more; true if one is there, which is dropped. */
+static bool give_until_stop(Answer *a)
 {
     const char *first = NULL;
     for (int64_t i = 0; i < a->settings->stops.n && a->piece.len; i++) {
@@ -69,8 +78,7 @@ static bool print_until_stop(Answer *a)
         if (at && (!first || at < first)) first = at;
     }
     const size_t n = first ? (size_t)(first - a->piece.ptr) : a->piece.len - held_back(a);
-    fwrite(a->piece.ptr, 1, n, a->to);
-    fflush(a->to);
+    if (n) give(a, a->piece.ptr, n);
     if (first) {
         text_clear(&a->piece);
         return true;
@@ -82,11 +90,13 @@ static bool print_until_stop(Answer *a)
 
 static Error *print_prompt(Answer *a)
 {
+    if (!a->to) return NULL;
     TRY(decode(a->inference->tokenizer, a->prompt.id, a->prompt.n, &a->piece));
     fprintf(a->to, "--------------------PROMPT--------------------\nPrompt:  ");
-    print_piece(a);
+    fwrite(a->piece.ptr, 1, a->piece.len, a->to);
     fprintf(a->to, "\n\n--------------------OUTPUT--------------------\n\n");
     fflush(a->to);
+    text_clear(&a->piece);
     return NULL;
 }
 
@@ -94,10 +104,12 @@ static Error *print_prompt(Answer *a)
 static Error *is_end(const Answer *a, uint32_t id, bool *out)
 {
     Text text = { 0 };
+    const char *const end[] = { a->inference->eod_token,
+                                a->settings->chat ? chat_end(a->settings->chat) : NULL };
     *out = false;
-    if (!a->inference->eod_token) return NULL;
+    if (!end[0] && !end[1]) return NULL;
     Error *e = decode(a->inference->tokenizer, &id, 1, &text);
-    *out = !e && str_is((Str){ text.ptr, text.len }, a->inference->eod_token);
+    for (int i = 0; !e && i < 2; i++) *out |= end[i] && str_is((Str){ text.ptr, text.len }, end[i]);
     text_free(&text);
     return e;
 }
@@ -113,11 +125,23 @@ static void remember(Answer *a, Arena *arena, const uint32_t *id, int64_t n)
 static Error *choose(const Answer *a, uint32_t *id)
 {
     const AnswerSettings *s = a->settings;
-    uint64_t position = (uint64_t)generator_position(a->generator);
+    const uint64_t position = (uint64_t)a->n_seen;
     const uint64_t key = rng_key(s->seed, RNG_SAMPLE, position, (uint64_t)s->number);
     return error_wrap(
         sample_token(generator_logits(a->generator), &s->sampling, a->seen, a->n_seen, key, id),
         "position %" PRIu64, position);
+}
+
+/* Reads the last n of the tokens that were seen. What does not fit makes a sliding context begin
+ * anew with as many of the last ones as fill half of it. */
+static Error *read_seen(const Answer *a, int64_t n)
+{
+    const int64_t limit = generator_limit(a->generator);
+    if (a->settings->slides && generator_position(a->generator) + n > limit) {
+        generator_restart(a->generator);
+        n = (limit + 1) / 2;
+    }
+    return generator_read(a->generator, a->seen + a->n_seen - n, n);
 }
 
 /* The tokens one by one; the last one is not read, since nothing follows it. */
@@ -129,8 +153,8 @@ static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
     *end = ANSWER_LIMIT;
     for (int64_t i = 0; i < n_new; i++) {
         bool ends = false;
-        TRY(generator_read(a->generator, next, n_next));
         remember(a, arena, next, n_next);
+        TRY(read_seen(a, n_next));
         if (signal_stop_requested()) {
             *end = ANSWER_STOPPED;
             return NULL;
@@ -142,7 +166,7 @@ static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
             return NULL;
         }
         TRY(decode_stream_add(a->stream, id, &a->piece));
-        if (print_until_stop(a)) {
+        if (give_until_stop(a)) {
             *end = ANSWER_TEXT;
             return NULL;
         }
@@ -155,6 +179,10 @@ static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
 static Error *count_new(const Answer *a, int64_t *out)
 {
     int64_t most = generator_limit(a->generator), room = most - a->prompt.n;
+    if (a->settings->slides) {
+        *out = a->settings->max_new_tokens;
+        return NULL;
+    }
     if (room <= 0)
         return error_usage("the prompt has %" PRId64 " tokens; allowed: at most %" PRId64
                            ", since prompt and answer may have %" PRId64 " together",
@@ -166,13 +194,13 @@ static Error *count_new(const Answer *a, int64_t *out)
 /* Of the whole answer, the prompt's reading included. */
 static void print_speed(const Answer *a, double seconds)
 {
-    const int64_t n = generator_position(a->generator);
+    const int64_t n = a->n_seen;
     log_info("%" PRId64 " tokens of the prompt and %" PRId64
              " of the answer in %.2f s: %.1f tokens/s",
              a->prompt.n, n - a->prompt.n, seconds, (double)n / (seconds > 0 ? seconds : 1e-9));
 }
 
-static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
+static Error *answer(Answer *a, Arena *arena, const char *prompt, AnswerEnd *end)
 {
     static const char *const last_line[] = {
         [ANSWER_EOD] = "\n<reached end of document token>\n",
@@ -185,14 +213,12 @@ static Error *answer(Answer *a, const char *prompt, AnswerEnd *end)
     TRY(count_new(a, &n_new));
     TRY(print_prompt(a));
     generator_restart(a->generator);
-    Arena *arena = arena_new();
     const double from = clock_seconds();
-    Error *e = extend(a, arena, n_new, end);
-    arena_free(arena);
-    TRY(e);
+    TRY(extend(a, arena, n_new, end));
     if (*end != ANSWER_TEXT) TRY(decode_stream_finish(a->stream, &a->piece));
-    print_piece(a);
+    give_piece(a);
     if (a->settings->print_speed) print_speed(a, clock_seconds() - from);
+    if (!a->to) return NULL;
     fputs(last_line[*end], a->to);
     if (fflush(a->to) || ferror(a->to)) return error_new("the answer cannot be written");
     return NULL;
@@ -206,7 +232,10 @@ Error *text_inference_answer(const TextInference *t, Generator *g, const char *p
                  .settings = s,
                  .to = to,
                  .stream = decode_stream_new(t->tokenizer, false) };
-    Error *e = answer(&a, prompt, end);
+    Arena *arena = arena_new();
+    Error *e = s->chat ? chat_text(s->chat, arena, s->system, prompt, &prompt) : NULL;
+    if (!e) e = answer(&a, arena, prompt, end);
+    arena_free(arena);
     decode_stream_free(a.stream);
     ids_free(&a.prompt);
     text_free(&a.piece);

@@ -2,6 +2,7 @@
 #ifndef TRAIN_TEXT_INFERENCE_H
 #define TRAIN_TEXT_INFERENCE_H
 #include "tokenizer/tokenizer.h"
+#include "train/chat.h"
 #include "train/generate.h"
 #include "train/generation_settings.h"
 #include "train/prompt_template.h"
@@ -26,12 +27,16 @@ typedef struct AnswerSettings {
     uint64_t seed;
     int64_t number;         /* of the prompt: each draws other random numbers */
     int64_t max_new_tokens; /* INT64_MAX: as many as fit */
+    const Chat *chat;       /* prompts are messages to a chat model; NULL: texts to continue */
+    const char *system;     /* with chat: the message before; NULL: none */
+    bool slides;            /* a full context goes on with its last half */
+    Text *kept;             /* gets the answer; NULL: nobody does */
 } AnswerSettings;
 
 typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED, ANSWER_TEXT } AnswerEnd;
 
-/* Continues the prompt. `to` gets the lines of the original; the answer as it grows, by whole
- * characters. A stop signal ends it after the running token. */
+/* Continues the prompt. `to` (NULL: nobody) gets the lines of the original, and the answer as it
+ * grows, by whole characters. A stop signal ends it after the running token. */
 Error *text_inference_answer(const TextInference *t, Generator *g, const char *prompt,
                              const AnswerSettings *s, FILE *to, AnswerEnd *end);
 #endif

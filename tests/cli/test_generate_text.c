@@ -212,3 +212,88 @@ TEST(the_shipped_configuration_generates)
     assert_true(end && end > r.output + strlen(begin));
     arena_free(a);
 }
+
+/* ---- chat ---- */
+
+static void write_text(Arena *a, const char *folder, const char *name, const char *text)
+{
+    assert_no_error(file_write(path_join(a, folder, name), text, strlen(text)));
+}
+
+#define CHAT                                                                                       \
+    "{%- for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}{% if "                     \
+    "add_generation_prompt %}>{% endif %}"
+
+TEST(a_chat_prompt_is_what_the_tokenizers_template_makes_of_it)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, ">aabb!!$", "{x}");
+    const char *folder = path_folder(a, m.tokenizer);
+    Run r = run(a, &m, "", "--prompt hi --chat");
+    assert_int_equal(r.status, 1);
+    assert_contains(r.errors, "has no chat template: neither a chat_template.jinja nor");
+    write_text(a, folder, "tokenizer_config.json",
+               arena_printf(a, "{\"eos_token\": {\"content\": \"!\"},\n \"chat_template\": \"%s\"}",
+                            CHAT));
+    r = run(a, &m, "", "--prompt hi --chat --system be");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output, ANSWER("[system:be][user:hi]>", "ab" EOD));
+    write_text(a, folder, "chat_template.jinja", "<{{ messages[0].content }}>{{ eos_token }}");
+    assert_string_equal(run(a, &m, "", "--prompt hi --chat").output, ANSWER("<hi>!", EOD));
+    write_text(a, folder, "chat_template.jinja", "{{ messages[0.content }}");
+    assert_contains(run(a, &m, "", "--prompt hi --chat").errors,
+                    "chat_template.jinja: chat template");
+    assert_int_equal(run(a, &m, "", "--prompt hi --system be").status, 2);
+    arena_free(a);
+}
+
+TEST(a_full_context_stops_or_slides_as_asked)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "abbcca", "{x}");
+    const char *words = "--prompt a --max_new_tokens 150";
+    Text expected = { 0 };
+    for (int i = 0; i < 150; i++) text_putc(&expected, "bca"[i % 3]);
+    assert_string_equal(run(a, &m, "", words).output,
+                        arena_printf(a, ANSWER("a", "%.63s" FULL), expected.ptr));
+    assert_string_equal(run(a, &m, "", arena_printf(a, "%s --context slide", words)).output,
+                        arena_printf(a, ANSWER("a", "%s" FULL), expected.ptr));
+    Run r = run(a, &m, "", "--prompt a --context slide");
+    assert_int_equal(r.status, 2);
+    assert_contains(r.errors, "--context slide needs --max_new_tokens");
+    char longer[100] = { 0 };
+    memset(longer, 'x', 90);
+    r = run(a, &m, "", arena_printf(a, "--prompt %sa --max_new_tokens 3 --context slide", longer));
+    assert_contains(r.output, "\n\nbca" FULL);
+    text_free(&expected);
+    arena_free(a);
+}
+
+TEST(a_file_of_prompts_is_answered_into_another)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "abb!!$", "{x}");
+    const char *to = path_join(a, test_folder(), "answers.jsonl"),
+               *from = path_join(a, test_folder(), "prompts.jsonl");
+    const char *words = arena_printf(
+        a, "--max_new_tokens 3 --prompts_file_path %s --output_file_path %s", from, to);
+    write_text(a, test_folder(), "prompts.jsonl",
+               "{\"id\": 7, \"prompt\": \"a\"}\n\n{\"x\": \"qa\\u00e4c\"}\n");
+    Run r = run(a, &m, "", words);
+    Str answers;
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output, "");
+    assert_contains(r.errors, "2 answers in ");
+    assert_no_error(file_read(a, to, &answers));
+    assert_string_equal(answers.ptr, "{\"id\": 7, \"prompt\": \"a\", \"answer\": \"b!\", \"end\": "
+                                     "\"eod\"}\n{\"x\": \"qa\\u00e4c\", \"answer\": \"ccc\", "
+                                     "\"end\": \"limit\"}\n");
+    assert_int_equal(remove(to), 0);
+    write_text(a, test_folder(), "prompts.jsonl", "{\"prompt\": \"a\"}\n{\"text\": \"a\"}\n");
+    r = run(a, &m, "", words);
+    assert_int_equal(r.status, 1);
+    assert_contains(r.errors, "prompts.jsonl:2: there is no 'x', and no 'prompt'");
+    assert_false(file_exists(to));
+    assert_int_equal(run(a, &m, "", arena_printf(a, "--prompts_file_path %s", from)).status, 2);
+    arena_free(a);
+}
