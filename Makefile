@@ -161,15 +161,16 @@ $(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
 $(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
-# A program with an op, a pass, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
+# A program with an op, a pass, a rule of splitting, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
 ADDED      := $(sort $(filter-out %_fast.c,$(wildcard tests/adding/*.c tests/adding/*/*.c)))
 ADDED_CC    = $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Itests/adding
-ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/exec/schedules/all_schedules.c src/components.c
+ADDED_LIST := src/ops/all_ops.c src/passes/all_passes.c src/passes/shard_rules.c src/exec/schedules/all_schedules.c src/components.c
 $(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*) $(ADDED_LIST) $(CLI_OBJ) $(BUILD)/libmodalities.a Makefile
 	@mkdir -p $(@D)
 	@sed 's/^    OPS(rope)/    OPS(soft_cap) KERNELS(soft_cap) \\\n&/' src/ops/all_ops.c >$(@D)/all_ops.c
 	@sed 's/^    PASS(autodiff)/    PASS(drop_scale) \\\n&/' src/passes/all_passes.c >$(@D)/all_passes.c
+	@sed 's/^    { "heads"/    { "words", MESH_TP, is_tensor },\n&/' src/passes/shard_rules.c >$(@D)/shard_rules.c
 	@sed 's/^    SCHEDULE(gpipe)/    SCHEDULE(one_at_a_time) \\\n&/' src/exec/schedules/all_schedules.c >$(@D)/all_schedules.c
 	@sed -e 's/^    COMPONENT(model_compiled)/    COMPONENT(model_bigram) \\\n&/' \
 	    -e 's/^    COMPONENT(progress_subscriber_dummy)/    COMPONENT(optimizer_lion) \\\n&/' src/components.c >$(@D)/components.c

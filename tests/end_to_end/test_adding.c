@@ -1,6 +1,6 @@
-/* test_adding.c - an op, a pass, an optimizer, a model and a pipeline schedule that are each a file
- * of tests/adding and a line in a list train together, and find their place everywhere else by
- * themselves. */
+/* test_adding.c - an op, a pass, a rule of splitting, an optimizer, a model and a pipeline schedule
+ * that are each a file of tests/adding and a line in a list train together, and find their place
+ * everywhere else by themselves. */
 #include "config/field_rows.h"
 #include "end_to_end/training.h"
 #include <stdlib.h>
@@ -76,6 +76,38 @@ TEST(added_pass_runs_at_its_place_and_the_op_has_its_gradient)
     assert_null(strstr(after.text, "= scale("));
     assert_contains(after.text, "= soft_cap_grad(");
     arena_free(b.arena);
+}
+
+/* The rows of the model's table are named by nothing else. */
+TEST(added_rule_splits_the_dimension_that_it_names)
+{
+    static const char *const plan[] = {
+        "plan",
+        "--ranks",
+        "2",
+        "--config_file_path",
+        "tests/end_to_end/train.yaml",
+        "--set",
+        "device_mesh.config.tensor_parallel_degree=2",
+        "--set",
+        "initialized_model={component_key: model, variant_key: parallelized, config: {device_mesh: "
+        "{instance_key: device_mesh, pass_type: BY_REFERENCE}, model: {component_key: model, "
+        "variant_key: bigram, config: {sample_key: input_ids, prediction_key: logits, "
+        "sequence_length: 16, vocab_size: 64, n_embd: 16, cap: 4.0}}}}",
+        "--set",
+        "optimizer.config.weight_decay_groups_excluded=[]",
+        "--print_graph",
+        "after:shard",
+        NULL
+    };
+    use_added_program();
+    Arena *a = arena_new();
+    assert_int_equal(setenv("TRAIN_PBIN", "not_there.pbin", 1), 0);
+    Outcome o = command_output(a, plan, NULL);
+    if (o.status) fail_msg("status %d: %s", o.status, o.text);
+    assert_contains(o.text, "param wte.weight[64/6 16]");
+    assert_contains(o.text, "= reduce_scatter(");
+    arena_free(a);
 }
 
 TEST(added_schedule_is_drawn_with_its_bubble)

@@ -22,7 +22,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 {
     const Settings *s = ((const Bigram *)self)->settings;
     const Linear head = { .width = s->vocab_size, .axis = "vocab", .role = ROLE_HEAD };
-    Value *table = embedding_table(g, "wte", s->vocab_size, s->n_embd, "vocab", ROLE_EMBEDDING);
+    Value *table = embedding_table(g, "wte", s->vocab_size, s->n_embd, "words", ROLE_EMBEDDING);
     Value *x = embed(g, model_input(g, &self->inputs[0], f), table);
     out->hidden = scale(g, soft_cap(g, x, s->cap), 1);
     out->head = linear_weight(g, "lm_head", s->n_embd, &head);
