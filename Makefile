@@ -267,6 +267,10 @@ demo-ablation: ## a sweep over settings and seeds on real text, and what it show
 	@BUILD=$(BUILD) tools/demo_ablation.sh
 
 .PHONY: kill-test
+check-layouts: tests ## all products of layouts, and 1,000 chosen at random: N ranks equal one
+	LAYOUTS=1000 $(BUILD)/tests/all --timeout 3600 layouts/
+
+.PHONY: kill-test
 kill-test: tests ## kill training and data commands at hundreds of writes and moments, resume, compare bits
 	MODALITIES_PROGRAM=$(BUILD)/modalities KILL_TEST=long $(BUILD)/tests/all --show --timeout 3600 kill
 

@@ -32,9 +32,6 @@ static Error *run(Arena *a, const void *from)
     JobPlan plan;
     Registry *registry;
     TRY(rank_of_process(&rank));
-    if (o->ranks && rank.world_size > 1 && o->ranks != rank.world_size)
-        return error_usage("--ranks %lld, but WORLD_SIZE says %lld", (long long)o->ranks,
-                           (long long)rank.world_size);
     const PlanSettings settings = { .config_file_path = o->config_file_path,
                                     .experiments_root_path = o->experiments_root_path,
                                     .overrides = o->set,

@@ -6,6 +6,7 @@
 #include "config/extend.h"
 #include "monitor/experiment.h"
 #include "train/crew.h"
+#include "train/job_plan.h"
 #include "train/resume.h"
 #include <string.h>
 
@@ -13,7 +14,7 @@ typedef struct Options {
     const char *config_file_path, *experiments_root_path, *experiment_id, *error_log_folder;
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
-    bool test_comm, resume_if_started;
+    bool test_comm, resume_if_started, dry_run;
     int64_t threads, ranks, profile_ops, check;
     int changed_step, changed_data;
     StringList set;
@@ -88,11 +89,30 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
     return started ? training_resume(r, started, &s) : training_run(r, &s);
 }
 
+/* What `plan` prints; nothing is run or written. */
+static Error *run_dry(Arena *a, const Options *o, const Rank *rank)
+{
+    const char *root = o->experiments_root_path;
+    const PlanSettings s = { .config_file_path = o->config_file_path,
+                             .experiments_root_path = root ? root : "experiments",
+                             .overrides = o->set,
+                             .n_ranks = o->ranks,
+                             .process = rank };
+    Registry *registry;
+    JobPlan plan;
+    if (rank->rank) return NULL;
+    TRY(components_registry(a, &registry));
+    TRY(job_plan(a, registry, &s, &plan));
+    job_plan_print(&plan, stdout);
+    return NULL;
+}
+
 static Error *run(Arena *a, const void *options)
 {
     const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
+    if (o->dry_run) return run_dry(a, o, &rank);
     /* without a launcher a training goes on with as many ranks as it had */
     int64_t n_ranks = o->ranks;
     if (!n_ranks && o->folder && rank.launcher == LAUNCHER_NONE)
@@ -134,6 +154,7 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
+    FIELD_BOOL(Options, dry_run, "false", "print what each rank would take and send, as plan does, and run nothing"),
     WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS,
     CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };

@@ -103,6 +103,9 @@ Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPl
 {
     StagePlan first = { 0 };
     *out = (JobPlan){ 0 };
+    if (s->n_ranks && s->process->world_size > 1 && s->n_ranks != s->process->world_size)
+        return error_usage("--ranks %" PRId64 ", but WORLD_SIZE says %" PRId64, s->n_ranks,
+                           s->process->world_size);
     TRY(plan_stage(a, registry, s, rank_of_job(a, s, 0), out, &first));
     const int64_t n = out->mesh.size[MESH_PP], of_each = out->mesh.world_size / n;
     out->stage = NEW_N(a, StagePlan, n);

@@ -29,7 +29,8 @@ typedef struct JobPlan {
     StagePlan *stage; /* by rank along pp */
 } JobPlan;
 
-/* Data files need not be there. All of it is of the arena. */
+/* Data files need not be there. All of it is of the arena. A usage error where the process is one
+ * of a job of another size. */
 Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPlan *out);
 void job_plan_print(const JobPlan *p, FILE *to);
 #endif

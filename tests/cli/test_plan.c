@@ -1,6 +1,8 @@
 /* test_plan.c - `modalities plan` without data and without ranks. */
+#include "base/file.h"
 #include "command_line.h"
 #include "test.h"
+#include <stdlib.h>
 
 static const char *plan(Arena *a, const char *args)
 {
@@ -48,5 +50,35 @@ TEST(a_plan_for_ranks_that_do_not_fit_the_mesh_is_refused)
                                       &output),
                      1);
     assert_contains(output, "the degrees");
+    arena_free(a);
+}
+
+TEST(a_dry_run_prints_the_plan_and_writes_nothing)
+{
+    Arena *a = arena_new();
+    const char *dry, *refused;
+    const char *there = path_join(a, test_folder(), "experiments");
+    const char *args =
+        arena_printf(a,
+                     "run --config_file_path configs/training/small.yaml --ranks 8 --dry_run "
+                     "--experiments_root_path %s",
+                     there);
+    assert_int_equal(command_line_run(a, args, &dry), 0);
+    assert_string_equal(dry, plan(a, "configs/training/small.yaml --ranks 8"));
+    assert_false(file_exists(there));
+    assert_int_equal(setenv("WORLD_SIZE", "4", 1), 0);
+    assert_int_equal(command_line_run(a, args, &refused), 2);
+    assert_contains(refused, "--ranks 8, but WORLD_SIZE says 4");
+    arena_free(a);
+}
+
+TEST(a_plan_names_the_largest_activations_and_shows_the_graph)
+{
+    Arena *a = arena_new();
+    const char *shown = plan(a, "configs/training/small.yaml --ranks 2 --largest 3 --print_graph "
+                                "after:data_parallel");
+    assert_contains(shown, "# after data_parallel\n");
+    assert_contains(shown, " = gather_unit(");
+    assert_contains(shown, " smaller ones\n");
     arena_free(a);
 }
