@@ -3,7 +3,10 @@
 #include "base/signal.h"
 #include "command.h"
 #include "data/filter.h"
+#include "data/merge.h"
+#include "data/resumable.h"
 #include "data_rewriting.h"
+#include "sharing.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -49,39 +52,96 @@ static Error *check(const Options *o)
     return NULL;
 }
 
-static Error *filter(const Options *o, const Tokenizer *t)
+typedef struct Work {
+    const Options *options;
+    const Tokenizer *tokenizer;
+    FilterSummary done; /* of this rank */
+} Work;
+
+static Error *make(void *context, const char *path, Share share, bool *made)
 {
-    FilterSummary done;
-    double start = clock_seconds();
-    TRY(filter_pbin(&(Filter){ o->src_path, o->target_path, o->jq, o->keep, t, o->tokenizer },
-                    &done));
-    tell_rewritten(o->target_path, done.n_kept, "documents", done.n_bytes, start);
-    log_info("%s: %lld of %lld documents were left out", o->target_path,
-             (long long)(done.n_documents - done.n_kept), (long long)done.n_documents);
+    Work *w = context;
+    const Options *o = w->options;
+    TRY(filter_pbin(
+        &(Filter){ o->src_path, path, o->jq, o->keep, w->tokenizer, o->tokenizer, share },
+        &w->done));
+    *made = w->done.n_kept > 0;
     return NULL;
+}
+
+static Error *join(void *context, const char *const *part, int64_t n, const char *path)
+{
+    Work *w = context;
+    MergeSummary all;
+    if (!n)
+        return error_new("The tokenized dataset did not create any data. (the filter keeps none of "
+                         "the documents of %s)",
+                         w->options->src_path);
+    TRY(merge_pbin(part, n, path, &all));
+    w->done.n_kept = all.n_documents;
+    w->done.n_bytes = all.n_bytes;
+    return NULL;
+}
+
+static Error *key_of(Arena *a, const Options *o, const char **out)
+{
+    Text t = { 0 };
+    text_printf(&t, "filter\n%s\n", o->jq ? o->jq : "");
+    Error *e = identify_path(&t, "input", o->src_path);
+    if (!e && o->keep) e = identify_path(&t, "keep", o->keep);
+    if (!e && o->tokenizer) e = identify_path(&t, "tokenizer", o->tokenizer);
+    *out = sharing_key(a, t.ptr);
+    text_free(&t);
+    return e;
+}
+
+static Error *filter(Arena *a, const Options *o, const Tokenizer *t, const Crew *crew)
+{
+    double start = clock_seconds();
+    Work w = { .options = o, .tokenizer = t };
+    SharedOutput output = { .path = o->target_path, .context = &w, .make = make, .join = join };
+    TRY(consensus_error(crew->consensus, key_of(a, o, &output.key)));
+    TRY(sharing_make(a, crew, &output));
+    if (!consensus_leads(crew->consensus)) return NULL;
+    tell_rewritten(o->target_path, w.done.n_kept, "documents", w.done.n_bytes, start);
+    if (sharing_of(crew).n > 1) return NULL;
+    log_info("%s: %lld of %lld documents were left out", o->target_path,
+             (long long)(w.done.n_documents - w.done.n_kept), (long long)w.done.n_documents);
+    return NULL;
+}
+
+static Error *filter_all(Arena *a, const void *given, const Crew *crew)
+{
+    const Options *o = given;
+    bool write = true;
+    Tokenizer *t = NULL;
+    TRY(check(o));
+    Error *e = consensus_leads(crew->consensus)
+                   ? prepare_output(a, o->target_path, o->file_existence_policy, &write)
+                   : NULL;
+    double is_left_out = !write;
+    TRY(consensus_reach(crew->consensus, e, &is_left_out, 1));
+    if (is_left_out > 0) return NULL;
+    if (o->tokenizer) e = tokenizer_open(o->tokenizer, &t);
+    signal_catch();
+    e = consensus_error(crew->consensus, e);
+    if (!e) e = filter(a, o, t, crew);
+    if (t) t->close(t);
+    return e;
 }
 
 static Error *run(Arena *a, const void *given)
 {
-    const Options *o = given;
-    bool write;
-    Tokenizer *t = NULL;
-    TRY(check(o));
-    TRY(prepare_output(a, o->target_path, o->file_existence_policy, &write));
-    if (!write) return NULL;
-    if (o->tokenizer) TRY(tokenizer_open(o->tokenizer, &t));
-    signal_catch();
-    Error *e = filter(o, t);
-    if (t) t->close(t);
-    return e;
+    return sharing_run(a, given, filter_all);
 }
 
 const Command command_data_filter = {
     .group = "data",
     .name = "filter",
     .doc = "Writes the documents of a .pbin file that pass a filter, in their order.",
-    .details = "The expression must give true or false; its first result counts. A filter that "
-               "keeps nothing is an error. " REWRITING_DETAILS PIECES_DETAILS("document"),
+    .details =
+        "The expression must give true or false; its first result counts. A filter that "
+        "keeps nothing is an error. " REWRITING_DETAILS PIECES_DETAILS("document") SHARING_DETAILS,
     .examples = "modalities data filter corpus.pbin short.pbin --jq '.n_tokens < 2048'\n"
                 "modalities data filter corpus.pbin english.pbin --tokenizer gpt2 --jq '.text | "
                 "test(\"\\\\bthe\\\\b\")'\n"

@@ -3,6 +3,7 @@
 #include "config/config.h"
 #include "data_rewriting.h"
 #include "packing.h"
+#include "sharing.h"
 
 typedef struct Options {
     const char *config_path;
@@ -19,15 +20,21 @@ static const Field options[] = {
     { 0 },
 };
 
-static Error *run(Arena *a, const void *given)
+static Error *pack(Arena *a, const void *given, const Crew *crew)
 {
     const Options *o = given;
     Yaml *root;
     Rank rank;
     TRY(rank_of_process(&rank));
     const ResolverContext context = { .rank = &rank, .config_file_path = o->config_path };
-    TRY(config_load(a, o->config_path, o->set, &context, &root));
-    return pack_as_configured(a, o->config_path, root, (ExistingPolicy)o->file_existence_policy);
+    TRY(consensus_error(crew->consensus, config_load(a, o->config_path, o->set, &context, &root)));
+    return pack_as_configured(a, o->config_path, root, (ExistingPolicy)o->file_existence_policy,
+                              crew);
+}
+
+static Error *run(Arena *a, const void *given)
+{
+    return sharing_run(a, given, pack);
 }
 
 const Command command_data_pack_encoded_data = {
@@ -41,7 +48,9 @@ const Command command_data_pack_encoded_data = {
         "the lines that are on their way (settings: batches and queues; at most 262144 lines) and "
         "the word caches of the threads, which grow with the number of different words to 352 MiB "
         "each or an eighth of the free memory in all, however large the input is. The file appears "
-        "when it is complete; " GOES_ON
+        "when it is complete; " GOES_ON SHARING_DETAILS
+        " The lines of one file with an index are shared; of several inputs each is one rank's; "
+        "one without an index is packed by rank 0 alone."
         " A compressed file that was not finished is decompressed again, and standard input cannot "
         "be continued.",
     .examples = "modalities data pack_encoded_data pack.yaml\n"

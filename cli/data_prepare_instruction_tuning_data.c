@@ -107,7 +107,8 @@ static Error *pack_partition(Arena *a, const InstructionSettings *s, const Parti
         TRY(resumable_note_made(file, p->index_path));
     }
     if (resumable_is_made(file, p->pbin_path)) return NULL;
-    TRY(pack_as_configured(a, s->pbin_creation_config_file_path, pack, EXISTING_OVERRIDE));
+    TRY(pack_as_configured(a, s->pbin_creation_config_file_path, pack, EXISTING_OVERRIDE,
+                           &(Crew){ .rank = &rank_alone }));
     return resumable_note_made(file, p->pbin_path);
 }
 

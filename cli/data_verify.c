@@ -2,6 +2,7 @@
 #include "base/signal.h"
 #include "command.h"
 #include "data/verify.h"
+#include "sharing.h"
 #include "tokenizer/tokenizer.h"
 #include <stdio.h>
 #include <string.h>
@@ -27,12 +28,17 @@ static const Field options[] = {
     { 0 },
 };
 
-static Error *verify_packed(const char *path, const PbinExpectation *expected)
+/* All ranks have found their shares of it fine. */
+static Error *verify_packed(const char *path, const PbinExpectation *expected, const Crew *crew)
 {
     PbinVerdict v;
-    TRY(verify_pbin(path, expected, &v));
-    printf("%s: fine: %lld documents, %lld tokens, ids up to %u", path, (long long)v.n_documents,
-           (long long)v.n_tokens, v.largest_id);
+    Error *e = verify_pbin(path, expected, &v);
+    double largest = e ? 0 : v.largest_id;
+    TRY(consensus_hear(crew->consensus, e));
+    TRY(consensus_reach(crew->consensus, NULL, &largest, 1));
+    if (!consensus_leads(crew->consensus)) return NULL;
+    printf("%s: fine: %lld documents, %lld tokens, ids up to %.0f", path, (long long)v.n_documents,
+           (long long)v.n_tokens, largest);
     if (v.n_empty) printf(", %lld empty documents", (long long)v.n_empty);
     if (v.is_miscounted)
         printf("; offsets miscounted by the original's merging, read as they were meant");
@@ -40,10 +46,11 @@ static Error *verify_packed(const char *path, const PbinExpectation *expected)
     return NULL;
 }
 
-static Error *verify_lines(const char *jsonl, const char *index)
+static Error *verify_lines(const char *jsonl, const char *index, const Crew *crew)
 {
     IndexVerdict v;
-    TRY(verify_index(jsonl, index, &v));
+    TRY(consensus_hear(crew->consensus, verify_index(jsonl, index, sharing_of(crew), &v)));
+    if (!consensus_leads(crew->consensus)) return NULL;
     printf("%s: fine: an index of %lld lines", index, (long long)v.n_entries);
     if (v.n_entries < v.n_lines)
         printf("; %lld lines of %s are left out", (long long)(v.n_lines - v.n_entries), jsonl);
@@ -57,11 +64,12 @@ static bool ends_with(const char *s, const char *suffix)
     return n > m && !strcmp(s + n - m, suffix);
 }
 
-static Error *verify(Arena *a, const char *path, const PbinExpectation *expected)
+static Error *verify(Arena *a, const char *path, const PbinExpectation *expected, const Crew *crew)
 {
-    if (ends_with(path, ".pbin")) return verify_packed(path, expected);
-    if (ends_with(path, ".idx")) return verify_lines(path_with_suffix(a, path, ".jsonl"), path);
-    return verify_lines(path, path_with_suffix(a, path, ".idx"));
+    if (ends_with(path, ".pbin")) return verify_packed(path, expected, crew);
+    if (ends_with(path, ".idx"))
+        return verify_lines(path_with_suffix(a, path, ".jsonl"), path, crew);
+    return verify_lines(path, path_with_suffix(a, path, ".idx"), crew);
 }
 
 static Error *expectation(const Options *o, PbinExpectation *out)
@@ -80,16 +88,27 @@ static Error *expectation(const Options *o, PbinExpectation *out)
     return NULL;
 }
 
-static Error *run(Arena *a, const void *given)
+/* Every rank looks at its share of each file. */
+static Error *verify_all(Arena *a, const void *given, const Crew *crew)
 {
     const Options *o = given;
     PbinExpectation expected;
     Error *all = NULL;
-    TRY(expectation(o, &expected));
+    TRY(consensus_error(crew->consensus, expectation(o, &expected)));
+    expected.share = sharing_of(crew);
     signal_catch();
-    for (int64_t i = 0; i < o->paths.n && !signal_stop_requested(); i++)
-        all = error_join(all, verify(a, o->paths.item[i], &expected));
+    for (int64_t i = 0; i < o->paths.n; i++) {
+        double stops = signal_stop_requested();
+        Error *e = consensus_reach(crew->consensus, NULL, &stops, 1);
+        if (e || stops > 0) return error_join(all, e);
+        all = error_join(all, verify(a, o->paths.item[i], &expected, crew));
+    }
     return all;
+}
+
+static Error *run(Arena *a, const void *given)
+{
+    return sharing_run(a, given, verify_all);
 }
 
 const Command command_data_verify = {
@@ -98,7 +117,7 @@ const Command command_data_verify = {
     .doc = "Checks packed files and indexes whole; names what is wrong.",
     .details = "Packed files: header, index, every token, ends of documents. Indexes: every entry "
                "is a whole line of its file, and JSON. Exit status 0: all is fine; 1: it is not. "
-               "Memory does not grow with the files.",
+               "Memory does not grow with the files." SHARING_DETAILS,
     .examples = "modalities data verify corpus.pbin corpus.jsonl\n"
                 "modalities data verify corpus.pbin --tokenizer gpt2 --eod_token '<|endoftext|>'",
     .options = options,

@@ -8,8 +8,10 @@
 #include "components.h"
 #include "config/field_paths.h"
 #include "config/yaml_emit.h"
+#include "data/merge.h"
 #include "data/pack_settings.h"
 #include "data/resumable.h"
+#include "sharing.h"
 #include <string.h>
 
 static void tell(const PackSettings *s, const PackSummary *done)
@@ -67,24 +69,86 @@ static Error *check_paths(Arena *a, const Builder *b, const PackSettings *s,
     return path_roles_check(roles);
 }
 
-Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
-                          ExistingPolicy policy)
+typedef struct Work {
+    PackConfig config;
+    PackSummary done; /* of this rank */
+} Work;
+
+static Error *make(void *context, const char *path, Share share, bool *made)
+{
+    Work *w = context;
+    PackSettings s = w->config.settings;
+    s.dst_path = path;
+    s.share = share;
+    TRY(pack_jsonl(&s, w->config.tokenizer, &w->done));
+    *made = w->done.n_documents > 0;
+    return NULL;
+}
+
+static Error *join(void *context, const char *const *part, int64_t n, const char *path)
+{
+    Work *w = context;
+    MergeSummary all;
+    if (!n)
+        return error_new("The tokenized dataset did not create any data. (%s)",
+                         w->config.settings.src_path);
+    TRY(merge_pbin(part, n, path, &all));
+    log_info("%s: %lld documents (%lld bytes), packed by several ranks", path,
+             (long long)all.n_documents, (long long)all.n_bytes);
+    return NULL;
+}
+
+/* What the bytes of finished parts depend on. */
+static Error *key_of(Arena *a, const Yaml *root, const PackSettings *s, const char **out)
+{
+    PathList files = { 0 };
+    Text t = { 0 };
+    yaml_emit_unicode(root, &t);
+    text_puts(&t, s->tokenizer_identity);
+    Error *e = text_inputs_list(a, &s->src_path, 1, &files);
+    for (int64_t i = 0; !e && i < files.n; i++) e = identify_path(&t, "input", files.item[i]);
+    *out = sharing_key(a, t.ptr);
+    text_free(&t);
+    return e;
+}
+
+static Error *prepare(Arena *a, const char *config_path, const Yaml *root, ExistingPolicy policy,
+                      const Crew *crew, Work *w, bool *write)
 {
     Registry *r;
-    PackConfig config = { 0 };
-    PackSummary summary;
-    bool write = true;
+    PackConfig *c = &w->config;
     TRY(components_registry(a, &r));
     Builder *b = builder_new(a, r, root, NULL);
-    TRY(builder_validate(b, pack_config_fields, &config));
-    TRY(pack_settings_check(&config.settings));
-    TRY(check_paths(a, b, &config.settings, config_path));
-    TRY(existing_file(config.settings.dst_path, policy, &write));
-    if (!write) return NULL;
-    TRY(builder_build(b, pack_config_fields, &config));
-    TRY(identify_tokenizer(a, root, &config.settings));
+    TRY(builder_validate(b, pack_config_fields, c));
+    TRY(pack_settings_check(&c->settings));
+    TRY(check_paths(a, b, &c->settings, config_path));
+    if (sharing_of(crew).n > 1 && c->settings.bad_line_report)
+        return error_new(
+            "settings.bad_line_report: several ranks write no common report; pack with "
+            "one, or without the report");
+    if (sharing_of(crew).n > 1 && !strcmp(c->settings.src_path, "-"))
+        return error_new("settings.src_path: several ranks cannot share standard input");
+    if (consensus_leads(crew->consensus)) TRY(existing_file(c->settings.dst_path, policy, write));
+    if (!*write) return NULL;
+    TRY(builder_build(b, pack_config_fields, c));
+    return identify_tokenizer(a, root, &c->settings);
+}
+
+Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
+                          ExistingPolicy policy, const Crew *crew)
+{
+    Work *w = NEW(a, Work);
+    bool write = true;
+    Error *e = prepare(a, config_path, root, policy, crew, w, &write);
+    double is_left_out = !write;
+    TRY(consensus_reach(crew->consensus, e, &is_left_out, 1));
+    if (is_left_out > 0) return NULL;
     signal_catch();
-    TRY(pack_jsonl(&config.settings, config.tokenizer, &summary));
-    tell(&config.settings, &summary);
+    SharedOutput output = {
+        .path = w->config.settings.dst_path, .context = w, .make = make, .join = join
+    };
+    TRY(consensus_error(crew->consensus, key_of(a, root, &w->config.settings, &output.key)));
+    TRY(sharing_make(a, crew, &output));
+    if (sharing_of(crew).n <= 1) tell(&w->config.settings, &w->done);
     return NULL;
 }

@@ -3,9 +3,10 @@
 #define CLI_PACKING_H
 #include "config/yaml.h"
 #include "data/existing_file.h"
+#include "train/crew.h"
 
 /* Checks the tree, which was read from this file, builds its tokenizer, packs and tells what was
- * done. */
+ * done. The ranks of `crew` share the work. */
 Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
-                          ExistingPolicy policy);
+                          ExistingPolicy policy, const Crew *crew);
 #endif

@@ -23,8 +23,9 @@ typedef struct Filtering {
     const Filter *settings;
     Arena *arena;
     Pbin file;
-    Pieces document;
-    uint8_t *is_kept; /* per document: 0 or 1 */
+    Pieces document;            /* this share's */
+    int64_t first, n_documents; /* the number of its first one; those of the file */
+    uint8_t *is_kept;           /* per document: 0 or 1 */
     PbinWriter writer;
     Judge *judge; /* per thread */
     int64_t first_block, n_blocks;
@@ -46,11 +47,12 @@ static Error *keep_number(Filtering *f, Str line, int64_t line_number)
     if (!is_number)
         return error_new("%s:%lld: \"%.*s\" is no number of a document", path,
                          (long long)line_number, (int)(line.len < 40 ? line.len : 40), line.ptr);
-    if (number >= f->document.n)
+    if (number >= f->n_documents)
         return error_new("%s:%lld: document %lld of %s, which has documents 0 to %lld", path,
                          (long long)line_number, (long long)number, f->file.path,
-                         (long long)f->document.n - 1);
-    f->is_kept[number] = true;
+                         (long long)f->n_documents - 1);
+    if (number >= f->first && number - f->first < f->document.n)
+        f->is_kept[number - f->first] = true;
     return NULL;
 }
 
@@ -100,7 +102,8 @@ static jv describe(const void *document)
 static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
 {
     Str document = f->document.item[i];
-    Described d = { .index = i, .n_tokens = (int64_t)document.len / f->file.token_bytes };
+    Described d = { .index = f->first + i,
+                    .n_tokens = (int64_t)document.len / f->file.token_bytes };
     if (f->settings->tokenizer) {
         TRY(decode(f, j, document));
         if (j->text.len > INT32_MAX)
@@ -108,7 +111,7 @@ static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
         d.text = &j->text;
     }
     char shown[64];
-    snprintf(shown, sizeof shown, "document %lld", (long long)i);
+    snprintf(shown, sizeof shown, "document %lld", (long long)d.index);
     JqResult result;
     TRY(jq_program_run(j->program, &(JqInput){ describe, &d, str_of(shown) }, &result));
     *keep = result.kind == JV_KIND_TRUE;
@@ -126,7 +129,8 @@ static void judge_block(void *arg, int64_t block, int thread)
         Error *e = f->is_kept[i] ? judge(f, &f->judge[thread], i, &keep) : NULL;
         f->is_kept[i] = keep;
         if (!e) continue;
-        f->error[block] = error_wrap(e, "%s: document %lld", f->file.path, (long long)i);
+        f->error[block] =
+            error_wrap(e, "%s: document %lld", f->file.path, (long long)(f->first + i));
         return;
     }
 }
@@ -212,10 +216,13 @@ static Error *open_source(Filtering *f)
     void *flags;
     TRY(pbin_open(f->arena, f->settings->source, &f->file));
     TRY(pbin_documents_open(f->arena, &f->file, &documents));
-    TRY(pieces_new(f->arena, f->settings->target, documents.n, &f->document));
-    TRY(file_scratch(f->arena, f->settings->target, (size_t)documents.n, &flags));
+    int64_t to;
+    f->n_documents = documents.n;
+    share_range(f->settings->share, documents.n, &f->first, &to);
+    TRY(pieces_new(f->arena, f->settings->target, to - f->first, &f->document));
+    TRY(file_scratch(f->arena, f->settings->target, (size_t)(to - f->first), &flags));
     f->is_kept = flags;
-    pbin_documents_get(&f->file, &documents, 0, documents.n, f->document.item);
+    pbin_documents_get(&f->file, &documents, f->first, to, f->document.item);
     return NULL;
 }
 
@@ -253,6 +260,7 @@ static Error *open_target(Filtering *f)
 static Error *write_kept(Filtering *f, FilterSummary *out)
 {
     drop_the_others(f);
+    if (!f->document.n && f->settings->share.n > 1) return error_silent(1); /* nothing to join */
     if (!f->document.n)
         return error_new("The tokenized dataset did not create any data. (the filter keeps none of "
                          "the %lld documents of %s)",
@@ -284,6 +292,10 @@ static Error *filter(Filtering *f, FilterSummary *out)
         memset(f->is_kept, true, (size_t)f->document.n);
     TRY(open_target(f));
     Error *e = decide_and_write(f, out);
+    if (e && f->settings->share.n > 1 && !f->document.n && !*error_text(e)) {
+        error_free(pbin_abandon(&f->writer, e));
+        return NULL;
+    }
     return e ? pbin_abandon(&f->writer, e) : pbin_commit(&f->writer);
 }
 

@@ -1,6 +1,7 @@
 /* filter.h - some documents of a .pbin file, in their order, as a new file. */
 #ifndef DATA_FILTER_H
 #define DATA_FILTER_H
+#include "data/share.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct Filter {
@@ -10,13 +11,14 @@ typedef struct Filter {
     const char *keep; /* file with the numbers of documents, from 0, one per line in any order */
     const Tokenizer *tokenizer; /* makes `text`, special tokens left out; NULL: there is none */
     const char *tokenizer_path; /* where it is from, to know it again (NULL without) */
+    Share share;                /* of the documents; one that keeps nothing leaves no file */
 } Filter;
 
 typedef struct FilterSummary {
     int64_t n_documents, n_kept, n_bytes;
 } FilterSummary;
 
-/* A filter that keeps nothing is an error. An interrupted run goes on where it was, both with
- * asking and with writing. */
+/* A filter that keeps nothing is an error, unless it is one of several shares. An interrupted run
+ * goes on where it was, both with asking and with writing. */
 Error *filter_pbin(const Filter *f, FilterSummary *out);
 #endif

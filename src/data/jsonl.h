@@ -4,6 +4,7 @@
 #include "base/text_input.h"
 #include "data/bad_lines.h"
 #include "data/index.h"
+#include "data/share.h"
 
 typedef struct IndexSummary {
     int64_t n_lines, n_bad, n_bytes;
@@ -17,6 +18,19 @@ typedef struct IndexSummary {
  * asked for, nothing is left at index_path. */
 Error *jsonl_write_index(const char *source, const char *index_path, BadLines *bad,
                          IndexSummary *out);
+
+/* Of a plain file, the lines that begin in this rank's share of it; the ranks before have so many.
+ */
+typedef struct IndexShare {
+    Share share;
+    int64_t lines_before;
+} IndexShare;
+Error *jsonl_write_index_share(const char *source, const char *index_path, const IndexShare *share,
+                               BadLines *bad, IndexSummary *out);
+/* How many lines begin there. */
+Error *jsonl_count_lines(const char *source, Share share, int64_t *out);
+/* One index of those of all shares, in order. */
+Error *index_join(const char *const *part, int64_t n, const char *target);
 
 /* A text with its index, if it has one. */
 typedef struct Jsonl {

@@ -42,6 +42,8 @@ typedef struct Indexing {
     IndexWriter writer;
     IndexSummary summary;
     Round round, last;
+    int64_t first_block, end_block; /* of this rank */
+    int64_t lines_before;
     Error *error; /* of putting the last round into the index */
 } Indexing;
 
@@ -108,7 +110,7 @@ static void check_block(const Indexing *x, int64_t i, Block *b)
 static Error *refuse(Indexing *x, const char *block_text, const BadPlace *bad)
 {
     Str line = { block_text + bad->offset, (size_t)bad->length };
-    int64_t number = x->summary.n_lines + bad->line + 1;
+    int64_t number = x->lines_before + x->summary.n_lines + bad->line + 1;
     Error *reason = bad->reason ? error_new("%s", bad->reason)
                                 : line_too_long(bad->length, x->bad->max_line_bytes);
     x->summary.n_bad++;
@@ -148,10 +150,11 @@ static void run_task(void *arg, int64_t i, int thread)
 
 static Error *run_rounds(Indexing *x, Pool *pool, int64_t most)
 {
-    int64_t n_blocks = (int64_t)(x->text.len / BLOCK_BYTES + (x->text.len % BLOCK_BYTES != 0));
-    Progress progress = progress_start("indexing", (int64_t)x->text.len, PROGRESS_BYTES);
-    while (x->round.first < n_blocks) {
-        int64_t left = n_blocks - x->round.first;
+    const int64_t begin = block_from(x, x->first_block);
+    Progress progress =
+        progress_start("indexing", block_from(x, x->end_block) - begin, PROGRESS_BYTES);
+    while (x->round.first < x->end_block) {
+        int64_t left = x->end_block - x->round.first;
         x->round.n = left < most ? left : most;
         pool_run(pool, x->round.n + 1, run_task, x);
         TRY(x->error);
@@ -160,7 +163,7 @@ static Error *run_rounds(Indexing *x, Pool *pool, int64_t most)
         Round done = x->round;
         x->round = (Round){ done.first + done.n, 0, x->last.block };
         x->last = done;
-        progress_update(&progress, block_from(x, x->round.first));
+        progress_update(&progress, block_from(x, x->round.first) - begin);
     }
     progress_end(&progress);
     return put_round(x, &x->last);
@@ -180,8 +183,8 @@ static Error *index_lines(Indexing *x)
     Pool *pool = pool_new(0);
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
     Block *blocks = NEW_N(a, Block, 2 * most);
-    x->round = (Round){ .block = blocks };
-    x->last = (Round){ .block = blocks + most };
+    x->round = (Round){ .first = x->first_block, .block = blocks };
+    x->last = (Round){ .first = x->first_block, .block = blocks + most };
     Error *e = run_rounds(x, pool, most);
     for (int64_t i = 0; i < 2 * most; i++) {
         buffer_free(&blocks[i].entries);
@@ -207,19 +210,86 @@ static Error *write_index(Indexing *x, const char *index_path)
     return file_commit(&file);
 }
 
-Error *jsonl_write_index(const char *source, const char *index_path, BadLines *bad,
-                         IndexSummary *out)
+static int64_t blocks_of(Str text)
+{
+    return (int64_t)(text.len / BLOCK_BYTES + (text.len % BLOCK_BYTES != 0));
+}
+
+Error *jsonl_write_index_share(const char *source, const char *index_path, const IndexShare *share,
+                               BadLines *bad, IndexSummary *out)
 {
     double start = clock_seconds();
     Arena *a = arena_new();
     TextInput input = { 0 };
     Error *e = text_input_open(a, source, index_path, &input);
     BadLines stop = { .policy = BAD_LINE_STOP, .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
-    Indexing x = { .source = source, .text = input.text, .bad = bad ? bad : &stop };
+    Indexing x = { .source = source,
+                   .text = input.text,
+                   .bad = bad ? bad : &stop,
+                   .lines_before = share->lines_before };
+    share_range(share->share, blocks_of(x.text), &x.first_block, &x.end_block);
     if (!e) e = write_index(&x, index_path);
-    arena_free(a);
     *out = x.summary;
-    out->n_bytes = (int64_t)x.text.len;
+    out->n_bytes = block_from(&x, x.end_block) - block_from(&x, x.first_block);
+    arena_free(a);
     out->seconds = clock_seconds() - start;
     return e;
+}
+
+Error *jsonl_write_index(const char *source, const char *index_path, BadLines *bad,
+                         IndexSummary *out)
+{
+    return jsonl_write_index_share(source, index_path, &(IndexShare){ { 0, 1 }, 0 }, bad, out);
+}
+
+/* A line begins behind each newline but the last byte's, and at the beginning. */
+Error *jsonl_count_lines(const char *source, Share share, int64_t *out)
+{
+    Arena *a = arena_new();
+    Str text;
+    int64_t first, end;
+    *out = 0;
+    Error *e = file_view(a, source, &text);
+    if (!e) {
+        const Indexing x = { .text = text };
+        share_range(share, blocks_of(text), &first, &end);
+        const char *p = text.ptr + block_from(&x, first), *to = text.ptr + block_from(&x, end);
+        *out = p == text.ptr && to > p;
+        if (p > text.ptr) p--;
+        for (; p < to - 1 && (p = memchr(p, '\n', (size_t)(to - 1 - p))); p++) ++*out;
+    }
+    arena_free(a);
+    return e;
+}
+
+static Error *add_part(Arena *a, const char *path, IndexWriter *to)
+{
+    Str bytes;
+    IndexReader *part;
+    IndexEntry entry;
+    TRY(file_view(a, path, &bytes));
+    TRY(index_open(a, bytes, path, 0, &part));
+    while (index_next(part, &entry)) index_add(to, entry.offset, entry.length);
+    return NULL;
+}
+
+Error *index_join(const char *const *part, int64_t n, const char *target)
+{
+    NewFile file;
+    IndexWriter w;
+    Error *e = NULL;
+    TRY(file_create(target, &file));
+    index_begin(&w, file.stream);
+    for (int64_t i = 0; !e && i < n; i++) {
+        Arena *a = arena_new();
+        e = add_part(a, part[i], &w);
+        arena_free(a);
+    }
+    if (e) {
+        index_abandon(&w);
+        file_abandon(&file);
+        return e;
+    }
+    index_end(&w);
+    return file_commit(&file);
 }

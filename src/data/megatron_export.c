@@ -90,7 +90,7 @@ static Error *check_ids(const Export *x)
 {
     uint32_t largest;
     if (x->file.token_bytes < 4) return NULL;
-    TRY(pbin_largest_id(&x->file, &largest));
+    TRY(pbin_largest_id(&x->file, (Share){ 0 }, &largest));
     return largest > INT32_MAX ? pbin_check_ids(&x->file, (int64_t)INT32_MAX + 1) : NULL;
 }
 

@@ -62,6 +62,7 @@ static Error *pack_source(Packing *p, const TextInput *input, int64_t stored_bef
                               .progress_before = stored_before };
     Error *e =
         pack_source_open(a, input, index_of(p), o->n_source_lines, o->source_offset, &source);
+    if (!e && p->settings->share.n > 1) e = pack_source_share(&source, p->settings->share);
     if (!e && o->source_offset)
         p->progress.found = stored_before + pack_source_stored_done(&source);
     if (!e) e = pack_pipeline_run(&pipeline, &source);
@@ -93,6 +94,16 @@ static Error *pack_sources(Packing *p, const PathList *files)
     return e;
 }
 
+/* Of several inputs whole ones; a single one without an index is for the first rank. */
+static void take_share(const Packing *p, PathList *files)
+{
+    int64_t from, to;
+    const Share share = p->settings->share;
+    if (share.n <= 1 || index_of(p)) return;
+    share_range(share, files->n, &from, &to);
+    *files = (PathList){ files->item + from, to - from, 0 };
+}
+
 static Error *write_file(Packing *p)
 {
     const PackSettings *s = p->settings;
@@ -101,9 +112,15 @@ static Error *write_file(Packing *p)
     if (s->index_path && files.n > 1)
         return error_new("index_path %s is the index of one file, but src_path %s stands for %lld",
                          s->index_path, s->src_path, (long long)files.n);
+    take_share(p, &files);
+    if (!files.n) return NULL;
     TRY(make_directories(path_folder(p->arena, s->dst_path)));
     TRY(pack_output_open(&p->output, &files, index_of(p)));
     Error *e = pack_sources(p, &files);
+    if (!e && s->share.n > 1 && !p->output.summary.n_documents) {
+        error_free(pbin_abandon(&p->output.writer, error_silent(1))); /* nothing to join */
+        return NULL;
+    }
     return e ? pbin_abandon(&p->output.writer, e) : pbin_commit(&p->output.writer);
 }
 

@@ -2,6 +2,7 @@
 #ifndef DATA_PACK_H
 #define DATA_PACK_H
 #include "data/bad_line.h"
+#include "data/share.h"
 #include "tokenizer/tokenizer.h"
 
 /* `settings` of a pack configuration (pack_settings.c describes them). */
@@ -19,6 +20,9 @@ typedef struct PackSettings {
     /* No setting: lines that change when the tokens of a text may (data/resumable.h); NULL: an
      * interrupted run cannot be continued. */
     const char *tokenizer_identity;
+    /* No setting: what this rank packs of it: lines of one file with an index, else whole inputs. A
+     * share without documents leaves no file. */
+    Share share;
 } PackSettings;
 
 typedef struct PackSummary {

@@ -38,6 +38,22 @@ Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path
     return NULL;
 }
 
+Error *pack_source_share(PackSource *s, Share share)
+{
+    int64_t from, to;
+    IndexEntry line;
+    if (!s->lines.index) return NULL;
+    share_range(share, index_count(s->lines.index), &from, &to);
+    for (; s->n_taken < from; s->n_taken++)
+        if (!jsonl_next(&s->lines, &line))
+            return error_new("%s: its index has less than %lld lines", s->lines.path,
+                             (long long)from);
+    if (s->n_lines < from) s->n_lines = from;
+    s->end = to;
+    s->is_shared = true;
+    return NULL;
+}
+
 /* A line has a byte at least. */
 int64_t pack_source_most_lines(const PackSource *s)
 {
@@ -50,6 +66,7 @@ static void take_lines(PackSource *s, int64_t most_lines, Job *job)
 {
     Str line;
     job->text = s->lines.text;
+    if (s->is_shared) most_lines = at_most(most_lines, s->end - s->n_taken);
     while (!job->end && job->n_lines < most_lines &&
            jsonl_next(&s->lines, &job->line[job->n_lines])) {
         job->end = jsonl_line(&s->lines, job->line[job->n_lines], &line);

@@ -10,7 +10,9 @@ typedef struct PackSource {
     TextStream *stream;
     TextChunk *chunk; /* of the stream, whose lines are handed out */
     int64_t at;       /* in the chunk */
-    int64_t n_taken;  /* lines handed out */
+    int64_t n_taken;  /* lines handed out, or left to the ranks before */
+    bool is_shared;   /* only the lines before `end` are this rank's */
+    int64_t end;
     /* of what is done: */
     int64_t n_lines, offset; /* where an interrupted run goes on */
     int64_t n_bytes;
@@ -24,6 +26,8 @@ typedef struct PackSource {
  * index_path NULL: all lines count. */
 Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path,
                         int64_t n_lines_done, int64_t offset_done, PackSource *out);
+/* Hands out only this rank's lines of a source with an index; others are its own as a whole. */
+Error *pack_source_share(PackSource *s, Share share);
 /* How many lines there may be. */
 int64_t pack_source_most_lines(const PackSource *s);
 /* Fills a job with the next lines; false when there are none. One thread at a time. */

@@ -7,6 +7,7 @@
 #include "data/index.h"
 #include "data/pieces.h"
 #include "data/resumable.h"
+#include "data/share.h"
 
 enum { PBIN_HEADER = 12 };
 
@@ -46,8 +47,8 @@ uint32_t pbin_token(const Pbin *p, int64_t i);
 /* The first token outside [0, vocab_size) as an error that names its place. Reads everything. */
 Error *pbin_check_ids(const Pbin *p, int64_t vocab_size);
 
-/* The largest id, 0 without tokens. Reads everything, with all cores. */
-Error *pbin_largest_id(const Pbin *p, uint32_t *largest);
+/* The largest id of a share of the tokens, 0 without any. Reads all of it, with all cores. */
+Error *pbin_largest_id(const Pbin *p, Share share, uint32_t *largest);
 
 /* Bytes per token for a vocabulary: ceil(log2(vocab_size) / 8), and 4 where that is 3 or 0. */
 Error *pbin_token_bytes(int64_t vocab_size, int *out);

@@ -33,12 +33,13 @@ static void scan_block(void *arg, int64_t i, int thread)
     s->largest[i] = largest_of(s->file, from, left < BLOCK_TOKENS ? left : BLOCK_TOKENS);
 }
 
-static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, uint32_t *largest)
+static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, Share share, uint32_t *largest)
 {
-    int64_t n_blocks = p->n_tokens / BLOCK_TOKENS + (p->n_tokens % BLOCK_TOKENS != 0);
+    int64_t n_blocks = p->n_tokens / BLOCK_TOKENS + (p->n_tokens % BLOCK_TOKENS != 0), first;
+    share_range(share, n_blocks, &first, &n_blocks);
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
-    IdScan s = { .file = p, .largest = NEW_N(a, uint32_t, most) };
-    Progress progress = progress_start("reading tokens", n_blocks, PROGRESS_ITEMS);
+    IdScan s = { .file = p, .first_block = first, .largest = NEW_N(a, uint32_t, most) };
+    Progress progress = progress_start("reading tokens", n_blocks - first, PROGRESS_ITEMS);
     *largest = 0;
     for (; s.first_block < n_blocks; s.first_block += most) {
         int64_t left = n_blocks - s.first_block, n = left < most ? left : most;
@@ -47,17 +48,17 @@ static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, uint32_t *largest)
             if (s.largest[i] > *largest) *largest = s.largest[i];
         if (signal_stop_requested())
             return error_stopped("%s: stopped by a signal before the end", p->path);
-        progress_update(&progress, s.first_block + n);
+        progress_update(&progress, s.first_block + n - first);
     }
     progress_end(&progress);
     return NULL;
 }
 
-Error *pbin_largest_id(const Pbin *p, uint32_t *largest)
+Error *pbin_largest_id(const Pbin *p, Share share, uint32_t *largest)
 {
     Arena *a = arena_new();
     Pool *pool = pool_new(0);
-    Error *e = scan_ids(a, pool, p, largest);
+    Error *e = scan_ids(a, pool, p, share, largest);
     pool_free(pool);
     arena_free(a);
     return e;

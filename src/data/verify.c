@@ -7,12 +7,15 @@
 
 /* ---- documents ---- */
 
-static Error *check_ends(const Pbin *p, PbinDocuments *d, int64_t eod, PbinVerdict *v)
+static Error *check_ends(const Pbin *p, PbinDocuments *d, const PbinExpectation *expected,
+                         PbinVerdict *v)
 {
     IndexEntry e;
+    int64_t from, to, eod = expected->eod;
+    share_range(expected->share, d->n, &from, &to);
     for (int64_t i = 0; pbin_documents_next(d, &e); i++) {
         v->n_empty += e.length == 0;
-        if (eod < 0) continue;
+        if (eod < 0 || i < from || i >= to) continue;
         if (!e.length)
             return error_new("%s: document %lld is empty; it should end with the EOD token %lld",
                              p->path, (long long)i, (long long)eod);
@@ -34,10 +37,10 @@ static Error *verify_opened(Arena *a, const Pbin *p, const PbinExpectation *expe
     *out = (PbinVerdict){ .n_documents = d.n,
                           .n_tokens = p->n_tokens,
                           .is_miscounted = d.is_miscounted };
-    TRY(pbin_largest_id(p, &out->largest_id));
+    TRY(pbin_largest_id(p, expected->share, &out->largest_id));
     if (expected->vocab_size && p->n_tokens && out->largest_id >= expected->vocab_size)
         return pbin_check_ids(p, expected->vocab_size);
-    return check_ends(p, &d, expected->eod, out);
+    return check_ends(p, &d, expected, out);
 }
 
 Error *verify_pbin(const char *path, const PbinExpectation *expected, PbinVerdict *out)
@@ -69,8 +72,10 @@ static Error *check_entry(const Jsonl *j, int64_t i, IndexEntry entry, int64_t l
                           error_new("%s", fault.reason));
 }
 
-static Error *check_entries(const Jsonl *j, IndexVerdict *out)
+static Error *check_entries(const Jsonl *j, Share share, IndexVerdict *out)
 {
+    int64_t from, to;
+    share_range(share, index_count(j->index), &from, &to);
     IndexEntry entry;
     LineCounter lines = { .text = j->text };
     Progress progress = progress_start("checking lines", (int64_t)j->text.len, PROGRESS_BYTES);
@@ -79,8 +84,10 @@ static Error *check_entries(const Jsonl *j, IndexVerdict *out)
             return error_new("%s: entry %lld begins at byte %lld, before the end of the last one",
                              j->index_path, (long long)out->n_entries, (long long)entry.offset);
         int64_t size = (int64_t)j->text.len;
-        int64_t number = entry.offset <= size ? line_at(&lines, entry.offset) : 0;
-        TRY(check_entry(j, out->n_entries, entry, number));
+        if (out->n_entries >= from && out->n_entries < to) {
+            int64_t number = entry.offset <= size ? line_at(&lines, entry.offset) : 0;
+            TRY(check_entry(j, out->n_entries, entry, number));
+        }
         end = entry.offset + entry.length;
         if (out->n_entries % 256 == 0) progress_update(&progress, end);
         if (signal_stop_requested())
@@ -90,13 +97,13 @@ static Error *check_entries(const Jsonl *j, IndexVerdict *out)
     return NULL;
 }
 
-Error *verify_index(const char *jsonl_path, const char *index_path, IndexVerdict *out)
+Error *verify_index(const char *jsonl_path, const char *index_path, Share share, IndexVerdict *out)
 {
     Arena *a = arena_new();
     Jsonl j;
     *out = (IndexVerdict){ 0 };
     Error *e = jsonl_open(a, jsonl_path, index_path, &j);
-    if (!e) e = check_entries(&j, out);
+    if (!e) e = check_entries(&j, share, out);
     if (!e) {
         LineCounter lines = { .text = j.text };
         const char *end = j.text.ptr + j.text.len;

@@ -2,10 +2,12 @@
 #ifndef DATA_VERIFY_H
 #define DATA_VERIFY_H
 #include "data/pbin.h"
+#include "data/share.h"
 
 typedef struct PbinExpectation {
     int64_t vocab_size; /* ids lie below; 0: any */
     int64_t eod;        /* every document ends with it; -1: any */
+    Share share;        /* of the tokens and documents that are looked at */
 } PbinExpectation;
 
 typedef struct PbinVerdict {
@@ -22,5 +24,5 @@ typedef struct IndexVerdict {
 } IndexVerdict;
 
 /* Every entry of a raw index is a line of its file, and JSON. index_path NULL: beside the file. */
-Error *verify_index(const char *jsonl_path, const char *index_path, IndexVerdict *out);
+Error *verify_index(const char *jsonl_path, const char *index_path, Share share, IndexVerdict *out);
 #endif

@@ -116,7 +116,7 @@ static Error *verify_entries(Arena *a, const char *text, const IndexEntry *entry
     for (int64_t i = 0; i < n; i++) index_add(&w, entry[i].offset, entry[i].length);
     index_end(&w);
     assert_no_error(file_commit(&f));
-    return verify_index(path, NULL, v);
+    return verify_index(path, NULL, (Share){ 0 }, v);
 }
 
 TEST(an_index_is_verified_line_by_line)
