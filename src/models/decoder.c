@@ -150,9 +150,12 @@ static Value *add_learned(Build *b, Value *x, Value *table)
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Decoder *d = ((const DecoderModel *)self)->decoder;
-    Build b = {
-        .d = d, .f = f, .g = g, .dropout = f->training ? d->dropout : 0, .moe.inspect = f->inspect
-    };
+    Build b = { .d = d,
+                .f = f,
+                .g = g,
+                .dropout = f->training ? d->dropout : 0,
+                .moe.inspect = f->inspect,
+                .moe.training = f->training };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     if (longest > d->sequence_length)
         return error_new(
@@ -207,6 +210,7 @@ Model *decoder_new(Arena *a, const Decoder *d)
         .decoder = d,
         .blocks = { { d->block_class, "transformer.h" } },
     };
+    if (d->moe && d->moe->balance_rate > 0) m->base.balance_rate = &d->moe->balance_rate;
     m->inputs[0] = model_token_ids(d->sample_key, "sample_key", d->vocab_size);
     if (d->document_key) {
         m->inputs[1] = model_token_ids(d->document_key, "document_key", 0);

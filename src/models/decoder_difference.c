@@ -79,6 +79,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = flag(a, "router biases", x->balance_rate > 0, y->balance_rate > 0);
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
     if (!e)
         e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);

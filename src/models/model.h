@@ -89,7 +89,9 @@ typedef struct Model {
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
     const struct Adapters *adapters; /* passes/adapters.h; NULL: none */
     const struct Average *average;   /* passes/average.h; NULL: none is kept */
-    struct Watch *watches;           /* who looks on while its nodes run (watch/watch.h), or NULL */
+    const double
+        *balance_rate;     /* by which biases of routers follow the load; NULL: there are none */
+    struct Watch *watches; /* who looks on while its nodes run (watch/watch.h), or NULL */
 } Model;
 
 /* Adds the input to a graph. */

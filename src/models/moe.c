@@ -4,10 +4,12 @@
 #include "comm/mesh.h"
 #include "ops/elementwise.h"
 #include "ops/grouped_linear.h"
+#include "ops/moe_bias.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
 #include "ops/reshape.h"
+#include <string.h>
 
 /* "experts.<name>.weight" [experts rows columns] */
 static Value *experts(Graph *g, const char *name, const Moe *m, int64_t rows, int64_t columns,
@@ -52,6 +54,23 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     return moe_return(g, grouped_linear(g, gate(g, a, b, m->activation), down, at.at, n), &at);
 }
 
+#define LOAD "load"
+
+/* Biases that begin with 0 and change with the load alone (passes/balance.c). */
+static Value *balance(Graph *g, const Moe *m)
+{
+    const Dim d = { .size = m->n_experts };
+    if (m->balance_rate <= 0) return NULL;
+    Value *v = layer_param(g, "router", "balance", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ZEROS });
+    v->is_frozen = true;
+    return v;
+}
+
+Value *moe_bias_of(const Graph *g, const Value *load)
+{
+    return graph_find(g, load->name + strlen(LOAD ".grad."));
+}
+
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 {
     const Linear router = { m->n_experts, NULL, "embed", false, ROLE_LINEAR };
@@ -60,7 +79,9 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
                              .normalize = m->normalize,
                              .factor = m->factor != 0 ? m->factor : 1 };
     Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
-    Value *weight = moe_route(g, logits, &route, &expert), *taken = expert;
+    Value *bias = balance(g, m);
+    Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
+    if (bias && sums->training) moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, m->capacity, m->overflow == OVERFLOW_STOPS };
     if (m->capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);

@@ -17,6 +17,7 @@ typedef struct Moe {
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
     double aux_loss, z_loss; /* weights of the penalties */
+    double balance_rate;     /* by which biases of the router change in a step; 0: there are none */
     Activation activation;
 } Moe;
 
@@ -26,11 +27,15 @@ typedef struct MoeSums {
     Value *z;                   /* scalar */
     Value *dropped;             /* pairs of token and expert beyond a capacity */
     int64_t n_layers;
-    bool inspect; /* set by the caller: logits are wanted as outputs */
+    bool inspect;  /* set by the caller: logits are wanted as outputs */
+    bool training; /* likewise: the load of experts is counted */
 } MoeSums;
 
-/* Parameters router.weight, experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
+/* Parameters router.weight (and router.balance [experts], which no gradient changes),
+ * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* The biases of the router whose load this is. */
+Value *moe_bias_of(const Graph *g, const Value *load);
 /* Outputs of training programs: of each expert, how often a token chose it, summed over the layers;
  * and pairs of token and expert that a capacity dropped, per token. */
 #define MOE_DROPPED "expert_pairs_dropped"

@@ -38,10 +38,12 @@ Value *moe_element(Graph *g, Value *x, int64_t index)
     return graph_add(g, &op_moe_element, &(Element){ index }, 1, &x)->out[0];
 }
 
-Value *moe_route(Graph *g, Value *logits, const MoeRoute *attrs, Value **expert)
+Value *moe_route(Graph *g, Value *logits, Value *bias, const MoeRoute *attrs, Value **expert)
 {
     const char *k = arena_printf(g->arena, "k=%lld", (long long)attrs->top_k);
-    Node *n = graph_add_dims(g, &op_moe_route, "*e!->*k!,*k!", k, attrs, 1, &logits);
+    const char *dims = bias ? "*e!,e!->*k!,*k!" : "*e!->*k!,*k!";
+    Value *in[] = { logits, bias };
+    Node *n = graph_add_dims(g, &op_moe_route, dims, k, attrs, bias ? 2 : 1, in);
     *expert = n->out[1];
     return n->out[0];
 }
@@ -113,7 +115,7 @@ static void scores_of(const MoeRoute *a, const double *x, int64_t n, double *sco
     for (int64_t i = 0; a->sigmoid && i < n; i++) score[i] = 1 / (1 + exp(-x[i]));
 }
 
-/* The largest logits; scores rise with them. */
+/* The largest of n numbers: logits, with which scores rise. */
 static void choose(const double *x, int64_t n, int64_t k, int32_t *chosen)
 {
     for (int64_t j = 0; j < k; j++) {
@@ -132,15 +134,16 @@ static int route_reference(const Launch *l)
     const MoeRoute *a = l->attrs;
     const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = a->top_k;
     const int64_t n = tensor_count(&l->in[0]) / e;
-    const double *x = l->in[0].data;
+    const double *x = l->in[0].data, *bias = l->n_in > 1 ? l->in[1].data : NULL;
     double *weight = l->out[0].data;
     int32_t *expert = l->out[1].data;
     Arena *arena = arena_new();
-    double *score = NEW_N(arena, double, e);
+    double *score = NEW_N(arena, double, e), *rank = NEW_N(arena, double, e);
     for (int64_t i = 0; i < n; i++, x += e, weight += k, expert += k) {
         double sum = 0;
         scores_of(a, x, e, score);
-        choose(x, e, k, expert);
+        for (int64_t j = 0; j < e; j++) rank[j] = bias ? score[j] + bias[j] : x[j];
+        choose(rank, e, k, expert);
         for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
         for (int64_t j = 0; j < k; j++)
             weight[j] = a->factor * score[expert[j]] / (a->normalize ? sum : 1);

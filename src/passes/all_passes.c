@@ -20,6 +20,7 @@
     PASS(data_parallel) \
     PASS(fuse) \
     PASS(optimize) \
+    PASS(balance) \
     PASS(average) \
     PASS(overlap)
 /* clang-format on */

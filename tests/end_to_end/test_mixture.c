@@ -70,6 +70,22 @@ TEST(results_tell_the_load_of_experts)
     arena_free(b.arena);
 }
 
+/* Biases of the router are kept and go on, though no optimizer knows them. */
+TEST(a_training_with_biases_of_routers_goes_on)
+{
+    static const char rate[] = "model_raw.config.mixture.balance_rate=0.01";
+    Bench b = bench_new();
+    assert_ended_well(
+        bench_run(&b, "whole", NULL, (const char *[]){ MODEL, SET, rate, NULL }, NULL));
+    assert_ended_well(bench_run(&b, "half", NULL,
+                                (const char *[]){ MODEL, SET, rate, SET,
+                                                  "settings.training_target.num_target_steps=4",
+                                                  SET, "lr_scheduler.config.total_steps=8", NULL },
+                                NULL));
+    assert_goes_on_as(&b, "half", "whole");
+    arena_free(b.arena);
+}
+
 /* The checkpoint of ranks that share experts holds all of them, under their names. */
 TEST(a_training_of_experts_goes_on_on_one_rank_and_is_exported)
 {

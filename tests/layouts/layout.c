@@ -112,7 +112,9 @@ static Error *build_graph(RankRun *r)
     m->sharding = &l->sharding;
     if (l->edit) l->edit(m);
     if (r->pipeline) cut_into_stages(r, m);
-    const ForwardSettings f = { .batch = batch_of(l), .sequence = sequence_of(l) };
+    const ForwardSettings f = { .batch = batch_of(l),
+                                .sequence = sequence_of(l),
+                                .training = l->moe != NULL };
     TRY(m->forward(m, g, &f, &out));
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };
@@ -186,6 +188,7 @@ static Error *join(RankRun *r, const Value *of, const Value *param, bool is_grad
                              (long long)e, x, (long long)r->mesh.rank, whole[e]);
         whole[e] = x;
         is_set[e] = true;
+        if (!param->grad) p->is_set[e] = true; /* it has none */
     }
     return NULL;
 }
@@ -196,7 +199,7 @@ static Error *join_all(RankRun *r, bool is_gradient)
     pthread_mutex_lock(&r->world->lock);
     for (int64_t i = 0; !e && i < r->graph->n_values; i++) {
         const Value *v = r->graph->value[i];
-        if (v->kind == VALUE_PARAM && v->grad)
+        if (v->kind == VALUE_PARAM && (v->grad || !is_gradient))
             e = join(r, is_gradient ? v->grad : v, v, is_gradient);
     }
     pthread_mutex_unlock(&r->world->lock);

@@ -2,6 +2,7 @@
  */
 #include "layout.h"
 #include "test.h"
+#include <math.h>
 #include <string.h>
 
 static const Moe four = { .n_experts = 4,
@@ -166,6 +167,55 @@ TEST(experts_with_a_capacity_equal_one_rank)
                                          .size[MESH_TP] = 2,
                                          .sharding = { .tensor = true, .sequence = true },
                                          .moe = &narrow,
+                                         .compute = F64 },
+                           1e-11);
+}
+
+/* Biases follow the load of a whole step, wherever they are kept. */
+TEST(routers_balanced_by_biases_equal_one_rank)
+{
+    static const Moe balanced = { .n_experts = 4,
+                                  .top_k = 1,
+                                  .hidden = 6,
+                                  .score = SCORE_SIGMOID,
+                                  .balance_rate = 0.25,
+                                  .activation = ACTIVATE_SILU };
+    LayoutCase l = { .moe = &balanced, .llama_like = true, .compute = F64 };
+    Arena *a = arena_new();
+    l.data_parallel.blocks_per_unit = 1;
+    const LayoutResult alone = layout_run(a, &l);
+    bool is_found = false;
+    for (int64_t i = 0; i < alone.n_params; i++) {
+        const LayoutParam *p = &alone.param[i];
+        double sum = 0, most = 0;
+        if (!strstr(p->name, "h.1.mlp.router.balance")) continue;
+        is_found = true;
+        for (int64_t k = 0; k < p->n; k++) {
+            sum += p->after[k];
+            most = fmax(most, fabs(p->after[k]));
+        }
+        assert_true(fabs(sum) < 1e-12 && most > 0.1 && most < 0.5);
+    }
+    assert_true(is_found);
+    arena_free(a);
+    l.size[MESH_DP_SHARD] = l.size[MESH_EP] = 2;
+    l.accumulation = 2;
+    every_stage(l);
+    layout_equals_one_rank(
+        (LayoutCase){
+            .size[MESH_EP] = 2,
+            .size[MESH_CP] = 2,
+            .size[MESH_TP] = 2,
+            .sharding = { .tensor = true, .sequence = true, .context = true, .layout = ZIGZAG },
+            .moe = &balanced,
+            .recompute_every = 1,
+            .data_parallel.stage = ZERO_PARAMETERS,
+            .compute = F64 },
+        1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                         .size[MESH_EP] = 2,
+                                         .accumulation = 2,
+                                         .moe = &balanced,
                                          .compute = F64 },
                            1e-11);
 }

@@ -22,6 +22,7 @@
 #include "ops/head_loss.h"
 #include "ops/logit_cap.h"
 #include "ops/mean_valid.h"
+#include "ops/moe_bias.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
@@ -259,7 +260,24 @@ static Value *build_rope_scaled_table(Graph *g, const OpCase *c, const int64_t *
 static Value *build_moe_route(Graph *g, const OpCase *c, const int64_t *n)
 {
     Value *expert;
-    return moe_route(g, floats(g, "logits", 3, n), c->attrs, &expert);
+    return moe_route(g, floats(g, "logits", 3, n), NULL, c->attrs, &expert);
+}
+
+static Value *build_biased_moe_route(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert;
+    return moe_route(g, floats(g, "logits", 3, n), floats(g, "bias", 1, n + 2), c->attrs, &expert);
+}
+
+/* batch, sequence, choices; experts */
+static Value *build_moe_bias(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *bias = state(g, "bias", 1, n + 3), *load = graph_accumulator_named(g, "load", bias);
+    moe_count(g, ids(g, "expert", n[3], 3, n), load);
+    g->phase = UPDATE;
+    moe_shift(g, moe_even(g, state(g, "total", 1, n + 3), load, 0.1), bias);
+    return NULL;
 }
 
 /* batch, sequence, experts, choices; the probabilities through the penalty */
@@ -533,6 +551,8 @@ const OpCase op_cases[] = {
     { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 3, false, true, 0.7 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 2.5 }, .n = { 2, 4, 5 } },
+    { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 1 }, .n = { 2, 4, 6 } },
+    { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
     { "mean_square_lse", build_unary, .unary = mean_square_lse, .n = { 4, 6, 5 } },
     { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },

@@ -93,7 +93,8 @@ static bool is_never_split(const OpDef *op)
     static const char *const names[] = { "loss_seed",        "rope_table",  "rope_scaled_table",
                                          "norm_total",       "clip_factor", "moe_balance",
                                          "moe_balance_grad", "moe_rows",    "moe_limit",
-                                         "moe_element",      "nce",         "nce_grad" };
+                                         "moe_element",      "moe_even",    "nce",
+                                         "nce_grad" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;
