@@ -1,13 +1,17 @@
 /* test_hf_save.c - models as Hugging Face folders: the class that is chosen, what is refused, and
  * that nothing changes on the way out and in again. */
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/hf_save.h"
 #include "components.h"
 #include "models/decoder_difference.h"
 #include "models/hf_model.h"
 #include "models/hf_write.h"
+#include "passes/adapters.h"
+#include "passes/average.h"
 #include "test.h"
 #include "train/hf_export.h"
 #include "train/model_run.h"
+#include <math.h>
 #include <string.h>
 
 static const char yaml_text[] =
@@ -62,6 +66,7 @@ static const char *weights_of(Arena *a, const Model *m)
     Graph *g = graph_new(a);
     ModelOutput out;
     assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 2 }, &out));
+    if (m->adapters) assert_no_error(pass_adapters.run(g, NULL, m->adapters));
     NamedTensor *list = NEW_N(a, NamedTensor, g->n_values);
     int64_t n = 0;
     for (int64_t i = 0; i < g->n_values; i++) {
@@ -122,6 +127,104 @@ TEST(gpt2_models_become_the_standard_class_that_computes_the_same)
                                      "model_raw.config.attention_config={qkv_transforms: []}",
                                      NORMS };
     exports_as(a, 8, absolute, "GPT2LMHeadModel");
+    arena_free(a);
+}
+
+/* ---- adapters and averages ---- */
+
+static const char *const matrices[] = { "@matrices", NULL }, *const nothing[] = { NULL };
+static const Adapters low_rank = { 3, 6, matrices, nothing };
+
+static Model *with_adapters(Model *m)
+{
+    m->adapters = &low_rank;
+    passes_add(&m->passes, &pass_adapters, &low_rank);
+    return m;
+}
+
+/* The largest distance of the numbers of two files of logits. */
+static double distance(Arena *a, const char *x, const char *y)
+{
+    Safetensors *f, *g;
+    double most = 0;
+    assert_no_error(safetensors_open(a, path_join(a, test_folder(), x), &f));
+    assert_no_error(safetensors_open(a, path_join(a, test_folder(), y), &g));
+    const Tensor *t = safetensors_find(f, "logits"), *u = safetensors_find(g, "logits");
+    assert_true(t && u && tensor_count(t) == tensor_count(u));
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        most = fmax(most, fabs(dtype_get(t->dtype, t->data, i) - dtype_get(u->dtype, u->data, i)));
+    return most;
+}
+
+TEST(an_export_has_weights_and_adapters_merged)
+{
+    Arena *a = arena_new();
+    Model *plain = model_with(a, 0, NULL), *m = with_adapters(model_with(a, 0, NULL)), *back;
+    const char *name, *folder = path_join(a, test_folder(), "merged"), *weights = weights_of(a, m);
+    m->weights_path = weights;
+    assert_no_error(hf_export(a, &(HfExport){ .model = m, .output_path = folder }, &name));
+    assert_no_error(hf_model_new(a, folder, "input_ids", "logits", &back));
+    logits_of(a, m, weights, "x.safetensors");
+    logits_of(a, back, NULL, "y.safetensors");
+    logits_of(a, plain, weights_of(a, plain), "z.safetensors");
+    assert_true(distance(a, "x.safetensors", "y.safetensors") < 1e-4);
+    assert_true(distance(a, "x.safetensors", "z.safetensors") > 1e-2);
+    arena_free(a);
+}
+
+TEST(adapters_begin_anew_over_the_weights_of_a_model_without)
+{
+    Arena *a = arena_new();
+    Model *plain = model_with(a, 0, NULL), *back, *other;
+    const char *name, *folder = path_join(a, test_folder(), "base"),
+                      *weights = weights_of(a, plain);
+    plain->weights_path = weights;
+    assert_no_error(hf_export(a, &(HfExport){ .model = plain, .output_path = folder }, &name));
+    assert_no_error(hf_model_new(a, folder, "input_ids", "logits", &back));
+    assert_no_error(hf_model_new(a, folder, "input_ids", "logits", &other));
+    logits_of(a, plain, weights, "x.safetensors");
+    logits_of(a, with_adapters(model_with(a, 0, NULL)), weights, "y.safetensors");
+    logits_of(a, with_adapters(other), NULL, "z.safetensors");
+    assert_true(distance(a, "x.safetensors", "y.safetensors") == 0);
+    assert_true(distance(a, "x.safetensors", "z.safetensors") == 0);
+    arena_free(a);
+}
+
+/* A checkpoint of a training whose averages are these weights, and whose parameters are others. */
+static const char *averaged_checkpoint(Arena *a, const char *weights)
+{
+    Safetensors *f;
+    assert_no_error(safetensors_open(a, weights, &f));
+    StateTensor *state = NEW_N(a, StateTensor, 2 * f->n);
+    for (int64_t i = 0; i < f->n; i++) {
+        const NamedTensor *t = &f->tensor[i];
+        StateTensor *param = &state[2 * i], *average = param + 1;
+        param->name = arena_printf(a, "app.model.%s", t->name);
+        average->name = arena_printf(a, "app.optimizer.state.%s.ema", t->name);
+        param->part = average->part = t->tensor;
+        memcpy(param->whole, t->tensor.size, sizeof param->whole);
+        memcpy(average->whole, t->tensor.size, sizeof average->whole);
+        param->part.data = arena_alloc(a, tensor_bytes(&t->tensor));
+    }
+    const char *path = path_join(a, test_folder(), "averaged");
+    assert_no_error(checkpoint_save(path, state, 2 * f->n, "{}"));
+    return path;
+}
+
+TEST(an_export_of_an_averaged_model_has_the_averages)
+{
+    static const Average average = { 0.9, true };
+    Arena *a = arena_new();
+    Model *plain = model_with(a, 0, NULL), *m = model_with(a, 0, NULL), *back;
+    const char *name, *folder = path_join(a, test_folder(), "averages"),
+                      *weights = weights_of(a, plain);
+    m->average = &average;
+    m->weights_path = averaged_checkpoint(a, weights);
+    assert_no_error(hf_export(a, &(HfExport){ .model = m, .output_path = folder }, &name));
+    assert_no_error(hf_model_new(a, folder, "input_ids", "logits", &back));
+    logits_of(a, plain, weights, "x.safetensors");
+    logits_of(a, back, NULL, "y.safetensors");
+    assert_true(distance(a, "x.safetensors", "y.safetensors") == 0);
     arena_free(a);
 }
 
