@@ -11,6 +11,7 @@
     COMMAND(command_checkpoint_convert) \
     COMMAND(command_checkpoint_diff) \
     COMMAND(command_checkpoint_inspect) \
+    COMMAND(command_checkpoint_norms) \
     COMMAND(command_checkpoint_verify) \
     COMMAND(command_config_check) \
     COMMAND(command_config_resolve) \
@@ -29,6 +30,7 @@
     COMMAND(command_data_shuffle_jsonl_data) \
     COMMAND(command_data_shuffle_tokenized_data) \
     COMMAND(command_data_verify) \
+    COMMAND(command_data_verify_packing) \
     COMMAND(command_docs_commands) \
     COMMAND(command_docs_components) \
     COMMAND(command_docs_man) \

@@ -20,9 +20,10 @@ static const Field options[] = {
                .flags = FIELD_ARGUMENT | FIELD_EXISTS),
     FIELD_PATH(Options, target_path, NULL, "file to write", .flags = FIELD_ARGUMENT,
                .role = PATH_WRITTEN),
-    FIELD_STRING(Options, jq, "null",
-                 "keep documents for which this is true, of {index, n_tokens, text}: index from 0, "
-                 "tokens with EOD, text without special tokens"),
+    FIELD_STRING(
+        Options, jq, "null",
+        "keep documents for which this is true, of {index, n_tokens, tokens, text}: index from "
+        "0, tokens their ids with EOD, text without special tokens"),
     FIELD_PATH(Options, keep, "null",
                "keep the documents with the numbers in this file, one a line",
                .flags = FIELD_EXISTS),
@@ -34,11 +35,12 @@ static const Field options[] = {
 };
 
 /* An expression that asks for the text would find null, which compares with everything. */
-static bool mentions_text(const char *jq)
+static bool mentions(const char *jq, const char *name)
 {
-    for (const char *at = jq; (at = strstr(at, "text")); at += 4) {
+    const size_t n = strlen(name);
+    for (const char *at = jq; (at = strstr(at, name)); at += n) {
         bool begins = at == jq || !(isalnum((uint8_t)at[-1]) || at[-1] == '_' || at[-1] == '$');
-        if (begins && !isalnum((uint8_t)at[4]) && at[4] != '_') return true;
+        if (begins && !isalnum((uint8_t)at[n]) && at[n] != '_') return true;
     }
     return false;
 }
@@ -47,7 +49,7 @@ static Error *check(const Options *o)
 {
     if (!o->jq && !o->keep) return error_usage("one of --jq and --keep is needed, or both");
     if (o->tokenizer && !o->jq) return error_usage("--tokenizer is for --jq, which is missing");
-    if (o->jq && !o->tokenizer && mentions_text(o->jq))
+    if (o->jq && !o->tokenizer && mentions(o->jq, "text"))
         return error_usage("--jq asks for text: --tokenizer is needed to decode the tokens");
     return NULL;
 }
@@ -62,9 +64,15 @@ static Error *make(void *context, const char *path, Share share, bool *made)
 {
     Work *w = context;
     const Options *o = w->options;
-    TRY(filter_pbin(
-        &(Filter){ o->src_path, path, o->jq, o->keep, w->tokenizer, o->tokenizer, share },
-        &w->done));
+    const Filter f = { .source = o->src_path,
+                       .target = path,
+                       .jq = o->jq,
+                       .keep = o->keep,
+                       .tokenizer = w->tokenizer,
+                       .tokenizer_path = o->tokenizer,
+                       .with_tokens = o->jq && mentions(o->jq, "tokens"),
+                       .share = share };
+    TRY(filter_pbin(&f, &w->done));
     *made = w->done.n_kept > 0;
     return NULL;
 }
@@ -145,6 +153,7 @@ const Command command_data_filter = {
     .examples = "modalities data filter corpus.pbin short.pbin --jq '.n_tokens < 2048'\n"
                 "modalities data filter corpus.pbin english.pbin --tokenizer gpt2 --jq '.text | "
                 "test(\"\\\\bthe\\\\b\")'\n"
+                "modalities data filter corpus.pbin clean.pbin --jq '.tokens | index(0) | not'\n"
                 "modalities data filter corpus.pbin some.pbin --keep numbers.txt",
     .options = options,
     .options_size = sizeof(Options),

@@ -10,8 +10,10 @@
 #include "config/yaml_emit.h"
 #include "data/merge.h"
 #include "data/pack_settings.h"
+#include "data/pbin.h"
 #include "data/resumable.h"
 #include "sharing.h"
+#include <stdio.h>
 #include <string.h>
 
 static void tell(const PackSettings *s, const PackSummary *done)
@@ -151,4 +153,52 @@ Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
     TRY(sharing_make(a, crew, &output));
     if (sharing_of(crew).n <= 1) tell(&w->config.settings, &w->done);
     return NULL;
+}
+
+/* The first document that differs. */
+static Error *compare(Arena *a, const char *there, const char *again)
+{
+    Pbin x, y;
+    PbinDocuments xs, ys;
+    IndexEntry p, q;
+    TRY(pbin_open(a, there, &x));
+    TRY(pbin_open(a, again, &y));
+    if (x.token_bytes != y.token_bytes)
+        return error_new("%s has tokens of %d bytes, the tokenizer gives %d", there, x.token_bytes,
+                         y.token_bytes);
+    TRY(pbin_documents_open(a, &x, &xs));
+    TRY(pbin_documents_open(a, &y, &ys));
+    for (int64_t i = 0; pbin_documents_next(&xs, &p) && pbin_documents_next(&ys, &q); i++) {
+        const int64_t from = p.offset / x.token_bytes, n = p.length / x.token_bytes,
+                      m = q.length / x.token_bytes;
+        for (int64_t k = 0; k < n && k < m; k++)
+            if (pbin_token(&x, from + k) != pbin_token(&y, q.offset / x.token_bytes + k))
+                return error_new("%s: document %lld: token %lld is %u, the tokenizer gives %u",
+                                 there, (long long)i, (long long)k, pbin_token(&x, from + k),
+                                 pbin_token(&y, q.offset / x.token_bytes + k));
+        if (n != m)
+            return error_new("%s: document %lld has %lld tokens, the tokenizer gives %lld", there,
+                             (long long)i, (long long)n, (long long)m);
+    }
+    if (xs.n != ys.n)
+        return error_new("%s has %lld documents, the source gives %lld", there, (long long)xs.n,
+                         (long long)ys.n);
+    printf("%s: fine: %lld documents, %lld tokens are what the tokenizer gives\n", there,
+           (long long)xs.n, (long long)x.n_tokens);
+    return NULL;
+}
+
+Error *verify_as_configured(Arena *a, const char *config_path, const Yaml *root)
+{
+    Work *w = NEW(a, Work);
+    const Crew alone = { .rank = &rank_alone };
+    bool write = true, made;
+    TRY(prepare(a, config_path, root, EXISTING_OVERRIDE, &alone, w, &write));
+    const char *there = w->config.settings.dst_path, *again = arena_printf(a, "%s.again", there);
+    if (!file_exists(there)) return error_new("%s is not there", there);
+    w->config.settings.tokenizer_identity = NULL; /* what is interrupted is not gone on with */
+    signal_catch();
+    TRY(make(w, again, (Share){ 0 }, &made));
+    Error *e = compare(a, there, again);
+    return error_join(e, remove_tree(again));
 }

@@ -9,4 +9,6 @@
  * done. The ranks of `crew` share the work. */
 Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
                           ExistingPolicy policy, const Crew *crew);
+/* Packs the source again and compares with the packed file that is there. */
+Error *verify_as_configured(Arena *a, const char *config_path, const Yaml *root);
 #endif

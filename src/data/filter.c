@@ -71,22 +71,29 @@ static Error *read_keep(Filtering *f)
 
 /* ---- --jq ---- */
 
+static const uint32_t *take_ids(const Filtering *f, Judge *j, Str document)
+{
+    j->ids.n = 0;
+    uint32_t *id = ids_reserve(&j->ids, (int64_t)document.len / f->file.token_bytes + 1);
+    pbin_decode(document, f->file.token_bytes, id);
+    return id;
+}
+
 static Error *decode(const Filtering *f, Judge *j, Str document)
 {
-    int64_t n = (int64_t)document.len / f->file.token_bytes;
-    j->ids.n = 0;
-    uint32_t *id = ids_reserve(&j->ids, n);
-    pbin_decode(document, f->file.token_bytes, id);
+    const int64_t n = (int64_t)document.len / f->file.token_bytes;
+    const uint32_t *id = take_ids(f, j, document);
     text_clear(&j->text);
     return f->settings->tokenizer->decode(f->settings->tokenizer, id, n, true, &j->text);
 }
 
 typedef struct Described {
     int64_t index, n_tokens;
-    const Text *text; /* NULL: there is none */
+    const Text *text;   /* NULL: there is none */
+    const uint32_t *id; /* likewise */
 } Described;
 
-/* {index, n_tokens, text} */
+/* {index, n_tokens, text, tokens} */
 static jv describe(const void *document)
 {
     const Described *d = document;
@@ -96,7 +103,10 @@ static jv describe(const void *document)
     if (d->text)
         o = jv_object_set(o, jv_string("text"),
                           jv_string_sized(d->text->len ? d->text->ptr : "", (int)d->text->len));
-    return o;
+    if (!d->id) return o;
+    jv ids = jv_array_sized(d->n_tokens < INT32_MAX ? (int)d->n_tokens : INT32_MAX);
+    for (int64_t i = 0; i < d->n_tokens; i++) ids = jv_array_append(ids, jv_number(d->id[i]));
+    return jv_object_set(o, jv_string("tokens"), ids);
 }
 
 static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
@@ -110,6 +120,7 @@ static Error *judge(const Filtering *f, Judge *j, int64_t i, bool *keep)
             return error_new("a text of more than 2 GiB, which libjq cannot take");
         d.text = &j->text;
     }
+    if (f->settings->with_tokens) d.id = take_ids(f, j, document);
     char shown[64];
     snprintf(shown, sizeof shown, "document %lld", (long long)d.index);
     JqResult result;

@@ -7,10 +7,11 @@
 typedef struct Filter {
     const char *source, *target;
     /* Either or both, else NULL; a document must pass both. */
-    const char *jq;   /* true or false for {index, n_tokens, text} */
+    const char *jq;   /* true or false for {index, n_tokens, text, tokens} */
     const char *keep; /* file with the numbers of documents, from 0, one per line in any order */
     const Tokenizer *tokenizer; /* makes `text`, special tokens left out; NULL: there is none */
     const char *tokenizer_path; /* where it is from, to know it again (NULL without) */
+    bool with_tokens;           /* the ids are asked for */
     Share share;                /* of the documents; one that keeps nothing leaves no file */
 } Filter;
 
