@@ -6,16 +6,19 @@
 #include "config/extend.h"
 #include "monitor/experiment.h"
 #include "train/crew.h"
+#include "train/elastic.h"
 #include "train/job_plan.h"
 #include "train/resume.h"
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Options {
     const char *config_file_path, *experiments_root_path, *experiment_id, *error_log_folder;
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
     bool test_comm, resume_if_started, dry_run;
-    int64_t threads, ranks, profile_ops, check;
+    const char *hostfile;
+    int64_t threads, ranks, elastic, profile_ops, check;
     int changed_step, changed_data;
     StringList set;
 } Options;
@@ -107,12 +110,70 @@ static Error *run_dry(Arena *a, const Options *o, const Rank *rank)
     return NULL;
 }
 
+static const char *const step_choices[] = { "refuse", "keep_steps", "keep_tokens", NULL },
+                         *const data_choices[] = { "refuse", "from_place", "from_start", NULL };
+
+static void add_word(Arena *a, StringList *to, const char *option, const char *value)
+{
+    const char **word = NEW_N(a, const char *, to->n + 2);
+    for (int64_t i = 0; i < to->n; i++) word[i] = to->item[i];
+    word[to->n] = option;
+    word[to->n + 1] = value;
+    *to = (StringList){ .item = word, .n = to->n + 2 };
+}
+
+/* What each rank is told besides. */
+static StringList words_of_ranks(Arena *a, const Options *o)
+{
+    StringList words = { 0 };
+    if (o->error_log_folder) add_word(a, &words, "--error_log_folder", o->error_log_folder);
+    if (o->initial_weights_path)
+        add_word(a, &words, "--initial_weights_path", o->initial_weights_path);
+    if (o->print_graph) add_word(a, &words, "--print_graph", o->print_graph);
+    if (o->device) add_word(a, &words, "--device", o->device);
+    if (o->test_comm) add_word(a, &words, "--test_comm", "true");
+    if (o->threads)
+        add_word(a, &words, "--threads", arena_printf(a, "%lld", (long long)o->threads));
+    if (o->changed_step) add_word(a, &words, "--changed_step", step_choices[o->changed_step]);
+    if (o->changed_data) add_word(a, &words, "--changed_data", data_choices[o->changed_data]);
+    return words;
+}
+
+static Error *run_elastic(Arena *a, const Options *o, const Rank *rank)
+{
+    char program[4096];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    Registry *r;
+    if (rank->launcher != LAUNCHER_NONE || o->ranks)
+        return error_usage(
+            "--elastic starts the ranks itself: it needs no launcher and no --ranks");
+    if (n <= 0) return error_new("cannot find this program under /proc/self/exe");
+    program[n] = '\0';
+    TRY(components_registry(a, &r));
+    const ElasticJob job = { .registry = r,
+                             .program = program,
+                             .config_file_path = o->config_file_path,
+                             .experiments_root_path = o->experiments_root_path
+                                                          ? o->experiments_root_path
+                                                          : "experiments",
+                             .experiment_id = o->experiment_id
+                                                  ? o->experiment_id
+                                                  : experiment_id_new(a, o->config_file_path),
+                             .hostfile = o->hostfile,
+                             .overrides = o->set,
+                             .more = words_of_ranks(a, o),
+                             .n_ranks = o->elastic };
+    return elastic_run(a, &job);
+}
+
 static Error *run(Arena *a, const void *options)
 {
     const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
     if (o->dry_run) return run_dry(a, o, &rank);
+    if (o->elastic) return run_elastic(a, o, &rank);
+    if (o->hostfile) return error_usage("--hostfile is for --elastic");
     /* without a launcher a training goes on with as many ranks as it had */
     int64_t n_ranks = o->ranks;
     if (!n_ranks && o->folder && rank.launcher == LAUNCHER_NONE)
@@ -131,9 +192,6 @@ static Error *run(Arena *a, const void *options)
     "on; Ctrl-C or SIGTERM once more, a second later, ends the program at once. Exit status 0: "   \
     "done; 75: stopped before the target, to be gone on with; 1 and 2: failed."
 
-static const char *const step_choices[] = { "refuse", "keep_steps", "keep_tokens", NULL },
-                         *const data_choices[] = { "refuse", "from_place", "from_start", NULL };
-
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
 #define ROOT        FIELD_PATH(Options, experiments_root_path, "null", "folder in which the experiment gets its own; made where it is missing; by default experiments/ in the present folder", .role = PATH_BEGINNING)
@@ -145,6 +203,8 @@ static const char *const step_choices[] = { "refuse", "keep_steps", "keep_tokens
 #define RANKS       FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started")
 #define PROFILE_OPS FIELD_INT(Options, profile_ops, "0", 0, 1000000, "print time, share of the machine's limit and bytes per op and per module over so many microbatches")
 #define CHECKED     FIELD_INT(Options, check, "0", 0, 1000000, "run the reference beside each tuned kernel for so many microbatches, and stop where they disagree")
+#define ELASTIC     FIELD_INT(Options, elastic, "0", 0, 4096, "start up to so many ranks as processes under mpirun, and when one dies start them again from the last checkpoint on those that are left, with the same samples per step")
+#define HOSTFILE    FIELD_PATH(Options, hostfile, "null", "for --elastic: lines HOST slots=N of the machines; by default this one", .flags = FIELD_EXISTS)
 #define CHANGED_STEP FIELD_CHOICE(Options, changed_step, "refuse", step_choices, "where a training goes on with another micro batch, accumulation or number of ranks, so that a step takes another number of samples: keep the number of steps to the target, or of tokens")
 #define CHANGED_DATA FIELD_CHOICE(Options, changed_data, "refuse", data_choices, "where it goes on with other data: at its place in their order, or at their start")
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
@@ -156,7 +216,7 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
     FIELD_BOOL(Options, dry_run, "false", "print what each rank would take and send, as plan does, and run nothing"),
     WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS,
-    CHANGED_STEP, CHANGED_DATA, SET, { 0 },
+    ELASTIC, HOSTFILE, CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };
 static const Field warmstart_options[] = {
     CONFIG, ROOT,

@@ -3,14 +3,10 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "comm/mpirun.h"
+#include "end_to_end/job_ranks.h"
 #include "end_to_end/kill_points.h"
 #include "end_to_end/training.h"
-#include <ctype.h>
-#include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define EVERY(n) "--set", "settings.intervals.checkpointing_interval_in_steps=" #n
@@ -45,27 +41,6 @@ TEST(processes_of_mpi_write_their_parts_and_threads_go_on)
     arena_free(b.arena);
 }
 
-/* A process of the job, or 0. */
-static pid_t find_rank(pid_t mpirun, int which)
-{
-    DIR *d = opendir("/proc");
-    pid_t found = 0;
-    assert_non_null(d);
-    for (const struct dirent *e; (e = readdir(d));) {
-        char path[64], line[512], *end;
-        int parent = 0;
-        if (!isdigit((unsigned char)e->d_name[0])) continue;
-        snprintf(path, sizeof path, "/proc/%.20s/stat", e->d_name);
-        FILE *f = fopen(path, "r");
-        if (f && fgets(line, sizeof line, f) && (end = strrchr(line, ')')) &&
-            sscanf(end + 1, " %*c %d", &parent) == 1 && parent == mpirun && which-- == 0)
-            found = (pid_t)strtol(e->d_name, NULL, 10);
-        if (f) fclose(f);
-    }
-    closedir(d);
-    return found;
-}
-
 /* Ends what was killed, and compares. */
 static void check_recovery(const Bench *b, const char *id, const char *whole, int n, Words more)
 {
@@ -91,8 +66,9 @@ static void kill_at_moments(const Bench *b, const char *whole, int ranks, double
         const double after = took * rng_uniform(seed, (uint64_t)i);
         pid_t child = command_start(b->arena, words_of(b, id, ranks, NULL, more), NULL, NULL);
         usleep((useconds_t)(after * 1e6));
-        const pid_t rank = find_rank(child, i % ranks);
+        const pid_t rank = find_child(child, i % ranks);
         if (rank) kill(rank, SIGKILL);
+        if (rank) end_hanging_job(child);
         command_wait(b->arena, child, NULL); /* it may have been too late, or too early */
         check_recovery(b, id, whole, ranks, more);
         kill_progress("processes", "moment", i + 1, n);
@@ -117,7 +93,10 @@ static void kill_at_events(const Bench *b, const char *whole, int ranks, Words m
             const char *const faults[] = { "CRASH_PATH=/checkpoints",
                                            arena_printf(b->arena, "CRASH_AT=%s:%d", kinds[k], at),
                                            NULL };
-            command_output(b->arena, words_of(b, id, ranks, flags, more), faults);
+            pid_t child =
+                command_start(b->arena, words_of(b, id, ranks, flags, more), faults, NULL);
+            end_hanging_job(child);
+            command_wait(b->arena, child, NULL);
             check_recovery(b, id, whole, ranks, more);
             kill_progress("processes", kinds[k], i + 1, n);
         }
