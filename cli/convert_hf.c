@@ -9,7 +9,7 @@
 
 typedef struct Options {
     const char *config_file_path, *output_hf_checkpoint_dir, *prediction_key, *checkpoint_path,
-        *tokenizer_path;
+        *tokenizer_path, *model_key;
     int dtype;
     bool custom_code;
     StringList set;
@@ -21,18 +21,17 @@ static const char *const dtypes[] = { "as_loaded", "f32", "bf16", NULL };
 /* The component that has the weights, or that --checkpoint_path gives them to. */
 static Error *find_model(Arena *a, const Options *o, Model **out)
 {
-    static const char *const keys[] = { "checkpointed_model", "model", "model_raw" };
+    const char *const own[] = { o->model_key, NULL };
+    static const char *const keys[] = { "checkpointed_model", "model", "model_raw", NULL };
+    const char *const *allowed = o->model_key ? own : o->checkpoint_path ? keys + 2 : keys, *key;
     void *found = NULL;
-    for (int i = o->checkpoint_path ? 2 : 0; i < 3; i++) {
-        Yaml *root;
-        TRY(yaml_read(a, o->config_file_path, &root));
-        if (!yaml_get(root, keys[i])) continue;
-        TRY(component_from_file(a, o->config_file_path, o->set, keys[i], "model", &found));
-        break;
-    }
-    if (!found)
+    TRY(config_find_key(a, o->config_file_path, o->set, allowed, &key));
+    if (!key)
         return error_new("%s has none of the keys %s", o->config_file_path,
-                         o->checkpoint_path ? "model_raw" : "checkpointed_model, model, model_raw");
+                         o->model_key         ? o->model_key
+                         : o->checkpoint_path ? "model_raw"
+                                              : "checkpointed_model, model, model_raw");
+    TRY(component_from_file(a, o->config_file_path, o->set, key, "model", &found));
     *out = found;
     if (o->checkpoint_path) (*out)->weights_path = o->checkpoint_path;
     return NULL;
@@ -70,6 +69,7 @@ static Error *run(Arena *a, const void *from)
 /* clang-format off */
 #define ROWS \
     FIELD_PATH(Options, checkpoint_path, "null", "a checkpoint for model_raw; null: the YAML's model brings its weights", .flags = FIELD_EXISTS_ANY), \
+    FIELD_STRING(Options, model_key, "null", "key of the model in the YAML, where adapters (model.lora) or averages (model.averaged) wrap it: initialized_model"), \
     FIELD_PATH(Options, tokenizer_path, "null", "folder whose tokenizer files are copied; null: that of the model's Hugging Face folder", .flags = FIELD_EXISTS_ANY), \
     FIELD_CHOICE(Options, dtype, "as_loaded", dtypes, "format of the weights"), \
     FIELD_BOOL(Options, custom_code, "false", "the original's own class, for models with layer norms and RoPE, which no standard class has"), \

@@ -137,18 +137,34 @@ Error *components_registry(Arena *a, Registry **out)
     return NULL;
 }
 
+static Error *load_tree(Arena *a, const char *path, StringList overrides, Rank *rank, Yaml **out)
+{
+    /* only runs have an experiment; elsewhere these names stand in paths that nobody opens */
+    const ResolverContext context = {
+        .rank = rank, .config_file_path = path, .experiments_root_path = ".", .experiment_id = "-1"
+    };
+    TRY(rank_of_process(rank));
+    return config_load(a, path, overrides, &context, out);
+}
+
+Error *config_find_key(Arena *a, const char *path, StringList overrides, const char *const *keys,
+                       const char **out)
+{
+    Rank rank;
+    Yaml *root;
+    TRY(load_tree(a, path, overrides, &rank, &root));
+    while (*keys && !yaml_get(root, *keys)) keys++;
+    *out = *keys;
+    return NULL;
+}
+
 Error *component_from_file(Arena *a, const char *path, StringList overrides, const char *key,
                            const char *kind, void **out)
 {
-    /* only runs have an experiment; elsewhere these names stand in paths that nobody opens */
     Rank rank;
-    const ResolverContext context = {
-        .rank = &rank, .config_file_path = path, .experiments_root_path = ".", .experiment_id = "-1"
-    };
     Yaml *root;
     Registry *r;
-    TRY(rank_of_process(&rank));
-    TRY(config_load(a, path, overrides, &context, &root));
+    TRY(load_tree(a, path, overrides, &rank, &root));
     TRY(components_registry(a, &r));
     return builder_get(builder_new(a, r, root, &rank), key, kind, out);
 }

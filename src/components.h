@@ -12,4 +12,8 @@ Error *components_registry(Arena *a, Registry **out);
  * object lives as long as the arena. */
 Error *component_from_file(Arena *a, const char *path, StringList overrides, const char *key,
                            const char *kind, void **out);
+/* The first of these keys (the last is NULL) that the file's resolved tree has at its top; NULL: it
+ * has none. */
+Error *config_find_key(Arena *a, const char *path, StringList overrides, const char *const *keys,
+                       const char **out);
 #endif

@@ -46,6 +46,11 @@ static const Case cases[] = {
       TINY_RUN " --set settings.step_profile.gradient_accumulation_steps=2", NULL },
     { "configs/training/from_huggingface.yaml", "",
       TINY_STEPS " --set settings.step_profile.gradient_accumulation_steps=1", NULL },
+    { "configs/training/lora.yaml", "",
+      TINY_STEPS " --set settings.step_profile.gradient_accumulation_steps=1", NULL },
+    { "configs/training/muon.yaml", "",
+      TINY_RUN " --set lr_scheduler.config.warmup_steps=1 --set lr_scheduler.config.decay_steps=1",
+      NULL },
     { "configs/generate/small.yaml", " --set settings.model_path=$MODALITIES_DATA/info.json",
       TINY_MODEL " --set settings.sequence_length=16", NULL },
     { "configs/tutorial/warmstart_config.yaml",
@@ -259,6 +264,7 @@ TEST(a_hugging_face_model_is_trained_further_and_given_back)
     assert_no_error(
         file_write(path_join(a, model, "tokenizer.json"), tokenizer.ptr, tokenizer.len));
     assert_int_equal(setenv("MODALITIES_MODEL", model, 1), 0);
+    train(a, "run", "configs/training/lora.yaml", "adapted");
     train(a, "run", "configs/training/from_huggingface.yaml", "tuned");
     must_run(a, arena_printf(a,
                              "convert_pytorch_to_hf_checkpoint --config_file_path "
@@ -275,6 +281,32 @@ TEST(a_hugging_face_model_is_trained_further_and_given_back)
     assert_no_error(file_read(a, path_join(a, tuned, "model.safetensors"), &after));
     assert_int_equal(before.len, after.len);
     assert_true(memcmp(before.ptr, after.ptr, before.len) != 0);
+    const char *merged = path_join(a, folder, "merged");
+    must_run(a, arena_printf(
+                    a,
+                    "convert_pytorch_to_hf_checkpoint --config_file_path "
+                    "configs/training/lora.yaml --model_key initialized_model --checkpoint_path %s "
+                    "--output_hf_checkpoint_dir %s",
+                    bench_last_checkpoint(&b, "adapted", NULL), merged));
+    assert_no_error(file_read(a, path_join(a, merged, "model.safetensors"), &after));
+    assert_int_equal(before.len, after.len);
+    assert_true(memcmp(before.ptr, after.ptr, before.len) != 0);
+    arena_free(a);
+}
+
+TEST(the_small_model_trains_by_muon_with_averages)
+{
+    Arena *a = arena_new();
+    const char *folder = prepare(a);
+    const Bench b = { .arena = a, .root = path_join(a, folder, "experiments") };
+    Str results;
+    int64_t steps;
+    train(a, "run", "configs/training/muon.yaml", "muon");
+    bench_last_checkpoint(&b, "muon", &steps);
+    assert_true(steps > 0);
+    assert_no_error(file_read(a, path_join(a, b.root, "muon/evaluation_results.jsonl"), &results));
+    assert_contains(results.ptr, "\"lr/muon\": ");
+    assert_contains(results.ptr, "\"lr/adam_w\": ");
     arena_free(a);
 }
 
