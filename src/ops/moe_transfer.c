@@ -40,8 +40,9 @@ MoeMeeting moe_meet(Graph *g, Value *of, int64_t n_experts, int64_t room, int64_
     const int64_t mine = (value_count(of) + parts - 1) / parts;
     int64_t most = room < mine ? own * room : mine; /* from one rank */
     if (most > mine) most = mine;
+    const int64_t rows = most * ranks * parts;
     const char *sizes = arena_printf(g->arena, "g=%lld r=%lld y=2 z=%lld", (long long)ranks,
-                                     (long long)(most * ranks * parts), (long long)n_experts);
+                                     (long long)rows, (long long)n_experts);
     Node *n = graph_add_dims(g, &op_moe_meet, "m->gr,yz", sizes, NULL, 1, &of);
     follow(n);
     m.at = n->out[0];

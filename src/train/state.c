@@ -199,6 +199,14 @@ Error *state_load_optimizer(ParamStore *s, const char *path, Comm *comm, float *
     return load_path(s, path, comm, is_of_optimizer, steps);
 }
 
+/* A parameter with the sizes of all ranks together. */
+static CheckpointEntry whole_entry(const char *name, const Tensor *t)
+{
+    CheckpointEntry e = { .name = name, .n_dims = t->n_dims };
+    for (int d = 0; d < t->n_dims; d++) e.size[d] = global_size(t, d);
+    return e;
+}
+
 Error *state_load_hf(ParamStore *s, const HfModel *m)
 {
     Arena *a = arena_new();
@@ -208,15 +216,13 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
-        param[n] = (CheckpointEntry){ .name = x->name, .n_dims = x->tensor.n_dims };
-        memcpy(param[n++].size, x->tensor.size, sizeof x->tensor.size);
+        param[n++] = whole_entry(x->name, &x->tensor);
     }
     for (int64_t i = 0; i < s->elsewhere->n; i++) {
         const MapEntry *e = &s->elsewhere->entry[i];
         const Tensor *t = e->value;
         const char *name = arena_string_n(a, e->key.ptr, e->key.len);
-        param[n] = (CheckpointEntry){ .name = name, .n_dims = t->n_dims };
-        memcpy(param[n++].size, t->size, sizeof t->size);
+        param[n++] = whole_entry(name, t);
     }
     Error *e = hf_weights_open(a, m, param, n, &r);
     if (!e) e = load_all(a, s, r, NULL, is_of_model, NULL);

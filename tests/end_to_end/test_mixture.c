@@ -87,7 +87,7 @@ TEST(a_training_with_biases_of_routers_goes_on)
 }
 
 /* The checkpoint of ranks that share experts holds all of them, under their names. */
-TEST(a_training_of_experts_goes_on_on_one_rank_and_is_exported)
+TEST(a_training_of_experts_is_exported_and_imported_by_ranks_that_share_them)
 {
     Bench b = bench_new();
     int64_t steps;
@@ -116,5 +116,27 @@ TEST(a_training_of_experts_goes_on_on_one_rank_and_is_exported)
     Str json;
     assert_no_error(file_read(b.arena, path_join(b.arena, out, "config.json"), &json));
     assert_contains(arena_string_n(b.arena, json.ptr, json.len), "\"MixtralForCausalLM\"");
+    const char *model =
+        arena_printf(b.arena,
+                     "model_raw={component_key: model, variant_key: huggingface_pretrained_model, "
+                     "config: {model_type: AutoModelForCausalLM, model_name: %s, prediction_key: "
+                     "logits, huggingface_prediction_subscription_key: logits, sample_key: "
+                     "input_ids}}",
+                     out);
+    /* no initializer: the weights are the folder's */
+    static const char plain[] =
+        "initialized_model={component_key: model, variant_key: compiled, config: {model: "
+        "{instance_key: wrapped_model, pass_type: BY_REFERENCE}, block_names: "
+        "[MixtralDecoderLayer]}}";
+#define IMPORTED                                                                                   \
+    SET, model, SET, plain, SET, "wrapped_model.config.block_names=[MixtralDecoderLayer]"
+    assert_ended_well(bench_run(&b, "imported", NULL,
+                                (const char *[]){ IMPORTED, SET, ACCUMULATION "4", NULL }, NULL));
+    assert_ended_well(bench_run(&b, "divided", NULL,
+                                (const char *[]){ "--ranks", "2", IMPORTED, SET, EXPERTS, NULL },
+                                NULL));
+    assert_results_near(&b, "divided", "imported", "train loss avg", 1e-3);
+    assert_true(last_result(&b, "divided", "train loss avg") <
+                last_result(&b, "two", "train loss avg"));
     arena_free(b.arena);
 }
