@@ -51,6 +51,7 @@
     COMPONENT(model_coca) \
     COMPONENT(model_compiled) \
     COMPONENT(model_debugging_enriched) \
+    COMPONENT(model_debugging_hook_detector) \
     COMPONENT(model_debugging_hook_nan_hook) \
     COMPONENT(model_debugging_hook_print_forward_hook) \
     COMPONENT(model_frozen) \

@@ -26,12 +26,12 @@ static Error *run_steps(const ProfilingConfig *c)
     return profiler_end(c->profiler);
 }
 
-Error *profile_steps(const ProfilingConfig *c, int64_t rank, int n_threads)
+Error *profile_steps(const ProfilingConfig *c, int64_t rank, Groups *groups, int n_threads)
 {
     Steppable *s = c->steppable_component;
-    const SessionSettings settings = { .n_threads = n_threads,
-                                       .watches = c->profiler->watches,
-                                       .rank = rank };
+    const SessionSettings settings = {
+        .n_threads = n_threads, .watches = c->profiler->watches, .groups = groups, .rank = rank
+    };
     if (c->profiler->n_steps < 1) {
         log_info("the profiler asks for no steps: nothing to do");
         return NULL;

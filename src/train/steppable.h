@@ -20,6 +20,6 @@ typedef struct ProfilingConfig {
 
 extern const Field profiling_config_fields[];
 
-/* As many steps as the profiler needs. */
-Error *profile_steps(const ProfilingConfig *c, int64_t rank, int n_threads);
+/* As many steps as the profiler needs. `groups`: the ranks that share the work; NULL: one rank. */
+Error *profile_steps(const ProfilingConfig *c, int64_t rank, Groups *groups, int n_threads);
 #endif

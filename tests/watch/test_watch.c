@@ -100,6 +100,40 @@ TEST(enriched_model_writes_what_enters_and_leaves_its_modules)
 }
 
 /* The node that made it is named and kept, and can be run again. */
+TEST(the_detector_names_parameters_that_learn_nothing)
+{
+    Bench b = bench_new();
+    const char *const more[] = {
+        "--set", HOOK("detector", ", num_steps: 3"),
+        "--set", "initialized_model.config.model_initializer.config.std=1e-38",
+        "--set", "lr_scheduler.config.max_lr=1e-38",
+        NULL
+    };
+    Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "step 3, rank 0: the gradient of transformer.h.0.attn.q_attn.weight is "
+                            "exactly zero, for 3 steps now");
+    const char *first = strstr(o.text, "q_attn.weight is exactly zero");
+    assert_null(strstr(first + 1, "h.0.attn.q_attn.weight is exactly zero")); /* told once */
+    arena_free(b.arena);
+}
+
+TEST(the_detector_names_values_that_leave_their_range)
+{
+    Bench b = bench_new();
+    const char *const calm[] = { "--set", HOOK("detector", ", num_steps: 2"), NULL };
+    const char *const wild[] = { "--set", HOOK("detector", ", num_steps: 2"), "--set",
+                                 "lr_scheduler.config.max_lr=3.0", NULL };
+    Outcome o = bench_run(&b, "calm", NULL, calm, NULL);
+    assert_ended_well(o);
+    assert_null(strstr(o.text, "steps before"));
+    assert_null(strstr(o.text, "the gradient of"));
+    o = bench_run(&b, "wild", NULL, wild, NULL);
+    assert_contains(o.text, " in transformer.h.");
+    assert_contains(o.text, " in the 2 steps before");
+    arena_free(b.arena);
+}
+
 TEST(nan_hook_names_the_node_and_keeps_its_inputs)
 {
     Bench b = bench_new();
@@ -302,4 +336,53 @@ TEST(check_runs_the_reference_beside_each_tuned_kernel)
     assert_non_null(strstr(o.text, "contract "));
     assert_non_null(strstr(o.text, "attention "));
     arena_free(b.arena);
+}
+
+/* Two ranks of a sharded model: each tracked one has its trace, and it shows the transfers. */
+TEST(profile_distributed_measures_several_ranks)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const words[] = {
+        "profile",
+        "distributed",
+        "--ranks",
+        "2",
+        "--config_file_path",
+        "tests/watch/profile.yaml",
+        "--experiment_root_path",
+        b.root,
+        "--experiment_id",
+        "p",
+        "--set",
+        "device_mesh={component_key: device_mesh, variant_key: default, config: {device_type: cpu, "
+        "data_parallel_replicate_degree: 1, data_parallel_shard_degree: 2, world_size: 2}}",
+        "--set",
+        "wrapped={component_key: model, variant_key: fsdp2_wrapped, config: {model: {instance_key: "
+        "model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, pass_type: "
+        "BY_REFERENCE}, mixed_precision_settings: {param_dtype: FP_32, reduce_dtype: FP_32}, "
+        "block_names: [GPT2Block]}}",
+        "--set",
+        "steppable_component.config.model={instance_key: wrapped, pass_type: BY_REFERENCE}",
+        "--set",
+        "profiler.config.tracked_ranks=[0, 1]",
+        NULL
+    };
+    assert_ended_well(command_output(a, words, NULL));
+    for (int r = 0; r < 2; r++) {
+        const char *path =
+            arena_printf(a, "%s/p/traces/profiler_summary_ranks_2_rank_%d.txt", b.root, r);
+        assert_contains(read_all(a, path).ptr, "gather");
+    }
+    const char *alone[] = { "profile",
+                            "distributed",
+                            "--ranks",
+                            "2",
+                            "--config_file_path",
+                            "tests/watch/profile.yaml",
+                            "--experiment_root_path",
+                            b.root,
+                            NULL };
+    assert_refused(command_output(a, alone, NULL), 1, "2 ranks need a device_mesh");
+    arena_free(a);
 }
