@@ -7,13 +7,12 @@
 #include <string.h>
 
 #define SET "--set"
-#define MODEL                                                                                      \
-    SET,                                                                                           \
-        "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, "  \
-        "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "    \
-        "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: "     \
-        "true}], mixture: {n_experts: 4, top_k: 2, hidden: 24, aux_loss: 0.02}}}",                 \
-        SET, "wrapped_model.config.block_names=[DecoderBlock]"
+#define MODEL_ONLY                                                                                 \
+    SET, "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, " \
+         "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "   \
+         "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: "    \
+         "true}], mixture: {n_experts: 4, top_k: 2, hidden: 24, aux_loss: 0.02}}}"
+#define MODEL MODEL_ONLY, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define ACCUMULATION "settings.step_profile.gradient_accumulation_steps="
 #define EXPERTS "device_mesh.config.expert_parallel_degree=2"
 
@@ -44,6 +43,37 @@ TEST(ranks_that_share_experts_learn_what_ranks_with_all_of_them_learn)
     assert_results_near(&b, "shared", "one", "CLMCrossEntropyLoss", 1e-3);
     assert_results_near(&b, "shared", "all", "expert load max", 1e-5);
     assert_results_near(&b, "shared", "all", "expert load/3", 1e-5);
+    arena_free(b.arena);
+}
+
+/* Four ranks: two share the experts, and pairs of them every matrix; samples are dealt out by the
+ * mesh. */
+TEST(ranks_that_share_experts_and_matrices_learn_what_one_rank_learns)
+{
+    static const char sampler[] =
+        "train_dataloader.config.batch_sampler.config.sampler={component_key: sampler, "
+        "variant_key: resumable_distributed_multi_dim_sampler, config: {dataset: {instance_key: "
+        "train_dataset, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, "
+        "pass_type: BY_REFERENCE}, data_parallel_key: dp_shard, shuffle: true, seed: 7, drop_last: "
+        "true, skip_num_global_samples: "
+        "\"${settings.training_progress.num_seen_samples}\"}}";
+    static const char parallel[] =
+        "wrapped_model={component_key: model, variant_key: parallelized, config: {model: "
+        "{instance_key: model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: "
+        "device_mesh, pass_type: BY_REFERENCE}, param_dtype: FP_32, reduce_dtype: FP_32}}";
+    Bench b = bench_new();
+    assert_ended_well(
+        bench_run(&b, "one", NULL,
+                  (const char *[]){ MODEL, SET, sampler, SET, ACCUMULATION "4", NULL }, NULL));
+    assert_ended_well(bench_run(
+        &b, "many", NULL,
+        (const char *[]){ "--ranks", "4", MODEL_ONLY, SET, sampler, SET, parallel, SET, EXPERTS,
+                          SET, "device_mesh.config.tensor_parallel_degree=2", NULL },
+        NULL));
+    assert_results_near(&b, "many", "one", "train loss avg", 1e-3);
+    assert_results_near(&b, "many", "one", "grad norm avg", 2e-2);
+    assert_results_near(&b, "many", "one", "CLMCrossEntropyLoss", 1e-3);
+    assert_results_near(&b, "many", "one", "consumed tokens", 0);
     arena_free(b.arena);
 }
 
