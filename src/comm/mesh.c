@@ -57,10 +57,13 @@ static Error *check_product(const Mesh *m)
 static Error *divide_by_experts(Mesh *m)
 {
     int64_t *shard = &m->size[MESH_DP_SHARD], n = m->size[MESH_EP];
-    if (*shard % n)
-        return error_new("expert_parallel_degree is %lld, but the %lld ranks of dp_shard, among "
-                         "which experts are divided, do not divide by it",
-                         (long long)n, (long long)*shard);
+    if (*shard % n) {
+        Error *e =
+            error_new("expert_parallel_degree is %lld, but the %lld ranks of dp_shard, among "
+                      "which experts are divided, do not divide by it",
+                      (long long)n, (long long)*shard);
+        return with_hint(e, m->world_size / *shard * n);
+    }
     *shard /= n;
     return NULL;
 }

@@ -155,7 +155,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
                 .g = g,
                 .dropout = f->training ? d->dropout : 0,
                 .moe.inspect = f->inspect,
-                .moe.training = f->training };
+                .moe.training = f->training,
+                .moe.continues = f->cache_length > 0 };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     if (longest > d->sequence_length)
         return error_new(

@@ -73,6 +73,8 @@ Value *moe_bias_of(const Graph *g, const Value *load)
 
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 {
+    Moe limited = *m;
+    if (sums->continues) limited.capacity = 0;
     const Linear router = { m->n_experts, NULL, "embed", false, ROLE_LINEAR };
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
@@ -82,10 +84,10 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     Value *bias = balance(g, m);
     Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
     if (bias && sums->training) moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
-    const MoeLimit limit = { m->n_experts, m->capacity, m->overflow == OVERFLOW_STOPS };
-    if (m->capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
+    const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
+    if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
-    Value *y = run_experts(g, moe_gather(g, x, &rows), m, &rows);
+    Value *y = run_experts(g, moe_gather(g, x, &rows), &limited, &rows);
     y = moe_combine(g, y, weight, &rows);
     if (m->shared_hidden) {
         graph_enter(g, "shared", -1);

@@ -27,8 +27,10 @@ typedef struct MoeSums {
     Value *z;                   /* scalar */
     Value *dropped;             /* pairs of token and expert beyond a capacity */
     int64_t n_layers;
-    bool inspect;  /* set by the caller: logits are wanted as outputs */
-    bool training; /* likewise: the load of experts is counted */
+    bool inspect;   /* set by the caller: logits are wanted as outputs */
+    bool training;  /* likewise: the load of experts is counted */
+    bool continues; /* likewise: a text is continued, so that nothing may depend on how many of its
+                       tokens come at a time: no expert has a capacity */
 } MoeSums;
 
 /* Parameters router.weight (and router.balance [experts], which no gradient changes),

@@ -1,6 +1,7 @@
 /* test_decoder.c - model.decoder: every family of Hugging Face is a row of its settings. */
 #include "components.h"
 #include "config/builder.h"
+#include "graph/op.h"
 #include "models/decoder_difference.h"
 #include "models/hf_config.h"
 #include "test.h"
@@ -115,5 +116,32 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         Model *m = NULL;
         assert_error_has(model_of(a, arena_printf(a, SETTINGS "%s", row[i][0]), &m), row[i][1]);
     }
+    arena_free(a);
+}
+
+static bool limits_experts(const Model *m, int64_t cache_length)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    ModelOutput out = { 0 };
+    const ForwardSettings f = { .batch = 1, .sequence = 4, .cache_length = cache_length };
+    bool found = false;
+    assert_no_error(m->forward(m, g, &f, &out));
+    for (int64_t i = 0; i < g->n_nodes; i++) found |= !strcmp(g->node[i]->op->name, "moe_limit");
+    arena_free(a);
+    return found;
+}
+
+/* Else a text would depend on how many of its tokens are read at a time. */
+TEST(experts_take_all_tokens_where_a_text_is_continued)
+{
+    Arena *a = arena_new();
+    Model *m = NULL;
+    assert_no_error(model_of(a,
+                             SETTINGS "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, "
+                                      "hidden: 4, capacity: 0.5}",
+                             &m));
+    assert_true(limits_experts(m, 0));
+    assert_false(limits_experts(m, 16));
     arena_free(a);
 }
