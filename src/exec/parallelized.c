@@ -22,7 +22,7 @@ enum { FP_32, BF_16 };
 static const Dtype compute[] = { F32, BF16 };
 static const char *const dtypes[] = { "FP_32", "BF_16", NULL };
 static const char *const layouts[] = { "contiguous", "zig_zag", NULL };
-static const char *const methods[] = { "gather", "ulysses", NULL };
+static const char *const methods[] = { "gather", "ring", "ulysses", NULL };
 
 static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
 {
@@ -90,7 +90,7 @@ static const Field fields[] = {
     FIELD_CHOICE(Settings, reduce_dtype, "FP_32", dtypes, "dtype in which gradients are sent", .no_effect_alone = "nothing is sent"),
     FIELD_BOOL(Settings, sequence_parallel, "true", "between the products that tp shares, tokens are split over it, too", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_layout, "zig_zag", layouts, "which tokens the ranks along cp have: zig_zag gives all of them the same work in causal attention", .no_effect_alone = "it has all tokens"),
-    FIELD_CHOICE(Settings, context_method, "gather", methods, "how the ranks along cp attend to each other's tokens: gather collects keys and values, ulysses exchanges tokens for heads", .no_effect_alone = "it has all tokens"),
+    FIELD_CHOICE(Settings, context_method, "ring", methods, "how the ranks along cp attend to each other's tokens: ring passes keys and values round, gather collects them, ulysses exchanges tokens for heads", .no_effect_alone = "it has all tokens"),
     FIELD_STRING(Settings, pipeline_schedule, "null", "in which order ranks along pp run their stages: GPipe, 1F1B, Interleaved1F1B, LoopedBFS, InterleavedZeroBubble, ZBVZeroBubble or DualPipeV, in whatever case; null: 1F1B; `config check --print_schedule` shows it", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, stages_per_rank, "0", 0, INFINITY, "stages on each rank along pp, about equal in FLOPs; 0: as many as the schedule runs, 2 where it runs any number", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, microbatches, "0", 0, INFINITY, "into how many a batch of the loader is cut on its way through the stages, 0: one; those of all gradient_accumulation_steps follow each other", .no_effect_alone = "it has all layers"),

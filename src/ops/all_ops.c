@@ -22,6 +22,7 @@
     OPS(sequence) OPS(patches) OPS(nce) \
     OPS(moe_route) OPS(moe_rows) OPS(moe_transfer) OPS(moe_bias) OPS(grouped_linear) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) \
+    OPS(attention_ring) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \

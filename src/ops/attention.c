@@ -10,9 +10,7 @@
 #include "ops/softmax.h"
 #include <string.h>
 
-static const OpDef op_attention, op_attention_grad;
-
-static const Field attrs[] = {
+const Field attention_fields[] = {
     FIELD_FLOAT(Attention, scale, NULL, 0, 0, "of the products; 0: 1/sqrt(d)"),
     FIELD_FLOAT(Attention, soft_cap, NULL, 0, 0, "scores become cap tanh(score / cap); 0: off"),
     FIELD_FLOAT(Attention, dropout, NULL, 0, 1, "share of the probabilities that become zero"),
@@ -227,10 +225,10 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static const OpDef op_attention = {
+const OpDef op_attention = {
     .name = "attention",
     .doc = "softmax(q k^T) v over the keys that a query sees; also the log-sum-exp of each row",
-    .attrs = attrs,
+    .attrs = attention_fields,
     .attrs_size = sizeof(Attention),
     .dtypes = dtypes,
     .grad = grad,
@@ -238,10 +236,10 @@ static const OpDef op_attention = {
     .reference = reference,
     .flags = OP_RANDOM | OP_ATTENTION,
 };
-static const OpDef op_attention_grad = {
+const OpDef op_attention_grad = {
     .name = "attention_grad",
     .doc = "gradients of q, k and v from o, lse and the gradient of o",
-    .attrs = attrs,
+    .attrs = attention_fields,
     .attrs_size = sizeof(Attention),
     .flops = backward_flops,
     .reference = grad_reference,

@@ -11,6 +11,9 @@ typedef struct Attention {
     int64_t salt;    /* tells the dropout of different layers apart */
     bool causal;
 } Attention;
+extern const OpDef op_attention, op_attention_grad;
+extern const Field attention_fields[]; /* of its attributes */
+
 /* q [b s g r d], k and v [b t g d], documents [b s] (same for keys, needs s = t; an input twice,
  * since queries and keys may be split differently) or NULL: tokens attend within their document
  * only. Query i stands at global position p(i) plus RunTime.position, key j at p(j). Results: o

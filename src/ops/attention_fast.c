@@ -4,6 +4,7 @@
  * keys raises the maximum, what was summed before is scaled down. Nothing of size rows times keys
  * is stored. A task is one block of rows of one head. */
 #include "ops/attention_few.h"
+#include "ops/attention_ring.h"
 #include "ops/attention_tiles.h"
 #include "ops/kernels.h"
 
@@ -239,10 +240,16 @@ static int forward(const Launch *l)
     return KERNEL_OK;
 }
 
+static int ring(const Launch *l)
+{
+    return attention_ring(l, forward, l->scratch, (char *)l->scratch + attention_ring_bytes(l));
+}
+
 static size_t scratch(const Launch *l, int n_threads)
 {
     Heads h = heads_of(l);
-    return (size_t)n_threads * (few_rows(&h) ? few_rows_bytes(&h) : thread_bytes(&h));
+    return attention_ring_bytes(l) +
+           (size_t)n_threads * (few_rows(&h) ? few_rows_bytes(&h) : thread_bytes(&h));
 }
 
 static bool serves(const Launch *l)
@@ -253,5 +260,7 @@ static bool serves(const Launch *l)
 const KernelDef TABLE[] = {
     { "attention", "cpu", "any any any>any f32", LEVEL, forward, scratch, serves },
     { "attention", "cpu", "any any any i32 i32>any f32", LEVEL, forward, scratch, serves },
+    { "ring_attention", "cpu", "any any any>any f32", LEVEL, ring, scratch, serves },
+    { "ring_attention", "cpu", "any any any i32 i32>any f32", LEVEL, ring, scratch, serves },
     { 0 },
 };

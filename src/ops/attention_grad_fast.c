@@ -5,6 +5,7 @@
  * all rows of one head, so that sums over rows stay in its own memory; where there are few heads,
  * their rows are dealt out to a number of pieces that depends on the sizes only, and the sums of
  * the pieces are added in order. */
+#include "ops/attention_ring.h"
 #include "ops/attention_tiles.h"
 #include "ops/kernels.h"
 
@@ -314,10 +315,16 @@ static int backward(const Launch *l)
     return KERNEL_OK;
 }
 
+static int ring(const Launch *l)
+{
+    return attention_ring_grad(l, backward, l->scratch,
+                               (char *)l->scratch + attention_ring_bytes(l));
+}
+
 static size_t scratch(const Launch *l, int n_threads)
 {
     Backward w = backward_of(l);
-    return pieces_bytes(&w) + thread_bytes(&w.h) * (size_t)n_threads;
+    return attention_ring_bytes(l) + pieces_bytes(&w) + thread_bytes(&w.h) * (size_t)n_threads;
 }
 
 static bool serves(const Launch *l)
@@ -330,6 +337,8 @@ static bool serves(const Launch *l)
 const KernelDef TABLE[] = {
     { "attention_grad", "cpu", "any any any any f32 any>any any any", LEVEL, backward, scratch, serves },
     { "attention_grad", "cpu", "any any any i32 i32 any f32 any>any any any", LEVEL, backward, scratch, serves },
+    { "ring_attention_grad", "cpu", "any any any any f32 any>any any any", LEVEL, ring, scratch, serves },
+    { "ring_attention_grad", "cpu", "any any any i32 i32 any f32 any>any any any", LEVEL, ring, scratch, serves },
     { 0 },
 };
 /* clang-format on */

@@ -2,6 +2,8 @@
 #include "graph/op.h"
 #include "graph/split.h"
 #include "models/model.h"
+#include "ops/attention.h"
+#include "ops/attention_ring.h"
 #include "passes/all_passes.h"
 #include "passes/fuse.h"
 #include "passes/shard_parts.h"
@@ -107,6 +109,33 @@ static Error *take_heads(const Sharder *s, const Node *n, Want *of_slot, unsigne
     return NULL;
 }
 
+/* Dims in which a letter need not be whole. */
+static const char *without_marks(Arena *a, const char *text, char letter)
+{
+    char *made = arena_string(a, text), *to = made;
+    for (const char *at = text; *at; at++)
+        if (*at != '!' || at == text || at[-1] != letter) *to++ = *at;
+    *to = 0;
+    return made;
+}
+
+/* In attention keys stay where they are and go round: their tokens are split as the queries'. */
+static void take_ring(const Sharder *s, Node *n, Want *of_slot)
+{
+    const bool is_forward = n->op == &op_attention, is_grad = n->op == &op_attention_grad;
+    if ((!is_forward && !is_grad) || s->s->method != CONTEXT_RING) return;
+    const Dim *keys = &n->in[1]->dim[1];
+    const int slot = n->dims->in[1].dim[1].slot[0];
+    if (!shard_has_axis(keys->mesh, MESH_CP) || !shard_has_axis(n->in[0]->dim[1].mesh, MESH_CP))
+        return;
+    DimSpec *dims = arena_copy(s->g->arena, n->dims, sizeof *dims);
+    dims->whole[slot] = false;
+    dims->text = without_marks(s->g->arena, dims->text, 't');
+    n->dims = dims;
+    n->op = is_forward ? &op_ring_attention : &op_ring_attention_grad;
+    add_want(s, &of_slot[slot], keys, MESH_CP);
+}
+
 /* A dimension takes an axis of its rule if an input is split over it there already, or owes a sum
  * over it, which then costs half. */
 static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned partial,
@@ -140,6 +169,7 @@ static Error *shard_node(Sharder *s, Node *n)
     partial &= ~used;
     for (int i = 0; i < s->n_rules; i++) {
         if (s->rule[i]->mesh == MESH_CP) TRY(take_heads(s, n, of_slot, &used));
+        if (s->rule[i]->mesh == MESH_CP) take_ring(s, n, of_slot);
         take_rule(s, n, s->rule[i], partial, of_slot, &used);
     }
     for (int k = 0; k < n->n_in && !n->op->spread; k++) {
@@ -203,7 +233,8 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 Sharding sharding_of(const Model *m, const Mesh *mesh)
 {
     if (m->sharding) return *m->sharding;
-    return (Sharding){ .context = mesh->size[MESH_CP] > 1, .layout = ZIGZAG };
+    return (
+        Sharding){ .context = mesh->size[MESH_CP] > 1, .layout = ZIGZAG, .method = CONTEXT_RING };
 }
 
 static bool wanted(const Purpose *p, const void **settings)

@@ -11,6 +11,7 @@
 /* What a model asks for along the axes tp and cp; on a mesh without them it means nothing. */
 typedef enum ContextMethod {
     CONTEXT_GATHER,  /* attention reads keys and values of all ranks along cp */
+    CONTEXT_RING,    /* keys and values go round the ranks along cp (Liu et al. 2023) */
     CONTEXT_ULYSSES, /* in attention ranks have all tokens, but of some heads (Jacobs et al. 2023)
                       */
 } ContextMethod;
@@ -25,6 +26,7 @@ typedef struct Sharding {
 extern const PassDef pass_shard;
 
 struct Model;
-/* What the model asks for; where nothing does, tokens are split over cp in zig-zag. */
+/* What the model asks for; where nothing does, tokens are split over cp in zig-zag, and keys go
+ * round in a ring. */
 Sharding sharding_of(const struct Model *m, const Mesh *mesh);
 #endif

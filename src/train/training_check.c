@@ -1,9 +1,11 @@
 /* training_check.c - what is made sure of before the first step, by trainings and `config check`.
  */
 #include "train/training_check.h"
+#include "base/log.h"
 #include "train/agreement.h"
 #include "train/evaluator.h"
 #include <inttypes.h>
+#include <string.h>
 
 /* A warm start with the YAML of a fresh run would begin anew without a word. */
 static Error *check_goes_on(const AppState *state, const char *path)
@@ -21,10 +23,25 @@ static bool is_done(const TrainingSettings *s)
     return s->training_progress.num_seen_steps >= s->training_target.num_target_steps;
 }
 
+/* The original's configurations have no place for how ranks attend to each other's tokens. */
+static void say_context_method(const Builder *b, const TrainingConfig *c)
+{
+    const Mesh mesh = training_mesh(c, builder_rank(b));
+    if (mesh.size[MESH_CP] == 1) return;
+    for (int64_t i = 0; i < builder_count(b); i++) {
+        const Component *x = builder_at(b, i);
+        if (!strcmp(x->kind, "model") && !strcmp(x->variant, "parallelized")) return;
+    }
+    log_info("the %" PRId64 " ranks along cp have their tokens in zig-zag, and keys and values go "
+             "round them in a ring; model.parallelized has other ways",
+             mesh.size[MESH_CP]);
+}
+
 Error *training_check(const Builder *b, const TrainingConfig *c, const char *warmstart_path)
 {
     const AppState *state = c->app_state;
     TRY(training_agreement_check(b, c));
+    say_context_method(b, c);
     TRY(check_goes_on(state, warmstart_path));
     if (state->scheduler && !is_done(&c->settings))
         TRY(scheduler_check_steps(state->scheduler, c->settings.training_target.num_target_steps));

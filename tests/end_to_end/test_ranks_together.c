@@ -77,6 +77,20 @@ TEST(ranks_that_exchange_heads_learn_what_one_rank_learns)
     learns_as_one_rank(&(Layout){ "device_mesh.config.context_parallel_degree=2", heads, true });
 }
 
+/* With nothing but a degree. */
+TEST(ranks_that_nobody_told_how_to_share_sequences_pass_keys_round_and_say_so)
+{
+    static const Layout plain = { "device_mesh.config.context_parallel_degree=2",
+                                  "model_raw.config.bias=true", false };
+    Bench b = bench_new();
+    assert_ended_well(run(&b, "one", &plain, NULL, NULL));
+    Outcome o = run(&b, "many", &plain, "4", NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "the 2 ranks along cp have their tokens in zig-zag");
+    assert_learnt_alike(&b, "many", "one");
+    arena_free(b.arena);
+}
+
 /* The sampler of train.yaml deals samples out to all ranks. */
 TEST(samplers_that_give_such_ranks_other_samples_are_refused)
 {

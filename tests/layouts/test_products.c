@@ -74,7 +74,7 @@ static LayoutCase choose(uint64_t seed)
                              .sequence = pick(seed, 19, 2),
                              .context = true,
                              .layout = (Layout)pick(seed, 20, 2),
-                             .method = (ContextMethod)pick(seed, 30, 2) };
+                             .method = (ContextMethod)pick(seed, 30, 3) };
     l.compute = pick(seed, 21, 3) ? F64 : F32;
     l.moe = choose_experts(seed);
     if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);

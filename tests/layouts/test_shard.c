@@ -41,6 +41,31 @@ TEST(two_context_parallel_ranks_equal_one)
                 1e-11);
 }
 
+TEST(ranks_that_pass_keys_round_equal_one)
+{
+    for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
+        for (int ranks = 2; ranks <= 4; ranks += 2)
+            for (int dtype = 0; dtype < 2; dtype++)
+                layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = ranks,
+                                                     .sharding = { .context = true,
+                                                                   .method = CONTEXT_RING,
+                                                                   .layout = (Layout)layout },
+                                                     .llama_like = ranks == 4,
+                                                     .recompute_every = dtype,
+                                                     .compute = dtype ? F32 : F64 },
+                                       dtype ? 2e-5 : 1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true,
+                                                       .sequence = true,
+                                                       .context = true,
+                                                       .method = CONTEXT_RING,
+                                                       .layout = ZIGZAG },
+                                         .llama_like = true,
+                                         .compute = F64 },
+                           1e-11);
+}
+
 TEST(two_ranks_that_exchange_tokens_for_heads_equal_one)
 {
     for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)

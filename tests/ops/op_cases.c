@@ -617,3 +617,8 @@ CaseGraph op_case_build(Arena *a, const OpCase *c, const int64_t *n)
     must(graph_verify(g));
     return made;
 }
+
+bool op_needs_ranks(const OpDef *op)
+{
+    return op->flags & OP_COMM || !strncmp(op->name, "ring_", 5);
+}

@@ -23,6 +23,8 @@ typedef struct OpCase {
 
 extern const OpCase op_cases[];
 extern const int n_op_cases;
+/* Ops that mean nothing on one rank; their tests have ranks. */
+bool op_needs_ranks(const OpDef *op);
 
 /* A case made: the graph of the forward nodes, followed by that of the gradients. */
 typedef struct CaseGraph {

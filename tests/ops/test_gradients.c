@@ -91,7 +91,7 @@ static bool is_checked(const OpDef *op)
 TEST(every_op_with_a_gradient_has_it_checked)
 {
     for (int i = 0; op_at(i); i++)
-        if (op_at(i)->grad && !(op_at(i)->flags & OP_COMM) && !is_checked(op_at(i)))
+        if (op_at(i)->grad && !op_needs_ranks(op_at(i)) && !is_checked(op_at(i)))
             fail_msg("%s has a gradient but no small case in op_cases.c", op_at(i)->name);
 }
 
@@ -118,7 +118,7 @@ TEST(a_wrong_gradient_is_found)
 TEST(every_op_occurs_in_a_case)
 {
     for (int i = 0; op_at(i); i++) {
-        bool found = op_at(i)->flags & OP_COMM; /* tests/ops/test_collective.c */
+        bool found = op_needs_ranks(op_at(i));
         for (int k = 0; k < n_op_cases && !found; k++) {
             Arena *a = arena_new();
             CaseGraph c = op_case_build(a, &op_cases[k], op_cases[k].n);
