@@ -9,8 +9,8 @@ if [ ! -x "$CUDA_HOME/bin/nvcc" ]; then
     exit 0
 fi
 make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" || exit 1
-make --no-print-directory -s -j2 BUILD="$BUILD-cuda-address" OPT=-O1 SAN=address,undefined \
-    "$BUILD-cuda-address/modalities-cuda-mock.so" "$BUILD-cuda-address/tests/cuda_all" || exit 1
+make --no-print-directory -s -j2 BUILD="$BUILD-address" OPT=-O1 SAN=address,undefined \
+    "$BUILD-address/modalities-cuda-mock.so" "$BUILD-address/tests/cuda_all" || exit 1
 
 # "function NAME" of one architecture is followed by its spills and its registers.
 cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
@@ -30,8 +30,8 @@ cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
 "$BUILD/modalities" devices | grep -q '^cuda' || exit 1
 
 export MODALITIES_PROGRAM=$BUILD/modalities
-MODALITIES_CUDA=$PWD/$BUILD-cuda-address/modalities-cuda-mock.so \
-    "$BUILD-cuda-address/tests/cuda_all" test_kernels_of_gpus || exit 1
+MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
+    "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
 export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
 "$BUILD/tests/cuda_all" --without test_kernels_of_gpus || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \

@@ -7,6 +7,11 @@ static int64_t tokens_of(const Launch *l)
     return tensor_count(&l->in[1]);
 }
 
+static bool serves(const Launch *l)
+{
+    return l->in[0].part[l->in[0].n_dims - 1] == NULL; /* the vocabulary is whole */
+}
+
 static int forward(const Launch *l)
 {
     const Call c = cuda_call(l);
@@ -21,11 +26,11 @@ static int backward(const Launch *l)
 
 /* clang-format off */
 const KernelDef cross_entropy_cuda[] = {
-    { "cross_entropy", "cuda", "f32 i32>f32 f64", CPU_SCALAR, forward, NULL, NULL },
-    { "cross_entropy", "cuda", "bf16 i32>f32 f64", CPU_SCALAR, forward, NULL, NULL },
-    { "cross_entropy_grad", "cuda", "f32 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, NULL },
-    { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>bf16", CPU_SCALAR, backward, NULL, NULL },
-    { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, NULL },
+    { "cross_entropy", "cuda", "f32 i32>f32 f64", CPU_SCALAR, forward, NULL, serves },
+    { "cross_entropy", "cuda", "bf16 i32>f32 f64", CPU_SCALAR, forward, NULL, serves },
+    { "cross_entropy_grad", "cuda", "f32 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, serves },
+    { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>bf16", CPU_SCALAR, backward, NULL, serves },
+    { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, serves },
     { 0 },
 };
 /* clang-format on */

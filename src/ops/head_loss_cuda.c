@@ -165,20 +165,26 @@ static int run_step(const Launch *l)
     return status;
 }
 
+/* The vocabulary is whole. */
+static bool serves_loss(const Launch *l)
+{
+    return l->in[1].part[0] == NULL;
+}
+
 static bool serves_grad(const Launch *l)
 {
-    return matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[0].dtype);
+    return serves_loss(l) && matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[0].dtype);
 }
 
 static bool serves_step(const Launch *l)
 {
-    return matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[1].dtype);
+    return serves_loss(l) && matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[1].dtype);
 }
 
 /* clang-format off */
 const KernelDef head_loss_cuda[] = {
-    { "head_loss", "cuda", "f32 f32 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, NULL },
-    { "head_loss", "cuda", "bf16 bf16 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, NULL },
+    { "head_loss", "cuda", "f32 f32 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, serves_loss },
+    { "head_loss", "cuda", "bf16 bf16 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, serves_loss },
     { "head_loss_grad", "cuda", "f32 f32 i32 f64 f32>any f32", CPU_SCALAR, run_grad, scratch, serves_grad },
     { "head_loss_grad", "cuda", "bf16 bf16 i32 f64 f32>any f32", CPU_SCALAR, run_grad, scratch, serves_grad },
     { "head_step", "cuda", "f32 f32 i32 f32>f32 any f32", CPU_SCALAR, run_step, scratch, serves_step },

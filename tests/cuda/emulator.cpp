@@ -14,13 +14,14 @@ struct Fiber {
     void *stack_pointer;
     char *stack;
     State state;
+    bool turn;
 };
 
-thread_local EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
+EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
 
-static thread_local struct Block {
+static struct Block {
     Fiber fiber[MOST_THREADS];
-    uint64_t slot[MOST_THREADS];
+    uint64_t slot[2][MOST_THREADS];
     void *scheduler;
     int n, current;
     void (*kernel)(Call);
@@ -28,7 +29,7 @@ static thread_local struct Block {
 } block;
 
 static int order;
-static thread_local unsigned chance = 2463534242u;
+static unsigned chance = 2463534242u;
 
 static unsigned random_number()
 {
@@ -71,14 +72,28 @@ unsigned emulator_lane()
     return (unsigned)block.current % WARP;
 }
 
+/* Two sets of slots in turns: nobody writes to a set before all have read what was in it. */
+static uint64_t *give(uint64_t x)
+{
+    Fiber *f = &block.fiber[block.current];
+    uint64_t *slot = &block.slot[f->turn][block.current / WARP * WARP];
+    slot[emulator_lane()] = x;
+    f->turn = !f->turn;
+    emulator_wait_for_warp();
+    return slot;
+}
+
 uint64_t emulator_exchange(uint64_t x, unsigned from)
 {
-    uint64_t *slot = &block.slot[block.current / WARP * WARP];
-    slot[emulator_lane()] = x;
-    emulator_wait_for_warp();
-    x = slot[from];
-    emulator_wait_for_warp();
-    return x;
+    return give(x)[from];
+}
+
+unsigned emulator_vote(bool vote)
+{
+    const uint64_t *slot = give(vote);
+    unsigned all = 0;
+    for (int i = 0; i < WARP; i++) all |= (unsigned)slot[i] << i;
+    return all;
 }
 
 static void begin()
@@ -102,6 +117,8 @@ static void make_fiber(int i)
     for (int k = 0; k < 6; k++) *--top = NULL;
     f->stack_pointer = top;
     f->state = RUNS;
+    f->turn = false;
+    block.slot[0][i] = block.slot[1][i] = 0;
 }
 
 static void run_fiber(int i)

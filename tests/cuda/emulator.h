@@ -19,7 +19,7 @@
 #define __global__ __attribute__((visibility("default")))
 #define __device__
 #define __host__
-#define __shared__ static thread_local /* a thread of the host runs one block at a time */
+#define __shared__ static /* one block runs at a time */
 #define __launch_bounds__(...)
 #define __grid_constant__
 
@@ -30,19 +30,20 @@ struct EmulatorIndex {
 };
 
 /* Of the fiber that runs. */
-extern thread_local EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
+extern EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
 
 /* Order in which the threads of a block take turns: 0 rising, 1 falling, 2 by chance. A kernel that
  * is right gives the same in all. */
 extern "C" __global__ void emulator_set_order(int order);
-/* Runs all blocks. */
+/* Runs all blocks; for one thread of the host at a time. */
 extern "C" void emulator_run(void (*kernel)(Call), const Call *call, int64_t blocks, int threads);
 
 void emulator_wait_for_block();
 void emulator_wait_for_warp();
 /* Gives `x` to the lane's warp, and takes what lane `from` gave. */
 uint64_t emulator_exchange(uint64_t x, unsigned from);
-uint64_t *emulator_warp_slots();
+/* One bit of every lane of the warp. */
+unsigned emulator_vote(bool vote);
 unsigned emulator_lane();
 
 inline void __syncthreads()
@@ -77,9 +78,7 @@ template <class T> inline T __shfl_xor_sync(unsigned, T x, int mask)
 
 inline unsigned __ballot_sync(unsigned, int vote)
 {
-    unsigned all = 0;
-    for (unsigned i = 0; i < 32; i++) all |= (unsigned)(emulator_take(vote != 0, i)) << i;
-    return all;
+    return emulator_vote(vote != 0);
 }
 
 inline int __any_sync(unsigned mask, int vote)

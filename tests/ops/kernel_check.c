@@ -187,6 +187,7 @@ static bool is_small(const NodeRun *w)
 /* Keys may be split, too, though the letter is marked as whole: a ring hands parts around. */
 static bool may_split(const Node *n, int slot, int n_pieces)
 {
+    if (n->op->flags & OP_ROWS) return false; /* rows are told by numbers of their own part */
     bool is_key = slot == 't' - 'a' && !strncmp(n->op->name, "attention", 9);
     return is_key ? op_divides(n, slot, n_pieces) : op_can_split(n, slot, n_pieces);
 }

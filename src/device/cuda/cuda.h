@@ -66,6 +66,8 @@ int cuda_upload(const Launch *l, void *to, const void *from, size_t bytes);
 /* Copies within the device. */
 int cuda_move(const Launch *l, void *to, const void *from, size_t bytes);
 int cuda_clear(const Launch *l, void *to, size_t bytes);
+/* Sets every byte. */
+int cuda_fill(const Launch *l, void *to, int byte, size_t bytes);
 /* Whether all floats are of dtypes that kernels read: f32, bf16, f16. */
 bool cuda_floats_fit(const Launch *l);
 #endif

@@ -14,9 +14,10 @@ extern "C" {
 #include "emulator.h"
 #endif
 
-/* A kernel: its name is what launchers ask for. */
+/* A kernel: its name is what launchers ask for. One block per multiprocessor at least: else the
+ * compiler keeps registers in memory to fit more of them. */
 #define KERNEL(name, threads)                                                                      \
-    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Call c)
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Call c)
 
 constexpr int WARP = 32, EIGHT = 8;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;

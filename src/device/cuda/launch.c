@@ -148,10 +148,15 @@ int cuda_move(const Launch *l, void *to, const void *from, size_t bytes)
         s->cuda->calls->cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->queue));
 }
 
-int cuda_clear(const Launch *l, void *to, size_t bytes)
+int cuda_fill(const Launch *l, void *to, int byte, size_t bytes)
 {
     const CudaStream *s = cuda_stream_of(l->stream);
-    return cuda_status(s->cuda->calls->cudaMemsetAsync(to, 0, bytes, s->queue));
+    return cuda_status(s->cuda->calls->cudaMemsetAsync(to, byte, bytes, s->queue));
+}
+
+int cuda_clear(const Launch *l, void *to, size_t bytes)
+{
+    return cuda_fill(l, to, 0, bytes);
 }
 
 static bool fits(const Tensor *t)

@@ -1,0 +1,331 @@
+/* moe.cu - mixtures of experts on a GPU: the choice of experts, rows sorted by expert and back,
+ * products per expert, penalties. Nothing is added by atomics: every run gives the same bits. */
+#include "device/cuda/kernel.h"
+extern "C" {
+#include "ops/grouped_linear.h"
+#include "ops/moe_route.h"
+#include "ops/moe_rows.h"
+}
+
+constexpr int MOST_CHOICES = 64;
+
+/* ---- the router: a thread per token ---- */
+
+__device__ static double row_lse(const CallTensor &x, int64_t at, int64_t n)
+{
+    float top = -INFINITY;
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) top = Largest()(top, get(x, at + j));
+    for (int64_t j = 0; j < n; j++) sum += expf(get(x, at + j) - top);
+    return top + log(sum);
+}
+
+__device__ static float score(const MoeRoute &a, float x, double lse)
+{
+    return a.sigmoid ? 1 / (1 + expf(-x)) : expf((float)((double)x - lse));
+}
+
+/* in: logits; out: weights, experts. */
+KERNEL(moe_route_kernel, 128)
+{
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
+        int32_t chosen[MOST_CHOICES];
+        float sum = 0;
+        for (int64_t j = 0; j < k; j++) {
+            int32_t best = -1;
+            for (int32_t m = 0; m < e; m++) {
+                bool is_taken = false;
+                for (int64_t t = 0; t < j; t++) is_taken |= chosen[t] == m;
+                if (!is_taken && (best < 0 || get(x, i * e + m) > get(x, i * e + best))) best = m;
+            }
+            chosen[j] = best;
+            sum += score(a, get(x, i * e + best), lse);
+        }
+        for (int64_t j = 0; j < k; j++) {
+            const float s = score(a, get(x, i * e + chosen[j]), lse);
+            put(c.out[0], i * k + j, (float)a.factor * s / (a.normalize ? sum : 1));
+            set(c.out[1], i * k + j, chosen[j]);
+        }
+    }
+}
+
+/* in: logits, experts, gradient of the weights; as in moe_route.c. */
+KERNEL(moe_route_grad_kernel, 128)
+{
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
+        float sum = 0, along = 0, flow = 0;
+        for (int64_t j = 0; j < k; j++)
+            sum += score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
+        for (int64_t j = 0; j < k; j++)
+            along += get(c.in[2], i * k + j) *
+                     score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse) / sum;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t m = 0; m < e; m++) {
+                const float s = score(a, get(x, i * e + m), lse);
+                float slope = 0;
+                for (int64_t j = 0; j < k; j++) {
+                    if (get_int(c.in[1], i * k + j) != m) continue;
+                    const float dw = get(c.in[2], i * k + j);
+                    slope = (float)a.factor * (a.normalize ? (dw - along) / sum : dw);
+                }
+                if (pass == 0)
+                    flow += s * slope;
+                else
+                    put(c.out[0], i * e + m, a.sigmoid ? slope * s * (1 - s) : s * (slope - flow));
+            }
+    }
+}
+
+__device__ static double all_rows(const Call &c, const CallTensor &t)
+{
+    double n = 1;
+    for (int d = 0; d + 1 < t.n_dims; d++) n *= (double)whole_size(c, t, d);
+    return n;
+}
+
+/* A block per expert. in: logits, experts; out: share, probability. */
+KERNEL(moe_share_kernel, 256)
+{
+    const CallTensor &x = c.in[0], &expert = c.in[1];
+    const int64_t e = x.size[x.n_dims - 1], n = x.count / e, own = blockIdx.x;
+    const double each = 1 / all_rows(c, x);
+    double count = 0, sum = 0;
+    for (int64_t i = threadIdx.x; i < expert.count; i += blockDim.x)
+        count += get_int(expert, i) == own;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
+        sum += expf((float)((double)get(x, i * e + own) - row_lse(x, i * e, e)));
+    count = over_block(count, Sum(), 0.0);
+    sum = over_block(sum, Sum(), 0.0);
+    if (threadIdx.x != 0) return;
+    put_double(c.out[0], own, each * count);
+    put_double(c.out[1], own, each * sum);
+}
+
+KERNEL(moe_share_grad_kernel, 128)
+{
+    const CallTensor &x = c.in[0], &slope = c.in[1];
+    const int64_t e = x.size[x.n_dims - 1], n = x.count / e;
+    const float each = (float)(1 / all_rows(c, x));
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = row_lse(x, i * e, e);
+        float flow = 0;
+        for (int64_t j = 0; j < e; j++)
+            flow += expf((float)((double)get(x, i * e + j) - lse)) * get(slope, j);
+        for (int64_t j = 0; j < e; j++)
+            put(c.out[0], i * e + j,
+                each * expf((float)((double)get(x, i * e + j) - lse)) * (get(slope, j) - flow));
+    }
+}
+
+/* The attribute of moe_balance is a number of layers. */
+__device__ static double balance_factor(const Call &c)
+{
+    const double n = (double)attrs_of<int64_t>(c);
+    return (double)c.in[0].size[0] / (n * n);
+}
+
+KERNEL(moe_balance_kernel, 32)
+{
+    double sum = 0;
+    for (int64_t j = threadIdx.x; j < c.in[0].count; j += WARP)
+        sum += get_double(c.in[0], j) * get_double(c.in[1], j);
+    sum = over_warp(sum, Sum());
+    if (threadIdx.x == 0) put_double(c.out[0], 0, balance_factor(c) * sum);
+}
+
+KERNEL(moe_balance_grad_kernel, 32)
+{
+    for (int64_t j = threadIdx.x; j < c.in[0].count; j += WARP)
+        put_double(c.out[0], j,
+                   balance_factor(c) * get_double(c.in[0], j) * get_double(c.in[1], 0));
+}
+
+KERNEL(moe_element_kernel, 32)
+{
+    if (threadIdx.x == 0) put_double(c.out[0], 0, get_double(c.in[0], attrs_of<int64_t>(c)));
+}
+
+KERNEL(mean_square_lse_kernel, 256)
+{
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], n = x.count / e;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        const double lse = row_lse(x, i * e, e);
+        sum += lse * lse;
+    }
+    sum = over_block(sum, Sum(), 0.0);
+    if (threadIdx.x == 0) put_double(c.out[0], 0, sum / all_rows(c, x));
+}
+
+KERNEL(mean_square_lse_grad_kernel, 128)
+{
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], n = x.count / e;
+    const double slope = get_double(c.in[1], 0) / all_rows(c, x);
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = row_lse(x, i * e, e);
+        for (int64_t j = 0; j < e; j++)
+            put(c.out[0], i * e + j,
+                (float)(2 * lse * slope) * expf((float)((double)get(x, i * e + j) - lse)));
+    }
+}
+
+/* ---- rows: integers are few beside the rows themselves ---- */
+
+/* A thread per pair counts those of its expert in front of it. in: experts of all, of this rank;
+ * out: experts with -1 for those dropped, and how many (one block, number[0] is the room). */
+KERNEL(moe_limit_kernel, 1024)
+{
+    const MoeLimit &a = attrs_of<MoeLimit>(c);
+    const CallTensor &all = c.in[0], &mine = c.in[1];
+    const int64_t k = all.size[2], length = mine.size[1];
+    double n_dropped = 0;
+    for (int64_t i = threadIdx.x; i < mine.count; i += blockDim.x) {
+        const int64_t s = whole_index(c, mine, 1, i / k % length), b = i / k / length;
+        const int64_t at = (b * all.size[1] + s) * k + i % k;
+        const int32_t own = get_int(all, at);
+        int64_t before = 0;
+        if (own < 0 || own >= a.n_experts) fail(c, KERNEL_BAD_INDEX);
+        for (int64_t j = 0; j < at; j++) before += get_int(all, j) == own;
+        const bool is_kept = before < c.number[0];
+        set(c.out[0], i, is_kept ? own : -1);
+        n_dropped += !is_kept;
+    }
+    n_dropped = over_block(n_dropped, Sum(), 0.0);
+    if (threadIdx.x != 0) return;
+    put_double(c.out[1], 0, n_dropped);
+    if (a.stops && n_dropped > 0) fail(c, KERNEL_OVERFLOW);
+}
+
+/* A warp per pair: its row is the number of pairs of lower experts, and of its own in front of it.
+ * in: experts; out: pair of a row, row of a pair, expert of a row (both cleared to -1 before). */
+KERNEL(moe_rows_kernel, 256)
+{
+    const CallTensor &expert = c.in[0];
+    const int64_t n = expert.count, n_experts = attrs_of<int64_t>(c);
+    for (int64_t i = thread_number() / WARP; i < n; i += all_threads() / WARP) {
+        const int32_t own = get_int(expert, i);
+        int32_t before = 0;
+        for (int64_t j = threadIdx.x % WARP; j < n; j += WARP) {
+            const int32_t other = get_int(expert, j);
+            before += other >= 0 && (other < own || (other == own && j < i));
+        }
+        before = over_warp(before, Sum());
+        if (threadIdx.x % WARP != 0) continue;
+        if (own < -1 || own >= n_experts) fail(c, KERNEL_BAD_INDEX);
+        const bool has_row = own >= 0 && own < n_experts;
+        set(c.out[1], i, has_row ? before : -1);
+        if (!has_row) continue;
+        set(c.out[0], before, (double)i);
+        set(c.out[2], before, own);
+    }
+}
+
+/* in: x, pair of a row, row of a pair. */
+KERNEL(moe_gather_kernel, 256)
+{
+    const int64_t d = c.out[0].size[1], k = c.in[2].size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int32_t pair = get_int(c.in[1], i / d);
+        put(c.out[0], i, pair < 0 ? 0 : get(c.in[0], pair / k * d + i % d));
+    }
+}
+
+/* Sums of a token's rows; with `weighted` by in[1]. The rows are in the last input. */
+__device__ static void add_up(const Call &c, bool weighted)
+{
+    const CallTensor &x = c.in[0], &row = c.in[c.n_in - 1];
+    const int64_t d = x.size[1], k = row.size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        float sum = 0;
+        for (int64_t j = i / d * k; j < (i / d + 1) * k; j++) {
+            const int32_t r = get_int(row, j);
+            if (r >= 0) sum += (weighted ? get(c.in[1], j) : 1) * get(x, r * d + i % d);
+        }
+        put(c.out[0], i, sum);
+    }
+}
+
+KERNEL(moe_scatter_kernel, 256)
+{
+    add_up(c, false);
+}
+
+KERNEL(moe_combine_kernel, 256)
+{
+    add_up(c, true);
+}
+
+/* in: gradient of the sums, weights, rows; the result was cleared. */
+KERNEL(moe_combine_grad_rows_kernel, 256)
+{
+    const CallTensor &dy = c.in[0], &row = c.in[2];
+    const int64_t d = dy.size[2], k = row.size[2];
+    for (int64_t i = thread_number(); i < row.count * d; i += all_threads()) {
+        const int64_t pair = i / d;
+        const int32_t r = get_int(row, pair);
+        if (r >= 0)
+            put(c.out[0], r * d + i % d, get(c.in[1], pair) * get(dy, pair / k * d + i % d));
+    }
+}
+
+/* A warp per pair. in: rows, gradient of the sums, rows of pairs. */
+KERNEL(moe_combine_grad_weight_kernel, 256)
+{
+    const CallTensor &x = c.in[0], &dy = c.in[1], &row = c.in[2];
+    const int64_t d = x.size[1], k = row.size[2];
+    for (int64_t i = thread_number() / WARP; i < row.count; i += all_threads() / WARP) {
+        const int32_t r = get_int(row, i);
+        float sum = 0;
+        for (int64_t j = threadIdx.x % WARP; r >= 0 && j < d; j += WARP)
+            sum += get(dy, i / k * d + j) * get(x, r * d + j);
+        sum = over_warp(sum, Sum());
+        if (threadIdx.x % WARP == 0) put(c.out[0], i, sum);
+    }
+}
+
+/* ---- products per expert, an element of the result per thread ---- */
+
+/* in: rows, weights, expert of a row. */
+KERNEL(grouped_linear_kernel, 256)
+{
+    const bool transposed = attrs_of<GroupedLinear>(c).transposed;
+    const int64_t k = c.in[0].size[2], n = c.out[0].size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int64_t row = i / n, j = i % n;
+        const int32_t e = get_int(c.in[2], row);
+        const bool is_there = e >= 0 && e < c.in[1].size[0];
+        if (e >= c.in[1].size[0]) fail(c, KERNEL_BAD_INDEX);
+        float sum = 0;
+        for (int64_t m = 0; is_there && m < k; m++)
+            sum += get(c.in[0], row * k + m) *
+                   get(c.in[1], e * n * k + (transposed ? m * n + j : j * k + m));
+        put(c.out[0], i, sum);
+    }
+}
+
+/* in: gradient of the rows, rows, expert of a row; out: gradient of the weights. */
+KERNEL(grouped_outer_kernel, 256)
+{
+    const CallTensor &of = c.in[2];
+    const int64_t n = c.in[0].size[2], k = c.in[1].size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int64_t e = i / (n * k), j = i / k % n, m = i % k;
+        float sum = 0;
+        for (int64_t row = 0; row < of.count && get_int(of, row) <= e; row++) {
+            const int32_t own = get_int(of, row);
+            if (own < 0) break;
+            if (own == e) sum += get(c.in[0], row * n + j) * get(c.in[1], row * k + m);
+        }
+        put(c.out[0], i, sum);
+    }
+}
