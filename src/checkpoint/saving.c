@@ -85,26 +85,35 @@ static bool is_archived(const CheckpointSaving *s, const char *folder)
     return is_archived;
 }
 
-/* Whether the checkpoint can be opened, with all files in their sizes. */
-static bool is_there(const char *folder)
+/* An error unless the checkpoint can be opened, with all files in their sizes. */
+static Error *look_at(const char *folder)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
     Error *e = checkpoint_open(a, folder, &r);
     if (!e && r->verify_files) e = r->verify_files(r);
-    if (e)
-        log_warning("no old checkpoint is deleted, as the new one cannot be read: %s",
-                    error_text(e));
-    const bool is_good = !e;
-    error_free(e);
     arena_free(a);
-    return is_good;
+    return e;
+}
+
+static bool is_there(const char *folder)
+{
+    Error *e = look_at(folder);
+    const bool is_there = !e;
+    error_free(e);
+    return is_there;
 }
 
 static void delete_oldest(CheckpointSaving *s, Arena *a)
 {
     if (s->strategy.keep <= 0 || s->n_kept <= s->strategy.keep) return;
-    if (!is_there(s->kept[s->n_kept - 1])) return;
+    Error *unreadable = look_at(s->kept[s->n_kept - 1]);
+    if (unreadable) {
+        log_warning("no old checkpoint is deleted, as the new one cannot be read: %s",
+                    error_text(unreadable));
+        error_free(unreadable);
+        return;
+    }
     while (s->n_kept > s->strategy.keep) {
         const char *folder = s->kept[0];
         memmove(s->kept, s->kept + 1, sizeof *s->kept * (size_t)--s->n_kept);
@@ -191,6 +200,26 @@ Error *checkpoint_saving_go_on(CheckpointSaving *s, const char *path)
     for (int64_t i = 0; i < n; i++)
         if (found[i].steps <= steps) remember(s, found[i].path);
     return write_info(s->arena, x, absolute(s->arena, path));
+}
+
+Error *checkpoint_name_older(Error *e, const char *path)
+{
+    static const char key[] = "-seen_steps_";
+    const char *name = path_name(path), *at = strstr(name, key);
+    if (!e || !at || !str_starts(str_of(name), "eid_")) return e;
+    Arena *a = arena_new();
+    Found *found = NULL;
+    int64_t n = 0;
+    const char *id = arena_string_n(a, name + strlen("eid_"), (size_t)(at - name) - strlen("eid_"));
+    const int64_t steps = strtoll(at + strlen(key), NULL, 10);
+    error_free(find_all(a, path_folder(a, path), id, &found, &n));
+    while (n-- > 0) {
+        if (found[n].steps >= steps || !is_there(found[n].path)) continue;
+        e = error_join(e, error_new("an older checkpoint can be opened: %s", found[n].path));
+        break;
+    }
+    arena_free(a);
+    return e;
 }
 
 CheckpointLayout checkpoint_layout(const CheckpointExecution *x)

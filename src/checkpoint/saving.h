@@ -55,6 +55,10 @@ CheckpointLayout checkpoint_layout(const CheckpointExecution *x);
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content);
 
+/* Appends to an error about the checkpoint `path` which older one of the same training is there and
+ * can be opened, if any. NULL stays NULL. */
+Error *checkpoint_name_older(Error *e, const char *path);
+
 /* The checkpoint from which experiment `experiment_id` goes on: the last one that was saved in
  * `folder`, else the one of the most steps. *out is NULL where there is none. */
 Error *checkpoint_newest(Arena *a, const char *folder, const char *experiment_id, const char **out);

@@ -69,7 +69,9 @@ static Error *find_point(Arena *a, Consensus *together, const char *experiment, 
         log_info("%s has no checkpoint yet: the training begins anew", experiment);
         return NULL;
     }
-    return consensus_error(together, progress_read(a, point->checkpoint, &point->position));
+    Error *e = progress_read(a, point->checkpoint, &point->position);
+    if (consensus_leads(together)) e = checkpoint_name_older(e, point->checkpoint);
+    return consensus_error(together, e);
 }
 
 /* `here` is the experiment's folder or a checkpoint; the experiment is this job's alone. */

@@ -438,6 +438,8 @@ static Error *train(Trainer *t, TrainingEnd *end)
     if (t->data_ended) return end_early(t, END_OF_DATA, end);
     TRY(consensus_error(job->consensus, begin_program(job, t->session, &t->step)));
     Error *loaded = begin_state(job, t->session, &t->step);
+    if (loaded && job->state->checkpoint_path && consensus_leads(job->consensus))
+        loaded = checkpoint_name_older(loaded, job->state->checkpoint_path);
     TRY(consensus_error(job->consensus, loaded ? loaded : publish_fact(t)));
     TRY(consensus_error(job->consensus, open_saving(t)));
     TRY(catch_up(t));
