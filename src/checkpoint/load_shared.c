@@ -133,6 +133,7 @@ static void add_chunks(Loading *l, int rank, int64_t entry, const Rows *rows, in
 {
     const CheckpointEntry *e = &l->reader->entry[entry];
     ChunkList *list = &l->chunk[rank];
+    CHECK(rows->bytes > 0);
     const int last = rows->n_dims - 1;
     const int64_t most = rows->bytes < CHUNK_BYTES ? CHUNK_BYTES / rows->bytes : 1;
     while (from < to) {
@@ -157,6 +158,7 @@ static void add_chunks(Loading *l, int rank, int64_t entry, const Rows *rows, in
 static int64_t row_at(const Rows *rows, int64_t base, int64_t cut)
 {
     if (cut <= base) return 0;
+    CHECK(rows->bytes > 0);
     const int64_t row = (cut - base + rows->bytes - 1) / rows->bytes;
     return row < rows->n ? row : rows->n;
 }

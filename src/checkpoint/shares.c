@@ -116,6 +116,7 @@ static Error *find_tensor(Planner *p, const char *name, const Offer *o, int64_t 
 {
     *index = (intptr_t)map_get(p->by_name, str_of(name)) - 1;
     if (*index >= 0) {
+        CHECK(p->whole != NULL);
         const StateTensor *t = &p->whole[*index];
         bool is_same = (int)t->part.dtype == o->dtype && t->part.n_dims == o->n_dims &&
                        !memcmp(t->whole, o->whole, sizeof *o->whole * (size_t)o->n_dims);
@@ -267,6 +268,7 @@ static Error *plan(Arena *a, const Comm *comm, const Str *offers, Shares *s, Tex
     Arena *own = arena_new();
     Planner p = { .arena = own, .n_ranks = comm ? comm->size : 1, .by_name = map_new(own) };
     Error *e = NULL;
+    CHECK(offers != NULL);
     for (int r = 0; !e && r < p.n_ranks; r++) e = read_offers(&p, r, offers[r]);
     if (!e) {
         choose_writers(&p);
@@ -303,6 +305,7 @@ static void take_chosen(Arena *a, const StateTensor *state, Str chosen, Shares *
 static Error *lead(Arena *a, Comm *comm, const Str *offers, const StateTensor *state, Shares *s)
 {
     const int n = comm ? comm->size : 1;
+    CHECK(offers != NULL);
     Text *chosen = NEW_N(a, Text, n);
     Error *e = ranks_agree(comm, plan(a, comm, offers, s, chosen));
     for (int r = 1; !e && r < n; r++)

@@ -151,6 +151,7 @@ static Error *tell_scores(Evaluation *v, const char *path, const DocumentScore *
 
 static Error *open_session(Evaluation *v)
 {
+    CHECK(v->config.app_state != NULL); /* read_config */
     Model *m = v->config.app_state->model;
     Groups *groups = v->together ? groups_new(v->arena, &v->mesh, v->together->world) : NULL;
     m->weights_path = NULL; /* the checkpoint has them all */

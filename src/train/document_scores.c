@@ -57,7 +57,7 @@ static double log_probability(const float *logit, int64_t n, int64_t target, boo
         *is_first &= logit[i] <= logit[target];
     }
     for (int64_t i = 0; i < n; i++) sum += exp(logit[i] - most);
-    return logit[target] - most - log(sum);
+    return logit[target] - most - log(fmax(sum, 1)); /* the largest one is 1 */
 }
 
 static Error *read_logits(Arena *a, Program *p, const float **out)
@@ -80,6 +80,7 @@ static Error *score_window(Arena *a, const Scoring *s, const Pbin *file, const D
                            int64_t w, int64_t length, DocumentScore *to)
 {
     Program *p;
+    CHECK(length > 0);
     TRY(program_for(s, length, &p));
     const ModelInput *in = s->model->inputs;
     const int64_t from = w * s->sequence, left = d->n - 1 - from;
