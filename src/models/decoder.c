@@ -1,11 +1,13 @@
 /* decoder.c - decoder-only transformers (Radford et al. 2019 and what followed), built from a
  * description. */
 #include "models/decoder.h"
+#include "comm/mesh.h"
 #include "ops/attention.h"
 #include "ops/cache_write.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
+#include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
 
@@ -81,18 +83,36 @@ static Value *wide_norm(Build *b, const char *name, Value *x)
     return norm(b->g, name, x, &n);
 }
 
+/* Where more ranks share matrices than there are heads of keys, each has one of its own: the keys
+ * of all are computed by everyone, and repeated. */
+static int64_t key_heads(const Build *b)
+{
+    const Decoder *d = b->d;
+    const int64_t ranks = b->g->mesh ? b->g->mesh->size[MESH_TP] : 1;
+    const bool fits = ranks % d->n_head_kv == 0 && d->n_head_q % ranks == 0;
+    return ranks > d->n_head_kv && fits ? ranks : d->n_head_kv;
+}
+
+static Value *repeated(Build *b, Value *x, int64_t n)
+{
+    return n == b->d->n_head_kv ? x : repeat_heads(b->g, x, n);
+}
+
 static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
+    const int64_t n_keys = key_heads(b);
+    const char *axis = n_keys == d->n_head_kv ? "heads" : NULL;
+    const char *groups =
+        arena_printf(g->arena, "d=%lld g=%lld", (long long)d->head_width, (long long)n_keys);
     const char *sizes =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)d->head_width, (long long)d->n_head_kv);
     const Linear queries = { d->head_width * d->n_head_q, "heads", "embed", d->qkv_bias,
                              ROLE_LINEAR },
-                 keys = { d->head_width * d->n_head_kv, "heads", "embed", d->qkv_bias,
-                          ROLE_LINEAR },
+                 keys = { d->head_width * d->n_head_kv, axis, "embed", d->qkv_bias, ROLE_LINEAR },
                  out = { d->width, "embed", "heads", d->out_bias, ROLE_RESIDUAL };
-    Value *q = reshape(g, "bs(grd)->bsgrd", sizes,
+    Value *q = reshape(g, "bs(grd)->bsgrd", groups,
                        wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
     Value *k =
         reshape(g, "bs(gd)->bsgd", sizes, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
@@ -107,8 +127,9 @@ static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .window = layer->window,
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
-    Value *o =
-        attention(g, q, cached(b, "k_cache", k), cached(b, "v_cache", v), b->documents, &attrs);
+    v = repeated(b, cached(b, "v_cache", v), n_keys);
+    k = repeated(b, cached(b, "k_cache", k), n_keys);
+    Value *o = attention(g, q, k, v, b->documents, &attrs);
     Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

@@ -105,3 +105,19 @@ TEST(tokens_are_exchanged_for_heads_eight_times_per_layer)
     assert_int_equal(n, 8 * 3);
     arena_free(a);
 }
+
+/* Four ranks and two heads of keys: each head is with two of them. */
+TEST(more_ranks_than_heads_of_keys_equal_one)
+{
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_TP] = 4, .sharding = tensor, .llama_like = true, .compute = F64 },
+        1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                         .size[MESH_TP] = 4,
+                                         .sharding = sequence,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .llama_like = true,
+                                         .recompute_every = 1,
+                                         .compute = F64 },
+                           1e-11);
+}

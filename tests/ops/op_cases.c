@@ -32,6 +32,7 @@
 #include "ops/offset.h"
 #include "ops/patches.h"
 #include "ops/positions.h"
+#include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
@@ -267,6 +268,13 @@ static Value *build_biased_moe_route(Graph *g, const OpCase *c, const int64_t *n
 {
     Value *expert;
     return moe_route(g, floats(g, "logits", 3, n), floats(g, "bias", 1, n + 2), c->attrs, &expert);
+}
+
+/* sizes of x; heads of the result */
+static Value *build_repeat_heads(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return repeat_heads(g, floats(g, "x", 4, n), n[4]);
 }
 
 /* batch, sequence, choices; experts */
@@ -552,6 +560,7 @@ const OpCase op_cases[] = {
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 2.5 }, .n = { 2, 4, 5 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 1 }, .n = { 2, 4, 6 } },
+    { "repeat_heads", build_repeat_heads, .n = { 2, 4, 2, 3, 4 } },
     { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
     { "mean_square_lse", build_unary, .unary = mean_square_lse, .n = { 4, 6, 5 } },
