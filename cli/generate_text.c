@@ -1,11 +1,13 @@
 /* generate_text.c - `modalities generate_text`: asks for prompts and continues them. */
 #include "base/log.h"
 #include "base/signal.h"
+#include "comm/groups.h"
 #include "command.h"
 #include "components.h"
 #include "config/builder.h"
 #include "prompt_file.h"
 #include "prompts.h"
+#include "train/crew.h"
 #include "train/text_inference.h"
 #include <string.h>
 
@@ -13,7 +15,7 @@ typedef struct Options {
     const char *config_file_path, *prompt, *prompts_file_path, *output_file_path, *system, *device;
     const int64_t *max_new_tokens;
     const double *temperature;
-    int64_t seed, top_k;
+    int64_t seed, top_k, ranks;
     double top_p, min_p, repetition_penalty;
     bool print_speed, chat;
     int context;
@@ -41,37 +43,62 @@ static const Field options[] = {
     FIELD_FLOAT(Options, repetition_penalty, "1.0", 0, INFINITY, "above 1: tokens that were there become less likely", .flags = FIELD_OPEN_MIN),
     FIELD_STRINGS(Options, stop, "[]", 0, 0, "a text that ends an answer, and is not printed"),
     FIELD_BOOL(Options, print_speed, "false", "tells the tokens per second of each answer"),
+    FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, that share the model by the tensor parallelism of the YAML's device_mesh; 0: one, or what a launcher has started"),
     FIELD_STRING(Options, device, "null", "cpu, cuda or cuda:N, to fail where there is none; by default whatever there is"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
     { 0 },
 };
 /* clang-format on */
 
-static Error *load(Arena *a, const Options *o, GenerationConfig *out)
+/* What one rank generates with. */
+typedef struct Work {
+    const Options *options;
+    const Crew *crew;
+    GenerationConfig config;
+    Mesh mesh;
+    const char *device;
+} Work;
+
+static Error *load(Arena *a, Work *w)
 {
-    Rank rank;
-    const ResolverContext context = { .rank = &rank,
+    const Options *o = w->options;
+    const Rank *rank = w->crew->rank;
+    const ResolverContext context = { .rank = rank,
                                       .config_file_path = o->config_file_path,
                                       .experiments_root_path = ".",
                                       .experiment_id = "-1" };
     Yaml *root;
     Registry *r;
     GenerationConfig checked;
-    TRY(rank_of_process(&rank));
     TRY(config_load(a, o->config_file_path, o->set, &context, &root));
     TRY(components_registry(a, &r));
-    TRY(builder_validate(builder_new(a, r, root, &rank), generation_config_fields, &checked));
+    TRY(builder_validate(builder_new(a, r, root, rank), generation_config_fields, &checked));
     TRY(error_wrap(device_choice_check(&checked.settings.device), "%s: settings",
                    o->config_file_path));
-    return builder_build(builder_new(a, r, root, &rank), generation_config_fields, out);
+    return builder_build(builder_new(a, r, root, rank), generation_config_fields, &w->config);
 }
 
-static Error *choose_device(const Options *o, const GenerationConfig *c, const char **device)
+/* Ranks share the matrices of a model; they all make the same answer. */
+static Error *check_ranks(Work *w)
 {
+    const int64_t n = w->crew->rank->world_size;
+    w->mesh = w->config.device_mesh ? *w->config.device_mesh : mesh_of_rank(w->crew->rank);
+    if (n == 1 && w->mesh.world_size == 1) return NULL;
+    if (w->mesh.world_size == n && w->mesh.size[MESH_TP] == n) return NULL;
+    return error_new("%s: %lld ranks can share a model for generation by tensor parallelism alone: "
+                     "allowed is a device_mesh with tensor_parallel_degree %lld and a model that "
+                     "asks for it (model.gpt2_tp, model.parallelized)",
+                     w->options->config_file_path, (long long)n, (long long)n);
+}
+
+static Error *choose_device(Work *w)
+{
+    const Options *o = w->options;
     TRY(session_check_device(o->device));
     const char *found = device_choose(o->device);
-    *device = found;
-    if (device_choice_is_cuda(&c->text_inference_component->device) &&
+    w->device = found;
+    if (consensus_leads(w->crew->consensus) &&
+        device_choice_is_cuda(&w->config.text_inference_component->device) &&
         (!found || !strcmp(found, "cpu")))
         log_info("the configuration asks for cuda; it runs here on the CPU");
     return NULL;
@@ -89,12 +116,13 @@ static Error *open_generator(Session *s, const TextInference *t, Generator **out
     TRY(generator_new(s, t->model, limit, out));
     if (!t->model->weights_path && !t->model->hf)
         log_warning("the model comes without a checkpoint: its weights are random");
-    store_initialize(session_store(s), (uint64_t)t->model->seed);
-    return NULL;
+    return store_initialize(session_store(s), (uint64_t)t->model->seed);
 }
 
-static AnswerSettings answer_settings(const Options *o, const TextInference *t, const Chat *chat)
+static AnswerSettings answer_settings(const Work *w, const Chat *chat)
 {
+    const Options *o = w->options;
+    const TextInference *t = w->config.text_inference_component;
     return (AnswerSettings){ .sampling = { .temperature =
                                                o->temperature ? *o->temperature : t->temperature,
                                            .top_k = o->top_k,
@@ -102,14 +130,26 @@ static AnswerSettings answer_settings(const Options *o, const TextInference *t, 
                                            .min_p = o->min_p,
                                            .repetition_penalty = o->repetition_penalty },
                              .stops = o->stop,
-                             .print_speed = o->print_speed,
+                             .print_speed = o->print_speed && consensus_leads(w->crew->consensus),
                              .seed = (uint64_t)o->seed,
                              .max_new_tokens = o->max_new_tokens ? *o->max_new_tokens : INT64_MAX,
                              .chat = chat,
                              .system = o->system,
+                             .together = w->crew->consensus,
                              .slides = o->context == CONTEXT_SLIDE };
 }
 
+/* Rank 0 asks for it, all get it; NULL: there is none. */
+static Error *next_prompt(Arena *a, Consensus *together, Prompts *p, const char **out)
+{
+    Error *e = NULL;
+    *out = NULL;
+    if (p) e = prompts_next(a, p, out);
+    TRY(consensus_error(together, e));
+    return consensus_text(together, a, out);
+}
+
+/* `p` is NULL on ranks that do not lead. */
 static Error *answer_all(AnswerSettings s, const TextInference *t, Generator *g, Prompts *p)
 {
     Arena *a = arena_new();
@@ -118,9 +158,9 @@ static Error *answer_all(AnswerSettings s, const TextInference *t, Generator *g,
     while (!e && end != ANSWER_STOPPED) {
         const char *prompt;
         arena_clear(a);
-        e = prompts_next(a, p, &prompt);
+        e = next_prompt(a, s.together, p, &prompt);
         if (e || !prompt) break;
-        e = text_inference_answer(t, g, prompt, &s, stdout, &end);
+        e = text_inference_answer(t, g, prompt, &s, p ? stdout : NULL, &end);
         s.number++;
     }
     arena_free(a);
@@ -153,41 +193,68 @@ static Error *open_chat(Arena *a, const Options *o, const TextInference *t, cons
     return NULL;
 }
 
-static Error *answer_prompts(Arena *a, const Options *o, const TextInference *t, Generator *g)
+static Error *answer_prompts(Arena *a, const Work *w, Generator *g)
 {
+    const Options *o = w->options;
+    const TextInference *t = w->config.text_inference_component;
     const Chat *chat;
-    Prompts *prompts;
+    Prompts *prompts = NULL;
     TRY(open_chat(a, o, t, &chat));
-    const AnswerSettings s = answer_settings(o, t, chat);
+    const AnswerSettings s = answer_settings(w, chat);
     if (o->prompts_file_path) {
         const PromptFile f = { o->prompts_file_path, o->output_file_path, &t->prompt_template };
         return prompt_file_answer(&f, t, g, s);
     }
-    TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
+    if (consensus_leads(s.together)) TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
     return answer_all(s, t, g, prompts);
+}
+
+static Error *prepare(Arena *a, Work *w, Session **s, Generator **g)
+{
+    TRY(load(a, w));
+    TRY(check_ranks(w));
+    TRY(choose_device(w));
+    const TextInference *t = w->config.text_inference_component;
+    Consensus *together = w->crew->consensus;
+    const SessionSettings settings = {
+        .model = t->model,
+        .device = w->device,
+        .n_threads = w->crew->n_threads,
+        .memory = w->crew->memory,
+        .groups = together ? groups_new(a, &w->mesh, together->world) : NULL,
+        .rank = w->mesh.rank,
+        .rounded_buffers = t->model->compute == BF16,
+    };
+    TRY(session_new(&settings, s));
+    return open_generator(*s, t, g);
+}
+
+static Error *generate_on_rank(Arena *a, const void *from, const Crew *crew)
+{
+    Work w = { .options = from, .crew = crew };
+    Session *s = NULL;
+    Generator *g = NULL;
+    Arena *own = arena_new(); /* groups end before the ranks' communication does */
+    (void)a;
+    Error *e = consensus_error(crew->consensus, prepare(own, &w, &s, &g));
+    if (consensus_leads(crew->consensus)) signal_catch_while_printing();
+    if (!e) e = consensus_break(crew->consensus, answer_prompts(own, &w, g));
+    generator_free(g);
+    session_free(s);
+    arena_free(own);
+    return e;
 }
 
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
-    GenerationConfig config = { 0 };
+    Rank rank;
     TRY(check_options(o));
-    TRY(load(a, o, &config));
-    const char *device;
-    TRY(choose_device(o, &config, &device));
-    const TextInference *t = config.text_inference_component;
-    Session *s;
-    Generator *g = NULL;
-    TRY(session_new(&(SessionSettings){ .model = t->model,
-                                        .device = device,
-                                        .rounded_buffers = t->model->compute == BF16 },
-                    &s));
-    Error *e = open_generator(s, t, &g);
-    signal_catch_while_printing();
-    if (!e) e = answer_prompts(a, o, t, g);
-    generator_free(g);
-    session_free(s);
-    return e;
+    TRY(rank_of_process(&rank));
+    const CrewSettings crew = {
+        .process = &rank, .n_ranks = o->ranks, .work = generate_on_rank, .context = o
+    };
+    return crew_run(a, &crew);
 }
 
 const Command command_top_generate_text = {

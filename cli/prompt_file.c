@@ -73,7 +73,8 @@ static Error *answer_entry(Job *j, Arena *a, json_t *entry, Str line, FILE *to)
     j->settings.kept = &answer;
     Error *e =
         text_inference_answer(j->inference, j->generator, prompt, &j->settings, NULL, &j->end);
-    if (!e && j->end != ANSWER_STOPPED) put_line(line, &answer, ends[j->end], to);
+    if (!e && to && j->end != ANSWER_STOPPED) put_line(line, &answer, ends[j->end], to);
+    j->settings.kept = NULL;
     text_free(&answer);
     return e;
 }
@@ -120,10 +121,13 @@ Error *prompt_file_answer(const PromptFile *f, const TextInference *t, Generator
     Job j = { .file = f, .inference = t, .generator = g, .settings = s, .end = ANSWER_LIMIT };
     Arena *a = arena_new();
     Str text;
-    NewFile out;
+    NewFile out = { 0 };
+    const bool leads = consensus_leads(s.together);
     Error *e = file_read(a, f->from, &text);
-    if (!e) e = file_create(f->to, &out);
-    if (!e) {
+    if (!e && leads) e = file_create(f->to, &out);
+    e = consensus_error(s.together, e);
+    if (!e && !leads) e = answer_all(&j, text, NULL);
+    if (!e && leads) {
         e = answer_all(&j, text, out.stream);
         if (e || j.end == ANSWER_STOPPED)
             file_abandon(&out);

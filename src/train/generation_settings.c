@@ -12,6 +12,7 @@ static const Field settings_fields[] = {
 const Field generation_config_fields[] = {
     FIELD_COMPONENT(GenerationConfig, text_inference_component, struct TextInference, "inference_component", NULL, "generates text"),
     FIELD_STRUCT(GenerationConfig, settings, GenerationSettings, settings_fields, NULL, "what to generate with", .flags = FIELD_IGNORE_OTHERS),
+    FIELD_COMPONENT(GenerationConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks that share the model, for --ranks", .no_effect_alone = "one rank has all of it"),
     { 0 },
 };
 /* clang-format on */

@@ -10,9 +10,12 @@ typedef struct GenerationSettings {
     StringMap referencing_keys;
 } GenerationSettings;
 
+struct Mesh;
+
 typedef struct GenerationConfig {
     struct TextInference *text_inference_component; /* text_inference.h */
     GenerationSettings settings;
+    struct Mesh *device_mesh; /* comm/mesh.h; NULL: none is given */
 } GenerationConfig;
 
 /* For builder_build and builder_validate. */

@@ -132,6 +132,15 @@ static Error *choose(const Answer *a, uint32_t *id)
         "position %" PRIu64, position);
 }
 
+/* Whether any rank got a stop signal. */
+static Error *hear_stop(const Answer *a, bool *out)
+{
+    double wanted = signal_stop_requested();
+    TRY(consensus_reach(a->settings->together, NULL, &wanted, 1));
+    *out = wanted > 0;
+    return NULL;
+}
+
 /* Reads the last n of the tokens that were seen. What does not fit makes a sliding context begin
  * anew with as many of the last ones as fill half of it. */
 static Error *read_seen(const Answer *a, int64_t n)
@@ -155,7 +164,9 @@ static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
         bool ends = false;
         remember(a, arena, next, n_next);
         TRY(read_seen(a, n_next));
-        if (signal_stop_requested()) {
+        bool is_stopped;
+        TRY(hear_stop(a, &is_stopped));
+        if (is_stopped) {
             *end = ANSWER_STOPPED;
             return NULL;
         }

@@ -3,6 +3,7 @@
 #define TRAIN_TEXT_INFERENCE_H
 #include "tokenizer/tokenizer.h"
 #include "train/chat.h"
+#include "train/consensus.h"
 #include "train/generate.h"
 #include "train/generation_settings.h"
 #include "train/prompt_template.h"
@@ -31,6 +32,7 @@ typedef struct AnswerSettings {
     const char *system;     /* with chat: the message before; NULL: none */
     bool slides;            /* a full context goes on with its last half */
     Text *kept;             /* gets the answer; NULL: nobody does */
+    Consensus *together;    /* ranks that share the model and make the same answers; NULL: one */
 } AnswerSettings;
 
 typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED, ANSWER_TEXT } AnswerEnd;

@@ -297,3 +297,57 @@ TEST(a_file_of_prompts_is_answered_into_another)
     assert_int_equal(run(a, &m, "", arena_printf(a, "--prompts_file_path %s", from)).status, 2);
     arena_free(a);
 }
+
+/* ---- ranks ---- */
+
+#define MESH(tp)                                                                                   \
+    " --set \"device_mesh={component_key: device_mesh, variant_key: default, config: "             \
+    "{device_type: cpu, data_parallel_replicate_degree: 1, data_parallel_shard_degree: -1, "       \
+    "tensor_parallel_degree: " tp ", world_size: " tp "}}\""
+#define SHARED_MODEL                                                                               \
+    " --set \"text_inference_component.config.model={component_key: model, variant_key: gpt2_tp, " \
+    "config: {model: {instance_key: model_raw, pass_type: BY_REFERENCE}, device_mesh: "            \
+    "{instance_key: device_mesh, pass_type: BY_REFERENCE}}}\" --set model_raw.config.n_head_kv=2"
+
+#define OWN_MODEL                                                                                  \
+    " --set \"text_inference_component.config.model={instance_key: model_raw, pass_type: "         \
+    "BY_REFERENCE}\" --set model_raw.config.n_head_kv=2"
+
+TEST(ranks_that_share_a_model_answer_as_one)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *words = "--max_new_tokens 12 --temperature 0.7 --seed 3 --stop zz";
+    Run one = run(a, &m, "ab\\nlonger prompt\\n", arena_printf(a, "%s" OWN_MODEL, words)),
+        two = run(a, &m, "ab\\nlonger prompt\\n",
+                  arena_printf(a, "%s --ranks 2" MESH("2") SHARED_MODEL, words));
+    assert_int_equal(one.status, 0);
+    assert_int_equal(two.status, 0);
+    assert_contains(one.output, "longer prompt");
+    assert_string_equal(two.output, one.output);
+    Run r = run(a, &m, "", "--prompt a --ranks 2");
+    assert_int_equal(r.status, 1);
+    assert_contains(r.errors, "2 ranks can share a model for generation by tensor parallelism");
+    arena_free(a);
+}
+
+TEST(ranks_answer_a_file_of_prompts_once)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *to = path_join(a, test_folder(), "answers.jsonl"),
+               *from = path_join(a, test_folder(), "prompts.jsonl");
+    write_text(a, test_folder(), "prompts.jsonl", "{\"x\": \"a\"}\n{\"x\": \"b\"}\n");
+    Str answers;
+    Run r = run(a, &m, "",
+                arena_printf(a,
+                             "--max_new_tokens 2 --ranks 2 --prompts_file_path %s "
+                             "--output_file_path %s" MESH("2") SHARED_MODEL,
+                             from, to));
+    assert_int_equal(r.status, 0);
+    assert_no_error(file_read(a, to, &answers));
+    int n = 0;
+    for (const char *at = answers.ptr; (at = strstr(at, "\"answer\"")); at++) n++;
+    assert_int_equal(n, 2);
+    arena_free(a);
+}
