@@ -19,7 +19,7 @@ static const Field *needed_fields(Arena *a)
 }
 
 static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings *s,
-                         const Rank *rank, TrainingConfig *out)
+                         const Rank *rank, TrainingConfig *out, bool *in_background)
 {
     Yaml *root;
     const ResolverContext context = { .rank = rank,
@@ -30,6 +30,8 @@ static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings 
     unresolved->arena = a;
     TRY(config_load_with_holes(a, s->config_file_path, s->overrides, &context, &root, unresolved));
     TRY(training_config_complete(a, root, rank, s->experiments_root_path));
+    const Yaml *copied = yaml_find(root, "checkpoint_saving.config.in_background");
+    *in_background = copied && copied->type == YAML_BOOL && copied->boolean;
     Builder *b = builder_new(a, registry, root, rank);
     builder_know(b, unresolved);
     builder_allow_absent(b);
@@ -78,7 +80,7 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
 {
     TrainingConfig c = { 0 };
     Session *session;
-    TRY(build_rank(a, registry, s, rank, &c));
+    TRY(build_rank(a, registry, s, rank, &c, &stage->in_background));
     plan->mesh = training_mesh(&c, rank);
     Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
     SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
@@ -138,6 +140,16 @@ static void print_job(const JobPlan *p, FILE *to)
                 100 * p->bubble);
 }
 
+/* What several ranks have alike, one of them copies. */
+static void print_copy(const StagePlan *s, FILE *to)
+{
+    char text[32];
+    if (!s->in_background) return;
+    format_bytes((double)(s->plan.parameters + s->plan.states), text);
+    fprintf(to, "%12s  at most, for the copy of a checkpoint that is saved in the background\n",
+            text);
+}
+
 void job_plan_print(const JobPlan *p, FILE *to)
 {
     print_job(p, to);
@@ -151,6 +163,7 @@ void job_plan_print(const JobPlan *p, FILE *to)
             fprintf(to, "\neach of the ranks %" PRId64 " to %" PRId64 "\n", s->first_rank,
                     s->first_rank + s->n_ranks - 1);
         rank_plan_print(&s->plan, to);
+        print_copy(s, to);
         fputs(s->largest, to);
     }
 }

@@ -19,6 +19,7 @@ typedef struct StagePlan {
     int64_t first_rank, n_ranks;
     RankPlan plan;
     const char *largest; /* a line each */
+    bool in_background;  /* checkpoints are saved, from a copy of parameters and states */
 } StagePlan;
 
 typedef struct JobPlan {

@@ -3,6 +3,7 @@
 #include "command_line.h"
 #include "test.h"
 #include <stdlib.h>
+#include <string.h>
 
 static const char *plan(Arena *a, const char *args)
 {
@@ -22,6 +23,17 @@ TEST(a_plan_says_what_each_rank_takes_and_sends)
     assert_contains(eight, "8 ranks: dp_shard 8\n");
     assert_contains(eight, "each of the ranks 0 to 7\n");
     assert_contains(eight, "gather_unit over dp_shard\n");
+    arena_free(a);
+}
+
+TEST(a_plan_says_what_a_copy_for_the_background_takes)
+{
+    Arena *a = arena_new();
+    const char *copied = plan(a, "configs/training/small.yaml --set "
+                                 "checkpoint_saving.config.in_background=true");
+    assert_contains(copied,
+                    "at most, for the copy of a checkpoint that is saved in the background");
+    assert_null(strstr(plan(a, "configs/training/small.yaml"), "at most, for the copy"));
     arena_free(a);
 }
 
