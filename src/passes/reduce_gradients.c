@@ -104,16 +104,18 @@ static Value *to_send(const Reductions *r, Value *x)
 static void reduce_to_homes(const Reductions *r, const Pending *p, unsigned axes)
 {
     Graph *g = r->g;
-    Value **sent = NEW_N(g->arena, Value *, p->n), **whole = NEW_N(g->arena, Value *, p->n),
-          **home = NEW_N(g->arena, Value *, p->n);
     int n = 0;
+    for (int k = 0; k < p->n; k++) n += p->axes[k] == axes;
+    if (!n) return;
+    Value **sent = NEW_N(g->arena, Value *, n), **whole = NEW_N(g->arena, Value *, n),
+          **home = NEW_N(g->arena, Value *, n);
+    n = 0;
     for (int k = 0; k < p->n; k++) {
         if (p->axes[k] != axes) continue;
         sent[n] = to_send(r, p->whole[k]);
         whole[n] = p->whole[k];
         home[n++] = p->home[k];
     }
-    if (!n) return;
     reduce_unit(g, n, sent, axes, home);
     run_beside(g, STREAM_REDUCE);
     if (is_by_unit(r)) return;
