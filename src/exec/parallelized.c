@@ -16,6 +16,7 @@ typedef struct Settings {
     const char *pipeline_schedule;
     int64_t stages_per_rank, microbatches;
     int64_t recompute_every;
+    const double *memory_budget;
 } Settings;
 
 enum { FP_32, BF_16 };
@@ -29,6 +30,16 @@ static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
     Recompute *r = NEW(a, Recompute);
     r->every = every;
     passes_add(&m->passes, &pass_recompute, r);
+}
+
+static void keep_to_budget(Arena *a, Model *m, double gigabytes)
+{
+    MemoryBudget *budget = NEW(a, MemoryBudget);
+    budget->bytes = gigabytes * 1e9;
+    budget->recompute = NEW(a, Recompute);
+    budget->recompute->of = m->n_layer;
+    passes_add(&m->passes, &pass_recompute, budget->recompute);
+    m->budget = budget;
 }
 
 static Error *cut_into_stages(Arena *a, const Settings *s)
@@ -75,7 +86,11 @@ static Error *build(Builder *b, const void *settings, void **out)
     m->sharding = sharding;
     m->data_parallel = data;
     m->compute = compute[s->param_dtype];
+    if (s->recompute_every && s->memory_budget)
+        return error_new("recompute_every says which blocks are computed again, and memory_budget "
+                         "finds out: give one of them");
     if (s->recompute_every) ask_for_recomputation(a, m, s->recompute_every);
+    if (s->memory_budget) keep_to_budget(a, m, *s->memory_budget);
     *out = m;
     return NULL;
 }
@@ -95,6 +110,7 @@ static const Field fields[] = {
     FIELD_INT(Settings, stages_per_rank, "0", 0, INFINITY, "stages on each rank along pp, about equal in FLOPs; 0: as many as the schedule runs, 2 where it runs any number", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, microbatches, "0", 0, INFINITY, "into how many a batch of the loader is cut on its way through the stages, 0: one; those of all gradient_accumulation_steps follow each other", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, recompute_every, "0", 0, INFINITY, "every how many blocks one keeps its input only and computes the rest again (activation checkpointing); 0: none, 1: all"),
+    FIELD_FLOAT(Settings, memory_budget, "null", 0, INFINITY, "GB that the training step of a rank may take, as `plan` shows it: as few blocks are computed again as let it fit", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 /* clang-format on */

@@ -87,8 +87,9 @@ typedef struct Model {
     int64_t n_buffers;
     const char *weights_path; /* the checkpoint its parameters come from; NULL: the initializer */
     Dtype weights_dtype;      /* with weights_path: the format they are rounded to */
-    const struct Adapters *adapters; /* passes/adapters.h; NULL: none */
-    const struct Average *average;   /* passes/average.h; NULL: none is kept */
+    const struct MemoryBudget *budget; /* passes/recompute.h; NULL: none */
+    const struct Adapters *adapters;   /* passes/adapters.h; NULL: none */
+    const struct Average *average;     /* passes/average.h; NULL: none is kept */
     const double
         *balance_rate;     /* by which biases of routers follow the load; NULL: there are none */
     struct Watch *watches; /* who looks on while its nodes run (watch/watch.h), or NULL */

@@ -29,9 +29,11 @@ static bool is_backward(const Node *n)
 
 static bool wants(const Recompute *r, const Graph *g, int block)
 {
-    if (block < 0 || r->every <= 0) return false;
+    if (block < 0) return false;
     const BlockPlace *p = &g->place[block];
-    return (!r->stack || !strcmp(r->stack, p->stack)) && (p->index + 1) % r->every == 0;
+    if (r->stack && strcmp(r->stack, p->stack) != 0) return false;
+    if (r->of) return (p->index + 1) * r->n / r->of > p->index * r->n / r->of;
+    return r->every > 0 && (p->index + 1) % r->every == 0;
 }
 
 static void keep(Graph *g, Node *n)
@@ -59,7 +61,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh;
     Recomputer r = { .g = g, .n_old = g->n_nodes, .settings = settings };
-    if (r.settings->every <= 0) return NULL;
+    if (r.settings->of ? r.settings->n == 0 : r.settings->every <= 0) return NULL;
     bool *cloned = NEW_N(g->arena, bool, g->n_blocks);
     int64_t n_values = g->n_values;
     r.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);

@@ -1,5 +1,6 @@
 /* begin.c - a session, the first batches, the program that fits them, and its first state. */
 #include "train/begin.h"
+#include "train/memory_budget.h"
 #include "train/state.h"
 #include "watch/profiler.h"
 
@@ -26,6 +27,14 @@ Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, Optimi
 
 Error *begin_program(const TrainingJob *job, Session *session, OptimizerStep *step)
 {
+    TRY(memory_budget_keep(&(PlannedStep){ .model = job->state->model,
+                                           .loss = job->loss,
+                                           .optimizer = job->state->optimizer,
+                                           .clipper = job->clipper,
+                                           .mesh = &job->mesh,
+                                           .schedule = &step->plan,
+                                           .sequence = step->sequence,
+                                           .n_threads = job->n_threads }));
     TRY(session_training_program(session, job->loss, job->state->optimizer, job->clipper,
                                  &step->plan.schedule, step->plan.samples, step->sequence,
                                  &step->program));

@@ -2,6 +2,7 @@
  * memory plan. */
 #include "train/job_plan.h"
 #include "config/config.h"
+#include "train/memory_budget.h"
 #include "train/session.h"
 #include "train/settings.h"
 #include "train/step_schedule.h"
@@ -68,6 +69,14 @@ static Error *plan_program(Arena *a, int64_t n_largest, Session *session, const 
     plan->microbatch = step.samples;
     plan->microbatches = step.n;
     plan->bubble = step.bubble;
+    TRY(memory_budget_keep(&(PlannedStep){ .model = c->app_state->model,
+                                           .loss = c->loss_fn,
+                                           .optimizer = c->app_state->optimizer,
+                                           .clipper = c->gradient_clipper,
+                                           .mesh = mesh,
+                                           .schedule = &step,
+                                           .sequence = plan->sequence,
+                                           .n_threads = 1 }));
     TRY(session_training_program(session, c->loss_fn, c->app_state->optimizer, c->gradient_clipper,
                                  &step.schedule, plan->microbatch, plan->sequence, &p));
     stage->plan = program_rank_plan(p, a);
