@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { CANNOT_START = 127 }; /* as a shell says it */
 enum { MOST_VAIN_STARTS = 3, MOST_VAIN_DEATHS = 20, PROBE_SECONDS = 15, MAX_WORDS = 256 };
 
 typedef struct Host {
@@ -56,11 +57,12 @@ static Error *start(const char *const *words, bool is_quiet, pid_t *out)
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
     setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
     if (is_quiet) {
-        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(127);
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+            _exit(CANNOT_START);
     }
     execvp(words[0], (char *const *)words);
     fprintf(stderr, "cannot start %s: %s\n", words[0], strerror(errno));
-    _exit(127);
+    _exit(CANNOT_START);
 }
 
 /* Whether a process has a child that has not ended. */
@@ -109,7 +111,7 @@ static int wait_for(pid_t child, double seconds)
     for (int64_t look = 0;; look++) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
         if (ended == child) break;
-        if (ended < 0 && errno != EINTR) return 127;
+        if (ended < 0 && errno != EINTR) return CANNOT_START;
         if (signal_stop_requested() && !is_told) is_told = kill(child, SIGUSR1) == 0;
         const bool is_late = seconds > 0 && 0.02 * (double)look > seconds;
         if (is_late || (look % 25 == 24 && hangs(&watch, child))) kill(child, SIGKILL);
@@ -273,6 +275,8 @@ static Error *run_all(const Elastic *e)
         const int64_t before = saved_steps(e);
         TRY(run_once(e, number, &status));
         const bool is_death = status > 128;
+        if (status == CANNOT_START)
+            return error_new("mpirun cannot be started: is it installed, and in PATH?");
         if (status == 0 || status == EXIT_STOPPED || status == 2 || signal_stop_requested())
             return ended(status);
         const bool is_further = saved_steps(e) > before;

@@ -114,6 +114,15 @@ TEST(an_elastic_job_says_before_it_starts_on_how_many_ranks_it_fits)
     arena_free(b.arena);
 }
 
+TEST(an_elastic_job_without_mpirun_says_so_at_once)
+{
+    Bench b = bench_new();
+    const char *const nowhere[] = { "PATH=/nowhere", NULL };
+    Outcome o = command_output(b.arena, words_of(&b, "x", 2, (const char *[]){ NULL }), nowhere);
+    assert_refused(o, 1, "mpirun cannot be started: is it installed, and in PATH?");
+    arena_free(b.arena);
+}
+
 TEST(an_elastic_job_that_fails_by_itself_is_given_up)
 {
     Bench b = bench_new();
