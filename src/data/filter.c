@@ -136,12 +136,12 @@ static void judge_block(void *arg, int64_t block, int thread)
     int64_t from = (f->first_block + block) * BLOCK, to = from + BLOCK;
     if (to > f->document.n) to = f->document.n;
     for (int64_t i = from; i < to && !signal_stop_requested(); i++) {
+        const int64_t number = f->first + i;
         bool keep = false;
         Error *e = f->is_kept[i] ? judge(f, &f->judge[thread], i, &keep) : NULL;
         f->is_kept[i] = keep;
         if (!e) continue;
-        f->error[block] =
-            error_wrap(e, "%s: document %lld", f->file.path, (long long)(f->first + i));
+        f->error[block] = error_wrap(e, "%s: document %lld", f->file.path, (long long)number);
         return;
     }
 }
