@@ -165,7 +165,7 @@ TEST(a_killed_rank_is_named_and_the_next_job_goes_on)
     const char *die =
         "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (while ! ls $D/out.pbin.part_1_* 2>/dev/null; do "
         "sleep 0.02; done; kill -9 $$) & fi; exec $P data filter $D/all.pbin $D/out.pbin --jq "
-        "\"[range(0; 4000)] | length > 0\"";
+        "\"[range(0; 1500)] | length > 0\"";
     setenv("D", test_folder(), 1);
     setenv("P", program_path(), 1);
     shell_run(
@@ -175,7 +175,7 @@ TEST(a_killed_rank_is_named_and_the_next_job_goes_on)
     if (file_exists(path_join(a, test_folder(), "out.pbin"))) test_skip("it was done too soon");
     assert_contains(said, "rank 1 (process ");
     assert_contains(said, " has died");
-    assert_made(a, 3, "data filter $D/all.pbin $D/out.pbin --jq '[range(0; 4000)] | length > 0'");
+    assert_made(a, 3, "data filter $D/all.pbin $D/out.pbin --jq '[range(0; 1500)] | length > 0'");
     assert_same_files(a, "all.pbin", "out.pbin");
     assert_no_parts(a);
     arena_free(a);
