@@ -161,6 +161,12 @@ $(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
 $(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
+.PHONY: gpu-bundle gpu-check
+gpu-bundle: cuda $(BUILD)/tests/cuda_all ## put what a GPU machine needs to check this into BUILD/gpu-bundle
+	@BUILD=$(BUILD) tools/gpu_bundle.sh
+gpu-check: gpu-bundle ## check it on the GPU of this machine
+	@$(BUILD)/gpu-bundle/gpu-check
+
 # A program with an op, a pass, a rule of splitting, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
 ADDED      := $(sort $(filter-out %_fast.c,$(wildcard tests/adding/*.c tests/adding/*/*.c)))

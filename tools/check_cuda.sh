@@ -32,7 +32,9 @@ cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
 export MODALITIES_PROGRAM=$BUILD/modalities
 MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
     "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
+# What a GPU machine gets works by itself, on the mock.
 export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
-"$BUILD/tests/cuda_all" --without test_kernels_of_gpus || exit 1
+BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 "$BUILD/gpu-bundle/gpu-check" || exit 1
+"$BUILD/tests/cuda_all" are_refused is_refused shipped || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
     test_text_inference.c:an_answer_ends

@@ -1,0 +1,36 @@
+#!/bin/bash
+# gpu_check.sh - what must hold on a GPU: every kernel beside its reference, trainings beside the CPU's.
+# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings
+# Runs from the folder that `make gpu-bundle` makes. Results come as they are found, in gpu-check.log, too.
+set -uo pipefail
+cd "$(dirname "$0")"
+[ -x build/modalities ] || cd ..
+only= skip= failed=0 box=${GPU_CHECK_BOX:-240} # seconds of a stage at most
+while [ $# -gt 0 ]; do
+    case $1 in
+    --only) only=$2 && shift 2 ;;
+    --skip) skip="$skip $2" && shift 2 ;;
+    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings" && exit 2 ;;
+    esac
+done
+export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export MODALITIES_CUDA=${MODALITIES_CUDA:-$PWD/build/modalities-cuda.so} MODALITIES_PROGRAM=$PWD/build/modalities
+stage() { # name, seconds, command
+    local name=$1 seconds=$2 start=$SECONDS
+    shift 2
+    [ -z "$only" ] || [ "$only" = "$name" ] || return 0
+    case " $skip " in *" $name "*) return 0 ;; esac
+    if timeout "$seconds" "$@" 2>&1 | tee -a gpu-check.log; then
+        echo "{\"stage\": \"$name\", \"ok\": true, \"seconds\": $((SECONDS - start))}" | tee -a gpu-check.log
+    else
+        echo "{\"stage\": \"$name\", \"ok\": false, \"seconds\": $((SECONDS - start))}" | tee -a gpu-check.log
+        failed=$((failed + 1))
+    fi
+}
+usable() { build/modalities devices && build/modalities devices | grep -q '^cuda:0'; }
+export -f usable
+: >gpu-check.log
+stage devices 60 bash -c usable
+MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "$box" build/tests/cuda_all kernels_of_gpus
+stage trainings "$box" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what
+exit "$failed"
