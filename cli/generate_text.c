@@ -197,6 +197,7 @@ static Error *answer_prompts(Arena *a, const Work *w, Generator *g)
 {
     const Options *o = w->options;
     const TextInference *t = w->config.text_inference_component;
+    CHECK(t != NULL); /* the table requires it */
     const Chat *chat;
     Prompts *prompts = NULL;
     TRY(open_chat(a, o, t, &chat));
