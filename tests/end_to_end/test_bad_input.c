@@ -169,11 +169,11 @@ TEST(bad_input_of_print_graph_lists_the_passes)
 {
     Bench b = bench_new();
     const char *const wrong[] = { "--print_graph", "after:fuze", NULL };
-    assert_refused(
-        bench_run(&b, "x", NULL, wrong, NULL), 2,
-        "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
-        "all, initialize, stages, autodiff, precision, recompute, shard, pipeline, data_parallel, "
-        "fuse, optimize");
+    assert_refused(bench_run(&b, "x", NULL, wrong, NULL), 2,
+                   "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
+                   "all, initialize, adapters, freeze, read_averages, stages, autodiff, precision, "
+                   "recompute, shard, pipeline, data_parallel, "
+                   "fuse, optimize");
     Outcome o =
         bench_run(&b, "x", NULL, (const char *[]){ "--print_graph", "after:fuse", NULL }, NULL);
     assert_ended_well(o);
