@@ -42,6 +42,12 @@ static Profiler *profilers_of(Arena *a, const RunSettings *run, Profiler *p)
     return p;
 }
 
+const char *training_device(const RunSettings *run)
+{
+    const bool is_alone = !run->rank || run->rank->world_size == 1;
+    return is_alone ? device_choose(run->device) : run->device;
+}
+
 TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from, Events *events)
 {
     const TrainingConfig *c = &from->config;
@@ -78,7 +84,7 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .trace = { .print = consensus_leads(together) ? run->print_graph : NULL, .to = stdout },
         .consensus = together,
         .mesh = training_mesh(c, run->rank),
-        .device = device_choose(run->device),
+        .device = training_device(run),
         .local_rank = run->rank ? (int)run->rank->local_rank : 0,
         .n_threads = run->crew ? run->crew->n_threads : 0,
         .memory = run->crew ? run->crew->memory : 0,

@@ -30,7 +30,7 @@ typedef struct Run {
 /* One line when the YAML asks for what this machine runs on CPUs. */
 static void notice_device(const RunSettings *s, const RunConfig *c)
 {
-    const char *chosen = device_choose(s->device);
+    const char *chosen = training_device(s);
     const Mesh *mesh = c->config.device_mesh;
     bool wants_cuda = mesh && mesh->device_type && !strcmp(mesh->device_type, "cuda");
     for (int64_t i = 0; i < builder_count(c->builder); i++) {
