@@ -108,7 +108,7 @@ static Error *filter(Arena *a, const Options *o, const Tokenizer *t, const Crew 
     double start = clock_seconds();
     Work w = { .options = o, .tokenizer = t };
     SharedOutput output = { .path = o->target_path, .context = &w, .make = make, .join = join };
-    TRY(consensus_error(crew->consensus, key_of(a, o, &output.key)));
+    if (sharing_of(crew).n > 1) TRY(consensus_error(crew->consensus, key_of(a, o, &output.key)));
     TRY(sharing_make(a, crew, &output));
     if (!consensus_leads(crew->consensus)) return NULL;
     tell_rewritten(o->target_path, w.done.n_kept, "documents", w.done.n_bytes, start);

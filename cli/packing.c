@@ -149,7 +149,8 @@ Error *pack_as_configured(Arena *a, const char *config_path, const Yaml *root,
     SharedOutput output = {
         .path = w->config.settings.dst_path, .context = w, .make = make, .join = join
     };
-    TRY(consensus_error(crew->consensus, key_of(a, root, &w->config.settings, &output.key)));
+    if (sharing_of(crew).n > 1) /* else nothing is named by it, and a pipe can be read once only */
+        TRY(consensus_error(crew->consensus, key_of(a, root, &w->config.settings, &output.key)));
     TRY(sharing_make(a, crew, &output));
     if (sharing_of(crew).n <= 1) tell(&w->config.settings, &w->done);
     return NULL;
