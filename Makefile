@@ -314,12 +314,15 @@ help: ## this list
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
 .PHONY: check check-cuda check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
-check: check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
+check: check-format check-layers check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
 
 check-format:
 	@tools/check_format.sh
 check-layers:
 	@tools/check_layers.sh
+# every option of every command with bad paths and values
+check-bad-paths: $(BUILD)/modalities
+	@BUILD=$(BUILD) tools/bad_paths.sh
 check-docs:
 	@tools/check_docs.sh
 check-warnings:

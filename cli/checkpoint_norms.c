@@ -94,13 +94,26 @@ static void print(const Norms *m, const Options *o)
     }
 }
 
+static const char FIRST[] = "[\n  {\"checkpoint\": ";
+
+/* A file that is no such list is somebody's. */
+static Error *check_replaced(const char *path)
+{
+    char begin[sizeof FIRST] = "";
+    FILE *f = path && file_exists(path) ? fopen(path, "r") : NULL;
+    if (!f) return NULL; /* whether it can be written is seen then */
+    const size_t n = fread(begin, 1, sizeof FIRST - 1, f);
+    fclose(f);
+    if (n == sizeof FIRST - 1 && !memcmp(begin, FIRST, n)) return NULL;
+    return error_new("%s is there already and is no list of norms; it is not replaced", path);
+}
+
 /* A list with an object for each checkpoint. */
 static Error *write_json(const Norms *m, const Options *o)
 {
     Text t = { 0 };
-    text_puts(&t, "[");
     for (int64_t c = 0; c < m->n_checkpoints; c++) {
-        text_printf(&t, "%s\n  {\"checkpoint\": ", c ? "," : "");
+        text_puts(&t, c ? ",\n  {\"checkpoint\": " : FIRST);
         text_json_path(&t, o->checkpoints.item[c]);
         text_puts(&t, ", \"parameter_norms\": {");
         int n = 0;
@@ -123,6 +136,7 @@ static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
     Norms m = { .arena = a, .n_checkpoints = o->checkpoints.n };
+    TRY(check_replaced(o->json_output_path));
     for (int64_t c = 0; c < o->checkpoints.n; c++)
         TRY(error_wrap(read_norms(&m, o->checkpoints.item[c], c), "%s", o->checkpoints.item[c]));
     if (!m.n) return error_new("%s holds no parameters", o->checkpoints.item[0]);
