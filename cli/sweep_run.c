@@ -9,7 +9,7 @@
 
 typedef struct Options {
     const char *sweep, *output_dir;
-    int64_t parallel, threads, retries, first_rung;
+    int64_t ranks, parallel, threads, retries, first_rung;
     double halving;
     bool slurm;
 } Options;
@@ -18,8 +18,9 @@ typedef struct Options {
 static const Field options[] = {
     FIELD_PATH(Options, sweep, NULL, "folder of a prepared sweep, or a sweep file, which is prepared first", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
     FIELD_PATH(Options, output_dir, "sweeps", "where a sweep file's tree goes", .role = PATH_BEGINNING),
+    FIELD_INT(Options, ranks, "1", 1, 256, "ranks of each run, as threads of one process: the configurations of this world size are run"),
     FIELD_INT(Options, parallel, "0", 0, 4096, "runs at a time; 0: one per processor"),
-    FIELD_INT(Options, threads, "0", 0, 512, "threads of each run; 0: the processors are shared out"),
+    FIELD_INT(Options, threads, "0", 0, 512, "threads of each rank; 0: the processors are shared out"),
     FIELD_INT(Options, retries, "1", 0, 1000, "how often a run that failed is tried again"),
     FIELD_FLOAT(Options, halving, "0", 0, 1000, "successive halving: at each rung only the best of so many goes on, 3 for a third; 0: all run to their end"),
     FIELD_INT(Options, first_rung, "0", 0, INFINITY, "step of the first rung; 0: the target divided by halving twice"),
@@ -36,8 +37,8 @@ static Error *run(Arena *a, const void *from)
         return error_usage("--halving %g: allowed are 0 and numbers above 1", o->halving);
     if (!is_directory(o->sweep)) {
         SweepTree tree;
-        int64_t one = 1;
-        TRY(sweep_configs_write(a, o->sweep, o->output_dir, &(IntList){ &one, 1 }, &tree));
+        int64_t ranks = o->ranks;
+        TRY(sweep_configs_write(a, o->sweep, o->output_dir, &(IntList){ &ranks, 1 }, &tree));
         log_info("%lld combinations in %s", (long long)tree.n_combinations, tree.folder);
         folder = tree.folder;
     }
@@ -47,6 +48,7 @@ static Error *run(Arena *a, const void *from)
     if (n < 0) return error_new("cannot tell the program's own path");
     program[n] = 0;
     const QueueSettings s = { .program = program,
+                              .n_ranks = o->ranks,
                               .n_parallel = (int)o->parallel,
                               .n_threads = (int)o->threads,
                               .retries = o->retries,
@@ -67,6 +69,7 @@ const Command command_sweep_run = {
         "loss is among the best there so far.",
     .examples = "modalities sweep run sweep.yaml --output_dir sweeps\n"
                 "modalities sweep run sweeps/TIME_HASH --parallel 4 --halving 3\n"
+                "modalities sweep run sweep.yaml --ranks 4 --parallel 1\n"
                 "modalities sweep run sweeps/TIME_HASH --slurm",
     .options = options,
     .options_size = sizeof(Options),

@@ -44,6 +44,7 @@ static void share_out(Queue *q)
     q->n_parallel = q->s->n_parallel ? q->s->n_parallel : processors;
     if (q->n_parallel > left) q->n_parallel = left > 0 ? (int)left : 1;
     q->n_threads = q->s->n_threads ? q->s->n_threads : processors / q->n_parallel;
+    if (!q->s->n_threads) q->n_threads /= (int)q->s->n_ranks; /* they are those of a rank */
     if (q->n_threads < 1) q->n_threads = 1;
 }
 
@@ -51,6 +52,7 @@ static void share_out(Queue *q)
 static void become_run(const Queue *q, const SweepRun *r, const char *memory, pid_t parent)
 {
     const char *threads = arena_printf(q->arena, "%d", q->n_threads);
+    const char *ranks = arena_printf(q->arena, "%lld", (long long)q->s->n_ranks);
     const char *log = path_join(q->arena, r->folder, "run.log");
     const char *const words[] = { q->s->program,
                                   "run",
@@ -65,6 +67,8 @@ static void become_run(const Queue *q, const SweepRun *r, const char *memory, pi
                                   "--resume_if_started",
                                   "--threads",
                                   threads,
+                                  q->s->n_ranks > 1 ? "--ranks" : NULL,
+                                  ranks,
                                   NULL };
     int to = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666), none = open("/dev/null", O_RDONLY);
     setpgid(0, 0); /* the queue passes signals on */
@@ -293,11 +297,12 @@ Error *sweep_queue_run(Arena *a, const char *folder, const QueueSettings *s)
 {
     SweepRuns all;
     int lock = -1;
-    TRY(sweep_runs_find(a, folder, 1, &all));
+    TRY(sweep_runs_find(a, folder, s->n_ranks, &all));
     if (!all.n)
-        return error_new("%s holds no configurations 1/HASH_TIME/*.yaml for one rank "
-                         "(modalities benchmark prepare_sweep_configs --world_sizes 1)",
-                         folder);
+        return error_new("%s holds no configurations %lld/HASH_TIME/*.yaml for %s "
+                         "(modalities benchmark prepare_sweep_configs --world_sizes %lld)",
+                         folder, (long long)s->n_ranks,
+                         s->n_ranks == 1 ? "one rank" : "so many ranks", (long long)s->n_ranks);
     Queue q = { .arena = a, .s = s };
     const SweepRuns newest = sweep_runs_newest(a, &all);
     TRY(run_lock_take(a, folder, &lock));

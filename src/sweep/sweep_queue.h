@@ -5,8 +5,9 @@
 
 typedef struct QueueSettings {
     const char *program; /* to be started for each run */
+    int64_t n_ranks;     /* of each run, at least 1: those of this world size are run */
     int n_parallel;      /* 0: as many as there are processors, or runs if these are fewer */
-    int n_threads;       /* of each; 0: shared out */
+    int n_threads;       /* of each rank; 0: shared out */
     int64_t retries;     /* of a run that fails */
     double halving;      /* above 1: at each rung only the best part, one in so many, goes on */
     int64_t first_rung;  /* step of the first rung; 0: the target by halving^2 */

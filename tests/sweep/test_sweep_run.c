@@ -235,3 +235,31 @@ TEST(a_sweep_becomes_job_arrays_of_slurm)
     for (int64_t i = 0; i < p.runs.n; i++) assert_non_null(strstr(text.ptr, p.runs.item[i].config));
     arena_free(p.arena);
 }
+
+/* A sweep file is prepared for as many ranks as its runs get. */
+TEST(runs_of_a_sweep_may_have_several_ranks)
+{
+    Bench b = bench_new();
+    const char *to = path_join(b.arena, test_folder(), "sweeps");
+    setenv("TRAIN_PBIN", path_absolute(b.arena, b.pbin), 1);
+    Str text;
+    assert_no_error(file_read(b.arena, "tests/sweep/sweep.yaml", &text));
+    const char *file = path_join(b.arena, test_folder(), "two.yaml");
+    const char *runs = strstr(text.ptr, "settings:");
+    const char *two = arena_printf(b.arena, "sweep: {lr: [1e-3, 1e-2], seed: [1]}\n%s", runs);
+    assert_no_error(file_write(file, two, strlen(two)));
+    const char *const words[] = { "sweep",      "run", file, "--output_dir", to, "--ranks", "2",
+                                  "--parallel", "1",   NULL };
+    Outcome o = command_output(b.arena, words, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "2 of 2 runs");
+    SweepRuns found;
+    assert_no_error(sweep_runs_find(b.arena, to, 2, &found));
+    assert_int_equal(found.n, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_no_error(
+            file_read(b.arena, path_join(b.arena, found.item[i].folder, "run.log"), &text));
+        assert_contains(text.ptr, "world_size: 2");
+    }
+    arena_free(b.arena);
+}
