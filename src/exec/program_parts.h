@@ -54,6 +54,8 @@ struct Program {
 int program_slot(const Program *p, const Action *x);
 /* Makes the workspace's present place known to all launches. */
 void program_settle(Program *p);
+/* An action, and if it is the last backward pass of its stage, what waits for its gradients. */
+Action program_with_last(const Program *p, const Action *x);
 /* Whether a step belongs to an action. */
 bool program_is_due(const Step *s, const Action *x);
 /* Hands the device what an action's kernels read from RunTime. */

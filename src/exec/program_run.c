@@ -166,8 +166,7 @@ static Error *run_segment(Program *p, const Action *x, int slot)
     return any && p->n_streams > 1 ? join_streams(p) : NULL;
 }
 
-/* With the last backward pass of a stage goes what waits for its gradients. */
-static Action with_last(const Program *p, const Action *x)
+Action program_with_last(const Program *p, const Action *x)
 {
     Action y = *x;
     bool is_last = x->phases >> BACKWARD_WEIGHT & 1 && x->stage < p->n_last &&
@@ -180,7 +179,7 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
 {
     static const unsigned segment[] = { RUN_FORWARD, RUN_BACKWARD | RUN_LAST, RUN_REDUCE,
                                         RUN_UPDATE };
-    const Action whole = with_last(p, given), *x = &whole;
+    const Action whole = program_with_last(p, given), *x = &whole;
     CHECK(!(x->phases & RUN_STEP && x->phases & RUN_MICROBATCH));
     program_settle(p);
     int slot = program_slot(p, x);

@@ -61,11 +61,28 @@ static void edge_dtypes(const Node *n, Dtype *out)
 }
 
 /* Messages of microbatches in flight have different tags. */
+static int tag_of(const Edge *e, int64_t microbatch)
+{
+    return (int)((microbatch * e->of + e->number) % COMM_MAX_TAG);
+}
+
+TransferUse transfer_use(const Node *n, int64_t microbatch)
+{
+    if (n->op == &op_sum_copies)
+        return (TransferUse){ .kind = TRANSFER_ALL,
+                              .ranks = (uint64_t)((const Copies *)n->attrs)->ranks };
+    if (n->op != &op_send && n->op != &op_receive) return (TransferUse){ .kind = TRANSFER_ALL };
+    const Edge *e = n->attrs;
+    return (TransferUse){ .kind = n->op == &op_send ? TRANSFER_SEND : TRANSFER_RECEIVE,
+                          .peer = (int)e->peer,
+                          .tag = tag_of(e, microbatch) };
+}
+
 static Transfer message(const Launch *l, const Tensor *t)
 {
     const Edge *e = l->attrs;
     return (Transfer){ .peer = (int)e->peer,
-                       .tag = (int)((l->now->microbatch * e->of + e->number) % COMM_MAX_TAG),
+                       .tag = tag_of(e, l->now->microbatch),
                        .data = t->data,
                        .bytes = tensor_bytes(t) };
 }

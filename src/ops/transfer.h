@@ -18,4 +18,13 @@ Value *receive_value(Graph *g, const Value *x, const Edge *e);
 /* Gradients of a parameter of which several ranks have copies: each becomes the sum of all, in the
  * order of the ranks. `ranks` has a bit for each of them. */
 void sum_copies(Graph *g, Value *grad, uint64_t ranks);
+
+/* What a node over the pipeline's axis does with other ranks. */
+typedef struct TransferUse {
+    enum { TRANSFER_SEND, TRANSFER_RECEIVE, TRANSFER_ALL } kind;
+    int peer;       /* of SEND and RECEIVE */
+    int64_t tag;    /* likewise, in this microbatch */
+    uint64_t ranks; /* of ALL: those that take part, as bits; 0: all */
+} TransferUse;
+TransferUse transfer_use(const Node *n, int64_t microbatch);
 #endif

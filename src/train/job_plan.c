@@ -81,6 +81,7 @@ static Error *plan_program(Arena *a, int64_t n_largest, Session *session, const 
                                  &step.schedule, plan->microbatch, plan->sequence, &p));
     stage->plan = program_rank_plan(p, a);
     stage->largest = largest_of(a, p, n_largest);
+    stage->transfers = transfers_of(a, p, &step.schedule);
     return NULL;
 }
 
@@ -125,11 +126,13 @@ Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPl
         TRY(error_wrap(
             plan_stage(a, registry, s, rank_of_job(a, s, i * of_each), out, &out->stage[i]),
             "rank %" PRId64, i * of_each));
+    TransferList *transfers = NEW_N(a, TransferList, n);
     for (int64_t i = 0; i < n; i++) {
         out->stage[i].first_rank = i * of_each;
         out->stage[i].n_ranks = of_each;
+        transfers[i] = out->stage[i].transfers;
     }
-    return NULL;
+    return transfers_check(a, transfers, (int)n, &out->messages);
 }
 
 static void print_job(const JobPlan *p, FILE *to)
@@ -145,8 +148,9 @@ static void print_job(const JobPlan *p, FILE *to)
     if (p->mesh.size[MESH_PP] > 1)
         fprintf(to,
                 "bubble: %.1f %% of the time of the pipeline's ranks, if all stages take "
-                "equally long\n",
-                100 * p->bubble);
+                "equally long\nmessages: %" PRId64 " a step along each pipeline, every one with "
+                "its counterpart\n",
+                100 * p->bubble, p->messages);
 }
 
 /* What several ranks have alike, one of them copies. */

@@ -3,6 +3,7 @@
 #define TRAIN_JOB_PLAN_H
 #include "config/registry.h"
 #include "exec/rank_plan.h"
+#include "exec/transfer_check.h"
 #include "passes/all_passes.h"
 
 typedef struct PlanSettings {
@@ -19,7 +20,8 @@ typedef struct StagePlan {
     int64_t first_rank, n_ranks;
     RankPlan plan;
     const char *largest; /* a line each */
-    bool in_background;  /* checkpoints are saved, from a copy of parameters and states */
+    TransferList transfers;
+    bool in_background; /* checkpoints are saved, from a copy of parameters and states */
 } StagePlan;
 
 typedef struct JobPlan {
@@ -27,6 +29,7 @@ typedef struct JobPlan {
     int64_t microbatch, sequence, microbatches; /* samples, tokens; per step */
     double bubble;    /* share of a step in which ranks of the pipeline wait, if all stages take
                          equally long */
+    int64_t messages; /* between ranks of a pipeline, per step; each has its counterpart */
     StagePlan *stage; /* by rank along pp */
 } JobPlan;
 

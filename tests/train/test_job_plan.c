@@ -37,3 +37,25 @@ TEST(every_rank_of_the_recipes_fits_into_80_gb)
     assert_fits("405b", 512, 40, 48);
     assert_fits("405b_262144", 512, 65, 79);
 }
+
+/* Order, size and counterpart of all transfers of 1,024 ranks, from a plan for each stage. */
+TEST(all_transfers_of_1024_ranks_meet)
+{
+    static const char *const set[] = { "device_mesh.config.pipeline_parallel_degree=8",
+                                       "device_mesh.config.context_parallel_degree=2",
+                                       "settings.step_profile.gradient_accumulation_steps=16",
+                                       "sharded_model.config.pipeline_schedule=1F1B" };
+    Arena *a = arena_new();
+    Registry *registry;
+    JobPlan plan;
+    const PlanSettings s = { .config_file_path = "configs/recipes/llama3_70b.yaml",
+                             .experiments_root_path = "experiments",
+                             .overrides = { (const char **)set, 4 },
+                             .n_ranks = 1024,
+                             .process = &rank_alone };
+    assert_no_error(components_registry(a, &registry));
+    assert_no_error(job_plan(a, registry, &s, &plan));
+    assert_int_equal(plan.mesh.size[MESH_DP_SHARD], 8);
+    assert_int_equal(plan.messages, 16 * 2 * 7); /* both ways at seven cuts */
+    arena_free(a);
+}
