@@ -112,60 +112,7 @@ $(BUILD)/modalities-mpi.so: plugins/mpi.c src/comm/mpi_calls.h Makefile
 $(BUILD)/tests/comm_ranks: $(BUILD)/tests/preload/comm_ranks.o $(BUILD)/tests/comm/comm_cases.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ $(LDLIBS)
 
-# GPUs are brought by a library of their own, too: host code in C, and the kernels of *.cu as images for several GPUs.
-CUDA_HOME  ?= $(firstword $(wildcard /usr/local/cuda $(BUILD)/cuda) /usr/local/cuda)
-NVCC        = $(CUDA_HOME)/bin/nvcc
-HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
-CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
-CUDA_BUILD := $(BUILD)/gpu
-CUDA_CORE  := base/arena base/environment base/error base/map base/str ops/gemm/product ops/rope_frequency tensor/dims tensor/dtype tensor/tensor
-CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
-CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
-.PHONY: cuda
-cuda: $(BUILD)/modalities $(BUILD)/modalities-cuda.so ## build what brings GPUs; CUDA_HOME=/path/to/cuda
-$(CUDA_BUILD)/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -isystem $(CUDA_HOME)/include -c $< -o $@
-# ptxas tells how many registers each kernel takes, and what it had to keep in memory instead
-$(CUDA_BUILD)/%.fatbin: %.cu Makefile
-	@mkdir -p $(@D)
-	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O3 -Isrc $(CUDA_ARCH) -Xptxas -v -MMD -MF $(@:.fatbin=.d) -MT $@ -fatbin $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); exit 1; }
-$(CUDA_BUILD)/images.c: $(CUDA_KERNEL)
-	@{ echo '#include <stddef.h>'; \
-	   n=0; for f in $^; do \
-	       echo "__asm__(\".section .rodata\\n.balign 16\\nimage_$$n:\\n.incbin \\\"$$f\\\"\\n.previous\");"; \
-	       echo "extern const char image_$$n[] __attribute__((visibility(\"hidden\")));"; n=$$((n+1)); done; \
-	   echo 'extern const void *const cuda_images[]; const void *const cuda_images[] = {'; \
-	   i=0; while [ $$i -lt $$n ]; do echo "image_$$i,"; i=$$((i+1)); done; echo 'NULL };'; } >$@
-$(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
-	$(call say,LINK,$@)$(CC) -std=c11 -fPIC -shared -fvisibility=hidden $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,--no-undefined -o $@ $^ -lm -ldl -lpthread
-
-# The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
-MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o \
-              $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
-EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
-              -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
-$(CUDA_BUILD)/tests/cuda/%.o: ALL_CFLAGS += -Itests/cuda -Itests -Itests/ops
-$(CUDA_BUILD)/tests/cuda/emulator.o: tests/cuda/emulator.cpp Makefile
-	@mkdir -p $(@D)
-	$(call say,CXX,$<)$(EMULATED) -c $< -o $@
-$(CUDA_BUILD)/%.emulated.o: %.cu Makefile
-	@mkdir -p $(@D)
-	$(call say,CXX,$< (emulated))$(EMULATED) -x c++ -c $< -o $@
-$(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ)
-	$(call say,LINK,$@)$(CXX) -shared $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,-Bsymbolic -o $@ $^ -lm -ldl -lpthread
-
-CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/runner.c tests/stored.c \
-                tests/end_to_end/training.c tests/ops/op_cases.c tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)
-$(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
-$(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
-	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
-
-.PHONY: gpu-bundle gpu-check
-gpu-bundle: cuda $(BUILD)/tests/cuda_all ## put what a GPU machine needs to check this into BUILD/gpu-bundle
-	@BUILD=$(BUILD) tools/gpu_bundle.sh
-gpu-check: gpu-bundle ## check it on the GPU of this machine
-	@$(BUILD)/gpu-bundle/gpu-check
+include plugins/cuda.mk
 
 # A program with an op, a pass, a rule of splitting, an optimizer, a model and a pipeline schedule more, as docs/adding.md tells: each is a file of tests/adding and one
 # line in a list.
@@ -307,13 +254,13 @@ uninstall: ## remove what install put below PREFIX
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
 # Everything that must hold beside the tests. Each part can be run alone. The training run with the real vocabulary is
 # left out under the address sanitizer: it takes ten minutes there and runs no code that the smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
-.PHONY: check check-cuda check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
+.PHONY: check check-bad-paths check-cuda check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
 
 check-format:
@@ -345,11 +292,8 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch and back, exports
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
 	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all $(THREADED)
-check-cuda:
-	@BUILD=$(BUILD) CUDA_HOME=$(CUDA_HOME) tools/check_cuda.sh
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=10
 
--include $(shell find $(CUDA_BUILD) -name '*.d' 2>/dev/null)
--include $(CUDA_TEST_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
     $(wildcard $(BUILD)/tests/fuzz/*.d $(BUILD)/tests/preload/*.d $(BUILD)/bench/*.d)

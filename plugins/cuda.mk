@@ -1,0 +1,62 @@
+# cuda.mk - building what brings GPUs, and its tests on a mock of CUDA; a part of the Makefile.
+CUDA_RULES := Makefile plugins/cuda.mk
+# GPUs are brought by a library of their own: host code in C, and the kernels of *.cu as images for several GPUs.
+CUDA_HOME  ?= $(firstword $(wildcard /usr/local/cuda $(BUILD)/cuda) /usr/local/cuda)
+NVCC        = $(CUDA_HOME)/bin/nvcc
+HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
+CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
+CUDA_BUILD := $(BUILD)/gpu
+CUDA_CORE  := base/arena base/environment base/error base/map base/str ops/gemm/product ops/rope_frequency tensor/dims tensor/dtype tensor/tensor
+CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
+CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
+.PHONY: cuda
+cuda: $(BUILD)/modalities $(BUILD)/modalities-cuda.so ## build what brings GPUs; CUDA_HOME=/path/to/cuda
+$(CUDA_BUILD)/%.o: %.c $(CUDA_RULES)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -isystem $(CUDA_HOME)/include -c $< -o $@
+# ptxas tells how many registers each kernel takes, and what it had to keep in memory instead
+$(CUDA_BUILD)/%.fatbin: %.cu $(CUDA_RULES)
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O3 -Isrc $(CUDA_ARCH) -Xptxas -v -MMD -MF $(@:.fatbin=.d) -MT $@ -fatbin $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); exit 1; }
+$(CUDA_BUILD)/images.c: $(CUDA_KERNEL)
+	@{ echo '#include <stddef.h>'; \
+	   n=0; for f in $^; do \
+	       echo "__asm__(\".section .rodata\\n.balign 16\\nimage_$$n:\\n.incbin \\\"$$f\\\"\\n.previous\");"; \
+	       echo "extern const char image_$$n[] __attribute__((visibility(\"hidden\")));"; n=$$((n+1)); done; \
+	   echo 'extern const void *const cuda_images[]; const void *const cuda_images[] = {'; \
+	   i=0; while [ $$i -lt $$n ]; do echo "image_$$i,"; i=$$((i+1)); done; echo 'NULL };'; } >$@
+$(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
+	$(call say,LINK,$@)$(CC) -std=c11 -fPIC -shared -fvisibility=hidden $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,--no-undefined -o $@ $^ -lm -ldl -lpthread
+
+# The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
+MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o \
+              $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
+EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
+              -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+$(CUDA_BUILD)/tests/cuda/%.o: ALL_CFLAGS += -Itests/cuda -Itests -Itests/ops
+$(CUDA_BUILD)/tests/cuda/emulator.o: tests/cuda/emulator.cpp $(CUDA_RULES)
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(EMULATED) -c $< -o $@
+$(CUDA_BUILD)/%.emulated.o: %.cu $(CUDA_RULES)
+	@mkdir -p $(@D)
+	$(call say,CXX,$< (emulated))$(EMULATED) -x c++ -c $< -o $@
+$(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ)
+	$(call say,LINK,$@)$(CXX) -shared $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,-Bsymbolic -o $@ $^ -lm -ldl -lpthread
+
+CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/runner.c tests/stored.c \
+                tests/end_to_end/training.c tests/ops/op_cases.c tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)
+$(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
+$(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
+	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
+
+.PHONY: gpu-bundle gpu-check
+gpu-bundle: cuda $(BUILD)/tests/cuda_all ## put what a GPU machine needs to check this into BUILD/gpu-bundle
+	@BUILD=$(BUILD) tools/gpu_bundle.sh
+gpu-check: gpu-bundle ## check it on the GPU of this machine
+	@$(BUILD)/gpu-bundle/gpu-check
+
+check-cuda:
+	@BUILD=$(BUILD) CUDA_HOME=$(CUDA_HOME) tools/check_cuda.sh
+
+-include $(shell find $(CUDA_BUILD) -name '*.d' 2>/dev/null)
+-include $(CUDA_TEST_OBJ:.o=.d)
