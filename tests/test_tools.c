@@ -14,7 +14,8 @@ static Arena *begin(void)
     setenv("REPOSITORY", path_join(a, path_absolute(a, test_folder()), "repository"), 1);
     int status = shell_run(
         a,
-        "unset MAKEFLAGS MFLAGS MAKELEVEL && mkdir -p $REPOSITORY/src/base $REPOSITORY/tests && "
+        "unset MAKEFLAGS MFLAGS MAKELEVEL && mkdir -p $REPOSITORY/src/base $REPOSITORY/tests "
+        "$REPOSITORY/plugins && cp plugins/cuda.mk $REPOSITORY/plugins && "
         "cp -r Makefile .clang-format tools $REPOSITORY && cd $REPOSITORY && "
         "git init -q . && echo text > README.md && git add README.md && "
         "printf '/* one.c - one number. */\\nint one(void);\\nint  one(void)\\n"

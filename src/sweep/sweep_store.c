@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct SweepStore {
     sqlite3 *db;
@@ -26,6 +27,26 @@ static void close_store(void *store)
     sqlite3_close(((SweepStore *)store)->db);
 }
 
+/* Others may open it at the same moment, and the change of the journal does not wait for them. */
+static Error *set_up(SweepStore *s)
+{
+    enum { MOST_TRIES = 300, PAUSE = 100 * 1000 }; /* microseconds */
+    static const char sql[] =
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+        "CREATE TABLE IF NOT EXISTS run (config TEXT PRIMARY KEY, attempts INTEGER NOT "
+        "NULL DEFAULT 0, hopeless INTEGER NOT NULL DEFAULT 0, bytes INTEGER, changed "
+        "INTEGER);"
+        "CREATE TABLE IF NOT EXISTS track (config TEXT, tag TEXT, key TEXT, is_loss "
+        "INTEGER, n INTEGER, step BLOB, value BLOB, PRIMARY KEY (config, tag, key)) "
+        "WITHOUT ROWID;";
+    for (int i = 1;; i++) {
+        Error *e = run_sql(s, sql);
+        if (!e || i == MOST_TRIES || sqlite3_errcode(s->db) != SQLITE_BUSY) return e;
+        error_free(e);
+        usleep(PAUSE);
+    }
+}
+
 Error *sweep_store_open(Arena *a, const char *folder, SweepStore **out)
 {
     enum { BUSY_MILLISECONDS = 30000 };
@@ -35,15 +56,8 @@ Error *sweep_store_open(Arena *a, const char *folder, SweepStore **out)
     arena_on_free(a, close_store, s);
     if (status != SQLITE_OK) return failure(s);
     sqlite3_busy_timeout(s->db, BUSY_MILLISECONDS);
-    TRY(run_sql(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                   "CREATE TABLE IF NOT EXISTS run (config TEXT PRIMARY KEY, attempts INTEGER NOT "
-                   "NULL DEFAULT 0, hopeless INTEGER NOT NULL DEFAULT 0, bytes INTEGER, changed "
-                   "INTEGER);"
-                   "CREATE TABLE IF NOT EXISTS track (config TEXT, tag TEXT, key TEXT, is_loss "
-                   "INTEGER, n INTEGER, step BLOB, value BLOB, PRIMARY KEY (config, tag, key)) "
-                   "WITHOUT ROWID;"));
     *out = s;
-    return NULL;
+    return set_up(s);
 }
 
 const char *sweep_state_name(SweepState s)

