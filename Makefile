@@ -219,7 +219,7 @@ demo-ablation: ## a sweep over settings and seeds on real text, and what it show
 	@$(MAKE) --no-print-directory -s -j$(shell nproc) all
 	@BUILD=$(BUILD) tools/demo_ablation.sh
 
-.PHONY: kill-test
+.PHONY: check-layouts
 check-layouts: tests ## all products of layouts, and 1,000 chosen at random: N ranks equal one
 	LAYOUTS=1000 $(BUILD)/tests/all --timeout 3600 layouts/
 

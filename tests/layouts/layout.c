@@ -52,6 +52,11 @@ static int64_t sequence_of(const LayoutCase *l)
     return l->sequence ? l->sequence : 8;
 }
 
+static int64_t vocabulary_of(const LayoutCase *l)
+{
+    return l->vocabulary ? l->vocabulary : 13;
+}
+
 static int64_t accumulation_of(const LayoutCase *l)
 {
     return l->accumulation ? l->accumulation : 1;
@@ -94,16 +99,28 @@ static Model *with_experts(Arena *a, const Model *m, const Moe *moe)
     return decoder_new(a, d);
 }
 
+static Gpt2Settings settings_of(const LayoutCase *l)
+{
+    Gpt2Settings s = tiny_settings(l->llama_like);
+    s.use_weight_tying = l->tied;
+    s.sequence_length = sequence_of(l);
+    s.vocab_size = vocabulary_of(l);
+    if (l->layers) s.n_layer = l->layers;
+    if (l->heads) {
+        s.n_head_q = l->heads;
+        s.n_head_kv = l->kv_heads;
+        tiny_set_width(&s, 4 * (int64_t)l->heads);
+    }
+    if (l->width) tiny_set_width(&s, l->width);
+    return s;
+}
+
 static Error *build_graph(RankRun *r)
 {
     static const Optimizer adam_w = { .update = update };
     const LayoutCase *l = r->world->layout;
     Graph *g = r->graph = graph_new(r->arena);
-    Gpt2Settings s = tiny_settings(l->llama_like);
-    s.use_weight_tying = l->tied;
-    s.sequence_length = sequence_of(l);
-    if (l->layers) s.n_layer = l->layers;
-    if (l->width) tiny_set_width(&s, l->width);
+    const Gpt2Settings s = settings_of(l);
     Model *m = gpt2_new(r->arena, &s);
     if (l->moe) m = with_experts(r->arena, m, l->moe);
     ModelOutput out = { 0 };
@@ -122,7 +139,7 @@ static Error *build_graph(RankRun *r)
     Optimize optimize = { .optimizer = l->optimizer ? l->optimizer : &adam_w,
                           .norm_type = 2,
                           .max_norm = l->max_norm };
-    model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), false);
+    model_loss(g, &out, graph_input(g, "target_ids", I32, 2, tokens), l->global_tokens);
     if (recompute.every) passes_add(&m->passes, &pass_recompute, &recompute);
     Purpose purpose = { .model = m,
                         .precision = &precision,
@@ -135,16 +152,40 @@ static Error *build_graph(RankRun *r)
     return NULL;
 }
 
+/* Whether token i of a microbatch has no target. */
+static bool is_masked(const LayoutCase *l, int64_t i, int64_t microbatch)
+{
+    int64_t shift = l->global_tokens ? i + microbatch * microbatch : i;
+    return shift % (l->global_tokens ? 5 : 11) == (l->global_tokens ? 3 : 5);
+}
+
+/* Of all microbatches of the step, on all ranks. */
+static double count_targets(const World *w)
+{
+    const LayoutCase *l = w->layout;
+    int64_t n = 0;
+    for (int64_t m = 0; m < accumulation_of(l) * w->n_data; m++)
+        for (int64_t i = 0; i < batch_of(l) * sequence_of(l); i++) n += !is_masked(l, i, m);
+    return n ? (double)n : 1;
+}
+
+/* What each microbatch's loss counts in the step's. */
+static double weight_of_loss(const World *w)
+{
+    const LayoutCase *l = w->layout;
+    return 1 / (l->global_tokens ? count_targets(w) : (double)(accumulation_of(l) * w->n_data));
+}
+
 /* Microbatch i of all: ids by a fixed rule, some targets masked. */
 static Error *feed(RankRun *r, int64_t microbatch, int64_t of_all)
 {
     const LayoutCase *l = r->world->layout;
-    int64_t n = batch_of(l) * sequence_of(l);
+    int64_t n = batch_of(l) * sequence_of(l), v = vocabulary_of(l);
     int32_t *ids = NEW_N(r->arena, int32_t, n), *targets = NEW_N(r->arena, int32_t, n);
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i + 5 * of_all;
-        ids[i] = (int32_t)(at * 7 % 13);
-        targets[i] = i % 11 == 5 ? -100 : (int32_t)((at + 1) * 7 % 13);
+        ids[i] = (int32_t)(at * 7919 % v);
+        targets[i] = is_masked(l, i, of_all) ? -100 : (int32_t)((at + 1) * 7919 % v);
     }
     TRY(program_write(r->program, "input_ids", microbatch, ids));
     TRY(program_write(r->program, "target_ids", microbatch, targets));
@@ -213,7 +254,7 @@ static void add_loss(RankRun *r, int64_t n)
     /* cp and tp ranks have the same loss */
     double share = (double)w->n_data / (double)w->n_ranks * (double)r->mesh.size[MESH_PP];
     for (int64_t m = 0; m < n && program_has_scalar(r->program, "loss"); m++)
-        w->result->loss += program_scalar(r->program, "loss", m) * share / (double)(n * w->n_data);
+        w->result->loss += program_scalar(r->program, "loss", m) * share * weight_of_loss(w);
     w->result->grad_norm = program_scalar(r->program, "grad_norm", 0);
     pthread_mutex_unlock(&w->lock);
 }
@@ -235,7 +276,7 @@ static Error *run_step(RankRun *r, const Schedule *s)
 {
     World *w = r->world;
     int64_t n = accumulation_of(w->layout);
-    RunTime now = { .loss_scale = 1 / (double)(n * w->n_data), .seed = 3 };
+    RunTime now = { .loss_scale = weight_of_loss(w), .seed = 3 };
     for (int i = 0; i < MAX_RATES; i++) now.rate[i].lr = 0.01;
     for (int64_t i = 0; i < s->n; i++) {
         const Action *x = &s->action[i];
@@ -409,21 +450,53 @@ static void take(double *worst, double d)
     if (!(d <= *worst)) *worst = d;
 }
 
-double layout_difference(const LayoutResult *x, const LayoutResult *y)
+static const LayoutParam *same_param(const LayoutResult *in, const LayoutParam *p)
 {
-    double worst = 0, most = 0;
-    assert_true(x->n_params > 0);
-    assert_int_equal(x->n_params, y->n_params);
+    const LayoutParam *q = NULL;
+    for (int64_t k = 0; k < in->n_params; k++)
+        if (!strcmp(in->param[k].name, p->name)) q = &in->param[k];
+    assert_non_null(q);
+    assert_int_equal(p->n, q->n);
+    return q;
+}
+
+bool layout_same_bits(const LayoutResult *x, const LayoutResult *y)
+{
+    for (int64_t i = 0; i < x->n_params; i++) {
+        const LayoutParam *p = &x->param[i], *q = same_param(y, p);
+        const size_t bytes = sizeof(double) * (size_t)p->n;
+        if (memcmp(p->gradient, q->gradient, bytes) || memcmp(p->after, q->after, bytes))
+            return false;
+    }
+    return true;
+}
+
+static double largest_gradient(const LayoutResult *x)
+{
+    double most = 0;
     for (int64_t i = 0; i < x->n_params; i++)
         take(&most, most_of(x->param[i].gradient, x->param[i].n));
-    assert_true(most > 0 && x->loss > 0 && x->grad_norm > 0);
+    return most;
+}
+
+double layout_gradient_difference(const LayoutResult *x, const LayoutResult *y)
+{
+    double worst = 0, most = largest_gradient(x);
+    assert_true(x->n_params > 0 && most > 0);
+    assert_int_equal(x->n_params, y->n_params);
     for (int64_t i = 0; i < x->n_params; i++) {
-        const LayoutParam *p = &x->param[i], *q = NULL;
-        for (int64_t k = 0; k < y->n_params; k++)
-            if (!strcmp(y->param[k].name, p->name)) q = &y->param[k];
-        assert_non_null(q);
-        assert_int_equal(p->n, q->n);
+        const LayoutParam *p = &x->param[i], *q = same_param(y, p);
         take(&worst, distance(p->gradient, q->gradient, p->n, 0.01 * most));
+    }
+    return worst;
+}
+
+double layout_difference(const LayoutResult *x, const LayoutResult *y)
+{
+    double worst = layout_gradient_difference(x, y);
+    assert_true(x->loss > 0 && x->grad_norm > 0);
+    for (int64_t i = 0; i < x->n_params; i++) {
+        const LayoutParam *p = &x->param[i], *q = same_param(y, p);
         take(&worst, distance(p->after, q->after, p->n, 0.01));
     }
     take(&worst, distance(&x->loss, &y->loss, 1, 0));

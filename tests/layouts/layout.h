@@ -17,16 +17,19 @@ typedef struct LayoutCase {
     bool tied;       /* embedding and head share their weight */
     Dtype compute;   /* F64, F32 or BF16 */
     bool reference_only;
-    int64_t recompute_every;           /* 0: nothing is computed again */
-    int64_t accumulation;              /* microbatches per data-parallel rank; 0: 1 */
-    int64_t batch, sequence;           /* of a microbatch; 0: 2 and 8 */
-    double max_norm;                   /* of clipping; 0: none */
-    const char *schedule;              /* of the pipeline, where the mesh has one; NULL: 1F1B */
-    int per_rank;                      /* stages on each of its ranks; 0: 1 */
-    int layers;                        /* 0: those of tiny_settings */
-    int width;                         /* of the model; 0: that of tiny_settings */
-    const struct Optimizer *optimizer; /* NULL: AdamW */
-    void (*edit)(Model *m);            /* what else wrappers would set; NULL: nothing */
+    int64_t recompute_every; /* 0: nothing is computed again */
+    int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */
+    int64_t batch, sequence; /* of a microbatch; 0: 2 and 8 */
+    double max_norm;         /* of clipping; 0: none */
+    const char *schedule;    /* of the pipeline, where the mesh has one; NULL: 1F1B */
+    int per_rank;            /* stages on each of its ranks; 0: 1 */
+    int layers;              /* 0: those of tiny_settings */
+    int width;               /* of the model; 0: that of tiny_settings */
+    int heads, kv_heads;     /* 0: those of tiny_settings; heads have 4 channels */
+    int vocabulary;          /* 0: 13 */
+    bool global_tokens;      /* of the loss; microbatches have different numbers of targets then */
+    const struct Optimizer *optimizer;         /* NULL: AdamW */
+    void (*edit)(Model *m);                    /* what else wrappers would set; NULL: nothing */
     void (*inspect)(const Graph *g, void *to); /* looks at rank 0's graph; NULL: nobody does */
     void *inspect_to;
 } LayoutCase;
@@ -59,6 +62,10 @@ LayoutResult layout_run_alone(Arena *a, const LayoutCase *l);
 /* max |difference| / (max |gradient of that parameter| + 0.01 max over all), over all parameters;
  * the losses and norms must be as near. */
 double layout_difference(const LayoutResult *x, const LayoutResult *y);
+/* The same of gradients alone; `x` says how large they are. */
+double layout_gradient_difference(const LayoutResult *x, const LayoutResult *y);
+/* Whether all gradients, and parameters after the update, have the same bits. */
+bool layout_same_bits(const LayoutResult *x, const LayoutResult *y);
 /* Fails the test where the ranks are further than `most` from one rank. */
 void layout_equals_one_rank(LayoutCase l, double most);
 #endif

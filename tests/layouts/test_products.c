@@ -56,6 +56,17 @@ static const Moe *choose_experts(uint64_t seed)
     return pick(seed, 31, 3) ? NULL : &mixture[pick(seed, 32, 2)];
 }
 
+/* Half of them have the heads of the small model. */
+static void choose_heads(LayoutCase *l, uint64_t seed)
+{
+    static const int heads[][2] = { { 2, 1 }, { 2, 2 }, { 3, 1 }, { 3, 3 }, { 6, 2 },
+                                    { 6, 3 }, { 6, 6 }, { 8, 4 }, { 8, 2 } };
+    if (pick(seed, 35, 2)) return;
+    const int *h = heads[pick(seed, 36, (int64_t)(sizeof heads / sizeof *heads))];
+    l->heads = h[0];
+    l->kv_heads = h[1];
+}
+
 static LayoutCase choose(uint64_t seed)
 {
     LayoutCase l = { .compute = F64 };
@@ -76,6 +87,9 @@ static LayoutCase choose(uint64_t seed)
                              .layout = (Layout)pick(seed, 20, 2),
                              .method = (ContextMethod)pick(seed, 30, 3) };
     l.compute = pick(seed, 21, 3) ? F64 : F32;
+    l.global_tokens = pick(seed, 33, 3) == 0;
+    l.vocabulary = 7 + (int)pick(seed, 34, 12);
+    choose_heads(&l, seed);
     l.moe = choose_experts(seed);
     if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);
     return l;
@@ -87,14 +101,15 @@ static void describe(const LayoutCase *l, uint64_t seed)
         "case %llu: pp %lld %s per rank %d layers %d dp_replicate %lld dp_shard %lld ep %lld "
         "cp %lld tp %lld, experts %lld, stage %d unit %lld, "
         "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
-        "%lld, batch %lld sequence %lld\n",
+        "%lld, batch %lld sequence %lld, heads %d of %d, vocabulary %d, global tokens %d\n",
         (unsigned long long)seed, (long long)l->size[MESH_PP], l->schedule ? l->schedule : "",
         l->per_rank, l->layers, (long long)l->size[MESH_DP_REPLICATE],
         (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_EP], (long long)l->size[MESH_CP],
         (long long)l->size[MESH_TP], (long long)(l->moe ? l->moe->n_experts : 0),
         l->data_parallel.stage, (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
         l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
-        (long long)l->accumulation, (long long)l->batch, (long long)l->sequence);
+        (long long)l->accumulation, (long long)l->batch, (long long)l->sequence, l->kv_heads,
+        l->heads, l->vocabulary, l->global_tokens);
 }
 
 /* Whether it ran; else it was refused by name. */
@@ -127,6 +142,6 @@ TEST(layouts_chosen_at_random_equal_one_rank_or_are_refused)
     const char *wanted = getenv("LAYOUTS");
     int64_t n = wanted ? atoll(wanted) : test_share(50), n_ran = 0;
     for (int64_t i = 0; i < n; i++) n_ran += check_case((uint64_t)i);
-    test_note("%lld of %lld ran", (long long)n_ran, (long long)n);
+    test_note("%lld of %lld ran, the others were refused by name", (long long)n_ran, (long long)n);
     assert_true(n_ran * 3 > n);
 }
