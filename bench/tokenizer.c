@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "measure.h"
-#include "tokenizer/corpus.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
+#include "tokenizer/train/corpus.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "measure.h"
-#include "tokenizer/corpus.h"
+#include "tokenizer/train/corpus.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -7,7 +7,7 @@
 #include "data/bad_lines.h"
 #include "data/existing_file.h"
 #include "data/progress.h"
-#include "tokenizer/charsmap_rules.h"
+#include "tokenizer/normalize/charsmap_rules.h"
 #include <string.h>
 
 static const char *const formats[] = { "auto", "jsonl", "lines", "file",

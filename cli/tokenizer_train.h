@@ -2,8 +2,8 @@
 #ifndef CLI_TOKENIZER_TRAIN_H
 #define CLI_TOKENIZER_TRAIN_H
 #include "config/field.h"
-#include "tokenizer/sentencepiece_train.h"
-#include "tokenizer/train_pipeline.h"
+#include "tokenizer/train/pipeline.h"
+#include "tokenizer/train/sentencepiece.h"
 
 enum { ALPHABET_BYTES, ALPHABET_SEEN }; /* values of initial_alphabet */
 
@@ -18,7 +18,7 @@ typedef struct TrainOptions {
     const int64_t *min_frequency, *limit_alphabet, *max_token_length;
     const bool *add_prefix_space, *clean_text, *handle_chinese_chars, *strip_accents, *lowercase;
 
-    /* SentencePiece's (tokenizer/sentencepiece_settings.h) */
+    /* SentencePiece's (tokenizer/train/sentencepiece_settings.h) */
     StringList control_symbols, user_defined_symbols;
     const int *normalization_rule_name;
     const char *required_chars, *unk_piece, *bos_piece, *eos_piece, *pad_piece, *unk_surface;

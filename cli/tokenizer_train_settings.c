@@ -1,6 +1,6 @@
 /* tokenizer_train_settings.c - from the options of `tokenizer train` to the settings of a trainer.
  */
-#include "tokenizer/charsmap_rules.h"
+#include "tokenizer/normalize/charsmap_rules.h"
 #include "tokenizer_train.h"
 
 static int64_t number_or(const int64_t *given, int64_t otherwise)

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 cppcheck --quiet --std=c11 --language=c --error-exitcode=1 --inline-suppr --enable=warning,portability \
-    --suppress=missingIncludeSystem --suppress=returnDanglingLifetime --suppress=normalCheckLevelMaxBranches --suppress=nullPointerOutOfMemory --suppress=invalidPointerCast --suppress=unknownEvaluationOrder --suppress=uninitvar:src/tokenizer/bpe_merge.c \
+    --suppress=missingIncludeSystem --suppress=returnDanglingLifetime --suppress=normalCheckLevelMaxBranches --suppress=nullPointerOutOfMemory --suppress=invalidPointerCast --suppress=unknownEvaluationOrder --suppress=uninitvar:src/tokenizer/bpe/merge.c \
     --suppress=unknownMacro:src/monitor/history.c \
     -j "$(nproc)" -Isrc -Itests -D__x86_64__ $(tools/files.sh 'src/*.c' 'cli/*.c')
 checks='-*,bugprone-*,cert-err*,clang-analyzer-core.*,clang-analyzer-unix.*,-bugprone-easily-swappable-parameters,-bugprone-implicit-widening-of-multiplication-result,-bugprone-narrowing-conversions,-bugprone-reserved-identifier,-bugprone-assignment-in-if-condition,-bugprone-macro-parentheses,-cert-err33-c,-bugprone-branch-clone,-bugprone-suspicious-string-compare,-bugprone-sizeof-expression,-bugprone-not-null-terminated-result,-bugprone-integer-division,-cert-err34-c'

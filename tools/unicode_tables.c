@@ -1,9 +1,9 @@
-/* unicode_tables.c - writes src/tokenizer/unicode_tables.c from the character classes and mappings
- * that the tokenizers library uses.
+/* unicode_tables.c - writes src/tokenizer/text/unicode_tables.c from the character classes and
+ * mappings that the tokenizers library uses.
  *
  *   cc -o build/unicode_tables tools/unicode_tables.c -lutf8proc
  *   build/unicode_tables ../shared/data/goldens/tokenizers/unicode scripts.rs >
- * src/tokenizer/unicode_tables.c
+ * src/tokenizer/text/unicode_tables.c
  *
  * The folder holds what tokenizers 0.22.2 does to every single character: classes.tsv has one class
  * per line (name, number of code points, ranges in hexadecimal), NFD.tsv and others map a code
@@ -330,7 +330,7 @@ int main(int argc, char **argv)
            " *\n"
            " * Source: what tokenizers 0.22.2 does to every character; regular expressions know\n"
            " * Unicode 16, Digits and Lowercase 17, normal forms 11. */\n"
-           "#include \"tokenizer/unicode.h\"\n\n/* clang-format off */\n");
+           "#include \"tokenizer/text/unicode.h\"\n\n/* clang-format off */\n");
     read_classes(argv[1]);
     static Mapping nfd[MAX_MAPPED], nfc[MAX_MAPPED], map[MAX_MAPPED];
     int n = read_map(argv[1], "BertNormalizer_strip_accents.tsv", map);

@@ -1,7 +1,7 @@
 /* pretrained_hf_tokenizer.c - tokenizer.pretrained_hf_tokenizer: a folder with a tokenizer.json. */
 #include "base/file.h"
 #include "config/builder.h"
-#include "tokenizer/pretrained_hf.h"
+#include "tokenizer/hf/pretrained.h"
 
 enum { LONGEST, MAX_LENGTH, DO_NOT_PAD };
 static const char *const padding_names[] = { "longest", "max_length", "do_not_pad", NULL };

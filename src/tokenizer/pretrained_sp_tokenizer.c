@@ -1,6 +1,6 @@
 /* pretrained_sp_tokenizer.c - tokenizer.pretrained_sp_tokenizer: a SentencePiece .model file. */
 #include "config/builder.h"
-#include "tokenizer/sentencepiece.h"
+#include "tokenizer/sentencepiece/sentencepiece.h"
 
 typedef struct Settings {
     const char *tokenizer_model_file;

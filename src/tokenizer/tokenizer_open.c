@@ -1,9 +1,9 @@
 /* tokenizer_open.c - tells the kinds of tokenizer files apart by their content. */
 #include "base/file.h"
 #include "base/utf8.h"
-#include "tokenizer/hf_tokenizer.h"
-#include "tokenizer/sentencepiece.h"
-#include "tokenizer/tiktoken.h"
+#include "tokenizer/hf/hf_tokenizer.h"
+#include "tokenizer/hf/tiktoken.h"
+#include "tokenizer/sentencepiece/sentencepiece.h"
 #include <string.h>
 
 /* The file that stands for a folder. */

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "base/signal.h"
 #include "config/builder.h"
-#include "tokenizer/decode_stream.h"
+#include "tokenizer/decode/stream.h"
 #include "train/sample.h"
 #include <inttypes.h>
 #include <string.h>

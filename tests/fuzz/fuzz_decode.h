@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_DECODE_H
 #define TESTS_FUZZ_DECODE_H
 #include "fuzz.h"
-#include "tokenizer/decode_stream.h"
+#include "tokenizer/decode/stream.h"
 
 static inline void fuzz_decode(const Tokenizer *t, const Ids *ids)
 {

@@ -3,7 +3,7 @@
  * An input is a byte that chooses the dialect, a pattern, a zero byte, and the text to search. */
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "tokenizer/regex.h"
+#include "tokenizer/regex/regex.h"
 #include <string.h>
 
 enum { LONGEST_TEXT = 40 }; /* patterns with nested repetitions take exponential time */

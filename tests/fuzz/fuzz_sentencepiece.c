@@ -3,7 +3,7 @@
  *
  * An input is 32 bits with the length of the model, the model, and the text to encode. */
 #include "fuzz_decode.h"
-#include "tokenizer/sentencepiece.h"
+#include "tokenizer/sentencepiece/sentencepiece.h"
 #include <string.h>
 
 static void encode(const Tokenizer *t, Str text, Ids *out)

@@ -3,7 +3,7 @@
  * An input is a rank file, to which the 256 bytes are added, a zero byte, and the text to encode.
  */
 #include "fuzz.h"
-#include "tokenizer/tiktoken.h"
+#include "tokenizer/hf/tiktoken.h"
 #include <string.h>
 
 static void add_bytes(Text *file)

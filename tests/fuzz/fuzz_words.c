@@ -5,8 +5,8 @@
  * text starts, and the text, which ends before its first byte that is no UTF-8. */
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "tokenizer/pretokenize_cl100k.h"
-#include "tokenizer/regex.h"
+#include "tokenizer/pretokenize/cl100k.h"
+#include "tokenizer/regex/regex.h"
 #include <string.h>
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"

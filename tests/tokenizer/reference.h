@@ -2,7 +2,7 @@
  * or memory of words, to compare the fast paths with. */
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
-#include "tokenizer/sentencepiece_rules.h"
+#include "tokenizer/sentencepiece/rules.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct Reference {

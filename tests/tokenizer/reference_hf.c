@@ -1,9 +1,9 @@
 /* reference_hf.c - BPE over bytes and WordPiece of a tokenizer.json, the plain way. */
 #include "base/map.h"
 #include "test.h"
-#include "tokenizer/byte_alphabet.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
 #include "tokenizer/reference.h"
+#include "tokenizer/text/byte_alphabet.h"
 #include <jansson.h>
 #include <string.h>
 

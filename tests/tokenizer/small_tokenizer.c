@@ -1,7 +1,7 @@
 /* small_tokenizer.c - writes a tokenizer.json with few merges. */
 #include "tokenizer/small_tokenizer.h"
 #include "base/json.h"
-#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/text/byte_alphabet.h"
 #include <string.h>
 
 static void add_name(Text *t, Str name, int id)

@@ -2,7 +2,7 @@
 #ifndef TESTS_SMALL_TOKENIZER_H
 #define TESTS_SMALL_TOKENIZER_H
 #include "test.h"
-#include "tokenizer/json_node.h"
+#include "tokenizer/format/json_node.h"
 #include "tokenizer/tokenizer.h"
 
 /* Writes a byte-level tokenizer.json into the test's folder and returns its path: 256 bytes, then

@@ -2,10 +2,10 @@
  * where that character is one byte, as stage by stage. */
 #include "base/file.h"
 #include "test.h"
-#include "tokenizer/bpe.h"
+#include "tokenizer/bpe/bpe.h"
 #include "tokenizer/fuzz_text.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
 #include <string.h>
 
 enum { N_TEXTS = 3000 };

@@ -2,9 +2,9 @@
  * vocabularies and for real ones. */
 #include "base/rng.h"
 #include "test.h"
-#include "tokenizer/bpe_walk.h"
+#include "tokenizer/bpe/walk.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
 #include <string.h>
 
 enum { N_VOCABS = 1000, N_TEXTS = 60, MAX_LEN = 120, MAX_PIECES = 40, MAX_PIECE = 9 };

@@ -1,6 +1,6 @@
 /* test_charsmap.c - rules of a small trie, and bytes that are none. */
 #include "test.h"
-#include "tokenizer/charsmap.h"
+#include "tokenizer/normalize/charsmap.h"
 #include <string.h>
 
 /* Rules a -> x, ab -> yz, c -> z, laid out by hand: a unit at i has its children around

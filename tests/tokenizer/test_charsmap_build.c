@@ -5,8 +5,8 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "test.h"
-#include "tokenizer/charsmap.h"
-#include "tokenizer/charsmap_build.h"
+#include "tokenizer/normalize/charsmap.h"
+#include "tokenizer/normalize/charsmap_build.h"
 #include <string.h>
 
 /* All rules, each as two texts that end with a zero byte. */

@@ -1,6 +1,6 @@
 /* test_component.c - tokenizer.pretrained_hf_tokenizer as a YAML makes it. */
 #include "components.h"
-#include "tokenizer/pretrained_hf.h"
+#include "tokenizer/hf/pretrained.h"
 #include "tokenizer/small_tokenizer.h"
 #include <string.h>
 

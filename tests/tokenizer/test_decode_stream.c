@@ -2,9 +2,9 @@
  */
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "tokenizer/decode_stream.h"
+#include "tokenizer/decode/stream.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/pretrained_hf.h"
+#include "tokenizer/hf/pretrained.h"
 #include <string.h>
 
 static Error *stream_all(DecodeStream *s, const Ids *ids, Text *joined)

@@ -2,7 +2,7 @@
  */
 #include "base/rng.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
 #include "tokenizer/random_text.h"
 #include "tokenizer/small_tokenizer.h"
 #include <string.h>

@@ -6,10 +6,10 @@
 #include "base/cpu.h"
 #include "tokenizer/fuzz_text.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/hf_tokenizer.h"
-#include "tokenizer/pretokenize_cl100k.h"
+#include "tokenizer/hf/hf_tokenizer.h"
+#include "tokenizer/pretokenize/cl100k.h"
 #include "tokenizer/reference.h"
-#include "tokenizer/sentencepiece.h"
+#include "tokenizer/sentencepiece/sentencepiece.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_golden_pairs.c - pairs of texts: ids, type ids, masks, and what truncation leaves over. */
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/hf_tokenizer.h"
+#include "tokenizer/hf/hf_tokenizer.h"
 #include <string.h>
 
 GOLDEN_CASES(pair_cases)

@@ -1,7 +1,7 @@
 /* test_golden_sentencepiece.c - ids, pieces and texts of .model files as SentencePiece has them. */
-#include "tokenizer/decode_stream.h"
+#include "tokenizer/decode/stream.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/sentencepiece.h"
+#include "tokenizer/sentencepiece/sentencepiece.h"
 #include <string.h>
 
 GOLDEN_CASES(sentencepiece_cases)

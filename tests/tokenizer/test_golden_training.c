@@ -1,7 +1,7 @@
 /* test_golden_training.c - merges and vocabularies learnt from the same files as the library's. */
 #include "golden.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/train_bpe.h"
+#include "tokenizer/train/bpe.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_golden_wrapper.c - tokenizer.pretrained_hf_tokenizer against the original's class, setting
  * by setting. */
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/pretrained_hf.h"
+#include "tokenizer/hf/pretrained.h"
 #include <string.h>
 
 GOLDEN_CASES(wrapper_cases)

@@ -3,7 +3,7 @@
 #include "base/cpu.h"
 #include "base/rng.h"
 #include "test.h"
-#include "tokenizer/joins.h"
+#include "tokenizer/bpe/joins.h"
 #include <string.h>
 
 enum { N_TABLES = 20, N_TEXTS = 60, MAX_LEN = 300 };

@@ -1,7 +1,7 @@
 /* test_models.c - ids of words by each kind of model, as the library `tokenizers` gives them. */
 #include "test.h"
-#include "tokenizer/model.h"
-#include "tokenizer/trie.h"
+#include "tokenizer/hf/model_load.h"
+#include "tokenizer/text/trie.h"
 #include <stdio.h>
 #include <string.h>
 

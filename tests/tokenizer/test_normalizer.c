@@ -1,7 +1,7 @@
 /* test_normalizer.c - normalizers, on every character and on texts. */
 #include "base/utf8.h"
 #include "golden.h"
-#include "tokenizer/normalizer.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/small_tokenizer.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * their classes have. */
 #include "base/utf8.h"
 #include "golden.h"
-#include "tokenizer/normalizer.h"
-#include "tokenizer/pretokenize.h"
-#include "tokenizer/pretokenize_regex.h"
+#include "tokenizer/normalize/normalizer.h"
+#include "tokenizer/pretokenize/pretokenize.h"
+#include "tokenizer/pretokenize/regex_words.h"
 #include "tokenizer/small_tokenizer.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "base/rng.h"
 #include "test.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/rounded_parts.h"
-#include "tokenizer/sentencepiece_encoder.h"
+#include "tokenizer/sentencepiece/encoder.h"
+#include "tokenizer/sentencepiece/rounded_parts.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/rng.h"
 #include "test.h"
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/sentencepiece_encoder.h"
+#include "tokenizer/sentencepiece/encoder.h"
 
 enum { N_TEXTS = 30, TEXT_BYTES = 20000 };
 

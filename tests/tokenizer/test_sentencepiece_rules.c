@@ -2,7 +2,7 @@
  * whatever the rules, on each instruction set. */
 #include "base/rng.h"
 #include "test.h"
-#include "tokenizer/charsmap_build.h"
+#include "tokenizer/normalize/charsmap_build.h"
 #include "tokenizer/reference.h"
 #include <stdlib.h>
 #include <string.h>

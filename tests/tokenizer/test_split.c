@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "device/device.h"
 #include "test.h"
-#include "tokenizer/pretokenize_cl100k.h"
+#include "tokenizer/pretokenize/cl100k.h"
 #include "tokenizer/random_text.h"
 #include <string.h>
 

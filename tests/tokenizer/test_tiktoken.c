@@ -1,6 +1,6 @@
 /* test_tiktoken.c - special tokens of rank files, patterns of unknown ones, and broken files. */
 #include "tokenizer/golden_tokenizers.h"
-#include "tokenizer/tiktoken.h"
+#include "tokenizer/hf/tiktoken.h"
 #include <string.h>
 
 TEST(special_tokens_of_a_rank_file_are_found_when_they_are_allowed)

@@ -6,11 +6,11 @@
 #include "base/signal.h"
 #include "compressed.h"
 #include "test.h"
-#include "tokenizer/pretokenize.h"
+#include "tokenizer/model/vocab.h"
+#include "tokenizer/pretokenize/pretokenize.h"
 #include "tokenizer/random_text.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/train_bpe.h"
-#include "tokenizer/vocab.h"
+#include "tokenizer/train/bpe.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

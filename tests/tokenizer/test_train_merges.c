@@ -2,7 +2,7 @@
  * everything at every step. */
 #include "base/rng.h"
 #include "test.h"
-#include "tokenizer/train_bpe.h"
+#include "tokenizer/train/bpe.h"
 #include <string.h>
 
 enum { MOST = 1024, MOST_WORDS = 40, LONGEST = 20 };

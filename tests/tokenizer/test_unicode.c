@@ -1,7 +1,7 @@
 /* test_unicode.c - the generated tables against the classes of the library. */
 #include "golden.h"
-#include "tokenizer/byte_alphabet.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/text/byte_alphabet.h"
+#include "tokenizer/text/unicode.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_word_cache.c - ids of any number and size come back; what happens when a cache is full. */
 #include "base/cpu.h"
+#include "tokenizer/cache/word_cache.h"
 #include "tokenizer/small_tokenizer.h"
-#include "tokenizer/word_cache.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

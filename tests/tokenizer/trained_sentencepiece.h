@@ -1,7 +1,7 @@
 /* trained_sentencepiece.h - SentencePiece models that tests train. */
 #ifndef TESTS_TRAINED_SENTENCEPIECE_H
 #define TESTS_TRAINED_SENTENCEPIECE_H
-#include "tokenizer/sentencepiece_train.h"
+#include "tokenizer/train/sentencepiece.h"
 
 #define BLANK "\xE2\x96\x81"
 enum { BPE, UNIGRAM };

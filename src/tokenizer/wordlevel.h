@@ -1,8 +1,0 @@
-/* wordlevel.h - the model WordLevel: a word is a token, or unknown. */
-#ifndef TOKENIZER_WORDLEVEL_H
-#define TOKENIZER_WORDLEVEL_H
-#include "tokenizer/model.h"
-
-/* Reads the model of a tokenizer.json. */
-Error *wordlevel_load(JsonNode at, Arena *a, Model **out);
-#endif

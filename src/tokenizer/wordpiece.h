@@ -1,9 +1,0 @@
-/* wordpiece.h - the model WordPiece: the longest token at the start of a word, then the longest
- * that continues it, and so on (Schuster and Nakajima 2012, as in BERT). */
-#ifndef TOKENIZER_WORDPIECE_H
-#define TOKENIZER_WORDPIECE_H
-#include "tokenizer/model.h"
-
-/* Reads the model of a tokenizer.json. */
-Error *wordpiece_load(JsonNode at, Arena *a, Model **out);
-#endif
