@@ -39,12 +39,6 @@ static bool has_suffix(const char *path, const char *suffix)
     return n > m && !strcmp(path + n - m, suffix);
 }
 
-static const char *text_of(const Yaml *y, const char *key)
-{
-    const Yaml *x = yaml_get(y, key);
-    return x && x->type == YAML_STRING ? x->text : NULL;
-}
-
 static Error *open_path(Arena *a, const char *path, CheckpointReader **out);
 
 /* The folder, or the pair of files, that a last_checkpoint_info.json names. */
@@ -52,13 +46,13 @@ static Error *open_info(Arena *a, const char *path, CheckpointReader **out)
 {
     Yaml *info;
     TRY(yaml_read_json(a, path, &info));
-    const char *folder = text_of(info, "checkpoint_folder_path");
-    const char *const pair[] = { text_of(info, "model_checkpoint_path"),
-                                 text_of(info, "optimizer_checkpoint_path") };
-    if (!folder && pair[0] && pair[1] && strcmp(pair[0], pair[1]) != 0)
+    const char *folder = yaml_text_at(info, "checkpoint_folder_path");
+    const char *const pair[] = { yaml_text_at(info, "model_checkpoint_path"),
+                                 yaml_text_at(info, "optimizer_checkpoint_path") };
+    if (!*folder && *pair[0] && *pair[1] && strcmp(pair[0], pair[1]) != 0)
         return torch_open(a, pair, 2, out);
-    if (!folder) folder = pair[0];
-    if (!folder) return error_new("%s: there is no checkpoint_folder_path in it", path);
+    if (!*folder) folder = pair[0];
+    if (!*folder) return error_new("%s: there is no checkpoint_folder_path in it", path);
     return open_path(a, folder, out);
 }
 

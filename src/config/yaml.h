@@ -64,6 +64,9 @@ Yaml *yaml_copy(Arena *a, const Yaml *node, Yaml *parent);
 
 /* The value of a key, or NULL; NULL also when `map` is no map. */
 Yaml *yaml_get(const Yaml *map, const char *key);
+/* The text of a string under a key, or ""; the integer under a key, or `otherwise`. */
+const char *yaml_text_at(const Yaml *map, const char *key);
+int64_t yaml_int_at(const Yaml *map, const char *key, int64_t otherwise);
 /* Follows keys and indices: "a.b[0].c" or "a.b.0.c". NULL when there is nothing. */
 Yaml *yaml_find(const Yaml *root, const char *path);
 /* Inserts or replaces an entry of a map; the value becomes its child. */

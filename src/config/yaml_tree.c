@@ -87,6 +87,18 @@ Yaml *yaml_get(const Yaml *map, const char *key)
     return place && place <= map->n ? map->item[place - 1] : NULL;
 }
 
+const char *yaml_text_at(const Yaml *map, const char *key)
+{
+    const Yaml *y = yaml_get(map, key);
+    return y && y->type == YAML_STRING ? y->text : "";
+}
+
+int64_t yaml_int_at(const Yaml *map, const char *key, int64_t otherwise)
+{
+    const Yaml *y = yaml_get(map, key);
+    return y && y->type == YAML_INT ? y->integer : otherwise;
+}
+
 /* Both arrays hold a power of two, so a count that is one means that they are full. */
 static void make_room(Arena *a, Yaml *y)
 {

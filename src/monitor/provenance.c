@@ -108,36 +108,24 @@ Error *provenance_write(const char *folder, const Provenance *p)
     return e;
 }
 
-static const char *text_of(const Yaml *map, const char *key)
-{
-    const Yaml *y = yaml_get(map, key);
-    return y && y->type == YAML_STRING ? y->text : "";
-}
-
-static int64_t number_of(const Yaml *map, const char *key)
-{
-    const Yaml *y = yaml_get(map, key);
-    return y && y->type == YAML_INT ? y->integer : -1;
-}
-
 Error *provenance_read(Arena *a, const char *folder, Provenance *out)
 {
     Yaml *y;
     TRY(yaml_read_json(a, path_join(a, folder, PROVENANCE), &y));
     const Yaml *files = yaml_get(y, "files");
     int64_t n = files && files->type == YAML_LIST ? files->n : 0;
-    *out = (Provenance){ .version = text_of(y, "version"),
-                         .program = text_of(y, "program"),
-                         .instruction_set = text_of(y, "instruction_set"),
-                         .device = text_of(y, "device"),
-                         .config = text_of(y, "config"),
-                         .ranks = number_of(y, "ranks"),
+    *out = (Provenance){ .version = yaml_text_at(y, "version"),
+                         .program = yaml_text_at(y, "program"),
+                         .instruction_set = yaml_text_at(y, "instruction_set"),
+                         .device = yaml_text_at(y, "device"),
+                         .config = yaml_text_at(y, "config"),
+                         .ranks = yaml_int_at(y, "ranks", -1),
                          .file = NEW_N(a, FileSum, n + 1),
                          .n_files = n };
     for (int64_t i = 0; i < n; i++)
-        out->file[i] = (FileSum){ .path = text_of(files->item[i], "path"),
-                                  .bytes = number_of(files->item[i], "bytes"),
-                                  .sum = text_of(files->item[i], "sum") };
+        out->file[i] = (FileSum){ .path = yaml_text_at(files->item[i], "path"),
+                                  .bytes = yaml_int_at(files->item[i], "bytes", -1),
+                                  .sum = yaml_text_at(files->item[i], "sum") };
     return NULL;
 }
 

@@ -49,21 +49,9 @@ Error *run_record_write(const char *folder, const RunRecord *r)
     return e;
 }
 
-static const char *text_of(const Yaml *map, const char *key)
-{
-    const Yaml *y = yaml_get(map, key);
-    return y && y->type == YAML_STRING ? y->text : "";
-}
-
-static int64_t number_of(const Yaml *map, const char *key)
-{
-    const Yaml *y = yaml_get(map, key);
-    return y && y->type == YAML_INT ? y->integer : 0;
-}
-
 static RunState state_of(const Yaml *map)
 {
-    const char *name = text_of(map, "state");
+    const char *name = yaml_text_at(map, "state");
     for (int i = 0; i < (int)(sizeof states / sizeof *states); i++)
         if (!strcmp(name, states[i])) return (RunState)i;
     return RUN_KILLED;
@@ -75,16 +63,16 @@ Error *run_record_read(Arena *a, const char *folder, RunRecord *out)
     Yaml *y;
     TRY(yaml_read_json(a, path, &y));
     *out = (RunRecord){ .state = state_of(y),
-                        .why = text_of(y, "why"),
-                        .steps = number_of(y, "steps"),
-                        .target_steps = number_of(y, "target_steps"),
-                        .ranks = number_of(y, "ranks"),
-                        .experiment = text_of(y, "experiment"),
-                        .checkpoints = text_of(y, "checkpoints"),
-                        .start_folder = text_of(y, "start_folder"),
-                        .checkpoint_id = text_of(y, "checkpoint_id"),
-                        .config_file_path = text_of(y, "config_file_path"),
-                        .initial_weights = text_of(y, "initial_weights") };
+                        .why = yaml_text_at(y, "why"),
+                        .steps = yaml_int_at(y, "steps", 0),
+                        .target_steps = yaml_int_at(y, "target_steps", 0),
+                        .ranks = yaml_int_at(y, "ranks", 0),
+                        .experiment = yaml_text_at(y, "experiment"),
+                        .checkpoints = yaml_text_at(y, "checkpoints"),
+                        .start_folder = yaml_text_at(y, "start_folder"),
+                        .checkpoint_id = yaml_text_at(y, "checkpoint_id"),
+                        .config_file_path = yaml_text_at(y, "config_file_path"),
+                        .initial_weights = yaml_text_at(y, "initial_weights") };
     if (!*out->experiment || !*out->start_folder)
         return error_new("%s: no record of a run: experiment or start_folder is missing", path);
     if (run_lock_is_held(a, folder))
