@@ -79,15 +79,11 @@ Error *plugin_collator(Arena *a, const ModalitiesCollator *from, const Component
 {
     if (!from->variant || !from->collate) return error_new("a collator needs variant and collate");
     PluginCollator *c = NEW(a, PluginCollator);
-    const Field *fields;
-    TRY(plugin_fields(a, NULL, from->settings, from->settings_size, &fields));
+    const ComponentDef self = {
+        .kind = "collate_fn", .variant = from->variant, .doc = from->doc, .build = build
+    };
+    TRY(plugin_component(a, self, from->settings, from->settings_size, &c->component));
     c->from = from;
-    c->component = (ComponentDef){ .kind = "collate_fn",
-                                   .variant = from->variant,
-                                   .doc = from->doc ? from->doc : "",
-                                   .fields = fields,
-                                   .settings_size = OWN_SETTINGS + from->settings_size,
-                                   .build = build };
     *out = &c->component;
     return NULL;
 }

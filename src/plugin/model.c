@@ -108,16 +108,12 @@ Error *plugin_model(Arena *a, const ModalitiesModel *from, const PluginOps *ops,
     if (!from->block_class != !from->block_stack)
         return error_new("model %s has only one of block_class and block_stack", from->variant);
     PluginModel *m = NEW(a, PluginModel);
-    const Field *fields;
-    TRY(plugin_fields(a, own, from->settings, from->settings_size, &fields));
+    const ComponentDef self = {
+        .kind = "model", .variant = from->variant, .doc = from->doc, .fields = own, .build = build
+    };
+    TRY(plugin_component(a, self, from->settings, from->settings_size, &m->component));
     m->from = from;
     m->ops = ops;
-    m->component = (ComponentDef){ .kind = "model",
-                                   .variant = from->variant,
-                                   .doc = from->doc ? from->doc : "",
-                                   .fields = fields,
-                                   .settings_size = OWN_SETTINGS + from->settings_size,
-                                   .build = build };
     *out = &m->component;
     return NULL;
 }

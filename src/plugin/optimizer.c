@@ -125,18 +125,17 @@ Error *plugin_optimizer(Arena *a, const ModalitiesOptimizer *from, const Compone
 {
     if (!from->variant || !from->update) return error_new("an optimizer needs variant and update");
     PluginOptimizer *o = NEW(a, PluginOptimizer);
-    const Field *fields, *attrs;
+    const Field *attrs;
     const size_t size = OWN_SETTINGS + from->settings_size;
-    TRY(plugin_fields(a, own, from->settings, from->settings_size, &fields));
+    const ComponentDef self = { .kind = "optimizer",
+                                .variant = from->variant,
+                                .doc = from->doc,
+                                .fields = own,
+                                .build = build };
+    TRY(plugin_component(a, self, from->settings, from->settings_size, &o->component));
     TRY(plugin_fields(a, decay, from->settings, from->settings_size, &attrs));
     while (o->n_states < MODALITIES_MAX_STATES && from->states[o->n_states]) o->n_states++;
     o->from = from;
-    o->component = (ComponentDef){ .kind = "optimizer",
-                                   .variant = from->variant,
-                                   .doc = from->doc ? from->doc : "",
-                                   .fields = fields,
-                                   .settings_size = size,
-                                   .build = build };
     o->op = (OpDef){ .name = from->variant,
                      .doc = "one optimizer step: updates what it is given, clears the gradient",
                      .dims = dims_of(a, o->n_states),

@@ -54,15 +54,13 @@ Error *plugin_scheduler(Arena *a, const ModalitiesScheduler *from, const Compone
 {
     if (!from->variant || !from->rate) return error_new("a scheduler needs variant and rate");
     PluginScheduler *s = NEW(a, PluginScheduler);
-    const Field *fields;
-    TRY(plugin_fields(a, own, from->settings, from->settings_size, &fields));
+    const ComponentDef self = { .kind = "scheduler",
+                                .variant = from->variant,
+                                .doc = from->doc,
+                                .fields = own,
+                                .build = build };
+    TRY(plugin_component(a, self, from->settings, from->settings_size, &s->component));
     s->from = from;
-    s->component = (ComponentDef){ .kind = "scheduler",
-                                   .variant = from->variant,
-                                   .doc = from->doc ? from->doc : "",
-                                   .fields = fields,
-                                   .settings_size = OWN_SETTINGS + from->settings_size,
-                                   .build = build };
     *out = &s->component;
     return NULL;
 }

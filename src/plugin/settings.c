@@ -51,6 +51,16 @@ Error *plugin_fields(Arena *a, const Field *own, const ModalitiesSetting *settin
     return fields_verify(all);
 }
 
+Error *plugin_component(Arena *a, ComponentDef own, const ModalitiesSetting *settings,
+                        size_t settings_size, ComponentDef *out)
+{
+    TRY(plugin_fields(a, own.fields, settings, settings_size, &own.fields));
+    if (!own.doc) own.doc = "";
+    own.settings_size = OWN_SETTINGS + settings_size;
+    *out = own;
+    return NULL;
+}
+
 const void *plugin_settings(const void *settings)
 {
     return settings ? (const char *)settings + OWN_SETTINGS : NULL;
