@@ -84,3 +84,17 @@ TEST(the_sample_of_a_component_is_a_file_as_it_is)
                     arena_printf(a, "`src/optim/step_lr.c`:\n\n```c\n%s```\n", file.ptr));
     arena_free(a);
 }
+
+TEST(a_check_of_bad_paths_that_finds_nothing_to_try_fails)
+{
+    Arena *a = begin();
+    const char *said;
+    int status = in_repository(a,
+                               "mkdir -p build && printf '#!/bin/sh\\nexit 0\\n' >build/modalities "
+                               "&& chmod +x build/modalities && mkdir -p tests/end_to_end && "
+                               "touch tests/end_to_end/train.yaml && tools/bad_paths.sh 2>&1",
+                               &said);
+    assert_int_equal(status, 1);
+    assert_contains(said, "no options and arguments to try");
+    arena_free(a);
+}

@@ -205,6 +205,10 @@ while read -r command; do
         fi
     done < <(jobs "$command")
 done < <(commands) >jobs
+if ! [ -s jobs ]; then
+    echo "no options and arguments to try: the program's help lists none${1:+ for $*}"
+    exit 1
+fi
 xargs -d '\n' -P $((2 * $(nproc))) -I{} bash -c '{}' <jobs >found 2>&1
 cat found
 echo "$(wc -l <jobs) options and arguments, $(grep -c '^status\|^input changed' found) failures"
