@@ -176,14 +176,14 @@ FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BUILD   := $(BUILD)-fuzz
 FUZZ_SAN     := address,undefined
 
-.PHONY: fuzz
-fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each; FUZZ="safetensors manifest" chooses
+.PHONY: fuzz $(FUZZ:%=fuzz-%)
+fuzz: ## fuzz every parser for FUZZ_SECONDS (60) each, as many at once as make's -j; FUZZ="safetensors manifest" chooses
 	$(MAKE) BUILD=$(FUZZ_BUILD) CC=clang OPT=-O1 SAN=fuzzer-no-link,$(FUZZ_SAN) $(FUZZ:%=$(FUZZ_BUILD)/tests/fuzz/fuzz_%)
-	@for name in $(FUZZ); do \
-	    mkdir -p $(FUZZ_BUILD)/found/$$name tests/fuzz/$$name && echo "fuzz $$name" && \
-	    $(FUZZ_BUILD)/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
-	        -artifact_prefix=$(FUZZ_BUILD)/$$name- $(FUZZ_BUILD)/found/$$name tests/fuzz/$$name || exit 1; \
-	done
+	@$(MAKE) --output-sync=target $(FUZZ:%=fuzz-%)
+$(FUZZ:%=fuzz-%): fuzz-%:
+	@mkdir -p $(FUZZ_BUILD)/found/$* tests/fuzz/$* && echo "fuzz $*"
+	@$(FUZZ_BUILD)/tests/fuzz/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=$(FUZZ_BUILD)/$*- $(FUZZ_BUILD)/found/$* tests/fuzz/$*
 
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)

@@ -1,7 +1,7 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--show] [--jobs N] [--timeout S] [--without PATTERN] [pattern ...]
- * A pattern is matched against "file:name".
+ * usage: tests [--list] [--show] [--times] [--jobs N] [--timeout S] [--without PATTERN] [pattern
+ * ...] A pattern is matched against "file:name". --times prints what processor time each test took.
  * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails,
  * or at once with --show. */
 #include "base/clock.h"
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
 static char *without; /* tests to leave out */
-static bool shows_output;
+static bool shows_output, shows_times;
 
 static TestCase *tests;
 
@@ -183,12 +184,17 @@ static void show_output(FILE *f)
 }
 
 /* Waits for one job to end and returns its index. */
-static int wait_any(Job *job, int n, int *status)
+static int wait_any(Job *job, int n, int *status, double *processor_s)
 {
     for (;;) {
         for (int i = 0; i < n; i++) {
             if (!job[i].test) continue;
-            if (waitpid(job[i].pid, status, WNOHANG) == job[i].pid) return i;
+            struct rusage used;
+            if (wait4(job[i].pid, status, WNOHANG, &used) == job[i].pid) {
+                *processor_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                               1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+                return i;
+            }
             if (clock_seconds() - job[i].started > timeout_s) kill(-job[i].pid, SIGKILL);
         }
         usleep(1000);
@@ -199,7 +205,7 @@ typedef struct Tally {
     int passed, failed, skipped;
 } Tally;
 
-static void finish(Job *j, int status, const Outcome *o, Tally *tally)
+static void finish(Job *j, int status, double processor_s, const Outcome *o, Tally *tally)
 {
     double took = clock_seconds() - j->started;
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -217,6 +223,7 @@ static void finish(Job *j, int status, const Outcome *o, Tally *tally)
         printf("\n");
         show_output(j->output);
     }
+    if (shows_times) printf("time  %s:%s %.2f s\n", j->test->file, j->test->name, processor_s);
     fflush(stdout);
     fclose(j->output);
     error_free(remove_tree(j->folder));
@@ -248,6 +255,8 @@ int main(int argc, char **argv)
             list = true;
         else if (!strcmp(argv[i], "--show"))
             shows_output = true;
+        else if (!strcmp(argv[i], "--times"))
+            shows_times = true;
         else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
@@ -255,8 +264,9 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--without") && i + 1 < argc)
             without = argv[++i];
         else
-            return fprintf(stderr, "usage: tests [--list] [--show] [--jobs N] [--timeout S] "
-                                   "[--without PATTERN] [pattern ...]\n"),
+            return fprintf(stderr,
+                           "usage: tests [--list] [--show] [--times] [--jobs N] [--timeout S] "
+                           "[--without PATTERN] [pattern ...]\n"),
                    2;
     }
     if (n_jobs < 1) n_jobs = 1;
@@ -267,6 +277,7 @@ int main(int argc, char **argv)
     CHECK(slot != MAP_FAILED);
     Tally tally = { 0 };
     int running = 0, status;
+    double processor_s;
     for (const TestCase *t = tests; t; t = t->next) {
         if (!selected(t, argv + i, argc - i)) continue;
         if (list) {
@@ -275,8 +286,8 @@ int main(int argc, char **argv)
         }
         int at = 0;
         if (running == n_jobs) {
-            at = wait_any(job, n_jobs, &status);
-            finish(&job[at], status, &slot[at], &tally);
+            at = wait_any(job, n_jobs, &status, &processor_s);
+            finish(&job[at], status, processor_s, &slot[at], &tally);
             running--;
         } else {
             while (job[at].test) at++;
@@ -286,8 +297,8 @@ int main(int argc, char **argv)
         running++;
     }
     for (; running; running--) {
-        int at = wait_any(job, n_jobs, &status);
-        finish(&job[at], status, &slot[at], &tally);
+        int at = wait_any(job, n_jobs, &status, &processor_s);
+        finish(&job[at], status, processor_s, &slot[at], &tally);
     }
     if (!list)
         printf("%d passed, %d failed, %d skipped\n", tally.passed, tally.failed, tally.skipped);
