@@ -1,6 +1,7 @@
 /* collective.c - all_reduce, all_gather, reduce_scatter and slice along one dimension. */
 #include "ops/collective.h"
 #include "graph/split.h"
+#include "ops/collective_narrow.h"
 #include "ops/collective_rows.h"
 #include <string.h>
 
@@ -10,19 +11,20 @@ typedef struct Along {
     int64_t dim;
     int64_t max; /* the reduction is a maximum */
     int64_t to;  /* all_to_all: the dimension that is divided instead */
+    int wire;    /* the dtype in which parts of a sum in F32 travel */
 } Along;
 
 static const Field attrs[] = {
     FIELD_INT(Along, dim, "0", 0, MAX_DIMS, "the dimension that the ranks divide"),
     FIELD_INT(Along, max, "0", 0, 1, "1: the largest, instead of the sum"),
     FIELD_INT(Along, to, "0", 0, MAX_DIMS, "all_to_all: the dimension that they divide instead"),
+    FIELD_CHOICE(Along, wire, "f32", dtype_choices, "sums of f32: the dtype in which parts travel"),
     { 0 },
 };
 
-static Value *append_to(Graph *g, const OpDef *op, Value *x, int dim, int to, unsigned axes)
+static Value *append_attrs(Graph *g, const OpDef *op, Value *x, const Along *a, unsigned axes)
 {
-    Node *n =
-        graph_add(g, op, &(Along){ .dim = dim, .max = x->reduce == REDUCE_MAX, .to = to }, 1, &x);
+    Node *n = graph_add(g, op, a, 1, &x);
     n->axes = axes;
     Value *y = n->out[0];
     for (int d = 0; d < x->n_dims; d++) y->dim[d] = x->dim[d];
@@ -34,13 +36,22 @@ static Value *append_to(Graph *g, const OpDef *op, Value *x, int dim, int to, un
 
 static Value *append(Graph *g, const OpDef *op, Value *x, int dim, unsigned axes)
 {
-    return append_to(g, op, x, dim, 0, axes);
+    return append_attrs(g, op, x, &(Along){ .dim = dim, .wire = (int)F32 }, axes);
 }
 
-Value *all_reduce(Graph *g, Value *x, unsigned axes)
+/* What is not F32 travels as it is. */
+static Along sum_along(const Value *x, int dim, Dtype wire)
+{
+    return (Along){ .dim = dim,
+                    .max = x->reduce == REDUCE_MAX,
+                    .wire = (int)(x->dtype == F32 && x->reduce == REDUCE_SUM ? wire : F32) };
+}
+
+Value *all_reduce(Graph *g, Value *x, unsigned axes, Dtype wire)
 {
     CHECK((x->partial & axes) == axes);
-    Value *y = append(g, &op_all_reduce, x, 0, axes);
+    const Along a = sum_along(x, 0, wire);
+    Value *y = append_attrs(g, &op_all_reduce, x, &a, axes);
     y->partial &= ~axes;
     return y;
 }
@@ -52,10 +63,11 @@ Value *all_gather(Graph *g, Value *x, int dim, unsigned axes)
     return y;
 }
 
-Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis)
+Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis, Dtype wire)
 {
     CHECK(x->partial >> axis & 1 && x->reduce == REDUCE_SUM);
-    Value *y = append(g, &op_reduce_scatter, x, dim, 1u << axis);
+    const Along a = sum_along(x, dim, wire);
+    Value *y = append_attrs(g, &op_reduce_scatter, x, &a, 1u << axis);
     y->partial &= ~(1u << axis);
     dim_divide(&y->dim[dim], axis);
     return y;
@@ -70,7 +82,8 @@ Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
 
 Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis)
 {
-    Value *y = append_to(g, &op_all_to_all, x, from, to, 1u << axis);
+    const Along a = { .dim = from, .to = to, .wire = (int)F32 };
+    Value *y = append_attrs(g, &op_all_to_all, x, &a, 1u << axis);
     dim_join(&y->dim[from], 1u << axis);
     dim_divide(&y->dim[to], axis);
     return y;
@@ -81,12 +94,31 @@ static void same_dtype(const Node *n, Dtype *out)
     out[0] = n->in[0]->dtype;
 }
 
+/* The dtype in which parts of a sum travel. */
+static Dtype wire_of(const Launch *l)
+{
+    const Dtype own = l->in[0].dtype;
+    return own == F32 ? (Dtype)((const Along *)l->attrs)->wire : own;
+}
+
+static bool is_narrow(const Launch *l)
+{
+    return wire_of(l) != l->in[0].dtype && collective_size(l) > 1;
+}
+
+static size_t reduce_scratch(const Launch *l)
+{
+    return is_narrow(l) ? narrow_sum_bytes(collective_size(l), tensor_count(&l->in[0]), wire_of(l))
+                        : 0;
+}
+
 static int run_all_reduce(const Launch *l)
 {
     const Tensor *x = &l->in[0];
     const Along *a = l->attrs;
     memcpy(l->out[0].data, x->data, tensor_bytes(x));
     if (collective_size(l) == 1) return KERNEL_OK;
+    if (is_narrow(l)) return narrow_sum(l, wire_of(l), l->out[0].data, tensor_count(x), l->scratch);
     return collective_status(l->comm,
                              l->comm->all_reduce(l->comm, l->out[0].data, tensor_count(x), x->dtype,
                                                  a->max ? REDUCE_MAX : REDUCE_SUM, l->stream));
@@ -106,9 +138,14 @@ static size_t gather_scratch(const Launch *l)
     return packed_scratch(l, &l->out[0], &l->in[0]);
 }
 
+/* That of packed_scratch, whole cache lines of it, and what narrow parts need. */
 static size_t scatter_scratch(const Launch *l)
 {
-    return packed_scratch(l, &l->in[0], &l->out[0]);
+    const size_t packed = packed_scratch(l, &l->in[0], &l->out[0]);
+    if (!is_narrow(l)) return packed;
+    const int n = collective_size(l);
+    const int64_t part = tensor_count(&l->out[0]);
+    return (packed + 63) / 64 * 64 + narrow_scatter_bytes(n, n * part, part, wire_of(l));
 }
 
 static int run_all_gather(const Launch *l)
@@ -155,6 +192,9 @@ static int run_reduce_scatter(const Launch *l)
             rows_pack(&r, m, packed + (size_t)m * tensor_bytes(y));
         }
     }
+    if (is_narrow(l))
+        return narrow_scatter(l, wire_of(l), from, counts, y->data,
+                              (char *)l->scratch + (packed_scratch(l, x, y) + 63) / 64 * 64);
     return collective_status(l->comm, l->comm->reduce_scatter(l->comm, from, y->data, counts,
                                                               x->dtype, REDUCE_SUM, l->stream));
 }
@@ -172,14 +212,16 @@ static double gather_sent(const Launch *l)
 
 static double scatter_sent(const Launch *l)
 {
-    return sent_parts(l, &l->out[0]);
+    Tensor part = l->out[0];
+    part.dtype = wire_of(l);
+    return sent_parts(l, &part);
 }
 
 /* A part of the sum to each, and the sum of the own part. */
 static double reduce_sent(const Launch *l)
 {
     const int n = collective_size(l);
-    return 2.0 * (double)tensor_bytes(&l->in[0]) * (n - 1) / n;
+    return 2.0 * (double)tensor_count(&l->in[0]) * (double)dtype_size(wire_of(l)) * (n - 1) / n;
 }
 
 /* What one rank sends to another: parts of both dimensions. */
@@ -245,6 +287,7 @@ static const OpDef op_all_reduce = {
     .dtypes = same_dtype,
     .reference = run_all_reduce,
     .sent = reduce_sent,
+    .scratch = reduce_scratch,
     .flags = OP_COMM,
 };
 

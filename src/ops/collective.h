@@ -7,13 +7,14 @@
 #include "comm/mesh.h"
 #include "graph/op.h"
 
-/* Settles the reductions that are outstanding in x over these axes. */
-Value *all_reduce(Graph *g, Value *x, unsigned axes);
+/* Settles the reductions that are outstanding in x over these axes. Parts of sums in F32 travel as
+ * `wire`; they are added up in F32, and what all ranks get is rounded to `wire`, too. */
+Value *all_reduce(Graph *g, Value *x, unsigned axes, Dtype wire);
 /* Dimension `dim` without its split over `axes`: all of its axes, or the innermost of them. */
 Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
 /* Settles the sum that is outstanding over the axis; dimension `dim` is split over it from then on,
- * as its innermost axis. */
-Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis);
+ * as its innermost axis. `wire` likewise, but the sum is not rounded. */
+Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis, Dtype wire);
 /* Dimension `from`, whose innermost axis this is, becomes whole along it, and dimension `to` split
  * over it, as its innermost. */
 Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis);

@@ -1,4 +1,5 @@
 /* shard_settle.c - the communication that brings a value to the splits in which a node needs it. */
+#include "graph/op.h"
 #include "graph/split.h"
 #include "ops/collective.h"
 #include "passes/shard_parts.h"
@@ -82,14 +83,33 @@ static Value made_by(Move m, const Value *v, int dim, int to, unsigned axes, con
     return like;
 }
 
+/* What a rank sends of its share in a sum: products, and sums of them, go as narrow as the factors
+ * are, as Megatron sends them; ranks add up in F32. Gradients that all ranks get stay F32: what
+ * they lose in a second rounding is more than one rank loses in all. */
+static Dtype wire_dtype(const Value *v)
+{
+    const Node *n = v->from;
+    if (v->dtype != F32 || !n || !n->n_in) return v->dtype;
+    if (n->op->flags & OP_MATMUL)
+        return dtype_is_float(n->in[0]->dtype) && dtype_size(n->in[0]->dtype) < dtype_size(F32)
+                   ? n->in[0]->dtype
+                   : F32;
+    const Dtype t = n->op->flags & OP_SUM ? wire_dtype(n->in[0]) : F32;
+    for (int k = 1; k < n->n_in && t != F32; k++)
+        if (wire_dtype(n->in[k]) != t) return F32;
+    return t;
+}
+
 static Value *append(Graph *g, Move m, Value *v, int dim, int to, unsigned axes)
 {
     const MeshAxis axis = only(axes);
+    const Dtype wire =
+        axis == MESH_TP && (m == SCATTER || g->phase == FORWARD) ? wire_dtype(v) : F32;
     switch (m) {
     case REDUCE_ALL:
-        return all_reduce(g, v, axes);
+        return all_reduce(g, v, axes, wire);
     case SCATTER:
-        return reduce_scatter(g, v, dim, axis);
+        return reduce_scatter(g, v, dim, axis, wire);
     case GATHER:
         return all_gather(g, v, dim, axes);
     case EXCHANGE:

@@ -76,6 +76,30 @@ TEST(tensor_parallel_ranks_reduce_four_times_per_layer)
     arena_free(a);
 }
 
+/* Products of bf16 are sent as bf16, sums of rows of the embedding and gradients that all ranks get
+ * as they are. */
+TEST(tensor_parallel_ranks_send_bf16_where_they_multiply_bf16)
+{
+    Arena *a = arena_new();
+    LayoutCase l = { .size[MESH_TP] = 2,
+                     .sharding = { .tensor = true },
+                     .data_parallel.blocks_per_unit = 1,
+                     .llama_like = true,
+                     .compute = BF16 };
+    RankPlan p = layout_plan(a, &l, 0);
+    const int64_t sum = (int64_t)2 * 8 * 16; /* elements of [tokens embed] on two ranks */
+    assert_int_equal(find(&p, "all_reduce", 1u << MESH_TP)->n, 4 * 3 + 2);
+    assert_int_equal((int64_t)find(&p, "all_reduce", 1u << MESH_TP)->bytes,
+                     sum * (6 * 2 + 7 * 4 + 1 * 4));
+    l.sharding.sequence = true;
+    p = layout_plan(a, &l, 0);
+    assert_int_equal((int64_t)find(&p, "reduce_scatter", 1u << MESH_TP)->bytes,
+                     sum / 2 * (13 * 2 + 1 * 4));
+    assert_int_equal((int64_t)find(&p, "all_gather", 1u << MESH_TP)->bytes,
+                     sum / 2 * (6 * 3 * 2 + 1 * 2 + 1 * 4));
+    arena_free(a);
+}
+
 TEST(zero_divides_what_ranks_keep)
 {
     Arena *a = arena_new();

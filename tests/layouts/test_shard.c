@@ -121,3 +121,35 @@ TEST(more_ranks_than_heads_of_keys_equal_one)
                                          .compute = F64 },
                            1e-11);
 }
+
+/* Distances of gradients from those in F64, largest of all: on one rank, and on several, which
+ * round what they send each other. */
+static void add_distances(LayoutCase l, double *of_one, double *of_many)
+{
+    Arena *a = arena_new();
+    LayoutCase exact = l;
+    l.data_parallel.blocks_per_unit = exact.data_parallel.blocks_per_unit = 1;
+    exact.compute = F64;
+    l.compute = BF16;
+    const LayoutResult truth = layout_run_alone(a, &exact), one = layout_run_alone(a, &l),
+                       many = layout_run(a, &l);
+    *of_one += layout_difference(&truth, &one);
+    *of_many += layout_difference(&truth, &many);
+    arena_free(a);
+}
+
+/* The largest of some hundred roundings is a matter of luck, so that cases are judged together. */
+TEST(what_tensor_parallel_ranks_round_is_at_most_twice_as_far_from_f64_as_one_rank)
+{
+    double of_one = 0, of_many = 0;
+    for (int llama = 0; llama < 2; llama++)
+        for (int ranks = 2; ranks <= 4; ranks += 2)
+            for (int by_tokens = 0; by_tokens < 2; by_tokens++)
+                add_distances((LayoutCase){ .size[MESH_TP] = ranks,
+                                            .sharding = by_tokens ? sequence : tensor,
+                                            .width = 32,
+                                            .llama_like = llama },
+                              &of_one, &of_many);
+    test_note("%.3g on one rank, %.3g on several", of_one / 8, of_many / 8);
+    assert_true(of_many <= 2 * of_one);
+}
