@@ -1,6 +1,7 @@
 /* box.c - rectangles of a tensor: where a part lies in the whole, and copying between parts. */
 #include "checkpoint/box.h"
 #include "base/error.h"
+#include <inttypes.h>
 #include <string.h>
 
 bool dense_bytes(Dtype t, int n_dims, const int64_t *size, int64_t *out)
@@ -157,4 +158,11 @@ int part_boxes(Arena *a, const int64_t *whole, const Tensor *part, PartBox **out
         }
     }
     return n;
+}
+
+void sizes_print(Text *to, const int64_t *x, int n)
+{
+    text_putc(to, '[');
+    for (int d = 0; d < n; d++) text_printf(to, "%s%" PRId64, d ? ", " : "", x[d]);
+    text_putc(to, ']');
 }

@@ -2,6 +2,7 @@
 #ifndef CHECKPOINT_BOX_H
 #define CHECKPOINT_BOX_H
 #include "base/arena.h"
+#include "base/str.h"
 #include "tensor/tensor.h"
 
 /* The indices start[d] <= i < start[d] + size[d]. Numbers of a box are dense and row-major. */
@@ -47,4 +48,6 @@ typedef struct PartBox {
 /* The rectangles that a part of a tensor of these whole sizes is made of (one, unless zig-zag);
  * what lies beyond `whole` is padding and left out. Returns their number. */
 int part_boxes(Arena *a, const int64_t *whole, const Tensor *part, PartBox **out);
+/* Appends n sizes or places: "[2, 3]". */
+void sizes_print(Text *to, const int64_t *x, int n);
 #endif

@@ -8,6 +8,9 @@
 #include "checkpoint/objects.h"
 
 #define MANIFEST_NAME "manifest.json"
+#define MANIFEST_FORMAT "modalities checkpoint"
+/* Version 1 had one checksum per box, and no bytes outside of header and boxes. */
+enum { MANIFEST_VERSION = 2 };
 
 /* One file of the folder. */
 typedef struct ManifestPart {
@@ -69,4 +72,6 @@ Error *manifest_check_boxes(Arena *a, const Manifest *m);
 void manifest_print(const Manifest *m, Text *out);
 /* Appends the last line, which holds the checksum of all before it. */
 void manifest_seal(Text *body);
+/* Whether the last line is that checksum. */
+Error *manifest_check_seal(Str bytes);
 #endif

@@ -110,7 +110,7 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->named.name, y->named.name);
 }
 
-/* The tensors must tile the bytes behind the header. */
+/* The tensors must tile the bytes after the header. */
 static Error *check_tiling(const char *path, const Entry *entry, int64_t n, int64_t header,
                            int64_t len)
 {

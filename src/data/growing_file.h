@@ -22,7 +22,7 @@ const char *growing_name(const GrowingFile *s);
 Error *growing_open(GrowingFile *s);
 /* Whether its file is still there under the name that it grows by. */
 bool growing_has_its_name(const GrowingFile *s);
-/* Leaves the first bytes behind the header. */
+/* Leaves out the first bytes after the header. */
 Error *growing_cut(GrowingFile *s, int64_t n_bytes);
 /* Writes bytes at an offset of the file. */
 Error *growing_write(const GrowingFile *s, const void *bytes, size_t n, int64_t at);

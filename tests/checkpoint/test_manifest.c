@@ -64,7 +64,7 @@ TEST(manifest_boxes_must_tile_their_tensor)
 
 TEST(manifest_bytes_must_lie_in_their_file)
 {
-    assert_tensors_refused(X BOX("[0, 0]", "[2, 4]", "[8, 40]") "]}", "behind the header of p");
+    assert_tensors_refused(X BOX("[0, 0]", "[2, 4]", "[8, 40]") "]}", "after the header of p");
     assert_tensors_refused(X BOX("[0, 0]", "[2, 4]", "[24, 56]") "]}", "bytes [24, 56]");
     assert_tensors_refused(X BOX("[0, 0]", "[2, 4]", "[16, 44]") "]}",
                            "are not the 32 that its size needs");

@@ -1,0 +1,53 @@
+/* hf_config_parts.h - what the files that read config.json share. */
+#ifndef MODELS_HF_CONFIG_PARTS_H
+#define MODELS_HF_CONFIG_PARTS_H
+#include "config/field.h"
+#include "models/hf_config.h"
+
+/* The options of all families, each by its newest name. */
+typedef struct HfConfig {
+    const char *model_type;
+    int64_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads;
+    const int64_t *intermediate_size, *n_inner, *num_key_value_heads, *head_dim,
+        *max_position_embeddings;
+    const double *rms_norm_eps, *layer_norm_epsilon;
+    const char *hidden_act, *hidden_activation;
+    const bool *tie_word_embeddings;
+    bool attention_bias, mlp_bias;
+    const Yaml *sliding_window;
+    const bool *use_sliding_window;
+    const int64_t *max_window_layers, *sliding_window_pattern;
+    const StringList *layer_types;
+    const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
+    const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size;
+    const bool *norm_topk_prob;
+    int64_t decoder_sparse_step;
+    IntList mlp_only_layers;
+    double router_aux_loss_coef;
+    const double *attention_dropout, *attn_pdrop, *resid_pdrop, *embd_pdrop;
+    bool scale_attn_weights, scale_attn_by_inverse_layer_idx, reorder_and_upcast_attn,
+        add_cross_attention;
+    const double *rope_theta, *rope_local_base_freq, *partial_rotary_factor;
+    const Yaml *rope_parameters, *rope_scaling, *quantization_config, *use_bidirectional_attention;
+    const char *dtype;
+    double router_jitter_noise;
+} HfConfig;
+
+extern const Field hf_config_fields[];
+
+typedef struct HfReading {
+    Arena *arena;
+    const char *path; /* of config.json */
+    const Yaml *root;
+    const HfFamily *family;
+    HfConfig c;
+    Decoder *d;
+} HfReading;
+
+/* The error for a value that is not known; `allowed` says what is. */
+Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
+/* hf_config_family.c: sets the family by model_type and class. */
+Error *hf_find_family(HfReading *r);
+/* hf_config_rope.c: how positions turn in layers that see all, and in those with a window. */
+Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local);
+#endif

@@ -1,0 +1,84 @@
+/* hf_config_rope.c - how positions turn, by the options of transformers 4 and 5. */
+#include "models/hf_config_parts.h"
+#include <string.h>
+
+static double number(const Yaml *map, const char *key, double otherwise)
+{
+    const Yaml *v = yaml_get(map, key);
+    return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
+}
+
+static Error *missing(const HfReading *r, const Yaml *map, const char *key, const char *kind)
+{
+    return error_new("%s: rope scaling %s needs the number %s", yaml_place(r->arena, map), kind,
+                     key);
+}
+
+/* YaRN's own rule, unless the file says otherwise. */
+static double yarn_attention(const Yaml *p, double factor)
+{
+    const double given = number(p, "attention_factor", -1), mscale = number(p, "mscale", 0),
+                 all = number(p, "mscale_all_dim", 0);
+    if (given >= 0) return given;
+    if (mscale != 0 && all != 0)
+        return rope_yarn_attention(factor, mscale) / rope_yarn_attention(factor, all);
+    return rope_yarn_attention(factor, 1);
+}
+
+/* One set of parameters; `p` may be NULL. */
+static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeScaling *out)
+{
+    const Yaml *type = yaml_get(p, "rope_type");
+    if (!type) type = yaml_get(p, "type");
+    *out = (RopeScaling){ .base = number(p, "rope_theta", theta), .attention = 1 };
+    if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
+    int kind = 1;
+    while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], type->text)) kind++;
+    if (!rope_scaling_choices[kind])
+        return error_new("%s: rope scaling %s is not known; known are default, linear, dynamic, "
+                         "llama3, yarn",
+                         yaml_place(r->arena, type), type->text);
+    out->kind = kind;
+    out->factor = number(p, "factor", 0);
+    if (!(out->factor > 0)) return missing(r, p, "factor", type->text);
+    out->original = (int64_t)number(p, "original_max_position_embeddings", 0);
+    if (kind == ROPE_LLAMA3) {
+        out->low_freq = number(p, "low_freq_factor", 0);
+        out->high_freq = number(p, "high_freq_factor", 0);
+        if (!(out->low_freq > 0)) return missing(r, p, "low_freq_factor", type->text);
+        if (!(out->high_freq > 0)) return missing(r, p, "high_freq_factor", type->text);
+        if (out->original <= 0)
+            return missing(r, p, "original_max_position_embeddings", type->text);
+    }
+    if (out->original <= 0) out->original = r->d->sequence_length;
+    if (kind == ROPE_YARN) {
+        const Yaml *truncate = yaml_get(p, "truncate");
+        out->beta_fast = number(p, "beta_fast", 32);
+        out->beta_slow = number(p, "beta_slow", 1);
+        out->truncate = !truncate || truncate->type != YAML_BOOL || truncate->boolean;
+        out->attention = yarn_attention(p, out->factor);
+    }
+    return NULL;
+}
+
+/* transformers 5 keeps the parameters of each type of layer apart where they differ. */
+Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
+{
+    const HfConfig *c = &r->c;
+    const Yaml *v5 =
+        c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
+    const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
+    const double theta = c->rope_theta ? *c->rope_theta : r->family->theta;
+    const Yaml *of_full = yaml_get(v5, "full_attention"),
+               *of_local = yaml_get(v5, "sliding_attention");
+    if (of_full || of_local) {
+        TRY(read_rope(r, of_full, theta, full));
+        return read_rope(r, of_local, theta, local);
+    }
+    TRY(read_rope(r, v5 ? v5 : v4, theta, full));
+    *local = *full;
+    if (r->family->windows != HF_WINDOW_PATTERN) return NULL;
+    *local = (RopeScaling){ .base = c->rope_local_base_freq ? *c->rope_local_base_freq : 10000,
+                            .attention = 1 };
+    return NULL;
+}
