@@ -9,6 +9,10 @@
  * no further one (limits of a user or of a job), which is nobody's mistake: go on without it, or
  * end with an error. */
 bool thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
+/* Lets the calling thread, which mostly waits, run as soon as it wakes, also where every core
+ * computes: else it would wait for the next tick, up to 4 ms. Linux before 6.12 does not know it:
+ * nothing. */
+void thread_wake_soon(void);
 /* Cores that this process may use. */
 int thread_cores(void);
 

@@ -58,6 +58,7 @@ static void run_job(CpuStream *c, const Job *j)
 static void *work(void *arg)
 {
     CpuStream *c = arg;
+    thread_wake_soon();
     pthread_mutex_lock(&c->lock);
     for (;;) {
         while (c->done == c->given && !c->is_closed) pthread_cond_wait(&c->is_given, &c->lock);
