@@ -32,7 +32,7 @@ typedef struct Filter {
     int64_t n_kept;            /* bytes behind the last whole line, which start the next batch */
     int64_t lines_before, bytes_before;
     bool at_end;
-    Progress progress;
+    CommandProgress progress;
 } Filter;
 
 static bool is_too_long(const Filter *f, int64_t n_bytes)

@@ -198,7 +198,7 @@ static Error *refuse_options_of_others(Arena *a, const TrainOptions *o, const Tr
 /* One display per phase. */
 typedef struct Display {
     const char *what;
-    Progress progress;
+    CommandProgress progress;
 } Display;
 
 static void show(void *arg, const char *what, int64_t done, int64_t total)

@@ -7,11 +7,11 @@
 
 enum { ALIGN = 64, FIRST_CHUNK = 16 << 10, LARGEST_CHUNK = 1 << 20 };
 
-typedef struct Chunk {
-    struct Chunk *next;
+typedef struct ArenaChunk {
+    struct ArenaChunk *next;
     size_t size, used;
     char *data;
-} Chunk;
+} ArenaChunk;
 
 typedef struct Release {
     struct Release *next;
@@ -20,7 +20,7 @@ typedef struct Release {
 } Release;
 
 struct Arena {
-    Chunk *chunk; /* the first one is the one being filled */
+    ArenaChunk *chunk; /* the first one is the one being filled */
     Release *releases;
     size_t next_size;
 };
@@ -33,9 +33,9 @@ Arena *arena_new(void)
     return a;
 }
 
-static void chunks_free(Chunk *c)
+static void chunks_free(ArenaChunk *c)
 {
-    for (Chunk *next; c; c = next) {
+    for (ArenaChunk *next; c; c = next) {
         next = c->next;
         free(c->data);
         free(c);
@@ -60,9 +60,9 @@ void arena_free(Arena *a)
     free(a);
 }
 
-static Chunk *chunk_new(size_t size)
+static ArenaChunk *chunk_new(size_t size)
 {
-    Chunk *c = calloc(1, sizeof *c);
+    ArenaChunk *c = calloc(1, sizeof *c);
     CHECK(c != NULL);
     if (posix_memalign((void **)&c->data, ALIGN, size) != 0) {
         fprintf(stderr, "out of host memory: %zu bytes\n", size);
@@ -77,7 +77,7 @@ void *arena_alloc(Arena *a, size_t size)
     CHECK(size <= SIZE_MAX / 2);
     size = (size + ALIGN - 1) / ALIGN * ALIGN;
     if (size == 0) size = ALIGN;
-    Chunk *c = a->chunk;
+    ArenaChunk *c = a->chunk;
     if (!c || c->size - c->used < size) {
         bool own = size > a->next_size / 2;
         c = chunk_new(own ? size : a->next_size);

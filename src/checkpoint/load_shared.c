@@ -34,13 +34,13 @@ typedef struct WantedList {
 } WantedList;
 
 /* What a rank reads at once. */
-typedef struct Chunk {
+typedef struct SharedChunk {
     int64_t entry;
     Box box;
-} Chunk;
+} SharedChunk;
 
 typedef struct ChunkList {
-    Chunk *item;
+    SharedChunk *item;
     int64_t n, cap;
 } ChunkList;
 
@@ -149,7 +149,7 @@ static void add_chunks(Loading *l, int rank, int64_t entry, const Rows *rows, in
             row /= e->size[d];
         }
         list->item = arena_grow(l->arena, list->item, list->n, &list->cap, sizeof *list->item);
-        list->item[list->n++] = (Chunk){ entry, box };
+        list->item[list->n++] = (SharedChunk){ entry, box };
         from += n;
     }
 }
@@ -214,7 +214,7 @@ static void put_part(Arena *a, const CheckpointEntry *e, const Wanted *w, const 
 }
 
 /* The bytes that `rank` needs of a chunk. */
-static size_t bytes_for(const Loading *l, const Chunk *c, int rank)
+static size_t bytes_for(const Loading *l, const SharedChunk *c, int rank)
 {
     const WantedList *list = &l->wanted[c->entry];
     int64_t count = 0;
@@ -226,7 +226,7 @@ static size_t bytes_for(const Loading *l, const Chunk *c, int rank)
 }
 
 /* One rectangle after the other. */
-static void pack(const Loading *l, const Chunk *c, int rank, const void *numbers, char *out)
+static void pack(const Loading *l, const SharedChunk *c, int rank, const void *numbers, char *out)
 {
     const WantedList *list = &l->wanted[c->entry];
     const size_t element = dtype_size(l->reader->entry[c->entry].dtype);
@@ -239,7 +239,7 @@ static void pack(const Loading *l, const Chunk *c, int rank, const void *numbers
     }
 }
 
-static void unpack(Loading *l, Arena *a, const Chunk *c, const char *in)
+static void unpack(Loading *l, Arena *a, const SharedChunk *c, const char *in)
 {
     const WantedList *list = &l->wanted[c->entry];
     const CheckpointEntry *e = &l->reader->entry[c->entry];
@@ -252,7 +252,7 @@ static void unpack(Loading *l, Arena *a, const Chunk *c, const char *in)
     }
 }
 
-static const Chunk *chunk_of(const Loading *l, int rank, int64_t round)
+static const SharedChunk *chunk_of(const Loading *l, int rank, int64_t round)
 {
     return round < l->chunk[rank].n ? &l->chunk[rank].item[round] : NULL;
 }
@@ -260,7 +260,7 @@ static const Chunk *chunk_of(const Loading *l, int rank, int64_t round)
 /* Reads the chunk of this rank and makes a message for each rank that needs of it. */
 static int read_chunk(Loading *l, Arena *a, int64_t round, Transfer *send)
 {
-    const Chunk *c = chunk_of(l, l->comm->rank, round);
+    const SharedChunk *c = chunk_of(l, l->comm->rank, round);
     int n = 0;
     if (!c) return 0;
     const CheckpointEntry *e = &l->reader->entry[c->entry];
@@ -280,11 +280,11 @@ static Error *run_round(Loading *l, Arena *a, int64_t round)
 {
     Comm *c = l->comm;
     Transfer *send = NEW_N(a, Transfer, c->size), *receive = NEW_N(a, Transfer, c->size);
-    const Chunk **from = NEW_N(a, const Chunk *, c->size);
+    const SharedChunk **from = NEW_N(a, const SharedChunk *, c->size);
     int n_receives = 0;
     const int n_sends = read_chunk(l, a, round, send);
     for (int r = 0; r < c->size; r++) {
-        const Chunk *chunk = chunk_of(l, r, round);
+        const SharedChunk *chunk = chunk_of(l, r, round);
         const size_t bytes = chunk ? bytes_for(l, chunk, c->rank) : 0;
         if (!bytes) continue;
         from[n_receives] = chunk;

@@ -3,12 +3,12 @@
 #include "data/bad_line.h"
 #include "template/value_json.h"
 
-static Error *map_role(const Conversation *c, Value message, const char *key)
+static Error *map_role(const Conversation *c, TemplateValue message, const char *key)
 {
     const StringMap *m = &c->config->instruction_data_transformation.role_mapping;
-    const Value *role = value_map_get(message, str_of(key));
+    const TemplateValue *role = value_map_get(message, str_of(key));
     if (!role) return NULL;
-    if (role->kind != VALUE_TEXT)
+    if (role->kind != TEMPLATE_TEXT)
         return error_new("'%s' of a message is %s where text is needed", key,
                          value_kind_name(*role));
     for (int64_t i = 0; i < m->n; i++) {
@@ -24,11 +24,11 @@ static Error *map_role(const Conversation *c, Value message, const char *key)
     return e;
 }
 
-static Error *map_roles(const Conversation *c, Value messages)
+static Error *map_roles(const Conversation *c, TemplateValue messages)
 {
     for (int64_t i = 0; i < messages.list->n; i++) {
-        Value message = messages.list->item[i];
-        if (message.kind != VALUE_MAP)
+        TemplateValue message = messages.list->item[i];
+        if (message.kind != TEMPLATE_MAP)
             return error_new("message %lld is %s where a mapping is needed", (long long)i + 1,
                              value_kind_name(message));
         TRY(map_role(c, message, "role"));
@@ -37,21 +37,22 @@ static Error *map_roles(const Conversation *c, Value messages)
     return NULL;
 }
 
-static Value value_of_yaml(Arena *a, const Yaml *y)
+static TemplateValue value_of_yaml(Arena *a, const Yaml *y)
 {
-    Value *item, v;
+    TemplateValue *item, v;
     switch (y->type) {
     case YAML_NULL:
         return value_none();
     case YAML_BOOL:
         return value_bool(y->boolean);
     case YAML_INT:
-        if (y->is_too_large) return (Value){ .kind = VALUE_BIG, .text = str_of(y->text) };
+        if (y->is_too_large)
+            return (TemplateValue){ .kind = TEMPLATE_BIG, .text = str_of(y->text) };
         return value_int(y->integer);
     case YAML_FLOAT:
         return value_float(y->number);
     case YAML_LIST:
-        v = value_list(a, VALUE_LIST, y->n, &item);
+        v = value_list(a, TEMPLATE_LIST, y->n, &item);
         for (int64_t i = 0; i < y->n; i++) item[i] = value_of_yaml(a, y->item[i]);
         return v;
     case YAML_MAP:
@@ -67,14 +68,14 @@ static Value value_of_yaml(Arena *a, const Yaml *y)
 static Error *convert(Conversation *c, Str line, Text *out, int64_t *column)
 {
     const char *key = c->config->settings.messages_key;
-    Value entry;
+    TemplateValue entry;
     TRY(line_too_long((int64_t)line.len, c->config->settings.max_line_bytes));
     TRY(value_from_json(c->scratch, line, &entry, column));
-    if (entry.kind != VALUE_MAP)
+    if (entry.kind != TEMPLATE_MAP)
         return error_new("the line is %s where a mapping is needed", value_kind_name(entry));
-    const Value *messages = value_map_get(entry, str_of(key));
+    const TemplateValue *messages = value_map_get(entry, str_of(key));
     if (!messages) return error_new("messages_key '%s' is not in the line", key);
-    if (messages->kind != VALUE_LIST)
+    if (messages->kind != TEMPLATE_LIST)
         return error_new("'%s' is %s where a list of messages is needed", key,
                          value_kind_name(*messages));
     TRY(map_roles(c, *messages));

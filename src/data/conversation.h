@@ -9,7 +9,7 @@ typedef struct Conversation {
     const InstructionConfig *config;
     const Template *template; /* threads share it */
     Arena *arena, *scratch;   /* as long as this; of one line */
-    Value data;               /* chat_template_data */
+    TemplateValue data;       /* chat_template_data */
     Text chat;
 } Conversation;
 

@@ -179,7 +179,7 @@ static Error *judge_all(Filtering *f, Pool *pool)
     Resumable *file = f->writer.file;
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
     f->error = NEW_N(f->arena, Error *, most);
-    Progress progress = progress_start("filtering", f->document.n, PROGRESS_ITEMS);
+    CommandProgress progress = progress_start("filtering", f->document.n, PROGRESS_ITEMS);
     progress.found = resumable_bytes(file, VERDICTS);
     f->first_block = progress.found / BLOCK; /* the last block is short only where all are done */
     for (int64_t done = progress.found, n; done < f->document.n; f->first_block += n) {

@@ -32,19 +32,19 @@ typedef struct Rendered {
 } Rendered;
 
 /* Consecutive lines. */
-typedef struct Block {
+typedef struct InputBlock {
     Str lines;
     Rendered rendered[MOST_BLOCK_LINES];
     int n_rendered;
     Text text;
-} Block;
+} InputBlock;
 
 typedef struct Conversion {
     const InstructionConfig *config;
     const Template *template;
     Str source;
     int64_t offset; /* of the source: what is done */
-    Block *block;
+    InputBlock *block;
     Conversation *conversation; /* per thread */
     Resumable *file;
     int stream[N_PARTITIONS]; /* -1: not wanted */
@@ -87,7 +87,7 @@ static void name_outputs(Arena *a, const InstructionSettings *s, const char *has
                          InstructionSummary *out)
 {
     static const char *const name[] = { "train", "val", "test" };
-    const Splitting *p = &s->split_config->splitting;
+    const SplitShares *p = &s->split_config->splitting;
     const int64_t percentage[] = { p->train, p->val, p->test };
     const char *folder = arena_printf(a, "%s_%s", stem_of(a, s->src_path), hash);
     bool has_parent = strchr(s->dst_path, '/');
@@ -122,7 +122,7 @@ static Str rest_behind(Str text, Str line)
 }
 
 /* Takes whole lines from the beginning of `rest`. */
-static void fill_block(Block *b, Str *rest)
+static void fill_block(InputBlock *b, Str *rest)
 {
     b->lines = (Str){ rest->ptr, 0 };
     for (int n = 0; rest->len && n < MOST_BLOCK_LINES && b->lines.len < BLOCK_BYTES; n++) {
@@ -134,7 +134,7 @@ static void fill_block(Block *b, Str *rest)
 static void render_block(void *arg, int64_t i, int thread)
 {
     Conversion *c = arg;
-    Block *b = &c->block[i];
+    InputBlock *b = &c->block[i];
     text_clear(&b->text);
     b->n_rendered = 0;
     for (Str rest = b->lines, line; rest.len; rest = rest_behind(rest, line)) {
@@ -150,7 +150,7 @@ static void render_block(void *arg, int64_t i, int thread)
 /* random.choices over the three names: the first whose sum of percentages exceeds the draw. */
 static Partition *draw_partition(Conversion *c)
 {
-    const Splitting *p = &c->config->settings.split_config->splitting;
+    const SplitShares *p = &c->config->settings.split_config->splitting;
     double x = python_random(&c->draws) * 100.0;
     int i = x < (double)p->train ? 0 : x < (double)(p->train + p->val) ? 1 : 2;
     return &c->summary.partition[i];
@@ -170,7 +170,7 @@ static Error *write_line(Conversion *c, Rendered *r, const char *text)
     return resumable_add(c->file, c->stream[to - c->summary.partition], text, r->n_bytes);
 }
 
-static Error *write_block(Conversion *c, Block *b)
+static Error *write_block(Conversion *c, InputBlock *b)
 {
     const char *text = b->text.ptr;
     for (int i = 0; i < b->n_rendered; text += b->rendered[i++].n_bytes)
@@ -187,7 +187,7 @@ static Error *write_block(Conversion *c, Block *b)
 static Error *convert_lines(Conversion *c, Pool *pool)
 {
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
-    Progress progress = progress_start("rendering", (int64_t)c->source.len, PROGRESS_BYTES);
+    CommandProgress progress = progress_start("rendering", (int64_t)c->source.len, PROGRESS_BYTES);
     progress.found = c->offset;
     Str rest = { c->source.ptr + c->offset, c->source.len - (size_t)c->offset };
     while (rest.len) {
@@ -215,7 +215,7 @@ static Error *convert_file(Arena *a, Conversion *c)
                          c->config->settings.src_path, (long long)c->offset, c->source.len);
     Pool *pool = pool_new(0);
     int n = pool_size(pool);
-    c->block = NEW_N(a, Block, n * BLOCKS_PER_THREAD);
+    c->block = NEW_N(a, InputBlock, n * BLOCKS_PER_THREAD);
     c->conversation = NEW_N(a, Conversation, n);
     for (int i = 0; i < n; i++) conversation_open(c->config, c->template, &c->conversation[i]);
     Error *e = convert_lines(c, pool);
@@ -231,7 +231,7 @@ static Error *convert_file(Arena *a, Conversion *c)
 static Error *identify(const InstructionConfig *config, Text *out)
 {
     const InstructionSettings *s = &config->settings;
-    const Splitting *split = &s->split_config->splitting;
+    const SplitShares *split = &s->split_config->splitting;
     const StringMap *role = &config->instruction_data_transformation.role_mapping;
     Text all = { 0 };
     char digest[65];

@@ -8,12 +8,12 @@
 #include "data/resumable.h"
 
 /* Percentages of the lines. */
-typedef struct Splitting {
+typedef struct SplitShares {
     int64_t train, val, test;
-} Splitting;
+} SplitShares;
 
 typedef struct SplitConfig {
-    Splitting splitting;
+    SplitShares splitting;
     int64_t seed;
 } SplitConfig;
 

@@ -3,13 +3,13 @@
 
 /* clang-format off */
 static const Field splitting_fields[] = {
-    FIELD_INT(Splitting, train, NULL, 0, 100, "percentage of the lines for training"),
-    FIELD_INT(Splitting, val, NULL, 0, 100, "percentage for validation"),
-    FIELD_INT(Splitting, test, NULL, 0, 100, "percentage for tests; the three make 100"),
+    FIELD_INT(SplitShares, train, NULL, 0, 100, "percentage of the lines for training"),
+    FIELD_INT(SplitShares, val, NULL, 0, 100, "percentage for validation"),
+    FIELD_INT(SplitShares, test, NULL, 0, 100, "percentage for tests; the three make 100"),
     { 0 },
 };
 static const Field split_fields[] = {
-    FIELD_STRUCT(SplitConfig, splitting, Splitting, splitting_fields, NULL, "sizes of the parts"),
+    FIELD_STRUCT(SplitConfig, splitting, SplitShares, splitting_fields, NULL, "sizes of the parts"),
     FIELD_INT(SplitConfig, seed, NULL, 0, 0, "of the draw for each line (Python's random)"),
     { 0 },
 };
@@ -45,7 +45,7 @@ Error *instruction_settings_check(const InstructionConfig *c)
     if (!s->pbin_creation_config_file_path)
         return error_new("settings.pbin_creation_config_file_path is null; it must name the "
                          "configuration that packs the texts");
-    const Splitting *p = &s->split_config->splitting;
+    const SplitShares *p = &s->split_config->splitting;
     if (p->train + p->val + p->test != 100)
         return error_new("settings.split_config.splitting: %lld + %lld + %lld is %lld; train, "
                          "val and test must make 100",

@@ -24,15 +24,15 @@ typedef struct BadPlace {
 } BadPlace;
 
 /* What is known of the lines of one block. */
-typedef struct Block {
+typedef struct LineBlock {
     Buffer entries, places;
     int64_t n_entries, n_places, n_lines;
-} Block;
+} LineBlock;
 
 /* The blocks of one round. */
 typedef struct Round {
     int64_t first, n;
-    Block *block;
+    LineBlock *block;
 } Round;
 
 typedef struct Indexing {
@@ -69,7 +69,7 @@ static int64_t block_from(const Indexing *x, int64_t i)
 }
 
 /* False when the work ends with this line. */
-static bool check_line(const Indexing *x, Block *b, const char *block_text, Str line)
+static bool check_line(const Indexing *x, LineBlock *b, const char *block_text, Str line)
 {
     JsonFault fault = { -1, NULL };
     bool too_long = (int64_t)line.len > x->bad->max_line_bytes;
@@ -90,7 +90,7 @@ static bool check_line(const Indexing *x, Block *b, const char *block_text, Str 
 }
 
 /* A line is looked at as far as a line may be long, and no further than the text. */
-static void check_block(const Indexing *x, int64_t i, Block *b)
+static void check_block(const Indexing *x, int64_t i, LineBlock *b)
 {
     const char *const from = x->text.ptr + block_from(x, i), *p = from,
                       *to = x->text.ptr + block_from(x, i + 1), *end = x->text.ptr + x->text.len;
@@ -118,7 +118,7 @@ static Error *refuse(Indexing *x, const char *block_text, const BadPlace *bad)
                          reason);
 }
 
-static Error *put_block(Indexing *x, int64_t i, const Block *b)
+static Error *put_block(Indexing *x, int64_t i, const LineBlock *b)
 {
     const IndexEntry *entry = b->entries.ptr;
     const BadPlace *place = b->places.ptr;
@@ -151,7 +151,7 @@ static void run_task(void *arg, int64_t i, int thread)
 static Error *run_rounds(Indexing *x, Pool *pool, int64_t most)
 {
     const int64_t begin = block_from(x, x->first_block);
-    Progress progress =
+    CommandProgress progress =
         progress_start("indexing", block_from(x, x->end_block) - begin, PROGRESS_BYTES);
     while (x->round.first < x->end_block) {
         int64_t left = x->end_block - x->round.first;
@@ -182,7 +182,7 @@ static Error *index_lines(Indexing *x)
     Arena *a = arena_new();
     Pool *pool = pool_new(0);
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
-    Block *blocks = NEW_N(a, Block, 2 * most);
+    LineBlock *blocks = NEW_N(a, LineBlock, 2 * most);
     x->round = (Round){ .first = x->first_block, .block = blocks };
     x->last = (Round){ .first = x->first_block, .block = blocks + most };
     Error *e = run_rounds(x, pool, most);

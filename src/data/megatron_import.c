@@ -63,7 +63,7 @@ static Error *convert_blocks(Import *m, Pool *pool)
 {
     int64_t size = (int64_t)m->data.len, most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
     int64_t n = size / BLOCK_BYTES + (size % BLOCK_BYTES != 0);
-    Progress progress = progress_start("checking", size, PROGRESS_BYTES);
+    CommandProgress progress = progress_start("checking", size, PROGRESS_BYTES);
     for (m->first_block = 0; m->first_block < n; m->first_block += most) {
         int64_t left = n - m->first_block;
         pool_run(pool, left < most ? left : most, convert_block, m);

@@ -14,7 +14,7 @@ typedef struct Packing {
     JobEncoder *encoder; /* per thread */
     int64_t n_threads;
     PackOutput output;
-    Progress progress; /* over the inputs as they are stored */
+    CommandProgress progress; /* over the inputs as they are stored */
 } Packing;
 
 /* ---- one thread's tokenizer ---- */

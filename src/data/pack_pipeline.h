@@ -9,7 +9,7 @@ typedef struct PackPipeline {
     PackOutput *output;
     JobEncoder *encoder; /* one per thread, opened */
     int64_t n_threads;   /* with the caller */
-    Progress *progress;
+    CommandProgress *progress;
     int64_t progress_before; /* what is done without this source */
 } PackPipeline;
 

@@ -29,7 +29,7 @@ void parts_begin(Text *t, const char *identity)
     }
 }
 
-void parts_add(Text *t, const Part *part, int n_streams)
+void parts_add(Text *t, const FinishedPart *part, int n_streams)
 {
     size_t from = t->len;
     text_puts(t, "part");
@@ -83,9 +83,9 @@ static bool take_number(const char **p, int64_t *out)
 }
 
 /* Of a part behind `before`, which may be NULL: streams do not shrink. */
-static bool read_part(const char *p, int n_streams, const Part *before, Part *out)
+static bool read_part(const char *p, int n_streams, const FinishedPart *before, FinishedPart *out)
 {
-    *out = (Part){ 0 };
+    *out = (FinishedPart){ 0 };
     for (int i = 0; i < n_streams; i++) {
         char *end;
         if (!take(&p, " ") || !take_number(&p, &out->end[i]) || !take(&p, ":")) return false;
@@ -113,13 +113,13 @@ static const char *difference(Arena *a, const char *recorded, const char **ident
 static void read_lines(Arena *a, Str rest, const char *identity, int n_streams, PartRecord *out)
 {
     const char *line;
-    Part part;
+    FinishedPart part;
     if (!next_line(a, &rest, &line) || strcmp(line, FIRST_LINE) != 0) {
         out->difference = "its record is of another version or damaged";
         return;
     }
     while (!out->difference && next_line(a, &rest, &line)) {
-        const Part *before = out->n ? &out->part[out->n - 1] : NULL;
+        const FinishedPart *before = out->n ? &out->part[out->n - 1] : NULL;
         if (take(&line, ": ")) {
             out->difference = difference(a, line, &identity);
         } else if (*identity) {

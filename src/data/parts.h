@@ -9,16 +9,16 @@
 #define DATA_PARTS_H
 #include "data/resumable.h"
 
-typedef struct Part {
+typedef struct FinishedPart {
     int64_t end[MOST_STREAMS]; /* bytes of each stream */
     uint64_t
         sum[MOST_STREAMS]; /* of what the part added to it: block by block from its beginning */
     int64_t number[MOST_NUMBERS];
-} Part;
+} FinishedPart;
 
 typedef struct PartRecord {
     const char *difference; /* why the work is another one; NULL: the same */
-    Part *part;
+    FinishedPart *part;
     int64_t n, cap;
     const char **note;
     int64_t n_notes, note_cap;
@@ -31,6 +31,6 @@ Error *parts_read(Arena *a, const char *path, const char *identity, int n_stream
 const char *parts_find_identity(Arena *a, const char *path, const char *beginning);
 /* The beginning of a record, and its lines. */
 void parts_begin(Text *t, const char *identity);
-void parts_add(Text *t, const Part *part, int n_streams);
+void parts_add(Text *t, const FinishedPart *part, int n_streams);
 void parts_add_note(Text *t, const char *note);
 #endif

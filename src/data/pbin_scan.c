@@ -39,7 +39,7 @@ static Error *scan_ids(Arena *a, Pool *pool, const Pbin *p, Share share, uint32_
     share_range(share, n_blocks, &first, &n_blocks);
     int64_t most = (int64_t)pool_size(pool) * BLOCKS_PER_THREAD;
     IdScan s = { .file = p, .first_block = first, .largest = NEW_N(a, uint32_t, most) };
-    Progress progress = progress_start("reading tokens", n_blocks - first, PROGRESS_ITEMS);
+    CommandProgress progress = progress_start("reading tokens", n_blocks - first, PROGRESS_ITEMS);
     *largest = 0;
     for (; s.first_block < n_blocks; s.first_block += most) {
         int64_t left = n_blocks - s.first_block, n = left < most ? left : most;

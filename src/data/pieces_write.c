@@ -162,7 +162,7 @@ static Error *run_round(const Writing *w, Pool *pool, Cursor *c, Resumable *to)
 static Error *run_all(const Writing *w, Pool *pool, Cursor *c, Resumable *to, const char *what,
                       int64_t total)
 {
-    Progress progress = progress_start(what, total, PROGRESS_BYTES);
+    CommandProgress progress = progress_start(what, total, PROGRESS_BYTES);
     progress.found = resumable_bytes(to, 0);
     skip(c, progress.found);
     while (c->piece < c->end) {

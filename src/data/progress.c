@@ -9,10 +9,12 @@
 static const double FIRST_S = 2, LIVE_S = 0.2,
                     PLAIN_S = 30; /* waits before the first line and between lines */
 
-Progress progress_start(const char *what, int64_t total, ProgressUnit unit)
+CommandProgress progress_start(const char *what, int64_t total, ProgressUnit unit)
 {
     double now = clock_seconds();
-    return (Progress){ .what = what, .total = total, .unit = unit, .started = now, .shown = now };
+    return (CommandProgress){
+        .what = what, .total = total, .unit = unit, .started = now, .shown = now
+    };
 }
 
 static void format_amount(ProgressUnit unit, double amount, char out[32])
@@ -23,7 +25,7 @@ static void format_amount(ProgressUnit unit, double amount, char out[32])
         snprintf(out, 32, "%.0f", amount);
 }
 
-void progress_update(Progress *p, int64_t done)
+void progress_update(CommandProgress *p, int64_t done)
 {
     double now = clock_seconds(), elapsed = now - p->started;
     bool live = is_terminal(STDERR_FILENO);
@@ -40,7 +42,7 @@ void progress_update(Progress *p, int64_t done)
     p->shown = now;
 }
 
-void progress_end(Progress *p)
+void progress_end(CommandProgress *p)
 {
     if (p->shown > p->started) fputs(terminal_erase(STDERR_FILENO), stderr);
 }

@@ -6,17 +6,17 @@
 
 typedef enum { PROGRESS_ITEMS, PROGRESS_BYTES } ProgressUnit;
 
-typedef struct Progress {
+typedef struct CommandProgress {
     const char *what; /* "packing" */
     int64_t total;
     ProgressUnit unit;
     double started, shown;
     int64_t found; /* of the total, done by an earlier run: the rate is without it */
-} Progress;
+} CommandProgress;
 
-Progress progress_start(const char *what, int64_t total, ProgressUnit unit);
+CommandProgress progress_start(const char *what, int64_t total, ProgressUnit unit);
 /* `done` of the total; cheap when called too often. */
-void progress_update(Progress *p, int64_t done);
+void progress_update(CommandProgress *p, int64_t done);
 /* Removes the live line. */
-void progress_end(Progress *p);
+void progress_end(CommandProgress *p);
 #endif

@@ -18,7 +18,7 @@
 static const double PART_S = 10;
 enum { MOST_UNDURABLE_PARTS = 4 };
 
-int64_t part_bytes(const Part *part, int n_streams)
+int64_t part_bytes(const FinishedPart *part, int n_streams)
 {
     int64_t sum = 0;
     for (int i = 0; i < n_streams; i++) sum += part->end[i];
@@ -80,7 +80,7 @@ void resumable_added(Resumable *r, int stream, size_t n, uint64_t sum)
 /* ---- parts ---- */
 
 /* First the data, then the line that vouches for it. */
-static Error *make_durable(Resumable *r, const Part *part)
+static Error *make_durable(Resumable *r, const FinishedPart *part)
 {
     for (int i = 0; i < r->n_streams; i++)
         TRY(sync_file(r->stream[i].fd, growing_name(&r->stream[i])));

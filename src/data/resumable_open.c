@@ -30,7 +30,7 @@ static void check_part(void *arg, int64_t task, int thread)
     Checking *c = arg;
     const Resumable *r = c->r;
     int64_t k = c->first + task;
-    const Part *part = &r->found.part[k], none = { 0 }, *before = k ? part - 1 : &none;
+    const FinishedPart *part = &r->found.part[k], none = { 0 }, *before = k ? part - 1 : &none;
     char *buffer = buffer_grow(&c->buffer[thread], STREAM_BLOCK);
     for (int i = 0; i < r->n_streams; i++)
         if (!growing_is_whole(&r->stream[i], before->end[i], part->end[i], part->sum[i], buffer))
@@ -47,7 +47,7 @@ static Error *check_found(Resumable *r)
     Checking c = { .r = r,
                    .is_damaged = NEW_N(r->arena, bool, found->n),
                    .buffer = NEW_N(r->arena, Buffer, n_threads) };
-    Progress progress =
+    CommandProgress progress =
         progress_start("checking what is finished",
                        part_bytes(&found->part[found->n - 1], r->n_streams), PROGRESS_BYTES);
     bool is_stopped = false;
@@ -115,7 +115,7 @@ static Error *begin_anew(Resumable *r)
 {
     r->is_placed = false;
     r->found = (PartRecord){ 0 };
-    r->last = (Part){ 0 };
+    r->last = (FinishedPart){ 0 };
     if (r->record >= 0) close(r->record);
     r->record = -1;
     TRY(record_remove(r)); /* before what it describes */

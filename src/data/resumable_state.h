@@ -12,7 +12,7 @@ struct Resumable {
     GrowingFile stream[MOST_STREAMS];
     int n_streams;
     PartRecord found;
-    Part last;             /* handed over last, or found last */
+    FinishedPart last;     /* handed over last, or found last */
     int64_t reached_bytes; /* of all streams, when the work was last at a place to go on from */
     int64_t reached_number[MOST_NUMBERS];
     bool is_reached, is_placed;
@@ -25,13 +25,13 @@ struct Resumable {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_busy, is_ending;
-    Part job;
+    FinishedPart job;
     int64_t n_durable; /* parts of this run */
     Error *failure;
 };
 
 /* Bytes of all streams at the end of a part. */
-int64_t part_bytes(const Part *part, int n_streams);
+int64_t part_bytes(const FinishedPart *part, int n_streams);
 
 /* Sets the identity: the program, since another one may write other bytes, and what was given. */
 Error *record_identify(Resumable *r, const char *given);

@@ -99,7 +99,7 @@ static Error *count_with(Pool *pool, const CountSettings *s, BadLines *bad, Aren
 {
     enum { LINES_AT_ONCE = LINES_PER_TASK * TASKS_AT_ONCE };
     LineCounter lines = { .text = s->source->text };
-    Progress progress =
+    CommandProgress progress =
         progress_start("counting tokens", (int64_t)s->source->text.len, PROGRESS_BYTES);
     Round r = { .settings = s, .count = count, .refusal = NEW_N(scratch, Refusal, LINES_AT_ONCE) };
     for (; r.from < s->n_lines; r.from = r.to) {

@@ -78,7 +78,8 @@ static Error *check_entries(const Jsonl *j, Share share, IndexVerdict *out)
     share_range(share, index_count(j->index), &from, &to);
     IndexEntry entry;
     LineCounter lines = { .text = j->text };
-    Progress progress = progress_start("checking lines", (int64_t)j->text.len, PROGRESS_BYTES);
+    CommandProgress progress =
+        progress_start("checking lines", (int64_t)j->text.len, PROGRESS_BYTES);
     for (int64_t end = 0; index_next(j->index, &entry); out->n_entries++) {
         if (entry.offset < end)
             return error_new("%s: entry %lld begins at byte %lld, before the end of the last one",

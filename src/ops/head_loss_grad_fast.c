@@ -122,7 +122,7 @@ NOINLINE void pairs_tile(const Backward *w, int64_t row, int64_t column, int64_t
 }
 
 /* Slopes of the tokens [first, first + n) for one block. */
-static void make_slopes(const Backward *w, const Room *room, const Block *b, int64_t first,
+static void make_slopes(const Backward *w, const Room *room, const ProductBlock *b, int64_t first,
                         int64_t n, Word *kept)
 {
     int64_t size = (int64_t)dtype_size(w->p.slope_dtype);
@@ -148,7 +148,7 @@ static void segment_task(void *arg, int64_t s, int thread)
     int64_t from, to, n_rows = head_up(h->n_rows, MR);
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     for (int64_t q = from; q < to; q++) {
-        const Block b = block_at(h, q);
+        const ProductBlock b = block_at(h, q);
         pack_block(&w->p, &room, &b);
         for (int64_t g = 0; g < n_rows; g += HEAD_ROWS) {
             int64_t n = n_rows - g < HEAD_ROWS ? n_rows - g : HEAD_ROWS;

@@ -27,9 +27,9 @@ typedef struct Room {
 } Room;
 
 /* A block of the vocabulary: its first column, and how many. */
-typedef struct Block {
+typedef struct ProductBlock {
     int64_t column, n, steps; /* steps: words along the columns */
-} Block;
+} ProductBlock;
 
 enum { HALF = 2 }; /* tokens or columns in a word of a pair */
 
@@ -81,15 +81,15 @@ INLINE void pack_x_panel(const Products *p, const PackFrom *x, int64_t i)
     pack_panel(x, i * NR, n, 0, p->steps, p->x_panels + i * NR * p->steps);
 }
 
-INLINE Block block_at(const Head *h, int64_t number)
+INLINE ProductBlock block_at(const Head *h, int64_t number)
 {
-    Block b = { .column = number * HEAD_COLUMNS };
+    ProductBlock b = { .column = number * HEAD_COLUMNS };
     b.n = h->v - b.column < HEAD_COLUMNS ? h->v - b.column : HEAD_COLUMNS;
     b.steps = h->pairs ? (b.n + 1) / HALF : b.n;
     return b;
 }
 
-INLINE void pack_block(const Products *p, const Room *room, const Block *b)
+INLINE void pack_block(const Products *p, const Room *room, const ProductBlock *b)
 {
     const Head *h = p->h;
     const PackFrom by_column = head_weight(h, b->column, b->n, false);
@@ -100,7 +100,7 @@ INLINE void pack_block(const Products *p, const Room *room, const Block *b)
 }
 
 /* What the slopes of the tokens [first, first + n) add to the segment's dx. */
-INLINE void slopes_to_dx(const Products *p, const Room *room, const Block *b, int64_t first,
+INLINE void slopes_to_dx(const Products *p, const Room *room, const ProductBlock *b, int64_t first,
                          int64_t n, float *dx, TileEnd end)
 {
     int64_t row_bytes = HEAD_COLUMNS * (int64_t)dtype_size(p->slope_dtype);
@@ -131,7 +131,7 @@ INLINE void slopes_finish(Vec c[MR][NV], bool pairs, bool stream, void *slopes, 
 }
 
 /* dW of one block from the slopes of all tokens of the chunk. */
-INLINE void slopes_to_dweight(const Products *p, const Word *kept, const Block *b)
+INLINE void slopes_to_dweight(const Products *p, const Word *kept, const ProductBlock *b)
 {
     const Head *h = p->h;
     float *dweight = (float *)h->l->out[p->dweight].data + b->column * h->d;

@@ -114,8 +114,8 @@ NOINLINE void pairs_tile(const Head *h, float limit, int64_t row, int64_t n, con
 }
 
 /* e of the tokens [first, first + n) for one block. */
-static void make_slopes(const Step *w, const Room *room, const Block *b, int64_t first, int64_t n,
-                        float *found, Word *kept)
+static void make_slopes(const Step *w, const Room *room, const ProductBlock *b, int64_t first,
+                        int64_t n, float *found, Word *kept)
 {
     const Head *h = &w->s.h;
     int64_t size = (int64_t)dtype_size(w->p.slope_dtype);
@@ -145,7 +145,7 @@ static void forward_task(void *arg, int64_t s, int thread)
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     found_start(h, GATHER_SUM, found);
     for (int64_t q = from; q < to; q++) {
-        const Block b = block_at(h, q);
+        const ProductBlock b = block_at(h, q);
         pack_block(&w->p, &room, &b);
         for (int64_t g = 0; g < n_rows; g += HEAD_ROWS) {
             int64_t n = n_rows - g < HEAD_ROWS ? n_rows - g : HEAD_ROWS;
@@ -224,7 +224,7 @@ static void panel_task(void *arg, int64_t i, int thread)
 }
 
 /* Takes what the targets in a block add off their rows of dW. */
-static void subtract_targets(const Step *w, const Block *b)
+static void subtract_targets(const Step *w, const ProductBlock *b)
 {
     const Head *h = &w->s.h;
     const Tensor *x = &h->l->in[0];
@@ -250,7 +250,7 @@ static void dweight_task(void *arg, int64_t s, int thread)
     int64_t from, to;
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     for (int64_t q = from; q < to; q++) {
-        const Block b = block_at(h, q);
+        const ProductBlock b = block_at(h, q);
         slopes_to_dweight(&w->p, w->kept + q * kept_words(h), &b);
         subtract_targets(w, &b);
     }

@@ -10,7 +10,7 @@ static int64_t next_place(Str s, Str from, size_t at, bool is_first)
     return (int64_t)(at + characters_offset(rest, 1));
 }
 
-Error *replace_text(Run *r, Str s, Str from, Str to, int64_t most, Value *out)
+Error *replace_text(Run *r, Str s, Str from, Str to, int64_t most, TemplateValue *out)
 {
     Text t = { 0 };
     size_t copied = 0, searched = 0;
@@ -26,7 +26,7 @@ Error *replace_text(Run *r, Str s, Str from, Str to, int64_t most, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-Error *change_case(Run *r, Str s, LetterCase to, Value *out)
+Error *change_case(Run *r, Str s, LetterCase to, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = meter_spend(&r->meter, 2 * (int64_t)s.len);
@@ -34,7 +34,7 @@ Error *change_case(Run *r, Str s, LetterCase to, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-Error *capitalize_text(Run *r, Str s, Value *out)
+Error *capitalize_text(Run *r, Str s, TemplateValue *out)
 {
     size_t first = characters_offset(s, 1);
     Text t = { 0 };
@@ -44,18 +44,18 @@ Error *capitalize_text(Run *r, Str s, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-Error *strip_text(Run *r, const Call *c, int sides, Value *out)
+Error *strip_text(Run *r, const Call *c, int sides, TemplateValue *out)
 {
     Str s, set = { "", 0 };
     TRY(self_text(c, &s));
-    bool has_set = c->is_given[0] && c->arg[0].kind != VALUE_NONE;
+    bool has_set = c->is_given[0] && c->arg[0].kind != TEMPLATE_NONE;
     if (has_set) TRY(argument_text(c, 0, set, &set));
     TRY(meter_spend(&r->meter, (int64_t)s.len));
     *out = value_text(characters_strip(s, has_set ? &set : NULL, sides));
     return NULL;
 }
 
-Error *join_items(Run *r, const ValueList *l, Str between, Value *out)
+Error *join_items(Run *r, const ValueList *l, Str between, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = NULL;

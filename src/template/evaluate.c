@@ -3,15 +3,15 @@
 #include "template/function.h"
 #include "template/lexer.h"
 
-Error *new_list(Run *r, ValueKind kind, int64_t n, Value **item, Value *out)
+Error *new_list(Run *r, TemplateKind kind, int64_t n, TemplateValue **item, TemplateValue *out)
 {
     if (n > r->meter.work_left) n = r->meter.work_left + 1; /* refused by the next line */
-    TRY(meter_spend(&r->meter, n * (int64_t)sizeof(Value) + 64));
+    TRY(meter_spend(&r->meter, n * (int64_t)sizeof(TemplateValue) + 64));
     *out = value_list(r->arena, kind, n, item);
     return NULL;
 }
 
-Error *finish_text(Run *r, Text *t, Error *e, Value *out)
+Error *finish_text(Run *r, Text *t, Error *e, TemplateValue *out)
 {
     if (!e) *out = value_text_copy(r->arena, t);
     text_free(t);
@@ -22,8 +22,8 @@ Error *finish_text(Run *r, Text *t, Error *e, Value *out)
 
 static Error *evaluate_arguments(Run *r, const Arguments *a, Call *c)
 {
-    Value *value, list;
-    TRY(new_list(r, VALUE_LIST, a->n, &value, &list));
+    TemplateValue *value, list;
+    TRY(new_list(r, TEMPLATE_LIST, a->n, &value, &list));
     const char **name = a->n ? NEW_N(r->arena, const char *, a->n) : NULL;
     for (int64_t i = 0; i < a->n; i++) {
         TRY(evaluate_node(r, a->item[i].node, &value[i]));
@@ -35,43 +35,43 @@ static Error *evaluate_arguments(Run *r, const Arguments *a, Call *c)
     return NULL;
 }
 
-static Error *call_value(Run *r, Value callee, Call *c, Value *out)
+static Error *call_value(Run *r, TemplateValue callee, Call *c, TemplateValue *out)
 {
-    if (callee.kind == VALUE_MACRO) return call_macro(r, callee.macro, c, out);
-    if (callee.kind == VALUE_FUNCTION) return function_call(r, callee.builtin, c, out);
-    if (callee.kind == VALUE_UNDEFINED)
+    if (callee.kind == TEMPLATE_MACRO) return call_macro(r, callee.macro, c, out);
+    if (callee.kind == TEMPLATE_FUNCTION) return function_call(r, callee.builtin, c, out);
+    if (callee.kind == TEMPLATE_UNDEFINED)
         return error_new("'%.*s' is undefined, so it cannot be called", (int)callee.text.len,
                          callee.text.ptr);
     return error_new("%s cannot be called", value_kind_name(callee));
 }
 
 /* object.name(...): a method of its kind, or an entry that can be called. */
-static Error *call_attribute(Run *r, const Node *n, Value *out)
+static Error *call_attribute(Run *r, const Node *n, TemplateValue *out)
 {
     Call c = { 0 };
-    Value callee;
+    TemplateValue callee;
     Str name = str_of(n->left->name);
     TRY(evaluate_node(r, n->left->left, &c.self));
     FunctionKind methods = methods_of(c.self.kind);
     const Function *f = methods < N_FUNCTION_KINDS ? function_find(methods, name) : NULL;
     if (!f) TRY(value_attribute(c.self, name, &callee));
-    if (!f && methods < N_FUNCTION_KINDS && callee.kind == VALUE_UNDEFINED)
+    if (!f && methods < N_FUNCTION_KINDS && callee.kind == TEMPLATE_UNDEFINED)
         return function_unknown(methods, name);
     TRY(evaluate_arguments(r, &n->arguments, &c));
     return f ? function_call(r, f, &c, out) : call_value(r, callee, &c, out);
 }
 
-static Error *call(Run *r, const Node *n, Value *out)
+static Error *call(Run *r, const Node *n, TemplateValue *out)
 {
     Call c = { 0 };
-    Value callee;
+    TemplateValue callee;
     if (n->left->kind == NODE_ATTRIBUTE) return call_attribute(r, n, out);
     TRY(evaluate_node(r, n->left, &callee));
     TRY(evaluate_arguments(r, &n->arguments, &c));
     return call_value(r, callee, &c, out);
 }
 
-static Error *apply(Run *r, const Node *n, Value *out)
+static Error *apply(Run *r, const Node *n, TemplateValue *out)
 {
     Call c = { 0 };
     TRY(evaluate_node(r, n->left, &c.self));
@@ -81,7 +81,7 @@ static Error *apply(Run *r, const Node *n, Value *out)
 
 /* ---- the other kinds of nodes ---- */
 
-static Error *look_up(Run *r, const Node *n, Value *out)
+static Error *look_up(Run *r, const Node *n, TemplateValue *out)
 {
     for (const Scope *s = r->scope; s; s = s->around) {
         for (int64_t i = 0; i < s->n; i++) {
@@ -91,29 +91,30 @@ static Error *look_up(Run *r, const Node *n, Value *out)
         }
         TRY(meter_spend(&r->meter, s->n));
     }
-    *out = n->function ? (Value){ .kind = VALUE_FUNCTION, .builtin = n->function }
+    *out = n->function ? (TemplateValue){ .kind = TEMPLATE_FUNCTION, .builtin = n->function }
                        : value_undefined(str_of(n->name));
     return NULL;
 }
 
-static Error *make_list(Run *r, const Node *n, Value *out)
+static Error *make_list(Run *r, const Node *n, TemplateValue *out)
 {
-    Value *item;
-    TRY(new_list(r, n->kind == NODE_TUPLE ? VALUE_TUPLE : VALUE_LIST, n->arguments.n, &item, out));
+    TemplateValue *item;
+    TRY(new_list(r, n->kind == NODE_TUPLE ? TEMPLATE_TUPLE : TEMPLATE_LIST, n->arguments.n, &item,
+                 out));
     for (int64_t i = 0; i < n->arguments.n; i++)
         TRY(evaluate_node(r, n->arguments.item[i].node, &item[i]));
     return NULL;
 }
 
-static Error *make_map(Run *r, const Node *n, Value *out)
+static Error *make_map(Run *r, const Node *n, TemplateValue *out)
 {
     *out = value_map(r->arena);
     TRY(meter_spend(&r->meter, 256 + 64 * n->arguments.n));
     for (int64_t i = 0; i < n->arguments.n; i += 2) {
-        Value key, value;
+        TemplateValue key, value;
         TRY(evaluate_node(r, n->arguments.item[i].node, &key));
         TRY(evaluate_node(r, n->arguments.item[i + 1].node, &value));
-        if (key.kind != VALUE_TEXT)
+        if (key.kind != TEMPLATE_TEXT)
             return error_new("a key is %s; keys are text", value_kind_name(key));
         value_map_set(*out, key.text, value);
     }
@@ -123,11 +124,11 @@ static Error *make_map(Run *r, const Node *n, Value *out)
 static Error *slice_part(Run *r, const Node *n, int64_t part, bool *is_given, int64_t *out)
 {
     const Node *node = part < n->arguments.n ? n->arguments.item[part].node : NULL;
-    Value v = value_none();
+    TemplateValue v = value_none();
     if (node) TRY(evaluate_node(r, node, &v));
-    *is_given = v.kind != VALUE_NONE;
+    *is_given = v.kind != TEMPLATE_NONE;
     if (!*is_given) return NULL;
-    if (v.kind != VALUE_INT)
+    if (v.kind != TEMPLATE_INT)
         return error_new("a slice has %s where an integer is needed", value_kind_name(v));
     /* far outside is outside, and sums with it stay in range */
     const int64_t far = INT64_C(1) << 40;
@@ -135,9 +136,9 @@ static Error *slice_part(Run *r, const Node *n, int64_t part, bool *is_given, in
     return NULL;
 }
 
-static Error *slice(Run *r, const Node *n, Value *out)
+static Error *slice(Run *r, const Node *n, TemplateValue *out)
 {
-    Value v;
+    TemplateValue v;
     Slice s = { .step = 1 };
     bool has_step;
     TRY(evaluate_node(r, n->left, &v));
@@ -147,12 +148,12 @@ static Error *slice(Run *r, const Node *n, Value *out)
     return value_slice(r, v, &s, out);
 }
 
-static Error *concat(Run *r, const Node *n, Value *out)
+static Error *concat(Run *r, const Node *n, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = NULL;
     for (int64_t i = 0; !e && i < n->arguments.n; i++) {
-        Value v;
+        TemplateValue v;
         e = evaluate_node(r, n->arguments.item[i].node, &v);
         if (!e) e = value_print(&r->meter, v, &t);
     }
@@ -160,9 +161,9 @@ static Error *concat(Run *r, const Node *n, Value *out)
 }
 
 /* a < b < c: each pair must hold; what comes behind the first that does not is not evaluated. */
-static Error *compare_chain(Run *r, const Node *n, Value *out)
+static Error *compare_chain(Run *r, const Node *n, TemplateValue *out)
 {
-    Value left, right;
+    TemplateValue left, right;
     bool holds = true;
     TRY(evaluate_node(r, n->left, &left));
     for (int64_t i = 0; holds && i < n->arguments.n; i++) {
@@ -174,33 +175,33 @@ static Error *compare_chain(Run *r, const Node *n, Value *out)
     return NULL;
 }
 
-static Error *change_sign(const Node *n, Value v, Value *out)
+static Error *change_sign(const Node *n, TemplateValue v, TemplateValue *out)
 {
     if (!value_is_number(v)) return error_new("%s has no sign", value_kind_name(v));
     bool is_minus = n->kind == NODE_NEGATE;
     *out = v;
-    if (v.kind == VALUE_FLOAT) {
+    if (v.kind == TEMPLATE_FLOAT) {
         out->number = is_minus ? -v.number : v.number;
         return NULL;
     }
-    int64_t i = v.kind == VALUE_BOOL ? v.boolean : v.integer;
+    int64_t i = v.kind == TEMPLATE_BOOL ? v.boolean : v.integer;
     if (is_minus && i == INT64_MIN) return error_new("the result does not fit into 64 bits");
     *out = value_int(is_minus ? -i : i);
     return NULL;
 }
 
-static Error *choose(Run *r, const Node *n, Value *out)
+static Error *choose(Run *r, const Node *n, TemplateValue *out)
 {
-    Value condition;
+    TemplateValue condition;
     TRY(evaluate_node(r, n->right, &condition));
     if (value_is_true(condition)) return evaluate_node(r, n->left, out);
     *out = value_undefined(str_of("the value of an 'if' without 'else'"));
     return n->third ? evaluate_node(r, n->third, out) : NULL;
 }
 
-static Error *evaluate_kind(Run *r, const Node *n, Value *out)
+static Error *evaluate_kind(Run *r, const Node *n, TemplateValue *out)
 {
-    Value x, y;
+    TemplateValue x, y;
     switch (n->kind) {
     case NODE_VALUE:
         *out = n->value;
@@ -254,7 +255,7 @@ static Error *evaluate_kind(Run *r, const Node *n, Value *out)
     return compute_values(r, n->sign, x, y, out);
 }
 
-Error *evaluate_node(Run *r, const Node *n, Value *out)
+Error *evaluate_node(Run *r, const Node *n, TemplateValue *out)
 {
     *out = value_none();
     Error *e = meter_enter(&r->meter);

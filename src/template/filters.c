@@ -10,30 +10,30 @@
 /* Filters take what is no text by its printed form. */
 static Error *printed(Run *r, const Call *c, Str *out)
 {
-    Value v;
+    TemplateValue v;
     *out = c->self.text;
-    if (c->self.kind == VALUE_TEXT) return NULL;
+    if (c->self.kind == TEMPLATE_TEXT) return NULL;
     Text t = { 0 };
     TRY(finish_text(r, &t, value_print(&r->meter, c->self, &t), &v));
     *out = v.text;
     return NULL;
 }
 
-static Error *upper(Run *r, const Call *c, Value *out)
+static Error *upper(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     TRY(printed(r, c, &s));
     return change_case(r, s, CASE_UPPER, out);
 }
 
-static Error *lower(Run *r, const Call *c, Value *out)
+static Error *lower(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     TRY(printed(r, c, &s));
     return change_case(r, s, CASE_LOWER, out);
 }
 
-static Error *capitalize(Run *r, const Call *c, Value *out)
+static Error *capitalize(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     TRY(printed(r, c, &s));
@@ -62,7 +62,7 @@ static Error *put_title(Run *r, Str s, Text *t)
     return NULL;
 }
 
-static Error *title(Run *r, const Call *c, Value *out)
+static Error *title(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     Text t = { 0 };
@@ -70,7 +70,7 @@ static Error *title(Run *r, const Call *c, Value *out)
     return finish_text(r, &t, put_title(r, s, &t), out);
 }
 
-static Error *trim(Run *r, const Call *c, Value *out)
+static Error *trim(Run *r, const Call *c, TemplateValue *out)
 {
     Call text = *c;
     Str s;
@@ -79,7 +79,7 @@ static Error *trim(Run *r, const Call *c, Value *out)
     return strip_text(r, &text, STRIP_LEFT | STRIP_RIGHT, out);
 }
 
-static Error *replace(Run *r, const Call *c, Value *out)
+static Error *replace(Run *r, const Call *c, TemplateValue *out)
 {
     Str s, from, to;
     int64_t most;
@@ -104,14 +104,14 @@ static Error *put_indented(Run *r, Str s, Str with, bool first, bool blank, Text
     return NULL;
 }
 
-static Error *indent(Run *r, const Call *c, Value *out)
+static Error *indent(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     int64_t width = 4;
-    Value with;
+    TemplateValue with;
     Text t = { 0 };
     TRY(self_text(c, &s));
-    if (c->is_given[0] && c->arg[0].kind == VALUE_TEXT) {
+    if (c->is_given[0] && c->arg[0].kind == TEMPLATE_TEXT) {
         with = c->arg[0];
     } else {
         TRY(argument_int(c, 0, 4, &width));
@@ -121,7 +121,7 @@ static Error *indent(Run *r, const Call *c, Value *out)
     return finish_text(r, &t, put_indented(r, s, with.text, first, blank, &t), out);
 }
 
-static Error *string(Run *r, const Call *c, Value *out)
+static Error *string(Run *r, const Call *c, TemplateValue *out)
 {
     Str s;
     TRY(printed(r, c, &s));
@@ -168,24 +168,24 @@ static bool parse_float(Arena *a, Str s, double *out)
 }
 
 /* self as a float; false when it is none. */
-static bool to_float(Run *r, Value v, double *out)
+static bool to_float(Run *r, TemplateValue v, double *out)
 {
     if (value_is_number(v)) *out = value_number(v);
-    return value_is_number(v) || (v.kind == VALUE_TEXT && parse_float(r->arena, v.text, out));
+    return value_is_number(v) || (v.kind == TEMPLATE_TEXT && parse_float(r->arena, v.text, out));
 }
 
-static Error *to_int(Run *r, const Call *c, Value *out)
+static Error *to_int(Run *r, const Call *c, TemplateValue *out)
 {
     Error *too_large = NULL;
     int64_t i = 0;
     double x = 0;
-    Value v = c->self;
+    TemplateValue v = c->self;
     *out = c->is_given[0] ? c->arg[0] : value_int(0);
-    TRY(meter_spend(&r->meter, v.kind == VALUE_TEXT ? (int64_t)v.text.len : 0));
-    if (v.kind == VALUE_UNDEFINED) return error_new("int of something undefined");
-    if (v.kind == VALUE_INT || v.kind == VALUE_BOOL) {
-        *out = value_int(v.kind == VALUE_BOOL ? v.boolean : v.integer);
-    } else if (v.kind == VALUE_TEXT && parse_int(v.text, &too_large, &i)) {
+    TRY(meter_spend(&r->meter, v.kind == TEMPLATE_TEXT ? (int64_t)v.text.len : 0));
+    if (v.kind == TEMPLATE_UNDEFINED) return error_new("int of something undefined");
+    if (v.kind == TEMPLATE_INT || v.kind == TEMPLATE_BOOL) {
+        *out = value_int(v.kind == TEMPLATE_BOOL ? v.boolean : v.integer);
+    } else if (v.kind == TEMPLATE_TEXT && parse_int(v.text, &too_large, &i)) {
         *out = value_int(i);
     } else if (to_float(r, v, &x) && isfinite(x)) {
         if (fabs(x) >= 0x1p63) return error_new("an integer beyond 64 bits");
@@ -194,27 +194,27 @@ static Error *to_int(Run *r, const Call *c, Value *out)
     return too_large;
 }
 
-static Error *to_float_filter(Run *r, const Call *c, Value *out)
+static Error *to_float_filter(Run *r, const Call *c, TemplateValue *out)
 {
     double x = 0;
     *out = c->is_given[0] ? c->arg[0] : value_float(0);
-    if (c->self.kind == VALUE_UNDEFINED) return error_new("float of something undefined");
-    TRY(meter_spend(&r->meter, c->self.kind == VALUE_TEXT ? (int64_t)c->self.text.len : 0));
+    if (c->self.kind == TEMPLATE_UNDEFINED) return error_new("float of something undefined");
+    TRY(meter_spend(&r->meter, c->self.kind == TEMPLATE_TEXT ? (int64_t)c->self.text.len : 0));
     if (to_float(r, c->self, &x)) *out = value_float(x);
     return NULL;
 }
 
-static Error *absolute(Run *r, const Call *c, Value *out)
+static Error *absolute(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     if (!value_is_number(c->self))
         return error_new("abs of %s is not defined", value_kind_name(c->self));
     *out = c->self;
-    if (out->kind == VALUE_FLOAT) {
+    if (out->kind == TEMPLATE_FLOAT) {
         out->number = fabs(out->number);
         return NULL;
     }
-    int64_t i = out->kind == VALUE_BOOL ? out->boolean : out->integer;
+    int64_t i = out->kind == TEMPLATE_BOOL ? out->boolean : out->integer;
     if (i == INT64_MIN) return error_new("an integer beyond 64 bits");
     *out = value_int(i < 0 ? -i : i);
     return NULL;
@@ -222,7 +222,7 @@ static Error *absolute(Run *r, const Call *c, Value *out)
 
 enum { MOST_DECIMALS = 15 };
 
-static Error *round_number(Run *r, const Call *c, Value *out)
+static Error *round_number(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     int64_t decimals;
@@ -239,8 +239,8 @@ static Error *round_number(Run *r, const Call *c, Value *out)
         return error_new("round: precision %lld, allowed are 0 to %d", (long long)decimals,
                          MOST_DECIMALS);
     double x = value_number(c->self), scale = pow(10, (double)decimals);
-    if (is_common && c->self.kind != VALUE_FLOAT)
-        *out = value_int(c->self.kind == VALUE_BOOL ? c->self.boolean : c->self.integer);
+    if (is_common && c->self.kind != TEMPLATE_FLOAT)
+        *out = value_int(c->self.kind == TEMPLATE_BOOL ? c->self.boolean : c->self.integer);
     else if (is_common)
         *out = value_float(round_decimals(x, (int)decimals));
     else
@@ -250,16 +250,16 @@ static Error *round_number(Run *r, const Call *c, Value *out)
 
 /* ---- any value ---- */
 
-static Error *otherwise(Run *r, const Call *c, Value *out)
+static Error *otherwise(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     bool replaces_false = argument_is_true(c, 1, false);
-    bool is_kept = replaces_false ? value_is_true(c->self) : c->self.kind != VALUE_UNDEFINED;
+    bool is_kept = replaces_false ? value_is_true(c->self) : c->self.kind != TEMPLATE_UNDEFINED;
     *out = is_kept ? c->self : c->is_given[0] ? c->arg[0] : value_text(str_of(""));
     return NULL;
 }
 
-static Error *unchanged(Run *r, const Call *c, Value *out)
+static Error *unchanged(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     *out = c->self;
@@ -268,10 +268,10 @@ static Error *unchanged(Run *r, const Call *c, Value *out)
 
 static Error *read_separators(const Call *c, JsonStyle *style)
 {
-    if (!c->is_given[2] || c->arg[2].kind == VALUE_NONE) return NULL;
-    Value v = c->arg[2];
-    bool is_pair = (v.kind == VALUE_TUPLE || v.kind == VALUE_LIST) && v.list->n == 2 &&
-                   v.list->item[0].kind == VALUE_TEXT && v.list->item[1].kind == VALUE_TEXT;
+    if (!c->is_given[2] || c->arg[2].kind == TEMPLATE_NONE) return NULL;
+    TemplateValue v = c->arg[2];
+    bool is_pair = (v.kind == TEMPLATE_TUPLE || v.kind == TEMPLATE_LIST) && v.list->n == 2 &&
+                   v.list->item[0].kind == TEMPLATE_TEXT && v.list->item[1].kind == TEMPLATE_TEXT;
     if (!is_pair) return error_new("tojson: separators are two texts, for items and keys");
     style->item_separator = v.list->item[0].text;
     style->key_separator = v.list->item[1].text;
@@ -280,9 +280,9 @@ static Error *read_separators(const Call *c, JsonStyle *style)
 
 static Error *read_indent(Run *r, const Call *c, JsonStyle *style)
 {
-    Value with = { 0 };
-    if (!c->is_given[1] || c->arg[1].kind == VALUE_NONE) return NULL;
-    if (c->arg[1].kind == VALUE_TEXT) {
+    TemplateValue with = { 0 };
+    if (!c->is_given[1] || c->arg[1].kind == TEMPLATE_NONE) return NULL;
+    if (c->arg[1].kind == TEMPLATE_TEXT) {
         with = c->arg[1];
     } else {
         int64_t width;
@@ -295,7 +295,7 @@ static Error *read_indent(Run *r, const Call *c, JsonStyle *style)
     return NULL;
 }
 
-static Error *tojson(Run *r, const Call *c, Value *out)
+static Error *tojson(Run *r, const Call *c, TemplateValue *out)
 {
     JsonStyle style = json_plain;
     Text t = { 0 };

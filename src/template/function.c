@@ -37,17 +37,17 @@ Error *function_unknown(FunctionKind kind, Str name)
     return e;
 }
 
-FunctionKind methods_of(ValueKind kind)
+FunctionKind methods_of(TemplateKind kind)
 {
     switch (kind) {
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         return FUNCTION_TEXT_METHOD;
-    case VALUE_MAP:
+    case TEMPLATE_MAP:
         return FUNCTION_MAP_METHOD;
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         return FUNCTION_LIST_METHOD;
-    case VALUE_LOOP:
+    case TEMPLATE_LOOP:
         return FUNCTION_LOOP_METHOD;
     default:
         return N_FUNCTION_KINDS;
@@ -81,7 +81,7 @@ static Error *bind(const Function *f, Call *c)
     return NULL;
 }
 
-Error *function_call(Run *r, const Function *f, Call *c, Value *out)
+Error *function_call(Run *r, const Function *f, Call *c, TemplateValue *out)
 {
     if (!f->is_variadic) TRY(bind(f, c));
     return f->call(r, c, out);
@@ -91,7 +91,7 @@ Error *argument_text(const Call *c, int i, Str otherwise, Str *out)
 {
     *out = otherwise;
     if (!c->is_given[i]) return NULL;
-    if (c->arg[i].kind != VALUE_TEXT)
+    if (c->arg[i].kind != TEMPLATE_TEXT)
         return error_new("an argument is %s where text is needed", value_kind_name(c->arg[i]));
     *out = c->arg[i].text;
     return NULL;
@@ -101,10 +101,10 @@ Error *argument_int(const Call *c, int i, int64_t otherwise, int64_t *out)
 {
     *out = otherwise;
     if (!c->is_given[i]) return NULL;
-    Value v = c->arg[i];
-    if (v.kind != VALUE_INT && v.kind != VALUE_BOOL)
+    TemplateValue v = c->arg[i];
+    if (v.kind != TEMPLATE_INT && v.kind != TEMPLATE_BOOL)
         return error_new("an argument is %s where an integer is needed", value_kind_name(v));
-    *out = v.kind == VALUE_BOOL ? v.boolean : v.integer;
+    *out = v.kind == TEMPLATE_BOOL ? v.boolean : v.integer;
     return NULL;
 }
 
@@ -115,7 +115,7 @@ bool argument_is_true(const Call *c, int i, bool otherwise)
 
 Error *self_text(const Call *c, Str *out)
 {
-    if (c->self.kind != VALUE_TEXT)
+    if (c->self.kind != TEMPLATE_TEXT)
         return error_new("%s where text is needed", value_kind_name(c->self));
     *out = c->self.text;
     return NULL;

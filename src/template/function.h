@@ -19,17 +19,17 @@ enum { MOST_BOUND = 4 };
 
 /* The values of one call. */
 typedef struct Call {
-    Value self; /* what a filter, test or method is applied to */
-    const Value *value;
+    TemplateValue self; /* what a filter, test or method is applied to */
+    const TemplateValue *value;
     const char *const *name; /* NULL for arguments by position, which come first */
     int64_t n;
-    Value arg[MOST_BOUND]; /* by the order of Function.parameters */
+    TemplateValue arg[MOST_BOUND]; /* by the order of Function.parameters */
     bool is_given[MOST_BOUND];
 } Call;
 
 typedef struct Function {
     const char *name;
-    Error *(*call)(Run *r, const Call *c, Value *out);
+    Error *(*call)(Run *r, const Call *c, TemplateValue *out);
     const char *parameters[MOST_BOUND]; /* none when the function reads c->value itself */
     int n_required;
     bool is_variadic;
@@ -40,9 +40,9 @@ const Function *function_find(FunctionKind kind, Str name);
 /* "there is no filter 'x'; did you mean ...; allowed are ...". */
 Error *function_unknown(FunctionKind kind, Str name);
 /* Calls with self, value, name and n filled in. */
-Error *function_call(Run *r, const Function *f, Call *c, Value *out);
+Error *function_call(Run *r, const Function *f, Call *c, TemplateValue *out);
 /* The methods that values of this kind have; N_FUNCTION_KINDS: none. */
-FunctionKind methods_of(ValueKind kind);
+FunctionKind methods_of(TemplateKind kind);
 
 /* Tables; each ends with a row without name. */
 extern const Function filter_functions[], list_filter_functions[], test_functions[],

@@ -5,7 +5,7 @@
 /* As the sandbox of the original: longer ranges are refused. */
 enum { MOST_RANGE = 100000 };
 
-static Error *range(Run *r, const Call *c, Value *out)
+static Error *range(Run *r, const Call *c, TemplateValue *out)
 {
     int64_t first, second, step;
     TRY(argument_int(c, 0, 0, &first));
@@ -16,28 +16,28 @@ static Error *range(Run *r, const Call *c, Value *out)
     __int128 span = step > 0 ? (__int128)to - from : (__int128)from - to;
     __int128 size = step > 0 ? step : -(__int128)step, n = span <= 0 ? 0 : (span + size - 1) / size;
     if (n > MOST_RANGE) return error_new("range() of more than %d numbers", MOST_RANGE);
-    Value *item;
-    TRY(new_list(r, VALUE_LIST, (int64_t)n, &item, out));
+    TemplateValue *item;
+    TRY(new_list(r, TEMPLATE_LIST, (int64_t)n, &item, out));
     for (int64_t i = 0; i < n; i++) item[i] = value_int((int64_t)(from + (__int128)i * step));
     return NULL;
 }
 
-static Error *copy_entries(Run *r, const Map *from, Value to)
+static Error *copy_entries(Run *r, const Map *from, TemplateValue to)
 {
     TRY(meter_spend(&r->meter, 64 * from->n));
     for (int64_t i = 0; i < from->n; i++)
-        value_map_set(to, from->entry[i].key, *(const Value *)from->entry[i].value);
+        value_map_set(to, from->entry[i].key, *(const TemplateValue *)from->entry[i].value);
     return NULL;
 }
 
-static Error *make_map(Run *r, const Call *c, Value *out)
+static Error *make_map(Run *r, const Call *c, TemplateValue *out)
 {
     *out = value_map(r->arena);
     TRY(meter_spend(&r->meter, 256 + 64 * c->n));
     for (int64_t i = 0; i < c->n; i++) {
         if (c->name[i])
             value_map_set(*out, str_of(c->name[i]), c->value[i]);
-        else if (i || c->value[i].kind != VALUE_MAP)
+        else if (i || c->value[i].kind != TEMPLATE_MAP)
             return error_new("arguments are one mapping at most, then name=value");
         else
             TRY(copy_entries(r, c->value[i].map, *out));
@@ -45,14 +45,14 @@ static Error *make_map(Run *r, const Call *c, Value *out)
     return NULL;
 }
 
-static Error *namespace(Run *r, const Call *c, Value *out)
+static Error *namespace(Run *r, const Call *c, TemplateValue *out)
 {
     TRY(make_map(r, c, out));
-    out->kind = VALUE_NAMESPACE;
+    out->kind = TEMPLATE_NAMESPACE;
     return NULL;
 }
 
-static Error *raise_exception(Run *r, const Call *c, Value *out)
+static Error *raise_exception(Run *r, const Call *c, TemplateValue *out)
 {
     (void)out;
     Text t = { 0 };
@@ -62,7 +62,7 @@ static Error *raise_exception(Run *r, const Call *c, Value *out)
     return e;
 }
 
-static Error *strftime_now(Run *r, const Call *c, Value *out)
+static Error *strftime_now(Run *r, const Call *c, TemplateValue *out)
 {
     Str format;
     char now[256];

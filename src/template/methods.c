@@ -4,23 +4,23 @@
 
 /* ---- texts ---- */
 
-static Error *upper(Run *r, const Call *c, Value *out)
+static Error *upper(Run *r, const Call *c, TemplateValue *out)
 {
     return change_case(r, c->self.text, CASE_UPPER, out);
 }
 
-static Error *lower(Run *r, const Call *c, Value *out)
+static Error *lower(Run *r, const Call *c, TemplateValue *out)
 {
     return change_case(r, c->self.text, CASE_LOWER, out);
 }
 
-static Error *capitalize(Run *r, const Call *c, Value *out)
+static Error *capitalize(Run *r, const Call *c, TemplateValue *out)
 {
     return capitalize_text(r, c->self.text, out);
 }
 
 /* Each run of letters begins with an upper case one; letters are those of ASCII here. */
-static Error *title(Run *r, const Call *c, Value *out)
+static Error *title(Run *r, const Call *c, TemplateValue *out)
 {
     Text t = { 0 };
     Str s = c->self.text;
@@ -36,22 +36,22 @@ static Error *title(Run *r, const Call *c, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-static Error *strip(Run *r, const Call *c, Value *out)
+static Error *strip(Run *r, const Call *c, TemplateValue *out)
 {
     return strip_text(r, c, STRIP_LEFT | STRIP_RIGHT, out);
 }
 
-static Error *lstrip(Run *r, const Call *c, Value *out)
+static Error *lstrip(Run *r, const Call *c, TemplateValue *out)
 {
     return strip_text(r, c, STRIP_LEFT, out);
 }
 
-static Error *rstrip(Run *r, const Call *c, Value *out)
+static Error *rstrip(Run *r, const Call *c, TemplateValue *out)
 {
     return strip_text(r, c, STRIP_RIGHT, out);
 }
 
-static Error *replace(Run *r, const Call *c, Value *out)
+static Error *replace(Run *r, const Call *c, TemplateValue *out)
 {
     Str from, to;
     int64_t most;
@@ -68,17 +68,17 @@ static bool has_at(Str s, Str part, bool at_end)
 }
 
 /* The argument is a text or a tuple of texts. */
-static Error *has_affix(const Call *c, bool at_end, Value *out)
+static Error *has_affix(const Call *c, bool at_end, TemplateValue *out)
 {
-    const Value one = c->arg[0], *part = &one;
+    const TemplateValue one = c->arg[0], *part = &one;
     int64_t n = 1;
-    if (one.kind == VALUE_TUPLE) {
+    if (one.kind == TEMPLATE_TUPLE) {
         part = one.list->item;
         n = one.list->n;
     }
     bool found = false;
     for (int64_t i = 0; i < n; i++) {
-        if (part[i].kind != VALUE_TEXT)
+        if (part[i].kind != TEMPLATE_TEXT)
             return error_new("an argument is %s where text is needed", value_kind_name(part[i]));
         found |= has_at(c->self.text, part[i].text, at_end);
     }
@@ -86,19 +86,19 @@ static Error *has_affix(const Call *c, bool at_end, Value *out)
     return NULL;
 }
 
-static Error *startswith(Run *r, const Call *c, Value *out)
+static Error *startswith(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     return has_affix(c, false, out);
 }
 
-static Error *endswith(Run *r, const Call *c, Value *out)
+static Error *endswith(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     return has_affix(c, true, out);
 }
 
-static Error *remove_affix(const Call *c, bool at_end, Value *out)
+static Error *remove_affix(const Call *c, bool at_end, TemplateValue *out)
 {
     Str s = c->self.text, part;
     TRY(argument_text(c, 0, str_of(""), &part));
@@ -107,13 +107,13 @@ static Error *remove_affix(const Call *c, bool at_end, Value *out)
     return NULL;
 }
 
-static Error *removeprefix(Run *r, const Call *c, Value *out)
+static Error *removeprefix(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     return remove_affix(c, false, out);
 }
 
-static Error *removesuffix(Run *r, const Call *c, Value *out)
+static Error *removesuffix(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     return remove_affix(c, true, out);
@@ -121,22 +121,22 @@ static Error *removesuffix(Run *r, const Call *c, Value *out)
 
 /* Texts in the making, with doubling room. */
 typedef struct Pieces {
-    Value *item;
+    TemplateValue *item;
     int64_t n, cap;
 } Pieces;
 
 static Error *add_piece(Run *r, Pieces *p, Str s)
 {
-    TRY(meter_spend(&r->meter, 2 * sizeof(Value)));
+    TRY(meter_spend(&r->meter, 2 * sizeof(TemplateValue)));
     p->item = arena_grow(r->arena, p->item, p->n, &p->cap, sizeof *p->item);
     p->item[p->n++] = value_text(s);
     return NULL;
 }
 
-static Error *finish_pieces(Run *r, const Pieces *p, Value *out)
+static Error *finish_pieces(Run *r, const Pieces *p, TemplateValue *out)
 {
-    Value *item;
-    TRY(new_list(r, VALUE_LIST, p->n, &item, out));
+    TemplateValue *item;
+    TRY(new_list(r, TEMPLATE_LIST, p->n, &item, out));
     if (p->n) memcpy(item, p->item, sizeof *item * (size_t)p->n);
     return NULL;
 }
@@ -175,12 +175,12 @@ static Error *split_at(Run *r, Str s, Str separator, int64_t most, Pieces *p)
     return add_piece(r, p, (Str){ s.ptr + from, s.len - from });
 }
 
-static Error *split(Run *r, const Call *c, Value *out)
+static Error *split(Run *r, const Call *c, TemplateValue *out)
 {
     Pieces p = { 0 };
     Str separator = { "", 0 };
     int64_t most;
-    bool at_spaces = !c->is_given[0] || c->arg[0].kind == VALUE_NONE;
+    bool at_spaces = !c->is_given[0] || c->arg[0].kind == TEMPLATE_NONE;
     TRY(argument_int(c, 1, -1, &most));
     TRY(meter_spend(&r->meter, (int64_t)c->self.text.len));
     if (!at_spaces) TRY(argument_text(c, 0, separator, &separator));
@@ -189,7 +189,7 @@ static Error *split(Run *r, const Call *c, Value *out)
     return finish_pieces(r, &p, out);
 }
 
-static Error *splitlines(Run *r, const Call *c, Value *out)
+static Error *splitlines(Run *r, const Call *c, TemplateValue *out)
 {
     Pieces p = { 0 };
     Str rest = c->self.text;
@@ -201,18 +201,18 @@ static Error *splitlines(Run *r, const Call *c, Value *out)
     return finish_pieces(r, &p, out);
 }
 
-static Error *join(Run *r, const Call *c, Value *out)
+static Error *join(Run *r, const Call *c, TemplateValue *out)
 {
-    Value list;
+    TemplateValue list;
     TRY(list_of(r, c->arg[0], &list));
     for (int64_t i = 0; i < list.list->n; i++)
-        if (list.list->item[i].kind != VALUE_TEXT)
+        if (list.list->item[i].kind != TEMPLATE_TEXT)
             return error_new("join() of %s: all items must be text",
                              value_kind_name(list.list->item[i]));
     return join_items(r, list.list, c->self.text, out);
 }
 
-static Error *find(Run *r, const Call *c, Value *out)
+static Error *find(Run *r, const Call *c, TemplateValue *out)
 {
     Str s = c->self.text, part;
     TRY(argument_text(c, 0, str_of(""), &part));
@@ -222,7 +222,7 @@ static Error *find(Run *r, const Call *c, Value *out)
     return NULL;
 }
 
-static Error *count_parts(Run *r, const Call *c, Value *out)
+static Error *count_parts(Run *r, const Call *c, TemplateValue *out)
 {
     Str s = c->self.text, part;
     TRY(argument_text(c, 0, str_of(""), &part));
@@ -237,7 +237,7 @@ static Error *count_parts(Run *r, const Call *c, Value *out)
 }
 
 /* Digits of ASCII; others are refused rather than judged. */
-static Error *isdigit_(Run *r, const Call *c, Value *out)
+static Error *isdigit_(Run *r, const Call *c, TemplateValue *out)
 {
     Str s = c->self.text;
     bool all = s.len > 0;
@@ -277,29 +277,30 @@ const Function text_methods[] = {
 
 /* ---- mappings ---- */
 
-static Error *get(Run *r, const Call *c, Value *out)
+static Error *get(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    const Value *found = NULL;
-    if (c->arg[0].kind == VALUE_TEXT) found = value_map_get(c->self, c->arg[0].text);
+    const TemplateValue *found = NULL;
+    if (c->arg[0].kind == TEMPLATE_TEXT) found = value_map_get(c->self, c->arg[0].text);
     *out = found ? *found : c->is_given[1] ? c->arg[1] : value_none();
     return NULL;
 }
 
-static Error *keys(Run *r, const Call *c, Value *out)
+static Error *keys(Run *r, const Call *c, TemplateValue *out)
 {
     return list_of(r, c->self, out);
 }
 
-static Error *values(Run *r, const Call *c, Value *out)
+static Error *values(Run *r, const Call *c, TemplateValue *out)
 {
-    Value *item;
-    TRY(new_list(r, VALUE_LIST, c->self.map->n, &item, out));
-    for (int64_t i = 0; i < c->self.map->n; i++) item[i] = *(Value *)c->self.map->entry[i].value;
+    TemplateValue *item;
+    TRY(new_list(r, TEMPLATE_LIST, c->self.map->n, &item, out));
+    for (int64_t i = 0; i < c->self.map->n; i++)
+        item[i] = *(TemplateValue *)c->self.map->entry[i].value;
     return NULL;
 }
 
-static Error *items(Run *r, const Call *c, Value *out)
+static Error *items(Run *r, const Call *c, TemplateValue *out)
 {
     return map_items(r, c->self, out);
 }
@@ -314,7 +315,7 @@ const Function map_methods[] = {
 
 /* ---- lists ---- */
 
-static Error *count_items(Run *r, const Call *c, Value *out)
+static Error *count_items(Run *r, const Call *c, TemplateValue *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < c->self.list->n; i++) {
@@ -326,7 +327,7 @@ static Error *count_items(Run *r, const Call *c, Value *out)
     return NULL;
 }
 
-static Error *index_of(Run *r, const Call *c, Value *out)
+static Error *index_of(Run *r, const Call *c, TemplateValue *out)
 {
     for (int64_t i = 0; i < c->self.list->n; i++) {
         bool is_equal;
@@ -345,7 +346,7 @@ const Function list_methods[] = {
 
 /* ---- loop ---- */
 
-static Error *cycle(Run *r, const Call *c, Value *out)
+static Error *cycle(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
     if (!c->n) return error_new("cycle() of nothing");

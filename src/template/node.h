@@ -96,7 +96,7 @@ struct Node {
     const char *name;
     const struct Function *function;
     const Node *left, *right, *third;
-    Value value;
+    TemplateValue value;
     Arguments arguments;
     Targets targets;
     Body body, otherwise;

@@ -3,7 +3,7 @@
 #include "template/evaluate.h"
 #include <math.h>
 
-static Error *no_operator(Sign sign, Value x, Value y)
+static Error *no_operator(Sign sign, TemplateValue x, TemplateValue y)
 {
     static const char *const name[] = { "+", "-", "*", "/", "//", "%", "**" };
     return error_new("%s %s %s is not defined", value_kind_name(x), name[sign], value_kind_name(y));
@@ -22,7 +22,7 @@ static int64_t floor_quotient(int64_t x, int64_t y)
     return q - ((x % y != 0) && ((x < 0) != (y < 0)));
 }
 
-static Error *power(int64_t x, int64_t y, Value *out)
+static Error *power(int64_t x, int64_t y, TemplateValue *out)
 {
     if (y < 0) {
         if (!x) return error_new("0 to a negative power");
@@ -38,7 +38,7 @@ static Error *power(int64_t x, int64_t y, Value *out)
     return NULL;
 }
 
-static Error *compute_ints(Sign sign, int64_t x, int64_t y, Value *out)
+static Error *compute_ints(Sign sign, int64_t x, int64_t y, TemplateValue *out)
 {
     int64_t z = 0;
     bool overflows = false, divides = sign >= SIGN_DIVIDE && sign <= SIGN_REMAINDER;
@@ -78,7 +78,7 @@ static double float_remainder(double x, double y)
     return (z < 0) != (y < 0) ? z + y : z;
 }
 
-static Error *compute_floats(Sign sign, double x, double y, Value *out)
+static Error *compute_floats(Sign sign, double x, double y, TemplateValue *out)
 {
     if (sign >= SIGN_DIVIDE && sign <= SIGN_REMAINDER && y == 0)
         return error_new("division by zero");
@@ -116,16 +116,16 @@ static Error *compute_floats(Sign sign, double x, double y, Value *out)
 
 /* ---- texts and lists ---- */
 
-static Error *join_lists(Run *r, Value x, Value y, Value *out)
+static Error *join_lists(Run *r, TemplateValue x, TemplateValue y, TemplateValue *out)
 {
-    Value *item;
+    TemplateValue *item;
     TRY(new_list(r, x.kind, x.list->n + y.list->n, &item, out));
     for (int64_t i = 0; i < x.list->n; i++) item[i] = x.list->item[i];
     for (int64_t i = 0; i < y.list->n; i++) item[x.list->n + i] = y.list->item[i];
     return NULL;
 }
 
-static Error *join_texts(Run *r, Str x, Str y, Value *out)
+static Error *join_texts(Run *r, Str x, Str y, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = meter_add(&r->meter, &t, x);
@@ -133,7 +133,7 @@ static Error *join_texts(Run *r, Str x, Str y, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-static Error *repeat_text(Run *r, Str s, int64_t times, Value *out)
+static Error *repeat_text(Run *r, Str s, int64_t times, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = NULL;
@@ -141,82 +141,83 @@ static Error *repeat_text(Run *r, Str s, int64_t times, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-static Error *repeat_list(Run *r, Value list, int64_t times, Value *out)
+static Error *repeat_list(Run *r, TemplateValue list, int64_t times, TemplateValue *out)
 {
     int64_t n = list.list->n, total;
     if (times < 0) times = 0;
     if (__builtin_mul_overflow(n, times, &total)) return too_large();
-    Value *item;
+    TemplateValue *item;
     TRY(new_list(r, list.kind, total, &item, out));
     for (int64_t i = 0; i < total; i++) item[i] = list.list->item[i % n];
     return NULL;
 }
 
-static bool is_list(Value v)
+static bool is_list(TemplateValue v)
 {
-    return v.kind == VALUE_LIST || v.kind == VALUE_TUPLE;
+    return v.kind == TEMPLATE_LIST || v.kind == TEMPLATE_TUPLE;
 }
 
-static Error *repeat(Run *r, Value x, Value y, Value *out)
+static Error *repeat(Run *r, TemplateValue x, TemplateValue y, TemplateValue *out)
 {
-    if (x.kind == VALUE_INT) {
-        Value swapped = x;
+    if (x.kind == TEMPLATE_INT) {
+        TemplateValue swapped = x;
         x = y;
         y = swapped;
     }
-    if (y.kind != VALUE_INT) return no_operator(SIGN_MULTIPLY, x, y);
-    return x.kind == VALUE_TEXT ? repeat_text(r, x.text, y.integer, out)
-                                : repeat_list(r, x, y.integer, out);
+    if (y.kind != TEMPLATE_INT) return no_operator(SIGN_MULTIPLY, x, y);
+    return x.kind == TEMPLATE_TEXT ? repeat_text(r, x.text, y.integer, out)
+                                   : repeat_list(r, x, y.integer, out);
 }
 
-static Error *check_defined(Value v)
+static Error *check_defined(TemplateValue v)
 {
-    if (v.kind != VALUE_UNDEFINED) return NULL;
+    if (v.kind != TEMPLATE_UNDEFINED) return NULL;
     return error_new("'%.*s' is undefined", (int)v.text.len, v.text.ptr);
 }
 
-Error *compute_values(Run *r, Sign sign, Value x, Value y, Value *out)
+Error *compute_values(Run *r, Sign sign, TemplateValue x, TemplateValue y, TemplateValue *out)
 {
     TRY(check_defined(x));
     TRY(check_defined(y));
     if (value_is_number(x) && value_is_number(y)) {
-        if (x.kind != VALUE_FLOAT && y.kind != VALUE_FLOAT)
-            return compute_ints(sign, x.kind == VALUE_BOOL ? x.boolean : x.integer,
-                                y.kind == VALUE_BOOL ? y.boolean : y.integer, out);
+        if (x.kind != TEMPLATE_FLOAT && y.kind != TEMPLATE_FLOAT)
+            return compute_ints(sign, x.kind == TEMPLATE_BOOL ? x.boolean : x.integer,
+                                y.kind == TEMPLATE_BOOL ? y.boolean : y.integer, out);
         return compute_floats(sign, value_number(x), value_number(y), out);
     }
-    if (sign == SIGN_ADD && x.kind == VALUE_TEXT && y.kind == VALUE_TEXT)
+    if (sign == SIGN_ADD && x.kind == TEMPLATE_TEXT && y.kind == TEMPLATE_TEXT)
         return join_texts(r, x.text, y.text, out);
     if (sign == SIGN_ADD && is_list(x) && x.kind == y.kind) return join_lists(r, x, y, out);
-    bool repeats = x.kind == VALUE_TEXT || is_list(x) || y.kind == VALUE_TEXT || is_list(y);
-    if (sign == SIGN_MULTIPLY && repeats && (x.kind == VALUE_INT || y.kind == VALUE_INT))
+    bool repeats = x.kind == TEMPLATE_TEXT || is_list(x) || y.kind == TEMPLATE_TEXT || is_list(y);
+    if (sign == SIGN_MULTIPLY && repeats && (x.kind == TEMPLATE_INT || y.kind == TEMPLATE_INT))
         return repeat(r, x, y, out);
     return no_operator(sign, x, y);
 }
 
 /* ---- comparison ---- */
 
-Error *value_contains(Run *r, Value container, Value v, bool *out)
+Error *value_contains(Run *r, TemplateValue container, TemplateValue v, bool *out)
 {
     *out = false;
-    if (container.kind == VALUE_TEXT) {
-        if (v.kind != VALUE_TEXT) return error_new("%s in text is not defined", value_kind_name(v));
+    if (container.kind == TEMPLATE_TEXT) {
+        if (v.kind != TEMPLATE_TEXT)
+            return error_new("%s in text is not defined", value_kind_name(v));
         TRY(meter_spend(&r->meter, (int64_t)container.text.len));
         *out = str_find(container.text, v.text, 0) >= 0;
         return NULL;
     }
-    if (container.kind == VALUE_MAP) {
-        *out = v.kind == VALUE_TEXT && map_has(container.map, v.text);
+    if (container.kind == TEMPLATE_MAP) {
+        *out = v.kind == TEMPLATE_TEXT && map_has(container.map, v.text);
         return NULL;
     }
-    Value list;
+    TemplateValue list;
     TRY(list_of(r, container, &list));
     for (int64_t i = 0; !*out && i < list.list->n; i++)
         TRY(value_equal(&r->meter, list.list->item[i], v, out));
     return NULL;
 }
 
-Error *compare_values(Run *r, Sign sign, Value x, Value y, bool *out)
+Error *compare_values(Run *r, Sign sign, TemplateValue x, TemplateValue y, bool *out)
 {
     if (sign == SIGN_EQUAL || sign == SIGN_UNEQUAL) {
         TRY(value_equal(&r->meter, x, y, out));

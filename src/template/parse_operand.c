@@ -102,7 +102,7 @@ static Error *parse_test(Parser *p, const Node *of, const Node **out)
 
 /* ---- values, names, brackets ---- */
 
-static Error *parse_constant(Parser *p, Value value, const Node **out)
+static Error *parse_constant(Parser *p, TemplateValue value, const Node **out)
 {
     Node *n = new_node(p, NODE_VALUE);
     n->value = value;
@@ -128,16 +128,17 @@ static Error *parse_name(Parser *p, const Node **out)
 {
     static const struct {
         const char *word;
-        ValueKind kind;
+        TemplateKind kind;
         bool boolean;
-    } constant[] = { { "true", VALUE_BOOL, true },   { "True", VALUE_BOOL, true },
-                     { "false", VALUE_BOOL, false }, { "False", VALUE_BOOL, false },
-                     { "none", VALUE_NONE, false },  { "None", VALUE_NONE, false } };
+    } constant[] = { { "true", TEMPLATE_BOOL, true },   { "True", TEMPLATE_BOOL, true },
+                     { "false", TEMPLATE_BOOL, false }, { "False", TEMPLATE_BOOL, false },
+                     { "none", TEMPLATE_NONE, false },  { "None", TEMPLATE_NONE, false } };
     static const char *const of_macros[] = { "varargs", "kwargs", "caller", NULL };
     for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
         if (at_word(p, constant[i].word))
             return parse_constant(
-                p, constant[i].kind == VALUE_NONE ? value_none() : value_bool(constant[i].boolean),
+                p,
+                constant[i].kind == TEMPLATE_NONE ? value_none() : value_bool(constant[i].boolean),
                 out);
     for (int i = 0; p->is_macro && of_macros[i]; i++)
         if (at_word(p, of_macros[i]))

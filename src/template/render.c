@@ -6,7 +6,7 @@
 
 /* ---- names ---- */
 
-void scope_set(Run *r, const char *name, Value value)
+void scope_set(Run *r, const char *name, TemplateValue value)
 {
     Scope *s = r->scope;
     for (int64_t i = 0; i < s->n; i++) {
@@ -18,12 +18,12 @@ void scope_set(Run *r, const char *name, Value value)
     s->item[s->n++] = (Binding){ name, value };
 }
 
-static Error *set_entry(Run *r, const Target *t, Value value)
+static Error *set_entry(Run *r, const Target *t, TemplateValue value)
 {
     for (const Scope *s = r->scope; s; s = s->around)
         for (int64_t i = 0; i < s->n; i++) {
             if (s->item[i].name != t->name) continue;
-            if (s->item[i].value.kind != VALUE_NAMESPACE) break;
+            if (s->item[i].value.kind != TEMPLATE_NAMESPACE) break;
             TRY(meter_spend(&r->meter, 128));
             value_map_set(s->item[i].value, str_of(t->entry), value);
             return NULL;
@@ -31,16 +31,16 @@ static Error *set_entry(Run *r, const Target *t, Value value)
     return error_new("'%s' is no namespace: only entries of namespace(...) can be set", t->name);
 }
 
-static Error *assign_one(Run *r, const Target *t, Value value)
+static Error *assign_one(Run *r, const Target *t, TemplateValue value)
 {
     if (t->entry) return set_entry(r, t, value);
     scope_set(r, t->name, value);
     return NULL;
 }
 
-Error *assign_targets(Run *r, const Targets *t, Value value)
+Error *assign_targets(Run *r, const Targets *t, TemplateValue value)
 {
-    Value list;
+    TemplateValue list;
     if (!t->is_tuple) return assign_one(r, &t->item[0], value);
     TRY(list_of(r, value, &list));
     if (list.list->n != t->n)
@@ -52,7 +52,7 @@ Error *assign_targets(Run *r, const Targets *t, Value value)
 /* ---- text that becomes a value ---- */
 
 /* Renders a body in a scope of its own. */
-static Error *render_to_value(Run *r, const Body *b, Scope *scope, Value *out)
+static Error *render_to_value(Run *r, const Body *b, Scope *scope, TemplateValue *out)
 {
     Text text = { 0 }, *outer_text = r->out;
     Scope *outer_scope = r->scope;
@@ -86,14 +86,14 @@ static Error *bind_parameters(Run *r, const Macro *m, const Call *c)
     }
     for (int64_t i = 0; i < p->n; i++) {
         if (is_given[i]) continue;
-        Value v = value_undefined(str_of(p->item[i].name));
+        TemplateValue v = value_undefined(str_of(p->item[i].name));
         if (p->item[i].node) TRY(evaluate_node(r, p->item[i].node, &v));
         scope_set(r, p->item[i].name, v);
     }
     return NULL;
 }
 
-Error *call_macro(Run *r, const Macro *m, const Call *c, Value *out)
+Error *call_macro(Run *r, const Macro *m, const Call *c, TemplateValue *out)
 {
     Scope scope = { .around = m->scope }, *outer = r->scope,
           *own = arena_copy(r->arena, &scope, sizeof scope);
@@ -112,7 +112,7 @@ static Error *set_block(Run *r, const Node *n)
 {
     Scope *scope = NEW(r->arena, Scope);
     scope->around = r->scope;
-    Value v, outer = r->body_text;
+    TemplateValue v, outer = r->body_text;
     TRY(render_to_value(r, &n->body, scope, &r->body_text));
     TRY(evaluate_node(r, n->left, &v));
     r->body_text = outer;
@@ -120,12 +120,12 @@ static Error *set_block(Run *r, const Node *n)
 }
 
 /* The items for which the loop's condition holds. */
-static Error *select_items(Run *r, const Node *n, Scope *scope, Value *list)
+static Error *select_items(Run *r, const Node *n, Scope *scope, TemplateValue *list)
 {
-    Value *item, kept, condition;
+    TemplateValue *item, kept, condition;
     int64_t n_kept = 0;
     if (!n->right) return NULL;
-    TRY(new_list(r, VALUE_LIST, list->list->n, &item, &kept));
+    TRY(new_list(r, TEMPLATE_LIST, list->list->n, &item, &kept));
     for (int64_t i = 0; i < list->list->n; i++) {
         scope->n = 0;
         TRY(assign_targets(r, &n->targets, list->list->item[i]));
@@ -144,14 +144,14 @@ static Error *repeat_body(Run *r, const Node *n, Scope *scope, const ValueList *
     Outcome outcome = OUTCOME_END;
     for (; loop->index0 < items->n && outcome != OUTCOME_BREAK; loop->index0++) {
         scope->n = 0;
-        if (r->loop) scope_set(r, r->loop, (Value){ .kind = VALUE_LOOP, .loop = loop });
+        if (r->loop) scope_set(r, r->loop, (TemplateValue){ .kind = TEMPLATE_LOOP, .loop = loop });
         TRY(assign_targets(r, &n->targets, items->item[loop->index0]));
         TRY(render_body(r, &n->body, &outcome));
     }
     return NULL;
 }
 
-static Error *run_loop(Run *r, const Node *n, Value list, Outcome *outcome)
+static Error *run_loop(Run *r, const Node *n, TemplateValue list, Outcome *outcome)
 {
     Scope *scope = NEW(r->arena, Scope), *outer = r->scope;
     scope->around = outer;
@@ -165,7 +165,7 @@ static Error *run_loop(Run *r, const Node *n, Value list, Outcome *outcome)
 
 static Error *render_for(Run *r, const Node *n, Outcome *outcome)
 {
-    Value v, list;
+    TemplateValue v, list;
     TRY(evaluate_node(r, n->left, &v));
     TRY(list_of(r, v, &list));
     return run_loop(r, n, list, outcome);
@@ -173,7 +173,7 @@ static Error *render_for(Run *r, const Node *n, Outcome *outcome)
 
 static Error *render_if(Run *r, const Node *n, Outcome *outcome)
 {
-    Value condition;
+    TemplateValue condition;
     TRY(evaluate_node(r, n->left, &condition));
     return render_body(r, value_is_true(condition) ? &n->body : &n->otherwise, outcome);
 }
@@ -182,7 +182,7 @@ static Error *define_macro(Run *r, const Node *n)
 {
     Macro *m = NEW(r->arena, Macro);
     *m = (Macro){ .node = n, .scope = r->scope };
-    scope_set(r, n->name, (Value){ .kind = VALUE_MACRO, .macro = m });
+    scope_set(r, n->name, (TemplateValue){ .kind = TEMPLATE_MACRO, .macro = m });
     return NULL;
 }
 
@@ -198,7 +198,7 @@ static Error *render_scope(Run *r, const Node *n, Outcome *outcome)
 
 static Error *render_statement(Run *r, const Node *n, Outcome *outcome)
 {
-    Value v;
+    TemplateValue v;
     switch (n->kind) {
     case NODE_TEXT:
         return meter_add(&r->meter, r->out, n->value.text);

@@ -16,7 +16,7 @@ Error *template_parse(Arena *a, Str source, bool joins_tags, Template **out);
 
 typedef struct Variable {
     const char *name;
-    Value value;
+    TemplateValue value;
 } Variable;
 
 /* Bytes made and steps taken by one rendering at most; bounds its memory, too. */

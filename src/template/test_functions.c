@@ -3,101 +3,102 @@
 #include "template/function.h"
 #include <math.h>
 
-static Error *answer(bool yes, Value *out)
+static Error *answer(bool yes, TemplateValue *out)
 {
     *out = value_bool(yes);
     return NULL;
 }
 
-static Error *is_defined(Run *r, const Call *c, Value *out)
+static Error *is_defined(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind != VALUE_UNDEFINED, out);
+    return answer(c->self.kind != TEMPLATE_UNDEFINED, out);
 }
 
-static Error *is_undefined(Run *r, const Call *c, Value *out)
+static Error *is_undefined(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_UNDEFINED, out);
+    return answer(c->self.kind == TEMPLATE_UNDEFINED, out);
 }
 
-static Error *is_none(Run *r, const Call *c, Value *out)
+static Error *is_none(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_NONE, out);
+    return answer(c->self.kind == TEMPLATE_NONE, out);
 }
 
-static Error *is_boolean(Run *r, const Call *c, Value *out)
+static Error *is_boolean(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_BOOL, out);
+    return answer(c->self.kind == TEMPLATE_BOOL, out);
 }
 
-static Error *is_true(Run *r, const Call *c, Value *out)
+static Error *is_true(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_BOOL && c->self.boolean, out);
+    return answer(c->self.kind == TEMPLATE_BOOL && c->self.boolean, out);
 }
 
-static Error *is_false(Run *r, const Call *c, Value *out)
+static Error *is_false(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_BOOL && !c->self.boolean, out);
+    return answer(c->self.kind == TEMPLATE_BOOL && !c->self.boolean, out);
 }
 
-static Error *is_integer(Run *r, const Call *c, Value *out)
+static Error *is_integer(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_INT || c->self.kind == VALUE_BIG, out);
+    return answer(c->self.kind == TEMPLATE_INT || c->self.kind == TEMPLATE_BIG, out);
 }
 
-static Error *is_float(Run *r, const Call *c, Value *out)
+static Error *is_float(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_FLOAT, out);
+    return answer(c->self.kind == TEMPLATE_FLOAT, out);
 }
 
-static Error *is_number(Run *r, const Call *c, Value *out)
+static Error *is_number(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(value_is_number(c->self) || c->self.kind == VALUE_BIG, out);
+    return answer(value_is_number(c->self) || c->self.kind == TEMPLATE_BIG, out);
 }
 
-static Error *is_string(Run *r, const Call *c, Value *out)
+static Error *is_string(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_TEXT, out);
+    return answer(c->self.kind == TEMPLATE_TEXT, out);
 }
 
-static Error *is_mapping(Run *r, const Call *c, Value *out)
+static Error *is_mapping(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_MAP, out);
+    return answer(c->self.kind == TEMPLATE_MAP, out);
 }
 
 /* Undefined is an empty sequence, as in Jinja. */
-static Error *is_sequence(Run *r, const Call *c, Value *out)
+static Error *is_sequence(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    ValueKind k = c->self.kind;
-    return answer(k == VALUE_TEXT || k == VALUE_LIST || k == VALUE_TUPLE || k == VALUE_MAP ||
-                      k == VALUE_UNDEFINED,
+    TemplateKind k = c->self.kind;
+    return answer(k == TEMPLATE_TEXT || k == TEMPLATE_LIST || k == TEMPLATE_TUPLE ||
+                      k == TEMPLATE_MAP || k == TEMPLATE_UNDEFINED,
                   out);
 }
 
-static Error *is_iterable(Run *r, const Call *c, Value *out)
+static Error *is_iterable(Run *r, const Call *c, TemplateValue *out)
 {
     TRY(is_sequence(r, c, out));
-    return answer(out->boolean || c->self.kind == VALUE_GENERATOR, out);
+    return answer(out->boolean || c->self.kind == TEMPLATE_GENERATOR, out);
 }
 
-static Error *is_callable(Run *r, const Call *c, Value *out)
+static Error *is_callable(Run *r, const Call *c, TemplateValue *out)
 {
     (void)r;
-    return answer(c->self.kind == VALUE_MACRO || c->self.kind == VALUE_FUNCTION, out);
+    return answer(c->self.kind == TEMPLATE_MACRO || c->self.kind == TEMPLATE_FUNCTION, out);
 }
 
-static Error *remainder_of(Run *r, const Call *c, Value by, bool is_zero, Value *out)
+static Error *remainder_of(Run *r, const Call *c, TemplateValue by, bool is_zero,
+                           TemplateValue *out)
 {
     bool equal;
     TRY(compute_values(r, SIGN_REMAINDER, c->self, by, out));
@@ -105,59 +106,59 @@ static Error *remainder_of(Run *r, const Call *c, Value by, bool is_zero, Value 
     return answer(equal, out);
 }
 
-static Error *is_even(Run *r, const Call *c, Value *out)
+static Error *is_even(Run *r, const Call *c, TemplateValue *out)
 {
     return remainder_of(r, c, value_int(2), true, out);
 }
 
-static Error *is_odd(Run *r, const Call *c, Value *out)
+static Error *is_odd(Run *r, const Call *c, TemplateValue *out)
 {
     return remainder_of(r, c, value_int(2), false, out);
 }
 
-static Error *is_divisible(Run *r, const Call *c, Value *out)
+static Error *is_divisible(Run *r, const Call *c, TemplateValue *out)
 {
     return remainder_of(r, c, c->arg[0], true, out);
 }
 
-static Error *is_compared(Run *r, const Call *c, Sign sign, Value *out)
+static Error *is_compared(Run *r, const Call *c, Sign sign, TemplateValue *out)
 {
     bool holds;
     TRY(compare_values(r, sign, c->self, c->arg[0], &holds));
     return answer(holds, out);
 }
 
-static Error *is_equal(Run *r, const Call *c, Value *out)
+static Error *is_equal(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_EQUAL, out);
 }
 
-static Error *is_unequal(Run *r, const Call *c, Value *out)
+static Error *is_unequal(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_UNEQUAL, out);
 }
 
-static Error *is_less(Run *r, const Call *c, Value *out)
+static Error *is_less(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_LESS, out);
 }
 
-static Error *is_less_equal(Run *r, const Call *c, Value *out)
+static Error *is_less_equal(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_LESS_EQUAL, out);
 }
 
-static Error *is_greater(Run *r, const Call *c, Value *out)
+static Error *is_greater(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_GREATER, out);
 }
 
-static Error *is_greater_equal(Run *r, const Call *c, Value *out)
+static Error *is_greater_equal(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_GREATER_EQUAL, out);
 }
 
-static Error *is_in(Run *r, const Call *c, Value *out)
+static Error *is_in(Run *r, const Call *c, TemplateValue *out)
 {
     return is_compared(r, c, SIGN_IN, out);
 }

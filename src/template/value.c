@@ -29,136 +29,138 @@ Error *meter_add(Meter *m, Text *t, Str s)
     return NULL;
 }
 
-Value value_undefined(Str name)
+TemplateValue value_undefined(Str name)
 {
-    return (Value){ .kind = VALUE_UNDEFINED, .text = name };
+    return (TemplateValue){ .kind = TEMPLATE_UNDEFINED, .text = name };
 }
 
-Value value_none(void)
+TemplateValue value_none(void)
 {
-    return (Value){ .kind = VALUE_NONE };
+    return (TemplateValue){ .kind = TEMPLATE_NONE };
 }
 
-Value value_bool(bool b)
+TemplateValue value_bool(bool b)
 {
-    return (Value){ .kind = VALUE_BOOL, .boolean = b };
+    return (TemplateValue){ .kind = TEMPLATE_BOOL, .boolean = b };
 }
 
-Value value_int(int64_t i)
+TemplateValue value_int(int64_t i)
 {
-    return (Value){ .kind = VALUE_INT, .integer = i };
+    return (TemplateValue){ .kind = TEMPLATE_INT, .integer = i };
 }
 
-Value value_float(double x)
+TemplateValue value_float(double x)
 {
-    return (Value){ .kind = VALUE_FLOAT, .number = x };
+    return (TemplateValue){ .kind = TEMPLATE_FLOAT, .number = x };
 }
 
-Value value_text(Str s)
+TemplateValue value_text(Str s)
 {
-    return (Value){ .kind = VALUE_TEXT, .text = s };
+    return (TemplateValue){ .kind = TEMPLATE_TEXT, .text = s };
 }
 
-Value value_text_copy(Arena *a, const Text *t)
+TemplateValue value_text_copy(Arena *a, const Text *t)
 {
     return value_text((Str){ t->len ? arena_string_n(a, t->ptr, t->len) : "", t->len });
 }
 
-Value value_list(Arena *a, ValueKind kind, int64_t n, Value **item)
+TemplateValue value_list(Arena *a, TemplateKind kind, int64_t n, TemplateValue **item)
 {
     ValueList *l = NEW(a, ValueList);
-    *l = (ValueList){ .item = n ? NEW_N(a, Value, n) : NULL, .n = n };
+    *l = (ValueList){ .item = n ? NEW_N(a, TemplateValue, n) : NULL, .n = n };
     *item = l->item;
-    return (Value){ .kind = kind, .list = l };
+    return (TemplateValue){ .kind = kind, .list = l };
 }
 
-Value value_map(Arena *a)
+TemplateValue value_map(Arena *a)
 {
-    return (Value){ .kind = VALUE_MAP, .map = map_new(a) };
+    return (TemplateValue){ .kind = TEMPLATE_MAP, .map = map_new(a) };
 }
 
-void value_map_set(Value map, Str key, Value value)
+void value_map_set(TemplateValue map, Str key, TemplateValue value)
 {
     map_set(map.map, key, arena_copy(map.map->arena, &value, sizeof value));
 }
 
-const Value *value_map_get(Value map, Str key)
+const TemplateValue *value_map_get(TemplateValue map, Str key)
 {
     return map_get(map.map, key);
 }
 
-const char *value_kind_name(Value v)
+const char *value_kind_name(TemplateValue v)
 {
     static const char *const name[] = {
-        [VALUE_UNDEFINED] = "undefined",
-        [VALUE_NONE] = "none",
-        [VALUE_BOOL] = "a boolean",
-        [VALUE_INT] = "an integer",
-        [VALUE_BIG] = "a huge integer",
-        [VALUE_FLOAT] = "a number",
-        [VALUE_TEXT] = "text",
-        [VALUE_LIST] = "a list",
-        [VALUE_TUPLE] = "a tuple",
-        [VALUE_GENERATOR] = "a generator (| list makes a list of it)",
-        [VALUE_MAP] = "a mapping",
-        [VALUE_NAMESPACE] = "a namespace",
-        [VALUE_LOOP] = "a loop",
-        [VALUE_MACRO] = "a macro",
-        [VALUE_FUNCTION] = "a function",
+        [TEMPLATE_UNDEFINED] = "undefined",
+        [TEMPLATE_NONE] = "none",
+        [TEMPLATE_BOOL] = "a boolean",
+        [TEMPLATE_INT] = "an integer",
+        [TEMPLATE_BIG] = "a huge integer",
+        [TEMPLATE_FLOAT] = "a number",
+        [TEMPLATE_TEXT] = "text",
+        [TEMPLATE_LIST] = "a list",
+        [TEMPLATE_TUPLE] = "a tuple",
+        [TEMPLATE_GENERATOR] = "a generator (| list makes a list of it)",
+        [TEMPLATE_MAP] = "a mapping",
+        [TEMPLATE_NAMESPACE] = "a namespace",
+        [TEMPLATE_LOOP] = "a loop",
+        [TEMPLATE_MACRO] = "a macro",
+        [TEMPLATE_FUNCTION] = "a function",
     };
     return name[v.kind];
 }
 
-bool value_is_true(Value v)
+bool value_is_true(TemplateValue v)
 {
     switch (v.kind) {
-    case VALUE_UNDEFINED:
-    case VALUE_NONE:
+    case TEMPLATE_UNDEFINED:
+    case TEMPLATE_NONE:
         return false;
-    case VALUE_BOOL:
+    case TEMPLATE_BOOL:
         return v.boolean;
-    case VALUE_INT:
+    case TEMPLATE_INT:
         return v.integer != 0;
-    case VALUE_FLOAT:
+    case TEMPLATE_FLOAT:
         return v.number != 0;
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         return v.text.len > 0;
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         return v.list->n > 0;
-    case VALUE_MAP:
+    case TEMPLATE_MAP:
         return v.map->n > 0;
-    case VALUE_BIG:
-    case VALUE_GENERATOR:
-    case VALUE_NAMESPACE:
-    case VALUE_LOOP:
-    case VALUE_MACRO:
-    case VALUE_FUNCTION:
+    case TEMPLATE_BIG:
+    case TEMPLATE_GENERATOR:
+    case TEMPLATE_NAMESPACE:
+    case TEMPLATE_LOOP:
+    case TEMPLATE_MACRO:
+    case TEMPLATE_FUNCTION:
         return true;
     }
     return true;
 }
 
-bool value_is_number(Value v)
+bool value_is_number(TemplateValue v)
 {
-    return v.kind == VALUE_BOOL || v.kind == VALUE_INT || v.kind == VALUE_FLOAT;
+    return v.kind == TEMPLATE_BOOL || v.kind == TEMPLATE_INT || v.kind == TEMPLATE_FLOAT;
 }
 
-double value_number(Value v)
+double value_number(TemplateValue v)
 {
-    return v.kind == VALUE_BOOL ? v.boolean : v.kind == VALUE_INT ? (double)v.integer : v.number;
+    return v.kind == TEMPLATE_BOOL  ? v.boolean
+           : v.kind == TEMPLATE_INT ? (double)v.integer
+                                    : v.number;
 }
 
 /* ---- comparing ---- */
 
-static bool is_whole(Value v)
+static bool is_whole(TemplateValue v)
 {
-    return v.kind == VALUE_BOOL || v.kind == VALUE_INT;
+    return v.kind == TEMPLATE_BOOL || v.kind == TEMPLATE_INT;
 }
 
-static int64_t whole(Value v)
+static int64_t whole(TemplateValue v)
 {
-    return v.kind == VALUE_BOOL ? v.boolean : v.integer;
+    return v.kind == TEMPLATE_BOOL ? v.boolean : v.integer;
 }
 
 /* Exact: an integer beyond 2^53 differs from the float that it would be rounded to. */
@@ -173,7 +175,7 @@ static int compare_mixed(int64_t i, double x)
 }
 
 /* Of two numbers, none of which is NaN. */
-static int compare_numbers(Value x, Value y)
+static int compare_numbers(TemplateValue x, TemplateValue y)
 {
     if (is_whole(x) && is_whole(y)) return (whole(x) > whole(y)) - (whole(x) < whole(y));
     if (is_whole(x)) return compare_mixed(whole(x), y.number);
@@ -181,9 +183,9 @@ static int compare_numbers(Value x, Value y)
     return (x.number > y.number) - (x.number < y.number);
 }
 
-static bool is_nan(Value v)
+static bool is_nan(TemplateValue v)
 {
-    return v.kind == VALUE_FLOAT && v.number != v.number;
+    return v.kind == TEMPLATE_FLOAT && v.number != v.number;
 }
 
 static Error *equal_lists(Meter *m, const ValueList *x, const ValueList *y, bool *out)
@@ -197,32 +199,32 @@ static Error *equal_maps(Meter *m, const Map *x, const Map *y, bool *out)
 {
     *out = x->n == y->n;
     for (int64_t i = 0; *out && i < x->n; i++) {
-        const Value *other = map_get(y, x->entry[i].key);
+        const TemplateValue *other = map_get(y, x->entry[i].key);
         *out = other != NULL;
-        if (other) TRY(value_equal(m, *(const Value *)x->entry[i].value, *other, out));
+        if (other) TRY(value_equal(m, *(const TemplateValue *)x->entry[i].value, *other, out));
     }
     return NULL;
 }
 
-static Error *equal(Meter *m, Value x, Value y, bool *out)
+static Error *equal(Meter *m, TemplateValue x, TemplateValue y, bool *out)
 {
     *out = false;
     if (value_is_number(x) && value_is_number(y))
         *out = !is_nan(x) && !is_nan(y) && compare_numbers(x, y) == 0;
     else if (x.kind != y.kind)
         return NULL;
-    else if (x.kind == VALUE_TEXT || x.kind == VALUE_BIG)
+    else if (x.kind == TEMPLATE_TEXT || x.kind == TEMPLATE_BIG)
         *out = str_equal(x.text, y.text);
-    else if (x.kind == VALUE_LIST || x.kind == VALUE_TUPLE)
+    else if (x.kind == TEMPLATE_LIST || x.kind == TEMPLATE_TUPLE)
         return equal_lists(m, x.list, y.list, out);
-    else if (x.kind == VALUE_MAP)
+    else if (x.kind == TEMPLATE_MAP)
         return equal_maps(m, x.map, y.map, out);
     else
-        *out = x.kind == VALUE_NONE || x.kind == VALUE_UNDEFINED || x.map == y.map;
+        *out = x.kind == TEMPLATE_NONE || x.kind == TEMPLATE_UNDEFINED || x.map == y.map;
     return NULL;
 }
 
-Error *value_equal(Meter *m, Value x, Value y, bool *out)
+Error *value_equal(Meter *m, TemplateValue x, TemplateValue y, bool *out)
 {
     TRY(meter_enter(m));
     TRY(equal(m, x, y, out));
@@ -247,15 +249,15 @@ static Error *order_lists(Meter *m, const ValueList *x, const ValueList *y, int 
     return NULL;
 }
 
-static Error *order(Meter *m, Value x, Value y, int *out)
+static Error *order(Meter *m, TemplateValue x, TemplateValue y, int *out)
 {
     if (value_is_number(x) && value_is_number(y)) {
         if (is_nan(x) || is_nan(y)) return error_new("NaN has no order");
         *out = compare_numbers(x, y);
-    } else if (x.kind == VALUE_TEXT && y.kind == VALUE_TEXT) {
+    } else if (x.kind == TEMPLATE_TEXT && y.kind == TEMPLATE_TEXT) {
         TRY(meter_spend(m, (int64_t)x.text.len));
         *out = order_texts(x.text, y.text);
-    } else if (x.kind == y.kind && (x.kind == VALUE_LIST || x.kind == VALUE_TUPLE)) {
+    } else if (x.kind == y.kind && (x.kind == TEMPLATE_LIST || x.kind == TEMPLATE_TUPLE)) {
         return order_lists(m, x.list, y.list, out);
     } else {
         return error_new("%s and %s have no order", value_kind_name(x), value_kind_name(y));
@@ -263,7 +265,7 @@ static Error *order(Meter *m, Value x, Value y, int *out)
     return NULL;
 }
 
-Error *value_order(Meter *m, Value x, Value y, int *out)
+Error *value_order(Meter *m, TemplateValue x, TemplateValue y, int *out)
 {
     TRY(meter_enter(m));
     TRY(order(m, x, y, out));

@@ -12,43 +12,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum ValueKind {
-    VALUE_UNDEFINED, /* a name that nothing has; `text` is the name */
-    VALUE_NONE,
-    VALUE_BOOL,
-    VALUE_INT,
-    VALUE_BIG, /* an integer beyond 64 bits: prints as it stands in `text`, computes not */
-    VALUE_FLOAT,
-    VALUE_TEXT,
-    VALUE_LIST,
-    VALUE_TUPLE,
-    VALUE_GENERATOR, /* what select, map ... give: to be gone through once, and always true */
-    VALUE_MAP,
-    VALUE_NAMESPACE,
-    VALUE_LOOP,
-    VALUE_MACRO,
-    VALUE_FUNCTION
-} ValueKind;
+typedef enum TemplateKind {
+    TEMPLATE_UNDEFINED, /* a name that nothing has; `text` is the name */
+    TEMPLATE_NONE,
+    TEMPLATE_BOOL,
+    TEMPLATE_INT,
+    TEMPLATE_BIG, /* an integer beyond 64 bits: prints as it stands in `text`, computes not */
+    TEMPLATE_FLOAT,
+    TEMPLATE_TEXT,
+    TEMPLATE_LIST,
+    TEMPLATE_TUPLE,
+    TEMPLATE_GENERATOR, /* what select, map ... give: to be gone through once, and always true */
+    TEMPLATE_MAP,
+    TEMPLATE_NAMESPACE,
+    TEMPLATE_LOOP,
+    TEMPLATE_MACRO,
+    TEMPLATE_FUNCTION
+} TemplateKind;
 
 typedef struct ValueList ValueList;
 
-typedef struct Value {
-    ValueKind kind;
+typedef struct TemplateValue {
+    TemplateKind kind;
     union {
         bool boolean;
         int64_t integer;
         double number;
         Str text;
         const ValueList *list;          /* LIST, TUPLE, GENERATOR */
-        Map *map;                       /* MAP, NAMESPACE: of Value * */
+        Map *map;                       /* MAP, NAMESPACE: of TemplateValue * */
         struct Loop *loop;              /* evaluate.h */
         const struct Macro *macro;      /* evaluate.h */
         const struct Function *builtin; /* function.h */
     };
-} Value;
+} TemplateValue;
 
 struct ValueList {
-    Value *item;
+    TemplateValue *item;
     int64_t n;
     bool is_used; /* a generator that was gone through */
 };
@@ -69,33 +69,33 @@ Error *meter_enter(Meter *m);
 void meter_leave(Meter *m);
 
 /* What has no value; the name is for messages. */
-Value value_undefined(Str name);
-Value value_none(void);
-Value value_bool(bool b);
-Value value_int(int64_t i);
-Value value_float(double x);
-Value value_text(Str s);
+TemplateValue value_undefined(Str name);
+TemplateValue value_none(void);
+TemplateValue value_bool(bool b);
+TemplateValue value_int(int64_t i);
+TemplateValue value_float(double x);
+TemplateValue value_text(Str s);
 /* A copy of what a Text holds. */
-Value value_text_copy(Arena *a, const Text *t);
+TemplateValue value_text_copy(Arena *a, const Text *t);
 /* A list of n values to be filled (LIST, TUPLE or GENERATOR). */
-Value value_list(Arena *a, ValueKind kind, int64_t n, Value **item);
-Value value_map(Arena *a);
-void value_map_set(Value map, Str key, Value value);
+TemplateValue value_list(Arena *a, TemplateKind kind, int64_t n, TemplateValue **item);
+TemplateValue value_map(Arena *a);
+void value_map_set(TemplateValue map, Str key, TemplateValue value);
 /* The entry of a map or namespace, or NULL. */
-const Value *value_map_get(Value map, Str key);
+const TemplateValue *value_map_get(TemplateValue map, Str key);
 
 /* "text", "a list", ... for messages. */
-const char *value_kind_name(Value v);
-bool value_is_true(Value v);
+const char *value_kind_name(TemplateValue v);
+bool value_is_true(TemplateValue v);
 /* A bool counts as a number here, as in Python. */
-bool value_is_number(Value v);
-double value_number(Value v);
-Error *value_equal(Meter *m, Value x, Value y, bool *out);
+bool value_is_number(TemplateValue v);
+double value_number(TemplateValue v);
+Error *value_equal(Meter *m, TemplateValue x, TemplateValue y, bool *out);
 /* < 0, 0, > 0 for numbers, texts and lists of these; an error for all that has no order. */
-Error *value_order(Meter *m, Value x, Value y, int *out);
+Error *value_order(Meter *m, TemplateValue x, TemplateValue y, int *out);
 /* Appends Python's str(v), or repr(v). */
-Error *value_print(Meter *m, Value v, Text *out);
-Error *value_repr(Meter *m, Value v, Text *out);
+Error *value_print(Meter *m, TemplateValue v, Text *out);
+Error *value_repr(Meter *m, TemplateValue v, Text *out);
 /* text_add, paid for. */
 Error *meter_add(Meter *m, Text *t, Str s);
 #endif

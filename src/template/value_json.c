@@ -70,7 +70,7 @@ static Str read_string(Reader *r)
     return s;
 }
 
-static Value read_number(Reader *r)
+static TemplateValue read_number(Reader *r)
 {
     const char *start = r->at;
     while (r->at < r->end && strchr("+-.0123456789eE", *r->at)) r->at++;
@@ -79,15 +79,17 @@ static Value read_number(Reader *r)
     if (strpbrk(s, ".eE")) return value_float(strtod(s, NULL));
     errno = 0;
     int64_t i = strtoll(s, NULL, 10);
-    return errno ? (Value){ .kind = VALUE_BIG, .text = { s, n } } : value_int(i);
+    return errno ? (TemplateValue){ .kind = TEMPLATE_BIG, .text = { s, n } } : value_int(i);
 }
 
 /* null, true, false, NaN, Infinity, -Infinity */
-static bool read_word(Reader *r, Value *out)
+static bool read_word(Reader *r, TemplateValue *out)
 {
     static const char *const word[] = { "null", "true", "false", "NaN", "Infinity", "-Infinity" };
-    const Value value[] = { value_none(),     value_bool(true),      value_bool(false),
-                            value_float(NAN), value_float(INFINITY), value_float(-INFINITY) };
+    const TemplateValue value[] = {
+        value_none(),     value_bool(true),      value_bool(false),
+        value_float(NAN), value_float(INFINITY), value_float(-INFINITY)
+    };
     for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
         size_t n = strlen(word[i]);
         if ((size_t)(r->end - r->at) < n || memcmp(r->at, word[i], n) != 0) continue;
@@ -98,11 +100,11 @@ static bool read_word(Reader *r, Value *out)
     return false;
 }
 
-static Value read_value(Reader *r);
+static TemplateValue read_value(Reader *r);
 
-static Value read_array(Reader *r)
+static TemplateValue read_array(Reader *r)
 {
-    Value *item = NULL, list;
+    TemplateValue *item = NULL, list;
     int64_t n = 0, cap = 0;
     r->at++;
     for (skip_blanks(r); *r->at != ']'; skip_blanks(r)) {
@@ -111,15 +113,15 @@ static Value read_array(Reader *r)
         item[n++] = read_value(r);
     }
     r->at++;
-    Value *to;
-    list = value_list(r->arena, VALUE_LIST, n, &to);
+    TemplateValue *to;
+    list = value_list(r->arena, TEMPLATE_LIST, n, &to);
     if (n) memcpy(to, item, sizeof *item * (size_t)n);
     return list;
 }
 
-static Value read_object(Reader *r)
+static TemplateValue read_object(Reader *r)
 {
-    Value map = value_map(r->arena);
+    TemplateValue map = value_map(r->arena);
     r->at++;
     for (skip_blanks(r); *r->at != '}'; skip_blanks(r)) {
         if (*r->at == ',') r->at++;
@@ -133,9 +135,9 @@ static Value read_object(Reader *r)
     return map;
 }
 
-static Value read_value(Reader *r)
+static TemplateValue read_value(Reader *r)
 {
-    Value v;
+    TemplateValue v;
     skip_blanks(r);
     if (*r->at == '"') return value_text(read_string(r));
     if (*r->at == '[') return read_array(r);
@@ -143,7 +145,7 @@ static Value read_value(Reader *r)
     return read_word(r, &v) ? v : read_number(r);
 }
 
-Error *value_from_json(Arena *a, Str line, Value *out, int64_t *column)
+Error *value_from_json(Arena *a, Str line, TemplateValue *out, int64_t *column)
 {
     JsonFault fault;
     *column = -1;
@@ -207,7 +209,7 @@ static Error *new_line(Writer *w)
     return NULL;
 }
 
-static Error *write_value(Writer *w, Value v);
+static Error *write_value(Writer *w, TemplateValue v);
 
 static Error *begin_item(Writer *w, bool is_first)
 {
@@ -255,49 +257,49 @@ static Error *write_map(Writer *w, const Map *map)
         TRY(begin_item(w, i == 0));
         TRY(write_string(w, entry[i].key));
         TRY(meter_add(w->meter, w->out, w->style->key_separator));
-        TRY(write_value(w, *(const Value *)entry[i].value));
+        TRY(write_value(w, *(const TemplateValue *)entry[i].value));
     }
     return end_items(w, map->n, '}');
 }
 
-static Error *write_kind(Writer *w, Value v)
+static Error *write_kind(Writer *w, TemplateValue v)
 {
     switch (v.kind) {
-    case VALUE_NONE:
+    case TEMPLATE_NONE:
         text_puts(w->out, "null");
         return NULL;
-    case VALUE_BOOL:
+    case TEMPLATE_BOOL:
         text_puts(w->out, v.boolean ? "true" : "false");
         return NULL;
-    case VALUE_INT:
+    case TEMPLATE_INT:
         text_printf(w->out, "%lld", (long long)v.integer);
         return NULL;
-    case VALUE_BIG:
+    case TEMPLATE_BIG:
         return meter_add(w->meter, w->out, v.text);
-    case VALUE_FLOAT:
+    case TEMPLATE_FLOAT:
         text_json_double(w->out, v.number);
         return NULL;
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         return write_string(w, v.text);
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         return write_list(w, v.list);
-    case VALUE_MAP:
+    case TEMPLATE_MAP:
         return write_map(w, v.map);
-    case VALUE_UNDEFINED:
+    case TEMPLATE_UNDEFINED:
         return error_new("'%.*s' is undefined: JSON has no word for it", (int)v.text.len,
                          v.text.ptr);
-    case VALUE_GENERATOR:
-    case VALUE_NAMESPACE:
-    case VALUE_LOOP:
-    case VALUE_MACRO:
-    case VALUE_FUNCTION:
+    case TEMPLATE_GENERATOR:
+    case TEMPLATE_NAMESPACE:
+    case TEMPLATE_LOOP:
+    case TEMPLATE_MACRO:
+    case TEMPLATE_FUNCTION:
         break;
     }
     return error_new("%s is nothing that JSON has", value_kind_name(v));
 }
 
-static Error *write_value(Writer *w, Value v)
+static Error *write_value(Writer *w, TemplateValue v)
 {
     TRY(meter_enter(w->meter));
     TRY(write_kind(w, v));
@@ -305,7 +307,7 @@ static Error *write_value(Writer *w, Value v)
     return NULL;
 }
 
-Error *value_to_json(Meter *m, Value v, const JsonStyle *style, Text *out)
+Error *value_to_json(Meter *m, TemplateValue v, const JsonStyle *style, Text *out)
 {
     return write_value(&(Writer){ .meter = m, .style = style, .out = out }, v);
 }

@@ -5,7 +5,7 @@
 
 /* One line of JSON (base/json_scan.h says what is JSON); the error says why it is none, *column is
  * then the byte that it is about. Keys keep their order; of a doubled key the last value counts. */
-Error *value_from_json(Arena *a, Str line, Value *out, int64_t *column);
+Error *value_from_json(Arena *a, Str line, TemplateValue *out, int64_t *column);
 
 typedef struct JsonStyle {
     bool escapes; /* characters beyond ASCII as \uXXXX */
@@ -19,5 +19,5 @@ typedef struct JsonStyle {
 extern const JsonStyle json_plain;
 
 /* Appends the value; what JSON has no word for is an error. */
-Error *value_to_json(Meter *m, Value v, const JsonStyle *style, Text *out);
+Error *value_to_json(Meter *m, TemplateValue v, const JsonStyle *style, Text *out);
 #endif

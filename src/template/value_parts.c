@@ -4,10 +4,10 @@
 #include "template/characters.h"
 #include "template/function.h"
 
-static Error *characters_of(Run *r, Str s, Value *out)
+static Error *characters_of(Run *r, Str s, TemplateValue *out)
 {
-    Value *item;
-    TRY(new_list(r, VALUE_LIST, characters_count(s), &item, out));
+    TemplateValue *item;
+    TRY(new_list(r, TEMPLATE_LIST, characters_count(s), &item, out));
     int len;
     for (size_t at = 0; at < s.len; at += (size_t)len) {
         utf8_decode(s.ptr + at, &len);
@@ -16,7 +16,7 @@ static Error *characters_of(Run *r, Str s, Value *out)
     return NULL;
 }
 
-static Error *use_generator(Value v, Value *out)
+static Error *use_generator(TemplateValue v, TemplateValue *out)
 {
     ValueList *l = (ValueList *)v.list;
     if (l->is_used)
@@ -26,22 +26,22 @@ static Error *use_generator(Value v, Value *out)
     return NULL;
 }
 
-Error *list_of(Run *r, Value v, Value *out)
+Error *list_of(Run *r, TemplateValue v, TemplateValue *out)
 {
-    Value *item;
+    TemplateValue *item;
     switch (v.kind) {
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         *out = v;
         return NULL;
-    case VALUE_GENERATOR:
+    case TEMPLATE_GENERATOR:
         return use_generator(v, out);
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         return characters_of(r, v.text, out);
-    case VALUE_UNDEFINED:
-        return new_list(r, VALUE_LIST, 0, &item, out);
-    case VALUE_MAP:
-        TRY(new_list(r, VALUE_LIST, v.map->n, &item, out));
+    case TEMPLATE_UNDEFINED:
+        return new_list(r, TEMPLATE_LIST, 0, &item, out);
+    case TEMPLATE_MAP:
+        TRY(new_list(r, TEMPLATE_LIST, v.map->n, &item, out));
         for (int64_t i = 0; i < v.map->n; i++) item[i] = value_text(v.map->entry[i].key);
         return NULL;
     default:
@@ -49,31 +49,31 @@ Error *list_of(Run *r, Value v, Value *out)
     }
 }
 
-Error *map_items(Run *r, Value map, Value *out)
+Error *map_items(Run *r, TemplateValue map, TemplateValue *out)
 {
-    Value *item;
-    TRY(new_list(r, VALUE_LIST, map.map->n, &item, out));
+    TemplateValue *item;
+    TRY(new_list(r, TEMPLATE_LIST, map.map->n, &item, out));
     for (int64_t i = 0; i < map.map->n; i++) {
-        Value *pair;
-        TRY(new_list(r, VALUE_TUPLE, 2, &pair, &item[i]));
+        TemplateValue *pair;
+        TRY(new_list(r, TEMPLATE_TUPLE, 2, &pair, &item[i]));
         pair[0] = value_text(map.map->entry[i].key);
-        pair[1] = *(const Value *)map.map->entry[i].value;
+        pair[1] = *(const TemplateValue *)map.map->entry[i].value;
     }
     return NULL;
 }
 
-static Value loop_neighbour(const Loop *l, int64_t at)
+static TemplateValue loop_neighbour(const Loop *l, int64_t at)
 {
     bool is_inside = at >= 0 && at < l->items->n;
     return is_inside ? l->items->item[at] : value_undefined(str_of("there is no such item"));
 }
 
-static Value loop_attribute(const Loop *l, Str name)
+static TemplateValue loop_attribute(const Loop *l, Str name)
 {
     const int64_t n = l->items->n, i = l->index0;
     const struct {
         const char *name;
-        Value value;
+        TemplateValue value;
     } row[] = { { "index", value_int(i + 1) },
                 { "index0", value_int(i) },
                 { "revindex", value_int(n - i) },
@@ -90,24 +90,24 @@ static Value loop_attribute(const Loop *l, Str name)
     return value_undefined(name);
 }
 
-static Error *entry_of(Value map, Str key, Value *out)
+static Error *entry_of(TemplateValue map, Str key, TemplateValue *out)
 {
-    const Value *found = value_map_get(map, key);
+    const TemplateValue *found = value_map_get(map, key);
     *out = found ? *found : value_undefined(key);
     return NULL;
 }
 
-Error *value_attribute(Value v, Str name, Value *out)
+Error *value_attribute(TemplateValue v, Str name, TemplateValue *out)
 {
-    if (v.kind == VALUE_UNDEFINED)
+    if (v.kind == TEMPLATE_UNDEFINED)
         return error_new("'%.*s' is undefined, so it has no '%.*s'", (int)v.text.len, v.text.ptr,
                          (int)name.len, name.ptr);
     FunctionKind methods = methods_of(v.kind);
     if (methods < N_FUNCTION_KINDS && function_find(methods, name))
         return error_new("'%.*s' is a method of %s: call it, or write ['%.*s'] for an entry",
                          (int)name.len, name.ptr, value_kind_name(v), (int)name.len, name.ptr);
-    if (v.kind == VALUE_MAP || v.kind == VALUE_NAMESPACE) return entry_of(v, name, out);
-    *out = v.kind == VALUE_LOOP ? loop_attribute(v.loop, name) : value_undefined(name);
+    if (v.kind == TEMPLATE_MAP || v.kind == TEMPLATE_NAMESPACE) return entry_of(v, name, out);
+    *out = v.kind == TEMPLATE_LOOP ? loop_attribute(v.loop, name) : value_undefined(name);
     return NULL;
 }
 
@@ -118,35 +118,35 @@ static int64_t place_in(int64_t i, int64_t n)
     return i >= 0 && i < n ? i : -1;
 }
 
-static Value character_at(Str s, int64_t i)
+static TemplateValue character_at(Str s, int64_t i)
 {
     size_t from = characters_offset(s, i), to = characters_offset(s, i + 1);
     return value_text((Str){ s.ptr + from, to - from });
 }
 
-Error *value_item(Run *r, Value v, Value key, Value *out)
+Error *value_item(Run *r, TemplateValue v, TemplateValue key, TemplateValue *out)
 {
-    *out = value_undefined(key.kind == VALUE_TEXT ? key.text : str_of("this item"));
-    bool is_index = key.kind == VALUE_INT || key.kind == VALUE_BOOL;
-    int64_t i = !is_index ? 0 : key.kind == VALUE_BOOL ? key.boolean : key.integer;
+    *out = value_undefined(key.kind == TEMPLATE_TEXT ? key.text : str_of("this item"));
+    bool is_index = key.kind == TEMPLATE_INT || key.kind == TEMPLATE_BOOL;
+    int64_t i = !is_index ? 0 : key.kind == TEMPLATE_BOOL ? key.boolean : key.integer;
     switch (v.kind) {
-    case VALUE_UNDEFINED:
+    case TEMPLATE_UNDEFINED:
         return value_attribute(v, out->text, out);
-    case VALUE_MAP:
-    case VALUE_NAMESPACE:
-        return key.kind == VALUE_TEXT ? entry_of(v, key.text, out) : NULL;
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_MAP:
+    case TEMPLATE_NAMESPACE:
+        return key.kind == TEMPLATE_TEXT ? entry_of(v, key.text, out) : NULL;
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         i = is_index ? place_in(i, v.list->n) : -1;
         if (i >= 0) *out = v.list->item[i];
         return NULL;
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         TRY(meter_spend(&r->meter, (int64_t)v.text.len));
         i = is_index ? place_in(i, characters_count(v.text)) : -1;
         if (i >= 0) *out = character_at(v.text, i);
         return NULL;
     default:
-        return key.kind == VALUE_TEXT ? value_attribute(v, key.text, out) : NULL;
+        return key.kind == TEMPLATE_TEXT ? value_attribute(v, key.text, out) : NULL;
     }
 }
 
@@ -159,17 +159,18 @@ static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
     return i < low ? low : i > high ? high : i;
 }
 
-static Error *slice_list(Run *r, Value v, int64_t from, int64_t to, int64_t step, Value *out)
+static Error *slice_list(Run *r, TemplateValue v, int64_t from, int64_t to, int64_t step,
+                         TemplateValue *out)
 {
     int64_t span = step > 0 ? to - from : from - to, size = step > 0 ? step : -step;
     int64_t n = span > 0 ? (span - 1) / size + 1 : 0;
-    Value *item;
+    TemplateValue *item;
     TRY(new_list(r, v.kind, n, &item, out));
     for (int64_t i = 0; i < n; i++) item[i] = v.list->item[from + i * step];
     return NULL;
 }
 
-static Error *join_characters(Run *r, Value list, Value *out)
+static Error *join_characters(Run *r, TemplateValue list, TemplateValue *out)
 {
     Text t = { 0 };
     Error *e = NULL;
@@ -178,13 +179,13 @@ static Error *join_characters(Run *r, Value list, Value *out)
     return finish_text(r, &t, e, out);
 }
 
-Error *value_slice(Run *r, Value v, const Slice *s, Value *out)
+Error *value_slice(Run *r, TemplateValue v, const Slice *s, TemplateValue *out)
 {
-    Value characters = v;
-    if (v.kind != VALUE_TEXT && v.kind != VALUE_LIST && v.kind != VALUE_TUPLE)
+    TemplateValue characters = v;
+    if (v.kind != TEMPLATE_TEXT && v.kind != TEMPLATE_LIST && v.kind != TEMPLATE_TUPLE)
         return error_new("%s cannot be cut into slices", value_kind_name(v));
     if (!s->step) return error_new("the step of a slice is 0");
-    bool is_text = v.kind == VALUE_TEXT;
+    bool is_text = v.kind == TEMPLATE_TEXT;
     if (is_text) TRY(characters_of(r, v.text, &characters));
     bool goes_up = s->step > 0;
     int64_t size = characters.list->n, low = goes_up ? 0 : -1, high = goes_up ? size : size - 1;

@@ -51,9 +51,9 @@ static Error *repr_text(Meter *m, Str s, Text *out)
     return NULL;
 }
 
-static Error *repr_list(Meter *m, Value v, Text *out)
+static Error *repr_list(Meter *m, TemplateValue v, Text *out)
 {
-    bool is_tuple = v.kind == VALUE_TUPLE;
+    bool is_tuple = v.kind == TEMPLATE_TUPLE;
     text_putc(out, is_tuple ? '(' : '[');
     for (int64_t i = 0; i < v.list->n; i++) {
         if (i) text_puts(out, ", ");
@@ -71,52 +71,52 @@ static Error *repr_map(Meter *m, const Map *map, Text *out)
         if (i) text_puts(out, ", ");
         TRY(repr_text(m, map->entry[i].key, out));
         text_puts(out, ": ");
-        TRY(value_repr(m, *(const Value *)map->entry[i].value, out));
+        TRY(value_repr(m, *(const TemplateValue *)map->entry[i].value, out));
     }
     text_putc(out, '}');
     return NULL;
 }
 
-static Error *repr(Meter *m, Value v, Text *out)
+static Error *repr(Meter *m, TemplateValue v, Text *out)
 {
     char number[32];
     switch (v.kind) {
-    case VALUE_UNDEFINED:
+    case TEMPLATE_UNDEFINED:
         text_puts(out, "Undefined");
         return NULL;
-    case VALUE_NONE:
+    case TEMPLATE_NONE:
         text_puts(out, "None");
         return NULL;
-    case VALUE_BOOL:
+    case TEMPLATE_BOOL:
         text_puts(out, v.boolean ? "True" : "False");
         return NULL;
-    case VALUE_INT:
+    case TEMPLATE_INT:
         text_printf(out, "%lld", (long long)v.integer);
         return NULL;
-    case VALUE_BIG:
+    case TEMPLATE_BIG:
         return meter_add(m, out, v.text);
-    case VALUE_FLOAT:
+    case TEMPLATE_FLOAT:
         format_double(v.number, number);
         text_puts(out, number);
         return NULL;
-    case VALUE_TEXT:
+    case TEMPLATE_TEXT:
         return repr_text(m, v.text, out);
-    case VALUE_LIST:
-    case VALUE_TUPLE:
+    case TEMPLATE_LIST:
+    case TEMPLATE_TUPLE:
         return repr_list(m, v, out);
-    case VALUE_MAP:
+    case TEMPLATE_MAP:
         return repr_map(m, v.map, out);
-    case VALUE_GENERATOR:
-    case VALUE_NAMESPACE:
-    case VALUE_LOOP:
-    case VALUE_MACRO:
-    case VALUE_FUNCTION:
+    case TEMPLATE_GENERATOR:
+    case TEMPLATE_NAMESPACE:
+    case TEMPLATE_LOOP:
+    case TEMPLATE_MACRO:
+    case TEMPLATE_FUNCTION:
         break;
     }
     return error_new("%s cannot be printed", value_kind_name(v));
 }
 
-Error *value_repr(Meter *m, Value v, Text *out)
+Error *value_repr(Meter *m, TemplateValue v, Text *out)
 {
     TRY(meter_enter(m));
     TRY(repr(m, v, out));
@@ -124,9 +124,9 @@ Error *value_repr(Meter *m, Value v, Text *out)
     return NULL;
 }
 
-Error *value_print(Meter *m, Value v, Text *out)
+Error *value_print(Meter *m, TemplateValue v, Text *out)
 {
-    if (v.kind == VALUE_UNDEFINED) return NULL;
-    if (v.kind == VALUE_TEXT) return meter_add(m, out, v.text);
+    if (v.kind == TEMPLATE_UNDEFINED) return NULL;
+    if (v.kind == TEMPLATE_TEXT) return meter_add(m, out, v.text);
     return value_repr(m, v, out);
 }

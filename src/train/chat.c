@@ -10,19 +10,20 @@ static const char *const tokens[] = { "bos_token", "eos_token" };
 struct Chat {
     const char *path; /* of the template, for messages */
     Template *template;
-    Value token[N_TOKENS];
+    TemplateValue token[N_TOKENS];
     const char *end;
 };
 
 /* A token is named by its text, or described with it. */
-static Value token_of(Value config, const char *name)
+static TemplateValue token_of(TemplateValue config, const char *name)
 {
-    const Value *v = config.kind == VALUE_MAP ? value_map_get(config, str_of(name)) : NULL;
-    if (v && v->kind == VALUE_MAP) v = value_map_get(*v, str_of("content"));
-    return v && v->kind == VALUE_TEXT ? *v : value_text(str_of(""));
+    const TemplateValue *v =
+        config.kind == TEMPLATE_MAP ? value_map_get(config, str_of(name)) : NULL;
+    if (v && v->kind == TEMPLATE_MAP) v = value_map_get(*v, str_of("content"));
+    return v && v->kind == TEMPLATE_TEXT ? *v : value_text(str_of(""));
 }
 
-static Error *read_config(Arena *a, const char *path, Value *out)
+static Error *read_config(Arena *a, const char *path, TemplateValue *out)
 {
     Str text;
     int64_t column = -1;
@@ -32,30 +33,30 @@ static Error *read_config(Arena *a, const char *path, Value *out)
     return error_wrap(value_from_json(a, text, out, &column), "%s", path);
 }
 
-static bool is_named(const Value *v, const char *name)
+static bool is_named(const TemplateValue *v, const char *name)
 {
-    const Value *key = v->kind == VALUE_MAP ? value_map_get(*v, str_of("name")) : NULL;
-    return key && key->kind == VALUE_TEXT && str_is(key->text, name);
+    const TemplateValue *key = v->kind == TEMPLATE_MAP ? value_map_get(*v, str_of("name")) : NULL;
+    return key && key->kind == TEMPLATE_TEXT && str_is(key->text, name);
 }
 
 /* A text, or a list of {name, template}. */
-static const Value *template_in(Value config)
+static const TemplateValue *template_in(TemplateValue config)
 {
-    const Value *v =
-        config.kind == VALUE_MAP ? value_map_get(config, str_of("chat_template")) : NULL;
-    for (int64_t i = 0; v && v->kind == VALUE_LIST && i < v->list->n; i++)
+    const TemplateValue *v =
+        config.kind == TEMPLATE_MAP ? value_map_get(config, str_of("chat_template")) : NULL;
+    for (int64_t i = 0; v && v->kind == TEMPLATE_LIST && i < v->list->n; i++)
         if (is_named(&v->list->item[i], "default"))
             return value_map_get(v->list->item[i], str_of("template"));
     return v;
 }
 
-static Error *find_template(Arena *a, const char *folder, Value config, Chat *c, Str *out)
+static Error *find_template(Arena *a, const char *folder, TemplateValue config, Chat *c, Str *out)
 {
     c->path = path_join(a, folder, "chat_template.jinja");
     if (file_exists(c->path)) return file_read(a, c->path, out);
-    const Value *v = template_in(config);
+    const TemplateValue *v = template_in(config);
     c->path = path_join(a, folder, "tokenizer_config.json");
-    if (!v || v->kind != VALUE_TEXT)
+    if (!v || v->kind != TEMPLATE_TEXT)
         return error_new("%s has no chat template: neither a chat_template.jinja nor a "
                          "chat_template in its tokenizer_config.json",
                          folder);
@@ -66,7 +67,7 @@ static Error *find_template(Arena *a, const char *folder, Value config, Chat *c,
 Error *chat_open(Arena *a, const char *folder, Chat **out)
 {
     Chat *c = NEW(a, Chat);
-    Value config;
+    TemplateValue config;
     Str text;
     TRY(read_config(a, path_join(a, folder, "tokenizer_config.json"), &config));
     TRY(find_template(a, folder, config, c, &text));
@@ -78,9 +79,9 @@ Error *chat_open(Arena *a, const char *folder, Chat **out)
     return NULL;
 }
 
-static Value message_of(Arena *a, const char *role, const char *content)
+static TemplateValue message_of(Arena *a, const char *role, const char *content)
 {
-    Value message = value_map(a);
+    TemplateValue message = value_map(a);
     value_map_set(message, str_of("role"), value_text(str_of(role)));
     value_map_set(message, str_of("content"), value_text(str_of(content)));
     return message;
@@ -88,8 +89,8 @@ static Value message_of(Arena *a, const char *role, const char *content)
 
 Error *chat_text(const Chat *c, Arena *a, const char *system, const char *message, const char **out)
 {
-    Value *item;
-    const Value messages = value_list(a, VALUE_LIST, system ? 2 : 1, &item);
+    TemplateValue *item;
+    const TemplateValue messages = value_list(a, TEMPLATE_LIST, system ? 2 : 1, &item);
     if (system) *item++ = message_of(a, "system", system);
     *item = message_of(a, "user", message);
     const Variable variable[] = {

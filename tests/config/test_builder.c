@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* A part counts how often it was made, and sums what it was given. */
-typedef struct Part {
+typedef struct SamplePart {
     const char *name;
     int64_t value;
-} Part;
+} SamplePart;
 
 typedef struct PartSettings {
     const char *name;
     int64_t value;
-    Part *inner;
+    SamplePart *inner;
     ComponentList parts;
 } PartSettings;
 
@@ -23,10 +23,10 @@ static int64_t n_built;
 static Error *build_part(Builder *b, const void *settings, void **out)
 {
     const PartSettings *s = settings;
-    Part *p = NEW(builder_arena(b), Part);
+    SamplePart *p = NEW(builder_arena(b), SamplePart);
     n_built++;
-    *p = (Part){ .name = s->name, .value = s->value + (s->inner ? s->inner->value : 0) };
-    for (int64_t i = 0; i < s->parts.n; i++) p->value += ((Part *)s->parts.item[i])->value;
+    *p = (SamplePart){ .name = s->name, .value = s->value + (s->inner ? s->inner->value : 0) };
+    for (int64_t i = 0; i < s->parts.n; i++) p->value += ((SamplePart *)s->parts.item[i])->value;
     if (s->value == 99) return error_new("99 cannot be built");
     *out = p;
     return NULL;
@@ -51,7 +51,8 @@ static Error *build_sum(Builder *b, const void *settings, void **out)
 static const Field part_fields[] = {
     FIELD_STRING(PartSettings, name, "unnamed", "a name"),
     FIELD_INT(PartSettings, value, NULL, 0, 100, "a value", .flags = FIELD_STRICT),
-    FIELD_COMPONENT(PartSettings, inner, Part, "part", "null", "another part", .flags = FIELD_MAPS),
+    FIELD_COMPONENT(PartSettings, inner, SamplePart, "part", "null", "another part",
+                    .flags = FIELD_MAPS),
     FIELD_COMPONENTS(PartSettings, parts, "part", "[]", 0, 0, "other parts",
                      .flags = FIELD_LIST_OR_ONE),
     { 0 },
@@ -101,7 +102,7 @@ static Builder *builder_for(Arena *a, const char *text)
 static void gives(const char *text, int64_t value, int64_t n_expected)
 {
     Arena *a = arena_new();
-    Part *p;
+    SamplePart *p;
     Builder *b = builder_for(a, text);
     n_built = 0;
     assert_no_error(builder_get(b, "x", "part", (void **)&p));
@@ -145,12 +146,12 @@ TEST(a_single_component_stands_for_a_list_of_one)
 
 typedef struct Top {
     ComponentList list;
-    Part *x;
+    SamplePart *x;
 } Top;
 
 static const Field keys[] = {
     FIELD_COMPONENTS(Top, list, "part", NULL, 0, 0, "parts"),
-    FIELD_COMPONENT(Top, x, Part, "part", NULL, "a part"),
+    FIELD_COMPONENT(Top, x, SamplePart, "part", NULL, "a part"),
     { 0 },
 };
 
@@ -189,7 +190,7 @@ TEST(validation_builds_nothing_that_is_not_light)
 TEST(errors_of_build_get_the_place_of_the_component)
 {
     Arena *a = arena_new();
-    Part *p;
+    SamplePart *p;
     Builder *b = builder_for(a, "y: 1\nx: " PART "{value: 99}}\n");
     assert_error_has(builder_get(b, "x", "part", (void **)&p),
                      "x.yaml:2:54: x: part.plain: 99 cannot be built");

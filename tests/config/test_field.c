@@ -4,7 +4,7 @@
 #include "test.h"
 #include <string.h>
 
-typedef struct Norm {
+typedef struct SampleNorm {
     int which;
     struct NormA {
         int64_t size;
@@ -15,7 +15,7 @@ typedef struct Norm {
         double eps;
         bool bias;
     } b;
-} Norm;
+} SampleNorm;
 typedef struct Deviation {
     int which;
     double number;
@@ -39,7 +39,7 @@ typedef struct All {
     int activation;
     Sub sub;
     const Sub *maybe_sub;
-    Norm norm;
+    SampleNorm norm;
     Deviation std;
     StringList names;
     FloatList betas;
@@ -57,9 +57,11 @@ static const Field b_fields[] = { FIELD_INT(struct NormB, size, NULL, 0, 0, "siz
                                   FIELD_FLOAT(struct NormB, eps, "1e-6", 0, 0, "epsilon"),
                                   FIELD_BOOL(struct NormB, bias, "true", "bias"),
                                   { 0 } };
-static const Field norm_fields[] = { FIELD_STRUCT(Norm, a, struct NormA, a_fields, NULL, "first"),
-                                     FIELD_STRUCT(Norm, b, struct NormB, b_fields, NULL, "second"),
-                                     { 0 } };
+static const Field norm_fields[] = {
+    FIELD_STRUCT(SampleNorm, a, struct NormA, a_fields, NULL, "first"),
+    FIELD_STRUCT(SampleNorm, b, struct NormB, b_fields, NULL, "second"),
+    { 0 }
+};
 static const char *const autos[] = { "auto", NULL };
 static const Field std_fields[] = { FIELD_FLOAT(Deviation, number, NULL, 0, INFINITY, "a number",
                                                 .flags = FIELD_STRICT),
@@ -85,7 +87,7 @@ static const Field all_fields[] = {
     FIELD_CHOICE(All, activation, "swiglu", activations, "a choice"),
     FIELD_STRUCT(All, sub, Sub, sub_fields, "{n: 3}", "a mapping"),
     FIELD_STRUCT(All, maybe_sub, Sub, sub_fields, "null", "a mapping or nothing"),
-    FIELD_UNION(All, norm, Norm, norm_fields, "{size: 1}", "one of two mappings"),
+    FIELD_UNION(All, norm, SampleNorm, norm_fields, "{size: 1}", "one of two mappings"),
     FIELD_UNION(All, std, Deviation, std_fields, "auto", "number or word"),
     FIELD_STRINGS(All, names, "[]", 0, 0, "texts"),
     FIELD_FLOATS(All, betas, "[0.9, 0.95]", 2, 2, "two numbers"),

@@ -79,7 +79,7 @@ TEST(conversations_go_where_pythons_draws_send_them)
     Text lines = { 0 };
     for (int i = 0; i < 20; i++) text_printf(&lines, "{\"m\": [], \"i\": %d}\n", i);
     make(&s, lines.ptr, "t");
-    s.split.splitting = (Splitting){ 70, 15, 15 };
+    s.split.splitting = (SplitShares){ 70, 15, 15 };
     assert_no_error(convert(&s, &done));
     static const char *const expected[] = { "1 2 5 6 7 9 10 12 13 14 15 16 17 18 19", "8 11",
                                             "0 3 4" };
@@ -106,7 +106,7 @@ TEST(bad_conversations_are_left_out_when_told_so)
     InstructionSummary done;
     const char *lines = "{\"m\": [{\"role\": \"a\", \"content\": \"x\"}], \"id\": 1.50}\nno json\n";
     make(&s, lines, "{{ messages[0].role }}");
-    s.split.splitting = (Splitting){ 0, 0, 100 };
+    s.split.splitting = (SplitShares){ 0, 0, 100 };
     s.config.settings.on_bad_line = BAD_LINE_SKIP;
     assert_no_error(convert(&s, &done));
     assert_int_equal(done.n_lines, 2);

@@ -53,17 +53,17 @@ static const char cut_with_cp[] =
         "staged_pipeline") ", device_mesh: " PART("device_mesh") ", param_dtype: FP_32, "
                                                                  "reduce_dtype: FP_32}}";
 
-typedef struct Layout {
+typedef struct RankLayout {
     const char *schedule, *model;
     int layers_per_stage; /* of four: two blocks, the embedding and the head */
     const char *degree;   /* what else shares the model, as a setting; NULL: dp_shard 2 */
     const char *more;     /* a setting of the model or the loss, on one rank, too; NULL: none */
-} Layout;
+} RankLayout;
 
 enum { MOST_WORDS = 48 };
 
 /* What a pipeline of two, on four ranks, says more than train.yaml. */
-static int layout_words(const Bench *b, const Layout *l, const char **word)
+static int layout_words(const Bench *b, const RankLayout *l, const char **word)
 {
     int n = 0;
     word[n++] = "--ranks", word[n++] = "4";
@@ -80,8 +80,8 @@ static int layout_words(const Bench *b, const Layout *l, const char **word)
     return n;
 }
 
-static Outcome run(const Bench *b, const char *id, const char *from, const Layout *l, bool alone,
-                   const char *const *more)
+static Outcome run(const Bench *b, const char *id, const char *from, const RankLayout *l,
+                   bool alone, const char *const *more)
 {
     const char *word[MOST_WORDS] = { NULL };
     int n = 0;
@@ -100,7 +100,7 @@ static Outcome run(const Bench *b, const char *id, const char *from, const Layou
 static const char *const half[] = { "--set", STEPS "4", "--set",
                                     "lr_scheduler.config.total_steps=8", NULL };
 
-static void learns_as_one_rank(const Layout *l)
+static void learns_as_one_rank(const RankLayout *l)
 {
     Bench b = bench_new();
     assert_ended_well(run(&b, "one", NULL, l, true, NULL));
@@ -113,37 +113,37 @@ static void learns_as_one_rank(const Layout *l)
 
 TEST(a_pipeline_with_shards_learns_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ .schedule = "1F1B", .model = cut, .layers_per_stage = 2 });
+    learns_as_one_rank(&(RankLayout){ .schedule = "1F1B", .model = cut, .layers_per_stage = 2 });
 }
 
 TEST(a_pipeline_with_shared_matrices_learns_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ .schedule = "Interleaved1F1B",
-                                  .model = cut_with_tp,
-                                  .layers_per_stage = 1,
-                                  .degree = "device_mesh.config.tensor_parallel_degree=2" });
+    learns_as_one_rank(&(RankLayout){ .schedule = "Interleaved1F1B",
+                                      .model = cut_with_tp,
+                                      .layers_per_stage = 1,
+                                      .degree = "device_mesh.config.tensor_parallel_degree=2" });
 }
 
 TEST(a_pipeline_with_shared_sequences_learns_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ .schedule = "ZBVZeroBubble",
-                                  .model = cut_with_cp,
-                                  .layers_per_stage = 1,
-                                  .degree = "device_mesh.config.context_parallel_degree=2",
-                                  .more = "loss_fn.config.normalization=global_tokens" });
+    learns_as_one_rank(&(RankLayout){ .schedule = "ZBVZeroBubble",
+                                      .model = cut_with_cp,
+                                      .layers_per_stage = 1,
+                                      .degree = "device_mesh.config.context_parallel_degree=2",
+                                      .more = "loss_fn.config.normalization=global_tokens" });
 }
 
 TEST(a_pipeline_with_tied_embeddings_learns_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ .schedule = "GPipe",
-                                  .model = cut,
-                                  .layers_per_stage = 2,
-                                  .more = "model_raw.config.use_weight_tying=true" });
+    learns_as_one_rank(&(RankLayout){ .schedule = "GPipe",
+                                      .model = cut,
+                                      .layers_per_stage = 2,
+                                      .more = "model_raw.config.use_weight_tying=true" });
 }
 
 static const char *const to_eight[] = { "--set", STEPS "8", "--set",
                                         "settings.training_target.num_target_tokens=1024", NULL };
-static const Layout plain = { .schedule = "1F1B", .model = cut, .layers_per_stage = 2 };
+static const RankLayout plain = { .schedule = "1F1B", .model = cut, .layers_per_stage = 2 };
 
 /* A checkpoint of a pipeline is that of the model: any layout goes on from it. */
 TEST(one_rank_goes_on_from_a_pipeline_and_a_pipeline_from_one_rank)
@@ -163,7 +163,7 @@ TEST(a_pipeline_refuses_the_checkpoint_of_another_model)
 {
     Bench b = bench_new();
     assert_ended_well(run(&b, "alone", NULL, &plain, true, half));
-    Layout other = plain;
+    RankLayout other = plain;
     other.more = "model_raw.config.bias=false";
     Outcome o = run(&b, "x", "alone", &other, false, to_eight);
     assert_refused(o, 1, "does not fit");
@@ -207,7 +207,7 @@ TEST(a_pipeline_in_one_block_learns_what_one_rank_learns)
         NULL
     };
     Bench b = bench_new();
-    const Layout nothing = { 0 };
+    const RankLayout nothing = { 0 };
     assert_ended_well(run(&b, "one", NULL, &nothing, true, NULL));
     assert_ended_well(bench_run(&b, "many", NULL, short_form, NULL));
     assert_learnt_alike(&b, "many", "one");

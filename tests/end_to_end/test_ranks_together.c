@@ -25,14 +25,14 @@ static const char heads[] = "wrapped_model={component_key: model, variant_key: p
                             ", param_dtype: FP_32, reduce_dtype: FP_32, context_method: ulysses}}";
 
 /* A way to share the work, as settings. */
-typedef struct Layout {
+typedef struct RankLayout {
     const char *degree, *model;
     bool is_global; /* the mean is that over all tokens of a step */
-} Layout;
+} RankLayout;
 
 enum { MOST_WORDS = 24 };
 
-static Outcome run(const Bench *b, const char *id, const Layout *l, const char *ranks,
+static Outcome run(const Bench *b, const char *id, const RankLayout *l, const char *ranks,
                    const char *const *more)
 {
     const char *word[MOST_WORDS] = { "--set", SAMPLER, "--set", "model_raw.config.dropout=0.0" };
@@ -48,7 +48,7 @@ static Outcome run(const Bench *b, const char *id, const Layout *l, const char *
     return bench_run(b, id, NULL, word, NULL);
 }
 
-static void learns_as_one_rank(const Layout *l)
+static void learns_as_one_rank(const RankLayout *l)
 {
     static const char *const half[] = { "--set", STEPS "4", "--set",
                                         "lr_scheduler.config.total_steps=8", NULL };
@@ -63,25 +63,27 @@ static void learns_as_one_rank(const Layout *l)
 
 TEST(ranks_that_share_matrices_learn_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ "device_mesh.config.tensor_parallel_degree=2", tensor, false });
+    learns_as_one_rank(
+        &(RankLayout){ "device_mesh.config.tensor_parallel_degree=2", tensor, false });
 }
 
 TEST(ranks_that_share_sequences_learn_what_one_rank_learns)
 {
     learns_as_one_rank(
-        &(Layout){ "device_mesh.config.context_parallel_degree=2", sequence, false });
+        &(RankLayout){ "device_mesh.config.context_parallel_degree=2", sequence, false });
 }
 
 TEST(ranks_that_exchange_heads_learn_what_one_rank_learns)
 {
-    learns_as_one_rank(&(Layout){ "device_mesh.config.context_parallel_degree=2", heads, true });
+    learns_as_one_rank(
+        &(RankLayout){ "device_mesh.config.context_parallel_degree=2", heads, true });
 }
 
 /* With nothing but a degree. */
 TEST(ranks_that_nobody_told_how_to_share_sequences_pass_keys_round_and_say_so)
 {
-    static const Layout plain = { "device_mesh.config.context_parallel_degree=2",
-                                  "model_raw.config.bias=true", false };
+    static const RankLayout plain = { "device_mesh.config.context_parallel_degree=2",
+                                      "model_raw.config.bias=true", false };
     Bench b = bench_new();
     assert_ended_well(run(&b, "one", &plain, NULL, NULL));
     Outcome o = run(&b, "many", &plain, "4", NULL);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Arena *a = arena_new();
     Template *t;
-    Value v;
+    TemplateValue v;
     int64_t column;
     CHECK(!value_from_json(a, str_of(variables), &v, &column));
     Error *e = template_parse(a, (Str){ (const char *)data, size }, size % 2, &t);
@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         Variable variable[4];
         Text out = { 0 };
         for (int i = 0; i < 4; i++)
-            variable[i] = (Variable){ v.map->entry[i].key.ptr, *(Value *)v.map->entry[i].value };
+            variable[i] =
+                (Variable){ v.map->entry[i].key.ptr, *(TemplateValue *)v.map->entry[i].value };
         e = template_render(t, variable, 4, WORK, a, &out);
         CHECK(out.len < 8 * WORK);
         CHECK(utf8_valid_length((Str){ out.ptr ? out.ptr : "", out.len }) == out.len);

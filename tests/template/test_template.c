@@ -10,23 +10,23 @@
 
 enum { MOST_VARIABLES = 32 };
 
-static Error *render(Arena *a, Str source, Value vars, int64_t work, Text *out)
+static Error *render(Arena *a, Str source, TemplateValue vars, int64_t work, Text *out)
 {
     Template *t;
     Variable variable[MOST_VARIABLES];
     int n = 0;
     TRY(template_parse(a, source, false, &t));
-    for (; vars.kind == VALUE_MAP && n < vars.map->n; n++) {
+    for (; vars.kind == TEMPLATE_MAP && n < vars.map->n; n++) {
         const MapEntry *e = &vars.map->entry[n];
         assert_true(n < MOST_VARIABLES);
-        variable[n] = (Variable){ e->key.ptr, *(Value *)e->value };
+        variable[n] = (Variable){ e->key.ptr, *(TemplateValue *)e->value };
     }
     return template_render(t, variable, n, work, a, out);
 }
 
-static Str source_of(Arena *a, Value c)
+static Str source_of(Arena *a, TemplateValue c)
 {
-    const Value *file = value_map_get(c, str_of("file"));
+    const TemplateValue *file = value_map_get(c, str_of("file"));
     Str text;
     if (!file) return value_map_get(c, str_of("template"))->text;
     const char *name = arena_string_n(a, file->text.ptr, file->text.len);
@@ -34,10 +34,11 @@ static Str source_of(Arena *a, Value c)
     return text;
 }
 
-static void run_case(Arena *a, Value c)
+static void run_case(Arena *a, TemplateValue c)
 {
     Text got = { 0 };
-    const Value *name = value_map_get(c, str_of("name")), *out = value_map_get(c, str_of("out"));
+    const TemplateValue *name = value_map_get(c, str_of("name")),
+                        *out = value_map_get(c, str_of("out"));
     Error *e = render(a, source_of(a, c), *value_map_get(c, str_of("vars")), TEMPLATE_WORK, &got);
     if (out && e) fail_msg("%.*s: %s", (int)name->text.len, name->text.ptr, error_text(e));
     if (out && !str_equal((Str){ got.ptr ? got.ptr : "", got.len }, out->text))
@@ -56,7 +57,7 @@ TEST(templates_render_as_jinja_does)
     int n = 0;
     assert_no_error(file_read(a, "tests/template/cases.jsonl", &text));
     for (char *rest = (char *)text.ptr, *line; (line = strsep(&rest, "\n")) && *line; n++) {
-        Value c;
+        TemplateValue c;
         int64_t column;
         assert_no_error(value_from_json(a, str_of(line), &c, &column));
         run_case(a, c);
@@ -151,7 +152,7 @@ TEST(lines_that_are_joined_still_count)
 static void assert_json(const char *line, const char *expected)
 {
     Arena *a = arena_new();
-    Value v;
+    TemplateValue v;
     int64_t column;
     Text out = { 0 };
     Meter m = { .work_left = 1 << 20, .depth_left = MOST_VALUE_DEPTH };
@@ -176,7 +177,7 @@ TEST(json_is_written_as_python_writes_it)
 TEST(json_that_is_none_is_refused_at_its_byte)
 {
     Arena *a = arena_new();
-    Value v;
+    TemplateValue v;
     int64_t column;
     assert_error_has(value_from_json(a, str_of("{\"a\": \"\\ud800\"}"), &v, &column), "surrogate");
     assert_int_equal(column, 7);

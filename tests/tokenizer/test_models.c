@@ -14,19 +14,19 @@ typedef struct ModelCase {
     WordCase word[8];
 } ModelCase;
 
-static Model *load(Arena *a, const char *json, bool byte_words)
+static WordModel *load(Arena *a, const char *json, bool byte_words)
 {
     const char *file = path_join(a, test_folder(), "model.json");
     assert_no_error(file_write(file, json, strlen(json)));
     JsonNode root;
-    Model *m;
+    WordModel *m;
     assert_no_error(json_node_read(a, file, 0, &root));
     assert_no_error(model_load(root, byte_words, a, &m));
     return m;
 }
 
 /* The ids as text, separated by blanks. */
-static const char *ids_of(Arena *a, const Model *m, const char *word)
+static const char *ids_of(Arena *a, const WordModel *m, const char *word)
 {
     Buffer scratch = { 0 };
     Text text = { 0 };
@@ -103,7 +103,7 @@ TEST(models_give_the_ids_of_the_library)
 {
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const Model *m = load(a, cases[i].json, false);
+        const WordModel *m = load(a, cases[i].json, false);
         for (const WordCase *c = cases[i].word; c->word; c++) {
             const char *ids = ids_of(a, m, c->word);
             if (strcmp(ids, c->ids)) {
@@ -119,11 +119,12 @@ TEST(models_give_the_ids_of_the_library)
 TEST(a_model_of_names_reads_words_that_come_as_bytes)
 {
     Arena *a = arena_new();
-    const Model *m = load(a,
-                          "{\"vocab\": {\"?\": 0, \"\\u0120a.\": 1, \"\\u0120\": 2, \"a.\": 3}, "
-                          "\"merges\": [\"\\u0120 a.\"], \"end_of_word_suffix\": \".\", "
-                          "\"unk_token\": \"?\"}",
-                          true);
+    const WordModel *m =
+        load(a,
+             "{\"vocab\": {\"?\": 0, \"\\u0120a.\": 1, \"\\u0120\": 2, \"a.\": 3}, "
+             "\"merges\": [\"\\u0120 a.\"], \"end_of_word_suffix\": \".\", "
+             "\"unk_token\": \"?\"}",
+             true);
     assert_string_equal(ids_of(a, m, " a"), "1");
     assert_string_equal(ids_of(a, m, "\n"), "0");
     assert_null(m->cut);
@@ -139,7 +140,7 @@ TEST(a_word_of_bytes_that_is_a_token_is_that_token)
                                     "\"\\u0120\": 4, \"\\u0120aabbaabbaabbaabbaabb\": 5}, "
                                     "\"merges\": [\"a b\"], \"ignore_merges\": %s}";
     Arena *a = arena_new();
-    const Model *m = load(a, arena_printf(a, file, "true"), true);
+    const WordModel *m = load(a, arena_printf(a, file, "true"), true);
     assert_string_equal(ids_of(a, m, "aba"), "3");
     assert_string_equal(ids_of(a, m, "abab"), "2 2");
     assert_string_equal(ids_of(a, m, "ab"), "2");

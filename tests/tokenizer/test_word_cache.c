@@ -113,11 +113,11 @@ TEST(a_table_grows_as_long_as_there_is_memory)
 
 /* Gives a word up to seven ids, which follow from its length and first letters. */
 typedef struct CountingModel {
-    Model base;
+    WordModel base;
     uint32_t n_ids;
 } CountingModel;
 
-static int64_t counting_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t counting_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     (void)scratch;
     uint32_t number = (uint32_t)word.len, n_ids = ((const CountingModel *)self)->n_ids;

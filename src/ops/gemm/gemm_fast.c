@@ -77,14 +77,14 @@ INLINE void ahead_step(Ahead *h)
 }
 
 /* One block of A as the innermost product reads it. */
-typedef struct Block {
+typedef struct GemmBlock {
     const char *rows;      /* of whole tiles */
     const char *last_rows; /* of the tile at the end that has fewer rows, if there is one */
     int64_t row_bytes, tile_bytes, last_row_bytes;
-} Block;
+} GemmBlock;
 
-static Block prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t n_rows,
-                           int64_t step, int64_t steps)
+static GemmBlock prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t n_rows,
+                               int64_t step, int64_t steps)
 {
     const Factor *a = &g->p.a;
     const PackFrom from = { *a, g->p.m, g->p.k, g->plan.pairs };
@@ -93,19 +93,19 @@ static Block prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t
         pack_rows(&from, row, n_rows, step, steps, room->block, pack_rows_words(steps));
         int64_t bytes = word * pack_rows_words(steps);
         const char *at = (const char *)room->block;
-        return (Block){ at, at + whole / MR * bytes, 0, bytes, 0 };
+        return (GemmBlock){ at, at + whole / MR * bytes, 0, bytes, 0 };
     }
     if (g->plan.rows_of_a == A_COPIED) {
         pack_copy(&from, row, n_rows, step, steps, room->block);
         const char *at = (const char *)room->block;
-        return (Block){ at, at + whole * steps * word, steps * word, MR * steps * word,
-                        steps * word };
+        return (GemmBlock){ at, at + whole * steps * word, steps * word, MR * steps * word,
+                            steps * word };
     }
     int64_t bytes = a->stride * (int64_t)dtype_size(a->dtype);
     const char *at = (const char *)a->data + row * bytes + step * word;
     for (int64_t i = whole; i < n_rows; i++)
         memcpy(room->edge + (i - whole) * steps, at + i * bytes, (size_t)(steps * word));
-    return (Block){ at, (const char *)room->edge, bytes, MR * bytes, steps * word };
+    return (GemmBlock){ at, (const char *)room->edge, bytes, MR * bytes, steps * word };
 }
 
 /* What the next block will read of A. */
@@ -123,7 +123,7 @@ static Ahead next_block(const Gemm *g, int64_t row, int64_t n_rows, int64_t step
                     n_rows * size, n_k, n_calls);
 }
 
-static void multiply_block(const Gemm *g, const Room *room, const Block *block, int64_t n_rows,
+static void multiply_block(const Gemm *g, const Room *room, const GemmBlock *block, int64_t n_rows,
                            int64_t n_columns, int64_t steps, TileEnd end, const Target *t,
                            int64_t row, Ahead ahead)
 {
@@ -182,7 +182,7 @@ static void multiply_rectangle(const Gemm *g, int thread, int64_t row, int64_t n
             int64_t rows = n_rows - i < plan->block ? n_rows - i : plan->block;
             int64_t after = n_rows - i - rows < plan->block ? n_rows - i - rows : plan->block;
             int64_t calls = (rows + MR - 1) / MR * ((n_columns + NR - 1) / NR);
-            Block block = prepare_block(g, &room, row + i, rows, step, steps);
+            GemmBlock block = prepare_block(g, &room, row + i, rows, step, steps);
             multiply_block(g, &room, &block, rows, n_columns, steps, end, &t, i,
                            next_block(g, row + i + rows, after, step, steps, calls));
         }

@@ -3,8 +3,8 @@
 #include "tokenizer/bpe/blanks.h"
 #include "tokenizer/bpe/walk.h"
 
-static int64_t cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
-                   uint32_t *end)
+static int64_t cut(const WordModel *self, const char *text, uint32_t len, uint32_t from,
+                   uint32_t until, uint32_t *end)
 {
     const JoinTable *j = ((const Bpe *)self)->joins;
     return j->cut_groups(j, text, len, from, until, end);
@@ -27,7 +27,7 @@ static JoinTable *joints(Arena *a, const JoinTable *from, bool apart)
     return j;
 }
 
-const Model *bpe_with_blanks(Arena *a, const Model *model, bool apart)
+const WordModel *bpe_with_blanks(Arena *a, const WordModel *model, bool apart)
 {
     uint32_t blank = vocab_find(model->vocab, str_of("\xE2\x96\x81"));
     if (model->cut != bpe_cut || blank == NO_TOKEN) return NULL;

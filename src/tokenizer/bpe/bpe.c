@@ -214,7 +214,7 @@ static Error *load_settings(Bpe *b, JsonNode at, Arena *a)
     return NULL;
 }
 
-Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
+Error *bpe_load(JsonNode at, bool byte_words, Arena *a, WordModel **out)
 {
     static const char *const known[] = { "type",
                                          "dropout",
@@ -229,7 +229,8 @@ Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out)
                                          NULL };
     TRY(json_node_only(at, known));
     Bpe *b = NEW(a, Bpe);
-    b->base = (Model){ .kind = "BPE", .vocab = &b->vocab, .ids_per_byte = 1, .spans = bpe_spans };
+    b->base =
+        (WordModel){ .kind = "BPE", .vocab = &b->vocab, .ids_per_byte = 1, .spans = bpe_spans };
     JsonNode merges = json_member(at, "merges");
     TRY(vocab_load(json_member(at, "vocab"), a, &b->vocab));
     TRY(load_settings(b, at, a));

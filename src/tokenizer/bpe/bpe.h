@@ -10,7 +10,7 @@ enum { MAX_MERGES = (1 << 22) - 2 };
 #define NO_RANK UINT32_MAX
 
 typedef struct Bpe {
-    Model base;
+    WordModel base;
     Vocab vocab;
     uint32_t byte_id[256]; /* the token of a byte, or NO_TOKEN */
     bool covers_bytes;     /* every byte has a token */
@@ -44,7 +44,7 @@ typedef struct Bpe {
     const struct BpeWalk *walk; /* walk.h; NULL: long words must be merged */
 } Bpe;
 
-Error *bpe_load(JsonNode at, bool byte_words, Arena *a, Model **out);
+Error *bpe_load(JsonNode at, bool byte_words, Arena *a, WordModel **out);
 
 /* tables.c: tables for `n_pairs` pairs and merges of ranks below n_ranks; then the pairs. Of
  * equal pairs the later one counts. */
@@ -76,8 +76,8 @@ int64_t bpe_merge_telling(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n
  * side that would make it. */
 int64_t bpe_merge_noting(const Bpe *b, Buffer *scratch, uint32_t *id, int64_t n, uint64_t *made_of);
 /* The ids of a word that comes as bytes; and as characters (chars.c). */
-int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
-int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out);
+int64_t bpe_word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out);
+int64_t bpe_char_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out);
 /* The token of a character, or NO_TOKEN. */
 static inline uint32_t bpe_char_id(const Bpe *b, uint32_t c, Str text)
 {
@@ -87,15 +87,15 @@ uint32_t bpe_symbol_at(const void *bpe, Str text, size_t *len);
 /* blanks_bpe.c: the same model for texts in which a blank stands for U+2581, with JOINS_SLACK
  * readable bytes behind them; NULL when it must see the text as it is. `apart`: words start at a
  * blank. */
-const Model *bpe_with_blanks(Arena *a, const Model *model, bool apart);
-/* Model.spans, for both. */
-void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+const WordModel *bpe_with_blanks(Arena *a, const WordModel *model, bool apart);
+/* WordModel.spans, for both. */
+void bpe_spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                Span *out);
-/* Model.cut for words that come as bytes, and as characters. */
-int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_t from,
+/* WordModel.cut for words that come as bytes, and as characters. */
+int64_t bpe_cut_bytes(const WordModel *self, const char *text, uint32_t len, uint32_t from,
                       uint32_t until, uint32_t *end);
-int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
-                uint32_t *end);
+int64_t bpe_cut(const WordModel *self, const char *text, uint32_t len, uint32_t from,
+                uint32_t until, uint32_t *end);
 /* Makes the walk of a model over bytes, and `whole`; bytes[id] is what a token stands for, len 0:
  * nothing. */
 void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n);

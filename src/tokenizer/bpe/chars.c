@@ -107,7 +107,7 @@ static int64_t find_symbols(const Bpe *b, Str word, uint32_t *out, uint32_t *byt
     return s.n;
 }
 
-int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+int64_t bpe_char_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Bpe *b = (const Bpe *)self;
     if (b->ignore_merges && word.len <= b->longest_name) {
@@ -124,7 +124,7 @@ int64_t bpe_char_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out
 
 /* The name of what is merged is that of its parts, without the prefix in between: so each id takes
  * as many symbols as make its name. */
-void bpe_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+void bpe_spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                Span *out)
 {
     const Bpe *b = (const Bpe *)self;
@@ -154,8 +154,8 @@ uint32_t bpe_symbol_at(const void *bpe, Str text, size_t *len)
     return bpe_char_id(bpe, c, (Str){ text.ptr, *len });
 }
 
-int64_t bpe_cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
-                uint32_t *end)
+int64_t bpe_cut(const WordModel *self, const char *text, uint32_t len, uint32_t from,
+                uint32_t until, uint32_t *end)
 {
     return joins_cut(((const Bpe *)self)->joins, text, len, from, until, end);
 }

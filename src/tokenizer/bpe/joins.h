@@ -35,8 +35,8 @@ void joins_add_inside(JoinTable *j, Str text);
 /* When all is added: finds the groups. */
 void joins_group(JoinTable *j);
 
-/* Model.cut (model/model.h) by this table, and by its groups: faster, for texts that do not spell
- * U+2581, with JOINS_SLACK readable bytes behind them. */
+/* WordModel.cut (model/model.h) by this table, and by its groups: faster, for texts that do not
+ * spell U+2581, with JOINS_SLACK readable bytes behind them. */
 JoinsCut joins_cut, joins_cut_groups;
 /* joins_avx2.c, joins_avx512.c (which needs VBMI2): the versions that joins_group chooses from. */
 JoinsCut joins_cut_groups_avx2, joins_cut_groups_avx512;

@@ -154,7 +154,7 @@ static bool can_cross(const Bpe *b, Str word, size_t i)
     return b->cross_two[four >> 6] >> (four & 63) & 1;
 }
 
-int64_t bpe_cut_bytes(const Model *self, const char *text, uint32_t len, uint32_t from,
+int64_t bpe_cut_bytes(const WordModel *self, const char *text, uint32_t len, uint32_t from,
                       uint32_t until, uint32_t *end)
 {
     int64_t n = 0;
@@ -205,7 +205,7 @@ static int64_t symbols_with_unk(const Bpe *b, Str word, uint32_t *out)
     return n;
 }
 
-int64_t bpe_word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+int64_t bpe_word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const Bpe *b = (const Bpe *)self;
     if (b->whole && word.len >= b->shortest_whole && word.len <= b->longest_whole) {

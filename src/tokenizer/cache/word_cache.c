@@ -20,7 +20,7 @@ typedef struct Passing {
 enum { COUNT_MORE = 1 << 10, COUNT_MOST = 1 << 20 };
 
 struct WordCache {
-    const Model *model;
+    const WordModel *model;
     const WordLevels *levels;
     WordTables *tables;            /* NULL: remember nothing */
     Buffer limits, packed, missed; /* of one batch */
@@ -44,7 +44,7 @@ static void release(void *arg)
     word_tables_free(c->tables);
 }
 
-WordCache *word_cache_new(Arena *a, const Model *model, int64_t n_ids, bool remember)
+WordCache *word_cache_new(Arena *a, const WordModel *model, int64_t n_ids, bool remember)
 {
     WordCache *c = NEW(a, WordCache);
     c->model = model;
@@ -88,7 +88,7 @@ static void prefetch_part(const WordTables *t, Str part)
  * before. */
 static int64_t model_ids(WordCache *c, Str word, uint32_t *out)
 {
-    const Model *m = c->model;
+    const WordModel *m = c->model;
     bool cuts = m->cut && c->tables && word.len > 16 && (!m->cut_most || word.len <= m->cut_most);
     if (!cuts) return m->word_ids(m, &c->work, word, out);
     uint32_t *end = buffer_grow(&c->parts, SPLIT_ROOM * sizeof *end), len = (uint32_t)word.len;

@@ -13,7 +13,7 @@ typedef struct WordCache WordCache;
 
 /* The model's ids are nearly all below n_ids: few take less room. `remember` false computes every
  * word anew (for tests and measurements). */
-WordCache *word_cache_new(Arena *a, const Model *model, int64_t n_ids, bool remember);
+WordCache *word_cache_new(Arena *a, const WordModel *model, int64_t n_ids, bool remember);
 /* Appends the ids of n words: the first is text[from, end[0]), the next text[end[0], end[1]), ...
  */
 void word_cache_encode(WordCache *c, const char *text, uint32_t from, const uint32_t *end,

@@ -26,7 +26,7 @@ Encoder *hf_encoder_new(const Tokenizer *self)
     HfEncoder *e = NEW(a, HfEncoder);
     const HfTokenizer *t = (const HfTokenizer *)self;
     *e = (HfEncoder){ .base.tokenizer = self, .arena = a, .tokenizer = t };
-    const Model *model = t->blank_model ? t->blank_model : t->model;
+    const WordModel *model = t->blank_model ? t->blank_model : t->model;
     e->cache = word_cache_new(a, model, model->vocab->n_ids, !t->without_cache);
     e->end = NEW_N(a, uint32_t, SPLIT_ROOM);
     return &e->base;
@@ -54,7 +54,7 @@ static void encode_in_place(HfEncoder *e, Str piece, Ids *out)
     Str s = pretokenizer_place(&e->tokenizer->pretokenizer, piece, &e->text);
     uint32_t len = (uint32_t)s.len;
     WordSplitter *split = e->tokenizer->pretokenizer.split;
-    const Model *model = e->tokenizer->model;
+    const WordModel *model = e->tokenizer->model;
     if (!split && !model->cut) {
         word_cache_encode(e->cache, s.ptr, 0, &len, 1, out);
         return;
@@ -100,7 +100,7 @@ static Error *encode_failed(const HfEncoder *e, const Ids *out, int64_t before)
 static Error *encode_blanks(HfEncoder *e, Str text, bool at_start, Ids *out)
 {
     static const char slack[JOINS_SLACK] = { 0 };
-    const Model *model = e->tokenizer->blank_model;
+    const WordModel *model = e->tokenizer->blank_model;
     text_clear(&e->blanks);
     blanks_write(&e->tokenizer->blanks, text, at_start, &e->blanks);
     text_add(&e->blanks, slack, sizeof slack);
@@ -175,7 +175,7 @@ static void ids_append(Ids *ids, const uint32_t *id, int64_t n)
 
 /* Appends the ids of a layout, with the chunk of each of its texts that `choice` names; choice
  * NULL: the first chunk of each. */
-static void lay_out(const HfEncoder *e, const Layout *l, const int64_t *choice, Ids *out)
+static void lay_out(const HfEncoder *e, const TokenLayout *l, const int64_t *choice, Ids *out)
 {
     int64_t k = 0; /* among the parts that are texts */
     for (int64_t i = 0; i < l->n; i++) {
@@ -184,7 +184,7 @@ static void lay_out(const HfEncoder *e, const Layout *l, const int64_t *choice, 
             ids_add(out, p->token);
             continue;
         }
-        Chunk c = chunk_at(&e->chunks[p->sequence], choice ? choice[k++] : 0);
+        TokenChunk c = chunk_at(&e->chunks[p->sequence], choice ? choice[k++] : 0);
         ids_append(out, e->ids[p->sequence].id + c.from, c.to - c.from);
     }
 }
@@ -202,7 +202,7 @@ static void pad(Ids *ids, int64_t from, bool left, uint32_t value, int64_t n)
 /* The further encodings, in the library's order: parts are joined from left to right, and each
  * further one of what is joined so far goes with all of the next part, before the first of what is
  * joined goes with the further ones of the next part. */
-static void add_overflow(HfEncoder *e, const Layout *l, int64_t target, HfEncoding *out)
+static void add_overflow(HfEncoder *e, const TokenLayout *l, int64_t target, HfEncoding *out)
 {
     int64_t n_texts = 0, n = 0;
     for (int64_t i = 0; i < l->n; i++) n_texts += l->part[i].sequence >= 0;
@@ -241,13 +241,13 @@ static void add_overflow(HfEncoder *e, const Layout *l, int64_t target, HfEncodi
 }
 
 /* Type ids and masks of the first encoding. */
-static void mark(const HfEncoder *e, const Layout *l, HfEncoding *out)
+static void mark(const HfEncoder *e, const TokenLayout *l, HfEncoding *out)
 {
     for (int64_t i = 0; i < l->n; i++) {
         const LayoutPart *p = &l->part[i];
         int64_t n = 1;
         if (p->sequence >= 0) {
-            Chunk c = chunk_at(&e->chunks[p->sequence], 0);
+            TokenChunk c = chunk_at(&e->chunks[p->sequence], 0);
             n = c.to - c.from;
         }
         ids_fill(&out->type_ids, p->type_id, n);
@@ -256,7 +256,7 @@ static void mark(const HfEncoder *e, const Layout *l, HfEncoding *out)
     ids_fill(&out->attention, 1, out->ids.n);
 }
 
-static Error *encode_and_cut(HfEncoder *e, const Str *text, int n_texts, const Layout *l)
+static Error *encode_and_cut(HfEncoder *e, const Str *text, int n_texts, const TokenLayout *l)
 {
     int64_t length[2] = { 0 };
     for (int i = 0; i < n_texts; i++) {
@@ -272,7 +272,7 @@ Error *hf_encoder_encode_pair(Encoder *encoder, Str first, const Str *second,
 {
     HfEncoder *e = (HfEncoder *)encoder;
     const LengthRule *rule = &e->tokenizer->length;
-    const Layout *l = &e->tokenizer->post_processor.layout[second != NULL][add_special_tokens];
+    const TokenLayout *l = &e->tokenizer->post_processor.layout[second != NULL][add_special_tokens];
     Ids *list[] = { &out->ids,       &out->type_ids, &out->special,
                     &out->attention, &out->overflow, &out->overflow_ends };
     for (int i = 0; i < 6; i++) list[i]->n = 0;
@@ -293,7 +293,7 @@ Error *hf_encoder_encode(Encoder *encoder, Str text, bool add_special_tokens, Id
 {
     HfEncoder *e = (HfEncoder *)encoder;
     const LengthRule *rule = &e->tokenizer->length;
-    const Layout *l = &e->tokenizer->post_processor.layout[0][add_special_tokens];
+    const TokenLayout *l = &e->tokenizer->post_processor.layout[0][add_special_tokens];
     int64_t before = out->n;
     if (l->n == 1 && l->part[0].sequence == 0 && !rule->truncates) {
         Error *failed = encode_text(e, text, out);

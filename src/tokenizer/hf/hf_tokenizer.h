@@ -20,9 +20,10 @@ typedef struct HfTokenizer {
     AddedTokens *added;
     Normalizer normalizer;
     PreTokenizer pretokenizer;
-    Model *model;
+    WordModel *model;
     Blanks blanks;
-    const Model *blank_model; /* takes stretches of text written by `blanks`; NULL: no short cut */
+    const WordModel
+        *blank_model; /* takes stretches of text written by `blanks`; NULL: no short cut */
     Decoder decoder;
     PostProcessor post_processor;
     LengthRule length;

@@ -73,13 +73,13 @@ Error *length_rule_load(JsonNode truncation, JsonNode padding, int64_t n_ids, Le
 
 static void add_chunk(Chunks *c, int64_t from, int64_t to)
 {
-    Chunk *chunk = buffer_grow(&c->room, (size_t)(c->n + 1) * sizeof *chunk);
-    chunk[c->n++] = (Chunk){ from, to };
+    TokenChunk *chunk = buffer_grow(&c->room, (size_t)(c->n + 1) * sizeof *chunk);
+    chunk[c->n++] = (TokenChunk){ from, to };
 }
 
-Chunk chunk_at(const Chunks *c, int64_t i)
+TokenChunk chunk_at(const Chunks *c, int64_t i)
 {
-    return ((const Chunk *)c->room.ptr)[i];
+    return ((const TokenChunk *)c->room.ptr)[i];
 }
 
 /* Chunks of `max` ids, each sharing `stride` with the one before, from the side that is kept. */

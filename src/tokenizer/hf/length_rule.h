@@ -25,9 +25,9 @@ typedef struct LengthRule {
 Error *length_rule_load(JsonNode truncation, JsonNode padding, int64_t n_ids, LengthRule *out);
 
 /* A stretch of the ids of a text. */
-typedef struct Chunk {
+typedef struct TokenChunk {
     int64_t from, to;
-} Chunk;
+} TokenChunk;
 /* The stretch that is kept, then the further ones, which overflow. Free `room`. */
 typedef struct Chunks {
     Buffer room;
@@ -38,7 +38,7 @@ typedef struct Chunks {
  * than the rule allows. */
 Error *length_rule_cut(const LengthRule *rule, int64_t n_added, const int64_t *length, int n_texts,
                        Chunks *out);
-Chunk chunk_at(const Chunks *c, int64_t i);
+TokenChunk chunk_at(const Chunks *c, int64_t i);
 /* How many ids padding adds to n. */
 int64_t length_rule_padding(const LengthRule *rule, int64_t n);
 #endif

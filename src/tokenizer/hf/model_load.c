@@ -8,7 +8,7 @@
 typedef struct Loading {
     Arena *arena;
     bool byte_words;
-    Model **out;
+    WordModel **out;
 } Loading;
 
 static Error *load_bpe(JsonNode at, void *out)
@@ -17,7 +17,7 @@ static Error *load_bpe(JsonNode at, void *out)
     return bpe_load(at, l->byte_words, l->arena, l->out);
 }
 
-typedef Error *LoadText(JsonNode at, Arena *a, Model **out);
+typedef Error *LoadText(JsonNode at, Arena *a, WordModel **out);
 
 /* Models that know nothing of bytes. */
 static Error *load_text(LoadText *load, JsonNode at, void *out)
@@ -60,7 +60,7 @@ static const char *untyped(JsonNode at)
     return json_member(at, "unk_token").value ? "WordLevel" : NULL;
 }
 
-Error *model_load(JsonNode at, bool byte_words, Arena *a, Model **out)
+Error *model_load(JsonNode at, bool byte_words, Arena *a, WordModel **out)
 {
     Loading l = { a, byte_words, out };
     return json_load_stage(at, models, untyped(at), &l);

@@ -6,5 +6,5 @@
 /* Reads the `model` of a tokenizer.json. `byte_words`: words come as plain bytes that the
  * vocabulary spells in the byte alphabet (pre-tokenizer ByteLevel); else they come as the
  * vocabulary spells them. */
-Error *model_load(JsonNode at, bool byte_words, Arena *a, Model **out);
+Error *model_load(JsonNode at, bool byte_words, Arena *a, WordModel **out);
 #endif

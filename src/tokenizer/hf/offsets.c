@@ -110,7 +110,7 @@ static Place place_of(Span s, const Place *place, size_t len)
  */
 static Error *add_ids(Offsets *o, Str bytes, Str word, const Place *place)
 {
-    const Model *m = o->tokenizer->model;
+    const WordModel *m = o->tokenizer->model;
     uint32_t *id = buffer_grow(&o->ids, bytes.len * (size_t)m->ids_per_byte * sizeof *id);
     int64_t n = m->word_ids(m, &o->scratch, bytes, id);
     for (int64_t i = 0; i < n; i++) {
@@ -294,13 +294,13 @@ static void put_padding(const LengthRule *rule, int64_t n, Ids *ids, Ids *offset
 }
 
 /* Cut to its length, with special tokens, and padded. */
-static Error *lay_out(Offsets *o, const Layout *l, Ids *ids, Ids *offsets)
+static Error *lay_out(Offsets *o, const TokenLayout *l, Ids *ids, Ids *offsets)
 {
     const LengthRule *rule = &o->tokenizer->length;
     Chunks chunks = { 0 };
     Error *e = length_rule_cut(rule, l->n_added, &o->n, 1, &chunks);
     if (e) return e;
-    Chunk kept = chunk_at(&chunks, 0);
+    TokenChunk kept = chunk_at(&chunks, 0);
     buffer_free(&chunks.room);
     Found *found = o->found + kept.from;
     int64_t n = kept.to - kept.from, n_all = 0;
@@ -327,7 +327,7 @@ Error *hf_tokenizer_encode_offsets(const Tokenizer *self, Str text, bool add_spe
     o.character = buffer_grow(&o.characters, (text.len + 1) * sizeof *o.character);
     utf8_number_characters(text, o.character);
     Error *e = add_text(&o);
-    const Layout *l = &o.tokenizer->post_processor.layout[0][add_special_tokens];
+    const TokenLayout *l = &o.tokenizer->post_processor.layout[0][add_special_tokens];
     if (!e) e = lay_out(&o, l, out, offsets);
     offsets_free(&o);
     return e;

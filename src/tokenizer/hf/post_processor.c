@@ -202,7 +202,7 @@ static Error *load_sequence(JsonNode at, void *loading)
     return json_load_stages(at, "processors", post_processors, loading);
 }
 
-static Error *make_layout(JsonNode at, PostLoading *l, Layout *out)
+static Error *make_layout(JsonNode at, PostLoading *l, TokenLayout *out)
 {
     Draft *d = l->draft;
     d->n = d->n_groups = 1 + l->is_pair;
@@ -214,11 +214,11 @@ static Error *make_layout(JsonNode at, PostLoading *l, Layout *out)
         d->group[i] = i;
     }
     if (!json_node_is_null(at)) TRY(json_load_stage(at, post_processors, NULL, l));
-    *out = (Layout){ .part = arena_copy(l->arena, d->part, (size_t)d->n * sizeof *d->part),
-                     .n = d->n,
-                     .trim = d->trim,
-                     .n_trims = d->n_trims,
-                     .n_added = l->adds_special ? d->n_added : 0 };
+    *out = (TokenLayout){ .part = arena_copy(l->arena, d->part, (size_t)d->n * sizeof *d->part),
+                          .n = d->n,
+                          .trim = d->trim,
+                          .n_trims = d->n_trims,
+                          .n_added = l->adds_special ? d->n_added : 0 };
     return NULL;
 }
 
@@ -236,7 +236,7 @@ Error *post_processor_load(JsonNode at, Arena *a, int64_t n_ids, PostProcessor *
     return e;
 }
 
-static void put_part(Layout *l, int sequence, uint32_t token, int of)
+static void put_part(TokenLayout *l, int sequence, uint32_t token, int of)
 {
     const bool is_token = sequence < 0;
     l->part[l->n++] = (LayoutPart){
@@ -250,7 +250,7 @@ PostProcessor post_processor_around(Arena *a, const uint32_t *front, const uint3
     PostProcessor p = { 0 };
     for (int pair = 0; pair < 2; pair++)
         for (int special = 0; special < 2; special++) {
-            Layout *l = &p.layout[pair][special];
+            TokenLayout *l = &p.layout[pair][special];
             l->part = NEW_N(a, LayoutPart, 6);
             for (int i = 0; i <= pair; i++) {
                 if (special && front) put_part(l, -1, *front, i);

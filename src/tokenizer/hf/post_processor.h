@@ -19,16 +19,16 @@ typedef struct OffsetTrim {
     bool behind_special;    /* the first id of the text is not the first of all */
 } OffsetTrim;
 
-typedef struct Layout {
+typedef struct TokenLayout {
     LayoutPart *part;
     int64_t n;
     OffsetTrim *trim; /* one after the other */
     int64_t n_trims;
     int64_t n_added; /* room that truncation leaves; the library counts what processors say */
-} Layout;
+} TokenLayout;
 
 typedef struct PostProcessor {
-    Layout layout[2][2]; /* by: is a pair; adds special tokens */
+    TokenLayout layout[2][2]; /* by: is a pair; adds special tokens */
 } PostProcessor;
 
 /* Reads the `post_processor` of a tokenizer.json; null adds nothing. Ids are below n_ids. */

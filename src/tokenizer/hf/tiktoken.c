@@ -151,14 +151,14 @@ static void add_pairs(Bpe *b, const Ranks *r, uint32_t rank)
 }
 
 /* `full`: the vocabulary with the special tokens, which merging must not find. */
-static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, Model **out)
+static Error *make_model(Arena *a, const Ranks *r, const Vocab *full, WordModel **out)
 {
     Bpe *b = NEW(a, Bpe);
-    b->base = (Model){ .kind = "tiktoken",
-                       .vocab = full,
-                       .ids_per_byte = 1,
-                       .word_ids = bpe_word_ids,
-                       .spans = bpe_spans };
+    b->base = (WordModel){ .kind = "tiktoken",
+                           .vocab = full,
+                           .ids_per_byte = 1,
+                           .word_ids = bpe_word_ids,
+                           .spans = bpe_spans };
     b->unk_id = NO_TOKEN;
     b->ignore_merges = true;
     vocab_of_names(a, r->name, r->n_ids, &b->vocab);

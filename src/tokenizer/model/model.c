@@ -3,13 +3,13 @@
 #include "tokenizer/text/byte_alphabet.h"
 
 typedef struct Spelled {
-    Model base;
-    const Model *inner;
+    WordModel base;
+    const WordModel *inner;
 } Spelled;
 
-static int64_t spelled_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t spelled_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
-    const Model *inner = ((const Spelled *)self)->inner;
+    const WordModel *inner = ((const Spelled *)self)->inner;
     Text name = { 0 };
     bytes_to_name(word, &name);
     int64_t n = inner->word_ids(inner, scratch, (Str){ name.ptr, name.len }, out);
@@ -17,14 +17,14 @@ static int64_t spelled_ids(const Model *self, Buffer *scratch, Str word, uint32_
     return n;
 }
 
-static void spelled_spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id,
+static void spelled_spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id,
                           int64_t n, Span *out)
 {
-    const Model *inner = ((const Spelled *)self)->inner;
+    const WordModel *inner = ((const Spelled *)self)->inner;
     inner->spans(inner, scratch, word, id, n, out);
 }
 
-Model *model_spelled(Arena *a, const Model *inner)
+WordModel *model_spelled(Arena *a, const WordModel *inner)
 {
     Spelled *s = NEW(a, Spelled);
     s->base = *inner;

@@ -2,12 +2,12 @@
 #include "tokenizer/model/wordlevel.h"
 
 typedef struct WordLevel {
-    Model base;
+    WordModel base;
     Vocab vocab;
     uint32_t unk_id; /* NO_TOKEN: an unknown word is an error */
 } WordLevel;
 
-static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     (void)scratch;
     const WordLevel *w = (const WordLevel *)self;
@@ -16,7 +16,7 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
     return 1;
 }
 
-static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+static void spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                   Span *out)
 {
     (void)self;
@@ -26,16 +26,16 @@ static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *
     *out = (Span){ 0, word.len };
 }
 
-Error *wordlevel_load(JsonNode at, Arena *a, Model **out)
+Error *wordlevel_load(JsonNode at, Arena *a, WordModel **out)
 {
     static const char *const known[] = { "type", "vocab", "unk_token", NULL };
     TRY(json_node_only(at, known));
     WordLevel *w = NEW(a, WordLevel);
-    w->base = (Model){ .kind = "WordLevel",
-                       .vocab = &w->vocab,
-                       .ids_per_byte = 1,
-                       .word_ids = word_ids,
-                       .spans = spans };
+    w->base = (WordModel){ .kind = "WordLevel",
+                           .vocab = &w->vocab,
+                           .ids_per_byte = 1,
+                           .word_ids = word_ids,
+                           .spans = spans };
     TRY(vocab_load(json_member(at, "vocab"), a, &w->vocab));
     Str unk;
     TRY(json_get_string(at, "unk_token", &unk));

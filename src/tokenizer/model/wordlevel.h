@@ -4,5 +4,5 @@
 #include "tokenizer/model/model.h"
 
 /* Reads the model of a tokenizer.json. */
-Error *wordlevel_load(JsonNode at, Arena *a, Model **out);
+Error *wordlevel_load(JsonNode at, Arena *a, WordModel **out);
 #endif

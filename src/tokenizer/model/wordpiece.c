@@ -3,7 +3,7 @@
 #include "tokenizer/text/trie.h"
 
 typedef struct WordPiece {
-    Model base;
+    WordModel base;
     Vocab vocab;
     Trie trie;
     uint32_t inside;   /* the trie's node behind the prefix of continuing pieces, or NO_NODE */
@@ -32,7 +32,7 @@ static size_t longest(const WordPiece *w, uint32_t node, Str text, uint32_t *id)
     return found;
 }
 
-static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     (void)scratch;
     const WordPiece *w = (const WordPiece *)self;
@@ -49,7 +49,7 @@ static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *
     return 1;
 }
 
-static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+static void spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                   Span *out)
 {
     (void)scratch;
@@ -80,18 +80,18 @@ static void make_trie(WordPiece *w, Arena *a, Str prefix)
         w->inside = trie_step(&w->trie, w->inside, (uint8_t)prefix.ptr[i]);
 }
 
-Error *wordpiece_load(JsonNode at, Arena *a, Model **out)
+Error *wordpiece_load(JsonNode at, Arena *a, WordModel **out)
 {
     static const char *const known[] = {
         "type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab", NULL
     };
     TRY(json_node_only(at, known));
     WordPiece *w = NEW(a, WordPiece);
-    w->base = (Model){ .kind = "WordPiece",
-                       .vocab = &w->vocab,
-                       .ids_per_byte = 1,
-                       .word_ids = word_ids,
-                       .spans = spans };
+    w->base = (WordModel){ .kind = "WordPiece",
+                           .vocab = &w->vocab,
+                           .ids_per_byte = 1,
+                           .word_ids = word_ids,
+                           .spans = spans };
     Str unk, prefix;
     TRY(vocab_load(json_member(at, "vocab"), a, &w->vocab));
     TRY(json_get_string(at, "unk_token", &unk));

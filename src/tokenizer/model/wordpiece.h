@@ -5,5 +5,5 @@
 #include "tokenizer/model/model.h"
 
 /* Reads the model of a tokenizer.json. */
-Error *wordpiece_load(JsonNode at, Arena *a, Model **out);
+Error *wordpiece_load(JsonNode at, Arena *a, WordModel **out);
 #endif

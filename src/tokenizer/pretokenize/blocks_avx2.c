@@ -3,9 +3,9 @@
 #include "tokenizer/pretokenize/cl100k_blocks.h"
 #include "tokenizer/pretokenize/gpt2_blocks.h"
 
-typedef struct Block {
+typedef struct Bytes32 {
     __m256i low, high; /* its 64 bytes */
-} Block;
+} Bytes32;
 
 static uint64_t bits(__m256i low, __m256i high)
 {
@@ -13,7 +13,7 @@ static uint64_t bits(__m256i low, __m256i high)
                                                      << 32;
 }
 
-static uint64_t equal(const Block *b, char c)
+static uint64_t equal(const Bytes32 *b, char c)
 {
     __m256i x = _mm256_set1_epi8(c);
     return bits(_mm256_cmpeq_epi8(b->low, x), _mm256_cmpeq_epi8(b->high, x));
@@ -45,7 +45,7 @@ static __m256i letter_leads(__m256i x)
 }
 
 /* Marks those and returns their first bytes. */
-static uint64_t mark_letter_leads(const Block *b, Masks *m)
+static uint64_t mark_letter_leads(const Bytes32 *b, Masks *m)
 {
     const __m256i zero = _mm256_setzero_si256();
     __m256i low = letter_leads(b->low), high = letter_leads(b->high);
@@ -61,8 +61,8 @@ static uint64_t mark_letter_leads(const Block *b, Masks *m)
 static inline __attribute__((always_inline)) Masks masks_of(const char *text)
 {
     const __m256i lower_case = _mm256_set1_epi8(0x20);
-    Block b = { _mm256_loadu_si256((const __m256i *)text),
-                _mm256_loadu_si256((const __m256i *)(text + 32)) };
+    Bytes32 b = { _mm256_loadu_si256((const __m256i *)text),
+                  _mm256_loadu_si256((const __m256i *)(text + 32)) };
     Masks m = { .last = 62, .blank = equal(&b, ' '), .apostrophe = equal(&b, '\'') };
     m.letter =
         in_range(_mm256_or_si256(b.low, lower_case), _mm256_or_si256(b.high, lower_case), 'a', 'z');

@@ -86,11 +86,11 @@ static inline uint64_t cl100k_starts(const char *text, const Masks *m, int group
 
 /* A part of a text on its way through the blocks. A block begins where the one before ended, so the
  * CPU has little to overlap within a part: two parts take turns. */
-typedef struct Part {
+typedef struct TextPart {
     uint32_t at, until;
     int64_t n;
     uint32_t *end;
-} Part;
+} TextPart;
 
 static inline bool is_ascii_letter(char c)
 {
@@ -113,8 +113,8 @@ static inline uint32_t sure_start(const char *text, uint32_t from, uint32_t unti
 /* A WordSplitter; see GPT2_SPLITTER. `attributes`: those of masks_of. Words longer than a block,
  * and numbers that are not ASCII, are left to the table. */
 #define CL100K_SPLITTER(attributes, name, masks_of, group)                                         \
-    attributes static inline                                                                       \
-        __attribute__((always_inline)) void name##_step(const char *text, uint32_t len, Part *p)   \
+    attributes static inline __attribute__((always_inline)) void name##_step(                      \
+        const char *text, uint32_t len, TextPart *p)                                               \
     {                                                                                              \
         Masks m = masks_of(text + p->at);                                                          \
         uint64_t starts = cl100k_starts(text + p->at, &m, group) & ~(uint64_t)1;                   \
@@ -129,8 +129,8 @@ static inline uint32_t sure_start(const char *text, uint32_t from, uint32_t unti
                             uint32_t *end)                                                         \
     {                                                                                              \
         uint32_t middle = sure_start(text, from, until);                                           \
-        Part a = { from, middle, 0, end };                                                         \
-        Part b = { middle, until, 0, end + (middle - from) + 2 * 64 };                             \
+        TextPart a = { from, middle, 0, end };                                                     \
+        TextPart b = { middle, until, 0, end + (middle - from) + 2 * 64 };                         \
         while (a.at < a.until && b.at < b.until) {                                                 \
             name##_step(text, len, &a);                                                            \
             name##_step(text, len, &b);                                                            \

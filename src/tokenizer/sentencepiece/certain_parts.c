@@ -21,7 +21,7 @@ enum {
 
 /* A Unigram model that leaves to the caller words whose ids a sum below the limit can change. */
 typedef struct CertainModel {
-    Model base;
+    WordModel base;
     const SpModel *model;
 } CertainModel;
 
@@ -56,7 +56,7 @@ static void release(void *arg)
     buffer_free(&c->hashes);
 }
 
-static int64_t certain_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t certain_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const SpModel *m = ((const CertainModel *)self)->model;
     const SpFile *file = m->file;

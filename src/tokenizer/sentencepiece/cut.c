@@ -63,8 +63,8 @@ static int64_t take_back(const SpModel *m, const char *text, uint32_t len, uint3
     return kept;
 }
 
-static int64_t cut(const Model *self, const char *text, uint32_t len, uint32_t from, uint32_t until,
-                   uint32_t *end)
+static int64_t cut(const WordModel *self, const char *text, uint32_t len, uint32_t from,
+                   uint32_t until, uint32_t *end)
 {
     const SpModel *m = (const SpModel *)self;
     int64_t n = 0;

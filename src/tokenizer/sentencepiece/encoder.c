@@ -53,7 +53,7 @@ static void encode_whole(SpEncoder *e, Str text, Ids *out)
 
 static void encode_bpe(SpEncoder *e, Str text, Ids *out)
 {
-    const Model *model = &e->tokenizer->model->base;
+    const WordModel *model = &e->tokenizer->model->base;
     uint32_t len = (uint32_t)text.len;
     for (uint32_t from = 0; from < len; from = e->end[0]) {
         uint32_t until = len - from < SPLIT_BYTES ? len : from + SPLIT_BYTES;

@@ -82,7 +82,7 @@ int64_t sp_model_ids(const SpModel *m, Str text, const uint32_t *symbol, int64_t
 }
 
 /* Symbols are written to `out` and become ids there: nearly always they are ids already. */
-static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     const SpModel *m = (const SpModel *)self;
     int64_t n = m->symbolize(m, scratch, word, out);
@@ -185,10 +185,10 @@ Error *sp_model_new(Arena *a, const SpFile *f, SpModel **out)
                                          "SentencePiece word", "SentencePiece char" };
     SpModel *m = *out = NEW(a, SpModel);
     m->file = f;
-    m->base = (Model){ .kind = kinds[f->kind],
-                       .vocab = &f->usable,
-                       .ids_per_byte = sp_model_ids_per_byte(f),
-                       .word_ids = word_ids };
+    m->base = (WordModel){ .kind = kinds[f->kind],
+                           .vocab = &f->usable,
+                           .ids_per_byte = sp_model_ids_per_byte(f),
+                           .word_ids = word_ids };
     find_names(a, m);
     vocab_of_names(a, m->name, f->n, &m->symbols);
     if (f->kind != SP_UNIGRAM) find_shown(a, m);

@@ -10,7 +10,7 @@
 #include "tokenizer/unigram/unigram.h"
 
 typedef struct SpModel {
-    Model base; /* of words: parts that no piece joins to their neighbours */
+    WordModel base; /* of words: parts that no piece joins to their neighbours */
     const SpFile *file;
     Str *name;     /* by id: as normalized text has it; len 0: never there */
     Vocab symbols; /* these names; behind the pieces, the characters that only longer ones have */
@@ -40,7 +40,7 @@ int64_t sp_model_ids(const SpModel *m, Str text, const uint32_t *symbol, int64_t
 void sp_model_pieces(const SpModel *m, Str text, const uint32_t *symbol, int64_t n,
                      void (*add)(void *to, Str piece, uint32_t id), void *to);
 
-/* cut.c: the table of joints, and Model.cut. */
+/* cut.c: the table of joints, and WordModel.cut. */
 void sp_cut_prepare(Arena *a, SpModel *m);
 /* bpe.c: the tables, and merging. */
 Error *sp_bpe_prepare(Arena *a, SpModel *m);

@@ -17,14 +17,14 @@ typedef struct Range {
     size_t depth;
 } Range;
 
-typedef struct Layout {
+typedef struct TrieLayout {
     Key *key;
     Buffer units, ranges, free;
     Buffer is_base;   /* by place: bool */
     uint32_t n_units; /* usable places; 256 more lie behind them */
     uint32_t start;   /* before it few places are free: only single children look there */
     int64_t n_ranges;
-} Layout;
+} TrieLayout;
 
 static int by_text(const void *a, const void *b)
 {
@@ -36,12 +36,12 @@ static int by_text(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
-static TrieUnit *units(const Layout *l)
+static TrieUnit *units(const TrieLayout *l)
 {
     return l->units.ptr;
 }
 
-static void make_room(Layout *l, uint32_t n)
+static void make_room(TrieLayout *l, uint32_t n)
 {
     if (n <= l->n_units) return;
     n += n / 2;
@@ -59,7 +59,7 @@ static void make_room(Layout *l, uint32_t n)
 
 /* The first free place from `at` on. A place that is taken points ahead, and the way there is
  * shortened each time it is gone. */
-static uint32_t free_place(Layout *l, uint32_t at)
+static uint32_t free_place(TrieLayout *l, uint32_t at)
 {
     uint32_t *next = l->free.ptr, found = at;
     while (next[found] != found) found = next[found];
@@ -71,14 +71,14 @@ static uint32_t free_place(Layout *l, uint32_t at)
     return found;
 }
 
-static void take(Layout *l, uint32_t at, uint32_t parent)
+static void take(TrieLayout *l, uint32_t at, uint32_t parent)
 {
     units(l)[at].parent = parent;
     make_room(l, at + 2);
     ((uint32_t *)l->free.ptr)[at] = at + 1;
 }
 
-static bool fits(const Layout *l, uint32_t base, const uint8_t *byte, int n)
+static bool fits(const TrieLayout *l, uint32_t base, const uint8_t *byte, int n)
 {
     for (int i = 1; i < n; i++) {
         if (units(l)[base + byte[i]].parent != NO_NODE) return false;
@@ -88,7 +88,7 @@ static bool fits(const Layout *l, uint32_t base, const uint8_t *byte, int n)
 
 /* A base that no other node has, at which the places of all these bytes, in ascending order, are
  * free. */
-static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
+static uint32_t find_base(TrieLayout *l, const uint8_t *byte, int n)
 {
     uint32_t at = n > 1 && l->start > byte[0] ? l->start : byte[0] + 1u;
     for (int tries = 0;; at++, tries++) {
@@ -103,19 +103,19 @@ static uint32_t find_base(Layout *l, const uint8_t *byte, int n)
     }
 }
 
-static void add_range(Layout *l, Range r)
+static void add_range(TrieLayout *l, Range r)
 {
     Range *list = buffer_grow(&l->ranges, (size_t)(l->n_ranges + 1) * sizeof r);
     list[l->n_ranges++] = r;
 }
 
-static uint8_t next_byte(const Layout *l, int64_t i, size_t depth)
+static uint8_t next_byte(const TrieLayout *l, int64_t i, size_t depth)
 {
     return (uint8_t)l->key[i].text.ptr[depth];
 }
 
 /* Gives the node its children and lists their ranges. */
-static void place_children(Layout *l, Range r)
+static void place_children(TrieLayout *l, Range r)
 {
     while (r.from < r.to && l->key[r.from].text.len == r.depth) {
         units(l)[r.node].value = l->key[r.from++].value;
@@ -142,7 +142,7 @@ static void place_children(Layout *l, Range r)
 
 Trie trie_new(Arena *a, const Str *key, const uint32_t *value, int64_t n)
 {
-    Layout l = { .start = 1 };
+    TrieLayout l = { .start = 1 };
     Buffer keys = { 0 };
     l.key = buffer_grow(&keys, (size_t)(n + 1) * sizeof *l.key);
     for (int64_t i = 0; i < n; i++) l.key[i] = (Key){ key[i], value[i], (uint32_t)i };

@@ -13,7 +13,7 @@
 enum { BLOCK_BYTES = 4 << 20, BLOCKS_AT_ONCE = 32 };
 
 /* What starts in file[from, to). */
-typedef struct Block {
+typedef struct TextBlock {
     const char *path;
     CorpusFormat format; /* not CORPUS_AUTO */
     Str file;
@@ -22,7 +22,7 @@ typedef struct Block {
     Buffer bad; /* offsets of bad lines from the block's start, n_bad of uint32_t */
     int64_t n_bad, n_texts;
     Error *error;
-} Block;
+} TextBlock;
 
 struct Corpus {
     const CorpusSettings *settings;
@@ -34,7 +34,7 @@ struct Corpus {
     int64_t stored_before; /* bytes of the files before it, on the disk */
     int64_t bytes_before;  /* and of their texts */
     CorpusDone done;
-    Block block[BLOCKS_AT_ONCE];
+    TextBlock block[BLOCKS_AT_ONCE];
     int64_t n_blocks;
     TakeText *take;
     void *take_arg;
@@ -168,7 +168,7 @@ static Str without_end(Str line)
 }
 
 /* The line that starts at `at`; with its line end. */
-static Error *take_line(Corpus *c, const Block *b, int thread, size_t at, Str *line,
+static Error *take_line(Corpus *c, const TextBlock *b, int thread, size_t at, Str *line,
                         int64_t *column)
 {
     *line = (Str){ b->file.ptr + at, line_start(b->file, at + 1) - at };
@@ -181,7 +181,7 @@ static Error *take_line(Corpus *c, const Block *b, int thread, size_t at, Str *l
     return take_checked(c, thread, *line, place, true, column);
 }
 
-static void read_lines(Corpus *c, Block *b, int thread)
+static void read_lines(Corpus *c, TextBlock *b, int thread)
 {
     size_t end = line_start(b->file, b->to);
     for (size_t at = line_start(b->file, b->from); at < end;) {
@@ -200,7 +200,7 @@ static void read_lines(Corpus *c, Block *b, int thread)
 }
 
 /* A whole text is good or not. */
-static void read_part(Corpus *c, Block *b, int thread)
+static void read_part(Corpus *c, TextBlock *b, int thread)
 {
     size_t start = cut_start(b->file, b->from), end = cut_start(b->file, b->to);
     int64_t column = 0;
@@ -214,7 +214,7 @@ static void read_part(Corpus *c, Block *b, int thread)
 static void read_block(void *arg, int64_t i, int thread)
 {
     Corpus *c = arg;
-    Block *b = &c->block[i];
+    TextBlock *b = &c->block[i];
     if (b->format == CORPUS_WHOLE)
         read_part(c, b, thread);
     else
@@ -225,15 +225,15 @@ static void read_block(void *arg, int64_t i, int thread)
 
 static void add_block(Corpus *c, Str file, size_t from)
 {
-    Block *b = &c->block[c->n_blocks++];
+    TextBlock *b = &c->block[c->n_blocks++];
     size_t to = file.len - from > BLOCK_BYTES ? from + BLOCK_BYTES : file.len;
-    *b = (Block){ .path = c->input.path,
-                  .format = format_of(c->settings, c->input.path),
-                  .file = file,
-                  .place = c->bytes_before,
-                  .from = from,
-                  .to = to,
-                  .bad = b->bad };
+    *b = (TextBlock){ .path = c->input.path,
+                      .format = format_of(c->settings, c->input.path),
+                      .file = file,
+                      .place = c->bytes_before,
+                      .from = from,
+                      .to = to,
+                      .bad = b->bad };
     c->done.n_bytes += (int64_t)(to - from);
 }
 
@@ -291,7 +291,7 @@ static Error *report(Corpus *c, BadText bad)
 
 /* A bad line is looked at again for its reason: to keep all reasons would take memory without
  * bounds. */
-static Error *report_bad(Corpus *c, const Block *b)
+static Error *report_bad(Corpus *c, const TextBlock *b)
 {
     const uint32_t *offset = b->bad.ptr;
     for (int64_t i = 0; i < b->n_bad; i++) {
@@ -308,7 +308,7 @@ static Error *finish_blocks(Corpus *c)
 {
     Error *first = NULL;
     for (int64_t i = 0; i < c->n_blocks; i++) {
-        Block *b = &c->block[i];
+        TextBlock *b = &c->block[i];
         c->done.n_texts += b->n_texts;
         if (first) {
             error_free(b->error);

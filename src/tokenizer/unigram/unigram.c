@@ -7,7 +7,7 @@
 #define UNK_PENALTY 10.0
 
 typedef struct Unigram {
-    Model base;
+    WordModel base;
     Vocab vocab;
     Lattice lattice;
     uint32_t byte_id[256];
@@ -66,12 +66,12 @@ static int64_t best_ids(const Unigram *u, Buffer *scratch, Str word, uint32_t *o
     return n;
 }
 
-static int64_t word_ids(const Model *self, Buffer *scratch, Str word, uint32_t *out)
+static int64_t word_ids(const WordModel *self, Buffer *scratch, Str word, uint32_t *out)
 {
     return best_ids((const Unigram *)self, scratch, word, out, NULL);
 }
 
-static void spans(const Model *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
+static void spans(const WordModel *self, Buffer *scratch, Str word, const uint32_t *id, int64_t n,
                   Span *out)
 {
     (void)id;
@@ -124,16 +124,16 @@ static Error *load_vocab(Unigram *u, JsonNode at, Arena *a)
     return e;
 }
 
-Error *unigram_load(JsonNode at, Arena *a, Model **out)
+Error *unigram_load(JsonNode at, Arena *a, WordModel **out)
 {
     static const char *const known[] = { "type", "unk_id", "vocab", "byte_fallback", NULL };
     TRY(json_node_only(at, known));
     Unigram *u = NEW(a, Unigram);
-    u->base = (Model){ .kind = "Unigram",
-                       .vocab = &u->vocab,
-                       .ids_per_byte = 1,
-                       .word_ids = word_ids,
-                       .spans = spans };
+    u->base = (WordModel){ .kind = "Unigram",
+                           .vocab = &u->vocab,
+                           .ids_per_byte = 1,
+                           .word_ids = word_ids,
+                           .spans = spans };
     TRY(load_vocab(u, json_member(at, "vocab"), a));
     TRY(json_get_bool(at, "byte_fallback", DEFAULT_FALSE, &u->byte_fallback));
     vocab_find_bytes(&u->vocab, u->byte_id);

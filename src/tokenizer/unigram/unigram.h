@@ -39,5 +39,5 @@ Way lattice_best(const Lattice *l, Buffer *scratch, Str text, double start);
 Way lattice_margin(const Lattice *l, Buffer *scratch, Str text, double rounding);
 
 /* Reads the model of a tokenizer.json. */
-Error *unigram_load(JsonNode at, Arena *a, Model **out);
+Error *unigram_load(JsonNode at, Arena *a, WordModel **out);
 #endif
