@@ -5,7 +5,7 @@
 #define LIST(KERNELS) \
     KERNELS(contract) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
     KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention) KERNELS(cross_entropy) \
-    KERNELS(head_loss) KERNELS(losses) KERNELS(optimizer) KERNELS(muon) KERNELS(moe)
+    KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe)
 /* clang-format on */
 
 #define DECLARE(name) extern const KernelDef name##_cuda[];

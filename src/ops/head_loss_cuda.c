@@ -133,8 +133,9 @@ static int run_loss(const Launch *l)
     return status;
 }
 
-/* in: x, weight, targets, lse, gradient of the loss; out: dx, dweight. */
-static int run_grad(const Launch *l)
+/* Loss and gradients, or with the lse of an earlier pass gradients alone; those of x and the weight
+ * are results `dx` and the next one. The gradient of the logits takes the place of dx in the call. */
+static int run_back(const Launch *l, const char *kernel, int dx)
 {
     const Head h = head_of(l);
     int status = KERNEL_OK;
@@ -142,27 +143,23 @@ static int run_grad(const Launch *l)
         const int64_t n = h.n - i < h.chunk ? h.n - i : h.chunk;
         status = make_logits(&h, i, n);
         Call c = chunk_call(&h, i, n);
-        c.out[0] = chunk_tensor(&c, gradients_of(&h), h.x->dtype, n, h.v);
-        if (!status) status = token_loss_start(l, "token_loss_grad_kernel", &c, n);
-        if (!status) status = multiply_back(&h, i, n, 0, 1);
+        c.out[dx] = chunk_tensor(&c, gradients_of(&h), h.x->dtype, n, h.v);
+        if (!status) status = token_loss_start(l, kernel, &c, n);
+        if (!status) status = multiply_back(&h, i, n, dx, dx + 1);
     }
     return status;
+}
+
+/* in: x, weight, targets, lse, gradient of the loss; out: dx, dweight. */
+static int run_grad(const Launch *l)
+{
+    return run_back(l, "token_loss_grad_kernel", 0);
 }
 
 /* in: x, weight, targets, gradient of the loss; out: loss, dx, dweight. */
 static int run_step(const Launch *l)
 {
-    const Head h = head_of(l);
-    int status = KERNEL_OK;
-    for (int64_t i = 0; !status && i < h.n; i += h.chunk) {
-        const int64_t n = h.n - i < h.chunk ? h.n - i : h.chunk;
-        status = make_logits(&h, i, n);
-        Call c = chunk_call(&h, i, n);
-        c.out[1] = chunk_tensor(&c, gradients_of(&h), h.x->dtype, n, h.v);
-        if (!status) status = token_loss_start(l, "token_step_kernel", &c, n);
-        if (!status) status = multiply_back(&h, i, n, 1, 2);
-    }
-    return status;
+    return run_back(l, "token_step_kernel", 1);
 }
 
 /* The vocabulary is whole. */
