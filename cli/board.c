@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/signal.h"
 #include "command.h"
+#include "data/existing_file.h"
 #include <unistd.h>
 
 typedef struct Options {
@@ -55,6 +56,7 @@ static Error *run(Arena *a, const void *from)
     const char *path = o->output_path ? o->output_path : path_join(a, o->folder, "board.html");
     int64_t n;
     if (!is_directory(o->folder)) return error_usage("%s is no folder", o->folder);
+    TRY(existing_report(path, board_is_page, "a page of a board or of a sweep"));
     TRY(write_once(o, path, &n));
     log_info("%lld runs: %s", (long long)n, path);
     return o->watch ? watch(o, path) : NULL;

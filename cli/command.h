@@ -2,9 +2,15 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 #include "config/field.h"
+#include "data/existing_file.h"
 
 /* What an option that takes a tokenizer accepts; a macro, so that a row can add its own words. */
 #define TOKENIZER_FILES "tokenizer.json, its folder, a SentencePiece .model or a .tiktoken file"
+
+/* What a command does whose output is already there: the row of an option of type int. */
+#define FIELD_EXISTENCE(T)                                                                         \
+    FIELD_CHOICE(T, file_existence_policy, "error", existing_policies,                             \
+                 "when the output is already there")
 
 typedef struct Command {
     const char *group, *name; /* "data", "create_raw_index"; group NULL: top level */

@@ -8,6 +8,7 @@
 typedef struct Options {
     const char *config_file_path, *checkpoint, *experiments_root_path;
     const char *results_path, *log_likelihoods_path, *device;
+    int file_existence_policy;
     int64_t ranks, threads;
     StringList documents, set;
 } Options;
@@ -19,6 +20,7 @@ static const Field options[] = {
     FIELD_STRINGS(Options, documents, "[]", 0, 0, "a .pbin file whose documents are scored one by one; may be repeated"),
     FIELD_PATH(Options, log_likelihoods_path, "null", "JSONL with a line per document of --documents", .role = PATH_WRITTEN),
     FIELD_PATH(Options, results_path, "null", "JSONL with what is printed", .role = PATH_WRITTEN),
+    FIELD_EXISTENCE(Options),
     FIELD_PATH(Options, experiments_root_path, "experiments", "for a YAML that refers to it; nothing is written there"),
     FIELD_STRING(Options, device, "null", "cpu, or cuda to fail where there is none; by default whatever there is"),
     FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, for the device_mesh of the YAML; 0: one, or what a launcher has started"),
@@ -45,9 +47,21 @@ static Error *evaluate_on_rank(Arena *a, const void *from, const Crew *crew)
                                     .device = o->device });
 }
 
+/* What is already there and stays is not written; the losses are printed all the same. */
+static Error *check_outputs(Options *o)
+{
+    const char **const path[] = { &o->results_path, &o->log_likelihoods_path };
+    for (int i = 0; i < 2; i++) {
+        bool write;
+        TRY(existing_file(*path[i], (ExistingPolicy)o->file_existence_policy, &write));
+        if (!write) *path[i] = NULL;
+    }
+    return NULL;
+}
+
 static Error *run(Arena *a, const void *from)
 {
-    const Options *o = from;
+    Options *o = arena_copy(a, from, sizeof *o);
     Rank rank;
     if (o->log_likelihoods_path && !o->documents.n)
         return error_usage(
@@ -56,6 +70,7 @@ static Error *run(Arena *a, const void *from)
     for (int64_t i = 0; i < o->documents.n; i++)
         if (!file_exists(o->documents.item[i]))
             return error_usage("--documents %s: no such file", o->documents.item[i]);
+    TRY(check_outputs(o));
     TRY(rank_of_process(&rank));
     const CrewSettings crew = { .process = &rank,
                                 .n_ranks = o->ranks,

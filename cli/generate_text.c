@@ -18,7 +18,7 @@ typedef struct Options {
     int64_t seed, top_k, ranks;
     double top_p, min_p, repetition_penalty;
     bool print_speed, chat;
-    int context;
+    int context, file_existence_policy;
     StringList stop, set;
 } Options;
 
@@ -31,6 +31,7 @@ static const Field options[] = {
     FIELD_STRING(Options, prompt, "null", "stands for the {name} of the prompt_template; nothing is asked then"),
     FIELD_PATH(Options, prompts_file_path, "null", "JSONL file of prompts: {\"prompt\": ...}, or a key for each {name} of the prompt_template", .flags = FIELD_EXISTS, .role = PATH_READ),
     FIELD_PATH(Options, output_file_path, "null", "with prompts_file_path: gets its lines with \"answer\" and \"end\" (eod, limit, text)", .role = PATH_WRITTEN),
+    FIELD_EXISTENCE(Options),
     FIELD_BOOL(Options, chat, "false", "prompts are messages to a chat model, by the chat template in the tokenizer's folder"),
     FIELD_STRING(Options, system, "null", "with chat: the message before the prompt"),
     FIELD_CHOICE(Options, context, "stop", contexts, "when sequence_length is full: stop, or slide and go on with the last half (needs max_new_tokens)"),
@@ -250,7 +251,10 @@ static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
     Rank rank;
+    bool write;
     TRY(check_options(o));
+    TRY(existing_file(o->output_file_path, (ExistingPolicy)o->file_existence_policy, &write));
+    if (!write) return NULL;
     TRY(rank_of_process(&rank));
     const CrewSettings crew = {
         .process = &rank, .n_ranks = o->ranks, .work = generate_on_rank, .context = o

@@ -8,7 +8,7 @@ typedef struct Options {
     const char *config_file_path, *weights_path, *hf_model_path, *batch_path, *output_path;
     const char *target_key, *loss_key;
     bool gradients;
-    int precision;
+    int precision, file_existence_policy;
     StringList set;
 } Options;
 
@@ -20,6 +20,7 @@ static const Field options[] = {
     FIELD_STRING(Options, hf_model_path, "null", "in the place of both a Hugging Face folder with config.json and .safetensors, or a name in its local cache"),
     FIELD_PATH(Options, batch_path, NULL, ".safetensors with the model's token ids and, for the loss, the targets", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>", .role = PATH_WRITTEN),
+    FIELD_EXISTENCE(Options),
     FIELD_STRING(Options, target_key, "target_ids", "name of the targets in the batch; -100 does not count"),
     FIELD_STRING(Options, loss_key, "null", "key of a loss component in the YAML; null: the cross entropy of the targets"),
     FIELD_BOOL(Options, gradients, "false", "also the gradients of the loss"),
@@ -51,6 +52,9 @@ static Error *run(Arena *a, const void *from)
     const Options *o = from;
     void *model = NULL;
     void *loss = NULL;
+    bool write;
+    TRY(existing_file(o->output_path, (ExistingPolicy)o->file_existence_policy, &write));
+    if (!write) return NULL;
     TRY(find_model(a, o, &model));
     if (o->loss_key && o->hf_model_path)
         return error_usage("--loss_key names a part of --config_file_path, which --hf_model_path "

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/terminal.h"
+#include "board/board.h"
 #include "command.h"
+#include "data/existing_file.h"
 #include <stdio.h>
 
 typedef struct Options {
@@ -53,6 +55,8 @@ static Error *write_csv(const SweepTable *t, const char *path)
 static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
+    if (o->csv) TRY(existing_report(o->csv, sweep_is_csv, "the rows of a sweep"));
+    if (o->html) TRY(existing_report(o->html, board_is_page, "a page of a board or of a sweep"));
     SweepRuns all;
     SweepStore *store;
     SweepTable table;

@@ -10,7 +10,7 @@ static const char *const formats[] = { "jsonl", "text", NULL };
 
 typedef struct Options {
     const char *tokenizer, *input_path, *output_path;
-    int format;
+    int format, file_existence_policy;
     bool skip_special_tokens;
     int64_t threads, max_line_bytes;
     const Tokenizer *opened; /* set by the command */
@@ -23,6 +23,7 @@ static const Field options[] = {
     FIELD_BOOL(Options, skip_special_tokens, "false",
                "leave special tokens out: true, false, or nothing, which is true"),
     FIELD_PATH(Options, output_path, "null", "default: standard output", .role = PATH_WRITTEN),
+    FIELD_EXISTENCE(Options),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"text\": ...} per line, or the texts one after the other"),
     FIELD_INT(Options, threads, "0", 0, 512, "0: all"),
@@ -99,6 +100,9 @@ static Error *run(Arena *a, const void *given)
     (void)a;
     Options o = *(const Options *)given;
     Tokenizer *t;
+    bool write;
+    TRY(existing_file(o.output_path, (ExistingPolicy)o.file_existence_policy, &write));
+    if (!write) return NULL;
     TRY(tokenizer_open(o.tokenizer, &t));
     o.opened = t;
     LineFilter f = {

@@ -14,7 +14,7 @@ static const char *const yes_or_no[] = { "false", "true", NULL };
 
 typedef struct Options {
     const char *tokenizer, *input_path, *output_path, *text_key, *tiktoken_pattern;
-    int input_format, format, add_special_tokens;
+    int input_format, format, add_special_tokens, file_existence_policy;
     bool offsets;
     int64_t threads, max_line_bytes;
     /* set by the command */
@@ -35,6 +35,7 @@ static const Field options[] = {
     FIELD_CHOICE(Options, add_special_tokens, "true", yes_or_no,
                  "as the tokenizer's post-processor says"),
     FIELD_PATH(Options, output_path, "null", "default: standard output", .role = PATH_WRITTEN),
+    FIELD_EXISTENCE(Options),
     FIELD_CHOICE(Options, format, "jsonl", formats,
                  "{\"ids\": [...]} per text, or 32-bit numbers one after the other"),
     FIELD_BOOL(
@@ -131,8 +132,11 @@ static Error *encode_line(void *state, Str line, Text *out, int64_t *column)
 static Error *run(Arena *a, const void *given)
 {
     Options o = *(const Options *)given;
+    bool write;
     if (o.offsets && o.format == FORMAT_RAW_U32)
         return error_usage("--offsets needs --format jsonl: raw_u32 holds ids alone");
+    TRY(existing_file(o.output_path, (ExistingPolicy)o.file_existence_policy, &write));
+    if (!write) return NULL;
     o.pattern = pattern_of(a, o.text_key);
     TextQuery *query;
     TRY(text_query_new(o.pattern, &query));

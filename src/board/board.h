@@ -1,6 +1,7 @@
 /* board.h - runs as one self-contained HTML page: curves, tables, settings. */
 #ifndef BOARD_BOARD_H
 #define BOARD_BOARD_H
+#include "base/str.h"
 #include "monitor/history.h"
 
 /* A setting of a run, for filters and comparisons. */
@@ -36,6 +37,8 @@ typedef struct Board {
 
 /* The runs below a folder, with the settings in which they differ. */
 Error *board_collect(Arena *a, const char *folder, Board *out);
+/* Whether a file holds such a page, which may be replaced unasked. */
+bool board_is_page(Str content);
 /* Writes the page; nothing half-written is ever seen under its name. */
 Error *board_write(const Board *b, const char *path);
 #endif

@@ -107,6 +107,14 @@ static void put_board(const Board *b, Text *t)
     text_puts(t, "]}");
 }
 
+bool board_is_page(Str content)
+{
+    static const char mark[] = "<meta name=\"generator\" content=\"modalities board\">";
+    enum { HEAD_BYTES = 512 };
+    size_t len = content.len < HEAD_BYTES ? content.len : HEAD_BYTES;
+    return content.ptr && memmem(content.ptr, len, mark, sizeof mark - 1);
+}
+
 Error *board_write(const Board *b, const char *path)
 {
     NewFile f;

@@ -2,6 +2,7 @@
 #include "data/bad_lines.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "data/existing_file.h"
 #include <jansson.h>
 #include <string.h>
 
@@ -15,37 +16,23 @@ static Error *make_folder_of(const char *path)
     return e;
 }
 
-/* An empty file, or one whose first line is as write_report makes it. */
+/* The first line is as write_report makes it. */
 static bool is_report(Str text)
 {
     static const char *const pieces[] = { "{\"file\": \"",
                                           "\", \"line\": ", ", \"byte\": ", ", \"reason\": \"",
                                           "\", \"text\": \"" };
     const size_t n_first = strlen(pieces[0]);
-    const char *p = text.ptr, *end = text.len ? memchr(p, '\n', text.len) : NULL;
-    if (!text.len) return true;
+    const char *p = text.ptr, *end = memchr(p, '\n', text.len);
     if (!end || (size_t)(end - p) < n_first || memcmp(p, pieces[0], n_first) != 0) return false;
     for (int i = 1; p && i < 5; i++) p = memmem(p, (size_t)(end - p), pieces[i], strlen(pieces[i]));
     return p;
 }
 
-static Error *check_replaced(const char *path)
-{
-    FileMap map;
-    if (!file_exists(path)) return NULL;
-    TRY(file_map(path, &map));
-    bool is_ours = is_report((Str){ map.ptr, map.len });
-    file_unmap(&map);
-    return is_ours ? NULL
-                   : error_new("%s is there already and is no report of bad lines; it is not "
-                               "replaced",
-                               path);
-}
-
 /* What must be known before the first line is read. */
 static Error *prepare_report(const char *path)
 {
-    Error *e = check_replaced(path);
+    Error *e = existing_report(path, is_report, "a report of bad lines");
     return e ? e : make_folder_of(path);
 }
 

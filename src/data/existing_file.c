@@ -5,10 +5,23 @@
 
 const char *const existing_policies[] = { "skip", "error", "override", NULL };
 
+Error *existing_report(const char *path, bool (*is_ours)(Str content), const char *kind)
+{
+    FileMap map;
+    if (!file_exists(path)) return NULL;
+    if (is_directory(path)) return error_new("%s is a folder", path);
+    TRY(file_map(path, &map));
+    bool replaces = !map.len || is_ours((Str){ map.ptr, map.len });
+    file_unmap(&map);
+    return replaces
+               ? NULL
+               : error_new("%s is there already and is not %s; it is not replaced", path, kind);
+}
+
 Error *existing_file(const char *path, ExistingPolicy policy, bool *write)
 {
     *write = true;
-    if (!file_exists(path)) return NULL;
+    if (!path || !file_exists(path)) return NULL;
     if (is_directory(path))
         return error_new("%s is a folder; a file should be written there", path);
     switch (policy) {

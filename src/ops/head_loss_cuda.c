@@ -134,7 +134,8 @@ static int run_loss(const Launch *l)
 }
 
 /* Loss and gradients, or with the lse of an earlier pass gradients alone; those of x and the weight
- * are results `dx` and the next one. The gradient of the logits takes the place of dx in the call. */
+ * are results `dx` and the next one. The gradient of the logits takes the place of dx in the call.
+ */
 static int run_back(const Launch *l, const char *kernel, int dx)
 {
     const Head h = head_of(l);

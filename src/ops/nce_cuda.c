@@ -1,7 +1,7 @@
 /* nce_cuda.c - starts the kernels of nce.cu. */
-#include "ops/nce.h"
 #include "device/cuda/cuda.h"
 #include "ops/kernels.h"
+#include "ops/nce.h"
 #include <string.h>
 
 static int64_t rows_of(const Launch *l)

@@ -228,11 +228,21 @@ static void put_field(Text *out, const char *s, const char *end)
     text_printf(out, "\"%s", end);
 }
 
+/* How the first line ends, after the settings of the sweep. */
+#define CSV_ENDS "state,steps,loss,folder"
+
+bool sweep_is_csv(Str content)
+{
+    const size_t n = strlen(CSV_ENDS);
+    const char *end = content.len ? memchr(content.ptr, '\n', content.len) : NULL;
+    return end && (size_t)(end - content.ptr) >= n && !memcmp(end - n, CSV_ENDS, n);
+}
+
 void sweep_report_csv(const SweepTable *t, Text *out)
 {
     char number_text[32];
     for (int64_t k = 0; k < t->n_settings; k++) put_field(out, t->setting[k].name, ",");
-    text_puts(out, "state,steps,loss,folder\n");
+    text_puts(out, CSV_ENDS "\n");
     for (int64_t i = 0; i < t->n_runs; i++) {
         const TableRun *r = &t->run[i];
         for (int64_t k = 0; k < t->n_settings; k++) put_field(out, r->value[k], ",");

@@ -9,6 +9,8 @@ void sweep_report_text(Arena *a, const SweepTable *t, double confidence, const R
                        Text *out);
 /* A row per run: settings, state, steps, loss. */
 void sweep_report_csv(const SweepTable *t, Text *out);
+/* Whether a file holds such rows, which may be replaced unasked. */
+bool sweep_is_csv(Str content);
 /* The page of `board` with the tables above its curves. */
 Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, double confidence,
                          const char *path);

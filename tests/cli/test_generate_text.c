@@ -183,7 +183,8 @@ static const char *random_checkpoint(Arena *a, const char *config, StringList ov
     Session *s;
     Program *p;
     assert_no_error(component_from_file(a, config, overrides, "model_raw", "model", &model));
-    assert_no_error(session_new(&(SessionSettings){ .model = model, .device = "cpu", .n_threads = 1 }, &s));
+    assert_no_error(
+        session_new(&(SessionSettings){ .model = model, .device = "cpu", .n_threads = 1 }, &s));
     assert_no_error(session_inspection_program(s, NULL, false, 1, 1, &p));
     store_initialize(session_store(s), 1);
     int64_t n;

@@ -1,6 +1,7 @@
 /* test_output_paths.c - no command takes an output that is one of its inputs or another output: all
  * commands, all pairs of their path options, as the tables of options name them. */
 #include "../../cli/command.h"
+#include "command_line.h"
 #include "test.h"
 #include <string.h>
 #include <unistd.h>
@@ -195,4 +196,31 @@ TEST(an_output_is_no_folder_and_no_device)
         }
     }
     arena_free(l.arena);
+}
+
+/* Each output alone, over a file that is there: refused, whether the command says so before or
+ * after it looks at its inputs, which hold nothing of use here. */
+TEST(no_command_replaces_a_file_unasked)
+{
+    Line l = { .arena = arena_new(), .folder = test_folder() };
+    Arena *a = l.arena;
+    const char *said, *kept = path_join(a, l.folder, "kept");
+    int n_said = 0;
+    Str text;
+    for (int i = 0; commands[i]; i++) {
+        l.command = commands[i];
+        for (const Field *f = l.command->options; f && f->type != FIELD_END; f++) {
+            if (!is_output(f)) continue;
+            put(l.folder, "kept");
+            make_line(&l, f, kept, NULL, NULL);
+            int status = command_line_run(a, show(&l), &said);
+            if (status != 1 && status != 2) fail_msg("%s: status %d\n%s", show(&l), status, said);
+            assert_no_error(file_read(a, kept, &text));
+            if (!str_is(text, "x\n")) fail_msg("%s changed it:\n%s", show(&l), said);
+            n_said += strstr(said, "already") != NULL;
+        }
+    }
+    test_note("%d outputs say that something is there already", n_said);
+    assert_true(n_said >= 20);
+    arena_free(a);
 }

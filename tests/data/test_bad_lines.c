@@ -125,7 +125,7 @@ TEST(a_report_replaces_an_older_report_and_nothing_else)
     for (int i = 0; i < 5; i++) {
         assert_no_error(file_write(report, others[i], strlen(others[i])));
         assert_int_equal(command_line_run(a, args, &said), 1);
-        assert_contains(said, "report is there already and is no report of bad lines");
+        assert_contains(said, "report is there already and is not a report of bad lines");
         assert_no_error(file_read(a, report, &again));
         assert_string_equal(again.ptr, others[i]);
     }

@@ -162,6 +162,9 @@ TEST(a_report_of_a_sweep_is_text_csv_and_a_page)
     assert_non_null(strstr(text.ptr, "\"title\":\"Which settings matter\""));
     assert_null(strstr(text.ptr, "src="));
     assert_null(strstr(text.ptr, "http"));
+    assert_ended_well(command_output(a, words, NULL)); /* its own files are made anew */
+    assert_no_error(file_write(csv, "mine\n", 5));
+    assert_refused(command_output(a, words, NULL), 1, "r.csv is there already and is not the rows");
     const char *const wrong[] = { "sweep", "report", p.folder, "--baseline", "lr=7", NULL };
     assert_refused(command_output(a, wrong, NULL), 2, "allowed are \"lr=");
     arena_free(a);
