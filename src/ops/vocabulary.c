@@ -19,8 +19,8 @@ int vocabulary_reduce(const Launch *l, void *x, int64_t n, Dtype t, ReduceOp op)
     return collective_status(l->comm, l->comm->all_reduce(l->comm, x, n, t, op, l->stream));
 }
 
-double vocabulary_sent(const Launch *l, int64_t n_tokens, int of_token)
+double vocabulary_sent(const Launch *l, int64_t n_tokens)
 {
     const double ranks = collective_size(l);
-    return 2 * (ranks - 1) / ranks * (double)(n_tokens * of_token);
+    return 2 * (ranks - 1) / ranks * (double)(n_tokens * VOCABULARY_TOKEN_BYTES);
 }

@@ -24,6 +24,9 @@ static inline bool vocabulary_has(const Vocabulary *v, int64_t token)
 /* x[0 .. n) becomes its sum or maximum over the ranks of the launch, all of which call it. Returns
  * a kernel's status. */
 int vocabulary_reduce(const Launch *l, void *x, int64_t n, Dtype t, ReduceOp op);
-/* Bytes that a rank sends for `of_token` bytes per token, by a ring. */
-double vocabulary_sent(const Launch *l, int64_t n_tokens, int of_token);
+/* What the losses of a divided vocabulary reduce per token: a largest logit as F32, a sum and the
+ * target's logit as F64 (references keep the largest one as F64, too). */
+enum { VOCABULARY_TOKEN_BYTES = sizeof(float) + 2 * sizeof(double) };
+/* Bytes that a rank sends for this, by a ring. */
+double vocabulary_sent(const Launch *l, int64_t n_tokens);
 #endif

@@ -7,6 +7,7 @@
 #include "ops/all_ops.h"
 #include "ops/kernels.h"
 #include "ops/reference.h"
+#include "ops/vocabulary.h"
 #include "tensor/target.h"
 #include "test.h"
 #include <math.h>
@@ -191,6 +192,48 @@ static void check(Dtype t, double scale, int level, double most)
         assert_near(&w.all_dweight[k], &w.dweight, most);
     }
     assert_near(&w.all_dlogits, &w.dlogits, most);
+    arena_free(a);
+}
+
+/* A group of two that adds up the bytes it is asked to reduce. */
+typedef struct CountingComm {
+    Comm base;
+    size_t bytes;
+} CountingComm;
+
+static Error *count_all_reduce(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, Stream *s)
+{
+    (void)data, (void)op, (void)s;
+    ((CountingComm *)c)->bytes += (size_t)n * dtype_size(t);
+    return NULL;
+}
+
+TEST(losses_of_a_divided_vocabulary_send_what_their_ops_say)
+{
+    Arena *a = arena_new();
+    const int level = CPU_SCALAR;
+    Whole w = whole_new(a, F32, 0.5, level);
+    const Tensor weight = part(a, &w.weight, 0, size_rows, 0);
+    const Tensor logits = part(a, &w.logits, 1, size_part, 0);
+    Tensor loss = op_tensor(a, F32, 1, size_n), lse = op_tensor(a, F64, 1, size_n);
+    Tensor losses[] = { loss, lse }, of_head[] = { w.x, weight, w.targets },
+           of_logits[] = { logits, w.targets };
+    CountingComm c = { .base = { .size = 2, .all_reduce = count_all_reduce } };
+    const struct {
+        const char *op;
+        Tensor *in;
+        int n_in;
+    } cases[] = { { "head_loss", of_head, 3 }, { "cross_entropy", of_logits, 2 } };
+    for (int i = 0; i < 2; i++) {
+        Launch l = {
+            .in = cases[i].in, .n_in = cases[i].n_in, .out = losses, .n_out = 2, .comm = &c.base
+        };
+        c.bytes = 0;
+        run(a, cases[i].op, level, l);
+        assert_int_equal(c.bytes, N * VOCABULARY_TOKEN_BYTES);
+        /* a ring of two sends half of them twice */
+        assert_close(op_named(cases[i].op)->sent(&l), (double)c.bytes, 0);
+    }
     arena_free(a);
 }
 
