@@ -26,7 +26,7 @@ enum { MAX_ROUNDS = 32, MAX_PEERS = 4, MAX_PATHS = 32, FIRST_PASS_BYTES = 300000
 
 typedef struct Texts {
     const char *name;
-    Text joined; /* a byte 0xFF behind each document */
+    Text joined; /* a byte 0xFF after each document */
     Text limits; /* int64 ends of the documents, without that byte */
     int64_t n, max_bytes;
 } Texts;
@@ -299,7 +299,7 @@ static double encode_fresh(const Tokenizer *t, Str text, Ids *ids)
 
 /* Prints the rate at 1 MB and 4 MB, each as one document, and how much longer the long one takes:
  * the median over rounds in which both read as many bytes, half of the short ones before the long
- * one and half behind, so that both see the same machine. */
+ * one and half after, so that both see the same machine. */
 static void resist_one(const Tokenizer *t, const char *name, Str text, int rounds)
 {
     double rate[2][MAX_ROUNDS], ratio[MAX_ROUNDS];

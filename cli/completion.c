@@ -39,7 +39,7 @@ static void put_options(const Command *c, Text *t)
     text_puts(t, " --help");
 }
 
-/* The allowed words behind an option, if there are such. */
+/* The allowed words after an option, if there are such. */
 static void put_choices(const Command *c, Text *t)
 {
     for (const Field *f = c->options; f && f->name; f++) {

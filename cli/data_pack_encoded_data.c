@@ -43,7 +43,7 @@ const Command command_data_pack_encoded_data = {
     .doc = "Tokenizes a JSONL file into a .pbin file, one document per line.",
     .details =
         "A plain file needs an index (create_raw_index). Documents are written in the order of the "
-        "lines, each with the EOD token behind it. settings.on_bad_line (stop or skip) decides "
+        "lines, each with the EOD token after it. settings.on_bad_line (stop or skip) decides "
         "about lines without usable text. settings.num_cpus threads tokenize; memory is bounded by "
         "the lines that are on their way (settings: batches and queues; at most 262144 lines) and "
         "the word caches of the threads, which grow with the number of different words to 352 MiB "

@@ -12,8 +12,8 @@
     "however large they are. The file appears when it is complete; " GOES_ON
 /* Of all commands whose output is a Resumable. */
 #define GOES_ON                                                                                    \
-    "after an interruption (also kill -9 or a loss of power) the same command goes on behind the " \
-    "finished parts, which wait in files named like the output with .partial behind."
+    "after an interruption (also kill -9 or a loss of power) the same command goes on after the "  \
+    "finished parts, which wait in files named like the output with .partial appended."
 /* Of the commands that sort: the list of pieces. */
 #define PIECES_DETAILS(piece)                                                                      \
     " While it works, it needs 16 bytes per " piece " on the disk of the output."

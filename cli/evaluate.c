@@ -96,7 +96,7 @@ const Command command_top_evaluate = {
         "Prints a JSON line for each of the eval_dataloaders: the loss as the training reports it, "
         "and its exponential. With --documents also for each of these files, and a line per "
         "document in --log_likelihoods_path: the sum of the natural logarithms of the "
-        "probabilities of its tokens behind the first one, and whether each of them is the model's "
+        "probabilities of its tokens after the first one, and whether each of them is the model's "
         "first choice. Documents longer than sequence_length are scored in windows of that "
         "length.",
     .examples = "modalities evaluate --config_file_path train.yaml --checkpoint "

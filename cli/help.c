@@ -26,7 +26,7 @@ static bool has_variant(const ComponentDef *d, const char *variant)
     return !strcmp(d->variant, variant) || (d->also && !strcmp(d->also, variant));
 }
 
-/* Components of any kind with this variant, behind their names if there are several; false: none.
+/* Components of any kind with this variant, after their names if there are several; false: none.
  */
 static bool help_variant(const Registry *r, const char *variant, Text *out)
 {

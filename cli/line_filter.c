@@ -29,7 +29,7 @@ typedef struct Filter {
     void **state; /* by thread, made when needed */
     Buffer batch, groups;
     int64_t n_groups, n_batch; /* bytes in the batch */
-    int64_t n_kept;            /* bytes behind the last whole line, which start the next batch */
+    int64_t n_kept;            /* bytes after the last whole line, which start the next batch */
     int64_t lines_before, bytes_before;
     bool at_end;
     CommandProgress progress;
@@ -63,7 +63,7 @@ static Error *read_batch(Filter *f)
     }
 }
 
-/* A line and the rest behind it. */
+/* A line and the rest after it. */
 static Str next_line(Str *rest, bool whole)
 {
     const char *end = whole ? NULL : memchr(rest->ptr, '\n', rest->len);

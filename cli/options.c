@@ -115,7 +115,7 @@ static void remove_key(Yaml *map, int64_t at)
     map->n--;
 }
 
-/* With SRC... TARGET the list took every word; the last ones belong to the arguments behind it. */
+/* With SRC... TARGET the list took every word; the last ones belong to the arguments after it. */
 static void give_back_to_later_arguments(Parsing *p)
 {
     const Field *list = NULL, *later[8];

@@ -78,7 +78,7 @@ static const Field options[] = {
     FIELD_BOOL(TrainOptions, add_prefix_space, "null",
                "bpe: pre_tokenizer byte_level reads a text as if it started with a blank"),
     FIELD_STRING(TrainOptions, end_of_word_suffix, "null",
-                 "bpe: behind tokens that end a word, as </w>; if not given, none"),
+                 "bpe: after tokens that end a word, as </w>; if not given, none"),
 
     FIELD_CHOICE(TrainOptions, normalization_rule_name, "null", charsmap_rule_names,
                  "sentencepiece: how texts are normalized; nmt_nfkc if not given"),

@@ -20,7 +20,7 @@ void *arena_alloc(Arena *a, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);
 /* A copy of a C string. */
 char *arena_string(Arena *a, const char *s);
-/* A copy of `len` bytes with a NUL behind them. */
+/* A copy of `len` bytes with a NUL after them. */
 char *arena_string_n(Arena *a, const char *s, size_t len);
 /* Formatted text; the arena owns it. */
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

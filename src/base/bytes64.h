@@ -39,7 +39,7 @@ static inline uint64_t bytes64_utf8_faults(Bytes64 x, Bytes64 before, bool surro
     return bytes64_nonzero(bytes64_xor(bytes64_top_bit(must_go_on), found));
 }
 
-/* As bytes64_load for the bytes from p to end, with zeros behind. */
+/* As bytes64_load for the bytes from p to end, followed by zeros. */
 static inline Bytes64 bytes64_load_before(const char *p, const char *end)
 {
     return end - p >= 64 ? bytes64_load(p) : bytes64_load_part(p, (size_t)(end - p));

@@ -43,7 +43,7 @@ static Error *put(const Job *j, size_t n, size_t stored)
 
 /* ---- gzip ---- */
 
-/* One member from byte *at on, which moves behind it. */
+/* One member from byte *at on, which moves after it. */
 static Error *inflate_member(const Job *j, z_stream *z, size_t *at)
 {
     for (;;) {

@@ -32,7 +32,7 @@ Error *file_view_forward(Arena *a, const char *path, Str *out);
 /* This part of a view will not be read again soon: the system may forget it. It can still be read.
  */
 void file_view_done(const char *from, const char *to);
-/* The content, NUL-terminated behind its end; owned by the arena. */
+/* The content, NUL-terminated after its end; owned by the arena. */
 Error *file_read(Arena *a, const char *path, Str *out);
 bool file_exists(const char *path);
 bool is_directory(const char *path);

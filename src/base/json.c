@@ -6,7 +6,7 @@
 static void put_code(Text *t, uint32_t c)
 {
     static const char named[] =
-        "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: character, letter behind the backslash */
+        "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: character, letter after the backslash */
     for (const char *p = named; *p; p += 2) {
         if (c != (unsigned char)*p) continue;
         text_putc(t, '\\');

@@ -118,7 +118,7 @@ static bool scan_escape(Scan *s, Text *out)
     return true;
 }
 
-/* Behind an opening quote: goes on over what is right, to the closing quote if there is no fault.
+/* After an opening quote: goes on over what is right, to the closing quote if there is no fault.
  */
 static void pass_blocks(Scan *s, Text *out)
 {
@@ -303,7 +303,7 @@ static bool scan_line(Scan *s, Str line, JsonFault *f)
     skip_space(s);
     bool ok = scan_value(s, s->key ? 0 : NO_PATH, 1);
     if (ok) skip_space(s);
-    if (ok && s->p != s->end) ok = fault(s, s->p, "Extra data behind the value");
+    if (ok && s->p != s->end) ok = fault(s, s->p, "Extra data after the value");
     text_free(&s->unescaped_key);
     if (!ok) *f = (JsonFault){ s->fault_at - s->start, s->reason };
     return ok;

@@ -2,7 +2,7 @@
  * without building a tree.
  *
  * Accepted: RFC 8259 in UTF-8, a byte order mark in front, NaN, Infinity and -Infinity, doubled
- * keys (the last one counts). Refused as there: control characters in strings, anything behind the
+ * keys (the last one counts). Refused as there: control characters in strings, anything after the
  * value. */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H

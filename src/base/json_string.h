@@ -9,12 +9,12 @@
 
 /* What one instruction set has; NULL: nothing. */
 typedef struct JsonString {
-    /* p is in a string, behind its quote. Returns its other quote when all bytes before it are
+    /* p is in a string, after its quote. Returns its other quote when all bytes before it are
      * right, else some place before the first fault where a character or escape begins. */
     const char *(*pass)(const char *p, const char *end);
     const char *(*pass_surrogates)(const char *p, const char *end); /* SURROGATES_PASS */
     /* The same, with the characters written to `to`, where end - p + 64 bytes are free, and *to_end
-     * set behind them. NULL when there is a fault or the string does not end. */
+     * set after them. NULL when there is a fault or the string does not end. */
     const char *(*copy)(const char *p, const char *end, char *to, char **to_end);
 } JsonString;
 

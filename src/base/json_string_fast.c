@@ -75,7 +75,7 @@ typedef struct Passing {
     const char *second_half; /* the escape that is the other half of the last surrogate */
 } Passing;
 
-/* Bytes behind a backslash that is not escaped itself. Backslashes in a row escape each other in
+/* Bytes after a backslash that is not escaped itself. Backslashes in a row escape each other in
  * pairs: adding a row's start to the row carries through it, and whether start and end of a row are
  * of the same parity tells whether its last one is left over. The subtraction does that for all
  * rows at once, with odd places as the measure of parity. */
@@ -119,7 +119,7 @@ static uint64_t wrong_digits(Passing *s, Bytes64 x, uint64_t u)
     return wanted & ~hex_bytes(x);
 }
 
-/* Looks at those \u of the block at p that have a D behind, as halves of surrogates do. */
+/* Looks at those \u of the block at p that have a D after them, as halves of surrogates do. */
 static bool are_paired(Passing *s, Bytes64 x, uint64_t u, const char *p, const char *end)
 {
     uint64_t d = bytes64_equal(x, 'd') | bytes64_equal(x, 'D');
@@ -174,11 +174,11 @@ static const char *pass_surrogates(const char *p, const char *end)
 
 /* ---- copying ---- */
 
-/* What a letter behind a backslash means. */
+/* What a letter after a backslash means. */
 static const char meaning[256] = { ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
                                    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t' };
 
-/* At a backslash: writes the character and returns what is behind the escape, or NULL. */
+/* At a backslash: writes the character and returns what is after the escape, or NULL. */
 static const char *copy_escape(const char *p, const char *end, char **to)
 {
     if (end - p < 2) return NULL;
@@ -200,7 +200,7 @@ static const char *copy_escape(const char *p, const char *end, char **to)
     return p;
 }
 
-/* Blocks are written whole; of one with a backslash, what lies behind is written over. */
+/* Blocks are written whole; of one with a backslash, what lies after is written over. */
 static const char *copy(const char *p, const char *end, char *to, char **to_end)
 {
     Bytes64 before = bytes64_zero();

@@ -26,7 +26,7 @@ enum { NONE, NAMING, NAMED };
 
 static _Thread_local volatile sig_atomic_t has_begun; /* lost_pages_begin, in this thread */
 
-/* One byte at a time of a file; 0 behind its end. */
+/* One byte at a time of a file; 0 after its end. */
 typedef struct Reader {
     int fd;
     char buffer[4096];

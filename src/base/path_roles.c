@@ -21,8 +21,8 @@ typedef struct Use {
     PathRole role;
     const char *what, *path;
     bool exists;
-    struct stat st;   /* of what is there, behind links */
-    Spot named, real; /* as given, and behind links; the same where there is none */
+    struct stat st;   /* of what is there, through links */
+    Spot named, real; /* as given, and through links; the same where there is none */
 } Use;
 
 struct PathRoles {

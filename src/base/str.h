@@ -33,7 +33,7 @@ void text_add(Text *t, const void *bytes, size_t len);
 void text_puts(Text *t, const char *s);
 void text_putc(Text *t, char c);
 void text_printf(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Room for `more` bytes behind the content, where they may be written; text_extend then makes the
+/* Room for `more` bytes after the content, where they may be written; text_extend then makes the
  * first ones of them content. */
 char *text_reserve(Text *t, size_t more);
 void text_extend(Text *t, size_t len);

@@ -38,7 +38,7 @@ TextInputs *text_inputs_open(const PathList *files, const char *beside, int n_th
 /* From now on an input that is not plain and would be decompressed alone, while nothing else can be
  * done, is given as a stream (text_stream.h). */
 void text_inputs_stream(TextInputs *t, int64_t most_line_bytes);
-/* The next text, valid until the next call; false behind the last one. */
+/* The next text, valid until the next call; false after the last one. */
 Error *text_inputs_next(TextInputs *t, TextInput *out, bool *some);
 void text_inputs_close(TextInputs *t);
 

@@ -52,7 +52,7 @@ static Error *begin_chunk(TextStream *s, int64_t offset, Str rest)
     return NULL;
 }
 
-/* Gives the chunk away; the next one begins with `rest`, which lies behind it. */
+/* Gives the chunk away; the next one begins with `rest`, which lies after it. */
 static Error *end_chunk(TextStream *s, int64_t next_offset, Str rest)
 {
     TextChunk *c = s->at;

@@ -22,7 +22,7 @@ typedef struct TextStream TextStream;
 Error *text_stream_open(const char *path, int64_t most_line_bytes, TextStream **out);
 /* The first chunk begins at this byte of the text, where a line begins. Before the first one. */
 void text_stream_skip(TextStream *s, int64_t n_bytes);
-/* Waits for the next chunk; NULL at the end. An error comes behind the text before it. One thread
+/* Waits for the next chunk; NULL at the end. An error comes after the text before it. One thread
  * at a time. */
 Error *text_stream_next(TextStream *s, TextChunk **out);
 /* Without this for all but a few chunks, the next ones are not made; for any thread. */

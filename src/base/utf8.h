@@ -31,7 +31,7 @@ static inline int utf8_encode(uint32_t c, char *to)
  * least 1: what one U+FFFD stands for (Unicode 3.9, "maximal subpart"). s must not be empty nor
  * start with a valid character. */
 size_t utf8_broken_length(Str s);
-/* Writes for each byte of valid UTF-8 the number of its character, from 0, and behind them how many
+/* Writes for each byte of valid UTF-8 the number of its character, from 0, and after them how many
  * characters there are: s.len + 1 numbers. */
 void utf8_number_characters(Str s, uint32_t *out);
 /* Appends s with each maximal subpart that is no UTF-8 replaced by U+FFFD. */

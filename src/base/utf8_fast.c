@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 
 #if HAS_BYTES64
-/* Where the character ends or begins that `at` may be in the middle of: not behind `at`. */
+/* Where the character ends or begins that `at` may be in the middle of: not after `at`. */
 static size_t character_edge(const char *text, size_t at)
 {
     for (size_t back = 1; back <= 3 && back <= at; back++) {

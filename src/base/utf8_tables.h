@@ -8,7 +8,7 @@
 
 enum {
     TOO_SHORT = 1,                             /* a first byte without its continuation */
-    TOO_LONG = 2,                              /* a continuation behind ASCII */
+    TOO_LONG = 2,                              /* a continuation after ASCII */
     OVERLONG_3 = 4,                            /* below U+0800 in three bytes */
     TOO_LARGE = 8,                             /* above U+10FFFF, F4 */
     SURROGATE = 16,                            /* U+D800 to U+DFFF */

@@ -41,6 +41,6 @@ Error *checkpoint_path_number(const char *path, const char *key, int64_t *out)
             path, key, FORM);
     errno = 0;
     *out = strtoll(digits, NULL, 10);
-    if (errno) return error_usage("%s: the number behind \"%s\" is too large", path, key);
+    if (errno) return error_usage("%s: the number after \"%s\" is too large", path, key);
     return NULL;
 }

@@ -13,7 +13,7 @@ typedef struct CheckpointTotals {
 /* "eid_{id}-seen_steps_{S}-seen_tokens_{T}-target_steps_{TS}-target_tokens_{TT}". */
 char *checkpoint_name(Arena *a, const char *experiment_id, const CheckpointTotals *totals);
 
-/* The number right behind `key` ("seen_steps_", "seen_tokens_", "target_steps_", "target_tokens_")
+/* The number right after `key` ("seen_steps_", "seen_tokens_", "target_steps_", "target_tokens_")
  * in `path`, parents included. It must be there exactly once. */
 Error *checkpoint_path_number(const char *path, const char *key, int64_t *out);
 #endif

@@ -154,7 +154,7 @@ static void add_chunks(Loading *l, int rank, int64_t entry, const Rows *rows, in
     }
 }
 
-/* The first row of an entry at `base` that begins at or behind byte `cut`. */
+/* The first row of an entry at `base` that begins at or after byte `cut`. */
 static int64_t row_at(const Rows *rows, int64_t base, int64_t cut)
 {
     if (cut <= base) return 0;

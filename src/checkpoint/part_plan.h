@@ -15,7 +15,7 @@ struct PartPlan {
     int64_t *begin;             /* of each piece, in the file */
     int64_t *entry, *entry_end; /* the archive around each piece (DCP); NULL: none */
     int64_t bytes;              /* of the whole file */
-    /* Appends what lies before the piece order[i], behind the former one; i == n: what ends the
+    /* Appends what lies before the piece order[i], after the former one; i == n: what ends the
      * file. Called for rising i; `at` is the file's length so far and `crc` the checksum of the
      * former piece. */
     void (*around)(PartPlan *p, int64_t i, int64_t at, uint32_t crc, Text *out);

@@ -133,8 +133,7 @@ static Error *check_tiling(const char *path, const Entry *entry, int64_t n, int6
         at = e->end;
     }
     if (header + at != len)
-        return error_new("%s: %" PRId64
-                         " bytes too many behind the last tensor, from byte %" PRId64,
+        return error_new("%s: %" PRId64 " bytes too many after the last tensor, from byte %" PRId64,
                          path, len - header - at, header + at);
     return NULL;
 }

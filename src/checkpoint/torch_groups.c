@@ -24,7 +24,7 @@ struct TorchGroups {
     Map *by_name;
 };
 
-/* "{parameter}.{leaf}" behind a prefix. */
+/* "{parameter}.{leaf}" after a prefix. */
 static Str param_of(const char *name, const char *prefix)
 {
     const char *from = name + strlen(prefix), *dot = strrchr(from, '.');

@@ -1,6 +1,6 @@
 /* mpi_watch.c - a thread of each process that hears of the other ranks of the job.
  *
- * Every second a rank sends a sign of life to the ranks 1, 2, 4, 8 ... places behind it, so each is
+ * Every second a rank sends a sign of life to the ranks 1, 2, 4, 8 ... places after it, so each is
  * watched by several, and the load stays small. Who misses one for SILENCE seconds aborts the job,
  * and tells all ranks why. That a process of the same machine has died is seen at once. A rank that
  * comes to its end says so and goes on until all have come to theirs. The thread also lets messages

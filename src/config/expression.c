@@ -1,7 +1,7 @@
 /* expression.c - evaluates "${...}" while it reads it, by recursive descent.
  *
  * Three ways to read characters, as in OmegaConf's lexer: plain text around interpolations, keys
- * right behind "${", and values behind a resolver's colon. Backslashes mean something only before
+ * right after "${", and values after a resolver's colon. Backslashes mean something only before
  * "${", before the quote that would end a quoted text, and before the special characters of values.
  */
 #include "config/expression.h"

@@ -79,7 +79,7 @@ static bool in_bounds(FieldReader *r, const Field *f, const Yaml *y, double valu
     return !code;
 }
 
-/* An integer's text as Python's int() takes it, or one with zeros behind the point. */
+/* An integer's text as Python's int() takes it, or one followed by zeros the point. */
 static bool text_is_int(const char *s, int64_t *out)
 {
     char *end;

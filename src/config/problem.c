@@ -115,7 +115,7 @@ static bool is_repeated(const Problems *p, int64_t i)
     return false;
 }
 
-/* ", also at ..." for those behind the first that have a place of their own. */
+/* ", also at ..." for those after the first that have a place of their own. */
 static const char *other_places(const Problems *p, int64_t i)
 {
     const char *text = "", *last = p->item[i].place;

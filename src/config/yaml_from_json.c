@@ -26,7 +26,7 @@ static void skip_space(Reader *r)
     }
 }
 
-/* Four hexadecimal digits behind "\u". */
+/* Four hexadecimal digits after "\u". */
 static uint32_t read_unit(Reader *r)
 {
     char digits[5] = { r->p[2], r->p[3], r->p[4], r->p[5] };

@@ -1,4 +1,4 @@
-/* yaml_origins.c - writes YAML with "# file:line" behind every value. */
+/* yaml_origins.c - writes YAML with "# file:line" after every value. */
 #include "config/yaml_origins.h"
 #include "base/file.h"
 #include "config/yaml_emit.h"

@@ -2,7 +2,7 @@
  *
  * Kneser and Ney (1995), interpolated: p(w|v) = max(c(vw) - D, 0) / c(v) + D n(v.) / c(v) * q(w).
  * c counts in the text, n(v.) are the different successors of v, and q(w) grows with the number of
- * different predecessors of w, not with its frequency: "Francisco" is frequent, but only behind
+ * different predecessors of w, not with its frequency: "Francisco" is frequent, but only after
  * "San". D = n1 / (n1 + 2 n2) from the numbers of pairs seen once and twice. Among the known
  * smoothings of bigrams this is the strongest, so it is no straw man. */
 #include "data/bigram.h"

@@ -19,7 +19,7 @@ static int64_t count(const Dataset *self)
 static const Dataset *member(const Combined *c, int64_t *index)
 {
     CHECK(*index >= 0 && *index < count(&c->base));
-    int64_t low = 0, high = c->n - 1; /* the first whose end lies behind it */
+    int64_t low = 0, high = c->n - 1; /* the first whose end lies after it */
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (c->end[middle] > *index)

@@ -110,7 +110,7 @@ Error *loader_next(Loader *l, Batch **out);
 /* The place of the sample at `position` of the order, described and in numbers. */
 SamplePlace loader_locate(const Loader *l, int64_t position, int64_t *index, Text *description);
 /* How often the next batch was not ready when it was asked for, and for how long; the first batch
- * behind a start or a seek does not count. Without prefetch every batch is made while one waits. */
+ * after a start or a seek does not count. Without prefetch every batch is made while one waits. */
 typedef struct LoaderWaits {
     int64_t n;
     double seconds;

@@ -22,7 +22,7 @@ static int64_t index_at(const Sampler *self, int64_t position)
     const Distributed *d = (const Distributed *)self;
     const DistributedOrder *s = &d->settings;
     int64_t place = s->skip_num_global_samples + s->rank + s->num_replicas * position;
-    /* Behind the end, the places that fill up: the whole order again from its beginning. */
+    /* After the end, the places that fill up: the whole order again from its beginning. */
     return order_at(d->order, place % s->n);
 }
 

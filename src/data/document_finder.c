@@ -15,7 +15,7 @@ Error *document_finder_open(Arena *a, const Pbin *file, DocumentFinder *out)
 int64_t document_finder_find(const DocumentFinder *d, int64_t token, int64_t *first)
 {
     CHECK(token >= 0 && token < d->file->n_tokens);
-    int64_t low = 0, high = d->n - 1; /* the first document that ends behind the token */
+    int64_t low = 0, high = d->n - 1; /* the first document that ends after the token */
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (d->end[middle] > token)

@@ -1,4 +1,4 @@
-/* growing_file.c - one file that grows, behind a buffer. */
+/* growing_file.c - one file that grows, after a buffer. */
 #include "data/growing_file.h"
 #include "base/file.h"
 #include "base/temporary_file.h"

@@ -1,4 +1,4 @@
-/* growing_file.h - one file that grows until it is put in place, behind a buffer. */
+/* growing_file.h - one file that grows until it is put in place, after a buffer. */
 #ifndef DATA_GROWING_FILE_H
 #define DATA_GROWING_FILE_H
 #include "base/block_sum.h"
@@ -26,7 +26,7 @@ bool growing_has_its_name(const GrowingFile *s);
 Error *growing_cut(GrowingFile *s, int64_t n_bytes);
 /* Writes bytes at an offset of the file. */
 Error *growing_write(const GrowingFile *s, const void *bytes, size_t n, int64_t at);
-/* Appends behind the buffer; makes what it holds, or what was reserved last, a block. */
+/* Appends after the buffer; makes what it holds, or what was reserved last, a block. */
 Error *growing_add(GrowingFile *s, const void *bytes, size_t n);
 Error *growing_flush(GrowingFile *s);
 /* Counts and sums bytes that the caller writes at the offset that is returned. */

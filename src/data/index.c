@@ -329,7 +329,7 @@ static Error *take_entry(IndexReader *r, IndexEntry *out, bool *some)
         } else if (r->place == IN_BATCH && opcode == APPENDS) {
             r->place = BEFORE_BATCH;
         } else if (r->place == BEFORE_BATCH && opcode == STOP) {
-            if (r->p != r->end) return bad(r, "more bytes behind its end");
+            if (r->p != r->end) return bad(r, "more bytes after its end");
             r->place = BEHIND_END;
             return NULL;
         } else {

@@ -38,10 +38,10 @@ typedef struct IndexReader IndexReader;
 /* Checks all of `bytes` and counts the entries; errors name `name` and the byte, counted from
  * `name_offset` (where the index starts in its file). */
 Error *index_open(Arena *a, Str bytes, const char *name, int64_t name_offset, IndexReader **out);
-/* Behind the last byte that an entry names. */
+/* After the last byte that an entry names. */
 int64_t index_end_offset(const IndexReader *r);
 int64_t index_count(const IndexReader *r);
-/* The next entry; false behind the last one. */
+/* The next entry; false after the last one. */
 bool index_next(IndexReader *r, IndexEntry *out);
 /* The next entry will be the first one again. */
 void index_rewind(IndexReader *r);

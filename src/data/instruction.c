@@ -114,7 +114,7 @@ static Str first_line(Str text)
     return (Str){ text.ptr, newline ? (size_t)(newline - text.ptr) : text.len };
 }
 
-/* Behind a line and its newline, if it has one. */
+/* After a line and its newline, if it has one. */
 static Str rest_behind(Str text, Str line)
 {
     size_t n = line.len + (line.len < text.len);

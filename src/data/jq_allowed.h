@@ -6,6 +6,6 @@
  * not compile. */
 extern const char jq_refusing[];
 /* What an expression uses that is not allowed ("input", "$ENV", "import"), else NULL: by its text,
- * and by the messages of libjq for it behind `jq_refusing` ("" before it was compiled). */
+ * and by the messages of libjq for it after `jq_refusing` ("" before it was compiled). */
 const char *jq_refused(const char *expression, const char *messages);
 #endif

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include <string.h>
 
-/* Lines behind those of the index are left out. Bad lines, which were left out on purpose, do not
+/* Lines after those of the index are left out. Bad lines, which were left out on purpose, do not
  * count unless a good one stands before them. */
 static void tell_appended(const Jsonl *j)
 {
@@ -19,7 +19,7 @@ static void tell_appended(const Jsonl *j)
         p = stop;
     }
     if (n)
-        log_warning("%s: %lld line%s behind the last one in %s, which was made before, %s left "
+        log_warning("%s: %lld line%s after the last one in %s, which was made before, %s left "
                     "out; `modalities data create_raw_index %s` makes the index anew",
                     j->path, (long long)n, n == 1 ? "" : "s", j->index_path, n == 1 ? "is" : "are",
                     j->path);

@@ -45,7 +45,7 @@ typedef struct Jsonl {
 Error *jsonl_open(Arena *a, const char *path, const char *index_path, Jsonl *out);
 /* A text that was opened before and stays the caller's; index_path NULL: no index. */
 Error *jsonl_open_text(Arena *a, const TextInput *input, const char *index_path, Jsonl *out);
-/* The next line, without its newline; false behind the last one. */
+/* The next line, without its newline; false after the last one. */
 bool jsonl_next(Jsonl *j, IndexEntry *out);
 /* The text of an entry; an error when the index does not fit the file. */
 Error *jsonl_line(const Jsonl *j, IndexEntry entry, Str *out);

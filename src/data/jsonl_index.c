@@ -100,7 +100,7 @@ static void check_block(const Indexing *x, int64_t i, LineBlock *b)
         int64_t most = x->bad->max_line_bytes;
         const char *stop = newline_or_end(p, end - p > most ? p + most + 1 : end);
         if (!check_line(x, b, from, (Str){ p, (size_t)(stop - p) })) break;
-        if (stop < to && *stop != '\n') stop = newline_or_end(stop, to); /* behind the limit */
+        if (stop < to && *stop != '\n') stop = newline_or_end(stop, to); /* after the limit */
         p = stop + 1;
     }
 }
@@ -242,7 +242,7 @@ Error *jsonl_write_index(const char *source, const char *index_path, BadLines *b
     return jsonl_write_index_share(source, index_path, &(IndexShare){ { 0, 1 }, 0 }, bad, out);
 }
 
-/* A line begins behind each newline but the last byte's, and at the beginning. */
+/* A line begins after each newline but the last byte's, and at the beginning. */
 Error *jsonl_count_lines(const char *source, Share share, int64_t *out)
 {
     Arena *a = arena_new();

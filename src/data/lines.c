@@ -11,7 +11,7 @@ static Str block_of(const Lines *l, int64_t i)
     return (Str){ l->text.ptr + from, left < BLOCK_BYTES ? left : BLOCK_BYTES };
 }
 
-/* A line begins behind each '\n' but one at the very end; the first line is lines_count's. */
+/* A line begins after each '\n' but one at the very end; the first line is lines_count's. */
 static void count_block(void *arg, int64_t i, int thread)
 {
     (void)thread;
@@ -49,7 +49,7 @@ static Str line_at_offset(Str text, const char *begin)
     return (Str){ begin, (size_t)((end ? end + 1 : text.ptr + text.len) - begin) };
 }
 
-/* The wanted lines that begin behind a '\n' of this block. */
+/* The wanted lines that begin after a '\n' of this block. */
 static void get_block(void *arg, int64_t i, int thread)
 {
     (void)thread;

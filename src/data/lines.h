@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include <stdint.h>
 
-/* A line is what ends with '\n', and the rest behind the last one, if any. */
+/* A line is what ends with '\n', and the rest after the last one, if any. */
 typedef struct Lines {
     Str text;
     int64_t n;

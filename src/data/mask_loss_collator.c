@@ -116,7 +116,7 @@ typedef struct Settings {
 
 static const Field token_fields[] = {
     FIELD_STRING(MaskTokens, b_include_to_loss_token, NULL, "token in front of what is learnt"),
-    FIELD_STRING(MaskTokens, e_include_to_loss_token, NULL, "token behind it"),
+    FIELD_STRING(MaskTokens, e_include_to_loss_token, NULL, "token after it"),
     { 0 },
 };
 

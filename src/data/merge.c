@@ -1,4 +1,4 @@
-/* merge.c - the tokens of several files one behind the other, and their documents in one index. */
+/* merge.c - the tokens of several files one after the other, and their documents in one index. */
 #include "data/merge.h"
 #include "data/pbin.h"
 

@@ -1,7 +1,7 @@
 /* mix_period.c - a fair order of turns (R. Tijdeman, The chairman assignment problem, 1980).
  *
- * A source may take a turn once it is 1/(2n - 2) of a turn behind its share, and must before it is
- * 1 - 1/(2n - 2) behind; of those that may, the one that must soonest does. Then nobody is ever
+ * A source may take a turn once it is 1/(2n - 2) of a turn after its share, and must before it is
+ * 1 - 1/(2n - 2) after; of those that may, the one that must soonest does. Then nobody is ever
  * further off than that, which is the best there is. */
 #include "data/mix_period.h"
 

@@ -37,6 +37,6 @@ typedef struct PackSummary {
  * tokens of the text that jq_pattern finds, and the EOD token unless they end with it. The bytes do
  * not depend on the number of threads or the sizes of batches and queues. On an error, and when a
  * stop is asked for, nothing is left at dst_path (or what was there before); finished parts stay
- * beside it, and the next run with the same input and settings goes on behind them. */
+ * beside it, and the next run with the same input and settings goes on after them. */
 Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, PackSummary *out);
 #endif

@@ -16,10 +16,10 @@ typedef struct PackOutput {
     int64_t n_source_lines, source_offset;
 } PackOutput;
 
-/* Opens the output behind the parts that an earlier run of the same work has finished. `index` is
+/* Opens the output after the parts that an earlier run of the same work has finished. `index` is
  * the index of the inputs or NULL; the fields settings, bad and summary.token_bytes are set. */
 Error *pack_output_open(PackOutput *o, const PathList *inputs, const char *index);
-/* Places a job behind all others, and reports the lines that are left out; after an error the
+/* Places a job after all others, and reports the lines that are left out; after an error the
  * output can only be abandoned. */
 Error *pack_output_place(PackOutput *o, PackSource *s, Job *job);
 /* Writes a job that has its place; for any thread. */

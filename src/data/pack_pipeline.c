@@ -5,7 +5,7 @@
  *   place the job that is next in order, once it is encoded: one thread at a time
  *   read the lines of a new job (one thread at a time) and encode them
  *
- * So nothing waits for a slow job but the places behind it, each thread mostly writes what it has
+ * So nothing waits for a slow job but the places after it, each thread mostly writes what it has
  * just made, and there is no thread beside those that encode. A fixed number of jobs goes round:
  * memory is bounded however far one thread falls behind, and nothing is allocated once the buffers
  * have grown. Order and content come from the jobs' numbers, never from timing. */

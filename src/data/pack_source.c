@@ -8,7 +8,7 @@ static int64_t at_most(int64_t n, int64_t most)
     return n < most ? n : most;
 }
 
-/* Goes on behind the lines that are done. */
+/* Goes on after the lines that are done. */
 static Error *skip_done(PackSource *s)
 {
     IndexEntry line;
@@ -136,7 +136,7 @@ void pack_source_done(PackSource *s, const Job *job)
     for (int64_t i = 0; i < job->n_lines; i++) s->n_bytes += job->line[i].length;
     IndexEntry last = job->line[job->n_lines - 1];
     s->n_lines += job->n_lines;
-    s->offset = last.offset + last.length + 1; /* behind the newline, if there is one */
+    s->offset = last.offset + last.length + 1; /* after the newline, if there is one */
     if (!s->stream) give_back_pages(s);
     if (!job->chunk) return;
     s->stored_done = job->chunk->stored;

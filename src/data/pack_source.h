@@ -22,7 +22,7 @@ typedef struct PackSource {
     LineCounter counter;
 } PackSource;
 
-/* Opens the input, which stays open as long as the source, behind the lines that are done.
+/* Opens the input, which stays open as long as the source, after the lines that are done.
  * index_path NULL: all lines count. */
 Error *pack_source_open(Arena *a, const TextInput *input, const char *index_path,
                         int64_t n_lines_done, int64_t offset_done, PackSource *out);

@@ -82,7 +82,7 @@ static bool take_number(const char **p, int64_t *out)
     return is_number;
 }
 
-/* Of a part behind `before`, which may be NULL: streams do not shrink. */
+/* Of a part after `before`, which may be NULL: streams do not shrink. */
 static bool read_part(const char *p, int n_streams, const FinishedPart *before, FinishedPart *out)
 {
     *out = (FinishedPart){ 0 };

@@ -21,7 +21,7 @@ static Error *check_header(const char *path, int64_t file_bytes, uint64_t data_b
             path, (long long)token_bytes);
     if (data_bytes > (uint64_t)(file_bytes - PBIN_HEADER))
         return error_new(
-            "%s: cut short: its header announces %llu bytes of tokens, the file has %lld behind it",
+            "%s: cut short: its header announces %llu bytes of tokens, the file has %lld after it",
             path, (unsigned long long)data_bytes, (long long)(file_bytes - PBIN_HEADER));
     if (data_bytes % (uint64_t)token_bytes)
         return error_new("%s: %llu bytes of tokens are no multiple of the token size %lld; the "
@@ -45,7 +45,7 @@ Error *pbin_open(Arena *a, const char *path, Pbin *out)
     const char *index = file.ptr + PBIN_HEADER + data_bytes, *end = file.ptr + file.len;
     if (index == end || (uint8_t)*index != FIRST_BYTE_OF_PICKLE || end[-1] != LAST_BYTE_OF_PICKLE)
         return error_new(
-            "%s: the index of documents behind the %llu bytes of tokens is missing or cut short",
+            "%s: the index of documents after the %llu bytes of tokens is missing or cut short",
             path, (unsigned long long)data_bytes);
     *out = (Pbin){ .path = arena_string(a, path),
                    .tokens = (const uint8_t *)file.ptr + PBIN_HEADER,

@@ -35,7 +35,7 @@ typedef struct PbinDocuments {
 Error *pbin_documents_open(Arena *a, const Pbin *p, PbinDocuments *out);
 /* What that checks, for a reader of the tokens alone. */
 Error *pbin_check_index(const Pbin *p);
-/* The next document; false behind the last one. */
+/* The next document; false after the last one. */
 bool pbin_documents_next(PbinDocuments *d, IndexEntry *out);
 /* Documents [from, to) as pieces of the file, with a reader that was not used before. */
 void pbin_documents_get(const Pbin *p, PbinDocuments *d, int64_t from, int64_t to, Str *out);
@@ -74,7 +74,7 @@ Error *pbin_continue(const char *path, int token_bytes, const char *identity,
                      const OutputStream *more, int n_more, PbinWriter *out);
 /* Appends one document of whole tokens. Takes 8 bytes on the disk for its length, and no memory. */
 Error *pbin_add(PbinWriter *w, const void *document, size_t n_bytes);
-/* For threads, instead of pbin_add: n documents, whose tokens lie one behind the other, get their
+/* For threads, instead of pbin_add: n documents, whose tokens lie one after the other, get their
  * place, in order, and are written there, in any order (resumable_reserve). */
 Error *pbin_reserve(PbinWriter *w, const void *tokens, const int64_t *n_bytes, int64_t n,
                     int64_t *place);

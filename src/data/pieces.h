@@ -22,7 +22,7 @@ int64_t pieces_bytes(const Pieces *p);
 void pieces_shuffle_python(Pieces *p, int64_t seed);
 /* As numpy.random.default_rng(seed).shuffle of a list. */
 void pieces_shuffle_numpy(Pieces *p, uint64_t seed);
-/* Writes the pieces one behind the other to the first stream, behind what an earlier run wrote of
+/* Writes the pieces one after the other to the first stream, after what an earlier run wrote of
  * them; `what` names the work in the progress shown ("shuffling"). All cores copy, each with a
  * buffer of 1 MiB. Pieces of files that are not in memory are asked for ahead. */
 Error *pieces_write(const Pieces *p, Resumable *to, const char *what);

@@ -306,11 +306,11 @@ Error *resumable_abandon(Resumable *r, Error *e)
     e = error_join(e, end_thread(r));
     int64_t n = r->found.n + r->n_durable;
     if (r->is_placed && r->found.n_notes) {
-        e = error_join(e, error_new("what is complete stays; the same command goes on behind it"));
+        e = error_join(e, error_new("what is complete stays; the same command goes on after it"));
     } else if (n && !r->is_placed) {
         format_bytes((double)part_bytes(&r->last, r->n_streams), amount);
         e = error_join(e, error_new("%lld finished part%s (%s) stay%s beside %s; the same command "
-                                    "goes on behind %s",
+                                    "goes on after %s",
                                     (long long)n, n == 1 ? "" : "s", amount, n == 1 ? "s" : "",
                                     r->output, n == 1 ? "it" : "them"));
     } else {

@@ -3,7 +3,7 @@
  * While a command works, its output grows in files named OUT.partial... Now and then a thread makes
  * durable what was written and adds a line to OUT.partial.parts: a finished part, with the length
  * of each file, sums over what the part added, and the command's own numbers (where in its input it
- * is). The next run that asks for the same work finds the parts, checks them and goes on behind the
+ * is). The next run that asks for the same work finds the parts, checks them and goes on after the
  * last one. What another run left, of other inputs or settings, is reported and removed. */
 #ifndef DATA_RESUMABLE_H
 #define DATA_RESUMABLE_H
@@ -46,13 +46,13 @@ int64_t resumable_bytes(const Resumable *r, int stream);
 /* Does without the parts that were found; `why` is reported. */
 Error *resumable_discard(Resumable *r, const char *why);
 
-/* Appends to a stream, behind a buffer. */
+/* Appends to a stream, after a buffer. */
 Error *resumable_add(Resumable *r, int stream, const void *bytes, size_t n);
-/* The other way: the caller writes to the file itself, behind header and resumable_bytes, and tells
+/* The other way: the caller writes to the file itself, after header and resumable_bytes, and tells
  * of consecutive blocks of STREAM_BLOCK bytes; only the very last one may be shorter. */
 int resumable_file(const Resumable *r, int stream, int64_t *header);
 void resumable_added(Resumable *r, int stream, size_t n, uint64_t block_sum);
-/* For threads that write what they made: takes the place of n bytes behind all others, in order,
+/* For threads that write what they made: takes the place of n bytes after all others, in order,
  * and returns its offset in the file; resumable_write puts them there, in any order and at the same
  * time as others. All that was reserved must be written before resumable_reach. */
 int64_t resumable_reserve(Resumable *r, int stream, const void *bytes, size_t n);
@@ -70,7 +70,7 @@ Error *resumable_write_header(Resumable *r, int stream, const void *bytes, size_
 /* For what follows the first stream's data; to be closed. Nothing can be added any more. */
 Error *resumable_tail(Resumable *r, FILE **out);
 
-/* Marks of steps behind resumable_place ("train.pbin is written"), found again until
+/* Marks of steps after resumable_place ("train.pbin is written"), found again until
  * resumable_commit; what follows `beginning` in the last one that begins so, or NULL. */
 Error *resumable_note(Resumable *r, const char *note);
 const char *resumable_find_note(const Resumable *r, const char *beginning);

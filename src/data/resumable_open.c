@@ -128,7 +128,7 @@ static Error *go_on(Resumable *r)
     char amount[32];
     r->last = r->found.part[r->found.n - 1];
     format_bytes((double)part_bytes(&r->last, r->n_streams), amount);
-    log_info("%s: going on behind %lld finished part%s (%s) of an interrupted run", r->output,
+    log_info("%s: going on after %lld finished part%s (%s) of an interrupted run", r->output,
              (long long)r->found.n, r->found.n == 1 ? "" : "s", amount);
     for (int i = 0; i < r->n_streams; i++) TRY(growing_cut(&r->stream[i], r->last.end[i]));
     return record_write(r);

@@ -8,7 +8,7 @@ typedef struct Share {
     int64_t rank, n;
 } Share;
 
-/* The items [*from, *to) of `total` that are this rank's; the shares of all ranks lie one behind
+/* The items [*from, *to) of `total` that are this rank's; the shares of all ranks lie one after
  * the other. */
 static inline void share_range(Share s, int64_t total, int64_t *from, int64_t *to)
 {

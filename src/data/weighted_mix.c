@@ -146,7 +146,7 @@ static Error *check_changes(const WeightedMix *s)
         TRY(error_wrap(check_weights(c->weights.item, c->weights.n, s->n_datasets), "changes[%lld]",
                        (long long)i));
         if (c->at_sample <= last)
-            return error_new("changes[%lld] is at sample %lld, which must come behind sample %lld",
+            return error_new("changes[%lld] is at sample %lld, which must come after sample %lld",
                              (long long)i, (long long)c->at_sample, (long long)last);
         last = c->at_sample;
     }

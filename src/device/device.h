@@ -105,7 +105,7 @@ typedef struct Device {
     /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
     size_t (*free_bytes)(const struct Device *d);
-    /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 behind the
+    /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 after the
      * last one. NULL: none. */
     size_t (*own_bytes)(const struct Device *d, int i, const char **name);
     /* FLOP/s of products of these at most; NULL: those of a CPU, which are measured. */

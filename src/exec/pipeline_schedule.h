@@ -17,7 +17,7 @@ typedef struct PipelineSchedule {
     int n_stages;
     int *rank_of;   /* by stage */
     Schedule *rank; /* the actions of each rank; the step's reduction and update are the last */
-    bool **beside;  /* [rank][action]: it may run side by side with the action behind it */
+    bool **beside;  /* [rank][action]: it may run side by side with the action after it */
 } PipelineSchedule;
 
 /* The schedule of that name, whatever the case of its letters; NULL: there is none. */
@@ -30,7 +30,7 @@ int pipeline_rank_of(const struct ScheduleDef *d, const PipelineShape *s, int st
  * cannot run, are usage errors that say what is allowed. */
 Error *pipeline_schedule_new(Arena *a, const char *name, const PipelineShape *s,
                              PipelineSchedule **out);
-/* Every action is there once, on the rank of its stage, behind what it needs; no rank waits for
+/* Every action is there once, on the rank of its stage, after what it needs; no rank waits for
  * ever when each runs its list in order and what it sends is kept until it is received; and no rank
  * holds more microbatches than the schedule says. */
 Error *pipeline_schedule_verify(const PipelineSchedule *p);
@@ -56,7 +56,7 @@ typedef struct PipelineEvent {
 
 /* A step as it runs. */
 typedef struct PipelineRun {
-    PipelineEvent *event; /* those of microbatches; each behind all that it needs */
+    PipelineEvent *event; /* those of microbatches; each after all that it needs */
     int64_t n;
     double seconds; /* in the unit of the costs */
     double bubble;  /* the part of all ranks' time in which they wait */

@@ -30,10 +30,10 @@ typedef struct Decoder {
     bool qkv_bias, out_bias, ffn_bias;
     Activation activation;
     bool is_gated;
-    /* In front of a layer, and behind it before its result is added to the stream. */
+    /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
     const Norm *qk_norm;       /* of each head */
-    bool qk_norm_before_rope;  /* else behind */
+    bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
     const DecoderLayer *layer; /* n_layer of them */
     const Moe *moe;            /* NULL: no layer is sparse */

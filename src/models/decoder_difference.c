@@ -106,9 +106,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     const char *e = sizes(a, x, y);
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
     if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
-    if (!e) e = norms(a, "norm behind attention", x->attention_post_norm, y->attention_post_norm);
+    if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);
     if (!e) e = norms(a, "norm in front of the feed-forward layer", x->ffn_norm, y->ffn_norm);
-    if (!e) e = norms(a, "norm behind the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
+    if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
     if (!e) e = norms(a, "norm of all heads together", x->qk_norm_width, y->qk_norm_width);
@@ -116,7 +116,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
         e = flag(a, "norm of queries and keys before rope", x->qk_norm_before_rope,
                  y->qk_norm_before_rope);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
-    if (!e) e = flag(a, "bias behind attention", x->out_bias, y->out_bias);
+    if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);
     if (!e) e = flag(a, "gate of the feed-forward layer", x->is_gated, y->is_gated);
     if (!e && x->activation != y->activation)

@@ -25,8 +25,8 @@ enum {
     HF_QK_NORM_WIDTH = 4, /* of all heads together */
     HF_FROM_ONE = 8,      /* norms store weight - 1 */
     HF_SCALED_EMBEDDING = 16,
-    HF_SANDWICH = 32,   /* norms in front of a layer and behind it */
-    HF_POST_NORM = 64,  /* behind it only */
+    HF_SANDWICH = 32,   /* norms before a layer and after it */
+    HF_POST_NORM = 64,  /* after it only */
     HF_SPARSE = 128,    /* mixtures of experts */
     HF_GPT2 = 256,      /* layer norms, learned positions, one plain feed-forward layer */
     HF_BIASES = 1024,   /* attention_bias counts */

@@ -52,7 +52,7 @@ Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
 /* w2(activation(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
-/* c_proj(activation(c_fc x)) with dropout behind. */
+/* c_proj(activation(c_fc x)) with dropout after. */
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double dropout_p, int64_t salt);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */

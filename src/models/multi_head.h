@@ -13,7 +13,7 @@ typedef struct MultiHead {
 
 /* Attention of x to itself, or to the rows of `context`; parameters <name>.{wq,wk,wv,c_proj}. */
 Value *multi_head(Graph *g, const char *name, Value *x, Value *context, const MultiHead *m);
-/* <name>.fc2(gelu(<name>.fc1 x)) with dropout behind. */
+/* <name>.fc2(gelu(<name>.fc1 x)) with dropout after. */
 Value *fc_mlp(Graph *g, const char *name, Value *x, int64_t hidden, bool bias, double dropout_p,
               int64_t *salt);
 /* A token [1 1 width] that is learned, begun with N(0, std). */

@@ -167,7 +167,7 @@ static const Field size_fields[] = {
     FIELD_STRUCT(VisionSettings, attention_config, AttentionEngine, attention_engine_fields, "null", "how attention is computed", .no_effect = "all ways are one exact attention"), \
     COUNT(n_head, "8", "number of heads"), \
     COUNT(n_embd, "768", "width"), \
-    FIELD_FLOAT(VisionSettings, dropout, "0.0", 0, INFINITY, "dropout probability behind positions and feed-forward layers"), \
+    FIELD_FLOAT(VisionSettings, dropout, "0.0", 0, INFINITY, "dropout probability after positions and feed-forward layers"), \
     COUNT(patch_size, "16", "height and width of a patch"), \
     COUNT(patch_stride, "16", "pixels from one patch to the next"), \
     COUNT(n_img_channels, "3", "channels of an image"), \

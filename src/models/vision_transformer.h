@@ -30,7 +30,7 @@ extern const Field vision_fields[], vision_part_fields[];
 Error *vision_check(const void *settings);
 /* The images of a batch, under the setting `key` of the model. */
 ModelInput vision_input(const VisionSettings *s, const char *key);
-/* Rows [b tokens width] of the images behind the last block. Dropout as `training` says; `salt` is
+/* Rows [b tokens width] of the images after the last block. Dropout as `training` says; `salt` is
  * that of the next dropout. */
 Value *vision_encode(Graph *g, const VisionSettings *s, Value *images, bool training,
                      int64_t *salt);

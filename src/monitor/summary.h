@@ -14,6 +14,6 @@ double median(Arena *a, const Track *t);
 /* The loss of an evaluation loader; its name for people, "validation loss". */
 bool is_evaluation_loss(const History *h, const Track *t);
 const char *loss_name(Arena *a, const History *h, const Track *t);
-/* The value at the last point not behind `step`; NaN when there is none. */
+/* The value at the last point not after `step`; NaN when there is none. */
 double track_at(const Track *t, double step);
 #endif

@@ -3,7 +3,7 @@
 #define OPS_ALL_OPS_H
 #include "graph/op.h"
 
-/* The ops in the order of the list in all_ops.c; NULL behind the last. */
+/* The ops in the order of the list in all_ops.c; NULL after the last. */
 const OpDef *op_at(int i);
 /* The op of that name, or NULL. */
 const OpDef *op_find(const char *name);

@@ -85,7 +85,7 @@ __device__ static float kept(const Call &c, const Rows &w, int64_t row, int64_t 
     return dropout_keeps_it(w.key, element, p) ? (float)(1 / (1 - p)) : 0;
 }
 
-/* Rows [first, first + 32) of a tensor, `distance` rows apart, below `end`; 0 behind it. */
+/* Rows [first, first + 32) of a tensor, `distance` rows apart, below `end`; 0 after it. */
 __device__ static void load_tile(float *tile, const CallTensor &t, int64_t row, int64_t distance,
                                  int64_t n, int64_t d)
 {

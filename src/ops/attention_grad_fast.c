@@ -53,7 +53,7 @@ static Backward backward_of(const Launch *l)
     return w;
 }
 
-/* Whole tiles of keys may reach behind the last key. */
+/* Whole tiles of keys may reach after the last key. */
 static int64_t key_floats(const Heads *h)
 {
     return (h->n_key + KEYS_BEYOND) * h->width;

@@ -16,7 +16,7 @@ enum {
     KR = PANEL_VECTORS == 4 ? 12 : 4,
     DR = PANEL_VECTORS == 4 ? 8 : 4,
     SUM_KEYS = 6,     /* of a tile of sum_rows */
-    KEYS_BEYOND = 12, /* whole tiles may reach so far behind the last key */
+    KEYS_BEYOND = 12, /* whole tiles may reach so far after the last key */
     KEYS = 96,        /* of a block; a multiple of KR and SUM_KEYS */
 };
 

@@ -263,7 +263,7 @@ INLINE float score_scale(const Heads *h)
     return h->pairs ? h->query_scale : 1;
 }
 
-/* The same behind cap_scores. */
+/* The same after cap_scores. */
 INLINE float capped_scale(const Heads *h)
 {
     return h->a->soft_cap > 0 ? 1 : score_scale(h);

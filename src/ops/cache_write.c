@@ -1,4 +1,4 @@
-/* cache_write.c - stores keys or values of new tokens behind those of earlier ones. */
+/* cache_write.c - stores keys or values of new tokens after those of earlier ones. */
 #include "ops/cache_write.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* cache_write.cu - keys and values of new tokens behind those of earlier ones, on a GPU. */
+/* cache_write.cu - keys and values of new tokens after those of earlier ones, on a GPU. */
 #include "device/cuda/kernel.h"
 
 KERNEL(cache_write_kernel, 256)

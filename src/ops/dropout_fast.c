@@ -14,7 +14,7 @@ typedef struct Mask {
     uint64_t key;
 } Mask;
 
-/* Elements that lie in one piece in the whole tensor: all dimensions behind the last split one. */
+/* Elements that lie in one piece in the whole tensor: all dimensions after the last split one. */
 static int64_t run_length(const Tensor *x)
 {
     int d = x->n_dims;

@@ -11,9 +11,9 @@ typedef struct GroupedLinear {
 
 /* Rows x [g r k] times the transposed weight [(ge) n k] of their expert: [g r n]. Along g ranks
  * have different rows and experts. `of` [g r] is the expert of a row, counted from the first that
- * its rank has, in rising order; -1 behind the last row, where the result is 0. `n_rows` of a
+ * its rank has, in rising order; -1 after the last row, where the result is 0. `n_rows` of a
  * microbatch are in use. */
 Value *grouped_linear(Graph *g, Value *x, Value *weight, Value *of, int64_t n_rows);
-/* The row behind the last one of an expert, given its first one. */
+/* The row after the last one of an expert, given its first one. */
 int64_t grouped_end(const Tensor *of, int64_t expert, int64_t first);
 #endif

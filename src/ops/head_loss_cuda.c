@@ -3,7 +3,7 @@
  *
  * Logits are f32, since their rounding would be that of the loss. The kernels between the products
  * (cross_entropy.cu) write their gradients, which are of the dtype of x, where the logits are, or
- * behind them. */
+ * after them. */
 #include "device/cuda/matmul.h"
 #include "ops/token_loss_cuda.h"
 
@@ -102,7 +102,7 @@ static int multiply_back(const Head *h, int64_t first, int64_t n, int dx, int dw
     return status ? status : matmul_run(l, &to_x);
 }
 
-/* The call of a kernel whose logits are those of the chunk; others come behind them. */
+/* The call of a kernel whose logits are those of the chunk; others come after them. */
 static CallTensor chunk_tensor(Call *c, void *data, Dtype t, int64_t n, int64_t v)
 {
     const Tensor chunk = { .data = data, .dtype = t, .n_dims = 2, .size = { n, v } };

@@ -40,7 +40,7 @@ static void step_of(const Launch *l, Step *w)
     w->s.thread_bytes = sizeof(Word) * words;
 }
 
-/* Arrays in scratch for all threads, behind the rows. */
+/* Arrays in scratch for all threads, after the rows. */
 typedef enum HeadPart { FOUND, TOTAL, SCALE, SCALED, X_PANELS, DX, LOSS, KEPT, N_PARTS } HeadPart;
 
 static int64_t part_bytes(const Step *w, HeadPart part)

@@ -2,7 +2,7 @@
 #include "ops/kernels.h"
 #include <string.h>
 
-/* Compares one word of a row's `types` with a dtype and steps behind it. */
+/* Compares one word of a row's `types` with a dtype and steps after it. */
 static bool match_type(const char **types, char end, Dtype t)
 {
     const char *name = dtype_name(t), *p = *types;

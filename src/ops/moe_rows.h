@@ -6,9 +6,9 @@
 /* Where the pairs of a token and one of its experts lie when sorted by expert, within an expert by
  * token. Where tokens are divided over ranks, each sorts its own. */
 typedef struct MoeRows {
-    Value *pair; /* [(sbk)] of a row: token * k + choice; -1 behind the last one */
+    Value *pair; /* [(sbk)] of a row: token * k + choice; -1 after the last one */
     Value *row;  /* [b s k] of a pair; -1: it has none, as it was dropped */
-    Value *of;   /* [(sbk)] expert of a row; -1 behind the last one */
+    Value *of;   /* [(sbk)] expert of a row; -1 after the last one */
 } MoeRows;
 
 /* Attributes of "moe_limit". */

@@ -7,7 +7,7 @@
 /* Where rows stand at the ranks of their experts: [g r], along g a place for each rank of the axis
  * ep, along r as many rows as may come to one. Without that axis, g is 1 and all stay. */
 typedef struct MoeMeeting {
-    Value *at; /* [g r] expert of a row, counted from the first of the rank; -1 behind the last */
+    Value *at; /* [g r] expert of a row, counted from the first of the rank; -1 after the last */
     Value *of; /* [m] expert of the rows that are sent (moe_rows.h) */
     Value *counts; /* [2 z] rows for each expert of all, and rows of each rank for each of the
                       rank's own; NULL: nothing is sent */

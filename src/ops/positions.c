@@ -23,7 +23,7 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[1]->dim[0].axis = n->in[1]->dim[0].axis;
 }
 
-/* The row of the table for row s of x, or -1 behind its end. */
+/* The row of the table for row s of x, or -1 after its end. */
 static int64_t row_of(const Launch *l, int64_t s, int64_t n_rows)
 {
     int64_t p = global_index(&l->in[0], 1, s) + l->now->position;

@@ -1,7 +1,7 @@
 /* positions.cu - learned positions, and places within documents, on a GPU. */
 #include "device/cuda/kernel.h"
 
-/* The row of the table for row s of x; -1: behind its end. */
+/* The row of the table for row s of x; -1: after its end. */
 __device__ static int64_t row_of(const Call &c, int64_t s, int64_t n_rows)
 {
     const int64_t p = whole_index(c, c.in[0], 1, s) + c.now->position;

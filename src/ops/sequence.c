@@ -183,7 +183,7 @@ static int repeat_grad_reference(const Launch *l)
 
 static const OpDef op_join_row = {
     .name = "join_row",
-    .doc = "one more row in front of those of each sample, or behind them",
+    .doc = "one more row before those of each sample, or after them",
     .attrs = join_attrs,
     .attrs_size = sizeof(JoinRow),
     .grad = join_grad,

@@ -3,7 +3,7 @@
 #define OPS_SEQUENCE_H
 #include "graph/op.h"
 
-/* x [b s d] with the row [1 1 d] in front of it or behind: [b s+1 d]. */
+/* x [b s d] with the row [1 1 d] before it or after: [b s+1 d]. */
 Value *join_row(Graph *g, Value *x, Value *row, bool in_front);
 /* The `n` rows of x [b s d] from row `from` on: [b n d]. */
 Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n);

@@ -24,7 +24,7 @@ typedef struct PassTrace {
     FILE *to;
 } PassTrace;
 
-/* The passes in their order; NULL behind the last. */
+/* The passes in their order; NULL after the last. */
 const PassDef *pass_at(int i);
 /* The pass of that name, or NULL. */
 const PassDef *pass_find(const char *name);

@@ -34,7 +34,7 @@ static bool find_pair(const Graph *g, HeadPair *out)
     return false;
 }
 
-/* Marks the nodes behind the loss that make `v`. False if they cannot go in front of it: when they
+/* Marks the nodes after the loss that make `v`. False if they cannot go in front of it: when they
  * read the loss, or write something that stays. */
 static bool mark_makers(const Graph *g, const HeadPair *p, const Value *v, bool *moves)
 {

@@ -69,7 +69,7 @@ static void gather_ahead(Graph *g)
     }
 }
 
-/* The first node of the computation behind node `from` that runs whenever `n` does. */
+/* The first node of the computation after node `from` that runs whenever `n` does. */
 static Node *first_behind(const Graph *g, int64_t from, const Node *n)
 {
     for (int64_t k = from; k < g->n_nodes; k++) {

@@ -1,6 +1,6 @@
 /* pipeline.h - a graph of all stages (stages.h) cut down to those of one rank of the pipeline.
  *
- * Values that other ranks make are received in front of their first use, and sent right behind what
+ * Values that other ranks make are received in front of their first use, and sent right after what
  * makes them. A parameter that stages of several ranks use (tied embeddings) has a copy on each of
  * them: their gradients are summed before the norm, which counts them once, and all copies make the
  * same update. */

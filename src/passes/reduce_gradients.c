@@ -196,7 +196,7 @@ static int64_t bucket_bytes(const Reductions *r)
     return bytes < LEAST_BYTES ? LEAST_BYTES : bytes > MOST_BYTES ? MOST_BYTES : bytes;
 }
 
-/* Behind the contribution that completes the last gradient of a bucket. Stages have buckets of
+/* After the contribution that completes the last gradient of a bucket. Stages have buckets of
  * their own, since their last backward passes come at different times. `home` by value. */
 static void reduce_by_bucket(Reductions *r, Value *const *home)
 {

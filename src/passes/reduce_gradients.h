@@ -2,7 +2,7 @@
  *
  * Along the axes of homes a rank keeps its rows of a sum only; along the others all have the same.
  * With ZERO_GRADIENTS and ZERO_PARAMETERS units are reduced to their homes after every microbatch,
- * all else once per step, by nodes of phase BACKWARD_LAST right behind what completes a gradient.
+ * all else once per step, by nodes of phase BACKWARD_LAST right after what completes a gradient.
  */
 #ifndef PASSES_REDUCE_GRADIENTS_H
 #define PASSES_REDUCE_GRADIENTS_H

@@ -82,7 +82,7 @@ static void add_want(const Sharder *s, Want *w, const Dim *from, MeshAxis axis)
     if (shard_has_axis(from->mesh, axis)) w->is_padded = from->is_padded;
 }
 
-/* Heads have an axis that is the tokens', behind attention with all tokens of some heads. */
+/* Heads have an axis that is the tokens', after attention with all tokens of some heads. */
 static bool is_elsewhere(const Value *v, MeshAxis axis)
 {
     for (int d = 0; axis == MESH_CP && d < v->n_dims; d++)

@@ -144,7 +144,7 @@ static Value *transfer(Sharder *s, Move m, Value *v, int dim, int to, unsigned a
     return made;
 }
 
-/* The axes of a dimension behind what it has in common with what is wanted. */
+/* The axes of a dimension after what it has in common with what is wanted. */
 static unsigned surplus(const Dim *have, const Want *want, int *common)
 {
     unsigned axes = 0;

@@ -1,7 +1,7 @@
 /* stages.h - the layers of a model cut into the stages of a pipeline.
  *
  * What can be cut apart are the parts of the model: what comes before its blocks (the embedding),
- * each block, and what comes behind them (the head and the loss). */
+ * each block, and what comes after them (the head and the loss). */
 #ifndef PASSES_STAGES_H
 #define PASSES_STAGES_H
 #include "graph/pass.h"
@@ -20,7 +20,7 @@ typedef struct StagesGenerator {
 } StagesGenerator;
 extern const PassDef pass_stages;
 
-/* The parts of a model, in order: before the blocks, each block, behind them. */
+/* The parts of a model, in order: before the blocks, each block, after them. */
 typedef struct StageParts {
     int n;
     int *stage_of;

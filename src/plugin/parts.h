@@ -8,10 +8,10 @@
 /* Bytes that the program's own settings may take in front of a plugin's; operands of an op. */
 enum { OWN_SETTINGS = 128, MAX_OPERANDS = 8 };
 
-/* The program's rows (end with an empty one), then the plugin's, behind OWN_SETTINGS bytes. */
+/* The program's rows (end with an empty one), then the plugin's, after OWN_SETTINGS bytes. */
 Error *plugin_fields(Arena *a, const Field *own, const ModalitiesSetting *settings, size_t size,
                      const Field **out);
-/* `own` with a text for `doc`, and with the plugin's rows behind its own (`fields` NULL: none). */
+/* `own` with a text for `doc`, and with the plugin's rows after its own (`fields` NULL: none). */
 Error *plugin_component(Arena *a, ComponentDef own, const ModalitiesSetting *settings,
                         size_t settings_size, ComponentDef *out);
 /* The plugin's part of settings that were read by such a table. */

@@ -105,7 +105,7 @@ static bool is_better(const TableGroup *x, const TableGroup *y)
     return x->loss.mean < y->loss.mean;
 }
 
-/* Stable: groups without results keep their order behind the others. */
+/* Stable: groups without results keep their order after the others. */
 static void sort_groups(Arena *a, SweepTable *t)
 {
     int64_t *place = NEW_N(a, int64_t, t->n_groups + 1);

@@ -160,7 +160,7 @@ static Error *concat(Run *r, const Node *n, TemplateValue *out)
     return finish_text(r, &t, e, out);
 }
 
-/* a < b < c: each pair must hold; what comes behind the first that does not is not evaluated. */
+/* a < b < c: each pair must hold; what comes after the first that does not is not evaluated. */
 static Error *compare_chain(Run *r, const Node *n, TemplateValue *out)
 {
     TemplateValue left, right;

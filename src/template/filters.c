@@ -40,7 +40,7 @@ static Error *capitalize(Run *r, const Call *c, TemplateValue *out)
     return capitalize_text(r, s, out);
 }
 
-/* Words begin behind white space and these characters. */
+/* Words begin after white space and these characters. */
 static bool ends_word(Str character)
 {
     static const char signs[] = "-({[<";

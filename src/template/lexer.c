@@ -48,7 +48,7 @@ static bool is_next(const Lexer *l, const char *s)
     return str_starts((Str){ l->source.ptr + l->at, l->source.len - l->at }, s);
 }
 
-/* Moves behind `n` bytes and remembers whether they end a line. */
+/* Moves after `n` bytes and remembers whether they end a line. */
 static void take(Lexer *l, size_t n)
 {
     l->at += n;

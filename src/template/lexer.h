@@ -1,7 +1,7 @@
 /* lexer.h - a template's text as tokens: plain text, and the words and signs between {{ }} and
  * {% %}.
  *
- * White space is settled here, as transformers sets Jinja up: the newline behind a tag or comment
+ * White space is settled here, as transformers sets Jinja up: the newline after a tag or comment
  * goes (trim_blocks), and so do blanks between the beginning of a line and a tag (lstrip_blocks);
  * "-" at a delimiter takes all white space at that side, "+" keeps it. */
 #ifndef TEMPLATE_LEXER_H

@@ -1,5 +1,5 @@
 /* parse_operand.c - what stands between operators: a value, a name or brackets, a sign before it,
- * and behind it .name [item] (arguments) |filter is test. */
+ * and after it .name [item] (arguments) |filter is test. */
 #include "template/function.h"
 #include "template/parser.h"
 
@@ -26,7 +26,7 @@ static Error *parse_arguments(Parser *p, Arguments *out)
             p->at += 2;
             has_names = true;
         } else if (has_names) {
-            return parse_fault(p, error_new("an argument without name behind one with a name"));
+            return parse_fault(p, error_new("an argument without name after one with a name"));
         }
         TRY(parse_expression(p, &value));
         add_argument(p, out, name, value, 0);

@@ -138,7 +138,7 @@ static Error *parse_parameters(Parser *p, Arguments *out)
         if (take_if_sign(p, "="))
             TRY(parse_expression(p, &fallback));
         else if (out->n && out->item[out->n - 1].node)
-            return parse_fault_at(at, error_new("a parameter without default behind one with a "
+            return parse_fault_at(at, error_new("a parameter without default after one with a "
                                                 "default"));
         if (out->n == MOST_PARAMETERS)
             return parse_fault_at(at,

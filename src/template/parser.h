@@ -42,7 +42,7 @@ Error *parse_tuple(Parser *p, bool with_choice, const Node **out);
 Error *parse_expression(Parser *p, const Node **out);
 /* What stands between operators, with its sign, calls, filters and tests. */
 Error *parse_operand(Parser *p, const Node **out);
-/* Filters behind an expression, beginning with "|"; none is allowed. */
+/* Filters after an expression, beginning with "|"; none is allowed. */
 Error *parse_filters(Parser *p, const Node *of, const Node **out);
 /* Statements up to a tag that begins with one of the words (ends with NULL), which is not taken; up
  * to the end of the template when `ends` is NULL. */

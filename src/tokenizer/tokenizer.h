@@ -55,7 +55,7 @@ typedef struct Tokenizer {
     Error *(*encode)(Encoder *encoder, Str text, bool add_special_tokens, Ids *out);
     void (*encoder_free)(Encoder *encoder);
     /* The ids, and for each where in the text it comes from: `offsets` gets two numbers, the first
-     * character and the one behind the last; both 0 for ids that the text does not have. Slower
+     * character and the one after the last; both 0 for ids that the text does not have. Slower
      * than `encode`. NULL: this kind cannot say. */
     Error *(*encode_offsets)(const struct Tokenizer *self, Str text, bool add_special_tokens,
                              Ids *out, Ids *offsets);

@@ -2,7 +2,7 @@
  *
  * Ranks score one document each at a time. As they may share parameters, all run the same programs
  * in the same order: as many windows as the longest of these documents has, each of the length that
- * the longest one needs. What lies behind the end of a document changes nothing before it. */
+ * the longest one needs. What lies after the end of a document changes nothing before it. */
 #include "train/document_scores.h"
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "train/consensus.h"
 #include "train/session.h"
 
-/* Of the tokens behind the first one, each given those before it. */
+/* Of the tokens after the first one, each given those before it. */
 typedef struct DocumentScore {
     int64_t n_tokens, n_scored;
     double log_likelihood; /* natural logarithm, the sum */
@@ -16,7 +16,7 @@ typedef struct Scoring {
     Session *session;
     const Model *model;
     int64_t sequence;    /* tokens that the model sees at most: longer documents are scored in
-                            windows of so many, one behind the other */
+                            windows of so many, one after the other */
     Consensus *together; /* ranks that each have the whole model and score some of the documents;
                             NULL: one */
 } Scoring;

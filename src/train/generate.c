@@ -43,7 +43,7 @@ void generator_free(Generator *g)
     if (g) arena_free(g->arena);
 }
 
-/* Stale rows of the cache lie behind the position, where causal attention does not look. */
+/* Stale rows of the cache lie after the position, where causal attention does not look. */
 void generator_restart(Generator *g)
 {
     g->position = 0;
@@ -62,7 +62,7 @@ int64_t generator_limit(const Generator *g)
 static Error *check(const Generator *g, const uint32_t *id, int64_t n)
 {
     if (g->position + n > g->n_positions)
-        return error_new("%" PRId64 " tokens behind %" PRId64 " are more than the %" PRId64
+        return error_new("%" PRId64 " tokens after %" PRId64 " are more than the %" PRId64
                          " that a text may have",
                          n, g->position, g->n_positions);
     for (int64_t i = 0; i < n; i++)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Behind the sums of each microbatch. */
+/* After the sums of each microbatch. */
 enum { LAST_LOSS, N_LAST_LOSSES, N_NOT_FINITE, N_SINGLE };
 
 Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, OptimizerStep *out)

@@ -27,7 +27,7 @@ static Error *read_name(const char *text, const char *at, const char **end, Piec
     return NULL;
 }
 
-/* Moves *at behind the next piece; a piece is never empty, but at the end of the text. */
+/* Moves *at after the next piece; a piece is never empty, but at the end of the text. */
 static Error *next_piece(const char *text, const char **at, Piece *out)
 {
     const char *s = *at;

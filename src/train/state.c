@@ -111,7 +111,7 @@ static bool must_fit(const void *ctx, const char *name)
     return n->wanted(name) && !is_state_elsewhere(n->store, name) && !is_averaged(n->store, name);
 }
 
-/* The state of this rank, and behind it what the others have of the model. */
+/* The state of this rank, and after it what the others have of the model. */
 static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
                     int64_t n, bool (*wanted)(const char *name))
 {

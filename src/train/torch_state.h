@@ -5,7 +5,7 @@
 #include "checkpoint/checkpoint.h"
 #include "train/job.h"
 
-/* Adds the model's buffers behind the n tensors of a state, as a list of the arena. */
+/* Adds the model's buffers after the n tensors of a state, as a list of the arena. */
 void torch_buffers(Arena *a, const Model *m, StateTensor **state, int64_t *n);
 /* Fills the objects of a checkpoint after `step` steps for the parameters among these n tensors of
  * all ranks, which the graph of the training has. The arena owns them. */

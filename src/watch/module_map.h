@@ -25,7 +25,7 @@ typedef struct ModuleMap {
     int64_t n, cap;
 } ModuleMap;
 
-/* What passes fused away (the logits behind a fused loss) is not seen. */
+/* What passes fused away (the logits after a fused loss) is not seen. */
 ModuleMap *module_map_new(Arena *a, const Graph *g);
 /* "forward_input", ... */
 const char *module_event_name(ModuleEvent e);

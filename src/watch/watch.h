@@ -25,7 +25,7 @@ typedef struct Watch {
     bool is_off; /* at present it wants to see nothing */
 } Watch;
 
-/* Puts `w` behind the others of the list. */
+/* Puts `w` after the others of the list. */
 void watch_add(Watch **list, Watch *w);
 
 /* Everybody that looks on at one program; stays as long as the program. */

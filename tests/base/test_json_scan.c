@@ -323,7 +323,7 @@ TEST(all_instruction_sets_give_the_same_verdict_reason_place_and_text)
         if (is_wrapped) text_puts(&line, i % 2 ? "{\"a\": \"" : "\"");
         for (size_t n = draw(&n_drawn, 7); n; n--) add_random(&line, &n_drawn);
         if (is_wrapped) text_puts(&line, i % 2 ? "\"}" : "\"");
-        char *exact = malloc(line.len + 1); /* reading behind it is noticed by sanitizers */
+        char *exact = malloc(line.len + 1); /* reading after it is noticed by sanitizers */
         memcpy(exact, line.ptr ? line.ptr : "", line.len);
         n_good += assert_same_everywhere((Str){ exact, line.len });
         free(exact);

@@ -115,7 +115,7 @@ TEST(what_is_damaged_comes_behind_the_text_before_it)
     arena_free(a);
 }
 
-/* Before it began, while it waits for room, and behind its end. */
+/* Before it began, while it waits for room, and after its end. */
 TEST(a_stream_can_be_closed_at_any_time)
 {
     Arena *a = arena_new();

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The shipped configuration with the first `from` behind `anchor` changed to `to`. */
+/* The shipped configuration with the first `from` after `anchor` changed to `to`. */
 static void misspell(Text *t, const char *anchor, const char *from, const char *to)
 {
     const char *at = strstr(t->ptr, anchor);
     const char *place = at ? strstr(at, from) : NULL;
-    if (!place) fail_msg("no \"%s\" behind \"%s\"", from, anchor);
+    if (!place) fail_msg("no \"%s\" after \"%s\"", from, anchor);
     Text changed = { 0 };
     text_add(&changed, t->ptr, (size_t)(place - t->ptr));
     text_printf(&changed, "%s%s", to, place + strlen(from));

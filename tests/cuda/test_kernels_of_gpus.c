@@ -37,7 +37,7 @@ static int run_in_order(const KernelRunner *self, const KernelDef *row, Launch *
 
 enum { BEHIND = 64, MOST_COPIES = 24 };
 
-/* Memory of the GPU for one launch, with as many guarding bytes behind each piece as the host's
+/* Memory of the GPU for one launch, with as many guarding bytes after each piece as the host's
  * has. */
 typedef struct Copies {
     const Gpu0 *gpu;

@@ -220,9 +220,8 @@ TEST(lines_that_were_added_after_the_index_are_counted_in_a_warning)
         const char *more, *says; /* NULL: nothing */
     } cases[] = {
         { "no JSON\n\n", NULL }, /* an index leaves such lines out itself */
-        { "no JSON\n{\"text\": \"four\"}", ": 1 line behind the last one in " },
-        { "{\"text\": \"four\"}\n{\"text\": \"five\"}\n{\"te",
-          ": 3 lines behind the last one in " },
+        { "no JSON\n{\"text\": \"four\"}", ": 1 line after the last one in " },
+        { "{\"text\": \"four\"}\n{\"text\": \"five\"}\n{\"te", ": 3 lines after the last one in " },
     };
     Arena *a = arena_new();
     const char *said;
@@ -239,7 +238,7 @@ TEST(lines_that_were_added_after_the_index_are_counted_in_a_warning)
         if (cases[i].says)
             assert_contains(said, cases[i].says);
         else
-            assert_null(strstr(said, "behind the last one"));
+            assert_null(strstr(said, "after the last one"));
     }
     arena_free(a);
 }

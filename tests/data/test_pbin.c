@@ -146,7 +146,7 @@ TEST(a_damaged_file_is_refused_by_name)
     assert_damaged(path, 0, NULL, 0, 30,
                    "cut short: its header announces 40 bytes of tokens, the file has 18");
     assert_damaged(path, 0, NULL, 0, 52,
-                   "the index of documents behind the 40 bytes of tokens is missing");
+                   "the index of documents after the 40 bytes of tokens is missing");
     assert_damaged(path, 0, NULL, 0, 60, "missing or cut short");
     assert_damaged(path, 8, "\x03", 1, -1, "token size 3 in the header, allowed are 1, 2 and 4");
     assert_damaged(path, 0, "\x27", 1, -1,

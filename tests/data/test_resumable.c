@@ -91,7 +91,7 @@ static void assert_whole(Arena *a)
     assert_int_equal(left.n, 1);
 }
 
-/* Works in a process of its own that dies behind step `end`. */
+/* Works in a process of its own that dies after step `end`. */
 static void die_at(Arena *a, const char *part_bytes, int end)
 {
     fflush(NULL);

@@ -56,7 +56,7 @@ static void assert_md5(const char *path, const char *glued, const char *expected
     arena_free(a);
 }
 
-/* The line behind the last newline of a corpus, or NULL. */
+/* The line after the last newline of a corpus, or NULL. */
 static const char *unended_line(Arena *a, const char *path)
 {
     Str text;

@@ -105,7 +105,7 @@ TEST(plain_keys_give_what_libjq_gives)
         "{\"a\": 3, \"a\": {\"text\": \"x\"}}",
         "{\"a\": {\"text\": \"x\"}, \"a\": {}}",
         "{\"a\": {\"text\": \"x\"}}",
-        "\xef\xbb\xbf{\"text\": \"behind a mark\"}",
+        "\xef\xbb\xbf{\"text\": \"after a mark\"}",
         "{\"text\": \"x\", \"n\": [NaN, Infinity, -Infinity, 1e999]}\r",
         "{\"text\": \"\\ude00\"}",
         "{\"text\": \"\xed\xa0\x80\"}",

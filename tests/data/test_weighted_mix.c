@@ -263,7 +263,7 @@ TEST(a_mix_is_made_from_yaml_and_wrong_weights_are_refused)
                      "changes[0]: 1 weights for 2 datasets");
     assert_error_has(
         build(a, "1, 1", "{at_sample: 4, weights: [1, 2]}, {at_sample: 4, weights: [2, 1]}", &d),
-        "changes[1] is at sample 4, which must come behind sample 4");
+        "changes[1] is at sample 4, which must come after sample 4");
     assert_no_error(build_sampler(a, "false"));
     assert_error_has(build_sampler(a, "true"), "shuffle: true would undo the shares");
     arena_free(a);

@@ -102,10 +102,10 @@ static void check_recovery(Arena *a, const KillCase *c, const char *where, const
     Str events;
     assert_no_error(file_read(a, kill_path(a, "events"), &events));
     if (strstr(said, "not used and removed: its output is in place already")) return;
-    const char *says = arena_printf(a, "going on behind %d finished part", n_parts);
+    const char *says = arena_printf(a, "going on after %d finished part", n_parts);
     if (!strstr(said, says)) fail_msg("%s, %s: %s\nbut said: %s", c->name, where, says, said);
     if (kill_count_writes(events.ptr) > n_writes - n_parts + 4)
-        fail_msg("%s, %s: %d writes behind %d parts, %d in all", c->name, where,
+        fail_msg("%s, %s: %d writes after %d parts, %d in all", c->name, where,
                  kill_count_writes(events.ptr), n_parts, n_writes);
 }
 

@@ -1,4 +1,4 @@
-/* kill_case.h - a command that is killed goes on behind its finished parts, and its outputs have
+/* kill_case.h - a command that is killed goes on after its finished parts, and its outputs have
  * the same bytes. */
 #ifndef TESTS_KILL_CASE_H
 #define TESTS_KILL_CASE_H

@@ -21,10 +21,10 @@ static const Cut cuts[] = {
     { "header", 5, "tokens.pbin: not a .pbin file: 5 bytes" },
     { "data, all", HEADER, "cut short: its header announces 6000 bytes of tokens, the file has 0" },
     { "data", HEADER + DATA / 2 + 1, "announces 6000 bytes of tokens, the file has 3001" },
-    { "index, all", HEADER + DATA, "the index of documents behind the 6000 bytes" },
-    { "index", HEADER + DATA + 3, "the index of documents behind the 6000 bytes" },
+    { "index, all", HEADER + DATA, "the index of documents after the 6000 bytes" },
+    { "index", HEADER + DATA + 3, "the index of documents after the 6000 bytes" },
     { "index, its end", -1,
-      "the index of documents behind the 6000 bytes of tokens is missing or "
+      "the index of documents after the 6000 bytes of tokens is missing or "
       "cut short" },
 };
 

@@ -86,7 +86,7 @@ static void harm(Arena *a, const char *folder, const char *name, Harm how)
     assert_no_error(file_write(path, file.ptr, file.len));
 }
 
-/* Two ranks, stopped behind two checkpoints. */
+/* Two ranks, stopped after two checkpoints. */
 static const char *train(const Bench *b, const char *format)
 {
     const char *set = arena_printf(

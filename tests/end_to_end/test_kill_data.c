@@ -1,4 +1,4 @@
-/* test_kill_data.c - data commands that are killed go on behind their finished parts, and their
+/* test_kill_data.c - data commands that are killed go on after their finished parts, and their
  * outputs have the same bytes.
  *
  * kill_points.h says at which events; packing has a file of its own. */
@@ -103,7 +103,7 @@ TEST(a_killed_shuffle_goes_on_with_the_seed_that_it_drew)
             sscanf(said, i ? "--global_seed %lld was drawn" : "--seed %lld was drawn", &seed), 1);
         assert_int_equal(kill_run(a, "", "", commands[i], &said), 0);
         assert_contains(said, "out.pbin: the seed of an interrupted run is used again");
-        assert_contains(said, "going on behind");
+        assert_contains(said, "going on after");
         assert_no_error(file_read(a, kill_path(a, "out.pbin"), &got));
         kill_must(
             a, arena_printf(a, "%s --%sseed %lld" REWRITE, commands[i], i ? "global_" : "", seed));

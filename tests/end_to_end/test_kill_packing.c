@@ -1,4 +1,4 @@
-/* test_kill_packing.c - packing that is killed, interrupted or stopped by a bad line goes on behind
+/* test_kill_packing.c - packing that is killed, interrupted or stopped by a bad line goes on after
  * its finished parts, and its output has the same bytes.
  *
  * kill_points.h says at which events. */
@@ -100,7 +100,7 @@ TEST(after_a_kill_other_settings_and_changed_inputs_begin_anew)
 {
     Arena *a = arena_new();
     Str whole = killed_packing(a, PACK, "fsync:40");
-    assert_packs(a, PACK, "going on behind", whole);
+    assert_packs(a, PACK, "going on after", whole);
     killed_packing(a, PACK, "fsync:40");
     assert_int_equal(system(arena_printf(a, "touch %s", kill_path(a, "plain.jsonl"))), 0);
     assert_packs(a, PACK, "is not used and removed: it worked with \"input: ", whole);
@@ -112,7 +112,7 @@ TEST(after_a_kill_other_settings_and_changed_inputs_begin_anew)
     /* settings that only change the speed are no others */
     killed_packing(a, PACK, "fsync:40");
     assert_packs(a, PACK "--set settings.num_cpus=1 --set settings.processing_batch_size=7",
-                 "going on behind", whole);
+                 "going on after", whole);
     arena_free(a);
 }
 
@@ -129,7 +129,7 @@ TEST(after_a_kill_existing_outputs_follow_their_policy_first)
         0);
     assert_contains(said, "Skipping ...");
     assert_true(kill_count_parts(a) > 5);
-    assert_packs(a, PACK, "going on behind", whole);
+    assert_packs(a, PACK, "going on after", whole);
     arena_free(a);
 }
 
@@ -154,7 +154,7 @@ TEST(a_bad_line_that_stops_keeps_the_parts_for_a_run_that_skips)
     assert_int_equal(
         kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:2 CRASH_PATH=out.pbin", skip, &said),
         128 + SIGKILL);
-    assert_contains(said, "going on behind");
+    assert_contains(said, "going on after");
     /* parts that left a line out are of no use to a run that must stop there */
     assert_int_equal(kill_run(a, "", "", PACK, &said), 1);
     assert_contains(said, "not used and removed: it left out bad lines");
@@ -220,11 +220,11 @@ TEST(killed_at_any_moment_or_interrupted_packing_goes_on_with_the_same_bytes)
             assert_no_error(file_read(a, kill_path(a, "said"), &said));
             assert_int_equal(WEXITSTATUS(status), EXIT_STOPPED);
             assert_contains(said.ptr, "stopped by a signal; out.pbin was not written");
-            assert_contains(said.ptr, "the same command goes on behind");
+            assert_contains(said.ptr, "the same command goes on after");
         }
         assert_true(kill_count_parts(a) > 0);
         assert_packs(a, arena_printf(a, PACK "--set settings.src_path=%s", source),
-                     "going on behind", whole);
+                     "going on after", whole);
         kill_progress("packing", "moment", i + 1, n);
     }
     arena_free(a);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 32 samples in 8 steps; the weights change behind step 4, where a checkpoint lies. */
+/* 32 samples in 8 steps; the weights change after step 4, where a checkpoint lies. */
 #define CHANGE "{at_sample: 16, weights: [1, 3]}"
 
 static Words words(const Bench *b, const char *changes)

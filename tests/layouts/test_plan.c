@@ -40,8 +40,8 @@ static const Traffic *find(const RankPlan *p, const char *op, unsigned axes)
     return NULL;
 }
 
-/* The tiny model has three blocks, an embedding in front of them and a head behind: five units, of
- * which the head's is gathered once, for both passes, and the embedding's for the forward pass
+/* The tiny model has three blocks, an embedding in front of them and a head after them: five units,
+ * of which the head's is gathered once, for both passes, and the embedding's for the forward pass
  * alone. */
 TEST(sharded_parameters_are_gathered_once_per_unit_and_pass)
 {

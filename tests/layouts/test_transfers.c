@@ -70,7 +70,7 @@ static Transfers transfers_of(LayoutCase l, LayoutResult *result, Arena *a)
     return t;
 }
 
-enum { LAYERS = 4, UNITS = LAYERS + 2 /* what stands before the blocks and behind them */ };
+enum { LAYERS = 4, UNITS = LAYERS + 2 /* what stands before the blocks and after them */ };
 
 static Transfers transfers(LayoutCase l)
 {

@@ -31,7 +31,7 @@ static const char *results_of_run(const Bench *b, const char *id)
     return text.ptr;
 }
 
-/* The number behind the n-th "key": of the text, or behind the n-th `key` of what was printed. */
+/* The number after the n-th "key": of the text, or after the n-th `key` of what was printed. */
 static double number(const char *text, const char *key, int n)
 {
     const char *at = text;

@@ -64,7 +64,7 @@ static void send(Screen *s, Event e)
     assert_no_error(s->display->on_event(s->display, &e));
 }
 
-/* What was drawn last: the text behind the last erasure. */
+/* What was drawn last: the text after the last erasure. */
 static const char *last_drawn(const Screen *s)
 {
     const char *at = s->text, *found = NULL;
@@ -210,7 +210,7 @@ TEST(plain_lines_fill_only_the_gaps_between_lines_of_results_in_the_same_place)
     const char *text = lines_beside_results(&s, 0.1, 150);
     assert_contains(text, "train 101/400 "); /* the first one, then 10 s later */
     assert_contains(text, "\ntrain 201/400 ");
-    assert_contains(text, "\ntrain 350/400 "); /* 10 s behind the results of step 250 */
+    assert_contains(text, "\ntrain 350/400 "); /* 10 s after the results of step 250 */
     assert_null(strstr(text, "train 400/400"));
     int n = 0;
     for (const char *p = text; *p; p++) n += *p == '\n';

@@ -29,7 +29,7 @@ static Tolerance tolerance(const Launch *l, const Tensor *result)
     return (Tolerance){ rounding(result->dtype), is_small ? 2 * worst : 64 * worst };
 }
 
-/* Memory with a guard behind it. */
+/* Memory with a guard after it. */
 static void *guarded(Arena *a, size_t bytes)
 {
     char *p = arena_alloc(a, bytes + GUARD);
@@ -92,9 +92,9 @@ static const char *run_guarded(const RowCheck *x, Launch *l, int way)
     l->scratch = guarded(x->arena, bytes);
     int status = x->how->run(x->how, x->row, l, way);
     if (status != KERNEL_OK) return arena_printf(x->arena, "status %d", status);
-    if (!is_intact(l->scratch, bytes)) return "writes behind its scratch";
+    if (!is_intact(l->scratch, bytes)) return "writes after its scratch";
     for (int i = 0; i < l->n_out; i++)
-        if (!is_intact(l->out[i].data, tensor_bytes(&l->out[i]))) return "writes behind a result";
+        if (!is_intact(l->out[i].data, tensor_bytes(&l->out[i]))) return "writes after a result";
     return NULL;
 }
 

@@ -2,7 +2,7 @@
  * it fits.
  *
  * A kernel gets the reference's inputs rounded to its own dtypes, scratch and results filled with
- * NaN, and guards behind them. All ways of running it must give the same bits. Launch.add is tried
+ * NaN, and guards after them. All ways of running it must give the same bits. Launch.add is tried
  * for each result alone and for all. Small cases run in halves, too, as ranks would hold them. */
 #ifndef TESTS_OPS_KERNEL_CHECK_H
 #define TESTS_OPS_KERNEL_CHECK_H

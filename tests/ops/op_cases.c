@@ -505,7 +505,7 @@ const OpCase op_cases[] = {
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
     { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },
     { "document_positions", build_document_positions, .n = { 4, 11 } },
-    { "add_positions behind others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
+    { "add_positions after others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
 
     { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
     { "rms_norm with weight", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },
@@ -521,7 +521,7 @@ const OpCase op_cases[] = {
     { "rope_table", build_rope_table, .n = { 7, 6 } },
     { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
     { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
-    { "rope of keys behind others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
+    { "rope of keys after others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
     { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
 
     { "attention", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
@@ -548,7 +548,7 @@ const OpCase op_cases[] = {
       .n = { 1, 4, 4, 1, 1, 3 } },
 
     { "join_row in front", build_join_row, .n = { 2, 3, 4 } },
-    { "join_row behind", build_join_row, .position = 1, .n = { 2, 3, 4 } },
+    { "join_row after", build_join_row, .position = 1, .n = { 2, 3, 4 } },
     { "slice_rows", build_unary, .unary = middle_rows, .n = { 2, 5, 4 } },
     { "mean_rows", build_unary, .unary = mean_rows, .n = { 2, 5, 4 } },
     { "repeat_rows", build_unary, .unary = for_each_of_four, .n = { 6, 4 } },

@@ -149,7 +149,7 @@ TEST(comparison_of_kernels_finds_what_is_wrong)
                        "the reference gives");
     assert_row_problem((KernelDef){ .op = "add", .types = types, .run = add_not_all }, "nan");
     assert_row_problem((KernelDef){ .op = "add", .types = types, .run = add_too_many },
-                       "writes behind a result");
+                       "writes after a result");
     assert_row_problem((KernelDef){ .op = "add", .types = types, .run = add_by_threads },
                        "three threads");
     assert_row_problem((KernelDef){ .op = "add", .types = types, .run = add_f32, .serves = never },

@@ -135,7 +135,7 @@ static Verdict judge_or_die(int kind, const char *path)
     return v;
 }
 
-/* The function behind the one that is intercepted; a union because C has no conversion between the
+/* The function after the one that is intercepted; a union because C has no conversion between the
  * two. */
 #define NEXT(name, type)                                                                           \
     static union {                                                                                 \

@@ -71,7 +71,7 @@ static void add_oddity(Draw *d, Text *out)
     add_times(out, s, below(d, 8) ? 1 : 1 + below(d, 20));
 }
 
-/* One end of a character that is no continuation byte, at or behind `at`. */
+/* One end of a character that is no continuation byte, at or after `at`. */
 static size_t character_from(Str s, size_t at)
 {
     while (at < s.len && ((uint8_t)s.ptr[at] & 0xC0) == 0x80) at++;

@@ -60,7 +60,7 @@ TEST(a_broken_map_of_characters_is_refused_or_never_matches)
     assert_error_has(charsmap_read(a, (Str){ map.ptr, 3 }, &c), "found 3");
     assert_error_has(charsmap_read(a, (Str){ map.ptr, 100 }, &c), "4096 bytes does not fit");
     assert_error_has(charsmap_read(a, (Str){ "\2\0\0\0ab", 6 }, &c), "2 bytes does not fit");
-    /* Offsets that lead out of the trie and values behind the replacements. */
+    /* Offsets that lead out of the trie and values after the replacements. */
     char *bytes = arena_copy(a, map.ptr, n);
     memset(bytes + 4, 0xFF, 4);
     assert_no_error(charsmap_read(a, (Str){ bytes, n }, &c));

@@ -18,7 +18,7 @@
 
 enum { N_STRINGS = 100000, BATCH = 100000, N_LONG = 2000 };
 
-/* A batch of texts and their ids, one behind the other. */
+/* A batch of texts and their ids, one after the other. */
 typedef struct Batch {
     uint64_t first;
     int64_t n;
@@ -62,7 +62,7 @@ static void compare(const Batch *b, const Tokenizer *fast, const char *what)
     for (int64_t i = 0; i < b->n; i++) {
         size_t from = i ? b->text_end[i - 1] : 0;
         int64_t id_from = i ? b->ids_end[i - 1] : 0, n = b->ids_end[i] - id_from;
-        /* A copy of its own, so that reading behind it shows under a sanitizer. */
+        /* A copy of its own, so that reading after it shows under a sanitizer. */
         Str text = { b->text.ptr + from, b->text_end[i] - from };
         char *copy = malloc(text.len);
         memcpy(copy, text.ptr, text.len);
@@ -264,7 +264,7 @@ TEST(a_long_text_has_the_ids_of_one_computed_as_a_whole)
     arena_free(a);
 }
 
-/* Runs have ways of equal scores, of which rounding decides: the same runs again and again, behind
+/* Runs have ways of equal scores, of which rounding decides: the same runs again and again, after
  * sums anywhere from 0 to where they start anew. The scores of " Vic", " Tage" and " Ri" end in
  * half a unit of some sums: then it counts whether these are even multiples. */
 TEST(runs_have_the_ids_that_rounding_gives_them_at_their_places)

@@ -216,7 +216,7 @@ TEST(offsets_are_those_of_the_libraries)
     arena_free(a);
 }
 
-/* What symbols count decides, by rounding, which of two ways of equal score wins behind them. */
+/* What symbols count decides, by rounding, which of two ways of equal score wins after them. */
 TEST(ids_behind_user_defined_symbols_are_those_of_sentencepiece)
 {
     static const uint32_t expected[] = { 517, 5, 524, 524, 21220 };

@@ -165,7 +165,7 @@ TEST(other_pretokenizers_cut_where_the_library_does)
                 "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},{\"type\":"
                 "\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"never\"}]}",
                 "a é", "|Ġa|ĠÃ©");
-    /* Behind ByteLevel steps see the byte alphabet, and words come back as bytes. */
+    /* After ByteLevel steps see the byte alphabet, and words come back as bytes. */
     check_words("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\","
                 "\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":false},{\"type\":"
                 "\"Split\",\"pattern\":{\"String\":\"Ġ\"},\"behavior\":\"Isolated\",\"invert\":"

@@ -121,7 +121,7 @@ static void compare(const Parts *p, RoundedParts *r, const char *what)
         if (after == remembered && end[0] - expected == end[1] - id &&
             !memcmp(expected, id, (size_t)(end[0] - expected) * sizeof *id))
             continue;
-        fail_msg("%s: call %d, \"%.*s\" behind %a: %a, expected %a", what, (int)i, (int)part.len,
+        fail_msg("%s: call %d, \"%.*s\" after %a: %a, expected %a", what, (int)i, (int)part.len,
                  part.ptr, (double)sum, (double)remembered, (double)after);
     }
     buffer_free(&work);

@@ -79,7 +79,7 @@ static void compare(const SpNormalizer *n, CpuLevel level, uint64_t number, Str 
 {
     Text fast = { 0 };
     text_puts(&fast, ".");
-    /* A copy of its own, so that reading behind it shows under a sanitizer. */
+    /* A copy of its own, so that reading after it shows under a sanitizer. */
     char *copy = malloc(text.len);
     if (text.len) memcpy(copy, text.ptr, text.len);
     sp_normalize(n, (Str){ copy, text.len }, &fast);

@@ -176,7 +176,7 @@ TEST(tokens_that_do_not_fit_are_refused)
     Fixture f = fixture_new(&s, F32);
     assert_no_error(generator_read(f.generator, f.id, 40));
     assert_error_has(generator_read(f.generator, f.id, 6),
-                     "6 tokens behind 40 are more than the 45");
+                     "6 tokens after 40 are more than the 45");
     uint32_t unknown = 13;
     assert_error_has(generator_read(f.generator, &unknown, 1),
                      "token id 13 is outside of the model's vocabulary of 13");

@@ -11,7 +11,7 @@ typedef struct Watch {
     void (*damage)(ParamStore *s), (*repair)(ParamStore *s);
     int64_t after_step, last_step;
     double grad_norm[16], loss[16];
-    char *before; /* parameters, moments and gradients behind the damage */
+    char *before; /* parameters, moments and gradients after the damage */
     size_t n_bytes;
     bool was_same; /* after the bad step */
 } Watch;

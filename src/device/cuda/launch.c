@@ -14,7 +14,7 @@ int cuda_status(cudaError_t status)
     return status == cudaSuccess ? KERNEL_OK : KERNEL_OF_DEVICE + (int)status;
 }
 
-/* The pieces of a part lie one after the other: only the first index and the first one behind the
+/* The pieces of a part lie one after the other: only the first index and the first one after the
  * jump need to be known. */
 static CallPart part_of(const Tensor *t, int dim)
 {

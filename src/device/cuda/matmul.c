@@ -31,7 +31,7 @@ struct Matmuls {
     Made *made[N_BUCKETS];
 };
 
-/* cuBLASLt's statuses lie behind those of the runtime. */
+/* cuBLASLt's statuses lie after those of the runtime. */
 enum { STATUS_OF_PRODUCTS = 100000 };
 
 static int status_of(cublasStatus_t status)

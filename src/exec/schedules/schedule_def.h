@@ -27,7 +27,7 @@ typedef struct ScheduleDef {
     int64_t (*live)(const PipelineShape *s, int rank);
 } ScheduleDef;
 
-/* The schedules that this program has; NULL behind the last. */
+/* The schedules that this program has; NULL after the last. */
 const ScheduleDef *schedule_def_at(int i);
 
 /* Appends an action, unless there is no such microbatch. */

@@ -61,7 +61,7 @@ static int64_t volume(const DimSpec *s, const Operand *o, const Tensor *t, Group
     return n;
 }
 
-/* Whether `inner` comes behind `outer`; either may be absent. */
+/* Whether `inner` comes after `outer`; either may be absent. */
 static bool lies_behind(const Runs *r, Group inner, Group outer)
 {
     for (int i = 0; i < r->n; i++) {

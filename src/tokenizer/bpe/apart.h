@@ -33,11 +33,11 @@ typedef struct ApartAround {
     /* The earliest time when two symbols are joined here, or APART_NEVER; with APART_VAGUE when
      * they may be others, because some symbol of more bytes ends or starts like them. */
     uint32_t across;
-    /* The earliest time when the first byte is joined to something behind it in a token that starts
+    /* The earliest time when the first byte is joined to something after it in a token that starts
      * with both. */
     uint32_t soon;
     /* The low 5 bits of bytes that stand before the two in a merge with the second one alone, and
-     * of bytes behind the two in a merge with the first one alone. */
+     * of bytes after the two in a merge with the first one alone. */
     uint32_t before, behind;
 } ApartAround;
 
@@ -77,7 +77,7 @@ static inline uint32_t apart_joined_at(const Apart *p, uint32_t left, uint32_t r
 }
 
 /* Nothing but two symbols can be joined here, whatever the tokens are. Reads two bytes before and
- * behind. */
+ * after. */
 static inline bool apart_only_symbols(const Apart *p, const ApartAround *around, const char *place)
 {
     uint32_t four;
@@ -93,16 +93,16 @@ static inline const ApartAround *apart_around(const Apart *p, const char *place)
 }
 
 /* No token can follow one whose last symbol stays alone until then: before it was joined to what is
- * on its left, it would have been joined to the symbol behind the place, since none that starts
+ * on its left, it would have been joined to the symbol after the place, since none that starts
  * with the two bytes there takes that away sooner. Never where it is vague: that is late. Reads two
- * bytes behind. */
+ * bytes after. */
 static inline bool apart_dead_end(const Apart *p, uint32_t last_until, const char *place)
 {
     uint32_t across = apart_around(p, place)->across;
     return (across < last_until) & (across <= apart_around(p, place + 1)->soon);
 }
 
-/* `place` is where the right one starts; `is_inside`: two bytes lie before it, and behind it.
+/* `place` is where the right one starts; `is_inside`: two bytes lie before it, and after it.
  * Goes back in time along the parts of both that lie side by side. Among merges of the same order
  * the one further left comes first: those within the left token, then that of the two, then those
  * within the right one. */

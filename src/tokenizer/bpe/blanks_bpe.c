@@ -10,7 +10,7 @@ static int64_t cut(const WordModel *self, const char *text, uint32_t len, uint32
     return j->cut_groups(j, text, len, from, until, end);
 }
 
-/* The joints of U+2581 become those of the blank. `apart`: nothing is joined to a blank behind it.
+/* The joints of U+2581 become those of the blank. `apart`: nothing is joined to a blank after it.
  */
 static JoinTable *joints(Arena *a, const JoinTable *from, bool apart)
 {

@@ -20,7 +20,7 @@ typedef struct Bpe {
     bool ignore_merges;    /* a word that is a token is that token */
     size_t longest_name;   /* bytes of a token's name */
 
-    /* Over characters: what stands before each but the first and behind the last one, and the
+    /* Over characters: what stands before each but the first and after the last one, and the
      * tokens of the bytes of a character that has none itself. */
     Str prefix, suffix;
     bool byte_fallback;
@@ -30,12 +30,12 @@ typedef struct Bpe {
     int64_t n_merges;
     uint32_t *merged; /* by rank: the id that a merge makes */
     uint32_t *order;  /* by rank: what decides which merge comes first; NULL: the rank itself */
-    /* Pair of ids to rank: open addressing over a << 43 | b << 22 | rank, behind a filter of single
+    /* Pair of ids to rank: open addressing over a << 43 | b << 22 | rank, after a filter of single
      * bits, since most pairs that are looked up are no merge. */
     uint64_t *pair, pair_mask, *filter;
     uint32_t *byte_pair; /* 65,536 ranks by the two bytes; NO_RANK for none */
     /* Where a merge can join two places of a word, by the bytes around the place: one before and
-     * behind for merges with a one-byte side, two and two (hashed) for the others. */
+     * after for merges with a one-byte side, two and two (hashed) for the others. */
     uint64_t *cross_one, *cross_two;
     /* With ignore_merges: the tokens that merging does not make of their bytes, by these, each as
      * its id + 1; and their lengths. NULL: there are none. */
@@ -85,7 +85,7 @@ static inline uint32_t bpe_char_id(const Bpe *b, uint32_t c, Str text)
 }
 uint32_t bpe_symbol_at(const void *bpe, Str text, size_t *len);
 /* blanks_bpe.c: the same model for texts in which a blank stands for U+2581, with JOINS_SLACK
- * readable bytes behind them; NULL when it must see the text as it is. `apart`: words start at a
+ * readable bytes after them; NULL when it must see the text as it is. `apart`: words start at a
  * blank. */
 const WordModel *bpe_with_blanks(Arena *a, const WordModel *model, bool apart);
 /* WordModel.spans, for both. */
@@ -99,6 +99,6 @@ int64_t bpe_cut(const WordModel *self, const char *text, uint32_t len, uint32_t 
 /* Makes the walk of a model over bytes, and `whole`; bytes[id] is what a token stands for, len 0:
  * nothing. */
 void bpe_prepare_byte_walk(Bpe *b, Arena *a, const Str *bytes, int64_t n);
-/* The bit of cross_two for the two bytes before and behind a place. */
+/* The bit of cross_two for the two bytes before and after a place. */
 uint64_t bpe_cross_hash(const char *two_before);
 #endif

@@ -1,7 +1,7 @@
 /* joins.h - which bytes a token can join: where none can, a text may be cut and its parts encoded
  * apart, though the tokenizer itself does not cut it into words.
  *
- * A place between two characters is told by the last byte before and the first byte behind it.
+ * A place between two characters is told by the last byte before and the first byte after it.
  * U+2581, which stands for a blank in many vocabularies, counts as one byte of its own, 0xFF. */
 #ifndef TOKENIZER_BPE_JOINS_H
 #define TOKENIZER_BPE_JOINS_H
@@ -36,7 +36,7 @@ void joins_add_inside(JoinTable *j, Str text);
 void joins_group(JoinTable *j);
 
 /* WordModel.cut (model/model.h) by this table, and by its groups: faster, for texts that do not
- * spell U+2581, with JOINS_SLACK readable bytes behind them. */
+ * spell U+2581, with JOINS_SLACK readable bytes after them. */
 JoinsCut joins_cut, joins_cut_groups;
 /* joins_avx2.c, joins_avx512.c (which needs VBMI2): the versions that joins_group chooses from. */
 JoinsCut joins_cut_groups_avx2, joins_cut_groups_avx512;

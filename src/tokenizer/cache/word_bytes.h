@@ -1,12 +1,12 @@
 /* word_bytes.h - the bytes of a word as numbers, for hash tables. A word must have 16 readable
- * bytes behind it. */
+ * bytes after it. */
 #ifndef TOKENIZER_CACHE_WORD_BYTES_H
 #define TOKENIZER_CACHE_WORD_BYTES_H
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* [len]: keeps the first 8, and the further 8 bytes of a word of up to 16, clears those behind it.
+/* [len]: keeps the first 8, and the further 8 bytes of a word of up to 16, clears those after it.
  */
 extern const uint64_t word_low_mask[17], word_high_mask[17];
 

@@ -5,7 +5,7 @@
 #include "tokenizer/model/model.h"
 #include "tokenizer/tokenizer.h"
 
-/* Bytes that must be readable behind the last word. */
+/* Bytes that must be readable after the last word. */
 enum { WORD_SLACK = 16 };
 
 /* One per encoder; its memory is bounded. Results never depend on what it remembers. */
@@ -25,7 +25,7 @@ bool word_cache_encode_long(WordCache *c, Str word, Ids *out);
  * those that are left, in order, and their number: valid until the next words. */
 const uint32_t *word_cache_look_up(WordCache *c, const char *text, uint32_t from,
                                    const uint32_t *end, int64_t n, int64_t *n_left);
-/* Then appends the ids of all words before the next that is left, and goes on behind it. */
+/* Then appends the ids of all words before the next that is left, and goes on after it. */
 void word_cache_next(WordCache *c, Ids *out);
 /* How many ids the i-th word of those looked up has; it must not be left. */
 int64_t word_cache_n_ids(const WordCache *c, int64_t i);

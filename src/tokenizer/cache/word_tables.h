@@ -64,7 +64,7 @@ typedef struct WordTables {
     int large_bits, long_bits, most_large_bits;
     int id_bits; /* WIDE_IDS or NARROW_IDS */
     int64_t n_large, n_longs;
-    Buffer more; /* uint32_t: ids of words with many, and MORE_ROOM to read behind them */
+    Buffer more; /* uint32_t: ids of words with many, and MORE_ROOM to read after them */
     Buffer long_text;
     int64_t n_more, n_long_text;
 } WordTables;

@@ -245,7 +245,7 @@ static void add_piece(Cutting *c, const char *from, size_t len, uint32_t id)
     p[c->n++] = (Piece){ { from, len }, id };
 }
 
-/* The search goes on behind a match even when rstrip took more; a token found in what was taken is
+/* The search goes on after a match even when rstrip took more; a token found in what was taken is
  * cut out of it again, as in the library. */
 int64_t added_tokens_split(const AddedTokens *t, bool normalized, Str text, Buffer *room,
                            Piece **out)

@@ -8,7 +8,7 @@
 typedef struct AddedToken {
     Str content;
     bool single_word;    /* no word character may stand beside it */
-    bool lstrip, rstrip; /* takes the white space before, behind it */
+    bool lstrip, rstrip; /* takes the white space before, after it */
     bool normalized;     /* looked for in the normalized text, after the others */
     bool special;        /* left out by decoding with skip_special_tokens */
 } AddedToken;

@@ -189,7 +189,7 @@ static void lay_out(const HfEncoder *e, const TokenLayout *l, const int64_t *cho
     }
 }
 
-/* Puts n copies before what was appended since `from`, or behind it. */
+/* Puts n copies before what was appended since `from`, or after it. */
 static void pad(Ids *ids, int64_t from, bool left, uint32_t value, int64_t n)
 {
     int64_t len = ids->n - from;

@@ -48,7 +48,7 @@ Error *hf_tokenizer_open(const char *file, Tokenizer **out);
  * with hf_encoding_free. */
 typedef struct HfEncoding {
     Ids ids, type_ids, special, attention;
-    Ids overflow; /* ids of the further encodings that truncation leaves, one behind the other */
+    Ids overflow; /* ids of the further encodings that truncation leaves, one after the other */
     Ids overflow_ends;
 } HfEncoding;
 

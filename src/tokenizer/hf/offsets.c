@@ -98,7 +98,7 @@ static void add_token(Offsets *o, const Piece *piece, const Place *place)
     add_found(o, piece->id, (Place){ place->from, place[piece->text.len - 1].to }, piece->text);
 }
 
-/* The place of a span; the library gives the span itself where it ends behind the word. */
+/* The place of a span; the library gives the span itself where it ends after the word. */
 static Place place_of(Span s, const Place *place, size_t len)
 {
     if (s.to > len) return (Place){ (uint32_t)s.from, (uint32_t)s.to };
@@ -142,7 +142,7 @@ static Error *add_word(Offsets *o, Str word, const Place *place)
     return add_ids(o, word, (Str){ other->ptr, other->len }, o->spelled.room.ptr);
 }
 
-/* Words that are found in place, behind a blank that counts as what it stands before. */
+/* Words that are found in place, after a blank that counts as what it stands before. */
 static Error *cut_in_place(Offsets *o, Str piece, const Place *place)
 {
     const PreTokenizer *p = &o->tokenizer->pretokenizer;

@@ -63,7 +63,7 @@ static Error *load_token(JsonNode of, const char *key, int64_t n_ids, uint32_t *
 }
 
 /* Puts tokens around every group: `cls` or, for further groups, `between` in front (NO_ID: none),
- * `sep` behind. */
+ * `sep` after. */
 enum { NO_ID = -1 };
 static Error *surround(PostLoading *l, JsonNode at, int64_t cls, int64_t between, uint32_t sep,
                        uint32_t second_type)

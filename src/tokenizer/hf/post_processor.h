@@ -33,6 +33,6 @@ typedef struct PostProcessor {
 
 /* Reads the `post_processor` of a tokenizer.json; null adds nothing. Ids are below n_ids. */
 Error *post_processor_load(JsonNode at, Arena *a, int64_t n_ids, PostProcessor *out);
-/* One token in front of each text and one behind it; NULL: none. */
+/* One token in front of each text and one after it; NULL: none. */
 PostProcessor post_processor_around(Arena *a, const uint32_t *front, const uint32_t *behind);
 #endif

@@ -10,7 +10,7 @@ const char *const token_roles[N_TOKEN_ROLES + 1] = { "bos_token",  "eos_token", 
 
 /* Classes of transformers whose ids are those of tokenizer.json as it stands, or with the tokens
  * bos and eos around a text; and the tokens that their constructors give to roles. "Fast" may stand
- * behind the name. */
+ * after the name. */
 typedef struct TokenizerClass {
     const char *name;
     const char *token[N_TOKEN_ROLES]; /* as token_roles */

@@ -19,7 +19,7 @@ typedef struct WordModel {
     int64_t (*word_ids)(const struct WordModel *self, Buffer *scratch, Str word, uint32_t *out);
     /* The spans of the n ids that word_ids gave, in the word as the vocabulary spells it. The
      * library adds lengths up, so where it drops characters they are those of other text, and may
-     * end behind the word. */
+     * end after the word. */
     void (*spans)(const struct WordModel *self, Buffer *scratch, Str word, const uint32_t *id,
                   int64_t n, Span *out);
     /* Among the ids of a word that cannot be encoded is NO_TOKEN; this says why. NULL: every word

@@ -6,7 +6,7 @@ typedef struct WordPiece {
     WordModel base;
     Vocab vocab;
     Trie trie;
-    uint32_t inside;   /* the trie's node behind the prefix of continuing pieces, or NO_NODE */
+    uint32_t inside;   /* the trie's node after the prefix of continuing pieces, or NO_NODE */
     size_t prefix_len; /* of these */
     int64_t max_chars; /* a longer word is unknown */
     uint32_t unk_id;   /* NO_TOKEN: an unknown word is an error */

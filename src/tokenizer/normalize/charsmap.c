@@ -104,7 +104,7 @@ Error *charsmap_read(Arena *a, Str bytes, const Charsmap **out)
     Charsmap *c = NEW(a, Charsmap);
     c->unit = arena_copy(a, rest.ptr, trie_bytes);
     c->n_units = trie_bytes / sizeof(uint32_t);
-    /* The arena puts a zero byte behind the copy. */
+    /* The arena puts a zero byte after the copy. */
     c->replacements.len = rest.len - trie_bytes + 1;
     c->replacements.ptr = arena_string_n(a, rest.ptr + trie_bytes, rest.len - trie_bytes);
     *out = c;

@@ -1,6 +1,6 @@
 /* charsmap.h - SentencePiece's precompiled map of characters: rules "this text becomes that one" in
  * a double-array trie (Yata et al. 2007, as the library Darts lays it out), with the replacements
- * behind it. A tokenizer.json carries the same bytes in its normalizer Precompiled. */
+ * after it. A tokenizer.json carries the same bytes in its normalizer Precompiled. */
 #ifndef TOKENIZER_NORMALIZE_CHARSMAP_H
 #define TOKENIZER_NORMALIZE_CHARSMAP_H
 #include "base/error.h"
@@ -21,7 +21,7 @@ size_t charsmap_longest(const Charsmap *c, Str text, Str *replacement);
 bool charsmap_shortest(const Charsmap *c, Str text, Str *replacement);
 /* Whether a rule may start with these two bytes. */
 bool charsmap_has_pair(const Charsmap *c, uint8_t first, uint8_t second);
-/* Whether no rule goes on behind this byte with an ASCII one. */
+/* Whether no rule goes on after this byte with an ASCII one. */
 bool charsmap_is_alone(const Charsmap *c, uint8_t byte);
 /* Whether this ASCII byte, before another one or at the end, is left as it is by that walk. */
 bool charsmap_is_plain(const Charsmap *c, uint8_t byte);

@@ -4,7 +4,7 @@
 #define TOKENIZER_NORMALIZE_CHARSMAP_NEWER_H
 #include <stdint.h>
 
-/* n characters from `from` on are each compatible with one: `to` and those behind it. */
+/* n characters from `from` on are each compatible with one: `to` and those after it. */
 typedef struct NewerMapping {
     uint32_t from, n, to;
 } NewerMapping;

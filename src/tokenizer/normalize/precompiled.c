@@ -42,7 +42,7 @@ typedef struct Changes {
     bool wanted;
 } Changes;
 
-/* As the library counts: characters that are too few are removed behind the last one written, be it
+/* As the library counts: characters that are too few are removed after the last one written, be it
  * of an earlier part; where there is none, they are not counted. */
 static void note(Changes *c, Str part, Str by)
 {
@@ -65,7 +65,7 @@ static bool replace(const Charsmap *map, Str part, Changes *changes, Text *out)
     return found;
 }
 
-/* Bytes that each are a cluster and stay as they are: blanks and visible ASCII. Behind the last may
+/* Bytes that each are a cluster and stay as they are: blanks and visible ASCII. After the last may
  * come what belongs to its cluster. */
 static size_t kept_bytes(Str text)
 {

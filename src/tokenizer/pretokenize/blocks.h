@@ -13,8 +13,8 @@ typedef struct Masks {
     uint64_t line_end;                /* CR and LF */
     uint64_t wide_space, wide_number; /* of several bytes */
     uint64_t continuation;            /* bytes that start no character */
-    uint64_t outside;                 /* 0xFF, before and behind the text */
-    int last; /* the last settled bit: the byte behind it starts a character */
+    uint64_t outside;                 /* 0xFF, before and after the text */
+    int last; /* the last settled bit: the byte after it starts a character */
 } Masks;
 
 static inline uint64_t first_bits(int n)

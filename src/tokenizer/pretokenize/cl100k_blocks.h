@@ -5,12 +5,12 @@
  *   - where L starts; but one character before it that is S without C, or a single O with no blank
  *     before, starts the word instead;
  *   - at every third number of a run, or at every number;
- *   - where O starts, or at the blank before; line ends right behind O belong to it;
- *   - where what is left of S starts, behind the last line end of such a run, and at its last
+ *   - where O starts, or at the blank before; line ends right after O belong to it;
+ *   - where what is left of S starts, after the last line end of such a run, and at its last
  *     character when that is no line end and something follows;
- *   - behind a contraction whose apostrophe is a single O with no blank before.
+ *   - after a contraction whose apostrophe is a single O with no blank before.
  * Words are settled up to the last start in the block, but not within white space that may go on
- * behind it. */
+ * after it. */
 #ifndef TOKENIZER_PRETOKENIZE_CL100K_BLOCKS_H
 #define TOKENIZER_PRETOKENIZE_CL100K_BLOCKS_H
 #include "tokenizer/pretokenize/blocks.h"

@@ -9,11 +9,11 @@
 #include "tokenizer/regex/regex.h"
 
 /* Words are found in pieces of about SPLIT_BYTES. A splitter may read SPLIT_SLACK bytes before and
- * behind the text, which are 0xFF, and writes at most SPLIT_ROOM ends. */
+ * after the text, which are 0xFF, and writes at most SPLIT_ROOM ends. */
 enum { SPLIT_BYTES = 8192, SPLIT_SLACK = 64, SPLIT_ROOM = SPLIT_BYTES + 256 };
 
 /* Writes the ends of the words of text[0, len) from `from`, where a word starts, until one ends at
- * or behind `until` (from < until <= len, until - from <= SPLIT_BYTES). Returns how many, at
+ * or after `until` (from < until <= len, until - from <= SPLIT_BYTES). Returns how many, at
  * least 1. Words cover the text without gaps; it is valid UTF-8. */
 typedef int64_t WordSplitter(const char *text, uint32_t len, uint32_t from, uint32_t until,
                              uint32_t *end);
@@ -49,9 +49,9 @@ typedef struct PreTokenizer {
 /* Reads the `pre_tokenizer` of a tokenizer.json; null leaves text whole. `is_spelled`: the
  * normalizer has rewritten the text in the byte alphabet. */
 Error *pretokenizer_load(JsonNode at, bool is_spelled, Arena *a, PreTokenizer *out);
-/* Copies a piece of text into `room`, behind its blank if it gets one and with slack around it. */
+/* Copies a piece of text into `room`, after its blank if it gets one and with slack around it. */
 Str pretokenizer_place(const PreTokenizer *p, Str piece, Buffer *room);
-/* Runs the steps; *out are words of `room`, with SPLIT_SLACK readable bytes behind them. */
+/* Runs the steps; *out are words of `room`, with SPLIT_SLACK readable bytes after them. */
 Error *pretokenizer_run(const PreTokenizer *p, Str piece, bool at_start, PreTokenizerRoom *room,
                         const Words **out);
 void pretokenizer_room_free(PreTokenizerRoom *room);

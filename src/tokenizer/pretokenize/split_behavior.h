@@ -9,7 +9,7 @@ typedef enum SplitBehavior {
     SPLIT_ISOLATED,    /* each match is a word */
     SPLIT_CONTIGUOUS,  /* matches that touch are one word */
     SPLIT_TO_PREVIOUS, /* a match belongs to the text before it */
-    SPLIT_TO_NEXT      /* a match belongs to the text behind it */
+    SPLIT_TO_NEXT      /* a match belongs to the text after it */
 } SplitBehavior;
 
 /* Reads the member `behavior`. */

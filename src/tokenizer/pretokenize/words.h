@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "tokenizer/text/sources.h"
 
-/* The words lie behind one another. Zero-initialise; free with words_free. */
+/* The words lie after one another. Zero-initialise; free with words_free. */
 typedef struct Words {
     Text text;   /* all of them, and what is open */
     Buffer ends; /* n of uint32_t */
@@ -20,7 +20,7 @@ void words_free(Words *w);
 void words_add(Words *w, Str word);
 /* Leaves a stretch of text out. */
 void words_skip(Words *w, Str text);
-/* Closes the word that was written to w->text behind the last one. */
+/* Closes the word that was written to w->text after the last one. */
 void words_close(Words *w);
 const uint32_t *words_ends(const Words *w);
 /* The i-th word; valid until w changes. */

@@ -254,7 +254,7 @@ Error *pattern_code_escape(PatternReader *r, uint32_t *out)
     return NULL;
 }
 
-/* [:name:] or [:^name:], behind the first bracket; *is_set false: it is none. */
+/* [:name:] or [:^name:], after the first bracket; *is_set false: it is none. */
 static Error *posix_bracket(PatternReader *r, CodeSet *to, bool *is_set)
 {
     const char *rest = r->pattern.ptr + r->at;

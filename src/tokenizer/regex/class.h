@@ -19,11 +19,11 @@ int pattern_peek(const PatternReader *r, size_t ahead);
 /* Takes a character. */
 uint32_t pattern_take(PatternReader *r);
 
-/* Reads an escape that stands for a set, like \w or \P{L}, behind its backslash; *is_set false: it
+/* Reads an escape that stands for a set, like \w or \P{L}, after its backslash; *is_set false: it
  * is another one and nothing was read. `positive`: what is not in the set when *negated. */
 Error *pattern_set_escape(PatternReader *r, CodeSet *positive, bool *negated, bool *is_set);
-/* Reads an escape that stands for a character, behind its backslash: \n, \x{41}, \., ... */
+/* Reads an escape that stands for a character, after its backslash: \n, \x{41}, \., ... */
 Error *pattern_code_escape(PatternReader *r, uint32_t *out);
-/* Reads [...], behind the opening bracket, to its end. */
+/* Reads [...], after the opening bracket, to its end. */
 Error *pattern_bracket(PatternReader *r, CodeSet *positive, bool *negated);
 #endif

@@ -46,7 +46,7 @@ static Error *put_boundary(RegexTranslator *t, bool is_boundary)
     return NULL;
 }
 
-/* A number or name in <> or '', behind \k or \g. */
+/* A number or name in <> or '', after \k or \g. */
 static Error *put_reference(RegexTranslator *t, char kind)
 {
     int open = pattern_peek(&t->in, 0), close = open == '<' ? '>' : open;

@@ -114,7 +114,7 @@ static Error *find(const Regex *r, RegexRoom *room, Str text, size_t from, Regex
     return NULL;
 }
 
-/* As the library's iterator: behind a match the search goes on at its end; an empty match there
+/* As the library's iterator: after a match the search goes on at its end; an empty match there
  * does not count, and the search moves on by a character. */
 Error *regex_next(const Regex *r, RegexRoom *room, Str text, RegexSearch *at, RegexMatch *out,
                   bool *found)

@@ -34,7 +34,7 @@ typedef struct RegexSearch {
 Error *regex_new(Arena *a, Str pattern, RegexDialect dialect, const Regex **out);
 /* A pattern that matches this text. */
 Error *regex_new_literal(Arena *a, Str text, const Regex **out);
-/* The next of all matches in valid UTF-8, without empty ones right behind another; *found false:
+/* The next of all matches in valid UTF-8, without empty ones right after another; *found false:
  * there is none. An error when the pattern needs too much time or memory. */
 Error *regex_next(const Regex *r, RegexRoom *room, Str text, RegexSearch *at, RegexMatch *out,
                   bool *found);

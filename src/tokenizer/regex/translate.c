@@ -43,7 +43,7 @@ static Error *options(RegexTranslator *t, Flags *flags)
 
 static Error *sequence(RegexTranslator *t, Flags flags);
 
-/* The rest of a group behind what opens it. */
+/* The rest of a group after what opens it. */
 static Error *group_body(RegexTranslator *t, Flags flags)
 {
     if (++t->depth > MAX_DEPTH) return pattern_error(&t->in, "groups too deep");
@@ -160,7 +160,7 @@ static size_t interval(const RegexTranslator *t, bool *is_fixed)
     return pattern_peek(&t->in, n) == '}' && n_digits ? n + 1 : 0;
 }
 
-/* All quantifiers behind an atom that was written from `from` on. */
+/* All quantifiers after an atom that was written from `from` on. */
 static Error *quantifiers(RegexTranslator *t, size_t from)
 {
     bool is_ruby = t->dialect == REGEX_ONIGURUMA;

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include <stdint.h>
 
-/* Bytes behind the result that may be written. In AsciiRewrite.to: the byte needs a closer look. */
+/* Bytes after the result that may be written. In AsciiRewrite.to: the byte needs a closer look. */
 enum { ASCII_REWRITE_SLACK = 64, CLOSER_LOOK = 0x80 };
 
 /* Of the 16 bytes of one high half, by the low one: what to flip in them. `is` is FF at that half.
@@ -20,7 +20,7 @@ typedef size_t AsciiRewriter(const AsciiRewrite *r, Str text, bool after_blank, 
 
 struct AsciiRewrite {
     uint8_t to[256]; /* an ASCII byte, or CLOSER_LOOK and more */
-    bool one_blank;  /* a blank behind a blank needs a closer look, too */
+    bool one_blank;  /* a blank after a blank needs a closer look, too */
     /* The same for blocks of bytes: by the low half of a byte a bit for each high half it may have
      * without a closer look, and where bytes change. */
     char known[16];

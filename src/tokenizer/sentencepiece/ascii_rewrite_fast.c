@@ -35,7 +35,7 @@ size_t TABLE(const AsciiRewrite *r, Str text, bool after_blank, char *to)
             stop |= blank & (blank << 1 | blank_before);
             blank_before = blank >> 63;
         }
-        /* If the zeros behind the end stop it, then the first does. */
+        /* If the zeros after the end stop it, then the first does. */
         if (stop) return at + (size_t)__builtin_ctzll(stop);
     }
     return text.len;

@@ -26,7 +26,7 @@ static void add_pairs(SpModel *m, uint32_t made)
     }
 }
 
-/* Characters that occur in pieces but are none get ids behind those of the pieces. */
+/* Characters that occur in pieces but are none get ids after those of the pieces. */
 static void add_characters(Arena *a, SpModel *m)
 {
     int64_t n = m->file->n, cap = n;

@@ -1,7 +1,7 @@
 /* certain_parts.c - encodes text with SentencePiece's Unigram by parts that are remembered.
  *
  * SentencePiece adds scores up in single precision from the start of the text, so two ways of equal
- * or nearly equal score may change places behind other text, by rounding alone. A part is therefore
+ * or nearly equal score may change places after other text, by rounding alone. A part is therefore
  * remembered only if its best way leads by more than all roundings can amount to while the sum
  * stays below a limit; one that is not is computed with the true sum at its place, or remembered by
  * that place (rounded_parts.h). So sums matter at such parts, and near LATTICE_FLOOR, where they
@@ -117,7 +117,7 @@ static Str part_at(const Batch *b, int64_t i)
     return (Str){ b->text + b->end[i - 1], b->end[i] - b->end[i - 1] };
 }
 
-/* Appends the ids of a part behind a sum that counts all before. */
+/* Appends the ids of a part after a sum that counts all before. */
 static void add_rounded(CertainParts *c, Str part, uint64_t hash, Sum *s, Ids *out)
 {
     uint32_t *to = ids_reserve(out, (int64_t)part.len * c->model->base.ids_per_byte);

@@ -8,6 +8,6 @@ typedef struct CertainParts CertainParts;
 
 /* Its memory is bounded. Results never depend on what it remembers. */
 CertainParts *certain_parts_new(Arena *a, const SpModel *m);
-/* Appends the ids of a normalized text, behind which JOINS_SLACK bytes must be readable. */
+/* Appends the ids of a normalized text, after which JOINS_SLACK bytes must be readable. */
 void certain_parts_encode(CertainParts *c, Str text, Ids *out);
 #endif

@@ -13,7 +13,7 @@ typedef struct SpEncoder {
     const SentencePiece *tokenizer;
     WordCache *cache;    /* of BPE */
     CertainParts *parts; /* of Unigram */
-    Text text;           /* normalized, with slack behind it */
+    Text text;           /* normalized, with slack after it */
     Buffer work, symbols;
     uint32_t *end;
 } SpEncoder;

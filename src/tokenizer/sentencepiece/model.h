@@ -13,7 +13,7 @@ typedef struct SpModel {
     WordModel base; /* of words: parts that no piece joins to their neighbours */
     const SpFile *file;
     Str *name;     /* by id: as normalized text has it; len 0: never there */
-    Vocab symbols; /* these names; behind the pieces, the characters that only longer ones have */
+    Vocab symbols; /* these names; after the pieces, the characters that only longer ones have */
     Trie keep;     /* user-defined symbols, which stay whole */
     JoinTable *joins;
     JoinsCut *cut; /* by the table */

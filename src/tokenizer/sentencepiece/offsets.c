@@ -1,6 +1,6 @@
 /* offsets.c - ids with the place of each in the original text, as the begin and end
  * of the library's immutable protocol buffer: a piece goes from where its first byte comes from to
- * where the byte behind it comes from; of the bytes that stand for an unknown character the last
+ * where the byte after it comes from; of the bytes that stand for an unknown character the last
  * one has its place. */
 #include "base/utf8.h"
 #include "tokenizer/sentencepiece/encoder.h"

@@ -231,7 +231,7 @@ static void make_room(RoundedParts *r)
         forget(r);
 }
 
-/* Further words behind the others; -1 when they would be too many. */
+/* Further words after the others; -1 when they would be too many. */
 static int64_t add_words(RoundedParts *r, int64_t n)
 {
     size_t most = r->most / 2, bytes = (size_t)(r->n_words + n) * sizeof(uint32_t);

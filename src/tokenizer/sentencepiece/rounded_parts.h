@@ -14,7 +14,7 @@ RoundedParts *rounded_parts_new(Arena *a, const SpModel *m, size_t most);
 /* Lets the processor fetch what is remembered of a part, and returns the hash that
  * rounded_parts_encode needs; some parts ahead of it is best. */
 uint64_t rounded_parts_ask(const RoundedParts *r, Str part);
-/* Writes the ids of a part behind the sum `sum` to *out and moves it behind them; returns the sum
- * behind the part. Here and above WORD_SLACK bytes must be readable behind the part. */
+/* Writes the ids of a part after the sum `sum` to *out and moves it after them; returns the sum
+ * after the part. Here and above WORD_SLACK bytes must be readable after the part. */
 float rounded_parts_encode(RoundedParts *r, Str part, uint64_t hash, float sum, uint32_t **out);
 #endif

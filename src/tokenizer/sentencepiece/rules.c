@@ -87,7 +87,7 @@ typedef struct Rewriting {
     Str rest;
     bool after_blank; /* blanks are dropped */
     Text *out;
-    char *to; /* behind the result, with room for the rest and some slack */
+    char *to; /* after the result, with room for the rest and some slack */
 } Rewriting;
 
 static void make_room(Rewriting *r)

@@ -19,7 +19,7 @@ typedef struct SpNormalizer {
     Trie keep;         /* user-defined symbols as the text spells them */
     bool starts_symbol[256];
     AsciiRewrite ascii; /* where no byte of `joins` follows */
-    bool joins[256];    /* a rule may have it behind an ASCII byte */
+    bool joins[256];    /* a rule may have it after an ASCII byte */
 } SpNormalizer;
 
 /* `symbols`: those of the file stay as they are. */

@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 
 /* The bytes that stand for themselves in between, as three stretches of others before, between and
- * behind them: 0-32, 127-160, 173. */
+ * after them: 0-32, 127-160, 173. */
 uint32_t byte_to_char(uint8_t b)
 {
     if (b <= 32) return 256u + b;

@@ -1,6 +1,6 @@
 /* normal_form.c - canonical and compatible decomposition, ordering of marks, and composition.
  *
- * Most characters are stable: the form leaves them, and nothing behind them can reach over them.
+ * Most characters are stable: the form leaves them, and nothing after them can reach over them.
  * Only stretches of others, each with the character before it, are taken apart. */
 #include "tokenizer/text/normal_form.h"
 #include "base/utf8.h"

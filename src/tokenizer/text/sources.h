@@ -23,7 +23,7 @@ void sources_copy(Sources *s, int64_t from, size_t n);
 void sources_repeat(Sources *s, uint32_t from, size_t n);
 
 /* A character that is written: with change 0 it replaces the next one of the input, with 1 it is
- * added behind, with -k it replaces one and k behind that are removed. */
+ * added after, with -k it replaces one and k after that are removed. */
 typedef struct SourceChange {
     int32_t bytes, change;
 } SourceChange;

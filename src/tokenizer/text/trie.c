@@ -21,7 +21,7 @@ typedef struct TrieLayout {
     Key *key;
     Buffer units, ranges, free;
     Buffer is_base;   /* by place: bool */
-    uint32_t n_units; /* usable places; 256 more lie behind them */
+    uint32_t n_units; /* usable places; 256 more lie after them */
     uint32_t start;   /* before it few places are free: only single children look there */
     int64_t n_ranges;
 } TrieLayout;

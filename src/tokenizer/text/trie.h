@@ -16,7 +16,7 @@ typedef struct TrieUnit {
 } TrieUnit;
 
 typedef struct Trie {
-    const TrieUnit *unit; /* the root is 0; every base has 256 units behind it */
+    const TrieUnit *unit; /* the root is 0; every base has 256 units after it */
     size_t longest;       /* bytes of the longest key */
     uint32_t n_units;
 } Trie;

@@ -95,7 +95,7 @@ static CorpusFormat format_of(const CorpusSettings *s, const char *path)
     return is_jsonl ? CORPUS_JSONL : CORPUS_LINES;
 }
 
-/* The first start of a line at or behind `at`. */
+/* The first start of a line at or after `at`. */
 static size_t line_start(Str file, size_t at)
 {
     if (at == 0 || at >= file.len) return at < file.len ? at : file.len;
@@ -108,7 +108,7 @@ static bool is_visible(char c)
     return c > ' ' && c <= '~';
 }
 
-/* The first single blank between visible ASCII characters at or behind `at`. No word of the
+/* The first single blank between visible ASCII characters at or after `at`. No word of the
  * pre-tokenizers that are trained with reaches over the place before it, whatever stands around. */
 static size_t cut_start(Str file, size_t at)
 {

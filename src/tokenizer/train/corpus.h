@@ -53,7 +53,7 @@ typedef struct Corpus Corpus;
 /* Plain files must be regular. The settings must stay. */
 Error *corpus_open(const CorpusSettings *settings, Pool *pool, Corpus **out);
 /* Hands the texts of the next stretch, up to 128 MiB, to `take`, which all threads call. What is in
- * a stretch depends on the corpus alone. False behind the last one. */
+ * a stretch depends on the corpus alone. False after the last one. */
 Error *corpus_next(Corpus *c, TakeText *take, void *arg, bool *some);
 CorpusDone corpus_done(const Corpus *c);
 void corpus_close(Corpus *c);

@@ -70,7 +70,7 @@ static void take_out_meta(SpCutter *c)
     }
 }
 
-/* The end of the word that starts at `at`: before the next blank, or behind it. In runs of blanks
+/* The end of the word that starts at `at`: before the next blank, or after it. In runs of blanks
  * each is a word's, or the run is, where pieces may consist of blanks alone. */
 static size_t word_end(const SpTrainSettings *s, Str text, size_t at)
 {

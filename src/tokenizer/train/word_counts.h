@@ -9,7 +9,7 @@
 /* A slot is found in one look at the memory: words of up to 16 bytes lie in it. */
 typedef struct WordCount {
     union {
-        uint64_t half[2]; /* the bytes of the word, zeros behind them */
+        uint64_t half[2]; /* the bytes of the word, zeros after them */
         int64_t at;       /* of a longer one: its bytes are bytes[at, at + len) */
     };
     int64_t count; /* 0: a free slot */
@@ -24,9 +24,9 @@ typedef struct WordCounts {
     int64_t n_bytes;
 } WordCounts;
 
-/* 16 bytes must be readable behind the word. */
+/* 16 bytes must be readable after the word. */
 void word_counts_add(WordCounts *w, const char *word, uint32_t len, int64_t count);
-/* Words that lie behind one another in a text, the first one at `from`; as adding them singly, but
+/* Words that lie after one another in a text, the first one at `from`; as adding them singly, but
  * the memory is asked for ahead. */
 void word_counts_add_all(WordCounts *w, const char *text, uint32_t from, const uint32_t *end,
                          int64_t n);
@@ -37,6 +37,6 @@ int64_t word_counts_drop_rare(WordCounts *w, int64_t most);
 /* Empties it and keeps the memory. */
 void word_counts_clear(WordCounts *w);
 void word_counts_free(WordCounts *w);
-/* 16 bytes are readable behind it; valid until a word is added. */
+/* 16 bytes are readable after it; valid until a word is added. */
 Str word_counts_text(const WordCounts *w, const WordCount *c);
 #endif
