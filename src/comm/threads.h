@@ -63,6 +63,11 @@ struct Group {
     struct Want *wanted;
 };
 
+/* What a member can do. */
+extern const Comm threads_calls;
+/* threads_groups.c: Comm.group and Comm.free. */
+Error *threads_group(Comm *c, const int *ranks, int n, int key, Comm **out);
+void threads_free(Comm *c);
 /* The abort as an error of a call of this member, or NULL. */
 Error *member_error(const Member *me, const char *op);
 /* Aborts with a text about a rank that member `me` has waited for too long. */

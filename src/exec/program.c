@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_of_microbatch(const Node *n)
+bool node_is_of_microbatch(const Node *n)
 {
     return n->phase >= FORWARD && n->phase <= BACKWARD_LAST;
 }
 
 Launch *step_launch(const Step *s, int slot)
 {
-    return &s->launch[is_of_microbatch(s->node) ? slot : 0];
+    return &s->launch[node_is_of_microbatch(s->node) ? slot : 0];
 }
 
-static Tensor *tensor_of(const Program *p, int slot, const Value *v)
+Tensor *program_tensor(const Program *p, int slot, const Value *v)
 {
     return &p->tensor[slot * p->graph->n_values + v->id];
 }
@@ -56,16 +56,16 @@ static Error *make_step(Program *p, Step *s, const Node *n)
     Arena *a = p->arena;
     Comm *comm;
     TRY(find_comm(p, n, &comm));
-    int first = is_of_microbatch(n) ? 0 : p->timeline->n_slots;
-    int end = is_of_microbatch(n) ? p->timeline->n_slots : first + 1;
+    int first = node_is_of_microbatch(n) ? 0 : p->timeline->n_slots;
+    int end = node_is_of_microbatch(n) ? p->timeline->n_slots : first + 1;
     bool *adds = NEW_N(a, bool, n->n_out);
     for (int k = 0; k < n->n_out; k++)
         adds[k] = n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE;
     *s = (Step){ .node = n, .launch = NEW_N(a, Launch, end - first) };
     for (int slot = first; slot < end; slot++) {
         Tensor *in = NEW_N(a, Tensor, n->n_in), *out = NEW_N(a, Tensor, n->n_out);
-        for (int k = 0; k < n->n_in; k++) in[k] = *tensor_of(p, slot, n->in[k]);
-        for (int k = 0; k < n->n_out; k++) out[k] = *tensor_of(p, slot, n->out[k]);
+        for (int k = 0; k < n->n_in; k++) in[k] = *program_tensor(p, slot, n->in[k]);
+        for (int k = 0; k < n->n_out; k++) out[k] = *program_tensor(p, slot, n->out[k]);
         s->launch[slot - first] = (Launch){ .op = n->op,
                                             .attrs = n->attrs,
                                             .dims = n->dims,
@@ -125,7 +125,7 @@ static Error *make_steps(Program *p)
 
 static size_t bytes_of(void *ctx, const Value *v)
 {
-    return tensor_bytes(tensor_of(ctx, 0, v));
+    return tensor_bytes(program_tensor(ctx, 0, v));
 }
 
 static size_t scratch_of(void *ctx, int64_t i)
@@ -234,21 +234,21 @@ static void place_values(Program *p)
             stored = s->tensor.data;
         }
         for (int slot = 0; slot <= p->timeline->n_slots; slot++)
-            tensor_of(p, slot, g->value[i])->data = place_of(p, stored, slot, g->value[i]);
+            program_tensor(p, slot, g->value[i])->data = place_of(p, stored, slot, g->value[i]);
     }
 }
 
 static void place_step(Program *p, int64_t i)
 {
     Step *s = &p->step[i];
-    int first = is_of_microbatch(s->node) ? 0 : p->timeline->n_slots;
-    int end = is_of_microbatch(s->node) ? p->timeline->n_slots : first + 1;
+    int first = node_is_of_microbatch(s->node) ? 0 : p->timeline->n_slots;
+    int end = node_is_of_microbatch(s->node) ? p->timeline->n_slots : first + 1;
     for (int slot = first; slot < end; slot++) {
         Launch *l = &s->launch[slot - first];
         for (int k = 0; k < l->n_in; k++)
-            ((Tensor *)l->in)[k].data = tensor_of(p, slot, s->node->in[k])->data;
+            ((Tensor *)l->in)[k].data = program_tensor(p, slot, s->node->in[k])->data;
         for (int k = 0; k < l->n_out; k++)
-            l->out[k].data = tensor_of(p, slot, s->node->out[k])->data;
+            l->out[k].data = program_tensor(p, slot, s->node->out[k])->data;
         if (p->plan->scratch[i] != NOT_PLANNED) l->scratch = p->block + p->plan->scratch[i];
         l->now = &p->slot_now[slot];
     }
@@ -291,7 +291,8 @@ static Error *check_stages(const Program *p, const Schedule *s, int n_stages)
     for (int64_t i = 0; i < s->n; i++) run[s->action[i].stage] |= s->action[i].phases;
     for (int64_t i = 0; i < p->graph->n_nodes; i++) {
         const Node *n = p->graph->node[i];
-        if (is_of_microbatch(n) && n->phase <= BACKWARD_WEIGHT && !(run[n->stage] >> n->phase & 1))
+        if (node_is_of_microbatch(n) && n->phase <= BACKWARD_WEIGHT &&
+            !(run[n->stage] >> n->phase & 1))
             return error_new("the %s program has work of pipeline stage %d (%s), but its schedule "
                              "has none of that stage",
                              p->settings.name, n->stage, phase_name(n->phase));
@@ -357,65 +358,6 @@ void program_free(Program *p)
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
     arena_free(p->arena);
-}
-
-const Tensor *program_input(Program *p, const char *name, int64_t microbatch)
-{
-    program_settle(p);
-    const Value *v = graph_find(p->graph, name);
-    if (!v || v->kind != VALUE_INPUT) return NULL;
-    return tensor_of(p, p->timeline->slot_of[microbatch], v);
-}
-
-const Tensor *program_output(Program *p, const char *name, int64_t microbatch)
-{
-    program_settle(p);
-    const Value *v = graph_find_output(p->graph, name);
-    if (!v) return NULL;
-    bool is_of_step = v->from && !is_of_microbatch(v->from);
-    return tensor_of(p, is_of_step ? p->timeline->n_slots : p->timeline->slot_of[microbatch], v);
-}
-
-static bool is_split(const Tensor *t)
-{
-    for (int d = 0; d < t->n_dims; d++)
-        if (t->part[d]) return true;
-    return false;
-}
-
-/* This rank's part of an input, in memory that stays. */
-static const void *take_part(Program *p, const char *input, int64_t microbatch, const Tensor *t,
-                             const void *whole)
-{
-    const Value *v = graph_find(p->graph, input);
-    size_t bytes = dtype_size(t->dtype);
-    if (!p->sent) p->sent = NEW_N(p->arena, void *, p->n_microbatches * p->graph->n_values);
-    void **kept = &p->sent[microbatch * p->graph->n_values + v->id];
-    if (!*kept) *kept = arena_alloc(p->arena, tensor_bytes(t));
-    for (int64_t i = 0; i < tensor_count(t); i++) {
-        int64_t at = global_element(t, i);
-        if (at >= 0)
-            memcpy((char *)*kept + (size_t)i * bytes, (const char *)whole + (size_t)at * bytes,
-                   bytes);
-    }
-    return *kept;
-}
-
-Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data)
-{
-    Device *d = p->settings.device;
-    const Tensor *t = program_input(p, input, microbatch);
-    CHECK(t != NULL);
-    if (is_split(t)) data = take_part(p, input, microbatch, t, data);
-    return d->copy(d, t->data, data, tensor_bytes(t), p->stream[0]);
-}
-
-Error *program_read(Program *p, const char *output, int64_t microbatch, void *data)
-{
-    const Tensor *t = program_output(p, output, microbatch);
-    CHECK(t != NULL);
-    TRY(program_wait(p));
-    return device_copy_now(p->settings.device, data, t->data, tensor_bytes(t), p->stream[0]);
 }
 
 void program_set_hook(Program *p, NodeHook *hook, void *ctx)

@@ -66,4 +66,8 @@ Error *program_prepare(Program *p);
 Launch *step_launch(const Step *s, int slot);
 /* "op in block 3 (forward)". */
 const char *step_place(Arena *a, const Step *s);
+/* Whether a node runs once per microbatch, rather than once per step. */
+bool node_is_of_microbatch(const Node *n);
+/* The tensor of a value in a slot. */
+Tensor *program_tensor(const Program *p, int slot, const Value *v);
 #endif
