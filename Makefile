@@ -282,6 +282,9 @@ check-lint:
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
 	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary
+.PHONY: check-board
+check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
+	@BUILD=$(BUILD) tools/check_board.sh
 .PHONY: check-interchange
 PYTHON ?= python3
 check-interchange: $(BUILD)/modalities ## checkpoints to torch and back, exports loaded: by the libraries that PYTHON= can import

@@ -65,9 +65,12 @@ static Error *run(Arena *a, const void *from)
 const Command command_top_board = {
     .name = "board",
     .doc = "Writes one HTML page over all runs below a folder.",
-    .details = "Loss curves of many runs with smoothing and logarithmic axes, a table of runs with "
-               "the settings in which they differ, filters, and two runs compared. The page holds "
-               "all it needs: it opens without a network and can be sent to others.",
+    .details =
+        "Loss curves of many runs with smoothing and logarithmic axes, a table of runs with "
+        "the settings in which they differ, filters, and two runs compared; for each run memory "
+        "over the time of a step, the schedule of its pipeline, and the texts that it made at "
+        "checkpoints. The page holds "
+        "all it needs: it opens without a network and can be sent to others.",
     .examples = "modalities board experiments\n"
                 "modalities board experiments --watch",
     .options = options,

@@ -37,6 +37,7 @@
     COMPONENT(gradient_clipper_fsdp2) \
     COMPONENT(gradient_clipper_fsdp2_logging_only) \
     COMPONENT(inference_component_text) \
+    COMPONENT(checkpoint_samples_text) \
     COMPONENT(layer_norm_layer_norm) \
     COMPONENT(layer_norm_pytorch_rms_norm) \
     COMPONENT(layer_norm_rms_norm) \

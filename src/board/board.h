@@ -15,6 +15,7 @@ typedef struct BoardRun {
     History history;
     const BoardSetting *setting;
     int64_t n_settings;
+    const char *memory, *schedule, *samples; /* JSON, as run_record.h names them; NULL: none */
 } BoardRun;
 
 /* A table above the curves: statistics of a sweep. */

@@ -29,20 +29,49 @@ static void put_number(Text *t, double x)
         text_puts(t, "null");
 }
 
-static void put_track(const Track *k, Text *t)
+/* The earlier track of the same run with the same steps; -1: there is none. */
+static int64_t same_steps(const History *h, int64_t i)
 {
+    for (int64_t k = 0; k < i; k++) {
+        const Track *x = &h->track[k], *y = &h->track[i];
+        if (x->n == y->n && !memcmp(x->step, y->step, (size_t)x->n * sizeof *x->step)) return k;
+    }
+    return -1;
+}
+
+static void put_steps(const History *h, int64_t i, Text *t)
+{
+    const int64_t same = same_steps(h, i);
+    const Track *k = &h->track[i];
+    if (same >= 0) {
+        text_printf(t, "%lld", (long long)same);
+        return;
+    }
+    text_putc(t, '[');
+    for (int64_t n = 0; n < k->n; n++) text_printf(t, "%s%.15g", n ? "," : "", k->step[n]);
+    text_putc(t, ']');
+}
+
+static void put_track(const History *h, int64_t i, Text *t)
+{
+    const Track *k = &h->track[i];
     text_puts(t, "{\"tag\":");
     put_string(t, k->tag);
     text_puts(t, ",\"key\":");
     put_string(t, k->key);
-    text_printf(t, ",\"loss\":%s,\"x\":[", k->is_loss ? "true" : "false");
-    for (int64_t i = 0; i < k->n; i++) text_printf(t, "%s%.15g", i ? "," : "", k->step[i]);
-    text_puts(t, "],\"y\":[");
-    for (int64_t i = 0; i < k->n; i++) {
-        if (i) text_putc(t, ',');
-        put_number(t, k->value[i]);
+    text_printf(t, ",\"loss\":%s,\"x\":", k->is_loss ? "true" : "false");
+    put_steps(h, i, t);
+    text_puts(t, ",\"y\":[");
+    for (int64_t n = 0; n < k->n; n++) {
+        if (n) text_putc(t, ',');
+        put_number(t, k->value[n]);
     }
     text_puts(t, "]}");
+}
+
+static void put_json(Text *t, const char *key, const char *json)
+{
+    if (json) text_printf(t, ",\"%s\":%s", key, json);
 }
 
 static void put_run(const BoardRun *r, Text *t)
@@ -62,9 +91,13 @@ static void put_run(const BoardRun *r, Text *t)
     text_puts(t, "},\"tracks\":[");
     for (int64_t i = 0; i < r->history.n; i++) {
         if (i) text_putc(t, ',');
-        put_track(&r->history.track[i], t);
+        put_track(&r->history, i, t);
     }
-    text_puts(t, "]}");
+    text_puts(t, "]");
+    put_json(t, "memory", r->memory);
+    put_json(t, "schedule", r->schedule);
+    put_json(t, "samples", r->samples);
+    text_puts(t, "}");
 }
 
 static void put_table(const BoardTable *b, Text *t)

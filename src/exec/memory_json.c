@@ -9,25 +9,38 @@ static void put_string(Text *t, const char *key, const char *value)
     text_puts(t, ", ");
 }
 
+void moment_put_name(const Moment *m, Text *out)
+{
+    for (Phase p = PREPARE, n = 0; p < N_PHASES; p++)
+        if (m->phases >> p & 1) text_printf(out, "%s%s", n++ ? ", " : "", phase_name(p));
+}
+
 static void put_moments(const Timeline *t, Text *out)
 {
     text_puts(out, "{\"moments\": [");
     for (int64_t i = 0; i < t->n; i++) {
         const Moment *m = &t->moment[i];
         text_printf(out, "%s{\"name\": \"", i ? ", " : "");
-        for (Phase p = PREPARE, n = 0; p < N_PHASES; p++)
-            if (m->phases >> p & 1) text_printf(out, "%s%s", n++ ? ", " : "", phase_name(p));
+        moment_put_name(m, out);
         text_printf(out, "\", \"slot\": %d, \"stage\": %d}", m->slot, m->stage);
     }
     text_puts(out, "],\n");
 }
 
+BlockKind block_kind(const Block *b)
+{
+    if (!b->value) return BLOCK_SCRATCH;
+    if (b->value->kind == VALUE_INPUT) return BLOCK_INPUT;
+    return b->value->from && b->value->from->phase == FORWARD ? BLOCK_ACTIVATION : BLOCK_GRADIENT;
+}
+
 static const char *kind_of(const Block *b)
 {
-    if (!b->value) return "scratch";
-    if (b->value->kind == VALUE_INPUT) return "input";
-    if (b->value->from && b->value->from->phase == FORWARD) return "activation";
-    return "gradient";
+    static const char *const kinds[] = { [BLOCK_ACTIVATION] = "activation",
+                                         [BLOCK_GRADIENT] = "gradient",
+                                         [BLOCK_SCRATCH] = "scratch",
+                                         [BLOCK_INPUT] = "input" };
+    return kinds[block_kind(b)];
 }
 
 static void put_block(const Block *b, Text *out)
@@ -48,20 +61,25 @@ static void put_block(const Block *b, Text *out)
     arena_free(a);
 }
 
-static void put_stored(const Program *p, Text *out)
+const char *stored_kind(const Stored *s)
 {
     static const char *const kinds[] = { [VALUE_INPUT] = "input",
                                          [VALUE_PARAM] = "parameter",
                                          [VALUE_STATE] = "optimizer state",
                                          [VALUE_RESULT] = "copy or table",
                                          [VALUE_ACCUMULATOR] = "gradient" };
+    return kinds[s->kind];
+}
+
+static void put_stored(const Program *p, Text *out)
+{
     const ParamStore *s = p->settings.store;
     text_puts(out, "\"stored\": [");
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         text_puts(out, i ? ",\n{" : "\n{");
         put_string(out, "name", x->name);
-        put_string(out, "kind", kinds[x->kind]);
+        put_string(out, "kind", stored_kind(x));
         text_printf(out, "\"bytes\": %zu}", tensor_bytes(&x->tensor));
     }
     text_puts(out, "]}");

@@ -1,6 +1,7 @@
 /* pipeline_describe.c - what a pipeline does, for people: what lies where, and a picture of a step.
  */
 #include "exec/pipeline_describe.h"
+#include "base/json.h"
 #include "models/model.h"
 
 typedef struct Description {
@@ -51,13 +52,18 @@ static void print_stages(const Description *d, double total, const double *flops
 }
 
 /* Backward takes twice as long as forward. */
-static Error *print_bubble(const Description *d, double total, const double *flops)
+static Error *simulate(const Description *d, const double *flops, PipelineRun *out)
 {
     const int n = d->schedule->n_stages;
     StageCosts *each = NEW_N(d->arena, StageCosts, n);
     for (int i = 0; i < n; i++) each[i] = (StageCosts){ flops[i], flops[i], flops[i] };
+    return pipeline_simulate(d->arena, d->schedule, &(PipelineCosts){ .stage = each }, out);
+}
+
+static Error *print_bubble(const Description *d, double total, const double *flops)
+{
     PipelineRun run;
-    TRY(pipeline_simulate(d->arena, d->schedule, &(PipelineCosts){ .stage = each }, &run));
+    TRY(simulate(d, flops, &run));
     double ideal = 3 * total * (double)d->schedule->shape.microbatches / d->schedule->shape.ranks;
     fprintf(d->to,
             "with these stages the ranks wait %.1f %% of the time; a step takes %.2f times as long "
@@ -66,17 +72,26 @@ static Error *print_bubble(const Description *d, double total, const double *flo
     return NULL;
 }
 
-static Error *describe(Description *d, int64_t batches, int width)
+/* The schedule, and the FLOPs of the forward pass by stage and in all. */
+static Error *measure(Description *d, int64_t batches, double **flops, double *total)
 {
     const Pipeline *p = d->p;
     const PipelineShape shape = { (int)p->ranks, p->per_rank, batches * p->per_batch };
     TRY(pipeline_schedule_new(d->arena, p->schedule, &shape, &d->schedule));
     TRY(find_parts(d));
-    double total = 0, *flops = NEW_N(d->arena, double, d->schedule->n_stages);
+    *total = 0;
+    *flops = NEW_N(d->arena, double, d->schedule->n_stages);
     for (int i = 0; i < d->parts.n; i++) {
-        flops[d->parts.stage_of[i]] += d->parts.flops[i];
-        total += d->parts.flops[i];
+        (*flops)[d->parts.stage_of[i]] += d->parts.flops[i];
+        *total += d->parts.flops[i];
     }
+    return NULL;
+}
+
+static Error *describe(Description *d, int64_t batches, int width)
+{
+    double total, *flops;
+    TRY(measure(d, batches, &flops, &total));
     print_stages(d, total, flops);
     TRY(print_bubble(d, total, flops));
     return pipeline_print(d->schedule, width, d->to);
@@ -91,6 +106,44 @@ Error *pipeline_describe(const Pipeline *p, int64_t batches, int64_t samples, in
                            (long long)samples, (long long)p->per_batch);
     Description d = { .arena = arena_new(), .p = p, .batch = samples, .to = to };
     Error *e = describe(&d, batches, width);
+    arena_free(d.arena);
+    return e;
+}
+
+/* "F", "B", or the two halves of a backward pass: "I" for inputs, "W" for weights. */
+static char letter(const Action *x)
+{
+    if (x->phases & RUN_FORWARD) return 'F';
+    if ((x->phases & RUN_BACKWARD) == RUN_BACKWARD) return 'B';
+    return x->phases & 1 << BACKWARD_INPUT ? 'I' : 'W';
+}
+
+static Error *put_events(Description *d, int64_t batches, Text *out)
+{
+    double total, *flops;
+    PipelineRun run;
+    TRY(measure(d, batches, &flops, &total));
+    TRY(simulate(d, flops, &run));
+    text_puts(out, "{\"name\":");
+    text_json_string(out, str_of(d->p->schedule));
+    text_printf(out,
+                ",\"ranks\":%d,\"stages\":%d,\"microbatches\":%lld,\"bubble\":%.4g,\"events\":[",
+                d->schedule->shape.ranks, d->schedule->n_stages,
+                (long long)d->schedule->shape.microbatches, run.bubble);
+    for (int64_t i = 0; i < run.n; i++) {
+        const PipelineEvent *e = &run.event[i];
+        text_printf(out, "%s[%d,\"%c\",%d,%lld,%.5g,%.5g]", i ? "," : "", e->rank,
+                    letter(e->action), e->action->stage, (long long)e->action->microbatch,
+                    e->start / run.seconds, e->end / run.seconds);
+    }
+    text_puts(out, "]}\n");
+    return NULL;
+}
+
+Error *pipeline_events_json(const Pipeline *p, int64_t batches, int64_t samples, Text *out)
+{
+    Description d = { .arena = arena_new(), .p = p, .batch = samples };
+    Error *e = put_events(&d, batches, out);
     arena_free(d.arena);
     return e;
 }

@@ -80,6 +80,9 @@ void program_print_largest(const Program *p, int n, FILE *to);
 /* The plan as JSON: {"moments": [...], "tensors": [{name, module, kind, bytes, spans}], "stored":
  * [...]}; for pages that draw it. */
 void program_memory_json(const Program *p, Text *out);
+/* The same as an overview: bytes by kind (activations, gradients, scratch, inputs) in at most 240
+ * columns over the time of a step, layers at the peak, what is kept between steps. */
+void program_memory_outline(const Program *p, Text *out);
 /* One line per node: op, kernel ("avx512", "reference"), shapes; those of program_slow_ops marked.
  */
 void program_print_kernels(const Program *p, FILE *to);

@@ -64,6 +64,12 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now);
 Error *program_run_step(Program *p, Step *s, int slot);
 Error *program_prepare(Program *p);
 Launch *step_launch(const Step *s, int slot);
+/* What a planned block is for, and what is kept between steps: "parameter", "optimizer state". */
+typedef enum { BLOCK_ACTIVATION, BLOCK_GRADIENT, BLOCK_SCRATCH, BLOCK_INPUT } BlockKind;
+BlockKind block_kind(const Block *b);
+const char *stored_kind(const Stored *s);
+/* "backward_input, backward_weight": the phases of a moment. */
+void moment_put_name(const Moment *m, Text *out);
 /* "op in block 3 (forward)". */
 const char *step_place(Arena *a, const Step *s);
 /* Whether a node runs once per microbatch, rather than once per step. */

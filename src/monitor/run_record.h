@@ -15,6 +15,11 @@
 #define RUN_RECORD "run.json"
 #define RUN_LOCK "run.lock"
 #define RUN_YAML "kept_config.yaml"
+/* For the board: memory over the time of a step, what the ranks of a pipeline do in it, and a line
+ * {"step", "prompt", "text"} for each prompt and checkpoint. */
+#define MEMORY_OUTLINE "memory_outline.json"
+#define PIPELINE_SCHEDULE "pipeline_schedule.json"
+#define SAMPLES_FILE "samples.jsonl"
 
 typedef enum RunState {
     RUN_RUNNING, /* a process lives there */

@@ -52,6 +52,8 @@ typedef struct TrainingJob {
     Mfu *mfu;                  /* NULL: -1 is reported */
     Events *events;            /* subscribers of progress and results; on rank 0 only */
     struct Profiler *profiler; /* measures some microbatches; NULL: none */
+    const struct CheckpointSamples *samples; /* texts made at checkpoints; NULL: none */
+    const char *folder; /* of the experiment, for what the board shows; NULL: nothing is kept */
 
     int64_t accumulation, microbatch_size, sequence_length, dp_degree;
     int64_t n_train_samples; /* in the training data; 0: not known */

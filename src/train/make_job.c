@@ -63,6 +63,8 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .mfu = c->mfu_calculator,
         .events = events,
         .profiler = profilers_of(a, run, c->profiler),
+        .samples = c->checkpoint_samples,
+        .folder = from->folder,
         .accumulation = s->step_profile.gradient_accumulation_steps,
         .microbatch_size = s->step_profile.local_train_micro_batch_size,
         .sequence_length = s->step_profile.sequence_length,

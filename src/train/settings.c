@@ -95,6 +95,7 @@ const Field training_config_fields[] = {
     FIELD_COMPONENT(TrainingConfig, mfu_calculator, Mfu, "mfu_calculator", "null", "share of the hardware's limit"),
     FIELD_COMPONENT(TrainingConfig, scheduled_pipeline, Pipeline, "pipeline", "null", "schedule over pipeline stages"),
     FIELD_COMPONENT(TrainingConfig, device_mesh, struct Mesh, "device_mesh", "null", "the ranks"),
+    FIELD_COMPONENT(TrainingConfig, checkpoint_samples, struct CheckpointSamples, "checkpoint_samples", "null", "texts that the model makes at each checkpoint"),
     FIELD_COMPONENT(TrainingConfig, model_raw, Model, "model", NULL, "the model before it was wrapped", .no_effect = "app_state says what is trained; to be referred to"),
     { 0 },
 };

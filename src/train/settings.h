@@ -74,6 +74,7 @@ typedef struct TrainingConfig {
     struct Profiler *profiler;
     Mfu *mfu_calculator;
     Pipeline *scheduled_pipeline;
+    struct CheckpointSamples *checkpoint_samples;
     Mesh *device_mesh;
 } TrainingConfig;
 

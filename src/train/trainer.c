@@ -6,8 +6,10 @@
 #include "monitor/results.h"
 #include "optim/param_groups.h"
 #include "train/begin.h"
+#include "train/checkpoint_samples.h"
 #include "train/evaluator.h"
 #include "train/expert_load.h"
+#include "train/keep_pictures.h"
 #include "train/optimizer_step.h"
 #include "train/pace.h"
 #include "train/preflight.h"
@@ -27,6 +29,7 @@ typedef struct Trainer {
     Session *session;
     OptimizerStep step;
     StateSaving *saving;
+    SampleWriter *samples;
     int64_t steps, tokens; /* done, earlier runs included */
     Window window;
     Pace pace;
@@ -323,7 +326,9 @@ static Error *save_if_due(Trainer *t)
     const TrainingJob *job = t->job;
     bool is_wanted =
         is_due(t->steps, job->checkpoint_every) && checkpoint_is_due(job->saving, t->steps);
-    return is_wanted && !t->stop ? save_checkpoint(t) : NULL;
+    if (!is_wanted || t->stop) return NULL;
+    TRY(save_checkpoint(t));
+    return samples_write(t->samples, t->steps);
 }
 
 /* What the plan takes, in full. */
@@ -442,6 +447,8 @@ static Error *train(Trainer *t, TrainingEnd *end)
         loaded = checkpoint_name_older(loaded, job->state->checkpoint_path);
     TRY(consensus_error(job->consensus, loaded ? loaded : publish_fact(t)));
     TRY(consensus_error(job->consensus, open_saving(t)));
+    TRY(consensus_error(job->consensus, samples_begin(job, t->session, &t->samples)));
+    if (consensus_leads(job->consensus)) keep_pictures(job, t->step.program);
     TRY(catch_up(t));
     TRY(consensus_error(job->consensus, publish_start(t)));
     if (!job->resumed) t->window.started = clock_seconds();
@@ -483,6 +490,7 @@ Error *trainer_run(const TrainingJob *job, TrainingEnd *end)
     end->steps = t->steps;
     end->saved_steps = t->saved_steps;
     state_saving_free(t->saving);
+    samples_free(t->samples);
     session_free(t->session);
     arena_free(a);
     return e;

@@ -303,17 +303,20 @@ static Error *configure(Pretrained *p, const PretrainedHf *s, const char *file)
     return error_wrap(finish(p), "%s", file);
 }
 
+static Error *read_tokenizer(Pretrained *p, const char *file)
+{
+    if (file_exists(file)) return hf_tokenizer_read(file, &p->hf);
+    return error_as_absent(error_new(
+        "there is no %s (nothing is downloaded: name a folder with tokenizer.json)", file));
+}
+
 Error *pretrained_hf_open(const PretrainedHf *settings, Tokenizer **out)
 {
     Arena *a = arena_new();
     Pretrained *p = NEW(a, Pretrained);
     p->arena = a;
     const char *file = hf_tokenizer_path(a, settings->path);
-    Error *e =
-        file_exists(file)
-            ? hf_tokenizer_read(file, &p->hf)
-            : error_new("there is no %s (nothing is downloaded: name a folder with tokenizer.json)",
-                        file);
+    Error *e = read_tokenizer(p, file);
     if (e) {
         arena_free(a);
         return e;
