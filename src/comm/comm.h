@@ -53,6 +53,13 @@ struct Comm {
      * may be overwritten: a message nobody waits for yet is copied. */
     Error *(*exchange)(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
                        int n_receives, struct Stream *s);
+    /* The same in two halves, between which the caller works: what is sent must stay as it is, and
+     * what is received is there, when `finish` returns. Several may be under way, and end in any
+     * order, by the thread that began them; each has to be finished, also after an error, which
+     * `finish` tells. The lists of transfers need not stay. */
+    struct Pending *(*start)(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                             int n_receives, struct Stream *s);
+    Error *(*finish)(Comm *c, struct Pending *p, struct Stream *s);
     /* A group of some ranks of this one, in the order given; called by these ranks only. The same
      * ranks may have several groups, told apart by `key` (at least 0). */
     Error *(*group)(Comm *c, const int *ranks, int n, int key, Comm **out);

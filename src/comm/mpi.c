@@ -58,6 +58,8 @@ static const Comm calls = {
     .all_to_all = mpi_all_to_all,
     .broadcast = mpi_broadcast,
     .exchange = mpi_exchange,
+    .start = mpi_start,
+    .finish = mpi_finish,
     .group = mpi_group,
     .abort = mpi_abort,
     .free = mpi_free,
@@ -79,6 +81,7 @@ static MpiComm *new_comm(MpiWorld *w, void *handle, int rank, int size)
 static void free_comm(MpiComm *m)
 {
     for (int i = 0; i < 2; i++) flight_free(&m->flight[i]);
+    mpi_free_pending(m);
     buffer_free(&m->scratch);
     free(m->rank);
     free(m->counts);

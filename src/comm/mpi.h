@@ -40,6 +40,7 @@ typedef struct MpiComm {
     int *rank;       /* in the world, by rank in the group */
     int64_t *counts; /* room for a count by rank */
     Flight flight[2];
+    struct Pending *idle; /* room for exchanges */
     Buffer scratch;
 } MpiComm;
 
@@ -78,8 +79,14 @@ Error *mpi_reduce_scatter(Comm *c, const void *in, void *out, const int64_t *cou
 Error *mpi_all_to_all(Comm *c, const void *in, const int64_t *send, void *out,
                       const int64_t *receive, Dtype t, struct Stream *s);
 Error *mpi_broadcast(Comm *c, void *data, size_t bytes, int root, struct Stream *s);
+
+/* mpi_exchange.c */
+struct Pending *mpi_start(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                          int n_receives, struct Stream *s);
+Error *mpi_finish(Comm *c, struct Pending *p, struct Stream *s);
 Error *mpi_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
                     int n_receives, struct Stream *s);
+void mpi_free_pending(MpiComm *m);
 
 /* mpi_watch.c: a thread that hears of the other ranks. */
 

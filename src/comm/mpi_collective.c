@@ -279,25 +279,3 @@ Error *mpi_broadcast(Comm *c, void *data, size_t bytes, int root, struct Stream 
         flight_send(m, f, data, bytes, (place + reach + root) % c->size, MPI_TAG_OF_CALLS);
     return flight_wait(m, f, "broadcast");
 }
-
-/* What is sent is copied first: MPI would hold the sender until the receiver comes. */
-Error *mpi_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
-                    int n_receives, struct Stream *s)
-{
-    (void)s;
-    MpiComm *m = mpi_of(c);
-    Flight *f = &m->flight[0];
-    TRY(mpi_abort_error(m, "exchange"));
-    flight_clear(f);
-    for (int i = 0; i < n_receives; i++) {
-        const Transfer *t = &receives[i];
-        CHECK(t->peer >= 0 && t->peer < c->size && t->tag >= 0 && t->tag < COMM_MAX_TAG);
-        flight_receive(m, f, t->data, t->bytes, t->peer, t->tag);
-    }
-    for (int i = 0; i < n_sends; i++) {
-        const Transfer *t = &sends[i];
-        CHECK(t->peer >= 0 && t->peer < c->size && t->tag >= 0 && t->tag < COMM_MAX_TAG);
-        mpi_leave_message(m, t);
-    }
-    return flight_wait(m, f, "exchange");
-}

@@ -42,6 +42,7 @@ typedef struct Member {
     int64_t n_gates;        /* that it has come to */
     pthread_cond_t changed; /* something happened to its messages */
     Buffer scratch;         /* of one call */
+    struct Pending *idle;   /* room for exchanges */
     double *busy;           /* delayed: until when its messages to each member take */
 } Member;
 
@@ -79,13 +80,16 @@ void condition_init(pthread_cond_t *c);
 
 Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
                         int n_receives, struct Stream *s);
+struct Pending *threads_start(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                              int n_receives, struct Stream *s);
+Error *threads_finish(Comm *c, struct Pending *p, struct Stream *s);
 /* delayed.c: when the call that all have come to is done over its link; the member waits for it. */
 void delay_call(const Member *me);
 /* When a message that is sent now has arrived; 0: at once. The lock of the group is held. */
 double delay_message(const Member *me, const Transfer *t);
 void delay_until(const Member *me, double time);
 
-/* Frees the messages that nobody received. */
+/* Frees the messages that nobody received, and room. */
 void threads_free_messages(Group *g);
 
 #endif

@@ -33,14 +33,16 @@ typedef struct Want {
 } Want;
 
 /* What a member has in hand during one exchange. */
-typedef struct Exchange {
+typedef struct Pending {
+    struct Pending *next;
+    Buffer room; /* of the lists below */
     Member *me;
-    const Transfer *send;
+    Transfer *send;
     int n_sends, n_receives;
     Want *want;        /* by receive */
     Want **met;        /* by send: who waits for it, or NULL */
     Message **offered; /* by send otherwise */
-} Exchange;
+} Pending;
 
 /* -- lists; the lock of the group is held -- */
 
@@ -119,6 +121,12 @@ void threads_free_messages(Group *g)
 {
     free_messages(g->message);
     free_messages(g->unused);
+    for (int r = 0; r < g->size; r++)
+        for (Pending *x = g->member[r].idle, *next; x; x = next) {
+            next = x->next;
+            buffer_free(&x->room);
+            free(x);
+        }
 }
 
 /* -- matching -- */
@@ -129,7 +137,7 @@ static Error *different_sizes(const Group *g, int from, int to, int tag, size_t 
                      g->rank[from], sent, g->rank[to], tag, wanted);
 }
 
-static Error *meet_messages(Exchange *x)
+static Error *meet_messages(Pending *x)
 {
     Group *g = x->me->group;
     for (int i = 0; i < x->n_receives; i++) {
@@ -150,7 +158,7 @@ static Error *meet_messages(Exchange *x)
     return NULL;
 }
 
-static Error *meet_wants(Exchange *x)
+static Error *meet_wants(Pending *x)
 {
     Group *g = x->me->group;
     int rank = x->me->comm.rank;
@@ -186,7 +194,7 @@ static void copy(void *to, const void *from, size_t bytes)
     if (bytes > 0) memcpy(to, from, bytes);
 }
 
-static void fill_wants(Exchange *x)
+static void fill_wants(Pending *x)
 {
     Group *g = x->me->group;
     for (int i = 0; i < x->n_sends; i++) {
@@ -200,7 +208,7 @@ static void fill_wants(Exchange *x)
     }
 }
 
-static void take_messages(Exchange *x)
+static void take_messages(Pending *x)
 {
     Group *g = x->me->group;
     for (int i = 0; i < x->n_receives; i++) {
@@ -222,14 +230,14 @@ static void take_messages(Exchange *x)
 /* -- the end of an exchange -- */
 
 /* -1: all there. */
-static int find_missing(const Exchange *x)
+static int find_missing(const Pending *x)
 {
     for (int i = 0; i < x->n_receives; i++)
         if (!x->want[i].is_met) return i;
     return -1;
 }
 
-static bool is_on_its_way(const Exchange *x)
+static bool is_on_its_way(const Pending *x)
 {
     for (int i = 0; i < x->n_receives; i++)
         if (x->want[i].is_met && !x->want[i].is_done) return true;
@@ -237,7 +245,7 @@ static bool is_on_its_way(const Exchange *x)
 }
 
 /* The lock is held. After an abort only what is on its way is waited for. */
-static int wait_for_messages(Exchange *x)
+static int wait_for_messages(Pending *x)
 {
     Group *g = x->me->group;
     struct timespec deadline = member_deadline(x->me);
@@ -254,7 +262,7 @@ static int wait_for_messages(Exchange *x)
 }
 
 /* The lock is held, but not while the copy is made: a receiver may take the original meanwhile. */
-static void leave_message(Exchange *x, Message *m)
+static void leave_message(Pending *x, Message *m)
 {
     Group *g = x->me->group;
     if (!m->is_taken && !atomic_load(&g->world->is_aborted)) {
@@ -272,7 +280,7 @@ static void leave_message(Exchange *x, Message *m)
     give_back(g, m);
 }
 
-static void finish(Exchange *x)
+static void finish(Pending *x)
 {
     Group *g = x->me->group;
     pthread_mutex_lock(&g->lock);
@@ -288,50 +296,92 @@ static void finish(Exchange *x)
     pthread_mutex_unlock(&g->lock);
 }
 
+static void check_transfer(const Member *me, const Transfer *t)
+{
+    CHECK(t->peer >= 0 && t->peer < me->comm.size);
+    CHECK(t->tag >= 0 && t->tag < COMM_MAX_TAG);
+}
+
+/* Room that the member has had before, if it has any. */
+static Pending *new_pending(Member *me)
+{
+    Pending *x = me->idle;
+    if (x) {
+        me->idle = x->next;
+    } else {
+        x = calloc(1, sizeof *x);
+        CHECK(x != NULL);
+        x->me = me;
+    }
+    return x;
+}
+
 /* One block of memory for all that an exchange has in hand. */
-static Exchange begin(Member *me, const Transfer *sends, int n_sends, const Transfer *receives,
+static Pending *begin(Member *me, const Transfer *sends, int n_sends, const Transfer *receives,
                       int n_receives)
 {
     size_t of_wants = sizeof(Want) * (size_t)n_receives;
-    size_t of_sends = sizeof(void *) * (size_t)n_sends;
-    Exchange x = { .me = me, .send = sends, .n_sends = n_sends, .n_receives = n_receives };
-    char *room = buffer_grow(&me->scratch, of_wants + 2 * of_sends);
-    x.want = (Want *)room;
-    x.met = (Want **)(room + of_wants);
-    x.offered = (Message **)(room + of_wants + of_sends);
+    size_t of_list = sizeof(Transfer) * (size_t)n_sends,
+           of_sends = sizeof(void *) * (size_t)n_sends;
+    Pending *x = new_pending(me);
+    char *room = buffer_grow(&x->room, of_wants + of_list + 2 * of_sends);
+    x->n_sends = n_sends;
+    x->n_receives = n_receives;
+    x->want = (Want *)room;
+    x->send = (Transfer *)(room + of_wants);
+    x->met = (Want **)(room + of_wants + of_list);
+    x->offered = (Message **)(room + of_wants + of_list + of_sends);
     for (int i = 0; i < n_sends; i++) {
-        CHECK(sends[i].peer >= 0 && sends[i].peer < me->comm.size);
-        CHECK(sends[i].tag >= 0 && sends[i].tag < COMM_MAX_TAG);
-        x.met[i] = NULL;
-        x.offered[i] = NULL;
+        check_transfer(me, &sends[i]);
+        x->send[i] = sends[i];
+        x->met[i] = NULL;
+        x->offered[i] = NULL;
     }
     for (int i = 0; i < n_receives; i++) {
         const Transfer *t = &receives[i];
-        CHECK(t->peer >= 0 && t->peer < me->comm.size && t->tag >= 0 && t->tag < COMM_MAX_TAG);
-        x.want[i] = (Want){
+        check_transfer(me, t);
+        x->want[i] = (Want){
             .from = t->peer, .to = me->comm.rank, .tag = t->tag, .bytes = t->bytes, .data = t->data
         };
     }
     return x;
 }
 
-Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
-                        int n_receives, struct Stream *s)
+/* What meets a message or a receiver that is there already is copied at once, the rest by the peer
+ * when it comes. */
+Pending *threads_start(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                       int n_receives, struct Stream *s)
 {
     (void)s;
     Member *me = (Member *)c;
     Group *g = me->group;
-    TRY(member_error(me, "exchange"));
-    Exchange x = begin(me, sends, n_sends, receives, n_receives);
+    if (atomic_load(&g->world->is_aborted)) n_sends = n_receives = 0;
+    Pending *x = begin(me, sends, n_sends, receives, n_receives);
     pthread_mutex_lock(&g->lock);
-    Error *e = meet_messages(&x);
-    if (!e) e = meet_wants(&x);
+    Error *e = meet_messages(x);
+    if (!e) e = meet_wants(x);
     pthread_mutex_unlock(&g->lock);
     if (e) c->abort(c, error_text(e));
     error_free(e);
-    fill_wants(&x);
-    take_messages(&x);
-    finish(&x);
-    for (int i = 0; i < n_receives; i++) delay_until(me, x.want[i].arrival);
+    fill_wants(x);
+    take_messages(x);
+    return x;
+}
+
+Error *threads_finish(Comm *c, Pending *x, struct Stream *s)
+{
+    (void)s;
+    Member *me = (Member *)c;
+    finish(x);
+    for (int i = 0; i < x->n_receives; i++) delay_until(me, x->want[i].arrival);
+    x->next = me->idle;
+    me->idle = x;
     return member_error(me, "exchange");
+}
+
+Error *threads_exchange(Comm *c, const Transfer *sends, int n_sends, const Transfer *receives,
+                        int n_receives, struct Stream *s)
+{
+    TRY(member_error((Member *)c, "exchange"));
+    return threads_finish(c, threads_start(c, sends, n_sends, receives, n_receives, s), s);
 }

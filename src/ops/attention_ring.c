@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALIGN = 64, KEYS = 1, VALUES = 2, KEY_DOCUMENTS = 4, MOST_TRAVELLING = 5 };
+enum { ALIGN = 64, KEYS = 1, VALUES = 2, KEY_DOCUMENTS = 4, FIRST_TAG_OF_SUMS = 3 };
 
 /* One launch on its way round. */
 typedef struct Ring {
@@ -118,30 +118,58 @@ static int attend(Ring *r, int step, Kernel *alone, void *scratch)
     return alone(&l);
 }
 
-static void add_travelling(Transfer *list, int *n, int peer, const Tensor *t)
+/* Messages of keys and of sums, which are under way at the same time, have tags of their own. */
+static void add_travelling(Transfer *list, int *n, int peer, int tag, const Tensor *t)
 {
-    list[*n] = (Transfer){ .peer = peer, .tag = *n, .data = t->data, .bytes = tensor_bytes(t) };
+    list[*n] = (Transfer){ .peer = peer, .tag = tag, .data = t->data, .bytes = tensor_bytes(t) };
     ++*n;
 }
 
-/* What is at hand goes to the next rank, and that of the one before arrives. */
-static int pass_on(Ring *r, bool keys)
+static int next_rank(const Ring *r)
 {
-    Transfer out[MOST_TRAVELLING], in[MOST_TRAVELLING];
-    const int to = (r->rank + 1) % r->ranks, from = (r->rank + r->ranks - 1) % r->ranks;
+    return (r->rank + 1) % r->ranks;
+}
+
+static int rank_before(const Ring *r)
+{
+    return (r->rank + r->ranks - 1) % r->ranks;
+}
+
+/* The keys at hand go to the next rank, and those of the one before begin to arrive. */
+static struct Pending *start_keys(const Ring *r)
+{
+    Transfer out[3], in[3];
     int n_out = 0, n_in = 0;
-    for (int k = 0; keys && k < 2 + r->has_documents; k++) {
+    for (int k = 0; k < 2 + r->has_documents; k++) {
         const Tensor *at_hand = &r->in[k == 2 ? KEY_DOCUMENTS : KEYS + k];
-        add_travelling(out, &n_out, to, at_hand);
-        add_travelling(in, &n_in, from, &r->next[k]);
-    }
-    for (int k = 0; is_grad(r->l) && k < 2; k++) {
-        add_travelling(out, &n_out, to, &r->grad[k]);
-        add_travelling(in, &n_in, from, &r->coming[k]);
+        add_travelling(out, &n_out, next_rank(r), k, at_hand);
+        add_travelling(in, &n_in, rank_before(r), k, &r->next[k]);
     }
     collective_use(r->l);
+    return r->l->comm->start(r->l->comm, out, n_out, in, n_in, r->l->stream);
+}
+
+/* Likewise the sums of gradients of the keys at hand. */
+static struct Pending *start_sums(const Ring *r)
+{
+    Transfer out[2], in[2];
+    int n_out = 0, n_in = 0;
+    for (int k = 0; k < 2; k++) {
+        add_travelling(out, &n_out, next_rank(r), FIRST_TAG_OF_SUMS + k, &r->grad[k]);
+        add_travelling(in, &n_in, rank_before(r), FIRST_TAG_OF_SUMS + k, &r->coming[k]);
+    }
+    collective_use(r->l);
+    return r->l->comm->start(r->l->comm, out, n_out, in, n_in, r->l->stream);
+}
+
+/* Also after a failure, which it then keeps: nobody else may touch the memory any more. */
+static int finish(const Ring *r, struct Pending **p, int status)
+{
+    if (!*p) return status;
     Comm *c = r->l->comm;
-    return collective_status(c, c->exchange(c, out, n_out, in, n_in, r->l->stream));
+    const int ended = collective_status(c, c->finish(c, *p, r->l->stream));
+    *p = NULL;
+    return status == KERNEL_OK ? ended : status;
 }
 
 static void swap_tensors(Tensor *a, Tensor *b)
@@ -193,8 +221,8 @@ int attention_ring(const Launch *l, Kernel *alone, void *room, void *scratch)
     zero(&sum);
     for (int64_t i = 0; i < tensor_count(&lse); i++) dtype_set(lse.dtype, lse.data, i, -INFINITY);
     for (int step = 0; step < r.ranks; step++) {
-        int status = step + 1 < r.ranks ? pass_on(&r, true) : KERNEL_OK;
-        if (status == KERNEL_OK) status = attend(&r, step, alone, scratch);
+        struct Pending *keys = step + 1 < r.ranks ? start_keys(&r) : NULL;
+        const int status = finish(&r, &keys, attend(&r, step, alone, scratch));
         if (status != KERNEL_OK) return status;
         join(&r, &sum, &lse);
         take_next(&r, spare);
@@ -225,16 +253,22 @@ int attention_ring_grad(const Launch *l, Kernel *alone, void *room, void *scratc
     }
     take_keys(&r, r.next);
     take_keys(&r, spare);
+    struct Pending *sums = NULL; /* those of the step before, until this one's are added to them */
     for (int step = 0; step < r.ranks; step++) {
+        struct Pending *keys = step + 1 < r.ranks ? start_keys(&r) : NULL;
         int status = attend(&r, step, alone, scratch);
+        status = finish(&r, &sums, status);
+        status = finish(&r, &keys, status);
         if (status != KERNEL_OK) return status;
+        for (int k = 0; step && k < 2; k++) swap_tensors(&r.grad[k], &r.coming[k]);
         add_to(&dq, &r.out[0]);
         for (int k = 0; k < 2; k++) add_to(&r.grad[k], &r.out[1 + k]);
-        status = pass_on(&r, step + 1 < r.ranks); /* the gradients go home after the last step */
-        if (status != KERNEL_OK) return status;
-        for (int k = 0; k < 2; k++) swap_tensors(&r.grad[k], &r.coming[k]);
+        sums = start_sums(&r);
         take_next(&r, spare);
     }
+    const int home = finish(&r, &sums, KERNEL_OK); /* after the last step */
+    if (home != KERNEL_OK) return home;
+    for (int k = 0; k < 2; k++) swap_tensors(&r.grad[k], &r.coming[k]);
     dtype_convert(l->out[0].dtype, l->out[0].data, dq.dtype, dq.data, tensor_count(&dq));
     for (int k = 0; k < 2; k++)
         dtype_convert(l->out[1 + k].dtype, l->out[1 + k].data, r.grad[k].dtype, r.grad[k].data,
