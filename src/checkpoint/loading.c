@@ -49,11 +49,6 @@ static const Field fsdp1_fields[] = {
     { 0 },
 };
 
-static Error *check_fsdp1(const void *settings)
-{
-    return fsdp1_check_precision(((const Fsdp1Settings *)settings)->mixed_precision_settings);
-}
-
 static Error *build_fsdp1(Builder *b, const void *settings, void **out)
 {
     const Fsdp1Settings *s = settings;
@@ -73,7 +68,6 @@ const ComponentDef checkpoint_loading_fsdp1 = {
     .doc = "loads a checkpoint and splits the model as FSDP1 does",
     .fields = fsdp1_fields,
     .settings_size = sizeof(Fsdp1Settings),
-    .check = check_fsdp1,
     .build = build_fsdp1,
 };
 

@@ -21,11 +21,13 @@ enum { MAX_RATES = 16 };
 
 /* Known only while running, the same for all kernels of one action; never baked into a Launch. */
 typedef struct RunTime {
-    int64_t step;       /* optimizer steps done before this one; part of dropout keys */
-    int64_t updates;    /* those of them that changed the parameters: Adam's bias correction */
-    int64_t microbatch; /* of this step; part of dropout keys */
-    int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
-    double loss_scale;  /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
+    int64_t step;          /* optimizer steps done before this one; part of dropout keys */
+    int64_t updates;       /* those of them that changed the parameters: Adam's bias correction */
+    int64_t microbatch;    /* of this step; part of dropout keys */
+    int64_t position;      /* of the first token of the inputs; above 0 only with a KV cache */
+    double loss_scale;     /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
+    double gradient_scale; /* what loss_scale and so all gradients were multiplied by, for the range
+                              of F16 (train/loss_scaling.h); 0: by 1 */
     uint64_t seed;
     Rate rate[MAX_RATES]; /* of this step, by number of the group (optim/param_groups.h) */
 } RunTime;

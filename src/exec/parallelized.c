@@ -19,9 +19,8 @@ typedef struct Settings {
     const double *memory_budget;
 } Settings;
 
-enum { FP_32, BF_16 };
-static const Dtype compute[] = { F32, BF16 };
-static const char *const dtypes[] = { "FP_32", "BF_16", NULL };
+static const Dtype compute[] = { F32, BF16, F16 };
+static const char *const dtypes[] = { "FP_32", "BF_16", "FP_16", NULL };
 static const char *const layouts[] = { "contiguous", "zig_zag", NULL };
 static const char *const methods[] = { "gather", "ring", "ulysses", NULL };
 

@@ -74,9 +74,9 @@ typedef struct Model {
     int64_t vocab_size, sequence_length;
     int64_t n_layer, width;
     int64_t seed;
-    const DecayGroup *groups;        /* ends with an empty one; NULL: none */
-    PassList passes;                 /* that wrappers and initialisation asked for */
-    Dtype compute;                   /* F32, or BF16 when a wrapper asks for mixed precision */
+    const DecayGroup *groups; /* ends with an empty one; NULL: none */
+    PassList passes;          /* that wrappers and initialisation asked for */
+    Dtype compute;            /* F32, or BF16 or F16 when a wrapper asks for mixed precision */
     const struct Sharding *sharding; /* passes/shard.h; NULL: nothing is split over tp and cp */
     const struct DataParallel *data_parallel; /* passes/data_parallel.h; NULL: DDP */
     const struct Pipeline *pipeline;          /* passes/pipeline.h; NULL: layers stay together */

@@ -28,6 +28,8 @@ Results training_results(const TrainingNumbers *from)
     measures_add_count(&r.metrics, "consumed tokens", from->consumed_tokens);
     measures_add_real(&r.metrics, "grad norm avg", from->grad_norm_avg, 2);
     measures_add_real(&r.metrics, "grad norm last", from->grad_norm_last, 2);
+    if (from->gradient_scale > 0)
+        measures_add_real(&r.metrics, "loss scale", from->gradient_scale, 2);
     for (int i = 0; from->load_name && from->load_name[i]; i++)
         measures_add_real(&r.metrics, from->load_name[i], from->load[i],
                           i < from->n_shown_loads ? 3 : NOT_ON_CONSOLE);

@@ -10,6 +10,7 @@ typedef struct TrainingNumbers {
     const char *tag; /* of the training loader */
     int64_t step, consumed_tokens;
     double loss_avg, loss_last, grad_norm_avg, grad_norm_last;
+    double gradient_scale;          /* for the range of F16, of the next step; 0: none */
     double samples_per_second, mfu; /* mfu -1: not known */
     double lr;                      /* of the next step, mean over groups */
     const char *const *rate_name;   /* of groups that have rates of their own; NULL ends the list */

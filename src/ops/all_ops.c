@@ -11,7 +11,7 @@
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(offset) OPS(logit_cap) \
     OPS(reshape) \
-    OPS(cast) \
+    OPS(cast) KERNELS(half) \
     OPS(fill) \
     OPS(accumulate) \
     OPS(embed) KERNELS(embed) \

@@ -5,7 +5,7 @@
 #include "ops/gradient_norm.h"
 #include <string.h>
 
-static const OpDef op_norm_partial, op_norm_total, op_clip_factor;
+static const OpDef op_norm_partial, op_norm_total, op_clip_factor, op_unscale;
 
 static const Field norm_attrs[] = {
     FIELD_INT(GradientNorm, p, NULL, 0, 2, "1, 2, or 0 for the maximum norm"),
@@ -38,6 +38,11 @@ Value *norm_total(Graph *g, int64_t n, Value *const *partial, int64_t p)
 Value *clip_factor(Graph *g, Value *norm, double max_norm)
 {
     return graph_add(g, &op_clip_factor, &(Clip){ max_norm }, 1, &norm)->out[0];
+}
+
+Value *unscale(Graph *g, Value *x)
+{
+    return graph_add(g, &op_unscale, NULL, 1, &x)->out[0];
 }
 
 static void double_precision(const Node *n, Dtype *out)
@@ -85,6 +90,13 @@ static int clip_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static int unscale_reference(const Launch *l)
+{
+    const double scale = l->now->gradient_scale;
+    *(double *)l->out[0].data = *(const double *)l->in[0].data / (scale > 0 ? scale : 1);
+    return KERNEL_OK;
+}
+
 static const OpDef op_norm_partial = {
     .name = "norm_partial",
     .doc = "sum |x|, sum x^2 or max |x|",
@@ -111,6 +123,13 @@ static const OpDef op_clip_factor = {
     .dtypes = double_precision,
     .reference = clip_reference,
 };
+static const OpDef op_unscale = {
+    .name = "unscale",
+    .doc = "x / the scale of the loss",
+    .dims = "*->*",
+    .dtypes = double_precision,
+    .reference = unscale_reference,
+};
 
 const OpDef *const gradient_norm_ops[] = { &op_norm_partial, &op_norm_total, &op_clip_factor,
-                                           NULL };
+                                           &op_unscale, NULL };

@@ -9,6 +9,9 @@ Value *norm_partial(Graph *g, Value *x, int64_t p);
 Value *norm_total(Graph *g, int64_t n, Value *const *partial, int64_t p);
 /* min(1, max_norm / (norm + 1e-6)), or 1 when max_norm is 0. */
 Value *clip_factor(Graph *g, Value *norm, double max_norm);
+/* A norm of scaled gradients becomes that of the gradients, a factor one that scales them back, too
+ * (RunTime.gradient_scale). */
+Value *unscale(Graph *g, Value *x);
 
 /* Attributes of norm_partial and norm_total: 1, 2, or 0 for the maximum norm. */
 typedef struct GradientNorm {

@@ -1,5 +1,6 @@
 /* kernels.c - finds the best tuned kernel for a launch. */
 #include "ops/kernels.h"
+#include "ops/through_f32.h"
 #include <string.h>
 
 /* Compares one word of a row's `types` with a dtype and steps after it. */
@@ -49,7 +50,8 @@ const KernelDef *kernel_find(const char *op, const char *device, CpuLevel level,
 
 const KernelDef *kernel_of_device(const char *op, const Device *d, CpuLevel level, const Launch *l)
 {
-    return find(d->tables ? d->tables : all_cpu_kernels, op, d->kernels, level, l);
+    const KernelDef *k = find(d->tables ? d->tables : all_cpu_kernels, op, d->kernels, level, l);
+    return k || strcmp(d->kernels, "cpu") ? k : kernel_through_f32(op, level, l);
 }
 
 const char *kernel_name(const KernelDef *k)

@@ -23,7 +23,7 @@ typedef enum ZeroStage {
 typedef struct DataParallel {
     ZeroStage stage;
     int64_t blocks_per_unit; /* that are gathered and reduced together */
-    Dtype reduce_dtype;      /* F32 or BF16: what gradients are sent as */
+    Dtype reduce_dtype;      /* F32, BF16 or F16: what gradients are sent as */
     int64_t bucket_bytes; /* of gradients that are reduced together, where not by units; 0: a 16th
                                  of all, at least 1 MiB and at most 25 */
     bool is_hybrid; /* where the configuration has no mesh: parameters are sharded over the ranks of

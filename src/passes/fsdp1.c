@@ -21,13 +21,6 @@ static const struct {
     { ZERO_PARAMETERS, true },  { ZERO_GRADIENTS, true },
 };
 
-Error *fsdp1_check_precision(int precision)
-{
-    if (compute[precision] != F16) return NULL;
-    return error_new("mixed_precision_settings FP_16 would need loss scaling; allowed are BF_16, "
-                     "BF_16_WORKING, FP_32, MIXED_PRECISION_MEGATRON, NO_MIXED_PRECISION");
-}
-
 void fsdp1_apply(Arena *a, Model *m, int precision, int strategy)
 {
     DataParallel *d = NEW(a, DataParallel);

@@ -6,8 +6,6 @@
 /* Choices of `mixed_precision_settings` and `sharding_strategy`; end with NULL. */
 extern const char *const fsdp1_precisions[], *const fsdp1_strategies[];
 
-/* An error for FP_16, which would need loss scaling. */
-Error *fsdp1_check_precision(int precision);
 /* Sets how the model computes, what is sharded, and how gradients are sent; both are indices. */
 void fsdp1_apply(Arena *a, Model *m, int precision, int strategy);
 #endif

@@ -11,11 +11,6 @@ typedef struct Settings {
     StringList block_names;
 } Settings;
 
-static Error *check(const void *settings)
-{
-    return fsdp1_check_precision(((const Settings *)settings)->mixed_precision_settings);
-}
-
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
@@ -42,6 +37,5 @@ const ComponentDef model_fsdp1_wrapped = {
     .doc = "shards the model over the data-parallel ranks (deprecated spelling of fsdp2_wrapped)",
     .fields = fields,
     .settings_size = sizeof(Settings),
-    .check = check,
     .build = build,
 };

@@ -5,8 +5,6 @@
 
 struct Mesh;
 
-enum { FP_16, FP_32, BF_16 };
-
 typedef struct MixedPrecision {
     int param_dtype, reduce_dtype;
 } MixedPrecision;
@@ -20,15 +18,8 @@ typedef struct Settings {
     int64_t layers_per_fsdp_unit;
 } Settings;
 
-static Error *check(const void *settings)
-{
-    const Settings *s = settings;
-    if (s->mixed_precision_settings.param_dtype == FP_16 ||
-        s->mixed_precision_settings.reduce_dtype == FP_16)
-        return error_new(
-            "mixed_precision_settings: FP_16 would need loss scaling; allowed are BF_16 and FP_32");
-    return NULL;
-}
+/* In the order of their names below. */
+static const Dtype format[] = { F16, F32, BF16 };
 
 static Error *build(Builder *b, const void *settings, void **out)
 {
@@ -37,10 +28,10 @@ static Error *build(Builder *b, const void *settings, void **out)
     *d = (DataParallel){
         .stage = s->reshard_after_forward ? ZERO_PARAMETERS : ZERO_GRADIENTS,
         .blocks_per_unit = s->layers_per_fsdp_unit,
-        .reduce_dtype = s->mixed_precision_settings.reduce_dtype == BF_16 ? BF16 : F32,
+        .reduce_dtype = format[s->mixed_precision_settings.reduce_dtype],
     };
     s->model->data_parallel = d;
-    s->model->compute = s->mixed_precision_settings.param_dtype == BF_16 ? BF16 : F32;
+    s->model->compute = format[s->mixed_precision_settings.param_dtype];
     *out = s->model;
     return model_check_blocks(s->model, "block_names", &s->block_names);
 }
@@ -69,6 +60,5 @@ const ComponentDef model_fsdp2_wrapped = {
     .doc = "shards parameters, gradients and optimizer state over the data-parallel ranks",
     .fields = fields,
     .settings_size = sizeof(Settings),
-    .check = check,
     .build = build,
 };

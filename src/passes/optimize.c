@@ -71,9 +71,11 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     settle(g, n, partial);
     int64_t n_partials = join_ranks(g, param, n, o->norm_type, &partial);
     Value *norm = norm_total(g, n_partials, partial, o->norm_type);
+    if (o->is_scaled) norm = unscale(g, norm);
     graph_output(g, "grad_norm", norm);
     g->phase = UPDATE;
     Value *factor = clip_factor(g, norm, o->max_norm);
+    if (o->is_scaled) factor = unscale(g, factor);
     for (int64_t i = 0; i < n; i++) update(g, o->optimizer, param[i], factor);
     g->phase = FORWARD;
     return NULL;

@@ -10,6 +10,7 @@ typedef struct Optimize {
     const struct Optimizer *optimizer;
     int64_t norm_type; /* 1, 2, or 0 for the maximum */
     double max_norm;   /* 0: no clipping */
+    bool is_scaled;    /* gradients are RunTime.gradient_scale times too large */
 } Optimize;
 extern const PassDef pass_optimize;
 #endif

@@ -1,9 +1,10 @@
-/* precision.c - chooses the dtype of every value: all double, or mixed bf16 (Micikevicius et al.
- * 2018).
+/* precision.c - chooses the dtype of every value: all double, or mixed bf16 or f16 (Micikevicius et
+ * al. 2018).
  *
- * Mixed bf16: matrix products read bf16 copies of the weights, made once per step, and bf16
- * activations. What adds up over layers or tokens stays f32: the residual stream and its gradient,
- * losses, normalisation statistics, weight gradients, master weights and optimizer state. */
+ * Mixed bf16, and f16 alike: matrix products read bf16 copies of the weights, made once per step,
+ * and bf16 activations. What adds up over layers or tokens stays f32: the residual stream and its
+ * gradient, losses, normalisation statistics, weight gradients, master weights and optimizer state.
+ */
 #include "passes/precision.h"
 #include "ops/cast.h"
 #include "passes/all_passes.h"
@@ -159,9 +160,10 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
         make_double(g);
         return NULL;
     case BF16:
-        return make_mixed(g, BF16, p->wide);
+    case F16:
+        return make_mixed(g, p->compute, p->wide);
     default:
-        return error_new("cannot compute in %s: allowed are f32, bf16, f64",
+        return error_new("cannot compute in %s: allowed are f32, bf16, f16, f64",
                          dtype_name(p->compute));
     }
 }

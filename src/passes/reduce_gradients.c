@@ -97,7 +97,8 @@ static void reduce_rest(const Reductions *r, const Pending *p)
 /* A gradient as it is sent. */
 static Value *to_send(const Reductions *r, Value *x)
 {
-    return r->s->reduce_dtype == BF16 && x->dtype == F32 ? cast(r->g, x, BF16) : x;
+    const Dtype t = r->s->reduce_dtype;
+    return (t == BF16 || t == F16) && x->dtype == F32 ? cast(r->g, x, t) : x;
 }
 
 /* One node for all gradients whose homes are divided over the same ranks. */

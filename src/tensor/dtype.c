@@ -85,9 +85,48 @@ static unsigned small_of_double(double x, int n_exponent, int n_mantissa, bool h
     return sign | (bits >= infinity ? infinity : bits);
 }
 
+static float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static uint32_t bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* The exponent moves from 5 bits to 8, where 15 becomes 127; numbers below the smallest normal one
+ * are made by a subtraction. */
 float f16_to_float(uint16_t h)
 {
-    return (float)small_to_double(h, 5, 10, true);
+    const uint32_t exponent = 0x1fu << 23, sign = (uint32_t)(h & 0x8000) << 16;
+    uint32_t bits = (uint32_t)(h & 0x7fff) << 13, own = bits & exponent;
+    bits += (127 - 15) << 23;
+    if (own == exponent) bits += (128 - 16) << 23;
+    if (own == 0) {
+        const float smallest = float_of_bits(113u << 23);
+        bits = bits_of_float(float_of_bits(bits + (1 << 23)) - smallest);
+    }
+    return float_of_bits(bits | sign);
+}
+
+uint16_t f16_of_float(float f)
+{
+    const uint32_t infinity = 255u << 23, too_large = (127u + 16) << 23, normal = 113u << 23;
+    const uint32_t half = ((127u - 15) + (23 - 10) + 1) << 23; /* shifts small numbers into place */
+    uint32_t bits = bits_of_float(f), sign = bits & 0x80000000, h;
+    bits ^= sign;
+    if (bits >= too_large)
+        h = bits > infinity ? 0x7e00 : 0x7c00;
+    else if (bits < normal)
+        h = bits_of_float(float_of_bits(bits) + float_of_bits(half)) - half;
+    else
+        h = (bits - ((127u - 15) << 23) + 0xfff + (bits >> 13 & 1)) >> 13;
+    return (uint16_t)(h | sign >> 16);
 }
 
 double dtype_get(Dtype t, const void *data, int64_t i)
@@ -179,6 +218,10 @@ void dtype_convert(Dtype to, void *out, Dtype from, const void *in, int64_t n)
         for (int64_t i = 0; i < n; i++) ((float *)out)[i] = bf16_to_float(((const bf16 *)in)[i]);
     } else if (to == BF16 && from == F32) {
         for (int64_t i = 0; i < n; i++) ((bf16 *)out)[i] = bf16_of_float(((const float *)in)[i]);
+    } else if (to == F32 && from == F16) {
+        for (int64_t i = 0; i < n; i++) ((float *)out)[i] = f16_to_float(((const uint16_t *)in)[i]);
+    } else if (to == F16 && from == F32) {
+        for (int64_t i = 0; i < n; i++) ((uint16_t *)out)[i] = f16_of_float(((const float *)in)[i]);
     } else {
         for (int64_t i = 0; i < n; i++) dtype_set(to, out, i, dtype_get(from, in, i));
     }

@@ -56,6 +56,8 @@ static inline bf16 bf16_of_float(float f)
 }
 
 float f16_to_float(uint16_t h);
+/* Rounds to nearest even; what is too large becomes infinite, a NaN stays one. */
+uint16_t f16_of_float(float f);
 
 /* Element i of an array of any dtype as a double, and back (rounding to nearest even; integers and
  * bools truncate). */

@@ -42,6 +42,18 @@ Error *begin_program(const TrainingJob *job, Session *session, OptimizerStep *st
     return NULL;
 }
 
+/* A checkpoint without a scale, as of a training in another format, leaves the first one. */
+static Error *read_scaling(const char *checkpoint, OptimizerStep *step)
+{
+    if (step->scaling.scale == 0) return NULL;
+    Arena *a = arena_new();
+    TrainingPosition p = { 0 };
+    Error *e = progress_read(a, checkpoint, &p);
+    if (!e && p.scaling.scale > 0) step->scaling = p.scaling;
+    arena_free(a);
+    return e;
+}
+
 Error *begin_state(const TrainingJob *job, Session *session, OptimizerStep *step)
 {
     ParamStore *s = session_store(session);
@@ -50,6 +62,7 @@ Error *begin_state(const TrainingJob *job, Session *session, OptimizerStep *step
         TRY(error_wrap(state_load(s, job->state->checkpoint_path, comm, true, &step->updates), "%s",
                        job->state->checkpoint_path));
         TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
+        TRY(read_scaling(job->state->checkpoint_path, step));
     }
     const char *states = job->state->optimizer->state_path;
     if (states && !job->state->checkpoint_path) {

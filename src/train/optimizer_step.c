@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* After the sums of each microbatch. */
-enum { LAST_LOSS, N_LAST_LOSSES, N_NOT_FINITE, N_SINGLE };
+enum { LAST_LOSS, N_LAST_LOSSES, N_NOT_FINITE, N_LOSSES_NOT_FINITE, N_SINGLE };
 
 Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, OptimizerStep *out)
 {
@@ -24,6 +24,9 @@ Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, O
                             .batch = NEW_N(a, Batch *, plan.n),
                             .loss = NEW_N(a, double, plan.n),
                             .has_targets = NEW_N(a, bool, plan.n),
+                            .scaling = loss_scaling_is_wanted(job->state->model, &job->mesh)
+                                           ? loss_scaling_new()
+                                           : (LossScaling){ 0 },
                             .position = NEW_N(a, int64_t, plan.n),
                             .sum = NEW_N(a, double, 2 * plan.n + N_SINGLE) };
     return NULL;
@@ -97,6 +100,10 @@ static Error *set_loss_scale(OptimizerStep *s)
     double n = (double)(s->plan.n * mesh_dp_degree(&job->mesh));
     if (job->loss->global_tokens) TRY(count_all_targets(s, &n));
     s->now.loss_scale = n > 0 ? 1 / n : 0;
+    if (s->scaling.scale > 0) {
+        s->now.gradient_scale = s->scaling.scale;
+        s->now.loss_scale *= s->scaling.scale;
+    }
     return NULL;
 }
 
@@ -197,7 +204,7 @@ static bool take_losses(OptimizerStep *s)
 }
 
 /* The same numbers on all ranks, and with them the same decisions. */
-static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite)
+static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite, bool *has_loss)
 {
     const int n = (int)s->plan.n;
     double *single = s->sum + 2 * n;
@@ -208,26 +215,49 @@ static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite)
     single[LAST_LOSS] = s->loss_last;
     single[N_LAST_LOSSES] = has_last;
     single[N_NOT_FINITE] = !isfinite(s->grad_norm) || !isfinite(s->loss_last);
+    single[N_LOSSES_NOT_FINITE] = !isfinite(s->loss_last);
     TRY(consensus_sum(s->job->consensus, s->sum, 2 * n + N_SINGLE));
     if (single[N_LAST_LOSSES] > 0) s->loss_last = single[LAST_LOSS] / single[N_LAST_LOSSES];
     *is_finite = single[N_NOT_FINITE] == 0;
+    *has_loss = single[N_LOSSES_NOT_FINITE] == 0;
     return NULL;
+}
+
+/* Gradients that a smaller scale may bring back into the range of F16 are nothing to stop for. */
+static bool is_overflow(OptimizerStep *s, bool is_finite, bool has_loss)
+{
+    const LossScaling was = s->scaling;
+    if (was.scale == 0) return false;
+    loss_scaling_adapt(&s->scaling, is_finite);
+    return !is_finite && has_loss && loss_scaling_can_help(&was);
+}
+
+static Error *skip_update(OptimizerStep *s)
+{
+    s->skipped = true;
+    return store_clear_gradients(s->store);
 }
 
 /* The one point of a step at which the host looks at its numbers. */
 static Error *gate_update(OptimizerStep *s)
 {
-    bool is_finite;
+    bool is_finite, has_loss;
     TRY(program_wait(s->program));
     bool has_last = take_losses(s);
     s->grad_norm = program_scalar(s->program, "grad_norm", 0);
-    TRY(sum_over_ranks(s, has_last, &is_finite));
+    TRY(sum_over_ranks(s, has_last, &is_finite, &has_loss));
+    s->overflowed = is_overflow(s, is_finite, has_loss);
+    if (s->overflowed) {
+        log_info("step %" PRId64 ": gradients are too large for float16 with a loss scale of %g; "
+                 "the update is skipped, the scale is %g now",
+                 s->now.step + 1, s->now.gradient_scale, s->scaling.scale);
+        return skip_update(s);
+    }
     if (is_finite || s->job->on_nonfinite == NONFINITE_IGNORE) return NULL;
     if (s->job->on_nonfinite == NONFINITE_STOP) return explain_nonfinite(s);
     log_warning("step %" PRId64 ": loss or gradient norm is not finite; the update is skipped",
                 s->now.step + 1);
-    s->skipped = true;
-    return store_clear_gradients(s->store);
+    return skip_update(s);
 }
 
 static Error *run_action(OptimizerStep *s, const Action *x)
@@ -247,7 +277,7 @@ static Error *run_action(OptimizerStep *s, const Action *x)
 static Error *run_actions(OptimizerStep *s, int64_t done)
 {
     TRY(set_run_time(s, done));
-    s->skipped = false;
+    s->skipped = s->overflowed = false;
     for (int64_t i = 0; i < s->plan.schedule.n; i++)
         TRY(run_action(s, &s->plan.schedule.action[i]));
     return program_wait(s->program);

@@ -4,6 +4,7 @@
 #define TRAIN_OPTIMIZER_STEP_H
 #include "exec/program.h"
 #include "train/job.h"
+#include "train/loss_scaling.h"
 #include "train/step_schedule.h"
 
 typedef struct OptimizerStep {
@@ -15,7 +16,9 @@ typedef struct OptimizerStep {
     RunTime now;
     float updates; /* applied, not those that were skipped; checkpoints keep them as torch does */
     bool skipped;  /* the step's update was left out */
-    Batch **batch; /* the microbatches, owned copies */
+    LossScaling scaling;
+    bool overflowed;  /* it was left out because gradients were too large for F16 */
+    Batch **batch;    /* the microbatches, owned copies */
     int64_t sequence; /* their length */
     double *loss;     /* of each, on this rank */
     bool *has_targets;

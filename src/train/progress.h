@@ -3,6 +3,7 @@
 #define TRAIN_PROGRESS_H
 #include "base/arena.h"
 #include "base/error.h"
+#include "train/loss_scaling.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,6 +13,8 @@ typedef struct Window {
     double started;                      /* clock_seconds() */
     int64_t n_losses, n_without_targets; /* microbatches with a loss, and without one */
     int64_t n_steps, n_samples;
+    int64_t
+        n_overflows; /* steps whose gradients left the range of F16; they are in no sum of norms */
 } Window;
 
 typedef struct TrainingPosition {
@@ -21,6 +24,7 @@ typedef struct TrainingPosition {
     int64_t samples_per_step, n_samples; /* of all ranks; in the training data; 0: not known */
     bool is_evaluated;                   /* the evaluation that was due at this step is done */
     Window window;
+    LossScaling scaling;
 } TrainingPosition;
 
 /* What else is kept, to be looked at. */

@@ -4,6 +4,7 @@
 #include "passes/all_passes.h"
 #include "passes/optimize.h"
 #include "passes/precision.h"
+#include "train/loss_scaling.h"
 #include "train/state.h"
 #include "watch/watch.h"
 #include <string.h>
@@ -232,7 +233,9 @@ Error *session_training_program(Session *s, const Loss *loss, const Optimizer *o
     Optimize *o = NEW(s->arena, Optimize);
     *o = (Optimize){ .optimizer = optimizer,
                      .norm_type = clipper->norm_type,
-                     .max_norm = clipper->max_norm };
+                     .max_norm = clipper->max_norm,
+                     .is_scaled = loss_scaling_is_wanted(
+                         s->model, s->groups ? groups_mesh(s->groups) : NULL) };
     Recipe r = { .kind = "training",
                  .batch = batch,
                  .sequence = sequence,

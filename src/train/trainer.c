@@ -61,7 +61,10 @@ static Error *run_step(Trainer *t)
     }
     t->steps++;
     t->tokens += job->microbatch_size * job->sequence_length * job->accumulation * job->dp_degree;
-    w->grad_norm += t->step.grad_norm;
+    if (t->step.overflowed)
+        w->n_overflows++;
+    else
+        w->grad_norm += t->step.grad_norm;
     w->n_steps++;
     w->n_samples += job->microbatch_size * job->accumulation;
     t->loader_position = loader_position(job->train);
@@ -150,10 +153,13 @@ static Error *publish_results(Trainer *t)
         .consumed_tokens = t->tokens,
         .loss_avg = w->n_losses ? w->loss / (double)w->n_losses : 0,
         .loss_last = t->step.loss_last,
-        .grad_norm_avg = w->grad_norm / (double)w->n_steps,
+        .grad_norm_avg = w->n_steps > w->n_overflows
+                             ? w->grad_norm / (double)(w->n_steps - w->n_overflows)
+                             : t->step.grad_norm,
         .grad_norm_last = t->step.grad_norm,
         .samples_per_second = rate,
         .mfu = -1,
+        .gradient_scale = t->step.scaling.scale,
         .peak_memory_mb = peak_memory_mb(),
     };
     if (job->mfu)
@@ -188,7 +194,8 @@ static const char *progress_to_save(Arena *a, const Trainer *t)
         .samples_per_step = t->job->microbatch_size * t->job->accumulation * t->job->dp_degree,
         .n_samples = t->job->n_train_samples,
         .is_evaluated = t->is_evaluated,
-        .window = t->window
+        .window = t->window,
+        .scaling = t->step.scaling
     };
     const TrainingFacts facts = { (int64_t)t->step.updates, (int64_t)t->step.now.seed,
                                   t->job->config_digest };

@@ -15,7 +15,7 @@ typedef struct LayoutCase {
     bool llama_like; /* see tiny_settings */
     const Moe *moe;  /* experts in all layers but the first; NULL: in none */
     bool tied;       /* embedding and head share their weight */
-    Dtype compute;   /* F64, F32 or BF16 */
+    Dtype compute;   /* F64, F32, BF16 or F16 */
     bool reference_only;
     int64_t recompute_every; /* 0: nothing is computed again */
     int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */

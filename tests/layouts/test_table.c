@@ -155,7 +155,7 @@ static LayoutCase case_of(const Row *r)
 
 typedef struct Tally {
     int rows, same_bits, may_be_same;
-    double worst[3]; /* f64, f32, and bf16 beside one rank */
+    double worst[4]; /* f64, f32; bf16 and f16 beside one rank */
 } Tally;
 
 static void keep_worst(double *worst, double d)
@@ -171,9 +171,9 @@ static bool divides_microbatches_only(const Row *r)
 
 static void check_row(const Row *r, Tally *t)
 {
-    enum { N_DTYPES_OF_ROWS = 3 };
-    static const Dtype dtype[N_DTYPES_OF_ROWS] = { F64, F32, BF16 };
-    static const double most[N_DTYPES_OF_ROWS] = { 1e-11, 2e-5, 2 };
+    enum { N_DTYPES_OF_ROWS = 4 };
+    static const Dtype dtype[N_DTYPES_OF_ROWS] = { F64, F32, BF16, F16 };
+    static const double most[N_DTYPES_OF_ROWS] = { 1e-11, 2e-5, 2, 2 };
     Arena *a = arena_new();
     LayoutCase l = case_of(r);
     LayoutResult exact = { 0 };
@@ -182,7 +182,7 @@ static void check_row(const Row *r, Tally *t)
         LayoutResult one = layout_run_alone(a, &l), many = layout_run(a, &l);
         double d = layout_difference(&one, &many);
         if (dtype[i] == F64) exact = one;
-        if (dtype[i] == BF16)
+        if (dtype[i] == BF16 || dtype[i] == F16)
             d = layout_gradient_difference(&exact, &many) /
                 layout_gradient_difference(&exact, &one);
         if (dtype[i] == F32 && divides_microbatches_only(r)) {
@@ -204,8 +204,8 @@ static void check_rows(bool all)
     for (int i = 0; i < N_ROWS; i++)
         if (all || rows[i].often) check_row(&rows[i], &t);
     test_note("%d products; at most %.1e away in f64, %.1e in f32, %.2f times one rank's distance "
-              "in bf16; %d of %d without tp, cp and ep have the same bits",
-              t.rows, t.worst[0], t.worst[1], t.worst[2], t.same_bits, t.may_be_same);
+              "in bf16, %.2f in f16; %d of %d without tp, cp and ep have the same bits",
+              t.rows, t.worst[0], t.worst[1], t.worst[2], t.worst[3], t.same_bits, t.may_be_same);
 }
 
 TEST(products_of_layouts_equal_one_rank_in_every_format)

@@ -61,6 +61,7 @@ OpRun *op_run_new(Arena *a, Graph *g, int64_t position)
                         .position = position,
                         .rate = { { .lr = 0.01 } },
                         .loss_scale = 0.25,
+                        .gradient_scale = 8,
                         .seed = 7 };
     for (int64_t k = 0; k < g->n_values; k++) {
         const Value *v = g->value[k];

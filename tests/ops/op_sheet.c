@@ -18,6 +18,7 @@ Sheet *sheet_new(void)
                         .updates = 3,
                         .microbatch = 1,
                         .loss_scale = 0.25,
+                        .gradient_scale = 8,
                         .seed = 7,
                         .rate = { { .lr = 0.01 } } };
     return s;

@@ -137,7 +137,7 @@ TEST(norms_of_gradients_and_the_clipping_factor)
         assert_int_equal(part[p][0]->reduce, p == 0 ? REDUCE_MAX : REDUCE_SUM);
     }
     Value *never = clip_factor(g, norm[2], 0), *above = clip_factor(g, norm[2], 20);
-    Value *clipped = clip_factor(g, norm[2], 1.3);
+    Value *clipped = clip_factor(g, norm[2], 1.3), *smaller = unscale(g, norm[2]);
     for (int p = 0; p < 3; p++) {
         for (int i = 0; i < 2; i++) expect(s, part[p][i], 1, &partial[p][i]);
         expect(s, norm[p], 1, &total[p]);
@@ -145,6 +145,7 @@ TEST(norms_of_gradients_and_the_clipping_factor)
     expect(s, never, ARE(1));
     expect(s, above, ARE(1));
     expect(s, clipped, ARE(1.3 / 13.000001));
+    expect(s, smaller, ARE(13. / 8));
     sheet_free(s);
 }
 

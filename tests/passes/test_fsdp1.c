@@ -17,7 +17,6 @@ static void check_names(const char *precision, const char *strategy, Dtype compu
     Arena *a = arena_new();
     Model m = { 0 };
     int p = index_of(fsdp1_precisions, precision);
-    assert_no_error(fsdp1_check_precision(p));
     fsdp1_apply(a, &m, p, index_of(fsdp1_strategies, strategy));
     assert_int_equal(m.compute, compute);
     assert_int_equal(m.data_parallel->stage, want.stage);
@@ -39,8 +38,8 @@ TEST(names_of_the_older_fsdp_choose_sharding_and_precision)
                 (DataParallel){ .stage = ZERO_PARAMETERS, .is_hybrid = true, .reduce_dtype = F32 });
     check_names("NO_MIXED_PRECISION", "_HYBRID_SHARD_ZERO2", F32,
                 (DataParallel){ .stage = ZERO_GRADIENTS, .is_hybrid = true, .reduce_dtype = F32 });
-    assert_error_has(fsdp1_check_precision(index_of(fsdp1_precisions, "FP_16")),
-                     "FP_16 would need loss scaling");
+    check_names("FP_16", "FULL_SHARD", F16,
+                (DataParallel){ .stage = ZERO_PARAMETERS, .reduce_dtype = F16 });
 }
 
 static void check_place(bool is_hybrid, int64_t ranks, int64_t local, int64_t copies, int64_t share)
