@@ -19,7 +19,8 @@
 enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
-static char *without; /* tests to leave out */
+static char *without[8]; /* tests to leave out */
+static int n_without;
 static bool shows_output, shows_times;
 
 static TestCase *tests;
@@ -240,7 +241,8 @@ static bool is_named(const TestCase *t, const char *pattern)
 
 static bool selected(const TestCase *t, char **pattern, int n)
 {
-    if (without && is_named(t, without)) return false;
+    for (int i = 0; i < n_without; i++)
+        if (is_named(t, without[i])) return false;
     for (int i = 0; i < n; i++)
         if (is_named(t, pattern[i])) return true;
     return n == 0;
@@ -261,8 +263,8 @@ int main(int argc, char **argv)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
             timeout_s = atof(argv[++i]);
-        else if (!strcmp(argv[i], "--without") && i + 1 < argc)
-            without = argv[++i];
+        else if (!strcmp(argv[i], "--without") && i + 1 < argc && n_without < 8)
+            without[n_without++] = argv[++i];
         else
             return fprintf(stderr,
                            "usage: tests [--list] [--show] [--times] [--jobs N] [--timeout S] "
