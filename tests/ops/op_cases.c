@@ -598,7 +598,7 @@ const OpCase op_cases[] = {
     { "norm_total 2", build_norm_total, .attrs = &(const int64_t){ 2 }, .n = { 3 } },
     { "norm_total of one", build_norm_total, .attrs = &(const int64_t){ 1 }, .n = { 1 } },
     { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
-    { "unscale", build_unscale },
+    { "unscale", build_unscale, .position = 0 },
     { "clip_factor", build_clip_factor, .position = 1 },
     { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false, 0 }, .n = { 6, 7 } },
     { "average", build_average, .n = { 122, 457 }, .large = { 768, 3072 } },
