@@ -160,6 +160,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libm
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 $(BUILD)/bench/start: $(BUILD)/modalities
+$(BUILD)/bench/ranks: $(BUILD)/modalities | mpi
 $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs

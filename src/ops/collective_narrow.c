@@ -17,20 +17,24 @@ typedef struct Room {
     char *out, *in;
 } Room;
 
+static size_t counts_bytes(int ranks)
+{
+    return padded(2 * sizeof(int64_t) * (size_t)ranks);
+}
+
 static Room room_of(void *scratch, int ranks, int64_t n, Dtype wire)
 {
-    const size_t of_counts = padded(2 * sizeof(int64_t) * (size_t)ranks);
     Room r = { .send = scratch };
     r.receive = r.send + ranks;
-    r.out = (char *)scratch + of_counts;
+    r.out = (char *)scratch + counts_bytes(ranks);
     r.in = r.out + padded(dtype_size(wire) * (size_t)n);
     return r;
 }
 
 size_t narrow_scatter_bytes(int ranks, int64_t n, int64_t largest, Dtype wire)
 {
-    const Room r = room_of(NULL, ranks, n, wire);
-    return (size_t)(r.in - (char *)NULL) + padded(dtype_size(wire) * (size_t)(largest * ranks));
+    return counts_bytes(ranks) + padded(dtype_size(wire) * (size_t)n) +
+           padded(dtype_size(wire) * (size_t)(largest * ranks));
 }
 
 void narrow_add(float *sum, Dtype t, const void *x, int64_t n)
