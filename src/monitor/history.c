@@ -1,6 +1,10 @@
-/* history.c - JSONL results as tracks of numbers. */
+/* history.c - JSONL results as tracks of numbers.
+ *
+ * Lines of a training differ in their numbers alone: a line is parsed once for its shape, and the
+ * others of that shape are compared with it. */
 #include "monitor/history.h"
 #include "base/file.h"
+#include "monitor/row_shape.h"
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -15,17 +19,22 @@ static Track *track_of(Arena *a, History *h, const char *tag, const char *key)
     return t;
 }
 
-static void add(Arena *a, History *h, const char *tag, const char *key, bool is_loss, double step,
-                const json_t *value)
+static void append(Arena *a, Track *t, double step, double value)
 {
-    Track *t = track_of(a, h, tag, key);
-    t->is_loss = is_loss;
     while (t->n && t->step[t->n - 1] >= step) t->n--;
     int64_t cap = t->cap;
     t->step = arena_grow(a, t->step, t->n, &cap, sizeof *t->step);
     t->value = arena_grow(a, t->value, t->n, &t->cap, sizeof *t->value);
     t->step[t->n] = step;
-    t->value[t->n++] = json_is_number(value) ? json_number_value(value) : NAN;
+    t->value[t->n++] = value;
+}
+
+static void add(Arena *a, History *h, const char *tag, const char *key, bool is_loss, double step,
+                const json_t *value)
+{
+    Track *t = track_of(a, h, tag, key);
+    t->is_loss = is_loss;
+    append(a, t, step, json_is_number(value) ? json_number_value(value) : NAN);
 }
 
 static void add_group(Arena *a, History *h, const char *tag, double step, json_t *row,
@@ -95,9 +104,76 @@ static void blank_constants(char *line, size_t len)
     }
 }
 
+/* ---- rows like earlier ones ---- */
+
+enum { MOST_SHAPES = 8 };
+
+/* Which numbers of a line go where. */
+typedef struct KnownRow {
+    RowShape shape;
+    int64_t n;
+    int step;       /* the number that is the step */
+    int64_t *track; /* of the history, */
+    int *number;    /* and its number; -1: the value is none */
+} KnownRow;
+
+typedef struct KnownRows {
+    KnownRow *row[MOST_SHAPES];
+    int n;
+} KnownRows;
+
+/* The line is read once more, with 0, 1, 2 ... as its numbers. */
+static void learn(Arena *a, KnownRows *known, History *h, Str line)
+{
+    KnownRow *k = NEW(a, KnownRow);
+    History places = { 0 };
+    if (known->n == MOST_SHAPES || !row_shape_of(a, line, &k->shape)) return;
+    const char *numbered = row_shape_numbered(a, &k->shape);
+    json_t *row = json_loads(numbered, 0, NULL);
+    bool is_row = row && add_row(a, &places, row) && places.n;
+    json_decref(row);
+    if (!is_row) return;
+    k->step = (int)places.track[0].step[0];
+    k->track = NEW_N(a, int64_t, places.n);
+    k->number = NEW_N(a, int, places.n);
+    for (k->n = 0; k->n < places.n; k->n++) {
+        const Track *t = &places.track[k->n];
+        k->track[k->n] = track_of(a, h, t->tag, t->key) - h->track;
+        k->number[k->n] = isnan(t->value[0]) ? -1 : (int)t->value[0];
+    }
+    known->row[known->n++] = k;
+}
+
+static bool add_known(Arena *a, const KnownRows *known, History *h, Str line)
+{
+    double number[MOST_NUMBERS];
+    for (int i = 0; i < known->n; i++) {
+        const KnownRow *k = known->row[i];
+        if (!row_shape_read(&k->shape, line, number) || isnan(number[k->step])) continue;
+        for (int64_t t = 0; t < k->n; t++)
+            append(a, &h->track[k->track[t]], number[k->step],
+                   k->number[t] < 0 ? NAN : number[k->number[t]]);
+        return true;
+    }
+    return false;
+}
+
+static bool add_line(Arena *a, KnownRows *known, History *h, Str line)
+{
+    if (add_known(a, known, h, line)) return true;
+    char *copy = arena_string_n(a, line.ptr, line.len);
+    blank_constants(copy, line.len);
+    json_t *row = json_loadb(copy, line.len, 0, NULL);
+    bool is_row = row && add_row(a, h, row);
+    json_decref(row);
+    if (is_row) learn(a, known, h, line);
+    return is_row;
+}
+
 Error *history_read(Arena *a, const char *path, History *out)
 {
     Str text;
+    KnownRows known = { 0 };
     *out = (History){ 0 };
     TRY(file_read(a, path, &text));
     int64_t line = 0;
@@ -105,15 +181,11 @@ Error *history_read(Arena *a, const char *path, History *out)
         const char *end = memchr(text.ptr + at, '\n', text.len - at);
         size_t len = end ? (size_t)(end - text.ptr) - at : text.len - at;
         line++;
-        char *copy = arena_string_n(a, text.ptr + at, len);
-        blank_constants(copy, len);
-        json_t *row = json_loadb(copy, len, 0, NULL);
-        if (row && add_row(a, out, row)) {
+        if (add_line(a, &known, out, (Str){ text.ptr + at, len })) {
             out->n_rows++;
         } else if (len) {
             if (!out->n_bad++) out->first_bad = line;
         }
-        json_decref(row);
         at += len + 1;
     }
     return NULL;
