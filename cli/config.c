@@ -100,12 +100,11 @@ static Error *run_check(Arena *a, const void *options)
     if (absent) printf("; inputs that are not there yet: %lld", (long long)absent);
     putchar('\n');
     if (!o->print_schedule) return NULL;
-    int width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 100;
     const StepProfile *profile = &training.settings.step_profile;
     const AppState *state = training.app_state;
-    return pipeline_describe(state && state->model ? state->model->pipeline : NULL,
-                             profile->gradient_accumulation_steps,
-                             profile->local_train_micro_batch_size, width, stdout);
+    return pipeline_describe(
+        state && state->model ? state->model->pipeline : NULL, profile->gradient_accumulation_steps,
+        profile->local_train_micro_batch_size, terminal_picture_width(), stdout);
 }
 
 static Error *run_resolve(Arena *a, const void *options)

@@ -1,6 +1,7 @@
 /* plan.c - `modalities plan`: memory, FLOPs and traffic of every rank of a training, before any
  * run.
  */
+#include "base/terminal.h"
 #include "command.h"
 #include "components.h"
 #include "train/job_plan.h"
@@ -10,6 +11,7 @@
 typedef struct Options {
     const char *config_file_path, *experiments_root_path, *print_graph;
     int64_t ranks, largest;
+    bool print_schedule;
     StringList set;
 } Options;
 
@@ -19,6 +21,7 @@ static const Field options[] = {
     FIELD_PATH(Options, experiments_root_path, "experiments", "value of ${modalities_env:experiments_root_path}; nothing is written", .role = PATH_BEGINNING),
     FIELD_INT(Options, ranks, "0", 0, INFINITY, "of the job that is planned, on however many machines; 0: as a launcher's variables say, or 1"),
     FIELD_INT(Options, largest, "0", 0, 1000, "how many of the largest activations to show that exist together at the peak"),
+    FIELD_BOOL(Options, print_schedule, "false", "show what each rank of the pipeline holds and does in a step"),
     FIELD_STRING(Options, print_graph, "null", "print the first rank's graph around a pass: before:fuse, after:shard, after:all"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override: key.path=value"),
     { 0 },
@@ -37,6 +40,8 @@ static Error *run(Arena *a, const void *from)
                                     .overrides = o->set,
                                     .n_ranks = o->ranks,
                                     .n_largest = o->largest,
+                                    .schedule_width =
+                                        o->print_schedule ? terminal_picture_width() : 0,
                                     .trace = { .print = o->print_graph, .to = stdout },
                                     .process = &rank };
     TRY(session_check_trace(o->print_graph));

@@ -1,6 +1,7 @@
 /* run.c - `modalities run`, `warmstart` and `resume`: train a model as a YAML file says. */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/terminal.h"
 #include "command.h"
 #include "components.h"
 #include "config/extend.h"
@@ -16,7 +17,7 @@ typedef struct Options {
     const char *config_file_path, *experiments_root_path, *experiment_id, *error_log_folder;
     const char *last_checkpoint_info_file_path, *initial_weights_path, *print_graph, *device;
     const char *folder; /* of resume */
-    bool test_comm, resume_if_started, dry_run;
+    bool test_comm, resume_if_started, dry_run, print_schedule;
     const char *hostfile;
     int64_t threads, ranks, elastic, profile_ops, check;
     int changed_step, changed_data;
@@ -100,6 +101,7 @@ static Error *run_dry(Arena *a, const Options *o, const Rank *rank)
                              .experiments_root_path = root ? root : "experiments",
                              .overrides = o->set,
                              .n_ranks = o->ranks,
+                             .schedule_width = o->print_schedule ? terminal_picture_width() : 0,
                              .process = rank };
     Registry *registry;
     JobPlan plan;
@@ -171,7 +173,7 @@ static Error *run(Arena *a, const void *options)
     const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
-    if (o->dry_run) return run_dry(a, o, &rank);
+    if (o->dry_run || o->print_schedule) return run_dry(a, o, &rank);
     if (o->elastic) return run_elastic(a, o, &rank);
     if (o->hostfile) return error_usage("--hostfile is for --elastic");
     /* without a launcher a training goes on with as many ranks as it had */
@@ -214,6 +216,7 @@ static const Field run_options[] = {
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
+    FIELD_BOOL(Options, print_schedule, "false", "as dry_run, and what each rank of the pipeline holds and does in a step"),
     FIELD_BOOL(Options, dry_run, "false", "print what each rank would take and send, as plan does, and run nothing"),
     WEIGHTS, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS,
     ELASTIC, HOSTFILE, CHANGED_STEP, CHANGED_DATA, SET, { 0 },

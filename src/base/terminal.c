@@ -23,6 +23,12 @@ int terminal_width(int fd)
     return n > 0 ? n : 80;
 }
 
+int terminal_picture_width(void)
+{
+    enum { OF_FILES = 100 };
+    return is_terminal(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : OF_FILES;
+}
+
 /* The first variable that is set decides, as in setlocale. */
 bool terminal_is_utf8(void)
 {

@@ -10,6 +10,8 @@
 bool is_terminal(int fd);
 /* Columns of the terminal; else of the variable COLUMNS; else 80. */
 int terminal_width(int fd);
+/* Columns of a picture on standard output: the terminal's, 100 in files and pipes. */
+int terminal_picture_width(void);
 /* The locale's variables ask for UTF-8. */
 bool terminal_is_utf8(void);
 /* What a line starts with: removes a live display below; "" when fd is no terminal. */

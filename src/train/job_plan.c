@@ -2,6 +2,7 @@
  * memory plan. */
 #include "train/job_plan.h"
 #include "config/config.h"
+#include "exec/pipeline_describe.h"
 #include "train/memory_budget.h"
 #include "train/session.h"
 #include "train/settings.h"
@@ -85,6 +86,22 @@ static Error *plan_program(Arena *a, int64_t n_largest, Session *session, const 
     return NULL;
 }
 
+static Error *draw_schedule(Arena *a, const TrainingConfig *c, int width, const char **out)
+{
+    const StepProfile *profile = &c->settings.step_profile;
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    CHECK(to != NULL);
+    Error *e =
+        pipeline_describe(c->app_state->model->pipeline, profile->gradient_accumulation_steps,
+                          profile->local_train_micro_batch_size, width, to);
+    CHECK(fclose(to) == 0);
+    *out = arena_string(a, text);
+    free(text);
+    return e;
+}
+
 static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings *s,
                          const Rank *rank, JobPlan *plan, StagePlan *stage)
 {
@@ -92,6 +109,8 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
     Session *session;
     TRY(build_rank(a, registry, s, rank, &c, &stage->in_background));
     plan->mesh = training_mesh(&c, rank);
+    if (rank->rank == 0 && s->schedule_width)
+        TRY(draw_schedule(a, &c, s->schedule_width, &plan->schedule));
     Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
     SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
     if (rank->rank == 0) settings.trace = &s->trace;
@@ -179,4 +198,5 @@ void job_plan_print(const JobPlan *p, FILE *to)
         print_copy(s, to);
         fputs(s->largest, to);
     }
+    if (p->schedule) fprintf(to, "\n%s", p->schedule);
 }

@@ -9,9 +9,11 @@
 typedef struct PlanSettings {
     const char *config_file_path, *experiments_root_path;
     StringList overrides;
-    int64_t n_ranks;   /* of the job; 0: as `process` says */
-    int64_t n_largest; /* activations to name of those that exist together at the peak */
-    PassTrace trace;   /* of the first rank's graph */
+    int64_t n_ranks;    /* of the job; 0: as `process` says */
+    int64_t n_largest;  /* activations to name of those that exist together at the peak */
+    int schedule_width; /* columns of the picture of the pipeline's schedule; 0: it is not asked for
+                         */
+    PassTrace trace;    /* of the first rank's graph */
     const Rank *process;
 } PlanSettings;
 
@@ -27,14 +29,15 @@ typedef struct StagePlan {
 typedef struct JobPlan {
     Mesh mesh;
     int64_t microbatch, sequence, microbatches; /* samples, tokens; per step */
-    double bubble;    /* share of a step in which ranks of the pipeline wait, if all stages take
-                         equally long */
-    int64_t messages; /* between ranks of a pipeline, per step; each has its counterpart */
-    StagePlan *stage; /* by rank along pp */
+    double bubble;        /* share of a step in which ranks of the pipeline wait, if all stages take
+                             equally long */
+    int64_t messages;     /* between ranks of a pipeline, per step; each has its counterpart */
+    StagePlan *stage;     /* by rank along pp */
+    const char *schedule; /* its picture; NULL: not asked for */
 } JobPlan;
 
 /* Data files need not be there. All of it is of the arena. A usage error where the process is one
- * of a job of another size. */
+ * of a job of another size, or a schedule is asked for where there is no pipeline. */
 Error *job_plan(Arena *a, const Registry *registry, const PlanSettings *s, JobPlan *out);
 void job_plan_print(const JobPlan *p, FILE *to);
 #endif

@@ -1,4 +1,4 @@
-/* test_print_schedule.c - what `config check --print_schedule` shows of a pipeline. */
+/* test_print_schedule.c - what --print_schedule shows of a pipeline. */
 #include "config/field_rows.h"
 #include "end_to_end/training.h"
 #include "test.h"
@@ -67,4 +67,40 @@ TEST(ranks_along_pp_without_stages_or_a_schedule_are_refused)
     assert_int_equal(o.status, 1);
     assert_contains(o.text, "the model is cut into stages, but no pipeline.scheduled");
     arena_free(a);
+}
+
+/* `plan`, and `run` without a run, show it after what the ranks take. */
+TEST(a_plan_shows_the_schedule_when_asked)
+{
+    static const char *const programs[][2] = { { "plan", "--print_schedule" },
+                                               { "run", "--print_schedule" } };
+    Bench b = bench_new();
+    for (int i = 0; i < 2; i++) {
+        const char *const words[] = { programs[i][0],
+                                      "--config_file_path",
+                                      "configs/layouts/pipeline.yaml",
+                                      "--experiments_root_path",
+                                      b.root,
+                                      "--ranks",
+                                      "2",
+                                      programs[i][1],
+                                      "--set",
+                                      "model_raw.config.n_embd=128",
+                                      NULL };
+        Outcome o = command_output(b.arena, words, NULL);
+        assert_ended_well(o);
+        assert_contains(o.text, "2 ranks: pp 2");
+        assert_contains(o.text, "1F1B: 2 stages on 2 ranks, 8 microbatches; bubble 11.1 %\n");
+        const char *const none[] = { programs[i][0],
+                                     "--config_file_path",
+                                     "configs/layouts/fsdp.yaml",
+                                     "--experiments_root_path",
+                                     b.root,
+                                     "--ranks",
+                                     "2",
+                                     programs[i][1],
+                                     NULL };
+        assert_refused(command_output(b.arena, none, NULL), 2, "has no pipeline of several ranks");
+    }
+    arena_free(b.arena);
 }
