@@ -11,7 +11,7 @@ typedef struct Settings {
     Mesh *device_mesh;
     int64_t zero_stage, blocks_per_unit;
     int param_dtype, reduce_dtype;
-    bool sequence_parallel;
+    bool sequence_parallel, async_tensor_parallel;
     int context_layout, context_method;
     const char *pipeline_schedule;
     int64_t stages_per_rank, microbatches;
@@ -71,10 +71,17 @@ static Error *build(Builder *b, const void *settings, void **out)
     if (m->sharding || m->data_parallel)
         return error_new("model: it was parallelized before; model.parallelized stands for "
                          "model.gpt2_tp, model.fsdp2_wrapped and model.activation_checkpointed");
+    if (s->async_tensor_parallel && !s->sequence_parallel)
+        return error_new("async_tensor_parallel hides the transfers of sequence_parallel, which is "
+                         "false: set it to true");
+    if (s->async_tensor_parallel && s->param_dtype == 2)
+        return error_new("async_tensor_parallel goes with a param_dtype of BF_16 or FP_32, not "
+                         "FP_16");
     TRY(cut_into_stages(a, s));
     Sharding *sharding = NEW(a, Sharding);
     *sharding = (Sharding){ .tensor = mesh_has(mesh, MESH_TP),
                             .sequence = mesh_has(mesh, MESH_TP) && s->sequence_parallel,
+                            .async = mesh_has(mesh, MESH_TP) && s->async_tensor_parallel,
                             .context = mesh_has(mesh, MESH_CP),
                             .layout = s->context_layout == 0 ? CONTIGUOUS : ZIGZAG,
                             .method = (ContextMethod)s->context_method };
@@ -103,6 +110,7 @@ static const Field fields[] = {
     FIELD_CHOICE(Settings, param_dtype, "BF_16", dtypes, "dtype of weights and activations in matrix products"),
     FIELD_CHOICE(Settings, reduce_dtype, "FP_32", dtypes, "dtype in which gradients are sent", .no_effect_alone = "nothing is sent"),
     FIELD_BOOL(Settings, sequence_parallel, "true", "between the products that tp shares, tokens are split over it, too", .no_effect_alone = "it has all tokens"),
+    FIELD_BOOL(Settings, async_tensor_parallel, "false", "with sequence_parallel: matrix products are made in pieces, while tokens of other pieces travel over tp", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_layout, "zig_zag", layouts, "which tokens the ranks along cp have: zig_zag gives all of them the same work in causal attention", .no_effect_alone = "it has all tokens"),
     FIELD_CHOICE(Settings, context_method, "ring", methods, "how the ranks along cp attend to each other's tokens: ring passes keys and values round, gather collects them, ulysses exchanges tokens for heads", .no_effect_alone = "it has all tokens"),
     FIELD_STRING(Settings, pipeline_schedule, "null", "in which order ranks along pp run their stages: GPipe, 1F1B, Interleaved1F1B, LoopedBFS, InterleavedZeroBubble, ZBVZeroBubble or DualPipeV, in whatever case; null: 1F1B; `config check --print_schedule` shows it", .no_effect_alone = "it has all layers"),

@@ -1,5 +1,6 @@
 /* rank_plan.c - sums over the store, the memory plan and the nodes of a program. */
 #include "exec/rank_plan.h"
+#include "comm/groups.h"
 #include "exec/program_parts.h"
 #include "graph/split.h"
 #include <inttypes.h>
@@ -15,19 +16,18 @@ static void add_stored(RankPlan *r, const ParamStore *s)
         *sum[store_at(s, i)->kind] += tensor_bytes(&store_at(s, i)->tensor);
 }
 
-/* The share of a node's work that falls to this rank: one over the parts of all its letters. */
+/* The share of a node's work that falls to this rank: one over the ranks along all axes that divide
+ * its letters. */
 static double share_of(const Node *n, const Mesh *mesh)
 {
-    double share = 1;
-    bool is_known[N_SLOTS] = { false };
+    unsigned axes = 0;
     for (int k = 0; mesh && k < n->n_in; k++)
         for (int d = 0; d < n->in[k]->n_dims; d++) {
-            const DimRef *ref = &n->dims->in[k].dim[d];
-            if (!ref->n || is_known[ref->slot[0]]) continue;
-            is_known[ref->slot[0]] = true;
-            share /= (double)dim_parts(&n->in[k]->dim[d], mesh);
+            const uint8_t *of_dim = n->in[k]->dim[d].mesh;
+            if (!n->dims->in[k].dim[d].n) continue;
+            for (int i = 0; i < MAX_MESH_AXES && of_dim[i]; i++) axes |= 1u << of_dim[i];
         }
-    return share;
+    return mesh ? 1 / (double)mesh_ranks_along(mesh, axes) : 1;
 }
 
 static Traffic *traffic_of(RankPlan *r, const Node *n)

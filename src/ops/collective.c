@@ -5,7 +5,7 @@
 #include "ops/collective_rows.h"
 #include <string.h>
 
-static const OpDef op_all_reduce, op_all_gather, op_reduce_scatter, op_all_to_all;
+static const OpDef op_all_reduce, op_all_to_all;
 
 typedef struct Along {
     int64_t dim;
@@ -71,6 +71,16 @@ Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis, Dtype wire)
     y->partial &= ~(1u << axis);
     dim_divide(&y->dim[dim], axis);
     return y;
+}
+
+int collective_dim(const Node *n)
+{
+    return (int)((const Along *)n->attrs)->dim;
+}
+
+Dtype collective_wire(const Node *n)
+{
+    return (Dtype)((const Along *)n->attrs)->wire;
 }
 
 Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
@@ -291,7 +301,7 @@ static const OpDef op_all_reduce = {
     .flags = OP_COMM,
 };
 
-static const OpDef op_all_gather = {
+const OpDef op_all_gather = {
     .name = "all_gather",
     .doc = "the parts of a dimension from all ranks, on all of them",
     .dims = "*->*",
@@ -304,7 +314,7 @@ static const OpDef op_all_gather = {
     .flags = OP_COMM,
 };
 
-static const OpDef op_reduce_scatter = {
+const OpDef op_reduce_scatter = {
     .name = "reduce_scatter",
     .doc = "the sum over ranks, of which each gets its part of a dimension",
     .dims = "*->*",

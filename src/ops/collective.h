@@ -10,6 +10,11 @@
 /* Settles the reductions that are outstanding in x over these axes. Parts of sums in F32 travel as
  * `wire`; they are added up in F32, and what all ranks get is rounded to `wire`, too. */
 Value *all_reduce(Graph *g, Value *x, unsigned axes, Dtype wire);
+/* The dimension that a node of these divides or joins, and the dtype in which its parts of a sum in
+ * F32 travel. */
+extern const OpDef op_all_gather, op_reduce_scatter;
+int collective_dim(const Node *n);
+Dtype collective_wire(const Node *n);
 /* Dimension `dim` without its split over `axes`: all of its axes, or the innermost of them. */
 Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
 /* Settles the sum that is outstanding over the axis; dimension `dim` is split over it from then on,

@@ -7,8 +7,6 @@
 #include "ops/elementwise.h"
 #include <string.h>
 
-static const OpDef op_contract;
-
 /* "*k,nk->*n" with operands in the order given: swapped(0) is "*n,nk->*k" (dA from dC, B). */
 static const char *gradient_dims(Graph *g, const char *dims, int wanted)
 {
@@ -100,7 +98,7 @@ static int reference(const Launch *l)
     return 0;
 }
 
-static const OpDef op_contract = {
+const OpDef op_contract = {
     .name = "contract",
     .doc = "product of two values, summed over the letters that the result lacks",
     .grad = grad,

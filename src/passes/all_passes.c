@@ -19,6 +19,7 @@
     PASS(pipeline) \
     PASS(data_parallel) \
     PASS(fuse) \
+    PASS(async_tensor) \
     PASS(optimize) \
     PASS(balance) \
     PASS(average) \

@@ -19,6 +19,7 @@ typedef enum ContextMethod {
 typedef struct Sharding {
     bool tensor;   /* heads, hidden units of feed-forward layers and vocabulary over tp */
     bool sequence; /* between them, tokens over tp */
+    bool async;    /* products in pieces, made while others travel over tp (async_tensor.c) */
     bool context;  /* tokens over cp */
     Layout layout; /* of tokens over cp */
     ContextMethod method;

@@ -173,7 +173,7 @@ TEST(bad_input_of_print_graph_lists_the_passes)
                    "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
                    "all, initialize, adapters, freeze, read_averages, stages, autodiff, precision, "
                    "recompute, shard, pipeline, data_parallel, "
-                   "fuse, optimize");
+                   "fuse, async_tensor, optimize");
     Outcome o =
         bench_run(&b, "x", NULL, (const char *[]){ "--print_graph", "after:fuse", NULL }, NULL);
     assert_ended_well(o);

@@ -1,9 +1,11 @@
 /* test_shard.c - tensor, sequence and context parallelism on N ranks equal one rank. */
+#include "graph/op.h"
 #include "layout.h"
 #include "test.h"
 #include <string.h>
 
-static const Sharding tensor = { .tensor = true }, sequence = { .tensor = true, .sequence = true };
+static const Sharding tensor = { .tensor = true }, sequence = { .tensor = true, .sequence = true },
+                      in_pieces = { .tensor = true, .sequence = true, .async = true };
 
 TEST(two_tensor_parallel_ranks_equal_one)
 {
@@ -144,12 +146,96 @@ TEST(what_tensor_parallel_ranks_round_is_at_most_twice_as_far_from_f64_as_one_ra
     double of_one = 0, of_many = 0;
     for (int llama = 0; llama < 2; llama++)
         for (int ranks = 2; ranks <= 4; ranks += 2)
-            for (int by_tokens = 0; by_tokens < 2; by_tokens++)
+            for (int way = 0; way < 3; way++)
                 add_distances((LayoutCase){ .size[MESH_TP] = ranks,
-                                            .sharding = by_tokens ? sequence : tensor,
+                                            .sharding = way == 0   ? tensor
+                                                        : way == 1 ? sequence
+                                                                   : in_pieces,
                                             .width = 32,
                                             .llama_like = llama },
                               &of_one, &of_many);
-    test_note("%.3g on one rank, %.3g on several", of_one / 8, of_many / 8);
+    test_note("%.3g on one rank, %.3g on several", of_one / 12, of_many / 12);
     assert_true(of_many <= 2 * of_one);
+}
+
+static void count_nodes_in_pieces(const Graph *g, void *to)
+{
+    int64_t *n = to;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        n[0] += !strcmp(g->node[i]->op->name, "gather_contract");
+        n[1] += !strcmp(g->node[i]->op->name, "contract_scatter");
+    }
+}
+
+/* Of each layer: two gatherings forward, two of gradients, two of inputs again; and as many sums in
+ * both directions. */
+TEST(products_in_pieces_on_several_ranks_equal_one)
+{
+    for (int ranks = 2; ranks <= 4; ranks += 2)
+        for (int llama = 0; llama < 2; llama++)
+            for (int dtype = 0; dtype < 2; dtype++) {
+                int64_t n[2] = { 0 };
+                layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = ranks,
+                                                     .sharding = in_pieces,
+                                                     .llama_like = llama,
+                                                     .recompute_every = dtype,
+                                                     .compute = dtype ? F32 : F64,
+                                                     .inspect = count_nodes_in_pieces,
+                                                     .inspect_to = n },
+                                       dtype ? 2e-5 : 1e-11);
+                assert_true(n[0] >= 6 * 3);
+                assert_true(n[1] >= 4 * 3);
+            }
+}
+
+TEST(products_in_pieces_go_with_all_other_ways_to_share_a_model)
+{
+    layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = in_pieces,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .llama_like = true,
+                                         .recompute_every = 1,
+                                         .accumulation = 2,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = in_pieces,
+                                         .schedule = "InterleavedZeroBubble",
+                                         .per_rank = 1,
+                                         .accumulation = 4,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true,
+                                                       .sequence = true,
+                                                       .async = true,
+                                                       .context = true,
+                                                       .method = CONTEXT_RING,
+                                                       .layout = ZIGZAG },
+                                         .tied = true,
+                                         .compute = F64 },
+                           1e-11);
+}
+
+/* Ops have other names, but a step sends and computes as much. */
+TEST(products_in_pieces_send_and_compute_the_same)
+{
+    Arena *a = arena_new();
+    double bytes[2] = { 0 }, flops[2];
+    for (int k = 0; k < 2; k++) {
+        const LayoutCase l = { .size[MESH_TP] = 2,
+                               .sharding = k ? in_pieces : sequence,
+                               .data_parallel = { .blocks_per_unit = 1 },
+                               .llama_like = true,
+                               .compute = BF16 };
+        const RankPlan p = layout_plan(a, &l, 0);
+        for (int64_t i = 0; i < p.n_traffic; i++) bytes[k] += p.traffic[i].bytes;
+        flops[k] = p.flops;
+    }
+    assert_true(bytes[0] > 0 && bytes[0] == bytes[1]);
+    assert_true(flops[0] == flops[1]);
+    arena_free(a);
 }

@@ -2,6 +2,7 @@
  * for every case of it: groups of heads, windows, documents, soft caps, dropout. */
 #include "base/thread.h"
 #include "comm/rank_threads.h"
+#include "noted_comm.h"
 #include "op_cases.h"
 #include "op_run.h"
 #include "op_split.h"
@@ -129,31 +130,10 @@ TEST(attention_on_a_ring_equals_attention_on_the_whole)
 
 /* ---- transfers go on while a rank attends ---- */
 
-/* What a rank did, in order: s starts messages, f waits for them, a attends. */
-typedef struct Order {
-    Comm plain;
-    char did[64];
-} Order;
-
-static _Thread_local Order *order;
-
-static struct Pending *start_noted(Comm *c, const Transfer *sends, int n_sends,
-                                   const Transfer *receives, int n_receives, Stream *s)
-{
-    strcat(order->did, "s");
-    return order->plain.start(c, sends, n_sends, receives, n_receives, s);
-}
-
-static Error *finish_noted(Comm *c, struct Pending *p, Stream *s)
-{
-    strcat(order->did, "f");
-    return order->plain.finish(c, p, s);
-}
-
 static int attend_noted(const Launch *l)
 {
     (void)l;
-    strcat(order->did, "a");
+    noted_add('a');
     return KERNEL_OK;
 }
 
@@ -175,18 +155,15 @@ static Error *note_order(Comm *comm, void *arg)
                        .n_out = is_grad ? 3 : 2,
                        .comm = comm,
                        .block = -1 };
-    Order mine = { .plain = *comm };
-    order = &mine;
-    comm->start = start_noted;
-    comm->finish = finish_noted;
+    NotedComm mine;
+    noted_begin(comm, &mine);
     void *room = arena_alloc(a, attention_ring_bytes(&l));
     int status = is_grad ? attention_ring_grad(&l, attend_noted, room, NULL)
                          : attention_ring(&l, attend_noted, room, NULL);
     assert_int_equal(status, KERNEL_OK);
     /* keys; with gradients, the sums of a step travel during the next one, and home at the end */
     assert_string_equal(mine.did, is_grad ? "safsafsf" : "safa");
-    comm->start = mine.plain.start;
-    comm->finish = mine.plain.finish;
+    noted_end(comm);
     arena_free(a);
     return NULL;
 }

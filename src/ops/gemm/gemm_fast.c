@@ -4,6 +4,7 @@
  * columns of B, then takes A block by block and multiplies the block with one panel after the
  * other. Tasks are claimed from the pool; no result depends on who runs what. See README.md. */
 #include "base/thread.h"
+#include "ops/contract_pieces.h"
 #include "ops/gemm/few_rows.h"
 #include "ops/gemm/pack.h"
 #include "ops/gemm/plan.h"
@@ -266,6 +267,30 @@ static bool contract_serves(const Launch *l)
     return !empty && floats_fit(l) && product_of(l, &p) && !(p.add && p.c_dtype != F32);
 }
 
+/* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
+
+static const PieceKernel alone = { contract, contract_scratch };
+
+static int run_gather_contract(const Launch *l)
+{
+    return gather_contract(l, &alone);
+}
+
+static int run_contract_scatter(const Launch *l)
+{
+    return contract_scatter(l, &alone);
+}
+
+static size_t pieces_scratch(const Launch *l, int n_threads)
+{
+    return contract_pieces_scratch(l, &alone, n_threads);
+}
+
+static bool pieces_serve(const Launch *l)
+{
+    return contract_pieces_serve(l, contract_serves);
+}
+
 /* ---- products over groups of rows (ops/grouped_linear.h) ---- */
 
 /* The product of all rows with the first expert. */
@@ -382,5 +407,7 @@ const KernelDef TABLE[] = {
     { "grouped_outer", "cpu", "any any i32>any", LEVEL, run_grouped_outer, grouped_scratch,
       grouped_serves },
     { "contract", "cpu", "any any>any", LEVEL, contract, contract_scratch, contract_serves },
+    { "gather_contract", "cpu", "*", LEVEL, run_gather_contract, pieces_scratch, pieces_serve },
+    { "contract_scatter", "cpu", "*", LEVEL, run_contract_scatter, pieces_scratch, pieces_serve },
     { 0 },
 };

@@ -1,0 +1,324 @@
+/* contract_pieces_run.c - one piece after the other, while others travel. */
+#include "ops/collective_narrow.h"
+#include "ops/collective_rows.h"
+#include "ops/contract.h"
+#include "ops/contract_pieces.h"
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+/* A launch, its pieces, and what is left of its scratch memory. */
+typedef struct Work {
+    const Launch *l;
+    const Pieces *attrs;
+    int ranks, rank, slot; /* of the letter that the ranks divide */
+    const Tensor *part;    /* one rank's share of it, along attrs->dim */
+    char *free;
+} Work;
+
+/* One product of a launch: operands a and b, and the result c. */
+typedef struct One {
+    DimSpec dims;
+    Operand in[2], out[1];
+    Tensor factor[2], result;
+} One;
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool is_gather(const Launch *l)
+{
+    return l->op == &op_gather_contract;
+}
+
+static int n_products(const Launch *l)
+{
+    return is_gather(l) ? l->n_in - 1 : l->n_in / 2;
+}
+
+static Work work_of(const Launch *l)
+{
+    Work w = { .l = l, .attrs = l->attrs, .ranks = collective_size(l), .free = l->scratch };
+    const Operand *divided = is_gather(l) ? &l->dims->in[0] : &l->dims->out[0];
+    w.rank = l->comm ? l->comm->rank : 0;
+    w.slot = divided->dim[w.attrs->dim].slot[0];
+    w.part = is_gather(l) ? &l->in[0] : &l->out[0];
+    return w;
+}
+
+static void *take(Work *w, size_t bytes)
+{
+    void *at = w->free;
+    w->free += padded(bytes);
+    return at;
+}
+
+/* The dimension that the ranks divide, or -1. */
+static int divided_dim(const Work *w, const Operand *o)
+{
+    for (int d = 0; d < o->n_dims; d++)
+        if (o->dim[d].slot[0] == w->slot) return d;
+    return -1;
+}
+
+/* A tensor's share of one rank, without memory. */
+static Tensor share_of(const Work *w, const Tensor *t, const Operand *o)
+{
+    Tensor made = *t;
+    const int d = divided_dim(w, o);
+    if (d < 0) return made;
+    made.data = NULL;
+    made.size[d] = w->part->size[w->attrs->dim];
+    made.part[d] = w->part->part[w->attrs->dim];
+    return made;
+}
+
+/* Product k of one piece. Operands that the ranks divide have no memory yet. */
+static One product_of_piece(const Work *w, int k)
+{
+    const Launch *l = w->l;
+    One p = { .dims = { .text = l->dims->text, .n_in = 2, .n_out = 1 } };
+    int at[2] = { 2 * k, 2 * k + 1 };
+    if (is_gather(l)) {
+        const int second = (int)(w->attrs->second >> k & 1);
+        at[second] = 0;
+        at[!second] = 1 + k;
+    }
+    for (int i = 0; i < 2; i++) {
+        p.in[i] = l->dims->in[at[i]];
+        p.factor[i] = share_of(w, &l->in[at[i]], &p.in[i]);
+    }
+    p.out[0] = l->dims->out[is_gather(l) ? k : 0];
+    p.result = share_of(w, &l->out[is_gather(l) ? k : 0], &p.out[0]);
+    return p;
+}
+
+static Launch launch_of(const Work *w, One *p, const bool *adds)
+{
+    Launch l = *w->l;
+    p->dims.in = p->in;
+    p->dims.out = p->out;
+    l.op = &op_contract;
+    l.attrs = NULL;
+    l.dims = &p->dims;
+    l.in = p->factor;
+    l.n_in = 2;
+    l.out = &p->result;
+    l.n_out = 1;
+    l.add = adds;
+    l.comm = NULL;
+    l.scratch = w->free;
+    return l;
+}
+
+bool contract_pieces_serve(const Launch *l, bool (*serves)(const Launch *l))
+{
+    const Work w = work_of(l);
+    for (int k = 0; k < n_products(l); k++) {
+        One p = product_of_piece(&w, k);
+        const bool adds = is_gather(l) ? divided_dim(&w, &p.out[0]) < 0 : k > 0;
+        const Launch piece = launch_of(&w, &p, &adds);
+        if (!serves(&piece)) return false;
+    }
+    return true;
+}
+
+/* ---- messages ---- */
+
+/* The rank to which the message of step k goes, and the one from which that of step k comes. */
+static int rank_after(const Work *w, int k)
+{
+    return (w->rank + k) % w->ranks;
+}
+
+static int rank_before(const Work *w, int k)
+{
+    return (w->rank + w->ranks - k) % w->ranks;
+}
+
+static struct Pending *start(const Work *w, int k, void *out, void *in, size_t bytes)
+{
+    const Transfer sent = { .peer = rank_after(w, k), .tag = k, .data = out, .bytes = bytes },
+                   received = { .peer = rank_before(w, k), .tag = k, .data = in, .bytes = bytes };
+    return w->l->comm->start(w->l->comm, &sent, 1, &received, 1, w->l->stream);
+}
+
+/* Also after a failure, which it then keeps: nobody else may touch the memory any more. */
+static int finish(const Work *w, struct Pending *p, int status)
+{
+    Comm *c = w->l->comm;
+    const int ended = collective_status(c, c->finish(c, p, w->l->stream));
+    return status == KERNEL_OK ? ended : status;
+}
+
+/* ---- gathering ---- */
+
+/* The factor of a product that is not gathered: its rows of a member, where it has such. */
+static void take_factor(Work *w, One *p, int k, int member)
+{
+    const int other = !(w->attrs->second >> k & 1);
+    const Tensor *whole = &w->l->in[1 + k];
+    const int d = divided_dim(w, &p->in[other]);
+    if (d < 0) return;
+    p->factor[other].data = take(w, tensor_bytes(&p->factor[other]));
+    const Rows rows = rows_of(w->l, whole, &p->factor[other], d);
+    rows_pack(&rows, member, p->factor[other].data);
+}
+
+/* Product k with the rows of a member. */
+static int multiply_rows(const Work *of, const PieceKernel *alone, int k, int member, void *x,
+                         bool is_first)
+{
+    Work w = *of;
+    One p = product_of_piece(&w, k);
+    p.factor[w.attrs->second >> k & 1].data = x;
+    take_factor(&w, &p, k, member);
+    const int d = divided_dim(&w, &p.out[0]);
+    const bool adds = d < 0 && (launch_adds(w.l, k) || !is_first);
+    if (d >= 0) p.result.data = take(&w, tensor_bytes(&p.result));
+    const Launch l = launch_of(&w, &p, &adds);
+    const int status = alone->run(&l);
+    if (status != KERNEL_OK || d < 0) return status;
+    const Rows rows = rows_of(w.l, &w.l->out[k], &p.result, d);
+    rows_unpack(&rows, member, p.result.data);
+    return KERNEL_OK;
+}
+
+static int use_rows(const Work *w, const PieceKernel *alone, int member, void *x, bool is_first)
+{
+    const Launch *l = w->l;
+    const int n = n_products(l);
+    for (int k = 0; k < n; k++) {
+        const int status = multiply_rows(w, alone, k, member, x, is_first);
+        if (status != KERNEL_OK) return status;
+    }
+    if (l->n_out == n) return KERNEL_OK;
+    const Rows rows = rows_of(l, &l->out[n], &l->in[0], (int)w->attrs->dim);
+    rows_unpack(&rows, member, x);
+    return KERNEL_OK;
+}
+
+int gather_contract(const Launch *l, const PieceKernel *alone)
+{
+    Work w = work_of(l);
+    const size_t bytes = tensor_bytes(&l->in[0]);
+    char *in = take(&w, padded(bytes) * (size_t)(w.ranks - 1));
+    struct Pending **pending = take(&w, sizeof *pending * (size_t)w.ranks);
+    if (l->comm) collective_use(l);
+    for (int k = 1; k < w.ranks; k++)
+        pending[k] = start(&w, k, l->in[0].data, in + padded(bytes) * (size_t)(k - 1), bytes);
+    int status = use_rows(&w, alone, w.rank, l->in[0].data, true);
+    for (int k = 1; k < w.ranks; k++) {
+        status = finish(&w, pending[k], status);
+        if (status == KERNEL_OK)
+            status = use_rows(&w, alone, rank_before(&w, k), in + padded(bytes) * (size_t)(k - 1),
+                              false);
+    }
+    return status;
+}
+
+/* ---- scattering ---- */
+
+/* The sum of all products for the rows of a member. */
+static int multiply_for(const Work *of, const PieceKernel *alone, int member, void *to)
+{
+    int status = KERNEL_OK;
+    for (int k = 0; k < n_products(of->l) && status == KERNEL_OK; k++) {
+        Work w = *of;
+        One p = product_of_piece(&w, k);
+        const bool adds = k > 0;
+        for (int i = 0; i < 2; i++) {
+            const int d = divided_dim(&w, &p.in[i]);
+            if (d < 0) continue;
+            p.factor[i].data = take(&w, tensor_bytes(&p.factor[i]));
+            const Rows rows = rows_of(w.l, &w.l->in[2 * k + i], &p.factor[i], d);
+            rows_pack(&rows, member, p.factor[i].data);
+        }
+        p.result.data = to;
+        const Launch l = launch_of(&w, &p, &adds);
+        status = alone->run(&l);
+    }
+    return status;
+}
+
+Dtype contract_pieces_wire(const Launch *l)
+{
+    return l->out[0].dtype == F32 ? (Dtype)((const Pieces *)l->attrs)->wire : l->out[0].dtype;
+}
+
+static void add_part(const Tensor *sum, Dtype t, const void *x)
+{
+    const int64_t n = tensor_count(sum);
+    if (sum->dtype == F32) {
+        narrow_add(sum->data, t, x, n);
+        return;
+    }
+    double *to = sum->data;
+    const double *from = x;
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+int contract_scatter(const Launch *l, const PieceKernel *alone)
+{
+    Work w = work_of(l);
+    const Tensor *y = &l->out[0];
+    const Dtype wire = contract_pieces_wire(l);
+    const size_t bytes = dtype_size(wire) * (size_t)tensor_count(y), room = padded(bytes);
+    char *out = take(&w, room * (size_t)(w.ranks - 1)),
+         *in = take(&w, room * (size_t)(w.ranks - 1));
+    struct Pending **pending = take(&w, sizeof *pending * (size_t)w.ranks);
+    char *own = take(&w, tensor_bytes(y));
+    int status = KERNEL_OK, n_started = 1;
+    if (l->comm) collective_use(l);
+    for (int k = 1; k < w.ranks && status == KERNEL_OK; k++) {
+        char *to = out + room * (size_t)(k - 1);
+        status = multiply_for(&w, alone, rank_after(&w, k), own);
+        if (status != KERNEL_OK) break;
+        dtype_convert(wire, to, y->dtype, own, tensor_count(y));
+        pending[n_started++] = start(&w, k, to, in + room * (size_t)(k - 1), bytes);
+    }
+    if (status == KERNEL_OK) status = multiply_for(&w, alone, w.rank, own);
+    for (int k = 1; k < n_started; k++) status = finish(&w, pending[k], status);
+    if (status != KERNEL_OK) return status;
+    memset(y->data, 0, tensor_bytes(y));
+    for (int m = 0; m < w.ranks; m++) {
+        const int k = (w.rank + w.ranks - m) % w.ranks;
+        add_part(y, k ? wire : y->dtype, k ? in + room * (size_t)(k - 1) : own);
+    }
+    return KERNEL_OK;
+}
+
+/* ---- memory ---- */
+
+/* Of one product with one piece: copies of what the ranks divide, and the kernel's own. */
+static size_t piece_bytes(const Work *w, int k, const PieceKernel *alone, int n_threads)
+{
+    One p = product_of_piece(w, k);
+    const bool adds = true;
+    const Launch l = launch_of(w, &p, &adds);
+    size_t bytes = padded(alone->scratch ? alone->scratch(&l, n_threads) : 0);
+    for (int i = 0; i < 2; i++)
+        if (divided_dim(w, &p.in[i]) >= 0) bytes += padded(tensor_bytes(&p.factor[i]));
+    return bytes + padded(tensor_bytes(&p.result));
+}
+
+size_t contract_pieces_scratch(const Launch *l, const PieceKernel *alone, int n_threads)
+{
+    const Work w = work_of(l);
+    const size_t others = (size_t)(w.ranks - 1);
+    size_t bytes = padded(sizeof(struct Pending *) * (size_t)w.ranks), most = 0;
+    if (is_gather(l)) {
+        bytes += others * padded(tensor_bytes(&l->in[0]));
+    } else {
+        bytes += 2 * others *
+                 padded(dtype_size(contract_pieces_wire(l)) * (size_t)tensor_count(&l->out[0]));
+        bytes += padded(tensor_bytes(&l->out[0]));
+    }
+    for (int k = 0; k < n_products(l); k++) {
+        const size_t of_piece = piece_bytes(&w, k, alone, n_threads);
+        if (of_piece > most) most = of_piece;
+    }
+    return bytes + most;
+}
