@@ -51,6 +51,7 @@ static int64_t n_ranks_with_loss(const TrainingJob *job)
 static Error *run_step(Trainer *t)
 {
     const TrainingJob *job = t->job;
+    if (job->consensus) job->consensus->world->step = t->steps + 1; /* for its errors */
     TRY(optimizer_step_run(&t->step, t->steps));
     Window *w = &t->window;
     for (int64_t m = 0; m < t->step.plan.n; m++) {

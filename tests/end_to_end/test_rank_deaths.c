@@ -1,0 +1,113 @@
+/* test_rank_deaths.c - a rank of a training that is killed or stopped is named by the others, which
+ * leave; what was saved stays whole, and the training goes on from there. */
+#include "base/clock.h"
+#include "comm/mpirun.h"
+#include "end_to_end/job_ranks.h"
+#include "end_to_end/training.h"
+#include <regex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SET(x) "--set", x
+
+/* What the survivors must say, and how soon: a death is told by the connection, silence after 8 s.
+ */
+typedef struct Fate {
+    int signal;
+    const char *flag; /* of mpirun; NULL: none */
+    const char *says; /* an extended regular expression */
+} Fate;
+
+/* Waits until the experiment has a checkpoint, that is until its ranks train. */
+static void wait_for_checkpoint(const Bench *b, const char *id, pid_t job)
+{
+    for (int i = 0; !bench_has_checkpoint(b, id); i++) {
+        assert_true(i < 6000);
+        assert_int_equal(kill(job, 0), 0);
+        usleep(20 * 1000);
+    }
+}
+
+static bool matches(const char *text, const char *pattern)
+{
+    regex_t r;
+    assert_int_equal(regcomp(&r, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    bool found = regexec(&r, text, 0, NULL, 0) == 0;
+    regfree(&r);
+    return found;
+}
+
+/* The end of what was said. */
+static const char *tail(const char *text)
+{
+    enum { MOST = 700 };
+    const size_t n = strlen(text);
+    return n > MOST ? text + n - MOST : text;
+}
+
+static void check_fate(const Fate *f)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const flags[] = { f->flag, NULL };
+    const char *const more[] = {
+        SET("settings.intervals.checkpointing_interval_in_steps=100"),
+        SET("settings.intervals.evaluation_interval_in_steps=30000"),
+        SET("settings.intervals.training_log_interval_in_steps=100"),
+        SET("settings.training_target.num_target_steps=30000"),
+        SET("lr_scheduler.config.total_steps=30000"),
+        SET(arena_printf(a, "settings.paths.train_dataset_path=%s", write_many_tokens(a))),
+        SET(arena_printf(a, "settings.paths.eval_dataset_path=%s", b.pbin)),
+        NULL
+    };
+    mpirun_prepare(a);
+    Words words = mpirun_words(a, 2, f->flag ? flags : NULL, bench_words(&b, "x", NULL, more));
+    pid_t job = command_start(a, words, NULL, NULL);
+    wait_for_checkpoint(&b, "x", job);
+    pid_t victim = find_child(job, 0);
+    assert_true(victim > 0);
+    double start = clock_seconds();
+    assert_int_equal(kill(victim, f->signal), 0);
+    if (f->flag) { /* the other rank ends by itself; mpirun may wait for the one that is stopped */
+        pid_t other = find_child(job, f->signal == SIGSTOP);
+        while (other && kill(other, 0) == 0 && find_child(job, f->signal == SIGSTOP) &&
+               clock_seconds() - start < 60)
+            usleep(50 * 1000);
+    }
+    double took = clock_seconds() - start;
+    if (f->signal == SIGSTOP) kill(victim, SIGKILL);
+    if (f->flag) end_hanging_job(job);
+    Outcome o = command_wait(a, job, NULL);
+    test_note("told after %.1f s", took);
+    /* with --enable-recovery mpirun's own status is 0, whatever its processes ended with */
+    if ((o.status == 0 && !f->flag) || !matches(o.text, f->says))
+        fail_msg("status %d, after %.1f s: %s", o.status, took, tail(o.text));
+    assert_true(took < 40); /* 8 s and what a busy machine adds */
+    int64_t steps;
+    const char *folder = bench_last_checkpoint(&b, "x", &steps);
+    assert_true(steps >= 100);
+    const char *const verify[] = { "checkpoint", "verify", folder, NULL };
+    assert_ended_well(command_output(a, verify, NULL));
+    arena_free(a);
+}
+
+/* The call, the axis and the step in which the other one waited. */
+#define WAITED "; rank [01] waited in [a-z_]+ over ((dp_shard|all ranks), step [0-9]+|checkpoint)"
+
+TEST(a_killed_rank_of_a_training_is_named_by_the_other)
+{
+    check_fate(&(Fate){ SIGKILL, "--enable-recovery",
+                        "rank [01] \\(process [0-9]+ on [^)]+\\) has died" WAITED });
+}
+TEST(a_stopped_rank_of_a_training_is_named_by_the_other)
+{
+    check_fate(&(Fate){ SIGSTOP, "--enable-recovery",
+                        "rank [01] \\(process [0-9]+ on [^)]+\\) is stopped: nothing was heard of "
+                        "it for 8 s" WAITED });
+}
+TEST(a_killed_rank_of_a_training_is_named_before_mpirun_kills_the_other)
+{
+    check_fate(&(Fate){ SIGKILL, NULL, "rank [01] \\(process [0-9]+ on [^)]+\\) has died" });
+}
