@@ -140,9 +140,9 @@ static int rank_before(const Work *w, int k)
 
 static struct Pending *start(const Work *w, int k, void *out, void *in, size_t bytes)
 {
-    const Transfer sent = { .peer = rank_after(w, k), .tag = k, .data = out, .bytes = bytes },
-                   received = { .peer = rank_before(w, k), .tag = k, .data = in, .bytes = bytes };
-    return w->l->comm->start(w->l->comm, &sent, 1, &received, 1, w->l->stream);
+    const Transfer sent[] = { { rank_after(w, k), k, out, bytes } },
+                   received[] = { { rank_before(w, k), k, in, bytes } };
+    return w->l->comm->start(w->l->comm, sent, 1, received, 1, w->l->stream);
 }
 
 /* Also after a failure, which it then keeps: nobody else may touch the memory any more. */
