@@ -134,18 +134,18 @@ TEST(kernels_of_gpus_agree_with_their_references)
 {
     Arena *a = arena_new();
     Gpu0 g = open_gpu();
+    int n_wrong = 0;
     const char *only = getenv("MODALITIES_TEST_OP");
     for (int t = 0; g.device->tables[t]; t++)
         for (const KernelDef *k = g.device->tables[t]; k->op; k++) {
             if (only && strcmp(only, k->op)) continue;
             const char *problem = kernel_check(k, &g.runner, a);
-            if (problem)
-                print_message("%s\n", problem);
-            else if (problem)
-                fail_msg("%s", problem);
+            if (problem) print_message("%s\n", problem);
+            n_wrong += problem != NULL;
         }
     close_gpu(&g);
     arena_free(a);
+    assert_int_equal(n_wrong, 0);
 }
 
 TEST(every_kernel_of_gpus_is_of_a_known_op)
