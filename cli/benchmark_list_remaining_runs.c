@@ -25,6 +25,15 @@ static const Field options[] = {
 };
 /* clang-format on */
 
+/* The first line is as this command writes it. */
+static bool is_list(Str text)
+{
+    static const char suffix[] = ".yaml";
+    const size_t n = sizeof suffix - 1;
+    const char *end = memchr(text.ptr, '\n', text.len);
+    return end && (size_t)(end - text.ptr) >= n && !memcmp(end - n, suffix, n);
+}
+
 static StringList split(Arena *a, const char *text)
 {
     StringList out = { NEW_N(a, const char *, strlen(text) + 1), 0 };
@@ -51,6 +60,7 @@ static Error *run(Arena *a, const void *from)
 {
     const Options *o = from;
     SweepRuns all;
+    TRY(existing_report(o->file_list_path, is_list, "a list of configurations"));
     TRY(sweep_runs_find(a, o->exp_root, o->world_size ? *o->world_size : 0, &all));
     if (!all.n) {
         log_warning("there is no configuration WORLD_SIZE/HASH_TIME/*.yaml below %s", o->exp_root);

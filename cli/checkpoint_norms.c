@@ -96,16 +96,10 @@ static void print(const Norms *m, const Options *o)
 
 static const char FIRST[] = "[\n  {\"checkpoint\": ";
 
-/* A file that is no such list is somebody's. */
-static Error *check_replaced(const char *path)
+static bool is_list(Str text)
 {
-    char begin[sizeof FIRST] = "";
-    FILE *f = path && file_exists(path) ? fopen(path, "r") : NULL;
-    if (!f) return NULL; /* whether it can be written is seen then */
-    const size_t n = fread(begin, 1, sizeof FIRST - 1, f);
-    fclose(f);
-    if (n == sizeof FIRST - 1 && !memcmp(begin, FIRST, n)) return NULL;
-    return error_new("%s is there already and is no list of norms; it is not replaced", path);
+    const size_t n = sizeof FIRST - 1;
+    return text.len >= n && !memcmp(text.ptr, FIRST, n);
 }
 
 /* A list with an object for each checkpoint. */
@@ -136,7 +130,7 @@ static Error *run(Arena *a, const void *given)
 {
     const Options *o = given;
     Norms m = { .arena = a, .n_checkpoints = o->checkpoints.n };
-    TRY(check_replaced(o->json_output_path));
+    if (o->json_output_path) TRY(existing_report(o->json_output_path, is_list, "a list of norms"));
     for (int64_t c = 0; c < o->checkpoints.n; c++)
         TRY(error_wrap(read_norms(&m, o->checkpoints.item[c], c), "%s", o->checkpoints.item[c]));
     if (!m.n) return error_new("%s holds no parameters", o->checkpoints.item[0]);

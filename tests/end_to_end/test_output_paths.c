@@ -173,6 +173,34 @@ TEST(tokenizer_commands_do_not_write_over_texts_and_tokenizers)
     arena_free(a);
 }
 
+TEST(an_output_that_is_there_is_replaced_only_when_asked)
+{
+    Arena *a = arena_new();
+    Str text;
+    make_inputs(a);
+    put(a, "mine", "precious\n");
+    put(a, "s/1/aaaa_2026-01-01__00-00-00/c.yaml", "x: 1\n");
+    static const char encode[] = "tokenizer encode --tokenizer tok --input_path in.jsonl "
+                                 "--output_path ",
+                      decode[] = "tokenizer decode --tokenizer tok --input_path ids --output_path ",
+                      remaining[] = "benchmark list_remaining_runs --exp_root s --expected_steps "
+                                    "1 --file_list_path ";
+    kill_must(a, arena_printf(a, "%s ids", encode));
+    is_refused(a, arena_printf(a, "%s mine", encode), "File already exists");
+    is_refused(a, arena_printf(a, "%s mine", decode), "File already exists");
+    is_refused(a, arena_printf(a, "%s mine", remaining),
+               "mine is there already and is not a list of configurations");
+    kill_must(a, arena_printf(a, "%s list2", remaining));
+    kill_must(a, arena_printf(a, "%s list2", remaining)); /* replaces its own */
+    kill_must(a, arena_printf(a, "%s mine --file_existence_policy skip", decode));
+    assert_no_error(file_read(a, kill_path(a, "mine"), &text));
+    assert_string_equal(text.ptr, "precious\n");
+    kill_must(a, arena_printf(a, "%s mine --file_existence_policy override", decode));
+    assert_no_error(file_read(a, kill_path(a, "mine"), &text));
+    assert_string_equal(text.ptr, "{\"text\": \"one two\"}\n{\"text\": \"three\"}\n");
+    arena_free(a);
+}
+
 TEST(converting_conversations_does_not_write_over_what_two_configurations_name)
 {
     static const char *const inputs[] = { "chats.jsonl", "chat.yaml", "pack_chats.yaml",
