@@ -1,6 +1,8 @@
 /* test_plugins.c - examples/: an optimizer, an op and a model in shared objects that one line of a
  * configuration names. */
 #include "end_to_end/training.h"
+#include "monitor/history.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +41,36 @@ TEST(a_plugin_s_optimizer_and_model_train_and_resume)
     words[9] = arena_string(a, EINSUM);
     *strstr((char *)words[9], ", n_layer: 2") = 0; /* no setting of this model */
     words[9] = arena_printf(a, "%s}}", words[9]);
+    assert_resumes(words);
+    arena_free(a);
+}
+
+#define SCHEDULE                                                                                   \
+    "lr_scheduler={component_key: scheduler, variant_key: inverse_square_root, config: "           \
+    "{warmup_steps: 3, optimizer: {instance_key: optimizer, pass_type: BY_REFERENCE}}}"
+
+/* The rate is reported as that of the next step. */
+TEST(a_plugin_s_schedule_gives_the_rates_of_its_formula_and_resumes)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const words[] = { "--set", plugins(a, example(a, "inverse_square_root.so"), NULL),
+                                  "--set", SCHEDULE,
+                                  "--set", "optimizer.config.lr=0.01",
+                                  NULL };
+    History h;
+    assert_ended_well(bench_run(&b, "formula", NULL, words, NULL));
+    assert_no_error(
+        history_read(a, arena_printf(a, "%s/formula/evaluation_results.jsonl", b.root), &h));
+    const Track *rate = history_find(&h, "train", "lr mean");
+    assert_non_null(rate);
+    assert_int_equal(rate->n, 8);
+    for (int64_t i = 0; i < 7; i++) {
+        const double step = rate->step[i] + 1,
+                     expected = 0.01 * (step < 3 ? step / 3 : sqrt(3 / step));
+        if (fabs(rate->value[i] - expected) > 1e-7)
+            fail_msg("step %g: %g instead of %g", rate->step[i], rate->value[i], expected);
+    }
     assert_resumes(words);
     arena_free(a);
 }
