@@ -228,6 +228,7 @@ static void append_gather(Rewrite *w, const Group *group)
     for (int k = 0; k < group->n; k++) {
         const Node *n = w->old[group->product[k]];
         const int factor = factor_of(n, x);
+        CHECK(factor >= 0);
         begin(&l, &n->dims->in[factor]);
         const char *of_x = letters_of(g->arena, &l, &n->dims->in[factor]);
         in_text = arena_printf(g->arena, "%s,%s", in_text ? in_text : of_x,
