@@ -15,7 +15,7 @@ typedef struct Options {
     const char *config_file_path, *prompt, *prompts_file_path, *output_file_path, *system, *device;
     const int64_t *max_new_tokens;
     const double *temperature;
-    int64_t seed, top_k, ranks;
+    int64_t seed, top_k, ranks, batch_size;
     double top_p, min_p, repetition_penalty;
     bool print_speed, chat;
     int context, file_existence_policy;
@@ -32,6 +32,7 @@ static const Field options[] = {
     FIELD_PATH(Options, prompts_file_path, "null", "JSONL file of prompts: {\"prompt\": ...}, or a key for each {name} of the prompt_template", .flags = FIELD_EXISTS, .role = PATH_READ),
     FIELD_PATH(Options, output_file_path, "null", "with prompts_file_path: gets its lines with \"answer\" and \"end\" (eod, limit, text)", .role = PATH_WRITTEN),
     FIELD_EXISTENCE(Options),
+    FIELD_INT(Options, batch_size, "8", 1, MAX_TEXTS, "with prompts_file_path: how many prompts are answered together; each takes the memory of a cache"),
     FIELD_BOOL(Options, chat, "false", "prompts are messages to a chat model, by the chat template in the tokenizer's folder"),
     FIELD_STRING(Options, system, "null", "with chat: the message before the prompt"),
     FIELD_CHOICE(Options, context, "stop", contexts, "when sequence_length is full: stop, or slide and go on with the last half (needs max_new_tokens)"),
@@ -205,7 +206,7 @@ static Error *answer_prompts(Arena *a, const Work *w, Generator *g)
     const AnswerSettings s = answer_settings(w, chat);
     if (o->prompts_file_path) {
         const PromptFile f = { o->prompts_file_path, o->output_file_path, &t->prompt_template };
-        return prompt_file_answer(&f, t, g, s);
+        return prompt_file_answer(&f, t, g, o->batch_size, &s);
     }
     if (consensus_leads(s.together)) TRY(prompts_new(a, &t->prompt_template, o->prompt, &prompts));
     return answer_all(s, t, g, prompts);

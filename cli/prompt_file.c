@@ -1,4 +1,4 @@
-/* prompt_file.c - line by line: a mapping is read, its prompt answered, the mapping written. */
+/* prompt_file.c - mappings are read, their prompts answered, the mappings written. */
 #include "prompt_file.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -35,60 +35,39 @@ static Error *prompt_of(Arena *a, const PromptTemplate *t, json_t *line, const c
     return **out ? NULL : error_new("the prompt is empty");
 }
 
-/* What is done with every line. */
-typedef struct Job {
+/* The lines that are not blank. */
+typedef struct Lines {
+    Arena *arena;
     const PromptFile *file;
-    const TextInference *inference;
-    Generator *generator;
-    AnswerSettings settings;
-    AnswerEnd end; /* of the last answer */
-} Job;
+    Str *line;
+    Asked *asked;
+    int64_t n, cap_line, cap_asked;
+} Lines;
 
-/* The line as it was, with two keys more. */
-static void put_line(Str line, const Text *answer, const char *end, FILE *to)
+static Error *prompt_of_entry(const Lines *l, json_t *entry, const char **out)
 {
-    Text added = { 0 };
-    size_t n = line.len;
-    while (line.ptr[n - 1] != '}') n--; /* the mapping's */
-    text_puts(&added, ", \"answer\": ");
-    text_json_string(&added, (Str){ answer->ptr ? answer->ptr : "", answer->len });
-    text_printf(&added, ", \"end\": \"%s\"}\n", end);
-    fwrite(line.ptr, 1, n - 1, to);
-    fwrite(added.ptr, 1, added.len, to);
-    text_free(&added);
-}
-
-static Error *answer_entry(Job *j, Arena *a, json_t *entry, Str line, FILE *to)
-{
-    static const char *const ends[] = { [ANSWER_EOD] = "eod",
-                                        [ANSWER_LIMIT] = "limit",
-                                        [ANSWER_STOPPED] = "stopped",
-                                        [ANSWER_TEXT] = "text" };
-    const char *prompt;
-    Text answer = { 0 };
     if (!json_is_object(entry)) return error_new("the line is no mapping");
     if (json_object_get(entry, "answer") || json_object_get(entry, "end"))
         return error_new("there is an 'answer' or 'end' already");
-    TRY(prompt_of(a, j->file->template, entry, &prompt));
-    j->settings.kept = &answer;
-    Error *e =
-        text_inference_answer(j->inference, j->generator, prompt, &j->settings, NULL, &j->end);
-    if (!e && to && j->end != ANSWER_STOPPED) put_line(line, &answer, ends[j->end], to);
-    j->settings.kept = NULL;
-    text_free(&answer);
-    return e;
+    return prompt_of(l->arena, l->file->template, entry, out);
 }
 
-static Error *answer_line(Job *j, Str line, FILE *to)
+static Error *add_line(Lines *l, Str line, const char *place)
 {
     json_error_t problem;
+    const char *prompt = NULL;
     json_t *entry = json_loadb(line.ptr, line.len, 0, &problem);
     if (!entry) return error_new("column %d: %s", problem.column, problem.text);
-    Arena *a = arena_new();
-    Error *e = answer_entry(j, a, entry, line, to);
-    arena_free(a);
+    Error *e = prompt_of_entry(l, entry, &prompt);
+    if (!e) prompt = arena_string(l->arena, prompt);
     json_decref(entry);
-    return e;
+    if (e) return e;
+    l->line = arena_grow(l->arena, l->line, l->n, &l->cap_line, sizeof *l->line);
+    l->asked = arena_grow(l->arena, l->asked, l->n, &l->cap_asked, sizeof *l->asked);
+    l->line[l->n] = line;
+    l->asked[l->n] = (Asked){ .text = prompt, .place = place, .number = l->n };
+    l->n++;
+    return NULL;
 }
 
 static bool is_blank(Str line)
@@ -98,7 +77,7 @@ static bool is_blank(Str line)
     return i == line.len;
 }
 
-static Error *answer_all(Job *j, Str text, FILE *to)
+static Error *read_lines(Lines *l, Str text)
 {
     int64_t number = 0;
     for (const char *at = text.ptr, *last = text.ptr + text.len; at < last;) {
@@ -108,36 +87,64 @@ static Error *answer_all(Job *j, Str text, FILE *to)
         at = stop + 1;
         number++;
         if (is_blank(line)) continue;
-        TRY(error_wrap(answer_line(j, line, to), "%s:%" PRId64, j->file->from, number));
-        if (j->end == ANSWER_STOPPED) break;
-        j->settings.number++;
+        const char *place = arena_printf(l->arena, "%s:%" PRId64, l->file->from, number);
+        TRY(error_wrap(add_line(l, line, place), "%s", place));
     }
     return NULL;
 }
 
-Error *prompt_file_answer(const PromptFile *f, const TextInference *t, Generator *g,
-                          AnswerSettings s)
+/* The line as it was, with two keys more. */
+static void put_line(Str line, const Asked *p, FILE *to)
 {
-    Job j = { .file = f, .inference = t, .generator = g, .settings = s, .end = ANSWER_LIMIT };
-    Arena *a = arena_new();
+    static const char *const ends[] = { [ANSWER_EOD] = "eod",
+                                        [ANSWER_LIMIT] = "limit",
+                                        [ANSWER_STOPPED] = "stopped",
+                                        [ANSWER_TEXT] = "text" };
+    Text added = { 0 };
+    size_t n = line.len;
+    while (line.ptr[n - 1] != '}') n--; /* the mapping's */
+    text_puts(&added, ", \"answer\": ");
+    text_json_string(&added, (Str){ p->answer.ptr ? p->answer.ptr : "", p->answer.len });
+    text_printf(&added, ", \"end\": \"%s\"}\n", ends[p->end]);
+    fwrite(line.ptr, 1, n - 1, to);
+    fwrite(added.ptr, 1, added.len, to);
+    text_free(&added);
+}
+
+static Error *write_answers(const Lines *l, NewFile *out)
+{
+    bool is_stopped = false;
+    for (int64_t i = 0; i < l->n; i++) {
+        put_line(l->line[i], &l->asked[i], out->stream);
+        is_stopped |= l->asked[i].end == ANSWER_STOPPED;
+    }
+    if (is_stopped) {
+        file_abandon(out);
+        log_warning("stopped: %s was not written", l->file->to);
+        return NULL;
+    }
+    TRY(file_commit(out));
+    log_info("%" PRId64 " answers in %s", l->n, l->file->to);
+    return NULL;
+}
+
+Error *prompt_file_answer(const PromptFile *f, const TextInference *t, Generator *g,
+                          int64_t at_once, const AnswerSettings *s)
+{
+    Lines l = { .arena = arena_new(), .file = f };
     Str text;
     NewFile out = { 0 };
-    const bool leads = consensus_leads(s.together);
-    Error *e = file_read(a, f->from, &text);
+    const bool leads = consensus_leads(s->together);
+    Error *e = file_read(l.arena, f->from, &text);
+    if (!e) e = read_lines(&l, text);
     if (!e && leads) e = file_create(f->to, &out);
-    e = consensus_error(s.together, e);
-    if (!e && !leads) e = answer_all(&j, text, NULL);
-    if (!e && leads) {
-        e = answer_all(&j, text, out.stream);
-        if (e || j.end == ANSWER_STOPPED)
-            file_abandon(&out);
-        else
-            e = file_commit(&out);
-        if (!e && j.end == ANSWER_STOPPED)
-            log_warning("stopped: %s was not written", f->to);
-        else if (!e)
-            log_info("%" PRId64 " answers in %s", j.settings.number, f->to);
+    e = consensus_error(s->together, e);
+    if (!e) {
+        e = text_inference_answer_all(t, g, at_once, l.asked, l.n, s, NULL);
+        if (e && leads) file_abandon(&out);
     }
-    arena_free(a);
+    if (!e && leads) e = write_answers(&l, &out);
+    for (int64_t i = 0; i < l.n; i++) text_free(&l.asked[i].answer);
+    arena_free(l.arena);
     return e;
 }

@@ -10,7 +10,7 @@ typedef struct PromptFile {
     const PromptTemplate *template; /* its names are keys of the line; one name: "prompt", too */
 } PromptFile;
 
-/* Answers all lines in their order. A stop signal ends it without a file. */
+/* Answers all lines, `at_once` of them side by side. A stop signal ends it without a file. */
 Error *prompt_file_answer(const PromptFile *f, const TextInference *t, Generator *g,
-                          AnswerSettings s);
+                          int64_t at_once, const AnswerSettings *s);
 #endif

@@ -17,20 +17,28 @@ typedef struct Rate {
     bool has_beta1; /* else the optimizer's own */
 } Rate;
 
-enum { MAX_RATES = 16 };
+enum { MAX_RATES = 16, MAX_TEXTS = 16 };
 
 /* Known only while running, the same for all kernels of one action; never baked into a Launch. */
 typedef struct RunTime {
-    int64_t step;          /* optimizer steps done before this one; part of dropout keys */
-    int64_t updates;       /* those of them that changed the parameters: Adam's bias correction */
-    int64_t microbatch;    /* of this step; part of dropout keys */
-    int64_t position;      /* of the first token of the inputs; above 0 only with a KV cache */
+    int64_t step;       /* optimizer steps done before this one; part of dropout keys */
+    int64_t updates;    /* those of them that changed the parameters: Adam's bias correction */
+    int64_t microbatch; /* of this step; part of dropout keys */
+    int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
+    int64_t n_texts;    /* rows of the batch with a position of their own; 0: all have the same */
+    int64_t text_position[MAX_TEXTS];
     double loss_scale;     /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
     double gradient_scale; /* what loss_scale and so all gradients were multiplied by, for the range
                               of F16 (train/loss_scaling.h); 0: by 1 */
     uint64_t seed;
     Rate rate[MAX_RATES]; /* of this step, by number of the group (optim/param_groups.h) */
 } RunTime;
+
+/* Where the first token of row b of the batch stands. */
+static inline int64_t row_position(const RunTime *t, int64_t b)
+{
+    return b < t->n_texts ? t->text_position[b] : t->position;
+}
 
 /* A queue of work, done in the order given. On the CPU calls return when the work is done, but
  * those of a stream beside the caller's. */

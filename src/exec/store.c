@@ -326,6 +326,13 @@ Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
     return device_copy_now(s->device, t->data, view->data, tensor_bytes(t), stream);
 }
 
+Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from, size_t bytes)
+{
+    Stream *stream;
+    TRY(stream_of(s, &stream));
+    return device_copy_now(s->device, (char *)to->data + at, from->data, bytes, stream);
+}
+
 Error *store_clear_gradients(ParamStore *s)
 {
     Stream *stream;

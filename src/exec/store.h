@@ -64,5 +64,8 @@ void store_changed(ParamStore *s);
 Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *out);
 /* Writes the content of such a view back. */
 Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view);
+/* Copies the first `bytes` of `from` to byte `at` of `to`, both in the device's memory. Nothing may
+ * be running. */
+Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from, size_t bytes);
 Error *store_clear_gradients(ParamStore *s);
 #endif

@@ -65,6 +65,9 @@ static Value *cached(Build *b, const char *name, Value *x)
 {
     if (!b->f->cache_length) return x;
     Dim d[] = { x->dim[0], { .size = b->f->cache_length }, x->dim[2], x->dim[3] };
+    /* several texts have caches beside that of a single one, from which they are filled */
+    const long long n = (long long)x->dim[0].size;
+    if (n > 1) name = arena_printf(b->g->arena, "%s.%lld", name, n);
     Value *cache = graph_cache(b->g, graph_name(b->g, name), x->dtype, 4, d);
     return cache_write(b->g, cache, x);
 }

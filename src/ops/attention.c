@@ -135,7 +135,7 @@ static bool sees(const Rows *w, int64_t row, int64_t j)
     if (w->query_document && w->query_document[token] != w->key_document[b * w->n_key + j])
         return false;
     if (!w->attrs->causal) return true;
-    int64_t query = global_index(w->q, 1, token % w->n_query) + w->l->now->position;
+    int64_t query = global_index(w->q, 1, token % w->n_query) + row_position(w->l->now, b);
     int64_t key = global_index(w->k, 1, j);
     return key <= query && (!w->attrs->window || key > query - w->attrs->window);
 }

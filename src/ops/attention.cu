@@ -60,7 +60,8 @@ __device__ static bool sees(const Call &c, const Rows &w, int64_t b, int64_t i, 
     if (w.query_document && w.query_document[b * w.n_query + i] != w.key_document[b * w.n_key + j])
         return false;
     if (!w.a->causal) return true;
-    const int64_t query = whole_index(c, *w.q, 1, i) + w.position, key = whole_index(c, *w.k, 1, j);
+    const int64_t query = whole_index(c, *w.q, 1, i) + first_position(c, b),
+                  key = whole_index(c, *w.k, 1, j);
     return key <= query && (!w.a->window || key > query - w.a->window);
 }
 
@@ -125,19 +126,19 @@ __device__ static void put_row(const CallTensor &t, int64_t row, const float *su
         if (lane + e * WARP < d) put(t, row * d + lane + e * WARP, factor * sum[e]);
 }
 
-/* The keys that the queries [i, end) can see at all. */
+/* The keys that the queries [i, end) can see at all, if the first one of all is at `position`. */
 struct Range {
     int64_t from, to;
 };
 
-__device__ static Range key_range(const Rows &w, int64_t i, int64_t end)
+__device__ static Range key_range(const Rows &w, int64_t position, int64_t i, int64_t end)
 {
     const bool in_order = w.q->part[1] < 0 && w.k->part[1] < 0;
     Range r = { 0, w.n_key };
     if (!w.a->causal || !in_order) return r;
-    if (w.position + end < r.to) r.to = w.position + end;
-    if (w.a->window && w.position + i + 1 > w.a->window)
-        r.from = (w.position + i + 1 - w.a->window) / WARP * WARP;
+    if (position + end < r.to) r.to = position + end;
+    if (w.a->window && position + i + 1 > w.a->window)
+        r.from = (position + i + 1 - w.a->window) / WARP * WARP;
     return r;
 }
 
@@ -169,7 +170,7 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
     float *own = query + warp * MOST_WIDTH, sum[PER_LANE] = { 0 }, top = -INFINITY, all = 0;
     for (int64_t e = lane; e < d; e += WARP) own[e] = get(*w.q, row * d + e);
     const int64_t last = p.first + QUERY_WARPS < w.n_query ? p.first + QUERY_WARPS : w.n_query;
-    const Range keys = key_range(w, p.first, last);
+    const Range keys = key_range(w, first_position(c, p.b), p.first, last);
     for (int64_t from = keys.from; from < keys.to; from += WARP) {
         const int64_t n = w.n_key - from < WARP ? w.n_key - from : WARP, j = from + lane;
         float slope, score = -INFINITY, weight = 0;
@@ -226,7 +227,7 @@ KERNEL(attention_query_grad_kernel, QUERY_WARPS *WARP)
     float *own = query + warp * MOST_WIDTH, sum[PER_LANE] = { 0 };
     const float all = get(lse, row), flow = ((const float *)c.scratch)[row];
     const int64_t last = p.first + QUERY_WARPS < w.n_query ? p.first + QUERY_WARPS : w.n_query;
-    const Range keys = key_range(w, p.first, last);
+    const Range keys = key_range(w, first_position(c, p.b), p.first, last);
     for (int64_t from = keys.from; from < keys.to; from += WARP) {
         const int64_t n = w.n_key - from < WARP ? w.n_key - from : WARP, j = from + lane;
         const int64_t first = key_row(w, p.b, from, group);

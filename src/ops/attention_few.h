@@ -24,7 +24,8 @@ INLINE bool few_sees(const Heads *h, int64_t b, int64_t s, int64_t key)
         h->query_document[b * h->n_query + s] != h->key_document[b * h->n_key + key])
         return false;
     if (!h->a->causal) return true;
-    int64_t ago = global_index(h->q, 1, s) + h->l->now->position - global_index(h->k, 1, key);
+    int64_t ago =
+        global_index(h->q, 1, s) + row_position(h->l->now, b) - global_index(h->k, 1, key);
     return ago >= 0 && (!h->a->window || ago < h->a->window);
 }
 

@@ -127,7 +127,7 @@ INLINE void row_places(const Heads *h, int64_t b, int64_t first, int64_t n, RowP
 {
     for (int64_t i = 0; i < QUERIES; i++) {
         int64_t s = (first + (i < n ? i : n - 1)) / h->n_repeat;
-        int32_t p = (int32_t)(global_index(h->q, 1, s) + h->l->now->position);
+        int32_t p = (int32_t)(global_index(h->q, 1, s) + row_position(h->l->now, b));
         int32_t d = h->query_document ? h->query_document[b * h->n_query + s] : 0;
         out->position[i] = p;
         out->document[i] = d;

@@ -17,12 +17,13 @@ static int reference(const Launch *l)
     const Tensor *cache = &l->in[0], *x = &l->in[1];
     double *to = l->out[0].data;
     int64_t row = tensor_volume(x, 2, x->n_dims), n = x->size[1], cap = cache->size[1];
-    int64_t at = l->now->position;
-    if (at < 0 || at + n > cap) return KERNEL_BAD_INDEX;
     if (to != cache->data) memcpy(to, cache->data, tensor_bytes(cache));
-    for (int64_t b = 0; b < x->size[0]; b++)
+    for (int64_t b = 0; b < x->size[0]; b++) {
+        const int64_t at = row_position(l->now, b);
+        if (at < 0 || at + n > cap) return KERNEL_BAD_INDEX;
         memcpy(to + (b * cap + at) * row, (const double *)x->data + b * n * row,
                sizeof *to * (size_t)(n * row));
+    }
     return KERNEL_OK;
 }
 

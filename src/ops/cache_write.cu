@@ -5,18 +5,16 @@ KERNEL(cache_write_kernel, 256)
 {
     const CallTensor &cache = c.in[0], &x = c.in[1], &to = c.out[0];
     const int64_t n = x.size[1], cap = cache.size[1], row = x.count / (x.size[0] * n);
-    const int64_t at = c.now->position;
-    if (at < 0 || at + n > cap) {
-        if (thread_number() == 0) fail(c, KERNEL_BAD_INDEX);
-        return;
-    }
     for (int64_t i = thread_number(); i < x.count; i += all_threads()) {
-        const int64_t b = i / (n * row), rest = i % (n * row);
-        set(to, (b * cap + at) * row + rest, get(x, i));
+        const int64_t b = i / (n * row), rest = i % (n * row), at = first_position(c, b);
+        if (at >= 0 && at + n <= cap)
+            set(to, (b * cap + at) * row + rest, get(x, i));
+        else
+            fail(c, KERNEL_BAD_INDEX);
     }
     if (to.data == cache.data) return;
     for (int64_t i = thread_number(); i < cache.count; i += all_threads()) {
-        const int64_t s = i / row % cap;
+        const int64_t s = i / row % cap, at = first_position(c, i / row / cap);
         if (s < at || s >= at + n) set(to, i, get(cache, i));
     }
 }

@@ -103,10 +103,10 @@ static size_t embed_grad_scratch(const Launch *l, int n_threads)
     return sizeof(int32_t) * (size_t)tensor_count(&l->in[0]);
 }
 
-/* The row of the table for row s of x [b s d]. */
-static int64_t position_of(const Launch *l, int64_t s)
+/* The row of the table for row s of sample b of x [b s d]. */
+static int64_t position_of(const Launch *l, int64_t b, int64_t s)
 {
-    return global_index(&l->in[0], 1, s) + l->now->position;
+    return global_index(&l->in[0], 1, s) + row_position(l->now, b);
 }
 
 static void add_positions_task(void *arg, int64_t i, int thread)
@@ -116,7 +116,7 @@ static void add_positions_task(void *arg, int64_t i, int thread)
     const Tensor *x = &w->l->in[0], *table = &w->l->in[1];
     Range r = chunk(w->n, chunk_rows(w->width), i);
     for (int64_t row = r.from; row < r.to; row++) {
-        int64_t p = position_of(w->l, row % x->size[1]);
+        int64_t p = position_of(w->l, row / x->size[1], row % x->size[1]);
         if (p < 0 || p >= table->size[0])
             w->bad_index = true;
         else
@@ -147,7 +147,7 @@ static void add_positions_grad_task(void *arg, int64_t s, int thread)
     (void)thread;
     Rows *w = arg;
     const Tensor *dy = &w->l->in[0];
-    int64_t p = position_of(w->l, s);
+    int64_t p = position_of(w->l, 0, s);
     if (p < 0 || p >= w->l->out[0].size[0]) {
         w->bad_index = true;
         return;

@@ -23,10 +23,11 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[1]->dim[0].axis = n->in[1]->dim[0].axis;
 }
 
-/* The row of the table for row s of x, or -1 after its end. */
-static int64_t row_of(const Launch *l, int64_t s, int64_t n_rows)
+/* The row of the table for token i of x, or -1 after its end. */
+static int64_t row_of(const Launch *l, int64_t i, int64_t n_rows)
 {
-    int64_t p = global_index(&l->in[0], 1, s) + l->now->position;
+    const int64_t length = l->in[0].size[1];
+    int64_t p = global_index(&l->in[0], 1, i % length) + row_position(l->now, i / length);
     return p < n_rows ? p : -1;
 }
 
@@ -36,7 +37,7 @@ static int reference(const Launch *l)
     double *y = l->out[0].data;
     int64_t n_rows = x->size[0] * x->size[1], d = x->size[2];
     for (int64_t i = 0; i < n_rows; i++) {
-        int64_t p = row_of(l, i % x->size[1], table->size[0]);
+        int64_t p = row_of(l, i, table->size[0]);
         if (p < 0) return KERNEL_BAD_INDEX;
         for (int64_t j = 0; j < d; j++)
             y[i * d + j] =
@@ -76,7 +77,7 @@ static int grad_reference(const Launch *l)
     int64_t n_rows = dy->size[0] * dy->size[1], d = dy->size[2];
     memset(dtable, 0, tensor_bytes(&l->out[0]));
     for (int64_t i = 0; i < n_rows; i++) {
-        int64_t p = row_of(l, i % dy->size[1], l->out[0].size[0]);
+        int64_t p = row_of(l, i, l->out[0].size[0]);
         if (p < 0) return KERNEL_BAD_INDEX;
         for (int64_t j = 0; j < d; j++) dtable[p * d + j] += ((const double *)dy->data)[i * d + j];
     }

@@ -1,10 +1,10 @@
 /* positions.cu - learned positions, and places within documents, on a GPU. */
 #include "device/cuda/kernel.h"
 
-/* The row of the table for row s of x; -1: after its end. */
-__device__ static int64_t row_of(const Call &c, int64_t s, int64_t n_rows)
+/* The row of the table for row s of sample b of x; -1: after its end. */
+__device__ static int64_t row_of(const Call &c, int64_t b, int64_t s, int64_t n_rows)
 {
-    const int64_t p = whole_index(c, c.in[0], 1, s) + c.now->position;
+    const int64_t p = whole_index(c, c.in[0], 1, s) + first_position(c, b);
     return p < n_rows ? p : -1;
 }
 
@@ -13,7 +13,7 @@ KERNEL(add_positions_kernel, 256)
     const CallTensor &x = c.in[0], &table = c.in[1];
     const int64_t s = x.size[1], d = x.size[2];
     for (int64_t i = thread_number(); i < x.count; i += all_threads()) {
-        const int64_t p = row_of(c, i / d % s, table.size[0]);
+        const int64_t p = row_of(c, i / d / s, i / d % s, table.size[0]);
         if (p < 0) fail(c, KERNEL_BAD_INDEX);
         put(c.out[0], i, get(x, i) + (p < 0 ? 0 : get(table, p * d + i % d)));
     }
@@ -30,7 +30,7 @@ KERNEL(add_positions_grad_kernel, 256)
         for (int64_t b = 0; s >= 0 && b < batch; b++) sum += get(dy, (b * length + s) * d + i % d);
         put(table, i, sum);
     }
-    if (thread_number() == 0 && length && row_of(c, length - 1, table.size[0]) < 0)
+    if (thread_number() == 0 && length && row_of(c, 0, length - 1, table.size[0]) < 0)
         fail(c, KERNEL_BAD_INDEX);
 }
 

@@ -77,7 +77,8 @@ static int reference(const Launch *l)
     for (int64_t i = 0; i < n_rows; i++) {
         const double *x = (const double *)in->data + i * d;
         double *y = (double *)l->out[0].data + i * d;
-        int64_t p = global_index(in, 1, i / inner % in->size[1]) + l->now->position;
+        int64_t token = i / inner, length = in->size[1];
+        int64_t p = global_index(in, 1, token % length) + row_position(l->now, token / length);
         if (p < 0 || p >= table->size[0]) return KERNEL_BAD_INDEX;
         const double *cosine = (const double *)table->data + p * d, *sine = cosine + half;
         for (int64_t j = 0; j < half; j++) {

@@ -27,7 +27,8 @@ KERNEL(rope_kernel, 256)
     const float sign = attrs_of<Rope>(c).inverse ? -1 : 1;
     const unsigned inner = (unsigned)c.number[1], length = (unsigned)x.size[1];
     for (int64_t row = thread_number() / WARP; row < n_rows; row += all_threads() / WARP) {
-        const int64_t p = whole_index(c, x, 1, (unsigned)row / inner % length) + c.now->position;
+        const unsigned token = (unsigned)row / inner;
+        const int64_t p = whole_index(c, x, 1, token % length) + first_position(c, token / length);
         const bool is_there = p >= 0 && p < table.size[0];
         if (!is_there) fail(c, KERNEL_BAD_INDEX);
         for (int64_t j = threadIdx.x % WARP; j < half; j += WARP) {

@@ -34,8 +34,9 @@ static void rope_task(void *arg, int64_t i, int thread)
     bool inverse = ((const Rope *)l->attrs)->inverse;
     Range r = chunk(w->n, chunk_rows(w->width), i);
     for (int64_t row = r.from; row < r.to; row++) {
-        int64_t s = row / w->inner % l->in[0].size[1];
-        int64_t p = global_index(&l->in[0], 1, s) + l->now->position;
+        int64_t token = row / w->inner, length = l->in[0].size[1];
+        int64_t p =
+            global_index(&l->in[0], 1, token % length) + row_position(l->now, token / length);
         if (p < 0 || p >= l->in[1].size[0])
             w->bad_index = true;
         else

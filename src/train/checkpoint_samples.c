@@ -121,31 +121,36 @@ static Error *keep_earlier(Arena *a, const char *path, int64_t step, Text *out)
     return NULL;
 }
 
+static void put_line(int64_t step, const Asked *p, Text *lines)
+{
+    text_printf(lines, "{\"step\": %" PRId64 ", \"prompt\": ", step);
+    text_json_string(lines, str_of(p->text));
+    text_puts(lines, ", \"text\": ");
+    text_json_string(lines, (Str){ p->answer.ptr ? p->answer.ptr : "", p->answer.len });
+    text_puts(lines, "}\n");
+}
+
+/* One after the other: several at once would need caches beside what the training holds. */
 static Error *continue_prompts(const SampleWriter *w, int64_t step, Text *lines, bool *is_stopped)
 {
     const CheckpointSamples *s = w->settings;
-    Text text = { 0 };
-    Error *e = NULL;
-    AnswerSettings answer = {
+    const int64_t n = s->prompts.n;
+    const AnswerSettings settings = {
         .sampling = { .temperature = s->temperature, .top_k = s->top_k, .top_p = s->top_p },
         .seed = (uint64_t)s->seed,
         .max_new_tokens = s->max_new_tokens,
-        .kept = &text,
         .together = w->together
     };
-    for (; !e && !*is_stopped && answer.number < s->prompts.n; answer.number++) {
-        const char *prompt = s->prompts.item[answer.number];
-        AnswerEnd end = ANSWER_LIMIT;
-        text_clear(&text);
-        e = text_inference_answer(&w->inference, w->generator, prompt, &answer, NULL, &end);
-        *is_stopped = end == ANSWER_STOPPED;
-        text_printf(lines, "{\"step\": %" PRId64 ", \"prompt\": ", step);
-        text_json_string(lines, str_of(prompt));
-        text_puts(lines, ", \"text\": ");
-        text_json_string(lines, (Str){ text.ptr, text.len });
-        text_puts(lines, "}\n");
+    Arena *a = arena_new();
+    Asked *asked = NEW_N(a, Asked, n);
+    for (int64_t i = 0; i < n; i++) asked[i] = (Asked){ .text = s->prompts.item[i], .number = i };
+    Error *e = text_inference_answer_all(&w->inference, w->generator, 1, asked, n, &settings, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        put_line(step, &asked[i], lines);
+        *is_stopped |= asked[i].end == ANSWER_STOPPED;
+        text_free(&asked[i].answer);
     }
-    text_free(&text);
+    arena_free(a);
     return e;
 }
 

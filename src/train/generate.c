@@ -23,7 +23,7 @@ Error *generator_new(Session *s, const Model *model, int64_t n_positions, Genera
     if (!text)
         return error_new("model.%s reads more than token ids: it cannot continue a text",
                          model->name);
-    TRY(session_generation_program(s, 1, n_positions, &single));
+    TRY(session_generation_program(s, 1, 1, n_positions, &single));
     Arena *a = arena_new();
     Generator *g = NEW(a, Generator);
     *g = (Generator){ .arena = a,
@@ -43,6 +43,16 @@ void generator_free(Generator *g)
     if (g) arena_free(g->arena);
 }
 
+Session *generator_session(const Generator *g)
+{
+    return g->session;
+}
+
+const ModelInput *generator_input(const Generator *g)
+{
+    return g->text;
+}
+
 /* Stale rows of the cache lie after the position, where causal attention does not look. */
 void generator_restart(Generator *g)
 {
@@ -59,12 +69,12 @@ int64_t generator_limit(const Generator *g)
     return g->n_positions;
 }
 
-static Error *check(const Generator *g, const uint32_t *id, int64_t n)
+Error *generator_check(const Generator *g, int64_t position, const uint32_t *id, int64_t n)
 {
-    if (g->position + n > g->n_positions)
+    if (position + n > g->n_positions)
         return error_new("%" PRId64 " tokens after %" PRId64 " are more than the %" PRId64
                          " that a text may have",
-                         n, g->position, g->n_positions);
+                         n, position, g->n_positions);
     for (int64_t i = 0; i < n; i++)
         if (id[i] >= g->model->vocab_size)
             return error_new("token id %" PRIu32 " is outside of the model's vocabulary of %" PRId64
@@ -84,7 +94,7 @@ static int64_t next_chunk(int64_t n)
 static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
 {
     Program *p = g->single;
-    if (n > 1) TRY(session_generation_program(g->session, n, g->n_positions, &p));
+    if (n > 1) TRY(session_generation_program(g->session, 1, n, g->n_positions, &p));
     Dtype t = program_input(p, g->text->name, 0)->dtype;
     int64_t ids[LONGEST_CHUNK]; /* of any dtype of ids */
     for (int64_t i = 0; i < n; i++) dtype_set(t, ids, i, id[i]);
@@ -98,7 +108,7 @@ static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
 Error *generator_read(Generator *g, const uint32_t *id, int64_t n)
 {
     CHECK(n > 0);
-    TRY(check(g, id, n));
+    TRY(generator_check(g, g->position, id, n));
     while (n > 0) {
         int64_t chunk = next_chunk(n);
         TRY(run_chunk(g, id, chunk));

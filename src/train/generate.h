@@ -13,6 +13,9 @@ typedef struct Generator Generator;
  * `n_positions` tokens. One per session; freed before it. */
 Error *generator_new(Session *s, const Model *model, int64_t n_positions, Generator **out);
 void generator_free(Generator *g);
+/* What it was made of, and the input that it writes. */
+Session *generator_session(const Generator *g);
+const ModelInput *generator_input(const Generator *g);
 /* Forgets the text. */
 void generator_restart(Generator *g);
 /* Tokens of the text so far; how many it may have. */
@@ -21,6 +24,8 @@ int64_t generator_limit(const Generator *g);
 /* Appends n > 0 tokens to the text. An error if they do not fit or are outside of the vocabulary.
  */
 Error *generator_read(Generator *g, const uint32_t *id, int64_t n);
+/* Whether n tokens behind `position` others fit and are of the vocabulary. */
+Error *generator_check(const Generator *g, int64_t position, const uint32_t *id, int64_t n);
 /* The logits [1 1 v] of the token that follows what was read; valid until another program of the
  * session runs. */
 const Tensor *generator_logits(const Generator *g);

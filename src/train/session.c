@@ -274,10 +274,11 @@ Error *session_plain_program(Session *s, Program **out)
     return make(s, &(Recipe){ .kind = "plain" }, out);
 }
 
-Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length, Program **out)
+Error *session_generation_program(Session *s, int64_t batch, int64_t sequence, int64_t cache_length,
+                                  Program **out)
 {
     Recipe r = { .kind = "generation",
-                 .batch = 1,
+                 .batch = batch,
                  .sequence = sequence,
                  .cache = cache_length,
                  .logits = sequence == 1 };

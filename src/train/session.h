@@ -52,8 +52,9 @@ Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, 
 /* The forward pass alone, of a model that says its own outputs and brings neither logits nor loss.
  */
 Error *session_plain_program(Session *s, Program **out);
-/* `sequence` tokens of one text after those that are in a cache of `cache_length` positions. Of a
- * single token it gives the output "logits" [1 1 v]; more only fill the cache. */
-Error *session_generation_program(Session *s, int64_t sequence, int64_t cache_length,
+/* `sequence` tokens of each of `batch` texts after those that are in a cache of `cache_length`
+ * positions. Of a single token it gives the output "logits" [batch 1 v]; more only fill the cache.
+ * Each number of texts has caches of its own. */
+Error *session_generation_program(Session *s, int64_t batch, int64_t sequence, int64_t cache_length,
                                   Program **out);
 #endif

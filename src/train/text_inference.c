@@ -1,255 +1,170 @@
-/* text_inference.c - one prompt in, the answer printed as it grows. */
+/* text_inference.c - prompts in, answers that grow side by side out. */
 #include "train/text_inference.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "base/signal.h"
 #include "config/builder.h"
-#include "tokenizer/decode/stream.h"
-#include "train/sample.h"
+#include "train/answer.h"
+#include "train/texts.h"
 #include <inttypes.h>
-#include <string.h>
 
-/* While one answer is made. */
-typedef struct Answer {
+/* While prompts are answered. */
+typedef struct Work {
     const TextInference *inference;
-    Generator *generator;
     const AnswerSettings *settings;
+    Texts *texts;
+    int64_t limit; /* tokens of a text */
     FILE *to;
-    Ids prompt;
-    DecodeStream *stream;
-    Text piece; /* of the text, not printed yet: a stop may begin at its end */
-    uint32_t *seen;
-    int64_t n_seen, cap_seen; /* tokens of prompt and answer */
-} Answer;
+    Asked *asked;
+    int64_t n, next;           /* prompts, and the first that nobody answers yet */
+    Answer *answer[MAX_TEXTS]; /* NULL: the place is free */
+    Asked *of[MAX_TEXTS];
+    int64_t n_prompt, n_new; /* tokens so far */
+} Work;
 
-static Error *encode(Answer *a, const char *prompt)
+static Error *at(const Asked *p, Error *e)
 {
-    const Tokenizer *t = a->inference->tokenizer;
-    Encoder *encoder = t->encoder_new(t);
-    /* a chat template writes special tokens itself */
-    Error *e = t->encode(encoder, str_of(prompt), !a->settings->chat, &a->prompt);
-    t->encoder_free(encoder);
-    if (!e && a->prompt.n == 0) e = error_new("the tokenizer makes no token of it");
-    return error_wrap(e, "the prompt \"%s\"", prompt);
+    return p->place ? error_wrap(e, "%s", p->place) : e;
 }
 
-static Error *decode(const Tokenizer *t, const uint32_t *id, int64_t n, Text *out)
+static Error *open_answer(const Work *w, Asked *p, FILE *to, Answer **out)
 {
-    text_clear(out);
-    return t->decode(t, id, n, false, out);
+    AnswerSettings s = *w->settings;
+    s.number = p->number;
+    return at(p, answer_open(w->inference, &s, p->text, w->limit, to, &p->answer, out));
 }
 
-/* The next bytes of the answer. */
-static void give(const Answer *a, const char *text, size_t n)
+/* What cannot be answered is told before anything is. */
+static Error *check_prompts(const Work *w)
 {
-    if (a->settings->kept) text_add(a->settings->kept, text, n);
-    if (!a->to) return;
-    fwrite(text, 1, n, a->to);
-    fflush(a->to);
-}
-
-static void give_piece(Answer *a)
-{
-    if (a->piece.len) give(a, a->piece.ptr, a->piece.len);
-    text_clear(&a->piece);
-}
-
-/* The bytes at the end of the piece that a stop text may begin with. */
-static size_t held_back(const Answer *a)
-{
-    size_t longest = 0;
-    for (int64_t i = 0; i < a->settings->stops.n; i++) {
-        const char *stop = a->settings->stops.item[i];
-        size_t n = strlen(stop) - 1;
-        if (n > a->piece.len) n = a->piece.len;
-        while (n > longest && memcmp(a->piece.ptr + a->piece.len - n, stop, n)) n--;
-        if (n > longest) longest = n;
+    for (int64_t i = 0; w->n > 1 && i < w->n; i++) {
+        Answer *unused = NULL;
+        TRY(open_answer(w, &w->asked[i], NULL, &unused));
+        answer_free(unused);
     }
-    return longest;
-}
-
-/* Gives what cannot be part of a stop text any more; true if one is there, which is dropped. */
-static bool give_until_stop(Answer *a)
-{
-    const char *first = NULL;
-    for (int64_t i = 0; i < a->settings->stops.n && a->piece.len; i++) {
-        const char *at = strstr(a->piece.ptr, a->settings->stops.item[i]);
-        if (at && (!first || at < first)) first = at;
-    }
-    const size_t n = first ? (size_t)(first - a->piece.ptr) : a->piece.len - held_back(a);
-    if (n) give(a, a->piece.ptr, n);
-    if (first) {
-        text_clear(&a->piece);
-        return true;
-    }
-    if (n) memmove(a->piece.ptr, a->piece.ptr + n, a->piece.len - n + 1);
-    a->piece.len -= n;
-    return false;
-}
-
-static Error *print_prompt(Answer *a)
-{
-    if (!a->to) return NULL;
-    TRY(decode(a->inference->tokenizer, a->prompt.id, a->prompt.n, &a->piece));
-    fprintf(a->to, "--------------------PROMPT--------------------\nPrompt:  ");
-    fwrite(a->piece.ptr, 1, a->piece.len, a->to);
-    fprintf(a->to, "\n\n--------------------OUTPUT--------------------\n\n");
-    fflush(a->to);
-    text_clear(&a->piece);
     return NULL;
 }
 
-/* As in the original any token counts that reads like the end token. */
-static Error *is_end(const Answer *a, uint32_t id, bool *out)
-{
-    Text text = { 0 };
-    const char *const end[] = { a->inference->eod_token,
-                                a->settings->chat ? chat_end(a->settings->chat) : NULL };
-    *out = false;
-    if (!end[0] && !end[1]) return NULL;
-    Error *e = decode(a->inference->tokenizer, &id, 1, &text);
-    for (int i = 0; !e && i < 2; i++) *out |= end[i] && str_is((Str){ text.ptr, text.len }, end[i]);
-    text_free(&text);
-    return e;
-}
-
-static void remember(Answer *a, Arena *arena, const uint32_t *id, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        a->seen = arena_grow(arena, a->seen, a->n_seen, &a->cap_seen, sizeof *a->seen);
-        a->seen[a->n_seen++] = id[i];
-    }
-}
-
-static Error *choose(const Answer *a, uint32_t *id)
-{
-    const AnswerSettings *s = a->settings;
-    const uint64_t position = (uint64_t)a->n_seen;
-    const uint64_t key = rng_key(s->seed, RNG_SAMPLE, position, (uint64_t)s->number);
-    return error_wrap(
-        sample_token(generator_logits(a->generator), &s->sampling, a->seen, a->n_seen, key, id),
-        "position %" PRIu64, position);
-}
-
 /* Whether any rank got a stop signal. */
-static Error *hear_stop(const Answer *a, bool *out)
+static Error *hear_stop(const Work *w, bool *out)
 {
     double wanted = signal_stop_requested();
-    TRY(consensus_reach(a->settings->together, NULL, &wanted, 1));
+    TRY(consensus_reach(w->settings->together, NULL, &wanted, 1));
     *out = wanted > 0;
     return NULL;
 }
 
-/* Reads the last n of the tokens that were seen. What does not fit makes a sliding context begin
- * anew with as many of the last ones as fill half of it. */
-static Error *read_seen(const Answer *a, int64_t n)
+static Error *begin_text(Work *w, int64_t i)
 {
-    const int64_t limit = generator_limit(a->generator);
-    if (a->settings->slides && generator_position(a->generator) + n > limit) {
-        generator_restart(a->generator);
-        n = (limit + 1) / 2;
-    }
-    return generator_read(a->generator, a->seen + a->n_seen - n, n);
+    Answer **a = &w->answer[i];
+    Asked *p = w->of[i] = &w->asked[w->next++];
+    TRY(open_answer(w, p, w->to, a));
+    /* a long prompt of a sliding context begins in its last half */
+    const int64_t n = (*a)->n_seen > w->limit ? (w->limit + 1) / 2 : (*a)->n_seen;
+    w->n_prompt += (*a)->n_prompt;
+    return at(p, texts_begin(w->texts, i, (*a)->seen + (*a)->n_seen - n, n));
 }
 
-/* The tokens one by one; the last one is not read, since nothing follows it. */
-static Error *extend(Answer *a, Arena *arena, int64_t n_new, AnswerEnd *end)
+static Error *end_text(Work *w, int64_t i)
 {
-    const uint32_t *next = a->prompt.id;
-    int64_t n_next = a->prompt.n;
-    uint32_t id;
-    *end = ANSWER_LIMIT;
-    for (int64_t i = 0; i < n_new; i++) {
-        bool ends = false;
-        remember(a, arena, next, n_next);
-        TRY(read_seen(a, n_next));
-        bool is_stopped;
-        TRY(hear_stop(a, &is_stopped));
-        if (is_stopped) {
-            *end = ANSWER_STOPPED;
-            return NULL;
+    Answer *a = w->answer[i];
+    Error *e = answer_close(a);
+    w->of[i]->end = a->end;
+    w->n_new += a->n_seen - a->n_prompt;
+    answer_free(a);
+    w->answer[i] = NULL;
+    texts_end(w->texts, i);
+    return e;
+}
+
+/* Reads the last token of each answer. A full context that slides begins anew with the last half of
+ * what was seen. */
+static Error *read_tokens(Work *w)
+{
+    uint32_t id[MAX_TEXTS] = { 0 };
+    bool grows[MAX_TEXTS] = { false }, any = false;
+    for (int64_t i = 0; i < texts_count(w->texts); i++) {
+        const Answer *a = w->answer[i];
+        if (!a) continue;
+        const int64_t half = (w->limit + 1) / 2;
+        if (texts_position(w->texts, i) == w->limit) {
+            TRY(texts_begin(w->texts, i, a->seen + a->n_seen - half, half));
+            continue;
         }
-        TRY(choose(a, &id));
-        TRY(is_end(a, id, &ends));
-        if (ends) {
-            *end = ANSWER_EOD;
-            return NULL;
-        }
-        TRY(decode_stream_add(a->stream, id, &a->piece));
-        if (give_until_stop(a)) {
-            *end = ANSWER_TEXT;
-            return NULL;
-        }
-        next = &id;
-        n_next = 1;
+        id[i] = a->seen[a->n_seen - 1];
+        any |= grows[i] = true;
+    }
+    return any ? texts_grow(w->texts, id, grows) : NULL;
+}
+
+/* A token for each answer; those that are over make place for the next prompts. */
+static Error *take_tokens(Work *w, bool is_stopped, bool *any)
+{
+    *any = false;
+    for (int64_t i = 0; i < texts_count(w->texts); i++) {
+        Answer *a = w->answer[i];
+        if (!a) continue;
+        const Tensor logits = texts_logits(w->texts, i);
+        if (is_stopped)
+            answer_end(a, ANSWER_STOPPED);
+        else
+            TRY(at(w->of[i], answer_take(a, &logits)));
+        if (a->is_over)
+            TRY(end_text(w, i));
+        else
+            *any = true;
     }
     return NULL;
 }
 
-static Error *count_new(const Answer *a, int64_t *out)
+static Error *work(Work *w)
 {
-    int64_t most = generator_limit(a->generator), room = most - a->prompt.n;
-    if (a->settings->slides) {
-        *out = a->settings->max_new_tokens;
-        return NULL;
+    bool is_stopped = false, any = false;
+    TRY(check_prompts(w));
+    while (!is_stopped && (any || w->next < w->n)) {
+        if (any) TRY(read_tokens(w));
+        for (int64_t i = 0; i < texts_count(w->texts) && w->next < w->n; i++)
+            if (!w->answer[i]) TRY(begin_text(w, i));
+        TRY(hear_stop(w, &is_stopped));
+        TRY(take_tokens(w, is_stopped, &any));
     }
-    if (room <= 0)
-        return error_usage("the prompt has %" PRId64 " tokens; allowed: at most %" PRId64
-                           ", since prompt and answer may have %" PRId64 " together",
-                           a->prompt.n, most - 1, most);
-    *out = room < a->settings->max_new_tokens ? room : a->settings->max_new_tokens;
+    for (; w->next < w->n; w->next++) w->asked[w->next].end = ANSWER_STOPPED;
     return NULL;
 }
 
-/* Of the whole answer, the prompt's reading included. */
-static void print_speed(const Answer *a, double seconds)
+/* Of the whole, the prompts' reading included. */
+static void print_speed(const Work *w, double seconds)
 {
-    const int64_t n = a->n_seen;
-    log_info("%" PRId64 " tokens of the prompt and %" PRId64
-             " of the answer in %.2f s: %.1f tokens/s",
-             a->prompt.n, n - a->prompt.n, seconds, (double)n / (seconds > 0 ? seconds : 1e-9));
+    const char *many = w->n > 1 ? "s" : "";
+    log_info("%" PRId64 " tokens of the prompt%s and %" PRId64
+             " of the answer%s in %.2f s: %.1f tokens/s",
+             w->n_prompt, many, w->n_new, many, seconds,
+             (double)(w->n_prompt + w->n_new) / (seconds > 0 ? seconds : 1e-9));
 }
 
-static Error *answer(Answer *a, Arena *arena, const char *prompt, AnswerEnd *end)
+Error *text_inference_answer_all(const TextInference *t, Generator *g, int64_t at_once,
+                                 Asked *asked, int64_t n, const AnswerSettings *s, FILE *to)
 {
-    static const char *const last_line[] = {
-        [ANSWER_EOD] = "\n<reached end of document token>\n",
-        [ANSWER_LIMIT] = "\n max tokens reached\n",
-        [ANSWER_STOPPED] = "closing app...\n",
-        [ANSWER_TEXT] = "\n<reached stop text>\n",
+    Work w = {
+        .inference = t, .settings = s, .limit = generator_limit(g), .to = to, .asked = asked, .n = n
     };
-    int64_t n_new = 0;
-    TRY(encode(a, prompt));
-    TRY(count_new(a, &n_new));
-    TRY(print_prompt(a));
-    generator_restart(a->generator);
+    if (n == 0) return NULL;
+    TRY(texts_new(g, at_once < n ? at_once : n, &w.texts));
     const double from = clock_seconds();
-    TRY(extend(a, arena, n_new, end));
-    if (*end != ANSWER_TEXT) TRY(decode_stream_finish(a->stream, &a->piece));
-    give_piece(a);
-    if (a->settings->print_speed) print_speed(a, clock_seconds() - from);
-    if (!a->to) return NULL;
-    fputs(last_line[*end], a->to);
-    if (fflush(a->to) || ferror(a->to)) return error_new("the answer cannot be written");
-    return NULL;
+    Error *e = work(&w);
+    for (int64_t i = 0; i < MAX_TEXTS; i++) answer_free(w.answer[i]);
+    texts_free(w.texts);
+    if (!e && s->print_speed) print_speed(&w, clock_seconds() - from);
+    return e;
 }
 
 Error *text_inference_answer(const TextInference *t, Generator *g, const char *prompt,
                              const AnswerSettings *s, FILE *to, AnswerEnd *end)
 {
-    Answer a = { .inference = t,
-                 .generator = g,
-                 .settings = s,
-                 .to = to,
-                 .stream = decode_stream_new(t->tokenizer, false) };
-    Arena *arena = arena_new();
-    Error *e = s->chat ? chat_text(s->chat, arena, s->system, prompt, &prompt) : NULL;
-    if (!e) e = answer(&a, arena, prompt, end);
-    arena_free(arena);
-    decode_stream_free(a.stream);
-    ids_free(&a.prompt);
-    text_free(&a.piece);
+    Asked one = { .text = prompt, .number = s->number };
+    Error *e = text_inference_answer_all(t, g, 1, &one, 1, s, to);
+    *end = one.end;
+    text_free(&one.answer);
     return e;
 }
 

@@ -24,19 +24,30 @@ typedef struct TextInference {
 typedef struct AnswerSettings {
     Sampling sampling;
     StringList stops; /* texts that end an answer, and are no part of it */
-    bool print_speed; /* tokens per second, as a notice */
+    bool print_speed; /* tokens per second of all, as a notice */
     uint64_t seed;
     int64_t number;         /* of the prompt: each draws other random numbers */
     int64_t max_new_tokens; /* INT64_MAX: as many as fit */
     const Chat *chat;       /* prompts are messages to a chat model; NULL: texts to continue */
     const char *system;     /* with chat: the message before; NULL: none */
     bool slides;            /* a full context goes on with its last half */
-    Text *kept;             /* gets the answer; NULL: nobody does */
     Consensus *together;    /* ranks that share the model and make the same answers; NULL: one */
 } AnswerSettings;
 
 typedef enum AnswerEnd { ANSWER_EOD, ANSWER_LIMIT, ANSWER_STOPPED, ANSWER_TEXT } AnswerEnd;
 
+/* A prompt, and what becomes of it. */
+typedef struct Asked {
+    const char *text, *place; /* for errors: where it comes from; NULL: it says so itself */
+    int64_t number;           /* AnswerSettings.number */
+    Text answer;              /* the caller frees it */
+    AnswerEnd end;
+} Asked;
+
+/* Continues n prompts, `at_once` (at most MAX_TEXTS) of them side by side; what cannot be answered
+ * is an error before anything is. A stop signal ends them all. `to` is for a single prompt. */
+Error *text_inference_answer_all(const TextInference *t, Generator *g, int64_t at_once,
+                                 Asked *asked, int64_t n, const AnswerSettings *s, FILE *to);
 /* Continues the prompt. `to` (NULL: nobody) gets the lines of the original, and the answer as it
  * grows, by whole characters. A stop signal ends it after the running token. */
 Error *text_inference_answer(const TextInference *t, Generator *g, const char *prompt,

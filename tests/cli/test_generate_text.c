@@ -299,6 +299,29 @@ TEST(a_file_of_prompts_is_answered_into_another)
     arena_free(a);
 }
 
+TEST(prompts_of_a_file_are_answered_side_by_side_as_one_by_one)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *from = path_join(a, test_folder(), "prompts.jsonl");
+    Str answers[2];
+    write_text(a, test_folder(), "prompts.jsonl",
+               "{\"x\": \"a\"}\n{\"x\": \"a longer prompt\"}\n{\"x\": \"b\"}\n");
+    for (int i = 0; i < 2; i++) {
+        const char *to = path_join(a, test_folder(), i ? "several.jsonl" : "single.jsonl");
+        Run r = run(a, &m, "",
+                    arena_printf(a,
+                                 "--max_new_tokens 12 --temperature 1.5 --seed 3 --batch_size %d "
+                                 "--prompts_file_path %s --output_file_path %s",
+                                 i ? 2 : 1, from, to));
+        assert_int_equal(r.status, 0);
+        assert_no_error(file_read(a, to, &answers[i]));
+    }
+    assert_string_equal(answers[1].ptr, answers[0].ptr);
+    assert_int_equal(run(a, &m, "", "--prompt a --batch_size 17").status, 2);
+    arena_free(a);
+}
+
 /* ---- ranks ---- */
 
 #define MESH(tp)                                                                                   \

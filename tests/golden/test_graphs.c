@@ -87,6 +87,6 @@ TEST(generation_is_the_graph_on_file_after_each_pass)
 {
     Case *c = case_new("llama", "model_raw");
     Program *p;
-    assert_no_error(session_generation_program(c->session, 1, 8, &p));
+    assert_no_error(session_generation_program(c->session, 1, 1, 8, &p));
     case_end(c, "generation");
 }

@@ -472,6 +472,7 @@ static Value *blend_some(Graph *g, Value *x, Value *y)
 }
 
 /* clang-format off */
+#define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
 #define NORM(...) &(const NormCase){ __VA_ARGS__ }
 
@@ -515,6 +516,8 @@ const OpCase op_cases[] = {
     { "document_positions", build_document_positions, .n = { 4, 11 } },
     { "add_positions after others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
 
+    { "add_positions of texts of their own lengths", build_positions, .texts = TEXTS(5, 0, 3), .n = { 3, 1, 5, 9 } },
+
     { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
     { "rms_norm with weight", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },
     { "rms_norm with weight, wide", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 37, 70 } },
@@ -530,6 +533,7 @@ const OpCase op_cases[] = {
     { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
     { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
     { "rope of keys after others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
+    { "rope of texts of their own lengths", build_rope, .texts = TEXTS(7, 0, 3), .n = { 9, 3, 1, 2, 6 } },
     { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
 
     { "attention", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
@@ -552,6 +556,10 @@ const OpCase op_cases[] = {
       .n = { 1, 70, 70, 1, 2, 16 } },
     { "attention to a cache", build_attention, .attrs = ATTENTION(.causal = true), .position = 5,
       .n = { 2, 2, 9, 2, 2, 4 } },
+    { "attention to caches of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true),
+      .texts = TEXTS(8, 0, 3), .n = { 3, 1, 9, 2, 2, 4 } },
+    { "attention in a window of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
+      .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 2, 2, 16 } },
     { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
       .n = { 1, 4, 4, 1, 1, 3 } },
 
@@ -579,6 +587,7 @@ const OpCase op_cases[] = {
     { "grouped_linear of many features", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 61, 2, 5, 133, 150 }, .large = { 2048, 2, 8, 768, 3072 } },
     { "grouped_linear of long groups", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 1100, 2, 2, 5, 3 } },
     { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
+    { "cache_write of texts of their own lengths", build_cache_write, .texts = TEXTS(6, 0, 3), .n = { 3, 8, 2, 2, 3 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },
 

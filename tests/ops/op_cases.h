@@ -4,7 +4,7 @@
 #define TESTS_OPS_OP_CASES_H
 #include "graph/op.h"
 
-enum { MAX_CASE_SIZES = 8 };
+enum { MAX_CASE_SIZES = 8, CASE_TEXTS = 3 };
 
 /* A row is read by its `build` function; what it does not use stays 0. */
 typedef struct OpCase {
@@ -17,6 +17,7 @@ typedef struct OpCase {
     const char *dims, *sizes;
     const void *attrs;
     int64_t position;              /* RunTime.position */
+    const int64_t *texts;          /* for the kernels: RunTime.text_position, of CASE_TEXTS rows */
     int64_t n[MAX_CASE_SIZES];     /* sizes, as `build` reads them */
     int64_t large[MAX_CASE_SIZES]; /* sizes to measure; all 0: not measured */
 } OpCase;

@@ -176,6 +176,93 @@ TEST(the_same_seed_gives_the_same_answer)
 }
 FENCED(the_same_seed_gives_the_same_answer)
 
+/* ---- several at once ---- */
+
+enum { N_ASKED = 7 };
+
+/* Prompts of many lengths, answered `at_once` at a time. */
+static void answer_several(const Fixture *f, const AnswerSettings *s, int64_t at_once, Asked *out)
+{
+    static const char *const prompts[N_ASKED] = {
+        "a", "a longer prompt", "xyz", "q", "a longer prompt", "ab ab ab ab ab ab ab ab ab", "c"
+    };
+    for (int64_t i = 0; i < N_ASKED; i++) out[i] = (Asked){ .text = prompts[i], .number = i };
+    assert_no_error(
+        text_inference_answer_all(f->inference, f->generator, at_once, out, N_ASKED, s, NULL));
+}
+
+/* The same answers, however many at a time; among them are all the `ends`. */
+static void check_several(const char *pairs, const AnswerSettings *s, unsigned ends)
+{
+    Fixture f = fixture_new(pairs);
+    static const int64_t at_once[] = { 2, 3, MAX_TEXTS };
+    Asked one[N_ASKED], several[N_ASKED];
+    answer_several(&f, s, 1, one);
+    for (int k = 0; k < 3; k++) {
+        answer_several(&f, s, at_once[k], several);
+        for (int i = 0; i < N_ASKED; i++) {
+            assert_int_equal(several[i].end, one[i].end);
+            assert_int_equal(several[i].answer.len, one[i].answer.len);
+            assert_memory_equal(several[i].answer.ptr, one[i].answer.ptr, one[i].answer.len);
+            ends &= ~(1u << one[i].end);
+            text_free(&several[i].answer);
+        }
+    }
+    for (int i = 0; i < N_ASKED; i++) {
+        AnswerSettings own = *s;
+        AnswerEnd end;
+        own.number = i;
+        assert_no_error(
+            text_inference_answer(f.inference, f.generator, one[i].text, &own, NULL, &end));
+        assert_int_equal(end, one[i].end);
+        text_free(&one[i].answer);
+    }
+    assert_int_equal(ends, 0);
+    fixture_free(&f);
+}
+
+TEST(prompts_answered_side_by_side_get_the_answers_of_each_alone)
+{
+    static const char *stop[] = { "\x7f", "hh" };
+    const AnswerSettings greedy_until = { .max_new_tokens = 9, .stops = { stop, 2 } };
+    AnswerSettings drawn = { .sampling = { .temperature = 1e3, .top_k = 200 },
+                             .seed = 5,
+                             .max_new_tokens = 30 };
+    check_several("abbcc$tzzhhhzyyzqq", &greedy_until,
+                  1u << ANSWER_EOD | 1u << ANSWER_LIMIT | 1u << ANSWER_TEXT);
+    check_several("", &drawn, 1u << ANSWER_LIMIT);
+    drawn.max_new_tokens = 150; /* the context is full twice */
+    drawn.slides = true;
+    drawn.sampling.repetition_penalty = 1.2;
+    drawn.stops = (StringList){ stop, 1 };
+    check_several("", &drawn, 1u << ANSWER_LIMIT | 1u << ANSWER_TEXT);
+}
+FENCED(prompts_answered_side_by_side_get_the_answers_of_each_alone)
+
+TEST(a_prompt_that_cannot_be_answered_is_told_before_others_are)
+{
+    Fixture f = fixture_new("");
+    char prompt[80] = "";
+    memset(prompt, 'p', sizeof prompt - 1);
+    Asked asked[] = { { .text = "a" }, { .text = prompt, .place = "prompts:2", .number = 1 } };
+    assert_error_has(
+        text_inference_answer_all(f.inference, f.generator, 2, asked, 2, &greedy, NULL),
+        "prompts:2: the prompt has 79 tokens; allowed: at most 63");
+    assert_int_equal(asked[0].answer.len, 0);
+    fixture_free(&f);
+}
+
+TEST(a_stop_signal_ends_all_answers)
+{
+    Fixture f = fixture_new("");
+    Asked asked[N_ASKED];
+    signal_catch();
+    raise(SIGINT);
+    answer_several(&f, &greedy, 3, asked);
+    for (int i = 0; i < N_ASKED; i++) assert_int_equal(asked[i].end, ANSWER_STOPPED);
+    fixture_free(&f);
+}
+
 TEST(a_stop_signal_ends_an_answer)
 {
     Fixture f = fixture_new("");

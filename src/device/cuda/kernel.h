@@ -320,6 +320,12 @@ template <class T> __device__ inline const T &attrs_of(const Call &c)
     return *(const T *)(const void *)c.attrs;
 }
 
+/* Where the first token of row b of the batch stands. */
+__device__ inline int64_t first_position(const Call &c, int64_t b)
+{
+    return b < c.now->n_texts ? c.now->text_position[b] : c.now->position;
+}
+
 /* dropout_mask.h, on the GPU. */
 __device__ inline uint64_t dropout_key_of(const RunTime *now, int64_t salt)
 {

@@ -1,55 +1,100 @@
 /* few_rows.h - products with so few rows of A that packing B would cost more than it saves.
  *
- * Generating text multiplies one token with every weight matrix: the time is that of reading B
- * once. Each element of C is a dot product along k, four columns at a time. */
+ * Generating text multiplies one token of each text with every weight matrix: the time is that of
+ * reading B once. Each element of C is one dot product along k, summed in the same order however
+ * many rows there are, so texts that are continued together get the numbers of one alone. */
 #ifndef OPS_GEMM_FEW_ROWS_H
 #define OPS_GEMM_FEW_ROWS_H
 #include "base/thread.h"
-#include "ops/gemm/product.h"
-#include "ops/vector/vector.h"
+#include "ops/gemm/pack.h"
 
-enum { FEW_ROWS = 4, FEW_COLUMNS = 4, FEW_COLUMNS_PER_TASK = 256 };
+enum {
+    FEW_ROWS = 16,
+    FEW_COLUMNS = 4,
+    FEW_TILE_ROWS = PANEL_VECTORS == 4 ? 4 : 2, /* sums of a tile stay in registers */
+    FEW_COLUMNS_PER_TASK = 128,
+};
 
 INLINE bool few_rows_serves(const Product *p)
 {
     return p->m <= FEW_ROWS && p->a.k_inner && p->b.k_inner;
 }
 
-/* Dot products of row i of A with the columns [j, j + n) of C, n <= FEW_COLUMNS. */
-INLINE void few_rows_dot(const Product *p, int64_t i, int64_t j, int64_t n)
+typedef Vec FewSums[FEW_TILE_ROWS][FEW_COLUMNS];
+
+/* The vectors of A and B from element k on, multiplied and added. */
+INLINE void few_rows_step(FewSums sum, const PackFrom *a, const PackFrom *b, int64_t i,
+                          int64_t rows, int64_t j, int64_t columns, int64_t step, int64_t steps)
 {
-    Vec sum[FEW_COLUMNS] = { { 0 } };
-    for (int64_t k = 0; k < p->k; k += LANES) {
-        int64_t width = p->k - k < LANES ? p->k - k : LANES;
-        Vec a = vec_get(p->a.dtype, p->a.data, i * p->a.stride + k, width);
-        for (int64_t q = 0; q < n; q++) {
-            Vec b = vec_get(p->b.dtype, p->b.data, (j + q) * p->b.stride + k, width);
-            sum[q] = vec_fma(a, b, sum[q]);
+    Vec left[FEW_TILE_ROWS];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) left[r] = pack_along_k(a, i + r, step, steps);
+#pragma GCC unroll 4
+    for (int q = 0; q < columns; q++) {
+        const Vec right = pack_along_k(b, j + q, step, steps);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+            sum[r][q] = a->pairs ? vec_dot_pairs(left[r], right, sum[r][q])
+                                 : vec_fma(left[r], right, sum[r][q]);
+    }
+}
+
+/* Rows [i, i + rows) of A with the columns [j, j + columns) of C. */
+INLINE void few_rows_tile(const Product *p, const PackFrom *a, const PackFrom *b, int64_t i,
+                          int64_t rows, int64_t j, int64_t columns)
+{
+    FewSums sum;
+    const int64_t steps = a->pairs ? (p->k + 1) / 2 : p->k, whole = a->pairs ? p->k / 2 : p->k;
+    int64_t step = 0;
+    for (int r = 0; r < rows; r++)
+        for (int q = 0; q < columns; q++) sum[r][q] = vec_set(0);
+    for (; step + LANES <= whole; step += LANES)
+        few_rows_step(sum, a, b, i, rows, j, columns, step, LANES);
+    if (step < steps) few_rows_step(sum, a, b, i, rows, j, columns, step, steps - step);
+    for (int r = 0; r < rows; r++)
+        for (int q = 0; q < columns; q++) {
+            const int64_t at = (i + r) * p->c_stride + j + q;
+            const float x = vec_sum(sum[r][q]);
+            if (p->c_dtype == BF16)
+                ((bf16 *)p->c)[at] = bf16_of_float(x);
+            else
+                ((float *)p->c)[at] = p->add ? ((float *)p->c)[at] + x : x;
         }
-    }
-    for (int64_t q = 0; q < n; q++) {
-        int64_t at = i * p->c_stride + j + q;
-        float x = vec_sum(sum[q]);
-        if (p->c_dtype == BF16)
-            ((bf16 *)p->c)[at] = bf16_of_float(x);
-        else
-            ((float *)p->c)[at] = p->add ? ((float *)p->c)[at] + x : x;
-    }
+}
+
+/* All rows with the columns [j, j + columns). */
+INLINE void few_rows_columns(const Product *p, const PackFrom *a, const PackFrom *b, int64_t j,
+                             int64_t columns)
+{
+    int64_t i = 0;
+    for (; i + FEW_TILE_ROWS <= p->m; i += FEW_TILE_ROWS)
+        few_rows_tile(p, a, b, i, FEW_TILE_ROWS, j, columns);
+    for (; i < p->m; i++) few_rows_tile(p, a, b, i, 1, j, columns);
+}
+
+/* The columns [from, to), with dtypes that the compiler knows. */
+INLINE void few_rows_range(const Product *p, Dtype of_a, Dtype of_b, bool pairs, int64_t from,
+                           int64_t to)
+{
+    PackFrom a = { p->a, p->m, p->k, pairs }, b = { p->b, p->n, p->k, pairs };
+    a.f.dtype = of_a, b.f.dtype = of_b;
+    int64_t j = from;
+    for (; j + FEW_COLUMNS <= to; j += FEW_COLUMNS) few_rows_columns(p, &a, &b, j, FEW_COLUMNS);
+    for (; j < to; j++) few_rows_columns(p, &a, &b, j, 1);
 }
 
 static void few_rows_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
     const Product *p = arg;
-    int64_t from = task * FEW_COLUMNS_PER_TASK, to = from + FEW_COLUMNS_PER_TASK;
-    if (to > p->n) to = p->n;
-    for (int64_t j = from; j < to; j += FEW_COLUMNS)
-        for (int64_t i = 0; i < p->m; i++) {
-            if (to - j >= FEW_COLUMNS)
-                few_rows_dot(p, i, j, FEW_COLUMNS);
-            else
-                few_rows_dot(p, i, j, to - j);
-        }
+    const int64_t from = task * FEW_COLUMNS_PER_TASK;
+    const int64_t to = from + FEW_COLUMNS_PER_TASK < p->n ? from + FEW_COLUMNS_PER_TASK : p->n;
+    if (p->a.dtype == F32 && p->b.dtype == F32)
+        few_rows_range(p, F32, F32, false, from, to);
+    else if (p->a.dtype == BF16 && p->b.dtype == BF16)
+        few_rows_range(p, BF16, BF16, DOT_PAIRS, from, to);
+    else
+        few_rows_range(p, p->a.dtype, p->b.dtype, false, from, to);
 }
 
 INLINE void few_rows_multiply(const Product *p, struct Pool *pool)

@@ -1,0 +1,165 @@
+/* test_texts.c - texts that grow side by side get the numbers that each gets alone. */
+#include "base/file.h"
+#include "base/rng.h"
+#include "components.h"
+#include "test.h"
+#include "train/texts.h"
+#include <string.h>
+
+enum { LENGTH = 24, N_TEXTS = 5, VOCABULARY = 50 };
+
+typedef struct Fixture {
+    Arena *arena;
+    Session *session;
+    Generator *generator;
+    size_t bytes; /* of the logits of a token */
+} Fixture;
+
+static const char common[] =
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 50, sequence_length: 24, n_embd: "
+    "40, n_layer: 3, n_head_q: 4, n_head_kv: 2, ffn_hidden: 72, ";
+
+static Fixture fixture_new(const char *settings, Dtype compute)
+{
+    Fixture f = { .arena = arena_new() };
+    void *model;
+    const char *path = path_join(f.arena, test_folder(), "model.yaml");
+    const char *text =
+        arena_printf(f.arena, "m: {component_key: model, variant_key: decoder, config: {%s%s}}\n",
+                     common, settings);
+    assert_no_error(file_write(path, text, strlen(text)));
+    assert_no_error(component_from_file(f.arena, path, (StringList){ 0 }, "m", "model", &model));
+    SessionSettings s = {
+        .model = model, .n_threads = 2, .precision = &compute, .rounded_buffers = compute == BF16
+    };
+    assert_no_error(session_new(&s, &f.session));
+    assert_no_error(generator_new(f.session, model, LENGTH, &f.generator));
+    assert_no_error(store_initialize(session_store(f.session), 3));
+    return f;
+}
+
+static void fixture_free(Fixture *f)
+{
+    generator_free(f->generator);
+    session_free(f->session);
+    arena_free(f->arena);
+}
+
+static uint32_t token(int64_t text, int64_t i)
+{
+    return (uint32_t)(rng_bits((uint64_t)text, (uint64_t)i) % VOCABULARY);
+}
+
+/* The logits after each token of a text, from its n-th on. */
+static char *alone(Fixture *f, int64_t text, int64_t n)
+{
+    uint32_t id[LENGTH];
+    char *out = NULL;
+    for (int64_t i = 0; i < LENGTH; i++) id[i] = token(text, i);
+    generator_restart(f->generator);
+    for (int64_t at = n; at <= LENGTH; at++) {
+        const int64_t from = generator_position(f->generator);
+        assert_no_error(generator_read(f->generator, id + from, at - from));
+        const Tensor *logits = generator_logits(f->generator);
+        f->bytes = tensor_bytes(logits);
+        if (!out) out = arena_alloc(f->arena, f->bytes * (LENGTH + 1));
+        memcpy(out + f->bytes * (size_t)at, logits->data, f->bytes);
+    }
+    return out;
+}
+
+static void expect_logits(const Fixture *f, const Texts *t, int64_t place, const char *expected)
+{
+    const Tensor logits = texts_logits(t, place);
+    const int64_t at = texts_position(t, place);
+    assert_int_equal(tensor_bytes(&logits), f->bytes);
+    if (memcmp(logits.data, expected + f->bytes * (size_t)at, f->bytes))
+        fail_msg("the text at place %d differs after %d tokens", (int)place, (int)at);
+}
+
+static void begin(Texts *t, int64_t place, int64_t text, int64_t n)
+{
+    uint32_t id[LENGTH];
+    for (int64_t i = 0; i < n; i++) id[i] = token(text, i);
+    assert_no_error(texts_begin(t, place, id, n));
+}
+
+/* Five texts share three places, pause, and begin when another has ended; each begins with another
+ * number of tokens. */
+static void check_texts(const char *settings, Dtype compute)
+{
+    static const int64_t start[N_TEXTS] = { 1, 17, 6, 9, 20 };
+    enum { PLACES = 3 };
+    Fixture f = fixture_new(settings, compute);
+    char *expected[N_TEXTS];
+    int64_t of[PLACES] = { 0, 1, 2 }, next = PLACES, left = N_TEXTS;
+    Texts *t;
+    for (int64_t i = 0; i < N_TEXTS; i++) expected[i] = alone(&f, i, start[i]);
+    assert_no_error(texts_new(f.generator, PLACES, &t));
+    assert_int_equal(texts_count(t), PLACES);
+    for (int64_t i = 0; i < PLACES; i++) begin(t, i, i, start[i]);
+    for (int64_t step = 0; left > 0; step++) {
+        uint32_t id[PLACES] = { 0 };
+        bool grows[PLACES] = { false };
+        for (int64_t i = 0; i < PLACES; i++) {
+            if (of[i] < 0) continue;
+            expect_logits(&f, t, i, expected[of[i]]);
+            if (texts_position(t, i) == LENGTH) {
+                texts_end(t, i);
+                left--;
+                of[i] = next < N_TEXTS ? next++ : -1;
+                if (of[i] >= 0) begin(t, i, of[i], start[of[i]]);
+                continue;
+            }
+            grows[i] = (step + i) % 4 != 0;
+            id[i] = token(of[i], texts_position(t, i));
+        }
+        assert_no_error(texts_grow(t, id, grows));
+    }
+    texts_free(t);
+    fixture_free(&f);
+}
+
+static void check_both_precisions(const char *settings)
+{
+    check_texts(settings, F32);
+    check_texts(settings, BF16);
+}
+
+TEST(texts_side_by_side_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}");
+}
+FENCED(texts_side_by_side_get_the_logits_of_each_alone)
+
+TEST(texts_side_by_side_in_windows_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{window: 5}, {}]");
+}
+
+TEST(texts_side_by_side_with_learned_positions_get_the_logits_of_each_alone)
+{
+    check_both_precisions("learned_positions: true, use_weight_tying: true, ffn_bias: true");
+}
+
+TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{sparse: true}], mixture: {n_experts: "
+                          "4, top_k: 2, hidden: 40, capacity: 0.5}");
+}
+
+TEST(texts_side_by_side_are_refused_tokens_that_do_not_fit)
+{
+    Fixture f = fixture_new("rope: {base: 10000.0}", F32);
+    Texts *t;
+    uint32_t id[2] = { 0, VOCABULARY };
+    bool both[2] = { true, true }, first[2] = { true, false };
+    assert_no_error(texts_new(f.generator, 2, &t));
+    begin(t, 0, 0, LENGTH - 1);
+    begin(t, 1, 1, 3);
+    assert_error_has(texts_grow(t, id, both), "outside of the model's vocabulary of 50");
+    assert_no_error(texts_grow(t, id, first));
+    assert_error_has(texts_grow(t, id, first), "1 tokens after 24 are more than the 24");
+    texts_free(t);
+    fixture_free(&f);
+}
