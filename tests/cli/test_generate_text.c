@@ -361,17 +361,22 @@ TEST(ranks_answer_a_file_of_prompts_once)
     ForcedModel m = forced_model_write(a, "ab", "{x}");
     const char *to = path_join(a, test_folder(), "answers.jsonl"),
                *from = path_join(a, test_folder(), "prompts.jsonl");
-    write_text(a, test_folder(), "prompts.jsonl", "{\"x\": \"a\"}\n{\"x\": \"b\"}\n");
-    Str answers;
-    Run r = run(a, &m, "",
-                arena_printf(a,
-                             "--max_new_tokens 2 --ranks 2 --prompts_file_path %s "
-                             "--output_file_path %s" MESH("2") SHARED_MODEL,
-                             from, to));
-    assert_int_equal(r.status, 0);
-    assert_no_error(file_read(a, to, &answers));
+    write_text(a, test_folder(), "prompts.jsonl",
+               "{\"x\": \"a\"}\n{\"x\": \"longer b\"}\n{\"x\": \"b\"}\n");
+    Str answers[2];
+    for (int i = 0; i < 2; i++) {
+        Run r = run(a, &m, "",
+                    arena_printf(a,
+                                 "--max_new_tokens 5 --temperature 0.7 --ranks 2 --batch_size %d "
+                                 "--file_existence_policy override --prompts_file_path %s "
+                                 "--output_file_path %s" MESH("2") SHARED_MODEL,
+                                 i + 1, from, to));
+        assert_int_equal(r.status, 0);
+        assert_no_error(file_read(a, to, &answers[i]));
+    }
     int n = 0;
-    for (const char *at = answers.ptr; (at = strstr(at, "\"answer\"")); at++) n++;
-    assert_int_equal(n, 2);
+    for (const char *at = answers[0].ptr; (at = strstr(at, "\"answer\"")); at++) n++;
+    assert_int_equal(n, 3);
+    assert_string_equal(answers[1].ptr, answers[0].ptr);
     arena_free(a);
 }
