@@ -19,10 +19,11 @@ bool pickle_is_object(const Pickle *p, const char *name)
     return p && p->kind == PICKLE_OBJECT && str_is(p->of->text, name);
 }
 
-/* A list may hold itself, and one list many others many times. */
+/* A list may hold itself, and one list many others many times: what a value adds to a text is
+ * bounded. `longest` is the length at which it is too much. */
 enum { DEEPEST = 64, LONGEST = 1 << 22 };
 
-static Error *put(const Pickle *p, int depth, Text *out);
+static Error *put(const Pickle *p, int depth, size_t longest, Text *out);
 
 /* JSON has no other numbers than finite ones. */
 static void put_float(double x, Text *out)
@@ -33,18 +34,18 @@ static void put_float(double x, Text *out)
         text_printf(out, "{\"float\": \"%s\"}", isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
 }
 
-static Error *put_items(const Pickle *p, int depth, Text *out)
+static Error *put_items(const Pickle *p, int depth, size_t longest, Text *out)
 {
     text_puts(out, p->kind == PICKLE_TUPLE ? "{\"tuple\": [" : "[");
     for (int64_t i = 0; i < p->n; i++) {
         if (i) text_puts(out, ", ");
-        TRY(put(p->item[i], depth, out));
+        TRY(put(p->item[i], depth, longest, out));
     }
     text_puts(out, p->kind == PICKLE_TUPLE ? "]}" : "]");
     return NULL;
 }
 
-static Error *put_dict(const Pickle *p, int depth, Text *out)
+static Error *put_dict(const Pickle *p, int depth, size_t longest, Text *out)
 {
     text_putc(out, '{');
     for (int64_t i = 0; i < p->n; i += 2) {
@@ -57,15 +58,15 @@ static Error *put_dict(const Pickle *p, int depth, Text *out)
         else
             return error_new("a dict with a key that is neither text nor a whole number");
         text_puts(out, ": ");
-        TRY(put(p->item[i + 1], depth, out));
+        TRY(put(p->item[i + 1], depth, longest, out));
     }
     text_putc(out, '}');
     return NULL;
 }
 
-static Error *put(const Pickle *p, int depth, Text *out)
+static Error *put(const Pickle *p, int depth, size_t longest, Text *out)
 {
-    if (depth > DEEPEST || out->len > LONGEST)
+    if (depth > DEEPEST || out->len > longest)
         return error_new("values nested too deeply or often");
     switch (p->kind) {
     case PICKLE_NONE:
@@ -85,9 +86,9 @@ static Error *put(const Pickle *p, int depth, Text *out)
         return NULL;
     case PICKLE_TUPLE:
     case PICKLE_LIST:
-        return put_items(p, depth + 1, out);
+        return put_items(p, depth + 1, longest, out);
     case PICKLE_DICT:
-        return put_dict(p, depth + 1, out);
+        return put_dict(p, depth + 1, longest, out);
     case PICKLE_GLOBAL:
     case PICKLE_OBJECT:
     case PICKLE_STORAGE:
@@ -98,5 +99,5 @@ static Error *put(const Pickle *p, int depth, Text *out)
 
 Error *pickle_json(const Pickle *p, Text *out)
 {
-    return put(p, 0, out);
+    return put(p, 0, out->len + LONGEST, out);
 }

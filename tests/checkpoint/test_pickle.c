@@ -119,6 +119,21 @@ TEST(what_is_written_in_either_protocol_is_read)
     arena_free(a);
 }
 
+/* The objects of a checkpoint with hundreds of layers make one long text. */
+TEST(a_plain_value_is_put_at_the_end_of_a_text_of_any_length)
+{
+    enum { BYTES_BEFORE = 9 << 20 };
+    Arena *a = arena_new();
+    const Pickle *p = NULL;
+    Text json = { 0 };
+    for (int64_t i = 0; i < BYTES_BEFORE; i++) text_putc(&json, ' ');
+    assert_no_error(read_bytes(a, BYTES("]K\1a."), &p));
+    assert_no_error(pickle_json(p, &json));
+    assert_string_equal(json.ptr + BYTES_BEFORE, "[1]");
+    text_free(&json);
+    arena_free(a);
+}
+
 TEST(a_list_that_holds_itself_or_many_is_no_plain_value)
 {
     Arena *a = arena_new();
