@@ -184,6 +184,14 @@ static bool hint_at_missed(Builder *b, const char *name, const Yaml *typo)
     return is_missed;
 }
 
+/* A component of another kind says itself what it is. */
+static bool is_of_other_kind(const Yaml *item, const Field *meant)
+{
+    const Yaml *kind = item->type == YAML_MAP ? yaml_get(item, "component_key") : NULL;
+    return kind && kind->type == YAML_STRING && meant && meant->kind &&
+           strcmp(kind->text, meant->kind) != 0;
+}
+
 /* Top-level keys are free, as something may refer to them; one that nothing used may be a
  * misspelled one. */
 static void note_unused_keys(Builder *b, const Field *keys)
@@ -198,6 +206,7 @@ static void note_unused_keys(Builder *b, const Field *keys)
         const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
         bool is_known = field_find(keys, key) || !strcmp(key, "plugins");
         if (!near || is_known || map_get(b->done, str_of(key))) continue;
+        if (is_of_other_kind(b->root->item[i], field_find(keys, near))) continue;
         bool is_missed = hint_at_missed(b, near, b->root->key[i]);
         bool is_told = is_missed || (b->known && problem_about(b->known, near));
         if (is_told) continue;

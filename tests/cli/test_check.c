@@ -137,6 +137,21 @@ static const char *check_small(Arena *a, const char *more, int status)
     return output;
 }
 
+/* Files of the original keep components that no command takes any more. */
+TEST(a_component_that_nothing_uses_is_not_taken_for_a_misspelt_one)
+{
+    Arena *a = arena_new();
+    const char *const unused = "--set \"checkpoint_loading={component_key: %s, config: "
+                               "{global_rank: 0, block_names: [GPT2Block], "
+                               "mixed_precision_settings: FP_32, sharding_strategy: FULL_SHARD}}\"";
+    const char *said =
+        check_small(a, arena_printf(a, unused, "checkpoint_loading, variant_key: fsdp1"), 0);
+    assert_null(strstr(said, "checkpoint_samples"));
+    said = check_small(a, arena_printf(a, unused, "checkpoint_samples, variant_key: text"), 2);
+    assert_non_null(strstr(said, "did you mean \"checkpoint_samples\"?"));
+    arena_free(a);
+}
+
 TEST(inputs_that_are_not_there_yet_are_warnings_unless_strict)
 {
     static const char set[] = "--set train_dataset.config.raw_data_path=/nowhere/x.pbin --set "

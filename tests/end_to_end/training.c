@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 64 };
+enum { MAX_WORDS = 112 };
 
 static void redirect(int to)
 {
