@@ -40,14 +40,19 @@ $(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
 $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
 
 define level_rule
-$$(BUILD)/%_fast.$(1).o: %_fast.c Makefile
+$$(BUILD)/%_fast.$(1).o: %_fast.c Makefile | $$(BUILD)/headers
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$< ($(1)))$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
 endef
 $(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
-$(BUILD)/%.o: %.c Makefile
+# Before the first file is compiled: one line for a machine on which libraries are missing, instead of many errors.
+$(BUILD)/headers:
+	@CC="$(CC)" tools/dependencies.sh --headers
+	@mkdir -p $(@D) && touch $@
+
+$(BUILD)/%.o: %.c Makefile | $(BUILD)/headers
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(ARCH) -c $< -o $@
 

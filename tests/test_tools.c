@@ -98,3 +98,32 @@ TEST(a_check_of_bad_paths_that_finds_nothing_to_try_fails)
     assert_contains(said, "no options and arguments to try");
     arena_free(a);
 }
+
+/* A machine without libraries and without Debian's tools: a folder of a few programs is its PATH.
+ */
+TEST(what_is_missing_is_named_for_other_systems_and_make_says_where_to_look)
+{
+    Arena *a = begin();
+    const char *said;
+    assert_int_equal(
+        in_repository(
+            a,
+            "mkdir bare && for p in sh make cat id sort tr mkdir touch rm find uname grep "
+            "nproc install ln date sed; do ln -s $(command -v $p) bare/ || exit 1; done; "
+            "printf '#!/bin/sh\\nexit 1\\n' > bare/cc && chmod +x bare/cc",
+            &said),
+        0);
+    assert_int_not_equal(in_repository(a, "PATH=$PWD/bare make CC=cc build/src/base/one.o", &said),
+                         0);
+    assert_contains(said, "The compiler cc or libraries are missing: make dependencies");
+    assert_null(strstr(said, "one.c"));
+    assert_int_equal(in_repository(a, "PATH=$PWD/bare CC=cc tools/dependencies.sh build", &said),
+                     1);
+    assert_contains(said, "dnf install gcc glibc-devel jansson-devel jq-devel libcmocka-devel "
+                          "libyaml-devel libzstd-devel make pcre2-devel sqlite-devel "
+                          "utf8proc-devel zlib-devel");
+    assert_contains(said, "zypper install gcc glibc-devel libcmocka-devel libjansson-devel");
+    assert_contains(said, "conda install -c conda-forge c-compiler cmocka jansson jq libutf8proc "
+                          "make pcre2 sqlite yaml zlib zstd");
+    arena_free(a);
+}
