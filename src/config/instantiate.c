@@ -85,10 +85,25 @@ static void record(Builder *b, Component *c)
     b->built[b->n++] = c;
 }
 
+/* The first setting below `y` that the command line gave, or NULL. */
+static const Yaml *given_by_set(const Yaml *y)
+{
+    if (!y) return NULL;
+    if (y->file && !strncmp(y->file, "--set ", 6)) return y;
+    for (int64_t i = 0; i < y->n; i++) {
+        const Yaml *given = given_by_set(y->item[i]);
+        if (given) return given;
+    }
+    return NULL;
+}
+
+/* What settings do wrong together is told at the one that the command line gave, if there is one:
+ * that is where to mend it. */
 static void add_error(Builder *b, const Component *c, const char *code, Error *e)
 {
     if (!e) return;
-    const Yaml *at = yaml_get(c->at, "config");
+    const Yaml *at = yaml_get(c->at, "config"), *given = given_by_set(at);
+    if (given && !strcmp(code, "value_error")) at = given;
     problem_add(&b->problems, at ? at : c->at, c->path, code, "%s.%s: %s", c->kind, c->variant,
                 error_text(e))
         ->is_absent = error_is_absent(e);

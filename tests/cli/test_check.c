@@ -202,3 +202,16 @@ TEST(a_mesh_of_more_ranks_tells_how_it_is_checked)
     }
     arena_free(a);
 }
+
+/* The command line is to blame, so it is named and the status is that of a usage error. */
+TEST(a_rule_over_several_settings_is_told_at_the_one_that_set_gave)
+{
+    Arena *a = arena_new();
+    const char *said;
+    const char *check = "config check --config_file_path configs/layouts/common.yaml --set "
+                        "model_raw.config.n_head_q=3";
+    assert_int_equal(command_line_run(a, check, &said), 2);
+    assert_contains(said, "--set model_raw.config.n_head_q=3: model_raw: model.gpt2: n_head_kv 2 "
+                          "does not divide n_head_q 3");
+    arena_free(a);
+}
