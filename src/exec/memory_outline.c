@@ -172,7 +172,7 @@ static void put_peak(const Outline *o, Text *out)
 static void put_kept(const Outline *o, Text *out)
 {
     const ParamStore *s = o->p->settings.store;
-    Share list[8];
+    Share list[8] = { 0 };
     int64_t n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);

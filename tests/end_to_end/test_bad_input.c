@@ -17,7 +17,7 @@ static const Mistake mistakes[] = {
       "settings.step_profile.sequence_length: \"abc\"; allowed: an integer, at least 1" },
     { "settings.intervals.training_log_interval_in_steps=0", 2,
       "training_log_interval_in_steps: 0; allowed: an integer, at least 1" },
-    { "model_raw.config.dropout=1.5", 1, "dropout 1.5: allowed are 0 <= dropout < 1" },
+    { "model_raw.config.dropout=1.5", 2, "dropout 1.5: allowed are 0 <= dropout < 1" },
     { "optimizer.variant_key=adamw", 2, "no variant_key \"adamw\"; did you mean \"adam_w\"?" },
     { "optimizer.component_key=optimzer", 2, "did you mean \"optimizer\"?" },
     { "optimizer.config.weight_decai=0", 2, "did you mean \"weight_decay\"" },
@@ -42,7 +42,7 @@ static const Mistake mistakes[] = {
       "n_layer: 1000000000; allowed: an integer, at least 1 and at most 1000" },
     { "model_raw.config.ffn_hidden=9223372036854775807", 2,
       "ffn_hidden: 9223372036854775807; allowed: an integer, at least 1 and at most 2147483647" },
-    { "checkpoint_saving.config.checkpoint_saving_execution.config.experiment_id=../../x", 1,
+    { "checkpoint_saving.config.checkpoint_saving_execution.config.experiment_id=../../x", 2,
       "experiment_id \"../../x\"; allowed: a name without \"/\"" },
     { "device_mesh.config={device_type: cpu, data_parallel_replicate_degree: 4294967296, "
       "data_parallel_shard_degree: 4294967296, world_size: 1}",
