@@ -240,6 +240,7 @@ static void append_gather(Rewrite *w, const Group *group)
         out[k] = n->out[0];
     }
     const bool is_read = w->uses[x->id] > group->n;
+    CHECK(in_text != NULL); /* a group has products */
     if (is_read) {
         const char *comma = strchr(in_text, ',');
         out_text = arena_printf(g->arena, "%s,%.*s", out_text, (int)(comma - in_text), in_text);
