@@ -162,7 +162,7 @@ TEST(what_cannot_be_answered_is_one_clear_error)
         { "", "--max_new_tokens 0", 2, "max_new_tokens" },
         { "", "--set settings.device=tpu", 1, "device \"tpu\": allowed" },
         { "", "--set settings.model_path=/nowhere/x", 1, "/nowhere/x" },
-        { "", "--set text_inference_component.config.prompt_template=a{x", 1, "is not closed" },
+        { "", "--set text_inference_component.config.prompt_template=a{x", 2, "is not closed" },
         { "", "--set text_inference_component.config.sequence_length=0", 2, "sequence_length" },
     };
     Arena *a = arena_new();
