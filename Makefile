@@ -164,7 +164,7 @@ bench-tokenizer: $(BUILD)/bench/tokenizer ## encoding beside the tokenizers that
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
-$(BUILD)/bench/start: $(BUILD)/modalities
+$(BUILD)/bench/start $(BUILD)/bench/ablations: $(BUILD)/modalities
 $(BUILD)/bench/ranks: $(BUILD)/modalities | mpi
 $(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 

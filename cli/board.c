@@ -70,7 +70,8 @@ const Command command_top_board = {
         "the settings in which they differ, filters, and two runs compared; for each run memory "
         "over the time of a step, the schedule of its pipeline, and the texts that it made at "
         "checkpoints. The page holds "
-        "all it needs: it opens without a network and can be sent to others.",
+        "all it needs: it opens without a network and can be sent to others. Of longer curves "
+        "2,000 points are shown: in each stretch the value that stands out most.",
     .examples = "modalities board experiments\n"
                 "modalities board experiments --watch",
     .options = options,

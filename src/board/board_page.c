@@ -69,6 +69,19 @@ static void put_track(const History *h, int64_t i, Text *t)
     text_puts(t, "]}");
 }
 
+static void put_tracks(const History *h, Text *t)
+{
+    Arena *a = arena_new();
+    History shown = { .track = NEW_N(a, Track, h->n + 1), .n = h->n };
+    for (int64_t i = 0; i < h->n; i++)
+        shown.track[i] = track_thinned(a, &h->track[i], SHOWN_POINTS);
+    for (int64_t i = 0; i < shown.n; i++) {
+        if (i) text_putc(t, ',');
+        put_track(&shown, i, t);
+    }
+    arena_free(a);
+}
+
 static void put_json(Text *t, const char *key, const char *json)
 {
     if (json) text_printf(t, ",\"%s\":%s", key, json);
@@ -89,10 +102,7 @@ static void put_run(const BoardRun *r, Text *t)
         put_string(t, r->setting[i].value);
     }
     text_puts(t, "},\"tracks\":[");
-    for (int64_t i = 0; i < r->history.n; i++) {
-        if (i) text_putc(t, ',');
-        put_track(&r->history, i, t);
-    }
+    put_tracks(&r->history, t);
     text_puts(t, "]");
     put_json(t, "memory", r->memory);
     put_json(t, "schedule", r->schedule);

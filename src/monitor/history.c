@@ -122,20 +122,20 @@ typedef struct KnownRows {
     int n;
 } KnownRows;
 
-/* The line is read once more, with 0, 1, 2 ... as its numbers. */
-static void learn(Arena *a, KnownRows *known, History *h, Str line)
+/* The line is read once more, with 0, 1, 2 ... as its numbers. `s` lives as long as `known`. */
+static void learn(Arena *a, Arena *s, KnownRows *known, History *h, Str line)
 {
-    KnownRow *k = NEW(a, KnownRow);
+    KnownRow *k = NEW(s, KnownRow);
     History places = { 0 };
-    if (known->n == MOST_SHAPES || !row_shape_of(a, line, &k->shape)) return;
-    const char *numbered = row_shape_numbered(a, &k->shape);
+    if (known->n == MOST_SHAPES || !row_shape_of(s, line, &k->shape)) return;
+    const char *numbered = row_shape_numbered(s, &k->shape);
     json_t *row = json_loads(numbered, 0, NULL);
-    bool is_row = row && add_row(a, &places, row) && places.n;
+    bool is_row = row && add_row(s, &places, row) && places.n;
     json_decref(row);
     if (!is_row) return;
     k->step = (int)places.track[0].step[0];
-    k->track = NEW_N(a, int64_t, places.n);
-    k->number = NEW_N(a, int, places.n);
+    k->track = NEW_N(s, int64_t, places.n);
+    k->number = NEW_N(s, int, places.n);
     for (k->n = 0; k->n < places.n; k->n++) {
         const Track *t = &places.track[k->n];
         k->track[k->n] = track_of(a, h, t->tag, t->key) - h->track;
@@ -158,37 +158,73 @@ static bool add_known(Arena *a, const KnownRows *known, History *h, Str line)
     return false;
 }
 
-static bool add_line(Arena *a, KnownRows *known, History *h, Str line)
+static bool add_line(Arena *a, Arena *s, KnownRows *known, History *h, Str line)
 {
     if (add_known(a, known, h, line)) return true;
-    char *copy = arena_string_n(a, line.ptr, line.len);
+    char *copy = arena_string_n(s, line.ptr, line.len);
     blank_constants(copy, line.len);
     json_t *row = json_loadb(copy, line.len, 0, NULL);
     bool is_row = row && add_row(a, h, row);
     json_decref(row);
-    if (is_row) learn(a, known, h, line);
+    if (is_row) learn(a, s, known, h, line);
     return is_row;
 }
 
-Error *history_read(Arena *a, const char *path, History *out)
+static void add_lines(Arena *a, Arena *s, Str text, History *out)
 {
-    Str text;
     KnownRows known = { 0 };
-    *out = (History){ 0 };
-    TRY(file_read(a, path, &text));
     int64_t line = 0;
     for (size_t at = 0; at < text.len;) {
         const char *end = memchr(text.ptr + at, '\n', text.len - at);
         size_t len = end ? (size_t)(end - text.ptr) - at : text.len - at;
         line++;
-        if (add_line(a, &known, out, (Str){ text.ptr + at, len })) {
+        if (add_line(a, s, &known, out, (Str){ text.ptr + at, len })) {
             out->n_rows++;
         } else if (len) {
             if (!out->n_bad++) out->first_bad = line;
         }
         at += len + 1;
     }
-    return NULL;
+}
+
+Error *history_read(Arena *a, const char *path, History *out)
+{
+    Str text;
+    Arena *s = arena_new();
+    *out = (History){ 0 };
+    Error *e = file_read(s, path, &text);
+    if (!e) add_lines(a, s, text, out);
+    arena_free(s);
+    return e;
+}
+
+/* Of the values [from, to) the one that is farthest from their mean: what stands out stays. */
+static int64_t farthest(const Track *t, int64_t from, int64_t to)
+{
+    double sum = 0;
+    int64_t n = 0, best = from;
+    for (int64_t i = from; i < to; i++)
+        if (isfinite(t->value[i])) sum += t->value[i], n++;
+    for (int64_t i = from; n && i < to; i++) {
+        if (!isfinite(t->value[i])) return i;
+        if (fabs(t->value[i] - sum / (double)n) > fabs(t->value[best] - sum / (double)n)) best = i;
+    }
+    return best;
+}
+
+Track track_thinned(Arena *a, const Track *t, int64_t most)
+{
+    Track out = *t;
+    if (t->n <= most) return out;
+    out.step = NEW_N(a, double, most);
+    out.value = NEW_N(a, double, most);
+    out.n = out.cap = most;
+    for (int64_t k = 0; k < most; k++) {
+        const int64_t from = k * t->n / most, to = (k + 1) * t->n / most;
+        out.step[k] = t->step[to - 1];
+        out.value[k] = t->value[k + 1 < most ? farthest(t, from, to) : t->n - 1];
+    }
+    return out;
 }
 
 const Track *history_find(const History *h, const char *tag, const char *key)

@@ -24,6 +24,12 @@ typedef struct History {
 /* A row with an earlier step than the last (a resumed run) replaces what came from that step on.
  * Lines that cannot be read, such as one cut short by a crash, are counted and skipped. */
 Error *history_read(Arena *a, const char *path, History *out);
+enum { SHOWN_POINTS = 2000 }; /* of a curve: more than a screen has columns */
+
+/* The track with at most so many values: for each stretch of steps its last step, and the value
+ * that is farthest from the mean there, or one that is not finite; the last value is the track's
+ * last. Tracks with the same steps keep that. A track that is short enough is returned as it is. */
+Track track_thinned(Arena *a, const Track *t, int64_t most);
 /* The track of that key; `tag` NULL: of any tag. NULL when there is none. */
 const Track *history_find(const History *h, const char *tag, const char *key);
 #endif

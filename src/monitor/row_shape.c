@@ -1,11 +1,12 @@
 /* row_shape.c - reads a line by comparing it with one that was read before. */
 #include "monitor/row_shape.h"
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_DIGITS = 15, MOST_BYTES = 40 };
+enum { MOST_BYTES = 40 };
 
 /* Digits from p on. */
 static const char *digits(const char *p, const char *end)
@@ -25,20 +26,51 @@ static const char *constant(const char *p, const char *end)
     return p;
 }
 
-/* The value of a number of JSON; few digits without an exponent are exact as a fraction. */
-static double value_of(const char *from, const char *to, const char *point, bool has_exponent)
+/* whole x 10^power, where one operation on numbers of 64 bits gives it and rounding that once more
+ * cannot differ from rounding the true value: it is not next to the middle of two doubles. */
+static bool is_exact(uint64_t whole, int power, double *out)
 {
-    static const double power[] = { 1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+#if LDBL_MANT_DIG == 64
+    enum { MOST_POWER = 27, DROPPED_BITS = 0x7ff, MIDDLE = 0x400 };
+    static const long double ten[MOST_POWER + 1] = { 1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,
+                                                     1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L,
+                                                     1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L,
+                                                     1e18L, 1e19L, 1e20L, 1e21L, 1e22L, 1e23L,
+                                                     1e24L, 1e25L, 1e26L, 1e27L };
+    if (power > MOST_POWER || power < -MOST_POWER) return false;
+    const long double x =
+        power < 0 ? (long double)whole / ten[-power] : (long double)whole * ten[power];
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t dropped = bits & DROPPED_BITS;
+    if (dropped >= MIDDLE - 1 && dropped <= MIDDLE + 1) return false;
+    *out = (double)x;
+    return true;
+#else
+    (void)whole, (void)power, (void)out;
+    return false;
+#endif
+}
+
+/* The value of a number of JSON, as strtod gives it. */
+static double value_of(const char *from, const char *to, const char *point, const char *exponent)
+{
+    enum { MOST_DIGITS = 19 }; /* of any 64-bit number */
     char copy[MOST_BYTES + 1] = { 0 };
-    if (has_exponent || to - from > EXACT_DIGITS) {
-        memcpy(copy, from, (size_t)(to - from));
-        return strtod(copy, NULL);
+    const char *end = exponent ? exponent : to;
+    uint64_t whole = 0;
+    int n = 0;
+    double x;
+    for (const char *p = from; p < end; p++) {
+        if (!isdigit((unsigned char)*p)) continue;
+        whole = 10 * whole + (uint64_t)(*p - '0');
+        n += whole > 0;
     }
-    int64_t whole = 0;
-    for (const char *p = from; p < to; p++)
-        if (isdigit((unsigned char)*p)) whole = 10 * whole + (*p - '0');
-    const double x = (double)whole / power[point ? to - point - 1 : 0];
+    memcpy(copy, from, (size_t)(to - from));
+    const long power = (exponent ? strtol(copy + (exponent + 1 - from), NULL, 10) : 0) -
+                       (point ? end - point - 1 : 0);
+    if (n > MOST_DIGITS || labs(power) > 100 || !is_exact(whole, (int)power, &x))
+        return strtod(copy, NULL);
     return *from == '-' ? -x : x;
 }
 
@@ -56,16 +88,16 @@ static const char *number(const char *p, const char *end, double *out)
         to = digits(point + 1, end);
         if (to == point + 1) return from;
     }
-    const bool has_exponent = to < end && (*to == 'e' || *to == 'E');
-    if (has_exponent) {
+    const char *exponent = to < end && (*to == 'e' || *to == 'E') ? to : NULL;
+    if (exponent) {
         p = to + 1;
         if (p < end && (*p == '+' || *p == '-')) p++;
         to = digits(p, end);
         if (to == p) return from;
     }
-    const bool is_long = !point && !has_exponent && to - from > 18; /* no 64-bit integer, perhaps */
+    const bool is_long = !point && !exponent && to - from > 18; /* no 64-bit integer, perhaps */
     if (is_long || to - from > MOST_BYTES) return from;
-    *out = value_of(from, to, point, has_exponent);
+    *out = value_of(from, to, point, exponent);
     return isfinite(*out) ? to : from;
 }
 

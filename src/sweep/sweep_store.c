@@ -32,7 +32,7 @@ static Error *set_up(SweepStore *s)
 {
     enum { MOST_TRIES = 300, PAUSE = 100 * 1000 }; /* microseconds */
     static const char sql[] =
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+        "PRAGMA page_size=32768; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
         "CREATE TABLE IF NOT EXISTS run (config TEXT PRIMARY KEY, attempts INTEGER NOT "
         "NULL DEFAULT 0, hopeless INTEGER NOT NULL DEFAULT 0, bytes INTEGER, changed "
         "INTEGER);"
@@ -194,10 +194,13 @@ static Error *keep_all(SweepStore *s, const SweepRun *r, const History *h, const
     return finish(s, st);
 }
 
+/* Losses are kept in full, for questions about single steps; the others as they are drawn. */
 static Error *read_again(SweepStore *s, Arena *a, const SweepRun *r, const char *path,
                          const struct stat *file, History *out)
 {
     TRY(history_read(a, path, out));
+    for (int64_t i = 0; i < out->n; i++)
+        if (!out->track[i].is_loss) out->track[i] = track_thinned(a, &out->track[i], SHOWN_POINTS);
     TRY(run_sql(s, "BEGIN IMMEDIATE"));
     Error *e = keep_all(s, r, out, file);
     return error_join(e, run_sql(s, e ? "ROLLBACK" : "COMMIT"));
