@@ -21,7 +21,7 @@ static const char *program;
 static double seconds_of(const char *const *words, const char *said)
 {
     const char *argv[16] = { program };
-    int n = 1, status;
+    int n = 1, status = 0;
     for (; *words; words++) argv[n++] = *words;
     fflush(stdout);
     double start = clock_seconds();
