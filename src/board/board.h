@@ -36,6 +36,8 @@ typedef struct Board {
     bool refreshes; /* the page loads itself again while it is open */
 } Board;
 
+/* Memory, schedule and texts of the run in this folder, as far as they are there. */
+void board_read_pictures(Arena *a, const char *folder, BoardRun *to);
 /* The runs below a folder, with the settings in which they differ. */
 Error *board_collect(Arena *a, const char *folder, Board *out);
 /* Whether a file holds such a page, which may be replaced unasked. */

@@ -1,51 +1,10 @@
 /* board_collect.c - gathers the runs below a folder, and the settings in which they differ. */
-#include "base/file.h"
 #include "board/board.h"
 #include "monitor/config_differences.h"
 #include "monitor/experiments_find.h"
 #include "monitor/run_record.h"
 #include "monitor/run_results.h"
-#include <jansson.h>
 #include <string.h>
-
-/* The file's text if it is JSON; NULL: it is not there, or no JSON, which would spoil the page. */
-static const char *read_json(Arena *a, const char *folder, const char *name)
-{
-    Str text;
-    const char *path = path_join(a, folder, name);
-    if (!file_exists(path)) return NULL;
-    Error *e = file_read(a, path, &text);
-    json_t *j = e ? NULL : json_loadb(text.ptr, text.len, 0, NULL);
-    error_free(e);
-    json_decref(j);
-    return j ? text.ptr : NULL;
-}
-
-/* The lines that are JSON, as a list. */
-static const char *read_samples(Arena *a, const char *folder)
-{
-    Str text;
-    Text list = { 0 };
-    const char *path = path_join(a, folder, SAMPLES_FILE);
-    if (!file_exists(path)) return NULL;
-    Error *e = file_read(a, path, &text);
-    const char *p = e ? "" : text.ptr;
-    error_free(e);
-    while (*p) {
-        const size_t n = strcspn(p, "\n");
-        json_t *j = json_loadb(p, n, 0, NULL);
-        if (j) {
-            text_puts(&list, list.len ? ",\n" : "[");
-            text_add(&list, p, n);
-        }
-        json_decref(j);
-        p += n + (p[n] == '\n');
-    }
-    text_puts(&list, list.len ? "]" : "[]");
-    const char *json = arena_string(a, list.ptr);
-    text_free(&list);
-    return json;
-}
 
 /* A run that has just begun has no results, but a state; what cannot be read is passed over. */
 static bool read_run(Arena *a, const FoundExperiment *f, const char *folder, BoardRun *out,
@@ -61,9 +20,7 @@ static bool read_run(Arena *a, const FoundExperiment *f, const char *folder, Boa
     error_free(e);
     if (has_results) out->history = r.history;
     *config = has_results ? r.config : NULL;
-    out->memory = read_json(a, f->path, MEMORY_OUTLINE);
-    out->schedule = read_json(a, f->path, PIPELINE_SCHEDULE);
-    out->samples = read_samples(a, f->path);
+    board_read_pictures(a, f->path, out);
     if (!f->has_record) return has_results;
     e = run_record_read(a, f->path, &record);
     if (!e) {

@@ -5,6 +5,7 @@
 #include "monitor/table.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Cells of the four tables, by which text and page are made. */
@@ -258,6 +259,11 @@ void sweep_report_csv(const SweepTable *t, Text *out)
 
 /* ---- HTML ---- */
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const BoardRun *)a)->name, ((const BoardRun *)b)->name);
+}
+
 Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, double confidence,
                          const char *path)
 {
@@ -279,7 +285,9 @@ Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, doubl
                              .history = r->history,
                              .setting = s,
                              .n_settings = t->n_settings };
+        board_read_pictures(a, r->run->folder, &run[i]);
     }
+    qsort(run, (size_t)t->n_runs, sizeof *run, by_name);
     const Board b = {
         .title = title, .run = run, .n_runs = t->n_runs, .table = table, .n_tables = n_tables
     };

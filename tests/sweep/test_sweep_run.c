@@ -160,6 +160,7 @@ TEST(a_report_of_a_sweep_is_text_csv_and_a_page)
     assert_int_equal(n, 13);
     assert_no_error(file_read(a, html, &text));
     assert_non_null(strstr(text.ptr, "\"title\":\"Which settings matter\""));
+    assert_non_null(strstr(text.ptr, ",\"memory\":{\"workspace\":"));
     assert_null(strstr(text.ptr, "src="));
     assert_null(strstr(text.ptr, "http"));
     assert_ended_well(command_output(a, words, NULL)); /* its own files are made anew */
