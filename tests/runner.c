@@ -1,7 +1,8 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--show] [--times] [--jobs N] [--timeout S] [--without PATTERN] [pattern
- * ...] A pattern is matched against "file:name". --times prints what processor time each test took.
+ * usage: tests [--list] [--show] [--times] [--again] [--jobs N] [--timeout S] [--without PATTERN]
+ * [pattern ...] A pattern is matched against "file:name". --times prints what processor time each
+ * test took; --again runs what failed once more, alone, and calls it unsteady if it then passes.
  * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails,
  * or at once with --show. */
 #include "base/clock.h"
@@ -22,6 +23,7 @@ static double timeout_s = 300;
 static char *without[8]; /* tests to leave out */
 static int n_without;
 static bool shows_output, shows_times;
+static const TestCase *failures[5]; /* the first ones */
 
 static TestCase *tests;
 
@@ -218,6 +220,8 @@ static void finish(Job *j, int status, double processor_s, const Outcome *o, Tal
         if (*o->reason) printf("note  %s:%s: %s\n", j->test->file, j->test->name, o->reason);
         if (took > 5) printf("slow  %s:%s (%.1f s)\n", j->test->file, j->test->name, took);
     } else {
+        if (tally->failed < (int)(sizeof failures / sizeof *failures))
+            failures[tally->failed] = j->test;
         tally->failed++;
         printf("FAIL  %s:%s", j->test->file, j->test->name);
         if (WIFSIGNALED(status)) printf(" (%s after %.1f s)", strsignal(WTERMSIG(status)), took);
@@ -248,10 +252,31 @@ static bool selected(const TestCase *t, char **pattern, int n)
     return n == 0;
 }
 
+/* Runs the few that failed once more, alone: one that passes now depends on what ran beside it. */
+static void run_again(Job *job, Outcome *slot, Tally *tally)
+{
+    const int n = tally->failed;
+    if (n > (int)(sizeof failures / sizeof *failures)) return;
+    tally->failed = 0;
+    for (int k = 0; k < n; k++) {
+        const TestCase *t = failures[k];
+        const int before = tally->failed;
+        int status;
+        double processor_s;
+        *slot = (Outcome){ 0 };
+        start(job, t, slot);
+        wait_any(job, 1, &status, &processor_s);
+        finish(job, status, processor_s, slot, tally);
+        if (tally->failed == before)
+            printf("unsteady  %s:%s failed beside other tests and passed alone\n", t->file,
+                   t->name);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int n_jobs = (int)sysconf(_SC_NPROCESSORS_ONLN), i = 1;
-    bool list = false;
+    bool list = false, again = false;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (!strcmp(argv[i], "--list"))
             list = true;
@@ -259,6 +284,8 @@ int main(int argc, char **argv)
             shows_output = true;
         else if (!strcmp(argv[i], "--times"))
             shows_times = true;
+        else if (!strcmp(argv[i], "--again"))
+            again = true;
         else if (!strcmp(argv[i], "--jobs") && i + 1 < argc)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
@@ -266,9 +293,9 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--without") && i + 1 < argc && n_without < 8)
             without[n_without++] = argv[++i];
         else
-            return fprintf(stderr,
-                           "usage: tests [--list] [--show] [--times] [--jobs N] [--timeout S] "
-                           "[--without PATTERN] [pattern ...]\n"),
+            return fprintf(stderr, "usage: tests [--list] [--show] [--times] [--again] [--jobs N] "
+                                   "[--timeout S] "
+                                   "[--without PATTERN] [pattern ...]\n"),
                    2;
     }
     if (n_jobs < 1) n_jobs = 1;
@@ -302,6 +329,7 @@ int main(int argc, char **argv)
         int at = wait_any(job, n_jobs, &status, &processor_s);
         finish(&job[at], status, processor_s, &slot[at], &tally);
     }
+    if (again) run_again(job, slot, &tally);
     if (!list)
         printf("%d passed, %d failed, %d skipped\n", tally.passed, tally.failed, tally.skipped);
     return tally.failed != 0;
