@@ -14,8 +14,7 @@ TEST(every_component_registers_with_a_sound_table)
     arena_free(a);
 }
 
-/* Whatever is not here must at least be refused as planned, by name. */
-TEST(components_of_the_original_are_here_or_planned)
+TEST(components_of_the_original_are_all_here)
 {
     enum { ORIGINAL = 94 };
     Arena *a = arena_new();
@@ -32,15 +31,11 @@ TEST(components_of_the_original_are_here_or_planned)
         *dot = 0;
         n++;
         Error *e = registry_find(r, line, dot + 1, &def);
-        if (e) {
-            const char *text = error_text(e);
-            printf("%s.%s: %s\n", line, dot + 1, text);
-            if (strncmp(text, "planned: ", 9)) fail_msg("%s.%s: %s", line, dot + 1, text);
-        }
+        if (e) printf("%s.%s: %s\n", line, dot + 1, error_text(e));
         n_here += !e;
         error_free(e);
     }
-    printf("%d of %d components of the original\n", n_here, n);
+    test_note("%d of %d components of the original", n_here, n);
     assert_int_equal(n, ORIGINAL);
     assert_int_equal(n_here, ORIGINAL);
     arena_free(a);

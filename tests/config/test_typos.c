@@ -100,7 +100,7 @@ TEST(typing_mistakes_in_keys_are_answered_with_the_key_that_was_meant)
         n_right += right;
         n++;
     }
-    printf("%d of %d typing mistakes were answered with the right key\n", n_right, n);
+    test_note("%d of %d typing mistakes were answered with the right key", n_right, n);
     assert_true(n_right >= NEEDED);
     arena_free(a);
 }

@@ -87,8 +87,8 @@ TEST(each_file_of_the_original_loads_or_is_refused_for_a_reason_that_is_told)
     }
     assert_int_equal(chdir(home), 0);
     free(home);
-    printf("%d of %d files of the original load, %d are refused for a reason that is told\n", n,
-           (int)n_run, (int)n_run - n);
+    test_note("%d of %d files of the original load, %d are refused for a reason that is told", n,
+              (int)n_run, (int)n_run - n);
     if (n_run == FILES) assert_int_equal(n, LOAD);
     arena_free(a);
 }

@@ -229,7 +229,7 @@ TEST(every_training_of_the_original_runs_three_steps)
         const Begin b = { "run", arena_printf(a, "x%d", n), NULL, 3 };
         if (n++ < n_run) run_one(a, files.item[i], root, &b);
     }
-    printf("%d of %d trainings of the original run three steps\n", (int)n_run, n);
+    test_note("%d of %d trainings of the original run three steps", (int)n_run, n);
     assert_int_equal(n, 20);
     leave(&place);
 }
@@ -276,6 +276,6 @@ TEST(every_warm_start_of_the_original_goes_on_for_three_steps)
             b = (Begin){ "warmstart", arena_printf(a, "warm%d", (int)i), info.item[0], 6 };
         }
     }
-    printf("%d of %d warm starts of the original go on for three steps\n", (int)n_run, N);
+    test_note("%d of %d warm starts of the original go on for three steps", (int)n_run, N);
     leave(&place);
 }
