@@ -13,7 +13,7 @@ const EnvironmentVariable environment_variables[] = {
     { "MODALITIES_DEVICE", "where --device does not say it: cpu, cuda or cuda:N; or fenced: the CPU as if its memory were a GPU's and its work were done late, for tests." },
     { "MODALITIES_MEMORY_LIMIT", "bytes that a plan may take, instead of the memory that is free; word caches of tokenizers take an eighth of it at most." },
     { "MODALITIES_PART_BYTES", "bytes that a data command writes until a further part of its output is finished, after which it goes on after an interruption; by default 128 MiB, or what ten seconds bring." },
-    { "MODALITIES_COMM_TIMEOUT", "seconds for which a rank waits for another one in a call before both are reported as hanging; by default 600." },
+    { "MODALITIES_COMM_TIMEOUT", "seconds for which a rank waits for another one in a call before both are reported as hanging, where settings.comm_timeout does not say it; by default 600." },
     { "RANK", "this process among all, from 0; ${cuda_env:RANK}. Without a launcher 0." },
     { "LOCAL_RANK", "this process on its machine, from 0; ${cuda_env:LOCAL_RANK}. Without a launcher 0." },
     { "WORLD_SIZE", "number of processes; ${cuda_env:WORLD_SIZE}. Without a launcher 1." },

@@ -218,6 +218,7 @@ static Error *run(Evaluation *v, const Registry *registry)
     bool is_whole;
     TRY(consensus_error(together, session_check_device(v->s->device)));
     TRY(consensus_error(together, read_config(v, registry)));
+    consensus_wait_at_most(together, v->config.settings.comm_timeout);
     TRY(consensus_error(together, open_files(v)));
     TRY(consensus_error(together, open_session(v)));
     TRY(consensus_error(together, make_program(v)));

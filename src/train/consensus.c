@@ -20,6 +20,11 @@ int consensus_rank(const Consensus *c)
     return c ? c->world->rank : 0;
 }
 
+void consensus_wait_at_most(Consensus *c, const double *seconds)
+{
+    if (c && seconds) c->world->timeout = *seconds;
+}
+
 bool consensus_leads(const Consensus *c)
 {
     return consensus_rank(c) == 0;

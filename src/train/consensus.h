@@ -20,6 +20,9 @@ typedef struct Consensus {
 /* Whether this is the rank that makes what all share, and that tells the user. */
 bool consensus_leads(const Consensus *c);
 int consensus_rank(const Consensus *c);
+/* How long calls wait for a rank from now on, in seconds, and those of groups that are made later;
+ * NULL: as before. */
+void consensus_wait_at_most(Consensus *c, const double *seconds);
 
 /* Brings `mine` (NULL: none) to all. If any rank has an error, all get one with the exit status of
  * the first: on rank 0 it names the ranks and what each says, on the others it is silent. */

@@ -255,6 +255,7 @@ static Error *run(Run *r, const Registry *registry)
     const bool leads = consensus_leads(r->together);
     TRY(consensus_error(r->together, check_options(r->s)));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
+    consensus_wait_at_most(r->together, r->c.config.settings.comm_timeout);
     if (nothing_left(r)) {
         log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
                  (long long)r->c.config.settings.training_target.num_target_steps);

@@ -78,6 +78,7 @@ static const Field settings_fields[] = {
     FIELD_UNION(TrainingSettings, warmstart_checkpoint_paths, WarmstartPaths, warmstart_fields, "null", "where training starts from", REFERRED),
     FIELD_COMPONENT(TrainingSettings, debugging, void, "debugging", "null", "hooks and determinism"),
     FIELD_CHOICE(TrainingSettings, on_nonfinite, "stop", on_nonfinite, "what a NaN or infinite loss or gradient norm does"),
+    FIELD_FLOAT(TrainingSettings, comm_timeout, "null", 0, 1e6, "seconds for which a rank waits for another one in a call before both are reported as hanging; null: MODALITIES_COMM_TIMEOUT, or 600", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 const Field training_config_fields[] = {

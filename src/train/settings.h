@@ -56,7 +56,8 @@ typedef struct TrainingSettings {
     TrainingProgress training_progress;
     const WarmstartPaths *warmstart_checkpoint_paths;
     void *debugging;
-    int on_nonfinite; /* OnNonfinite */
+    int on_nonfinite;           /* OnNonfinite */
+    const double *comm_timeout; /* seconds; NULL: what waiting.h says */
 } TrainingSettings;
 
 /* The top-level keys of `run` and `warmstart`. */

@@ -1,6 +1,7 @@
 /* test_rank_deaths.c - a rank of a training that is killed or stopped is named by the others, which
  * leave; what was saved stays whole, and the training goes on from there. */
 #include "base/clock.h"
+#include "cli/command_line.h"
 #include "comm/mpirun.h"
 #include "end_to_end/job_ranks.h"
 #include "end_to_end/training.h"
@@ -8,6 +9,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SET(x) "--set", x
@@ -15,7 +18,7 @@
 /* What the survivors must say, and how soon: a death is told by the connection, silence after 8 s.
  */
 typedef struct Fate {
-    int signal;
+    int signal;       /* 0: it goes on, but its training does not */
     const char *flag; /* of mpirun; NULL: none */
     const char *says; /* an extended regular expression */
 } Fate;
@@ -47,6 +50,22 @@ static const char *tail(const char *text)
     return n > MOST ? text + n - MOST : text;
 }
 
+/* The thread that trains rests until detach; the others of its process go on. */
+static void hold_training(pid_t rank)
+{
+    if (ptrace(PTRACE_SEIZE, rank, NULL, NULL) != 0) test_skip("no process may be traced here");
+    assert_int_equal(ptrace(PTRACE_INTERRUPT, rank, NULL, NULL), 0);
+    assert_int_equal(waitpid(rank, NULL, __WALL), rank);
+}
+
+static void strike(pid_t rank, int signal)
+{
+    if (signal)
+        assert_int_equal(kill(rank, signal), 0);
+    else
+        hold_training(rank);
+}
+
 static void check_fate(const Fate *f)
 {
     Bench b = bench_new();
@@ -60,6 +79,7 @@ static void check_fate(const Fate *f)
         SET("lr_scheduler.config.total_steps=30000"),
         SET(arena_printf(a, "settings.paths.train_dataset_path=%s", write_many_tokens(a))),
         SET(arena_printf(a, "settings.paths.eval_dataset_path=%s", b.pbin)),
+        SET(f->signal ? "settings.comm_timeout=300" : "settings.comm_timeout=3"),
         NULL
     };
     mpirun_prepare(a);
@@ -69,15 +89,17 @@ static void check_fate(const Fate *f)
     pid_t victim = find_child(job, 0);
     assert_true(victim > 0);
     double start = clock_seconds();
-    assert_int_equal(kill(victim, f->signal), 0);
+    strike(victim, f->signal);
+    const bool is_there = f->signal != SIGKILL;
     if (f->flag) { /* the other rank ends by itself; mpirun may wait for the one that is stopped */
-        pid_t other = find_child(job, f->signal == SIGSTOP);
-        while (other && kill(other, 0) == 0 && find_child(job, f->signal == SIGSTOP) &&
+        pid_t other = find_child(job, is_there);
+        while (other && kill(other, 0) == 0 && find_child(job, is_there) &&
                clock_seconds() - start < 60)
             usleep(50 * 1000);
     }
     double took = clock_seconds() - start;
-    if (f->signal == SIGSTOP) kill(victim, SIGKILL);
+    if (!f->signal) ptrace(PTRACE_DETACH, victim, NULL, NULL);
+    if (is_there) kill(victim, SIGKILL);
     if (f->flag) end_hanging_job(job);
     Outcome o = command_wait(a, job, NULL);
     test_note("told after %.1f s", took);
@@ -110,4 +132,31 @@ TEST(a_stopped_rank_of_a_training_is_named_by_the_other)
 TEST(a_killed_rank_of_a_training_is_named_before_mpirun_kills_the_other)
 {
     check_fate(&(Fate){ SIGKILL, NULL, "rank [01] \\(process [0-9]+ on [^)]+\\) has died" });
+}
+TEST(a_rank_of_a_training_that_lives_but_does_not_come_is_named_after_comm_timeout)
+{
+    check_fate(&(Fate){ 0, "--enable-recovery", "rank [01] has waited 3 s for rank [01]" WAITED });
+}
+
+/* Rank 0 cannot write its report, because nobody reads it for a while. */
+TEST(a_thread_rank_that_does_not_come_is_named_after_comm_timeout)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    static const char *const more[] = {
+        "--ranks", "2", "--print_graph", "after:all", SET("settings.comm_timeout=1.5"), NULL
+    };
+    Text line = { 0 };
+    const char *said, *errors = path_join(a, test_folder(), "errors");
+    Words words = bench_words(&b, "x", NULL, more);
+    text_printf(&line, "(%s", program_path());
+    for (int i = 0; words[i]; i++) text_printf(&line, " %s", words[i]);
+    text_printf(&line, " 2>%s; echo status $?) | (sleep 6; tail -n 1)", errors);
+    assert_int_equal(shell_run(a, line.ptr, &said), 0);
+    text_free(&line);
+    assert_string_equal(said, "status 1\n");
+    Str text;
+    assert_no_error(file_read(a, errors, &text));
+    assert_contains(text.ptr, "rank 1 has waited 1.5 s for rank 0");
+    arena_free(a);
 }
