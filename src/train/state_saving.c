@@ -33,8 +33,10 @@ struct StateSaving {
     Comm *world, *group; /* of the saver's own; NULL: one rank */
     StateTensor *state;  /* of this rank */
     int64_t n, n_stored; /* of which the first ones lie in the store */
-    Shares *shares;      /* NULL: rank 0 gathers the whole state (fsdp1 on many ranks) */
+    Shares *shares;      /* NULL: gather */
+    StateGather *gather; /* rank 0 writes the whole state (fsdp1 on many ranks) */
     StateTensor *copy;   /* the state, with numbers in `copied` */
+    bool reads_copy;     /* what is being saved */
     char *copied;
     size_t copied_bytes;
     Arena *view; /* of one tensor that is fetched */
@@ -59,9 +61,10 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What of the state this rank writes, each tensor once. */
-static bool *written_of(const StateSaving *s, Arena *a)
+/* What of the state this rank writes or gives away, each tensor once. */
+static const bool *written_of(const StateSaving *s, Arena *a)
 {
+    if (s->gather) return state_gather_wanted(s->gather);
     bool *is_written = NEW_N(a, bool, s->n);
     for (int64_t i = 0; i < s->shares->n; i++) is_written[s->shares->mine[i].state] = true;
     return is_written;
@@ -115,8 +118,11 @@ static Error *make(StateSaving *s, float *updates)
     s->n_stored = s->n;
     if (leads(s)) torch_buffers(s->arena, s->job->state->model, &s->state, &s->n);
     if (s->world) TRY(open_group(s));
-    if (is_gathered(s)) return NULL;
-    TRY(shares_plan(s->arena, s->group, s->state, s->n, &s->shares));
+    if (is_gathered(s))
+        TRY(consensus_break(s->job->consensus,
+                            state_gather_new(s->arena, s->group, s->state, s->n, &s->gather)));
+    else
+        TRY(shares_plan(s->arena, s->group, s->state, s->n, &s->shares));
     return ranks_agree(s->group, is_in_background(s) ? reserve_copy(s) : NULL);
 }
 
@@ -153,35 +159,32 @@ static Error *fetch(void *context, int64_t i, const void **data)
     return NULL;
 }
 
-/* All tensors on rank 0, with numbers of their own. */
-static Error *gather(StateSaving *s, Arena *a, bool with_numbers, CheckpointContent *c)
+/* Numbers of this rank's state[i]: the present ones, or those that were copied. */
+static Error *numbers_of(void *context, int64_t i, const void **data)
 {
-    StateTensor *state = arena_copy(a, s->state, sizeof *state * (size_t)s->n);
-    int64_t n = s->n;
-    for (int64_t i = 0; i < n && with_numbers; i++) {
-        const void *data;
-        TRY(consensus_break(s->job->consensus, fetch(s, i, &data)));
-        state[i].part.data = arena_copy(a, data, tensor_bytes(&state[i].part));
-    }
-    TRY(consensus_break(s->job->consensus, state_gather(a, s->world, &state, &n, with_numbers)));
-    c->state = state;
-    c->n = n;
+    const StateSaving *s = context;
+    if (!s->reads_copy) return fetch(context, i, data);
+    *data = s->copy[i].part.data;
     return NULL;
 }
 
+/* Those of a whole tensor, from whoever has parts of it. */
+static Error *gathered(void *context, int64_t i, const void **data)
+{
+    StateSaving *s = context;
+    return state_gather_fetch(s->gather, numbers_of, s, i, data);
+}
+
 static Error *make_content(StateSaving *s, Arena *a, int64_t steps, const char *progress,
-                           bool with_numbers, CheckpointContent *c)
+                           CheckpointContent *c)
 {
     *c = (CheckpointContent){ .state = s->state,
                               .n = s->n,
                               .shares = s->shares,
-                              .fetch = fetch,
+                              .fetch = s->gather ? gathered : numbers_of,
                               .context = s,
                               .progress = progress };
-    if (!s->shares) {
-        c->fetch = NULL;
-        TRY(gather(s, a, with_numbers, c));
-    }
+    if (s->gather) c->state = state_gather_whole(s->gather, &c->n);
     if (!leads(s)) return NULL;
     const StateTensor *all = s->shares ? s->shares->whole : c->state;
     return torch_objects(a, s->job->state, s->graph, steps, all,
@@ -193,7 +196,7 @@ Error *state_saving_rehearse(StateSaving *s, const CheckpointTotals *first,
 {
     Arena *a = arena_new();
     CheckpointContent c;
-    Error *e = make_content(s, a, first->seen_steps, progress, false, &c);
+    Error *e = make_content(s, a, first->seen_steps, progress, &c);
     if (s->group) e = ranks_agree(s->group, e);
     if (!e) e = checkpoint_rehearse(s->job->saving, first, last, &c, out);
     arena_free(a);
@@ -202,7 +205,9 @@ Error *state_saving_rehearse(StateSaving *s, const CheckpointTotals *first,
 
 static Error *write(StateSaving *s, const CheckpointTotals *totals, const CheckpointContent *c)
 {
-    Error *e = checkpoint_saving_save(s->job->saving, totals, c);
+    Error *e = s->gather && !leads(s) ? state_gather_serve(s->gather, numbers_of, s)
+                                      : checkpoint_saving_save(s->job->saving, totals, c);
+    if (s->gather && leads(s)) e = error_join(e, state_gather_end(s->gather));
     return s->group ? ranks_agree(s->group, e) : e;
 }
 
@@ -210,7 +215,8 @@ Error *state_saving_save(StateSaving *s, const CheckpointTotals *totals, const c
 {
     Arena *a = arena_new();
     CheckpointContent c;
-    Error *e = make_content(s, a, totals->seen_steps, progress, true, &c);
+    s->reads_copy = false;
+    Error *e = make_content(s, a, totals->seen_steps, progress, &c);
     if (s->group) e = ranks_agree(s->group, e);
     if (!e) e = write(s, totals, &c);
     arena_free(a);
@@ -242,13 +248,10 @@ static void *save_main(void *arg)
 static Error *copy_and_start(StateSaving *s, const CheckpointTotals *totals, const char *progress)
 {
     Save *v = &s->save;
-    Error *e = make_content(s, v->arena, totals->seen_steps, arena_string(v->arena, progress), true,
+    Error *e = make_content(s, v->arena, totals->seen_steps, arena_string(v->arena, progress),
                             &v->content);
-    v->content.fetch = NULL;
-    if (!e && s->shares) {
-        v->content.state = s->copy;
-        e = copy_state(s);
-    }
+    if (!e) e = copy_state(s);
+    s->reads_copy = true;
     if (s->group) e = ranks_agree(s->group, e);
     if (e) return e;
     v->is_begun = thread_start(&v->thread, save_main, s);
