@@ -37,10 +37,13 @@ static const Bounds bf16_bounds = {
 };
 
 /* Of other models than model.gpt2: transformers' own bf16 runs of the hf_* cases are off by up to
- * 0.086 (logits), 0.049 (their rms), 0.15 (loss) and 0.11 (gradients), and of Mixtral, whose
- * choices then change, by 0.93; gradients may be twice as far off. */
+ * 0.086 (logits), 0.049 (their rms), 0.15 (loss) and 0.11 (gradients), which may be twice as far
+ * off; of Mixtral, where some tokens then choose other experts, by 0.93. */
 static const Bounds other_bf16_bounds = {
     .logits_max = 0.1, .logits_rms = 0.05, .loss_of_rms = 0.1, .grad = 0.22
+};
+static const Bounds mixtral_bf16_bounds = {
+    .logits_max = 0.1, .logits_rms = 0.05, .loss_of_rms = 0.1, .grad = 0.93
 };
 
 static const char *in_folder(Arena *a, const char *name, const char *file)
@@ -144,7 +147,9 @@ static void run_case(Arena *a, const char *name)
     compare(name, compute(a, name, RUN_F32), expected, expected, &f32_bounds, &f32_bounds);
     compare(name, compute(a, name, RUN_F64), expected64, grads64, &f64_bounds,
             grads64 == expected64 ? &f64_bounds : &f32_bounds);
-    const Bounds *low = strstr(name, "gpt2_") && !is_hf(name) ? &bf16_bounds : &other_bf16_bounds;
+    const Bounds *low = strstr(name, "gpt2_") && !is_hf(name) ? &bf16_bounds
+                        : strstr(name, "mixtral")             ? &mixtral_bf16_bounds
+                                                              : &other_bf16_bounds;
     compare(name, compute(a, name, RUN_BF16), expected64, grads64, low, low);
 }
 
