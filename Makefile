@@ -266,13 +266,17 @@ help: ## this list
 # left out under the address sanitizer: it takes ten minutes there and runs no code that the smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
-.PHONY: check check-bad-paths check-cuda check-format check-layers check-docs check-warnings check-lint check-address check-thread check-fuzz
-check: check-format check-layers check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
+.PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
+check: check-format check-layers check-levels check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
 
 check-format:
 	@tools/check_format.sh
 check-layers:
 	@tools/check_layers.sh
+# What a machine with the next lower instruction set computes.
+check-levels: tests
+	@if grep -q avx512 /proc/cpuinfo; then MODALITIES_CPU=avx2 MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all --without recipes --without fenced golden/ layouts/ models/ train/ generation exec/ ops/; \
+	else MODALITIES_CPU=scalar $(BUILD)/tests/all golden/test_models; fi
 # every option of every command with bad paths and values
 check-bad-paths: $(BUILD)/modalities
 	@BUILD=$(BUILD) tools/bad_paths.sh
