@@ -63,10 +63,6 @@ static Error *read_config(Evaluation *v, const Registry *registry)
         return error_new("%s: its device_mesh has %" PRId64 " ranks, but this job has %" PRId64
                          " (--ranks)",
                          s->config_file_path, v->mesh.world_size, s->crew->rank->world_size);
-    const int64_t whole = v->mesh.size[MESH_TP] * v->mesh.size[MESH_CP] * v->mesh.size[MESH_PP];
-    if (s->documents.n && whole > 1)
-        return error_new("--documents needs ranks that have whole logits each: the device_mesh may "
-                         "have no tensor, context or pipeline parallelism");
     return NULL;
 }
 
@@ -169,6 +165,7 @@ static Scoring scoring_of(const Evaluation *v)
     return (Scoring){ .session = v->session,
                       .model = v->config.app_state->model,
                       .sequence = v->config.settings.step_profile.sequence_length,
+                      .mesh = &v->mesh,
                       .together = v->together };
 }
 

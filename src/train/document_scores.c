@@ -1,23 +1,38 @@
 /* document_scores.c - how likely a model finds each document of packed files.
  *
- * Ranks score one document each at a time. As they may share parameters, all run the same programs
- * in the same order: as many windows as the longest of these documents has, each of the length that
- * the longest one needs. What lies after the end of a document changes nothing before it. */
+ * Data-parallel ranks score one document each at a time; those that work on the same samples (tp,
+ * cp, pp) work on the same document, and one of them counts. As ranks may share parameters, all run
+ * the same programs in the same order: as many windows as the longest of these documents has, each
+ * of the length that the longest one needs. What lies after the end of a document changes nothing
+ * before it. */
 #include "train/document_scores.h"
 #include <math.h>
 #include <string.h>
 
 enum { SHORTEST = 16 };
 
-static int n_ranks(const Scoring *s)
+/* Documents that are scored at a time. */
+static int64_t n_at_once(const Scoring *s)
 {
-    return s->together ? s->together->world->size : 1;
+    return mesh_dp_degree(s->mesh);
 }
 
-/* Few lengths, so that there are few programs. */
+static int64_t own_place(const Scoring *s)
+{
+    return mesh_dp_place(s->mesh, s->mesh->rank);
+}
+
+/* Of the ranks that have the same logits, the first one. */
+static bool counts(const Scoring *s)
+{
+    return !mesh_coordinate(s->mesh, MESH_TP, s->mesh->rank) &&
+           !mesh_coordinate(s->mesh, MESH_CP, s->mesh->rank);
+}
+
+/* Few lengths, so that there are few programs; each can be cut by ranks that share a sequence. */
 static int64_t window_length(const Scoring *s, int64_t n)
 {
-    int64_t length = SHORTEST;
+    int64_t length = SHORTEST * s->mesh->size[MESH_CP] * s->mesh->size[MESH_TP];
     while (length < n) length *= 2;
     return length < s->sequence ? length : s->sequence;
 }
@@ -91,6 +106,7 @@ static Error *score_window(Arena *a, const Scoring *s, const Pbin *file, const D
     TRY(program_write(p, in->name, 0, token));
     TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .loss_scale = 1 }));
     const float *logits;
+    if (!program_output(p, "logits", 0)) return NULL; /* another stage of the pipeline has them */
     TRY(read_logits(a, p, &logits));
     const int64_t n_ids = tensor_count(program_output(p, "logits", 0)) / length;
     for (int64_t i = 0; i < n; i++) {
@@ -102,13 +118,13 @@ static Error *score_window(Arena *a, const Scoring *s, const Pbin *file, const D
     return NULL;
 }
 
-/* One document per rank, documents [first, first + n_ranks). */
+/* Documents [first, first + n_at_once). */
 static Error *score_round(Arena *a, const Scoring *s, const Pbin *file, const Document *d,
                           int64_t n, int64_t first, DocumentScore *score)
 {
-    const int64_t own = first + consensus_rank(s->together);
+    const int64_t own = first + own_place(s);
     int64_t longest = 0;
-    for (int64_t i = first; i < n && i < first + n_ranks(s); i++)
+    for (int64_t i = first; i < n && i < first + n_at_once(s); i++)
         longest = d[i].n > longest ? d[i].n : longest;
     for (int64_t w = 0; w * s->sequence < longest - 1; w++) {
         const Document none = { 0 };
@@ -121,26 +137,26 @@ static Error *score_round(Arena *a, const Scoring *s, const Pbin *file, const Do
     return NULL;
 }
 
-/* Each rank knows its own; the others' are zeros to it. */
+/* Each rank knows its own; what it does not count is zero to it. */
 static Error *share(Arena *a, const Scoring *s, DocumentScore *score, int64_t n)
 {
     enum { NUMBERS = 3, AT_ONCE = 1 << 16 };
     double *x = NEW_N(a, double, (int64_t)NUMBERS *AT_ONCE);
-    for (int64_t from = 0; n_ranks(s) > 1 && from < n; from += AT_ONCE) {
+    for (int64_t from = 0; s->together && from < n; from += AT_ONCE) {
         const int64_t now = n - from < AT_ONCE ? n - from : AT_ONCE;
         for (int64_t i = 0; i < now; i++) {
-            const bool is_own = (from + i) % n_ranks(s) == consensus_rank(s->together);
+            const bool is_own = counts(s) && (from + i) % n_at_once(s) == own_place(s);
             const DocumentScore *d = &score[from + i];
             x[NUMBERS * i] = is_own ? d->log_likelihood : 0;
             x[NUMBERS * i + 1] = is_own ? (double)d->n_scored : 0;
-            x[NUMBERS * i + 2] = is_own && d->is_greedy;
+            x[NUMBERS * i + 2] = is_own && !d->is_greedy;
         }
         TRY(consensus_sum(s->together, x, (int)(NUMBERS * now)));
         for (int64_t i = 0; i < now; i++) {
             DocumentScore *d = &score[from + i];
             d->log_likelihood = x[NUMBERS * i];
             d->n_scored = (int64_t)x[NUMBERS * i + 1];
-            d->is_greedy = x[NUMBERS * i + 2] > 0;
+            d->is_greedy = !(x[NUMBERS * i + 2] > 0);
         }
     }
     return NULL;
@@ -160,7 +176,7 @@ Error *document_scores(Arena *a, const Scoring *s, const Pbin *file, DocumentSco
     }
     Arena *scratch = arena_new();
     Error *e = NULL;
-    for (int64_t first = 0; !e && first < *n; first += n_ranks(s))
+    for (int64_t first = 0; !e && first < *n; first += n_at_once(s))
         e = score_round(scratch, s, file, d, *n, first, score);
     e = consensus_error(s->together, e);
     if (!e) e = share(scratch, s, score, *n);

@@ -15,10 +15,10 @@ typedef struct DocumentScore {
 typedef struct Scoring {
     Session *session;
     const Model *model;
-    int64_t sequence;    /* tokens that the model sees at most: longer documents are scored in
-                            windows of so many, one after the other */
-    Consensus *together; /* ranks that each have the whole model and score some of the documents;
-                            NULL: one */
+    int64_t sequence; /* tokens that the model sees at most: longer documents are scored in
+                         windows of so many, one after the other */
+    const Mesh *mesh;
+    Consensus *together; /* NULL: one rank */
 } Scoring;
 
 /* All documents of the file, in its order; every rank gets all of them. A model whose parameters

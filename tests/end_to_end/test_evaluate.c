@@ -141,6 +141,74 @@ TEST(evaluate_scores_documents_one_by_one_on_any_number_of_ranks)
     arena_free(b.arena);
 }
 
+#define PART(name) "{instance_key: " name ", pass_type: BY_REFERENCE}"
+#define SHARED(more)                                                                               \
+    "wrapped_model={component_key: model, variant_key: parallelized, config: {model: " PART(       \
+        "model_raw") ", device_mesh: " PART("device_mesh") ", param_dtype: FP_32, reduce_dtype: "  \
+                                                           "FP_32" more "}}"
+
+typedef struct SharedModel {
+    const char *ranks, *model;
+    const char *degree[3]; /* of the mesh, as settings */
+} SharedModel;
+
+static const char whole_stages[] = SHARED(", pipeline_schedule: 1f1b"),
+                  folded_stages[] = SHARED(", pipeline_schedule: zbvzerobubble");
+
+static const SharedModel shared_models[] = {
+    { "2", SHARED(""), { "tensor_parallel_degree=2" } },
+    { "2", SHARED(""), { "context_parallel_degree=2" } },
+    { "2", whole_stages, { "pipeline_parallel_degree=2" } },
+    { "2", folded_stages, { "pipeline_parallel_degree=2" } },
+    { "4", SHARED(""), { "context_parallel_degree=2" } },
+    { "8", whole_stages, { "pipeline_parallel_degree=2", "tensor_parallel_degree=2" } },
+    { "8", SHARED(""), { "context_parallel_degree=2", "tensor_parallel_degree=2" } },
+};
+enum { N_SHARED_MODELS = sizeof shared_models / sizeof *shared_models };
+
+static const char *score(const Bench *b, const char *documents, const char *id,
+                         const SharedModel *m)
+{
+    const char *path = arena_printf(b->arena, "%s/%s.jsonl", b->root, id);
+    const char *words[20] = { "--documents", documents, "--log_likelihoods_path", path };
+    int n = 4;
+    Str file;
+    if (m) {
+        words[n++] = "--ranks", words[n++] = m->ranks;
+        words[n++] = "--set", words[n++] = m->model;
+    }
+    for (int i = 0; m && m->degree[i]; i++) {
+        words[n++] = "--set";
+        words[n++] = arena_printf(b->arena, "device_mesh.config.%s", m->degree[i]);
+    }
+    assert_ended_well(evaluate(b, "x", words));
+    assert_no_error(file_read(b->arena, path, &file));
+    return file.ptr;
+}
+
+/* Ranks that work on the same samples score the same document. */
+TEST(evaluate_scores_documents_on_ranks_that_share_a_model_as_on_one)
+{
+    Bench b = bench_new();
+    const char *documents = write_documents(b.arena, "documents.pbin", lengths, N_DOCUMENTS);
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *one = score(&b, documents, "one", NULL);
+    for (int i = 0; i < N_SHARED_MODELS; i++) {
+        const char *id = arena_printf(b.arena, "many-%d", i);
+        const char *many = score(&b, documents, id, &shared_models[i]);
+        for (int d = 0; d < N_DOCUMENTS; d++) {
+            const char *what = arena_printf(b.arena, "\"document\": %d,", d);
+            const double expected = likelihood_of(&b, one, d);
+            assert_close(likelihood_of(&b, many, d), expected, 1e-5 * (1 + fabs(expected)));
+            assert_int_equal(number_in(b.arena, many, what, "scored"), lengths[d] - 1);
+            const char *greedy = strstr(strstr(one, what), "\"is_greedy\"");
+            assert_contains(strstr(many, what),
+                            arena_string_n(b.arena, greedy, strcspn(greedy, "}")));
+        }
+    }
+    arena_free(b.arena);
+}
+
 TEST(evaluate_refuses_what_it_cannot_do)
 {
     Bench b = bench_new();

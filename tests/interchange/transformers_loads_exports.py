@@ -2,10 +2,11 @@
 
 Run by `make check-interchange`; needs torch and transformers, and the goldens in ../shared.
 """
-import pathlib, subprocess, sys, tempfile
+import json, pathlib, subprocess, sys, tempfile
 import torch
+import transformers
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 PROGRAM = sys.argv[1]
 GOLDENS = pathlib.Path("../shared/data/goldens/models")
@@ -21,6 +22,22 @@ def logits(model, ids):
         return model.eval()(ids).logits
 
 
+def config_of(folder):
+    """Configurations of transformers 5 have the base of rotary positions among their parameters and
+    another name for the number of experts; here they are as version 4 reads them."""
+    config = AutoConfig.from_pretrained(folder)
+    text = json.loads((folder / "config.json").read_text())
+    if int(transformers.__version__.split(".")[0]) >= 5:
+        return config
+    rope = text.get("rope_parameters", {})
+    if "rope_theta" in rope:
+        config.rope_theta = rope.pop("rope_theta")
+        config.rope_scaling = rope if rope.get("rope_type", "default") != "default" else None
+    if "num_local_experts" in text and hasattr(config, "num_experts"):
+        config.num_experts = text["num_local_experts"]
+    return config
+
+
 def check(folder, work, dtype):
     config, out = work / "model.yaml", work / f"{folder.name}-{dtype}"
     config.write_text(YAML.format(folder.resolve()))
@@ -29,8 +46,8 @@ def check(folder, work, dtype):
     assert before.keys() == after.keys(), before.keys() ^ after.keys()
     rounded = torch.bfloat16 if dtype == "bf16" else torch.float32
     assert all(torch.equal(before[k].to(rounded), after[k]) for k in before)
-    ours = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
-    theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    ours = AutoModelForCausalLM.from_pretrained(out, config=config_of(out), dtype=torch.float32)
+    theirs = AutoModelForCausalLM.from_pretrained(folder, config=config_of(folder), dtype=torch.float32)
     assert type(ours) is type(theirs), type(ours)
     for p in theirs.parameters():
         p.data = p.data.to(rounded).float()
