@@ -8,7 +8,7 @@
 #include "config/yaml_origins.h"
 #include "configurations.h"
 #include "exec/pipeline_describe.h"
-#include "train/training_check.h"
+#include "train/training_try.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -134,8 +134,9 @@ const Command command_config_check = {
     .name = "check",
     .doc = "Checks a configuration as the command that takes it does before it begins, and reports "
            "all mistakes at once.",
-    .details = "Nothing is written. Inputs that are not there yet are warnings; with --strict they "
-               "are errors.",
+    .details = "A training's first batch is read, its step is planned, and the checkpoint that it "
+               "begins with is held against its model. Nothing is written. Inputs that are not "
+               "there yet, and too little memory, are warnings; with --strict they are errors.",
     .examples = "modalities config check --config_file_path train.yaml\n"
                 "modalities config check --config_file_path train.yaml --set "
                 "settings.step_profile.dp_degree=2\n"

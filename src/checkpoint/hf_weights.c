@@ -42,7 +42,8 @@ static Error *open_folder(Folder *f)
     if (file_exists(path_join(f->arena, f->path, "pytorch_model.bin")))
         return error_new("%s holds pytorch_model.bin, which cannot be read yet; readable is %s",
                          f->path, one);
-    return error_new("%s holds no weights: there is neither %s nor %s", f->path, one, many);
+    return error_as_absent(
+        error_new("%s holds no weights: there is neither %s nor %s", f->path, one, many));
 }
 
 static Error *open_file(Folder *f, const char *name, const char *tensor, const Safetensors **out)

@@ -301,6 +301,13 @@ void builder_allow_absent(Builder *b)
     b->may_lack = true;
 }
 
+Error *builder_judge(Builder *b, Error *e)
+{
+    if (!e || !b->may_lack || !error_is_absent(e)) return e;
+    b->n_absent += warn_of_each(e);
+    return NULL;
+}
+
 int64_t builder_count_absent(const Builder *b)
 {
     return b->n_absent;

@@ -39,6 +39,9 @@ Error *builder_try(Builder *b, const Field *keys, void *to);
 /* From now on inputs that are not there are no errors but warnings, each told once; what needs them
  * is not checked further. */
 void builder_allow_absent(Builder *b);
+/* An error of what was built: told as such a warning, and NULL, where it is one of an input that is
+ * not there and may lack. */
+Error *builder_judge(Builder *b, Error *e);
 /* How many of them there were. */
 int64_t builder_count_absent(const Builder *b);
 /* Checks every top-level key in the order of the file. */

@@ -28,32 +28,69 @@ static bool are_alive_together(const Block *a, const Block *b)
     return false;
 }
 
+/* A block that has its place, with what decides most questions about it: where it lies, and when it
+ * begins to be alive and ends. */
+typedef struct Placed {
+    int64_t offset, end;
+    int64_t first, last;
+    const Block *block;
+} Placed;
+
+static int64_t order_in_time(int64_t moment, int64_t at)
+{
+    enum { BITS = 32 };
+    const int64_t most = ((int64_t)1 << BITS) - 1;
+    return moment << BITS | (at < most - 1 ? at + 1 : most);
+}
+
+static Placed placed_of(const Block *b)
+{
+    Placed p = { .offset = b->offset,
+                 .end = b->offset + (int64_t)b->bytes,
+                 .first = 1, /* never alive */
+                 .block = b };
+    if (!b->n_spans) return p;
+    const Span *first = &b->span[0], *last = &b->span[b->n_spans - 1];
+    p.first = order_in_time(first->moment, first->from);
+    p.last = order_in_time(last->moment, last->to);
+    return p;
+}
+
 /* `placed` is sorted by offset; the new block goes into the lowest gap among those alive with it.
  */
-static int64_t lowest_gap(Block *const *placed, int64_t n, const Block *b)
+static int64_t lowest_gap(const Placed *placed, int64_t n, const Block *b)
 {
+    const Placed new = placed_of(b);
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
-        const Block *p = placed[i];
-        int64_t end = p->offset + (int64_t)p->bytes;
-        if (end <= at || !are_alive_together(p, b)) continue;
+        const Placed *p = &placed[i];
+        if (p->end <= at || p->first > new.last || p->last < new.first) continue;
+        if (!are_alive_together(p->block, b)) continue;
         if (p->offset >= at + (int64_t)b->bytes) break;
-        at = end;
+        at = p->end;
     }
     return at;
 }
 
-static void insert_by_offset(Block **placed, int64_t n, Block *b)
+static void insert_by_offset(Placed *placed, int64_t n, const Block *b)
 {
-    int64_t i = n;
-    for (; i > 0 && placed[i - 1]->offset > b->offset; i--) placed[i] = placed[i - 1];
-    placed[i] = b;
+    int64_t from = 0, to = n;
+    while (from < to) {
+        const int64_t middle = from + (to - from) / 2;
+        if (placed[middle].offset > b->offset)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    memmove(&placed[to + 1], &placed[to], sizeof *placed * (size_t)(n - to));
+    placed[to] = placed_of(b);
 }
 
 size_t place_blocks(Block *block, int64_t n)
 {
     Arena *a = arena_new();
-    Block **order = NEW_N(a, Block *, n), **placed = NEW_N(a, Block *, n);
+    Block **order = NEW_N(a, Block *, n);
+    Placed *placed = NEW_N(a, Placed, n);
     size_t total = 0;
     for (int64_t i = 0; i < n; i++) {
         block[i].bytes = (block[i].bytes + ALIGN - 1) / ALIGN * ALIGN;

@@ -11,7 +11,6 @@
     PASS(adapters) \
     PASS(freeze) \
     PASS(read_averages) \
-    PASS(watch_logits) \
     PASS(stages) \
     PASS(autodiff) \
     PASS(precision) \
@@ -23,7 +22,6 @@
     PASS(async_tensor) \
     PASS(optimize) \
     PASS(balance) \
-    PASS(qk_clip) \
     PASS(average) \
     PASS(overlap)
 /* clang-format on */

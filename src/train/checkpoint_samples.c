@@ -69,6 +69,13 @@ static Error *check_layout(const Mesh *m)
     return NULL;
 }
 
+Error *samples_check(const CheckpointSamples *s, const Model *m, const Mesh *mesh)
+{
+    int64_t n_positions;
+    TRY(check_layout(mesh));
+    return count_positions(s, m, &n_positions);
+}
+
 static Error *begin(const TrainingJob *job, Session *s, SampleWriter *w)
 {
     const Model *m = job->state->model;

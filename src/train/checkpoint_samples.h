@@ -7,6 +7,8 @@
 typedef struct CheckpointSamples CheckpointSamples; /* the component */
 typedef struct SampleWriter SampleWriter;
 
+/* Refuses prompts and layouts that cannot be continued. */
+Error *samples_check(const CheckpointSamples *s, const Model *m, const Mesh *mesh);
 /* Makes what job->samples asks for ready before the first step, so that a prompt that does not fit
  * is told then. *out is NULL where nothing is asked for. All ranks call it. Free before the
  * session. */

@@ -1,48 +1,11 @@
 /* job_plan.c - builds one rank of every pipeline stage as its training would, and reads off its
  * memory plan. */
 #include "train/job_plan.h"
-#include "config/config.h"
 #include "exec/pipeline_describe.h"
-#include "train/memory_budget.h"
-#include "train/session.h"
-#include "train/settings.h"
-#include "train/step_schedule.h"
+#include "train/step_plan.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The keys of a training that decide what a rank takes; data is not needed. */
-static const Field *needed_fields(Arena *a)
-{
-    static const char *const names[] = { "settings",         "app_state",          "loss_fn",
-                                         "gradient_clipper", "scheduled_pipeline", "device_mesh" };
-    enum { N = sizeof names / sizeof *names };
-    return training_fields_named(a, names, N);
-}
-
-static Error *build_rank(Arena *a, const Registry *registry, const PlanSettings *s,
-                         const Rank *rank, TrainingConfig *out, bool *in_background)
-{
-    Yaml *root;
-    const ResolverContext context = { .rank = rank,
-                                      .config_file_path = s->config_file_path,
-                                      .experiments_root_path = s->experiments_root_path,
-                                      .experiment_id = "plan" };
-    Problems *unresolved = NEW(a, Problems);
-    unresolved->arena = a;
-    TRY(config_load_with_holes(a, s->config_file_path, s->overrides, &context, &root, unresolved));
-    TRY(training_config_complete(a, root, rank, s->experiments_root_path));
-    const Yaml *copied = yaml_find(root, "checkpoint_saving.config.in_background");
-    *in_background = copied && copied->type == YAML_BOOL && copied->boolean;
-    Builder *b = builder_new(a, registry, root, rank);
-    builder_know(b, unresolved);
-    builder_allow_absent(b);
-    TRY(builder_try(b, needed_fields(a), out));
-    if (!out->app_state || !out->loss_fn || !out->gradient_clipper)
-        return error_new("%s: what it needs is not there, so there is nothing to plan",
-                         s->config_file_path);
-    return NULL;
-}
 
 static const char *largest_of(Arena *a, const Program *p, int64_t n)
 {
@@ -55,35 +18,6 @@ static const char *largest_of(Arena *a, const Program *p, int64_t n)
     const char *kept = arena_string(a, text);
     free(text);
     return kept;
-}
-
-static Error *plan_program(Arena *a, int64_t n_largest, Session *session, const TrainingConfig *c,
-                           const Mesh *mesh, JobPlan *plan, StagePlan *stage)
-{
-    const StepProfile *profile = &c->settings.step_profile;
-    StepSchedule step;
-    Program *p;
-    TRY(step_schedule_new(a, c->app_state->model->pipeline, mesh,
-                          profile->gradient_accumulation_steps,
-                          profile->local_train_micro_batch_size, &step));
-    plan->sequence = profile->sequence_length;
-    plan->microbatch = step.samples;
-    plan->microbatches = step.n;
-    plan->bubble = step.bubble;
-    TRY(memory_budget_keep(&(PlannedStep){ .model = c->app_state->model,
-                                           .loss = c->loss_fn,
-                                           .optimizer = c->app_state->optimizer,
-                                           .clipper = c->gradient_clipper,
-                                           .mesh = mesh,
-                                           .schedule = &step,
-                                           .sequence = plan->sequence,
-                                           .n_threads = 1 }));
-    TRY(session_training_program(session, c->loss_fn, c->app_state->optimizer, c->gradient_clipper,
-                                 &step.schedule, plan->microbatch, plan->sequence, &p));
-    stage->plan = program_rank_plan(p, a);
-    stage->largest = largest_of(a, p, n_largest);
-    stage->transfers = transfers_of(a, p, &step.schedule);
-    return NULL;
 }
 
 static Error *draw_schedule(Arena *a, const TrainingConfig *c, int width, const char **out)
@@ -106,18 +40,29 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
                          const Rank *rank, JobPlan *plan, StagePlan *stage)
 {
     TrainingConfig c = { 0 };
-    Session *session;
-    TRY(build_rank(a, registry, s, rank, &c, &stage->in_background));
+    StepPlan step;
+    Yaml *root;
+    const StepPlanSource source = { s->config_file_path, s->experiments_root_path, s->overrides };
+    TRY(step_plan_read(a, registry, &source, rank, &c, &root));
+    const Yaml *copied = yaml_find(root, "checkpoint_saving.config.in_background");
+    stage->in_background = copied && copied->type == YAML_BOOL && copied->boolean;
     plan->mesh = training_mesh(&c, rank);
     if (rank->rank == 0 && s->schedule_width)
         TRY(draw_schedule(a, &c, s->schedule_width, &plan->schedule));
-    Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
-    SessionSettings settings = { .model = c.app_state->model, .n_threads = 1, .is_plan = true };
-    if (rank->rank == 0) settings.trace = &s->trace;
-    if (mesh->world_size > 1) settings.groups = groups_planned(a, mesh);
-    TRY(session_new(&settings, &session));
-    Error *e = plan_program(a, s->n_largest, session, &c, mesh, plan, stage);
-    session_free(session);
+    const Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
+    const StepPlanSettings settings = { .trace = rank->rank == 0 ? &s->trace : NULL,
+                                        .n_threads = mesh->world_size > 1 };
+    Error *e = step_plan_new(a, &c, mesh, &settings, &step);
+    if (!e) {
+        plan->sequence = step.sequence;
+        plan->microbatch = step.step.samples;
+        plan->microbatches = step.step.n;
+        plan->bubble = step.step.bubble;
+        stage->plan = program_rank_plan(step.program, a);
+        stage->largest = largest_of(a, step.program, s->n_largest);
+        stage->transfers = transfers_of(a, step.program, &step.step.schedule);
+    }
+    step_plan_free(&step);
     return e;
 }
 

@@ -214,9 +214,24 @@ static Error *build(Run *r)
                           r->s->last_checkpoint_info_path ? r->s->config_file_path : NULL);
 }
 
+/* Signals are caught from before `build` on; a rank that none has reached hears of it from the
+ * others. */
+static Error *build_all(Run *r)
+{
+    double stop = 0;
+    Error *e = build(r);
+    stop = signal_number();
+    TRY(consensus_reach(r->together, e, &stop, 1));
+    if (stop == 0) return NULL;
+    return stopped(r, arena_printf(r->arena,
+                                   "Stopped by signal %d before the first step; nothing "
+                                   "is left of this run.",
+                                   (int)stop));
+}
+
 static Error *build_and_train(Run *r)
 {
-    TRY(consensus_error(r->together, build(r)));
+    TRY(build_all(r));
     notice_device(r->s, &r->c);
     TRY(consensus_error(r->together, set_progress(r)));
     crew_notice(r->s->crew);
@@ -261,12 +276,15 @@ static Error *run(Run *r, const Registry *registry)
                  (long long)r->c.config.settings.training_target.num_target_steps);
         return NULL;
     }
+    signal_catch();
     bool is_new = !r->s->resume && (!r->s->experiment_id || !file_exists(r->c.folder));
     TRY(consensus_error(r->together, claim(r)));
     Error *e = build_and_train(r);
     if (!leads) return e;
-    /* a folder without a step would only be in the way of the next attempt */
-    if (e && is_new && !has_begun(r)) return error_join(e, remove_tree(r->c.folder));
+    /* a folder without a step would only be in the way of the next attempt, unless it can be gone
+     * on from */
+    const bool goes_on = e && error_exit_status(e) == EXIT_STOPPED && r->record.experiment;
+    if (e && is_new && !has_begun(r) && !goes_on) return error_join(e, remove_tree(r->c.folder));
     return error_join(e, close_record(r, e));
 }
 

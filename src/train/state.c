@@ -142,17 +142,32 @@ static bool has_adapters(const CheckpointReader *r)
     return false;
 }
 
+/* What is read of a checkpoint, with names of its own. */
+static StateTensor *wanted_state(Arena *a, const ParamStore *s, bool (*wanted)(const char *name),
+                                 bool with_adapters, float *steps, int64_t *n)
+{
+    int64_t n_all;
+    StateTensor *state = state_of_store(a, s, wanted != is_of_model, steps, &n_all);
+    *n = 0;
+    for (int64_t i = 0; i < n_all; i++)
+        if ((wanted(state[i].name) || wanted == is_of_model) &&
+            (with_adapters || !parameter_is_adapter(state[i].name)))
+            state[(*n)++] = state[i];
+    return state;
+}
+
+static bool takes_adapters(const CheckpointReader *r, bool (*wanted)(const char *name))
+{
+    return wanted != is_of_model || has_adapters(r);
+}
+
 /* Where tensors are not the host's, what is read goes through memory that is. */
 static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                         bool (*wanted)(const char *name), bool with_adapters, float *steps)
 {
-    int64_t n_all, n = 0;
-    StateTensor *state = state_of_store(a, s, wanted != is_of_model, steps, &n_all);
-    Tensor *there = NEW_N(a, Tensor, n_all);
-    for (int64_t i = 0; i < n_all; i++)
-        if ((wanted(state[i].name) || wanted == is_of_model) &&
-            (with_adapters || !parameter_is_adapter(state[i].name)))
-            state[n++] = state[i];
+    int64_t n;
+    StateTensor *state = wanted_state(a, s, wanted, with_adapters, steps, &n);
+    Tensor *there = NEW_N(a, Tensor, n);
     for (int64_t i = 0; i < n; i++) {
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));
@@ -165,7 +180,7 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm
 static Error *load_all(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                        bool (*wanted)(const char *name), float *steps)
 {
-    const bool with_adapters = wanted != is_of_model || has_adapters(r);
+    const bool with_adapters = takes_adapters(r, wanted);
     Error *e = load_into(a, s, r, comm, wanted, with_adapters, steps);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *x = store_at(s, i);
@@ -199,6 +214,27 @@ Error *state_load_optimizer(ParamStore *s, const char *path, Comm *comm, float *
     return load_path(s, path, comm, is_of_optimizer, steps);
 }
 
+Error *state_check(const ParamStore *s, const char *path, StateParts parts)
+{
+    static bool (*const wanted[])(const char *name) = {
+        [STATE_OF_MODEL] = is_of_model,
+        [STATE_OF_OPTIMIZER] = is_of_optimizer,
+        [STATE_OF_BOTH] = is_of_model_or_optimizer,
+    };
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    float steps;
+    Error *e = checkpoint_open(a, path, &r);
+    if (!e) {
+        int64_t n;
+        const StateTensor *state =
+            wanted_state(a, s, wanted[parts], takes_adapters(r, wanted[parts]), &steps, &n);
+        e = check(a, s, r, state, n, wanted[parts]);
+    }
+    arena_free(a);
+    return error_wrap(e, "%s", path);
+}
+
 /* A parameter with the sizes of all ranks together. */
 static CheckpointEntry whole_entry(const char *name, const Tensor *t)
 {
@@ -207,11 +243,9 @@ static CheckpointEntry whole_entry(const char *name, const Tensor *t)
     return e;
 }
 
-Error *state_load_hf(ParamStore *s, const HfModel *m)
+static Error *open_hf(Arena *a, const ParamStore *s, const HfModel *m, CheckpointReader **out)
 {
-    Arena *a = arena_new();
     CheckpointEntry *param = NEW_N(a, CheckpointEntry, store_count(s) + s->elsewhere->n);
-    CheckpointReader *r;
     int64_t n = 0;
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
@@ -224,7 +258,23 @@ Error *state_load_hf(ParamStore *s, const HfModel *m)
         const char *name = arena_string_n(a, e->key.ptr, e->key.len);
         param[n++] = whole_entry(name, t);
     }
-    Error *e = hf_weights_open(a, m, param, n, &r);
+    return hf_weights_open(a, m, param, n, out);
+}
+
+Error *state_check_hf(const ParamStore *s, const HfModel *m)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    Error *e = open_hf(a, s, m, &r);
+    arena_free(a);
+    return e;
+}
+
+Error *state_load_hf(ParamStore *s, const HfModel *m)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    Error *e = open_hf(a, s, m, &r);
     if (!e) e = load_all(a, s, r, NULL, is_of_model, NULL);
     arena_free(a);
     return e;

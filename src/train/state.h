@@ -21,8 +21,14 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
 Error *state_load(ParamStore *s, const char *path, Comm *comm, bool with_optimizer, float *steps);
 /* The same for what the optimizer keeps, alone. */
 Error *state_load_optimizer(ParamStore *s, const char *path, Comm *comm, float *steps);
+/* What these would refuse of a checkpoint by names and sizes, which needs no memory for tensors:
+ * the store's programs may be planned only. */
+typedef enum StateParts { STATE_OF_MODEL, STATE_OF_OPTIMIZER, STATE_OF_BOTH } StateParts;
+Error *state_check(const ParamStore *s, const char *path, StateParts parts);
 /* Fills the parameters from the folder of a Hugging Face model. */
 Error *state_load_hf(ParamStore *s, const HfModel *m);
+/* The same of what state_load_hf would refuse. */
+Error *state_check_hf(const ParamStore *s, const HfModel *m);
 /* An error when the checkpoint says that it has seen other numbers of steps or tokens than
  * training_progress of the configuration. */
 Error *state_check_progress(const char *path, int64_t seen_steps, int64_t seen_tokens);

@@ -5,7 +5,6 @@
 #include "base/signal.h"
 #include "monitor/results.h"
 #include "optim/param_groups.h"
-#include "passes/qk_clip.h"
 #include "train/begin.h"
 #include "train/checkpoint_samples.h"
 #include "train/evaluator.h"
@@ -18,6 +17,7 @@
 #include "train/shown_rates.h"
 #include "train/state.h"
 #include "train/state_saving.h"
+#include "train/training_check.h"
 #include "watch/profiler.h"
 #include <inttypes.h>
 #include <math.h>
@@ -139,17 +139,6 @@ static Error *add_rates(Trainer *t, TrainingNumbers *n)
     return NULL;
 }
 
-/* The largest of the last step, where they are watched; a rank knows that of its layers. */
-static Error *add_attention_logit(Trainer *t, TrainingNumbers *n)
-{
-    const Program *p = t->step.program;
-    n->has_attention_logit = t->job->state->model->qk_clip != NULL;
-    if (!n->has_attention_logit) return NULL;
-    if (program_has_scalar(p, ATTENTION_LOGIT_MAX))
-        n->attention_logit = program_scalar(p, ATTENTION_LOGIT_MAX, 0);
-    return consensus_reach(t->job->consensus, NULL, &n->attention_logit, 1);
-}
-
 static Error *publish_results(Trainer *t)
 {
     const TrainingJob *job = t->job;
@@ -183,7 +172,6 @@ static Error *publish_results(Trainer *t)
     if (t->load.n) n.load_name = t->load.name;
     n.load = t->load.value;
     n.n_shown_loads = N_LOAD_SUMMARIES;
-    TRY(add_attention_logit(t, &n));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });
@@ -401,17 +389,12 @@ static Error *end_early(Trainer *t, EndReason reason, TrainingEnd *end)
     return save_early(t);
 }
 
-/* A profile that could not become whole is refused now, and not when the training is done. */
+/* Refused now, and not when the training is done. */
 static Error *begin_profile(const Trainer *t)
 {
     const TrainingJob *job = t->job;
-    const int64_t n = t->step.plan.n, there = (job->target_steps - job->seen_steps) * n;
     if (!job->profiler) return NULL;
-    if (job->profiler->n_steps > there)
-        return error_new("the profiler needs %" PRId64 " microbatches, but only %" PRId64
-                         " are left (steps %" PRId64 " to %" PRId64 " of %" PRId64
-                         " microbatches each)",
-                         job->profiler->n_steps, there, job->seen_steps + 1, job->target_steps, n);
+    TRY(training_check_profile(job->profiler, job->seen_steps, job->target_steps, t->step.plan.n));
     return profiler_begin(job->profiler);
 }
 
@@ -457,21 +440,39 @@ static Error *finish_step(Trainer *t)
     return agree(t, e ? e : read_next(t));
 }
 
-static Error *train(Trainer *t, TrainingEnd *end)
+static Error *load_state(Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    Error *e = begin_state(job, t->session, &t->step);
+    if (e && job->state->checkpoint_path && consensus_leads(job->consensus))
+        e = checkpoint_name_older(e, job->state->checkpoint_path);
+    return e ? e : publish_fact(t);
+}
+
+/* All that comes before the first step. A stop is heeded after each part, as some take long. */
+static Error *begin(Trainer *t)
 {
     const TrainingJob *job = t->job;
     TRY(agree(t, begin_reading(t->arena, job, &t->session, &t->step, &t->data_ended)));
-    if (t->data_ended) return end_early(t, END_OF_DATA, end);
-    TRY(consensus_error(job->consensus, begin_program(job, t->session, &t->step)));
-    Error *loaded = begin_state(job, t->session, &t->step);
-    if (loaded && job->state->checkpoint_path && consensus_leads(job->consensus))
-        loaded = checkpoint_name_older(loaded, job->state->checkpoint_path);
-    TRY(consensus_error(job->consensus, loaded ? loaded : publish_fact(t)));
+    if (t->data_ended || t->stop) return NULL;
+    TRY(agree(t, begin_program(job, t->session, &t->step)));
+    if (t->stop) return NULL;
+    TRY(agree(t, load_state(t)));
+    if (t->stop) return NULL;
     TRY(consensus_error(job->consensus, open_saving(t)));
-    TRY(consensus_error(job->consensus, samples_begin(job, t->session, &t->samples)));
+    TRY(agree(t, samples_begin(job, t->session, &t->samples)));
+    if (t->stop) return NULL;
     if (consensus_leads(job->consensus)) keep_pictures(job, t->step.program);
     TRY(catch_up(t));
-    TRY(consensus_error(job->consensus, publish_start(t)));
+    return agree(t, publish_start(t));
+}
+
+static Error *train(Trainer *t, TrainingEnd *end)
+{
+    const TrainingJob *job = t->job;
+    TRY(begin(t));
+    if (t->data_ended) return end_early(t, END_OF_DATA, end);
+    if (t->stop) return end_early(t, END_SIGNAL, end);
     if (!job->resumed) t->window.started = clock_seconds();
     while (t->steps < job->target_steps) {
         pace_begin(&t->pace);

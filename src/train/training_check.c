@@ -1,9 +1,9 @@
-/* training_check.c - what is made sure of before the first step, by trainings and `config check`.
- */
+/* training_check.c - rules between the parts of a training, its batches, and what it profiles. */
 #include "train/training_check.h"
 #include "base/log.h"
 #include "train/agreement.h"
 #include "train/evaluator.h"
+#include "watch/profiler.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static Error *check_goes_on(const AppState *state, const char *path)
         path);
 }
 
-static bool is_done(const TrainingSettings *s)
+bool training_is_done(const TrainingSettings *s)
 {
     return s->training_progress.num_seen_steps >= s->training_target.num_target_steps;
 }
@@ -43,10 +43,21 @@ Error *training_check(const Builder *b, const TrainingConfig *c, const char *war
     TRY(training_agreement_check(b, c));
     say_context_method(b, c);
     TRY(check_goes_on(state, warmstart_path));
-    if (state->scheduler && !is_done(&c->settings))
+    if (state->scheduler && !training_is_done(&c->settings))
         TRY(scheduler_check_steps(state->scheduler, c->settings.training_target.num_target_steps));
     const Dataset *data = c->train_dataset;
     return data ? training_dataset_check(&c->settings, data->count(data)) : NULL;
+}
+
+Error *training_check_profile(const Profiler *p, int64_t seen_steps, int64_t target_steps,
+                              int64_t microbatches)
+{
+    const int64_t there = (target_steps - seen_steps) * microbatches;
+    if (!p || p->n_steps <= there) return NULL;
+    return error_new("the profiler needs %" PRId64 " microbatches, but only %" PRId64
+                     " are left (steps %" PRId64 " to %" PRId64 " of %" PRId64
+                     " microbatches each)",
+                     p->n_steps, there, seen_steps + 1, target_steps, microbatches);
 }
 
 Error *training_check_batch(const TrainingJob *job, const Batch *batch, int64_t *n_samples,
@@ -57,28 +68,4 @@ Error *training_check_batch(const TrainingJob *job, const Batch *batch, int64_t 
     return error_new("the batches of '%s' hold %" PRId64
                      " samples, but settings.step_profile.local_train_micro_batch_size is %" PRId64,
                      loader_tag(job->train), *n_samples, job->microbatch_size);
-}
-
-static Error *check_first_batch(const TrainingConfig *c)
-{
-    const TrainingJob job = { .state = c->app_state,
-                              .loss = c->loss_fn,
-                              .train = c->train_dataloader,
-                              .microbatch_size =
-                                  c->settings.step_profile.local_train_micro_batch_size };
-    Batch *batch;
-    int64_t n_samples, sequence;
-    loader_check_ids(job.train, job.state->model->vocab_size);
-    TRY(loader_next(job.train, &batch));
-    return batch ? training_check_batch(&job, batch, &n_samples, &sequence) : NULL;
-}
-
-Error *training_config_try(Builder *b, TrainingConfig *c, const char *warmstart_path)
-{
-    TRY(builder_try(b, training_config_fields, c));
-    bool is_whole = c->app_state && c->loss_fn && c->gradient_clipper &&
-                    training_settings_are_whole(&c->settings);
-    if (!is_whole) return NULL; /* something that they need is not there yet */
-    TRY(training_check(b, c, warmstart_path));
-    return c->train_dataloader && !is_done(&c->settings) ? check_first_batch(c) : NULL;
 }

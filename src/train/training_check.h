@@ -14,7 +14,9 @@ Error *training_check(const Builder *b, const TrainingConfig *c, const char *war
  * the settings say. */
 Error *training_check_batch(const TrainingJob *job, const Batch *batch, int64_t *n_samples,
                             int64_t *sequence);
-/* Does what a training does before its first step, as far as it leaves nothing behind, and reads
- * the first batch. Inputs that are not there are warnings where the builder allows it. */
-Error *training_config_try(Builder *b, TrainingConfig *c, const char *warmstart_path);
+/* A profile that could not become whole is refused. `p` may be NULL. */
+Error *training_check_profile(const struct Profiler *p, int64_t seen_steps, int64_t target_steps,
+                              int64_t microbatches);
+/* Whether no step is left. */
+bool training_is_done(const TrainingSettings *s);
 #endif

@@ -189,7 +189,7 @@ TEST(a_mesh_of_more_ranks_tells_how_it_is_checked)
     } row[] = {
         { "--set device_mesh.config.data_parallel_shard_degree=8", "WORLD_SIZE=8" },
         { "--set device_mesh.config.data_parallel_shard_degree=-1 --set "
-          "device_mesh.config.tensor_parallel_degree=2",
+          "device_mesh.config.data_parallel_replicate_degree=2",
           "WORLD_SIZE=2" },
     };
     Arena *a = arena_new();
@@ -200,6 +200,10 @@ TEST(a_mesh_of_more_ranks_tells_how_it_is_checked)
         check_small(a, row[i].set, 0);
         assert_int_equal(unsetenv("WORLD_SIZE"), 0);
     }
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    assert_contains(check_small(a, "--set device_mesh.config.tensor_parallel_degree=2", 1),
+                    "nothing splits the model's matrices");
+    assert_int_equal(unsetenv("WORLD_SIZE"), 0);
     arena_free(a);
 }
 

@@ -1,6 +1,7 @@
 /* test_preflight.c - what the first checkpoint needs is tried before the first step, and told. */
 #include "end_to_end/training.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -86,5 +87,46 @@ TEST(steps_tokens_checkpoints_and_time_are_told)
     };
     assert_contains(bench_run(&b, "z", NULL, none, NULL).text,
                     "to do: 8 steps, 512 tokens, no checkpoints, as checkpoint_saving_strategy");
+    arena_free(b.arena);
+}
+
+/* The words before " NAME" in a line. */
+static const char *bytes_before(Arena *a, const char *text, const char *name)
+{
+    const char *end = strstr(text, name);
+    if (!end) fail_msg("no \"%s\" in: %s", name, text);
+    const char *from = end;
+    for (int words = 0; from > text; from--)
+        if (from[-1] == ' ' && from < end && ++words == 2) break;
+    return arena_string_n(a, from, (size_t)(end - from));
+}
+
+TEST(activations_are_the_same_in_a_run_its_plan_and_the_inspection_of_its_model)
+{
+    static const char *const variant[][3] = {
+        { "--set", "settings.step_profile.sequence_length=16", NULL },
+        { "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", NULL },
+    };
+    Bench b = bench_new();
+    assert_int_equal(setenv("TRAIN_PBIN", b.pbin, 1), 0);
+    for (int i = 0; i < 2; i++) {
+        Arena *a = b.arena;
+        const char *file[] = { "--config_file_path", "tests/end_to_end/train.yaml" };
+        const char *const inspect[] = { "model",       "inspect",     file[0], file[1],
+                                        variant[i][0], variant[i][1], NULL };
+        const char *const planned[] = {
+            "plan", file[0], file[1], variant[i][0], variant[i][1], NULL
+        };
+        Outcome ran = bench_run(&b, i ? "bf16" : "f32", NULL, variant[i], NULL),
+                inspected = command_output(a, inspect, NULL),
+                plan = command_output(a, planned, NULL);
+        assert_ended_well(ran);
+        assert_ended_well(inspected);
+        assert_ended_well(plan);
+        const char *took = bytes_before(a, ran.text, " for activations");
+        assert_string_equal(bytes_before(a, inspected.text, "  activations and"), took);
+        assert_string_equal(bytes_before(a, plan.text, "  activations and"), took);
+        assert_contains(inspected.text, "a training step, in microbatches of 2 x 16 tokens");
+    }
     arena_free(b.arena);
 }

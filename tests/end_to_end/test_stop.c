@@ -127,3 +127,21 @@ TEST(stop_at_the_limit_of_a_file_s_size_is_an_error)
     assert_int_equal(command_wait(b.arena, child, ends).status, 1);
     arena_free(b.arena);
 }
+
+/* Built before the first step: hundreds of layers, which take a while. */
+TEST(stop_before_the_first_step_is_heeded_and_the_run_can_be_gone_on)
+{
+    static const char *const deep[] = { "--set", "model_raw.config.n_layer=500", NULL };
+    Bench b = bench_new();
+    const char *record = path_join(b.arena, b.root, "deep/run.json");
+    pid_t child = command_start(b.arena, bench_words(&b, "deep", NULL, deep), NULL, NULL);
+    for (int i = 0; i < 6000 && !file_exists(record); i++) usleep(10 * 1000);
+    assert_int_equal(kill(child, SIGTERM), 0);
+    Outcome o = command_wait(b.arena, child, NULL);
+    assert_int_equal(o.status, EXIT_STOPPED);
+    assert_contains(o.text, "Stopped by signal 15 after step 0 of 8; nothing new was learnt");
+    const char *const fewer[] = { "resume", path_join(b.arena, b.root, "deep"), "--set",
+                                  "model_raw.config.n_layer=2", NULL };
+    assert_ended_well(command_output(b.arena, fewer, NULL));
+    arena_free(b.arena);
+}
