@@ -17,6 +17,10 @@ double clock_thread_seconds(void)
 {
     return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
+double clock_of_day(void)
+{
+    return seconds_of(CLOCK_REALTIME);
+}
 
 void clock_format(const char *format, char *out, unsigned long size)
 {

@@ -6,6 +6,8 @@
 double clock_seconds(void);
 /* CPU seconds of the calling thread. */
 double clock_thread_seconds(void);
+/* Seconds since 1970, by the clock of the day. */
+double clock_of_day(void);
 /* Local time by strftime; `out` holds `size` bytes. */
 void clock_format(const char *format, char *out, unsigned long size);
 #endif

@@ -70,6 +70,19 @@ Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, N
 typedef Error *NodeHook(void *ctx, const Node *n, const Launch *l, double seconds);
 void program_set_hook(Program *p, NodeHook *hook, void *ctx);
 
+/* A node that has run, or, with is_wait, one of another stream for which the computation waited. */
+typedef struct NodeTime {
+    const Node *node;
+    const Launch *launch;
+    const RunTime *now;
+    double begin, seconds; /* by clock_seconds() */
+    bool is_wait;
+} NodeTime;
+/* Called of each node some time after it has run, when its tensors may hold other things: streams
+ * go on beside each other as without it. For devices whose memory is the host's. */
+typedef Error *NodeTimes(void *ctx, const NodeTime *x);
+void program_set_times(Program *p, NodeTimes *told, void *ctx);
+
 /* Bytes of the workspace that the program uses. */
 size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);

@@ -23,6 +23,8 @@ typedef struct Reading {
     const Value *value;
 } Reading;
 
+typedef struct TimeNotes TimeNotes;
+
 struct Program {
     Arena *arena;
     ProgramSettings settings;
@@ -37,6 +39,7 @@ struct Program {
     int64_t n_steps;
     Stream **stream; /* by Node.stream */
     int n_streams;
+    const Step *given[N_STREAMS]; /* what each was given last; NULL: the computation joined it */
     MemoryPlan *plan;
     char *block;
     RunTime *now;      /* host: by microbatch, then of the step; stays while copies are under way */
@@ -48,6 +51,7 @@ struct Program {
     bool is_waited;      /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;
+    TimeNotes *times; /* NULL: nobody wants to know them */
 };
 
 /* The slot of an action's values. */

@@ -1,6 +1,6 @@
 /* program_run.c - actions become launches on the device's streams. */
 #include "base/clock.h"
-#include "exec/program_parts.h"
+#include "exec/program_times.h"
 #include <math.h>
 #include <string.h>
 
@@ -68,8 +68,18 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now)
     return d->copy(d, &p->slot_now[program_slot(p, x)], kept, sizeof *kept, p->stream[0]);
 }
 
+static Error *wait_for(Program *p, const Step *s, int slot, Stream *later, const StreamMark *m)
+{
+    Device *d = p->settings.device;
+    double begin = p->times ? clock_seconds() : 0;
+    TRY(d->wait(d, later, m));
+    const int of = slot < p->timeline->n_slots ? slot : 0; /* a step waits for its microbatches */
+    if (p->times && later == p->stream[0]) times_waited(p, s, step_launch(s, of), begin);
+    return NULL;
+}
+
 /* A step on a further stream begins when the computation has come to its place. */
-static Error *wait_for_others(Program *p, const Step *s)
+static Error *wait_for_others(Program *p, const Step *s, int slot)
 {
     Device *d = p->settings.device;
     Stream *own = p->stream[s->node->stream];
@@ -80,28 +90,38 @@ static Error *wait_for_others(Program *p, const Step *s)
         d->mark_free(d, &here);
         TRY(e);
     }
-    for (int64_t i = 0; i < s->n_waits; i++) TRY(d->wait(d, own, &p->step[s->wait[i]].done));
+    for (int64_t i = 0; i < s->n_waits; i++) {
+        const Step *other = &p->step[s->wait[i]];
+        TRY(wait_for(p, other, slot, own, &other->done));
+    }
     return NULL;
+}
+
+/* Whoever looks on sees each node's tensors as it left them. */
+static Error *run_seen(Program *p, Step *s, Launch *l)
+{
+    Device *d = p->settings.device;
+    TRY(d->synchronize(d, l->stream));
+    double start = clock_seconds();
+    int status = d->launch(d, s->kernel, l);
+    if (status) return failure(p, s, l, status);
+    if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
+    TRY(d->synchronize(d, l->stream));
+    return p->hook(p->hook_ctx, s->node, l, clock_seconds() - start);
 }
 
 Error *program_run_step(Program *p, Step *s, int slot)
 {
     Device *d = p->settings.device;
     Launch *l = step_launch(s, slot);
-    double start = 0;
-    if (p->n_streams > 1) TRY(wait_for_others(p, s));
-    if (p->hook) {
-        TRY(d->synchronize(d, l->stream));
-        start = clock_seconds();
-    }
-    int status = d->launch(d, s->kernel, l);
+    if (p->n_streams > 1) TRY(wait_for_others(p, s, slot));
+    if (p->hook) return run_seen(p, s, l);
+    Kernel *kernel = s->kernel;
+    const Launch *given = p->times ? times_launch(p, s, l, &kernel) : l;
+    int status = d->launch(d, kernel, given);
     if (status) return failure(p, s, l, status);
-    if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
-    if (p->hook) {
-        TRY(d->synchronize(d, l->stream));
-        TRY(p->hook(p->hook_ctx, s->node, l, clock_seconds() - start));
-    }
-    return NULL;
+    p->given[s->node->stream] = s;
+    return s->is_awaited ? d->mark(d, l->stream, &s->done) : NULL;
 }
 
 static bool must_be_made(const Program *p, const Stored *x)
@@ -124,13 +144,15 @@ Error *program_prepare(Program *p)
 }
 
 /* The computation goes on when all that the action gave to other streams is done. */
-static Error *join_streams(Program *p)
+static Error *join_streams(Program *p, int slot)
 {
     Device *d = p->settings.device;
     for (int i = 1; i < p->n_streams; i++) {
         StreamMark end = { 0 };
+        if (!p->given[i]) continue;
         Error *e = d->mark(d, p->stream[i], &end);
-        if (!e) e = d->wait(d, p->stream[0], &end);
+        if (!e) e = wait_for(p, p->given[i], slot, p->stream[0], &end);
+        p->given[i] = NULL;
         d->mark_free(d, &end);
         TRY(e);
     }
@@ -157,13 +179,11 @@ static Error *keep_readings(Program *p, const Action *x, int slot)
 /* The phases of an action that are planned as one. */
 static Error *run_segment(Program *p, const Action *x, int slot)
 {
-    bool any = false;
     for (int64_t i = 0; i < p->n_steps; i++) {
         if (!program_is_due(&p->step[i], x)) continue;
         TRY(program_run_step(p, &p->step[i], slot));
-        any = true;
     }
-    return any && p->n_streams > 1 ? join_streams(p) : NULL;
+    return join_streams(p, slot);
 }
 
 Action program_with_last(const Program *p, const Action *x)
@@ -190,6 +210,7 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
         part.phases &= segment[i];
         if (part.phases) TRY(run_segment(p, &part, slot));
     }
+    if (p->times) TRY(times_tell(p));
     TRY(keep_readings(p, x, slot));
     if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
     return NULL;
@@ -197,7 +218,7 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
 
 static Error *find_failure(Program *p, Stream *s)
 {
-    const Launch *failed = s->failed;
+    const Launch *failed = times_launch_of(p, s->failed);
     s->failed = NULL;
     for (int64_t i = 0; i < p->n_steps; i++)
         for (int slot = 0; slot < p->timeline->n_slots; slot++) {

@@ -98,7 +98,7 @@ typedef enum Phase {
 
 /* Queues of work: that of the computation, and those of transfers beside it: of parameters, of
  * gradients, and of gradients among copies of a sharded model. */
-enum { STREAM_COMPUTE, STREAM_GATHER, STREAM_REDUCE, STREAM_COPIES };
+enum { STREAM_COMPUTE, STREAM_GATHER, STREAM_REDUCE, STREAM_COPIES, N_STREAMS };
 
 /* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. A node
  * without results (a send) is there for its effect. */

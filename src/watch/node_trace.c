@@ -1,11 +1,14 @@
 /* node_trace.c - collects nodes that ran, and writes them as a trace and as tables. */
 #include "watch/node_trace.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "comm/mesh.h"
 #include "device/cpu_peak.h"
 #include "exec/cost.h"
 #include "ops/kernels.h"
+#include "ops/transfer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +35,28 @@ static const char *shapes_of(Arena *a, const Launch *l)
     return text;
 }
 
+/* The rank of the job that a send or receive talks to; -1: others do. */
+static int64_t peer_of(const NodeRun *x)
+{
+    const Mesh *m = x->graph->mesh;
+    if (x->node->axes != 1u << MESH_PP || !m) return -1;
+    const TransferUse use = transfer_use(x->node, x->now->microbatch);
+    if (use.kind == TRANSFER_ALL) return -1;
+    const int64_t apart = m->world_size / m->size[MESH_PP];
+    return use.peer * apart + m->rank % apart;
+}
+
+static void note_transfer(NodeTrace *t, const NodeRun *x, TraceEntry *e)
+{
+    const Launch *l = x->launch;
+    e->peer = -1;
+    if (!x->node->axes || !l->comm) return;
+    e->axes = mesh_axes_text(t->arena, x->node->axes);
+    e->ranks = l->comm->size;
+    e->peer = peer_of(x);
+    e->sent = x->node->op->sent ? x->node->op->sent(l) : 0;
+}
+
 static Error *on_node(Watch *self, const NodeRun *x)
 {
     NodeTrace *t = (NodeTrace *)self;
@@ -53,14 +78,22 @@ static Error *on_node(Watch *self, const NodeRun *x)
                                      .flops = node_flops(x->node),
                                      .dtype = l->n_in ? l->in[0].dtype : F32,
                                      .step = x->now->step,
-                                     .microbatch = x->now->microbatch };
+                                     .microbatch = x->now->microbatch,
+                                     .is_wait = x->is_wait };
+    TraceEntry *e = &t->entry[t->n - 1];
+    note_transfer(t, x, e);
+    if (!x->is_wait) return NULL;
+    e->stream = STREAM_COMPUTE;
+    e->bytes = e->flops = 0;
     return NULL;
 }
 
 NodeTrace *node_trace_new(Arena *a, bool with_shapes)
 {
     NodeTrace *t = NEW(a, NodeTrace);
-    *t = (NodeTrace){ .base = { .node = on_node }, .arena = a, .with_shapes = with_shapes };
+    *t = (NodeTrace){ .base = { .node = on_node, .only_times = true },
+                      .arena = a,
+                      .with_shapes = with_shapes };
     return t;
 }
 
@@ -87,12 +120,27 @@ static double share(const Peaks *p, const TraceEntry *e)
     return peak > 0 && e->seconds > 0 ? e->flops / e->seconds / peak : 0;
 }
 
+static void put_transfer(const TraceEntry *e, Text *t)
+{
+    if (!e->axes) return;
+    text_printf(t, ", \"mesh axis\": \"%s\", \"ranks\": %lld", e->axes, (long long)e->ranks);
+    if (e->is_wait) return;
+    text_printf(t, ", \"bytes sent\": %.0f", e->sent);
+    if (e->peer >= 0) text_printf(t, ", \"peer\": %lld", (long long)e->peer);
+}
+
 static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t rank, Text *t)
 {
-    text_puts(t, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": ");
-    text_json_string(t, str_of(e->op));
+    const char *kind = e->is_wait ? "wait" : e->axes ? "transfer" : "kernel";
+    text_printf(t, "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": ", kind);
+    text_json_string(t, str_of(e->is_wait ? "wait" : e->op));
     text_printf(t, ", \"pid\": %lld, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {",
                 (long long)rank, e->stream, (e->begin - start) * 1e6, e->seconds * 1e6);
+    if (e->is_wait) {
+        text_puts(t, "\"for\": ");
+        text_json_string(t, str_of(e->op));
+        text_puts(t, ", ");
+    }
     text_puts(t, "\"settings\": ");
     text_json_string(t, str_of(e->attrs));
     text_puts(t, ", \"module\": ");
@@ -102,24 +150,39 @@ static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t
                 "\"step\": %lld, \"microbatch\": %lld",
                 phase_name(e->phase), e->kernel, e->bytes, e->flops, (long long)e->step,
                 (long long)e->microbatch);
+    put_transfer(e, t);
     if (e->seconds > 0) text_printf(t, ", \"GB/s\": %.3f", e->bytes / e->seconds / 1e9);
     if (e->flops > 0) text_printf(t, ", \"share of peak FLOP/s\": %.4f", share(p, e));
     if (e->shapes) text_printf(t, ", \"Input Dims\": [%s]", e->shapes);
     text_puts(t, "}}");
 }
 
+static void put_names(const NodeTrace *t, FILE *to)
+{
+    static const char *const stream[N_STREAMS] = { "computation", "gathers", "reductions",
+                                                   "sums over copies" };
+    const long long rank = t->rank;
+    fprintf(to,
+            "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %lld, \"args\": {\"name\": "
+            "\"rank %lld\"}}",
+            rank, rank);
+    for (int i = 0; i < N_STREAMS; i++)
+        fprintf(to,
+                ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %lld, \"tid\": %d, "
+                "\"args\": {\"name\": \"%s\"}}",
+                rank, i, stream[i]);
+}
+
+/* Times are those of the day, so that the traces of all ranks lie beside each other. */
 Error *node_trace_write(const NodeTrace *t, const char *path)
 {
     const Peaks p = measure(t);
-    const double start = t->n ? t->entry[0].begin : 0;
+    const double start = clock_seconds() - clock_of_day();
     NewFile f;
     Text line = { 0 };
     TRY(file_create(path, &f));
     fputs("{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", f.stream);
-    fprintf(f.stream,
-            "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %lld, \"args\": {\"name\": "
-            "\"rank %lld\"}}",
-            (long long)t->rank, (long long)t->rank);
+    put_names(t, f.stream);
     for (int64_t i = 0; i < t->n; i++) {
         text_clear(&line);
         put_event(&t->entry[i], &p, start, t->rank, &line);
@@ -191,6 +254,7 @@ static void put_table(const Sums *s, const char *what, Text *out)
 /* "contract (forward)": an op's backward passes have names of their own, but products have not. */
 static const char *op_name(Arena *a, const TraceEntry *e)
 {
+    if (e->is_wait) return arena_printf(a, "wait for %s", e->op);
     const char *pass = e->phase == FORWARD ? "forward"
                        : e->phase == BACKWARD_INPUT || e->phase == BACKWARD_WEIGHT
                            ? "backward"

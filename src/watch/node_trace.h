@@ -7,6 +7,11 @@ typedef struct TraceEntry {
     const char *op, *module, *kernel; /* "contract", "transformer.h.0.mlp.W", "avx512" */
     const char *attrs;                /* its settings */
     const char *shapes;               /* of the inputs; NULL: not asked for */
+    const char *axes;                 /* it talks to the ranks along these, "cp x tp"; NULL: none */
+    int64_t ranks;                    /* how many, itself included */
+    int64_t peer;                     /* the one among all, where there is only one; -1: all */
+    double sent;                      /* bytes that this rank sends */
+    bool is_wait;                     /* not the node, but the computation waiting for it */
     Phase phase;
     int stream;
     double begin, seconds;

@@ -35,6 +35,29 @@ static Error *on_node(void *ctx, const Node *n, const Launch *l, double seconds)
     return tell(w->of_run, &x);
 }
 
+static Error *on_time(void *ctx, const NodeTime *t)
+{
+    Watchers *w = ctx;
+    const NodeRun x = { .graph = program_graph(w->program),
+                        .node = t->node,
+                        .launch = t->launch,
+                        .begin = t->begin,
+                        .seconds = t->seconds,
+                        .is_wait = t->is_wait,
+                        .now = t->now,
+                        .device = w->device,
+                        .rank = w->rank };
+    TRY(tell(w->of_model, &x));
+    return tell(w->of_run, &x);
+}
+
+static bool want_only_times(const Watch *list)
+{
+    for (; list; list = list->next)
+        if (!list->only_times) return false;
+    return true;
+}
+
 static Error *start(Watch *list, const Program *p)
 {
     for (; list; list = list->next)
@@ -46,7 +69,10 @@ Error *watchers_attach(Watchers *w, Program *p)
 {
     if (!w->of_model && !w->of_run) return NULL;
     w->program = p;
-    program_set_hook(p, on_node, w);
+    if (w->device->is_host && want_only_times(w->of_model) && want_only_times(w->of_run))
+        program_set_times(p, on_time, w);
+    else
+        program_set_hook(p, on_node, w);
     TRY(start(w->of_model, p));
     return start(w->of_run, p);
 }

@@ -11,6 +11,7 @@ typedef struct NodeRun {
     const Node *node;
     const Launch *launch;
     double begin, seconds; /* by clock_seconds() */
+    bool is_wait; /* it has not run: for so long the computation waited for it, on another stream */
     const RunTime *now;
     Device *device;
     int64_t rank;
@@ -22,7 +23,8 @@ typedef struct Watch {
     Error *(*start)(struct Watch *self, const Program *p);
     /* Its error ends the run. */
     Error *(*node)(struct Watch *self, const NodeRun *x);
-    bool is_off; /* at present it wants to see nothing */
+    bool is_off;     /* at present it wants to see nothing */
+    bool only_times; /* it reads no tensors, so nodes need not be waited for */
 } Watch;
 
 /* Puts `w` after the others of the list. */

@@ -1,6 +1,7 @@
 /* test_layout_configs.c - the files of configs/layouts: each shares the model in its way, and all
  * learn what one rank learns. */
 #include "end_to_end/training.h"
+#include <jansson.h>
 #include <string.h>
 
 enum { MAX_WORDS = 48 };
@@ -85,4 +86,98 @@ TEST(every_layout_of_the_configurations_learns_what_one_rank_learns)
             assert_results_near(&b, l->name, one, "CLMCrossEntropyLoss", 1e-5);
     }
     arena_free(b.arena);
+}
+
+/* -- traces -- */
+
+typedef struct Trace {
+    const json_t *events;
+    int n_gathers, n_sends, n_receives, n_sums, n_waits;
+} Trace;
+
+static double number(const json_t *of, const char *key)
+{
+    const json_t *x = json_object_get(of, key);
+    if (!json_is_number(x)) fail_msg("%s is no number", key);
+    return json_number_value(x);
+}
+
+static const char *text_of(const json_t *of, const char *key)
+{
+    const char *text = json_string_value(json_object_get(of, key));
+    return text ? text : "";
+}
+
+/* Of rank 0: stage, share and matrix part of it are the first of two each. */
+static void check_transfer(const json_t *event, Trace *t)
+{
+    const json_t *args = json_object_get(event, "args");
+    const char *name = text_of(event, "name"), *axis = text_of(args, "mesh axis");
+    const bool is_send = !strcmp(name, "send"), is_receive = !strcmp(name, "receive");
+    assert_true(number(args, "microbatch") >= 0 && number(event, "dur") >= 0);
+    if (!strcmp(axis, "pp") || !strcmp(axis, "dp_shard") || !strcmp(axis, "tp"))
+        assert_true(number(args, "ranks") == 2);
+    if (is_send || is_receive) {
+        assert_string_equal(axis, "pp");
+        assert_true(number(args, "peer") == 4);
+    }
+    if (is_send) assert_true(number(args, "bytes sent") >= 16 * 32 / 2 * 4);
+    t->n_sends += is_send;
+    t->n_receives += is_receive;
+    t->n_sums += !strcmp(axis, "tp");
+    if (strcmp(name, "gather_unit") != 0) return;
+    t->n_gathers++;
+    assert_string_equal(axis, "dp_shard");
+    assert_true(number(event, "tid") == 1 && number(args, "bytes sent") > 0);
+    assert_null(json_object_get(args, "peer"));
+}
+
+static void check_trace(Trace *t)
+{
+    const json_t *event;
+    size_t i;
+    bool is_named = false;
+    json_array_foreach(t->events, i, event)
+    {
+        const char *kind = text_of(event, "cat");
+        if (!strcmp(kind, "transfer")) check_transfer(event, t);
+        if (!strcmp(kind, "wait")) {
+            assert_true(number(event, "tid") == 0);
+            assert_true(*text_of(json_object_get(event, "args"), "for"));
+            t->n_waits++;
+        }
+        is_named |= !strcmp(text_of(json_object_get(event, "args"), "name"), "gathers");
+    }
+    assert_true(is_named);
+}
+
+TEST(trace_of_a_run_shows_streams_and_transfers_of_each_rank)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    run(&b, "x", "product", "8",
+        arena_printf(a,
+                     "profiler={component_key: steppable_profiler, variant_key: kernel_tracing, "
+                     "config: {num_wait_steps: 2, num_warmup_steps: 1, num_active_steps: 4, "
+                     "profiler_activities: [CPU], profile_memory: false, record_shapes: false, "
+                     "with_flops: false, with_stack: false, with_modules: false, "
+                     "output_folder_path: %s/traces, tracked_ranks: [0, 7]}}",
+                     b.root));
+    assert_false(
+        file_exists(arena_printf(a, "%s/traces/profiler_trace_ranks_8_rank_1.json", b.root)));
+    for (int rank = 0; rank < 8; rank += 7) {
+        Trace t = { 0 };
+        json_t *whole = json_load_file(
+            arena_printf(a, "%s/traces/profiler_trace_ranks_8_rank_%d.json", b.root, rank), 0,
+            NULL);
+        assert_non_null(whole);
+        t.events = json_object_get(whole, "traceEvents");
+        if (rank == 0) {
+            check_trace(&t);
+            assert_true(t.n_sends >= 4 && t.n_receives >= 4 && t.n_gathers >= 4);
+            assert_true(t.n_sums >= 4 && t.n_waits > 0);
+        }
+        json_decref(whole);
+    }
+    arena_free(a);
 }
