@@ -108,7 +108,8 @@ const Command command_top_convert_pytorch_to_hf_checkpoint = {
 
 const Command command_top_convert_gpt2 = {
     .name = "convert_gpt2",
-    .doc = "The same, with the arguments of the original's convert_gpt2.py.",
+    .doc = "Does what convert_pytorch_to_hf_checkpoint does, with the arguments of the original's "
+           "convert_gpt2.py.",
     .details = details,
     .examples = "modalities convert_gpt2 convert.yaml hf",
     .options = gpt2_options,
