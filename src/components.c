@@ -49,6 +49,7 @@
     COMPONENT(model_activation_checkpointed) \
     COMPONENT(model_activation_checkpointed_fsdp1) \
     COMPONENT(model_averaged) \
+    COMPONENT(model_qk_clip) \
     COMPONENT(model_coca) \
     COMPONENT(model_compiled) \
     COMPONENT(model_debugging_enriched) \

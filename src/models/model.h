@@ -90,6 +90,7 @@ typedef struct Model {
     const struct MemoryBudget *budget; /* passes/recompute.h; NULL: none */
     const struct Adapters *adapters;   /* passes/adapters.h; NULL: none */
     const struct Average *average;     /* passes/average.h; NULL: none is kept */
+    const struct QkClip *qk_clip;      /* passes/qk_clip.h; NULL: logits grow as they will */
     const double
         *balance_rate;     /* by which biases of routers follow the load; NULL: there are none */
     struct Watch *watches; /* who looks on while its nodes run (watch/watch.h), or NULL */

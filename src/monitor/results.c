@@ -33,6 +33,8 @@ Results training_results(const TrainingNumbers *from)
     for (int i = 0; from->load_name && from->load_name[i]; i++)
         measures_add_real(&r.metrics, from->load_name[i], from->load[i],
                           i < from->n_shown_loads ? 3 : NOT_ON_CONSOLE);
+    if (from->has_attention_logit)
+        measures_add_real(&r.metrics, "attention logit max", from->attention_logit, 2);
     measures_add_real(&r.throughput, "train samples/s", from->samples_per_second, 1);
     measures_add_real(&r.throughput, "train mfu (16-bit)", from->mfu, 2);
     measures_add_real(&r.throughput, "lr mean", from->lr, ALL_DECIMALS);

@@ -17,8 +17,10 @@ typedef struct TrainingNumbers {
     const double *rate;
     const char *const *load_name; /* of experts; NULL: there are none; NULL ends the list */
     const double *load;
-    int n_shown_loads;     /* the first of them are shown on the console */
-    double peak_memory_mb; /* MiB */
+    int n_shown_loads; /* the first of them are shown on the console */
+    bool has_attention_logit;
+    double attention_logit; /* the largest of the last step */
+    double peak_memory_mb;  /* MiB */
 } TrainingNumbers;
 
 Results training_results(const TrainingNumbers *from);

@@ -21,7 +21,7 @@
     OPS(rope_scaled) \
     OPS(sequence) OPS(patches) OPS(nce) \
     OPS(moe_route) OPS(moe_rows) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) OPS(grouped_linear) \
-    OPS(attention) KERNELS(attention) KERNELS(attention_grad) \
+    OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
     OPS(attention_ring) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(dropout) KERNELS(dropout) \
@@ -34,6 +34,7 @@
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam) \
     OPS(muon) KERNELS(muon) \
+    OPS(qk_clip) KERNELS(qk_clip) \
     OPS(average) KERNELS(average)
 /* clang-format on */
 

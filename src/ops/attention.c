@@ -30,6 +30,22 @@ Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const
     return graph_add_dims(g, &op_attention, dims, NULL, a, documents ? 5 : 3, in)->out[0];
 }
 
+static const OpDef op_attention_max;
+
+/* Keys stand for the values, too, so that operands are those of attention. */
+Value *attention_max(Graph *g, const Node *n)
+{
+    Value *in[5];
+    Attention a = *(const Attention *)n->attrs;
+    a.soft_cap = a.dropout = 0;
+    memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
+    in[2] = in[1];
+    const char *dims = n->n_in == 5 ? "bsgrd!,bt!gd,bt!gd,bs,bt->(gr)" : "bsgrd!,bt!gd,bt!gd->(gr)";
+    Value *v = graph_add_dims(g, &op_attention_max, dims, NULL, &a, n->n_in, in)->out[0];
+    v->reduce = REDUCE_MAX;
+    return v;
+}
+
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     CHECK(dout[1] == NULL); /* lse is for the gradient and for joining parts only */
@@ -48,6 +64,11 @@ static void dtypes(const Node *n, Dtype *out)
 {
     out[0] = n->in[0]->dtype;
     out[1] = dtype_for_sums(n->in[0]->dtype);
+}
+
+static void dtype_of_max(const Node *n, Dtype *out)
+{
+    out[0] = dtype_for_sums(n->in[0]->dtype);
 }
 
 /* Pairs of a query and a key that it sees, in one sequence; documents are not known here. */
@@ -74,6 +95,11 @@ static int64_t products(const Node *n, int64_t n_products)
 static int64_t forward_flops(const Node *n)
 {
     return products(n, 2);
+}
+
+static int64_t max_flops(const Node *n)
+{
+    return products(n, 1);
 }
 
 static int64_t backward_flops(const Node *n)
@@ -225,6 +251,23 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static int max_reference(const Launch *l)
+{
+    Arena *arena = arena_new();
+    Rows w = rows_of(l, arena);
+    const int64_t n_heads = w.n_group * w.n_repeat;
+    double *largest = l->out[0].data;
+    for (int64_t h = 0; h < n_heads; h++) largest[h] = -INFINITY;
+    for (int64_t row = 0; row < w.n_batch * w.n_query * n_heads; row++) {
+        double *most = &largest[row % n_heads];
+        score_row(&w, row);
+        for (int64_t j = 0; j < w.n_key; j++)
+            if (w.score[j] > *most) *most = w.score[j];
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
 const OpDef op_attention = {
     .name = "attention",
     .doc = "softmax(q k^T) v over the keys that a query sees; also the log-sum-exp of each row",
@@ -246,4 +289,14 @@ const OpDef op_attention_grad = {
     .flags = OP_RANDOM | OP_ATTENTION,
 };
 
-const OpDef *const attention_ops[] = { &op_attention, &op_attention_grad, NULL };
+static const OpDef op_attention_max = {
+    .name = "attention_max",
+    .doc = "the largest logit of each query head",
+    .attrs = attention_fields,
+    .attrs_size = sizeof(Attention),
+    .dtypes = dtype_of_max,
+    .flops = max_flops,
+    .reference = max_reference,
+};
+
+const OpDef *const attention_ops[] = { &op_attention, &op_attention_grad, &op_attention_max, NULL };

@@ -19,4 +19,7 @@ extern const Field attention_fields[]; /* of its attributes */
  * only. Query i stands at global position p(i) plus RunTime.position, key j at p(j). Results: o
  * like q, and lse [b s g r] in f32 (f64). A row without any allowed key gives zeros. */
 Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const Attention *attrs);
+/* The largest logit of each query head [(g r)] over all queries and the keys that they see, in f32
+ * (f64): scaled, but before any cap. `attention` is a node of op_attention. */
+Value *attention_max(Graph *g, const Node *attention);
 #endif

@@ -11,6 +11,7 @@
     PASS(adapters) \
     PASS(freeze) \
     PASS(read_averages) \
+    PASS(watch_logits) \
     PASS(stages) \
     PASS(autodiff) \
     PASS(precision) \
@@ -22,6 +23,7 @@
     PASS(async_tensor) \
     PASS(optimize) \
     PASS(balance) \
+    PASS(qk_clip) \
     PASS(average) \
     PASS(overlap)
 /* clang-format on */

@@ -5,6 +5,7 @@
 #include "base/signal.h"
 #include "monitor/results.h"
 #include "optim/param_groups.h"
+#include "passes/qk_clip.h"
 #include "train/begin.h"
 #include "train/checkpoint_samples.h"
 #include "train/evaluator.h"
@@ -139,6 +140,17 @@ static Error *add_rates(Trainer *t, TrainingNumbers *n)
     return NULL;
 }
 
+/* The largest of the last step, where they are watched; a rank knows that of its layers. */
+static Error *add_attention_logit(Trainer *t, TrainingNumbers *n)
+{
+    const Program *p = t->step.program;
+    n->has_attention_logit = t->job->state->model->qk_clip != NULL;
+    if (!n->has_attention_logit) return NULL;
+    if (program_has_scalar(p, ATTENTION_LOGIT_MAX))
+        n->attention_logit = program_scalar(p, ATTENTION_LOGIT_MAX, 0);
+    return consensus_reach(t->job->consensus, NULL, &n->attention_logit, 1);
+}
+
 static Error *publish_results(Trainer *t)
 {
     const TrainingJob *job = t->job;
@@ -172,6 +184,7 @@ static Error *publish_results(Trainer *t)
     if (t->load.n) n.load_name = t->load.name;
     n.load = t->load.value;
     n.n_shown_loads = N_LOAD_SUMMARIES;
+    TRY(add_attention_logit(t, &n));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });

@@ -32,6 +32,7 @@
 #include "ops/offset.h"
 #include "ops/patches.h"
 #include "ops/positions.h"
+#include "ops/qk_clip.h"
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
@@ -347,6 +348,25 @@ static Value *build_attention(Graph *g, const OpCase *c, const int64_t *n)
     return attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), documents, c->attrs);
 }
 
+static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Value *o = build_attention(g, c, n);
+    attention_max(g, o->from);
+    return NULL;
+}
+
+/* rows, columns (0: none); heads, heads of keys */
+static Value *build_qk_clip(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *kept = state(g, "kept", 1, n + 2);
+    keep_largest(g, uniform(floats(g, "x", 1, n + 2), -3, 3), kept);
+    Value *f = logit_factors(g, uniform(floats(g, "logit", 1, n + 2), 0, 5), n[0],
+                             &(LogitClip){ 2, 0.3, n[3] });
+    (void)c;
+    scale_param_rows(g, state(g, "w", n[1] ? 2 : 1, n), f);
+    return NULL;
+}
+
 /* batch, rows of the cache, new rows, heads, width */
 static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -554,6 +574,13 @@ const OpCase op_cases[] = {
       .n = { 2, 4, 4, 2, 2, 3 } },
     { "attention with dropout, long", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.2, .salt = 2),
       .n = { 1, 70, 70, 1, 2, 16 } },
+    { "attention_max", build_attention_max, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
+    { "attention_max, causal, long", build_attention_max, .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7),
+      .n = { 2, 150, 150, 2, 3, 16 }, .large = { 1, 1024, 1024, 12, 1, 64 } },
+    { "attention_max with window and documents", build_attention_max, .attrs = ATTENTION(.causal = true, .window = 30),
+      .n = { 2, 100, 100, 1, 2, 16, 1 } },
+    { "qk_clip of a weight", build_qk_clip, .n = { 24, 10, 6, 2 } },
+    { "qk_clip of a bias", build_qk_clip, .n = { 12, 0, 4, 4 } },
     { "attention to a cache", build_attention, .attrs = ATTENTION(.causal = true), .position = 5,
       .n = { 2, 2, 9, 2, 2, 4 } },
     { "attention to caches of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true),

@@ -94,7 +94,7 @@ static bool is_never_split(const OpDef *op)
                                          "norm_total",       "clip_factor", "moe_balance",
                                          "moe_balance_grad", "moe_rows",    "moe_limit",
                                          "moe_element",      "moe_even",    "nce",
-                                         "nce_grad",         "unscale" };
+                                         "nce_grad",         "unscale",     "logit_factors" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;
