@@ -47,6 +47,11 @@ static void describe_versions(const CudaCalls *c, GpuReport *out)
     snprintf(out->versions + n, sizeof out->versions - n, "runtime %d.%d, cuBLASLt %zu.%zu.%zu",
              runtime / 1000, runtime % 1000 / 10, products / 10000, products / 100 % 100,
              products % 100);
+    n = strlen(out->versions);
+    if (!c->cudnnGetVersion) return;
+    const size_t cudnn = c->cudnnGetVersion();
+    snprintf(out->versions + n, sizeof out->versions - n, ", cuDNN %zu.%zu.%zu", cudnn / 10000,
+             cudnn / 100 % 100, cudnn % 100);
 }
 
 static Error *count_gpus(const CudaCalls *c, int *out)

@@ -29,7 +29,7 @@ $(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
 	$(call say,LINK,$@)$(CC) -std=c11 -fPIC -shared -fvisibility=hidden $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,--no-undefined -o $@ $^ -lm -ldl -lpthread
 
 # The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
-MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o \
+MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o $(CUDA_BUILD)/tests/cuda/mock_graphs.o \
               $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
 EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
               -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
@@ -42,6 +42,16 @@ $(CUDA_BUILD)/%.emulated.o: %.cu $(CUDA_RULES)
 	$(call say,CXX,$< (emulated))$(EMULATED) -x c++ -c $< -o $@
 $(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ)
 	$(call say,LINK,$@)$(CXX) -shared $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,-Bsymbolic -o $@ $^ -lm -ldl -lpthread
+
+# Plans of cuDNN for a GPU that is described, beside a stand-in for the driver.
+PLANS = $(BUILD)/tests/plans
+PLAN_OBJ = $(CUDA_BUILD)/tests/cuda/plans.o $(CUDA_BUILD)/src/ops/attention_graph_cuda.o $(CUDA_BUILD)/src/device/cuda/cudnn_graph.o \
+           $(BUILD)/src/base/arena.o $(BUILD)/src/base/error.o
+$(PLANS)/libcuda.so.1: tests/cuda/described_gpu.c $(CUDA_RULES)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) -std=c11 $(WARN) -Wno-builtin-declaration-mismatch -O1 -fPIC -shared -o $@ $<
+$(PLANS)/cuda_plans: $(PLAN_OBJ) $(PLANS)/libcuda.so.1
+	$(call say,LINK,$@)$(CC) -o $@ $(PLAN_OBJ) -ldl -lpthread
 
 CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/runner.c tests/stored.c \
                 tests/end_to_end/training.c tests/ops/op_cases.c tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)

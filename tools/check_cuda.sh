@@ -8,7 +8,11 @@ if [ ! -x "$CUDA_HOME/bin/nvcc" ]; then
     echo "check-cuda: not applicable, there is no $CUDA_HOME/bin/nvcc (CUDA_HOME names another place)"
     exit 0
 fi
-make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" || exit 1
+make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" "$BUILD/tests/plans/cuda_plans" || exit 1
+# Beside all that follows: cuDNN compiles for some minutes of one processor.
+LD_LIBRARY_PATH=$BUILD/tests/plans:$CUDA_HOME/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 900 "$BUILD/tests/plans/cuda_plans" &
+plans=$!
+trap 'kill $plans 2>/dev/null' EXIT
 make --no-print-directory -s -j2 BUILD="$BUILD-address" OPT=-O1 SAN=address,undefined \
     "$BUILD-address/modalities-cuda-mock.so" "$BUILD-address/tests/cuda_all" || exit 1
 
@@ -37,4 +41,5 @@ export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
 BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 "$BUILD/gpu-bundle/gpu-check" || exit 1
 "$BUILD/tests/cuda_all" are_refused is_refused shipped || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
-    test_text_inference.c:an_answer_ends
+    test_text_inference.c:an_answer_ends || exit 1
+wait $plans

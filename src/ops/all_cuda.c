@@ -1,10 +1,11 @@
-/* all_cuda.c - the tables of kernels on GPUs, one per file *_cuda.c. */
+/* all_cuda.c - the tables of kernels on GPUs, one per file *_cuda.c; of rows of one level the first
+ * one that fits is taken. */
 #include "ops/kernels.h"
 
 /* clang-format off */
 #define LIST(KERNELS) \
     KERNELS(contract) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
-    KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention) KERNELS(cross_entropy) \
+    KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention_cudnn) KERNELS(attention) KERNELS(cross_entropy) \
     KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe)
 /* clang-format on */
 

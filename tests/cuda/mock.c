@@ -158,6 +158,9 @@ static void do_work(MockStream *s, MockWork *w)
     case WORK_WAIT:
         run_until(w->other, w->number);
         break;
+    case WORK_CALL:
+        w->call_host(w->kept);
+        break;
     }
 }
 
@@ -406,6 +409,7 @@ static const CudaCalls calls = {
     .cudaKernelSetAttributeForDevice = mock_set_attribute,
     .cudaLaunchKernelExC = mock_launch,
     MOCK_PRODUCTS,
+    MOCK_GRAPHS,
 };
 
 Error *cuda_calls_get(const CudaCalls **out)

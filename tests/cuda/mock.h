@@ -20,7 +20,14 @@ typedef struct MockProduct {
     float alpha, beta;
 } MockProduct;
 
-typedef enum MockKind { WORK_COPY, WORK_CLEAR, WORK_KERNEL, WORK_PRODUCT, WORK_WAIT } MockKind;
+typedef enum MockKind {
+    WORK_COPY,
+    WORK_CLEAR,
+    WORK_KERNEL,
+    WORK_PRODUCT,
+    WORK_WAIT,
+    WORK_CALL
+} MockKind;
 
 typedef struct MockWork {
     struct MockWork *next;
@@ -35,7 +42,8 @@ typedef struct MockWork {
     int64_t blocks;
     int threads;
     MockProduct product;
-    struct MockStream *other; /* WAIT: until so much of its work is done */
+    void (*call_host)(void *kept); /* CALL: is given `kept` */
+    struct MockStream *other;      /* WAIT: until so much of its work is done */
     int64_t number;
 } MockWork;
 
@@ -82,7 +90,32 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
                            const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                            size_t workspace_bytes, cudaStream_t stream);
 
+/* mock_graphs.c */
+size_t mock_cudnn_version(void);
+const char *mock_cudnn_text(cudnnStatus_t status);
+void mock_cudnn_last(char *to, size_t size);
+cudnnStatus_t mock_cudnn_create(cudnnHandle_t *out);
+cudnnStatus_t mock_cudnn_destroy(cudnnHandle_t handle);
+cudnnStatus_t mock_cudnn_set_stream(cudnnHandle_t handle, cudaStream_t stream);
+cudnnStatus_t mock_thing_create(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out);
+cudnnStatus_t mock_thing_destroy(cudnnBackendDescriptor_t it);
+cudnnStatus_t mock_thing_set(cudnnBackendDescriptor_t it, cudnnBackendAttributeName_t name,
+                             cudnnBackendAttributeType_t type, int64_t n, const void *value);
+cudnnStatus_t mock_thing_get(cudnnBackendDescriptor_t it, cudnnBackendAttributeName_t name,
+                             cudnnBackendAttributeType_t type, int64_t n_wanted, int64_t *n,
+                             void *out);
+cudnnStatus_t mock_thing_finalize(cudnnBackendDescriptor_t it);
+cudnnStatus_t mock_cudnn_execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                 cudnnBackendDescriptor_t pack);
+
 /* clang-format off */
+#define MOCK_GRAPHS \
+    .cudnnGetVersion = mock_cudnn_version, .cudnnGetErrorString = mock_cudnn_text, \
+    .cudnnGetLastErrorString = mock_cudnn_last, .cudnnCreate = mock_cudnn_create, \
+    .cudnnDestroy = mock_cudnn_destroy, .cudnnSetStream = mock_cudnn_set_stream, \
+    .cudnnBackendCreateDescriptor = mock_thing_create, .cudnnBackendDestroyDescriptor = mock_thing_destroy, \
+    .cudnnBackendSetAttribute = mock_thing_set, .cudnnBackendGetAttribute = mock_thing_get, \
+    .cudnnBackendFinalize = mock_thing_finalize, .cudnnBackendExecute = mock_cudnn_execute
 #define MOCK_PRODUCTS \
     .cublasLtGetVersion = mock_lt_version, .cublasLtGetStatusString = mock_lt_text, \
     .cublasLtCreate = mock_lt_create, .cublasLtDestroy = mock_lt_destroy, \

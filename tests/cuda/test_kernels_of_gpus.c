@@ -22,7 +22,6 @@ static int launch_and_wait(const Gpu0 *g, const KernelDef *row, Launch *l)
     assert_no_error(g->device->synchronize(g->device, g->stream));
     if (!status && g->stream->failed) status = g->stream->status;
     g->stream->failed = NULL;
-    l->stream = NULL;
     return status;
 }
 
@@ -114,6 +113,7 @@ static Gpu0 open_gpu(void)
     const bool in_gpu_memory = getenv("MODALITIES_TEST_IN_GPU_MEMORY") != NULL;
     assert_no_error(gpu_open(0, 1, &g.device));
     assert_no_error(g.device->stream_new(g.device, false, &g.stream));
+    g.runner.stream = g.stream;
     void *library = dlopen(getenv("MODALITIES_CUDA"), RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);
     *(void **)&g.set_order = dlsym(library, "emulator_set_order");

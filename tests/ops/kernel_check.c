@@ -141,6 +141,7 @@ static const char *check_launch(const RowCheck *x, const NodeRun *w, const Dtype
 {
     Arena *a = x->arena;
     Launch first = operands(a, w, types, add);
+    first.stream = x->how->stream;
     if (x->row->serves && !x->row->serves(&first)) return NULL;
     ++*n_served;
     Tensor *expected = expected_of(a, w, &first);
@@ -148,6 +149,7 @@ static const char *check_launch(const RowCheck *x, const NodeRun *w, const Dtype
     if (!problem) problem = compare(a, &first, expected);
     for (int way = 1; way < x->how->n_ways && !problem; way++) {
         Launch again = operands(a, w, types, add);
+        again.stream = first.stream;
         problem = run_guarded(x, &again, way);
         for (int i = 0; !problem && i < first.n_out; i++)
             if (memcmp(first.out[i].data, again.out[i].data, tensor_bytes(&first.out[i])))

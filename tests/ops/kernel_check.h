@@ -15,6 +15,7 @@ typedef struct KernelRunner {
     const char *differ; /* what is wrong if they do */
     int (*run)(const struct KernelRunner *self, const KernelDef *row, Launch *l, int way);
     int (*threads)(const struct KernelRunner *self, int way); /* for KernelDef.scratch */
+    Stream *stream; /* of the launches; NULL: run sets one */
 } KernelRunner;
 
 /* NULL, or what is wrong with the row; owned by the arena. */

@@ -570,6 +570,7 @@ const OpCase op_cases[] = {
     { "attention with documents", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 8, 8, 2, 1, 3, 1 } },
     { "attention with documents, long", build_attention, .attrs = ATTENTION(.causal = true),
       .n = { 2, 100, 100, 1, 1, 16, 1 } },
+    { "attention with documents and shared keys", build_attention, .attrs = ATTENTION(0), .n = { 2, 6, 6, 2, 2, 8, 1 } },
     { "attention with dropout", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.4, .salt = 2),
       .n = { 2, 4, 4, 2, 2, 3 } },
     { "attention with dropout, long", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.2, .salt = 2),

@@ -3,7 +3,7 @@
 #define DEVICE_CUDA_CUDA_H
 #include "base/map.h"
 #include "device/cuda/call.h"
-#include "device/cuda/cuda_calls.h"
+#include "device/cuda/cudnn_graph.h"
 
 struct Matmuls;
 
@@ -17,8 +17,11 @@ typedef struct Cuda {
     int n_libraries;
     Map *kernel;             /* cudaKernel_t by name */
     struct Matmuls *matmuls; /* products through cuBLASLt */
-    size_t taken_bytes;      /* of the GPU's memory, when it was opened */
-    size_t workspace_bytes;  /* of all streams */
+    CudnnTarget cudnn;       /* see cuda_cudnn */
+    bool is_cudnn_sought;
+    Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
+    size_t taken_bytes; /* of the GPU's memory, when it was opened */
+    size_t workspace_bytes; /* of all streams */
     struct Pool *pool;
     void (*release_pool)(struct Pool *pool);
 } Cuda;
@@ -43,6 +46,11 @@ CudaStream *cuda_stream_of(const Stream *s);
 int cuda_status(cudaError_t status);
 /* Bytes for products of this stream, which are made at the first call. */
 Error *cuda_workspace(CudaStream *s, void **out);
+
+/* cuDNN on this GPU, started at the first call; NULL where there is none. */
+const CudnnTarget *cuda_cudnn(Cuda *d);
+/* A status for what a call of cuDNN gave. */
+int cuda_cudnn_status(cudnnStatus_t status);
 
 /* What a kernel needs to know of a launch. */
 Call cuda_call(const Launch *l);

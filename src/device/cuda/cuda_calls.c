@@ -9,7 +9,7 @@
 
 /* Where libraries of NVIDIA's Python packages lie, below a folder of packages. */
 static const char *const package_folders[] = { "nvidia/cu13/lib", "nvidia/cuda_runtime/lib",
-                                               "nvidia/cublas/lib" };
+                                               "nvidia/cublas/lib", "nvidia/cudnn/lib" };
 static const char *const python_folders[] = {
     "/usr/lib/python3*/site-packages",       "/usr/lib/python3/dist-packages",
     "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
@@ -74,6 +74,20 @@ static Error *find(void *library, const char *soname, const char *name, void *ou
     return NULL;
 }
 
+/* Without cuDNN, or with one that lacks a call, the program's own kernels do its work. */
+static void fill_cudnn(Arena *a, CudaCalls *c)
+{
+    static const char *const cudnn = "libcudnn.so.9";
+    CudaCalls found = *c;
+    void *library;
+    Error *e = open_library(a, cudnn, &library);
+#define FIND_CUDNN(name)                                                                           \
+    if (!e) e = find(library, cudnn, #name, &found.name);
+    CUDNN_CALLS(FIND_CUDNN)
+    if (!e) *c = found;
+    error_free(e);
+}
+
 static Error *fill(Arena *a, CudaCalls *c)
 {
     static const char *const runtime = "libcudart.so.13", *const products = "libcublasLt.so.13";
@@ -84,6 +98,7 @@ static Error *fill(Arena *a, CudaCalls *c)
     CUDA_RUNTIME_CALLS(FIND_RUNTIME)
     TRY(open_library(a, products, &library));
     CUBLASLT_CALLS(FIND_PRODUCTS)
+    fill_cudnn(a, c);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <cudnn.h>
 
 /* clang-format off */
 #define CUDA_RUNTIME_CALLS(CALL) \
@@ -25,12 +26,18 @@
     CALL(cublasLtMatrixLayoutCreate) CALL(cublasLtMatrixLayoutDestroy) CALL(cublasLtMatrixLayoutSetAttribute) \
     CALL(cublasLtMatmulPreferenceCreate) CALL(cublasLtMatmulPreferenceDestroy) \
     CALL(cublasLtMatmulPreferenceSetAttribute) CALL(cublasLtMatmulAlgoGetHeuristic) CALL(cublasLtMatmul)
+#define CUDNN_CALLS(CALL) \
+    CALL(cudnnGetVersion) CALL(cudnnGetErrorString) CALL(cudnnGetLastErrorString) \
+    CALL(cudnnCreate) CALL(cudnnDestroy) CALL(cudnnSetStream) \
+    CALL(cudnnBackendCreateDescriptor) CALL(cudnnBackendDestroyDescriptor) CALL(cudnnBackendSetAttribute) \
+    CALL(cudnnBackendGetAttribute) CALL(cudnnBackendFinalize) CALL(cudnnBackendExecute)
 /* clang-format on */
 
 #define CUDA_CALL_MEMBER(name) __typeof__(&(name)) name;
 typedef struct CudaCalls {
     CUDA_RUNTIME_CALLS(CUDA_CALL_MEMBER)
     CUBLASLT_CALLS(CUDA_CALL_MEMBER)
+    CUDNN_CALLS(CUDA_CALL_MEMBER) /* all NULL where there is no cuDNN */
 } CudaCalls;
 #undef CUDA_CALL_MEMBER
 

@@ -1,4 +1,5 @@
 /* cuda_device.c - a GPU as a Device: memory, copies, streams, marks. */
+#include "base/environment.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/matmul.h"
 #include <stdlib.h>
@@ -211,9 +212,42 @@ static double cuda_peak_flops(const Device *device, Dtype t)
     return (f->major >= 9 ? hopper : ampere) * f->multiProcessorCount;
 }
 
+static void stop_cudnn(void *arg)
+{
+    const CudnnTarget *t = arg;
+    t->calls->cudnnDestroy(t->handle);
+}
+
+/* Its libraries are large, so they are opened only where attention asks for them. */
+const CudnnTarget *cuda_cudnn(Cuda *d)
+{
+    const char *asked = environment_get("MODALITIES_CUDNN");
+    if (d->is_cudnn_sought) return d->cudnn.handle ? &d->cudnn : NULL;
+    d->is_cudnn_sought = true;
+    d->cudnn.calls = d->calls;
+    if ((asked && !strcmp(asked, "off")) || !d->calls->cudnnCreate) return NULL;
+    error_free(use(d));
+    if (d->calls->cudnnCreate(&d->cudnn.handle)) {
+        d->cudnn.handle = NULL;
+        return NULL;
+    }
+    arena_on_free(d->arena, stop_cudnn, &d->cudnn);
+    return &d->cudnn;
+}
+
+/* After those of the runtime and of cuBLASLt. */
+enum { STATUS_OF_CUDNN = 200000 };
+
+int cuda_cudnn_status(cudnnStatus_t status)
+{
+    return status ? KERNEL_OF_DEVICE + STATUS_OF_CUDNN + (int)status : KERNEL_OK;
+}
+
 static const char *cuda_describe(const Device *device, int status)
 {
     const CudaCalls *c = cuda_of(device)->calls;
+    const int of_cudnn = status - KERNEL_OF_DEVICE - STATUS_OF_CUDNN;
+    if (of_cudnn > 0) return c->cudnnGetErrorString((cudnnStatus_t)of_cudnn);
     const char *text = matmul_describe(c, status);
     return text ? text : c->cudaGetErrorString((cudaError_t)(status - KERNEL_OF_DEVICE));
 }
@@ -263,7 +297,9 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
 {
     Arena *a = arena_new();
     Cuda *d = NEW(a, Cuda);
-    *d = (Cuda){ .calls = calls, .arena = a, .number = number, .kernel = map_new(a) };
+    *d = (Cuda){
+        .calls = calls, .arena = a, .number = number, .kernel = map_new(a), .kept = map_new(a)
+    };
     d->device = (Device){
         .name = "cuda",
         .kernels = "cuda",
