@@ -5,6 +5,7 @@
 #include "command.h"
 #include "components.h"
 #include "config/builder.h"
+#include "models/model.h"
 #include "prompt_file.h"
 #include "prompts.h"
 #include "train/crew.h"
@@ -45,7 +46,7 @@ static const Field options[] = {
     FIELD_FLOAT(Options, repetition_penalty, "1.0", 0, INFINITY, "above 1: tokens that were there become less likely", .flags = FIELD_OPEN_MIN),
     FIELD_STRINGS(Options, stop, "[]", 0, 0, "a text that ends an answer, and is not printed"),
     FIELD_BOOL(Options, print_speed, "false", "tells the tokens per second of each answer"),
-    FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, that share the model by the tensor parallelism of the YAML's device_mesh; 0: one, or what a launcher has started"),
+    FIELD_INT(Options, ranks, "0", 0, 256, "run so many ranks, as threads of this process, that share the model by the tensor and pipeline parallelism of the YAML's device_mesh; 0: one, or what a launcher has started"),
     FIELD_STRING(Options, device, "null", "cpu, cuda or cuda:N, to fail where there is none; by default whatever there is"),
     FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.model_path=checkpoints/eid_..."),
     { 0 },
@@ -80,17 +81,25 @@ static Error *load(Arena *a, Work *w)
     return builder_build(builder_new(a, r, root, rank), generation_config_fields, &w->config);
 }
 
-/* Ranks share the matrices of a model; they all make the same answer. */
+/* Ranks share the matrices or layers of a model; they all make the same answer. */
 static Error *check_ranks(Work *w)
 {
     const int64_t n = w->crew->rank->world_size;
     w->mesh = w->config.device_mesh ? *w->config.device_mesh : mesh_of_rank(w->crew->rank);
     if (n == 1 && w->mesh.world_size == 1) return NULL;
-    if (w->mesh.world_size == n && w->mesh.size[MESH_TP] == n) return NULL;
-    return error_new("%s: %lld ranks can share a model for generation by tensor parallelism alone: "
-                     "allowed is a device_mesh with tensor_parallel_degree %lld and a model that "
-                     "asks for it (model.gpt2_tp, model.parallelized)",
-                     w->options->config_file_path, (long long)n, (long long)n);
+    const char *path = w->options->config_file_path;
+    const int64_t stages = w->mesh.size[MESH_PP];
+    if (w->mesh.world_size != n || w->mesh.size[MESH_TP] * stages != n)
+        return error_new("%s: %lld ranks can share a model for generation by tensor parallelism "
+                         "and by layers alone: allowed is a device_mesh whose "
+                         "tensor_parallel_degree times pipeline_parallel_degree is %lld and a "
+                         "model that asks for it (model.gpt2_tp, model.parallelized)",
+                         path, (long long)n, (long long)n);
+    if (stages > 1 && !w->config.text_inference_component->model->pipeline)
+        return error_new("%s: pipeline_parallel_degree is %lld, but nothing cuts the model into "
+                         "stages: model.parallelized does",
+                         path, (long long)stages);
+    return NULL;
 }
 
 static Error *choose_device(Work *w)

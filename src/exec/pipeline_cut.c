@@ -31,6 +31,9 @@ Error *pipeline_cut(Arena *a, const PipelineWish *w, Pipeline **out)
                      .cut = { .rank_of = rank_of },
                      .schedule = d->name };
     p->stages.n = n;
+    p->stages.kept = NEW(a, StagesKept);
+    p->stages.kept->room = (int)w->model->n_layer + 2;
+    p->stages.kept->stage_of = NEW_N(a, int, p->stages.kept->room);
     w->model->pipeline = *out = p;
     return NULL;
 }

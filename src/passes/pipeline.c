@@ -188,6 +188,7 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
     if (mesh->size[MESH_PP] > MOST_RANKS)
         return error_usage("a pipeline of %lld ranks; allowed are up to %d",
                            (long long)mesh->size[MESH_PP], MOST_RANKS);
+    graph_prune(g); /* nobody sends what another rank does not use */
     Cutter c = { .g = g,
                  .cut = settings,
                  .rank = (int)mesh_coordinate(mesh, MESH_PP, mesh->rank),

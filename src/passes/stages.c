@@ -128,6 +128,17 @@ static Error *find_parts(Cutter *c)
     return NULL;
 }
 
+static Error *cut_by_weight(Cutter *c)
+{
+    const Stages *s = c->settings;
+    StageParts *p = &c->parts;
+    int64_t *weight = NEW_N(c->g->arena, int64_t, p->n);
+    for (int i = 0; i < p->n; i++) weight[i] = 1;
+    weight[0] = s->input;
+    weight[p->n - 1] = s->output;
+    return stages_by_weight(weight, p->n, s->n, p->stage_of);
+}
+
 static Error *give_stages(Cutter *c)
 {
     const Stages *s = c->settings;
@@ -136,14 +147,16 @@ static Error *give_stages(Cutter *c)
     p->flops = NEW_N(c->g->arena, double, p->n);
     for (int64_t i = 0; i < c->g->n_nodes; i++)
         if (is_cut(c->g->node[i])) p->flops[c->part[i]] += node_flops(c->g->node[i]);
-    if (s->by_cost) return stages_by_cost(p->flops, p->n, s->n, p->stage_of);
-    int64_t *weight = NEW_N(c->g->arena, int64_t, p->n);
-    for (int i = 0; i < p->n; i++) weight[i] = 1;
-    weight[0] = s->input;
-    weight[p->n - 1] = s->output;
-    return stages_by_weight(weight, p->n, s->n, p->stage_of);
+    if (s->kept && s->kept->n == p->n) {
+        memcpy(p->stage_of, s->kept->stage_of, sizeof *p->stage_of * (size_t)p->n);
+        return NULL;
+    }
+    TRY(s->by_cost ? stages_by_cost(p->flops, p->n, s->n, p->stage_of) : cut_by_weight(c));
+    if (!s->kept || s->kept->room < p->n) return NULL;
+    s->kept->n = p->n;
+    memcpy(s->kept->stage_of, p->stage_of, sizeof *p->stage_of * (size_t)p->n);
+    return NULL;
 }
-
 static void keep(Graph *g, Node *n)
 {
     g->node = arena_grow(g->arena, g->node, g->n_nodes, &g->cap_nodes, sizeof *g->node);

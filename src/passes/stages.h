@@ -10,7 +10,16 @@ typedef struct Stages {
     int n;
     bool by_cost; /* the slowest stage as fast as can be, by FLOPs; else by weights, as follows */
     int64_t input, output; /* how many blocks the first and the last part count for */
+    /* The cut of the first graph, which holds for all others of the model, whatever they cost: a
+     * rank has the parameters of its stages. NULL: each graph is cut for itself. */
+    struct StagesKept *kept;
 } Stages;
+
+typedef struct StagesKept {
+    int room;      /* for parts */
+    int n;         /* parts; 0: nothing was cut yet */
+    int *stage_of; /* by part */
+} StagesKept;
 
 /* How many stages: component stages_generator. */
 typedef struct StagesGenerator {

@@ -1,6 +1,7 @@
 /* generate.c - prefill in chunks, then token by token. */
 #include "train/generate.h"
 #include "exec/schedule.h"
+#include "train/last_stage.h"
 #include <inttypes.h>
 
 /* Longer chunks would need more memory and are no faster. */
@@ -32,10 +33,12 @@ Error *generator_new(Session *s, const Model *model, int64_t n_positions, Genera
                       .text = text,
                       .n_positions = n_positions,
                       .single = single };
-    g->logits = *program_output(single, "logits", 0);
-    g->logits.data = arena_alloc(a, tensor_bytes(&g->logits));
-    *out = g;
-    return NULL;
+    Error *e = last_stage_logits(s, single, a, &g->logits);
+    if (e)
+        generator_free(g);
+    else
+        *out = g;
+    return e;
 }
 
 void generator_free(Generator *g)
@@ -100,7 +103,7 @@ static Error *run_chunk(Generator *g, const uint32_t *id, int64_t n)
     for (int64_t i = 0; i < n; i++) dtype_set(t, ids, i, id[i]);
     TRY(program_write(p, g->text->name, 0, ids));
     TRY(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = g->position, .loss_scale = 1 }));
-    if (p == g->single) TRY(program_read(p, "logits", 0, g->logits.data));
+    if (p == g->single) TRY(last_stage_read(g->session, p, &g->logits, g->logits.data));
     g->position += n;
     return NULL;
 }

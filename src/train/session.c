@@ -101,6 +101,16 @@ ParamStore *session_store(Session *s)
     return s->store;
 }
 
+Groups *session_groups(const Session *s)
+{
+    return s->groups;
+}
+
+const Model *session_model(const Session *s)
+{
+    return s->model;
+}
+
 double session_peak_flops(Session *s)
 {
     const Device *d = s->device;

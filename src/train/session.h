@@ -33,6 +33,9 @@ Error *session_check_trace(const char *print);
 Error *session_new(const SessionSettings *s, Session **out);
 void session_free(Session *s);
 ParamStore *session_store(Session *s);
+/* What its settings gave. */
+Groups *session_groups(const Session *s);
+const Model *session_model(const Session *s);
 /* FLOP/s that this device reaches at most in the precision that it computes in; measured at the
  * first call. */
 double session_peak_flops(Session *s);

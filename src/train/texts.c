@@ -2,6 +2,7 @@
  */
 #include "train/texts.h"
 #include "exec/schedule.h"
+#include "train/last_stage.h"
 #include <string.h>
 
 struct Texts {
@@ -35,8 +36,11 @@ Error *texts_new(Generator *g, int64_t n, Texts **out)
                   .ids = NEW_N(a, int64_t, n) };
     if (p) {
         t->id_dtype = program_input(p, t->input, 0)->dtype;
-        t->logits = *program_output(p, "logits", 0);
-        t->logits.data = arena_alloc(a, tensor_bytes(&t->logits));
+        Error *e = last_stage_logits(s, p, a, &t->logits);
+        if (e) {
+            texts_free(t);
+            return e;
+        }
     }
     *out = t;
     return NULL;
@@ -116,7 +120,7 @@ static Error *run(Texts *t, const uint32_t *id, const bool *grows)
     made.data = arena_alloc(a, tensor_bytes(&made));
     Error *e = program_write(t->program, t->input, 0, t->ids);
     if (!e) e = program_run_phases(t->program, RUN_FORWARD, &now);
-    if (!e) e = program_read(t->program, "logits", 0, made.data);
+    if (!e) e = last_stage_read(generator_session(t->generator), t->program, &made, made.data);
     for (int64_t i = 0; !e && i < t->n; i++)
         if (grows[i]) memcpy(logits_at(t, i), (char *)made.data + row * (size_t)i, row);
     arena_free(a);

@@ -355,6 +355,69 @@ TEST(ranks_that_share_a_model_answer_as_one)
     arena_free(a);
 }
 
+#define STAGES(ranks, pp, tp)                                                                      \
+    " --ranks " ranks " --set \"device_mesh={component_key: device_mesh, variant_key: default, "   \
+    "config: {device_type: cpu, data_parallel_replicate_degree: 1, data_parallel_shard_degree: "   \
+    "1, pipeline_parallel_degree: " pp ", tensor_parallel_degree: " tp ", world_size: " ranks      \
+    "}}\""
+#define STAGED_MODEL(rest)                                                                         \
+    " --set \"text_inference_component.config.model={component_key: model, variant_key: "          \
+    "parallelized, config: {model: {instance_key: model_raw, pass_type: BY_REFERENCE}, "           \
+    "device_mesh: {instance_key: device_mesh, pass_type: BY_REFERENCE}, param_dtype: FP_32" rest   \
+    "}}\" --set model_raw.config.n_head_kv=2"
+
+TEST(ranks_that_share_layers_answer_as_one)
+{
+    static const char *const layouts[] = {
+        STAGES("2", "2", "1") STAGED_MODEL(""),
+        STAGES("2", "2", "1")
+            STAGED_MODEL(", pipeline_schedule: Interleaved1F1B, stages_per_rank: 2"),
+        STAGES("2", "2", "1") STAGED_MODEL(", pipeline_schedule: DualPipeV"),
+        STAGES("4", "2", "2") STAGED_MODEL(""),
+    };
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *words = "--max_new_tokens 12 --temperature 0.7 --seed 3 --stop zz --set "
+                        "model_raw.config.n_layer=3",
+               *input = "ab\\nlonger prompt of some tokens\\n";
+    Run one = run(a, &m, input, arena_printf(a, "%s" OWN_MODEL, words));
+    assert_int_equal(one.status, 0);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        Run r = run(a, &m, input, arena_printf(a, "%s%s", words, layouts[i]));
+        assert_int_equal(r.status, 0);
+        assert_string_equal(r.output, one.output);
+    }
+    Run r = run(a, &m, "", arena_printf(a, "--prompt a" STAGES("2", "2", "1") OWN_MODEL));
+    assert_int_equal(r.status, 1);
+    assert_contains(r.errors, "pipeline_parallel_degree is 2, but nothing cuts the model");
+    arena_free(a);
+}
+
+TEST(ranks_of_a_pipeline_answer_a_file_side_by_side)
+{
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *to = path_join(a, test_folder(), "answers.jsonl"),
+               *from = path_join(a, test_folder(), "prompts.jsonl");
+    Str answers[2];
+    write_text(a, test_folder(), "prompts.jsonl",
+               "{\"x\": \"a\"}\n{\"x\": \"longer b\"}\n{\"x\": \"b\"}\n");
+    for (int i = 0; i < 2; i++) {
+        Run r = run(a, &m, "",
+                    arena_printf(a,
+                                 "--max_new_tokens 5 --temperature 0.7 --batch_size %d "
+                                 "--file_existence_policy override --prompts_file_path %s "
+                                 "--output_file_path %s%s",
+                                 i ? 2 : 1, from, to,
+                                 i ? STAGES("2", "2", "1") STAGED_MODEL("") : OWN_MODEL));
+        assert_int_equal(r.status, 0);
+        assert_no_error(file_read(a, to, &answers[i]));
+    }
+    assert_contains(answers[0].ptr, "\"answer\"");
+    assert_string_equal(answers[1].ptr, answers[0].ptr);
+    arena_free(a);
+}
+
 TEST(ranks_answer_a_file_of_prompts_once)
 {
     Arena *a = arena_new();

@@ -44,6 +44,40 @@ TEST(weights_that_fill_no_stages_are_refused)
                      "that 1 of 4 would be empty");
 }
 
+/* The part of the head, which costs as much as some blocks, or nothing where nobody asks. */
+static int blocks_of_first_stage(Arena *a, const Stages *s, bool with_head)
+{
+    const Gpt2Settings settings = tiny_settings(false);
+    Gpt2Settings large = settings;
+    large.vocab_size = 3000;
+    Graph *g = graph_new(a);
+    Model *m = gpt2_new(a, &large);
+    ModelOutput out = { 0 };
+    StageParts parts;
+    int n = 0;
+    assert_no_error(
+        m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4, .training = true }, &out));
+    if (with_head) graph_output(g, "logits", model_logits(g, &out));
+    assert_no_error(stages_find(g, s, &parts));
+    for (int i = 0; i < parts.n; i++) n += parts.stage_of[i] == 0;
+    return n;
+}
+
+TEST(all_graphs_of_a_model_are_cut_as_the_first)
+{
+    Arena *a = arena_new();
+    int room[MOST];
+    StagesKept kept = { .room = MOST, .stage_of = room };
+    Stages s = { .n = 2, .by_cost = true };
+    const int with = blocks_of_first_stage(a, &s, true),
+              without = blocks_of_first_stage(a, &s, false);
+    assert_true(with != without);
+    s.kept = &kept;
+    assert_int_equal(blocks_of_first_stage(a, &s, true), with);
+    assert_int_equal(blocks_of_first_stage(a, &s, false), with);
+    arena_free(a);
+}
+
 /* Against all ways to cut. */
 static double cheapest(const double *cost, int n, int n_stages)
 {
