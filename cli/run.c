@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "command.h"
 #include "components.h"
+#include "config/config.h"
 #include "config/extend.h"
 #include "monitor/experiment.h"
 #include "train/crew.h"
@@ -45,6 +46,32 @@ static Error *find_started(Arena *a, const Options *o, RunSettings *s, const cha
     return NULL;
 }
 
+/* Where experiments get their folders: as the option says, else the configuration, unless it asks
+ * for what the option says. */
+static Error *find_root(Arena *a, const Options *o, const char **out)
+{
+    Yaml *config;
+    *out = o->experiments_root_path ? o->experiments_root_path : "experiments";
+    if (o->experiments_root_path || o->folder) return NULL;
+    TRY(config_read(a, o->config_file_path, o->set, &config));
+    const Yaml *root = yaml_find(config, "settings.paths.experiments_root_path");
+    if (root && root->type == YAML_STRING && *root->text && !strstr(root->text, "${"))
+        *out = root->text;
+    return NULL;
+}
+
+static Error *tell_root(const Options *o, const char *root)
+{
+    const bool is_given = o->experiments_root_path || o->folder;
+    if (o->experiments_root_path && file_exists(root) && !is_directory(root))
+        return error_usage("--experiments_root_path %s: a file is in the way", root);
+    if (!is_given && strcmp(root, "experiments") != 0)
+        log_info("experiments go to %s, as settings.paths.experiments_root_path says", root);
+    else if (!is_given)
+        log_info("experiments go to %s/ in the present folder (--experiments_root_path)", root);
+    return NULL;
+}
+
 /* The original's: each rank gets what all have. */
 static Error *test_communication(Arena *a, const Crew *crew)
 {
@@ -64,16 +91,12 @@ static Error *test_communication(Arena *a, const Crew *crew)
 static Error *train(Arena *a, const void *options, const Crew *crew)
 {
     const Options *o = options;
-    const char *root = o->experiments_root_path;
+    const char *root;
     Registry *r;
     if (o->test_comm) TRY(test_communication(a, crew));
     TRY(components_registry(a, &r));
-    if (root && file_exists(root) && !is_directory(root))
-        return error_usage("--experiments_root_path %s: a file is in the way", root);
-    if (!root && !o->folder) {
-        root = "experiments";
-        log_info("experiments go to %s/ in the present folder (--experiments_root_path)", root);
-    }
+    Error *e = find_root(a, o, &root);
+    TRY(consensus_error(crew->consensus, e ? e : tell_root(o, root)));
     RunSettings s = { .rank = crew->rank,
                       .crew = crew,
                       .config_file_path = o->config_file_path,
@@ -96,9 +119,10 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
 /* What `plan` prints; nothing is run or written. */
 static Error *run_dry(Arena *a, const Options *o, const Rank *rank)
 {
-    const char *root = o->experiments_root_path;
+    const char *root;
+    TRY(find_root(a, o, &root));
     const PlanSettings s = { .config_file_path = o->config_file_path,
-                             .experiments_root_path = root ? root : "experiments",
+                             .experiments_root_path = root,
                              .overrides = o->set,
                              .n_ranks = o->ranks,
                              .schedule_width = o->print_schedule ? terminal_picture_width() : 0,
@@ -151,13 +175,13 @@ static Error *run_elastic(Arena *a, const Options *o, const Rank *rank)
             "--elastic starts the ranks itself: it needs no launcher and no --ranks");
     if (n <= 0) return error_new("cannot find this program under /proc/self/exe");
     program[n] = '\0';
+    const char *root;
     TRY(components_registry(a, &r));
+    TRY(find_root(a, o, &root));
     const ElasticJob job = { .registry = r,
                              .program = program,
                              .config_file_path = o->config_file_path,
-                             .experiments_root_path = o->experiments_root_path
-                                                          ? o->experiments_root_path
-                                                          : "experiments",
+                             .experiments_root_path = root,
                              .experiment_id = o->experiment_id
                                                   ? o->experiment_id
                                                   : experiment_id_new(a, o->config_file_path),
@@ -196,7 +220,7 @@ static Error *run(Arena *a, const void *options)
 
 /* clang-format off */
 #define CONFIG      FIELD_PATH(Options, config_file_path, NULL, "the training YAML", .flags = FIELD_EXISTS)
-#define ROOT        FIELD_PATH(Options, experiments_root_path, "null", "folder in which the experiment gets its own; made where it is missing; by default experiments/ in the present folder", .role = PATH_BEGINNING)
+#define ROOT        FIELD_PATH(Options, experiments_root_path, "null", "folder in which the experiment gets its own; made where it is missing; by default what settings.paths says, or experiments/ in the present folder", .role = PATH_BEGINNING)
 #define ERROR_LOG   FIELD_PATH(Options, error_log_folder, "null", "a failing rank leaves a JSON file here", .role = PATH_BEGINNING)
 #define WEIGHTS     FIELD_PATH(Options, initial_weights_path, "null", "start from these parameters (.safetensors or checkpoint)", .flags = FIELD_EXISTS_ANY)
 #define PRINT_GRAPH FIELD_STRING(Options, print_graph, "null", "print the graph around a pass: before:fuse, after:autodiff, after:all")

@@ -22,7 +22,7 @@ static Error *get(const Dataset *self, int64_t index, Arena *scratch, Sample *ou
     const Continuous *c = (const Continuous *)self;
     CHECK(index >= 0 && index < c->n);
     *out = token_view(&c->file, c->sample_key, index * c->stride, c->block);
-    return NULL;
+    return pbin_check_length(&c->file);
 }
 
 static void describe(const Dataset *self, int64_t index, Text *out)

@@ -23,7 +23,7 @@ static Error *get(const Dataset *self, int64_t index, Arena *scratch, Sample *ou
     const Megatron *m = (const Megatron *)self;
     CHECK(index >= 0 && index < m->n);
     *out = token_view(&m->file, m->sample_key, m->first[index], m->block);
-    return NULL;
+    return pbin_check_length(&m->file);
 }
 
 static void describe(const Dataset *self, int64_t index, Text *out)

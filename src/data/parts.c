@@ -18,10 +18,15 @@ static void end_line(Text *t, size_t from)
     text_printf(t, " =%016" PRIx64 "\n", sum);
 }
 
-void parts_begin(Text *t, const char *identity)
+void parts_begin(Text *t, const char *const *file, int n_files, const char *identity)
 {
     text_puts(t, FIRST_LINE);
     end_line(t, 0);
+    for (int i = 0; i < n_files; i++) {
+        size_t from = t->len;
+        text_printf(t, "file %s", file[i]);
+        end_line(t, from);
+    }
     for (const char *p = identity; *p; p += strcspn(p, "\n"), p += *p == '\n') {
         size_t from = t->len;
         text_printf(t, ": %.*s", (int)strcspn(p, "\n"), p);
@@ -120,7 +125,10 @@ static void read_lines(Arena *a, Str rest, const char *identity, int n_streams, 
     }
     while (!out->difference && next_line(a, &rest, &line)) {
         const FinishedPart *before = out->n ? &out->part[out->n - 1] : NULL;
-        if (take(&line, ": ")) {
+        if (take(&line, "file ")) {
+            out->file = arena_grow(a, out->file, out->n_files, &out->file_cap, sizeof *out->file);
+            out->file[out->n_files++] = line;
+        } else if (take(&line, ": ")) {
             out->difference = difference(a, line, &identity);
         } else if (*identity) {
             out->difference = difference(a, "nothing", &identity);

@@ -17,6 +17,8 @@ typedef struct FinishedPart {
 } FinishedPart;
 
 typedef struct PartRecord {
+    const char **file; /* the growing files of the run that wrote it */
+    int64_t n_files, file_cap;
     const char *difference; /* why the work is another one; NULL: the same */
     FinishedPart *part;
     int64_t n, cap;
@@ -30,7 +32,7 @@ Error *parts_read(Arena *a, const char *path, const char *identity, int n_stream
 /* What follows `beginning` in the line of the identity that begins so, or NULL. */
 const char *parts_find_identity(Arena *a, const char *path, const char *beginning);
 /* The beginning of a record, and its lines. */
-void parts_begin(Text *t, const char *identity);
+void parts_begin(Text *t, const char *const *file, int n_files, const char *identity);
 void parts_add(Text *t, const FinishedPart *part, int n_streams);
 void parts_add_note(Text *t, const char *note);
 #endif

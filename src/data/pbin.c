@@ -55,6 +55,14 @@ Error *pbin_open(Arena *a, const char *path, Pbin *out)
     return NULL;
 }
 
+Error *pbin_check_length(const Pbin *p)
+{
+    const volatile char *last = p->index.ptr + p->index.len - 1;
+    return *last == LAST_BYTE_OF_PICKLE
+               ? NULL
+               : error_new("cannot read %s: the file became shorter while it was read", p->path);
+}
+
 /* The bytes by which an entry's offset is off: a constant of old versions, or what the original's
  * merging forgot. The latter is a header per file, so it only grows. */
 static int64_t offset_fault(IndexEntry e, int64_t end, int64_t last_fault)
@@ -65,11 +73,13 @@ static int64_t offset_fault(IndexEntry e, int64_t end, int64_t last_fault)
 
 static Error *misplaced(const Pbin *p, int64_t i, IndexEntry e, int64_t end)
 {
-    return error_new(
-        "%s: document %lld of the index is at bytes %lld to %lld of the data, but document %lld "
-        "ends at %lld (of %lld, token size %d); the index is damaged",
-        p->path, (long long)i, (long long)e.offset, (long long)e.offset + e.length,
-        (long long)i - 1, (long long)end, (long long)p->n_tokens * p->token_bytes, p->token_bytes);
+    char due[64] = "the data begin at 0";
+    if (i)
+        snprintf(due, sizeof due, "document %lld ends at %lld", (long long)i - 1, (long long)end);
+    return error_new("%s: document %lld of the index is at bytes %lld to %lld of the data, but %s "
+                     "(of %lld, token size %d); the index is damaged",
+                     p->path, (long long)i, (long long)e.offset, (long long)e.offset + e.length,
+                     due, (long long)p->n_tokens * p->token_bytes, p->token_bytes);
 }
 
 /* Reads all entries once, so that a reader of documents cannot fail. */

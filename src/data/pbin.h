@@ -22,6 +22,9 @@ typedef struct Pbin {
 
 /* Opens a file in constant time: checks the header, and that the index is there and has an end. */
 Error *pbin_open(Arena *a, const char *path, Pbin *out);
+/* An error if the file has become shorter since it was opened: even within its last page, whose
+ * rest reads as zeros without a signal. Costs one byte. */
+Error *pbin_check_length(const Pbin *p);
 /* Its documents one by one, in memory that does not grow with their number: they lie back to back
  * and cover the data, which pbin_documents_open checks. Old files, whose offsets count the header,
  * and files that the original merged, whose offsets lack 12 bytes per file before, are read as they

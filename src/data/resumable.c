@@ -269,14 +269,15 @@ void resumable_release(Resumable *r)
     arena_free(r->arena);
 }
 
-/* Removes what only served the work, but for files of another run that began meanwhile. */
+/* Removes what only served the work, but for files of another run that began meanwhile. The record
+ * goes last, as it tells whose the others are. */
 static Error *remove_rest(Resumable *r)
 {
-    Error *e = record_remove(r);
+    Error *e = NULL;
     for (int i = r->n_streams - 1; i >= 0; i--)
         if (growing_has_its_name(&r->stream[i]))
             e = error_join(e, remove_tree(r->stream[i].growing));
-    return e;
+    return error_join(e, record_remove(r));
 }
 
 Error *resumable_commit(Resumable *r)

@@ -9,6 +9,7 @@
 #include "data/resumable_state.h"
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -116,9 +117,7 @@ static Error *begin_anew(Resumable *r)
     r->is_placed = false;
     r->found = (PartRecord){ 0 };
     r->last = (FinishedPart){ 0 };
-    if (r->record >= 0) close(r->record);
-    r->record = -1;
-    TRY(record_remove(r)); /* before what it describes */
+    TRY(record_mark(r)); /* in place of the one that describes what is cut */
     for (int i = 0; i < r->n_streams; i++) TRY(growing_cut(&r->stream[i], 0));
     return NULL;
 }
@@ -134,13 +133,51 @@ static Error *go_on(Resumable *r)
     return record_write(r);
 }
 
+/* A run marks its files before it writes to them; what is there without a mark is somebody else's.
+ */
+static Error *check_ours(const Resumable *r)
+{
+    struct stat st;
+    if (file_exists(r->record_path)) return NULL;
+    for (int i = 0; i < r->n_streams; i++)
+        if (fstat(r->stream[i].fd, &st) == 0 && st.st_size)
+            return error_new("%s is in the way of the file in the making, and no run of this "
+                             "program left it; remove or rename it",
+                             r->stream[i].growing);
+    return NULL;
+}
+
+static bool is_stream(const Resumable *r, const char *growing)
+{
+    for (int i = 0; i < r->n_streams; i++)
+        if (!strcmp(r->stream[i].growing, growing)) return true;
+    return false;
+}
+
+/* Growing files of the earlier run that this one has not, unless somebody writes them just now. */
+static void sweep_others(const Resumable *r)
+{
+    for (int64_t i = 0; i < r->found.n_files; i++) {
+        GrowingFile other = { .growing = r->found.file[i] };
+        if (is_stream(r, other.growing) || !file_exists(other.growing)) continue;
+        other.fd = open(other.growing, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (other.fd < 0) continue;
+        if (flock(other.fd, LOCK_EX | LOCK_NB) == 0 && growing_has_its_name(&other))
+            unlink(other.growing);
+        close(other.fd);
+    }
+}
+
 static Error *use_found(Resumable *r)
 {
     struct stat st;
+    TRY(check_ours(r));
     bool is_new = fstat(r->stream[0].fd, &st) == 0 && st.st_size == 0;
     if (!r->identity && !file_exists(r->record_path)) return begin_anew(r);
+    TRY(parts_read(r->arena, r->record_path, r->identity ? r->identity : "", r->n_streams,
+                   &r->found));
+    sweep_others(r);
     if (!r->identity) return resumable_discard(r, "this run reads what cannot be read twice");
-    TRY(parts_read(r->arena, r->record_path, r->identity, r->n_streams, &r->found));
     if (r->found.difference) return resumable_discard(r, r->found.difference);
     r->is_placed = r->found.n_notes > 0;
     if (r->is_placed) return record_write(r);
@@ -189,8 +226,10 @@ static Error *open_all(Resumable *r, const char *identity)
 /* After a failure to open all of them; what an earlier run left stays. */
 static void remove_begun(Resumable *r)
 {
+    struct stat st;
     for (int i = 0; i < r->n_streams && !file_exists(r->record_path); i++)
-        if (r->stream[i].fd >= 0) unlink(r->stream[i].growing);
+        if (r->stream[i].fd >= 0 && fstat(r->stream[i].fd, &st) == 0 && !st.st_size)
+            unlink(r->stream[i].growing);
 }
 
 Error *resumable_open(const char *output, const char *identity, const OutputStream *stream,

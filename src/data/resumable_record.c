@@ -66,23 +66,55 @@ Error *record_append(Resumable *r, const Text *lines)
     return sync_file(r->record, r->record_path);
 }
 
-/* The record of what is used, without a torn end. Its file has no name of this process alone: what
- * a killed run left of it is replaced. */
+static void describe(const Resumable *r, Text *t)
+{
+    const char *file[MOST_STREAMS];
+    for (int i = 0; i < r->n_streams; i++) file[i] = r->stream[i].growing;
+    parts_begin(t, file, r->n_streams, r->identity ? r->identity : "work: of what is read once");
+    for (int64_t i = 0; i < r->found.n; i++) parts_add(t, &r->found.part[i], r->n_streams);
+    for (int64_t i = 0; i < r->found.n_notes; i++) parts_add_note(t, r->found.note[i]);
+}
+
+/* Its file has no name of this process alone: what a killed run left of it is replaced. */
+static Error *open_new(Resumable *r)
+{
+    if (r->record >= 0) close(r->record);
+    TRY(open_own_file(r->new_record_path, &r->record));
+    return ftruncate(r->record, 0) == 0 ? NULL : file_failed("write", r->new_record_path);
+}
+
+static Error *replace_record(const Resumable *r)
+{
+    return rename(r->new_record_path, r->record_path) == 0
+               ? NULL
+               : file_failed("rename into", r->record_path);
+}
+
+/* The record of what is used, without a torn end. */
 Error *record_write(Resumable *r)
 {
     Text t = { 0 };
-    parts_begin(&t, r->identity);
-    for (int64_t i = 0; i < r->found.n; i++) parts_add(&t, &r->found.part[i], r->n_streams);
-    for (int64_t i = 0; i < r->found.n_notes; i++) parts_add_note(&t, r->found.note[i]);
-    if (r->record >= 0) close(r->record);
-    Error *e = open_own_file(r->new_record_path, &r->record);
-    if (!e && ftruncate(r->record, 0) != 0) e = file_failed("write", r->new_record_path);
+    describe(r, &t);
+    Error *e = open_new(r);
     if (!e) e = record_append(r, &t);
     text_free(&t);
-    if (e) return e;
-    if (rename(r->new_record_path, r->record_path) != 0)
-        return file_failed("rename into", r->record_path);
+    TRY(e);
+    TRY(replace_record(r));
     return sync_folder_of(r->record_path);
+}
+
+Error *record_mark(Resumable *r)
+{
+    Text t = { 0 };
+    describe(r, &t);
+    Error *e = open_new(r);
+    if (!e && write(r->record, t.ptr, t.len) != (ssize_t)t.len)
+        e = file_failed("write", r->new_record_path);
+    text_free(&t);
+    if (!e) e = replace_record(r);
+    if (r->record >= 0) close(r->record);
+    r->record = -1;
+    return e;
 }
 
 Error *record_remove(Resumable *r)

@@ -38,6 +38,9 @@ Error *record_identify(Resumable *r, const char *given);
 /* Writes a new record of what was found; the first one of this run, unless it is there; appends
  * lines to it; removes it. */
 Error *record_write(Resumable *r);
+/* Writes one without parts that tells that the growing files are ours; nothing waits for the disk.
+ */
+Error *record_mark(Resumable *r);
 Error *record_begin(Resumable *r);
 Error *record_append(Resumable *r, const Text *lines);
 Error *record_remove(Resumable *r);

@@ -70,7 +70,7 @@ typedef struct TrainingMoment {
 } TrainingMoment;
 
 typedef struct Subscriber {
-    /* What it does not care for it ignores. The event is valid during the call only. */
+    /* Ignores events that are none of its business. The event is valid during the call only. */
     Error *(*on_event)(struct Subscriber *self, const Event *event);
     /* Forgets results after that moment, which will come again. NULL: keeps none. */
     Error *(*go_back)(struct Subscriber *self, const TrainingMoment *to);

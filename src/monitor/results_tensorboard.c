@@ -18,6 +18,7 @@ typedef struct Settings {
 
 typedef struct TensorBoard {
     Subscriber base;
+    bool has_begun;
     const char *path;
     SystemMetrics system;
 } TensorBoard;
@@ -94,10 +95,24 @@ static void put_group(Text *summary, const char *tag, const Measures *m)
     }
 }
 
+/* When the training begins: one that fails before leaves nothing behind. */
+static Error *begin(TensorBoard *b)
+{
+    if (b->has_begun) return NULL;
+    b->has_begun = true;
+    Arena *a = arena_new();
+    Error *e = make_directories(path_folder(a, b->path));
+    arena_free(a);
+    if (!e) e = file_check_writable(b->path);
+    return e ? e : write_version(b);
+}
+
 static Error *on_event(Subscriber *self, const Event *event)
 {
     TensorBoard *b = (TensorBoard *)self;
+    if (event->kind == EVENT_PROGRESS) return begin(b);
     if (event->kind != EVENT_RESULTS) return NULL;
+    TRY(begin(b));
     const Results *r = event->results;
     Text summary = { 0 }, out = { 0 };
     put_group(&summary, r->tag, &r->losses);
@@ -122,6 +137,7 @@ static Error *go_back(Subscriber *self, const TrainingMoment *to)
 {
     enum { SESSION_STATUS = 1, SESSION_START = 1 };
     Text log = { 0 }, event = { 0 };
+    TRY(begin((TensorBoard *)self));
     protobuf_int(&log, SESSION_STATUS, SESSION_START);
     protobuf_double(&event, EVENT_WALL_TIME, wall_time());
     protobuf_int(&event, EVENT_STEP, to->step + 1);
@@ -139,15 +155,13 @@ static Error *build(Builder *b, const void *settings, void **out)
     TensorBoard *t = NEW(a, TensorBoard);
     char host[256] = "host";
     gethostname(host, sizeof host - 1);
-    TRY(make_directories(s->directory));
     *t = (TensorBoard){ .base = { .on_event = on_event, .go_back = go_back },
                         .path =
                             arena_printf(a, "%s/events.out.tfevents.%010lld.%s.%lld", s->directory,
                                          (long long)time(NULL), host, (long long)getpid()) };
-    TRY(file_check_writable(t->path));
     system_metrics_take(&t->system);
     *out = &t->base;
-    return write_version(t);
+    return NULL;
 }
 
 static const Field fields[] = {

@@ -99,17 +99,18 @@ static Error *write_row(const Wandb *w, const Results *r)
     return e;
 }
 
-static Error *on_event(Subscriber *self, const Event *event)
+static Error *copy_config(Arena *a, const char *from, const char *folder)
 {
-    Wandb *w = (Wandb *)self;
-    if (event->kind == EVENT_RESULTS) return write_row(w, event->results);
-    if (event->kind != EVENT_FACT) return NULL;
-    CHECK(w->facts.n < MAX_MEASURES);
-    w->facts.item[w->facts.n++] = event->fact;
-    TRY(write_run(w));
+    Str config;
+    TRY(file_read(a, from, &config));
+    return file_write_unsynced(path_join(a, folder, path_name(from)), config.ptr, config.len);
+}
+
+static Error *add_fact(const Wandb *w, const Measure *fact)
+{
     Text value = { 0 };
-    measure_json(&event->fact, &value);
-    Error *e = wandb_file_config(w->file, event->fact.name, value.ptr);
+    measure_json(fact, &value);
+    Error *e = wandb_file_config(w->file, fact->name, value.ptr);
     text_free(&value);
     return e;
 }
@@ -122,7 +123,43 @@ static Error *begin_file(Wandb *w)
                            .project = w->project,
                            .name = w->experiment_id,
                            .config = config->type == YAML_MAP ? config : NULL };
-    return wandb_file_new(w->arena, w->directory, &run, &w->file);
+    TRY(wandb_file_new(w->arena, w->directory, &run, &w->file));
+    for (int i = 0; i < w->facts.n; i++) TRY(add_fact(w, &w->facts.item[i]));
+    return NULL;
+}
+
+/* When the training begins: one that fails before leaves nothing behind. */
+static Error *begin(Wandb *w)
+{
+    const char *folder = path_folder(w->arena, w->history);
+    if (w->file) return NULL;
+    TRY(make_directories(folder));
+    TRY(copy_config(w->arena, w->config_file_path, folder));
+    TRY(write_run(w));
+    TRY(begin_file(w));
+    log_info("wandb: %sresults go to %s, and to a file that uploads them: wandb sync %s",
+             w->mode == ONLINE ? "this program contacts no server; " : "", w->history,
+             path_folder(w->arena, wandb_file_path(w->file)));
+    return NULL;
+}
+
+static Error *keep_fact(Wandb *w, const Measure *fact)
+{
+    CHECK(w->facts.n < MAX_MEASURES);
+    w->facts.item[w->facts.n++] = *fact;
+    if (!w->file) return NULL;
+    TRY(write_run(w));
+    return add_fact(w, fact);
+}
+
+static Error *on_event(Subscriber *self, const Event *event)
+{
+    Wandb *w = (Wandb *)self;
+    if (event->kind == EVENT_FACT) return keep_fact(w, &event->fact);
+    if (event->kind == EVENT_PROGRESS) return begin(w);
+    if (event->kind != EVENT_RESULTS) return NULL;
+    TRY(begin(w));
+    return write_row(w, event->results);
 }
 
 /* The file for `wandb sync` is begun anew and gets what the history kept. */
@@ -131,7 +168,8 @@ static Error *go_back(Subscriber *self, const TrainingMoment *to)
     Wandb *w = (Wandb *)self;
     Str text = { "", 0 };
     TRY(results_cut(w->history, to));
-    TRY(begin_file(w));
+    w->file = NULL;
+    TRY(begin(w));
     if (file_exists(w->history)) TRY(file_read(w->arena, w->history, &text));
     char *rest = arena_string_n(w->arena, text.ptr, text.len);
     for (char *line; (line = strsep(&rest, "\n"));)
@@ -141,14 +179,8 @@ static Error *go_back(Subscriber *self, const TrainingMoment *to)
 
 static Error *close_file(Subscriber *self)
 {
-    return wandb_file_close(((Wandb *)self)->file);
-}
-
-static Error *copy_config(Arena *a, const char *from, const char *folder)
-{
-    Str config;
-    TRY(file_read(a, from, &config));
-    return file_write_unsynced(path_join(a, folder, path_name(from)), config.ptr, config.len);
+    const Wandb *w = (const Wandb *)self;
+    return w->file ? wandb_file_close(w->file) : NULL;
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -159,18 +191,13 @@ static Error *build(Builder *b, const void *settings, void **out)
         *out = dummy_subscriber(a);
         return NULL;
     }
+    if (!file_exists(w->config_file_path))
+        return error_as_absent(error_new("config_file_path: %s is not there", w->config_file_path));
     const char *folder =
         arena_printf(a, "%s/wandb/%s/%s", w->directory, w->project, w->experiment_id);
-    TRY(make_directories(folder));
-    TRY(copy_config(a, w->config_file_path, folder));
     w->history = path_join(a, folder, "history.jsonl");
     w->run = path_join(a, folder, "run.json");
-    TRY(write_run(w));
     w->arena = a;
-    TRY(begin_file(w));
-    log_info("wandb: %sresults go to %s, and to a file that uploads them: wandb sync %s",
-             w->mode == ONLINE ? "this program contacts no server; " : "", w->history,
-             path_folder(a, wandb_file_path(w->file)));
     w->base.on_event = on_event;
     w->base.go_back = go_back;
     w->base.close = close_file;
@@ -185,5 +212,4 @@ const ComponentDef results_subscriber_wandb = {
     .fields = fields,
     .settings_size = sizeof(Wandb),
     .build = build,
-    .leaves_files = true,
 };

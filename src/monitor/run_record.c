@@ -38,15 +38,26 @@ void run_record_put(const RunRecord *r, bool with_state, Text *out)
     text_puts(out, "\n}\n");
 }
 
-Error *run_record_write(const char *folder, const RunRecord *r)
+static Error *write_by(Error *(*write)(const char *path, const void *text, size_t n),
+                       const char *folder, const RunRecord *r)
 {
     Arena *a = arena_new();
     Text t = { 0 };
     run_record_put(r, true, &t);
-    Error *e = file_write(path_join(a, folder, RUN_RECORD), t.ptr, t.len);
+    Error *e = write(path_join(a, folder, RUN_RECORD), t.ptr, t.len);
     text_free(&t);
     arena_free(a);
     return e;
+}
+
+Error *run_record_write(const char *folder, const RunRecord *r)
+{
+    return write_by(file_write, folder, r);
+}
+
+Error *run_record_update(const char *folder, const RunRecord *r)
+{
+    return write_by(file_write_unsynced, folder, r);
 }
 
 static RunState state_of(const Yaml *map)

@@ -46,6 +46,8 @@ typedef struct RunRecord {
 Error *run_record_read(Arena *a, const char *folder, RunRecord *out);
 /* Writes folder/run.json. */
 Error *run_record_write(const char *folder, const RunRecord *r);
+/* The same, without waiting for the disk. */
+Error *run_record_update(const char *folder, const RunRecord *r);
 /* Appends it as JSON; for a checkpoint without what tells of the state. */
 void run_record_put(const RunRecord *r, bool with_state, Text *out);
 /* "running", "stopped", "done", "failed", "killed" */

@@ -3,6 +3,7 @@
 #define MONITOR_SUBSCRIBERS_H
 #include "base/arena.h"
 #include "monitor/event.h"
+#include "monitor/run_record.h"
 #include <stdio.h>
 
 /* Ignores everything. */
@@ -12,6 +13,9 @@ Subscriber *dummy_subscriber(Arena *a);
  * results, checkpoints, notices and the end as lines on stderr. On a terminal results are rows of
  * its width. Every run of rank 0 has one. */
 Subscriber *console_subscriber(Arena *a);
+
+/* Keeps record->steps and folder/run.json current: at checkpoints, and every few seconds. */
+Subscriber *record_steps_subscriber(Arena *a, const char *folder, RunRecord *record);
 
 /* A live display or plain lines. */
 typedef struct ProgressSettings {

@@ -164,6 +164,7 @@ static Error *open_training(Run *r, Events *events)
     TrainingPlan plan = training_plan(&c->settings, c->train_dataset->count(c->train_dataset));
     print_report(&plan);
     events_subscribe(events, console_subscriber(r->arena));
+    events_subscribe(events, record_steps_subscriber(r->arena, r->c.folder, &r->record));
     events_subscribe(events, c->progress_subscriber);
     events_subscribe(events, c->evaluation_subscriber);
     return NULL;

@@ -156,6 +156,7 @@ TEST(a_damaged_file_is_refused_by_name)
     /* protocol, frame, list and mark take 14 bytes; then K offset K length */
     assert_damaged(path, 52 + 14 + 3, "\x0e", 1, -1, "document 1 of the index is at bytes 12 to");
     assert_damaged(path, 52 + 14 + 1, "\x02", 1, -1, "document 0 of the index is at bytes 2 to");
+    assert_damaged(path, 52 + 14 + 1, "\x02", 1, -1, "of the data, but the data begin at 0");
     assert_damaged(path, 52 + 14 + 3, "\x0d", 1, -1, "token size 2");
     arena_free(a);
 }

@@ -37,3 +37,25 @@ TEST(runs_of_one_file_in_the_same_second_have_folders_of_their_own)
     assert_int_equal(n_folders, N_RUNS);
     arena_free(b.arena);
 }
+
+TEST(the_configuration_may_say_where_experiments_go)
+{
+    Bench b = bench_new();
+    const char *said = path_join(b.arena, b.root, "said");
+    const char *const words[] = { "run",
+                                  "--config_file_path",
+                                  "tests/end_to_end/train.yaml",
+                                  "--experiment_id",
+                                  "x",
+                                  "--set",
+                                  arena_printf(b.arena, "settings.paths.experiments_root_path=%s",
+                                               said),
+                                  NULL };
+    const char *const variables[] = { arena_printf(b.arena, "TRAIN_PBIN=%s", b.pbin), NULL };
+    Outcome o = command_output(b.arena, words, variables);
+    assert_ended_well(o);
+    assert_contains(o.text, "as settings.paths.experiments_root_path says");
+    const Bench there = { .arena = b.arena, .root = said };
+    assert_true(bench_has_checkpoint(&there, "x"));
+    arena_free(b.arena);
+}

@@ -95,7 +95,7 @@ TEST(a_killed_shuffle_goes_on_with_the_seed_that_it_drew)
     kill_make_inputs(a);
     for (int i = 0; i < 2; i++) {
         assert_no_error(remove_tree(kill_path(a, "out.pbin")));
-        assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:2 CRASH_PATH=out.pbin",
+        assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:3 CRASH_PATH=out.pbin",
                                   commands[i], &said),
                          128 + SIGKILL);
         long long seed;

@@ -43,13 +43,13 @@ TEST(killed_between_the_renames_of_its_files_packing_keeps_all_parts)
     const char *events = kill_log_events(a, c);
     KillOutputs whole = kill_read_outputs(a, c);
     int n_writes = kill_count_writes(events), n_renames = kill_count_text(events, "rename ");
-    assert_int_equal(n_renames, 3);
+    assert_int_equal(n_renames, 4); /* of two records, and two outputs */
     kill_case_at(c, "rename", n_renames, &whole, n_writes);
 
     /* something else at that place is not taken for it */
     const char *said;
     kill_remove_outputs(a, c);
-    assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:3", c->args, &said),
+    assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:4", c->args, &said),
                      128 + SIGKILL);
     kill_put(a, "report.jsonl",
              str_of("{\"file\": \"x\", \"line\": 1, \"byte\": 0, \"reason\": \"another\", "
@@ -244,5 +244,39 @@ TEST(killed_packing_of_standard_input_begins_anew)
     assert_int_equal(kill_count_parts(a), 0);
     kill_must(a, args);
     assert_int_equal(kill_count_files(a, "*.partial*"), 0);
+    arena_free(a);
+}
+
+TEST(a_user_s_file_with_the_name_of_a_growing_one_stays)
+{
+    static const char *const names[] = { "out.pbin.partial", "out.pbin.partial.lengths",
+                                         "report.jsonl.partial" };
+    Arena *a = arena_new();
+    const char *said;
+    Str there;
+    kill_make_inputs(a);
+    for (int i = 0; i < 3; i++) {
+        kill_put(a, names[i], str_of("precious"));
+        assert_int_equal(kill_run(a, "", "", cases[1].args, &said), 1);
+        assert_contains(said, "is in the way of the file in the making, and no run of this");
+        assert_no_error(file_read(a, kill_path(a, names[i]), &there));
+        assert_true(str_is(there, "precious"));
+        assert_no_error(remove_tree(kill_path(a, names[i])));
+    }
+    kill_must(a, cases[1].args);
+    arena_free(a);
+}
+
+TEST(growing_files_that_the_next_run_has_not_are_swept)
+{
+    Arena *a = arena_new();
+    const char *said;
+    kill_make_inputs(a);
+    assert_int_equal(kill_run(a, KILL_SMALL_PARTS, "CRASH_AT=rename:3", cases[1].args, &said),
+                     128 + SIGKILL);
+    assert_true(file_exists(kill_path(a, "report.jsonl.partial")));
+    assert_int_equal(kill_run(a, "", "", cases[0].args, &said), 0);
+    assert_false(file_exists(kill_path(a, "report.jsonl.partial")));
+    assert_false(file_exists(kill_path(a, "out.pbin.partial.parts")));
     arena_free(a);
 }

@@ -1,6 +1,7 @@
 /* test_subscribers.c - what several subscribers at once leave on disk, and after a resume. */
 #include "base/file.h"
 #include "end_to_end/training.h"
+#include "monitor/subscribers.h"
 #include "test.h"
 #include <stdint.h>
 #include <string.h>
@@ -121,6 +122,43 @@ TEST(a_resumed_run_leaves_each_result_once)
     assert_int_equal(count(csv.ptr, "step,loader"), 1);
     int n = count_records(only_file(a, path_join(a, b.root, "wandb"), ".wandb"));
     assert_true(n >= STEPS + 3 && n <= STEPS + 4);
+    arena_free(a);
+}
+
+TEST(a_run_that_fails_before_its_first_step_leaves_no_results)
+{
+    static const char *const little[] = { "MODALITIES_MEMORY_LIMIT=100000", NULL };
+    Bench b = bench_new();
+    const char *const more[] = { "--set", all_subscribers(b.arena, b.root), NULL };
+    assert_refused(bench_run(&b, "x", NULL, more, little), 1, "the training program needs");
+    static const char *const names[] = { "x", "wandb", "tb" };
+    for (int i = 0; i < 3; i++) assert_false(file_exists(path_join(b.arena, b.root, names[i])));
+    arena_free(b.arena);
+}
+
+static int64_t recorded_steps(Arena *a, const char *folder)
+{
+    RunRecord r;
+    assert_no_error(run_record_read(a, folder, &r));
+    return r.steps;
+}
+
+TEST(steps_in_the_record_are_current_at_checkpoints)
+{
+    Arena *a = arena_new();
+    const char *folder = test_folder();
+    RunRecord record = { .experiment = "x", .start_folder = "y" };
+    Subscriber *s = record_steps_subscriber(a, folder, &record);
+    const Event step = { .kind = EVENT_PROGRESS, .progress = { .done = 3, .total = 8 } },
+                evaluation = { .kind = EVENT_PROGRESS,
+                               .progress = { .is_evaluation = true, .done = 7, .total = 9 } },
+                saved = { .kind = EVENT_CHECKPOINT, .text = "there" };
+    assert_no_error(run_record_write(folder, &record));
+    assert_no_error(s->on_event(s, &step));
+    assert_int_equal(recorded_steps(a, folder), 0); /* not at each step */
+    assert_no_error(s->on_event(s, &evaluation));
+    assert_no_error(s->on_event(s, &saved));
+    assert_int_equal(recorded_steps(a, folder), 3);
     arena_free(a);
 }
 

@@ -8,11 +8,12 @@
 enum { CUT_AFTER = 3 };
 
 static const char *to_cut;
+static int64_t cut_to; /* bytes */
 
 static void cut(void *context, const StepReport *r)
 {
     (void)context;
-    if (r->step == CUT_AFTER) assert_int_equal(truncate(to_cut, 0), 0);
+    if (r->step == CUT_AFTER) assert_int_equal(truncate(to_cut, cut_to), 0);
 }
 
 /* The training of small_job until `file` is cut; returns the step of its last checkpoint. */
@@ -26,8 +27,8 @@ static int64_t train_until_cut(SmallJob *s, const char *file, const char *says)
     Error *e = trainer_run(&s->job, &end);
     assert_non_null(e);
     assert_contains(error_text(e), says);
-    assert_contains(error_text(e), "cannot read /");
-    assert_error_has(e, "the file became shorter while it was read, or its disk failed");
+    assert_contains(error_text(e), "cannot read ");
+    assert_error_has(e, "the file became shorter while it was read");
     assert_true(end.steps >= CUT_AFTER && end.steps < 8);
     assert_int_equal(end.saved_steps, end.steps);
     bench_last_checkpoint(&s->bench, "cut", &steps);
@@ -66,6 +67,20 @@ TEST(training_data_cut_while_threads_read_them_end_the_run_after_a_checkpoint)
 TEST(training_data_cut_while_the_trainer_reads_them_end_the_run_after_a_checkpoint)
 {
     check_training_data("train_dataloader.config.num_workers=0");
+}
+
+/* Inside its last page there is no signal, and the rest reads as zeros. */
+TEST(training_data_cut_inside_a_page_end_the_run_after_a_checkpoint)
+{
+    static const char *const set[] = { "train_dataloader.config.num_workers=0",
+                                       "settings.intervals.evaluation_interval_in_steps=8", NULL };
+    SmallJob *s = small_job_new("cut", set);
+    Str content;
+    assert_no_error(file_read(s->bench.arena, s->bench.pbin, &content));
+    cut_to = (int64_t)content.len - 1;
+    train_until_cut(s, s->bench.pbin, "data loader 'train': ");
+    cut_to = 0;
+    arena_free(s->bench.arena);
 }
 
 TEST(evaluation_data_cut_end_the_run_after_a_checkpoint)
