@@ -206,8 +206,8 @@ clean:
 
 DEPS ?=
 .PHONY: dependencies
-dependencies: ## install missing Debian packages; DEPS="check" or "mpi" adds those sets
-	@tools/dependencies.sh build $(DEPS)
+dependencies: ## install missing Debian packages; DEPS="check", "mpi" or "cuda" adds those sets
+	@BUILD=$(BUILD) tools/dependencies.sh build $(DEPS)
 
 .PHONY: demo
 demo: ## tokenizer, packing, training, resuming and generation on real text, in minutes

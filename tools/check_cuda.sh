@@ -33,6 +33,20 @@ cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
 # Without a driver the program says so and goes on with the CPU.
 "$BUILD/modalities" devices | grep -q '^cuda' || exit 1
 
+# Libraries are looked for in the order that docs/gpu.md tells: one that cannot be right is found first.
+false=$(mktemp -d)
+cp "$BUILD/tests/plans/libcuda.so.1" "$false/libcudart.so.13"
+finds_false() { env "$@" "$BUILD/modalities" devices | grep -q 'of another version'; }
+finds_false MODALITIES_CUDA_PATH="/nowhere:$false" && finds_false LD_LIBRARY_PATH="$false" &&
+    finds_false MODALITIES_CUDA_PATH="$false" LD_LIBRARY_PATH="$CUDA_HOME/lib64" &&
+    ! finds_false MODALITIES_CUDA_PATH="$CUDA_HOME/lib64" LD_LIBRARY_PATH="$false" &&
+    mkdir "$false/lib64" && mv "$false"/*.13 "$false/lib64" &&
+    { ldconfig -p | grep -q libcudart.so.13 || finds_false -u LD_LIBRARY_PATH CUDA_HOME="$false"; } || {
+    echo "CUDA's libraries are not looked for in the order of docs/gpu.md"
+    exit 1
+}
+rm -r "$false"
+
 export MODALITIES_PROGRAM=$BUILD/modalities
 MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
     "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1

@@ -1,5 +1,6 @@
 #!/bin/sh
-# dependencies.sh - installs the Debian packages that are missing for the sets given: build demo check mpi.
+# dependencies.sh - installs the Debian packages that are missing for the sets given: build demo check mpi; and cuda, a
+# toolkit of NVIDIA's in the folder of builds (cuda_toolkit.sh).
 #
 # usage: tools/dependencies.sh SET...    on Debian and its kin, as root or with sudo; elsewhere it says what to install
 #        tools/dependencies.sh --headers  whether the compiler (CC) finds what a build needs, and if not what to do
@@ -10,7 +11,7 @@ packages() {
     demo) echo jq bible-kjv fortunes fortunes-min ;;
     check) echo clang clang-format clang-tidy cppcheck libclang-rt-14-dev strace python3-numpy ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
-    *) echo "dependencies: unknown set $1; there are: build demo check mpi" >&2; exit 2 ;;
+    *) echo "dependencies: unknown set $1; there are: build demo check mpi cuda" >&2; exit 2 ;;
     esac
 }
 
@@ -64,13 +65,18 @@ if [ "${1:-}" = --headers ]; then
     exit 1
 fi
 
-missing=
+missing= cuda=
 for set in "$@"; do
+    if [ "$set" = cuda ]; then
+        cuda=yes
+        continue
+    fi
     for package in $(packages "$set"); do
         status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
         [ "$status" = "install ok installed" ] || missing="$missing $package"
     done
 done
+[ -z "$cuda" ] || "$(dirname "$0")/cuda_toolkit.sh"
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null; then
     case " $* " in " build ") ! has_headers || exit 0 ;; esac

@@ -47,6 +47,15 @@ static void *open_in_packages(Arena *a, const char *root, const char *soname)
     return library;
 }
 
+/* The folder that `make dependencies DEPS=cuda` fills, beside this library. */
+static const char *toolkit_beside(Arena *a)
+{
+    Dl_info own;
+    const char *path = dladdr((void *)toolkit_beside, &own) ? own.dli_fname : "",
+               *end = strrchr(path, '/');
+    return arena_printf(a, "%.*scuda/lib64", end ? (int)(end + 1 - path) : 0, path);
+}
+
 static Error *open_library(Arena *a, const char *soname, void **out)
 {
     const char *home = environment_get("CUDA_HOME"), *environment = environment_get("VIRTUAL_ENV");
@@ -54,6 +63,7 @@ static Error *open_library(Arena *a, const char *soname, void **out)
     if (!*out) *out = open_at(a, NULL, soname);
     const char *why = *out ? "" : arena_string(a, dlerror());
     if (!*out && home) *out = open_at(a, arena_printf(a, "%s/lib64", home), soname);
+    if (!*out) *out = open_at(a, toolkit_beside(a), soname);
     if (!*out) *out = open_at(a, "/usr/local/cuda/lib64", soname);
     if (!*out && environment)
         *out = open_in_packages(a, arena_printf(a, "%s/lib/python3*/site-packages", environment),
@@ -62,7 +72,8 @@ static Error *open_library(Arena *a, const char *soname, void **out)
         *out = open_in_packages(a, python_folders[i], soname);
     if (*out) return NULL;
     return error_new("cannot load %s (%s); looked in MODALITIES_CUDA_PATH, LD_LIBRARY_PATH, "
-                     "CUDA_HOME/lib64, /usr/local/cuda/lib64 and Python's packages nvidia-*",
+                     "CUDA_HOME/lib64, cuda/lib64 beside this program, /usr/local/cuda/lib64 and "
+                     "Python's packages nvidia-*",
                      soname, why);
 }
 
