@@ -3,6 +3,7 @@
 #include "exec/pipeline_cut.h"
 #include "models/model.h"
 #include "passes/data_parallel.h"
+#include "passes/offload.h"
 #include "passes/recompute.h"
 #include "passes/shard.h"
 
@@ -15,7 +16,7 @@ typedef struct Settings {
     int context_layout, context_method;
     const char *pipeline_schedule;
     int64_t stages_per_rank, microbatches;
-    int64_t recompute_every;
+    int64_t recompute_every, offload_every;
     const double *memory_budget;
 } Settings;
 
@@ -29,6 +30,13 @@ static void ask_for_recomputation(Arena *a, Model *m, int64_t every)
     Recompute *r = NEW(a, Recompute);
     r->every = every;
     passes_add(&m->passes, &pass_recompute, r);
+}
+
+static void ask_for_offloading(Arena *a, Model *m, int64_t every)
+{
+    Offload *o = NEW(a, Offload);
+    o->every = every;
+    passes_add(&m->passes, &pass_offload, o);
 }
 
 static void keep_to_budget(Arena *a, Model *m, double gigabytes)
@@ -97,6 +105,7 @@ static Error *build(Builder *b, const void *settings, void **out)
                          "finds out: give one of them");
     if (s->recompute_every) ask_for_recomputation(a, m, s->recompute_every);
     if (s->memory_budget) keep_to_budget(a, m, *s->memory_budget);
+    if (s->offload_every) ask_for_offloading(a, m, s->offload_every);
     *out = m;
     return NULL;
 }
@@ -118,6 +127,7 @@ static const Field fields[] = {
     FIELD_INT(Settings, microbatches, "0", 0, INFINITY, "into how many a batch of the loader is cut on its way through the stages, 0: one; those of all gradient_accumulation_steps follow each other", .no_effect_alone = "it has all layers"),
     FIELD_INT(Settings, recompute_every, "0", 0, INFINITY, "every how many blocks one keeps its input only and computes the rest again (activation checkpointing); 0: none, 1: all"),
     FIELD_FLOAT(Settings, memory_budget, "null", 0, INFINITY, "GB that the training step of a rank may take, as `plan` shows it: as few blocks are computed again as let it fit", .flags = FIELD_OPEN_MIN),
+    FIELD_INT(Settings, offload_every, "0", 0, INFINITY, "every how many blocks one keeps its activations in host memory until the backward pass, where the device has memory of its own; 0: none, 1: all"),
     { 0 },
 };
 /* clang-format on */

@@ -150,8 +150,8 @@ static bool runs_with(const Node *later, const Node *n)
     return same && later->stage == n->stage;
 }
 
-/* A node on a queue of its own is finished where the computation first waits for it, at the latest
- * with its action. */
+/* A node on a queue of its own is finished where the computation first waits for it, or for one
+ * that comes later on that queue, at the latest with its action. */
 static int64_t finished_by(const Graph *g, int64_t i)
 {
     const Node *n = g->node[i];
@@ -170,6 +170,21 @@ static void touch(Planner *p, const Value *v, const Node *n, int64_t until)
     if (until > *last) *last = until;
 }
 
+static void find_ends(Planner *p)
+{
+    const Graph *g = p->g;
+    p->done_by = NEW_N(p->arena, int64_t, g->n_nodes);
+    for (int64_t i = g->n_nodes - 1; i >= 0; i--) {
+        const Node *n = g->node[i];
+        p->done_by[i] = finished_by(g, i);
+        for (int64_t j = i + 1; n->stream && j < g->n_nodes; j++) {
+            if (g->node[j]->stream != n->stream || !runs_with(g->node[j], n)) continue;
+            if (p->done_by[j] < p->done_by[i]) p->done_by[i] = p->done_by[j];
+            break;
+        }
+    }
+}
+
 static void find_uses(Planner *p)
 {
     const Graph *g = p->g;
@@ -177,13 +192,12 @@ static void find_uses(Planner *p)
     p->made = NEW_N(p->arena, int64_t, g->n_values);
     p->last = NEW_N(p->arena, int64_t, n_last);
     p->is_output = NEW_N(p->arena, bool, g->n_values);
-    p->done_by = NEW_N(p->arena, int64_t, g->n_nodes);
+    find_ends(p);
     for (int64_t i = 0; i < g->n_values; i++) p->made[i] = -1;
     for (int64_t i = 0; i < n_last; i++) p->last[i] = -1;
     for (int64_t i = 0; i < g->n_outputs; i++) p->is_output[root_of(g->output[i].value)->id] = true;
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
-        p->done_by[i] = finished_by(g, i);
         for (int k = 0; k < n->n_out; k++) {
             int id = root_of(n->out[k])->id;
             if (p->made[id] < 0) p->made[id] = i;
@@ -326,6 +340,31 @@ static void share_answers(const Planner *p)
                 offset[slot * n + i] = offset[i];
 }
 
+static bool lies_on_host(const Block *b)
+{
+    return b->value && b->value->on_host;
+}
+
+/* Those of the host last; returns how many are the device's. */
+static int64_t put_host_last(Planner *p, int64_t n)
+{
+    Block *block = NEW_N(p->scratch, Block, n);
+    int64_t **answer = NEW_N(p->scratch, int64_t *, n), at = 0, n_device = 0;
+    for (int on_host = 0; on_host < 2; on_host++) {
+        for (int64_t i = 0; i < n; i++) {
+            if (lies_on_host(&p->plan->block[i]) != on_host) continue;
+            answer[at] = p->answer[i];
+            block[at++] = p->plan->block[i];
+        }
+        if (!on_host) n_device = at;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        p->plan->block[i] = block[i];
+        p->answer[i] = answer[i];
+    }
+    return n_device;
+}
+
 MemoryPlan *plan_memory(Arena *a, const Graph *g, const Timeline *t, const MemoryNeeds *needs)
 {
     MemoryPlan *m = NEW(a, MemoryPlan);
@@ -349,9 +388,12 @@ MemoryPlan *plan_memory(Arena *a, const Graph *g, const Timeline *t, const Memor
                            .span = throughout,
                            .n_spans = t->n,
                            .what = needs->extra_name[i] });
+    const int64_t n = m->n_blocks;
+    CHECK(p.answer != NULL || !n);
+    m->n_blocks = put_host_last(&p, n);
     m->bytes = place_blocks(m->block, m->n_blocks);
-    CHECK(p.answer != NULL || !m->n_blocks);
-    for (int64_t i = 0; i < m->n_blocks; i++) *p.answer[i] = m->block[i].offset;
+    m->host_bytes = place_blocks(m->block + m->n_blocks, n - m->n_blocks);
+    for (int64_t i = 0; i < n; i++) *p.answer[i] = m->block[i].offset;
     share_answers(&p);
     arena_free(p.scratch);
     return m;

@@ -35,8 +35,8 @@ typedef struct MemoryPlan {
                          PREPARE results, which live in the store, and views */
     int64_t *scratch; /* by node index */
     int64_t *extra;   /* of what the caller asked for besides */
-    size_t bytes;
-    Block *block; /* all blocks, in no order, for the map */
+    size_t bytes, host_bytes; /* of the device; of the host, for values that lie there */
+    Block *block;             /* those of the device, in no order, for the map */
     int64_t n_blocks;
 } MemoryPlan;
 

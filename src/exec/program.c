@@ -26,6 +26,13 @@ static int run_reference(const Launch *l)
     return reference_run(l->op, l);
 }
 
+/* On the host; other devices copy by themselves. */
+static int run_copy(const Launch *l)
+{
+    memcpy(l->out[0].data, l->in[0].data, tensor_bytes(&l->out[0]));
+    return KERNEL_OK;
+}
+
 /* Ranks of other stages have other nodes: in an order that all of them share, nobody waits for
  * somebody who waits for another group. */
 static Error *make_groups(Program *p)
@@ -79,6 +86,10 @@ static Error *make_step(Program *p, Step *s, const Node *n)
                                             .block = n->block };
     }
     const Device *d = p->settings.device;
+    if (n->op->flags & OP_COPY) {
+        s->kernel = run_copy;
+        return NULL;
+    }
     if (!p->settings.reference_only)
         s->tuned = kernel_of_device(n->op->name, d, p->settings.level, s->launch);
     s->kernel = s->tuned ? s->tuned->run : run_reference;
@@ -88,7 +99,7 @@ static Error *make_step(Program *p, Step *s, const Node *n)
 static Error *check_kernel(const Program *p, const Step *s)
 {
     bool has_reference = s->node->op->reference && !strcmp(p->settings.device->kernels, "cpu");
-    if (s->tuned || has_reference || s->node->op->flags & OP_VIEW) return NULL;
+    if (s->tuned || has_reference || s->node->op->flags & (OP_VIEW | OP_COPY)) return NULL;
     return error_new("no kernel for op %s on %s", s->node->op->name, p->settings.device->name);
 }
 
@@ -132,7 +143,7 @@ static size_t scratch_of(void *ctx, int64_t i)
 {
     const Program *p = ctx;
     const Step *s = &p->step[i];
-    if (s->node->op->flags & OP_VIEW) return 0;
+    if (s->node->op->flags & (OP_VIEW | OP_COPY)) return 0;
     if (!s->tuned) return reference_scratch(s->node->op, s->launch);
     struct Pool *pool = p->stream[0]->pool;
     return s->tuned->scratch ? s->tuned->scratch(s->launch, pool ? pool_size(pool) : 1) : 0;
@@ -184,6 +195,7 @@ static Error *check_memory(const Program *p)
     store_workspace(p->settings.store, &shared);
     size_t available = available_bytes(p, shared);
     size_t stored = store_missing(p->settings.store), planned = p->plan->bytes;
+    if (p->settings.device->is_host) planned += p->plan->host_bytes;
     size_t more = planned > shared ? planned - shared : 0;
     if (!available || stored + more <= available) return NULL;
     char need[32], of_store[32], of_plan[32], have[32];
@@ -216,7 +228,7 @@ static void *place_of(const Program *p, const char *stored, int slot, const Valu
     if (!stored) {
         int64_t offset = p->plan->offset[slot * p->graph->n_values + storage->id];
         if (offset == NOT_PLANNED) return NULL;
-        at = p->block + offset;
+        at = (storage->on_host ? p->host_block : p->block) + offset;
     }
     return at + (size_t)first * dtype_size(storage->dtype);
 }
@@ -316,6 +328,17 @@ static Error *make_timeline(Program *p)
     return NULL;
 }
 
+static Error *allocate_on_host(Program *p)
+{
+    const size_t bytes = p->plan->host_bytes;
+    if (!bytes) return NULL;
+    p->host_block = aligned_alloc(64, bytes); /* sizes of blocks are multiples of 64 */
+    if (p->host_block) return NULL;
+    char text[32];
+    format_bytes((double)bytes, text);
+    return error_new("no %s of host memory for the activations that wait there", text);
+}
+
 static Error *prepare(Program *p)
 {
     int64_t n = p->graph->n_values;
@@ -333,6 +356,7 @@ static Error *prepare(Program *p)
     if (p->settings.is_plan) return NULL;
     TRY(check_memory(p));
     TRY(store_allocate(p->settings.store));
+    TRY(allocate_on_host(p));
     TRY(store_reserve(p->settings.store, p->plan->bytes));
     program_settle(p);
     return NULL;
@@ -357,6 +381,7 @@ void program_free(Program *p)
     Device *d = p->settings.device;
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
+    free(p->host_block);
     arena_free(p->arena);
 }
 

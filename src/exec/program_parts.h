@@ -41,7 +41,7 @@ struct Program {
     int n_streams;
     const Step *given[N_STREAMS]; /* what each was given last; NULL: the computation joined it */
     MemoryPlan *plan;
-    char *block;
+    char *block, *host_block; /* the workspace; memory of the host for values that lie there */
     RunTime *now;      /* host: by microbatch, then of the step; stays while copies are under way */
     RunTime *slot_now; /* device: by slot */
     Reading *reading;

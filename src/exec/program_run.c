@@ -97,14 +97,24 @@ static Error *wait_for_others(Program *p, const Step *s, int slot)
     return NULL;
 }
 
+static Error *start_step(Program *p, const Step *s, Launch *l)
+{
+    Device *d = p->settings.device;
+    if (s->node->op->flags & OP_COPY && !d->is_host)
+        return d->copy(d, l->out[0].data, l->in[0].data, tensor_bytes(&l->out[0]), l->stream);
+    Kernel *kernel = s->kernel;
+    const Launch *given = p->times ? times_launch(p, s, l, &kernel) : l;
+    int status = d->launch(d, kernel, given);
+    return status ? failure(p, s, l, status) : NULL;
+}
+
 /* Whoever looks on sees each node's tensors as it left them. */
 static Error *run_seen(Program *p, Step *s, Launch *l)
 {
     Device *d = p->settings.device;
     TRY(d->synchronize(d, l->stream));
     double start = clock_seconds();
-    int status = d->launch(d, s->kernel, l);
-    if (status) return failure(p, s, l, status);
+    TRY(start_step(p, s, l));
     if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
     TRY(d->synchronize(d, l->stream));
     return p->hook(p->hook_ctx, s->node, l, clock_seconds() - start);
@@ -116,10 +126,7 @@ Error *program_run_step(Program *p, Step *s, int slot)
     Launch *l = step_launch(s, slot);
     if (p->n_streams > 1) TRY(wait_for_others(p, s, slot));
     if (p->hook) return run_seen(p, s, l);
-    Kernel *kernel = s->kernel;
-    const Launch *given = p->times ? times_launch(p, s, l, &kernel) : l;
-    int status = d->launch(d, kernel, given);
-    if (status) return failure(p, s, l, status);
+    TRY(start_step(p, s, l));
     p->given[s->node->stream] = s;
     return s->is_awaited ? d->mark(d, l->stream, &s->done) : NULL;
 }

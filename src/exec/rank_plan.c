@@ -41,7 +41,9 @@ static Traffic *traffic_of(RankPlan *r, const Node *n)
 
 RankPlan program_rank_plan(const Program *p, Arena *a)
 {
-    RankPlan r = { .workspace = p->plan->bytes, .traffic = NEW_N(a, Traffic, p->n_steps) };
+    RankPlan r = { .workspace = p->plan->bytes,
+                   .host = p->plan->host_bytes,
+                   .traffic = NEW_N(a, Traffic, p->n_steps) };
     add_stored(&r, p->settings.store);
     for (int64_t i = 0; i < p->n_steps; i++) {
         const Node *n = p->step[i].node;
@@ -77,6 +79,7 @@ void rank_plan_print(const RankPlan *r, FILE *to)
     if (r->derived) print_line("copies and tables made from parameters", (double)r->derived, to);
     print_line("activations and scratch", (double)r->workspace, to);
     print_line("in all", (double)rank_plan_bytes(r), to);
+    if (r->host) print_line("activations in host memory, besides", (double)r->host, to);
     fprintf(to, "%12.4g  FLOPs of matrix products per step\n", r->flops);
     for (int64_t i = 0; i < r->n_traffic; i++) {
         const Traffic *t = &r->traffic[i];

@@ -80,6 +80,7 @@ typedef struct Value {
     bool is_bias;          /* PARAM only: added to what the weight gives */
     int block;             /* PARAM only: like that of nodes */
     bool is_cache;         /* STATE only: see graph_cache */
+    bool on_host;          /* RESULT only: in host memory, where only OP_COPY reaches it */
 } Value;
 
 /* PREPARE runs when parameters have changed (casts, packing, tables); BACKWARD_LAST with the last
@@ -97,8 +98,17 @@ typedef enum Phase {
 } Phase;
 
 /* Queues of work: that of the computation, and those of transfers beside it: of parameters, of
- * gradients, and of gradients among copies of a sharded model. */
-enum { STREAM_COMPUTE, STREAM_GATHER, STREAM_REDUCE, STREAM_COPIES, N_STREAMS };
+ * gradients, of gradients among copies of a sharded model, of activations to and from the host's
+ * memory, and of rows among experts. */
+enum {
+    STREAM_COMPUTE,
+    STREAM_GATHER,
+    STREAM_REDUCE,
+    STREAM_COPIES,
+    STREAM_OFFLOAD,
+    STREAM_EXPERTS,
+    N_STREAMS
+};
 
 /* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. A node
  * without results (a send) is there for its effect. */

@@ -16,6 +16,7 @@ enum {
     OP_ATTENTION = 128, /* softmax(q k^T) v: dear to compute again */
     OP_ROWS = 256, /* has rows in an order of this rank's own, so that they cannot be joined with
                       those of other ranks, nor be divided among them */
+    OP_COPY = 512, /* its bytes are copied by the device itself, from or to host memory */
 };
 
 typedef struct OpDef {

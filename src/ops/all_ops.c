@@ -30,7 +30,7 @@
     OPS(mean_valid) \
     OPS(collective) \
     OPS(unit) \
-    OPS(transfer) \
+    OPS(transfer) OPS(host_copy) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam) \
     OPS(muon) KERNELS(muon) \

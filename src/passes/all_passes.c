@@ -25,6 +25,7 @@
     PASS(balance) \
     PASS(qk_clip) \
     PASS(average) \
+    PASS(offload) \
     PASS(overlap)
 /* clang-format on */
 

@@ -159,8 +159,8 @@ static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t
 
 static void put_names(const NodeTrace *t, FILE *to)
 {
-    static const char *const stream[N_STREAMS] = { "computation", "gathers", "reductions",
-                                                   "sums over copies" };
+    static const char *const stream[N_STREAMS] = { "computation",      "gathers",     "reductions",
+                                                   "sums over copies", "host memory", "experts" };
     const long long rank = t->rank;
     fprintf(to,
             "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %lld, \"args\": {\"name\": "

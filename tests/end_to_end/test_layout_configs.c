@@ -181,3 +181,24 @@ TEST(trace_of_a_run_shows_streams_and_transfers_of_each_rank)
     }
     arena_free(a);
 }
+
+TEST(training_with_activations_in_host_memory_ends_with_the_same_bits)
+{
+    Bench b = bench_new();
+    run(&b, "kept", "fsdp", "2", NULL);
+    run(&b, "moved", "fsdp", "2", "sharded_model.config.offload_every=1");
+    assert_same_state(&b, "moved", "kept");
+    const char *const plan[] = { "plan",
+                                 "--config_file_path",
+                                 "configs/layouts/fsdp.yaml",
+                                 "--ranks",
+                                 "2",
+                                 "--set",
+                                 "sharded_model.config.offload_every=1",
+                                 NULL };
+    Outcome o = command_output(b.arena, plan, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "activations in host memory, besides");
+    arena_free(b.arena);
+}
+FENCED(training_with_activations_in_host_memory_ends_with_the_same_bits)

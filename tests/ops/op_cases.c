@@ -20,6 +20,7 @@
 #include "ops/gradient_norm.h"
 #include "ops/grouped_linear.h"
 #include "ops/head_loss.h"
+#include "ops/host_copy.h"
 #include "ops/logit_cap.h"
 #include "ops/mean_valid.h"
 #include "ops/moe_bias.h"
@@ -147,6 +148,11 @@ static Value *offset_by_one(Graph *g, Value *x)
 static Value *cap_some(Graph *g, Value *x)
 {
     return logit_cap(g, x, 0.8);
+}
+
+static Value *through_host(Graph *g, Value *x)
+{
+    return host_copy(g, host_copy(g, x, true), false);
 }
 
 static Value *cast_down(Graph *g, Value *x)
@@ -515,6 +521,7 @@ const OpCase op_cases[] = {
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
+    { "host_copy", build_unary, .unary = through_host, .n = { 6, 7 } },
     { "cast", build_unary, .unary = cast_down, .n = { 6, 7 }, .large = { 4096, 3072 } },
     { "fill", build_unary, .unary = fill_like, .n = { 6, 7 } },
     { .name = "loss_seed", .build = build_loss_seed },
