@@ -297,8 +297,8 @@ check-board: $(BUILD)/modalities ## open the board of many runs in headless Chro
 	@BUILD=$(BUILD) tools/check_board.sh
 .PHONY: check-interchange
 PYTHON ?= python3
-check-interchange: $(BUILD)/modalities ## checkpoints to torch and back, exports and results read: by the libraries that PYTHON= can import
-	@for test in torch:torch_and_back transformers:transformers_loads_exports wandb,tensorboard:wandb_and_tensorboard; do \
+check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and back, exports and results read: by the libraries that PYTHON= can import
+	@for test in torch:torch_and_back modalities:modalities_goes_on transformers:transformers_loads_exports wandb,tensorboard:wandb_and_tensorboard; do \
 	    if $(PYTHON) -c "import $${test%%:*}" 2>/dev/null; \
 	    then $(PYTHON) -W ignore tests/interchange/$${test#*:}.py $(BUILD)/modalities || exit 1; \
 	    else echo "$${test#*:}: skipped, $(PYTHON) has no $${test%%:*} (PYTHON= names another one)"; fi; done

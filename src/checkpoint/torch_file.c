@@ -6,6 +6,9 @@
 
 static const char REBUILD[] = "torch._utils _rebuild_tensor_v2";
 static const char PARAMETER[] = "torch._utils _rebuild_parameter";
+/* Around what rebuilds it, for a tensor with attributes, as FSDP1 gives: (it, class, its arguments,
+ * attributes). */
+static const char WITH_ATTRIBUTES[] = "torch._tensor _rebuild_from_type_v2";
 
 static const struct {
     const char *torch, *storage;
@@ -27,6 +30,9 @@ static const struct {
 
 static const char *const names[] = { REBUILD,
                                      PARAMETER,
+                                     WITH_ATTRIBUTES,
+                                     "torch Tensor",
+                                     "torch.nn.parameter Parameter",
                                      "collections OrderedDict",
                                      "torch Size",
                                      "torch DoubleStorage",
@@ -93,7 +99,8 @@ Error *torch_file_read(Arena *a, const char *path, Str bytes, TorchFile *out)
 
 bool torch_is_tensor(const Pickle *p)
 {
-    return pickle_is_object(p, REBUILD) || pickle_is_object(p, PARAMETER);
+    return pickle_is_object(p, REBUILD) || pickle_is_object(p, PARAMETER) ||
+           pickle_is_object(p, WITH_ATTRIBUTES);
 }
 
 static Error *bad(const char *what)
@@ -150,11 +157,25 @@ static Error *read_storage(const TorchFile *f, const Pickle *storage, TorchTenso
     return t->storage ? NULL : error_new("%s is missing in the archive", name);
 }
 
+static Error *without_attributes(const Pickle *p, Pickle *out)
+{
+    Pickle *const *arg = p->args->item;
+    if (p->args->n != 4 || arg[0]->kind != PICKLE_GLOBAL || arg[2]->kind != PICKLE_TUPLE)
+        return bad("attributes of an unknown form");
+    *out = (Pickle){ .kind = PICKLE_OBJECT, .of = arg[0], .args = arg[2] };
+    return NULL;
+}
+
 Error *torch_tensor(const TorchFile *f, const Pickle *p, TorchTensor *out)
 {
     *out = (TorchTensor){ .n_dims = 0 };
+    Pickle plain;
     for (int i = 0; pickle_is_object(p, PARAMETER) && p->args->n >= 1 && i < 2; i++)
         p = p->args->item[0];
+    if (pickle_is_object(p, WITH_ATTRIBUTES)) {
+        TRY(without_attributes(p, &plain));
+        p = &plain;
+    }
     if (!pickle_is_object(p, REBUILD) || p->args->n < 4) return bad("an unknown form");
     Pickle *const *arg = p->args->item;
     TRY(read_storage(f, arg[0], out));

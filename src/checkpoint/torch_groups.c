@@ -2,6 +2,7 @@
 #include "checkpoint/torch_groups.h"
 #include "base/map.h"
 #include "checkpoint/part_plan.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const char STATE[] = "app.optimizer.state.", GROUPS[] = "app.optimizer.param_groups.",
@@ -13,6 +14,7 @@ typedef struct Param {
     int64_t *piece, n, cap;
     const CheckpointObject **setting;
     int64_t n_settings, setting_cap;
+    int64_t setting_at; /* place of the first one among all; without any: of the parameter */
 } Param;
 
 struct TorchGroups {
@@ -37,7 +39,7 @@ static Param *find_param(TorchGroups *g, Str name)
     if (at >= 0) return &g->param[at];
     g->param = arena_grow(g->arena, g->param, g->n_params, &g->param_cap, sizeof *g->param);
     Param *p = &g->param[g->n_params++];
-    *p = (Param){ .name = name };
+    *p = (Param){ .name = name, .setting_at = g->n_params };
     map_set(g->by_name, name, (void *)(intptr_t)g->n_params);
     return p;
 }
@@ -56,6 +58,7 @@ TorchGroups *torch_groups(Arena *a, const NamedTensor *piece, int64_t n,
     for (int64_t i = 0; i < n_objects; i++) {
         if (!str_starts(str_of(object[i].name), GROUPS)) continue;
         Param *p = find_param(g, param_of(object[i].name, GROUPS));
+        if (!p->n_settings) p->setting_at = i;
         p->setting = arena_grow(a, p->setting, p->n_settings, &p->setting_cap, sizeof *p->setting);
         p->setting[p->n_settings++] = &object[i];
     }
@@ -137,12 +140,22 @@ static void put_group(const Group *group, PickleWriter *w)
     pickle_finish(w, PICKLE_DICT);
 }
 
-/* Parameters with the same settings are one group, in the order of the parameters. */
+static int by_settings(const void *x, const void *y)
+{
+    const Param *p = *(const Param *const *)x, *q = *(const Param *const *)y;
+    return (p->setting_at > q->setting_at) - (p->setting_at < q->setting_at);
+}
+
+/* Parameters with the same settings are one group; groups, which torch tells by their order, are in
+ * that of the settings. */
 static void put_groups(const TorchGroups *g, PickleWriter *w)
 {
     Map *groups = map_new(g->arena);
+    const Param **by = NEW_N(g->arena, const Param *, g->n_params);
+    for (int64_t i = 0; i < g->n_params; i++) by[i] = &g->param[i];
+    if (g->n_params) qsort(by, (size_t)g->n_params, sizeof *by, by_settings);
     for (int64_t i = 0; i < g->n_params; i++) {
-        const Param *p = &g->param[i];
+        const Param *p = by[i];
         Str key = str_of(settings_text(g->arena, p));
         Group *group = map_get(groups, key);
         if (!group) map_set(groups, key, group = NEW(g->arena, Group));

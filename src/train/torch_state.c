@@ -38,9 +38,8 @@ static Error *add_settings(Arena *a, const char *param, const char *json, Object
 }
 
 static Error *add_param(Arena *a, const AppState *s, int64_t step, const Value *param,
-                        ObjectList *to)
+                        const ParamGroup group, ObjectList *to)
 {
-    const ParamGroup group = param_group_of(s->optimizer, param);
     const Optimizer *o = group.optimizer;
     int own;
     const Scheduler *c = scheduler_of_group(s->scheduler, s->optimizer, group.number, &own);
@@ -101,17 +100,28 @@ static Map *params_of(Arena *a, const Graph *g)
     return by_name;
 }
 
-Error *torch_objects(Arena *a, const AppState *s, const Graph *g, int64_t step,
-                     const StateTensor *state, int64_t n, CheckpointContent *content)
+/* Torch goes by the order of the groups, which is that of their settings here. */
+static Error *add_group(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                        const StateTensor *state, int64_t n, int number, ObjectList *to)
 {
-    ObjectList list = { 0 };
     Map *params = params_of(a, g);
     for (int64_t i = 0; i < n; i++) {
         const char *name = state[i].name;
         if (!str_starts(str_of(name), MODEL)) continue;
         const Value *param = map_get(params, str_of(name + strlen(MODEL)));
-        if (param) TRY(add_param(a, s, step, param, &list));
+        if (!param) continue;
+        const ParamGroup group = param_group_of(s->optimizer, param);
+        if (group.number == number) TRY(add_param(a, s, step, param, group, to));
     }
+    return NULL;
+}
+
+Error *torch_objects(Arena *a, const AppState *s, const Graph *g, int64_t step,
+                     const StateTensor *state, int64_t n, CheckpointContent *content)
+{
+    ObjectList list = { 0 };
+    for (int i = 0; i < param_groups_count(s->optimizer); i++)
+        TRY(add_group(a, s, g, step, state, n, i, &list));
     TRY(add_scheduler(a, s, step, &list));
     content->object = list.item;
     content->n_objects = list.n;
