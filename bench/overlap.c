@@ -6,19 +6,14 @@
  * without using a core). With a share of 50 % the ratio of the two is 1.5 when nothing is hidden;
  * the bar is 1.10, and 1.15 for async tensor parallelism. Context parallelism is measured with 20
  * %, at a length where attention is half the work. */
+#include "bare_step.h"
 #include "base/clock.h"
 #include "comm/transports.h"
 #include "exec/rank_plan.h"
 #include "graph/op.h"
 #include "measure.h"
-#include "models/gpt2.h"
-#include "models/layers.h"
-#include "ops/adam.h"
-#include "optim/gradient_clipper.h"
-#include "optim/optim.h"
 #include "passes/data_parallel.h"
 #include "passes/shard.h"
-#include "train/session.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,43 +29,6 @@ typedef struct Way {
     int64_t width, batch, sequence;
     double share, bar; /* transfers, and what a step may take, as parts of its computing */
 } Way;
-
-static Gpt2Settings model_settings(const Way *w)
-{
-    NormChoice n = { .norm_type = NORM_RMS,
-                     .config = { .which = 0, .rms = { w->width, 1e-5, true } } };
-    return (Gpt2Settings){ .sample_key = "input_ids",
-                           .prediction_key = "logits",
-                           .poe_type = POE_ABSOLUTE,
-                           .sequence_length = w->sequence,
-                           .vocab_size = VOCABULARY,
-                           .n_layer = 12,
-                           .n_head_q = 4,
-                           .n_head_kv = 4,
-                           .n_embd = w->width,
-                           .ffn_hidden = 4 * w->width,
-                           .activation_type = ACTIVATION_GELU,
-                           .attention_norm_config = n,
-                           .ffn_norm_config = n,
-                           .lm_head_norm_config = n,
-                           .enforce_swiglu_hidden_dim_multiple_of = 256 };
-}
-
-static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   const ParamGroup *group)
-{
-    (void)self;
-    const AdamSettings attrs = { .beta1 = 0.9,
-                                 .beta2 = 0.95,
-                                 .eps = 1e-8,
-                                 .weight_decay = group->weight_decay,
-                                 .decoupled = true };
-    Value *moment[2];
-    for (int i = 0; i < 2; i++)
-        moment[i] = graph_state(g, arena_printf(g->arena, "m%d.%s", i, param->name), F32,
-                                param->n_dims, param->dim);
-    adam(g, param, grad, moment[0], moment[1], factor, &attrs);
-}
 
 /* One rank of a measurement, and what it found. */
 typedef struct RankRun {
@@ -103,24 +61,14 @@ static double share_of_attention(const Graph *g)
     return attention / all;
 }
 
-static void run_step(Program *p, int64_t number)
-{
-    RunTime now = {
-        .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } }
-    };
-    die(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
-    die(program_run_phases(p, RUN_REDUCE, &now));
-    die(program_run_phases(p, RUN_UPDATE, &now));
-}
-
 static void *run_rank(void *arg)
 {
-    static const char *const none[] = { NULL };
     RankRun *r = arg;
     Arena *a = arena_new();
     const Way *w = r->way;
     const int64_t n = w->batch * w->sequence;
-    const Gpt2Settings settings = model_settings(w);
+    const Gpt2Settings settings =
+        bench_gpt2(12, 4, w->width, VOCABULARY, w->sequence, bench_rms(w->width));
     Model *model = gpt2_new(a, &settings);
     static const Sharding in_pieces = { .tensor = true, .sequence = true, .async = true };
     model->data_parallel = &w->layout;
@@ -129,13 +77,8 @@ static void *run_rank(void *arg)
                            .n_threads = 1,
                            .groups = groups_new(a, &r->mesh, r->comm) };
     Session *s;
-    Program *p;
-    Loss loss = loss_of_tokens("target_ids");
-    Optimizer optimizer = { .update = update, .excluded = none, .model = model };
-    GradientClipper clipper = { .norm_type = 2, .max_norm = 1 };
     die(session_new(&ss, &s));
-    die(session_training_program(s, &loss, &optimizer, &clipper, NULL, w->batch, w->sequence, &p));
-    die(store_initialize(session_store(s), 1));
+    Program *p = bench_training(a, s, model, w->batch, w->sequence);
     int32_t *ids = NEW_N(a, int32_t, n);
     for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(i * 7919 % VOCABULARY);
     die(program_write(p, "input_ids", 0, ids));
@@ -145,7 +88,7 @@ static void *run_rank(void *arg)
     r->best = INFINITY;
     for (int k = 0; k <= r->n_steps; k++) { /* the first one warms up */
         double start = clock_seconds();
-        run_step(p, k);
+        bench_step(p, k);
         if (k) r->best = fmin(r->best, clock_seconds() - start);
     }
     session_free(s);

@@ -7,103 +7,38 @@
  * products, with the head counted three times (forward, two gradients) and attention's causal half.
  * Where $PYTHON (python3) can import torch, steps of the same model, batch and number of threads
  * are taken in turn with PyTorch's (step_peer.py), and the ratio is that of the best steps. */
+#include "bare_step.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "device/cpu_peak.h"
-#include "exec/schedule.h"
 #include "graph/op.h"
 #include "measure.h"
-#include "models/gpt2.h"
 #include "models/initializer.h"
-#include "models/layers.h"
 #include "monitor/mfu.h"
-#include "ops/adam.h"
-#include "optim/gradient_clipper.h"
-#include "optim/optim.h"
-#include "train/session.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static NormChoice rms(int64_t width)
-{
-    return (NormChoice){ .norm_type = NORM_RMS,
-                         .config = { .which = 0, .rms = { width, 1e-5, true } } };
-}
-
-static NormChoice layer(int64_t width)
-{
-    return (NormChoice){ .norm_type = NORM_LAYER,
-                         .config = { .which = 2, .layer = { width, 1e-5, true, true } } };
-}
-
 static Gpt2Settings tutorial_model(void)
 {
     static QkvTransform rotary = { .config = { .rotary = { 128, 8, -2, 100000 } } };
-    NormChoice n = rms(128);
-    return (Gpt2Settings){ .sample_key = "input_ids",
-                           .prediction_key = "logits",
-                           .poe_type = POE_NOPE,
-                           .sequence_length = 256,
-                           .vocab_size = 50304,
-                           .n_layer = 2,
-                           .n_head_q = 8,
-                           .n_head_kv = 4,
-                           .n_embd = 128,
-                           .ffn_hidden = 128,
-                           .attention_config = { .qkv_transforms = { &rotary, 1 } },
-                           .activation_type = ACTIVATION_SWIGLU,
-                           .attention_norm_config = n,
-                           .ffn_norm_config = n,
-                           .lm_head_norm_config = n,
-                           .enforce_swiglu_hidden_dim_multiple_of = 256 };
+    Gpt2Settings s = bench_gpt2(2, 8, 128, 50304, 256, bench_rms(128));
+    s.poe_type = POE_NOPE;
+    s.n_head_kv = 4;
+    s.ffn_hidden = 128;
+    s.attention_config.qkv_transforms.item = &rotary;
+    s.attention_config.qkv_transforms.n = 1;
+    s.activation_type = ACTIVATION_SWIGLU;
+    return s;
 }
 
 static Gpt2Settings gpt2_model(void)
 {
-    NormChoice n = layer(768);
-    return (Gpt2Settings){ .sample_key = "input_ids",
-                           .prediction_key = "logits",
-                           .poe_type = POE_ABSOLUTE,
-                           .sequence_length = 1024,
-                           .vocab_size = 50304,
-                           .n_layer = 12,
-                           .n_head_q = 12,
-                           .n_head_kv = 12,
-                           .n_embd = 768,
-                           .ffn_hidden = 3072,
-                           .bias = true,
-                           .activation_type = ACTIVATION_GELU,
-                           .attention_norm_config = n,
-                           .ffn_norm_config = n,
-                           .lm_head_norm_config = n,
-                           .use_weight_tying = true,
-                           .enforce_swiglu_hidden_dim_multiple_of = 256 };
-}
-
-static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
-                   const ParamGroup *group)
-{
-    (void)self;
-    const AdamSettings attrs = { .beta1 = 0.9,
-                                 .beta2 = 0.95,
-                                 .eps = 1e-8,
-                                 .weight_decay = group->weight_decay,
-                                 .decoupled = true };
-    Value *moment[2];
-    for (int i = 0; i < 2; i++)
-        moment[i] = graph_state(g, arena_printf(g->arena, "m%d.%s", i, param->name), F32,
-                                param->n_dims, param->dim);
-    adam(g, param, grad, moment[0], moment[1], factor, &attrs);
-}
-
-static void must(Error *e)
-{
-    if (!e) return;
-    fprintf(stderr, "%s\n", error_text(e));
-    exit(1);
+    Gpt2Settings s = bench_gpt2(12, 12, 768, 50304, 1024, bench_layer_norm(768));
+    s.bias = true;
+    s.use_weight_tying = true;
+    return s;
 }
 
 typedef struct OpTime {
@@ -158,18 +93,8 @@ static Program *make_program(const Case *c, Arena *a, Session **session)
     Model *model = gpt2_new(a, c->settings);
     model->initializer = &initializer;
     SessionSettings ss = { .model = model, .precision = &c->precision };
-    must(session_new(&ss, session));
-    Loss *loss = NEW(a, Loss);
-    Optimizer *optimizer = NEW(a, Optimizer);
-    GradientClipper *clipper = NEW(a, GradientClipper);
-    static const char *const none[] = { NULL };
-    *loss = loss_of_tokens("target_ids");
-    *optimizer = (Optimizer){ .update = update, .excluded = none, .model = ss.model };
-    *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
-    Program *p;
-    must(session_training_program(*session, loss, optimizer, clipper, NULL, c->batch, c->sequence,
-                                  &p));
-    must(store_initialize(session_store(*session), 1));
+    die(session_new(&ss, session));
+    Program *p = bench_training(a, *session, model, c->batch, c->sequence);
     int32_t *ids = program_input(p, "input_ids", 0)->data,
             *targets = program_input(p, "target_ids", 0)->data;
     for (int64_t i = 0; i < c->batch * c->sequence; i++) {
@@ -181,13 +106,8 @@ static Program *make_program(const Case *c, Arena *a, Session **session)
 
 static double one_step(Program *p, int64_t number)
 {
-    RunTime now = {
-        .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } }
-    };
     double start = clock_seconds();
-    must(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
-    must(program_run_phases(p, RUN_REDUCE, &now));
-    must(program_run_phases(p, RUN_UPDATE, &now));
+    bench_step(p, number);
     return clock_seconds() - start;
 }
 
@@ -247,7 +167,7 @@ static void run(const Case *c, const char *model)
     Session *s;
     Peer torch;
     char version[32];
-    must(cpu_level(&level));
+    die(cpu_level(&level));
     double start = clock_seconds();
     Program *p = make_program(c, a, &s);
     double ready = clock_seconds() - start, best = INFINITY, torch_best = INFINITY, total = 0;

@@ -1,0 +1,19 @@
+/* bare_step.h - training steps of models made in C: no YAML, no data, no results. */
+#ifndef BENCH_BARE_STEP_H
+#define BENCH_BARE_STEP_H
+#include "models/gpt2.h"
+#include "models/layers.h"
+#include "train/session.h"
+
+NormChoice bench_rms(int64_t width);
+NormChoice bench_layer_norm(int64_t width);
+/* As GPT-2: absolute positions, GELU, a hidden layer four times as wide; no biases, no tied
+ * weights. */
+Gpt2Settings bench_gpt2(int64_t n_layer, int64_t n_head, int64_t width, int64_t vocabulary,
+                        int64_t sequence, NormChoice norm);
+/* The program of a step of AdamW with clipping over one microbatch of the session's model, with
+ * parameters as its initializer says; ids are to be written. */
+Program *bench_training(Arena *a, Session *s, const Model *m, int64_t batch, int64_t sequence);
+/* Forward, backward, reduction and update, waited for. */
+void bench_step(Program *p, int64_t number);
+#endif
