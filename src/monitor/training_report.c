@@ -1,6 +1,8 @@
 /* training_report.c - the Training Report block and its warnings. */
 #include "monitor/training_report.h"
 #include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
 
 static void put_int(Text *out, const char *name, int64_t value)
 {
@@ -39,7 +41,7 @@ static void put_warnings(const TrainingPlan *p, Text *out)
                     ").Missing %.2f%% of target tokens.",
                     p->num_target_tokens, planned, missing_percent(planned, p->num_target_tokens));
     int64_t in_dataset = p->n_samples * p->sequence_length;
-    if (in_dataset != p->num_target_tokens)
+    if (in_dataset < p->num_target_tokens)
         text_printf(out,
                     "%sNumber of tokens in the dataset (%" PRId64
                     ") does not match the number of target tokens (%" PRId64
@@ -88,7 +90,54 @@ void training_report(const TrainingPlan *p, Text *out)
     Text warnings = { 0 };
     text_puts(&warnings, "");
     put_warnings(p, &warnings);
-    text_printf(out, "\nWarnings: \n\t\033[38;5;214m%s \033[0m \n", warnings.ptr);
-    text_puts(out, "====================================================================\n\n\n");
+    if (*warnings.ptr) text_printf(out, "\nWarnings: \n\t\033[38;5;214m%s \033[0m ", warnings.ptr);
+    text_puts(out, "\n====================================================================\n\n\n");
     text_free(&warnings);
+}
+
+/* ---- on a screen ---- */
+
+enum { TAB = 8 };
+
+/* The line without escape sequences, if they are not wanted; lines of '=' are cut. */
+static void put_line(const char *line, size_t n, int width, bool with_colours, Text *out)
+{
+    int column = 0;
+    const char *end = line + n, *p = line;
+    const bool is_rule = n > 2 && !strncmp(line, "==", 2);
+    const size_t excess = is_rule && n > (size_t)width ? n - (size_t)width : 0;
+    p += excess / 2;
+    end -= excess - excess / 2;
+    while (p < end) {
+        if (*p == '\033') {
+            const size_t length = strcspn(p, "m") + 1;
+            if (with_colours) text_add(out, p, length);
+            p += length;
+            continue;
+        }
+        const size_t word = *p == ' ' || *p == '\t' ? 1 : strcspn(p, " \t\033\n");
+        const size_t fits = word < (size_t)(end - p) ? word : (size_t)(end - p);
+        if (column > TAB && column + (int)fits > width) {
+            text_puts(out, "\n\t");
+            column = TAB;
+            if (*p == ' ') p++;
+            continue;
+        }
+        text_add(out, p, fits);
+        column += *p == '\t' ? TAB : (int)fits;
+        p += fits;
+    }
+}
+
+void training_report_shown(const TrainingPlan *p, int width, bool with_colours, Text *out)
+{
+    Text whole = { 0 };
+    training_report(p, &whole);
+    for (const char *line = whole.ptr; *line;) {
+        const size_t n = strcspn(line, "\n");
+        put_line(line, n, width, with_colours, out);
+        if (line[n]) text_putc(out, '\n');
+        line += n + (line[n] == '\n');
+    }
+    text_free(&whole);
 }

@@ -20,4 +20,6 @@ typedef struct TrainingPlan {
 
 /* The whole block as printed on stdout, warnings in orange. */
 void training_report(const TrainingPlan *p, Text *out);
+/* The same for a screen of `width` columns, at which long lines go on in the next one. */
+void training_report_shown(const TrainingPlan *p, int width, bool with_colours, Text *out);
 #endif

@@ -1,9 +1,11 @@
 /* run.c - a training from its configuration to its end. */
 #include "train/run.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/signal.h"
+#include "base/terminal.h"
 #include "comm/mesh.h"
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
@@ -13,6 +15,7 @@
 #include "train/make_job.h"
 #include "train/session.h"
 #include "train/training_check.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,8 +50,10 @@ static void notice_device(const RunSettings *s, const RunConfig *c)
 
 static void print_report(const TrainingPlan *p)
 {
+    const bool is_shown = is_terminal(STDOUT_FILENO);
     Text t = { 0 };
-    training_report(p, &t);
+    training_report_shown(p, is_shown ? terminal_width(STDOUT_FILENO) : INT_MAX,
+                          is_shown && !environment_get("NO_COLOR"), &t);
     printf("%s\n", t.ptr);
     text_free(&t);
 }
