@@ -33,7 +33,7 @@
     OPS(transfer) OPS(host_copy) \
     OPS(gradient_norm) KERNELS(gradient_norm) \
     OPS(adam) KERNELS(adam) \
-    OPS(muon) KERNELS(muon) \
+    OPS(muon) KERNELS(muon) OPS(stack) KERNELS(stack) \
     OPS(qk_clip) KERNELS(qk_clip) \
     OPS(average) KERNELS(average)
 /* clang-format on */

@@ -27,6 +27,30 @@ static int run_update(const Launch *l)
     return cuda_run_elements(l, "muon_update_kernel", sizeof(MuonUpdate));
 }
 
+static int run_stack(const Launch *l)
+{
+    const size_t bytes = tensor_bytes(&l->in[0]);
+    int status = KERNEL_OK;
+    for (int k = 0; !status && k < l->n_in; k++)
+        status = cuda_move(l, (char *)l->out[0].data + bytes * (size_t)k, l->in[k].data, bytes);
+    return status;
+}
+
+static int run_unstack(const Launch *l)
+{
+    const size_t bytes = tensor_bytes(&l->out[0]);
+    int status = KERNEL_OK;
+    for (int k = 0; !status && k < l->n_out; k++)
+        status =
+            cuda_move(l, l->out[k].data, (const char *)l->in[0].data + bytes * (size_t)k, bytes);
+    return status;
+}
+
+static bool keeps_dtype(const Launch *l)
+{
+    return l->in[0].dtype == l->out[0].dtype;
+}
+
 static int run_average(const Launch *l)
 {
     return cuda_run_elements(l, "average_kernel", sizeof(AverageDecay));
@@ -38,6 +62,8 @@ const KernelDef muon_cuda[] = {
     { "unit_matrix", "cuda", "any>any", CPU_SCALAR, run_unit_matrix, NULL, cuda_floats_fit },
     { "blend", "cuda", "any any>any", CPU_SCALAR, run_blend, NULL, cuda_floats_fit },
     { "muon_update", "cuda", "f32 any>f32", CPU_SCALAR, run_update, NULL, cuda_floats_fit },
+    { "stack", "cuda", "*", CPU_SCALAR, run_stack, NULL, keeps_dtype },
+    { "unstack", "cuda", "*", CPU_SCALAR, run_unstack, NULL, keeps_dtype },
     { "average", "cuda", "f32 f32>f32", CPU_SCALAR, run_average, NULL, NULL },
     { 0 },
 };

@@ -1,13 +1,17 @@
 /* muon.c - optimizer.muon (Jordan et al. 2024): momentum whose matrices are made nearly orthogonal
  * by steps of Newton and Schulz, X <- a X + (b X X' + c (X X')^2) X.
  *
- * A step needs the whole matrix. Where ranks have parts of it, they gather the direction, all
- * compute the same, and each takes its part: states and the update stay where the parameter is. */
+ * A step needs the whole matrix. Where several ranks have parts or copies of matrices of one shape,
+ * each of them gets one of these whole, computes it, and gives all their parts back: states and the
+ * update stay where the parameter is. A matrix that has no like is gathered and computed by all. */
 #include "ops/muon.h"
 #include "base/json.h"
+#include "comm/groups.h"
 #include "config/builder.h"
+#include "graph/split.h"
 #include "ops/collective.h"
 #include "ops/contract.h"
+#include "ops/stack.h"
 #include "optim/param_groups.h"
 #include "optim/weight_decay.h"
 
@@ -42,15 +46,20 @@ static Value *gather_whole(Graph *g, Value *x)
     return x;
 }
 
+static void lie_as(Dim *d, const Dim *like)
+{
+    d->layout = like->layout;
+    d->is_padded = like->is_padded;
+    d->granule = like->granule;
+}
+
 /* This rank's part of whole matrices. */
 static Value *take_part(Graph *g, Value *x, const Value *like)
 {
     for (int d = x->n_dims - 2; d < x->n_dims; d++)
         for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
             x = slice(g, x, d, (MeshAxis)like->dim[d].mesh[i]);
-            x->dim[d].layout = like->dim[d].layout;
-            x->dim[d].is_padded = like->dim[d].is_padded;
-            x->dim[d].granule = like->dim[d].granule;
+            lie_as(&x->dim[d], &like->dim[d]);
         }
     return x;
 }
@@ -89,17 +98,117 @@ static double scale_of(const Settings *s, const Value *param)
     }
 }
 
+static Value *direction_of(const Settings *s, Graph *g, Value *param, Value *factor)
+{
+    const MuonMomentum momentum = { s->momentum, s->nesterov };
+    const char *name = arena_printf(g->arena, "momentum_buffer.%s", param->name);
+    Value *buffer = graph_state(g, name, param->dtype, param->n_dims, param->dim);
+    return muon_momentum(g, param->grad, buffer, factor, &momentum);
+}
+
+static void follow(const Settings *s, Graph *g, Value *param, Value *direction,
+                   const ParamGroup *group)
+{
+    const MuonUpdate by = { group->weight_decay, scale_of(s, param), group->number };
+    muon_update(g, param, direction, &by);
+}
+
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    const ParamGroup *group)
 {
     const Settings *s = ((const Muon *)self)->settings;
-    const MuonMomentum momentum = { s->momentum, s->nesterov };
-    const MuonUpdate by = { group->weight_decay, scale_of(s, param), group->number };
-    const char *name = arena_printf(g->arena, "momentum_buffer.%s", param->name);
-    Value *buffer = graph_state(g, name, param->dtype, param->n_dims, param->dim);
-    Value *direction = muon_momentum(g, grad, buffer, factor, &momentum);
+    CHECK(grad == param->grad);
+    Value *direction = direction_of(s, g, param, factor);
     direction = orthogonal(g, gather_whole(g, direction), s);
-    muon_update(g, param, take_part(g, direction, param), &by);
+    follow(s, g, param, take_part(g, direction, param), group);
+}
+
+/* ---- matrices that ranks divide among them ---- */
+
+/* Axes along which ranks have parts or copies of a matrix: all but the pipeline's. */
+static unsigned axes_of(const Graph *g)
+{
+    return g->mesh ? mesh_live_axes(g->mesh) & ~(1u << MESH_PP) : 0;
+}
+
+static bool is_like(const Value *x, const Value *y)
+{
+    bool same = x->n_dims == 2 && y->n_dims == 2;
+    for (int d = 0; same && d < 2; d++)
+        same = x->dim[d].size == y->dim[d].size && dim_is_split_as(&x->dim[d], &y->dim[d]);
+    return same;
+}
+
+/* A stack [n rows columns], whose matrices lie as `like` does: of n ranks each gets one whole. The
+ * axes that had parts of it are given to the stack, the innermost of them first; then those that
+ * had copies. */
+static Value *give_each_one(Graph *g, Value *x, const Value *like)
+{
+    unsigned left = axes_of(g);
+    for (int d = 0; d < 2; d++)
+        for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
+            if (like->dim[d].mesh[i]) {
+                x = all_to_all(g, x, d + 1, 0, (MeshAxis)like->dim[d].mesh[i]);
+                left &= ~(1u << like->dim[d].mesh[i]);
+            }
+    for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
+        if (left >> m & 1) x = slice(g, x, 0, m);
+    return x;
+}
+
+/* The way back. */
+static Value *take_back(Graph *g, Value *x, const Value *like)
+{
+    unsigned copies = axes_of(g);
+    for (int d = 0; d < 2; d++)
+        for (int i = 0; i < MAX_MESH_AXES; i++)
+            if (like->dim[d].mesh[i]) copies &= ~(1u << like->dim[d].mesh[i]);
+    if (copies) x = all_gather(g, x, 0, copies);
+    for (int d = 1; d >= 0; d--)
+        for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
+            x = all_to_all(g, x, 0, d + 1, (MeshAxis)like->dim[d].mesh[i]);
+            lie_as(&x->dim[d + 1], &like->dim[d]);
+        }
+    return x;
+}
+
+/* Matrices that are alike, at most as many as ranks; those without one compute the last again. */
+static void update_divided(const Settings *s, Graph *g, int n, Value *const *param, Value *factor,
+                           const ParamGroup *const *group)
+{
+    const int n_ranks = (int)mesh_ranks_along(g->mesh, axes_of(g));
+    Value **direction = NEW_N(g->arena, Value *, n_ranks);
+    for (int k = 0; k < n_ranks; k++)
+        direction[k] = k < n ? direction_of(s, g, param[k], factor) : direction[n - 1];
+    Value *all = stack_matrices(g, n_ranks, direction);
+    all = orthogonal(g, give_each_one(g, all, param[0]), s);
+    unstack_matrices(g, take_back(g, all, param[0]), direction);
+    for (int k = 0; k < n; k++) follow(s, g, param[k], direction[k], group[k]);
+}
+
+/* Parameters in the order of their first alike; each has its turn once. */
+static void update_all(const Optimizer *self, Graph *g, int64_t n, Value *const *param,
+                       Value *factor, const ParamGroup *group)
+{
+    const Settings *s = ((const Muon *)self)->settings;
+    const int64_t n_ranks = g->mesh ? mesh_ranks_along(g->mesh, axes_of(g)) : 1;
+    bool *done = NEW_N(g->arena, bool, n);
+    Value **alike = NEW_N(g->arena, Value *, n_ranks);
+    const ParamGroup **of_alike = NEW_N(g->arena, const ParamGroup *, n_ranks);
+    for (int64_t i = 0; i < n; i++) {
+        int k = 0;
+        if (done[i]) continue;
+        for (int64_t j = i; j < n && k < n_ranks; j++) {
+            if (done[j] || (j > i && !is_like(param[i], param[j]))) continue;
+            done[j] = true;
+            alike[k] = param[j];
+            of_alike[k++] = &group[j];
+        }
+        if (k == 1)
+            update(self, g, param[i], param[i]->grad, factor, &group[i]);
+        else
+            update_divided(s, g, k, alike, factor, of_alike);
+    }
 }
 
 static Error *accepts(const Optimizer *self, const Value *param)
@@ -140,6 +249,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Arena *a = builder_arena(b);
     Muon *o = NEW(a, Muon);
     *o = (Muon){ .base = { .update = update,
+                           .update_all = update_all,
                            .name = builder_self(b)->variant,
                            .lr = s->lr,
                            .weight_decay = s->weight_decay,

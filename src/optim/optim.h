@@ -25,6 +25,10 @@ typedef struct Optimizer {
      * and clear `grad`. The rate is RunTime.rate[group->number].lr. NULL: a combined one. */
     void (*update)(const struct Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    const ParamGroup *group);
+    /* The same for all n parameters of the optimizer at once, in the place of `update`; NULL: one
+     * by one. group[k] is that of param[k], whose gradient is param[k]->grad. */
+    void (*update_all)(const struct Optimizer *self, Graph *g, int64_t n, Value *const *param,
+                       Value *factor, const ParamGroup *group);
     const char *name; /* its variant, "adam_w" */
     double lr, weight_decay;
     const char *const

@@ -51,10 +51,35 @@ static int64_t join_ranks(Graph *g, Value *const *param, int64_t n, int64_t norm
     return g->n_places;
 }
 
-static void update(Graph *g, const Optimizer *o, Value *param, Value *factor)
+static void update_together(Graph *g, const Optimizer *all, const Optimizer *by, int64_t n,
+                            Value *const *param, Value *factor)
 {
-    const ParamGroup group = param_group_of(o, param);
-    group.optimizer->update(group.optimizer, g, param, param->grad, factor, &group);
+    Value **own = NEW_N(g->arena, Value *, n);
+    ParamGroup *group = NEW_N(g->arena, ParamGroup, n);
+    int64_t n_own = 0;
+    for (int64_t i = 0; i < n; i++) {
+        group[n_own] = param_group_of(all, param[i]);
+        if (group[n_own].optimizer == by) own[n_own++] = param[i];
+    }
+    by->update_all(by, g, n_own, own, factor, group);
+}
+
+static void update(Graph *g, const Optimizer *o, int64_t n, Value *const *param, Value *factor)
+{
+    const Optimizer **done = NEW_N(g->arena, const Optimizer *, n);
+    int64_t n_done = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const ParamGroup group = param_group_of(o, param[i]);
+        const Optimizer *by = group.optimizer;
+        int64_t k = 0;
+        while (k < n_done && done[k] != by) k++;
+        if (!by->update_all) {
+            by->update(by, g, param[i], param[i]->grad, factor, &group);
+        } else if (k == n_done) {
+            done[n_done++] = by;
+            update_together(g, o, by, n, param, factor);
+        }
+    }
 }
 
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
@@ -76,7 +101,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     g->phase = UPDATE;
     Value *factor = clip_factor(g, norm, o->max_norm);
     if (o->is_scaled) factor = unscale(g, factor);
-    for (int64_t i = 0; i < n; i++) update(g, o->optimizer, param[i], factor);
+    update(g, o->optimizer, n, param, factor);
     g->phase = FORWARD;
     return NULL;
 }

@@ -39,6 +39,7 @@
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
 #include "ops/sequence.h"
+#include "ops/stack.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -468,6 +469,15 @@ static Value *build_muon_momentum(Graph *g, const OpCase *c, const int64_t *n)
     return muon_momentum(g, grad, m, factor, c->attrs);
 }
 
+/* rows, columns */
+static Value *build_stack(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x[] = { floats(g, "x", 2, n), floats(g, "y", 2, n), floats(g, "z", 2, n) }, *out[3];
+    (void)c;
+    unstack_matrices(g, stack_matrices(g, 3, x), out);
+    return NULL;
+}
+
 static Value *build_muon_update(Graph *g, const OpCase *c, const int64_t *n)
 {
     int k = count(n);
@@ -651,6 +661,7 @@ const OpCase op_cases[] = {
     { "unit_matrix", build_unary, .unary = unit, .n = { 2, 6, 7 }, .large = { 1, 768, 3072 } },
     { "unit_matrix of several", build_unary, .unary = unit, .n = { 3, 123, 157 } },
     { "blend", build_binary, .binary = blend_some, .n = { 124, 57 }, .large = { 768, 3072 } },
+    { "stack of matrices, and apart", build_stack, .n = { 122, 456 } },
     { "muon_update", build_muon_update, .attrs = &(const MuonUpdate){ 0.1, 1.5, 0 }, .n = { 122, 457 }, .large = { 768, 3072 } },
     { "adam, decoupled", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 6, 7 },
       .large = { 768, 3072 } },

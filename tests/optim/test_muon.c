@@ -1,5 +1,7 @@
 /* test_muon.c - Muon against its formulas, and on ranks that have parts of a matrix. */
 #include "exec/program.h"
+#include "graph/op.h"
+#include "graph/split.h"
 #include "layouts/layout.h"
 #include "optim/made_optimizer.h"
 #include "passes/all_passes.h"
@@ -232,6 +234,75 @@ TEST(muon_under_tensor_parallelism_and_in_products_equals_one)
                                   .compute = F64 },
                     1e-8);
     equals_one_rank((LayoutCase){ .size[MESH_PP] = 2, .accumulation = 2, .compute = F64 }, 1e-8);
+}
+
+/* Copies alone, a rank more than there are like matrices, and groups of ranks in a group of copies.
+ */
+TEST(muon_of_matrices_that_ranks_divide_equals_one)
+{
+    const Sharding tensor = { .tensor = true, .sequence = true };
+    equals_one_rank((LayoutCase){ .size[MESH_DP_REPLICATE] = 3, .layers = 2, .compute = F64 },
+                    1e-8);
+    equals_one_rank((LayoutCase){ .size[MESH_DP_REPLICATE] = 2,
+                                  .size[MESH_DP_SHARD] = 2,
+                                  .data_parallel.stage = ZERO_PARAMETERS,
+                                  .llama_like = true,
+                                  .compute = F64 },
+                    1e-8);
+    equals_one_rank((LayoutCase){ .size[MESH_DP_REPLICATE] = 2,
+                                  .size[MESH_TP] = 2,
+                                  .llama_like = true,
+                                  .sharding = tensor,
+                                  .compute = F64 },
+                    1e-8);
+    equals_one_rank((LayoutCase){ .size[MESH_CP] = 2,
+                                  .sharding = { .context = true, .method = CONTEXT_RING },
+                                  .compute = F64 },
+                    1e-8);
+}
+
+typedef struct Products {
+    double flops;
+    int n_whole; /* matrices that are gathered for a step of their own */
+} Products;
+
+/* Of the update, on rank 0. */
+static void count_products(const Graph *g, void *to)
+{
+    Products *p = to;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        if (n->phase != UPDATE || !(n->op->flags & OP_MATMUL)) continue;
+        double flops = 2;
+        Shape sizes[2] = { value_shape(n->in[0]), value_shape(n->out[0]) };
+        const bool is_stack = sizes[0].n_dims == 3;
+        for (int d = is_stack; d < sizes[0].n_dims; d++) flops *= (double)sizes[0].size[d];
+        flops *= (double)sizes[1].size[sizes[1].n_dims - 1];
+        if (is_stack) flops *= (double)(sizes[0].size[0] / dim_parts(&n->in[0]->dim[0], g->mesh));
+        p->flops += flops;
+        p->n_whole += !is_stack;
+    }
+}
+
+/* The products of Newton-Schulz steps are divided, too, not only what is sent. */
+TEST(ranks_divide_the_steps_of_newton_and_schulz)
+{
+    Arena *a = arena_new();
+    Products alone = { 0, 0 }, divided = { 0, 0 };
+    LayoutCase l = { .size[MESH_DP_SHARD] = 2,
+                     .layers = 2,
+                     .data_parallel = { .stage = ZERO_PARAMETERS, .blocks_per_unit = 1 },
+                     .optimizer = made_optimizer(a, combined),
+                     .inspect = count_products,
+                     .inspect_to = &divided,
+                     .compute = F64 };
+    layout_run(a, &l);
+    l.size[MESH_DP_SHARD] = 1;
+    l.inspect_to = &alone;
+    layout_run(a, &l);
+    assert_int_equal(divided.n_whole, 0);
+    assert_close(divided.flops, alone.flops / 2, 1e-9 * alone.flops);
+    arena_free(a);
 }
 
 /* Each rank has whole matrices of its experts. */

@@ -1,0 +1,220 @@
+"""Families of Hugging Face models there and back, from tiny random ones that transformers makes.
+
+Each is written by transformers, read by `model run` (logits) and `generate_text` (greedy tokens); exported without a step (every bit),
+trained for three steps, exported, and read by transformers (logits and greedy tokens). Run by `make check-interchange`; needs torch and
+transformers. Greedy tokens are those of transformers up to the first whose two best logits are nearer than 1e-4.
+"""
+import json, os, pathlib, struct, subprocess, sys, tempfile
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+transformers.utils.logging.disable_progress_bar()
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+ONLY = sys.argv[2:]
+LETTERS = [chr(c) for c in range(33, 127)]
+VOCABULARY, SIZE, NEW, NEAR = len(LETTERS), 256, 200, 1e-4
+VERSION = int(transformers.__version__.split(".")[0])
+
+LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
+GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
+
+
+def rope(kind, **more):
+    """Rotary positions in the spelling of either version."""
+    options = {"rope_type": kind, **more}
+    return {"rope_parameters": {"rope_theta": 10000.0, **options}} if VERSION >= 5 else {"rope_theta": 10000.0, "rope_scaling": options}
+
+
+LOCAL_ROPE = {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e6},
+                                  "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}} if VERSION >= 5 else {
+    "rope_theta": 1e6, "rope_local_base_freq": 1e4}
+
+FAMILIES = {
+    "gpt2": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
+    "llama": ("Llama", LLAMA),
+    "llama_tied_biases": ("Llama", LLAMA | dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "llama_linear": ("Llama", LLAMA | rope("linear", factor=4.0)),
+    "llama_dynamic": ("Llama", LLAMA | rope("dynamic", factor=4.0)),
+    "llama_llama3": ("Llama", LLAMA | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                            original_max_position_embeddings=64)),
+    "llama_yarn": ("Llama", LLAMA | rope("yarn", factor=4.0, original_max_position_embeddings=64)),
+    "mistral": ("Mistral", LLAMA | dict(sliding_window=24)),
+    "qwen2": ("Qwen2", LLAMA),
+    "qwen2_window": ("Qwen2", LLAMA | dict(use_sliding_window=True, sliding_window=24, max_window_layers=1)),
+    "qwen3": ("Qwen3", LLAMA | dict(head_dim=16)),
+    "olmo2": ("Olmo2", LLAMA),
+    "gemma": ("Gemma", LLAMA | dict(head_dim=16)),
+    "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
+    "gemma3": ("Gemma3Text", GEMMA | LOCAL_ROPE | dict(num_hidden_layers=7)),
+    "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
+    "qwen3_moe": ("Qwen3Moe", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True,
+                                            decoder_sparse_step=1, mlp_only_layers=[1])),
+}
+
+MODEL = """{key}:
+  component_key: model
+  variant_key: huggingface_pretrained_model
+  config: {{model_type: AutoModelForCausalLM, model_name: {folder}, prediction_key: logits, huggingface_prediction_subscription_key: logits,
+    sample_key: input_ids}}
+"""
+GENERATE = """settings:
+  referencing_keys: {{sample_key: input_ids, prediction_key: logits}}
+  model_path: {folder}
+  device: cpu
+  sequence_length: {size}
+text_inference_component:
+  component_key: inference_component
+  variant_key: text
+  config:
+    device: cpu
+    model: {{instance_key: model, pass_type: BY_REFERENCE}}
+    tokenizer: {{component_key: tokenizer, variant_key: pretrained_hf_tokenizer, config: {{pretrained_model_name_or_path: {tokenizer}}}}}
+    sequence_length: {size}
+    eod_token: null
+    prompt_template: "{{x}}"
+    temperature: 0
+"""
+TRAIN = """extends: modalities/training
+settings:
+  paths: {{train_dataset_path: {data}}}
+  step_profile: {{gradient_accumulation_steps: 1, local_train_micro_batch_size: 2, sequence_length: 32}}
+  training_target: {{num_target_steps: 3}}
+  intervals: {{training_log_interval_in_steps: 1, evaluation_interval_in_steps: 3, checkpointing_interval_in_steps: 3}}
+eval_dataloaders: []
+sharded_model: {{config: {{block_names: [{block}]}}}}
+initialized_model:
+  component_key: model
+  variant_key: activation_checkpointed
+  config:
+    model: {{instance_key: sharded_model, pass_type: BY_REFERENCE}}
+    ac_variant: full_activation_checkpointing
+    layers_fqn: transformer.h
+    ac_fun_params: {{}}
+optimizer: {{config: {{lr: 1e-2}}}}
+lr_scheduler: {{config: {{warmup_steps: 1, initial_lr: 1e-3, final_lr: 1e-3}}}}
+mfu_calculator: null
+"""
+
+
+def run(work, *words):
+    done = subprocess.run([PROGRAM, *map(str, words)], cwd=work, capture_output=True, text=True)
+    assert done.returncode == 0, f"modalities {' '.join(map(str, words))}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def tokenizer(work):
+    """A token for each printable character, as GPT-2 spells bytes."""
+    path = work / "tokenizer.json"
+    part = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": {c: i for i, c in enumerate(LETTERS)}, "merges": []}
+    path.write_text(json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+                                "pre_tokenizer": part, "post_processor": None, "decoder": part, "model": model}))
+    return path
+
+
+def logits_there(model, ids):
+    with torch.no_grad():
+        return model(ids, use_cache=False).logits
+
+
+def logits_here(work, folder, ids):
+    save_file({"input_ids": ids, "target_ids": ids.clone()}, work / "batch.safetensors")
+    run(work, "model", "run", "--hf_model_path", folder, "--batch_path", "batch.safetensors", "--output_path", "out.safetensors",
+        "--file_existence_policy", "override")
+    return load_file(work / "out.safetensors")["logits"]
+
+
+def greedy_here(work, folder, prompts):
+    """Answered side by side, from a cache."""
+    (work / "generate.yaml").write_text(MODEL.format(key="model", folder=folder) + GENERATE.format(folder=folder, tokenizer=work / "tokenizer.json", size=SIZE))
+    (work / "prompts.jsonl").write_text("".join(json.dumps({"x": "".join(LETTERS[i] for i in p)}) + "\n" for p in prompts))
+    run(work, "generate_text", "--config_file_path", "generate.yaml", "--prompts_file_path", "prompts.jsonl", "--output_file_path",
+        "answers.jsonl", "--max_new_tokens", NEW, "--file_existence_policy", "override")
+    answers = [json.loads(line)["answer"] for line in (work / "answers.jsonl").read_text().splitlines()]
+    return [[LETTERS.index(c) for c in answer] for answer in answers]
+
+
+def equal_tokens(model, prompt, answer):
+    """How many tokens of an answer are those of transformers, which ends with the first that is as good as decided by rounding."""
+    best = logits_there(model, torch.tensor([prompt + answer]))[0, len(prompt) - 1 : -1].topk(2)
+    for i, token in enumerate(answer):
+        if best.values[i, 0] - best.values[i, 1] < NEAR:
+            return i
+        assert best.indices[i, 0] == token, f"token {i} is {token}, of transformers {best.indices[i, 0]}"
+    return len(answer)
+
+
+def compare(work, folder):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
+    theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)
+    difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
+    assert difference < 2e-5, f"logits differ by {difference:.1e}"
+    prompts = [ids[0, :30].tolist(), ids[1, :7].tolist()]
+    answers = greedy_here(work, folder, prompts)
+    assert all(len(a) == NEW for a in answers), [len(a) for a in answers]
+    equal = [equal_tokens(model, p, a) for p, a in zip(prompts, answers)]
+    return f"logits {difference:.0e}, greedy {' and '.join(map(str, equal))} of {NEW}"
+
+
+def export(work, folder, to, *words):
+    run(work, *words)
+    before, after = load_file(folder / "model.safetensors"), load_file(to / "model.safetensors")
+    assert before.keys() == after.keys(), before.keys() ^ after.keys()
+    return all(torch.equal(before[k], after[k]) for k in before)
+
+
+def check(name, work):
+    kind, options = FAMILIES[name]
+    torch.manual_seed(0)
+    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig")}
+    of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
+    model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
+    for parameter in model.parameters():  # far from the defaults: norms and biases, too
+        parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
+    folder = work / "theirs"
+    model.save_pretrained(folder)
+    text = [compare(work, folder)]
+
+    (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder))
+    assert export(work, folder, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
+
+    block = {"GPT2": "GPT2Block"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder))
+    run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
+    checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))
+    trained = work / "ours"
+    assert not export(work, folder, trained, "convert_pytorch_to_hf_checkpoint", "--config_file_path", "train.yaml", "--checkpoint_path",
+                      checkpoint, "--output_hf_checkpoint_dir", trained), "three steps change nothing"
+    text.append("after 3 steps " + compare(work, trained))
+    print(f"{name}: {'; '.join(text)}", flush=True)
+
+
+def pack(work):
+    """Ids of two bytes each, as one document."""
+    ids = torch.randint(0, VOCABULARY, (4000,), generator=torch.Generator().manual_seed(2)).tolist()
+    (work / "train.jsonl").write_text(json.dumps({"text": "".join(LETTERS[i] for i in ids)}) + "\n")
+    run(work, "data", "create_raw_index", "train.jsonl")
+    (work / "pack.yaml").write_text(
+        "settings: {src_path: train.jsonl, dst_path: train.pbin, index_path: train.idx, jq_pattern: .text, num_cpus: 1, eod_token: \"~\","
+        " processing_batch_size: 1, raw_samples_queue_size: 10, processed_samples_queue_size: 10}\n"
+        "tokenizer: {component_key: tokenizer, variant_key: pretrained_hf_tokenizer, config: {pretrained_model_name_or_path: tokenizer.json}}\n")
+    run(work, "data", "pack_encoded_data", "pack.yaml")
+
+
+failed = []
+for name in ONLY or FAMILIES:
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        tokenizer(work)
+        pack(work)
+        try:
+            check(name, work)
+        except AssertionError as e:
+            failed.append(name)
+            print(f"{name}: FAILED: {e}", flush=True)
+sys.exit(f"{len(failed)} of the families failed: {', '.join(failed)}" if failed else 0)
