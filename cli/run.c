@@ -81,7 +81,7 @@ static Error *test_communication(Arena *a, const Crew *crew)
     if (sum != expected)
         return error_new("the communication test failed: the ranks add up to %g instead of %g", sum,
                          expected);
-    if (crew->rank->rank == 0)
+    if (consensus_leads(crew->consensus))
         printf("[Rank 0] communication test with %s: PASSED\n",
                n == 1 ? "one rank" : arena_printf(a, "%d ranks", (int)n));
     return NULL;

@@ -1,6 +1,5 @@
 /* multi_dim_sampler.c - sampler.resumable_distributed_multi_dim_sampler: shares samples along one
  * axis of the device mesh, so that ranks that differ in others (tp, pp, cp) see the same ones. */
-#include "base/log.h"
 #include "comm/mesh.h"
 #include "config/builder.h"
 #include "data/sampler.h"
@@ -45,10 +44,6 @@ static void place(const Mesh *m, MeshAxis axis, int64_t *rank, int64_t *n)
     if (axis != MESH_DP_SHARD && axis != MESH_DP_REPLICATE && axis != MESH_EP) return;
     *rank = mesh_dp_place(m, m->rank);
     *n = mesh_dp_degree(m);
-    if (m->rank == 0 && *n != mesh_degree(m, axis))
-        log_warning("samples are shared among all %lld data-parallel ranks, not only along %s: "
-                    "else ranks along the other axes would see the same samples",
-                    (long long)*n, mesh_axis_names[axis - 1]);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

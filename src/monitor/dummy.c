@@ -17,6 +17,11 @@ Subscriber *dummy_subscriber(Arena *a)
     return s;
 }
 
+Subscriber *subscriber_of_rank(Arena *a, Subscriber *s, int64_t global_rank)
+{
+    return global_rank == 0 ? s : dummy_subscriber(a);
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     (void)settings;

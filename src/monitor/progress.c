@@ -349,10 +349,6 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Rich *c = settings;
     Arena *a = builder_arena(b);
-    if (c->global_rank != 0) {
-        *out = dummy_subscriber(a);
-        return NULL;
-    }
     int64_t n = c->eval_dataloaders.n;
     const char **tag = NEW_N(a, const char *, n + 1);
     for (int64_t i = 0; i < n; i++) tag[i] = loader_tag(c->eval_dataloaders.item[i]);
@@ -365,7 +361,7 @@ static Error *build(Builder *b, const void *settings, void **out)
                                     .is_live = is_terminal(2),
                                     .is_utf8 = terminal_is_utf8(),
                                     .beside_results = is_same_output(1, 2) };
-    *out = progress_display(a, &of_run, &output);
+    *out = subscriber_of_rank(a, progress_display(a, &of_run, &output), c->global_rank);
     return NULL;
 }
 

@@ -137,7 +137,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     Rich *s = arena_copy(builder_arena(b), settings, sizeof(Rich));
     s->base.on_event = on_event;
-    *out = s->global_rank == 0 ? &s->base : dummy_subscriber(builder_arena(b));
+    *out = subscriber_of_rank(builder_arena(b), &s->base, s->global_rank);
     return NULL;
 }
 

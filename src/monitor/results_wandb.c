@@ -187,10 +187,9 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     Arena *a = builder_arena(b);
     Wandb *w = arena_copy(a, settings, sizeof(Wandb));
-    if (w->global_rank != 0 || w->mode == DISABLED) {
-        *out = dummy_subscriber(a);
-        return NULL;
-    }
+    *out =
+        w->mode == DISABLED ? dummy_subscriber(a) : subscriber_of_rank(a, &w->base, w->global_rank);
+    if (*out != &w->base) return NULL;
     if (!file_exists(w->config_file_path))
         return error_as_absent(error_new("config_file_path: %s is not there", w->config_file_path));
     const char *folder =
@@ -201,7 +200,6 @@ static Error *build(Builder *b, const void *settings, void **out)
     w->base.on_event = on_event;
     w->base.go_back = go_back;
     w->base.close = close_file;
-    *out = &w->base;
     return NULL;
 }
 

@@ -8,6 +8,8 @@
 
 /* Ignores everything. */
 Subscriber *dummy_subscriber(Arena *a);
+/* The subscriber on the rank that tells the user and writes results, rank 0; a dummy on others. */
+Subscriber *subscriber_of_rank(Arena *a, Subscriber *s, int64_t global_rank);
 
 /* The line per log interval on stdout, "2026-01-31T12:00:00 | step: 1 | ... | "; evaluation
  * results, checkpoints, notices and the end as lines on stderr. On a terminal results are rows of

@@ -47,10 +47,11 @@ static Error *plan_stage(Arena *a, const Registry *registry, const PlanSettings 
     const Yaml *copied = yaml_find(root, "checkpoint_saving.config.in_background");
     stage->in_background = copied && copied->type == YAML_BOOL && copied->boolean;
     plan->mesh = training_mesh(&c, rank);
-    if (rank->rank == 0 && s->schedule_width)
+    const bool is_first = !plan->stage; /* whose graph and schedule are shown */
+    if (is_first && s->schedule_width)
         TRY(draw_schedule(a, &c, s->schedule_width, &plan->schedule));
     const Mesh *mesh = arena_copy(a, &plan->mesh, sizeof plan->mesh);
-    const StepPlanSettings settings = { .trace = rank->rank == 0 ? &s->trace : NULL,
+    const StepPlanSettings settings = { .trace = is_first ? &s->trace : NULL,
                                         .n_threads = mesh->world_size > 1 };
     Error *e = step_plan_new(a, &c, mesh, &settings, &step);
     if (!e) {
