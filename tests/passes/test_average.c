@@ -45,6 +45,24 @@ TEST(a_training_with_averages_goes_on_as_if_never_stopped)
     assert_resumes(words);
 }
 
+/* By what evaluations read. */
+TEST(averages_on_ranks_equal_those_of_one)
+{
+    Bench b = bench_new();
+    assert_ended_well(
+        bench_run(&b, "one", NULL,
+                  (const char *[]){ "--set", AVERAGED(", decay: 0.9"), "--set",
+                                    "settings.step_profile.gradient_accumulation_steps=4", "--set",
+                                    "model_raw.config.dropout=0.0", NULL },
+                  NULL));
+    assert_ended_well(bench_run(&b, "two", NULL,
+                                (const char *[]){ "--ranks", "2", "--set", AVERAGED(", decay: 0.9"),
+                                                  "--set", "model_raw.config.dropout=0.0", NULL },
+                                NULL));
+    assert_results_near(&b, "two", "one", "CLMCrossEntropyLoss", 2e-5);
+    arena_free(b.arena);
+}
+
 static double last_evaluation(const char *id, Words words)
 {
     static const char name[] = "\"losses\": {\"CLMCrossEntropyLoss\": ";
