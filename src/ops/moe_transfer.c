@@ -11,6 +11,7 @@ static const OpDef op_moe_meet, op_moe_send, op_moe_return;
 static void follow(Node *n)
 {
     n->axes = 1u << MESH_EP;
+    n->stream = STREAM_EXPERTS;
 }
 
 static Value *as_rows(Value *v, int dim)

@@ -3,11 +3,13 @@
  * A node on a further stream begins when the computation has come to its place in the list. So a
  * unit's parameters are gathered from the place at which the unit before begins: at most one unit
  * more is whole. And the computation waits for a unit's reduction when the next one begins: at most
- * one unit more keeps its whole gradients. The order within every stream stays, so all ranks agree,
- * and no number changes. */
+ * one unit more keeps its whole gradients. Rows travel to experts and back while that part of their
+ * block computes which does not need them: it moves ahead of what does. The order within every
+ * stream of transfers stays, so all ranks agree, and no number changes. */
 #include "comm/mesh.h"
 #include "graph/op.h"
 #include "passes/all_passes.h"
+#include <math.h>
 
 static bool is_of_microbatch(const Node *n)
 {
@@ -96,11 +98,133 @@ static void reduce_behind(Graph *g)
     }
 }
 
+/* Whether a node may not go ahead of others: it begins another part of the list, or its place is
+ * chosen for what it begins or ends beside the computation. */
+static bool keeps_its_place(const Node *n)
+{
+    return n->stream != STREAM_COMPUTE || n->phase == BACKWARD_LAST || n->after ||
+           n->axes & 1u << MESH_PP;
+}
+
+/* Whether `later` has to come after `earlier`, which may be a view. */
+static bool must_follow(const Node *later, const Node *earlier)
+{
+    for (int k = 0; k < later->n_in; k++)
+        if (later->in[k]->from == earlier) return true;
+    return reads_result_of(later, earlier) || nodes_conflict(later, earlier);
+}
+
+static bool follows_any(Node *const *list, int64_t n, const Node *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (must_follow(x, list[i])) return true;
+    return false;
+}
+
+static bool precedes_any(Node *const *list, int64_t n, const Node *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (must_follow(list[i], x)) return true;
+    return false;
+}
+
+static bool is_same_block(const Node *a, const Node *b)
+{
+    return is_of_microbatch(a) && is_same_run(a, b) && a->block == b->block;
+}
+
+/* The nodes of its block and pass around node i: the first, and one behind the last. */
+static int64_t begin_of_run(const Graph *g, int64_t i)
+{
+    const Node *n = g->node[i];
+    while (i > 0 && is_same_block(g->node[i - 1], n)) i--;
+    return i;
+}
+
+static int64_t end_of_run(const Graph *g, int64_t i)
+{
+    const Node *n = g->node[i];
+    while (i < g->n_nodes && is_same_block(g->node[i], n)) i++;
+    return i;
+}
+
+/* Rows on their way; numbers of rows are few, and not worth waiting beside. */
+static bool is_exchange(const Node *n)
+{
+    return is_transfer(n, STREAM_EXPERTS) && n->n_out == 1;
+}
+
+/* Nodes that follow a transfer: what goes ahead of those that need it, and the others. */
+typedef struct Parting {
+    Node **ahead, **behind;
+    int64_t n_ahead, n_behind;
+    int n_exchanges; /* of rows, itself included */
+    double flops;    /* of what goes ahead */
+} Parting;
+
+/* As much goes ahead as makes `most` FLOPs; both keep their order. */
+static void part(const Graph *g, int64_t i, double most, Parting *p)
+{
+    const int64_t end = end_of_run(g, i);
+    p->flops = 0;
+    p->n_ahead = p->n_behind = p->n_exchanges = 0;
+    for (int64_t k = i; k < end; k++) {
+        Node *n = g->node[k];
+        p->n_exchanges += is_exchange(n);
+        const bool goes =
+            p->flops < most && !keeps_its_place(n) && !follows_any(p->behind, p->n_behind, n);
+        if (goes) p->flops += node_flops(n);
+        if (goes)
+            p->ahead[p->n_ahead++] = n;
+        else
+            p->behind[p->n_behind++] = n;
+    }
+}
+
+/* Exchanges of one run share the work that needs none of them. */
+static void work_beside(Graph *g, int64_t i, Parting *p)
+{
+    part(g, i, INFINITY, p);
+    if (p->n_exchanges > 1) part(g, i, p->flops / p->n_exchanges, p);
+    for (int64_t k = 0; k < p->n_ahead; k++) g->node[i + 1 + k] = p->ahead[k];
+    for (int64_t k = 1; k < p->n_behind; k++) g->node[i + p->n_ahead + k] = p->behind[k];
+}
+
+/* The transfer begins when what it needs is there; returns its new place. */
+static int64_t begin_early(Graph *g, int64_t i, Parting *p)
+{
+    const int64_t begin = begin_of_run(g, i);
+    p->n_ahead = p->n_behind = 0;
+    p->ahead[p->n_ahead++] = g->node[i]; /* with what it needs, from the last to the first */
+    for (int64_t k = i - 1; k >= begin; k--) {
+        Node *n = g->node[k];
+        if (keeps_its_place(n) || precedes_any(p->ahead, p->n_ahead, n))
+            p->ahead[p->n_ahead++] = n;
+        else
+            p->behind[p->n_behind++] = n;
+    }
+    const int64_t place = begin + p->n_ahead - 1;
+    for (int64_t k = 0; k < p->n_ahead; k++) g->node[place - k] = p->ahead[k];
+    for (int64_t k = 0; k < p->n_behind; k++) g->node[i - k] = p->behind[k];
+    return place;
+}
+
+static void exchange_beside(Graph *g)
+{
+    Parting p = { .ahead = NEW_N(g->arena, Node *, g->n_nodes),
+                  .behind = NEW_N(g->arena, Node *, g->n_nodes) };
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (is_exchange(g->node[i])) i = begin_early(g, i, &p);
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (is_exchange(g->node[i])) work_beside(g, i, &p);
+}
+
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh, (void)settings;
     gather_ahead(g);
     reduce_behind(g);
+    exchange_beside(g);
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* test_experts.c - experts divided over ranks, alone and with every other layout, equal one rank.
  */
+#include "graph/op.h"
 #include "layout.h"
 #include "test.h"
 #include <math.h>
@@ -256,3 +257,67 @@ TEST(an_expert_over_its_capacity_stops_where_asked_to)
         e, "moe_limit in block 1 (forward): an expert is chosen by more tokens than its capacity");
     arena_free(a);
 }
+
+/* ---- what computes while rows travel ---- */
+
+static bool needs(const Node *n, const Node *transfer)
+{
+    int64_t at;
+    for (int k = 0; k < n->n_in; k++)
+        if (value_storage(n->in[k], &at)->from == transfer) return true;
+    return false;
+}
+
+/* Transfers of rows beside which products are made, and these products, in the backward and in the
+ * forward pass. */
+typedef struct Beside {
+    int transfers[2], products[2];
+} Beside;
+
+static void count_beside(const Graph *g, void *to)
+{
+    Beside *b = to;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *t = g->node[i];
+        if (strcmp(t->op->name, "moe_send") && strcmp(t->op->name, "moe_return")) continue;
+        assert_int_equal(t->stream, STREAM_EXPERTS);
+        int n = 0;
+        for (int64_t k = i + 1; k < g->n_nodes && !needs(g->node[k], t); k++)
+            if (g->node[k]->op->flags & OP_MATMUL) n++;
+        b->transfers[t->phase == FORWARD] += n > 0;
+        b->products[t->phase == FORWARD] += n;
+    }
+}
+
+TEST(rows_travel_to_experts_while_the_shared_expert_computes)
+{
+    static const Moe shared = { .n_experts = 4,
+                                .top_k = 2,
+                                .hidden = 6,
+                                .shared_hidden = 8,
+                                .aux_loss = 0.02,
+                                .z_loss = 0.01,
+                                .activation = ACTIVATE_SILU };
+    Arena *a = arena_new();
+    Beside b = { 0 };
+    LayoutCase l = { .size[MESH_EP] = 2,
+                     .moe = &shared,
+                     .llama_like = true,
+                     .accumulation = 2,
+                     .data_parallel.blocks_per_unit = 1,
+                     .compute = F64,
+                     .inspect = count_beside,
+                     .inspect_to = &b };
+    layout_run(a, &l);
+    arena_free(a);
+    /* two of the three layers have experts, and a shared one of three products */
+    test_note(
+        "beside %d transfers of the forward pass %d products, beside %d of the backward pass %d",
+        b.transfers[1], b.products[1], b.transfers[0], b.products[0]);
+    assert_int_equal(b.transfers[1], 4);
+    assert_true(b.products[1] >= 2 * 3);
+    assert_true(b.transfers[0] >= 2 && b.products[0] >= 2 * 3);
+    l.inspect = NULL;
+    every_stage(l);
+}
+FENCED(rows_travel_to_experts_while_the_shared_expert_computes)
