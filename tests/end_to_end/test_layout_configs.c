@@ -1,10 +1,11 @@
 /* test_layout_configs.c - the files of configs/layouts: each shares the model in its way, and all
  * learn what one rank learns. */
+#include "comm/mpirun.h"
 #include "end_to_end/training.h"
 #include <jansson.h>
 #include <string.h>
 
-enum { MAX_WORDS = 48 };
+enum { MAX_WORDS = 56 };
 
 typedef struct LayoutRun {
     const char *name, *ranks;
@@ -24,8 +25,9 @@ static void set(const char **words, int *n, const char *assignment)
     words[(*n)++] = assignment;
 }
 
-static void run(const Bench *b, const char *id, const char *file, const char *ranks,
-                const char *more)
+/* The words that train on so many ranks; NULL: whoever starts the program says how many. */
+static Words words_of(const Bench *b, const char *id, const char *file, const char *ranks,
+                      Words more)
 {
     static const char *const small[] = {
         "model_raw.config.vocab_size=64",
@@ -40,21 +42,30 @@ static void run(const Bench *b, const char *id, const char *file, const char *ra
         "lr_scheduler.config.warmup_steps=1",
     };
     Arena *a = b->arena;
-    const char *words[MAX_WORDS] = { "run",
-                                     "--config_file_path",
-                                     arena_printf(a, "configs/layouts/%s.yaml", file),
-                                     "--experiments_root_path",
-                                     b->root,
-                                     "--experiment_id",
-                                     id,
-                                     "--ranks",
-                                     ranks };
-    int n = 9;
+    const char **words = NEW_N(a, const char *, MAX_WORDS);
+    int n = 0;
+    words[n++] = "run";
+    words[n++] = "--config_file_path";
+    words[n++] = arena_printf(a, "configs/layouts/%s.yaml", file);
+    words[n++] = "--experiments_root_path";
+    words[n++] = b->root;
+    words[n++] = "--experiment_id";
+    words[n++] = id;
+    if (ranks) words[n++] = "--ranks";
+    if (ranks) words[n++] = ranks;
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) set(words, &n, small[i]);
     set(words, &n, arena_printf(a, "settings.paths.train_dataset_path=%s", b->pbin));
     set(words, &n, arena_printf(a, "settings.paths.validation_dataset_path=%s", b->pbin));
-    if (more) set(words, &n, more);
-    assert_ended_well(command_output(a, words, NULL));
+    for (int i = 0; more && more[i]; i++) set(words, &n, more[i]);
+    assert_true(n < MAX_WORDS);
+    return words;
+}
+
+static void run(const Bench *b, const char *id, const char *file, const char *ranks,
+                const char *more)
+{
+    const char *const one[] = { more, NULL };
+    assert_ended_well(command_output(b->arena, words_of(b, id, file, ranks, one), NULL));
 }
 
 /* Ranks with all experts stand beside those that share them: each balances its own microbatches. */
@@ -202,3 +213,61 @@ TEST(training_with_activations_in_host_memory_ends_with_the_same_bits)
     arena_free(b.arena);
 }
 FENCED(training_with_activations_in_host_memory_ends_with_the_same_bits)
+
+/* -- processes -- */
+
+#define ASYNC "sharded_model.config.async_tensor_parallel=true"
+
+typedef struct Product {
+    const char *says, *file;
+    const char *more[3];
+} Product;
+
+/* Processes compute the bits that threads do, whatever they share. */
+static void processes_equal_threads(int ranks, const Product *product, int n)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *said = "";
+    mpirun_prepare(a);
+    for (int i = 0; i < n; i++) {
+        const Product *p = &product[i];
+        const char *threads = arena_printf(a, "threads-%d", i),
+                   *processes = arena_printf(a, "processes-%d", i);
+        assert_ended_well(command_output(
+            a, words_of(&b, threads, p->file, arena_printf(a, "%d", ranks), p->more), NULL));
+        assert_ended_well(command_output(
+            a, mpirun_words(a, ranks, NULL, words_of(&b, processes, p->file, NULL, p->more)),
+            NULL));
+        assert_curve_within(&b, processes, threads);
+        assert_curve_within(&b, threads, processes);
+        said = arena_printf(a, "%s%s%s", said, i ? ", " : "", p->says);
+    }
+    test_note("%d processes: %s", ranks, said);
+    arena_free(a);
+}
+
+TEST(layouts_on_two_processes_have_the_bits_of_threads)
+{
+    static const Product two[] = {
+        { "FSDP", "fsdp", { NULL } },
+        { "tp with tokens, asynchronous", "tensor", { ASYNC, NULL } },
+        { "cp on a ring", "context", { NULL } },
+        { "pp 1F1B", "pipeline", { NULL } },
+    };
+    processes_equal_threads(2, two, sizeof two / sizeof *two);
+}
+
+TEST(layouts_on_four_processes_have_the_bits_of_threads)
+{
+    static const Product four[] = {
+        { "HSDP", "hsdp", { NULL } },
+        { "pp x tp, recomputed", "product", { NULL } },
+        { "cp x tp, asynchronous",
+          "tensor",
+          { "device_mesh.config.context_parallel_degree=2", ASYNC, NULL } },
+        { "experts x FSDP", "experts", { NULL } },
+        { "pp x FSDP", "product", { "device_mesh.config.tensor_parallel_degree=1", NULL } },
+    };
+    processes_equal_threads(4, four, sizeof four / sizeof *four);
+}

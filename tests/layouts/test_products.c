@@ -83,6 +83,7 @@ static LayoutCase choose(uint64_t seed)
                                       .reduce_dtype = F32 };
     l.sharding = (Sharding){ .tensor = true,
                              .sequence = pick(seed, 19, 2),
+                             .async = pick(seed, 19, 2) && pick(seed, 37, 2),
                              .context = true,
                              .layout = (Layout)pick(seed, 20, 2),
                              .method = (ContextMethod)pick(seed, 30, 3) };
@@ -100,16 +101,17 @@ static void describe(const LayoutCase *l, uint64_t seed)
     print_error(
         "case %llu: pp %lld %s per rank %d layers %d dp_replicate %lld dp_shard %lld ep %lld "
         "cp %lld tp %lld, experts %lld, stage %d unit %lld, "
-        "sequence parallel %d, zig-zag %d, llama %d tied %d, recompute %lld, accumulation "
+        "sequence parallel %d asynchronous %d, zig-zag %d, llama %d tied %d, recompute %lld, "
+        "accumulation "
         "%lld, batch %lld sequence %lld, heads %d of %d, vocabulary %d, global tokens %d\n",
         (unsigned long long)seed, (long long)l->size[MESH_PP], l->schedule ? l->schedule : "",
         l->per_rank, l->layers, (long long)l->size[MESH_DP_REPLICATE],
         (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_EP], (long long)l->size[MESH_CP],
         (long long)l->size[MESH_TP], (long long)(l->moe ? l->moe->n_experts : 0),
         l->data_parallel.stage, (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
-        l->sharding.layout, l->llama_like, l->tied, (long long)l->recompute_every,
-        (long long)l->accumulation, (long long)l->batch, (long long)l->sequence, l->kv_heads,
-        l->heads, l->vocabulary, l->global_tokens);
+        l->sharding.async, l->sharding.layout, l->llama_like, l->tied,
+        (long long)l->recompute_every, (long long)l->accumulation, (long long)l->batch,
+        (long long)l->sequence, l->kv_heads, l->heads, l->vocabulary, l->global_tokens);
 }
 
 /* Whether it ran; else it was refused by name. */
