@@ -3,7 +3,7 @@
 #include "ops/grouped_linear.h"
 #include <string.h>
 
-static const OpDef op_grouped_linear, op_grouped_outer;
+static const OpDef op_grouped_outer;
 
 static const Field attrs[] = {
     FIELD_BOOL(GroupedLinear, transposed, NULL, "the weight has the width of x in front"),
@@ -91,7 +91,7 @@ static int outer_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static const OpDef op_grouped_linear = {
+const OpDef op_grouped_linear = {
     .name = "grouped_linear",
     .doc = "rows times the weight of their expert",
     .attrs = attrs,

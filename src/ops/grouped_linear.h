@@ -9,6 +9,7 @@ typedef struct GroupedLinear {
     int64_t n_rows;  /* that are in use, on average over ranks: for FLOPs */
 } GroupedLinear;
 
+extern const OpDef op_grouped_linear;
 /* Rows x [g r k] times the transposed weight [(ge) n k] of their expert: [g r n]. Along g ranks
  * have different rows and experts. `of` [g r] is the expert of a row, counted from the first that
  * its rank has, in rising order; -1 after the last row, where the result is 0. `n_rows` of a

@@ -8,6 +8,7 @@
 #include "models/parameter_pattern.h"
 #include "ops/contract.h"
 #include "ops/elementwise.h"
+#include "ops/grouped_linear.h"
 #include "passes/all_passes.h"
 #include <string.h>
 
@@ -18,24 +19,34 @@ typedef struct Adapting {
     int64_t n_old, n_adapted;
 } Adapting;
 
-/* A product with a weight as linear layers have it. */
+/* A product with a weight as linear layers have it, or with one of those of experts. */
 static bool is_adapted(const Adapting *w, const Node *n)
 {
-    if (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1) return false;
+    const bool of_experts = n->op == &op_grouped_linear;
+    if (!of_experts && (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1)) return false;
     const Value *weight = n->in[1];
-    return weight->kind == VALUE_PARAM && weight->n_dims == 2 &&
-           !strcmp(n->dims->text, "*k,nk->*n") && parameter_matches(w->s->parameters, weight);
+    if (weight->kind != VALUE_PARAM || !parameter_matches(w->s->parameters, weight)) return false;
+    return of_experts || (weight->n_dims == 2 && !strcmp(n->dims->text, "*k,nk->*n"));
 }
 
+/* Experts have adapters each, stacked as their weights are. */
 static Value *factor(Graph *g, const Value *weight, const char *what, Dim rows, Dim columns,
                      Init init)
 {
-    const Dim dims[] = { rows, columns };
-    Value *v = graph_param(g, adapter_name(g->arena, weight->name, what), 2, dims);
+    const Dim dims[] = { weight->dim[0], rows, columns };
+    const int n = weight->n_dims;
+    Value *v = graph_param(g, adapter_name(g->arena, weight->name, what), n, dims + 3 - n);
     v->role = ROLE_LINEAR;
     v->init = init;
     v->block = weight->block;
     return v;
+}
+
+static Value *product(Graph *g, const Node *of, Value *x, Value *weight)
+{
+    if (of->op != &op_grouped_linear) return contract(g, "*k,nk->*n", x, weight);
+    const GroupedLinear *a = of->attrs;
+    return grouped_linear(g, x, weight, of->in[2], a->n_rows);
 }
 
 /* Appends what an adapter adds to the result of a product. */
@@ -43,15 +54,15 @@ static void adapt(Adapting *w, const Node *n)
 {
     Graph *g = w->g;
     const Value *weight = n->in[1];
-    const Dim rank = { .size = w->s->rank };
+    const Dim rank = { .size = w->s->rank }, *rows = &weight->dim[weight->n_dims - 2],
+              *columns = &weight->dim[weight->n_dims - 1];
     g->block = n->block;
     g->stage = n->stage;
     g->module = n->module;
-    Value *a = factor(g, weight, ADAPTER_A, rank, weight->dim[1],
-                      init_of_linear(weight->dim[1].size)),
-          *b = factor(g, weight, ADAPTER_B, weight->dim[0], rank, (Init){ .kind = INIT_ZEROS });
-    Value *low = contract(g, "*k,nk->*n", n->in[0], a);
-    Value *more = scale(g, contract(g, "*k,nk->*n", low, b), w->s->alpha / (double)w->s->rank);
+    Value *a = factor(g, weight, ADAPTER_A, rank, *columns, init_of_linear(columns->size)),
+          *b = factor(g, weight, ADAPTER_B, *rows, rank, (Init){ .kind = INIT_ZEROS });
+    Value *low = product(g, n, n->in[0], a);
+    Value *more = scale(g, product(g, n, low, b), w->s->alpha / (double)w->s->rank);
     w->now[n->out[0]->id] = add(g, n->out[0], more);
     w->n_adapted++;
 }

@@ -11,29 +11,49 @@ static const Stored *find(Arena *a, const ParamStore *s, const char *weight, con
     return x && x->kind == VALUE_PARAM ? x : NULL;
 }
 
+typedef struct Merging {
+    Tensor weight, a, b;
+    double factor, *row;
+    int64_t rows, columns, rank;
+} Merging;
+
+/* Matrix `at` of a stack. */
+static void merge_one(const Merging *m, int64_t at)
+{
+    const int64_t w = at * m->rows * m->columns, a = at * m->rank * m->columns,
+                  b = at * m->rows * m->rank;
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t j = 0; j < m->columns; j++) m->row[j] = 0;
+        for (int64_t k = 0; k < m->rank; k++) {
+            const double x = m->factor * dtype_get(m->b.dtype, m->b.data, b + i * m->rank + k);
+            for (int64_t j = 0; j < m->columns; j++)
+                m->row[j] += x * dtype_get(m->a.dtype, m->a.data, a + k * m->columns + j);
+        }
+        for (int64_t j = 0; j < m->columns; j++) {
+            const int64_t to = w + i * m->columns + j;
+            const double x = dtype_get(m->weight.dtype, m->weight.data, to);
+            dtype_set(m->weight.dtype, m->weight.data, to, x + m->row[j]);
+        }
+    }
+}
+
 static Error *merge(ParamStore *s, const Stored *weight, const Stored *first, const Stored *second,
                     double factor, Arena *scratch)
 {
-    Tensor w, a, b;
-    TRY(store_view(s, &weight->tensor, true, scratch, &w));
-    TRY(store_view(s, &first->tensor, true, scratch, &a));
-    TRY(store_view(s, &second->tensor, true, scratch, &b));
-    const int64_t rows = w.size[0], columns = w.size[1], rank = a.size[0];
-    CHECK(a.size[1] == columns && b.size[0] == rows && b.size[1] == rank);
-    double *row = NEW_N(scratch, double, columns);
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < columns; j++) row[j] = 0;
-        for (int64_t k = 0; k < rank; k++) {
-            const double x = factor * dtype_get(b.dtype, b.data, i * rank + k);
-            for (int64_t j = 0; j < columns; j++)
-                row[j] += x * dtype_get(a.dtype, a.data, k * columns + j);
-        }
-        for (int64_t j = 0; j < columns; j++) {
-            const int64_t at = i * columns + j;
-            dtype_set(w.dtype, w.data, at, dtype_get(w.dtype, w.data, at) + row[j]);
-        }
-    }
-    return store_put(s, &weight->tensor, &w);
+    Merging m = { .factor = factor };
+    TRY(store_view(s, &weight->tensor, true, scratch, &m.weight));
+    TRY(store_view(s, &first->tensor, true, scratch, &m.a));
+    TRY(store_view(s, &second->tensor, true, scratch, &m.b));
+    const int n = m.weight.n_dims;
+    const int64_t stack = n == 3 ? m.weight.size[0] : 1;
+    m.rows = m.weight.size[n - 2];
+    m.columns = m.weight.size[n - 1];
+    m.rank = m.a.size[n - 2];
+    CHECK(tensor_count(&m.a) == stack * m.rank * m.columns);
+    CHECK(tensor_count(&m.b) == stack * m.rows * m.rank);
+    m.row = NEW_N(scratch, double, m.columns);
+    for (int64_t i = 0; i < stack; i++) merge_one(&m, i);
+    return store_put(s, &weight->tensor, &m.weight);
 }
 
 Error *adapters_merge(ParamStore *s, const Adapters *by)

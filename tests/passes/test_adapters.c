@@ -1,8 +1,11 @@
 /* test_adapters.c - low-rank adapters: what they add, what is trained, and what merging gives. */
+#include "exec/schedule.h"
 #include "layouts/layout.h"
 #include "models/adapter_names.h"
 #include "models/model.h"
+#include "ops/grouped_linear.h"
 #include "passes/adapters.h"
+#include "passes/all_passes.h"
 #include "passes/tiny_model.h"
 #include "train/kept_params.h"
 #include "train/merge_adapters.h"
@@ -81,6 +84,56 @@ TEST(merged_weights_compute_what_weights_and_adapters_did)
     arena_free(passes.arena);
 }
 
+/* Two experts, of which each row has one. */
+TEST(adapters_of_experts_are_merged_each_with_its_own)
+{
+    static const char *const all[] = { "*", NULL }, *const none[] = { NULL };
+    static const Adapters by = { 2, 6, all, none };
+    enum { ROWS = 4, OUT = 5, IN = 3 };
+    static const int32_t expert[ROWS] = { 0, 0, 1, -1 };
+    static const float x[ROWS * IN] = { 1, 2, 3, -1, 0.5F, 2, 0.25F, 1, -2, 7, 7, 7 };
+    const Dim rows[] = { { .size = 1 }, { .size = ROWS }, { .size = IN } },
+              weight[] = { { .size = 2, .axis = "experts" }, { .size = OUT }, { .size = IN } };
+    Arena *a = arena_new();
+    Device *device = cpu_device_new(2);
+    ParamStore *store = store_new(device);
+    Graph *g = graph_new(a);
+    PassList passes = { .arena = a };
+    Program *p;
+    Value *w = graph_param(g, "experts.W.weight", 3, weight);
+    Value *in = graph_input(g, "x", F32, 3, rows), *of = graph_input(g, "of", I32, 2, rows);
+    graph_output(g, "y", grouped_linear(g, in, w, of, ROWS));
+    passes_add(&passes, &pass_adapters, &by);
+    assert_no_error(passes_run(g, NULL, &passes, NULL));
+    assert_true(w->is_frozen);
+    assert_int_equal(graph_find(g, "experts.W.lora_A.weight")->dim[1].size, 2);
+    const ProgramSettings settings = {
+        .device = device, .store = store, .level = cpu_level_available(), .name = "experts"
+    };
+    assert_no_error(program_new(g, &settings, &p));
+    float y[3][ROWS * OUT];
+    for (int i = 0; i < 3; i++) {
+        if (i == 0) set_all(store, "experts", 0.5);
+        if (i == 2) assert_no_error(adapters_merge(store, &by));
+        if (i != 1) set_all(store, ADAPTER_B, 0);
+        if (i == 0) set_all(store, ADAPTER_A, 0.4);
+        if (i == 1) set_all(store, ADAPTER_B, 0.3);
+        assert_no_error(program_write(p, "x", 0, x));
+        assert_no_error(program_write(p, "of", 0, expert));
+        assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ 0 }));
+        assert_no_error(program_read(p, "y", 0, y[i]));
+    }
+    for (int i = 0; i < ROWS * OUT; i++) {
+        const bool is_row = i < 3 * OUT;
+        assert_true(is_row == (fabsf(y[1][i] - y[0][i]) > 1e-4F));
+        assert_close(y[2][i], y[1][i], 1e-5);
+    }
+    program_free(p);
+    store_free(store);
+    device->free(device);
+    arena_free(a);
+}
+
 static void adapt(Model *m)
 {
     static const char *const matrices[] = { "@matrices", NULL }, *const norms[] = { "@norms",
@@ -107,6 +160,16 @@ TEST(adapters_on_ranks_equal_one)
     layout_equals_one_rank(
         (LayoutCase){ .size[MESH_PP] = 2, .accumulation = 2, .edit = adapt, .compute = F64 },
         1e-11);
+    static const Moe four = {
+        .n_experts = 4, .top_k = 2, .hidden = 6, .normalize = true, .activation = ACTIVATE_SILU
+    };
+    LayoutCase experts = { .llama_like = true, .moe = &four, .edit = adapt, .compute = F64 };
+    experts.data_parallel.stage = ZERO_PARAMETERS;
+    experts.size[MESH_EP] = 2;
+    layout_equals_one_rank(experts, 1e-10);
+    experts.size[MESH_TP] = 2;
+    experts.sharding.tensor = true;
+    layout_equals_one_rank(experts, 1e-10);
     layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
                                          .data_parallel.stage = ZERO_PARAMETERS,
                                          .edit = adapt,
