@@ -3,6 +3,7 @@
 #include "train/agreement.h"
 #include "comm/mesh.h"
 #include "data/data.h"
+#include "models/decoder.h"
 #include "optim/param_groups.h"
 #include <inttypes.h>
 #include <string.h>
@@ -189,6 +190,23 @@ static void review_pipeline(Review *r, const TrainingConfig *c)
     if (p) review_batch_size(r, p, c->settings.step_profile.local_train_micro_batch_size);
 }
 
+/* Ranks along ep have as many experts each. */
+static void review_experts(Review *r, const TrainingConfig *c)
+{
+    const Decoder *d = decoder_of(c->app_state->model);
+    for (int64_t i = 0; d && d->moe && i < builder_count(r->builder); i++) {
+        const Component *x = builder_at(r->builder, i);
+        if (strcmp(x->gives, "device_mesh")) continue;
+        const int64_t ranks = ((const Mesh *)x->object)->size[MESH_EP];
+        if (d->moe->n_experts % ranks)
+            refuse(r, x->object, "expert_parallel_degree",
+                   arena_printf(r->arena,
+                                "the model's %" PRId64 " experts do not divide among %" PRId64
+                                " ranks; allowed are divisors of %" PRId64,
+                                d->moe->n_experts, ranks, d->moe->n_experts));
+    }
+}
+
 Error *training_agreement_check(const Builder *b, const TrainingConfig *c)
 {
     Review r = { .builder = b, .arena = arena_new() };
@@ -201,6 +219,7 @@ Error *training_agreement_check(const Builder *b, const TrainingConfig *c)
     review_loss(&r, c->loss_fn, state->model);
     review_ranks(&r, c);
     review_pipeline(&r, c);
+    review_experts(&r, c);
     arena_free(r.arena);
     return r.error;
 }

@@ -111,6 +111,15 @@ const Model *session_model(const Session *s)
     return s->model;
 }
 
+size_t session_free_bytes(const Session *s)
+{
+    size_t taken;
+    if (!s->memory) return s->device->free_bytes(s->device);
+    store_workspace(s->store, &taken);
+    taken += s->store->bytes;
+    return s->memory > taken ? s->memory - taken : 1;
+}
+
 double session_peak_flops(Session *s)
 {
     const Device *d = s->device;

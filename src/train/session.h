@@ -36,6 +36,8 @@ ParamStore *session_store(Session *s);
 /* What its settings gave. */
 Groups *session_groups(const Session *s);
 const Model *session_model(const Session *s);
+/* Bytes that further programs may take; 0: not known. */
+size_t session_free_bytes(const Session *s);
 /* FLOP/s that this device reaches at most in the precision that it computes in; measured at the
  * first call. */
 double session_peak_flops(Session *s);

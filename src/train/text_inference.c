@@ -142,6 +142,23 @@ static void print_speed(const Work *w, double seconds)
              (double)(w->n_prompt + w->n_new) / (seconds > 0 ? seconds : 1e-9));
 }
 
+/* As many texts as fit on every rank. */
+static Error *keep_to_memory(Generator *g, Consensus *together, int64_t *at_once)
+{
+    char one[32];
+    double bytes, most_that_miss;
+    const int64_t wanted = *at_once;
+    most_that_miss = (double)(wanted - texts_that_fit(g, wanted, &bytes));
+    TRY(consensus_reach(together, NULL, &most_that_miss, 1));
+    *at_once = wanted - (int64_t)most_that_miss;
+    format_bytes(bytes, one);
+    if (*at_once < wanted && consensus_leads(together))
+        log_info("prompts are answered %" PRId64 " at a time, not %" PRId64
+                 ": each takes %s for its cache, and no more is free",
+                 *at_once, wanted, one);
+    return NULL;
+}
+
 Error *text_inference_answer_all(const TextInference *t, Generator *g, int64_t at_once,
                                  Asked *asked, int64_t n, const AnswerSettings *s, FILE *to)
 {
@@ -149,7 +166,9 @@ Error *text_inference_answer_all(const TextInference *t, Generator *g, int64_t a
         .inference = t, .settings = s, .limit = generator_limit(g), .to = to, .asked = asked, .n = n
     };
     if (n == 0) return NULL;
-    TRY(texts_new(g, at_once < n ? at_once : n, &w.texts));
+    if (at_once > n) at_once = n;
+    if (at_once > 1) TRY(keep_to_memory(g, s->together, &at_once));
+    TRY(texts_new(g, at_once, &w.texts));
     const double from = clock_seconds();
     Error *e = work(&w);
     for (int64_t i = 0; i < MAX_TEXTS; i++) answer_free(w.answer[i]);

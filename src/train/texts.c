@@ -18,6 +18,20 @@ struct Texts {
     Tensor logits;     /* [n 1 v], in host memory */
 };
 
+int64_t texts_that_fit(Generator *g, int64_t n, double *bytes)
+{
+    Session *s = generator_session(g);
+    const ParamStore *store = session_store(s);
+    const double room = 0.75 * (double)session_free_bytes(s); /* the rest for what is computed */
+    *bytes = 0;
+    for (int64_t k = 0; k < store_count(store); k++) {
+        const Stored *x = store_at(store, k);
+        if (x->is_cache && x->tensor.size[0] == 1) *bytes += (double)tensor_bytes(&x->tensor);
+    }
+    if (room <= 0 || *bytes <= 0 || (double)n * *bytes <= room) return n;
+    return room < *bytes ? 1 : (int64_t)(room / *bytes);
+}
+
 Error *texts_new(Generator *g, int64_t n, Texts **out)
 {
     Program *p = NULL;

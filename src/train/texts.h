@@ -10,6 +10,9 @@
 
 typedef struct Texts Texts;
 
+/* How many of n texts have caches that fit into the memory which is free, at least one. `bytes` are
+ * those of one text. */
+int64_t texts_that_fit(Generator *g, int64_t n, double *bytes);
 /* Places for n texts, at most MAX_TEXTS, of the generator's length; it may be used for nothing else
  * meanwhile. Free with texts_free, before the generator. */
 Error *texts_new(Generator *g, int64_t n, Texts **out);

@@ -77,6 +77,19 @@ TEST(ranks_that_share_experts_and_matrices_learn_what_one_rank_learns)
     arena_free(b.arena);
 }
 
+TEST(experts_that_ranks_cannot_divide_are_refused_before_training)
+{
+    Bench b = bench_new();
+    const Outcome o = bench_run(&b, "odd", NULL,
+                                (const char *[]){ "--ranks", "2", MODEL, SET, EXPERTS, SET,
+                                                  "model_raw.config.mixture.n_experts=5", NULL },
+                                NULL);
+    assert_refused(o, 1,
+                   "device_mesh.config.expert_parallel_degree: the model's 5 experts do not divide "
+                   "among 2 ranks; allowed are divisors of 5");
+    arena_free(b.arena);
+}
+
 /* Loads are multiples of a fair share, and what a capacity drops is told. */
 TEST(results_tell_the_load_of_experts)
 {
