@@ -24,8 +24,10 @@ typedef struct RunTime {
     int64_t step;       /* optimizer steps done before this one; part of dropout keys */
     int64_t updates;    /* those of them that changed the parameters: Adam's bias correction */
     int64_t microbatch; /* of this step; part of dropout keys */
-    int64_t position;   /* of the first token of the inputs; above 0 only with a KV cache */
-    int64_t n_texts;    /* rows of the batch with a position of their own; 0: all have the same */
+    /* Ranks that have samples of their own take turns at those of a step; 0: there is one. */
+    int64_t n_replicas, replica;
+    int64_t position; /* of the first token of the inputs; above 0 only with a KV cache */
+    int64_t n_texts;  /* rows of the batch with a position of their own; 0: all have the same */
     int64_t text_position[MAX_TEXTS];
     double loss_scale;     /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
     double gradient_scale; /* what loss_scale and so all gradients were multiplied by, for the range

@@ -196,6 +196,7 @@ static double kept(const Rows *w, int64_t row, int64_t j)
     for (int d = 0; d < 4; d++) n_rows *= global_size(q, d);
     /* element 0 of the row's width: its number in q over d */
     int64_t whole_row = global_element(q, row * w->d) / w->d + w->l->now->microbatch * n_rows;
+    whole_row = dropout_number(w->l->now, whole_row, n_rows / global_size(q, 0));
     int64_t element = whole_row * global_size(w->k, 1) + global_index(w->k, 1, j);
     return dropout_keeps(w->key, element, p) ? 1 / (1 - p) : 0;
 }

@@ -21,7 +21,7 @@ struct Rows {
     int64_t n_query, n_key, n_group, n_repeat, d, position;
     float scale;
     uint64_t key;
-    int64_t whole_keys, rows_before; /* for the numbers of probabilities */
+    int64_t whole_keys, rows_before, rows_per_sample; /* for the numbers of probabilities */
 };
 
 __device__ static Rows rows_of(const Call &c)
@@ -40,6 +40,7 @@ __device__ static Rows rows_of(const Call &c)
     int64_t n_rows = 1;
     for (int dim = 0; dim < 4; dim++) n_rows *= whole_size(c, *w.q, dim);
     w.rows_before = c.now->microbatch * n_rows;
+    w.rows_per_sample = n_rows / whole_size(c, *w.q, 0);
     w.whole_keys = whole_size(c, *w.k, 1);
     return w;
 }
@@ -81,7 +82,8 @@ __device__ static float kept(const Call &c, const Rows &w, int64_t row, int64_t 
 {
     const double p = w.a->dropout;
     if (p <= 0) return 1;
-    const int64_t whole_row = whole_element(c, *w.q, row * w.d) / w.d + w.rows_before;
+    const int64_t mine = whole_element(c, *w.q, row * w.d) / w.d + w.rows_before;
+    const int64_t whole_row = dropout_number_of(c.now, mine, w.rows_per_sample);
     const int64_t element = whole_row * w.whole_keys + whole_index(c, *w.k, 1, j);
     return dropout_keeps_it(w.key, element, p) ? (float)(1 / (1 - p)) : 0;
 }

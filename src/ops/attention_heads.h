@@ -190,6 +190,7 @@ INLINE void drop_factors(const Heads *h, int64_t b, int64_t g, int64_t first, in
     for (int64_t i = 0; i < n; i++) {
         int64_t row = global_element(q, query_at(h, b, g, first + i)) / h->d;
         row += h->l->now->microbatch * n_whole_rows;
+        row = dropout_number(h->l->now, row, n_whole_rows / global_size(q, 0));
         for (int64_t j = seen->from; j < seen->to; j++) {
             int64_t element = row * n_keys + global_index(h->k, 1, j);
             dropout_factors(h->dropout_key, element, 1, h->a->dropout,

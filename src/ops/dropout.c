@@ -31,9 +31,10 @@ static int reference(const Launch *l)
     uint64_t key = dropout_key(l->now, a->salt);
     int64_t whole = 1;
     for (int d = 0; d < x->n_dims; d++) whole *= global_size(x, d);
+    const int64_t per_sample = x->n_dims ? whole / global_size(x, 0) : 1;
     for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
         int64_t element = l->now->microbatch * whole + global_element(x, i);
-        bool keep = dropout_keeps(key, element, a->p);
+        bool keep = dropout_keeps(key, dropout_number(l->now, element, per_sample), a->p);
         y[i] = keep ? ((const double *)x->data)[i] / (1 - a->p) : 0;
     }
     return KERNEL_OK;

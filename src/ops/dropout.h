@@ -3,7 +3,7 @@
 #define OPS_DROPOUT_H
 #include "graph/op.h"
 
-/* The mask is a function of (seed, step, microbatch, salt, element). */
+/* The mask is a function of (seed, step, salt, the sample's place in the step, element). */
 Value *dropout(Graph *g, Value *x, double p, int64_t salt);
 
 /* Attributes of "dropout". */

@@ -11,6 +11,7 @@ typedef struct Mask {
     const Launch *l;
     int64_t n, run; /* elements; how many of them in a row are numbered in a row */
     int64_t before; /* elements of the whole in earlier microbatches */
+    int64_t per_sample;
     uint64_t key;
 } Mask;
 
@@ -34,7 +35,9 @@ static void mask_task(void *arg, int64_t i, int thread)
         next = (at / m->run + 1) * m->run;
         if (next > at + FACTORS) next = at + FACTORS;
         if (next > r.to) next = r.to;
-        dropout_factors(m->key, m->before + global_element(x, at), next - at, p, factor);
+        const int64_t element = m->before + global_element(x, at);
+        dropout_factors(m->key, dropout_number(m->l->now, element, m->per_sample), next - at, p,
+                        factor);
         for (int64_t j = at; j < next; j += LANES) {
             int64_t n = next - j < LANES ? next - j : LANES;
             Vec v = vec_get(x->dtype, x->data, j, n) * vec_load(factor + (j - at));
@@ -50,6 +53,8 @@ static int drop(const Launch *l)
     for (int d = 0; d < x->n_dims; d++) whole *= global_size(x, d);
     Mask m = { .l = l, .n = tensor_count(x), .run = run_length(x) };
     m.before = l->now->microbatch * whole;
+    m.per_sample = x->n_dims ? whole / global_size(x, 0) : 1;
+    if (l->now->n_replicas > 1 && m.run > m.per_sample) m.run = m.per_sample;
     m.key = dropout_key(l->now, ((const Dropout *)l->attrs)->salt);
     pool_run(l->stream->pool, chunk_count(m.n, CHUNK), mask_task, &m);
     return KERNEL_OK;

@@ -12,8 +12,17 @@ static inline uint64_t dropout_key(const RunTime *now, int64_t salt)
     return rng_key(now->seed, RNG_DROPOUT, (uint64_t)now->step, (uint64_t)salt);
 }
 
-/* Elements are numbered through all microbatches of the step: microbatch times the elements of the
- * whole tensor, plus the element's place there. */
+/* The number of an element through all samples of a step, on all data-parallel ranks: `element`
+ * counts those of this rank through its microbatches, `per_sample` to a sample. Ranks take turns,
+ * as samplers deal samples out, so that a mask is a function of the sample's place in the step. */
+static inline int64_t dropout_number(const RunTime *now, int64_t element, int64_t per_sample)
+{
+    if (now->n_replicas <= 1) return element;
+    const int64_t sample = element / per_sample;
+    return element + (sample * (now->n_replicas - 1) + now->replica) * per_sample;
+}
+
+/* Of the element with this number. */
 static inline bool dropout_keeps(uint64_t key, int64_t element, double p)
 {
     return rng_uniform(key, (uint64_t)element) >= p;

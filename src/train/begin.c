@@ -39,6 +39,8 @@ Error *begin_program(const TrainingJob *job, Session *session, OptimizerStep *st
                                  &step->plan.schedule, step->plan.samples, step->sequence,
                                  &step->program));
     step->now.seed = (uint64_t)job->state->model->seed;
+    step->now.n_replicas = mesh_dp_degree(&job->mesh);
+    step->now.replica = mesh_dp_place(&job->mesh, job->mesh.rank);
     return NULL;
 }
 

@@ -20,6 +20,36 @@ static int count(const char *text, const char *what)
 }
 
 /* Each rank has its own samples, and together they are those of one rank. */
+/* Its masks go by the place of a sample in the step, whichever rank has it. */
+TEST(ranks_with_dropout_learn_what_one_rank_with_dropout_learns)
+{
+    static const char *const layout[] = { "device_mesh.config.data_parallel_shard_degree=-1",
+                                          "device_mesh.config.data_parallel_replicate_degree=2" };
+    Bench b = bench_new();
+    const char *const alone[] = { "--set", ACCUMULATION "4", NULL };
+    assert_ended_well(bench_run(&b, "one", NULL, alone, NULL));
+    for (int i = 0; i < 2; i++) {
+        const char *id = i ? "copies" : "shards";
+        const char *const both[] = { "--ranks", "2", "--set", layout[i], NULL };
+        assert_ended_well(bench_run(&b, id, NULL, both, NULL));
+        assert_last_result_near(&b, id, "one", "train loss avg", 2e-5);
+        assert_last_result_near(&b, id, "one", "grad norm avg", 2e-5);
+    }
+    arena_free(b.arena);
+}
+
+/* Each has its share of what is free. */
+TEST(ranks_of_one_machine_share_its_memory)
+{
+    Bench b = bench_new();
+    const char *const limited[] = { "MODALITIES_MEMORY_LIMIT=1000000", NULL };
+    assert_ended_well(bench_run(&b, "one", NULL, NULL, limited));
+    Outcome o = bench_run(&b, "two", NULL, two, limited);
+    assert_refused(o, 1, "the training program needs");
+    assert_contains(o.text, "but only 500 kB are free");
+    arena_free(b.arena);
+}
+
 TEST(two_ranks_learn_what_one_rank_learns)
 {
     Bench b = bench_new();

@@ -2,7 +2,7 @@
  * and resume with the same bits. */
 #include "end_to_end/training.h"
 
-/* Deals samples out to data-parallel ranks; without dropout, whose random numbers would differ. */
+/* Deals samples out to data-parallel ranks. */
 #define SAMPLER                                                                                    \
     "train_dataloader.config.batch_sampler.config.sampler={component_key: sampler, variant_key: "  \
     "resumable_distributed_multi_dim_sampler, config: {dataset: {instance_key: train_dataset, "    \

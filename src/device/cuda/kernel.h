@@ -333,6 +333,13 @@ __device__ inline uint64_t dropout_key_of(const RunTime *now, int64_t salt)
     return rng_bits(step, (uint64_t)salt);
 }
 
+/* As dropout_number of the CPU. */
+__device__ inline int64_t dropout_number_of(const RunTime *now, int64_t element, int64_t per_sample)
+{
+    if (now->n_replicas <= 1) return element;
+    return element + (element / per_sample * (now->n_replicas - 1) + now->replica) * per_sample;
+}
+
 __device__ inline bool dropout_keeps_it(uint64_t key, int64_t element, double p)
 {
     return rng_bits(key, (uint64_t)element) >> 11 >= (uint64_t)ceil(p * 0x1p53);
