@@ -8,15 +8,15 @@
  * There is one line per part and per tensor, so that the file can be read and searched; the last
  * line is the checksum of everything before it. */
 #include "checkpoint/manifest.h"
+#include "base/crc32.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include <inttypes.h>
 #include <string.h>
-#include <zlib.h>
 
 uint32_t checksum(uint32_t so_far, const void *bytes, size_t len)
 {
-    return (uint32_t)crc32_z(so_far, bytes, len);
+    return crc32_add(so_far, bytes, len);
 }
 
 int64_t manifest_block_bytes(int64_t total)
