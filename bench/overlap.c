@@ -5,7 +5,8 @@
  * of a step take a given share of the time that it computes (transport `delayed`, which waits
  * without using a core). With a share of 50 % the ratio of the two is 1.5 when nothing is hidden;
  * the bar is 1.10, and 1.15 for async tensor parallelism. Context parallelism is measured with 20
- * %, at a length where attention is half the work. */
+ * %, at a length where attention is half the work. With MODALITIES_BENCH_WAITS=1 each row is
+ * followed by what the computation waited for in its last step, and for how long. */
 #include "bare_step.h"
 #include "base/clock.h"
 #include "comm/transports.h"
@@ -38,8 +39,47 @@ typedef struct RankRun {
     int n_steps;
     double best, bytes, attention; /* seconds of a step; bytes that it sends in one, as `delayed`
                                       counts; the part of its FLOPs that attention has */
+    struct WaitSum *wait;          /* in the last step */
+    int n_waits;
     pthread_t thread;
 } RankRun;
+
+/* What the computation waited for, or sent itself. */
+typedef struct WaitSum {
+    const char *op;
+    Phase phase;
+    bool is_own; /* a transfer on the computation's own stream */
+    int n;
+    double seconds;
+} WaitSum;
+
+enum { MOST_WAITS = 64 };
+
+static Error *note_wait(void *ctx, const NodeTime *t)
+{
+    RankRun *r = ctx;
+    const bool is_own = !t->is_wait && t->node->axes && t->node->stream == STREAM_COMPUTE;
+    int i = 0;
+    if (!t->is_wait && !is_own) return NULL;
+    while (i < r->n_waits && (strcmp(r->wait[i].op, t->node->op->name) != 0 ||
+                              r->wait[i].phase != t->node->phase || r->wait[i].is_own != is_own))
+        i++;
+    if (i == MOST_WAITS) return NULL;
+    if (i == r->n_waits)
+        r->wait[r->n_waits++] = (WaitSum){ t->node->op->name, t->node->phase, is_own, 0, 0 };
+    r->wait[i].n++;
+    r->wait[i].seconds += t->seconds;
+    return NULL;
+}
+
+static void print_waits(const RankRun *r)
+{
+    for (int i = 0; i < r->n_waits; i++)
+        if (r->wait[i].seconds > 1e-5)
+            printf("    %8.2f ms  %s %d x %s (%s)\n", 1e3 * r->wait[i].seconds,
+                   r->wait[i].is_own ? "in" : "waiting for", r->wait[i].n, r->wait[i].op,
+                   phase_name(r->wait[i].phase));
+}
 
 /* All that a rank sends in a step, whatever op sends it. */
 static double bytes_of(const Program *p, Arena *a)
@@ -86,7 +126,10 @@ static void *run_rank(void *arg)
     r->bytes = bytes_of(p, a);
     r->attention = share_of_attention(program_graph(p));
     r->best = INFINITY;
+    const bool has_waits = getenv("MODALITIES_BENCH_WAITS") != NULL;
+    if (has_waits) program_set_times(p, note_wait, r);
     for (int k = 0; k <= r->n_steps; k++) { /* the first one warms up */
+        r->n_waits = 0;
         double start = clock_seconds();
         bench_step(p, k);
         if (k) r->best = fmin(r->best, clock_seconds() - start);
@@ -108,26 +151,36 @@ static RankRun measure(const Way *w, const CommLink *link, int n_steps)
     else
         comm_threads_new(RANKS, comm);
     for (int i = 0; i < RANKS; i++) {
-        rank[i] = (RankRun){ .way = w, .mesh = mesh, .comm = comm[i], .n_steps = n_steps };
+        rank[i] = (RankRun){ .way = w,
+                             .mesh = mesh,
+                             .comm = comm[i],
+                             .n_steps = n_steps,
+                             .wait = calloc(MOST_WAITS, sizeof(WaitSum)) };
+        if (!rank[i].wait) die(error_new("no memory"));
         rank[i].mesh.rank = i;
         if (pthread_create(&rank[i].thread, NULL, run_rank, &rank[i])) die(error_new("no thread"));
     }
     for (int i = 0; i < RANKS; i++) pthread_join(rank[i].thread, NULL);
     for (int i = 0; i < RANKS; i++) comm[i]->free(comm[i]);
-    return rank[0].best > rank[1].best ? rank[0] : rank[1];
+    const int slower = rank[0].best <= rank[1].best;
+    free(rank[!slower].wait);
+    return rank[slower];
 }
 
 static void compare(const Way *w, int n_steps)
 {
-    const RankRun free = measure(w, NULL, n_steps);
-    const double sending = w->share * free.best;
-    const CommLink link = { .latency = 20e-6, .bytes_per_second = free.bytes / sending };
+    const RankRun free_of_delay = measure(w, NULL, n_steps);
+    const double sending = w->share * free_of_delay.best;
+    const CommLink link = { .latency = 20e-6, .bytes_per_second = free_of_delay.bytes / sending };
     const RankRun slow = measure(w, &link, n_steps);
-    const double ratio = slow.best / free.best;
+    const double ratio = slow.best / free_of_delay.best;
     printf("%-24s %7.1f ms a step, %2.0f %% of the FLOPs in attention; with transfers of %7.1f ms "
            "%7.1f ms: %.3f times, bar %.2f %s (nothing hidden %.2f)\n",
-           w->name, 1e3 * free.best, 1e2 * free.attention, 1e3 * sending, 1e3 * slow.best, ratio,
-           w->bar, ratio <= w->bar ? "met" : "NOT MET", 1 + w->share);
+           w->name, 1e3 * free_of_delay.best, 1e2 * free_of_delay.attention, 1e3 * sending,
+           1e3 * slow.best, ratio, w->bar, ratio <= w->bar ? "met" : "NOT MET", 1 + w->share);
+    print_waits(&slow);
+    free(free_of_delay.wait);
+    free(slow.wait);
 }
 
 #define OF_DATA .width = 256, .batch = 4, .sequence = 256, .share = 0.5, .bar = 1.10
