@@ -172,7 +172,7 @@ TEST(ranks_read_no_more_than_their_share)
                   .layout = (CheckpointLayout)layout,
                   .rows = MOST_ROWS };
         on_ranks(1, save, &t, NULL);
-        for (int n = 2; n <= 4; n *= 2) {
+        for (int n = 2; n <= 8; n *= 2) {
             for (int split = BY_COLUMNS; split <= COPIES; split += COPIES - BY_COLUMNS) {
                 const int64_t share = (int64_t)N_MATRICES * MOST_ROWS * COLUMNS * 4 / n;
                 t.split = (Split)split;

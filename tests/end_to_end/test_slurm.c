@@ -1,6 +1,7 @@
 /* test_slurm.c - configs/slurm/train.sbatch without Slurm: told that its time is over, the job is
  * queued again, and goes on until it is done. */
 #include "cli/command_line.h"
+#include "comm/mpirun.h"
 #include "end_to_end/training.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +13,15 @@ static const char *const settings[] = { "--set", "settings.training_target.num_t
                                         "--set",
                                         "settings.intervals.checkpointing_interval_in_steps=40",
                                         NULL };
+/* Long enough that it cannot end before it is told: mpirun holds back what it says. */
+static const char *const elastic[] = {
+    "--elastic", "2",
+    "--set",     "settings.training_target.num_target_steps=100",
+    "--set",     "settings.intervals.checkpointing_interval_in_steps=100",
+    "--set",     "settings.intervals.evaluation_interval_in_steps=100",
+    "--set",     "settings.step_profile.gradient_accumulation_steps=4",
+    NULL
+};
 
 /* A folder of programs: this one as `modalities`, and a scontrol that notes what it is asked. */
 static void put_programs_on_path(const Bench *b)
@@ -29,10 +39,10 @@ static void put_programs_on_path(const Bench *b)
 }
 
 /* The job as Slurm starts it; `ends` as in command_start. */
-static pid_t start_job(const Bench *b, int *ends)
+static pid_t start_job(const Bench *b, Words more, int *ends)
 {
-    const char *words[8] = { "configs/slurm/train.sbatch" };
-    for (int i = 0; settings[i]; i++) words[i + 1] = settings[i];
+    const char *words[16] = { "configs/slurm/train.sbatch" };
+    for (int i = 0; more[i]; i++) words[i + 1] = more[i];
     setenv("TRAIN_PBIN", b->pbin, 1);
     setenv("CONFIG", "tests/end_to_end/train.yaml", 1);
     setenv("EXPERIMENTS", b->root, 1);
@@ -41,23 +51,23 @@ static pid_t start_job(const Bench *b, int *ends)
     return command_start(b->arena, words, NULL, ends);
 }
 
-TEST(a_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
+/* Told when it says `mark`. */
+static void check_queued_again(Bench b, Words more, const char *mark)
 {
-    Bench b = bench_new();
     const char *program = path_absolute(b.arena, program_path());
-    assert_ended_well(bench_run(&b, "whole", NULL, settings, NULL));
+    assert_ended_well(bench_run(&b, "whole", NULL, more, NULL));
     put_programs_on_path(&b);
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_true(fcntl(ends[0], F_SETPIPE_SZ, 4096) > 0);
-    pid_t job = start_job(&b, ends);
+    pid_t job = start_job(&b, more, ends);
     Text said = { 0 };
     char buffer[64];
     ssize_t n;
     bool is_told = false;
     while ((n = read(ends[0], buffer, sizeof buffer)) > 0) {
         text_add(&said, buffer, (size_t)n);
-        if (is_told || !strstr(said.ptr, "step: 3 |")) continue;
+        if (is_told || !strstr(said.ptr, mark)) continue;
         assert_int_equal(kill(job, SIGUSR1), 0);
         is_told = true;
     }
@@ -68,7 +78,7 @@ TEST(a_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
     assert_no_error(file_read(b.arena, note, &asked));
     assert_string_equal(asked.ptr, "requeue 7\n");
 
-    assert_ended_well(command_wait(b.arena, start_job(&b, NULL), NULL));
+    assert_ended_well(command_wait(b.arena, start_job(&b, more, NULL), NULL));
     assert_no_error(file_read(b.arena, note, &asked));
     assert_string_equal(asked.ptr, "requeue 7\n");
     assert_same_state(&b, "job_7", "whole");
@@ -79,11 +89,24 @@ TEST(a_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
     arena_free(b.arena);
 }
 
+TEST(a_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
+{
+    check_queued_again(bench_new(), settings, "step: 3 |");
+}
+
+TEST(an_elastic_slurm_job_whose_time_is_over_is_queued_again_until_it_is_done)
+{
+    Bench b = bench_new();
+    mpirun_prepare(b.arena);
+    b.pbin = write_many_tokens(b.arena);
+    check_queued_again(b, elastic, " samples/s");
+}
+
 TEST(a_slurm_job_that_fails_stays_failed)
 {
     Bench b = bench_new();
     put_programs_on_path(&b);
-    pid_t job = start_job(&b, NULL);
+    pid_t job = start_job(&b, settings, NULL);
     assert_int_equal(command_wait(b.arena, job, NULL).status, 0);
     setenv("CONFIG", "missing.yaml", 1);
     const char *const words[] = { "configs/slurm/train.sbatch", NULL };
