@@ -146,7 +146,7 @@ test: dependencies ## build and run every test; T="passes ops" chooses
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
 # Each bench/NAME.c is a program, but for those that all of them may use.
-BENCH_LIB := bench/measure.c bench/corpus.c bench/bare_step.c
+BENCH_LIB := bench/measure.c bench/corpus.c bench/bare_step.c bench/model.c
 BENCH_SRC := $(filter-out $(BENCH_LIB),$(wildcard bench/*.c))
 BENCH     ?= $(BENCH_SRC:bench/%.c=%)
 
@@ -166,7 +166,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libm
 
 $(BUILD)/bench/start $(BUILD)/bench/ablations: $(BUILD)/modalities
 $(BUILD)/bench/ranks: $(BUILD)/modalities | mpi
-$(BUILD)/bench/ops: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
+$(BUILD)/bench/ops $(BUILD)/bench/gpu: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs
 docs: tests ## write the generated pages of docs/ anew

@@ -12,34 +12,12 @@
 #include "device/cpu_peak.h"
 #include "graph/op.h"
 #include "measure.h"
-#include "models/initializer.h"
-#include "monitor/mfu.h"
+#include "model.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static Gpt2Settings tutorial_model(void)
-{
-    static QkvTransform rotary = { .config = { .rotary = { 128, 8, -2, 100000 } } };
-    Gpt2Settings s = bench_gpt2(2, 8, 128, 50304, 256, bench_rms(128));
-    s.poe_type = POE_NOPE;
-    s.n_head_kv = 4;
-    s.ffn_hidden = 128;
-    s.attention_config.qkv_transforms.item = &rotary;
-    s.attention_config.qkv_transforms.n = 1;
-    s.activation_type = ACTIVATION_SWIGLU;
-    return s;
-}
-
-static Gpt2Settings gpt2_model(void)
-{
-    Gpt2Settings s = bench_gpt2(12, 12, 768, 50304, 1024, bench_layer_norm(768));
-    s.bias = true;
-    s.use_weight_tying = true;
-    return s;
-}
 
 typedef struct OpTime {
     const char *name;
@@ -65,45 +43,6 @@ static int by_time(const void *a, const void *b)
     return x < y ? 1 : -1;
 }
 
-/* What is measured: a model with a batch, in one precision. */
-typedef struct Case {
-    const char *name;
-    const Gpt2Settings *settings;
-    Dtype precision;
-    int64_t batch, sequence;
-    int n_steps;
-} Case;
-
-/* As GPT-2's. With the embeddings that construction gives, N(0, 1), a tied head has logits as no
- * trained model has, for which the head must go over its sums again. */
-static Error *small_weights(const Initializer *self, Graph *g)
-{
-    (void)self;
-    for (int64_t i = 0; i < g->n_values; i++) {
-        Value *v = g->value[i];
-        if (v->kind == VALUE_PARAM && v->n_dims > 1)
-            v->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
-    }
-    return NULL;
-}
-
-static Program *make_program(const Case *c, Arena *a, Session **session)
-{
-    static const Initializer initializer = { .apply = small_weights };
-    Model *model = gpt2_new(a, c->settings);
-    model->initializer = &initializer;
-    SessionSettings ss = { .model = model, .precision = &c->precision };
-    die(session_new(&ss, session));
-    Program *p = bench_training(a, *session, model, c->batch, c->sequence);
-    int32_t *ids = program_input(p, "input_ids", 0)->data,
-            *targets = program_input(p, "target_ids", 0)->data;
-    for (int64_t i = 0; i < c->batch * c->sequence; i++) {
-        ids[i] = (int32_t)(i * 7919 % c->settings->vocab_size);
-        targets[i] = (int32_t)((i + 1) * 7919 % c->settings->vocab_size);
-    }
-    return p;
-}
-
 static double one_step(Program *p, int64_t number)
 {
     double start = clock_seconds();
@@ -112,20 +51,14 @@ static double one_step(Program *p, int64_t number)
 }
 
 /* Tokens per second at most. */
-static double limit(const Case *c, double peak)
+static double limit(const BenchCase *c, double peak)
 {
-    const Gpt2Settings *s = c->settings;
-    int64_t d_ff = s->activation_type == ACTIVATION_SWIGLU
-                       ? 3 * swiglu_hidden(s->ffn_hidden, s->enforce_swiglu_hidden_dim_multiple_of)
-                       : 2 * s->ffn_hidden;
-    int64_t kv = s->n_embd / s->n_head_q * s->n_head_kv;
-    int64_t multiplied =
-        s->n_layer * s->n_embd * (2 * s->n_embd + 2 * kv + d_ff) + s->vocab_size * s->n_embd;
-    return peak / flops_per_token_matmul(multiplied, s->n_layer, c->sequence, s->n_embd);
+    return peak / bench_flops_per_token(c);
 }
 
 /* PyTorch with the same model, ready for steps; false if there is none. */
-static bool start_torch(const Case *c, const char *model, int n_threads, Peer *p, char *version)
+static bool start_torch(const BenchCase *c, const char *model, int n_threads, Peer *p,
+                        char *version)
 {
     char batch[24], sequence[24], threads[24];
     snprintf(batch, sizeof batch, "%lld", (long long)c->batch);
@@ -160,7 +93,7 @@ static void print_times(double total, int n_steps)
                1e3 * times[i].seconds / n_steps, times[i].name);
 }
 
-static void run(const Case *c, const char *model)
+static void run(const BenchCase *c, const char *model)
 {
     Arena *a = arena_new();
     CpuLevel level;
@@ -169,7 +102,7 @@ static void run(const Case *c, const char *model)
     char version[32];
     die(cpu_level(&level));
     double start = clock_seconds();
-    Program *p = make_program(c, a, &s);
+    Program *p = bench_program(c, NULL, a, &s);
     double ready = clock_seconds() - start, best = INFINITY, torch_best = INFINITY, total = 0;
     int n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     bool pairs = c->precision == BF16 && level == CPU_AVX512;
@@ -207,9 +140,12 @@ static void run(const Case *c, const char *model)
 int main(int argc, char **argv)
 {
     bool gpt2 = argc > 1 && !strcmp(argv[1], "gpt2");
-    Gpt2Settings s = gpt2 ? gpt2_model() : tutorial_model();
+    Gpt2Settings s;
     const char *precision = argc > 2 ? argv[2] : NULL;
-    Case c = { .name = gpt2 ? "GPT-2 124M" : "tutorial model", .settings = &s, .sequence = 256 };
+    bench_model(gpt2 ? "gpt2" : "tutorial", &s);
+    BenchCase c = { .name = gpt2 ? "GPT-2 124M" : "tutorial model",
+                    .settings = &s,
+                    .sequence = 256 };
     c.batch = argc > 3 ? atoi(argv[3]) : gpt2 ? 8 : 16;
     c.n_steps = argc > 4 ? atoi(argv[4]) : 4;
     for (int i = 0; i < 2; i++) {

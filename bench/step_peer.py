@@ -1,9 +1,11 @@
 """step_peer.py tutorial|gpt2 f32|bf16 BATCH SEQUENCE THREADS - PyTorch's training step, timed on demand by bench/step.c.
+step_peer.py gpt2|llama-1b|llama-8b bf16 BATCH SEQUENCE cuda - the same on a GPU, compiled: 20 steps and their rate as JSON.
 
 First line out: the version, when PyTorch can be imported and the model is ready. Then, for each line in, one step and
 its seconds out. The model is that of bench/step.c: the same sizes, norms, loss, clipping and AdamW; bf16 is autocast.
 PyTorch is given its best: scaled_dot_product_attention, fused AdamW, gradients set to None, logits in one piece.
 """
+import json
 import sys
 import time
 
@@ -14,9 +16,13 @@ try:
 except ImportError:
     sys.exit(1)
 
-NAME, PRECISION, BATCH, SEQUENCE, THREADS = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-VOCABULARY = 50304
-torch.set_num_threads(THREADS)
+NAME, PRECISION, BATCH, SEQUENCE = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5])
+DEVICE = "cuda" if sys.argv[5] == "cuda" else "cpu"
+VOCABULARY = 128256 if NAME.startswith("llama") else 50304
+if DEVICE == "cpu":
+    torch.set_num_threads(int(sys.argv[5]))
+elif not torch.cuda.is_available():
+    sys.exit("step_peer: this PyTorch has no GPU")
 torch.manual_seed(0)
 
 
@@ -82,25 +88,38 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
 
 
-SIZES = {"tutorial": (2, 128, 8, 4, 256, True), "gpt2": (12, 768, 12, 12, 3072, False)}
-model = Model(*SIZES[NAME])
+SIZES = {"tutorial": (2, 128, 8, 4, 256, True), "gpt2": (12, 768, 12, 12, 3072, False),
+         "llama-1b": (16, 2048, 32, 8, 8192, True), "llama-8b": (32, 4096, 32, 8, 14336, True)}
+model = Model(*SIZES[NAME]).to(DEVICE)
+model.cos, model.sin = model.cos.to(DEVICE), model.sin.to(DEVICE)
 optimizer = torch.optim.AdamW(model.parameters(), 1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-i = torch.arange(BATCH * SEQUENCE)
+i = torch.arange(BATCH * SEQUENCE, device=DEVICE)
 ids = (i * 7919 % VOCABULARY).view(BATCH, SEQUENCE)
 targets = ((i + 1) * 7919 % VOCABULARY).view(BATCH, SEQUENCE)
+run = torch.compile(model) if DEVICE == "cuda" else model
 
 
 def step():
     start = time.perf_counter()
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=PRECISION == "bf16"):
-        loss = model(ids, targets)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=PRECISION == "bf16"):
+        loss = run(ids, targets)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
     return time.perf_counter() - start
 
 
+if DEVICE == "cuda":
+    for _ in range(3):
+        step()
+    seconds = sum(step() for _ in range(20)) / 20
+    print(json.dumps({"stage": "peer", "model": NAME, "batch": BATCH, "sequence": SEQUENCE, "torch": torch.__version__,
+                      "cudnn": torch.backends.cudnn.version(), "settings": "compiled, bf16 autocast, flash attention, fused AdamW",
+                      "tokens_per_s": BATCH * SEQUENCE / seconds}), flush=True)
+    sys.exit()
 print(torch.__version__, flush=True)
 for line in sys.stdin:
     print(step(), flush=True)

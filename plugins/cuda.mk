@@ -59,11 +59,13 @@ $(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
 $(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
-.PHONY: gpu-bundle gpu-check
-gpu-bundle: cuda $(BUILD)/tests/cuda_all ## put what a GPU machine needs to check this into BUILD/gpu-bundle
+.PHONY: gpu-bundle gpu-check gpu-bench
+gpu-bundle: cuda $(BUILD)/tests/cuda_all $(BUILD)/bench/gpu ## put what a GPU machine needs to check this into BUILD/gpu-bundle
 	@BUILD=$(BUILD) tools/gpu_bundle.sh
 gpu-check: gpu-bundle ## check it on the GPU of this machine
 	@$(BUILD)/gpu-bundle/gpu-check
+gpu-bench: gpu-bundle ## measure the GPU of this machine: kernels, whole steps, PyTorch beside
+	@$(BUILD)/gpu-bundle/gpu-bench
 
 check-cuda:
 	@BUILD=$(BUILD) CUDA_HOME=$(CUDA_HOME) tools/check_cuda.sh

@@ -8,7 +8,7 @@ if [ ! -x "$CUDA_HOME/bin/nvcc" ]; then
     echo "check-cuda: not applicable, there is no $CUDA_HOME/bin/nvcc (CUDA_HOME names another place)"
     exit 0
 fi
-make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" "$BUILD/tests/plans/cuda_plans" || exit 1
+make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$BUILD/tests/cuda_all" "$BUILD/bench/gpu" "$BUILD/tests/plans/cuda_plans" || exit 1
 # Beside all that follows: cuDNN compiles for some minutes of one processor.
 LD_LIBRARY_PATH=$BUILD/tests/plans:$CUDA_HOME/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 900 "$BUILD/tests/plans/cuda_plans" &
 plans=$!
@@ -52,7 +52,9 @@ MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
     "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
 # What a GPU machine gets works by itself, on the mock.
 export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
-BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 "$BUILD/gpu-bundle/gpu-check" || exit 1
+BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 "$BUILD/gpu-bundle/gpu-check" &&
+    PYTHON=/nowhere/python3 GPU_BENCH_TINY=1 "$BUILD/gpu-bundle/gpu-bench" >"$BUILD/gpu-bench.log" || exit 1
+[ "$(grep -c '"ok": true' "$BUILD/gpu-bundle/gpu-bench.json")" = 5 ] || { cat "$BUILD/gpu-bench.log" && exit 1; }
 "$BUILD/tests/cuda_all" are_refused is_refused shipped || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
     test_text_inference.c:an_answer_ends || exit 1
