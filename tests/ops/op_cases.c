@@ -626,6 +626,7 @@ const OpCase op_cases[] = {
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
     { "mean_square_lse", build_unary, .unary = mean_square_lse, .n = { 4, 6, 5 } },
     { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
+    { "moe_rows, wide", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
     { "moe_rows with a capacity", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 6, 2, 3, 5 } },
     { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },
     { "grouped_linear with a capacity", build_grouped_linear, .attrs = &(const double){ 0.8 }, .n = { 9, 2, 3, 4, 6 } },

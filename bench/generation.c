@@ -1,0 +1,175 @@
+/* generation.c - decoding and reading prompts, as shares of what memory and arithmetic allow.
+ *
+ * usage: generation [124m|1b] [f32|bf16]      without arguments: all four
+ *
+ * Decoding one text reads every weight once per token: the bar is 0.85 of the rate at which all
+ * threads together read memory in the same run. Sixteen texts at once should reach 0.75 of the
+ * lower of sixteen times that and what products alone would allow, and so should the reading of a
+ * prompt of products. Rounds of each and of the memory take turns; the best of each counts. */
+#include "bare_step.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "exec/schedule.h"
+#include "graph/op.h"
+#include "measure.h"
+#include "models/initializer.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { POSITIONS = 512, CHUNK = 256, TEXTS = 16, TOKENS = 16, ROUNDS = 6 };
+static const double decode_bar = 0.85, batch_bar = 0.75, prefill_bar = 0.75;
+
+/* ---- memory, by all threads ---- */
+
+typedef int64_t Eight __attribute__((vector_size(64)));
+
+typedef struct Reader {
+    const Eight *from;
+    size_t n;
+    pthread_t thread;
+} Reader;
+
+static void *read_part(void *arg)
+{
+    const Reader *r = arg;
+    Eight sum[4] = { { 0 } };
+    for (size_t i = 0; i + 4 <= r->n; i += 4)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++) sum[k] += r->from[i + k];
+    for (int k = 0; k < 4; k++) __asm__ volatile("" ::"m"(sum[k]));
+    return NULL;
+}
+
+/* Bytes per second of one pass. */
+static double read_rate(const Eight *data, size_t bytes, int n_threads)
+{
+    Reader r[256];
+    const size_t n = bytes / sizeof *data / (size_t)n_threads;
+    const double start = clock_seconds();
+    for (int i = 0; i < n_threads; i++) {
+        r[i] = (Reader){ .from = data + n * (size_t)i, .n = n };
+        if (pthread_create(&r[i].thread, NULL, read_part, &r[i])) die(error_new("no thread"));
+    }
+    for (int i = 0; i < n_threads; i++) pthread_join(r[i].thread, NULL);
+    return (double)bytes / (clock_seconds() - start);
+}
+
+/* ---- a model ---- */
+
+typedef struct Case {
+    const char *name;
+    int64_t n_layer, n_head, width;
+    Dtype precision;
+} Case;
+
+static Error *small_weights(const Initializer *self, Graph *g)
+{
+    (void)self;
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM && g->value[i]->n_dims > 1)
+            g->value[i]->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
+    return NULL;
+}
+
+/* Those of all matrices that a token is multiplied with. */
+static double weight_bytes(const Program *p, Dtype t)
+{
+    const Graph *g = program_graph(p);
+    double n = 0;
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM && g->value[i]->role != ROLE_EMBEDDING &&
+            g->value[i]->role != ROLE_POSITION)
+            n += (double)value_count(g->value[i]);
+    return n * (double)dtype_size(t);
+}
+
+static double flops_of(const Program *p)
+{
+    const Graph *g = program_graph(p);
+    double flops = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) flops += node_flops(g->node[i]);
+    return flops;
+}
+
+/* Seconds per run of a program, over so many runs at growing positions. */
+static double time_of(Program *p, int64_t count, int n_runs, int64_t from, int64_t step)
+{
+    int64_t ids[CHUNK];
+    const Dtype t = program_input(p, "input_ids", 0)->dtype;
+    for (int64_t i = 0; i < count; i++) dtype_set(t, ids, i, (double)(i * 7919 % 50000));
+    const double start = clock_seconds();
+    for (int i = 0; i < n_runs; i++) {
+        die(program_write(p, "input_ids", 0, ids));
+        die(program_run_phases(p, RUN_FORWARD,
+                               &(RunTime){ .position = from + i * step, .loss_scale = 1 }));
+    }
+    return (clock_seconds() - start) / n_runs;
+}
+
+static void print_share(const char *what, double rate, double share, const char *of, double bar)
+{
+    printf("  %-22s %9.1f tokens/s, %.3f of %s, bar %.2f %s\n", what, rate, share, of, bar,
+           share >= bar ? "met" : "NOT MET");
+}
+
+static void measure(const Case *c, const Eight *memory, size_t bytes)
+{
+    static const Initializer initializer = { .apply = small_weights };
+    Arena *a = arena_new();
+    const Gpt2Settings settings =
+        bench_gpt2(c->n_layer, c->n_head, c->width, 50304, POSITIONS, bench_layer_norm(c->width));
+    Model *model = gpt2_new(a, &settings);
+    model->initializer = &initializer;
+    const SessionSettings ss = { .model = model, .precision = &c->precision };
+    Session *s;
+    Program *one, *many, *chunk;
+    die(session_new(&ss, &s));
+    die(session_generation_program(s, 1, 1, POSITIONS, &one));
+    die(session_generation_program(s, TEXTS, 1, POSITIONS, &many));
+    die(session_generation_program(s, 1, CHUNK, POSITIONS, &chunk));
+    die(store_initialize(session_store(s), 1));
+    double decode = INFINITY, batch = INFINITY, prefill = INFINITY, dram = 0;
+    for (int i = 0; i <= ROUNDS; i++) { /* the first one warms up, and makes copies of weights */
+        const double x = time_of(chunk, CHUNK, 1, 0, 0), y = time_of(one, 1, TOKENS, CHUNK, 1),
+                     z = time_of(many, TEXTS, TOKENS / 2, CHUNK, 1);
+        dram = fmax(dram, read_rate(memory, bytes, thread_cores()));
+        if (!i) continue;
+        prefill = fmin(prefill, x), decode = fmin(decode, y), batch = fmin(batch, z);
+    }
+    const double peak = session_peak_flops(s), size = weight_bytes(one, c->precision);
+    const double products = peak / (flops_of(many) / TEXTS), most = fmin(TEXTS / decode, products);
+    printf("%s %s: %.0f MB of weights, memory %.1f GB/s, products %.0f GFLOP/s\n", c->name,
+           dtype_name(c->precision), size * 1e-6, dram * 1e-9, peak * 1e-9);
+    print_share("one text", 1 / decode, size / decode / dram, "memory's rate", decode_bar);
+    print_share("16 texts", TEXTS / batch, TEXTS / batch / most,
+                products < TEXTS / decode ? "what products allow" : "16 times one", batch_bar);
+    print_share("prompt of 256", CHUNK / prefill, flops_of(chunk) / prefill / peak,
+                "what products allow", prefill_bar);
+    session_free(s);
+    arena_free(a);
+}
+
+int main(int argc, char **argv)
+{
+    static const Case cases[] = { { "124m", 12, 12, 768, F32 },
+                                  { "124m", 12, 12, 768, BF16 },
+                                  { "1b", 20, 16, 2048, F32 },
+                                  { "1b", 20, 16, 2048, BF16 } };
+    const size_t bytes = (size_t)1 << 30;
+    const Watch w = watch_start();
+    Eight *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) die(error_new("no memory to read"));
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    memset(memory, 1, bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (argc > 1 && strcmp(argv[1], cases[i].name) != 0) continue;
+        if (argc > 2 && strcmp(argv[2], dtype_name(cases[i].precision)) != 0) continue;
+        measure(&cases[i], memory, bytes);
+    }
+    munmap(memory, bytes);
+    watch_report(&w);
+    return 0;
+}

@@ -1,0 +1,167 @@
+/* moe_fast.c - rows of tokens to their experts and back, in one pass over memory. */
+#include "ops/kernels.h"
+#include "ops/vector/chunks.h"
+#include <string.h>
+
+enum { ROWS = 32 }; /* of a task */
+
+/* A launch whose tokens [n d] have k rows each. */
+typedef struct Tokens {
+    const Launch *l;
+    const int32_t *row; /* [n k], -1: the pair was dropped */
+    int64_t n, k, d;
+} Tokens;
+
+static Tokens tokens_of(const Launch *l, const Tensor *row, const Tensor *wide)
+{
+    const int64_t k = row->size[2];
+    return (Tokens){ l, row->data, k ? tensor_count(row) / k : 0, k, wide->size[wide->n_dims - 1] };
+}
+
+static void run_tokens(const Tokens *t, void (*task)(void *arg, int64_t i, int thread))
+{
+    pool_run(t->l->stream->pool, chunk_count(t->n, ROWS), task, (void *)t);
+}
+
+INLINE int64_t at_most(int64_t n)
+{
+    return n < LANES ? n : LANES;
+}
+
+INLINE float number_at(const Tensor *t, int64_t i)
+{
+    return vec_sum(vec_get(t->dtype, t->data, i, 1));
+}
+
+/* ---- from tokens to rows ---- */
+
+static void gather_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Launch *l = arg;
+    const Tensor *x = &l->in[0], *y = &l->out[0];
+    const int32_t *pair = l->in[1].data;
+    const int64_t d = y->size[1], k = l->in[2].size[2];
+    const Range r = chunk(y->size[0], ROWS, i);
+    for (int64_t m = r.from; m < r.to; m++)
+        for (int64_t j = 0; j < d; j += LANES) {
+            const int64_t n = at_most(d - j), from = pair[m] < 0 ? 0 : pair[m] / k * d;
+            vec_put(y->dtype, y->data, m * d + j, n,
+                    pair[m] < 0 ? vec_set(0) : vec_get(x->dtype, x->data, from + j, n));
+        }
+}
+
+static int run_gather(const Launch *l)
+{
+    pool_run(l->stream->pool, chunk_count(l->out[0].size[0], ROWS), gather_task, (void *)l);
+    return KERNEL_OK;
+}
+
+static void grad_rows_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Tokens *t = arg;
+    const Tensor *dy = &t->l->in[0], *dx = &t->l->out[0];
+    const Range r = chunk(t->n, ROWS, i);
+    for (int64_t c = r.from * t->k; c < r.to * t->k; c++) {
+        if (t->row[c] < 0) continue;
+        const Vec weight = vec_set(number_at(&t->l->in[1], c));
+        for (int64_t j = 0; j < t->d; j += LANES) {
+            const int64_t n = at_most(t->d - j);
+            vec_put(dx->dtype, dx->data, t->row[c] * t->d + j, n,
+                    vec_get(dy->dtype, dy->data, c / t->k * t->d + j, n) * weight);
+        }
+    }
+}
+
+/* Rows that no pair has are 0. */
+static int run_grad_rows(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[2], &l->in[0]);
+    int64_t n_rows = 0;
+    for (int64_t c = 0; c < t.n * t.k; c++) n_rows += t.row[c] >= 0;
+    if (n_rows < l->out[0].size[0]) memset(l->out[0].data, 0, tensor_bytes(&l->out[0]));
+    run_tokens(&t, grad_rows_task);
+    return KERNEL_OK;
+}
+
+/* ---- from rows to tokens ---- */
+
+/* The sum of a token's rows, by their weights where there are any. */
+INLINE void sum_rows(const Tokens *t, const Tensor *weight, int64_t i)
+{
+    const Tensor *x = &t->l->in[0], *y = &t->l->out[0];
+    const Range r = chunk(t->n, ROWS, i);
+    for (int64_t token = r.from; token < r.to; token++)
+        for (int64_t j = 0; j < t->d; j += LANES) {
+            const int64_t n = at_most(t->d - j);
+            Vec sum = vec_set(0);
+            for (int64_t c = token * t->k; c < (token + 1) * t->k; c++) {
+                if (t->row[c] < 0) continue;
+                const Vec v = vec_get(x->dtype, x->data, t->row[c] * t->d + j, n);
+                sum = weight ? vec_fma(vec_set(number_at(weight, c)), v, sum) : sum + v;
+            }
+            vec_put(y->dtype, y->data, token * t->d + j, n, sum);
+        }
+}
+
+static void scatter_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    sum_rows(arg, NULL, i);
+}
+
+static void combine_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Tokens *t = arg;
+    sum_rows(t, &t->l->in[1], i);
+}
+
+static int run_scatter(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[1], &l->in[0]);
+    run_tokens(&t, scatter_task);
+    return KERNEL_OK;
+}
+
+static int run_combine(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[2], &l->in[0]);
+    run_tokens(&t, combine_task);
+    return KERNEL_OK;
+}
+
+static void grad_weight_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Tokens *t = arg;
+    const Tensor *x = &t->l->in[0], *dy = &t->l->in[1], *dweight = &t->l->out[0];
+    const Range r = chunk(t->n, ROWS, i);
+    for (int64_t c = r.from * t->k; c < r.to * t->k; c++) {
+        Vec sum = vec_set(0);
+        for (int64_t j = 0; t->row[c] >= 0 && j < t->d; j += LANES) {
+            const int64_t n = at_most(t->d - j);
+            sum = vec_fma(vec_get(dy->dtype, dy->data, c / t->k * t->d + j, n),
+                          vec_get(x->dtype, x->data, t->row[c] * t->d + j, n), sum);
+        }
+        vec_put(dweight->dtype, dweight->data, c, 1, vec_set(vec_sum(sum)));
+    }
+}
+
+static int run_grad_weight(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[2], &l->in[0]);
+    run_tokens(&t, grad_weight_task);
+    return KERNEL_OK;
+}
+
+const KernelDef TABLE[] = {
+    { "moe_gather", "cpu", "any i32 i32>any", LEVEL, run_gather, NULL, floats_fit },
+    { "moe_scatter", "cpu", "any i32>any", LEVEL, run_scatter, NULL, floats_fit },
+    { "moe_combine", "cpu", "any any i32>any", LEVEL, run_combine, NULL, floats_fit },
+    { "moe_combine_grad_rows", "cpu", "any any i32>any", LEVEL, run_grad_rows, NULL, floats_fit },
+    { "moe_combine_grad_weight", "cpu", "any any i32>any", LEVEL, run_grad_weight, NULL,
+      floats_fit },
+    { 0 },
+};
