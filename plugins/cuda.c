@@ -2,6 +2,7 @@
  *
  * Exports one table (device/cuda_library.h); everything else in here stays its own. */
 #include "device/cuda/cuda.h"
+#include "comm/cuda/nccl.h"
 #include "device/cuda_library.h"
 #include "ops/kernels.h"
 #include <cublasLt.h>
@@ -90,6 +91,7 @@ static Error *open_gpu(int number, struct Pool *pool, void (*release)(struct Poo
     TRY(cuda_device_new(c, number, cuda_images, all_cuda_kernels, &made));
     made->pool = pool;
     made->release_pool = release;
+    nccl_offer(made);
     *out = &made->device;
     return NULL;
 }

@@ -6,7 +6,8 @@ NVCC        = $(CUDA_HOME)/bin/nvcc
 HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
 CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
 CUDA_BUILD := $(BUILD)/gpu
-CUDA_CORE  := base/arena base/environment base/error base/map base/str ops/gemm/product ops/rope_frequency tensor/dims tensor/dtype tensor/tensor
+CUDA_CORE  := base/arena base/clock base/environment base/error base/map base/str comm/waiting \
+              ops/attention_ring_run ops/collective_rows ops/contract_pieces_run ops/gemm/product ops/moves ops/rope_frequency ops/vocabulary tensor/dims tensor/dtype tensor/tensor
 CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
 CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
 .PHONY: cuda
@@ -30,6 +31,7 @@ $(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
 
 # The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
 MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o $(CUDA_BUILD)/tests/cuda/mock_graphs.o \
+              $(CUDA_BUILD)/tests/cuda/mock_nccl.o \
               $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
 EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
               -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
@@ -40,7 +42,7 @@ $(CUDA_BUILD)/tests/cuda/emulator.o: tests/cuda/emulator.cpp $(CUDA_RULES)
 $(CUDA_BUILD)/%.emulated.o: %.cu $(CUDA_RULES)
 	@mkdir -p $(@D)
 	$(call say,CXX,$< (emulated))$(EMULATED) -x c++ -c $< -o $@
-$(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ)
+$(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CXX) -shared $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,now -Wl,-Bsymbolic -o $@ $^ -lm -ldl -lpthread
 
 # Plans of cuDNN for a GPU that is described, beside a stand-in for the driver.
@@ -53,9 +55,10 @@ $(PLANS)/libcuda.so.1: tests/cuda/described_gpu.c $(CUDA_RULES)
 $(PLANS)/cuda_plans: $(PLAN_OBJ) $(PLANS)/libcuda.so.1
 	$(call say,LINK,$@)$(CC) -o $@ $(PLAN_OBJ) -ldl -lpthread
 
-CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/runner.c tests/stored.c \
+CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/cuda/device_calls.c tests/comm/comm_cases.c \
+                tests/comm/rank_threads.c tests/layouts/layout.c tests/passes/tiny_model.c tests/runner.c tests/stored.c \
                 tests/end_to_end/training.c tests/ops/op_cases.c tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)
-$(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops
+$(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops -Itests/comm
 $(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 

@@ -66,6 +66,8 @@ struct Comm {
     /* Every call that waits on this group, or on any group of the job, returns an error with this
      * text, on all ranks, now and later. May be called by any thread. */
     void (*abort)(Comm *c, const char *why);
+    /* The abort as an error of a call `op` that it ends; NULL: the job goes on. */
+    Error *(*ended)(Comm *c, const char *op);
     /* Of the whole job last. Every member frees its own. */
     void (*free)(Comm *c);
 };

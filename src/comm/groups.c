@@ -1,11 +1,14 @@
 /* groups.c - groups of ranks by axes of the mesh and by stream, kept in a list. */
 #include "comm/groups.h"
+#include "device/device.h"
 
 typedef struct Group {
     struct Group *next;
     unsigned axes;
     int stream;
     Comm *comm;
+    Device *device; /* whose memory `there` is for; NULL: none */
+    Comm *there;
 } Group;
 
 struct Groups {
@@ -82,15 +85,9 @@ const char *mesh_axes_text(Arena *a, unsigned axes)
     return text;
 }
 
-Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out)
+static Error *make_group(Groups *g, unsigned axes, int stream, Group **out)
 {
     const Mesh *m = g->mesh;
-    axes &= mesh_live_axes(m);
-    for (Group *x = g->first; x; x = x->next)
-        if (x->axes == axes && x->stream == stream) {
-            *out = x->comm;
-            return NULL;
-        }
     Group *x = NEW(g->arena, Group);
     *x = (Group){ .next = g->first, .axes = axes, .stream = stream };
     int *member = NEW_N(g->arena, int, m->world_size), n = 0, place = 0;
@@ -107,6 +104,37 @@ Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out)
     }
     x->comm->label = mesh_axes_text(g->arena, axes);
     g->first = x;
-    *out = x->comm;
+    *out = x;
+    return NULL;
+}
+
+static Error *find_group(Groups *g, unsigned axes, int stream, Group **out)
+{
+    axes &= mesh_live_axes(g->mesh);
+    for (Group *x = g->first; x; x = x->next)
+        if (x->axes == axes && x->stream == stream) {
+            *out = x;
+            return NULL;
+        }
+    return make_group(g, axes, stream, out);
+}
+
+Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out)
+{
+    Group *x;
+    TRY(find_group(g, axes, stream, &x));
+    *out = x->there ? x->there : x->comm;
+    return NULL;
+}
+
+Error *groups_on_device(Groups *g, Device *d, unsigned axes, int stream, const bool *sends)
+{
+    Group *x;
+    TRY(find_group(g, axes, stream, &x));
+    if (!d->comm_new || !g->world) return NULL;
+    if (x->device != d) x->there = NULL; /* it was another device's, and is gone with it */
+    TRY(d->comm_new(d, x->comm, sends, &x->there));
+    x->device = d;
+    x->there->label = x->comm->label;
     return NULL;
 }

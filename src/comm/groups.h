@@ -5,6 +5,8 @@
 #include "comm/comm.h"
 #include "comm/mesh.h"
 
+struct Device;
+
 typedef struct Groups Groups;
 
 /* Both must stay; mesh->rank is this rank, whose place in `world` is the same. Groups made from it
@@ -20,6 +22,10 @@ Comm *groups_world(const Groups *g);
  * of them must ask for it. Groups of different `stream` may be in use at the same time. Axes of
  * size 1 count for nothing. */
 Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out);
+/* From now on groups_get gives these ranks as a group for memory of the device, which frees it. All
+ * of them must ask for it. sends[r]: this rank sends messages to rank r; further calls add to
+ * these. */
+Error *groups_on_device(Groups *g, struct Device *d, unsigned axes, int stream, const bool *sends);
 /* The axes whose size is above 1; the number of ranks along some axes. */
 unsigned mesh_live_axes(const Mesh *m);
 /* "dp_shard x cp", of the arena. */

@@ -47,6 +47,11 @@ static void mpi_abort(Comm *c, const char *why)
     mpi_abort_job(mpi_of(c)->world, why);
 }
 
+static Error *mpi_ended(Comm *c, const char *op)
+{
+    return mpi_abort_error(mpi_of(c), op);
+}
+
 static const Comm calls = {
     .transport = "mpi",
     .layer = -1,
@@ -62,6 +67,7 @@ static const Comm calls = {
     .finish = mpi_finish,
     .group = mpi_group,
     .abort = mpi_abort,
+    .ended = mpi_ended,
     .free = mpi_free,
 };
 

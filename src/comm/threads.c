@@ -59,6 +59,11 @@ static void threads_abort(Comm *c, const char *why)
     world_abort(member_of(c)->group->world, why);
 }
 
+static Error *threads_ended(Comm *c, const char *op)
+{
+    return member_error(member_of(c), op);
+}
+
 void member_give_up(const Member *me, int missing)
 {
     const Group *g = me->group;
@@ -351,5 +356,6 @@ const Comm threads_calls = {
     .finish = threads_finish,
     .group = threads_group,
     .abort = threads_abort,
+    .ended = threads_ended,
     .free = threads_free,
 };

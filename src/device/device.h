@@ -5,6 +5,7 @@
 #include "tensor/tensor.h"
 
 struct Comm;
+struct Launch;
 struct DimSpec;
 struct Error;
 struct KernelDef;
@@ -42,11 +43,27 @@ static inline int64_t row_position(const RunTime *t, int64_t b)
     return b < t->n_texts ? t->text_position[b] : t->position;
 }
 
+/* What transfers do with memory that the host cannot touch, in the order of the launch's stream.
+ * All return statuses. */
+typedef struct Moves {
+    /* Rows of `bytes` bytes that lie `to_step` and `from_step` bytes apart. */
+    int (*copy)(const struct Launch *l, void *to, size_t to_step, const void *from,
+                size_t from_step, size_t bytes, int64_t n_rows);
+    int (*clear)(const struct Launch *l, void *to, size_t bytes);
+    /* to[i] += from[i], or with `adds` false to[i] = from[i]. */
+    int (*convert)(const struct Launch *l, void *to, Dtype to_type, const void *from,
+                   Dtype from_type, int64_t n, bool adds);
+    /* Between the host and the device; done on return, as all that was given before. */
+    int (*exchange)(const struct Launch *l, void *to, const void *from, size_t bytes);
+} Moves;
+
 /* A queue of work, done in the order given. On the CPU calls return when the work is done, but
  * those of a stream beside the caller's. */
 typedef struct Stream {
-    struct Pool *pool; /* CPU: the threads that kernels may use */
-    void *handle;      /* the device's own */
+    struct Pool *pool;         /* CPU: the threads that kernels may use */
+    void *handle;              /* the device's own */
+    const Moves *moves;        /* NULL: kernels touch the memory themselves */
+    const struct RunTime *now; /* that of the work that is given now, as the host has it */
     /* Set by the device when a kernel fails while its stream runs; what comes after it is not done
      * until whoever looks at it sets it back to NULL. */
     const struct Launch *failed;
@@ -74,6 +91,12 @@ typedef struct Launch {
     struct Comm *comm; /* OP_COMM: the ranks it talks to; NULL: none but this one */
     int block;         /* of the model, for messages; -1: none */
 } Launch;
+
+/* What a kernel's host code may read of the run. */
+static inline const RunTime *launch_now(const Launch *l)
+{
+    return l->stream && l->stream->moves ? l->stream->now : l->now;
+}
 
 /* Whether the kernel adds to result k what it would write. */
 static inline bool launch_adds(const Launch *l, int k)
@@ -122,6 +145,10 @@ typedef struct Device {
     size_t (*own_bytes)(const struct Device *d, int i, const char **name);
     /* FLOP/s of products of these at most; NULL: those of a CPU, which are measured. */
     double (*peak_flops)(const struct Device *d, Dtype t);
+    /* The ranks of `host`, which must stay, as a group for memory of this device; all of them make
+     * it. sends[r]: this rank sends messages to rank r. NULL: the host's will do. */
+    struct Error *(*comm_new)(struct Device *d, struct Comm *host, const bool *sends,
+                              struct Comm **out);
     /* What a status means that is the device's own, above those of kernels. NULL: there is none. */
     const char *(*describe)(const struct Device *d, int status);
     void (*free)(struct Device *d);

@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "exec/program_parts.h"
 #include "ops/reference.h"
+#include "ops/transfer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,24 @@ static int run_copy(const Launch *l)
     return KERNEL_OK;
 }
 
+/* One group of ranks on one stream, with those to whom this rank sends messages. */
+static Error *make_group(const Program *p, unsigned axes, int stream)
+{
+    Comm *comm;
+    TRY(groups_get(p->settings.groups, axes, stream, &comm));
+    bool *sends = NEW_N(p->arena, bool, comm->size);
+    for (int64_t i = 0; i < p->graph->n_nodes; i++) {
+        const Node *n = p->graph->node[i];
+        if (n->axes == axes && n->stream == stream)
+            transfer_add_receivers(n, comm->rank, comm->size, sends);
+    }
+    return groups_on_device(p->settings.groups, p->settings.device, axes, stream, sends);
+}
+
 /* Ranks of other stages have other nodes: in an order that all of them share, nobody waits for
  * somebody who waits for another group. */
 static Error *make_groups(Program *p)
 {
-    Comm *made;
     for (unsigned axes = 1; axes < 1u << MESH_N_AXES; axes++)
         for (int stream = 0; stream < p->n_streams; stream++) {
             bool any = false;
@@ -45,7 +59,7 @@ static Error *make_groups(Program *p)
                 const Node *n = p->graph->node[i];
                 any |= n->axes == axes && n->stream == stream;
             }
-            if (any) TRY(groups_get(p->settings.groups, axes, stream, &made));
+            if (any) TRY(make_group(p, axes, stream));
         }
     return NULL;
 }
@@ -98,9 +112,12 @@ static Error *make_step(Program *p, Step *s, const Node *n)
 
 static Error *check_kernel(const Program *p, const Step *s)
 {
-    bool has_reference = s->node->op->reference && !strcmp(p->settings.device->kernels, "cpu");
-    if (s->tuned || has_reference || s->node->op->flags & (OP_VIEW | OP_COPY)) return NULL;
-    return error_new("no kernel for op %s on %s", s->node->op->name, p->settings.device->name);
+    const Device *d = p->settings.device;
+    const OpDef *op = s->node->op;
+    const bool is_moved = op->flags & OP_COMM && !op->flops && d->comm_new;
+    bool has_reference = op->reference && (is_moved || !strcmp(d->kernels, "cpu"));
+    if (s->tuned || has_reference || op->flags & (OP_VIEW | OP_COPY)) return NULL;
+    return error_new("no kernel for op %s on %s", op->name, p->settings.device->name);
 }
 
 /* A step of a further stream begins when the computation has come to its place in the list; the

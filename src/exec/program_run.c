@@ -64,6 +64,7 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now)
     RunTime *kept = &p->now[is_step ? p->n_microbatches : x->microbatch];
     *kept = *now;
     kept->microbatch = x->microbatch;
+    for (int i = 0; i < p->n_streams; i++) p->stream[i]->now = kept;
     p->is_waited = false;
     return d->copy(d, &p->slot_now[program_slot(p, x)], kept, sizeof *kept, p->stream[0]);
 }

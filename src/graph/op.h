@@ -35,7 +35,8 @@ typedef struct OpDef {
     /* The truth for every other kernel, in double precision: it sees all floats as F64 and all
      * integers as I32, never has to add (Launch.add), and uses no threads. run_reference converts
      * around it, so one source serves every mix of dtypes. Where OP_COMM is set it is the kernel of
-     * all devices whose memory is the host's, and sees the tensors as they are. */
+     * all devices, by ops/moves.h, and sees the tensors as they are; where it computes, too
+     * (flops), only of those whose memory is the host's. */
     Kernel *reference;
     size_t (*scratch)(const Launch *l); /* OP_COMM: bytes that the kernel needs; NULL: none */
     double (*sent)(const Launch *l);    /* bytes that this rank sends; NULL: none */

@@ -1,6 +1,7 @@
 /* attention_cuda.c - starts the kernels of attention.cu. */
 #include "device/cuda/cuda.h"
 #include "ops/attention.h"
+#include "ops/attention_ring.h"
 #include "ops/kernels.h"
 #include <string.h>
 
@@ -62,12 +63,55 @@ static int backward(const Launch *l)
     return status;
 }
 
+/* ---- the ring ---- */
+
+static int join(const Launch *l, const Tensor *sum, const Tensor *lse, const Tensor *o,
+                const Tensor *more)
+{
+    Call c = {
+        .now = l->now, .fault = cuda_stream_of(l->stream)->fault, .launch = l, .n_in = 2, .n_out = 2
+    };
+    int n_parts = 0;
+    c.in[0] = cuda_call_tensor(&c, &n_parts, o);
+    c.in[1] = cuda_call_tensor(&c, &n_parts, more);
+    c.out[0] = cuda_call_tensor(&c, &n_parts, sum);
+    c.out[1] = cuda_call_tensor(&c, &n_parts, lse);
+    const int64_t blocks = cuda_blocks(l, 32 * tensor_count(more), 256);
+    return cuda_start(l, "ring_join_kernel", &c, blocks, 256, 0);
+}
+
+static int ring(const Launch *l)
+{
+    return attention_ring(l, forward, join, l->scratch, NULL);
+}
+
+static size_t ring_scratch(const Launch *l, int n_threads)
+{
+    (void)n_threads;
+    return attention_ring_bytes(l);
+}
+
+static int ring_grad(const Launch *l)
+{
+    return attention_ring_grad(l, backward, l->scratch,
+                               (char *)l->scratch + attention_ring_bytes(l));
+}
+
+static size_t ring_grad_scratch(const Launch *l, int n_threads)
+{
+    return attention_ring_bytes(l) + scratch(l, n_threads);
+}
+
 /* clang-format off */
 const KernelDef attention_cuda[] = {
     { "attention", "cuda", "any any any>any f32", CPU_SCALAR, forward, NULL, serves },
     { "attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, forward, NULL, serves },
     { "attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
     { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
+    { "ring_attention", "cuda", "any any any>any f32", CPU_SCALAR, ring, ring_scratch, serves },
+    { "ring_attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, ring, ring_scratch, serves },
+    { "ring_attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, ring_grad, ring_grad_scratch, serves },
+    { "ring_attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, ring_grad, ring_grad_scratch, serves },
     { 0 },
 };
 /* clang-format on */

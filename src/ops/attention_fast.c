@@ -242,7 +242,8 @@ static int forward(const Launch *l)
 
 static int ring(const Launch *l)
 {
-    return attention_ring(l, forward, l->scratch, (char *)l->scratch + attention_ring_bytes(l));
+    return attention_ring(l, forward, attention_ring_join, l->scratch,
+                          (char *)l->scratch + attention_ring_bytes(l));
 }
 
 static size_t scratch(const Launch *l, int n_threads)

@@ -3,7 +3,7 @@
 #include "graph/split.h"
 #include "ops/collective_narrow.h"
 #include "ops/collective_rows.h"
-#include <string.h>
+#include <stdlib.h>
 
 static const OpDef op_all_reduce, op_all_to_all;
 
@@ -126,21 +126,19 @@ static int run_all_reduce(const Launch *l)
 {
     const Tensor *x = &l->in[0];
     const Along *a = l->attrs;
-    memcpy(l->out[0].data, x->data, tensor_bytes(x));
-    if (collective_size(l) == 1) return KERNEL_OK;
+    const int status = move_bytes(l, l->out[0].data, x->data, tensor_bytes(x));
+    if (status || collective_size(l) == 1) return status;
     if (is_narrow(l)) return narrow_sum(l, wire_of(l), l->out[0].data, tensor_count(x), l->scratch);
     return collective_status(l->comm,
                              l->comm->all_reduce(l->comm, l->out[0].data, tensor_count(x), x->dtype,
                                                  a->max ? REDUCE_MAX : REDUCE_SUM, l->stream));
 }
 
-/* In scratch: the counts of all ranks, then, where rows do not lie in order, what is sent or
- * received. */
+/* In scratch, where rows do not lie in order: what is sent or received. */
 static size_t packed_scratch(const Launch *l, const Tensor *wide, const Tensor *narrow)
 {
     const Rows r = rows_of(l, wide, narrow, (int)((const Along *)l->attrs)->dim);
-    size_t counts = sizeof(int64_t) * (size_t)r.size;
-    return r.in_order ? counts : counts + tensor_bytes(narrow) * (size_t)r.size;
+    return r.in_order ? 0 : tensor_bytes(narrow) * (size_t)r.size;
 }
 
 static size_t gather_scratch(const Launch *l)
@@ -158,55 +156,67 @@ static size_t scatter_scratch(const Launch *l)
     return (packed + 63) / 64 * 64 + narrow_scatter_bytes(n, n * part, part, wire_of(l));
 }
 
-static int run_all_gather(const Launch *l)
+static int gather(const Launch *l, const Rows *r, int64_t *counts)
 {
     const Tensor *x = &l->in[0];
-    Rows r = rows_of(l, &l->out[0], x, (int)((const Along *)l->attrs)->dim);
-    int64_t *counts = l->scratch;
-    char *packed = (char *)(counts + r.size);
-    if (r.size == 1) {
-        memcpy(l->out[0].data, x->data, tensor_bytes(x));
-        return KERNEL_OK;
-    }
-    if (r.in_order) {
-        rows_counts(&r, counts);
+    if (r->in_order) {
+        rows_counts(r, counts);
         return collective_status(l->comm, l->comm->all_gather(l->comm, x->data, l->out[0].data,
                                                               counts, x->dtype, l->stream));
     }
-    for (int m = 0; m < r.size; m++) counts[m] = tensor_count(x);
+    char *packed = l->scratch;
+    for (int m = 0; m < r->size; m++) counts[m] = tensor_count(x);
     int status = collective_status(
         l->comm, l->comm->all_gather(l->comm, x->data, packed, counts, x->dtype, l->stream));
-    for (int m = 0; !status && m < r.size; m++)
-        rows_unpack(&r, m, packed + (size_t)m * tensor_bytes(x));
+    for (int m = 0; !status && m < r->size; m++)
+        status = rows_unpack(l, r, m, packed + (size_t)m * tensor_bytes(x));
     return status;
 }
 
-static int run_reduce_scatter(const Launch *l)
+static int run_all_gather(const Launch *l)
+{
+    const Tensor *x = &l->in[0];
+    const Rows r = rows_of(l, &l->out[0], x, (int)((const Along *)l->attrs)->dim);
+    if (r.size == 1) return move_bytes(l, l->out[0].data, x->data, tensor_bytes(x));
+    int64_t *counts = collective_numbers(r.size);
+    const int status = gather(l, &r, counts);
+    free(counts);
+    return status;
+}
+
+static int scatter(const Launch *l, const Rows *r, int64_t *counts)
 {
     const Tensor *x = &l->in[0], *y = &l->out[0];
-    Rows r = rows_of(l, x, y, (int)((const Along *)l->attrs)->dim);
-    int64_t *counts = l->scratch;
-    char *packed = (char *)(counts + r.size);
+    char *packed = l->scratch;
     const void *from = x->data;
-    if (r.size == 1) {
-        memcpy(y->data, x->data, tensor_bytes(x));
-        return KERNEL_OK;
-    }
-    if (r.in_order) {
-        rows_counts(&r, counts);
-        memset(y->data, 0, tensor_bytes(y)); /* padding */
+    int status = KERNEL_OK;
+    if (r->in_order) {
+        rows_counts(r, counts);
+        status = move_clear(l, y->data, tensor_bytes(y)); /* padding */
     } else {
         from = packed;
-        for (int m = 0; m < r.size; m++) {
+        for (int m = 0; m < r->size && !status; m++) {
             counts[m] = tensor_count(y);
-            rows_pack(&r, m, packed + (size_t)m * tensor_bytes(y));
+            status = rows_pack(l, r, m, packed + (size_t)m * tensor_bytes(y));
         }
     }
+    if (status) return status;
     if (is_narrow(l))
         return narrow_scatter(l, wire_of(l), from, counts, y->data,
                               (char *)l->scratch + (packed_scratch(l, x, y) + 63) / 64 * 64);
     return collective_status(l->comm, l->comm->reduce_scatter(l->comm, from, y->data, counts,
                                                               x->dtype, REDUCE_SUM, l->stream));
+}
+
+static int run_reduce_scatter(const Launch *l)
+{
+    const Tensor *x = &l->in[0], *y = &l->out[0];
+    const Rows r = rows_of(l, x, y, (int)((const Along *)l->attrs)->dim);
+    if (r.size == 1) return move_bytes(l, y->data, x->data, tensor_bytes(x));
+    int64_t *counts = collective_numbers(r.size);
+    const int status = scatter(l, &r, counts);
+    free(counts);
+    return status;
 }
 
 /* Every other rank gets a part. */
@@ -247,8 +257,7 @@ static Tensor block_of(const Launch *l)
 static size_t exchange_scratch(const Launch *l)
 {
     const Tensor block = block_of(l);
-    size_t n = (size_t)collective_size(l);
-    return n * (sizeof(int64_t) + 2 * tensor_bytes(&block));
+    return (size_t)collective_size(l) * 2 * tensor_bytes(&block);
 }
 
 static double exchange_sent(const Launch *l)
@@ -257,35 +266,41 @@ static double exchange_sent(const Launch *l)
     return sent_parts(l, &block);
 }
 
-static int run_all_to_all(const Launch *l)
+static int exchange_blocks(const Launch *l, int n, int64_t *counts)
 {
     const Along *a = l->attrs;
-    const Tensor block = block_of(l), *x = &l->in[0], *y = &l->out[0];
+    const Tensor block = block_of(l), *x = &l->in[0];
     const Rows sent = rows_of(l, x, &block, (int)a->to),
-               received = rows_of(l, y, &block, (int)a->dim);
+               received = rows_of(l, &l->out[0], &block, (int)a->dim);
     const size_t bytes = tensor_bytes(&block);
-    const int n = sent.size;
-    int64_t *counts = l->scratch;
-    char *out = (char *)(counts + n), *in = out + (size_t)n * bytes;
-    if (n == 1) {
-        memcpy(y->data, x->data, tensor_bytes(x));
-        return KERNEL_OK;
-    }
-    for (int m = 0; m < n; m++) {
+    char *out = l->scratch, *in = out + (size_t)n * bytes;
+    int status = KERNEL_OK;
+    for (int m = 0; m < n && !status; m++) {
         counts[m] = tensor_count(&block);
-        rows_pack(&sent, m, out + (size_t)m * bytes);
+        status = rows_pack(l, &sent, m, out + (size_t)m * bytes);
     }
-    int status = collective_status(
-        l->comm, l->comm->all_to_all(l->comm, out, counts, in, counts, x->dtype, l->stream));
-    for (int m = 0; !status && m < n; m++) rows_unpack(&received, m, in + (size_t)m * bytes);
+    if (!status)
+        status = collective_status(
+            l->comm, l->comm->all_to_all(l->comm, out, counts, in, counts, x->dtype, l->stream));
+    for (int m = 0; !status && m < n; m++)
+        status = rows_unpack(l, &received, m, in + (size_t)m * bytes);
+    return status;
+}
+
+static int run_all_to_all(const Launch *l)
+{
+    const int n = collective_size(l);
+    if (n == 1) return move_bytes(l, l->out[0].data, l->in[0].data, tensor_bytes(&l->in[0]));
+    int64_t *counts = collective_numbers(n);
+    const int status = exchange_blocks(l, n, counts);
+    free(counts);
     return status;
 }
 
 static int run_slice(const Launch *l)
 {
-    Rows r = rows_of(l, &l->in[0], &l->out[0], (int)((const Along *)l->attrs)->dim);
-    rows_pack(&r, l->comm ? l->comm->rank : 0, l->out[0].data);
-    return KERNEL_OK;
+    const Rows r = rows_of(l, &l->in[0], &l->out[0], (int)((const Along *)l->attrs)->dim);
+    return rows_pack(l, &r, l->comm ? l->comm->rank : 0, l->out[0].data);
 }
 
 static const OpDef op_all_reduce = {

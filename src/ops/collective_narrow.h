@@ -11,8 +11,6 @@
 size_t narrow_scatter_bytes(int ranks, int64_t n, int64_t largest, Dtype wire);
 int narrow_scatter(const Launch *l, Dtype wire, const float *in, const int64_t *counts, float *out,
                    void *scratch);
-/* sum[i] += x[i]. */
-void narrow_add(float *sum, Dtype t, const void *x, int64_t n);
 /* n elements of `x` become the sums over all ranks, rounded to `wire`, on all of them.
  */
 size_t narrow_sum_bytes(int ranks, int64_t n, Dtype wire);

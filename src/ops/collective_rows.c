@@ -1,6 +1,7 @@
-/* collective_rows.c - rows of parts, by the global indices that each of them holds. */
+/* collective_rows.c - rows of parts, by the global indices that each of them holds; memory of any
+ * device is moved. */
 #include "ops/collective_rows.h"
-#include <string.h>
+#include <stdlib.h>
 
 int collective_size(const Launch *l)
 {
@@ -10,7 +11,14 @@ int collective_size(const Launch *l)
 void collective_use(const Launch *l)
 {
     l->comm->layer = l->block;
-    l->comm->step = l->now ? l->now->step + 1 : -1;
+    l->comm->step = launch_now(l) ? launch_now(l)->step + 1 : -1;
+}
+
+int64_t *collective_numbers(int n)
+{
+    int64_t *made = calloc((size_t)n, sizeof *made);
+    CHECK(made != NULL);
+    return made;
 }
 
 int collective_status(Comm *c, Error *e)
@@ -74,42 +82,48 @@ void rows_counts(const Rows *r, int64_t *counts)
     for (int m = 0; m < r->size; m++) counts[m] = rows_count(r, m) * r->before * r->after;
 }
 
-/* Calls copy row by row; `wide` is NULL where the row is padding. */
-static void each_row(const Rows *r, int member, char *packed,
-                     void (*copy)(char *wide, char *packed, size_t bytes))
+/* Rows [first, first + n) of the part of a member, which follow each other in `wide`, too: from row
+ * `row` on, or nowhere (-1: padding). */
+static int copy_run(const Launch *l, const Rows *r, char *packed, int64_t first, int64_t row,
+                    int64_t n, bool into_wide)
+{
+    const size_t bytes = (size_t)r->after * dtype_size(r->narrow->dtype);
+    const size_t step = (size_t)r->narrow->size[r->dim] * bytes,
+                 wide_step = (size_t)r->wide->size[r->dim] * bytes;
+    char *there = packed + (size_t)first * bytes;
+    int status = KERNEL_OK;
+    if (row >= 0) {
+        char *at = (char *)r->wide->data + (size_t)row * bytes;
+        return into_wide ? move_rows(l, at, wide_step, there, step, (size_t)n * bytes, r->before)
+                         : move_rows(l, there, step, at, wide_step, (size_t)n * bytes, r->before);
+    }
+    for (int64_t b = 0; b < r->before && !into_wide && !status; b++)
+        status = move_clear(l, there + (size_t)b * step, (size_t)n * bytes);
+    return status;
+}
+
+static int copy_part(const Launch *l, const Rows *r, int member, char *packed, bool into_wide)
 {
     const Part *mine = r->narrow->part[r->dim];
     const Part p = mine ? part_of_member(r, member) : (Part){ 0 };
-    size_t bytes = (size_t)r->after * dtype_size(r->narrow->dtype);
-    int64_t n = r->narrow->size[r->dim], n_wide = r->wide->size[r->dim];
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = mine ? wide_row(r, &p, i) : i;
-        for (int64_t b = 0; b < r->before; b++) {
-            char *at = (char *)r->wide->data + (size_t)(b * n_wide + row) * bytes;
-            copy(row < 0 ? NULL : at, packed + (size_t)(b * n + i) * bytes, bytes);
-        }
+    const int64_t n = r->narrow->size[r->dim];
+    int status = KERNEL_OK;
+    for (int64_t i = 0, end; i < n && !status; i = end) {
+        const int64_t row = mine ? wide_row(r, &p, i) : i;
+        end = i + 1;
+        while (end < n && (mine ? wide_row(r, &p, end) : end) == (row < 0 ? -1 : row + end - i))
+            end++;
+        status = copy_run(l, r, packed, i, row, end - i, into_wide);
     }
+    return status;
 }
 
-static void copy_in(char *wide, char *packed, size_t bytes)
+int rows_pack(const Launch *l, const Rows *r, int member, char *packed)
 {
-    if (wide)
-        memcpy(packed, wide, bytes);
-    else
-        memset(packed, 0, bytes);
+    return copy_part(l, r, member, packed, false);
 }
 
-static void copy_out(char *wide, char *packed, size_t bytes)
+int rows_unpack(const Launch *l, const Rows *r, int member, const char *packed)
 {
-    if (wide) memcpy(wide, packed, bytes);
-}
-
-void rows_pack(const Rows *r, int member, char *packed)
-{
-    each_row(r, member, packed, copy_in);
-}
-
-void rows_unpack(const Rows *r, int member, const char *packed)
-{
-    each_row(r, member, (char *)packed, copy_out);
+    return copy_part(l, r, member, (char *)packed, true);
 }

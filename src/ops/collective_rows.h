@@ -3,6 +3,7 @@
 #define OPS_COLLECTIVE_ROWS_H
 #include "comm/comm.h"
 #include "device/device.h"
+#include "ops/moves.h"
 
 /* A dimension that a group of ranks divides: `wide` before, `narrow` after. */
 typedef struct Rows {
@@ -16,6 +17,8 @@ typedef struct Rows {
 int collective_size(const Launch *l);
 /* Tells the group what it is used for, so that whoever waits can say so. */
 void collective_use(const Launch *l);
+/* Memory of the host for n numbers, which the caller frees: a launch's may be a device's. */
+int64_t *collective_numbers(int n);
 /* Keeps the error in the group and makes a status of it. */
 int collective_status(Comm *c, Error *e);
 
@@ -25,7 +28,7 @@ int64_t rows_count(const Rows *r, int member);
 /* Elements of each member, padding left out; counts[size]. */
 void rows_counts(const Rows *r, int64_t *counts);
 /* Copies between `wide` and `packed`, which is laid out like `narrow`; what is padding in `packed`
- * becomes zero. */
-void rows_pack(const Rows *r, int member, char *packed);
-void rows_unpack(const Rows *r, int member, const char *packed);
+ * becomes zero. Return statuses. */
+int rows_pack(const Launch *l, const Rows *r, int member, char *packed);
+int rows_unpack(const Launch *l, const Rows *r, int member, const char *packed);
 #endif

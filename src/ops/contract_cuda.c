@@ -2,6 +2,7 @@
  * else by a kernel of our own (contract.cu). */
 #include "ops/contract_cuda.h"
 #include "device/cuda/matmul.h"
+#include "ops/contract_pieces.h"
 #include "ops/gemm/product.h"
 #include "ops/kernels.h"
 #include "tensor/dims.h"
@@ -80,10 +81,46 @@ static int run_letters(const Launch *l)
     return cuda_start(l, "contract_kernel", &c, cuda_blocks(l, c.out[0].count, 256), 256, 0);
 }
 
+/* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
+
+static int run_any(const Launch *l)
+{
+    return serves_matmul(l) ? run_matmul(l) : run_letters(l);
+}
+
+static bool serves_any(const Launch *l)
+{
+    return serves_matmul(l) || serves_letters(l);
+}
+
+static const PieceKernel alone = { .run = run_any };
+
+static int run_gather(const Launch *l)
+{
+    return gather_contract(l, &alone);
+}
+
+static int run_scatter(const Launch *l)
+{
+    return contract_scatter(l, &alone);
+}
+
+static size_t pieces_scratch(const Launch *l, int n_threads)
+{
+    return contract_pieces_scratch(l, &alone, n_threads);
+}
+
+static bool pieces_serve(const Launch *l)
+{
+    return contract_pieces_serve(l, NULL, serves_any);
+}
+
 /* clang-format off */
 const KernelDef contract_cuda[] = {
     { "contract", "cuda", "any any>any", CPU_SCALAR, run_matmul, NULL, serves_matmul },
     { "contract", "cuda", "any any>any", CPU_SCALAR, run_letters, NULL, serves_letters },
+    { "gather_contract", "cuda", "*", CPU_SCALAR, run_gather, pieces_scratch, pieces_serve },
+    { "contract_scatter", "cuda", "*", CPU_SCALAR, run_scatter, pieces_scratch, pieces_serve },
     { 0 },
 };
 /* clang-format on */

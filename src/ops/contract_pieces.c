@@ -16,7 +16,7 @@ static size_t scratch_alone(const Launch *l, int n_threads)
     return reference_scratch(&op_contract, l);
 }
 
-static const PieceKernel references = { run_alone, scratch_alone };
+static const PieceKernel references = { &op_contract, run_alone, scratch_alone };
 
 static int gather_reference(const Launch *l)
 {

@@ -22,8 +22,9 @@ extern const OpDef op_contract_scatter;
 
 enum { MOST_PRODUCTS = 8 };
 
-/* A kernel of "contract", and the bytes of scratch that it needs. */
+/* A kernel of "contract", the op, and the bytes of scratch that it needs. */
 typedef struct PieceKernel {
+    const OpDef *op;
     Kernel *run;
     size_t (*scratch)(const Launch *l, int n_threads);
 } PieceKernel;
@@ -31,7 +32,7 @@ typedef struct PieceKernel {
 /* contract_pieces_run.c: the dtype in which parts of a sum travel. */
 Dtype contract_pieces_wire(const Launch *l);
 /* Whether a kernel of "contract" serves all pieces. */
-bool contract_pieces_serve(const Launch *l, bool (*serves)(const Launch *l));
+bool contract_pieces_serve(const Launch *l, const OpDef *op, bool (*serves)(const Launch *l));
 size_t contract_pieces_scratch(const Launch *l, const PieceKernel *alone, int n_threads);
 int gather_contract(const Launch *l, const PieceKernel *alone);
 int contract_scatter(const Launch *l, const PieceKernel *alone);

@@ -1,8 +1,7 @@
 /* contract_pieces_run.c - one piece after the other, while others travel. */
-#include "ops/collective_narrow.h"
 #include "ops/collective_rows.h"
-#include "ops/contract.h"
 #include "ops/contract_pieces.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -30,7 +29,7 @@ static size_t padded(size_t bytes)
 
 static bool is_gather(const Launch *l)
 {
-    return l->op == &op_gather_contract;
+    return !strcmp(l->op->name, "gather_contract"); /* in a GPU's library, too */
 }
 
 static int n_products(const Launch *l)
@@ -95,12 +94,12 @@ static One product_of_piece(const Work *w, int k)
     return p;
 }
 
-static Launch launch_of(const Work *w, One *p, const bool *adds)
+static Launch launch_of(const Work *w, const OpDef *op, One *p, const bool *adds)
 {
     Launch l = *w->l;
     p->dims.in = p->in;
     p->dims.out = p->out;
-    l.op = &op_contract;
+    l.op = op;
     l.attrs = NULL;
     l.dims = &p->dims;
     l.in = p->factor;
@@ -113,13 +112,13 @@ static Launch launch_of(const Work *w, One *p, const bool *adds)
     return l;
 }
 
-bool contract_pieces_serve(const Launch *l, bool (*serves)(const Launch *l))
+bool contract_pieces_serve(const Launch *l, const OpDef *op, bool (*serves)(const Launch *l))
 {
     const Work w = work_of(l);
     for (int k = 0; k < n_products(l); k++) {
         One p = product_of_piece(&w, k);
         const bool adds = is_gather(l) ? divided_dim(&w, &p.out[0]) < 0 : k > 0;
-        const Launch piece = launch_of(&w, &p, &adds);
+        const Launch piece = launch_of(&w, op, &p, &adds);
         if (!serves(&piece)) return false;
     }
     return true;
@@ -156,15 +155,15 @@ static int finish(const Work *w, struct Pending *p, int status)
 /* ---- gathering ---- */
 
 /* The factor of a product that is not gathered: its rows of a member, where it has such. */
-static void take_factor(Work *w, One *p, int k, int member)
+static int take_factor(Work *w, One *p, int k, int member)
 {
     const int other = !(w->attrs->second >> k & 1);
     const Tensor *whole = &w->l->in[1 + k];
     const int d = divided_dim(w, &p->in[other]);
-    if (d < 0) return;
+    if (d < 0) return KERNEL_OK;
     p->factor[other].data = take(w, tensor_bytes(&p->factor[other]));
     const Rows rows = rows_of(w->l, whole, &p->factor[other], d);
-    rows_pack(&rows, member, p->factor[other].data);
+    return rows_pack(w->l, &rows, member, p->factor[other].data);
 }
 
 /* Product k with the rows of a member. */
@@ -174,16 +173,15 @@ static int multiply_rows(const Work *of, const PieceKernel *alone, int k, int me
     Work w = *of;
     One p = product_of_piece(&w, k);
     p.factor[w.attrs->second >> k & 1].data = x;
-    take_factor(&w, &p, k, member);
+    int status = take_factor(&w, &p, k, member);
     const int d = divided_dim(&w, &p.out[0]);
     const bool adds = d < 0 && (launch_adds(w.l, k) || !is_first);
     if (d >= 0) p.result.data = take(&w, tensor_bytes(&p.result));
-    const Launch l = launch_of(&w, &p, &adds);
-    const int status = alone->run(&l);
+    const Launch l = launch_of(&w, alone->op, &p, &adds);
+    if (status == KERNEL_OK) status = alone->run(&l);
     if (status != KERNEL_OK || d < 0) return status;
     const Rows rows = rows_of(w.l, &w.l->out[k], &p.result, d);
-    rows_unpack(&rows, member, p.result.data);
-    return KERNEL_OK;
+    return rows_unpack(w.l, &rows, member, p.result.data);
 }
 
 static int use_rows(const Work *w, const PieceKernel *alone, int member, void *x, bool is_first)
@@ -196,16 +194,14 @@ static int use_rows(const Work *w, const PieceKernel *alone, int member, void *x
     }
     if (l->n_out == n) return KERNEL_OK;
     const Rows rows = rows_of(l, &l->out[n], &l->in[0], (int)w->attrs->dim);
-    rows_unpack(&rows, member, x);
-    return KERNEL_OK;
+    return rows_unpack(l, &rows, member, x);
 }
 
-int gather_contract(const Launch *l, const PieceKernel *alone)
+static int gather_pieces(const Launch *l, const PieceKernel *alone, struct Pending **pending)
 {
     Work w = work_of(l);
     const size_t bytes = tensor_bytes(&l->in[0]);
     char *in = take(&w, padded(bytes) * (size_t)(w.ranks - 1));
-    struct Pending **pending = take(&w, sizeof *pending * (size_t)w.ranks);
     if (l->comm) collective_use(l);
     for (int k = 1; k < w.ranks; k++)
         pending[k] = start(&w, k, l->in[0].data, in + padded(bytes) * (size_t)(k - 1), bytes);
@@ -216,6 +212,22 @@ int gather_contract(const Launch *l, const PieceKernel *alone)
             status = use_rows(&w, alone, rank_before(&w, k), in + padded(bytes) * (size_t)(k - 1),
                               false);
     }
+    return status;
+}
+
+/* One exchange for each other rank. */
+static struct Pending **pending_of(const Launch *l)
+{
+    struct Pending **made = calloc((size_t)collective_size(l), sizeof *made);
+    CHECK(made != NULL);
+    return made;
+}
+
+int gather_contract(const Launch *l, const PieceKernel *alone)
+{
+    struct Pending **pending = pending_of(l);
+    const int status = gather_pieces(l, alone, pending);
+    free(pending);
     return status;
 }
 
@@ -234,10 +246,11 @@ static int multiply_for(const Work *of, const PieceKernel *alone, int member, vo
             if (d < 0) continue;
             p.factor[i].data = take(&w, tensor_bytes(&p.factor[i]));
             const Rows rows = rows_of(w.l, &w.l->in[2 * k + i], &p.factor[i], d);
-            rows_pack(&rows, member, p.factor[i].data);
+            status = rows_pack(w.l, &rows, member, p.factor[i].data);
+            if (status != KERNEL_OK) return status;
         }
         p.result.data = to;
-        const Launch l = launch_of(&w, &p, &adds);
+        const Launch l = launch_of(&w, alone->op, &p, &adds);
         status = alone->run(&l);
     }
     return status;
@@ -248,19 +261,7 @@ Dtype contract_pieces_wire(const Launch *l)
     return l->out[0].dtype == F32 ? (Dtype)((const Pieces *)l->attrs)->wire : l->out[0].dtype;
 }
 
-static void add_part(const Tensor *sum, Dtype t, const void *x)
-{
-    const int64_t n = tensor_count(sum);
-    if (sum->dtype == F32) {
-        narrow_add(sum->data, t, x, n);
-        return;
-    }
-    double *to = sum->data;
-    const double *from = x;
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];
-}
-
-int contract_scatter(const Launch *l, const PieceKernel *alone)
+static int scatter_pieces(const Launch *l, const PieceKernel *alone, struct Pending **pending)
 {
     Work w = work_of(l);
     const Tensor *y = &l->out[0];
@@ -268,26 +269,34 @@ int contract_scatter(const Launch *l, const PieceKernel *alone)
     const size_t bytes = dtype_size(wire) * (size_t)tensor_count(y), room = padded(bytes);
     char *out = take(&w, room * (size_t)(w.ranks - 1)),
          *in = take(&w, room * (size_t)(w.ranks - 1));
-    struct Pending **pending = take(&w, sizeof *pending * (size_t)w.ranks);
     char *own = take(&w, tensor_bytes(y));
     int status = KERNEL_OK, n_started = 1;
     if (l->comm) collective_use(l);
     for (int k = 1; k < w.ranks && status == KERNEL_OK; k++) {
         char *to = out + room * (size_t)(k - 1);
         status = multiply_for(&w, alone, rank_after(&w, k), own);
+        if (status == KERNEL_OK) status = move_convert(l, to, wire, own, y->dtype, tensor_count(y));
         if (status != KERNEL_OK) break;
-        dtype_convert(wire, to, y->dtype, own, tensor_count(y));
         pending[n_started++] = start(&w, k, to, in + room * (size_t)(k - 1), bytes);
     }
     if (status == KERNEL_OK) status = multiply_for(&w, alone, w.rank, own);
     for (int k = 1; k < n_started; k++) status = finish(&w, pending[k], status);
     if (status != KERNEL_OK) return status;
-    memset(y->data, 0, tensor_bytes(y));
-    for (int m = 0; m < w.ranks; m++) {
+    status = move_clear(l, y->data, tensor_bytes(y));
+    for (int m = 0; m < w.ranks && status == KERNEL_OK; m++) {
         const int k = (w.rank + w.ranks - m) % w.ranks;
-        add_part(y, k ? wire : y->dtype, k ? in + room * (size_t)(k - 1) : own);
+        status = move_add(l, y->data, y->dtype, k ? in + room * (size_t)(k - 1) : own,
+                          k ? wire : y->dtype, tensor_count(y));
     }
-    return KERNEL_OK;
+    return status;
+}
+
+int contract_scatter(const Launch *l, const PieceKernel *alone)
+{
+    struct Pending **pending = pending_of(l);
+    const int status = scatter_pieces(l, alone, pending);
+    free(pending);
+    return status;
 }
 
 /* ---- memory ---- */
@@ -297,7 +306,7 @@ static size_t piece_bytes(const Work *w, int k, const PieceKernel *alone, int n_
 {
     One p = product_of_piece(w, k);
     const bool adds = true;
-    const Launch l = launch_of(w, &p, &adds);
+    const Launch l = launch_of(w, alone->op, &p, &adds);
     size_t bytes = padded(alone->scratch ? alone->scratch(&l, n_threads) : 0);
     for (int i = 0; i < 2; i++)
         if (divided_dim(w, &p.in[i]) >= 0) bytes += padded(tensor_bytes(&p.factor[i]));
@@ -308,7 +317,7 @@ size_t contract_pieces_scratch(const Launch *l, const PieceKernel *alone, int n_
 {
     const Work w = work_of(l);
     const size_t others = (size_t)(w.ranks - 1);
-    size_t bytes = padded(sizeof(struct Pending *) * (size_t)w.ranks), most = 0;
+    size_t bytes = 0, most = 0;
     if (is_gather(l)) {
         bytes += others * padded(tensor_bytes(&l->in[0]));
     } else {

@@ -2,6 +2,7 @@
  * per token. The head with its loss (head_loss_cuda.c) uses these for chunks of its logits. */
 #include "device/cuda/kernel.h"
 extern "C" {
+#include "ops/vocabulary_cuda.h"
 #include "tensor/target.h"
 }
 
@@ -80,5 +81,82 @@ KERNEL(token_step_kernel, 512)
         __syncthreads(); /* the logit of the target was read */
         write_gradient(x, c.out[1], row, counts ? target : (int32_t)IGNORED_TARGET, lse,
                        get(c.in[2], token));
+    }
+}
+
+/* ---- a vocabulary that ranks divide (vocabulary_cuda.c) ----
+ *
+ * This rank's part of it begins at number[1] and has number[2] of number[3] rows; further columns
+ * are padding. Scratch is a SplitLoss. */
+
+/* Each token's largest logit of this rank. */
+KERNEL(split_largest_kernel, 512)
+{
+    const CallTensor &x = c.in[0];
+    const int64_t v = x.size[x.n_dims - 1], n = x.count / v;
+    float *largest = split_loss_of(c.scratch, n).largest;
+    for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+        float top = -INFINITY;
+        for (int64_t j = threadIdx.x; j < c.number[2]; j += blockDim.x)
+            top = Largest()(top, get(x, row * v + j));
+        top = over_block(top, Largest(), -INFINITY);
+        if (threadIdx.x == 0) largest[row] = top;
+    }
+}
+
+/* Then, relative to the largest of all ranks, the sum of its exponentials, and the target's logit.
+ * in: logits, targets. */
+KERNEL(split_sum_kernel, 512)
+{
+    const CallTensor &x = c.in[0];
+    const int64_t v = x.size[x.n_dims - 1], n = x.count / v;
+    const SplitLoss s = split_loss_of(c.scratch, n);
+    for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+        const float top = isinf(s.largest[row]) && s.largest[row] < 0 ? 0 : s.largest[row];
+        const int64_t own = (int64_t)get_int(c.in[1], c.number[0] + row) - c.number[1];
+        double sum = 0;
+        for (int64_t j = threadIdx.x; j < c.number[2]; j += blockDim.x)
+            sum += expf(get(x, row * v + j) - top);
+        sum = over_block(sum, Sum(), 0.0);
+        if (threadIdx.x != 0) continue;
+        s.sum[row] = sum;
+        s.sum[n + row] = own >= 0 && own < c.number[2] ? get(x, row * v + own) : 0;
+    }
+}
+
+/* Then, with the sums of all ranks, the loss. out: loss; lse stays in scratch. */
+KERNEL(split_loss_kernel, 256)
+{
+    const CallTensor &x = c.in[0];
+    const int64_t v = x.size[x.n_dims - 1], n = x.count / v;
+    const SplitLoss s = split_loss_of(c.scratch, n);
+    for (int64_t row = thread_number(); row < n; row += all_threads()) {
+        const int64_t token = c.number[0] + row;
+        const int32_t target = get_int(c.in[1], token);
+        const float top = isinf(s.largest[row]) && s.largest[row] < 0 ? 0 : s.largest[row];
+        const double lse = s.sum[row] == 0 ? -INFINITY : top + log(s.sum[row]);
+        if (!is_target(target, c.number[3])) fail(c, KERNEL_BAD_INDEX);
+        const bool counts = target >= 0 && target < c.number[3];
+        s.lse[row] = lse;
+        put_double(c.out[0], token, counts ? lse - s.sum[n + row] : 0);
+    }
+}
+
+/* The gradient of the logits, which may lie where they do. in: logits, targets, gradient of the
+ * loss; scratch: the lse of these tokens. */
+KERNEL(split_grad_kernel, 512)
+{
+    const CallTensor &x = c.in[0], &dx = c.out[0];
+    const int64_t v = x.size[x.n_dims - 1], n = x.count / v;
+    const double *lse = (const double *)c.scratch;
+    for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+        const int32_t target = get_int(c.in[1], c.number[0] + row);
+        const bool counts = target >= 0 && target < c.number[3];
+        const float dloss = get(c.in[2], c.number[0] + row);
+        for (int64_t j = threadIdx.x; j < v; j += blockDim.x) {
+            const float p = expf((float)((double)get(x, row * v + j) - lse[row]));
+            const float slope = dloss * (p - (c.number[1] + j == target));
+            put(dx, row * v + j, counts && j < c.number[2] ? slope : 0);
+        }
     }
 }

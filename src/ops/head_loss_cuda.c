@@ -6,6 +6,7 @@
  * after them. */
 #include "device/cuda/matmul.h"
 #include "ops/token_loss_cuda.h"
+#include "ops/vocabulary_cuda.h"
 
 /* Bytes of logits at a time: large products, and little memory. */
 enum { CHUNK_BYTES = 256 << 20, LEAST_TOKENS = 128 };
@@ -33,16 +34,32 @@ static size_t logit_bytes(const Head *h)
     return ((size_t)(h->chunk * h->v) * sizeof(float) + 255) / 256 * 256;
 }
 
+static bool is_split(const Launch *l)
+{
+    return l->in[1].part[0] != NULL;
+}
+
+/* What ranks that divide the vocabulary need beside the logits, at the beginning. */
+static size_t split_bytes(const Head *h)
+{
+    return is_split(h->l) ? (split_loss_bytes(h->chunk) + 255) / 256 * 256 : 0;
+}
+
+static void *logits_of(const Head *h)
+{
+    return (char *)h->l->scratch + split_bytes(h);
+}
+
 static void *gradients_of(const Head *h)
 {
-    return h->x->dtype == F32 ? h->l->scratch : (char *)h->l->scratch + logit_bytes(h);
+    return h->x->dtype == F32 ? logits_of(h) : (char *)logits_of(h) + logit_bytes(h);
 }
 
 static size_t scratch_of_loss(const Launch *l, int n_threads)
 {
     const Head h = head_of(l);
     (void)n_threads;
-    return logit_bytes(&h);
+    return split_bytes(&h) + logit_bytes(&h);
 }
 
 static size_t scratch(const Launch *l, int n_threads)
@@ -71,7 +88,7 @@ static int make_logits(const Head *h, int64_t first, int64_t n)
                        .n_batches = 1,
                        .a = factor(row_of(h->x, first, h->d), h, true),
                        .b = factor(h->weight->data, h, true),
-                       .c = h->l->scratch,
+                       .c = logits_of(h),
                        .c_dtype = F32 };
     return matmul_run(h->l, &p);
 }
@@ -115,9 +132,25 @@ static Call chunk_call(const Head *h, int64_t first, int64_t n)
     const Launch *l = h->l;
     Call c = cuda_call(l);
     for (int k = 1; k + 1 < l->n_in; k++) c.in[k] = c.in[k + 1];
-    c.in[0] = chunk_tensor(&c, l->scratch, F32, n, h->v);
+    c.in[0] = chunk_tensor(&c, logits_of(h), F32, n, h->v);
     c.number[0] = first;
     return c;
+}
+
+/* Loss and log-sum-exps of a chunk; the latter are in scratch where ranks divide the vocabulary. */
+static int find_loss(const Head *h, int64_t first, int64_t n)
+{
+    const Launch *l = h->l;
+    Call c = chunk_call(h, first, n);
+    if (!is_split(l)) return token_loss_start(l, "token_loss_kernel", &c, n);
+    return split_loss_start(l, &c, n, h->weight, 0, l->scratch);
+}
+
+static int keep_lse(const Head *h, int64_t first, int64_t n)
+{
+    if (!is_split(h->l)) return KERNEL_OK;
+    return cuda_move(h->l, (double *)h->l->out[1].data + first, split_loss_of(h->l->scratch, n).lse,
+                     sizeof(double) * (size_t)n);
 }
 
 static int run_loss(const Launch *l)
@@ -127,15 +160,37 @@ static int run_loss(const Launch *l)
     for (int64_t i = 0; !status && i < h.n; i += h.chunk) {
         const int64_t n = h.n - i < h.chunk ? h.n - i : h.chunk;
         status = make_logits(&h, i, n);
-        const Call c = chunk_call(&h, i, n);
-        if (!status) status = token_loss_start(l, "token_loss_kernel", &c, n);
+        if (!status) status = find_loss(&h, i, n);
+        if (!status) status = keep_lse(&h, i, n);
     }
     return status;
 }
 
+/* The gradient of the logits takes the place of dx, result `dx`, in the call of `kernel`. */
+static int whole_gradients(const Head *h, const char *kernel, int64_t first, int64_t n, int dx)
+{
+    Call c = chunk_call(h, first, n);
+    c.out[dx] = chunk_tensor(&c, gradients_of(h), h->x->dtype, n, h->v);
+    return token_loss_start(h->l, kernel, &c, n);
+}
+
+/* The same where ranks divide the vocabulary: a step finds the loss first. The gradient of the loss
+ * is the last input. */
+static int split_gradients(const Head *h, int64_t first, int64_t n, int dx)
+{
+    const Launch *l = h->l;
+    const bool is_step = dx == 1;
+    const int status = is_step ? find_loss(h, first, n) : KERNEL_OK;
+    const double *lse =
+        is_step ? split_loss_of(l->scratch, n).lse : (const double *)l->in[3].data + first;
+    Call c = chunk_call(h, first, n);
+    c.in[2] = c.in[l->n_in - 2];
+    c.out[0] = chunk_tensor(&c, gradients_of(h), h->x->dtype, n, h->v);
+    return status ? status : split_grad_start(l, &c, n, h->weight, 0, lse);
+}
+
 /* Loss and gradients, or with the lse of an earlier pass gradients alone; those of x and the weight
- * are results `dx` and the next one. The gradient of the logits takes the place of dx in the call.
- */
+ * are results `dx` and the next one. */
 static int run_back(const Launch *l, const char *kernel, int dx)
 {
     const Head h = head_of(l);
@@ -143,9 +198,9 @@ static int run_back(const Launch *l, const char *kernel, int dx)
     for (int64_t i = 0; !status && i < h.n; i += h.chunk) {
         const int64_t n = h.n - i < h.chunk ? h.n - i : h.chunk;
         status = make_logits(&h, i, n);
-        Call c = chunk_call(&h, i, n);
-        c.out[dx] = chunk_tensor(&c, gradients_of(&h), h.x->dtype, n, h.v);
-        if (!status) status = token_loss_start(l, kernel, &c, n);
+        if (!status)
+            status =
+                is_split(l) ? split_gradients(&h, i, n, dx) : whole_gradients(&h, kernel, i, n, dx);
         if (!status) status = multiply_back(&h, i, n, dx, dx + 1);
     }
     return status;
@@ -163,10 +218,9 @@ static int run_step(const Launch *l)
     return run_back(l, "token_step_kernel", 1);
 }
 
-/* The vocabulary is whole. */
 static bool serves_loss(const Launch *l)
 {
-    return l->in[1].part[0] == NULL;
+    return !is_split(l) || split_loss_serves(&l->in[1], 0);
 }
 
 static bool serves_grad(const Launch *l)

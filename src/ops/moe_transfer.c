@@ -4,6 +4,7 @@
 #include "comm/mesh.h"
 #include "ops/collective_rows.h"
 #include "ops/reshape.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const OpDef op_moe_meet, op_moe_send, op_moe_return;
@@ -143,12 +144,20 @@ typedef struct Numbers {
     int ranks;
 } Numbers;
 
-static Numbers numbers_of(const Launch *l, const Tensor *counts)
+static Numbers numbers_of(const Launch *l, const Tensor *counts, const int32_t *data)
 {
-    Numbers x = { .sent = counts->data, .ranks = collective_size(l) };
+    Numbers x = { .sent = data, .ranks = collective_size(l) };
     x.received = x.sent + counts->size[1];
     x.own = counts->size[1] / x.ranks;
     return x;
+}
+
+/* Memory of the host that holds what a tensor of integers has, or will have. */
+static int32_t *integers_like(const Tensor *t)
+{
+    int32_t *made = calloc((size_t)tensor_count(t) + 1, sizeof *made);
+    CHECK(made != NULL);
+    return made;
 }
 
 /* Rows that one rank sends to another. */
@@ -159,119 +168,168 @@ static int64_t of_rank(const Numbers *x, const int32_t *count, int rank)
     return n;
 }
 
-static size_t meet_scratch(const Launch *l)
-{
-    return sizeof(int64_t) * (size_t)collective_size(l);
-}
-
 static Error *too_many(const Launch *l, int64_t n, int64_t room)
 {
     return error_new("%lld rows came to the experts of rank %d, but memory is planned for %lld",
                      (long long)n, l->comm->rank, (long long)room);
 }
 
-static int run_meet(const Launch *l)
+/* Tells each rank how many rows it gets; the numbers come back to the host. */
+static int tell_numbers(const Launch *l, int32_t *numbers, int64_t own)
 {
-    const Tensor *of = &l->in[0], *at = &l->out[0], *counts = &l->out[1];
-    const int32_t *expert = of->data;
-    int32_t *sent = counts->data, *place = at->data;
-    int64_t *each = l->scratch, n = 0;
-    memset(sent, 0, tensor_bytes(counts));
-    for (int64_t i = 0; i < tensor_count(of) && expert[i] >= 0; i++) sent[expert[i]]++;
-    const Numbers x = numbers_of(l, counts);
-    for (int q = 0; q < x.ranks; q++) each[q] = x.own;
-    if (!l->comm) return KERNEL_OK;
-    int status =
-        collective_status(l->comm, l->comm->all_to_all(l->comm, sent, each, sent + counts->size[1],
-                                                       each, I32, l->stream));
-    if (status) return status;
-    for (int q = 0; q < x.ranks; q++) n += of_rank(&x, x.received, q);
-    if (n > tensor_count(at)) return collective_status(l->comm, too_many(l, n, tensor_count(at)));
-    for (int64_t j = 0; j < x.own; j++)
-        for (int q = 0; q < x.ranks; q++)
-            for (int64_t i = x.received[q * x.own + j]; i > 0; i--) *place++ = (int32_t)j;
-    for (int32_t *end = (int32_t *)at->data + tensor_count(at); place < end;) *place++ = -1;
+    const Tensor *counts = &l->out[1];
+    const int64_t n = counts->size[1];
+    int32_t *there = counts->data;
+    int64_t *each = collective_numbers(collective_size(l));
+    for (int q = 0; q < collective_size(l); q++) each[q] = own;
+    int status = move_now(l, there, numbers, sizeof *numbers * (size_t)n);
+    if (status == KERNEL_OK)
+        status = collective_status(
+            l->comm, l->comm->all_to_all(l->comm, there, each, there + n, each, I32, l->stream));
+    free(each);
+    return status == KERNEL_OK ? move_now(l, numbers, there, tensor_bytes(counts)) : status;
+}
+
+static int fill_places(const Launch *l, const Numbers *x, int32_t *place, int64_t room)
+{
+    int64_t n = 0;
+    int32_t *const end = place + room;
+    for (int q = 0; q < x->ranks; q++) n += of_rank(x, x->received, q);
+    if (n > room) return collective_status(l->comm, too_many(l, n, room));
+    for (int64_t j = 0; j < x->own; j++)
+        for (int q = 0; q < x->ranks; q++)
+            for (int64_t i = x->received[q * x->own + j]; i > 0; i--) *place++ = (int32_t)j;
+    while (place < end) *place++ = -1;
     return KERNEL_OK;
 }
 
-/* In scratch: what is sent to each rank and what comes from it, then rows in the order of ranks. */
-static size_t rows_scratch(const Launch *l, const Tensor *at_experts)
+static int meet(const Launch *l, int32_t *expert, int32_t *numbers, int32_t *places)
 {
-    return 2 * sizeof(int64_t) * (size_t)collective_size(l) + tensor_bytes(at_experts);
+    const Tensor *of = &l->in[0], *at = &l->out[0];
+    int status = move_now(l, expert, of->data, tensor_bytes(of));
+    if (status != KERNEL_OK) return status;
+    for (int64_t i = 0; i < tensor_count(of) && expert[i] >= 0; i++) numbers[expert[i]]++;
+    if (!l->comm) return move_now(l, l->out[1].data, numbers, tensor_bytes(&l->out[1]));
+    const Numbers x = numbers_of(l, &l->out[1], numbers);
+    status = tell_numbers(l, numbers, x.own);
+    if (status == KERNEL_OK) status = fill_places(l, &x, places, tensor_count(at));
+    return status == KERNEL_OK ? move_now(l, at->data, places, tensor_bytes(at)) : status;
 }
 
+static int run_meet(const Launch *l)
+{
+    int32_t *expert = integers_like(&l->in[0]), *numbers = integers_like(&l->out[1]),
+            *places = integers_like(&l->out[0]);
+    const int status = meet(l, expert, numbers, places);
+    free(expert);
+    free(numbers);
+    free(places);
+    return status;
+}
+
+/* In scratch: rows in the order of ranks. */
 static size_t send_scratch(const Launch *l)
 {
-    return rows_scratch(l, &l->out[0]);
+    return tensor_bytes(&l->out[0]);
 }
 
 static size_t return_scratch(const Launch *l)
 {
-    return rows_scratch(l, &l->in[0]);
+    return tensor_bytes(&l->in[0]);
 }
 
 /* Between rows in the order of ranks and rows in the order of this rank's experts. */
-static void sort_rows(const Numbers *x, char *by_rank, char *by_expert, size_t bytes, bool to_ranks)
+static int sort_rows(const Launch *l, const Numbers *x, char *by_rank, char *by_expert,
+                     size_t bytes, bool to_ranks)
 {
+    int status = KERNEL_OK;
     for (int64_t j = 0; j < x->own; j++) {
         char *rank = by_rank;
-        for (int q = 0; q < x->ranks; q++) {
+        for (int q = 0; q < x->ranks && status == KERNEL_OK; q++) {
             char *from = rank;
             for (int64_t i = 0; i < j; i++) from += (size_t)x->received[q * x->own + i] * bytes;
             const size_t n = (size_t)x->received[q * x->own + j] * bytes;
-            memcpy(to_ranks ? from : by_expert, to_ranks ? by_expert : from, n);
+            status = move_bytes(l, to_ranks ? from : by_expert, to_ranks ? by_expert : from, n);
             by_expert += n;
             rank += (size_t)of_rank(x, x->received, q) * bytes;
         }
     }
+    return status;
 }
 
-static void clear_behind(const Tensor *t, int64_t n_rows, size_t bytes)
+static int clear_behind(const Launch *l, const Tensor *t, int64_t n_rows, size_t bytes)
 {
     const size_t used = (size_t)n_rows * bytes;
-    memset((char *)t->data + used, 0, tensor_bytes(t) - used);
+    return move_clear(l, (char *)t->data + used, tensor_bytes(t) - used);
 }
 
-static int exchange_rows(const Launch *l, bool to_experts)
+/* What this rank sends and receives: rows of it by rank, as elements. */
+typedef struct Trip {
+    Numbers numbers;
+    size_t row_bytes;
+    int64_t *out, *in, n_sent, n_received;
+} Trip;
+
+static void count_trip(Trip *t, int64_t width)
+{
+    for (int q = 0; q < t->numbers.ranks; q++) {
+        const int64_t sent = of_rank(&t->numbers, t->numbers.sent, q),
+                      received = of_rank(&t->numbers, t->numbers.received, q);
+        t->n_sent += sent;
+        t->n_received += received;
+        t->out[q] = sent * width;
+        t->in[q] = received * width;
+    }
+}
+
+static int to_experts(const Launch *l, const Trip *t)
 {
     const Tensor *x = &l->in[0], *y = &l->out[0];
-    const Numbers numbers = numbers_of(l, &l->in[1]);
-    const int n = numbers.ranks;
+    int status =
+        collective_status(l->comm, l->comm->all_to_all(l->comm, x->data, t->out, l->scratch, t->in,
+                                                       x->dtype, l->stream));
+    if (status == KERNEL_OK)
+        status = sort_rows(l, &t->numbers, l->scratch, y->data, t->row_bytes, false);
+    return status == KERNEL_OK ? clear_behind(l, y, t->n_received, t->row_bytes) : status;
+}
+
+static int from_experts(const Launch *l, const Trip *t)
+{
+    const Tensor *x = &l->in[0], *y = &l->out[0];
+    int status = sort_rows(l, &t->numbers, l->scratch, x->data, t->row_bytes, true);
+    if (status == KERNEL_OK) status = clear_behind(l, y, t->n_sent, t->row_bytes);
+    if (status != KERNEL_OK) return status;
+    return collective_status(l->comm, l->comm->all_to_all(l->comm, l->scratch, t->in, y->data,
+                                                          t->out, x->dtype, l->stream));
+}
+
+/* The host must know the numbers: on a GPU this waits for them. */
+static int exchange_rows(const Launch *l, int (*go)(const Launch *l, const Trip *t))
+{
+    const Tensor *x = &l->in[0], *counts = &l->in[1];
     const int64_t width = x->size[x->n_dims - 1];
-    const size_t bytes = (size_t)width * dtype_size(x->dtype);
-    int64_t *out = l->scratch, *in = out + n, n_sent = 0, n_received = 0;
-    char *by_rank = (char *)(in + n);
     if (!l->comm) return KERNEL_OK;
-    for (int q = 0; q < n; q++) {
-        const int64_t sent = of_rank(&numbers, numbers.sent, q),
-                      received = of_rank(&numbers, numbers.received, q);
-        n_sent += sent;
-        n_received += received;
-        out[q] = sent * width;
-        in[q] = received * width;
-    }
-    if (to_experts) {
-        int status = collective_status(
-            l->comm, l->comm->all_to_all(l->comm, x->data, out, by_rank, in, x->dtype, l->stream));
-        if (status) return status;
-        sort_rows(&numbers, by_rank, y->data, bytes, false);
-        clear_behind(y, n_received, bytes);
-        return KERNEL_OK;
-    }
-    sort_rows(&numbers, by_rank, x->data, bytes, true);
-    clear_behind(y, n_sent, bytes);
-    return collective_status(
-        l->comm, l->comm->all_to_all(l->comm, by_rank, in, y->data, out, x->dtype, l->stream));
+    int32_t *numbers = integers_like(counts);
+    Trip t = { .numbers = numbers_of(l, counts, numbers),
+               .row_bytes = (size_t)width * dtype_size(x->dtype),
+               .out = collective_numbers(2 * collective_size(l)) };
+    t.in = t.out + t.numbers.ranks;
+    int status = move_now(l, numbers, counts->data, tensor_bytes(counts));
+    count_trip(&t, width);
+    if (status == KERNEL_OK) status = go(l, &t);
+    free(t.out);
+    free(numbers);
+    return status;
 }
 
 static int run_send(const Launch *l)
 {
-    return exchange_rows(l, true);
+    return exchange_rows(l, to_experts);
 }
 
 static int run_return(const Launch *l)
 {
-    return exchange_rows(l, false);
+    return exchange_rows(l, from_experts);
 }
 
 /* On average, all but a rank's share go elsewhere. */
@@ -301,7 +359,6 @@ static const OpDef op_moe_meet = {
     .doc = "how many rows go to each expert, and the expert of each row that comes",
     .dtypes = integers,
     .reference = run_meet,
-    .scratch = meet_scratch,
     .sent = meet_sent,
     .spread = spread_meet,
     .flags = OP_COMM,

@@ -1,7 +1,9 @@
 /* transfer.c - send, receive, and the sum over copies of a parameter. */
 #include "ops/transfer.h"
 #include "comm/mesh.h"
+#include "ops/attention_ring.h"
 #include "ops/collective_rows.h"
+#include "ops/contract_pieces.h"
 #include <string.h>
 
 static const OpDef op_send, op_receive, op_sum_copies;
@@ -78,11 +80,24 @@ TransferUse transfer_use(const Node *n, int64_t microbatch)
                           .tag = tag_of(e, microbatch) };
 }
 
+void transfer_add_receivers(const Node *n, int rank, int size, bool *sends)
+{
+    const bool is_ring = n->op == &op_ring_attention || n->op == &op_ring_attention_grad;
+    if (n->op == &op_send) sends[((const Edge *)n->attrs)->peer] = true;
+    if (is_ring) sends[(rank + 1) % size] = true;
+    for (int r = 0; r < size; r++) {
+        if (n->op == &op_gather_contract || n->op == &op_contract_scatter) sends[r] = true;
+        if (n->op == &op_sum_copies)
+            sends[r] |= (uint64_t)((const Copies *)n->attrs)->ranks >> r & 1;
+    }
+    sends[rank] = false; /* that needs nobody */
+}
+
 static Transfer message(const Launch *l, const Tensor *t)
 {
     const Edge *e = l->attrs;
     return (Transfer){ .peer = (int)e->peer,
-                       .tag = tag_of(e, l->now->microbatch),
+                       .tag = tag_of(e, launch_now(l)->microbatch),
                        .data = t->data,
                        .bytes = tensor_bytes(t) };
 }
@@ -111,40 +126,51 @@ static int n_others(const Launch *l)
     return n;
 }
 
+/* What comes from the others, and a sum in double. */
 static size_t copies_scratch(const Launch *l)
 {
-    return (size_t)n_others(l) * (tensor_bytes(&l->in[0]) + 2 * sizeof(Transfer));
+    const Tensor *x = &l->in[0];
+    const size_t of_sum = sizeof(double) * (size_t)tensor_count(x);
+    return n_others(l) ? of_sum + (size_t)n_others(l) * tensor_bytes(x) : 0;
 }
 
-static double element(const Tensor *t, const void *data, int64_t i)
+static int exchange_copies(const Launch *l, char *theirs, int n)
 {
-    return dtype_get(t->dtype, data, i);
+    enum { MOST = 64 }; /* bits of Copies.ranks */
+    const Tensor *x = &l->in[0];
+    const size_t bytes = tensor_bytes(x);
+    Transfer out[MOST], in[MOST];
+    int k = 0;
+    for (int r = 0; r < l->comm->size && r < MOST; r++)
+        if (has_copy(l, r) && r != l->comm->rank) {
+            out[k] = (Transfer){ .peer = r, .data = x->data, .bytes = bytes };
+            in[k] = (Transfer){ .peer = r, .data = theirs + (size_t)k * bytes, .bytes = bytes };
+            k++;
+        }
+    return collective_status(l->comm, l->comm->exchange(l->comm, out, n, in, n, l->stream));
 }
 
 /* All sums in the order of the ranks, so that all copies get the same bits. */
 static int run_sum_copies(const Launch *l)
 {
     const Tensor *x = &l->in[0];
-    size_t bytes = tensor_bytes(x);
-    int n = n_others(l), k = 0;
+    const int64_t count = tensor_count(x);
+    const size_t bytes = tensor_bytes(x);
+    const int n = n_others(l);
     if (!n) return KERNEL_OK;
-    Transfer *out = l->scratch, *in = out + n;
-    char *theirs = (char *)(in + n);
-    for (int r = 0; r < l->comm->size; r++)
-        if (has_copy(l, r) && r != l->comm->rank) {
-            out[k] = (Transfer){ .peer = r, .data = x->data, .bytes = bytes };
-            in[k] = (Transfer){ .peer = r, .data = theirs + (size_t)k * bytes, .bytes = bytes };
-            k++;
-        }
-    int status = collective_status(l->comm, l->comm->exchange(l->comm, out, n, in, n, l->stream));
-    for (int64_t i = 0; !status && i < tensor_count(x); i++) {
-        double sum = 0;
-        k = 0;
-        for (int r = 0; r < l->comm->size; r++)
-            if (has_copy(l, r)) sum += element(x, r == l->comm->rank ? x->data : in[k++].data, i);
-        dtype_set(x->dtype, x->data, i, sum);
+    Tensor sum = *x;
+    sum.dtype = F64;
+    sum.data = l->scratch;
+    char *theirs = (char *)l->scratch + sizeof(double) * (size_t)count, *next = theirs;
+    int status = exchange_copies(l, theirs, n);
+    if (!status) status = move_clear(l, sum.data, tensor_bytes(&sum));
+    for (int r = 0; r < l->comm->size && !status; r++) {
+        if (!has_copy(l, r)) continue;
+        const bool is_own = r == l->comm->rank;
+        status = move_add(l, sum.data, F64, is_own ? x->data : next, x->dtype, count);
+        if (!is_own) next += bytes;
     }
-    return status;
+    return status ? status : move_convert(l, x->data, x->dtype, sum.data, F64, count);
 }
 
 static double send_sent(const Launch *l)

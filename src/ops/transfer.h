@@ -27,4 +27,6 @@ typedef struct TransferUse {
     uint64_t ranks; /* of ALL: those that take part, as bits; 0: all */
 } TransferUse;
 TransferUse transfer_use(const Node *n, int64_t microbatch);
+/* Adds the ranks of its group to which a node's kernel sends messages: sends[size]. */
+void transfer_add_receivers(const Node *n, int rank, int size, bool *sends);
 #endif

@@ -2,6 +2,7 @@
 #include "graph/split.h"
 #include "ops/collective.h"
 #include "ops/collective_rows.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const OpDef op_gather_unit, op_reduce_unit, op_reduce_bucket, op_clear_unit;
@@ -110,23 +111,22 @@ typedef struct Packed {
     const Launch *l;
     const Tensor *whole, *part;
     int n;
-    int64_t *counts; /* by rank: elements of its parts */
-    int64_t *at;     /* by rank: where its next part goes */
+    int64_t *counts; /* by rank: elements of its parts; the caller's */
+    int64_t *at;     /* by rank: where its next part goes; behind them */
     char *data;
 } Packed;
 
-/* Counts, places, and what is sent or received. */
-static size_t lists_bytes(const Launch *l)
+static Packed packed_of(const Launch *l, const Tensor *whole, const Tensor *part, int n,
+                        int64_t *numbers)
 {
-    return (2 * sizeof(int64_t) * (size_t)collective_size(l) + 63) / 64 * 64;
-}
-
-static Packed packed_of(const Launch *l, const Tensor *whole, const Tensor *part, int n)
-{
-    Packed p = { .l = l, .whole = whole, .part = part, .n = n, .counts = l->scratch };
     const int size = collective_size(l);
-    p.at = p.counts + size;
-    p.data = (char *)l->scratch + lists_bytes(l);
+    Packed p = { .l = l,
+                 .whole = whole,
+                 .part = part,
+                 .n = n,
+                 .counts = numbers,
+                 .at = numbers + size,
+                 .data = l->scratch };
     for (int m = 0; m < size; m++) p.counts[m] = 0;
     for (int i = 0; i < n; i++) {
         const Rows r = rows_of(l, &whole[i], &part[i], 0);
@@ -143,116 +143,23 @@ static char *place_of_rank(const Packed *p, int rank)
 }
 
 /* Copies between whole tensors and `data`. */
-static void copy_packed(const Packed *p, bool into_whole)
+static int copy_packed(const Packed *p, bool into_whole)
 {
     const int size = collective_size(p->l);
+    int status = KERNEL_OK;
     for (int m = 0; m < size; m++) p->at[m] = m ? p->at[m - 1] + p->counts[m - 1] : 0;
-    for (int i = 0; i < p->n; i++) {
+    for (int i = 0; i < p->n && !status; i++) {
         const Rows r = rows_of(p->l, &p->whole[i], &p->part[i], 0);
         const size_t element = dtype_size(p->whole[i].dtype);
         char *whole = p->whole[i].data;
-        for (int m = 0; m < size; m++) {
+        for (int m = 0; m < size && !status; m++) {
             int64_t n = rows_count(&r, m) * r.after;
             char *packed = p->data + (size_t)p->at[m] * element;
-            memcpy(into_whole ? whole : packed, into_whole ? packed : whole, (size_t)n * element);
+            status = move_bytes(p->l, into_whole ? whole : packed, into_whole ? packed : whole,
+                                (size_t)n * element);
             whole += (size_t)n * element;
             p->at[m] += n;
         }
-    }
-}
-
-static size_t gather_scratch(const Launch *l)
-{
-    return lists_bytes(l) + PACKED_BYTES;
-}
-
-static int gather_some(const Launch *l, int k, int n)
-{
-    Packed p = packed_of(l, &l->out[k], &l->in[k], n);
-    const int rank = l->comm->rank;
-    const Dtype t = l->in[k].dtype;
-    if (n == 1)
-        return collective_status(
-            l->comm,
-            l->comm->all_gather(l->comm, l->in[k].data, l->out[k].data, p.counts, t, l->stream));
-    char *mine = place_of_rank(&p, rank), *to = mine;
-    for (int i = 0; i < n; i++) {
-        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
-        size_t bytes = (size_t)(rows_count(&r, rank) * r.after) * dtype_size(t);
-        memcpy(to, p.part[i].data, bytes);
-        to += bytes;
-    }
-    int status = collective_status(
-        l->comm, l->comm->all_gather(l->comm, mine, p.data, p.counts, t, l->stream));
-    if (!status) copy_packed(&p, true);
-    return status;
-}
-
-static int run_gather_unit(const Launch *l)
-{
-    int status = KERNEL_OK, n;
-    size_t bytes;
-    for (int k = 0; !status && k < l->n_in; k += n) {
-        n = take_small(l->out, l->n_out, k, &bytes);
-        for (int i = k; collective_size(l) == 1 && i < k + n; i++)
-            memcpy(l->out[i].data, l->in[i].data, tensor_bytes(&l->out[i]));
-        if (collective_size(l) > 1) status = gather_some(l, k, n);
-    }
-    return status;
-}
-
-static size_t reduce_scratch(const Launch *l)
-{
-    size_t most = PACKED_BYTES;
-    for (int k = 0; k < l->n_out; k++) {
-        size_t bytes = (size_t)tensor_count(&l->out[k]) * dtype_size(l->in[k].dtype);
-        if (bytes > most) most = bytes;
-    }
-    return lists_bytes(l) + most;
-}
-
-static void add_to(const Tensor *to, Dtype t, const void *from, int64_t n)
-{
-    if (to->dtype == F32 && t == F32)
-        for (int64_t i = 0; i < n; i++) ((float *)to->data)[i] += ((const float *)from)[i];
-    else
-        for (int64_t i = 0; i < n; i++)
-            dtype_set(to->dtype, to->data, i,
-                      dtype_get(to->dtype, to->data, i) + dtype_get(t, from, i));
-}
-
-static int reduce_some(const Launch *l, int k, int n)
-{
-    Packed p = packed_of(l, &l->in[k], &l->out[k], n);
-    const Dtype t = l->in[k].dtype;
-    const int rank = l->comm->rank;
-    const void *from = l->in[k].data;
-    char *mine = p.data;
-    if (n > 1) {
-        copy_packed(&p, false);
-        from = p.data;
-        mine = place_of_rank(&p, rank);
-    }
-    int status = collective_status(
-        l->comm, l->comm->reduce_scatter(l->comm, from, mine, p.counts, t, REDUCE_SUM, l->stream));
-    for (int i = 0; !status && i < n; i++) {
-        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
-        const int64_t count = rows_count(&r, rank) * r.after;
-        add_to(&p.part[i], t, mine, count);
-        mine += (size_t)count * dtype_size(t);
-    }
-    return status;
-}
-
-static int run_reduce_unit(const Launch *l)
-{
-    int status = KERNEL_OK, n;
-    size_t bytes;
-    for (int k = 0; !status && k < l->n_in; k += n) {
-        n = take_small(l->in, l->n_in, k, &bytes);
-        for (int i = k; collective_size(l) == 1 && i < k + n; i++)
-            add_to(&l->out[i], l->in[i].dtype, l->in[i].data, tensor_count(&l->in[i]));
-        if (collective_size(l) > 1) status = reduce_some(l, k, n);
     }
     return status;
 }
@@ -263,6 +170,95 @@ static size_t packed_scratch(const Launch *l)
     return PACKED_BYTES;
 }
 
+static int gather_some(const Launch *l, int k, int n, int64_t *numbers)
+{
+    const Packed p = packed_of(l, &l->out[k], &l->in[k], n, numbers);
+    int status = KERNEL_OK;
+    const int rank = l->comm->rank;
+    const Dtype t = l->in[k].dtype;
+    if (n == 1)
+        return collective_status(
+            l->comm,
+            l->comm->all_gather(l->comm, l->in[k].data, l->out[k].data, p.counts, t, l->stream));
+    char *mine = place_of_rank(&p, rank), *to = mine;
+    for (int i = 0; i < n && !status; i++) {
+        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
+        size_t bytes = (size_t)(rows_count(&r, rank) * r.after) * dtype_size(t);
+        status = move_bytes(l, to, p.part[i].data, bytes);
+        to += bytes;
+    }
+    if (!status)
+        status = collective_status(
+            l->comm, l->comm->all_gather(l->comm, mine, p.data, p.counts, t, l->stream));
+    return status ? status : copy_packed(&p, true);
+}
+
+static int run_gather_unit(const Launch *l)
+{
+    int64_t *numbers = collective_numbers(2 * collective_size(l));
+    int status = KERNEL_OK, n;
+    size_t bytes;
+    for (int k = 0; !status && k < l->n_in; k += n) {
+        n = take_small(l->out, l->n_out, k, &bytes);
+        for (int i = k; collective_size(l) == 1 && i < k + n && !status; i++)
+            status = move_bytes(l, l->out[i].data, l->in[i].data, tensor_bytes(&l->out[i]));
+        if (collective_size(l) > 1) status = gather_some(l, k, n, numbers);
+    }
+    free(numbers);
+    return status;
+}
+
+static size_t reduce_scratch(const Launch *l)
+{
+    size_t most = PACKED_BYTES;
+    for (int k = 0; k < l->n_out; k++) {
+        size_t bytes = (size_t)tensor_count(&l->out[k]) * dtype_size(l->in[k].dtype);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+static int reduce_some(const Launch *l, int k, int n, int64_t *numbers)
+{
+    const Packed p = packed_of(l, &l->in[k], &l->out[k], n, numbers);
+    int status = KERNEL_OK;
+    const Dtype t = l->in[k].dtype;
+    const int rank = l->comm->rank;
+    const void *from = l->in[k].data;
+    char *mine = p.data;
+    if (n > 1) {
+        status = copy_packed(&p, false);
+        from = p.data;
+        mine = place_of_rank(&p, rank);
+    }
+    if (!status)
+        status = collective_status(l->comm, l->comm->reduce_scatter(l->comm, from, mine, p.counts,
+                                                                    t, REDUCE_SUM, l->stream));
+    for (int i = 0; !status && i < n; i++) {
+        const Rows r = rows_of(l, &p.whole[i], &p.part[i], 0);
+        const int64_t count = rows_count(&r, rank) * r.after;
+        status = move_add(l, p.part[i].data, p.part[i].dtype, mine, t, count);
+        mine += (size_t)count * dtype_size(t);
+    }
+    return status;
+}
+
+static int run_reduce_unit(const Launch *l)
+{
+    int64_t *numbers = collective_numbers(2 * collective_size(l));
+    int status = KERNEL_OK, n;
+    size_t bytes;
+    for (int k = 0; !status && k < l->n_in; k += n) {
+        n = take_small(l->in, l->n_in, k, &bytes);
+        for (int i = k; collective_size(l) == 1 && i < k + n && !status; i++)
+            status = move_add(l, l->out[i].data, l->out[i].dtype, l->in[i].data, l->in[i].dtype,
+                              tensor_count(&l->in[i]));
+        if (collective_size(l) > 1) status = reduce_some(l, k, n, numbers);
+    }
+    free(numbers);
+    return status;
+}
+
 static int run_reduce_bucket(const Launch *l)
 {
     int status = KERNEL_OK, n;
@@ -270,28 +266,31 @@ static int run_reduce_bucket(const Launch *l)
     for (int k = 0; !status && k < l->n_out; k += n) {
         size_t bytes, at = 0;
         n = take_small(l->out, l->n_out, k, &bytes);
-        for (int i = k; i < k + n; i++)
+        for (int i = k; i < k + n && !status; i++)
             if (l->out[i].data != l->in[i].data)
-                memcpy(l->out[i].data, l->in[i].data, tensor_bytes(&l->in[i]));
+                status = move_bytes(l, l->out[i].data, l->in[i].data, tensor_bytes(&l->in[i]));
         if (collective_size(l) == 1) continue;
         char *to = n == 1 ? l->out[k].data : l->scratch;
-        for (int i = k; n > 1 && i < k + n; at += tensor_bytes(&l->out[i++]))
-            memcpy(to + at, l->out[i].data, tensor_bytes(&l->out[i]));
+        for (int i = k; n > 1 && i < k + n && !status; at += tensor_bytes(&l->out[i++]))
+            status = move_bytes(l, to + at, l->out[i].data, tensor_bytes(&l->out[i]));
         Dtype t = l->out[k].dtype;
-        status = collective_status(
-            l->comm,
-            l->comm->all_reduce(l->comm, to, (int64_t)(bytes / dtype_size(t)), t, op, l->stream));
+        if (!status)
+            status = collective_status(
+                l->comm, l->comm->all_reduce(l->comm, to, (int64_t)(bytes / dtype_size(t)), t, op,
+                                             l->stream));
         at = 0;
-        for (int i = k; n > 1 && i < k + n; at += tensor_bytes(&l->out[i++]))
-            memcpy(l->out[i].data, to + at, tensor_bytes(&l->out[i]));
+        for (int i = k; n > 1 && i < k + n && !status; at += tensor_bytes(&l->out[i++]))
+            status = move_bytes(l, l->out[i].data, to + at, tensor_bytes(&l->out[i]));
     }
     return status;
 }
 
 static int run_clear_unit(const Launch *l)
 {
-    for (int k = 0; k < l->n_out; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
-    return KERNEL_OK;
+    int status = KERNEL_OK;
+    for (int k = 0; k < l->n_out && !status; k++)
+        status = move_clear(l, l->out[k].data, tensor_bytes(&l->out[k]));
+    return status;
 }
 
 static const OpDef op_gather_unit = {
@@ -302,7 +301,7 @@ static const OpDef op_gather_unit = {
     .dtypes = same_dtypes,
     .reference = run_gather_unit,
     .sent = gather_sent,
-    .scratch = gather_scratch,
+    .scratch = packed_scratch,
     .flags = OP_COMM,
 };
 

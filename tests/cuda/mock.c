@@ -130,21 +130,38 @@ static cudaError_t mock_memory(size_t *there, size_t *all)
 
 /* ---- streams ---- */
 
-static void run_until(MockStream *s, int64_t number);
-
 static MockStream first_stream; /* for NULL */
+static MockStream *streams;     /* all that ever were */
 
-static MockStream *stream_of(cudaStream_t s)
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* work was given, or done */
+
+void mock_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void mock_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+MockStream *mock_stream(cudaStream_t s)
 {
     return s ? (MockStream *)(void *)s : &first_stream;
 }
 
-static void do_work(MockStream *s, MockWork *w)
+static void copy_rows(const MockWork *w)
 {
-    (void)s;
+    for (int64_t i = 0; i < (w->n_rows ? w->n_rows : 1); i++)
+        memcpy((char *)w->to + (size_t)i * w->to_step,
+               (const char *)w->from + (size_t)i * w->from_step, w->bytes);
+}
+
+static void do_work(const MockWork *w)
+{
     switch (w->kind) {
     case WORK_COPY:
-        memcpy(w->to, w->from, w->bytes);
+        copy_rows(w);
         break;
     case WORK_CLEAR:
         memset(w->to, w->value, w->bytes);
@@ -156,7 +173,7 @@ static void do_work(MockStream *s, MockWork *w)
         mock_multiply(&w->product);
         break;
     case WORK_WAIT:
-        run_until(w->other, w->number);
+    case WORK_NCCL:
         break;
     case WORK_CALL:
         w->call_host(w->kept);
@@ -164,17 +181,29 @@ static void do_work(MockStream *s, MockWork *w)
     }
 }
 
-static void run_until(MockStream *s, int64_t number)
+/* Whether nothing else has to come first. */
+static bool is_ready(const MockWork *w)
 {
-    while (s->n_done < number) {
+    if (w->kind == WORK_NCCL) return mock_nccl_ready(w);
+    return w->kind != WORK_WAIT || mock_run_until(w->other, w->number);
+}
+
+bool mock_run_until(MockStream *s, int64_t number)
+{
+    if (s->n_done >= number || s->is_running) return s->n_done >= number;
+    s->is_running = true;
+    while (s->n_done < number && is_ready(s->first)) {
         MockWork *w = s->first;
         s->first = w->next;
         if (!s->first) s->last = NULL;
         s->n_done++;
-        do_work(s, w);
+        do_work(w);
         free(w->kept);
+        free(w->parts);
         free(w);
     }
+    s->is_running = false;
+    return s->n_done >= number;
 }
 
 /* A failure of the mock's own: what the host did is an error on a GPU, too. */
@@ -186,7 +215,7 @@ static void refuse(const char *what)
 
 cudaError_t mock_give(cudaStream_t stream, const MockWork *given)
 {
-    MockStream *s = stream_of(stream);
+    MockStream *s = mock_stream(stream);
     MockWork *w = malloc(sizeof *w);
     if (!w) abort();
     *w = *given;
@@ -198,6 +227,7 @@ cudaError_t mock_give(cudaStream_t stream, const MockWork *given)
         s->first = w;
     s->last = w;
     s->n_given++;
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return cudaSuccess;
 }
@@ -222,6 +252,25 @@ static cudaError_t mock_copy(void *to, const void *from, size_t bytes, enum cuda
     return mock_give(stream, &w);
 }
 
+static cudaError_t mock_copy_rows(void *to, size_t to_step, const void *from, size_t from_step,
+                                  size_t bytes, size_t n, enum cudaMemcpyKind kind,
+                                  cudaStream_t stream)
+{
+    (void)kind;
+    if (n == 0 || bytes == 0) return cudaSuccess;
+    pthread_mutex_lock(&lock);
+    if (!fits(to, to_step * (n - 1) + bytes) || !fits(from, from_step * (n - 1) + bytes))
+        refuse("a copy leaves its memory");
+    pthread_mutex_unlock(&lock);
+    return mock_give(stream, &(MockWork){ .kind = WORK_COPY,
+                                          .to = to,
+                                          .from = from,
+                                          .bytes = bytes,
+                                          .to_step = to_step,
+                                          .from_step = from_step,
+                                          .n_rows = (int64_t)n });
+}
+
 static cudaError_t mock_set(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     pthread_mutex_lock(&lock);
@@ -236,23 +285,41 @@ static cudaError_t mock_stream_new(cudaStream_t *out, unsigned flags, int priori
     (void)flags, (void)priority;
     MockStream *s = calloc(1, sizeof *s);
     if (!s) abort();
+    pthread_mutex_lock(&lock);
+    s->other = streams;
+    streams = s;
+    pthread_mutex_unlock(&lock);
     *out = (cudaStream_t)(void *)s;
     return cudaSuccess;
 }
 
+/* As far as other ranks have given work. */
+static cudaError_t run_to(MockStream *s, int64_t number)
+{
+    open_memory();
+    const int64_t before = s->n_done;
+    const bool is_done = mock_run_until(s, number);
+    if (s->n_done != before) pthread_cond_broadcast(&changed);
+    close_memory();
+    return is_done ? cudaSuccess : cudaErrorNotReady;
+}
+
+static cudaError_t mock_query(cudaStream_t stream)
+{
+    return run_to(mock_stream(stream), mock_stream(stream)->n_given);
+}
+
 static cudaError_t mock_synchronize(cudaStream_t stream)
 {
-    MockStream *s = stream_of(stream);
-    open_memory();
-    run_until(s, s->n_given);
-    close_memory();
+    pthread_mutex_lock(&lock);
+    while (mock_query(stream) != cudaSuccess) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
     return cudaSuccess;
 }
 
 static cudaError_t mock_stream_free(cudaStream_t stream)
 {
-    mock_synchronize(stream);
-    free(stream_of(stream));
+    mock_query(stream); /* what waits for a rank that is gone is dropped; events may still ask */
     return cudaSuccess;
 }
 
@@ -281,9 +348,15 @@ static cudaError_t mock_event_free(cudaEvent_t event)
 static cudaError_t mock_record(cudaEvent_t event, cudaStream_t stream)
 {
     MockEvent *e = (MockEvent *)(void *)event;
-    e->stream = stream_of(stream);
+    e->stream = mock_stream(stream);
     e->number = e->stream->n_given;
     return cudaSuccess;
+}
+
+static cudaError_t mock_event_query(cudaEvent_t event)
+{
+    const MockEvent *e = (const MockEvent *)(const void *)event;
+    return e->stream ? run_to(e->stream, e->number) : cudaSuccess;
 }
 
 static cudaError_t mock_wait(cudaStream_t later, cudaEvent_t event, unsigned flags)
@@ -377,8 +450,16 @@ static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
     return cudaSuccess;
 }
 
+static _Thread_local int chosen;
+
+int mock_gpu(void)
+{
+    return chosen;
+}
+
 static cudaError_t mock_choose(int device)
 {
+    chosen = device;
     return device < n_gpus() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -395,14 +476,17 @@ static const CudaCalls calls = {
     .cudaMallocHost = mock_malloc_host,
     .cudaFreeHost = mock_free,
     .cudaMemcpyAsync = mock_copy,
+    .cudaMemcpy2DAsync = mock_copy_rows,
     .cudaMemsetAsync = mock_set,
     .cudaStreamCreateWithPriority = mock_stream_new,
     .cudaStreamDestroy = mock_stream_free,
     .cudaStreamSynchronize = mock_synchronize,
+    .cudaStreamQuery = mock_query,
     .cudaStreamWaitEvent = mock_wait,
     .cudaEventCreateWithFlags = mock_event_new,
     .cudaEventDestroy = mock_event_free,
     .cudaEventRecord = mock_record,
+    .cudaEventQuery = mock_event_query,
     .cudaLibraryLoadData = mock_load,
     .cudaLibraryUnload = mock_unload,
     .cudaLibraryGetKernel = mock_find,
@@ -412,10 +496,25 @@ static const CudaCalls calls = {
     MOCK_GRAPHS,
 };
 
+static CudaCalls with_nccl;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill(void)
+{
+    with_nccl = calls;
+    mock_nccl_fill(&with_nccl);
+}
+
 Error *cuda_calls_get(const CudaCalls **out)
 {
-    *out = &calls;
+    pthread_once(&once, fill);
+    *out = &with_nccl;
     return NULL;
+}
+
+Error *nccl_calls_get(const CudaCalls **out)
+{
+    return cuda_calls_get(out);
 }
 
 /* The kernels are part of this library. */

@@ -26,7 +26,8 @@ typedef enum MockKind {
     WORK_KERNEL,
     WORK_PRODUCT,
     WORK_WAIT,
-    WORK_CALL
+    WORK_CALL,
+    WORK_NCCL
 } MockKind;
 
 typedef struct MockWork {
@@ -35,7 +36,8 @@ typedef struct MockWork {
     void *to;
     const void *from;
     void *kept; /* a copy of what was to be copied; freed with the work */
-    size_t bytes;
+    size_t bytes, to_step, from_step;
+    int64_t n_rows; /* COPY: of so many bytes each; 0: one */
     int value;
     void (*kernel)(Call);
     Call call;
@@ -45,15 +47,31 @@ typedef struct MockWork {
     void (*call_host)(void *kept); /* CALL: is given `kept` */
     struct MockStream *other;      /* WAIT: until so much of its work is done */
     int64_t number;
+    struct MockPart **parts; /* NCCL: calls that were begun together; freed with the work */
+    int n_parts;
 } MockWork;
 
 typedef struct MockStream {
+    struct MockStream *other;
     MockWork *first, *last;
     int64_t n_given, n_done;
+    bool is_running; /* further up among the calls that wait for each other */
 } MockStream;
 
 /* Queues a copy of the work. */
 cudaError_t mock_give(cudaStream_t stream, const MockWork *w);
+MockStream *mock_stream(cudaStream_t stream);
+/* Does a stream's work until so much of it is done; false: that has to wait for another rank. */
+bool mock_run_until(MockStream *s, int64_t number);
+/* The lock of everything. */
+void mock_lock(void);
+void mock_unlock(void);
+/* The GPU that the calling thread has chosen. */
+int mock_gpu(void);
+/* mock_nccl.c: does calls of NCCL as far as their other members have come; false: not all of them.
+ */
+bool mock_nccl_ready(const MockWork *w);
+void mock_nccl_fill(CudaCalls *c);
 void mock_multiply(const MockProduct *p);
 
 /* emulator.cpp */

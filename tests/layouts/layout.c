@@ -297,7 +297,7 @@ static Error *run_step(RankRun *r, const Schedule *s)
 static Error *make_program(RankRun *r, bool is_plan, Schedule *schedule)
 {
     const LayoutCase *l = r->world->layout;
-    TRY(device_new(1, &r->device));
+    TRY(device_open(NULL, (int)r->mesh.rank, 1, &r->device));
     r->store = store_new(r->device);
     Schedule s = schedule_accumulate(r->arena, accumulation_of(l));
     if (r->mesh.size[MESH_PP] > 1) {

@@ -3,6 +3,7 @@
 #include "comm/rank_threads.h"
 #include "noted_comm.h"
 #include "op_run.h"
+#include "ops/contract.h"
 #include "ops/contract_pieces.h"
 #include "test.h"
 #include <string.h>
@@ -19,7 +20,7 @@ static int multiply_noted(const Launch *l)
     return ++n_products == failing ? KERNEL_OVERFLOW : KERNEL_OK;
 }
 
-static const PieceKernel noted = { multiply_noted, NULL };
+static const PieceKernel noted = { &op_contract, multiply_noted, NULL };
 
 typedef struct PieceCase {
     bool is_gather;

@@ -159,7 +159,7 @@ static Error *note_order(Comm *comm, void *arg)
     noted_begin(comm, &mine);
     void *room = arena_alloc(a, attention_ring_bytes(&l));
     int status = is_grad ? attention_ring_grad(&l, attend_noted, room, NULL)
-                         : attention_ring(&l, attend_noted, room, NULL);
+                         : attention_ring(&l, attend_noted, attention_ring_join, room, NULL);
     assert_int_equal(status, KERNEL_OK);
     /* keys; with gradients, the sums of a step travel during the next one, and home at the end */
     assert_string_equal(mine.did, is_grad ? "safsafsf" : "safa");

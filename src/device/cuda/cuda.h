@@ -24,6 +24,13 @@ typedef struct Cuda {
     size_t workspace_bytes; /* of all streams */
     struct Pool *pool;
     void (*release_pool)(struct Pool *pool);
+    /* Groups of ranks (comm/cuda); NULL: there is none. */
+    struct NcclGroup *groups;
+    /* Whether work that is waited for will still come to its end: an error tells why not. */
+    Error *(*watch)(struct Cuda *d);
+    /* Keeps an error in the group of a launch and gives the status that says so. */
+    int (*keep_error)(struct Comm *c, Error *e);
+    void (*free_groups)(struct Cuda *d);
 } Cuda;
 
 /* What Stream.handle points to. */
@@ -42,6 +49,10 @@ enum { CUDA_WORKSPACE = 64 << 20 };
 Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *images,
                        const struct KernelDef *const *tables, Cuda **out);
 CudaStream *cuda_stream_of(const Stream *s);
+/* Waits for all that the stream was given. Where ranks work together, looks now and then whether it
+ * can come to an end. */
+Error *cuda_wait_for(CudaStream *s);
+extern const Moves cuda_moves;
 /* A status for what a call of CUDA gave; KERNEL_OK for success. */
 int cuda_status(cudaError_t status);
 /* Bytes for products of this stream, which are made at the first call. */

@@ -5,11 +5,13 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where libraries of NVIDIA's Python packages lie, below a folder of packages. */
 static const char *const package_folders[] = { "nvidia/cu13/lib", "nvidia/cuda_runtime/lib",
-                                               "nvidia/cublas/lib", "nvidia/cudnn/lib" };
+                                               "nvidia/cublas/lib", "nvidia/cudnn/lib",
+                                               "nvidia/nccl/lib" };
 static const char *const python_folders[] = {
     "/usr/lib/python3*/site-packages",       "/usr/lib/python3/dist-packages",
     "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
@@ -113,17 +115,41 @@ static Error *fill(Arena *a, CudaCalls *c)
     return NULL;
 }
 
-Error *cuda_calls_get(const CudaCalls **out)
+static Error *fill_nccl(Arena *a, CudaCalls *c)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static CudaCalls calls;
-    static bool is_filled;
+    static const char *const nccl = "libnccl.so.2";
+    void *library;
+#define FIND_NCCL(name) TRY(find(library, nccl, #name, &c->name));
+    TRY(open_library(a, nccl, &library));
+    /* The sums of a ring have one order for these ranks and GPUs; those of trees and switches have
+     * not the same in every run. */
+    setenv("NCCL_ALGO", "Ring", 0);
+    NCCL_CALLS(FIND_NCCL)
+    return NULL;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CudaCalls calls; /* of the process; filled once */
+static bool is_filled, has_nccl;
+
+static Error *get(bool *is_there, Error *(*fill_it)(Arena *a, CudaCalls *c), const CudaCalls **out)
+{
     Arena *a = arena_new();
     pthread_mutex_lock(&lock);
-    Error *e = is_filled ? NULL : fill(a, &calls);
-    is_filled = !e;
+    Error *e = *is_there ? NULL : fill_it(a, &calls);
+    *is_there = !e;
     pthread_mutex_unlock(&lock);
     arena_free(a);
     *out = &calls;
     return e;
+}
+
+Error *cuda_calls_get(const CudaCalls **out)
+{
+    return get(&is_filled, fill, out);
+}
+
+Error *nccl_calls_get(const CudaCalls **out)
+{
+    return get(&has_nccl, fill_nccl, out);
 }

@@ -9,15 +9,16 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
+#include <nccl.h>
 
 /* clang-format off */
 #define CUDA_RUNTIME_CALLS(CALL) \
     CALL(cudaDriverGetVersion) CALL(cudaRuntimeGetVersion) CALL(cudaGetErrorString) \
     CALL(cudaGetDeviceCount) CALL(cudaGetDeviceProperties) CALL(cudaSetDevice) CALL(cudaMemGetInfo) \
     CALL(cudaMalloc) CALL(cudaFree) CALL(cudaMallocHost) CALL(cudaFreeHost) \
-    CALL(cudaMemcpyAsync) CALL(cudaMemsetAsync) \
-    CALL(cudaStreamCreateWithPriority) CALL(cudaStreamDestroy) CALL(cudaStreamSynchronize) \
-    CALL(cudaStreamWaitEvent) CALL(cudaEventCreateWithFlags) CALL(cudaEventDestroy) CALL(cudaEventRecord) \
+    CALL(cudaMemcpyAsync) CALL(cudaMemcpy2DAsync) CALL(cudaMemsetAsync) \
+    CALL(cudaStreamCreateWithPriority) CALL(cudaStreamDestroy) CALL(cudaStreamSynchronize) CALL(cudaStreamQuery) \
+    CALL(cudaStreamWaitEvent) CALL(cudaEventCreateWithFlags) CALL(cudaEventDestroy) CALL(cudaEventRecord) CALL(cudaEventQuery) \
     CALL(cudaLibraryLoadData) CALL(cudaLibraryUnload) CALL(cudaLibraryGetKernel) \
     CALL(cudaKernelSetAttributeForDevice) CALL(cudaLaunchKernelExC)
 #define CUBLASLT_CALLS(CALL) \
@@ -31,6 +32,11 @@
     CALL(cudnnCreate) CALL(cudnnDestroy) CALL(cudnnSetStream) \
     CALL(cudnnBackendCreateDescriptor) CALL(cudnnBackendDestroyDescriptor) CALL(cudnnBackendSetAttribute) \
     CALL(cudnnBackendGetAttribute) CALL(cudnnBackendFinalize) CALL(cudnnBackendExecute)
+#define NCCL_CALLS(CALL) \
+    CALL(ncclGetVersion) CALL(ncclGetErrorString) CALL(ncclGetUniqueId) CALL(ncclCommInitRankConfig) \
+    CALL(ncclCommGetAsyncError) CALL(ncclCommFinalize) CALL(ncclCommDestroy) CALL(ncclCommAbort) \
+    CALL(ncclGroupStart) CALL(ncclGroupEnd) CALL(ncclAllReduce) CALL(ncclAllGather) \
+    CALL(ncclReduceScatter) CALL(ncclBroadcast) CALL(ncclReduce) CALL(ncclSend) CALL(ncclRecv)
 /* clang-format on */
 
 #define CUDA_CALL_MEMBER(name) __typeof__(&(name)) name;
@@ -38,12 +44,15 @@ typedef struct CudaCalls {
     CUDA_RUNTIME_CALLS(CUDA_CALL_MEMBER)
     CUBLASLT_CALLS(CUDA_CALL_MEMBER)
     CUDNN_CALLS(CUDA_CALL_MEMBER) /* all NULL where there is no cuDNN */
+    NCCL_CALLS(CUDA_CALL_MEMBER)  /* after nccl_calls_get */
 } CudaCalls;
 #undef CUDA_CALL_MEMBER
 
 /* The table, filled once per process; an error names the library that is missing and where it was
  * looked for. */
 Error *cuda_calls_get(const CudaCalls **out);
+/* The same, with NCCL's calls, which only several ranks need. */
+Error *nccl_calls_get(const CudaCalls **out);
 /* NULL for cudaSuccess; else "what: reason". */
 Error *cuda_error(const CudaCalls *c, cudaError_t status, const char *what);
 #endif

@@ -4,6 +4,7 @@
 #include "device/cuda/matmul.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static Cuda *cuda_of(const Device *d)
 {
@@ -108,7 +109,8 @@ static Error *cuda_stream_new(Device *device, bool beside, Stream **out)
     Cuda *d = cuda_of(device);
     CudaStream *x = calloc(1, sizeof *x);
     CHECK(x != NULL);
-    *x = (CudaStream){ .stream = { .pool = d->pool, .handle = x }, .cuda = d };
+    *x =
+        (CudaStream){ .stream = { .pool = d->pool, .handle = x, .moves = &cuda_moves }, .cuda = d };
     Error *e = make_stream(d, beside, x);
     *out = &x->stream;
     if (e) cuda_stream_free(device, &x->stream);
@@ -159,6 +161,27 @@ static void cuda_mark_free(Device *device, StreamMark *m)
     *m = (StreamMark){ 0 };
 }
 
+/* First often, then every millisecond. */
+static Error *wait_with_others(CudaStream *s)
+{
+    enum { LOOKS = 200, LONGEST = 1000000 };
+    Cuda *d = s->cuda;
+    for (long i = 0;; i++) {
+        const cudaError_t status = d->calls->cudaStreamQuery(s->queue);
+        if (status != cudaErrorNotReady) return cuda_error(d->calls, status, "waiting for the GPU");
+        TRY(d->watch(d));
+        const long pause = i < LOOKS ? 20000 : LONGEST;
+        nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+    }
+}
+
+Error *cuda_wait_for(CudaStream *s)
+{
+    Cuda *d = s->cuda;
+    if (d->groups) return wait_with_others(s);
+    return cuda_error(d->calls, d->calls->cudaStreamSynchronize(s->queue), "waiting for the GPU");
+}
+
 /* Kernels that find an id out of range say so in the stream's memory, and go on. */
 static Error *cuda_synchronize(Device *device, Stream *s)
 {
@@ -169,7 +192,7 @@ static Error *cuda_synchronize(Device *device, Stream *s)
     TRY(cuda_error(
         c, c->cudaMemcpyAsync(x->seen, x->fault, sizeof *x->seen, cudaMemcpyDeviceToHost, x->queue),
         "waiting for the GPU"));
-    TRY(cuda_error(c, c->cudaStreamSynchronize(x->queue), "waiting for the GPU"));
+    TRY(cuda_wait_for(x));
     if (x->seen->status == KERNEL_OK) return NULL;
     s->failed = x->seen->launch;
     s->status = x->seen->status;
@@ -256,6 +279,7 @@ static void cuda_free(Device *device)
 {
     Cuda *d = cuda_of(device);
     error_free(use(d));
+    if (d->free_groups) d->free_groups(d);
     matmuls_free(d->matmuls);
     for (int i = 0; i < d->n_libraries; i++) d->calls->cudaLibraryUnload(d->library[i]);
     if (d->release_pool) d->release_pool(d->pool);

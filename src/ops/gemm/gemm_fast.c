@@ -4,6 +4,7 @@
  * columns of B, then takes A block by block and multiplies the block with one panel after the
  * other. Tasks are claimed from the pool; no result depends on who runs what. See README.md. */
 #include "base/thread.h"
+#include "ops/contract.h"
 #include "ops/contract_pieces.h"
 #include "ops/gemm/few_rows.h"
 #include "ops/gemm/pack.h"
@@ -241,7 +242,7 @@ static void multiply(const Product *p, void *scratch, struct Pool *pool)
     if (pieces) pool_run(pool, (p->m * p->n + ADD_AT_ONCE - 1) / ADD_AT_ONCE, add_pieces, &g);
 }
 
-static int contract(const Launch *l)
+static int run_contract(const Launch *l)
 {
     Product p;
     if (!product_of(l, &p)) return 1;
@@ -269,7 +270,7 @@ static bool contract_serves(const Launch *l)
 
 /* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
 
-static const PieceKernel alone = { contract, contract_scratch };
+static const PieceKernel alone = { &op_contract, run_contract, contract_scratch };
 
 static int run_gather_contract(const Launch *l)
 {
@@ -288,7 +289,7 @@ static size_t pieces_scratch(const Launch *l, int n_threads)
 
 static bool pieces_serve(const Launch *l)
 {
-    return contract_pieces_serve(l, contract_serves);
+    return contract_pieces_serve(l, &op_contract, contract_serves);
 }
 
 /* ---- products over groups of rows (ops/grouped_linear.h) ---- */
@@ -406,7 +407,7 @@ const KernelDef TABLE[] = {
       grouped_serves },
     { "grouped_outer", "cpu", "any any i32>any", LEVEL, run_grouped_outer, grouped_scratch,
       grouped_serves },
-    { "contract", "cpu", "any any>any", LEVEL, contract, contract_scratch, contract_serves },
+    { "contract", "cpu", "any any>any", LEVEL, run_contract, contract_scratch, contract_serves },
     { "gather_contract", "cpu", "*", LEVEL, run_gather_contract, pieces_scratch, pieces_serve },
     { "contract_scatter", "cpu", "*", LEVEL, run_contract_scatter, pieces_scratch, pieces_serve },
     { 0 },

@@ -1,0 +1,84 @@
+/* test_layouts_on_gpus.c - a step on several GPUs equals that on one, in each way to share a model.
+ */
+#include "../layouts/layout.h"
+#include "test.h"
+#include <stdlib.h>
+
+static void on_gpus(void)
+{
+    setenv("MODALITIES_MOCK_GPUS", "8", 1);
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+}
+
+/* Rounding of sums in f32. */
+static const double near = 5e-5;
+
+TEST(gpus_that_share_tensors_equal_one)
+{
+    on_gpus();
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_TP] = 2, .sharding = { .tensor = true }, .compute = F32 }, near);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true, .sequence = true },
+                                         .llama_like = true,
+                                         .compute = F32 },
+                           near);
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_TP] = 2,
+                      .sharding = { .tensor = true, .sequence = true, .async = true },
+                      .llama_like = true,
+                      .compute = F32 },
+        near);
+}
+
+TEST(gpus_that_share_rows_equal_one)
+{
+    static const ContextMethod methods[] = { CONTEXT_GATHER, CONTEXT_RING, CONTEXT_ULYSSES };
+    on_gpus();
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        layout_equals_one_rank(
+            (LayoutCase){ .size[MESH_CP] = 2,
+                          .sharding = { .context = true, .method = methods[i], .layout = ZIGZAG },
+                          .llama_like = true,
+                          .compute = F32 },
+            near);
+}
+
+TEST(gpus_that_share_parameters_equal_one)
+{
+    static const ZeroStage stages[] = { ZERO_NONE, ZERO_STATES, ZERO_PARAMETERS };
+    on_gpus();
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                             .data_parallel = { .stage = stages[i] },
+                                             .accumulation = 2,
+                                             .compute = F32 },
+                               near);
+}
+
+TEST(gpus_of_a_pipeline_equal_one)
+{
+    on_gpus();
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_PP] = 2, .accumulation = 3, .tied = true, .compute = F32 }, near);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                         .accumulation = 4,
+                                         .schedule = "Interleaved1F1B",
+                                         .per_rank = 2,
+                                         .layers = 4,
+                                         .compute = F32 },
+                           near);
+}
+
+TEST(gpus_that_share_experts_equal_one)
+{
+    static const Moe moe = { .n_experts = 4,
+                             .top_k = 2,
+                             .hidden = 6,
+                             .normalize = true,
+                             .aux_loss = 0.02,
+                             .activation = ACTIVATE_SILU };
+    on_gpus();
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .moe = &moe, .llama_like = true, .compute = F32 }, near);
+}
