@@ -94,3 +94,26 @@ TEST(a_plan_names_the_largest_activations_and_shows_the_graph)
     assert_contains(shown, " smaller ones\n");
     arena_free(a);
 }
+
+/* One unit of all blocks: a node that gathers hundreds of parameters. */
+TEST(a_plan_has_nodes_over_hundreds_of_parameters)
+{
+    Arena *a = arena_new();
+    const char *text =
+        plan(a, "configs/layouts/fsdp.yaml --ranks 2 --set model_raw.config.n_layer=40 "
+                "--set sharded_model.config.blocks_per_unit=40 --print_graph "
+                "after:data_parallel");
+    int most = 0;
+    for (const char *line = text; *line;
+         line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0)) {
+        int n = 0;
+        const size_t length = strcspn(line, "\n");
+        const char *op = strstr(line, "gather_unit");
+        if (!op || op > line + length) continue;
+        for (const char *p = line; (p = strstr(p, "transformer.h.")) && p < line + length; p++) n++;
+        if (n > most) most = n;
+    }
+    assert_true(most > 300);
+    assert_contains(text, "gather_unit over dp_shard\n");
+    arena_free(a);
+}

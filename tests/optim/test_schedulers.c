@@ -271,6 +271,42 @@ TEST(onecycle_moves_beta1_as_torch_does)
     arena_free(a);
 }
 
+/* Phases that end between two steps; the numbers are those that torch 2.15 printed. */
+TEST(onecycle_has_torch_s_beta1_between_phases)
+{
+    static const struct {
+        const char *strategy;
+        double beta1[9];
+    } row[] = {
+        { "cos",
+          { 0.95, 0.8863168504963959, 0.8505584586887436, 0.8601433746388538, 0.8794356448434694,
+            0.9037365046793212, 0.9271273131932879, 0.9439110786685114, 0.95 } },
+        { "cos, three_phase: true",
+          { 0.95, 0.8863168504963959, 0.8574891432135193, 0.9369504458610329, 0.95, 0.95, 0.95,
+            0.95, 0.95 } },
+        { "linear",
+          { 0.95, 0.8911764705882352, 0.8547619047619047, 0.8706349206349207, 0.8865079365079365,
+            0.9023809523809524, 0.9182539682539682, 0.9341269841269841, 0.95 } },
+        { "linear, three_phase: true",
+          { 0.95, 0.8911764705882352, 0.8676470588235294, 0.9264705882352942, 0.95, 0.95, 0.95,
+            0.95, 0.95 } },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Scheduler *s;
+        assert_no_error(make(a, "onecycle_lr", "1",
+                             arena_printf(a,
+                                          "max_lr: 0.1, total_steps: 9, pct_start: 0.3, "
+                                          "div_factor: 25.0, final_div_factor: 10.0, "
+                                          "base_momentum: 0.85, max_momentum: 0.95, "
+                                          "cycle_momentum: true, anneal_strategy: %s",
+                                          row[i].strategy),
+                             &s));
+        for (int k = 0; k < 9; k++) assert_close(s->beta1(s, 0, k), row[i].beta1[k], 1e-14);
+    }
+    arena_free(a);
+}
+
 TEST(warmup_and_cosine_holds_final_lr_and_checks_its_rates)
 {
     Arena *a = arena_new();
