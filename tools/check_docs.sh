@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_docs.sh - every folder of three or more files has a README that names them; names follow the rules;
-# links in Markdown lead somewhere.
+# links in Markdown lead somewhere; ARCHITECTURE.md stays short.
 set -eu
 cd "$(dirname "$0")/.."
 status=0
@@ -29,6 +29,12 @@ done
 for file in $(tools/files.sh '*.c' '*.h' '*.cu'); do
     case $(basename "$file") in utils.*|util.*|common.*|misc.*|helpers.*|helper.*) complain "$file: name it by what it holds" ;; esac
     head -1 "$file" | grep -q "^/\* $(basename "$file") - " || complain "$file: the first line must be /* $(basename "$file") - one sentence. */"
+done
+lines=$(wc -l <ARCHITECTURE.md)
+[ "$lines" -le 120 ] || complain "ARCHITECTURE.md: $lines lines; at most 120: decisions of one folder go to its README.md"
+for folder in src/tokenizer/*/; do
+    name=$(basename "$folder")
+    grep -qE "\`(tokenizer/)?$name\`" ARCHITECTURE.md || complain "ARCHITECTURE.md does not name $folder"
 done
 for file in $(tools/files.sh '*.md'); do
     for link in $(grep -o '](\([^)#]*\)' "$file" | sed 's/^](//' | grep -v '^[a-z]*:' || true); do

@@ -2,7 +2,7 @@
  * themselves.
  *
  * `x = contract(dy, a); accumulate(x) -> grad` becomes `contract(dy, a) -> grad`, where Launch.add
- * makes the kernel add to what is there. This is the one pass that knows ops by name. */
+ * makes the kernel add to what is there. */
 #include "passes/fuse.h"
 #include "ops/accumulate.h"
 #include "passes/all_passes.h"
