@@ -166,7 +166,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_LIB:%.c=$(BUILD)/%.o) $(BUILD)/libm
 
 $(BUILD)/bench/start $(BUILD)/bench/ablations: $(BUILD)/modalities
 $(BUILD)/bench/ranks: $(BUILD)/modalities | mpi
-$(BUILD)/bench/ops $(BUILD)/bench/gpu: $(BUILD)/tests/ops/op_cases.o $(BUILD)/tests/ops/op_run.o
+$(BUILD)/bench/ops $(BUILD)/bench/gpu: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/ops/*_cases.c)) $(BUILD)/tests/ops/op_run.o
 
 .PHONY: docs
 docs: tests ## write the generated pages of docs/ anew

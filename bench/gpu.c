@@ -266,9 +266,9 @@ static void measure_ops(Bench *b)
 {
     die(b->device->stream_new(b->device, false, &b->stream));
     for (size_t i = 0; i < sizeof gpu_cases / sizeof *gpu_cases; i++)
-        for (int c = 0; c < n_op_cases; c++)
-            if (!strcmp(op_cases[c].name, gpu_cases[i].name))
-                measure_case(b, &gpu_cases[i], &op_cases[c]);
+        for (int c = 0; c < op_case_count(); c++)
+            if (!strcmp(op_case_at(c)->name, gpu_cases[i].name))
+                measure_case(b, &gpu_cases[i], op_case_at(c));
     b->device->stream_free(b->device, b->stream);
 }
 

@@ -1,8 +1,8 @@
 /* ops.c - speed of every tuned kernel, as a share of what the machine could do.
  *
  * usage: ops [pattern]      "attention*" chooses cases by name; one thread, processor time
- * The rows follow from the table of ops, its cases (tests/ops/op_cases.c) at their large sizes, and
- * the tables of kernels. Operands are not in caches before a run. The limit of a kernel is the
+ * The rows follow from the table of ops, its cases (tests/ops/..._cases.c) at their large sizes,
+ * and the tables of kernels. Operands are not in caches before a run. The limit of a kernel is the
  * longer of two times: its FLOPs at the peak of its instruction set, and its operands once through
  * memory; both rates are measured here. */
 #include "../tests/ops/op_cases.h"
@@ -161,9 +161,9 @@ int main(int argc, char **argv)
         printf(", %s %.1f GFLOP/s", cpu_level_name((CpuLevel)level), limits.flops[level] * 1e-9);
     if (limits.pairs > 0) printf(", bf16 pairs %.1f GFLOP/s", limits.pairs * 1e-9);
     printf("\nthe last column is the limit's time over the kernel's: 1 is as fast as can be\n");
-    for (int i = 0; i < n_op_cases; i++)
-        if (op_cases[i].large[0] && text_matches(pattern, op_cases[i].name))
-            measure_case(&op_cases[i], &limits, pool);
+    for (int i = 0; i < op_case_count(); i++)
+        if (op_case_at(i)->large[0] && text_matches(pattern, op_case_at(i)->name))
+            measure_case(op_case_at(i), &limits, pool);
     pool_free(pool);
     printf("\n");
     watch_report(&w);

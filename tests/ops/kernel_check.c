@@ -231,23 +231,23 @@ const char *kernel_check(const KernelDef *k, const KernelRunner *how, Arena *res
 {
     int n_served = 0;
     const char *problem = NULL;
-    for (int c = 0; c < n_op_cases && !problem; c++) {
+    for (int c = 0; c < op_case_count() && !problem; c++) {
         Arena *a = arena_new();
-        CaseGraph made = op_case_build(a, &op_cases[c], op_cases[c].n);
-        const int64_t n_nodes = n_checked(&op_cases[c], &made);
+        CaseGraph made = op_case_build(a, op_case_at(c), op_case_at(c)->n);
+        const int64_t n_nodes = n_checked(op_case_at(c), &made);
         bool occurs = false;
         for (int64_t i = 0; i < n_nodes; i++)
             occurs |= !strcmp(made.graph->node[i]->op->name, k->op);
-        OpRun *run = occurs ? run_of(a, &op_cases[c], made.graph) : NULL;
+        OpRun *run = occurs ? run_of(a, op_case_at(c), made.graph) : NULL;
         for (int64_t i = 0; occurs && !problem && i < n_nodes; i++) {
             NodeRun w = op_run_node(run, a, i);
             if (strcmp(w.node->op->name, k->op)) continue;
             const RowCheck x = { k, how, a };
             problem = check_node(&x, &w, &n_served);
-            if (!problem && !op_cases[c].texts) problem = check_halves(&x, &w);
+            if (!problem && !op_case_at(c)->texts) problem = check_halves(&x, &w);
         }
         if (problem)
-            problem = arena_printf(result, "%s, \"%s\": %s", k->op, op_cases[c].name, problem);
+            problem = arena_printf(result, "%s, \"%s\": %s", k->op, op_case_at(c)->name, problem);
         arena_free(a);
     }
     if (!problem && n_served == 0) problem = arena_printf(result, "%s: no case fits", k->op);

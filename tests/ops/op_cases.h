@@ -22,8 +22,9 @@ typedef struct OpCase {
     int64_t large[MAX_CASE_SIZES]; /* sizes to measure; all 0: not measured */
 } OpCase;
 
-extern const OpCase op_cases[];
-extern const int n_op_cases;
+/* The cases of all families in turn; NULL after the last one. */
+const OpCase *op_case_at(int i);
+int op_case_count(void);
 /* Ops that mean nothing on one rank; their tests have ranks. */
 bool op_needs_ranks(const OpDef *op);
 

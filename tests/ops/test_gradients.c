@@ -69,17 +69,17 @@ static int check_case(const OpCase *op_case)
 TEST(gradients_agree_with_finite_differences)
 {
     int n_checked = 0;
-    for (int i = 0; i < n_op_cases; i++) n_checked += check_case(&op_cases[i]);
-    assert_true(n_checked > n_op_cases / 2);
+    for (int i = 0; i < op_case_count(); i++) n_checked += check_case(op_case_at(i));
+    assert_true(n_checked > op_case_count() / 2);
 }
 
 /* Ops of small cases whose result is differentiated. */
 static bool is_checked(const OpDef *op)
 {
     bool found = false;
-    for (int i = 0; i < n_op_cases && !found; i++) {
+    for (int i = 0; i < op_case_count() && !found; i++) {
         Arena *a = arena_new();
-        CaseGraph c = op_case_build(a, &op_cases[i], op_cases[i].n);
+        CaseGraph c = op_case_build(a, op_case_at(i), op_case_at(i)->n);
         for (int64_t k = 0; c.result && is_small(&c) && k < c.n_forward; k++)
             found |= c.graph->node[k]->op == op;
         arena_free(a);
@@ -92,7 +92,7 @@ TEST(every_op_with_a_gradient_has_it_checked)
 {
     for (int i = 0; op_at(i); i++)
         if (op_at(i)->grad && !op_needs_ranks(op_at(i)) && !is_checked(op_at(i)))
-            fail_msg("%s has a gradient but no small case in op_cases.c", op_at(i)->name);
+            fail_msg("%s has a gradient but no small case in tests/ops", op_at(i)->name);
 }
 
 /* A check that cannot fail is worth nothing: with the slope of gelu for silu it must. */
@@ -119,13 +119,13 @@ TEST(every_op_occurs_in_a_case)
 {
     for (int i = 0; op_at(i); i++) {
         bool found = op_needs_ranks(op_at(i));
-        for (int k = 0; k < n_op_cases && !found; k++) {
+        for (int k = 0; k < op_case_count() && !found; k++) {
             Arena *a = arena_new();
-            CaseGraph c = op_case_build(a, &op_cases[k], op_cases[k].n);
+            CaseGraph c = op_case_build(a, op_case_at(k), op_case_at(k)->n);
             for (int64_t j = 0; j < c.graph->n_nodes; j++)
                 found |= c.graph->node[j]->op == op_at(i);
             arena_free(a);
         }
-        if (!found) fail_msg("%s occurs in no case of op_cases.c", op_at(i)->name);
+        if (!found) fail_msg("%s occurs in no case of tests/ops", op_at(i)->name);
     }
 }

@@ -113,14 +113,14 @@ static int check_node(const char *name, const NodeRun *w)
 TEST(attention_on_a_ring_equals_attention_on_the_whole)
 {
     int n = 0;
-    for (int k = 0; k < n_op_cases; k++) {
+    for (int k = 0; k < op_case_count(); k++) {
         Arena *a = arena_new();
-        CaseGraph made = op_case_build(a, &op_cases[k], op_cases[k].n);
+        CaseGraph made = op_case_build(a, op_case_at(k), op_case_at(k)->n);
         OpRun *run = op_run_new(a, made.graph, 0);
         for (int64_t i = 0; i < made.graph->n_nodes; i++) {
             NodeRun w = op_run_node(run, a, i);
             if (w.node->op == &op_attention || w.node->op == &op_attention_grad)
-                n += check_node(op_cases[k].name, &w);
+                n += check_node(op_case_at(k)->name, &w);
         }
         arena_free(a);
     }

@@ -103,7 +103,7 @@ static bool is_never_split(const OpDef *op)
 TEST(two_halves_equal_the_whole)
 {
     int n_splits[256] = { 0 };
-    for (int k = 0; k < n_op_cases; k++) check_case(&op_cases[k], n_splits);
+    for (int k = 0; k < op_case_count(); k++) check_case(op_case_at(k), n_splits);
     for (int i = 0; op_at(i); i++)
         if (!op_needs_ranks(op_at(i)) && (n_splits[i] == 0) != is_never_split(op_at(i)))
             fail_msg("%s: %d splits were checked", op_at(i)->name, n_splits[i]);

@@ -1,0 +1,120 @@
+/* attention_cases.c - cases of rotary positions, attention and its caches. */
+#include "case_leaves.h"
+#include "ops/attention.h"
+#include "ops/cache_write.h"
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/qk_clip.h"
+#include "ops/rope.h"
+#include "ops/rope_scaled.h"
+
+/* positions, width */
+static Value *build_rope_table(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    rope_table(g, F64, n[0], n[1], 10000, false);
+    return NULL;
+}
+
+static Value *build_rope_scaled_table(Graph *g, const OpCase *c, const int64_t *n)
+{
+    rope_scaled_table(g, F64, n[0], n[1], c->attrs, false);
+    return NULL;
+}
+
+/* positions of the table; sizes of x */
+static Value *build_rope(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    int last = count(n + 1) - 1;
+    Value *table = floats(g, "table", 2, (int64_t[]){ n[0], n[1 + last] });
+    return rope(g, floats(g, "x", last + 1, n + 1), table);
+}
+
+/* b, s, t, g, r, d; 1 for documents */
+static Value *build_attention(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *q = floats(g, "q", 5, (int64_t[]){ n[0], n[1], n[3], n[4], n[5] });
+    int64_t keys[] = { n[0], n[2], n[3], n[5] };
+    Value *documents = n[6] ? ids(g, "documents", 1, 2, n) : NULL;
+    return attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), documents, c->attrs);
+}
+
+static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Value *o = build_attention(g, c, n);
+    attention_max(g, o->from);
+    return NULL;
+}
+
+/* rows, columns (0: none); heads, heads of keys */
+static Value *build_qk_clip(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *kept = state(g, "kept", 1, n + 2);
+    keep_largest(g, uniform(floats(g, "x", 1, n + 2), -3, 3), kept);
+    Value *f = logit_factors(g, uniform(floats(g, "logit", 1, n + 2), 0, 5), n[0],
+                             &(LogitClip){ 2, 0.3, n[3] });
+    (void)c;
+    scale_param_rows(g, state(g, "w", n[1] ? 2 : 1, n), f);
+    return NULL;
+}
+
+/* batch, rows of the cache, new rows, heads, width */
+static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *cache = state(g, "cache", 4, (int64_t[]){ n[0], n[1], n[3], n[4] });
+    cache_write(g, cache, floats(g, "x", 4, (int64_t[]){ n[0], n[2], n[3], n[4] }));
+    return NULL;
+}
+
+/* clang-format off */
+#define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
+#define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
+
+const OpCase attention_cases[] = {
+    { "rope_table", build_rope_table, .n = { 7, 6 } },
+    { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
+    { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
+    { "rope of keys after others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
+    { "rope of texts of their own lengths", build_rope, .texts = TEXTS(7, 0, 3), .n = { 9, 3, 1, 2, 6 } },
+    { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
+    { "attention", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
+    { "causal attention", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 4, 4, 2, 2, 3 },
+      .large = { 1, 1024, 1024, 12, 1, 64 } },
+    { "causal attention, long", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 150, 150, 1, 2, 16 } },
+    { "causal attention, wide heads", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 70, 70, 2, 1, 64 } },
+    { "attention with window", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
+      .n = { 1, 8, 8, 1, 2, 3 } },
+    { "attention with window, long", build_attention, .attrs = ATTENTION(.causal = true, .window = 40),
+      .n = { 1, 150, 150, 1, 1, 16 } },
+    { "attention with soft cap and scale", build_attention,
+      .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7), .n = { 1, 4, 4, 2, 1, 3 } },
+    { "attention with documents", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 8, 8, 2, 1, 3, 1 } },
+    { "attention with documents, long", build_attention, .attrs = ATTENTION(.causal = true),
+      .n = { 2, 100, 100, 1, 1, 16, 1 } },
+    { "attention with documents and shared keys", build_attention, .attrs = ATTENTION(0), .n = { 2, 6, 6, 2, 2, 8, 1 } },
+    { "attention with dropout", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.4, .salt = 2),
+      .n = { 2, 4, 4, 2, 2, 3 } },
+    { "attention with dropout, long", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.2, .salt = 2),
+      .n = { 1, 70, 70, 1, 2, 16 } },
+    { "attention_max", build_attention_max, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
+    { "attention_max, causal, long", build_attention_max, .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7),
+      .n = { 2, 150, 150, 2, 3, 16 }, .large = { 1, 1024, 1024, 12, 1, 64 } },
+    { "attention_max with window and documents", build_attention_max, .attrs = ATTENTION(.causal = true, .window = 30),
+      .n = { 2, 100, 100, 1, 2, 16, 1 } },
+    { "qk_clip of a weight", build_qk_clip, .n = { 24, 10, 6, 2 } },
+    { "qk_clip of a bias", build_qk_clip, .n = { 12, 0, 4, 4 } },
+    { "attention to a cache", build_attention, .attrs = ATTENTION(.causal = true), .position = 5,
+      .n = { 2, 2, 9, 2, 2, 4 } },
+    { "attention to caches of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true),
+      .texts = TEXTS(8, 0, 3), .n = { 3, 1, 9, 2, 2, 4 } },
+    { "attention in a window of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
+      .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 2, 2, 16 } },
+    { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
+      .n = { 1, 4, 4, 1, 1, 3 } },
+    { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
+    { "cache_write of texts of their own lengths", build_cache_write, .texts = TEXTS(6, 0, 3), .n = { 3, 8, 2, 2, 3 } },
+    { 0 },
+};
+/* clang-format on */

@@ -1,0 +1,171 @@
+/* element_cases.c - cases of ops on elements, rows, shapes and norms. */
+#include "case_leaves.h"
+#include "ops/accumulate.h"
+#include "ops/cast.h"
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/fill.h"
+#include "ops/gelu_tanh.h"
+#include "ops/host_copy.h"
+#include "ops/logit_cap.h"
+#include "ops/norm.h"
+#include "ops/offset.h"
+#include "ops/patches.h"
+#include "ops/reshape.h"
+#include "ops/sequence.h"
+
+static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    int last = count(n) - 1;
+    return add_bias(g, floats(g, "x", last + 1, n), floats(g, "bias", 1, n + last));
+}
+
+static Value *scale_down(Graph *g, Value *x)
+{
+    return scale(g, x, -0.37);
+}
+
+static Value *middle_rows(Graph *g, Value *x)
+{
+    return slice_rows(g, x, 1, 2);
+}
+
+static Value *for_each_of_four(Graph *g, Value *rows)
+{
+    return repeat_rows(g, rows, 4);
+}
+
+/* batch, rows, width; the place of the row */
+static Value *build_join_row(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *row = floats(g, "row", 3, (int64_t[]){ 1, 1, n[2] });
+    return join_row(g, floats(g, "x", 3, n), row, c->position == 0);
+}
+
+/* batch, channels, height, width; size and stride of a patch */
+static Value *build_patches(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    patches(g, floats(g, "images", 4, n), n[4], n[5]);
+    return NULL;
+}
+
+static Value *offset_by_one(Graph *g, Value *x)
+{
+    return offset(g, x, 1);
+}
+
+static Value *cap_some(Graph *g, Value *x)
+{
+    return logit_cap(g, x, 0.8);
+}
+
+static Value *through_host(Graph *g, Value *x)
+{
+    return host_copy(g, host_copy(g, x, true), false);
+}
+
+static Value *cast_down(Graph *g, Value *x)
+{
+    return cast(g, x, F64);
+}
+
+static Value *fill_like(Graph *g, Value *x)
+{
+    fill(g, x, 1.5);
+    return NULL;
+}
+
+static Value *build_loss_seed(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c, (void)n;
+    loss_seed(g, F64);
+    return NULL;
+}
+
+static Value *build_accumulate(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *x = floats(g, "x", count(n), n);
+    Dim dims[MAX_DIMS] = { 0 };
+    set_sizes(dims, count(n), n);
+    Value *param = graph_param(g, "param", count(n), dims);
+    param->dtype = F64;
+    accumulate(g, x, graph_accumulator(g, param));
+    return NULL;
+}
+
+static Value *build_reshape(Graph *g, const OpCase *c, const int64_t *n)
+{
+    return reshape(g, c->dims, c->sizes, floats(g, "x", count(n), n));
+}
+
+/* Which of the optional inputs a norm has. */
+typedef struct NormCase {
+    Value *(*norm)(Graph *g, Value *x, Value *weight, Value *bias, double eps);
+    bool weight, bias;
+} NormCase;
+
+static Value *build_norm(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const NormCase *a = c->attrs;
+    int last = count(n) - 1;
+    Value *weight = a->weight ? floats(g, "weight", 1, n + last) : NULL;
+    Value *bias = a->bias ? floats(g, "bias", 1, n + last) : NULL;
+    return a->norm(g, floats(g, "x", last + 1, n), weight, bias, 0.01);
+}
+
+static Value *dropout_some(Graph *g, Value *x)
+{
+    return dropout(g, x, 0.3, 5);
+}
+
+/* clang-format off */
+#define NORM(...) &(const NormCase){ __VA_ARGS__ }
+
+const OpCase element_cases[] = {
+    { "add", build_binary, .binary = add, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "add of many rows", build_binary, .binary = add, .n = { 131, 67 } },
+    { "mul", build_binary, .binary = mul, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "scale", build_unary, .unary = scale_down, .n = { 6, 7 }, .large = { 4096, 768 } },
+    { "add_bias", build_add_bias, .n = { 2, 3, 5 }, .large = { 4096, 768 } },
+    { "add_bias of many rows", build_add_bias, .n = { 261, 38 } },
+    { "silu", build_unary, .unary = silu, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu", build_unary, .unary = gelu, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu of many elements", build_unary, .unary = gelu, .n = { 123, 45 } },
+    { "gelu_tanh", build_unary, .unary = gelu_tanh, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "gelu_tanh of many elements", build_unary, .unary = gelu_tanh, .n = { 123, 45 } },
+    { "offset", build_unary, .unary = offset_by_one, .n = { 6, 8 } },
+    { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
+    { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
+    { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
+    { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
+    { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
+    { "host_copy", build_unary, .unary = through_host, .n = { 6, 7 } },
+    { "cast", build_unary, .unary = cast_down, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "fill", build_unary, .unary = fill_like, .n = { 6, 7 } },
+    { .name = "loss_seed", .build = build_loss_seed },
+    { "accumulate", build_accumulate, .n = { 6, 7 }, .large = { 4096, 768 } },
+    { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
+    { "rms_norm with weight", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "rms_norm with weight, wide", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 37, 70 } },
+    { "rms_norm with weight and bias", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true, .bias = true), .n = { 4, 3, 5 } },
+    { "layer_norm", build_norm, .attrs = NORM(.norm = layer_norm), .n = { 4, 3, 5 } },
+    { "layer_norm with weight", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true), .n = { 4, 3, 5 } },
+    { "layer_norm with bias", build_norm, .attrs = NORM(.norm = layer_norm, .bias = true), .n = { 4, 3, 5 } },
+    { "layer_norm with weight and bias", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 4, 3, 5 },
+      .large = { 4096, 768 } },
+    { "layer_norm with weight and bias, wide", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 37, 70 } },
+    { "join_row in front", build_join_row, .n = { 2, 3, 4 } },
+    { "join_row after", build_join_row, .position = 1, .n = { 2, 3, 4 } },
+    { "slice_rows", build_unary, .unary = middle_rows, .n = { 2, 5, 4 } },
+    { "mean_rows", build_unary, .unary = mean_rows, .n = { 2, 5, 4 } },
+    { "repeat_rows", build_unary, .unary = for_each_of_four, .n = { 6, 4 } },
+    { "patches", build_patches, .n = { 2, 3, 7, 8, 3, 2 } },
+    { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
+    { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },
+    { 0 },
+};
+/* clang-format on */

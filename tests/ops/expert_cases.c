@@ -1,0 +1,102 @@
+/* expert_cases.c - cases of mixtures of experts. */
+#include "case_leaves.h"
+#include "ops/elementwise.h"
+#include "ops/grouped_linear.h"
+#include "ops/moe_bias.h"
+#include "ops/moe_route.h"
+#include "ops/moe_rows.h"
+#include "ops/moe_transfer.h"
+#include "ops/repeat_heads.h"
+
+/* batch, sequence, experts */
+static Value *build_moe_route(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert;
+    return moe_route(g, floats(g, "logits", 3, n), NULL, c->attrs, &expert);
+}
+
+static Value *build_biased_moe_route(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert;
+    return moe_route(g, floats(g, "logits", 3, n), floats(g, "bias", 1, n + 2), c->attrs, &expert);
+}
+
+/* sizes of x; heads of the result */
+static Value *build_repeat_heads(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return repeat_heads(g, floats(g, "x", 4, n), n[4]);
+}
+
+/* batch, sequence, choices; experts */
+static Value *build_moe_bias(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *bias = state(g, "bias", 1, n + 3), *load = graph_accumulator_named(g, "load", bias);
+    moe_count(g, ids(g, "expert", n[3], 3, n), load);
+    g->phase = UPDATE;
+    moe_shift(g, moe_even(g, state(g, "total", 1, n + 3), load, 0.1), bias);
+    return NULL;
+}
+
+/* batch, sequence, experts, choices; the probabilities through the penalty */
+static Value *build_moe_balance(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *share, *probability, *logits = floats(g, "logits", 3, n);
+    Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ n[0], n[1], n[3] });
+    moe_share(g, logits, expert, &share, &probability);
+    moe_element(g, share, 1);
+    return moe_balance(g, share, probability, 2);
+}
+
+/* Experts with a capacity, or all. */
+static MoeRows rows_of_experts(Graph *g, Value *expert, int64_t n_experts, double capacity)
+{
+    Value *dropped;
+    const MoeLimit limit = { .n_experts = n_experts, .capacity = capacity };
+    if (capacity > 0) expert = moe_limit(g, expert, &limit, &dropped);
+    return moe_rows(g, expert, n_experts);
+}
+
+/* batch, sequence, choices; experts; width; attributes: the capacity */
+static Value *build_moe_rows(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x = floats(g, "x", 3, (int64_t[]){ n[0], n[1], n[4] });
+    Value *weight = floats(g, "weight", 3, n), *expert = ids(g, "expert", n[3], 3, n);
+    const MoeRows rows = rows_of_experts(g, expert, n[3], *(const double *)c->attrs);
+    Value *y = moe_gather(g, x, &rows);
+    return moe_combine(g, mul(g, y, y), weight, &rows);
+}
+
+/* tokens, choices, experts, width, width of the result */
+static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ 1, n[0], n[1] });
+    const MoeRows rows = rows_of_experts(g, expert, n[2], *(const double *)c->attrs);
+    const MoeMeeting at = moe_meet(g, rows.of, n[2], n[0] * n[1], 1);
+    Value *x = floats(g, "x", 3, (int64_t[]){ 1, n[0] * n[1], n[3] });
+    Value *weight = floats(g, "weight", 3, (int64_t[]){ n[2], n[4], n[3] });
+    return grouped_linear(g, x, weight, at.at, n[0] * n[1]);
+}
+
+/* clang-format off */
+const OpCase expert_cases[] = {
+    { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ 2, false, false, 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
+    { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 3, false, true, 0.7 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 2.5 }, .n = { 2, 4, 5 } },
+    { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 1 }, .n = { 2, 4, 6 } },
+    { "repeat_heads", build_repeat_heads, .n = { 2, 4, 2, 3, 4 } },
+    { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
+    { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
+    { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
+    { "moe_rows, wide", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
+    { "moe_rows with a capacity", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 6, 2, 3, 5 } },
+    { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },
+    { "grouped_linear with a capacity", build_grouped_linear, .attrs = &(const double){ 0.8 }, .n = { 9, 2, 3, 4, 6 } },
+    { "grouped_linear of many features", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 61, 2, 5, 133, 150 }, .large = { 2048, 2, 8, 768, 3072 } },
+    { "grouped_linear of long groups", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 1100, 2, 2, 5, 3 } },
+    { 0 },
+};
+/* clang-format on */

@@ -1,0 +1,73 @@
+/* product_cases.c - cases of products, tables of embeddings and positions. */
+#include "case_leaves.h"
+#include "ops/contract.h"
+#include "ops/embed.h"
+#include "ops/positions.h"
+
+/* Sizes belong to the letters in order of appearance; `*` is two dimensions, n[0] and n[1]. */
+static Value *build_contract(Graph *g, const OpCase *c, const int64_t *n)
+{
+    int64_t size[2][MAX_DIMS], of_letter[N_LETTERS] = { 0 };
+    int n_dims[2] = { 0 }, operand = 0;
+    const int64_t *next = strchr(c->dims, '*') ? n + 2 : n;
+    for (const char *p = c->dims; *p && *p != '-'; p++) {
+        if (*p == ',') {
+            operand++;
+        } else if (*p == '*') {
+            size[operand][n_dims[operand]++] = n[0];
+            size[operand][n_dims[operand]++] = n[1];
+        } else {
+            int64_t *letter = &of_letter[*p - 'a'];
+            if (!*letter) *letter = *next++;
+            size[operand][n_dims[operand]++] = *letter;
+        }
+    }
+    Value *a = floats(g, "a", n_dims[0], size[0]), *b = floats(g, "b", n_dims[1], size[1]);
+    return contract(g, c->dims, a, b);
+}
+
+/* batch, sequence, vocabulary, width */
+static Value *build_embed(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return embed(g, ids(g, "ids", n[2], 2, n), floats(g, "table", 2, n + 2));
+}
+
+/* batch, sequence, width; positions in the table */
+static Value *build_positions(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *table = floats(g, "table", 2, (int64_t[]){ n[3], n[2] });
+    return add_positions(g, floats(g, "x", 3, n), table);
+}
+
+/* batch, sequence */
+static Value *build_document_positions(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    document_positions(g, ids(g, "documents", 1, 2, n));
+    return NULL;
+}
+
+/* clang-format off */
+#define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
+
+const OpCase product_cases[] = {
+    { "linear", build_contract, .dims = "*k,nk->*n", .n = { 2, 3, 7, 5 }, .large = { 1, 1024, 768, 2304 } },
+    { "linear of many features", build_contract, .dims = "*k,nk->*n", .n = { 3, 29, 150, 133 } },
+    { "linear with whole tiles", build_contract, .dims = "*k,nk->*n", .n = { 1, 96, 128, 192 } },
+    { "linear, transposed weight", build_contract, .dims = "*n,nk->*k", .n = { 2, 3, 7, 5 } },
+    { "outer product", build_contract, .dims = "*n,*k->nk", .n = { 2, 6, 7, 5 } },
+    { "product of batches", build_contract, .dims = "bik,bjk->bij", .n = { 2, 3, 8, 5 } },
+    { "sum over two letters", build_contract, .dims = "sgd,ngd->sn", .n = { 3, 2, 4, 5 } },
+    { "dot product", build_contract, .dims = "k,k->", .n = { 6 } },
+    { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
+    { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
+    { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
+    { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },
+    { "document_positions", build_document_positions, .n = { 4, 11 } },
+    { "add_positions after others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
+    { "add_positions of texts of their own lengths", build_positions, .texts = TEXTS(5, 0, 3), .n = { 3, 1, 5, 9 } },
+    { 0 },
+};
+/* clang-format on */
