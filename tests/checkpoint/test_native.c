@@ -343,3 +343,27 @@ TEST(checkpoint_state_of_the_original_is_kept_exactly)
     }
     arena_free(a);
 }
+
+/* The first version had no layouts, no values beside tensors, and one checksum for each box. */
+TEST(checkpoint_of_the_first_version_is_read)
+{
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "x"), *name = path_join(a, path, MANIFEST_NAME);
+    Text first = { 0 };
+    Str text;
+    assert_no_error(sample_save(path, 3));
+    assert_no_error(file_read(a, name, &text));
+    const char *progress = strstr(text.ptr, "\"progress\": "),
+               *objects = strstr(text.ptr, "\"objects\": "),
+               *parts = strstr(text.ptr, "\"parts\": "), *seal = text.ptr + text.len - 21;
+    text_puts(&first, "{\"format\": \"modalities checkpoint\", \"version\": 1, ");
+    text_add(&first, progress, (size_t)(objects - progress));
+    text_add(&first, parts, (size_t)(seal - parts));
+    manifest_seal(&first);
+    assert_no_error(file_write(name, first.ptr, first.len));
+    int seed = 0;
+    assert_no_error(sample_load(path, &seed));
+    assert_int_equal(seed, 3);
+    text_free(&first);
+    arena_free(a);
+}

@@ -46,37 +46,21 @@ TEST(checkpoints_of_ranks_in_the_background_are_those_that_are_waited_for)
     assert_same_training("2");
 }
 
-#define FSDP1                                                                                      \
-    "--set", "checkpoint_saving.config.checkpoint_saving_execution={component_key: "               \
-             "checkpoint_saving_execution, variant_key: fsdp1, config: {checkpoint_path: "         \
-             "\"${settings.paths.checkpoint_saving_path}\", global_rank: "                         \
-             "\"${settings.cuda_env.global_rank}\", experiment_id: "                               \
-             "\"${settings.experiment_id}\"}}"
-
-/* In whatever format. */
-static void assert_no_difference(const Bench *b, const char *id, const char *other)
-{
-    const char *const words[] = { "checkpoint", "diff", bench_last_checkpoint(b, id, NULL),
-                                  bench_last_checkpoint(b, other, NULL), NULL };
-    assert_ended_well(command_output(b->arena, words, NULL));
-}
-
 /* Rank 0 writes what the others send it. */
 TEST(whole_files_of_ranks_are_the_same_when_waited_for_in_the_background_and_in_parts)
 {
     Bench b = bench_new();
     static const char *const parts[] = { "--ranks", "2", EVERY(2), NULL },
-                             *const waited[] = { "--ranks", "2", EVERY(2), FSDP1, NULL },
-                             *const beside[] = {
-                                 "--ranks", "2", EVERY(2), FSDP1, BACKGROUND, NULL
-                             };
+                             *const waited[] = { "--ranks", "2", EVERY(2), FSDP1_FILES, NULL },
+                             *const beside[] = { "--ranks",   "2",        EVERY(2),
+                                                 FSDP1_FILES, BACKGROUND, NULL };
     assert_ended_well(bench_run(&b, "parts", NULL, parts, NULL));
     assert_ended_well(bench_run(&b, "waited", NULL, waited, NULL));
     Outcome o = bench_run(&b, "beside", NULL, beside, NULL);
     assert_ended_well(o);
     assert_contains(o.text, "for the copy that is saved in the background");
-    assert_no_difference(&b, "waited", "parts");
-    assert_no_difference(&b, "beside", "parts");
+    assert_same_checkpoint(&b, "waited", "parts");
+    assert_same_checkpoint(&b, "beside", "parts");
     arena_free(b.arena);
 }
 

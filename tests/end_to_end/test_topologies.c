@@ -184,3 +184,14 @@ TEST(a_training_goes_on_on_ranks_that_share_experts)
 {
     check_ring((const Topology *const[]){ &experts, &experts_whole, &experts_tensor }, 3, mixture);
 }
+
+/* Rank 0 puts the tensors of stages and of shared matrices together. */
+TEST(whole_files_of_ranks_that_share_layers_and_matrices_hold_what_their_parts_do)
+{
+    Bench b = bench_new();
+    static const char *const whole[] = { SET, "model_raw.config.dropout=0.0", FSDP1_FILES, NULL };
+    train(&b, "parts", NULL, &stages_tensor, dense);
+    train(&b, "whole", NULL, &stages_tensor, whole);
+    assert_same_checkpoint(&b, "whole", "parts");
+    arena_free(b.arena);
+}

@@ -201,6 +201,13 @@ void assert_same_state(const Bench *b, const char *id, const char *other)
                      (long long)steps[0], id, other, i, file[0].len);
 }
 
+void assert_same_checkpoint(const Bench *b, const char *id, const char *other)
+{
+    const char *const words[] = { "checkpoint", "diff", bench_last_checkpoint(b, id, NULL),
+                                  bench_last_checkpoint(b, other, NULL), NULL };
+    assert_ended_well(command_output(b->arena, words, NULL));
+}
+
 /* A line without what depends on time and memory. */
 static const char *result_of(Arena *a, const char *line, size_t len)
 {

@@ -28,6 +28,14 @@ typedef struct Bench {
     const char *root, *pbin;
 } Bench;
 
+/* Arguments of a run that writes the two files of FSDP1. */
+#define FSDP1_FILES                                                                                \
+    "--set", "checkpoint_saving.config.checkpoint_saving_execution={component_key: "               \
+             "checkpoint_saving_execution, variant_key: fsdp1, config: {checkpoint_path: "         \
+             "\"${settings.paths.checkpoint_saving_path}\", global_rank: "                         \
+             "\"${settings.cuda_env.global_rank}\", experiment_id: "                               \
+             "\"${settings.experiment_id}\"}}"
+
 Bench bench_new(void);
 /* A .pbin file for a training that cannot end before a signal arrives: 30,000 steps of 3 ranks. */
 const char *write_many_tokens(Arena *a);
@@ -47,6 +55,8 @@ bool bench_has_checkpoint(const Bench *b, const char *id);
 const char *bench_last_checkpoint(const Bench *b, const char *id, int64_t *steps);
 /* Parameters, moments and numbers of updates have the same bits in the last checkpoints. */
 void assert_same_state(const Bench *b, const char *id, const char *other);
+/* The last checkpoints hold the same, in whatever format. */
+void assert_same_checkpoint(const Bench *b, const char *id, const char *other);
 /* Every result line of `part` (loss, gradient norm, tokens, evaluations) is one of `whole`. */
 void assert_curve_within(const Bench *b, const char *part, const char *whole);
 /* The two runs have as many of these numbers in their results, and they differ by no more than
