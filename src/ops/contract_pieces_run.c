@@ -1,10 +1,13 @@
-/* contract_pieces_run.c - one piece after the other, while others travel. */
+/* contract_pieces_run.c - one piece after the other, while others travel.
+ *
+ * A share of another rank goes or comes in two halves of the batch, where that is even: what it
+ * costs to send is then beside three quarters of a product instead of a half. */
 #include "ops/collective_rows.h"
 #include "ops/contract_pieces.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, MOST_HALVES = 2 };
 
 /* A launch, its pieces, and what is left of its scratch memory. */
 typedef struct Work {
@@ -13,6 +16,8 @@ typedef struct Work {
     int ranks, rank, slot; /* of the letter that the ranks divide */
     const Tensor *part;    /* one rank's share of it, along attrs->dim */
     char *free;
+    int halves, half; /* of the first dimension: how many, 1 or 2, and the one at work */
+    int batch;        /* the slot of that dimension's letter */
 } Work;
 
 /* One product of a launch: operands a and b, and the result c. */
@@ -37,14 +42,62 @@ static int n_products(const Launch *l)
     return is_gather(l) ? l->n_in - 1 : l->n_in / 2;
 }
 
+/* The dimension that has this letter, or -1. */
+static int dim_of_slot(const Operand *o, int slot)
+{
+    for (int d = 0; d < o->n_dims; d++)
+        if (o->dim[d].slot[0] == slot) return d;
+    return -1;
+}
+
+/* Whether the batch comes first in whatever the ranks divide, and nowhere else. */
+static bool has_batch_first(const Work *w, const Tensor *t, const Operand *o)
+{
+    const int batch = dim_of_slot(o, w->batch);
+    if (dim_of_slot(o, w->slot) < 0) return batch < 0;
+    return batch == 0 && o->dim[0].n == 1 && !t->part[0] && t->size[0] % MOST_HALVES == 0;
+}
+
+static int count_halves(const Work *w)
+{
+    const Launch *l = w->l;
+    if (w->attrs->dim == 0) return 1;
+    for (int k = 0; k < l->n_in; k++)
+        if (!has_batch_first(w, &l->in[k], &l->dims->in[k])) return 1;
+    for (int k = 0; k < l->n_out; k++)
+        if (!has_batch_first(w, &l->out[k], &l->dims->out[k])) return 1;
+    return MOST_HALVES;
+}
+
 static Work work_of(const Launch *l)
 {
     Work w = { .l = l, .attrs = l->attrs, .ranks = collective_size(l), .free = l->scratch };
     const Operand *divided = is_gather(l) ? &l->dims->in[0] : &l->dims->out[0];
     w.rank = l->comm ? l->comm->rank : 0;
     w.slot = divided->dim[w.attrs->dim].slot[0];
+    w.batch = divided->dim[0].slot[0];
     w.part = is_gather(l) ? &l->in[0] : &l->out[0];
+    w.halves = 1;
     return w;
+}
+
+/* The same, at work on one half. */
+static Work half_of(const Work *w, int halves, int half)
+{
+    Work made = *w;
+    made.halves = halves;
+    made.half = half;
+    return made;
+}
+
+/* What is at work of a tensor: all of it, or a half of the batch. */
+static Tensor at_work(const Work *w, const Tensor *t, const Operand *o)
+{
+    Tensor made = *t;
+    if (w->halves == 1 || dim_of_slot(o, w->batch) != 0) return made;
+    made.size[0] /= w->halves;
+    if (made.data) made.data = (char *)made.data + (size_t)w->half * tensor_bytes(&made);
+    return made;
 }
 
 static void *take(Work *w, size_t bytes)
@@ -57,15 +110,13 @@ static void *take(Work *w, size_t bytes)
 /* The dimension that the ranks divide, or -1. */
 static int divided_dim(const Work *w, const Operand *o)
 {
-    for (int d = 0; d < o->n_dims; d++)
-        if (o->dim[d].slot[0] == w->slot) return d;
-    return -1;
+    return dim_of_slot(o, w->slot);
 }
 
 /* A tensor's share of one rank, without memory. */
 static Tensor share_of(const Work *w, const Tensor *t, const Operand *o)
 {
-    Tensor made = *t;
+    Tensor made = at_work(w, t, o);
     const int d = divided_dim(w, o);
     if (d < 0) return made;
     made.data = NULL;
@@ -112,16 +163,21 @@ static Launch launch_of(const Work *w, const OpDef *op, One *p, const bool *adds
     return l;
 }
 
-bool contract_pieces_serve(const Launch *l, const OpDef *op, bool (*serves)(const Launch *l))
+static bool all_served(const Work *w, const OpDef *op, bool (*serves)(const Launch *l))
 {
-    const Work w = work_of(l);
-    for (int k = 0; k < n_products(l); k++) {
-        One p = product_of_piece(&w, k);
-        const bool adds = is_gather(l) ? divided_dim(&w, &p.out[0]) < 0 : k > 0;
-        const Launch piece = launch_of(&w, op, &p, &adds);
+    for (int k = 0; k < n_products(w->l); k++) {
+        One p = product_of_piece(w, k);
+        const bool adds = is_gather(w->l) ? divided_dim(w, &p.out[0]) < 0 : k > 0;
+        const Launch piece = launch_of(w, op, &p, &adds);
         if (!serves(&piece)) return false;
     }
     return true;
+}
+
+bool contract_pieces_serve(const Launch *l, const OpDef *op, bool (*serves)(const Launch *l))
+{
+    const Work w = work_of(l), half = half_of(&w, count_halves(&w), 0);
+    return all_served(&w, op, serves) && all_served(&half, op, serves);
 }
 
 /* ---- messages ---- */
@@ -137,10 +193,13 @@ static int rank_before(const Work *w, int k)
     return (w->rank + w->ranks - k) % w->ranks;
 }
 
-static struct Pending *start(const Work *w, int k, void *out, void *in, size_t bytes)
+/* Of the half at work. */
+static struct Pending *start(const Work *w, int k, char *out, char *in, size_t bytes)
 {
-    const Transfer sent[] = { { rank_after(w, k), k, out, bytes } },
-                   received[] = { { rank_before(w, k), k, in, bytes } };
+    const size_t at = (size_t)w->half * bytes;
+    const int tag = k * MOST_HALVES + w->half;
+    const Transfer sent[] = { { rank_after(w, k), tag, out + at, bytes } },
+                   received[] = { { rank_before(w, k), tag, in + at, bytes } };
     return w->l->comm->start(w->l->comm, sent, 1, received, 1, w->l->stream);
 }
 
@@ -158,11 +217,11 @@ static int finish(const Work *w, struct Pending *p, int status)
 static int take_factor(Work *w, One *p, int k, int member)
 {
     const int other = !(w->attrs->second >> k & 1);
-    const Tensor *whole = &w->l->in[1 + k];
+    const Tensor whole = at_work(w, &w->l->in[1 + k], &p->in[other]);
     const int d = divided_dim(w, &p->in[other]);
     if (d < 0) return KERNEL_OK;
     p->factor[other].data = take(w, tensor_bytes(&p->factor[other]));
-    const Rows rows = rows_of(w->l, whole, &p->factor[other], d);
+    const Rows rows = rows_of(w->l, &whole, &p->factor[other], d);
     return rows_pack(w->l, &rows, member, p->factor[other].data);
 }
 
@@ -180,7 +239,8 @@ static int multiply_rows(const Work *of, const PieceKernel *alone, int k, int me
     const Launch l = launch_of(&w, alone->op, &p, &adds);
     if (status == KERNEL_OK) status = alone->run(&l);
     if (status != KERNEL_OK || d < 0) return status;
-    const Rows rows = rows_of(w.l, &w.l->out[k], &p.result, d);
+    const Tensor whole = at_work(&w, &w.l->out[k], &p.out[0]);
+    const Rows rows = rows_of(w.l, &whole, &p.result, d);
     return rows_unpack(w.l, &rows, member, p.result.data);
 }
 
@@ -193,32 +253,40 @@ static int use_rows(const Work *w, const PieceKernel *alone, int member, void *x
         if (status != KERNEL_OK) return status;
     }
     if (l->n_out == n) return KERNEL_OK;
-    const Rows rows = rows_of(l, &l->out[n], &l->in[0], (int)w->attrs->dim);
+    const Tensor whole = at_work(w, &l->out[n], &l->dims->out[n]),
+                 part = at_work(w, &l->in[0], &l->dims->in[0]);
+    const Rows rows = rows_of(l, &whole, &part, (int)w->attrs->dim);
     return rows_unpack(l, &rows, member, x);
 }
 
 static int gather_pieces(const Launch *l, const PieceKernel *alone, struct Pending **pending)
 {
     Work w = work_of(l);
-    const size_t bytes = tensor_bytes(&l->in[0]);
-    char *in = take(&w, padded(bytes) * (size_t)(w.ranks - 1));
+    const size_t bytes = tensor_bytes(&l->in[0]), room = padded(bytes);
+    const int halves = count_halves(&w), n = l->comm ? (w.ranks - 1) * halves : 0;
+    const size_t of_half = bytes / (size_t)halves;
+    char *in = take(&w, room * (size_t)(w.ranks - 1));
     if (l->comm) collective_use(l);
-    for (int k = 1; k < w.ranks; k++)
-        pending[k] = start(&w, k, l->in[0].data, in + padded(bytes) * (size_t)(k - 1), bytes);
+    for (int i = 0; i < n; i++) {
+        const Work half = half_of(&w, halves, i % halves);
+        pending[i] =
+            start(&half, 1 + i / halves, l->in[0].data, in + room * (size_t)(i / halves), of_half);
+    }
     int status = use_rows(&w, alone, w.rank, l->in[0].data, true);
-    for (int k = 1; k < w.ranks; k++) {
-        status = finish(&w, pending[k], status);
+    for (int i = 0; i < n; i++) {
+        const Work half = half_of(&w, halves, i % halves);
+        char *rows = in + room * (size_t)(i / halves) + (size_t)half.half * of_half;
+        status = finish(&w, pending[i], status);
         if (status == KERNEL_OK)
-            status = use_rows(&w, alone, rank_before(&w, k), in + padded(bytes) * (size_t)(k - 1),
-                              false);
+            status = use_rows(&half, alone, rank_before(&w, 1 + i / halves), rows, false);
     }
     return status;
 }
 
-/* One exchange for each other rank. */
+/* One exchange for each half of each other rank's share. */
 static struct Pending **pending_of(const Launch *l)
 {
-    struct Pending **made = calloc((size_t)collective_size(l), sizeof *made);
+    struct Pending **made = calloc((size_t)collective_size(l) * MOST_HALVES, sizeof *made);
     CHECK(made != NULL);
     return made;
 }
@@ -245,7 +313,8 @@ static int multiply_for(const Work *of, const PieceKernel *alone, int member, vo
             const int d = divided_dim(&w, &p.in[i]);
             if (d < 0) continue;
             p.factor[i].data = take(&w, tensor_bytes(&p.factor[i]));
-            const Rows rows = rows_of(w.l, &w.l->in[2 * k + i], &p.factor[i], d);
+            const Tensor whole = at_work(&w, &w.l->in[2 * k + i], &p.in[i]);
+            const Rows rows = rows_of(w.l, &whole, &p.factor[i], d);
             status = rows_pack(w.l, &rows, member, p.factor[i].data);
             if (status != KERNEL_OK) return status;
         }
@@ -270,17 +339,22 @@ static int scatter_pieces(const Launch *l, const PieceKernel *alone, struct Pend
     char *out = take(&w, room * (size_t)(w.ranks - 1)),
          *in = take(&w, room * (size_t)(w.ranks - 1));
     char *own = take(&w, tensor_bytes(y));
-    int status = KERNEL_OK, n_started = 1;
+    const int halves = count_halves(&w), n = l->comm ? (w.ranks - 1) * halves : 0;
+    const size_t of_half = bytes / (size_t)halves;
+    int status = KERNEL_OK, n_started = 0;
     if (l->comm) collective_use(l);
-    for (int k = 1; k < w.ranks && status == KERNEL_OK; k++) {
-        char *to = out + room * (size_t)(k - 1);
-        status = multiply_for(&w, alone, rank_after(&w, k), own);
-        if (status == KERNEL_OK) status = move_convert(l, to, wire, own, y->dtype, tensor_count(y));
+    for (int i = 0; i < n; i++) {
+        const Work half = half_of(&w, halves, i % halves);
+        const size_t at = room * (size_t)(i / halves);
+        status = multiply_for(&half, alone, rank_after(&w, 1 + i / halves), own);
+        if (status == KERNEL_OK)
+            status = move_convert(l, out + at + (size_t)half.half * of_half, wire, own, y->dtype,
+                                  tensor_count(y) / halves);
         if (status != KERNEL_OK) break;
-        pending[n_started++] = start(&w, k, to, in + room * (size_t)(k - 1), bytes);
+        pending[n_started++] = start(&half, 1 + i / halves, out + at, in + at, of_half);
     }
     if (status == KERNEL_OK) status = multiply_for(&w, alone, w.rank, own);
-    for (int k = 1; k < n_started; k++) status = finish(&w, pending[k], status);
+    for (int i = 0; i < n_started; i++) status = finish(&w, pending[i], status);
     if (status != KERNEL_OK) return status;
     status = move_clear(l, y->data, tensor_bytes(y));
     for (int m = 0; m < w.ranks && status == KERNEL_OK; m++) {

@@ -26,12 +26,14 @@ typedef struct PieceCase {
     bool is_gather;
     int failing;
     const char *did;
+    int64_t batch; /* 0: rows have no dimension in front of them */
 } PieceCase;
 
-static Tensor rows(Arena *a, int64_t n, int64_t width, const Part *part)
+static Tensor rows(Arena *a, int64_t batch, int64_t n, int64_t width, const Part *part)
 {
-    Tensor t = op_tensor(a, F32, 2, (const int64_t[]){ n, width });
-    t.part[0] = part;
+    const int64_t size[] = { batch, n, width };
+    Tensor t = op_tensor(a, F32, batch ? 3 : 2, batch ? size : size + 1);
+    t.part[batch ? 1 : 0] = part;
     return t;
 }
 
@@ -40,13 +42,18 @@ static Error *note_order(Comm *comm, void *arg)
     const PieceCase *c = arg;
     Arena *a = arena_new();
     const Part part = { .n_parts = RANKS, .index = comm->rank, .whole = (int64_t)RANKS * ROWS };
-    const Tensor share = rows(a, ROWS, WIDTH, &part), whole = rows(a, part.whole, WIDTH, NULL);
-    const Tensor in[] = { c->is_gather ? share : whole, rows(a, WIDTH, WIDTH, NULL) };
+    const Tensor share = rows(a, c->batch, ROWS, WIDTH, &part),
+                 whole = rows(a, c->batch, part.whole, WIDTH, NULL);
+    const Tensor in[] = { c->is_gather ? share : whole, rows(a, 0, WIDTH, WIDTH, NULL) };
     Tensor out = c->is_gather ? whole : share;
     const DimSpec *dims;
-    const Shape shape[] = { { 2, { part.whole, WIDTH } }, { 2, { WIDTH, WIDTH } } };
-    assert_null(dims_parse(a, "ab,cb->ac", 2, shape, &dims));
-    const Pieces attrs = { .wire = (int)BF16 };
+    const Shape shape[] = { { 2, { part.whole, WIDTH } }, { 2, { WIDTH, WIDTH } } },
+                in_batch[] = { { 3, { c->batch, part.whole, WIDTH } }, { 2, { WIDTH, WIDTH } } };
+    if (c->batch)
+        assert_null(dims_parse(a, "eab,cb->eac", 2, in_batch, &dims));
+    else
+        assert_null(dims_parse(a, "ab,cb->ac", 2, shape, &dims));
+    const Pieces attrs = { .dim = c->batch ? 1 : 0, .wire = (int)BF16 };
     Launch l = { .op = c->is_gather ? &op_gather_contract : &op_contract_scatter,
                  .attrs = &attrs,
                  .dims = dims,
@@ -72,14 +79,24 @@ static Error *note_order(Comm *comm, void *arg)
 /* Own rows first while those of the others come; pieces for the others first, the own one last. */
 TEST(pieces_travel_while_a_rank_multiplies)
 {
-    PieceCase gather = { true, 0, "ssmfmfm" }, scatter = { false, 0, "msmsmff" };
+    PieceCase gather = { true, 0, "ssmfmfm", 0 }, scatter = { false, 0, "msmsmff", 0 };
     on_ranks(RANKS, note_order, &gather, NULL);
     on_ranks(RANKS, note_order, &scatter, NULL);
 }
 
+/* What travels begins and ends with a half of an even batch; own rows are multiplied at once. */
+TEST(pieces_of_even_batches_travel_in_halves)
+{
+    PieceCase gather = { true, 0, "ssssmfmfmfmfm", 4 }, scatter = { false, 0, "msmsmsmsmffff", 2 };
+    on_ranks(RANKS, note_order, &gather, NULL);
+    on_ranks(RANKS, note_order, &scatter, NULL);
+    PieceCase odd = { true, 0, "ssmfmfm", 3 };
+    on_ranks(RANKS, note_order, &odd, NULL);
+}
+
 TEST(pieces_under_way_are_waited_for_though_a_product_failed)
 {
-    PieceCase gather = { true, 1, "ssmff" }, scatter = { false, 3, "msmsmff" };
+    PieceCase gather = { true, 1, "ssmff", 0 }, scatter = { false, 3, "msmsmff", 0 };
     on_ranks(RANKS, note_order, &gather, NULL);
     on_ranks(RANKS, note_order, &scatter, NULL);
 }
