@@ -47,6 +47,25 @@ TEST(tied_weights_and_swiglu_learn_on_a_gpu_what_they_learn_on_the_cpu)
     assert_learns_as_the_cpu(tied_swiglu);
 }
 
+/* Threads of one process, each with a GPU of its own. */
+TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
+{
+    Bench b = bench_new();
+    const char *const two[] = { "--ranks", "2",
+                                "--set",   "device_mesh.config.data_parallel_shard_degree=2",
+                                "--set",   "device_mesh.config.world_size=2",
+                                "--set",   "settings.training_target.num_target_steps=4",
+                                NULL };
+    const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const on_gpus[] = {
+        "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_GPUS=2", NULL
+    };
+    assert_ended_well(bench_run(&b, "cpu", NULL, two, on_cpu));
+    assert_ended_well(bench_run(&b, "gpu", NULL, two, on_gpus));
+    assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
+    assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
+    arena_free(b.arena);
+}
+
 TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
 {
     setenv("MODALITIES_DEVICE", "cuda", 1);
@@ -64,7 +83,7 @@ TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
     arena_free(b.arena);
 }
 
-/* One GPU takes one rank. */
+/* A GPU takes one rank. */
 TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
 {
     Bench b = bench_new();
