@@ -37,6 +37,18 @@ static void say_context_method(const Builder *b, const TrainingConfig *c)
              mesh.size[MESH_CP]);
 }
 
+/* The error names the place of the numbers. */
+static Error *check_dataset(const Builder *b, const TrainingConfig *c)
+{
+    const Dataset *data = c->train_dataset;
+    const Yaml *settings = yaml_get(builder_root(b), "settings");
+    Error *e = data ? training_dataset_check(&c->settings, data->count(data)) : NULL;
+    Arena *a = arena_new();
+    if (settings) e = error_wrap(e, "%s: settings", yaml_place(a, settings));
+    arena_free(a);
+    return e;
+}
+
 Error *training_check(const Builder *b, const TrainingConfig *c, const char *warmstart_path)
 {
     const AppState *state = c->app_state;
@@ -45,8 +57,7 @@ Error *training_check(const Builder *b, const TrainingConfig *c, const char *war
     TRY(check_goes_on(state, warmstart_path));
     if (state->scheduler && !training_is_done(&c->settings))
         TRY(scheduler_check_steps(state->scheduler, c->settings.training_target.num_target_steps));
-    const Dataset *data = c->train_dataset;
-    return data ? training_dataset_check(&c->settings, data->count(data)) : NULL;
+    return check_dataset(b, c);
 }
 
 Error *training_check_profile(const Profiler *p, int64_t seen_steps, int64_t target_steps,
