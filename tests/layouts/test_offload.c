@@ -7,6 +7,12 @@
 #include "test.h"
 #include <string.h>
 
+static const Moe four = { .n_experts = 4,
+                          .top_k = 2,
+                          .hidden = 6,
+                          .shared_hidden = 4,
+                          .aux_loss = 0.02,
+                          .activation = ACTIVATE_SILU };
 static const Offload all_blocks = { .every = 1 }, every_second = { .every = 2 };
 
 static void offload_all(Model *m)
@@ -60,6 +66,17 @@ TEST(activations_in_host_memory_change_no_bit)
                              .llama_like = true,
                              .compute = BF16 },
                offload_all);
+    check_same((LayoutCase){ .size[MESH_EP] = 2,
+                             .moe = &four,
+                             .data_parallel.stage = ZERO_PARAMETERS,
+                             .llama_like = true,
+                             .recompute_every = 3,
+                             .compute = F32 },
+               offload_all);
+    check_same((LayoutCase){ .size[MESH_TP] = 2,
+                             .sharding = { .tensor = true, .sequence = true, .async = true },
+                             .compute = F32 },
+               offload_second);
 }
 FENCED(activations_in_host_memory_change_no_bit)
 

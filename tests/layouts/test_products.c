@@ -2,6 +2,8 @@
 #include "base/rng.h"
 #include "exec/schedules/schedule_def.h"
 #include "layout.h"
+#include "passes/all_passes.h"
+#include "passes/offload.h"
 #include "test.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,12 @@ static void choose_heads(LayoutCase *l, uint64_t seed)
     l->kv_heads = h[1];
 }
 
+static void offload(Model *m)
+{
+    static const Offload all = { .every = 1 };
+    passes_add(&m->passes, &pass_offload, &all);
+}
+
 static LayoutCase choose(uint64_t seed)
 {
     LayoutCase l = { .compute = F64 };
@@ -92,6 +100,7 @@ static LayoutCase choose(uint64_t seed)
     l.vocabulary = 7 + (int)pick(seed, 34, 12);
     choose_heads(&l, seed);
     l.moe = choose_experts(seed);
+    if (pick(seed, 38, 3) == 0) l.edit = offload;
     if (l.size[MESH_PP] > 1) choose_pipeline(&l, seed);
     return l;
 }
@@ -103,7 +112,8 @@ static void describe(const LayoutCase *l, uint64_t seed)
         "cp %lld tp %lld, experts %lld, stage %d unit %lld, "
         "sequence parallel %d asynchronous %d, zig-zag %d, llama %d tied %d, recompute %lld, "
         "accumulation "
-        "%lld, batch %lld sequence %lld, heads %d of %d, vocabulary %d, global tokens %d\n",
+        "%lld, batch %lld sequence %lld, heads %d of %d, vocabulary %d, global tokens %d offloaded "
+        "%d\n",
         (unsigned long long)seed, (long long)l->size[MESH_PP], l->schedule ? l->schedule : "",
         l->per_rank, l->layers, (long long)l->size[MESH_DP_REPLICATE],
         (long long)l->size[MESH_DP_SHARD], (long long)l->size[MESH_EP], (long long)l->size[MESH_CP],
@@ -111,7 +121,8 @@ static void describe(const LayoutCase *l, uint64_t seed)
         l->data_parallel.stage, (long long)l->data_parallel.blocks_per_unit, l->sharding.sequence,
         l->sharding.async, l->sharding.layout, l->llama_like, l->tied,
         (long long)l->recompute_every, (long long)l->accumulation, (long long)l->batch,
-        (long long)l->sequence, l->kv_heads, l->heads, l->vocabulary, l->global_tokens);
+        (long long)l->sequence, l->kv_heads, l->heads, l->vocabulary, l->global_tokens,
+        l->edit != NULL);
 }
 
 /* Whether it ran; else it was refused by name. */
