@@ -37,10 +37,17 @@ static Error *comm_failure(const Step *s, const Launch *l, const RunTime *now)
     return e;
 }
 
+/* A device that has failed cannot tell any more; then as the host has it. */
+static RunTime now_of(const Program *p, const Launch *l)
+{
+    RunTime now = *l->stream->now;
+    error_free(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
+    return now;
+}
+
 static Error *failure(Program *p, const Step *s, const Launch *l, int status)
 {
-    RunTime now;
-    TRY(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
+    const RunTime now = now_of(p, l);
     if (status == KERNEL_COMM) return comm_failure(s, l, &now);
     Arena *a = arena_new();
     const Device *d = p->settings.device;

@@ -3,7 +3,8 @@
  * As on a GPU, work is queued on streams and done late, when somebody waits for it: whoever reads a
  * result too early, reuses memory too early or forgets an event gets wrong numbers every time.
  * Memory of the device lies in pages of its own that only queued work may touch; allocated memory
- * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). */
+ * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). MODALITIES_MOCK_FAILS_AT: the
+ * kernel, by its number, at whose launch the GPU fails. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -133,6 +134,9 @@ static cudaError_t mock_memory(size_t *there, size_t *all)
 static MockStream first_stream; /* for NULL */
 static MockStream *streams;     /* all that ever were */
 
+/* The GPU has failed: from then on every call that waits says so, as CUDA's do. */
+static bool is_broken;
+static int64_t n_launches;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* work was given, or done */
 
 void mock_lock(void)
@@ -306,15 +310,17 @@ static cudaError_t run_to(MockStream *s, int64_t number)
 
 static cudaError_t mock_query(cudaStream_t stream)
 {
+    if (is_broken) return cudaErrorIllegalAddress;
     return run_to(mock_stream(stream), mock_stream(stream)->n_given);
 }
 
 static cudaError_t mock_synchronize(cudaStream_t stream)
 {
+    cudaError_t status;
     pthread_mutex_lock(&lock);
-    while (mock_query(stream) != cudaSuccess) pthread_cond_wait(&changed, &lock);
+    while ((status = mock_query(stream)) == cudaErrorNotReady) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
-    return cudaSuccess;
+    return status;
 }
 
 static cudaError_t mock_stream_free(cudaStream_t stream)
@@ -404,8 +410,20 @@ static cudaError_t mock_set_attribute(cudaKernel_t kernel, enum cudaFuncAttribut
     return cudaSuccess;
 }
 
+/* An error of a kernel before is told by the launches after it. */
+static bool fails_now(void)
+{
+    const char *at = getenv("MODALITIES_MOCK_FAILS_AT");
+    pthread_mutex_lock(&lock);
+    is_broken |= at && ++n_launches >= atoll(at);
+    const bool fails = is_broken;
+    pthread_mutex_unlock(&lock);
+    return fails;
+}
+
 static cudaError_t mock_launch(const cudaLaunchConfig_t *config, const void *kernel, void **arg)
 {
+    if (fails_now()) return cudaErrorIllegalAddress;
     MockWork w = { .kind = WORK_KERNEL,
                    .blocks = config->gridDim.x,
                    .threads = (int)config->blockDim.x };
@@ -432,7 +450,9 @@ static cudaError_t mock_version(int *out)
 
 static const char *mock_text(cudaError_t status)
 {
-    return status == cudaErrorMemoryAllocation ? "out of memory" : "an error of the mock";
+    return status == cudaErrorMemoryAllocation ? "out of memory"
+           : status == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+                                               : "an error of the mock";
 }
 
 static cudaError_t mock_count(int *out)

@@ -313,12 +313,6 @@ static ncclResult_t receive(void *out, size_t n, ncclDataType_t t, int peer, ncc
 
 /* ---- communicators ---- */
 
-static ncclResult_t version(int *out)
-{
-    *out = 22809;
-    return ncclSuccess;
-}
-
 static const char *text(ncclResult_t status)
 {
     return status == ncclInvalidUsage ? "two ranks have the same GPU" : "an error of the mock";
@@ -397,7 +391,6 @@ static ncclResult_t abort_it(ncclComm_t c)
 
 void mock_nccl_fill(CudaCalls *c)
 {
-    c->ncclGetVersion = version;
     c->ncclGetErrorString = text;
     c->ncclGetUniqueId = unique_id;
     c->ncclCommInitRankConfig = join;

@@ -83,6 +83,19 @@ TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
     arena_free(b.arena);
 }
 
+/* The error of a kernel stays, and what was to be read there cannot be read any more. */
+TEST(a_gpu_that_fails_ends_the_training_with_the_op_and_its_place)
+{
+    Bench b = bench_new();
+    const char *const gpu[] = { "--device", "cuda", NULL };
+    const char *const fails[] = { "MODALITIES_MOCK_FAILS_AT=20", NULL };
+    const Outcome o = bench_run(&b, "one", NULL, gpu, fails);
+    assert_refused(o, 1, "an illegal memory access was encountered");
+    assert_contains(o.text, "step 1, microbatch ");
+    assert_contains(o.text, " in block ");
+    arena_free(b.arena);
+}
+
 /* A GPU takes one rank. */
 TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
 {
