@@ -39,17 +39,38 @@ INLINE void few_rows_step(FewSums sum, const PackFrom *a, const PackFrom *b, int
     }
 }
 
-/* Rows [i, i + rows) of A with the columns [j, j + columns) of C. */
+/* Short rows of B are over before the hardware has seen where they lead: with one row of A, which
+ * has nothing else to wait for, those of the next columns are asked for while these are read. */
+enum { SHORT_ROW_BYTES = 2048 };
+
+INLINE bool few_rows_fetches(const Product *p)
+{
+    return p->m == 1 && dtype_size(p->b.dtype) * (size_t)p->b.stride <= SHORT_ROW_BYTES;
+}
+
+INLINE void few_rows_fetch(const PackFrom *b, int64_t j, int64_t columns, int64_t step)
+{
+    const size_t word = b->pairs ? 2 * sizeof(bf16) : dtype_size(b->f.dtype),
+                 row = dtype_size(b->f.dtype) * (size_t)b->f.stride;
+    const char *at = (const char *)b->f.data + row * (size_t)(j + columns) + word * (size_t)step;
+#pragma GCC unroll 4
+    for (int q = 0; q < columns; q++) __builtin_prefetch(at + (size_t)q * row);
+}
+
+/* Rows [i, i + rows) of A with the columns [j, j + columns) of C. `fetches` is known to the
+ * compiler. */
 INLINE void few_rows_tile(const Product *p, const PackFrom *a, const PackFrom *b, int64_t i,
-                          int64_t rows, int64_t j, int64_t columns)
+                          int64_t rows, int64_t j, int64_t columns, bool fetches)
 {
     FewSums sum;
     const int64_t steps = a->pairs ? (p->k + 1) / 2 : p->k, whole = a->pairs ? p->k / 2 : p->k;
     int64_t step = 0;
     for (int r = 0; r < rows; r++)
         for (int q = 0; q < columns; q++) sum[r][q] = vec_set(0);
-    for (; step + LANES <= whole; step += LANES)
+    for (; step + LANES <= whole; step += LANES) {
+        if (fetches) few_rows_fetch(b, j, columns, step);
         few_rows_step(sum, a, b, i, rows, j, columns, step, LANES);
+    }
     if (step < steps) few_rows_step(sum, a, b, i, rows, j, columns, step, steps - step);
     for (int r = 0; r < rows; r++)
         for (int q = 0; q < columns; q++) {
@@ -68,8 +89,8 @@ INLINE void few_rows_columns(const Product *p, const PackFrom *a, const PackFrom
 {
     int64_t i = 0;
     for (; i + FEW_TILE_ROWS <= p->m; i += FEW_TILE_ROWS)
-        few_rows_tile(p, a, b, i, FEW_TILE_ROWS, j, columns);
-    for (; i < p->m; i++) few_rows_tile(p, a, b, i, 1, j, columns);
+        few_rows_tile(p, a, b, i, FEW_TILE_ROWS, j, columns, false);
+    for (; i < p->m; i++) few_rows_tile(p, a, b, i, 1, j, columns, false);
 }
 
 /* The columns [from, to), with dtypes that the compiler knows. */
@@ -79,6 +100,9 @@ INLINE void few_rows_range(const Product *p, Dtype of_a, Dtype of_b, bool pairs,
     PackFrom a = { p->a, p->m, p->k, pairs }, b = { p->b, p->n, p->k, pairs };
     a.f.dtype = of_a, b.f.dtype = of_b;
     int64_t j = from;
+    if (few_rows_fetches(p))
+        for (; j + FEW_COLUMNS <= to; j += FEW_COLUMNS)
+            few_rows_tile(p, &a, &b, 0, 1, j, FEW_COLUMNS, true);
     for (; j + FEW_COLUMNS <= to; j += FEW_COLUMNS) few_rows_columns(p, &a, &b, j, FEW_COLUMNS);
     for (; j < to; j++) few_rows_columns(p, &a, &b, j, 1);
 }
