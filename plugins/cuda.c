@@ -76,8 +76,8 @@ static void report(GpuReport *out)
     say(out->problem, sizeof out->problem, e);
 }
 
-static Error *open_gpu(int number, struct Pool *pool, void (*release)(struct Pool *pool),
-                       Device **out)
+static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
+                       void (*release)(struct Pool *pool), Device **out)
 {
     const CudaCalls *c;
     int n;
@@ -90,6 +90,8 @@ static Error *open_gpu(int number, struct Pool *pool, void (*release)(struct Poo
                            n == 1 ? "is" : "are", n, n == 1 ? "" : "s", number);
     TRY(cuda_device_new(c, number, cuda_images, all_cuda_kernels, &made));
     made->pool = pool;
+    made->any_order = freedom->any_order;
+    made->tf32 = freedom->tf32;
     made->release_pool = release;
     nccl_offer(made);
     *out = &made->device;

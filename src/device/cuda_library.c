@@ -58,12 +58,19 @@ Error *gpu_check(int number)
     return *g->problem ? error_new("%s cannot be used: %s", g->name, g->problem) : NULL;
 }
 
+static GpuFreedom allowed;
+
+void gpu_allow(const GpuFreedom *freedom)
+{
+    allowed = *freedom;
+}
+
 Error *gpu_open(int number, int n_threads, Device **out)
 {
     const CudaLibrary *library;
     TRY(load(&library));
     Pool *pool = pool_new(n_threads);
-    Error *e = library->open(number, pool, pool_free, out);
+    Error *e = library->open(number, &allowed, pool, pool_free, out);
     if (e) pool_free(pool);
     return e;
 }

@@ -6,7 +6,7 @@
 #define DEVICE_CUDA_LIBRARY_H
 #include "device/device.h"
 
-enum { CUDA_LIBRARY_VERSION = 1, MAX_GPUS = 64 };
+enum { CUDA_LIBRARY_VERSION = 2, MAX_GPUS = 64 };
 #define CUDA_LIBRARY_NAME "modalities_cuda"
 
 typedef struct Gpu {
@@ -23,19 +23,28 @@ typedef struct GpuReport {
     char problem[600];  /* why there is none; "": there are some */
 } GpuReport;
 
+/* What a run allows its numbers on a GPU. */
+typedef struct GpuFreedom {
+    bool any_order; /* sums in an order that differs from run to run, where that is quicker */
+    bool tf32;      /* products of f32 from factors of 11 bits */
+} GpuFreedom;
+
 typedef struct CudaLibrary {
     int version;
     size_t device_bytes, launch_bytes; /* of the structs that both know */
     void (*report)(GpuReport *out);
     /* The GPU of this number. `pool` is for work of the host; with the device it is released. */
-    struct Error *(*open)(int number, struct Pool *pool, void (*release)(struct Pool *pool),
-                          Device **out);
+    struct Error *(*open)(int number, const GpuFreedom *freedom, struct Pool *pool,
+                          void (*release)(struct Pool *pool), Device **out);
 } CudaLibrary;
 
 /* What GPUs there are; never fails. */
 void gpu_report(GpuReport *out);
 /* Whether the visible GPU of this number can be used; the error says why not. */
 struct Error *gpu_check(int number);
+/* For the GPUs that this process opens from now on; at first nothing is allowed. Called before any
+ * thread opens one. */
+void gpu_allow(const GpuFreedom *freedom);
 /* Opens the visible GPU of this number; the error says why it cannot be used. */
 struct Error *gpu_open(int number, int n_threads, Device **out);
 #endif

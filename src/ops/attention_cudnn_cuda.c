@@ -58,6 +58,7 @@ static AttentionShape shape_of(const Launch *l)
     s.causal = a->causal;
     s.documents = l->n_in == 5 || l->n_in == 8;
     s.backward = is_backward(l);
+    s.any_order = s.backward && cuda_stream_of(l->stream)->cuda->any_order;
     attention_shape_fit(&s, most_score_bytes());
     return s;
 }

@@ -7,6 +7,7 @@
 #include "base/signal.h"
 #include "base/terminal.h"
 #include "comm/mesh.h"
+#include "device/cuda_library.h"
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
 #include "train/crew.h"
@@ -277,6 +278,8 @@ static Error *run(Run *r, const Registry *registry)
     TRY(consensus_error(r->together, check_options(r->s)));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
     consensus_wait_at_most(r->together, r->c.config.settings.comm_timeout);
+    gpu_allow(&(GpuFreedom){ .any_order = r->c.config.settings.determinism == 1,
+                             .tf32 = r->c.config.settings.tf32 });
     if (nothing_left(r)) {
         log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
                  (long long)r->c.config.settings.training_target.num_target_steps);

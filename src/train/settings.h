@@ -56,7 +56,9 @@ typedef struct TrainingSettings {
     TrainingProgress training_progress;
     const WarmstartPaths *warmstart_checkpoint_paths;
     void *debugging;
-    int on_nonfinite;           /* OnNonfinite */
+    int on_nonfinite; /* OnNonfinite */
+    int determinism;  /* 1: off */
+    bool tf32;
     const double *comm_timeout; /* seconds; NULL: what waiting.h says */
 } TrainingSettings;
 

@@ -14,7 +14,7 @@ typedef struct MockLayout {
 /* D = alpha op(A) op(B) + beta C. */
 typedef struct MockProduct {
     MockLayout a, b, d;
-    bool turns_a, turns_b;
+    bool turns_a, turns_b, tf32;
     const void *a_data, *b_data;
     void *d_data;
     float alpha, beta;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct Desc {
-    bool turns_a, turns_b;
+    bool turns_a, turns_b, tf32;
 } Desc;
 
 size_t mock_lt_version(void)
@@ -40,8 +40,12 @@ cublasStatus_t mock_lt_destroy(cublasLtHandle_t handle)
 cublasStatus_t mock_desc_create(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
                                 cudaDataType_t scale)
 {
-    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-    *out = make(sizeof(Desc));
+    const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    if ((compute != CUBLAS_COMPUTE_32F && !tf32) || scale != CUDA_R_32F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    Desc *d = make(sizeof *d);
+    d->tf32 = tf32;
+    *out = (cublasLtMatmulDesc_t)d;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -125,7 +129,8 @@ static MockProduct product_of(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t 
                           .b = *(const MockLayout *)(const void *)b,
                           .d = *(const MockLayout *)(const void *)d,
                           .turns_a = x->turns_a,
-                          .turns_b = x->turns_b };
+                          .turns_b = x->turns_b,
+                          .tf32 = x->tf32 };
 }
 
 static int64_t sum_of(const MockProduct *p)
@@ -189,9 +194,17 @@ static int64_t place(const MockLayout *l, bool turns, int64_t row, int64_t colum
     return turns ? row * l->stride + column : column * l->stride + row;
 }
 
-static double number(const MockLayout *l, const void *data, int64_t i)
+/* A factor; rounded to 11 bits where products may be so. */
+static double number(const MockProduct *p, const MockLayout *l, const void *data, int64_t i)
 {
-    return dtype_get(dtype_of(l->type), data, i);
+    const double x = dtype_get(dtype_of(l->type), data, i);
+    uint32_t bits;
+    float f = (float)x;
+    if (!p->tf32) return x;
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x1000) & ~UINT32_C(0x1fff);
+    memcpy(&f, &bits, sizeof f);
+    return f;
 }
 
 void mock_multiply(const MockProduct *p)
@@ -203,9 +216,9 @@ void mock_multiply(const MockProduct *p)
             for (int64_t i = 0; i < p->d.rows; i++) {
                 double sum = 0;
                 for (int64_t e = 0; e < k; e++)
-                    sum += number(&p->a, p->a_data,
+                    sum += number(p, &p->a, p->a_data,
                                   z * p->a.distance + place(&p->a, p->turns_a, i, e)) *
-                           number(&p->b, p->b_data,
+                           number(p, &p->b, p->b_data,
                                   z * p->b.distance + place(&p->b, p->turns_b, e, j));
                 const int64_t at = z * p->d.distance + j * p->d.stride + i;
                 const double old = p->beta != 0 ? p->beta * dtype_get(to, p->d_data, at) : 0;

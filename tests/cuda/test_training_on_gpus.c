@@ -1,7 +1,9 @@
 /* test_training_on_gpus.c - whole trainings on the mock of a GPU: they learn what the CPU learns,
  * resume with the same bits, and end with a clear error where there is no such GPU. */
+#include "base/file.h"
 #include "end_to_end/training.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* As test_resume.c, but for what each turns on. */
 static const char *const plain[] = { NULL };
@@ -63,6 +65,37 @@ TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
     assert_ended_well(bench_run(&b, "gpu", NULL, two, on_gpus));
     assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
     assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
+    arena_free(b.arena);
+}
+
+/* In its last results. */
+static const char *last_norm(const Bench *b, const char *id)
+{
+    static const char *const name = "\"grad norm avg\":";
+    const char *last = NULL;
+    Str text;
+    assert_no_error(file_read(
+        b->arena, arena_printf(b->arena, "%s/%s/evaluation_results.jsonl", b->root, id), &text));
+    for (const char *at = text.ptr; (at = strstr(at, name)); at++) last = at;
+    assert_non_null(last);
+    last += strlen(name);
+    return arena_string_n(b->arena, last, strcspn(last, ",}"));
+}
+
+/* TF32 shows, but little. */
+TEST(a_training_on_a_gpu_uses_tf32_and_any_order_where_its_settings_say_so)
+{
+    Bench b = bench_new();
+    static const char *const tf32[] = { "--set", "settings.tf32=true", NULL };
+    const char *any[8] = { "--set", "settings.determinism=off" };
+    for (int i = 0; bf16[i]; i++) any[2 + i] = bf16[i];
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    assert_ended_well(bench_run(&b, "exact", NULL, plain, NULL));
+    assert_ended_well(bench_run(&b, "tf32", NULL, tf32, NULL));
+    assert_ended_well(bench_run(&b, "any", NULL, any, NULL));
+    assert_results_near(&b, "exact", "tf32", "train loss avg", 1e-3);
+    assert_string_not_equal(last_norm(&b, "exact"), last_norm(&b, "tf32"));
+    assert_results_near(&b, "exact", "any", "train loss avg", 1e-1);
     arena_free(b.arena);
 }
 

@@ -19,6 +19,7 @@ typedef struct Cuda {
     struct Matmuls *matmuls; /* products through cuBLASLt */
     CudnnTarget cudnn;       /* see cuda_cudnn */
     bool is_cudnn_sought;
+    bool any_order, tf32; /* as GpuFreedom */
     Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
     size_t taken_bytes; /* of the GPU's memory, when it was opened */
     size_t workspace_bytes; /* of all streams */

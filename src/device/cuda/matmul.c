@@ -109,13 +109,15 @@ static cublasStatus_t make_layout(const CudaCalls *c, cublasLtMatrixLayout_t *ou
     return status;
 }
 
-static cublasStatus_t make_product(const CudaCalls *c, Made *x)
+static cublasStatus_t make_product(const Matmuls *m, Made *x)
 {
     const Shape *s = &x->shape;
+    const bool rounds = m->cuda->tf32 && s->a == F32;
+    const CudaCalls *c = m->cuda->calls;
     const cublasOperation_t first = s->b_inner ? CUBLAS_OP_T : CUBLAS_OP_N,
                             second = s->a_inner ? CUBLAS_OP_N : CUBLAS_OP_T;
-    cublasStatus_t status =
-        c->cublasLtMatmulDescCreate(&x->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasStatus_t status = c->cublasLtMatmulDescCreate(
+        &x->product, rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (!status)
         status = c->cublasLtMatmulDescSetAttribute(x->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                                                    sizeof first);
@@ -194,7 +196,7 @@ static cublasStatus_t get(Matmuls *m, const Shape *s, Made **out)
     Made *x = calloc(1, sizeof *x);
     CHECK(x != NULL);
     x->shape = *s;
-    cublasStatus_t status = make_product(m->cuda->calls, x);
+    cublasStatus_t status = make_product(m, x);
     if (!status) status = choose_algorithm(m, x);
     if (status) {
         free_made(m->cuda->calls, x);
