@@ -118,8 +118,11 @@ static Error *begin_anew(Resumable *r)
     r->found = (PartRecord){ 0 };
     r->last = (FinishedPart){ 0 };
     TRY(record_mark(r)); /* in place of the one that describes what is cut */
-    for (int i = 0; i < r->n_streams; i++) TRY(growing_cut(&r->stream[i], 0));
-    return NULL;
+    Error *e = NULL;
+    for (int i = 0; !e && i < r->n_streams; i++) e = growing_cut(&r->stream[i], 0);
+    if (!e) return NULL;
+    for (int i = 0; i < r->n_streams; i++) unlink(r->stream[i].growing); /* nothing is in them */
+    return error_join(e, record_remove(r));
 }
 
 static Error *go_on(Resumable *r)

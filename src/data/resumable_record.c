@@ -98,9 +98,9 @@ Error *record_write(Resumable *r)
     Error *e = open_new(r);
     if (!e) e = record_append(r, &t);
     text_free(&t);
-    TRY(e);
-    TRY(replace_record(r));
-    return sync_folder_of(r->record_path);
+    if (!e) e = replace_record(r);
+    if (e) unlink(r->new_record_path);
+    return e ? e : sync_folder_of(r->record_path);
 }
 
 Error *record_mark(Resumable *r)
@@ -112,6 +112,7 @@ Error *record_mark(Resumable *r)
         e = file_failed("write", r->new_record_path);
     text_free(&t);
     if (!e) e = replace_record(r);
+    if (e) unlink(r->new_record_path);
     if (r->record >= 0) close(r->record);
     r->record = -1;
     return e;

@@ -191,7 +191,8 @@ static Error *build(Builder *b, const void *settings, void **out)
         w->mode == DISABLED ? dummy_subscriber(a) : subscriber_of_rank(a, &w->base, w->global_rank);
     if (*out != &w->base) return NULL;
     if (!file_exists(w->config_file_path))
-        return error_as_absent(error_new("config_file_path: %s is not there", w->config_file_path));
+        return error_as_absent(
+            error_new("config_file_path: there is no file %s", w->config_file_path));
     const char *folder =
         arena_printf(a, "%s/wandb/%s/%s", w->directory, w->project, w->experiment_id);
     w->history = path_join(a, folder, "history.jsonl");

@@ -9,6 +9,7 @@
 #include "monitor/error_log.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -187,6 +188,18 @@ static Error *compare_machines(Comm *world, Rank *rank)
     return NULL;
 }
 
+/* What is wrong, told while the other processes still wait for this one: mpirun ends all when the
+ * first is gone. */
+static Error *tell_now(Error *e)
+{
+    if (!e || !*error_text(e)) return e;
+    const int status = error_exit_status(e);
+    fflush(stdout);
+    fprintf(stderr, "%s\n", error_text(e));
+    error_free(e);
+    return error_silent(status);
+}
+
 /* What rank 0 says for all, the others leave to it. */
 static Error *run_process(const CrewSettings *s)
 {
@@ -198,6 +211,7 @@ static Error *run_process(const CrewSettings *s)
     TRY(compare_machines(world, &m.rank));
     member_init(&m, s, &process, world);
     member_main(&m);
+    m.error = tell_now(m.error);
     member_free(&m);
     return m.error;
 }

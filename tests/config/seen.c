@@ -282,10 +282,11 @@ static void drop_matches(Arena *a, char **text, const char *pattern)
     text_free(&t);
 }
 
-/* The training report repeats the settings; its warnings are news. */
+/* The training report repeats the settings; its warnings, if there are any, are news. */
 static void drop_report(char *text)
 {
-    char *from = strstr(text, "Training target:"), *to = from ? strstr(from, "Warnings:") : NULL;
+    char *from = strstr(text, "Training target:"), *end = from ? strstr(from, "\n====") : NULL,
+         *warnings = from ? strstr(from, "Warnings:") : NULL, *to = warnings ? warnings : end;
     if (to) memmove(from, to, strlen(to) + 1);
 }
 
