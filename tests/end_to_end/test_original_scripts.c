@@ -160,13 +160,14 @@ TEST(scripts_of_instruction_tuning_prepare_the_data)
 TEST(scripts_of_scaling_up_run_a_sweep_on_four_and_eight_ranks)
 {
     Tree t = tree_new();
+    Bench b = bench_new();
     type(&t, arena_printf(t.arena,
                           "mkdir -p tutorials/scaling_up/configs tutorials/scaling_up/scripts && "
                           "sed 's/lr: .1e-3, 1e-2, 3e-2./lr: [1e-3]/; s/seed: .1, 2, 3, 4./seed: "
                           "[1, 2]/' %s >tutorials/scaling_up/configs/sweep_config.yaml",
                           path_absolute(t.arena, "tests/sweep/sweep.yaml")));
     setenv("TRAIN_PBIN", path_absolute(t.arena, write_many_tokens(t.arena)), 1);
-    setenv("EVAL_PBIN", path_absolute(t.arena, bench_new().pbin), 1);
+    setenv("EVAL_PBIN", path_absolute(t.arena, b.pbin), 1);
     const char *said = type(
         &t,
         "cd tutorials/scaling_up/scripts\n"
@@ -190,5 +191,6 @@ TEST(scripts_of_scaling_up_run_a_sweep_on_four_and_eight_ranks)
     assert_contains(said, "4 of 4 configurations remain");
     assert_contains(said, "it runs here as 4 CPU ranks");
     assert_contains(said, "0 of 4 configurations remain");
+    arena_free(b.arena);
     arena_free(t.arena);
 }
