@@ -35,9 +35,9 @@ static void fill_large(TinyRun *t, const char *name)
     for (int64_t i = 0; i < tensor_count(x); i++) dtype_set(x->dtype, x->data, i, 3 * sin(i + 1.0));
 }
 
-static TinyRun clipped_run(const Gpt2Settings *s, const QkClip *c)
+static TinyRun clipped_run(Arena *a, const Gpt2Settings *s, const QkClip *c)
 {
-    PassList passes = { .arena = arena_new() };
+    PassList passes = { .arena = a };
     const Optimize o = { .optimizer = made_optimizer(passes.arena, ADAM), .norm_type = 2 };
     passes_add(&passes, &pass_watch_logits, c);
     passes_add(&passes, &pass_optimize, &o);
@@ -72,12 +72,13 @@ static void check_rows(const double *before, const double *after, int n, int wid
 static void check_formula(bool llama_like, double alpha)
 {
     enum { WIDTH = 16, HEADS = 4 };
+    Arena *a = arena_new();
     const Gpt2Settings s = tiny_settings(llama_like);
     const int groups = (int)s.n_head_kv, repeat = HEADS / groups;
     const char *const names[] = { LAYER "q_attn.weight", LAYER "k_attn.weight", LAYER "q_attn.bias",
                                   LAYER "k_attn.bias", LAYER "v_attn.weight" };
     QkClip c = { 1e30, alpha };
-    TinyRun t = clipped_run(&s, &c);
+    TinyRun t = clipped_run(a, &s, &c);
     double *of_head = step_of(&t), most[HEADS] = { 0 }, low = INFINITY, high = 0;
     double *before[5], *after;
     for (int h = 0; h < HEADS; h++) most[h / repeat] = fmax(most[h / repeat], of_head[h]);
@@ -87,7 +88,7 @@ static void check_formula(bool llama_like, double alpha)
     tiny_run_free(&t);
 
     c.threshold = (low + high) / 2;
-    t = clipped_run(&s, &c);
+    t = clipped_run(a, &s, &c);
     for (int k = 0; k < 5; k++)
         before[k] = llama_like && (k == 2 || k == 3) ? NULL : numbers(&t, names[k]);
     step_of(&t);
@@ -104,6 +105,7 @@ static void check_formula(bool llama_like, double alpha)
     for (int h = 0; h < HEADS; h++) now[h / repeat] = fmax(now[h / repeat], then[h]);
     for (int i = 0; i < groups; i++) assert_close(now[i], fmin(most[i], c.threshold), 1e-4);
     tiny_run_free(&t);
+    arena_free(a);
 }
 
 TEST(clipping_brings_the_largest_logits_of_heads_to_the_threshold)
@@ -117,9 +119,10 @@ TEST(clipping_brings_the_largest_logits_of_heads_to_the_threshold)
 /* Nothing is left of an earlier step, though it had larger ones. */
 TEST(logits_are_those_of_one_step)
 {
+    Arena *a = arena_new();
     const Gpt2Settings s = tiny_settings(true);
     const QkClip c = { 1e30, 0.5 };
-    TinyRun t = clipped_run(&s, &c);
+    TinyRun t = clipped_run(a, &s, &c);
     const Tensor *w = &store_find(t.store, LAYER "k_attn.weight")->tensor;
     const double *first = step_of(&t);
     t.now.step++;
@@ -128,6 +131,7 @@ TEST(logits_are_those_of_one_step)
     const double *second = step_of(&t);
     for (int h = 0; h < 4; h++) assert_close(second[h], first[h] / 2, 1e-4);
     tiny_run_free(&t);
+    arena_free(a);
 }
 
 /* ---- on ranks ---- */
