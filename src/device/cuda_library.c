@@ -58,7 +58,7 @@ Error *gpu_check(int number)
     return *g->problem ? error_new("%s cannot be used: %s", g->name, g->problem) : NULL;
 }
 
-static GpuFreedom allowed;
+static _Thread_local GpuFreedom allowed; /* each rank says it for the device that it opens */
 
 void gpu_allow(const GpuFreedom *freedom)
 {

@@ -42,8 +42,7 @@ typedef struct CudaLibrary {
 void gpu_report(GpuReport *out);
 /* Whether the visible GPU of this number can be used; the error says why not. */
 struct Error *gpu_check(int number);
-/* For the GPUs that this process opens from now on; at first nothing is allowed. Called before any
- * thread opens one. */
+/* For the GPUs that this thread opens from now on; at first nothing is allowed. */
 void gpu_allow(const GpuFreedom *freedom);
 /* Opens the visible GPU of this number; the error says why it cannot be used. */
 struct Error *gpu_open(int number, int n_threads, Device **out);
