@@ -2,6 +2,7 @@
 #include "kernel_check.h"
 #include "op_cases.h"
 #include "op_split.h"
+#include "ops/all_ops.h"
 #include "test.h"
 #include <string.h>
 
@@ -252,4 +253,10 @@ const char *kernel_check(const KernelDef *k, const KernelRunner *how, Arena *res
     }
     if (!problem && n_served == 0) problem = arena_printf(result, "%s: no case fits", k->op);
     return problem ? arena_printf(result, "%s [%s %s]", problem, k->types, kernel_name(k)) : NULL;
+}
+
+bool kernel_talks(const KernelDef *row)
+{
+    const OpDef *op = op_find(row->op);
+    return !strncmp(row->op, "ring_", 5) || (op && op->flags & OP_COMM);
 }

@@ -20,4 +20,7 @@ typedef struct KernelRunner {
 
 /* NULL, or what is wrong with the row; owned by the arena. */
 const char *kernel_check(const KernelDef *row, const KernelRunner *how, Arena *result);
+
+/* Whether it needs other ranks: such kernels have tests of their own, and no case here. */
+bool kernel_talks(const KernelDef *row);
 #endif

@@ -31,20 +31,13 @@ static const KernelRunner with_pools = { .n_ways = 2,
                                          .run = run_with_pool,
                                          .threads = threads_of_pool };
 
-/* Kernels that talk to other ranks have tests of their own. */
-static bool is_alone(const KernelDef *k)
-{
-    const OpDef *op = op_find(k->op);
-    return strncmp(k->op, "ring_", 5) && !(op && op->flags & OP_COMM);
-}
-
 static const char *check_rows(const KernelDef *rows, Arena *result)
 {
     const char *problem = NULL;
     pools[0] = pool_new(1);
     pools[1] = pool_new(3);
     for (const KernelDef *k = rows; k->op && !problem; k++)
-        if (k->level <= cpu_level_available() && is_alone(k))
+        if (k->level <= cpu_level_available() && !kernel_talks(k))
             problem = kernel_check(k, &with_pools, result);
     pool_free(pools[0]);
     pool_free(pools[1]);
