@@ -262,8 +262,9 @@ uninstall: ## remove what install put below PREFIX
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
-# Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, and
-# the elastic one that Slurm queues again, are left out under the address sanitizer: they take minutes there and run no code that smaller ones do not.
+# Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
+# elastic one that Slurm queues again and the longest tables of settings are left out under the address sanitizer:
+# they take minutes there and run no code that smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
@@ -291,7 +292,8 @@ check-lint:
 	@tools/lint.sh
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
-	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
+	    --without every_setting_of_models --without every_setting_of_the_data --without every_setting_of_checkpoints
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh
