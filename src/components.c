@@ -56,6 +56,7 @@
     COMPONENT(model_debugging_hook_detector) \
     COMPONENT(model_debugging_hook_nan_hook) \
     COMPONENT(model_debugging_hook_print_forward_hook) \
+    COMPONENT(model_float8) \
     COMPONENT(model_frozen) \
     COMPONENT(model_fsdp1_checkpointed) \
     COMPONENT(model_lora) \

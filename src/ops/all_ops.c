@@ -8,6 +8,7 @@
 /* clang-format off */
 #define LIST(OPS, KERNELS) \
     OPS(contract) KERNELS(gemm) OPS(contract_pieces) \
+    OPS(float8) KERNELS(float8) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(offset) OPS(logit_cap) \
     OPS(reshape) \

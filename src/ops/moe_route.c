@@ -4,7 +4,7 @@
 #include "ops/softmax.h"
 #include <string.h>
 
-static const OpDef op_moe_route, op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_balance,
+static const OpDef op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_balance,
     op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad, op_moe_element;
 
 static const Field route_attrs[] = {
@@ -284,7 +284,7 @@ static const OpDef op_moe_element = {
     .attrs_size = sizeof(Element),
     .reference = element_reference,
 };
-static const OpDef op_moe_route = {
+const OpDef op_moe_route = {
     .name = "moe_route",
     .doc = "weights and numbers of the experts with the largest scores",
     .attrs = route_attrs,

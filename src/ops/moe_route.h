@@ -13,6 +13,7 @@ typedef struct MoeRoute {
 /* Logits [* e] give the weights [* k] (f32 or better), and in *expert [* k] the experts with the
  * largest scores, largest first; of equal ones the lower number. `bias` [e] is added to scores for
  * the choice alone; NULL: nothing is. */
+extern const OpDef op_moe_route;
 Value *moe_route(Graph *g, Value *logits, Value *bias, const MoeRoute *attrs, Value **expert);
 /* Of all tokens: in *share [e] the number of times that a token goes to an expert, in *probability
  * [e] its softmax, both as means. The gradient goes through the probability alone. */

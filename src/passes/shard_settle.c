@@ -84,12 +84,14 @@ static Value made_by(Move m, const Value *v, int dim, int to, unsigned axes, con
 }
 
 /* What a rank sends of its share in a sum: products, and sums of them, go as narrow as the factors
- * are, as Megatron sends them; ranks add up in F32. Gradients that all ranks get stay F32: what
+ * are, as Megatron sends them, but in bf16 where those have eight bits; ranks add up in F32.
+ * Gradients that all ranks get stay F32: what
  * they lose in a second rounding is more than one rank loses in all. */
 static Dtype wire_dtype(const Value *v)
 {
     const Node *n = v->from;
     if (v->dtype != F32 || !n || !n->n_in) return v->dtype;
+    if (n->op->flags & OP_MATMUL && dtype_size(n->in[0]->dtype) == 1) return BF16;
     if (n->op->flags & OP_MATMUL)
         return dtype_is_float(n->in[0]->dtype) && dtype_size(n->in[0]->dtype) < dtype_size(F32)
                    ? n->in[0]->dtype

@@ -16,6 +16,7 @@ typedef struct Tolerance {
 
 static double rounding(Dtype t)
 {
+    if (t == F8_E4M3 || t == F8_E5M2) return t == F8_E4M3 ? 0x1p-4 : 0x1p-3;
     return t == F64 ? 0x1p-52 : t == F32 ? 0x1p-23 : t == BF16 ? 0x1p-8 : 0x1p-10;
 }
 

@@ -2,6 +2,7 @@
 #include "case_leaves.h"
 #include "ops/contract.h"
 #include "ops/embed.h"
+#include "ops/float8.h"
 #include "ops/positions.h"
 
 /* Sizes belong to the letters in order of appearance; `*` is two dimensions, n[0] and n[1]. */
@@ -49,7 +50,42 @@ static Value *build_document_positions(Graph *g, const OpCase *c, const int64_t 
     return NULL;
 }
 
+/* Attributes: the format. dims: those of the scale; for quantize and contract all of them. */
+static Value *build_float8_scale(Graph *g, const OpCase *c, const int64_t *n)
+{
+    float8_scale(g, c->dims, floats(g, "x", count(n), n), c->attrs);
+    return NULL;
+}
+
+/* Scales by rows and by columns, and one for all. */
+static Value *build_float8_quantize(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x = floats(g, "x", 3, n);
+    float8_quantize(g, "*k,->*k", x, uniform(leaf(g, "all", F32, 0, NULL), 0.5, 1.5), c->attrs);
+    float8_quantize(g, "*k,*->*k", x, uniform(leaf(g, "rows", F32, 2, n), 0.5, 1.5), c->attrs);
+    float8_quantize(g, "*k,k->*k", x, uniform(leaf(g, "columns", F32, 1, n + 2), 0.5, 1.5),
+                    c->attrs);
+    return NULL;
+}
+
+/* Two leading sizes, k, n; attributes: the format of a. */
+static Value *build_float8_contract(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Dtype t = (Dtype)((const Float8Format *)c->attrs)->dtype;
+    Value *one = uniform(leaf(g, "one", F32, 0, NULL), 0.5, 1.5),
+          *rows = uniform(leaf(g, "rows", F32, 2, n), 0.5, 1.5),
+          *columns = uniform(leaf(g, "columns", F32, 1, n + 3), 0.5, 1.5);
+    Value *x = leaf(g, "x", t, 3, n), *w = leaf(g, "w", F8_E4M3, 2, (int64_t[]){ n[3], n[2] }),
+          *dy = leaf(g, "dy", t, 3, (int64_t[]){ n[0], n[1], n[3] }),
+          *x8 = leaf(g, "x8", F8_E4M3, 3, n);
+    float8_contract(g, "*k,nk,,->*n", x, w, one, one, F64, NULL);
+    float8_contract(g, "*k,nk,*,n->*n", x, w, rows, columns, F64, NULL);
+    float8_contract(g, "*n,*k,n,->nk", dy, x8, columns, one, F64, NULL);
+    return NULL;
+}
+
 /* clang-format off */
+#define FLOAT8(format, by_two) &(const Float8Format){ format, by_two }
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 
 const OpCase product_cases[] = {
@@ -62,6 +98,14 @@ const OpCase product_cases[] = {
     { "sum over two letters", build_contract, .dims = "sgd,ngd->sn", .n = { 3, 2, 4, 5 } },
     { "dot product", build_contract, .dims = "k,k->", .n = { 6 } },
     { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
+    { "float8_scale of all", build_float8_scale, .dims = "*k->", .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 37 } },
+    { "float8_scale of rows", build_float8_scale, .dims = "*k->*", .attrs = FLOAT8(F8_E4M3, true), .n = { 2, 4, 37 } },
+    { "float8_scale of columns", build_float8_scale, .dims = "*k->k", .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 4, 70 } },
+    { "float8_scale of many", build_float8_scale, .dims = "*k->", .attrs = FLOAT8(F8_E4M3, false), .n = { 3, 50, 151 } },
+    { "float8_quantize", build_float8_quantize, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 38 } },
+    { "float8_quantize of gradients", build_float8_quantize, .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 3, 38 } },
+    { "float8_contract", build_float8_contract, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 34, 10 } },
+    { "float8_contract of gradients", build_float8_contract, .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 20, 34, 18 } },
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
     { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },

@@ -1,0 +1,326 @@
+/* test_float8.c - products with factors in eight bits: which ones, how exact, in a training, on
+ * ranks. */
+#include "layouts/layout.h"
+#include "models/model.h"
+#include "ops/collective.h"
+#include "ops/contract.h"
+#include "ops/float8.h"
+#include "optim/made_optimizer.h"
+#include "passes/all_passes.h"
+#include "passes/float8.h"
+#include "passes/optimize.h"
+#include "passes/precision.h"
+#include "test.h"
+#include "tiny_model.h"
+#include "train/small_job.h"
+#include <math.h>
+#include <string.h>
+
+static const char *const none[] = { NULL };
+static const Precision bfloat16 = { .compute = BF16 };
+
+/* ---- which products ---- */
+
+/* A decoder of four layers whose sizes are multiples of 16. */
+static Gpt2Settings settings_of(bool llama_like)
+{
+    Gpt2Settings s = tiny_settings(llama_like);
+    tiny_set_width(&s, 32);
+    s.n_layer = 4;
+    s.n_head_q = 8;
+    s.n_head_kv = llama_like ? 4 : 8;
+    s.ffn_hidden = 48;
+    s.vocab_size = 16;
+    return s;
+}
+
+static TinyRun run_of(const Gpt2Settings *s, const Float8 *f, const Optimize *o)
+{
+    PassList passes = { .arena = arena_new() };
+    passes_add(&passes, &pass_precision, &bfloat16);
+    if (f) passes_add(&passes, &pass_float8, f);
+    if (o) passes_add(&passes, &pass_optimize, o);
+    return tiny_run_new(s, &passes, false, true);
+}
+
+static int64_t n_products(const Graph *g, const OpDef *op, const char *module)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        n += g->node[i]->op == op && !strncmp(g->node[i]->module, module, strlen(module));
+    return n;
+}
+
+/* Of a layer: q, k, v, c_proj and the two of its feed-forward part, each with two gradients. */
+TEST(layers_between_the_first_and_the_last_multiply_in_eight_bits)
+{
+    const Gpt2Settings s = settings_of(false);
+    const Float8 f = { FLOAT8_TENSORWISE, none, 1, 1 };
+    TinyRun t = run_of(&s, &f, NULL);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 2 * 6 * 3);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, "transformer.h.0."), 0);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, "transformer.h.1."), 6 * 3);
+    assert_int_equal(n_products(t.graph, &op_contract, "transformer.h.1."), 0);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, "transformer.h.3."), 0);
+    /* x of q, k, v and its gradient are rounded once: 4 inputs, 6 slopes, 6 weights twice */
+    assert_int_equal(n_products(t.graph, &op_float8_scale, "transformer.h.1."), 4 + 6 + 12);
+    tiny_run_free(&t);
+}
+
+TEST(all_layers_multiply_in_eight_bits_where_asked)
+{
+    const Gpt2Settings s = settings_of(true);
+    const char *const no_queries[] = { "*.q_attn.*", NULL };
+    const Float8 all = { FLOAT8_ROWWISE, none, 0, 0 }, some = { FLOAT8_ROWWISE, no_queries, 0, 2 };
+    TinyRun t = run_of(&s, &all, NULL);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 4 * 7 * 3);
+    assert_true(isfinite(tiny_step(&t)));
+    tiny_run_free(&t);
+    t = run_of(&s, &some, NULL);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 2 * 6 * 3);
+    tiny_run_free(&t);
+}
+
+static Error *passes_of(Arena *a, const Gpt2Settings *s, const Float8 *f)
+{
+    Graph *g = graph_new(a);
+    Model *m = gpt2_new(a, s);
+    ModelOutput out = { 0 };
+    PassList passes = { .arena = a };
+    assert_no_error(
+        m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 8, .training = true }, &out));
+    passes_add(&passes, &pass_float8, f);
+    return passes_run(g, NULL, &passes, NULL);
+}
+
+TEST(what_leaves_no_product_is_refused)
+{
+    Arena *a = arena_new();
+    Gpt2Settings s = settings_of(false);
+    const char *const unknown[] = { "*.q_atn.*", NULL };
+    const Float8 most = { FLOAT8_TENSORWISE, none, 2, 2 }, typo = { 0, unknown, 1, 1 },
+                 usual = { FLOAT8_TENSORWISE, none, 1, 1 };
+    assert_error_has(passes_of(a, &s, &most), "model.float8: no product is left for it");
+    assert_error_has(passes_of(a, &s, &typo),
+                     "model.float8: excluded: \"*.q_atn.*\" is the name of no parameter here");
+    assert_no_error(passes_of(a, &s, &usual));
+    tiny_set_width(&s, 24);
+    s.n_head_q = s.n_head_kv = 6;
+    assert_error_has(passes_of(a, &s, &usual), "weights whose sizes are no multiples of 16");
+    arena_free(a);
+}
+
+/* ---- in a training ---- */
+
+enum { BATCH = 2, SEQUENCE = 6, VOCABULARY = 16, STEPS = 200, LAST = 50 };
+
+/* Texts that can be foretold in two cases out of three. */
+static void feed(TinyRun *t, uint32_t *state)
+{
+    int32_t ids[BATCH * SEQUENCE], targets[BATCH * SEQUENCE], now = 1;
+    for (int i = 0; i < BATCH * SEQUENCE; i++) {
+        *state = *state * 1664525 + 1013904223;
+        const uint32_t r = *state >> 8;
+        ids[i] = now;
+        now = r % 3 ? (now * 5 + 3) % VOCABULARY : (int32_t)(r / 3 % VOCABULARY);
+        targets[i] = now;
+    }
+    assert_no_error(program_write(t->program, "input_ids", 0, ids));
+    assert_no_error(program_write(t->program, "target_ids", 0, targets));
+    assert_no_error(program_wait(t->program));
+}
+
+/* The losses of all steps; *first and *last: means over the first and last LAST steps. */
+static void train(const Float8 *f, double *loss, double *first, double *last)
+{
+    const Gpt2Settings s = settings_of(true);
+    Arena *a = arena_new();
+    const Optimize o = { .optimizer = made_optimizer(a, "optimizer: {component_key: optimizer, "
+                                                        "variant_key: adam_w, config: {lr: 0.003, "
+                                                        "betas: [0.9, 0.95], eps: 1e-8, "
+                                                        "weight_decay: 0.1, "
+                                                        "weight_decay_groups_excluded: [], "
+                                                        "wrapped_model: {instance_key: model, "
+                                                        "pass_type: BY_REFERENCE}}}\n"),
+                         .norm_type = 2,
+                         .max_norm = 1 };
+    TinyRun t = run_of(&s, f, &o);
+    uint32_t state = 1;
+    *first = *last = 0;
+    for (int step = 0; step < STEPS; step++) {
+        t.now.step = t.now.updates = step;
+        for (int k = 0; k < MAX_RATES; k++) t.now.rate[k].lr = 0.003;
+        feed(&t, &state);
+        loss[step] = tiny_step(&t);
+        if (step < LAST) *first += loss[step] / LAST;
+        if (step >= STEPS - LAST) *last += loss[step] / LAST;
+        assert_no_error(program_run_phases(t.program, RUN_REDUCE | RUN_UPDATE, &t.now));
+    }
+    tiny_run_free(&t);
+    arena_free(a);
+}
+
+/* Means, since a step of twelve tokens is noise for the most part. */
+static void check_training(const Float8 *f)
+{
+    static double wide[STEPS], narrow[STEPS];
+    double first, last, first8, last8, all = 0, all8 = 0;
+    train(NULL, wide, &first, &last);
+    train(f, narrow, &first8, &last8);
+    for (int i = 0; i < STEPS; i++) all += wide[i], all8 += narrow[i];
+    assert_true(last < 0.9 * first);
+    assert_true(memcmp(wide, narrow, sizeof wide) != 0);
+    assert_close(last8 / last, 1, 0.005);
+    assert_close(all8 / all, 1, 0.005);
+}
+
+TEST(losses_of_200_steps_are_those_of_bf16)
+{
+    check_training(&(Float8){ FLOAT8_TENSORWISE, none, 1, 1 });
+    check_training(&(Float8){ FLOAT8_ROWWISE, none, 1, 1 });
+}
+
+#define FLOAT8(rest)                                                                               \
+    "initialized_model.config.model={component_key: model, variant_key: float8, config: {model: "  \
+    "{instance_key: wrapped_model, pass_type: BY_REFERENCE}, first_layers: 0" rest "}}"
+
+TEST(a_training_in_eight_bits_goes_on_as_if_never_stopped)
+{
+    static const char *const words[] = { "--set", FLOAT8(""), NULL };
+    assert_resumes(words);
+}
+
+TEST(a_second_wrapper_is_refused)
+{
+    static const char *const words[] = {
+        "--set",
+        "initialized_model.config.model={component_key: model, variant_key: float8, config: "
+        "{model: {component_key: model, variant_key: float8, config: {model: {instance_key: "
+        "wrapped_model, pass_type: BY_REFERENCE}}}}}",
+        NULL
+    };
+    Bench b = bench_new();
+    assert_refused(bench_run(&b, "x", NULL, words, NULL), 1, "its products are in float8 already");
+    arena_free(b.arena);
+}
+
+/* ---- on ranks ---- */
+
+static Float8Recipe recipe;
+
+static void in_eight_bits(Model *m)
+{
+    static const Float8 both[] = { { FLOAT8_TENSORWISE, none, 1, 0 },
+                                   { FLOAT8_ROWWISE, none, 0, 1 } };
+    passes_add(&m->passes, &pass_float8, &both[recipe]);
+}
+
+static LayoutCase in_double(LayoutCase l)
+{
+    l.edit = in_eight_bits;
+    l.compute = F64;
+    l.width = 32;
+    l.heads = 8;
+    l.kv_heads = l.llama_like ? 4 : 8;
+    return l;
+}
+
+/* In double the ranks find the same factors. */
+static void equals_one_rank(LayoutCase l)
+{
+    l = in_double(l);
+    for (recipe = FLOAT8_TENSORWISE; recipe <= FLOAT8_ROWWISE; recipe++)
+        layout_equals_one_rank(l, 1e-8);
+}
+
+TEST(layouts_are_compared_in_eight_bits)
+{
+    Arena *a = arena_new();
+    LayoutCase l = in_double((LayoutCase){ 0 });
+    recipe = FLOAT8_TENSORWISE;
+    const LayoutResult narrow = layout_run_alone(a, &l);
+    l.edit = NULL;
+    const LayoutResult wide = layout_run_alone(a, &l);
+    const double d = layout_difference(&wide, &narrow);
+    if (!(d > 1e-3 && d < 0.3)) fail_msg("%g", d);
+    arena_free(a);
+}
+
+static void look_at_sums(const Graph *g, void *to)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        if (n->op != &op_reduce_scatter || n->in[0]->from->op != &op_float8_contract) continue;
+        assert_int_equal(collective_wire(n), BF16);
+        ++*(int64_t *)to;
+    }
+}
+
+/* In bf16 some factors are rounded to a neighbour: ranks are hardly further from what bf16 gives
+ * than one is. */
+TEST(ranks_send_sums_of_products_in_bf16)
+{
+    for (recipe = FLOAT8_TENSORWISE; recipe <= FLOAT8_ROWWISE; recipe++) {
+        Arena *a = arena_new();
+        int64_t n = 0;
+        LayoutCase l = in_double((LayoutCase){ .size[MESH_TP] = 2,
+                                               .llama_like = true,
+                                               .sharding = { .tensor = true, .sequence = true } });
+        l.data_parallel.blocks_per_unit = 1;
+        l.compute = BF16;
+        const LayoutResult one = layout_run_alone(a, &l);
+        l.inspect = look_at_sums;
+        l.inspect_to = &n;
+        const LayoutResult many = layout_run(a, &l);
+        assert_true(n > 0);
+        l.edit = NULL;
+        l.inspect = NULL;
+        const LayoutResult wide = layout_run_alone(a, &l);
+        const double of_one = layout_difference(&wide, &one),
+                     of_many = layout_difference(&wide, &many);
+        if (!(of_many <= 1.5 * of_one)) fail_msg("%g, but one rank %g", of_many, of_one);
+        arena_free(a);
+    }
+}
+
+TEST(eight_bits_on_data_parallel_ranks_equal_one)
+{
+    for (int stage = ZERO_NONE; stage <= ZERO_PARAMETERS; stage++)
+        equals_one_rank((LayoutCase){
+            .size[MESH_DP_SHARD] = 2, .accumulation = 2, .data_parallel.stage = (ZeroStage)stage });
+    equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 3,
+                                  .llama_like = true,
+                                  .recompute_every = 1,
+                                  .data_parallel.stage = ZERO_PARAMETERS });
+}
+
+TEST(eight_bits_under_tensor_and_context_parallelism_equal_one)
+{
+    const Sharding tensor = { .tensor = true, .sequence = true },
+                   pieces = { .tensor = true, .sequence = true, .async = true };
+    equals_one_rank((LayoutCase){ .size[MESH_TP] = 2, .sharding.tensor = true });
+    equals_one_rank((LayoutCase){ .size[MESH_TP] = 2, .llama_like = true, .sharding = tensor });
+    equals_one_rank((LayoutCase){ .size[MESH_TP] = 4, .sharding = pieces });
+    equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                  .size[MESH_TP] = 2,
+                                  .sharding = tensor,
+                                  .recompute_every = 1,
+                                  .data_parallel.stage = ZERO_PARAMETERS });
+    for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+        equals_one_rank(
+            (LayoutCase){ .size[MESH_CP] = 2,
+                          .llama_like = true,
+                          .sharding = { .context = true,
+                                        .layout = method == CONTEXT_RING ? ZIGZAG : CONTIGUOUS,
+                                        .method = (ContextMethod)method } });
+}
+
+TEST(eight_bits_on_ranks_of_a_pipeline_equal_one)
+{
+    equals_one_rank((LayoutCase){ .size[MESH_PP] = 2, .accumulation = 2 });
+    equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                  .accumulation = 4,
+                                  .layers = 4,
+                                  .per_rank = 2,
+                                  .schedule = "DualPipeV" });
+}
