@@ -110,6 +110,46 @@ TEST(what_leaves_no_product_is_refused)
     arena_free(a);
 }
 
+/* Formats of what is around the products: two bytes, under autocast, four bytes, eight. */
+TEST(products_of_eight_bits_go_with_every_precision)
+{
+    static const Precision all[] = { { .compute = F64 },
+                                     { .compute = F32 },
+                                     { .compute = BF16 },
+                                     { .compute = BF16, .wide = true },
+                                     { .compute = F16 } };
+    const Gpt2Settings s = settings_of(true);
+    const Float8 f = { FLOAT8_TENSORWISE, none, 1, 1 };
+    double exact = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        PassList passes = { .arena = arena_new() };
+        passes_add(&passes, &pass_precision, &all[i]);
+        passes_add(&passes, &pass_float8, &f);
+        TinyRun t = tiny_run_new(&s, &passes, false, true);
+        const double loss = tiny_step(&t);
+        if (i == 0) exact = loss;
+        assert_close(loss / exact, 1, 0.01);
+        assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 2 * 7 * 3);
+        tiny_run_free(&t);
+    }
+}
+
+/* A number that is none, or too large for its format, stays to be found. */
+TEST(numbers_that_are_not_finite_reach_the_loss)
+{
+    const Gpt2Settings s = settings_of(false);
+    const Float8 f = { FLOAT8_ROWWISE, none, 1, 1 };
+    const double bad[] = { NAN, INFINITY };
+    for (int i = 0; i < 2; i++) {
+        TinyRun t = run_of(&s, &f, NULL);
+        const Tensor *w = &store_find(t.store, "transformer.h.1.attn.v_attn.weight")->tensor;
+        dtype_set(w->dtype, w->data, 5, bad[i]);
+        store_changed(t.store);
+        assert_false(isfinite(tiny_step(&t)));
+        tiny_run_free(&t);
+    }
+}
+
 /* ---- in a training ---- */
 
 enum { BATCH = 2, SEQUENCE = 6, VOCABULARY = 16, STEPS = 200, LAST = 50 };
@@ -246,33 +286,40 @@ TEST(layouts_are_compared_in_eight_bits)
     arena_free(a);
 }
 
-static void look_at_sums(const Graph *g, void *to)
+/* What ranks send each other: sums and factors. */
+typedef struct Seen {
+    int64_t n_sums, n_factors;
+} Seen;
+
+static void look_at_transfers(const Graph *g, void *to)
 {
+    Seen *seen = to;
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
+        seen->n_factors += n->op == &op_all_gather && n->in[0]->dtype == F8_E4M3;
         if (n->op != &op_reduce_scatter || n->in[0]->from->op != &op_float8_contract) continue;
         assert_int_equal(collective_wire(n), BF16);
-        ++*(int64_t *)to;
+        seen->n_sums++;
     }
 }
 
 /* In bf16 some factors are rounded to a neighbour: ranks are hardly further from what bf16 gives
  * than one is. */
-TEST(ranks_send_sums_of_products_in_bf16)
+TEST(ranks_send_factors_in_eight_bits_and_sums_in_bf16)
 {
     for (recipe = FLOAT8_TENSORWISE; recipe <= FLOAT8_ROWWISE; recipe++) {
         Arena *a = arena_new();
-        int64_t n = 0;
+        Seen seen = { 0 };
         LayoutCase l = in_double((LayoutCase){ .size[MESH_TP] = 2,
                                                .llama_like = true,
                                                .sharding = { .tensor = true, .sequence = true } });
         l.data_parallel.blocks_per_unit = 1;
         l.compute = BF16;
         const LayoutResult one = layout_run_alone(a, &l);
-        l.inspect = look_at_sums;
-        l.inspect_to = &n;
+        l.inspect = look_at_transfers;
+        l.inspect_to = &seen;
         const LayoutResult many = layout_run(a, &l);
-        assert_true(n > 0);
+        assert_true(seen.n_sums > 0 && seen.n_factors > 0);
         l.edit = NULL;
         l.inspect = NULL;
         const LayoutResult wide = layout_run_alone(a, &l);
@@ -313,6 +360,29 @@ TEST(eight_bits_under_tensor_and_context_parallelism_equal_one)
                           .sharding = { .context = true,
                                         .layout = method == CONTEXT_RING ? ZIGZAG : CONTIGUOUS,
                                         .method = (ContextMethod)method } });
+}
+
+static const Moe sixteen = {
+    .n_experts = 16, .top_k = 2, .hidden = 16, .shared_hidden = 16, .activation = ACTIVATE_SILU
+};
+
+static void look_at_router(const Graph *g, void *to)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        if (n->op != &op_float8_contract || n->phase != FORWARD) continue;
+        *(int64_t *)to += strstr(n->module, ".shared.") != NULL;
+        assert_null(strstr(n->module, "router"));
+    }
+}
+
+/* Experts and what chooses among them stay as they are; experts for all tokens do not. */
+TEST(mixtures_of_experts_multiply_in_eight_bits_beside_them)
+{
+    int64_t n = 0;
+    equals_one_rank((LayoutCase){
+        .size[MESH_EP] = 2, .moe = &sixteen, .inspect = look_at_router, .inspect_to = &n });
+    assert_true(n > 0);
 }
 
 TEST(eight_bits_on_ranks_of_a_pipeline_equal_one)
