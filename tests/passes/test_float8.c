@@ -2,9 +2,11 @@
  * ranks. */
 #include "layouts/layout.h"
 #include "models/model.h"
+#include "ops/all_ops.h"
 #include "ops/collective.h"
 #include "ops/contract.h"
 #include "ops/float8.h"
+#include "ops/kernels.h"
 #include "optim/made_optimizer.h"
 #include "passes/all_passes.h"
 #include "passes/float8.h"
@@ -108,6 +110,34 @@ TEST(what_leaves_no_product_is_refused)
     s.n_head_q = s.n_head_kv = 6;
     assert_error_has(passes_of(a, &s, &usual), "weights whose sizes are no multiples of 16");
     arena_free(a);
+}
+
+/* A device that has kernels for all ops but these. */
+TEST(devices_without_kernels_for_eight_bits_refuse_them_by_name)
+{
+    const Gpt2Settings s = settings_of(true);
+    const Float8 f = { FLOAT8_TENSORWISE, none, 1, 1 };
+    TinyRun t = run_of(&s, &f, NULL);
+    int64_t n = 0;
+    while (op_at((int)n)) n++;
+    KernelDef *rows = NEW_N(t.arena, KernelDef, n + 1);
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = (KernelDef){ .op = strncmp(op_at((int)i)->name, "float8", 6) ? op_at((int)i)->name
+                                                                               : "-",
+                               .device = "other",
+                               .types = "*" };
+    const KernelDef *const tables[] = { rows, NULL };
+    Device other = *t.device;
+    other.name = "other:0";
+    other.kernels = "other";
+    other.tables = tables;
+    ParamStore *store = store_new(&other);
+    const ProgramSettings settings = { .device = &other, .store = store, .name = "test" };
+    Program *p = NULL;
+    assert_error_has(program_new(t.graph, &settings, &p),
+                     "no kernel for op float8_scale on other:0");
+    store_free(store);
+    tiny_run_free(&t);
 }
 
 /* Formats of what is around the products: two bytes, under autocast, four bytes, eight. */
@@ -228,6 +258,22 @@ TEST(a_training_in_eight_bits_goes_on_as_if_never_stopped)
 {
     static const char *const words[] = { "--set", FLOAT8(""), NULL };
     assert_resumes(words);
+}
+
+/* Evaluations read averages of weights, by other names. */
+TEST(averages_are_multiplied_in_eight_bits_by_the_names_of_their_weights)
+{
+    static const char *const words[] = {
+        "--set",
+        "initialized_model.config.model={component_key: model, variant_key: float8, config: "
+        "{model: {component_key: model, variant_key: averaged, config: {model: {instance_key: "
+        "wrapped_model, pass_type: BY_REFERENCE}, decay: 0.9}}, first_layers: 0, excluded: "
+        "[\"transformer.h.*.mlp.*\"]}}",
+        NULL
+    };
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, words, NULL));
+    arena_free(b.arena);
 }
 
 TEST(a_second_wrapper_is_refused)
