@@ -177,6 +177,62 @@ TEST(numbers_that_are_not_finite_reach_the_loss)
     }
 }
 
+/* Logits of a text, `at_once` tokens at a time, in double. */
+static void logits_of(const Gpt2Settings *s, Float8Recipe recipe, int64_t at_once, double *logits)
+{
+    enum { LENGTH = 6 };
+    static const int32_t text[LENGTH] = { 3, 1, 15, 7, 7, 2 };
+    static const Precision exact = { .compute = F64 };
+    const Float8 f = { recipe, none, 1, 1 };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Device *device = cpu_device_new(1);
+    ParamStore *store = store_new(device);
+    Program *p;
+    PassList passes = { .arena = a };
+    ModelOutput out = { 0 };
+    Model *m = gpt2_new(a, s);
+    const ForwardSettings forward = { .batch = 1, .sequence = at_once, .cache_length = LENGTH };
+    assert_no_error(m->forward(m, g, &forward, &out));
+    graph_output(g, "logits", model_logits(g, &out));
+    passes_add(&passes, pass_find("initialize"), NULL);
+    passes_add(&passes, &pass_precision, &exact);
+    passes_add(&passes, &pass_float8, &f);
+    assert_no_error(passes_run(g, NULL, &passes, NULL));
+    const ProgramSettings settings = {
+        .device = device, .store = store, .level = cpu_level_available(), .name = "text"
+    };
+    assert_no_error(program_new(g, &settings, &p));
+    assert_no_error(store_initialize(store, 1));
+    for (int64_t i = 0; i < LENGTH; i += at_once) {
+        assert_no_error(program_write(p, "input_ids", 0, text + i));
+        assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = i }));
+        assert_no_error(program_read(p, "logits", 0, logits + i * s->vocab_size));
+    }
+    program_free(p);
+    store_free(store);
+    device->free(device);
+    arena_free(a);
+}
+
+/* Scales of rows are those of a token; one scale for all tokens moves logits a little. */
+TEST(texts_are_continued_token_by_token_as_they_are_read)
+{
+    enum { N = 6 * 16 };
+    const Gpt2Settings s = settings_of(true);
+    double whole[N], parts[N], most = 0, off = 0;
+    logits_of(&s, FLOAT8_ROWWISE, 6, whole);
+    logits_of(&s, FLOAT8_ROWWISE, 1, parts);
+    for (int i = 0; i < N; i++) assert_close(parts[i], whole[i], 1e-9);
+    logits_of(&s, FLOAT8_TENSORWISE, 6, whole);
+    logits_of(&s, FLOAT8_TENSORWISE, 1, parts);
+    for (int i = 0; i < N; i++) {
+        most = fmax(most, fabs(whole[i]));
+        off = fmax(off, fabs(whole[i] - parts[i]));
+    }
+    if (!(off > 0 && off < 0.05 * most)) fail_msg("%g of %g", off, most);
+}
+
 /* ---- in a training ---- */
 
 enum { BATCH = 2, SEQUENCE = 6, VOCABULARY = 16, STEPS = 200, LAST = 50 };
