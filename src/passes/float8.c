@@ -21,10 +21,8 @@ enum { UNIT = 16, MOST_LETTERS = 8 }; /* what products of eight bits are made of
 
 /* A factor in eight bits. */
 typedef struct Rounded {
-    const Value *of;
     Value *value, *scale;
-    const char *kept; /* letters that scales belong to, of `text` */
-    const char *text;
+    const char *text, *kept; /* its letters, and those that have scales of their own */
     int dtype, block;
     Phase phase;
     struct Rounded *next;
@@ -135,10 +133,11 @@ static const char *kept_letters(Arena *a, const char *operand, const char *resul
     return arena_string(a, kept);
 }
 
+/* One of an earlier phase does; of a weight only one of the same unit, which has it whole. */
 static const Rounded *find(const Rewrite *w, const Value *x, const Rounded *wanted)
 {
     const bool is_weight = weight_of(w, x) != NULL;
-    for (const Rounded *r = x->id < w->n_values ? w->rounded[x->id] : NULL; r; r = r->next) {
+    for (const Rounded *r = w->rounded[x->id]; r; r = r->next) {
         if (r->dtype != wanted->dtype || strcmp(r->text, wanted->text) ||
             strcmp(r->kept, wanted->kept))
             continue;
@@ -149,6 +148,7 @@ static const Rounded *find(const Rewrite *w, const Value *x, const Rounded *want
     return NULL;
 }
 
+/* The factor x of a product, rounded for it where it was not before. */
 static const Rounded *rounded(Rewrite *w, Value *x, const char *text, const char *result,
                               Dtype dtype)
 {
@@ -156,18 +156,17 @@ static const Rounded *rounded(Rewrite *w, Value *x, const char *text, const char
     Arena *a = g->arena;
     const bool by_rows = w->s->recipe == FLOAT8_ROWWISE;
     const Float8Format f = { .dtype = (int)dtype, .power_of_two = by_rows };
-    Rounded r = { .of = x,
-                  .kept = by_rows ? kept_letters(a, text, result) : "",
+    Rounded r = { .kept = by_rows ? kept_letters(a, text, result) : "",
                   .text = text,
                   .dtype = (int)dtype,
                   .block = g->block,
                   .phase = g->phase };
     if (!by_rows) r.text = ""; /* one scale, whatever the letters are called */
+    CHECK(x->id < w->n_values);
     const Rounded *before = find(w, x, &r);
     if (before) return before;
     r.scale = float8_scale(g, arena_printf(a, "%s->%s", text, r.kept), x, &f);
     r.value = float8_quantize(g, arena_printf(a, "%s,%s->%s", text, r.kept, text), x, r.scale, &f);
-    CHECK(x->id < w->n_values);
     r.next = w->rounded[x->id];
     return w->rounded[x->id] = arena_copy(a, &r, sizeof r);
 }
@@ -211,8 +210,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     g->module = NULL;
     if (w.n_changed) return NULL;
     return error_new(
-        "model.float8: no product is left for it: the first %lld and the last %lld "
-        "layers, what is excluded, and weights whose sizes are no multiples of %d stay "
+        "model.float8: no product is left for it: the head, the first %lld and the last "
+        "%lld layers, what is excluded, and weights whose sizes are no multiples of %d stay "
         "as they are",
         (long long)w.s->first_layers, (long long)w.s->last_layers, UNIT);
 }

@@ -5,6 +5,7 @@
 #include "ops/float8.h"
 #include "ops/kernels.h"
 #include "optim/made_optimizer.h"
+#include "passes/adapters.h"
 #include "passes/all_passes.h"
 #include "passes/float8.h"
 #include "passes/optimize.h"
@@ -77,6 +78,24 @@ TEST(all_layers_multiply_in_eight_bits_where_asked)
     tiny_run_free(&t);
     t = run_of(&s, &some, NULL);
     assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 2 * 6 * 3);
+    tiny_run_free(&t);
+}
+
+/* Weights that are not trained have no gradient, and what is beside them stays as it is. */
+TEST(frozen_weights_are_multiplied_in_eight_bits_and_adapters_are_not)
+{
+    static const char *const matrices[] = { "@matrices", NULL };
+    static const Adapters by = { 16, 8, matrices, none };
+    const Gpt2Settings s = settings_of(false);
+    const Float8 f = { FLOAT8_TENSORWISE, none, 1, 2 };
+    PassList passes = { .arena = arena_new() };
+    passes_add(&passes, &pass_adapters, &by);
+    passes_add(&passes, &pass_precision, &bfloat16);
+    passes_add(&passes, &pass_float8, &f);
+    TinyRun t = tiny_run_new(&s, &passes, false, true);
+    assert_int_equal(n_products(t.graph, &op_float8_contract, "transformer.h.1."), 6 * 2);
+    assert_int_equal(n_products(t.graph, &op_contract, "transformer.h.1."), 6 * 2 * 3);
+    assert_true(isfinite(tiny_step(&t)));
     tiny_run_free(&t);
 }
 
