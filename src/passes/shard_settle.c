@@ -85,8 +85,8 @@ static Value made_by(Move m, const Value *v, int dim, int to, unsigned axes, con
 
 /* What a rank sends of its share in a sum: products, and sums of them, go as narrow as the factors
  * are, as Megatron sends them, but in bf16 where those have eight bits; ranks add up in F32.
- * Gradients that all ranks get stay F32: what
- * they lose in a second rounding is more than one rank loses in all. */
+ * Gradients that all ranks get stay F32: what they lose in a second rounding is more than one rank
+ * loses in all. */
 static Dtype wire_dtype(const Value *v)
 {
     const Node *n = v->from;
