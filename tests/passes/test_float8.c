@@ -40,7 +40,9 @@ static TinyRun run_of(const Gpt2Settings *s, const Float8 *f, const Optimize *o)
     passes_add(&passes, &pass_precision, &bfloat16);
     if (f) passes_add(&passes, &pass_float8, f);
     if (o) passes_add(&passes, &pass_optimize, o);
-    return tiny_run_new(s, &passes, false, true);
+    const TinyRun t = tiny_run_new(s, &passes, false, true);
+    arena_free(passes.arena);
+    return t;
 }
 
 static int64_t n_products(const Graph *g, const OpDef *op, const char *module)
@@ -93,6 +95,7 @@ TEST(frozen_weights_are_multiplied_in_eight_bits_and_adapters_are_not)
     passes_add(&passes, &pass_precision, &bfloat16);
     passes_add(&passes, &pass_float8, &f);
     TinyRun t = tiny_run_new(&s, &passes, false, true);
+    arena_free(passes.arena);
     assert_int_equal(n_products(t.graph, &op_float8_contract, "transformer.h.1."), 6 * 2);
     assert_int_equal(n_products(t.graph, &op_contract, "transformer.h.1."), 6 * 2 * 3);
     assert_true(isfinite(tiny_step(&t)));
@@ -172,6 +175,7 @@ TEST(products_of_eight_bits_go_with_every_precision)
         passes_add(&passes, &pass_precision, &all[i]);
         passes_add(&passes, &pass_float8, &f);
         TinyRun t = tiny_run_new(&s, &passes, false, true);
+        arena_free(passes.arena);
         const double loss = tiny_step(&t);
         if (i == 0) exact = loss;
         assert_close(loss / exact, 1, 0.01);
