@@ -66,8 +66,9 @@ const Command command_top_board = {
     .name = "board",
     .doc = "Writes one HTML page over all runs below a folder.",
     .details =
-        "Loss curves of many runs with smoothing and logarithmic axes, a table of runs with "
-        "the settings in which they differ, filters, and two runs compared; for each run memory "
+        "Loss curves of many runs with smoothing and logarithmic axes, over steps or tokens; runs "
+        "that differ in their seed alone as their mean in a band; a table of runs with the "
+        "settings in which they differ, filters, and two runs compared; for each run memory "
         "over the time of a step, the schedule of its pipeline, and the texts that it made at "
         "checkpoints. The page holds "
         "all it needs: it opens without a network and can be sent to others. Of longer curves "

@@ -69,16 +69,21 @@ look() { # NAME PAGE SCRIPT
 "$program" board "$work/real"
 head='const said = {}; const set = (id, v) => { const e = byId(id); if (e.type === "checkbox") e.checked = v; else e.value = v; e.oninput() };
 const time = (name, n, f) => { let best = 1e9; for (let i = 0; i < n; i++) { const t = performance.now(); f(i); best = Math.min(best, performance.now() - t) } said[name] = Math.round(best) };'
-look many "$work/many/board.html" "$head time('draw ms', 5, draw); time('smoothing ms', 5, i => { byId('smooth').value = 50 + i; prepare(); draw() });
+look many "$work/many/board.html" "$head time('means ms', 5, i => { byId('smooth').value = 50 + i; prepare(); draw() }); said.groups = curves.length; said['runs of a group'] = curves[0].n; set('means', false); set('paint', '');
+    time('draw ms', 5, draw); time('smoothing ms', 5, i => { byId('smooth').value = 50 + i; prepare(); draw() });
     time('filter ms', 5, i => set('filter', 'lr=' + (i + 1) + 'e-4')); set('filter', ''); time('scroll ms', 20, i => { document.querySelector('.scroll').scrollTop = i * 100; document.body.offsetHeight });
     time('pointer ms', 20, i => { canvas.onpointermove({ offsetX: 200 + i * 20, offsetY: 100 + i * 5 }); emphasize() }); over = null; set('smooth', 0);
     said.runs = byId('runs').querySelectorAll('tbody tr').length; said['page MB'] = Math.round(document.documentElement.innerHTML.length / 1e6); draw();"
-look filtered "$work/many/board.html" "$head set('filter', 'lr=0.001'); set('smooth', 90); set('logx', true); set('logy', true); set('paint', 'settings.seed'); said.runs = shown().length;
+look filtered "$work/many/board.html" "$head set('filter', 'lr=0.001'); set('smooth', 90); set('logx', true); set('logy', true); set('means', false); set('paint', 'settings.seed'); said.runs = shown().length;
     const rows = byId('runs').querySelectorAll('tbody tr'); for (const i of [0, 7]) byId('runs').onclick({ target: rows[i].firstChild, ctrlKey: true }); said.compared = byId('compare').rows.length; draw(); showRun();"
+look means "$work/many/board.html" "$head set('over', 'tokens'); said['without tokens'] = curves.length; set('over', ''); set('filter', 'lr=0.001'); said.groups = curves.length;
+    said.between = curves[0].low.every((v, i) => v <= curves[0].y[i] && curves[0].y[i] <= curves[0].high[i]); set('filter', ''); said.keys = byId('keys').children.length; draw();"
+look tokens "$work/real/board.html" "$head set('over', 'tokens'); said.last = runs.filter(r => tokensOf(r)).map(r => curves.find(c => c.of.includes(r)).x.at(-1) === tokensOf(r).y.at(-1)); draw();"
 look texts "$work/real/board.html" "$head const at = name => String(runs.findIndex(r => r.name.startsWith(name))); set('run', at('texts'));
     picked = runs.filter(r => r.samples); compare(); showSamples(); said.steps = byId('samples').rows.length - 1; said.memory = byId('layers').rows.length > 1; draw();"
 look pipeline "$work/real/board.html" "$head const at = name => String(runs.findIndex(r => r.name.startsWith(name))); set('run', at('pipeline')); said.schedule = byId('schedulename').textContent; draw();"
-grep -q '"runs":200' "$work/many.json" && grep -q '"runs":20,' "$work/filtered.json" && grep -q '"steps":3,"memory":true' "$work/texts.json" &&
+grep -q '"groups":10,"runs of a group":20,.*"runs":200' "$work/many.json" && grep -q '"without tokens":0,"groups":1,"between":true,"keys":10' "$work/means.json" &&
+    grep -q '"last":\[true,true,true\]' "$work/tokens.json" && grep -q '"runs":20,' "$work/filtered.json" && grep -q '"steps":3,"memory":true' "$work/texts.json" &&
     grep -q 'Interleaved1F1B' "$work/pipeline.json" || { echo "check-board: something is missing"; exit 1; }
 grep -Eo '"[a-z]+ ms":[0-9]+' "$work/many.json" | awk -F: '$2 > 200 { print "check-board: " $1 " takes " $2 " ms"; bad = 1 } END { exit bad }'
-echo "look at $work/{many,filtered,texts,pipeline}.png"
+echo "look at $work/{many,means,filtered,tokens,texts,pipeline}.png"

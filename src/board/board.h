@@ -7,6 +7,7 @@
 /* A setting of a run, for filters and comparisons. */
 typedef struct BoardSetting {
     const char *name, *value;
+    bool is_seed; /* it only repeats: runs that differ in seeds alone are a group */
 } BoardSetting;
 
 typedef struct BoardRun {
@@ -36,6 +37,8 @@ typedef struct Board {
     bool refreshes; /* the page loads itself again while it is open */
 } Board;
 
+/* "seed", "model_raw.config.seed". */
+bool board_is_seed(const char *name);
 /* Memory, schedule and texts of the run in this folder, as far as they are there. */
 void board_read_pictures(Arena *a, const char *folder, BoardRun *to);
 /* The runs below a folder, with the settings in which they differ. */

@@ -41,6 +41,12 @@ static void last_steps(BoardRun *r)
     }
 }
 
+bool board_is_seed(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return !strcmp(dot ? dot + 1 : name, "seed");
+}
+
 static void put_settings(Arena *a, BoardRun *run, const Yaml *const *config, int64_t n)
 {
     static const Yaml nothing = { .type = YAML_MAP };
@@ -50,7 +56,8 @@ static void put_settings(Arena *a, BoardRun *run, const Yaml *const *config, int
     int64_t n_different = n > 1 ? config_differences(a, all, n, &d) : 0;
     for (int64_t i = 0; i < n; i++) {
         BoardSetting *s = NEW_N(a, BoardSetting, n_different);
-        for (int64_t k = 0; k < n_different; k++) s[k] = (BoardSetting){ d[k].path, d[k].value[i] };
+        for (int64_t k = 0; k < n_different; k++)
+            s[k] = (BoardSetting){ d[k].path, d[k].value[i], board_is_seed(d[k].path) };
         run[i].setting = s;
         run[i].n_settings = n_different;
     }

@@ -133,11 +133,27 @@ static void put_table(const BoardTable *b, Text *t)
     text_puts(t, "]}");
 }
 
+/* All runs of a board have the same settings. */
+static void put_seeds(const Board *b, Text *t)
+{
+    bool any = false;
+    text_puts(t, ",\"seeds\":[");
+    for (int64_t i = 0; b->n_runs && i < b->run[0].n_settings; i++) {
+        if (!b->run[0].setting[i].is_seed) continue;
+        if (any) text_putc(t, ',');
+        put_string(t, b->run[0].setting[i].name);
+        any = true;
+    }
+    text_putc(t, ']');
+}
+
 static void put_board(const Board *b, Text *t)
 {
     text_puts(t, "{\"title\":");
     put_string(t, b->title);
-    text_printf(t, ",\"refreshes\":%s,\"tables\":[", b->refreshes ? "true" : "false");
+    text_printf(t, ",\"refreshes\":%s", b->refreshes ? "true" : "false");
+    put_seeds(b, t);
+    text_puts(t, ",\"tables\":[");
     for (int i = 0; i < b->n_tables; i++) {
         if (i) text_putc(t, ',');
         put_table(&b->table[i], t);

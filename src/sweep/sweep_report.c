@@ -277,7 +277,7 @@ Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, doubl
         const TableRun *r = &t->run[i];
         BoardSetting *s = NEW_N(a, BoardSetting, t->n_settings);
         for (int64_t k = 0; k < t->n_settings; k++)
-            s[k] = (BoardSetting){ t->setting[k].name, r->value[k] };
+            s[k] = (BoardSetting){ t->setting[k].name, r->value[k], t->setting[k].is_seed };
         run[i] = (BoardRun){ .name = r->label,
                              .state = sweep_state_name(r->status.state),
                              .steps = r->status.steps,

@@ -1,5 +1,6 @@
 /* sweep_table.c - from the runs of a sweep to its statistics. */
 #include "sweep/sweep_table.h"
+#include "board/board.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,9 @@ static int64_t setting_of(SweepTable *t, const char *name)
 /* "seed", "model.seed"; or one of those that were named. */
 static bool is_seed(const char *name, const StringList *seeds)
 {
-    const char *dot = strrchr(name, '.');
     for (int64_t i = 0; i < seeds->n; i++)
         if (!strcmp(seeds->item[i], name)) return true;
-    return !seeds->n && !strcmp(dot ? dot + 1 : name, "seed");
+    return !seeds->n && board_is_seed(name);
 }
 
 static Error *read_settings(Arena *a, const SweepRuns *runs, const TableQuestion *q, SweepTable *t)

@@ -8,8 +8,8 @@
 /* clang-format off */
 static const char head[] =
 "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Memory</title>\n"
-"<style>body{font:14px system-ui,sans-serif;margin:1.5em;max-width:75em}canvas{width:100%;height:22em;border:1px solid #bbb}\n"
-"table{border-collapse:collapse;margin:.6em 0}td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}\n"
+"<style>:root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:1.5em;max-width:75em}canvas{width:100%;height:22em;border:1px solid #8888}\n"
+"table{border-collapse:collapse;margin:.6em 0}td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #8884}\n"
 "td:first-child,th:first-child{text-align:left}.key{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em}</style>\n"
 "<h1>Memory of a training step</h1><p id=\"sum\"></p><p id=\"keys\"></p><canvas id=\"c\"></canvas>\n"
 "<p>Move over the picture for the tensors of a moment; the peak is shown first.</p><h2 id=\"when\"></h2>\n"
@@ -18,7 +18,7 @@ static const char head[] =
 "<div><h3>Kept between steps</h3><table id=\"stored\"></table></div></div><script>const plan=";
 static const char tail[] =
 ";\n"
-"const KINDS=['activation','gradient','scratch','input'],COLORS=['#4c78a8','#e45756','#b79a20','#54a24b'];\n"
+"const KINDS=['activation','gradient','scratch','input'],COLORS=['#0077bb','#ee7733','#8a8a8a','#009988'];\n"
 "const size=b=>b>=1e9?(b/1e9).toFixed(2)+' GB':b>=1e6?(b/1e6).toFixed(2)+' MB':b>=1e3?(b/1e3).toFixed(1)+' kB':b+' B';\n"
 "const N=plan.nodes,W=plan.moments.length*N,delta=KINDS.map(()=>new Float64Array(W+1));\n"
 "const at=(m,n)=>m*N+Math.max(0,Math.min(n,N-1));\n"
@@ -42,8 +42,8 @@ static const char tail[] =
 "const c=document.getElementById('c'),g=c.getContext('2d');\n"
 "function draw(mark){const w=c.width=c.clientWidth*devicePixelRatio,h=c.height=c.clientHeight*devicePixelRatio,top=(total[peak]||1)*1.05;\n"
 " for(let x=0;x<w;x++){const i=Math.min(W-1,Math.floor(x/w*W));let y=h;KINDS.forEach((k,j)=>{const d=sums[j][i]/top*h;g.fillStyle=COLORS[j];g.fillRect(x,y-d,1,d);y-=d})}\n"
-" g.fillStyle='#333';g.font=12*devicePixelRatio+'px sans-serif';plan.moments.forEach((m,j)=>{const x=j/plan.moments.length*w;g.fillRect(x,0,1,h);g.fillText(m.name,x+4,14*devicePixelRatio)});\n"
-" g.fillStyle='#000';g.fillRect(mark/W*w,0,2,h)}\n"
+" g.fillStyle=getComputedStyle(document.body).color;g.font=12*devicePixelRatio+'px sans-serif';plan.moments.forEach((m,j)=>{const x=j/plan.moments.length*w;g.fillRect(x,0,1,h);g.fillText(m.name,x+4,14*devicePixelRatio)});\n"
+" g.fillRect(mark/W*w,0,2,h)}\n"
 "c.onmousemove=e=>{const i=Math.min(W-1,Math.max(0,Math.floor(e.offsetX/c.clientWidth*W)));draw(i);show(i)};\n"
 "onresize=()=>draw(peak);draw(peak);show(peak);\n"
 "</script></html>\n";

@@ -1,5 +1,6 @@
 /* test_board.c - the page over all runs below a folder. */
 #include "base/file.h"
+#include "board/board.h"
 #include "end_to_end/training.h"
 #include "test.h"
 #include <jansson.h>
@@ -50,6 +51,7 @@ TEST(board_has_all_runs_below_a_folder_with_curves_states_and_differing_settings
     const json_t *lr =
         json_object_get(json_object_get(run, "settings"), "lr_scheduler.config.max_lr");
     assert_string_equal(json_string_value(lr), "0.001");
+    assert_int_equal(json_array_size(json_object_get(board, "seeds")), 0);
     size_t i, n_losses = 0;
     const json_t *track;
     json_array_foreach(json_object_get(run, "tracks"), i, track)
@@ -61,6 +63,26 @@ TEST(board_has_all_runs_below_a_folder_with_curves_states_and_differing_settings
     }
     assert_int_equal(n_losses, 1);
     json_decref(board);
+    arena_free(a);
+}
+
+/* Runs that differ in their seed alone are a group of the page. */
+TEST(board_names_the_settings_that_only_repeat)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    const char *const other[] = { "--set", "model_raw.config.seed=7", NULL };
+    assert_ended_well(bench_run(&b, "one", NULL, NULL, NULL));
+    assert_ended_well(bench_run(&b, "two", NULL, other, NULL));
+    const char *const words[] = { "board", b.root, NULL };
+    assert_ended_well(command_output(a, words, NULL));
+    json_t *board = data_of(a, path_join(a, b.root, "board.html"));
+    const json_t *seeds = json_object_get(board, "seeds");
+    assert_int_equal(json_array_size(seeds), 1);
+    assert_string_equal(json_string_value(json_array_get(seeds, 0)), "model_raw.config.seed");
+    json_decref(board);
+    assert_true(board_is_seed("seed") && board_is_seed("sweep.seed"));
+    assert_true(!board_is_seed("seeds") && !board_is_seed("sweep.reseed"));
     arena_free(a);
 }
 
