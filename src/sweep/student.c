@@ -86,6 +86,6 @@ Estimate estimate_mean(const double *x, int64_t n, double confidence)
     double reach = student_quantile(0.5 + confidence / 2, df) * error;
     e.low = e.mean - reach;
     e.high = e.mean + reach;
-    e.p = error > 0 ? 2 * (1 - student_below(fabs(e.mean / error), df)) : e.mean == 0 ? 1 : 0;
+    e.p = error > 0 ? 2 * student_below(-fabs(e.mean / error), df) : e.mean == 0 ? 1 : 0;
     return e;
 }

@@ -26,7 +26,7 @@ double sweep_loss_at(const History *h, double step)
 {
     const Track *t = sweep_loss(h);
     for (int64_t i = 0; t && i < t->n; i++)
-        if (t->step[i] >= step) return t->value[i];
+        if (t->step[i] >= step) return isnan(t->value[i]) ? INFINITY : t->value[i];
     return NAN;
 }
 

@@ -7,7 +7,8 @@
 
 /* The loss that counts: of the first evaluation loader, else of training. NULL: none yet. */
 const Track *sweep_loss(const History *h);
-/* Its value at this step, or at the first one after; NaN while the run has not come there. */
+/* Its value at this step, or at the first one after; NaN while the run has not come there, infinity
+ * where it is no number. */
 double sweep_loss_at(const History *h, double step);
 
 /* A setting of the sweep in one run. */

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -33,6 +34,8 @@ typedef struct Queue {
     SweepStore *store;
     Job *job;
     int64_t n, n_started, n_failed, n_over;
+    int64_t n_over_before, most_attempts; /* when it began; of a run that failed */
+    double began;
     int n_parallel, n_threads, n_running;
     bool is_stopping;
 } Queue;
@@ -113,6 +116,22 @@ static Error *start(Queue *q, Job *j)
     return NULL;
 }
 
+/* "loss 5.66288; 7 of 12 runs are over, about 2 min 10 s remain" */
+static Error *tell_done(Queue *q, Arena *a, const Job *j)
+{
+    History h;
+    char remains[32], number[32] = "none";
+    TRY(sweep_store_history(q->store, a, j->run, &h));
+    const Track *loss = sweep_loss(&h);
+    const int64_t n_here = q->n_over - q->n_over_before, n_left = q->n - q->n_over;
+    if (loss) snprintf(number, sizeof number, "%.6g", loss->value[loss->n - 1]);
+    format_seconds((clock_seconds() - q->began) / (double)n_here * (double)n_left, remains);
+    log_info("done      %s: loss %s; %lld of %lld runs are over%s%s%s", j->label, number,
+             (long long)q->n_over, (long long)q->n, n_left ? ", about " : "", n_left ? remains : "",
+             n_left ? " remain" : "");
+    return NULL;
+}
+
 /* A run that was stopped goes on; one that failed is tried again as often as was asked for. */
 static Error *judge(Queue *q, Job *j, bool has_run)
 {
@@ -121,17 +140,18 @@ static Error *judge(Queue *q, Job *j, bool has_run)
     Error *e = sweep_store_status(q->store, a, j->run, &s);
     if (!e && s.state == SWEEP_DONE) {
         j->is_over = true;
-        if (has_run) log_info("done      %s", j->label);
     } else if (!e && s.state == SWEEP_HOPELESS) {
         j->is_over = j->is_hopeless = true;
     } else if (!e && s.state == SWEEP_FAILED && s.attempts > q->s->retries) {
         j->is_over = true;
         q->n_failed++;
+        if (s.attempts > q->most_attempts) q->most_attempts = s.attempts;
         log_warning("failed    %s: %s", j->label, *s.why ? s.why : "see run.log");
     } else if (!e && s.state == SWEEP_FAILED && has_run) {
         log_warning("failed    %s, is tried again: %s", j->label, s.why);
     }
     q->n_over += j->is_over;
+    if (!e && has_run && s.state == SWEEP_DONE) e = tell_done(q, a, j);
     arena_free(a);
     return e;
 }
@@ -272,8 +292,8 @@ static Error *end(const Queue *q, const char *folder)
              (long long)q->n, (long long)(q->n - q->n_failed - n_hopeless), (long long)n_hopeless,
              (long long)q->n_failed, folder);
     return q->n_failed ? error_new("%lld runs failed; the reasons stand above and in run.log in "
-                                   "their folders",
-                                   (long long)q->n_failed)
+                                   "their folders; --retries %lld tries them again",
+                                   (long long)q->n_failed, (long long)q->most_attempts)
                        : NULL;
 }
 
@@ -281,6 +301,8 @@ static Error *run_queue(Queue *q, const char *folder)
 {
     for (int64_t i = 0; i < q->n; i++) TRY(judge(q, &q->job[i], false));
     share_out(q);
+    q->n_over_before = q->n_over;
+    q->began = clock_seconds();
     if (q->n_over == q->n)
         log_info("nothing remains to be run in %s", folder);
     else

@@ -75,6 +75,17 @@ static BoardTable table_of_groups(Arena *a, const SweepTable *t, double confiden
     return finish(&c);
 }
 
+static const char *note_of_pairs(Arena *a, const SweepTable *t)
+{
+    const char *names = "";
+    for (int64_t k = 0; k < t->n_settings; k++)
+        if (t->setting[k].is_seed)
+            names = arena_printf(a, "%s%s%s", names, *names ? ", " : "", t->setting[k].name);
+    return *names ? arena_printf(a, "paired by %s; an interval that holds 0 shows no difference",
+                                 names)
+                  : "no setting repeats (a seed, or --seed NAME): there are no intervals";
+}
+
 static BoardTable table_of_differences(Arena *a, const SweepTable *t, double confidence)
 {
     const char **column = NEW_N(a, const char *, 5);
@@ -83,7 +94,7 @@ static BoardTable table_of_differences(Arena *a, const SweepTable *t, double con
     Cells c = { .arena = a,
                 .table = { .title = arena_printf(a, "Differences to %s",
                                                  t->n_groups ? t->group[t->baseline].label : ""),
-                           .note = "paired by seed; an interval that holds 0 shows no difference",
+                           .note = note_of_pairs(a, t),
                            .column = column,
                            .n_columns = 5 } };
     for (int64_t g = 0; g < t->n_groups; g++) {
@@ -110,20 +121,23 @@ static BoardTable table_of_settings(Arena *a, const SweepTable *t)
     if (isnan(t->rest)) return finish(&c);
     for (int64_t k = 0; k < t->n_settings; k++) {
         add_cell(&c, t->setting[k].name);
-        add_cell(&c, number(a, 100 * t->setting[k].share, "%.1f"));
+        const char *only = t->setting[k].only;
+        add_cell(&c, only ? arena_printf(a, "only %s is done", only)
+                          : number(a, 100 * t->setting[k].share, "%.1f"));
     }
     add_cell(&c, "(rest)");
     add_cell(&c, number(a, 100 * t->rest, "%.1f"));
     return finish(&c);
 }
 
-static BoardTable table_of_the_others(Arena *a, const SweepTable *t)
+static BoardTable table_of_the_others(Arena *a, const SweepTable *t, bool with_why)
 {
     static const char *const column[] = { "run", "state", "steps", "why" };
-    Cells c = {
-        .arena = a,
-        .table = { .title = "Left out: not finished", .note = "", .column = column, .n_columns = 4 }
-    };
+    Cells c = { .arena = a,
+                .table = { .title = "Left out: not finished",
+                           .note = "",
+                           .column = column,
+                           .n_columns = 3 + with_why } };
     for (int64_t i = 0; i < t->n_runs; i++) {
         const TableRun *r = &t->run[i];
         if (r->counts) continue;
@@ -132,19 +146,21 @@ static BoardTable table_of_the_others(Arena *a, const SweepTable *t)
                                                    : sweep_state_name(r->status.state));
         add_cell(&c,
                  arena_printf(a, "%" PRId64 "/%" PRId64, r->status.steps, r->status.target_steps));
-        add_cell(&c, r->status.state == SWEEP_FAILED ? r->status.why : "");
+        if (with_why) add_cell(&c, r->status.state == SWEEP_FAILED ? r->status.why : "");
     }
     return finish(&c);
 }
 
 enum { N_TABLES = 4 };
 
-static void make_tables(Arena *a, const SweepTable *t, double confidence, BoardTable *out)
+/* With why runs failed: sentences, for which the table of a terminal has no room. */
+static void make_tables(Arena *a, const SweepTable *t, double confidence, bool with_why,
+                        BoardTable *out)
 {
     out[0] = table_of_groups(a, t, confidence);
     out[1] = table_of_differences(a, t, confidence);
     out[2] = table_of_settings(a, t);
-    out[3] = table_of_the_others(a, t);
+    out[3] = table_of_the_others(a, t, with_why);
 }
 
 /* ---- text ---- */
@@ -192,6 +208,29 @@ static void put_curves(Arena *a, const SweepTable *t, const ReportStyle *style, 
     text_putc(out, '\n');
 }
 
+static bool failed_like(const TableRun *r, const char *why)
+{
+    return !r->counts && r->status.state == SWEEP_FAILED && !strcmp(r->status.why, why);
+}
+
+/* Runs that failed alike are told together. */
+static void put_reasons(const SweepTable *t, Text *out)
+{
+    for (int64_t i = 0; i < t->n_runs; i++) {
+        const TableRun *r = &t->run[i];
+        int64_t n_earlier = 0, n = 0;
+        if (!failed_like(r, r->status.why) || !*r->status.why) continue;
+        for (int64_t k = 0; k < t->n_runs; k++) {
+            n += failed_like(&t->run[k], r->status.why);
+            n_earlier += k < i && failed_like(&t->run[k], r->status.why);
+        }
+        if (n_earlier) continue;
+        text_printf(out, "%s", r->label);
+        if (n > 1) text_printf(out, " and %" PRId64 " more", n - 1);
+        text_printf(out, " failed: %s\n", r->status.why);
+    }
+}
+
 static void put_table(Arena *a, const BoardTable *b, int width, Text *out)
 {
     Table t = { .arena = a, .n_columns = b->n_columns, .left = 1 };
@@ -207,9 +246,10 @@ void sweep_report_text(Arena *a, const SweepTable *t, double confidence, const R
                        Text *out)
 {
     BoardTable table[N_TABLES];
-    make_tables(a, t, confidence, table);
+    make_tables(a, t, confidence, false, table);
     put_curves(a, t, style, out);
     for (int i = 0; i < N_TABLES; i++) put_table(a, &table[i], style->width, out);
+    put_reasons(t, out);
 }
 
 /* ---- CSV ---- */
@@ -259,18 +299,13 @@ void sweep_report_csv(const SweepTable *t, Text *out)
 
 /* ---- HTML ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const BoardRun *)a)->name, ((const BoardRun *)b)->name);
-}
-
 Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, double confidence,
                          const char *path)
 {
     BoardTable table[N_TABLES];
     BoardRun *run = NEW_N(a, BoardRun, t->n_runs);
     int n_tables = 0;
-    make_tables(a, t, confidence, table);
+    make_tables(a, t, confidence, true, table);
     for (int i = 0; i < N_TABLES; i++)
         if (table[i].n_rows) table[n_tables++] = table[i];
     for (int64_t i = 0; i < t->n_runs; i++) {
@@ -287,7 +322,6 @@ Error *sweep_report_html(Arena *a, const SweepTable *t, const char *title, doubl
                              .n_settings = t->n_settings };
         board_read_pictures(a, r->run->folder, &run[i]);
     }
-    qsort(run, (size_t)t->n_runs, sizeof *run, by_name);
     const Board b = {
         .title = title, .run = run, .n_runs = t->n_runs, .table = table, .n_tables = n_tables
     };

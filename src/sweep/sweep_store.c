@@ -150,6 +150,12 @@ Error *sweep_store_status(SweepStore *s, Arena *a, const SweepRun *r, SweepStatu
 
 /* ---- results ---- */
 
+/* In nanoseconds: a run may write twice in a second. */
+static int64_t changed_at(const struct stat *file)
+{
+    return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+}
+
 static bool is_fresh(SweepStore *s, const SweepRun *r, const struct stat *file)
 {
     sqlite3_stmt *st;
@@ -161,7 +167,7 @@ static bool is_fresh(SweepStore *s, const SweepRun *r, const struct stat *file)
     }
     if (sqlite3_step(st) == SQLITE_ROW)
         fresh = sqlite3_column_int64(st, 0) == file->st_size &&
-                sqlite3_column_int64(st, 1) == file->st_mtime;
+                sqlite3_column_int64(st, 1) == changed_at(file);
     sqlite3_finalize(st);
     return fresh;
 }
@@ -190,7 +196,7 @@ static Error *keep_all(SweepStore *s, const SweepRun *r, const History *h, const
                 "(config) DO UPDATE SET bytes = ?2, changed = ?3",
                 r, &st));
     sqlite3_bind_int64(st, 2, file->st_size);
-    sqlite3_bind_int64(st, 3, file->st_mtime);
+    sqlite3_bind_int64(st, 3, changed_at(file));
     return finish(s, st);
 }
 

@@ -20,17 +20,30 @@ static bool is_seed(const char *name, const StringList *seeds)
     return !seeds->n && board_is_seed(name);
 }
 
+/* Runs of one combination on different numbers of ranks are not repetitions of each other. */
+static void add_world_size(Arena *a, const SweepRun *r, SweepSettings *to)
+{
+    to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+    to->item[to->n++] =
+        (SweepSetting){ "world_size", arena_printf(a, "%lld", (long long)r->world_size) };
+}
+
 static Error *read_settings(Arena *a, const SweepRuns *runs, const TableQuestion *q, SweepTable *t)
 {
     SweepSettings *of_run = NEW_N(a, SweepSettings, runs->n);
     int64_t cap = 0;
+    bool same_size = true;
+    for (int64_t i = 1; i < runs->n; i++)
+        same_size &= runs->item[i].world_size == runs->item[0].world_size;
     for (int64_t i = 0; i < runs->n; i++) {
         TRY(sweep_settings_read(a, &runs->item[i], &of_run[i]));
+        if (!same_size) add_world_size(a, &runs->item[i], &of_run[i]);
         for (int64_t k = 0; k < of_run[i].n; k++) {
             const char *name = of_run[i].item[k].name;
             if (setting_of(t, name) >= 0) continue;
             t->setting = arena_grow(a, t->setting, t->n_settings, &cap, sizeof *t->setting);
-            t->setting[t->n_settings++] = (TableSetting){ name, is_seed(name, &q->seeds), NAN };
+            t->setting[t->n_settings++] =
+                (TableSetting){ name, is_seed(name, &q->seeds), NAN, NULL };
         }
     }
     for (int64_t i = 0; i < runs->n; i++) {
@@ -75,15 +88,21 @@ static Error *read_results(Arena *a, SweepStore *store, SweepTable *t)
     return NULL;
 }
 
+static int by_label(const void *a, const void *b)
+{
+    return strcmp(((const TableRun *)a)->label, ((const TableRun *)b)->label);
+}
+
 static void make_groups(Arena *a, SweepTable *t)
 {
     t->group = NEW_N(a, TableGroup, t->n_runs + 1);
+    for (int64_t i = 0; i < t->n_runs; i++) t->run[i].label = label_of(a, t, &t->run[i], true);
+    qsort(t->run, (size_t)t->n_runs, sizeof *t->run, by_label);
     for (int64_t i = 0; i < t->n_runs; i++) {
         const char *label = label_of(a, t, &t->run[i], false);
         int64_t g = 0;
         while (g < t->n_groups && strcmp(t->group[g].label, label) != 0) g++;
         if (g == t->n_groups) t->group[t->n_groups++].label = label;
-        t->run[i].label = label_of(a, t, &t->run[i], true);
         t->run[i].group = g;
     }
 }
@@ -166,6 +185,19 @@ static double between(const SweepTable *t, int64_t setting, double mean)
     return sum;
 }
 
+/* The value that all runs which count have; NULL: there are several, or none. */
+static const char *only_value(const SweepTable *t, int64_t setting)
+{
+    const char *only = NULL;
+    for (int64_t i = 0; i < t->n_runs; i++) {
+        const char *value = t->run[i].value[setting];
+        if (!t->run[i].counts) continue;
+        if (only && strcmp(only, value) != 0) return NULL;
+        only = value;
+    }
+    return only;
+}
+
 /* Shares of the variance by one-way analysis for each setting: exact parts of the whole where all
  * combinations are there. */
 static void weigh_settings(SweepTable *t)
@@ -180,6 +212,8 @@ static void weigh_settings(SweepTable *t)
     if (!(all > 0)) return;
     t->rest = 1;
     for (int64_t k = 0; k < t->n_settings; k++) {
+        t->setting[k].only = only_value(t, k);
+        if (t->setting[k].only) continue;
         t->setting[k].share = between(t, k, mean) / all;
         t->rest -= t->setting[k].share;
     }

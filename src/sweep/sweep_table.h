@@ -27,7 +27,8 @@ typedef struct TableGroup {
 typedef struct TableSetting {
     const char *name;
     bool is_seed;
-    double share; /* of the variance of the loss that its values explain; NaN: not known */
+    double share;     /* of the variance of the loss that its values explain; NaN: not known */
+    const char *only; /* the one value that the runs which count have; NULL: several, or no run */
 } TableSetting;
 
 typedef struct SweepTable {

@@ -116,7 +116,9 @@ TEST(a_sweep_that_was_killed_twice_is_finished_and_its_statistics_are_right)
     SweepTable t;
     kill_at(&p, 2, SIGTERM);
     kill_at(&p, 5, SIGKILL);
-    assert_ended_well(run_sweep(&p, NULL));
+    Outcome last = run_sweep(&p, NULL);
+    assert_ended_well(last);
+    assert_contains(last.text, "; 12 of 12 runs are over\n");
     assert_int_equal(count(&p, SWEEP_DONE), 12);
     make_table(&p, &t);
     assert_int_equal(t.n_groups, 3);
@@ -220,6 +222,7 @@ TEST(a_run_that_fails_is_tried_again_and_told)
     assert_no_error(file_write(p.runs.item[0].config, "sweep: {a: 1}\nsettings: 3\n", 26));
     Outcome o = run_sweep(&p, retries);
     assert_refused(o, 1, "1 runs failed");
+    assert_contains(o.text, "--retries 3 tries them again");
     int n = 0;
     for (const char *at = o.text; (at = strstr(at, "started   a=1")); at++) n++;
     assert_int_equal(n, 3);
