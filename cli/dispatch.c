@@ -67,6 +67,8 @@ Error *command_run(Arena *a, int n, char **word)
     const Command *c = command_find(NULL, word[0]);
     if (c) return run_one(a, c, n - 1, word + 1);
     if (command_group_doc(word[0])) return run_group(a, word[0], n - 1, word + 1);
+    if (!strcmp(word[0], "-v") || !strcmp(word[0], "-V"))
+        return error_usage("there is no option %s; did you mean --version?", word[0]);
     if (word[0][0] == '-')
         return error_usage("\"%s\" stands before a command; options follow it", word[0]);
     return command_unknown(a, NULL, word[0]);

@@ -114,7 +114,7 @@ static Error *help_settings(Arena *a, const char *name, Text *out)
 {
     const Configuration *c = name ? configuration_find(name) : NULL;
     if (!c)
-        return error_usage("help settings %s: allowed are %s", name ? name : "",
+        return error_usage("help settings%s%s: allowed are %s", name ? " " : "", name ? name : "",
                            configuration_names(a));
     configuration_help(c, out);
     return NULL;

@@ -10,6 +10,8 @@ typedef struct Parsing {
     const Command *command;
     Yaml *given;
     Error *error;
+    const char *too_many; /* the word that no argument takes, if it is the only one */
+    int n_too_many;
 } Parsing;
 
 static bool is_option(const Field *f)
@@ -102,7 +104,21 @@ static void read_argument(Parsing *p, const char *word)
         add_value(p, f, word);
         return;
     }
+    p->too_many = p->n_too_many++ ? NULL : word;
     fail(p, error_usage("\"%s\" is one argument too many", word));
+}
+
+/* `modalities run train.yaml`: a file without the one option that needs a file. */
+static void report_missing_name(Parsing *p)
+{
+    const Field *missing = NULL;
+    for (const Field *f = p->command->options; f && f->type != FIELD_END; f++) {
+        if (!is_option(f) || f->fallback || yaml_get(p->given, f->name)) continue;
+        if (missing || f->type != FIELD_PATH) return;
+        missing = f;
+    }
+    if (missing && p->too_many)
+        fail(p, error_usage("did you mean --%s %s?", missing->name, p->too_many));
 }
 
 static void remove_key(Yaml *map, int64_t at)
@@ -173,6 +189,7 @@ Error *command_parse(Arena *a, const Command *c, int n, char **word, void *optio
     FieldReader r = { .arena = a, .problems = &problems };
     fields_fill(&r, c->options, p.given, false, options);
     report_problems(&p, &problems);
+    report_missing_name(&p);
     field_paths_add(paths, a, c->options, p.given, NAMED_AS_OPTIONS);
     return p.error;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "command.h"
+#include "monitor/experiments_find.h"
 #include "monitor/experiments_list.h"
 #include "monitor/run_results.h"
 #include <dirent.h>
@@ -77,6 +78,16 @@ static Error *find_runs(Paths *p, const StringList *given)
     return NULL;
 }
 
+/* One folder without results, nor runs that have some; experiments lie deeper, or have only begun.
+ */
+static bool holds_experiments(Arena *a, const Paths *p)
+{
+    FoundExperiments found;
+    if (p->n != 1 || !is_directory(p->item[0]) || results_file(a, p->item[0])) return false;
+    experiments_find(a, p->item[0], &found);
+    return found.n > 0;
+}
+
 static ReportStyle style_of(const Options *o)
 {
     int width = terminal_width(1);
@@ -95,9 +106,10 @@ static Error *run(Arena *a, const void *from)
     Paths paths = { .arena = a };
     Text t = { 0 };
     TRY(find_runs(&paths, &o->runs));
-    Error *e = paths.n == 0   ? experiments_list(a, ".", style.width, &t)
-               : paths.n == 1 ? report_write(a, paths.item[0], &style, &t)
-                              : report_compare(a, paths.item, paths.n, &style, &t);
+    Error *e = paths.n == 0                   ? experiments_list(a, ".", style.width, &t)
+               : holds_experiments(a, &paths) ? experiments_list(a, paths.item[0], style.width, &t)
+               : paths.n == 1                 ? report_write(a, paths.item[0], &style, &t)
+                                              : report_compare(a, paths.item, paths.n, &style, &t);
     if (!e) fwrite(t.ptr, 1, t.len, stdout);
     text_free(&t);
     return e;
@@ -109,7 +121,8 @@ const Command command_report = {
     .details = "Reads evaluation_results.jsonl (results_subscriber.to_disc) or history.jsonl "
                "(wandb) of each folder, or the files given. Of several runs: loss curves over each "
                "other, a table of losses, and the settings that differ; a folder without results "
-               "stands for the runs in it. Without any folder: the experiments below this one, "
+               "stands for the runs in it, and where there are none, for a list of the experiments "
+               "below. Without any folder: the experiments below this one, "
                "whether they run, were stopped, are done or failed, and how to go on. Tokens per "
                "second and settings need the resolved YAML "
                "beside the results.",

@@ -203,7 +203,7 @@ static Error *run(Arena *a, const void *options)
     /* without a launcher a training goes on with as many ranks as it had */
     int64_t n_ranks = o->ranks;
     if (!n_ranks && o->folder && rank.launcher == LAUNCHER_NONE)
-        n_ranks = training_ranks(a, o->folder);
+        n_ranks = training_ranks(a, training_folder(a, o->folder));
     const CrewSettings crew = { .process = &rank,
                                 .n_ranks = n_ranks,
                                 .n_threads = o->threads,
@@ -252,7 +252,7 @@ static const Field warmstart_options[] = {
     ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {
-    FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
+    FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints; last_checkpoint_info.json stands for the one that it names", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
     ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };
 /* clang-format on */

@@ -20,6 +20,7 @@ static const struct {
     { "train", "run" },
     { "training", "run" },
     { "validate", "config check" },
+    { "version", "--version" },
 };
 
 static const char *full_name(Arena *a, const Command *c)

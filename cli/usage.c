@@ -91,10 +91,29 @@ static void put_placeholder(const Field *f, Text *out)
     }
 }
 
+/* Choices that take more than the page has go on below, behind a |. */
+static void put_name(const Page *p, const char *name)
+{
+    enum { INDENT = 6 };
+    int column = 2;
+    text_puts(p->out, "  ");
+    for (size_t n; *name; name += n) {
+        n = strcspn(name, "|");
+        n += name[n] == '|';
+        if (column > INDENT && column + (int)n > p->width) {
+            text_printf(p->out, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        text_add(p->out, name, n);
+        column += (int)n;
+    }
+    text_printf(p->out, "%*s", column < p->column ? p->column - column : 0, "");
+}
+
 /* The name at the left, its explanation in the column, or below where the name takes it up. */
 static void put_pair(const Page *p, const char *name, const char *doc)
 {
-    text_printf(p->out, "  %-*s", p->column - 2, name);
+    put_name(p, name);
     if ((int)strlen(name) > p->column - 3) text_printf(p->out, "\n%*s", p->column, "");
     wrap(p, doc, p->column, p->column);
 }
@@ -133,6 +152,49 @@ static bool has_arguments(const Command *c)
     return false;
 }
 
+/* Bytes until a blank that is not within quotes. */
+static size_t shell_word(const char *line, size_t n)
+{
+    char quote = 0;
+    size_t at = 0;
+    for (; at < n && (quote || line[at] != ' '); at++)
+        if (quote ? line[at] == quote : line[at] == '\'' || line[at] == '"')
+            quote = quote ? 0 : line[at];
+    return at;
+}
+
+/* A word, or an option with its value, if both together have `room`. */
+static size_t shell_words(const char *line, size_t n, int room)
+{
+    size_t word = shell_word(line, n), both = word;
+    bool has_value = n > word + 1 && !strncmp(line, "--", 2) && line[word + 1] != '-';
+    if (has_value) both += 1 + shell_word(line + word + 1, n - word - 1);
+    return (int)both <= room ? both : word;
+}
+
+/* A command line; what is too long for the page goes on behind a backslash, to be typed as it
+ * stands. */
+static void put_example(const Page *p, const char *line, size_t n)
+{
+    enum { INDENT = 6, CONTINUED = 2 };
+    int column = 2;
+    text_puts(p->out, "  ");
+    for (size_t at = 0, word; at < n; at += word + 1) {
+        word = shell_words(line + at, n - at, p->width - INDENT - CONTINUED);
+        int room = p->width - (at + word < n ? CONTINUED : 0);
+        if (column > INDENT && column + 1 + (int)word > room) {
+            text_printf(p->out, " \\\n%*s", INDENT, "");
+            column = INDENT;
+        } else if (at) {
+            text_putc(p->out, ' ');
+            column++;
+        }
+        text_add(p->out, line + at, word);
+        column += (int)word;
+    }
+    text_putc(p->out, '\n');
+}
+
 void command_help(const Command *c, int width, Text *out)
 {
     const Page p = page_of(width, out);
@@ -165,7 +227,7 @@ void command_help(const Command *c, int width, Text *out)
     text_puts(out, "\nExamples:\n");
     for (const char *at = c->examples; *at;) {
         size_t n = strcspn(at, "\n");
-        text_printf(out, "  %.*s\n", (int)n, at);
+        put_example(&p, at, n);
         at += n + (at[n] == '\n');
     }
 }

@@ -17,6 +17,16 @@ static const char SUPPORTED[] =
     ") and of torch (DCP, with " DCP_METADATA "), the " LAST_CHECKPOINT_INFO
     " beside them, .safetensors files, and .bin, .pt and .pth files of torch.save";
 
+/* What tells the last checkpoint of an experiment's folder, or of its checkpoints', or NULL. */
+static const char *info_inside(Arena *a, const char *path, const char *folder)
+{
+    static const char *const places[] = { LAST_CHECKPOINT_INFO,
+                                          "checkpoints/" LAST_CHECKPOINT_INFO };
+    for (int i = 0; i < 2; i++)
+        if (file_exists(path_join(a, folder, places[i]))) return path_join(a, path, places[i]);
+    return NULL;
+}
+
 static Error *open_folder(Arena *a, const char *path, const char *folder, CheckpointReader **out)
 {
     if (file_exists(path_join(a, folder, MANIFEST_NAME))) return native_open(a, path, folder, out);
@@ -29,6 +39,10 @@ static Error *open_folder(Arena *a, const char *path, const char *folder, Checkp
         return error_new("%s: a Hugging Face model folder is a model of its own "
                          "(model.huggingface_pretrained_model), not the checkpoint of another; %s",
                          path, SUPPORTED);
+    const char *inside = info_inside(a, path, folder);
+    if (inside)
+        return error_new("%s: an experiment, no checkpoint; its last one is meant by %s", path,
+                         inside);
     return error_new("%s: no checkpoint: there is no " MANIFEST_NAME " in this folder; %s", path,
                      SUPPORTED);
 }

@@ -204,7 +204,10 @@ static void read_path(FieldReader *r, const Field *f, const Yaml *y, const char 
         return field_refuse(r, f, y, "path_type");
     *to = y->text;
     Problem *p = NULL;
-    if (f->flags & FIELD_EXISTS && !is_file(y->text))
+    if (f->flags & FIELD_EXISTS && is_directory(y->text))
+        p = problem_add(r->problems, y, NULL, "path_not_file", "%s is a folder, not a file",
+                        yaml_show(r->arena, y));
+    else if (f->flags & FIELD_EXISTS && !is_file(y->text))
         p = problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
                         yaml_show(r->arena, y));
     else if (f->flags & FIELD_EXISTS_ANY && !file_exists(y->text))

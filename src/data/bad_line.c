@@ -54,8 +54,9 @@ Error *line_too_long(int64_t length, int64_t max_line_bytes)
     return error_new("a line of more than %lld bytes (max_line_bytes)", (long long)most);
 }
 
-Error *bad_line_stops(Error *e)
+Error *bad_line_stops(Error *e, const char *skipping)
 {
-    return error_join(e, error_new("nothing was written; with on_bad_line skip such lines are "
-                                   "named, counted and left out"));
+    return error_join(e, error_new("nothing was written; with %s such lines are named, counted "
+                                   "and left out",
+                                   skipping));
 }

@@ -29,8 +29,9 @@ int64_t most_line_bytes(int64_t max_line_bytes);
  * stops reading at the limit may give any length above it. */
 Error *line_too_long(int64_t length, int64_t max_line_bytes);
 
-/* What to do about a bad line that stopped the work, as a further line of its error. */
-Error *bad_line_stops(Error *e);
+/* What to do about a bad line that stopped the work, as a further line of its error; `skipping`:
+ * what is to be typed. */
+Error *bad_line_stops(Error *e, const char *skipping);
 
 /* "FILE:LINE:COLUMN: reason (byte N of the file; the line has "...")". `offset` is that of the
  * line, `column` that of the fault in the line or -1. Consumes the reason. */

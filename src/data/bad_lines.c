@@ -38,7 +38,9 @@ static Error *prepare_report(const char *path)
 
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out)
 {
-    *out = (BadLines){ .policy = policy, .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
+    *out = (BadLines){ .policy = policy,
+                       .skipping = "--on_bad_line skip",
+                       .max_line_bytes = DEFAULT_MAX_LINE_BYTES };
     if (report_path) {
         Error *e = prepare_report(report_path);
         if (!e) e = file_create(report_path, &out->report);
@@ -136,7 +138,7 @@ Error *bad_lines_add(BadLines *b, const char *path, int64_t line_number, int64_t
     if (is_skipped && (b->has_report || b->kept))
         unwritten = write_report(b, path, line_number, offset, line, column, error_text(reason));
     Error *e = bad_line_error(path, line_number, offset, line, column, reason);
-    if (!is_skipped) return bad_line_stops(e);
+    if (!is_skipped) return bad_line_stops(e, b->skipping);
     b->n++;
     if (b->n <= MOST_NAMED) log_warning("skipped: %s", error_text(e));
     if (b->n == MOST_NAMED) log_warning("further bad lines are only counted");

@@ -10,6 +10,7 @@
 
 typedef struct BadLines {
     BadLinePolicy policy;
+    const char *skipping;   /* what is to be typed for BAD_LINE_SKIP */
     int64_t max_line_bytes; /* longer lines are bad */
     int64_t n;
     Arena *arena;
@@ -20,8 +21,11 @@ typedef struct BadLines {
     int stream;
 } BadLines;
 
-/* report_path NULL: no report; a file there that is no report is an error. max_line_bytes is the
- * default; whoever has a setting changes it. */
+/* `skipping` where a YAML file has the setting */
+#define BAD_LINES_SKIPPED_BY_SET "--set settings.on_bad_line=skip"
+
+/* report_path NULL: no report; a file there that is no report is an error. max_line_bytes and
+ * `skipping` are those of a command's options; whoever has settings changes them. */
 Error *bad_lines_open(BadLinePolicy policy, const char *report_path, BadLines *out);
 /* The stream that holds all bad lines of an output that may be continued, and becomes the report if
  * there is to be one; and using it, with what an earlier run left there. */

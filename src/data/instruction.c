@@ -351,6 +351,7 @@ static Error *convert(Arena *a, Conversion *c, const char *config_path)
     TRY(hash_file(config_path, &bytes, a, hash));
     name_outputs(a, &config->settings, hash, &c->summary);
     TRY(bad_lines_open((BadLinePolicy)config->settings.on_bad_line, NULL, &c->bad));
+    c->bad.skipping = BAD_LINES_SKIPPED_BY_SET;
     Error *e = open_outputs(c);
     if (!e) e = write_outputs(a, c, hash, bytes);
     e = error_join(e, bad_lines_close(&c->bad, !e));

@@ -171,6 +171,7 @@ Error *pack_jsonl(const PackSettings *settings, const Tokenizer *tokenizer, Pack
     double start = clock_seconds();
     BadLines bad;
     TRY(bad_lines_open((BadLinePolicy)settings->on_bad_line, NULL, &bad));
+    bad.skipping = BAD_LINES_SKIPPED_BY_SET;
     Packing p = { .settings = settings,
                   .tokenizer = tokenizer,
                   .arena = arena_new(),

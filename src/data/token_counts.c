@@ -201,6 +201,7 @@ static Error *get_counts(const CountSettings *s, Arena *scratch, uint32_t *count
              s->source->path, (long long)s->n_lines, s->counts_path);
     BadLines bad;
     TRY(bad_lines_open(s->on_bad_line, NULL, &bad));
+    bad.skipping = "on_bad_line: skip of the dataset";
     Pool *pool = pool_new(s->n_threads);
     Error *e = count_with(pool, s, &bad, scratch, count);
     pool_free(pool);

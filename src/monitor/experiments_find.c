@@ -24,6 +24,12 @@ static bool is_real_folder(const char *path)
     return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
+static void add(Arena *a, FoundExperiments *to, const char *path, bool has_record)
+{
+    to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
+    to->item[to->n++] = (FoundExperiment){ path, has_record };
+}
+
 static void search(Arena *a, const char *folder, int depth, FoundExperiments *to)
 {
     DIR *d = opendir(folder);
@@ -33,12 +39,10 @@ static void search(Arena *a, const char *folder, int depth, FoundExperiments *to
         const char *path = strcmp(folder, ".") ? path_join(a, folder, entry->d_name)
                                                : arena_string(a, entry->d_name);
         if (!is_real_folder(path)) continue;
-        if (!is_experiment(a, path, &has_record)) {
-            if (depth < MAX_DEPTH) search(a, path, depth + 1, to);
-            continue;
-        }
-        to->item = arena_grow(a, to->item, to->n, &to->cap, sizeof *to->item);
-        to->item[to->n++] = (FoundExperiment){ path, has_record };
+        if (is_experiment(a, path, &has_record))
+            add(a, to, path, has_record);
+        else if (depth < MAX_DEPTH)
+            search(a, path, depth + 1, to);
     }
     if (d) closedir(d);
 }
@@ -50,7 +54,11 @@ static int by_path(const void *x, const void *y)
 
 void experiments_find(Arena *a, const char *folder, FoundExperiments *out)
 {
+    bool has_record;
     *out = (FoundExperiments){ 0 };
-    search(a, folder, 1, out);
+    if (is_experiment(a, folder, &has_record) && has_record)
+        add(a, out, folder, true);
+    else
+        search(a, folder, 1, out);
     if (out->n) qsort(out->item, (size_t)out->n, sizeof *out->item, by_path);
 }

@@ -14,6 +14,7 @@ typedef struct FoundExperiments {
     int64_t n, cap;
 } FoundExperiments;
 
-/* By path, a few levels deep; what cannot be read is passed over, as what is hidden. */
+/* The folder itself if a run was begun in it; else those below, by path, a few levels deep; what
+ * cannot be read is passed over, as what is hidden. */
 void experiments_find(Arena *a, const char *folder, FoundExperiments *out);
 #endif

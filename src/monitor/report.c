@@ -66,7 +66,16 @@ static void put_table(Arena *a, const History *h, int width, Text *out)
     table_write(&t, width, out);
 }
 
-static void put_speed(Arena *a, const RunResults *r, Text *out)
+/* What follows on a line behind a comma or colon, or below, where the line has no room left. */
+static void put_more(int width, char sign, const char *text, Text *out)
+{
+    size_t line = out->len;
+    while (line && out->ptr[line - 1] != '\n') line--;
+    bool fits = out->len - line + 2 + strlen(text) <= (size_t)width;
+    text_printf(out, "%c%s%s", sign, fits ? " " : "\n  ", text);
+}
+
+static void put_speed(Arena *a, const RunResults *r, int width, Text *out)
 {
     const History *h = &r->history;
     char text[32];
@@ -75,27 +84,30 @@ static void put_speed(Arena *a, const RunResults *r, Text *out)
     if (!isnan(rate)) {
         text_printf(out, "throughput (median): %.4g samples/s", rate);
         format_count(rate * (double)r->sequence_length, text);
-        if (r->sequence_length) text_printf(out, ", %s tokens/s", text);
+        if (r->sequence_length) put_more(width, ',', arena_printf(a, "%s tokens/s", text), out);
         double share = median(a, history_find(h, NULL, "train mfu (16-bit)"));
-        if (share > 0) text_printf(out, ", MFU %.1f %%", 100 * share);
+        if (share > 0) put_more(width, ',', arena_printf(a, "MFU %.1f %%", 100 * share), out);
         text_putc(out, '\n');
     }
     if (summarise(history_find(h, NULL, "peak memory rank 0 (MB)"), &s))
         text_printf(out, "peak memory: %.0f MB\n", s.greatest);
 }
 
-static void put_heading(const RunResults *r, Text *out)
+static void put_heading(const RunResults *r, int width, Text *out)
 {
     const History *h = &r->history;
     Summary steps, tokens;
+    Text size = { 0 };
     text_printf(out, "%s", r->file);
     if (summarise(history_find(h, NULL, "train loss avg"), &steps))
-        text_printf(out, ": %.0f steps", steps.last_step);
+        text_printf(&size, "%.0f steps", steps.last_step);
     if (summarise(history_find(h, NULL, "consumed tokens"), &tokens)) {
         char count[32];
         format_count(tokens.last, count);
-        text_printf(out, ", %s tokens", count);
+        text_printf(&size, "%s%s tokens", size.len ? ", " : "", count);
     }
+    if (size.len) put_more(width, ':', size.ptr, out);
+    text_free(&size);
     if (h->n_bad)
         text_printf(out, "\n(%" PRId64 " lines could not be read, the first is line %" PRId64 ")",
                     h->n_bad, h->first_bad);
@@ -106,10 +118,10 @@ Error *report_write(Arena *a, const char *path, const ReportStyle *style, Text *
 {
     RunResults r;
     TRY(run_results_read(a, path, &r));
-    put_heading(&r, out);
+    put_heading(&r, style->width, out);
     put_plot(&r.history, style, out);
     text_putc(out, '\n');
     put_table(a, &r.history, style->width, out);
-    put_speed(a, &r, out);
+    put_speed(a, &r, style->width, out);
     return NULL;
 }

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/saving.h"
+#include "config/yaml.h"
 #include "train/crew.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +15,21 @@
 bool training_is_started(Arena *a, const char *folder)
 {
     return file_exists(path_join(a, folder, RUN_RECORD));
+}
+
+const char *training_folder(Arena *a, const char *given)
+{
+    const bool is_folder = is_directory(given);
+    const char *info = is_folder ? path_join(a, given, LAST_CHECKPOINT_INFO) : given;
+    if (is_folder && (training_is_started(a, given) || !file_exists(info))) return given;
+    if (strcmp(path_name(info), LAST_CHECKPOINT_INFO) != 0) return given;
+    Yaml *all;
+    Error *e = yaml_read_json(a, info, &all);
+    const char *named = e ? "" : yaml_text_at(all, "checkpoint_folder_path");
+    error_free(e);
+    if (!*named) return given;
+    const char *beside = path_join(a, path_folder(a, info), path_name(named)); /* if it was moved */
+    return file_exists(beside) ? beside : named;
 }
 
 int64_t training_ranks(Arena *a, const char *folder)
@@ -53,6 +70,20 @@ static Error *find_checkpoint(Arena *a, const RunRecord *r, const char *experime
     *out = NULL;
     if (!*r->checkpoints) return NULL;
     return checkpoint_newest(a, checkpoints_of(a, r, experiment), r->checkpoint_id, out);
+}
+
+/* The experiment that a checkpoint belongs to, which may have moved with it. */
+static const char *experiment_of(Arena *a, const RunRecord *r, const char *checkpoint)
+{
+    const char *folder = path_folder(a, checkpoint);
+    size_t n = strlen(r->experiment), length = strlen(folder);
+    if (strncmp(r->checkpoints, r->experiment, n) != 0 || r->checkpoints[n] != '/')
+        return r->experiment;
+    const char *inside = r->checkpoints + n; /* "/checkpoints" */
+    if (length <= strlen(inside) || strcmp(folder + length - strlen(inside), inside) != 0)
+        return r->experiment;
+    const char *around = arena_string_n(a, folder, length - strlen(inside));
+    return training_is_started(a, around) ? around : r->experiment;
 }
 
 /* Rank 0 looks for it, since it also removes what was left of others. */
@@ -105,10 +136,10 @@ typedef struct Begun {
 
 static Error *take(Arena *a, const char *folder, bool leads, Begun *out)
 {
-    out->here = path_absolute(a, folder);
+    out->here = path_absolute(a, training_folder(a, folder));
     TRY(read_record(a, out->here, &out->record));
     bool is_checkpoint = file_exists(path_join(a, out->here, MANIFEST_NAME));
-    out->experiment = is_checkpoint ? out->record.experiment : out->here;
+    out->experiment = is_checkpoint ? experiment_of(a, &out->record, out->here) : out->here;
     if (!leads) return NULL;
     TRY(make_directories(out->experiment));
     return run_lock_take(a, out->experiment, &out->lock);

@@ -81,6 +81,13 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
     exits("run --config_file x", 2, "did you mean --config_file_path?");
     exits("help dta verify", 2, "did you mean \"data\"?");
     exits("help gtp2", 2, "there is no component \"gtp2\"; did you mean \"gpt2\"?");
+    exits("version", 2, "did you mean \"--version\"?");
+    exits("-V", 2, "did you mean --version?");
+    exits("help settings", 2, "help settings: allowed are training");
+    exits("config check --config_file_path cli", 2, "\"cli\" is a folder, not a file");
+    exits("run train.yaml", 2, "did you mean --config_file_path train.yaml?");
+    exits("run train.yaml --config_file_path Makefile", 2,
+          "\"train.yaml\" is one argument too many");
     exits("help component optimizr.adam", 2, "did you mean \"optimizer\"?");
     exits("help component optimizer.adamm", 2, "did you mean \"adam\"?");
 }
@@ -178,26 +185,53 @@ TEST(the_generated_page_of_components_is_up_to_date)
 TEST(help_wraps_at_the_width_of_the_terminal)
 {
     static const int widths[] = { 60, 80, 200 };
-    static const char *const texts[] = { "--help", "run --help", "data --help",
-                                         "data pack_encoded_data --help" };
+    static const char *const texts[] = { "--help",
+                                         "run --help",
+                                         "data --help",
+                                         "data pack_encoded_data --help",
+                                         "tokenizer train --help",
+                                         "data create_shuffled_jsonl_chunk --help" };
+    enum { N_TEXTS = sizeof texts / sizeof *texts };
     Arena *a = arena_new();
     Str text;
     const char *path = path_join(a, test_folder(), "help");
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < N_TEXTS; k++) {
             int status = system(arena_printf(a, "LC_ALL=C COLUMNS=%d %s %s > %s", widths[i],
                                              program_path(), texts[k], path));
             assert_int_equal(status, 0);
             assert_no_error(file_read(a, path, &text));
-            size_t examples = (size_t)(strstr(text.ptr, "\nExamples:")
-                                           ? strstr(text.ptr, "\nExamples:") - text.ptr
-                                           : (long)text.len);
-            for (size_t at = 0; at < examples;) {
+            for (size_t at = 0; at < text.len;) {
                 size_t n = strcspn(text.ptr + at, "\n");
                 if (n > (size_t)widths[i])
                     fail_msg("%d columns: %.*s", widths[i], (int)n, text.ptr + at);
                 at += n + 1;
             }
         }
+    arena_free(a);
+}
+
+/* An example that does not fit is one command of the shell still. */
+TEST(a_long_example_goes_on_behind_a_backslash)
+{
+    Arena *a = arena_new();
+    const char *said;
+    const char *line = arena_printf(a,
+                                    "echo() { printf '%%s\\n' \"$@\"; }; modalities() { echo "
+                                    "\"$@\"; }; COLUMNS=60 %s tokenizer train --help | sed -n "
+                                    "'/wordpiece .$/,/lowercase/p' > %s/typed; . %s/typed",
+                                    program_path(), test_folder(), test_folder());
+    assert_int_equal(shell_run(a, line, &said), 0);
+    assert_contains(said, "tokenizer\ntrain\n--model\nwordpiece\n--input_path\ncorpus\n"
+                          "--output_path\ntokenizer.json\n--vocab_size\n30522\n"
+                          "--lowercase=false\n");
+    assert_int_equal(shell_run(a,
+                               arena_printf(a,
+                                            "COLUMNS=60 %s tokenizer inspect --help | sed -n "
+                                            "'/^Examples/,$p'",
+                                            program_path()),
+                               &said),
+                     0);
+    assert_contains(said, "--text 'How is this cut?'\n");
     arena_free(a);
 }

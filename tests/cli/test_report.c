@@ -8,7 +8,8 @@ TEST(report_shows_a_run_within_the_width_asked_for)
     Arena *a = arena_new();
     const char *folder = shared_path(a, "data/goldens/train/e_validation"), *output;
     assert_int_equal(command_line_run(a, arena_printf(a, "report %s", folder), &output), 0);
-    assert_contains(output, "evaluation_results.jsonl: 60 steps, 15.4k tokens\n");
+    assert_contains(output, "evaluation_results.jsonl:"); /* the path may take up its line */
+    assert_contains(output, " 60 steps, 15.4k tokens\n");
     assert_contains(output, "\nval loss         1.6802    0.2578  lowest   0.2578  at 60\n");
     assert_contains(output, "60 steps\n");
     int n_lines = 0;
@@ -89,5 +90,37 @@ TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
                             "new         -          0\n");
     assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/none", &both), 2);
     assert_contains(both, "/none: there is no such file or folder");
+    arena_free(a);
+}
+
+TEST(report_of_a_run_fits_a_narrow_terminal)
+{
+    Arena *a = arena_new();
+    const char *folder = shared_path(a, "data/goldens/train/e_validation"), *said;
+    const char *line = arena_printf(a, "LC_ALL=C COLUMNS=50 %s report %s", program_path(), folder);
+    assert_int_equal(shell_run(a, line, &said), 0);
+    assert_contains(said, "/evaluation_results.jsonl:\n  60 steps, 15.4k tokens\n");
+    for (const char *at = strchr(said, '\n') + 1; *at; at += strcspn(at, "\n") + 1)
+        if (strcspn(at, "\n") > 50) fail_msg("%s", at);
+    arena_free(a);
+}
+
+/* From inside of an experiment, and of a folder whose experiments lie deeper. */
+TEST(report_lists_the_experiment_around_and_those_below_a_folder)
+{
+    Arena *a = arena_new();
+    const char *said, *here = path_absolute(a, test_folder());
+    const char *const record = "{\"state\": \"stopped\"}";
+    const char *folder = path_join(a, here, "a/b/one");
+    assert_no_error(make_directories(folder));
+    assert_no_error(file_write(path_join(a, folder, "run.json"), record, strlen(record)));
+    assert_no_error(file_write(path_join(a, folder, "run.lock"), "", 0));
+    const char *program = path_absolute(a, program_path());
+    assert_int_equal(shell_run(a, arena_printf(a, "cd %s && %s report", folder, program), &said),
+                     0);
+    assert_null(strstr(said, "There is no experiment"));
+    assert_contains(said, "experiment");
+    if (command_line_run(a, arena_printf(a, "report %s/a", here), &said)) fail_msg("%s", said);
+    assert_contains(said, "a/b/one");
     arena_free(a);
 }

@@ -71,6 +71,7 @@ TEST(the_first_bad_line_stops_and_leaves_no_report)
                                         policies[i], at(a, "report.jsonl"));
         assert_int_equal(command_line_run(a, args, &said), 1);
         assert_contains(said, "x.jsonl:1:1: an empty line is not JSON");
+        assert_contains(said, "with --on_bad_line skip such lines are named");
         PathList left = { 0 };
         assert_no_error(files_below(a, test_folder(), "", &left));
         for (int64_t k = 0; k < left.n; k++)

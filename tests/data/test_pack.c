@@ -121,6 +121,7 @@ TEST(the_first_bad_line_of_the_file_stops_and_leaves_what_was_there)
     for (int i = 0; i < 5; i++) {
         assert_error_has(pack_jsonl(&s, &toy, &summary),
                          "lines.jsonl:2: the text is empty: it has no tokens (byte 14");
+        assert_error_has(pack_jsonl(&s, &toy, &summary), "with --set settings.on_bad_line=skip ");
         assert_false(file_exists(s.dst_path));
     }
     assert_no_error(file_write(s.dst_path, "old", 3));

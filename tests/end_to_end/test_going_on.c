@@ -339,3 +339,39 @@ TEST(a_run_is_refused_in_the_folder_of_another_and_names_the_way_on)
     assert_refused(resume(&b, b.root), 1, "there is nothing to go on with");
     arena_free(b.arena);
 }
+
+/* The file and the folder that name the last checkpoint mean it, as for other commands; of a moved
+ * experiment, the one that has moved with it. */
+TEST(going_on_by_the_file_that_names_the_last_checkpoint)
+{
+    Bench b = bench_new();
+    const char *const told[] = { "one/checkpoints/last_checkpoint_info.json", "one/checkpoints" };
+    assert_ended_well(bench_run(&b, "whole", NULL, usual, NULL));
+    for (int i = 0; i < 2; i++) {
+        run_until(&b, "old", usual, "step: 6 |", SIGTERM, EXIT_STOPPED);
+        assert_int_equal(
+            rename(path_join(b.arena, b.root, "old"), path_join(b.arena, b.root, "one")), 0);
+        assert_ended_well(resume(&b, path_join(b.arena, b.root, told[i])));
+        assert_false(file_exists(path_join(b.arena, b.root, "old")));
+        assert_string_equal(results_of(&b, "one"), results_of(&b, "whole"));
+        assert_int_equal(state_of(&b, "one"), RUN_DONE);
+        assert_no_error(remove_tree(path_join(b.arena, b.root, "one")));
+    }
+    assert_refused(resume(&b, b.pbin), 1, "there is nothing to go on with");
+    arena_free(b.arena);
+}
+
+TEST(an_experiment_given_for_a_checkpoint_is_told_where_its_last_one_is)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "one", NULL, NULL, NULL));
+    const char *const folders[] = { "one", "one/checkpoints" };
+    for (int i = 0; i < 2; i++) {
+        const char *folder = path_join(b.arena, b.root, folders[i]), *says;
+        const char *const words[] = { "checkpoint", "inspect", folder, NULL };
+        says = arena_printf(b.arena, "its last one is meant by %s%s/last_checkpoint_info.json",
+                            folder, i ? "" : "/checkpoints");
+        assert_refused(command_output(b.arena, words, NULL), 1, says);
+    }
+    arena_free(b.arena);
+}
