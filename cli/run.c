@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "config/extend.h"
 #include "monitor/experiment.h"
+#include "sweep/sweep_configs.h"
 #include "train/crew.h"
 #include "train/elastic.h"
 #include "train/job_plan.h"
@@ -87,6 +88,20 @@ static Error *test_communication(Arena *a, const Crew *crew)
     return NULL;
 }
 
+/* A sweep file has alternatives where a training has values: its mistakes are of another kind. */
+static Error *hint_at_sweep(Arena *a, const char *config, Error *e)
+{
+    Yaml **combination;
+    const int64_t n = e && error_exit_status(e) == 1 && config
+                          ? sweep_alternatives_of(a, config, &combination)
+                          : 0;
+    return n > 1
+               ? error_join(e, error_new("%s is a sweep of %lld configurations: `modalities sweep "
+                                         "run %s` runs them",
+                                         config, (long long)n, config))
+               : e;
+}
+
 /* What each rank does. */
 static Error *train(Arena *a, const void *options, const Crew *crew)
 {
@@ -113,7 +128,8 @@ static Error *train(Arena *a, const void *options, const Crew *crew)
     if (o->folder) return training_resume(r, o->folder, &s);
     const char *started;
     TRY(consensus_error(crew->consensus, find_started(a, o, &s, &started)));
-    return started ? training_resume(r, started, &s) : training_run(r, &s);
+    if (started) return training_resume(r, started, &s);
+    return hint_at_sweep(a, o->config_file_path, training_run(r, &s));
 }
 
 /* What `plan` prints; nothing is run or written. */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/md5.h"
 #include "config/yaml_emit.h"
+#include "sweep/sweep_runs.h"
 #include <string.h>
 
 enum { MOST_COMBINATIONS = 1000000 };
@@ -71,6 +72,21 @@ Error *sweep_combinations(Arena *a, const Yaml *sweep, Yaml ***out, int64_t *n)
     *out = all.item;
     *n = all.n;
     return NULL;
+}
+
+int64_t sweep_alternatives_of(Arena *a, const char *path, Yaml ***out)
+{
+    Yaml *root;
+    int64_t n = 0;
+    if (sweep_run_is_in(a, path)) return 0;
+    Error *e = yaml_read(a, path, &root);
+    if (!e) {
+        const Yaml *sweep = yaml_get(root, "sweep");
+        if (sweep && sweep->type == YAML_MAP) e = sweep_combinations(a, sweep, out, &n);
+    }
+    if (e) n = 0;
+    error_free(e);
+    return n;
 }
 
 /* The first 16 hex digits of the MD5 of the YAML, as the original names folders. */

@@ -16,4 +16,7 @@ Error *sweep_configs_write(Arena *a, const char *sweep_file, const char *output_
 /* All combinations of a `sweep` mapping: lists are alternatives, mappings are expanded, the last
  * key changes fastest. */
 Error *sweep_combinations(Arena *a, const Yaml *sweep, Yaml ***out, int64_t *n);
+/* Those of a file: 0 for a single configuration, and for one that was made from a sweep, in whose
+ * `sweep` lists are values; 0 also where the file cannot be read. */
+int64_t sweep_alternatives_of(Arena *a, const char *path, Yaml ***out);
 #endif

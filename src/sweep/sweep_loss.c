@@ -60,6 +60,22 @@ Error *sweep_settings_read(Arena *a, const SweepRun *r, SweepSettings *out)
     return NULL;
 }
 
+static const char *label_of(Arena *a, const SweepSettings *s)
+{
+    const char *label = "";
+    for (int64_t i = 0; i < s->n; i++)
+        label =
+            arena_printf(a, "%s%s%s=%s", label, i ? " " : "", s->item[i].name, s->item[i].value);
+    return label;
+}
+
+const char *sweep_combination_label(Arena *a, const Yaml *combination)
+{
+    SweepSettings s = { 0 };
+    flatten(a, combination, "", &s);
+    return label_of(a, &s);
+}
+
 const char *sweep_label(Arena *a, const SweepRun *r)
 {
     SweepSettings s;
@@ -68,8 +84,5 @@ const char *sweep_label(Arena *a, const SweepRun *r)
         error_free(e);
         return r->hash;
     }
-    const char *label = "";
-    for (int64_t i = 0; i < s.n; i++)
-        label = arena_printf(a, "%s%s%s=%s", label, i ? " " : "", s.item[i].name, s.item[i].value);
-    return label;
+    return label_of(a, &s);
 }

@@ -23,6 +23,8 @@ typedef struct SweepSettings {
 
 /* The mapping `sweep` of a run's configuration, flattened. */
 Error *sweep_settings_read(Arena *a, const SweepRun *r, SweepSettings *out);
-/* "lr=0.001 seed=2"; the hash where the configuration cannot be read. */
+/* "lr=0.001 seed=2" of a combination of alternatives. */
+const char *sweep_combination_label(Arena *a, const Yaml *combination);
+/* The same; the hash where the configuration cannot be read. */
 const char *sweep_label(Arena *a, const SweepRun *r);
 #endif

@@ -33,7 +33,7 @@ typedef struct Queue {
     const QueueSettings *s;
     SweepStore *store;
     Job *job;
-    int64_t n, n_started, n_failed, n_over;
+    int64_t n, n_failed, n_over;
     int64_t n_over_before, most_attempts; /* when it began; of a run that failed */
     double began;
     int n_parallel, n_threads, n_running;
@@ -111,7 +111,6 @@ static Error *start(Queue *q, Job *j)
     setpgid(child, child);
     j->process = child;
     q->n_running++;
-    q->n_started++;
     log_info("started   %s", j->label);
     return NULL;
 }

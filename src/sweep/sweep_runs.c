@@ -30,6 +30,12 @@ static bool is_number(const char *s)
     return *s != 0;
 }
 
+bool sweep_run_is_in(Arena *a, const char *config)
+{
+    return !strcmp(path_name(config), RUN_YAML) ||
+           hash_length(path_name(path_folder(a, path_absolute(a, config)))) > 0;
+}
+
 static Error *add(Arena *a, const char *config, int64_t world_size, SweepRuns *to)
 {
     const char *folder = path_folder(a, config), *name = path_name(folder),

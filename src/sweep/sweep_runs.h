@@ -18,6 +18,8 @@ typedef struct SweepRuns {
 
 /* By path. `world_size` 0: all. An error where a folder's name is not HASH_TIME. */
 Error *sweep_runs_find(Arena *a, const char *root, int64_t world_size, SweepRuns *out);
+/* Whether a configuration is that of one run: it lies in such a folder, or is a run's own copy. */
+bool sweep_run_is_in(Arena *a, const char *config);
 /* The newest of those that have the same combination and world size. */
 SweepRuns sweep_runs_newest(Arena *a, const SweepRuns *all);
 /* As the original judges: that many lines in evaluation_results.jsonl, or an error log whose

@@ -219,3 +219,38 @@ TEST(a_rule_over_several_settings_is_told_at_the_one_that_set_gave)
                           "does not divide n_head_q 3");
     arena_free(a);
 }
+
+/* Each configuration of a sweep is checked, and a mistake of several told once; what was made from
+ * it is a single one, whatever lists it has. */
+TEST(a_sweep_is_checked_as_all_its_configurations)
+{
+    static const char head[] = "sweep: {dims: [[4, 2], [4, 3]], lr: [1e-3, 2e-3], seed: [1, 2]}\n"
+                               "cut:\n  component_key: number_conversion\n"
+                               "  variant_key: local_num_batches_from_num_samples\n  config:\n"
+                               "    num_ranks: ${sweep.seed}\n    global_num_samples: 100\n";
+    Arena *a = arena_new();
+    const char *right = arena_printf(a, "%s    local_micro_batch_size: 3\n", head);
+    assert_contains(check(a, right, 0), "x.yaml: a sweep of 8 configurations: 1 component, no");
+    const char *wrong = arena_printf(a, "%s    local_micro_batch_size: ${sweep.lr}\n", head);
+    const char *said = check(a, wrong, 1);
+    assert_contains(said, "x.yaml: 4 of the 8 configurations of this sweep, the first with "
+                          "dims=[4, 2] lr=1e-3 seed=1:\n");
+    assert_contains(said, "the first with dims=[4, 2] lr=2e-3 seed=1:\n");
+    assert_int_equal(count_lines(said), 4);
+    const char *folder = path_join(a, test_folder(), "0123abcd_2026-01-31__12-00-00"), *output;
+    const char *made = path_join(a, folder, "x.yaml");
+    assert_no_error(make_directories(folder));
+    const char *one =
+        "sweep: {dims: [4, 2]}\nn:\n  component_key: number_conversion\n"
+        "  variant_key: local_num_batches_from_num_samples\n"
+        "  config: {num_ranks: 1, global_num_samples: 9, local_micro_batch_size: 3}\n";
+    assert_no_error(file_write(made, one, strlen(one)));
+    const char *args = arena_printf(a, "config check --config_file_path %s", made);
+    assert_int_equal(command_line_run(a, args, &output), 0);
+    assert_contains(output, "x.yaml: 1 component, no mistake found");
+    args = arena_printf(a, "run --config_file_path %s/x.yaml --experiments_root_path %s",
+                        test_folder(), test_folder());
+    assert_int_equal(command_line_run(a, args, &output), 1);
+    assert_contains(output, "x.yaml is a sweep of 8 configurations: `modalities sweep run ");
+    arena_free(a);
+}
