@@ -8,20 +8,21 @@
 #include "base/file.h"
 #include "checkpoint/dcp_metadata.h"
 #include "checkpoint/new_folder.h"
+#include "checkpoint/staging.h"
 #include <jansson.h>
 #include <string.h>
 
 enum { MAX_PARTS = 2 };
 
-typedef struct FolderWriter {
+struct FolderWriter {
     Arena *arena;
     const char *path;
-    const CheckpointContent *content;
+    CheckpointContent *content;
     const Shares *shares;
     OutputPart part[MAX_PARTS]; /* of this rank */
     int n_parts;
     Manifest manifest; /* on rank 0 */
-} FolderWriter;
+};
 
 static bool is_alone(const FolderWriter *w)
 {
@@ -77,6 +78,20 @@ static Error *plan_parts(FolderWriter *w)
     w->n_parts = c->layout == LAYOUT_FSDP1 ? 2 : leads(w) || w->shares->n;
     if (leads(w)) TRY(check_progress(c->progress));
     for (int i = 0; i < w->n_parts; i++) TRY(plan_part(w, i));
+    return NULL;
+}
+
+static Error *stage_parts(FolderWriter *w)
+{
+    Staging *s = w->content->staging;
+    size_t bytes = 0;
+    for (int i = 0; i < w->n_parts; i++)
+        bytes += part_output_aligned((size_t)w->part[i].plan->bytes);
+    staging_reserve(s, bytes);
+    for (int i = 0; i < w->n_parts; i++) {
+        TRY(output_part_stage(&w->part[i], s->memory + s->used));
+        s->used += part_output_aligned((size_t)w->part[i].plan->bytes);
+    }
     return NULL;
 }
 
@@ -215,9 +230,7 @@ static Error *lead(FolderWriter *w)
 {
     Comm *comm = w->shares->comm;
     NewFolder folder = { .temporary = NULL };
-    Error *e = plan_parts(w);
-    if (!e && is_alone(w))
-        e = collect(w); /* what is not whole is refused before anything is made */
+    Error *e = is_alone(w) ? collect(w) : NULL; /* what is not whole: nothing is made */
     if (!e) e = folder_create(w->arena, w->path, &folder);
     e = ranks_agree(comm, e);
     if (!e) e = write_files(w, folder.temporary);
@@ -228,29 +241,48 @@ static Error *lead(FolderWriter *w)
 
 static Error *follow(FolderWriter *w)
 {
-    TRY(ranks_agree(w->shares->comm, plan_parts(w)));
+    TRY(ranks_agree(w->shares->comm, NULL));
     return write_files(w, folder_temporary(w->arena, w->path));
 }
 
-static Error *open_writer(FolderWriter *w)
+static Error *open_writer(Arena *a, const char *path, const CheckpointContent *c,
+                          FolderWriter **out)
 {
-    const CheckpointContent *c = w->content;
+    FolderWriter *w = *out = NEW(a, FolderWriter);
     Shares *own;
+    *w = (FolderWriter){ .arena = a, .path = path, .content = arena_copy(a, c, sizeof *c) };
     w->shares = c->shares;
     if (w->shares) return NULL;
-    Error *e = shares_plan(w->arena, NULL, c->state, c->n, &own);
+    Error *e = shares_plan(a, NULL, c->state, c->n, &own);
     w->shares = own;
     return e;
+}
+
+static Error *failed(const FolderWriter *w, Error *e)
+{
+    return error_wrap(e, "cannot save checkpoint %s", w->path);
+}
+
+Error *folder_plan(Arena *a, const char *path, const CheckpointContent *c, FolderWriter **out)
+{
+    Error *e = open_writer(a, path, c, out);
+    FolderWriter *w = *out;
+    if (!e) e = plan_parts(w);
+    if (!e && c->staging) e = stage_parts(w);
+    return failed(w, c->shares ? ranks_agree(c->shares->comm, e) : e);
+}
+
+Error *folder_write_planned(FolderWriter *w)
+{
+    return failed(w, ranks_agree(w->shares->comm, leads(w) ? lead(w) : follow(w)));
 }
 
 Error *folder_write(const char *path, const CheckpointContent *c)
 {
     Arena *a = arena_new();
-    FolderWriter w = { .arena = a, .path = path, .content = c };
-    Error *e = open_writer(&w);
-    if (!e) e = leads(&w) ? lead(&w) : follow(&w);
-    if (w.shares && w.shares->comm) e = ranks_agree(w.shares->comm, e);
-    e = error_wrap(e, "cannot save checkpoint %s", path);
+    FolderWriter *w;
+    Error *e = folder_plan(a, path, c, &w);
+    if (!e) e = folder_write_planned(w);
     arena_free(a);
     return e;
 }
@@ -292,10 +324,10 @@ Error *folder_rehearse(const char *path, const CheckpointContent *c,
                        void *context)
 {
     Arena *a = arena_new();
-    FolderWriter w = { .arena = a, .path = path, .content = c };
-    Error *e = open_writer(&w);
-    if (!e) e = rehearse(&w, reserve, context);
-    if (w.shares && w.shares->comm) e = ranks_agree(w.shares->comm, e);
+    FolderWriter *w;
+    Error *e = open_writer(a, path, c, &w);
+    if (!e) e = rehearse(w, reserve, context);
+    if (c->shares) e = ranks_agree(c->shares->comm, e);
     arena_free(a);
     return e;
 }

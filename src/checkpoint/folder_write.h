@@ -4,9 +4,17 @@
 #define CHECKPOINT_FOLDER_WRITE_H
 #include "checkpoint/output_part.h"
 
-/* Writes everything under `path`, replacing a checkpoint of that name in one step. After an error
- * nothing is left but what was there before. Where the content is shared among ranks, all of them
- * call it and write, and fail together. */
+typedef struct FolderWriter FolderWriter;
+
+/* Plans what this rank writes; content with `staging` is copied there, and its numbers are not read
+ * any more. Objects, files and progress of the content must stay. Where it is shared among ranks
+ * all of them call it, and fail together. */
+Error *folder_plan(Arena *a, const char *path, const CheckpointContent *c, FolderWriter **out);
+/* Writes what was planned, as folder_write does. */
+Error *folder_write_planned(FolderWriter *w);
+/* Both: writes everything under `path`, replacing a checkpoint of that name in one step. After an
+ * error nothing is left but what was there before. Where the content is shared among ranks, all of
+ * them call it and write, and fail together. */
 Error *folder_write(const char *path, const CheckpointContent *c);
 /* Writes everything but the numbers, reads the manifest back, and removes it all; `reserve` is
  * given a new file in the folder and the bytes that the parts of all ranks would take. */

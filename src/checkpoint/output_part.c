@@ -121,13 +121,29 @@ static ManifestBox *box_of(void *context, int64_t i)
     return &((const OutputPart *)context)->box[i];
 }
 
+static PartSource source_of(OutputPart *p)
+{
+    return (PartSource){ .numbers = numbers_of,
+                         .box = box_of,
+                         .context = p,
+                         .block_bytes = p->block_bytes,
+                         .pool = p->content->pool };
+}
+
+Error *output_part_stage(OutputPart *p, char *memory)
+{
+    const PartSource source = source_of(p);
+    p->staged = (PartOutput){ .memory = memory, .room = (size_t)p->plan->bytes };
+    return part_fill(p->arena, p->plan, &source, &p->staged, &p->about);
+}
+
 Error *output_part_write(OutputPart *p, const char *folder)
 {
-    const PartSource source = {
-        .numbers = numbers_of, .box = box_of, .context = p, .block_bytes = p->block_bytes
-    };
+    const PartSource source = source_of(p);
     TRY(file_create(path_join(p->arena, folder, p->about.file), &p->file));
-    return part_write(p->arena, p->plan, &source, &p->file, &p->about);
+    if (!p->staged.memory) return part_write(p->arena, p->plan, &source, &p->file, &p->about);
+    part_output_open(&p->staged, &p->file);
+    return part_output_end(&p->staged);
 }
 
 /* ---- for rank 0 ---- */

@@ -1,78 +1,89 @@
 /* part_write.c - writes a planned part file, with checksums of everything.
  *
- * Numbers are checksummed and written a megabyte at a time, while they are in the cache. */
+ * Numbers are copied once, block by block and by several threads, and checksummed while they are in
+ * the cache. */
 #include "checkpoint/part_write.h"
-#include <errno.h>
+#include "base/thread.h"
 #include <string.h>
 #include <zlib.h>
 
-enum { BUFFER_BYTES = 1 << 16, AT_ONCE = 1 << 20 };
+enum { AT_ONCE = 16 << 10 }; /* stays in the nearest cache until it is checksummed */
 
-/* Small pieces and what lies around them are collected, so that few calls write them. */
-typedef struct Output {
-    NewFile *file;
-    int64_t at;
-    char *buffer;
-    size_t n; /* bytes in the buffer */
-} Output;
+typedef struct PartWriter {
+    Arena *arena;
+    const PartSource *source;
+    PartOutput *output;
+    int64_t at; /* bytes of the file so far */
+} PartWriter;
 
-static Error *put_out(const Output *o, const void *bytes, size_t n)
+/* Bytes [from, from + n) of the numbers of a piece on their way. */
+typedef struct Copying {
+    PieceNumbers numbers;
+    Runs runs;
+    size_t element, block_bytes, from, n;
+    char *to;
+    uint32_t *crc; /* of each block of the piece, so far */
+} Copying;
+
+static void copy_block(void *arg, int64_t i, int thread)
 {
-    if (!n || fwrite(bytes, 1, n, o->file->stream) == n) return NULL;
-    return error_new("cannot write %s: %s", o->file->path, strerror(errno));
+    const Copying *c = arg;
+    const size_t block = c->from / c->block_bytes + (size_t)i, first = block * c->block_bytes,
+                 last = first + c->block_bytes, run = (size_t)c->runs.length * c->element,
+                 end = last < c->from + c->n ? last : c->from + c->n;
+    (void)thread;
+    for (size_t at = first > c->from ? first : c->from, now; at < end; at += now) {
+        const size_t k = at / run, skip = at % run;
+        now = end - at < run - skip ? end - at : run - skip;
+        if (now > AT_ONCE) now = AT_ONCE;
+        const size_t begin =
+            (size_t)box_run_offset(&c->runs, &c->numbers.what, &c->numbers.part, (int64_t)k) *
+            c->element;
+        char *to = c->to + (at - c->from);
+        memcpy(to, (const char *)c->numbers.data + begin + skip, now);
+        c->crc[block] = checksum(c->crc[block], to, now);
+    }
 }
 
-static Error *put(Output *o, const void *bytes, size_t n)
+static void copy_blocks(struct Pool *pool, Copying *c)
 {
-    o->at += (int64_t)n;
-    if (o->n + n > BUFFER_BYTES) {
-        TRY(put_out(o, o->buffer, o->n));
-        o->n = 0;
-    }
-    if (n >= BUFFER_BYTES) return put_out(o, bytes, n);
-    if (n) memcpy(o->buffer + o->n, bytes, n);
-    o->n += n;
-    return NULL;
-}
-
-/* Adds bytes that lie from `done` on in the box to the checksums of their blocks. */
-static void sum_blocks(uint32_t *crc, size_t block_bytes, size_t done, const char *at, size_t n)
-{
-    for (size_t now; n; n -= now, at += now, done += now) {
-        size_t room = block_bytes - done % block_bytes;
-        now = n < room ? n : room;
-        crc[done / block_bytes] = checksum(crc[done / block_bytes], at, now);
-    }
+    const int64_t first = (int64_t)(c->from / c->block_bytes),
+                  last = (int64_t)((c->from + c->n - 1) / c->block_bytes), n = last - first + 1;
+    if (pool)
+        pool_run(pool, n, copy_block, c);
+    else
+        for (int64_t i = 0; i < n; i++) copy_block(c, i, 0);
 }
 
 /* Cuts the numbers into blocks; *crc becomes the checksum of them all. */
-static Error *put_numbers(Arena *a, Output *o, const PieceNumbers *n, size_t element,
-                          size_t block_bytes, ManifestBox *b, uint32_t *crc)
+static Error *put_numbers(PartWriter *w, const PieceNumbers *numbers, size_t element,
+                          ManifestBox *b, uint32_t *crc)
 {
-    Runs runs = box_runs(&n->what, &n->part);
-    size_t done = 0, bytes = (size_t)(b->end - b->begin);
-    b->crc = NEW_N(a, uint32_t, (bytes + block_bytes - 1) / block_bytes);
-    for (int64_t k = 0; k < runs.n; k++) {
-        const char *at =
-            (const char *)n->data + (size_t)box_run_offset(&runs, &n->what, &n->part, k) * element;
-        for (size_t left = (size_t)runs.length * element, now; left; left -= now, at += now) {
-            now = left < AT_ONCE ? left : AT_ONCE;
-            sum_blocks(b->crc, block_bytes, done, at, now);
-            TRY(put(o, at, now));
-            done += now;
-        }
+    const PartSource *s = w->source;
+    const size_t bytes = (size_t)(b->end - b->begin);
+    Copying c = { .numbers = *numbers, .element = element, .block_bytes = (size_t)s->block_bytes };
+    CHECK(w->at == b->begin);
+    c.runs = box_runs(&c.numbers.what, &c.numbers.part);
+    CHECK((size_t)(c.runs.n * c.runs.length) * element == bytes);
+    b->crc = c.crc = NEW_N(w->arena, uint32_t, (bytes + c.block_bytes - 1) / c.block_bytes);
+    for (; c.from < bytes; c.from += c.n) {
+        c.to = part_output_room(w->output, &c.n);
+        if (bytes - c.from < c.n) c.n = bytes - c.from;
+        CHECK(c.n > 0);
+        copy_blocks(s->pool, &c);
+        TRY(part_output_add(w->output, c.n));
     }
-    CHECK(done == bytes);
+    w->at += (int64_t)bytes;
     *crc = 0;
-    for (size_t from = 0; from < bytes; from += block_bytes) {
-        size_t size = bytes - from < block_bytes ? bytes - from : block_bytes;
-        *crc = (uint32_t)crc32_combine(*crc, b->crc[from / block_bytes], (z_off_t)size);
+    for (size_t from = 0; from < bytes; from += c.block_bytes) {
+        size_t size = bytes - from < c.block_bytes ? bytes - from : c.block_bytes;
+        *crc = (uint32_t)crc32_combine(*crc, b->crc[from / c.block_bytes], (z_off_t)size);
     }
     return NULL;
 }
 
 /* What lies around the pieces: the header before the first one, the rest elsewhere. */
-static Error *put_around(Output *o, int64_t i, const Text *t, ManifestPart *out)
+static Error *put_around(PartWriter *w, int64_t i, const Text *t, ManifestPart *out)
 {
     if (i == 0) {
         out->header_bytes = (int64_t)t->len;
@@ -81,36 +92,43 @@ static Error *put_around(Output *o, int64_t i, const Text *t, ManifestPart *out)
         out->has_rest = true;
         out->rest_crc = checksum(out->rest_crc, t->ptr, t->len);
     }
-    return put(o, t->ptr, t->len);
+    w->at += (int64_t)t->len;
+    return part_output_put(w->output, t->ptr, t->len);
 }
 
-static Error *write_pieces(Arena *a, PartPlan *p, const PartSource *s, Output *o, Text *text,
-                           ManifestPart *out)
+static Error *put_all(PartWriter *w, PartPlan *p, Text *text, ManifestPart *out)
 {
+    const PartSource *s = w->source;
     uint32_t crc = 0;
     for (int64_t i = 0; i <= p->n; i++) {
         text_clear(text);
-        p->around(p, i, o->at, crc, text);
-        TRY(put_around(o, i, text, out));
+        p->around(p, i, w->at, crc, text);
+        TRY(put_around(w, i, text, out));
         if (i == p->n) break;
-        int64_t piece = p->order[i];
-        ManifestBox *b = s->box(s->context, piece);
+        const int64_t piece = p->order[i];
         PieceNumbers n = { .data = NULL };
-        CHECK(o->at == b->begin);
         TRY(s->numbers(s->context, piece, &n));
-        TRY(put_numbers(a, o, &n, dtype_size(p->piece[piece].tensor.dtype), (size_t)s->block_bytes,
-                        b, &crc));
+        TRY(put_numbers(w, &n, dtype_size(p->piece[piece].tensor.dtype), s->box(s->context, piece),
+                        &crc));
     }
-    CHECK(o->at == p->bytes);
-    return put_out(o, o->buffer, o->n);
+    CHECK(w->at == p->bytes);
+    return NULL;
+}
+
+Error *part_fill(Arena *a, PartPlan *p, const PartSource *s, PartOutput *o, ManifestPart *out)
+{
+    PartWriter w = { .arena = a, .source = s, .output = o };
+    Text text = { 0 };
+    Error *e = put_all(&w, p, &text, out);
+    text_free(&text);
+    return e;
 }
 
 Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out)
 {
-    Output o = { .file = to, .buffer = arena_alloc(a, BUFFER_BYTES) };
-    Text text = { 0 };
-    setvbuf(to->stream, NULL, _IONBF, 0);
-    Error *e = write_pieces(a, p, s, &o, &text, out);
-    text_free(&text);
-    return e;
+    PartOutput o;
+    part_output_reserve(a, p->bytes, &o);
+    part_output_open(&o, to);
+    TRY(part_fill(a, p, s, &o, out));
+    return part_output_end(&o);
 }

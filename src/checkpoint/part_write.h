@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "checkpoint/box.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
 
 /* Where the numbers of a piece are: rectangle `what` in the dense numbers of `part`. */
@@ -19,8 +20,11 @@ typedef struct PartSource {
     ManifestBox *(*box)(void *context, int64_t piece);
     void *context;
     int64_t block_bytes; /* of each checksum */
+    struct Pool *pool;   /* threads that copy; NULL: the caller alone */
 } PartSource;
 
-/* Writes the file to `to`; fills the checksums of `out`, whose size is known. */
+/* Puts all bytes of the file into `o`; fills the checksums of `out`, whose size is known. */
+Error *part_fill(Arena *a, PartPlan *p, const PartSource *s, PartOutput *o, ManifestPart *out);
+/* The same, and writes the file to `to`. */
 Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out);
 #endif

@@ -227,23 +227,42 @@ CheckpointLayout checkpoint_layout(const CheckpointExecution *x)
     return x->format ? LAYOUT_NATIVE : x->is_fsdp1 ? LAYOUT_FSDP1 : LAYOUT_DCP;
 }
 
-static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals,
-                   const CheckpointContent *content)
+struct PlannedSave {
+    Arena *arena;
+    CheckpointSaving *saving;
+    FolderWriter *writer;
+    const char *folder;
+};
+
+Error *checkpoint_saving_plan(Arena *a, CheckpointSaving *s, const CheckpointTotals *totals,
+                              const CheckpointContent *content, PlannedSave **out)
 {
     const CheckpointExecution *x = &s->execution;
     const char *name = checkpoint_name(a, x->experiment_id, totals);
-    const char *folder = path_join(a, absolute(a, x->checkpoint_path), name);
     CheckpointContent all = *content;
+    *out = NULL;
+    if (x->global_rank != 0 && !content->shares) return NULL;
+    PlannedSave *p = *out = NEW(a, PlannedSave);
+    *p = (PlannedSave){ .arena = a, .saving = s };
+    p->folder = path_join(a, absolute(a, x->checkpoint_path), name);
     all.layout = checkpoint_layout(x);
     all.file = s->beside;
     all.n_files = s->n_beside;
-    if (x->global_rank) return checkpoint_write(folder, &all);
-    folder_sweep(a, x->checkpoint_path, "eid_");
-    folder_sweep(a, x->checkpoint_path, LAST_CHECKPOINT_INFO);
-    TRY(checkpoint_write(folder, &all));
-    remember(s, folder);
-    TRY(write_info(a, x, folder));
-    delete_oldest(s, a);
+    return folder_plan(a, p->folder, &all, &p->writer);
+}
+
+Error *checkpoint_saving_write(PlannedSave *p)
+{
+    if (!p) return NULL;
+    CheckpointSaving *s = p->saving;
+    const CheckpointExecution *x = &s->execution;
+    if (x->global_rank) return folder_write_planned(p->writer);
+    folder_sweep(p->arena, x->checkpoint_path, "eid_");
+    folder_sweep(p->arena, x->checkpoint_path, LAST_CHECKPOINT_INFO);
+    TRY(folder_write_planned(p->writer));
+    remember(s, p->folder);
+    TRY(write_info(p->arena, x, p->folder));
+    delete_oldest(s, p->arena);
     warn_of_full_disk(s);
     return NULL;
 }
@@ -251,9 +270,10 @@ static Error *save(CheckpointSaving *s, Arena *a, const CheckpointTotals *totals
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content)
 {
-    if (s->execution.global_rank != 0 && !content->shares) return NULL;
     Arena *a = arena_new();
-    Error *e = save(s, a, totals, content);
+    PlannedSave *p;
+    Error *e = checkpoint_saving_plan(a, s, totals, content, &p);
+    if (!e) e = checkpoint_saving_write(p);
     arena_free(a);
     return e;
 }

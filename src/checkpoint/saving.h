@@ -55,6 +55,14 @@ CheckpointLayout checkpoint_layout(const CheckpointExecution *x);
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content);
 
+/* The same in two steps: plans it (folder_write.h: content with `staging` is copied), which all
+ * ranks do that have part in it; and writes it, maybe on another thread. What was planned belongs
+ * to the arena; *out is NULL where this rank does nothing. */
+typedef struct PlannedSave PlannedSave;
+Error *checkpoint_saving_plan(Arena *a, CheckpointSaving *s, const CheckpointTotals *totals,
+                              const CheckpointContent *content, PlannedSave **out);
+Error *checkpoint_saving_write(PlannedSave *p);
+
 /* Appends to an error about the checkpoint `path` which older one of the same training is there and
  * can be opened, if any. NULL stays NULL. */
 Error *checkpoint_name_older(Error *e, const char *path);

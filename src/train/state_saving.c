@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "checkpoint/shares.h"
+#include "checkpoint/staging.h"
 #include "train/state.h"
 #include "train/state_gather.h"
 #include "train/torch_state.h"
@@ -13,12 +14,16 @@
 #include <string.h>
 
 enum { GROUP_KEY = 7000, ALIGNMENT = 64 }; /* no other group of all ranks has this key */
+/* What lies around a tensor in a file, and around all of them; what is more than that is added when
+ * it is known. */
+enum { AROUND_EACH = 4 << 10, AROUND_ALL = 64 << 10 };
 
 /* One save, while it is on its way. */
 typedef struct Save {
     Arena *arena;
     CheckpointContent content;
     CheckpointTotals totals;
+    PlannedSave *planned; /* its bytes wait in `staging` */
     pthread_t thread;
     bool is_begun;
     _Atomic bool is_done;
@@ -35,10 +40,12 @@ struct StateSaving {
     int64_t n, n_stored; /* of which the first ones lie in the store */
     Shares *shares;      /* NULL: gather */
     StateGather *gather; /* rank 0 writes the whole state (fsdp1 on many ranks) */
-    StateTensor *copy;   /* the state, with numbers in `copied` */
+    Staging staging;     /* the files of a save in the background */
+    StateTensor *copy;   /* with `gather`: the state, with numbers in `copied` */
     bool reads_copy;     /* what is being saved */
     char *copied;
-    size_t copied_bytes;
+    size_t copied_bytes; /* there, or in `staging` */
+    Pool *pool;
     Arena *view; /* of one tensor that is fetched */
     Save save;
 };
@@ -61,30 +68,40 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What of the state this rank writes or gives away, each tensor once. */
-static const bool *written_of(const StateSaving *s, Arena *a)
+static Error *check_memory(size_t bytes)
 {
-    if (s->gather) return state_gather_wanted(s->gather);
-    bool *is_written = NEW_N(a, bool, s->n);
-    for (int64_t i = 0; i < s->shares->n; i++) is_written[s->shares->mine[i].state] = true;
-    return is_written;
+    const size_t there = memory_available();
+    if (bytes <= there) return NULL;
+    char needed[32], left[32];
+    format_bytes((double)bytes, needed);
+    format_bytes((double)there, left);
+    return error_new("saving in the background needs a copy of %s, but only %s of memory are left; "
+                     "checkpoint_saving without in_background needs none",
+                     needed, left);
 }
 
-/* Touched now, so that no step waits for the system to find it. */
+/* The files that this rank writes. */
+static Error *reserve_staging(StateSaving *s)
+{
+    s->copied_bytes = AROUND_ALL;
+    for (int64_t i = 0; i < s->shares->n; i++) {
+        const Share *share = &s->shares->mine[i];
+        s->copied_bytes += AROUND_EACH + (size_t)box_count(&share->place.whole) *
+                                             dtype_size(s->state[share->state].part.dtype);
+    }
+    TRY(check_memory(s->copied_bytes));
+    staging_reserve(&s->staging, s->copied_bytes);
+    return NULL;
+}
+
+/* What of the state this rank writes or gives away, each tensor once. Touched now, so that no step
+ * waits for the system to find it. */
 static Error *reserve_copy(StateSaving *s)
 {
-    const bool *is_written = written_of(s, s->arena);
+    const bool *is_written = state_gather_wanted(s->gather);
     for (int64_t i = 0; i < s->n; i++)
         if (is_written[i]) s->copied_bytes += aligned(tensor_bytes(&s->state[i].part));
-    const size_t there = memory_available();
-    if (s->copied_bytes > there) {
-        char needed[32], left[32];
-        format_bytes((double)s->copied_bytes, needed);
-        format_bytes((double)there, left);
-        return error_new("saving in the background needs a copy of %s, but only %s of memory are "
-                         "left; checkpoint_saving without in_background needs none",
-                         needed, left);
-    }
+    TRY(check_memory(s->copied_bytes));
     s->copied = arena_alloc(s->arena, s->copied_bytes + ALIGNMENT);
     memset(s->copied, 0, s->copied_bytes);
     s->copy = arena_copy(s->arena, s->state, sizeof *s->copy * (size_t)s->n);
@@ -94,6 +111,12 @@ static Error *reserve_copy(StateSaving *s)
         if (is_written[i]) at += aligned(tensor_bytes(&s->state[i].part));
     }
     return NULL;
+}
+
+static Error *reserve(StateSaving *s)
+{
+    if (!is_in_background(s)) return NULL;
+    return s->gather ? reserve_copy(s) : reserve_staging(s);
 }
 
 /* Files of FSDP1 hold whole tensors, which one rank must have. */
@@ -123,7 +146,7 @@ static Error *make(StateSaving *s, float *updates)
                             state_gather_new(s->arena, s->group, s->state, s->n, &s->gather)));
     else
         TRY(shares_plan(s->arena, s->group, s->state, s->n, &s->shares));
-    return ranks_agree(s->group, is_in_background(s) ? reserve_copy(s) : NULL);
+    return ranks_agree(s->group, reserve(s));
 }
 
 Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *graph,
@@ -132,9 +155,12 @@ Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *
     Arena *a = arena_new();
     Consensus *together = job->consensus;
     StateSaving *s = *out = NEW(a, StateSaving);
-    *s = (StateSaving){
-        .arena = a, .job = job, .store = store, .graph = graph, .view = arena_new()
-    };
+    *s = (StateSaving){ .arena = a,
+                        .job = job,
+                        .store = store,
+                        .graph = graph,
+                        .view = arena_new(),
+                        .pool = pool_new(job->n_threads) };
     if (together && together->world->size > 1) s->world = together->world;
     return make(s, updates);
 }
@@ -183,6 +209,7 @@ static Error *make_content(StateSaving *s, Arena *a, int64_t steps, const char *
                               .shares = s->shares,
                               .fetch = s->gather ? gathered : numbers_of,
                               .context = s,
+                              .pool = s->gather ? NULL : s->pool,
                               .progress = progress };
     if (s->gather) c->state = state_gather_whole(s->gather, &c->n);
     if (!leads(s)) return NULL;
@@ -233,26 +260,43 @@ static Error *copy_state(StateSaving *s)
         TRY(fetch(s, i, &data));
         memcpy(s->copy[i].part.data, data, tensor_bytes(&s->copy[i].part));
     }
+    s->reads_copy = true;
     return NULL;
+}
+
+/* Afterwards the state may change. */
+static Error *copy(StateSaving *s)
+{
+    Save *v = &s->save;
+    if (s->gather) return ranks_agree(s->group, copy_state(s));
+    v->content.staging = &s->staging;
+    Error *e =
+        checkpoint_saving_plan(v->arena, s->job->saving, &v->totals, &v->content, &v->planned);
+    s->copied_bytes = s->staging.bytes;
+    return e;
 }
 
 static void *save_main(void *arg)
 {
     StateSaving *s = arg;
     if (!leads(s)) log_leave_to_another();
-    s->save.error = write(s, &s->save.totals, &s->save.content);
+    if (s->gather) {
+        s->save.error = write(s, &s->save.totals, &s->save.content);
+    } else {
+        Error *e = checkpoint_saving_write(s->save.planned);
+        s->save.error = s->group ? ranks_agree(s->group, e) : e;
+    }
     atomic_store(&s->save.is_done, true);
     return NULL;
 }
 
-static Error *copy_and_start(StateSaving *s, const CheckpointTotals *totals, const char *progress)
+static Error *copy_and_start(StateSaving *s, const char *progress)
 {
     Save *v = &s->save;
-    Error *e = make_content(s, v->arena, totals->seen_steps, arena_string(v->arena, progress),
+    Error *e = make_content(s, v->arena, v->totals.seen_steps, arena_string(v->arena, progress),
                             &v->content);
-    if (!e) e = copy_state(s);
-    s->reads_copy = true;
     if (s->group) e = ranks_agree(s->group, e);
+    if (!e) e = copy(s);
     if (e) return e;
     v->is_begun = thread_start(&v->thread, save_main, s);
     if (!v->is_begun) /* nobody to leave it to */
@@ -264,7 +308,7 @@ Error *state_saving_begin(StateSaving *s, const CheckpointTotals *totals, const 
 {
     CHECK(!s->save.arena);
     s->save = (Save){ .arena = arena_new(), .totals = *totals };
-    Error *e = copy_and_start(s, totals, progress);
+    Error *e = copy_and_start(s, progress);
     if (!e) return NULL;
     arena_free(s->save.arena);
     s->save = (Save){ .arena = NULL };
@@ -297,6 +341,8 @@ void state_saving_free(StateSaving *s)
     if (!s) return;
     if (state_saving_is_begun(s)) error_free(state_saving_finish(s, &steps));
     if (s->group) s->group->free(s->group);
+    pool_free(s->pool);
+    staging_free(&s->staging);
     arena_free(s->view);
     arena_free(s->arena);
 }

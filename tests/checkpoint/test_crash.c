@@ -252,6 +252,49 @@ TEST(crash_full_disk_from_any_event_on_is_reported_and_leaves_no_half_checkpoint
     fail_at_every_event("CRASH_MODE=ENOSPC", NULL, "No space left on device");
 }
 
+/* Checkpoints that are complete, each with the state of its step. */
+static int n_good(const Bench *b)
+{
+    int n = 0;
+    DIR *d = opendir(b->root);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        int seed = 0;
+        if (!str_starts(str_of(e->d_name), "eid_") || has_mark(e->d_name)) continue;
+        Error *damaged = sample_load(path_join(b->arena, b->root, e->d_name), &seed);
+        n += !damaged;
+        error_free(damaged);
+    }
+    closedir(d);
+    return n;
+}
+
+/* A disk that loses a write makes the newest checkpoint one that cannot be read. */
+TEST(crash_the_only_good_checkpoint_is_never_deleted)
+{
+    static const char *const two[] = { "2", "3", NULL };
+    Bench b = bench_new();
+    int n_kept = 0;
+    assert_no_error(remove_tree(b.root));
+    assert_int_equal(run(&b, (Faults){ NULL }, two), 0);
+    int n = 0;
+    for (const char *p = text_of(&b, b.log); *p; p = strchr(p, '\n') + 1)
+        n += str_starts(str_of(p), "write ");
+    assert_int_equal(n_good(&b), 1);
+    for (int i = 1; i <= n; i++) {
+        const char *at = arena_printf(b.arena, "CRASH_AT=write:%d", i);
+        assert_no_error(remove_tree(b.root));
+        int status = run(&b, (Faults){ at, "CRASH_MODE=lost", NULL }, two);
+        if (!WIFEXITED(status)) fail_msg("%s: died: %s", at, text_of(&b, b.output));
+        if (n_good(&b) < 1) fail_msg("%s: no good checkpoint is left", at);
+        n_kept += strstr(text_of(&b, b.output), "no old checkpoint is deleted") != NULL;
+        save_step(&b, 9);
+        assert_int_equal(last_step(&b), 9);
+    }
+    assert_true(n_kept > 0);
+    arena_free(b.arena);
+}
+
 TEST(crash_folder_that_cannot_be_written_is_named)
 {
     Bench b = bench_new();

@@ -3,7 +3,8 @@
  *   CRASH_AT=write:7      the 7th event of this kind: write, fsync, rename, remove, create, or any
  *   CRASH_MODE=kill       SIGKILL just before it (a write is done by half first); or the error it
  * fails with: EIO, EINVAL ... once; ENOSPC from then on, as a full disk does: all writes and
- * creations; EROFS from then on: everything; or slow: from then on such events take 0.2 s
+ * creations; EROFS from then on: everything; lost: a write that is told to have been done, once; or
+ * slow: from then on such events take 0.2 s
  *   CRASH_PATH=text       count only what happens to paths that contain this
  *   CRASH_NO_SWAP=1       renameat2 cannot exchange, as on file systems that do not know how
  *   CRASH_LOG=file        appends a line "kind path" (rename: "rename path path") for every event
@@ -26,7 +27,7 @@
 #include <unistd.h>
 
 enum { WRITE = 1, FSYNC = 2, RENAME = 4, REMOVE = 8, CREATE = 16 };
-enum { SLOW = 100000 }; /* no errno */
+enum { SLOW = 100000, LOST }; /* no errno */
 
 static const struct {
     const char *name;
@@ -36,7 +37,7 @@ static const struct {
     { "remove", REMOVE }, { "create", CREATE }, { "any", WRITE | FSYNC | RENAME | REMOVE | CREATE },
 }, failures[] = { { "kill", 0 },        { "ENOSPC", ENOSPC }, { "EIO", EIO },     { "EINVAL", EINVAL },
                   { "EACCES", EACCES }, { "EROFS", EROFS }, { "EDQUOT", EDQUOT }, { "EEXIST", EEXIST },
-                  { "slow", SLOW } };
+                  { "slow", SLOW }, { "lost", LOST } };
 
 static struct {
     int kinds, failure, log;
@@ -71,7 +72,7 @@ __attribute__((constructor)) static void read_plan(void)
     if (plan.failure < 0) stop("CRASH_MODE");
 }
 
-typedef enum Verdict { PROCEED, FAIL, DIE } Verdict;
+typedef enum Verdict { PROCEED, FAIL, DIE, LOSE } Verdict;
 
 static void log_event(int kind, const char *path, const char *other)
 {
@@ -95,6 +96,7 @@ static Verdict judge_both(int kind, const char *path, const char *other)
     if (plan.failure == SLOW && plan.seen >= plan.at && kind & plan.kinds) usleep(200 * 1000);
     if ((!is_now && !is_full) || plan.failure == SLOW) return PROCEED;
     if (plan.failure == 0) return DIE;
+    if (plan.failure == LOST) return LOSE;
     errno = plan.failure;
     return FAIL;
 }
@@ -152,6 +154,7 @@ ssize_t write(int fd, const void *bytes, size_t n)
     NEXT("write", Write);
     Verdict v = judge_fd(WRITE, fd);
     if (v == FAIL) return -1;
+    if (v == LOSE) return (ssize_t)n;
     if (v == DIE && next.function(fd, bytes, n / 2) >= -1) die();
     return next.function(fd, bytes, n);
 }
@@ -221,6 +224,7 @@ size_t fwrite(const void *bytes, size_t size, size_t n, FILE *f)
         real_flush(f);
         die();
     }
+    if (v == LOSE) return n;
     if (v == PROCEED) return next.function(bytes, size, n, f);
     fail_stream(f);
     return 0;
