@@ -112,10 +112,11 @@ typedef struct Planner {
     Arena *arena, *scratch; /* of the plan; of what is computed for one value */
     const Graph *g;
     const Timeline *t;
-    int64_t *made;    /* by value id: the node that makes it, -1: none */
-    int64_t *last;    /* [value id][stage][phase]: the last node that touches it; -1: none */
-    bool *is_output;  /* by value id */
-    int64_t *done_by; /* by node: when it is known to be finished by all that come later */
+    int64_t *made;       /* by value id: the node that makes it, -1: none */
+    int64_t *last;       /* [value id][stage][phase]: the last node that touches it; -1: none */
+    bool *is_output;     /* by value id */
+    int64_t *done_by;    /* by node: when it is known to be finished by all that come later */
+    bool prepares_ahead; /* PREPARE runs with UPDATE, too */
     MemoryPlan *plan;
     int64_t **answer; /* by block: where its offset goes */
     int64_t cap_blocks;
@@ -198,6 +199,7 @@ static void find_uses(Planner *p)
     for (int64_t i = 0; i < g->n_outputs; i++) p->is_output[root_of(g->output[i].value)->id] = true;
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const Node *n = g->node[i];
+        p->prepares_ahead |= n->phase == PREPARE && n->stream;
         for (int k = 0; k < n->n_out; k++) {
             int id = root_of(n->out[k])->id;
             if (p->made[id] < 0) p->made[id] = i;
@@ -312,8 +314,9 @@ static void add_scratch(Planner *p, int64_t i, size_t bytes)
     Span *span = NEW_N(p->scratch, Span, t->n);
     int64_t n_spans = 0;
     for (int64_t m = 0; m < t->n; m++)
-        if (n->phase == PREPARE && n->stream) /* beside all that comes until it is needed */
-            span[n_spans++] = (Span){ m, -1, WHOLE_MOMENT };
+        if (n->phase == PREPARE &&
+            (n->stream || (p->prepares_ahead && t->moment[m].phases & RUN_UPDATE)))
+            span[n_spans++] = (Span){ m, -1, WHOLE_MOMENT }; /* see program_ahead.c */
         else if (n->phase == PREPARE
                      ? m == 0
                      : timeline_runs(t, &t->moment[m], t->moment[m].slot, n->phase, n->stage))

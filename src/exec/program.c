@@ -148,6 +148,7 @@ static Error *make_steps(Program *p)
         TRY(check_kernel(p, &p->step[p->n_steps]));
     }
     if (p->n_streams > 1) find_waits(p);
+    ahead_find(p);
     return NULL;
 }
 
@@ -396,6 +397,7 @@ void program_free(Program *p)
 {
     if (!p) return;
     Device *d = p->settings.device;
+    ahead_joined(p); /* by the end of its streams */
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
     free(p->host_block);

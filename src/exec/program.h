@@ -45,7 +45,8 @@ Error *program_read(Program *p, const char *output, int64_t microbatch, void *da
  * with the last BACKWARD_WEIGHT of its stage. UPDATE marks the parameters as changed. `now` is
  * copied; its microbatch is the action's. Failures of kernels are told here or by program_wait. */
 Error *program_run(Program *p, const Action *x, const RunTime *now);
-/* Waits until all that was queued is done. */
+/* Waits until all that was queued is done, but for what the next step begins with: that is under
+ * way, and store_settle waits for it. */
 Error *program_wait(Program *p);
 /* Runs phases of a program without a schedule, stage after stage, and waits. */
 Error *program_run_phases(Program *p, unsigned phases, const RunTime *now);

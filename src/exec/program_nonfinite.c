@@ -58,6 +58,7 @@ Error *program_find_nonfinite(Program *p, const Action *x, const RunTime *now, N
 {
     *out = (NonfinitePlace){ 0 };
     const char **found = &out->text;
+    TRY(store_settle(p->settings.store, NULL));
     program_settle(p);
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));

@@ -40,6 +40,10 @@ struct Program {
     Stream **stream; /* by Node.stream */
     int n_streams;
     const Step *given[N_STREAMS]; /* what each was given last; NULL: the computation joined it */
+    /* What the next step begins with may begin while this one updates (program_ahead.c). */
+    int64_t *ahead_after; /* by step of PREPARE: the update it comes after, -1: none; NULL: nothing
+                             begins ahead */
+    bool is_ahead;        /* streams have work of the next step that nobody joined */
     MemoryPlan *plan;
     char *block, *host_block; /* the workspace; memory of the host for values that lie there */
     RunTime *now;      /* host: by microbatch, then of the step; stays while copies are under way */
@@ -68,6 +72,14 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now);
 Error *program_run_step(Program *p, Step *s, int slot);
 Error *program_prepare(Program *p);
 Launch *step_launch(const Step *s, int slot);
+/* What failed on a stream that has been waited for. */
+Error *program_failure(Program *p, Stream *s);
+/* Finds what may begin ahead; runs an update with it; and says, when the parameters count as
+ * changed, that it was made of the new ones, and later that the computation has joined it. */
+void ahead_find(Program *p);
+Error *ahead_update(Program *p, const Action *x, int slot);
+void ahead_made(Program *p);
+void ahead_joined(Program *p);
 /* What a planned block is for, and what is kept between steps: "parameter", "optimizer state". */
 typedef enum { BLOCK_ACTIVATION, BLOCK_GRADIENT, BLOCK_SCRATCH, BLOCK_INPUT } BlockKind;
 BlockKind block_kind(const Block *b);

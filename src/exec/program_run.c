@@ -171,6 +171,7 @@ static Error *join_streams(Program *p, int slot)
         d->mark_free(d, &end);
         TRY(e);
     }
+    ahead_joined(p);
     return NULL;
 }
 
@@ -194,6 +195,7 @@ static Error *keep_readings(Program *p, const Action *x, int slot)
 /* The phases of an action that are planned as one. */
 static Error *run_segment(Program *p, const Action *x, int slot)
 {
+    if (x->phases & RUN_UPDATE && p->ahead_after) return ahead_update(p, x, slot);
     for (int64_t i = 0; i < p->n_steps; i++) {
         if (!program_is_due(&p->step[i], x)) continue;
         TRY(program_run_step(p, &p->step[i], slot));
@@ -216,6 +218,7 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
                                         RUN_UPDATE };
     const Action whole = program_with_last(p, given), *x = &whole;
     CHECK(!(x->phases & RUN_STEP && x->phases & RUN_MICROBATCH));
+    TRY(store_settle(p->settings.store, p));
     program_settle(p);
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));
@@ -228,10 +231,11 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
     if (p->times) TRY(times_tell(p));
     TRY(keep_readings(p, x, slot));
     if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
+    if (x->phases & RUN_UPDATE && p->ahead_after) ahead_made(p);
     return NULL;
 }
 
-static Error *find_failure(Program *p, Stream *s)
+Error *program_failure(Program *p, Stream *s)
 {
     const Launch *failed = times_launch_of(p, s->failed);
     s->failed = NULL;
@@ -251,8 +255,9 @@ Error *program_wait(Program *p)
     program_settle(p);
     if (bytes && !p->is_waited) TRY(d->copy(d, p->read, p->cell, bytes, p->stream[0]));
     for (int i = 0; i < p->n_streams; i++) {
+        if (p->is_ahead && p->given[i] && i) continue;
         TRY(d->synchronize(d, p->stream[i]));
-        if (p->stream[i]->failed) return find_failure(p, p->stream[i]);
+        if (p->stream[i]->failed) return program_failure(p, p->stream[i]);
     }
     p->is_waited = true;
     return NULL;

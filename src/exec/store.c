@@ -41,6 +41,20 @@ void store_free(ParamStore *s)
     arena_free(s->arena);
 }
 
+void store_leave(ParamStore *s, StoreFinish *finish, void *program)
+{
+    s->finish = finish;
+    s->left_by = program;
+}
+
+Error *store_settle(ParamStore *s, const void *except)
+{
+    StoreFinish *finish = s->finish;
+    if (!finish || s->left_by == except) return NULL;
+    s->finish = NULL;
+    return finish(s->left_by);
+}
+
 Error *store_reserve(ParamStore *s, size_t bytes)
 {
     if (!s->workspace) {
@@ -50,6 +64,7 @@ Error *store_reserve(ParamStore *s, size_t bytes)
     }
     Piece *p = &s->workspace->piece;
     if (bytes <= p->bytes) return NULL;
+    TRY(store_settle(s, NULL));
     release_piece(p);
     *p = (Piece){ .device = s->device };
     TRY(s->device->alloc(s->device, bytes, &p->ptr));
@@ -312,6 +327,7 @@ Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *o
     Stream *stream;
     const void *there = t->data; /* out may be t */
     *out = *t;
+    TRY(store_settle(s, NULL));
     if (s->device->is_host) return NULL;
     TRY(stream_of(s, &stream));
     out->data = arena_alloc(a, tensor_bytes(t));
@@ -321,6 +337,7 @@ Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *o
 Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
 {
     Stream *stream;
+    TRY(store_settle(s, NULL));
     if (view->data == t->data) return NULL;
     TRY(stream_of(s, &stream));
     return device_copy_now(s->device, t->data, view->data, tensor_bytes(t), stream);
@@ -329,6 +346,7 @@ Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
 Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from, size_t bytes)
 {
     Stream *stream;
+    TRY(store_settle(s, NULL));
     TRY(stream_of(s, &stream));
     return device_copy_now(s->device, (char *)to->data + at, from->data, bytes, stream);
 }

@@ -19,6 +19,8 @@ typedef struct Stored {
     bool is_constant; /* derived from no parameter: made once */
 } Stored;
 
+typedef Error *StoreFinish(void *program);
+
 typedef struct ParamStore {
     Arena *arena;
     Device *device;
@@ -28,6 +30,8 @@ typedef struct ParamStore {
     Map *elsewhere;  /* Tensor without memory: parameters that other ranks of the pipeline have */
     size_t bytes;
     struct Workspace *workspace; /* for activations: programs run one at a time and overlay it */
+    StoreFinish *finish; /* waits for work on derived values that is under way; NULL: none is */
+    void *left_by;       /* its program */
 } ParamStore;
 
 /* The caller frees it with store_free; the device must live longer. */
@@ -54,6 +58,11 @@ int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);
 /* The name under which a derived value is kept. */
 const char *store_derived_name(Arena *a, const Value *v);
+/* A program leaves work on derived values under way; `finish` NULL: no longer. Whoever touches the
+ * store waits for it first, but for the program itself (`except`; NULL: nobody is), and so perhaps
+ * for other ranks. */
+void store_leave(ParamStore *s, StoreFinish *finish, void *program);
+Error *store_settle(ParamStore *s, const void *except);
 /* Fills what is not set by its rule; the same seed gives the same numbers on any number of ranks.
  */
 Error *store_initialize(ParamStore *s, uint64_t seed);

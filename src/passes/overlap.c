@@ -4,8 +4,9 @@
  * unit's parameters are gathered from the place at which the unit before begins: at most one unit
  * more is whole. And the computation waits for a unit's reduction when the next one begins: at most
  * one unit more keeps its whole gradients. Rows travel to experts and back while that part of their
- * block computes which does not need them: it moves ahead of what does. The order within every
- * stream of transfers stays, so all ranks agree, and no number changes. */
+ * block computes which does not need them: it moves ahead of what does. And parameters are updated
+ * in the order in which the next step gathers them, which begins meanwhile (exec/program_ahead.c).
+ * The order within every stream of transfers stays, so all ranks agree, and no number changes. */
 #include "comm/mesh.h"
 #include "graph/op.h"
 #include "passes/all_passes.h"
@@ -219,12 +220,69 @@ static void exchange_beside(Graph *g)
         if (is_exchange(g->node[i])) work_beside(g, i, &p);
 }
 
+/* The list while the updates get another order. */
+typedef struct Updates {
+    Graph *g;
+    Node **old;
+    int64_t n;
+    bool *is_kept;
+} Updates;
+
+/* With what it must follow, whichever that is. */
+static void keep_update(Updates *u, int64_t i)
+{
+    if (u->is_kept[i]) return;
+    u->is_kept[i] = true;
+    for (int64_t k = 0; k < i; k++)
+        if (!u->is_kept[k] && must_follow(u->old[i], u->old[k])) keep_update(u, k);
+    graph_keep(u->g, u->old[i]);
+}
+
+static void keep_updates_of(Updates *u, const Value *param)
+{
+    for (int64_t i = 0; i < u->n; i++)
+        for (int k = 0; u->old[i]->phase == UPDATE && k < u->old[i]->n_out; k++)
+            if (u->old[i]->out[k] == param) keep_update(u, i);
+}
+
+static bool is_gathering_of_step(const Node *n)
+{
+    return n->phase == PREPARE && n->stream == STREAM_GATHER;
+}
+
+/* What a rank has of a parameter, or the copy of it that is sent. */
+static const Value *parameter_of(const Value *home)
+{
+    while (home->from && home->from->phase == PREPARE && home->from->n_in == 1)
+        home = home->from->in[0];
+    return home;
+}
+
+static void update_as_gathered(Graph *g)
+{
+    Updates u = { .g = g,
+                  .old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes),
+                  .n = g->n_nodes,
+                  .is_kept = NEW_N(g->arena, bool, g->n_nodes) };
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < u.n; i++)
+        if (u.old[i]->phase != UPDATE) {
+            u.is_kept[i] = true;
+            graph_keep(g, u.old[i]);
+        }
+    for (int64_t i = 0; i < u.n; i++)
+        for (int k = 0; is_gathering_of_step(u.old[i]) && k < u.old[i]->n_in; k++)
+            keep_updates_of(&u, parameter_of(u.old[i]->in[k]));
+    for (int64_t i = 0; i < u.n; i++) keep_update(&u, i);
+}
+
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh, (void)settings;
     gather_ahead(g);
     reduce_behind(g);
     exchange_beside(g);
+    update_as_gathered(g);
     return NULL;
 }
 

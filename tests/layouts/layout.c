@@ -290,6 +290,7 @@ static Error *run_step(RankRun *r, const Schedule *s)
         TRY(program_run(r->program, x, &now));
     }
     TRY(program_wait(r->program));
+    TRY(store_settle(r->store, NULL)); /* other ranks may be needed for it: without the lock */
     count_bytes(r);
     return join_all(r, false);
 }

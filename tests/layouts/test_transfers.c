@@ -146,6 +146,61 @@ TEST(at_most_two_units_are_whole_at_a_time)
     assert_int_equal(transfers(l).most_whole, 2);
 }
 
+/* The number of the gathering of PREPARE that brings a parameter, itself or a copy; -1: none. */
+static int gathering_of(const Graph *g, const Value *param)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *x = g->node[i];
+        if (!is_named(x, "gather_unit") || x->phase != PREPARE) continue;
+        for (int k = 0; k < x->n_in; k++) {
+            const Value *v = x->in[k];
+            while (v->from) v = v->from->in[0];
+            if (v == param) return n;
+        }
+        n++;
+    }
+    return -1;
+}
+
+/* By number of the gathering: the update that each waits for. */
+static void note_updates(const Graph *g, void *to)
+{
+    int64_t *last = to;
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *x = g->node[i];
+        if (x->phase != UPDATE) continue;
+        n++;
+        for (int k = 0; k < x->n_out; k++)
+            if (x->out[k]->kind == VALUE_PARAM && gathering_of(g, x->out[k]) >= 0)
+                last[gathering_of(g, x->out[k])] = n;
+    }
+}
+
+static void check_updates(ZeroStage stage, Dtype compute)
+{
+    int64_t last[LAYERS + 1] = { 0 };
+    Arena *a = arena_new();
+    layout_run(a, &(LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                 .data_parallel = { .stage = stage, .blocks_per_unit = 1 },
+                                 .layers = LAYERS,
+                                 .max_norm = 1,
+                                 .compute = compute,
+                                 .inspect = note_updates,
+                                 .inspect_to = last });
+    arena_free(a);
+    assert_true(last[0] > 0);
+    for (int i = 1; i <= LAYERS; i++) assert_true(last[i] > last[i - 1]);
+}
+
+TEST(parameters_are_updated_in_the_order_in_which_the_next_step_gathers_them)
+{
+    check_updates(ZERO_STATES, F32);
+    check_updates(ZERO_GRADIENTS, F32);
+    check_updates(ZERO_GRADIENTS, BF16);
+}
+
 /* Rows are divided, the last ranks' padded; master weights, gradients and two moments. */
 static void check_bytes(int ranks)
 {
