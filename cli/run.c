@@ -213,6 +213,8 @@ static Error *run(Arena *a, const void *options)
     const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
+    if (o->experiment_id && !*o->experiment_id)
+        return error_usage("option --experiment_id: it is empty; leave it out for time and hash");
     if (o->dry_run || o->print_schedule) return run_dry(a, o, &rank);
     if (o->elastic) return run_elastic(a, o, &rank);
     if (o->hostfile) return error_usage("--hostfile is for --elastic");

@@ -99,6 +99,32 @@ TEST(a_check_of_bad_paths_that_finds_nothing_to_try_fails)
     arena_free(a);
 }
 
+/* A name with a digit, and one that takes the whole line; a mark that stands below its option. */
+TEST(a_check_of_bad_paths_finds_every_command_and_what_it_requires)
+{
+    static const char program[] =
+        "#!/bin/sh\ncase \"$*\" in\n"
+        "--help) printf 'Commands:\\n  to_gpt2   Does it.\\n  a_name_that_takes_the_line\\n'\n"
+        "printf '                        Does it.\\n\\n' ;;\n"
+        "*--help) printf 'Options:\\n  --other INT    a number\\n  --must INT    a long text\\n'\n"
+        "printf '                        that goes on [required]\\n\\n' ;;\n"
+        "*--other=abc) exit 3 ;;\nesac\n";
+    Arena *a = begin();
+    const char *said, *path = path_join(a, getenv("REPOSITORY"), "build/modalities");
+    assert_int_equal(in_repository(a,
+                                   "mkdir -p build tests/end_to_end && touch "
+                                   "tests/end_to_end/train.yaml",
+                                   &said),
+                     0);
+    assert_no_error(file_write(path, program, strlen(program)));
+    int status = in_repository(a, "chmod 755 build/modalities; tools/bad_paths.sh 2>&1", &said);
+    assert_int_equal(status, 1);
+    assert_contains(said, "status 3: modalities to_gpt2 --must=4 --other=abc");
+    assert_contains(said, "status 3: modalities a_name_that_takes_the_line --must=4 --other=abc");
+    assert_contains(said, "4 options and arguments, 2 failures");
+    arena_free(a);
+}
+
 /* A machine without libraries and without Debian's tools: a folder of a few programs is its PATH.
  */
 TEST(what_is_missing_is_named_for_other_systems_and_make_says_where_to_look)

@@ -117,7 +117,7 @@ make_bad_files() {
 # "data filter", one a line; those without options of their own are no commands.
 commands() {
     local name
-    list() { "$program" "$@" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z_]*\)  .*/\1/p'; }
+    list() { "$program" "$@" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z0-9_]*\)\(  .*\)\?$/\1/p'; }
     list | while read -r name; do
         [ -n "$name" ] || continue
         if [ -n "$(list "$name")" ] && [ "$name" != help ]; then
@@ -156,7 +156,8 @@ good_word() {
 # Jobs of one command: is_path, NUL, the words with @BAD@ in the place that is tried, NUL each; a newline ends a job.
 jobs() {
     local command=$1 help base=() arguments=() options=() types=() name type i line
-    help=$("$program" $command --help)
+    # an explanation that goes on below belongs to its option's line
+    help=$("$program" $command --help | sed -z 's/\n \{20,\}/ /g')
     while read -r name _; do arguments+=("$name"); done < <(sed -n '/^Arguments:/,/^$/s/^  \([A-Z].*\)/\1/p' <<<"$help")
     while read -r name type; do
         [ "$name" = --help ] && continue

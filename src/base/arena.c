@@ -1,6 +1,7 @@
 /* arena.c - chunks of growing size; big requests get a chunk of their own. */
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,7 @@ struct Arena {
 
 Arena *arena_new(void)
 {
-    Arena *a = calloc(1, sizeof *a);
-    CHECK(a != NULL);
+    Arena *a = memory_or_end(calloc(1, sizeof *a), sizeof *a);
     a->next_size = FIRST_CHUNK;
     return a;
 }
@@ -62,12 +62,10 @@ void arena_free(Arena *a)
 
 static ArenaChunk *chunk_new(size_t size)
 {
-    ArenaChunk *c = calloc(1, sizeof *c);
-    CHECK(c != NULL);
-    if (posix_memalign((void **)&c->data, ALIGN, size) != 0) {
-        fprintf(stderr, "out of host memory: %zu bytes\n", size);
-        abort();
-    }
+    ArenaChunk *c = memory_or_end(calloc(1, sizeof *c), sizeof *c);
+    void *data = NULL;
+    if (posix_memalign(&data, ALIGN, size) != 0) data = NULL;
+    c->data = memory_or_end(data, size);
     c->size = size;
     return c;
 }

@@ -1,5 +1,6 @@
 /* error.c - an error is one heap string and an exit status. */
 #include "base/error.h"
+#include "base/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,7 @@ static char *format(const char *fmt, va_list args)
 
 static Error *make(char *text, int exit_status)
 {
-    Error *e = malloc(sizeof *e);
-    CHECK(e != NULL);
+    Error *e = memory_or_end(malloc(sizeof *e), sizeof *e);
     *e = (Error){ .text = text, .exit_status = exit_status };
     return e;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
@@ -43,12 +44,21 @@ size_t memory_available(void)
     return at_most(at_most(available, RLIMIT_DATA), RLIMIT_AS);
 }
 
+void *memory_or_end(void *p, size_t bytes)
+{
+    char text[64];
+    if (p) return p;
+    int n = snprintf(text, sizeof text, "out of memory: %zu bytes cannot be had\n", bytes);
+    ssize_t ignored = write(STDERR_FILENO, text, (size_t)n);
+    (void)ignored;
+    _exit(EXIT_FAILURE);
+}
+
 void *memory_zeroed(size_t bytes)
 {
     bool is_huge = bytes >= HUGE_PAGE / 4;
     size_t page = is_huge ? HUGE_PAGE : CACHE_LINE, room = (bytes + page - 1) / page * page;
-    void *p = aligned_alloc(page, room);
-    CHECK(p != NULL);
+    void *p = memory_or_end(aligned_alloc(page, room), room);
     if (is_huge) madvise(p, room, MADV_HUGEPAGE);
     return memset(p, 0, bytes);
 }

@@ -23,10 +23,11 @@ static Error *read_number(const char *name, int64_t least, int64_t *value, bool 
     errno = 0;
     long long n = strtoll(text, &end, 10);
     if (*end || end == text || errno)
-        return error_new("the environment variable %s is \"%s\", an integer is needed", name, text);
+        return error_usage("the environment variable %s is \"%s\", an integer is needed", name,
+                           text);
     if (n < least)
-        return error_new("the environment variable %s is \"%s\"; it must be at least %lld", name,
-                         text, (long long)least);
+        return error_usage("the environment variable %s is \"%s\"; it must be at least %lld", name,
+                           text, (long long)least);
     *value = n;
     *is_set = true;
     return NULL;
@@ -35,8 +36,8 @@ static Error *read_number(const char *name, int64_t least, int64_t *value, bool 
 static Error *check_within(const char *name, int64_t rank, const char *size_name, int64_t size)
 {
     if (rank < size) return NULL;
-    return error_new("the environment variable %s is \"%lld\"; with %s=%lld it must be 0 to %lld",
-                     name, (long long)rank, size_name, (long long)size, (long long)size - 1);
+    return error_usage("the environment variable %s is \"%lld\"; with %s=%lld it must be 0 to %lld",
+                       name, (long long)rank, size_name, (long long)size, (long long)size - 1);
 }
 
 /* Where one kind of launcher says a process's place. */
@@ -82,6 +83,17 @@ static Error *read_local_size(const Names *n, Rank *r, bool *is_told)
     return NULL;
 }
 
+/* A rank beyond the first is one of several, whose number somebody must have told. */
+static Error *check_place(const Names *n, const char *name, int64_t rank, int64_t world_size,
+                          bool has_world)
+{
+    if (has_world || !rank) return check_within(name, rank, n->world_size, world_size);
+    return error_usage(
+        "the environment variable %s is \"%lld\", but %s is not set: a launcher sets "
+        "both; for one process unset %s",
+        name, (long long)rank, n->world_size, name);
+}
+
 static Error *read_place(const Names *n, Rank *r, bool *has_any)
 {
     bool has_rank = false, has_local = false, has_world = false, has_local_world = false;
@@ -90,7 +102,8 @@ static Error *read_place(const Names *n, Rank *r, bool *has_any)
     TRY(read_number(n->local_rank, 0, &r->local_rank, &has_local));
     TRY(read_number(n->world_size, 1, &r->world_size, &has_world));
     TRY(read_local_size(n, r, &has_local_world));
-    if (has_world && has_rank) TRY(check_within(n->rank, r->rank, n->world_size, r->world_size));
+    TRY(check_place(n, n->rank, r->rank, r->world_size, has_world));
+    TRY(check_place(n, n->local_rank, r->local_rank, r->world_size, has_world));
     if (has_local_world)
         TRY(check_within(n->local_rank, r->local_rank, size_name, r->local_world_size));
     else if (r->world_size > 1)

@@ -1,6 +1,7 @@
 /* str.c - views, growing text, and numbers as people and Python spell them. */
 #include "base/str.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -113,8 +114,7 @@ char *text_reserve(Text *t, size_t more)
     if (needed > t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 256;
         t->cap = cap < needed ? needed : cap;
-        t->ptr = realloc(t->ptr, t->cap);
-        CHECK(t->ptr != NULL);
+        t->ptr = memory_or_end(realloc(t->ptr, t->cap), t->cap);
     }
     return t->ptr + t->len;
 }

@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -125,13 +126,11 @@ static int threads_wanted(void)
 
 Pool *pool_new(int n_threads)
 {
-    Pool *p = calloc(1, sizeof *p);
-    CHECK(p != NULL);
+    Pool *p = memory_or_end(calloc(1, sizeof *p), sizeof *p);
     p->n_threads = n_threads > 0 ? n_threads : threads_wanted();
     if (p->n_threads > MAX_THREADS) p->n_threads = MAX_THREADS;
     for (int i = 1; i < p->n_threads; i++) {
-        Worker *w = malloc(sizeof *w);
-        CHECK(w != NULL);
+        Worker *w = memory_or_end(malloc(sizeof *w), sizeof *w);
         *w = (Worker){ p, i };
         if (thread_start(&p->thread[i], worker_main, w)) continue;
         log_warning("only %d of %d threads can be made (%s); going on with fewer", i, p->n_threads,
@@ -202,10 +201,10 @@ struct Queue {
 
 Queue *queue_new(int capacity)
 {
-    Queue *q = calloc(1, sizeof *q);
-    CHECK(q != NULL && capacity > 0);
-    q->item = calloc((size_t)capacity, sizeof *q->item);
-    CHECK(q->item != NULL);
+    CHECK(capacity > 0);
+    Queue *q = memory_or_end(calloc(1, sizeof *q), sizeof *q);
+    q->item = memory_or_end(calloc((size_t)capacity, sizeof *q->item),
+                            (size_t)capacity * sizeof *q->item);
     q->capacity = capacity;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->changed, NULL);

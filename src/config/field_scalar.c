@@ -208,7 +208,8 @@ static void read_path(FieldReader *r, const Field *f, const Yaml *y, const char 
         p = problem_add(r->problems, y, NULL, "path_not_file", "%s is a folder, not a file",
                         yaml_show(r->arena, y));
     else if (f->flags & FIELD_EXISTS && !is_file(y->text))
-        p = problem_add(r->problems, y, NULL, "path_not_file", "there is no file %s",
+        p = problem_add(r->problems, y, NULL, "path_not_file",
+                        file_exists(y->text) ? "%s is no regular file" : "there is no file %s",
                         yaml_show(r->arena, y));
     else if (f->flags & FIELD_EXISTS_ANY && !file_exists(y->text))
         p = problem_add(r->problems, y, NULL, "path_not_exists", "there is no file or folder %s",

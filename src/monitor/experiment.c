@@ -42,6 +42,11 @@ Error *experiment_id_check(const char *id)
     if (strlen(id) > MAX_BYTES)
         return error_usage("experiment_id has %zu bytes; at most %d are allowed", strlen(id),
                            MAX_BYTES);
+    for (const char *c = id; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return error_usage("experiment_id has the control character %d, which no name of a "
+                               "folder should have",
+                               *c);
     if (strchr(id, '/') || !strcmp(id, ".") || !strcmp(id, ".."))
         return error_usage("experiment_id \"%s\" is no name of a folder", id);
     return NULL;

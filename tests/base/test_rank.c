@@ -81,6 +81,10 @@ TEST(a_rank_that_cannot_be_is_an_error)
     refused("the environment variable RANK is \"4\"; with WORLD_SIZE=4 it must be 0 to 3");
     set_variables("1", "2", "4", "2");
     refused("LOCAL_RANK is \"2\"; with LOCAL_WORLD_SIZE=2 it must be 0 to 1");
+    set_variables("1", NULL, NULL, NULL);
+    refused("RANK is \"1\", but WORLD_SIZE is not set");
+    set_variables("0", "3", "1", NULL);
+    refused("LOCAL_RANK is \"3\"; with WORLD_SIZE=1 it must be 0 to 0");
     set_variables("1", "1", "2", "4");
     refused("LOCAL_WORLD_SIZE is 4, but WORLD_SIZE is only 2");
 }

@@ -292,7 +292,7 @@ TEST(existing_paths_are_asked_for)
     Yaml *root;
     Paths p;
     assert_no_error(yaml_parse(a, str_of("file: /\n"), "x.yaml", &root));
-    assert_error_has(fields_read(fields, root, a, &p), "file: there is no file \"/\"");
+    assert_error_has(fields_read(fields, root, a, &p), "file: \"/\" is a folder, not a file");
     assert_no_error(yaml_parse(a, str_of("file: Makefile\nany: nowhere\n"), "x.yaml", &root));
     assert_error_has(fields_read(fields, root, a, &p),
                      "any: there is no file or folder \"nowhere\"");

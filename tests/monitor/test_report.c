@@ -173,6 +173,7 @@ TEST(experiment_ids_are_time_and_hash_of_the_path)
     assert_no_error(experiment_id_check(id));
     assert_error_has(experiment_id_check("a/b"), "\"a/b\"");
     assert_error_has(experiment_id_check(".."), "no name of a folder");
+    assert_error_has(experiment_id_check("a\nb"), "control character 10");
     char *longest = arena_alloc(a, 1026);
     memset(longest, 'x', 1024);
     assert_no_error(experiment_id_check(longest));
