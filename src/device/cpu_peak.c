@@ -1,4 +1,4 @@
-/* cpu_peak.c - measures the rate of multiply-adds.
+/* cpu_peak.c - measures the rates of multiply-adds and of memory.
  *
  * Rates are measured, never taken from a data sheet: clocks move with load and with the width of
  * vectors, and virtual machines share cores. Twelve independent chains hide the latency of one; the
@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5, MAX_THREADS = 512 };
 
@@ -118,4 +120,51 @@ double cpu_peak_flops(Device *d, Dtype t, CpuLevel level)
     double sum = 0;
     for (int i = 0; i < n; i++) sum += m.rate[i];
     return sum;
+}
+
+enum { COPIED_BYTES = 16 << 20 };
+
+typedef struct Copies {
+    char *from, *to; /* COPIED_BYTES for each thread */
+} Copies;
+
+static void copy_of_thread(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Copies *c = arg;
+    memcpy(c->to + i * COPIED_BYTES, c->from + i * COPIED_BYTES, COPIED_BYTES);
+}
+
+static double copy_rate(Pool *pool, int n, const Copies *c)
+{
+    double best = 0;
+    for (int r = 0; r <= REPEATS; r++) { /* the first touches the pages */
+        double start = clock_seconds();
+        pool_run(pool, n, copy_of_thread, (void *)c);
+        double now = 2.0 * COPIED_BYTES * n / (clock_seconds() - start);
+        if (r && now > best) best = now;
+    }
+    return best;
+}
+
+double cpu_peak_bytes(Device *d)
+{
+    Stream *s = NULL;
+    Error *e = d->stream_new(d, false, &s);
+    if (e) {
+        error_free(e);
+        return 0;
+    }
+    const int n = pool_size(s->pool) < MAX_THREADS ? pool_size(s->pool) : MAX_THREADS;
+    const size_t bytes = (size_t)n * COPIED_BYTES;
+    const Copies c = { malloc(bytes), malloc(bytes) };
+    double rate = 0;
+    if (c.from && c.to) {
+        memset(c.from, 1, bytes);
+        rate = copy_rate(s->pool, n, &c);
+    }
+    free(c.from);
+    free(c.to);
+    d->stream_free(d, s);
+    return rate;
 }

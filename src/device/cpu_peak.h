@@ -10,4 +10,7 @@ double cpu_core_flops(Dtype t, CpuLevel level);
 /* The same for all threads of a CPU device at once: what a perfect kernel would reach. Processors
  * that share a core count as what they give together. */
 double cpu_peak_flops(Device *d, Dtype t, CpuLevel level);
+/* Bytes/s, read and written, of all threads of a CPU device that copy at once what no core's own
+ * cache holds. Data that lies in caches may come faster. Takes some 10 ms. */
+double cpu_peak_bytes(Device *d);
 #endif

@@ -40,11 +40,17 @@ static const char tail[] =
 " table('tensors',here.slice().sort((a,b)=>b.bytes-a.bytes).slice(0,25).map(t=>[t.name+(t.module?' in '+t.module:''),size(t.bytes)]))}\n"
 "table('stored',group(plan.stored,x=>x.kind).map(([k,b])=>[k,size(b)]));\n"
 "const c=document.getElementById('c'),g=c.getContext('2d');\n"
-"function draw(mark){const w=c.width=c.clientWidth*devicePixelRatio,h=c.height=c.clientHeight*devicePixelRatio,top=(total[peak]||1)*1.05;\n"
-" for(let x=0;x<w;x++){const i=Math.min(W-1,Math.floor(x/w*W));let y=h;KINDS.forEach((k,j)=>{const d=sums[j][i]/top*h;g.fillStyle=COLORS[j];g.fillRect(x,y-d,1,d);y-=d})}\n"
-" g.fillStyle=getComputedStyle(document.body).color;g.font=12*devicePixelRatio+'px sans-serif';plan.moments.forEach((m,j)=>{const x=j/plan.moments.length*w;g.fillRect(x,0,1,h);g.fillText(m.name,x+4,14*devicePixelRatio)});\n"
-" g.fillRect(mark/W*w,0,2,h)}\n"
-"c.onmousemove=e=>{const i=Math.min(W-1,Math.max(0,Math.floor(e.offsetX/c.clientWidth*W)));draw(i);show(i)};\n"
+/* of moments in which nothing comes or goes, one column; of each column the greatest moment */
+"const shown=[];for(let i=0;i<W;i++)if(i%N===0||delta.some(d=>d[i]!==0))shown.push(i);const K=shown.length;\n"
+"const called=s=>s.replace(/backward_input, backward_weight(, backward_last)?/,'backward');\n"
+"function draw(mark){const r=devicePixelRatio,w=c.width=c.clientWidth*r,h=c.height=c.clientHeight*r,top=(total[peak]||1)*1.1;\n"
+" for(let x=0;x<w;x++){let k=Math.floor(x/w*K),i=shown[k];for(const to=Math.floor((x+1)/w*K);k<to&&k<K;k++)if(total[shown[k]]>total[i])i=shown[k];\n"
+"  let y=h;KINDS.forEach((k,j)=>{const d=sums[j][i]/top*h;g.fillStyle=COLORS[j];g.fillRect(x,y-d,1,d);y-=d})}\n"
+" g.fillStyle=getComputedStyle(document.body).color;g.font=12*r+'px sans-serif';const at=plan.moments.map((m,j)=>shown.indexOf(j*N)/K*w);let free=0;\n"
+" plan.moments.forEach((m,j)=>{const n=called(m.name),wide=g.measureText(n).width+8*r,next=j+1<at.length&&at.length<8?at[j+1]:w;\n"
+"  g.globalAlpha=.5;g.fillRect(at[j],0,1,h);g.globalAlpha=1;if(at[j]>=free&&at[j]+wide<next+r){g.fillText(n,at[j]+4*r,14*r);free=at[j]+wide}});\n"
+" const x=(shown.indexOf(mark)+.5)/K*w;g.beginPath();g.moveTo(x,22*r);g.lineTo(x-5*r,15*r);g.lineTo(x+5*r,15*r);g.fill()}\n"
+"c.onmousemove=e=>{const i=shown[Math.min(K-1,Math.max(0,Math.floor(e.offsetX/c.clientWidth*K)))];draw(i);show(i)};\n"
 "onresize=()=>draw(peak);draw(peak);show(peak);\n"
 "</script></html>\n";
 /* clang-format on */

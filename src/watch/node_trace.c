@@ -97,27 +97,41 @@ NodeTrace *node_trace_new(Arena *a, bool with_shapes)
     return t;
 }
 
-/* FLOP/s that the device reaches at most: 0 in f32, 1 in bf16; measured once. */
+/* What the device reaches at most; measured once, 0 where it is not known. */
 typedef struct Peaks {
-    double flops[2];
+    double flops[2]; /* FLOP/s: 0 in f32, 1 in bf16 */
+    double bytes;    /* of memory, per second */
 } Peaks;
 
 static Peaks measure(const NodeTrace *t)
 {
-    Peaks p = { { 0 } };
+    Peaks p = { { 0 }, 0 };
     bool is_cpu = t->device && !strcmp(t->device->kernels, "cpu");
     for (int64_t i = 0; is_cpu && i < t->n; i++) {
         bool narrow = t->entry[i].dtype == BF16;
         if (t->entry[i].flops > 0 && !p.flops[narrow])
             p.flops[narrow] = cpu_peak_flops(t->device, narrow ? BF16 : F32, cpu_level_in_use());
     }
+    if (is_cpu && t->n) p.bytes = cpu_peak_bytes(t->device);
     return p;
 }
 
-static double share(const Peaks *p, const TraceEntry *e)
+/* Seconds that its products, and its bytes, take at least: the longer ones are its limit. */
+static double least_for_flops(const Peaks *p, const TraceEntry *e)
 {
-    double peak = p->flops[e->dtype == BF16];
-    return peak > 0 && e->seconds > 0 ? e->flops / e->seconds / peak : 0;
+    const double peak = p->flops[e->dtype == BF16];
+    return peak > 0 ? e->flops / peak : 0;
+}
+
+static double least_for_bytes(const Peaks *p, const TraceEntry *e)
+{
+    return p->bytes > 0 ? e->bytes / p->bytes : 0;
+}
+
+static double least(const Peaks *p, const TraceEntry *e)
+{
+    const double flops = least_for_flops(p, e), bytes = least_for_bytes(p, e);
+    return flops > bytes ? flops : bytes;
 }
 
 static void put_transfer(const TraceEntry *e, Text *t)
@@ -152,7 +166,10 @@ static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t
                 (long long)e->microbatch);
     put_transfer(e, t);
     if (e->seconds > 0) text_printf(t, ", \"GB/s\": %.3f", e->bytes / e->seconds / 1e9);
-    if (e->flops > 0) text_printf(t, ", \"share of peak FLOP/s\": %.4f", share(p, e));
+    if (e->flops > 0 && e->seconds > 0)
+        text_printf(t, ", \"share of peak FLOP/s\": %.4f", least_for_flops(p, e) / e->seconds);
+    if (p->bytes > 0 && e->seconds > 0)
+        text_printf(t, ", \"share of peak GB/s\": %.4f", least_for_bytes(p, e) / e->seconds);
     if (e->shapes) text_printf(t, ", \"Input Dims\": [%s]", e->shapes);
     text_puts(t, "}}");
 }
@@ -198,7 +215,7 @@ Error *node_trace_write(const NodeTrace *t, const char *path)
 typedef struct Sum {
     const char *name;
     int64_t calls;
-    double seconds, bytes, flops, possible; /* possible: FLOPs in these seconds at the peak */
+    double seconds, bytes, flops, least; /* least: seconds at the limit */
 } Sum;
 
 typedef struct Sums {
@@ -219,7 +236,7 @@ static void add(Sums *s, const char *name, const TraceEntry *e, const Peaks *p)
     x->seconds += e->seconds;
     x->bytes += e->bytes;
     x->flops += e->flops;
-    x->possible += e->seconds * p->flops[e->dtype == BF16];
+    x->least += least(p, e);
     s->seconds += e->seconds;
 }
 
@@ -236,8 +253,8 @@ static void put_table(const Sums *s, const char *what, Text *out)
     Sum **sum = NEW_N(s->arena, Sum *, n);
     for (int64_t i = 0; i < n; i++) sum[i] = s->by_name->entry[i].value;
     if (n) qsort(sum, (size_t)n, sizeof *sum, slowest_first);
-    text_printf(out, "%-40s %8s %12s %7s %10s %10s %10s %8s\n", what, "calls", "time (ms)", "share",
-                "MB", "GB/s", "GFLOP/s", "of peak");
+    text_printf(out, "%-40s %8s %12s %7s %10s %10s %10s %9s\n", what, "calls", "time (ms)", "share",
+                "MB", "GB/s", "GFLOP/s", "of limit");
     for (int64_t i = 0; i < n; i++) {
         const Sum *x = sum[i];
         double seconds = x->seconds > 0 ? x->seconds : 1;
@@ -245,10 +262,20 @@ static void put_table(const Sums *s, const char *what, Text *out)
                     (long long)x->calls, x->seconds * 1e3,
                     s->seconds > 0 ? 100 * x->seconds / s->seconds : 0, x->bytes / 1e6,
                     x->bytes / seconds / 1e9, x->flops / seconds / 1e9);
-        if (x->flops > 0 && x->possible > 0)
-            text_printf(out, " %7.1f%%", 100 * x->flops / x->possible);
+        if (x->least > 0 && x->seconds > 0)
+            text_printf(out, " %7.1f%%", 100 * x->least / x->seconds);
         text_putc(out, '\n');
     }
+}
+
+static void put_limits(const Peaks *p, Text *out)
+{
+    text_puts(out, "limits, measured:");
+    for (int narrow = 0; narrow < 2; narrow++)
+        if (p->flops[narrow] > 0)
+            text_printf(out, " %.0f GFLOP/s in %s,", p->flops[narrow] / 1e9,
+                        narrow ? "bf16" : "f32");
+    text_printf(out, " %.1f GB/s of memory; more than 100 %% comes from caches\n", p->bytes / 1e9);
 }
 
 /* "contract (forward)": an op's backward passes have names of their own, but products have not. */
@@ -275,5 +302,6 @@ void node_trace_tables(const NodeTrace *t, Text *out)
     put_table(&ops, "op", out);
     text_putc(out, '\n');
     put_table(&modules, "module", out);
+    if (p.bytes > 0) put_limits(&p, out);
     arena_free(a);
 }

@@ -296,7 +296,7 @@ static const char *lasting(Arena *a, const char *text, const char *root)
         "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}",
         "(samples/s|samples_per_second|mfu \\(16-bit\\)|peak memory rank 0 \\(MB\\))\"?: "
         "[-0-9.e+]+",
-        "\"(_timestamp|timestamp_ns|ts|dur|GB/s|share of peak FLOP/s)\": [-0-9.e+]+",
+        "\"(_timestamp|timestamp_ns|ts|dur|GB/s|share of peak (FLOP|GB)/s)\": [-0-9.e+]+",
         "\"config\": \"[0-9a-f]{64}\"",
         "events\\.out\\.tfevents\\.[^ ]+",
         "offline-run-[0-9]{8}_[0-9]{6}",

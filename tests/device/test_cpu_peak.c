@@ -13,6 +13,13 @@ TEST(measured_peak_is_plausible_at_every_level)
         assert_in_range((uint64_t)cpu_core_flops(BF16, CPU_AVX512), 2000000000u, 1024000000000u);
 }
 
+TEST(memory_gives_bytes_at_a_rate_of_memories)
+{
+    Device *two = cpu_device_new(2);
+    assert_in_range((uint64_t)cpu_peak_bytes(two), 10000000u, 4000000000000u);
+    two->free(two);
+}
+
 TEST(peak_of_a_device_is_that_of_its_threads_together)
 {
     Device *one = cpu_device_new(1), *two = cpu_device_new(2);

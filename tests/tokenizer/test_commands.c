@@ -156,7 +156,7 @@ TEST(training_names_and_reports_bad_lines)
     Outcome o = run(a, args);
     assert_int_equal(o.status, 1);
     assert_contains(o.text, "bad.jsonl:2:1: an empty line is not JSON (byte 20 of the file");
-    assert_contains(o.text, "with on_bad_line skip such lines are named");
+    assert_contains(o.text, "with --on_bad_line skip such lines are named");
     o = run(a, arena_printf(a, "%s --on_bad_line skip --bad_line_report report.jsonl", args));
     assert_int_equal(o.status, 0);
     assert_contains(o.text, "x.json: 3 of 4 lines were left out");

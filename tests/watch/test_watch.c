@@ -219,8 +219,12 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
     {
         const char *name = json_string_value(json_object_get(event, "name"));
         const json_t *args = json_object_get(event, "args");
+        const double memory = json_number_value(json_object_get(args, "share of peak GB/s"));
+        const json_t *products = json_object_get(args, "share of peak FLOP/s");
+        if (!strcmp(name, "contract")) assert_true(json_number_value(products) > 0);
         if (strcmp(name, "embed")) continue;
         n_embed++;
+        assert_true(memory > 0 && !products); /* it multiplies nothing */
         assert_string_equal(json_string_value(json_object_get(args, "module")), "transformer.wte");
         assert_true(json_number_value(json_object_get(args, "bytes")) > 64 * 32 * 4);
     }
@@ -309,6 +313,10 @@ TEST(profile_ops_prints_ops_and_modules_of_a_run)
     assert_ended_well(o);
     assert_non_null(strstr(o.text, "Profile of 3 microbatches"));
     assert_non_null(strstr(o.text, "contract (backward)"));
+    const char *add = strstr(o.text, "\nadd (forward) "), *end = strchr(add + 1, '\n');
+    assert_true(end[-1] == '%'); /* of what memory gives, as it multiplies nothing */
+    assert_contains(o.text, "limits, measured: ");
+    assert_contains(o.text, " GB/s of memory");
     assert_non_null(strstr(o.text, "transformer.h.1.mlp.c_fc"));
     assert_non_null(strstr(o.text, "Training done"));
     arena_free(b.arena);
