@@ -1,4 +1,5 @@
 /* test_background.c - checkpoints that are written while the training goes on. */
+#include "cli/command_line.h"
 #include "end_to_end/training.h"
 #include <signal.h>
 #include <string.h>
@@ -147,5 +148,40 @@ TEST(a_stop_waits_until_the_checkpoint_in_the_background_is_safe)
     };
     assert_ended_well(bench_run(&b, "x", NULL, again, NULL));
     assert_same_state(&b, "x", "whole");
+    arena_free(b.arena);
+}
+
+/* The folder of the checkpoint after step 4, which must be there. */
+static const char *older_checkpoint(const Bench *b, const char *id)
+{
+    const char *output;
+    const int status = shell_run(
+        b->arena,
+        arena_printf(b->arena, "ls -d '%s/%s/checkpoints'/eid_*seen_steps_4-*", b->root, id),
+        &output);
+    if (status) fail_msg("%s: the only good checkpoint was deleted: %s", id, output);
+    return arena_string_n(b->arena, output, strcspn(output, "\n"));
+}
+
+/* The part of the second one cannot be written, is lost by the disk, or the process dies in it.
+ * That is the fifth event: whole blocks of a file, its end, a flush, and closing are four. */
+TEST(a_training_that_keeps_one_checkpoint_goes_on_from_it_whatever_happens_to_the_next)
+{
+    static const char *const modes[] = { "EIO", "lost", "kill" };
+    Bench b = bench_new();
+    const char *const words[] = { "--set",
+                                  "checkpoint_saving.config.checkpoint_saving_strategy.config.k=1",
+                                  EVERY(4), NULL };
+    assert_ended_well(bench_run(&b, "whole", NULL, words, NULL));
+    for (int i = 0; i < 3; i++) {
+        Outcome o = bench_run(&b, modes[i], NULL, words,
+                              shim(b.arena, "__0_0.distcp", "write:5", modes[i]));
+        if (i == 0) assert_refused(o, 1, "checkpoint after step 8: ");
+        if (i == 1) assert_contains(o.text, "no old checkpoint is deleted, as the new one cannot");
+        if (i == 2) assert_int_equal(o.status, -SIGKILL);
+        const char *const again[] = { "resume", older_checkpoint(&b, modes[i]), NULL };
+        assert_ended_well(command_output(b.arena, again, NULL));
+        assert_same_state(&b, modes[i], "whole");
+    }
     arena_free(b.arena);
 }
