@@ -1,9 +1,12 @@
 /* test_subscribers.c - what several subscribers at once leave on disk, and after a resume. */
 #include "base/file.h"
 #include "end_to_end/training.h"
+#include "monitor/history.h"
 #include "monitor/subscribers.h"
+#include "monitor/wire.h"
 #include "test.h"
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -47,11 +50,14 @@ static uint32_t u32(const char *p)
     return x;
 }
 
-/* The pieces of a log: their checksums are right, and so many records are whole. */
-static int count_records(Str log)
+/* The pieces of a log: their checksums are right, they follow each other as whole records, or as
+ * first, middle and last ones, and so many records they make. Those are put into `out`. */
+static int read_records(Arena *a, Str log, Str *out, int most)
 {
-    enum { BLOCK = 32768, HEAD = 7 };
+    enum { BLOCK = 32768, HEAD = 7, WHOLE = 1, FIRST = 2, MIDDLE = 3, LAST = 4 };
     int n = 0;
+    bool is_within = false;
+    Text record = { 0 };
     assert_true(log.len > HEAD && !memcmp(log.ptr, ":W&B", 4));
     for (size_t at = HEAD; at < log.len;) {
         size_t left = BLOCK - at % BLOCK;
@@ -64,10 +70,51 @@ static int count_records(Str log)
         assert_true(at + HEAD + len <= log.len);
         uint32_t crc = (uint32_t)crc32(0, (const Bytef *)log.ptr + at + 6, 1 + (uInt)len);
         assert_int_equal(crc, u32(log.ptr + at));
-        n += log.ptr[at + 6] == 1 || log.ptr[at + 6] == 4;
+        const char kind = log.ptr[at + 6];
+        assert_true(is_within ? kind == MIDDLE || kind == LAST : kind == WHOLE || kind == FIRST);
+        is_within = kind == FIRST || kind == MIDDLE;
+        text_add(&record, log.ptr + at + HEAD, len);
         at += HEAD + len;
+        if (is_within) continue;
+        if (out && n < most) out[n] = (Str){ arena_copy(a, record.ptr, record.len), record.len };
+        n++;
+        text_clear(&record);
     }
+    assert_false(is_within);
+    text_free(&record);
     return n;
+}
+
+static int count_records(Str log)
+{
+    return read_records(NULL, log, NULL, 0);
+}
+
+/* The text under a key of a record's history, or NULL. */
+static const char *history_value(Arena *a, Str record, const char *key)
+{
+    enum {
+        RECORD_HISTORY = 2,
+        HISTORY_ITEM = 1,
+        ITEM_KEY = 1,
+        ITEM_NESTED_KEY = 2,
+        ITEM_JSON = 16
+    };
+    WireField f;
+    while (wire_next(&record, &f)) {
+        if (f.number != RECORD_HISTORY) continue;
+        Str history = f.bytes;
+        while (wire_next(&history, &f)) {
+            if (f.number != HISTORY_ITEM) continue;
+            WireField name;
+            Str item = f.bytes;
+            assert_true(wire_next(&item, &name));
+            assert_true(name.number == ITEM_KEY || name.number == ITEM_NESTED_KEY);
+            const Str json = wire_field(f.bytes, ITEM_JSON).bytes;
+            if (str_is(name.bytes, key)) return arena_string_n(a, json.ptr, json.len);
+        }
+    }
+    return NULL;
 }
 
 static int count_events(Str file)
@@ -102,6 +149,64 @@ TEST(several_subscribers_get_every_result)
     /* training and evaluation of one step are one row */
     assert_int_equal(count_records(only_file(a, path_join(a, b.root, "wandb"), ".wandb")),
                      STEPS + HEADER_RUN_FACT_AND_END);
+    arena_free(a);
+}
+
+static double result(Arena *a, const char *root, const char *tag, const char *key)
+{
+    History h;
+    assert_no_error(history_read(a, path_join(a, root, "x/evaluation_results.jsonl"), &h));
+    const Track *t = history_find(&h, tag, key);
+    assert_non_null(t);
+    return t->value[t->n - 1];
+}
+
+/* As the clients of both read them: field by field, with the numbers of the run. */
+TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
+{
+    enum { MOST = 32, EVENT_STEP = 2, EVENT_SUMMARY = 5, SUMMARY_VALUE = 1, TAG = 1, SIMPLE = 2 };
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    Str record[MOST];
+    const char *const more[] = { "--set", all_subscribers(a, b.root), NULL };
+    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    const int n =
+        read_records(a, only_file(a, path_join(a, b.root, "wandb"), ".wandb"), record, MOST);
+    assert_int_equal(n, 12);
+    const char *loss = NULL, *step = NULL, *evaluated = NULL;
+    for (int i = 0; i < n; i++) {
+        const char *here = history_value(a, record[i], "train train loss avg");
+        if (!here) continue;
+        loss = here;
+        step = history_value(a, record[i], "_step");
+        evaluated = history_value(a, record[i], "val CLMCrossEntropyLoss"); /* in the same row */
+    }
+    assert_non_null(loss);
+    assert_true(strtod(loss, NULL) == result(a, b.root, "train", "train loss avg"));
+    assert_string_equal(step, "8");
+    assert_non_null(evaluated);
+    assert_true(strtod(evaluated, NULL) == result(a, b.root, "val", "CLMCrossEntropyLoss"));
+    const Str events = only_file(a, path_join(a, b.root, "tb"), "tfevents");
+    float last = 0;
+    uint64_t at_step = 0;
+    for (size_t at = 0; at < events.len;) {
+        uint64_t len;
+        WireField f, value;
+        memcpy(&len, events.ptr + at, sizeof len);
+        Str event = (Str){ events.ptr + at + 12, len }, summary = { 0 };
+        while (wire_next(&event, &f))
+            if (f.number == EVENT_SUMMARY) summary = f.bytes;
+        while (wire_next(&summary, &value)) {
+            assert_int_equal(value.number, SUMMARY_VALUE);
+            if (!str_is(wire_field(value.bytes, TAG).bytes, "train/train loss avg")) continue;
+            const uint32_t bits = (uint32_t)wire_field(value.bytes, SIMPLE).value;
+            memcpy(&last, &bits, sizeof last);
+            at_step = wire_field((Str){ events.ptr + at + 12, len }, EVENT_STEP).value;
+        }
+        at += 16 + len;
+    }
+    assert_true(last == (float)result(a, b.root, "train", "train loss avg"));
+    assert_int_equal(at_step, 8);
     arena_free(a);
 }
 

@@ -1,6 +1,7 @@
 /* test_watch.c - hooks, statistics of modules, profiles and recorded nodes of a small training. */
 #include "base/file.h"
 #include "config/yaml.h"
+#include "data/pbin.h"
 #include "end_to_end/training.h"
 #include "test.h"
 #include <jansson.h>
@@ -111,11 +112,37 @@ TEST(the_detector_names_parameters_that_learn_nothing)
     };
     Outcome o = bench_run(&b, "x", NULL, more, NULL);
     assert_ended_well(o);
-    assert_contains(o.text, "step 3, rank 0: the gradient of transformer.h.0.attn.q_attn.weight is "
-                            "exactly zero, for 3 steps now");
+    assert_contains(
+        o.text, "warning: step 3, rank 0: the gradient of transformer.h.0.attn.q_attn.weight is "
+                "exactly zero, for 3 steps now");
     const char *first = strstr(o.text, "q_attn.weight is exactly zero");
     assert_null(strstr(first + 1, "h.0.attn.q_attn.weight is exactly zero")); /* told once */
     arena_free(b.arena);
+}
+
+/* Samples that are all the same, and a rate that moves nothing. */
+TEST(the_detector_names_gradients_that_do_not_change)
+{
+    enum { N_TOKENS = 3000, PERIOD = 16 };
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    uint16_t token[N_TOKENS];
+    for (int i = 0; i < N_TOKENS; i++) token[i] = (uint16_t)(i % PERIOD + 1);
+    PbinWriter w;
+    b.pbin = path_join(a, path_absolute(a, test_folder()), "same.pbin");
+    assert_no_error(pbin_create(b.pbin, 2, &w));
+    assert_no_error(pbin_add(&w, token, sizeof token));
+    assert_no_error(pbin_commit(&w));
+    const char *const more[] = { "--set", HOOK("detector", ", num_steps: 3"),
+                                 "--set", "lr_scheduler.config.max_lr=1e-38",
+                                 "--set", "model_raw.config.dropout=0.0",
+                                 NULL };
+    const Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "warning: step 4, rank 0: the gradient of "
+                            "transformer.h.0.attn.q_attn.weight has not changed for 3 steps");
+    assert_null(strstr(o.text, "exactly zero"));
+    arena_free(a);
 }
 
 TEST(the_detector_names_values_that_leave_their_range)
@@ -211,7 +238,10 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
                      folder, folder),
         NULL
     };
-    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    const Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    const char *told = strstr(o.text, "memory: ");
+    assert_true(told && !strstr(told + 1, "memory: ")); /* after the last step alone */
     json_t *trace = load_json(a, path_join(a, folder, "profiler_trace_ranks_1_rank_0.json"));
     const json_t *events = json_object_get(trace, "traceEvents"), *event;
     size_t i, n_embed = 0;
@@ -222,6 +252,8 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
         const double memory = json_number_value(json_object_get(args, "share of peak GB/s"));
         const json_t *products = json_object_get(args, "share of peak FLOP/s");
         if (!strcmp(name, "contract")) assert_true(json_number_value(products) > 0);
+        if (!strcmp(name, "norm_partial"))
+            assert_string_equal(json_string_value(json_object_get(args, "settings")), "{p: 2}");
         if (strcmp(name, "embed")) continue;
         n_embed++;
         assert_true(memory > 0 && !products); /* it multiplies nothing */
@@ -343,6 +375,9 @@ TEST(check_runs_the_reference_beside_each_tuned_kernel)
     assert_non_null(strstr(o.text, "Tuned kernels against their references, 2 microbatches"));
     assert_non_null(strstr(o.text, "contract "));
     assert_non_null(strstr(o.text, "attention "));
+    const char *contract = strstr(o.text, "\ncontract "), *end = strchr(contract + 1, '\n');
+    const char *worst = strstr(contract, "contract in transformer."); /* where it is off at most */
+    assert_true(worst && worst < end);
     arena_free(b.arena);
 }
 
