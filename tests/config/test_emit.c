@@ -62,6 +62,10 @@ TEST(long_texts_are_folded_at_80_columns)
     snprintf(from, sizeof from, "a: %s fffff ggggg", words);
     snprintf(to, sizeof to, "a: %s\n  fffff ggggg\n", words);
     emits(from, to);
+    /* in quotes, too */
+    snprintf(from, sizeof from, "a: 'x: %s fffff ggggg'", words);
+    snprintf(to, sizeof to, "a: 'x: %s\n  fffff ggggg'\n", words);
+    emits(from, to);
 }
 
 TEST(json_is_written_as_python_writes_it)

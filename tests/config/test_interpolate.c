@@ -54,6 +54,7 @@ TEST(interpolations_give_the_values_of_omegaconf)
     setenv("FOO", "bar", 1);
     static const char *const row[][2] = {
         { "${a.b}", "1" },
+        { "${a.b}\\\\", "\"1\\\\\\\\\"" }, /* what is not before ${ stays */
         { "${a.c[0]}", "10" },
         { "${a.c.1}", "20" },
         { "${a[c][2][d]}", "\"x\"" },

@@ -5,6 +5,7 @@
 #include "data/packed_file.h"
 #include "data/verify.h"
 #include "test.h"
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -155,6 +156,15 @@ TEST(inspect_and_verify_print_what_they_find)
     assert_contains(said, "miscounted by the original's merging");
     assert_contains(said, "       64 to        127  #####");
     assert_contains(said, "\ndocument 0 (118 tokens): \"");
+    assert_null(strstr(said, "\\x20")); /* a blank is a blank */
+    const char *args = arena_printf(a, "data inspect %s --samples 1 --sample_tokens 5", merged);
+    assert_int_equal(command_line_run(a, args, &said), 0);
+    const char *tokens = strstr(said, "\ndocument 0 (118 tokens): "), *end = NULL;
+    assert_non_null(tokens);
+    tokens += strlen("\ndocument 0 (118 tokens): ");
+    for (int i = 0; i < 5; i++, tokens = end)
+        if (strtol(tokens, (char **)&end, 10) <= 0) fail_msg("token %d: %s", i, said);
+    assert_true(!strncmp(end, " ...\n", 5));
     assert_int_equal(
         command_line_run(a,
                          arena_printf(a,

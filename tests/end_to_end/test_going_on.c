@@ -375,3 +375,20 @@ TEST(an_experiment_given_for_a_checkpoint_is_told_where_its_last_one_is)
     }
     arena_free(b.arena);
 }
+
+/* Some network drives have no locks. */
+TEST(where_nothing_can_be_locked_a_training_says_so_and_goes_on)
+{
+    Bench b = bench_new();
+    const char *const variables[] = { arena_printf(b.arena, "LD_PRELOAD=%s",
+                                                   test_tool(b.arena, "lock_shim.so")),
+                                      "ASAN_OPTIONS=verify_asan_link_order=0", NULL };
+    Outcome o = bench_run(&b, "one", NULL, NULL, variables);
+    assert_ended_well(o);
+    assert_contains(o.text, "run.lock cannot be locked (");
+    assert_contains(o.text, "see to it that only one process trains there");
+    int64_t steps;
+    bench_last_checkpoint(&b, "one", &steps);
+    assert_int_equal(steps, 8);
+    arena_free(b.arena);
+}

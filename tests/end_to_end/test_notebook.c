@@ -166,3 +166,27 @@ TEST(launcher_without_its_program_says_so)
     }
     arena_free(a);
 }
+
+TEST(what_is_installed_without_root_runs_and_is_uninstalled)
+{
+    Arena *a = arena_new();
+    const char *here = path_absolute(a, test_folder()), *output;
+    const char *build = path_folder(a, path_absolute(a, program_path()));
+    if (strstr(build, "-address") || strstr(build, "-thread")) test_skip("built with a sanitizer");
+    if (!file_exists("Makefile")) test_skip("not run in the root of the repository");
+    const char *script = arena_printf(
+        a,
+        "set -e; unset MAKEFLAGS MFLAGS MAKELEVEL; root=$PWD; to=%s/home/.local\n"
+        "make -s install BUILD=%s PREFIX=$to -o all\n"
+        "ln -s home/.local/bin/modalities %s/link; cd %s\n"
+        "./link --version\nPATH=$to/bin:$PATH modalities config check --config_file_path "
+        "$to/share/modalities/configs/training/small.yaml\n"
+        "test -x $to/libexec/modalities\nmake -s -C $root uninstall PREFIX=$to\n"
+        "echo left: $(find home -type f)",
+        here, build, here, here);
+    if (shell_run(a, script, &output)) fail_msg("%s", output);
+    assert_contains(output, "modalities ");
+    assert_contains(output, "no mistake found");
+    assert_contains(output, "left:\n");
+    arena_free(a);
+}
