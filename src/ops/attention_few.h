@@ -55,6 +55,36 @@ INLINE Vec few_get(const Tensor *t, Dtype of, int64_t at, int64_t n)
     return n >= LANES ? vec_get(of, t->data, at, LANES) : vec_get(of, t->data, at, n);
 }
 
+/* Asks for n keys or values from `at` on. */
+INLINE void few_fetch(const Heads *h, const Tensor *t, Dtype of, int64_t at, int n)
+{
+    const int64_t size = (int64_t)dtype_size(of), apart = h->n_group * h->d * size;
+    const char *from = (const char *)t->data + at * size;
+    for (int k = 0; k < n; k++)
+        for (int64_t b = 0; b < h->d * size; b += 64) __builtin_prefetch(from + k * apart + b);
+}
+
+/* Scores of LANES keys. Meanwhile their values and the next keys are asked for: those of a head lie
+ * too far apart for the hardware to foresee them. */
+INLINE void few_scores_of_vector(const Heads *h, Dtype of, int64_t query, int64_t key, float *to)
+{
+    const int64_t apart = h->n_group * h->d;
+    const float cap = (float)h->a->soft_cap;
+    Vec sum[LANES];
+    few_fetch(h, h->v, of, key, LANES);
+    few_fetch(h, h->k, of, key + LANES * apart, LANES);
+#pragma GCC unroll 16
+    for (int k = 0; k < LANES; k++) sum[k] = vec_set(0);
+    for (int64_t i = 0; i < h->d; i += LANES) {
+        const Vec q = few_get(h->q, of, query + i, h->d - i);
+#pragma GCC unroll 16
+        for (int k = 0; k < LANES; k++)
+            sum[k] = vec_fma(q, few_get(h->k, of, key + k * apart + i, h->d - i), sum[k]);
+    }
+    vec_store(to, vec_sums(sum) * vec_set(h->scale));
+    for (int k = 0; cap > 0 && k < LANES; k++) to[k] = cap * tanhf(to[k] / cap);
+}
+
 /* Scores of n keys, of which so many lie apart; n is known to the compiler. */
 INLINE void few_scores(const Heads *h, Dtype of, int64_t query, int64_t key, const int n, float *to)
 {
@@ -83,6 +113,8 @@ INLINE float few_score_row(const Heads *h, Dtype of, int64_t b, int64_t g, int64
     float largest = -INFINITY;
     int64_t j = f->low;
     for (int64_t i = f->low / LANES * LANES; i < f->low; i++) scores[i] = -INFINITY;
+    for (; f->all && j + LANES <= f->high; j += LANES)
+        few_scores_of_vector(h, of, query, key_at(h, b, g, j), scores + j);
     for (; f->all && j + 4 <= f->high; j += 4)
         few_scores(h, of, query, key_at(h, b, g, j), 4, scores + j);
     for (; j < f->high; j++) {

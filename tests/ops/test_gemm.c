@@ -13,9 +13,10 @@ typedef struct Sizes {
 
 /* Odd, whole tiles, several passes over k, k split into pieces, few rows. */
 static const Sizes all_sizes[] = {
-    { 1, 1, 1 },      { 6, 64, 16 },   { 5, 63, 17 },   { 7, 65, 31 },
-    { 97, 131, 33 },  { 4, 300, 257 }, { 3, 19, 1601 }, { 13, 70, 800 },
-    { 20, 18, 2309 }, { 401, 34, 40 }, { 66, 820, 11 }, { 9, 5, 5000 },
+    { 1, 1, 1 },     { 6, 64, 16 },    { 5, 63, 17 },   { 7, 65, 31 },    { 97, 131, 33 },
+    { 4, 300, 257 }, { 3, 19, 1601 },  { 13, 70, 800 }, { 20, 18, 2309 }, { 401, 34, 40 },
+    { 66, 820, 11 }, { 9, 5, 5000 },   { 16, 70, 200 }, { 47, 37, 271 },  { 48, 9, 1100 },
+    { 49, 9, 1100 }, { 2, 131, 1026 }, { 50, 1600, 3 },
 };
 
 /* The first operand F32, the second BF16. */
@@ -110,6 +111,65 @@ static void check_all(CpuLevel level)
             check(level, all_dims[d], &all_sizes[i], BF16, F32, true);
             check(level, all_dims[d], &all_sizes[i], MIXED, BF16, false);
         }
+}
+
+/* The rows of a product with few of them, and each of these rows multiplied alone. */
+static void check_alone(CpuLevel level, int in_type, Dtype out_type, const Sizes *all)
+{
+    Arena *arena = arena_new();
+    const Dtype first = in_type == MIXED ? F32 : (Dtype)in_type;
+    const Dtype second = in_type == MIXED ? BF16 : (Dtype)in_type;
+    Sizes s = *all;
+    Tensor in[] = { operand(arena, first, "mk", &s, 3), operand(arena, second, "nk", &s, 2) };
+    Tensor together = operand(arena, out_type, "mn", &s, 5), alone = together;
+    alone.data = arena_alloc(arena, tensor_bytes(&together));
+    const size_t row_in = tensor_bytes(&in[0]) / (size_t)all->m,
+                 row_out = tensor_bytes(&together) / (size_t)all->m;
+    const bool add = false;
+    for (int64_t i = -1; i < all->m; i++) { /* first all rows */
+        Tensor of[] = { in[0], in[1] }, out = i < 0 ? together : alone;
+        if (i >= 0) {
+            of[0].data = (char *)in[0].data + row_in * (size_t)i;
+            out.data = (char *)alone.data + row_out * (size_t)i;
+            of[0].size[0] = out.size[0] = 1;
+        }
+        const Shape shapes[] = { { 2, { of[0].size[0], all->k } }, { 2, { all->n, all->k } } };
+        const DimSpec *spec;
+        assert_no_error(dims_parse(arena, "mk,nk->mn", 2, shapes, &spec));
+        const Launch l = {
+            .dims = spec, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &add
+        };
+        run(kernel_find("contract", "cpu", level, &l), l, 2);
+    }
+    assert_memory_equal(together.data, alone.data, tensor_bytes(&together));
+    arena_free(arena);
+}
+
+static void check_rows_alone(CpuLevel level)
+{
+    static const Sizes sizes[] = { { 48, 21, 770 }, { 47, 150, 61 }, { 17, 13, 1700 } };
+    if (level > cpu_level_available()) test_skip("this CPU lacks the instructions");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_alone(level, F32, F32, &sizes[i]);
+        check_alone(level, BF16, BF16, &sizes[i]);
+        check_alone(level, BF16, F32, &sizes[i]);
+        check_alone(level, MIXED, F32, &sizes[i]);
+    }
+}
+
+TEST(few_rows_have_the_bits_of_each_alone_portable)
+{
+    check_rows_alone(CPU_SCALAR);
+}
+
+TEST(few_rows_have_the_bits_of_each_alone_avx2)
+{
+    check_rows_alone(CPU_AVX2);
+}
+
+TEST(few_rows_have_the_bits_of_each_alone_avx512)
+{
+    check_rows_alone(CPU_AVX512);
 }
 
 TEST(portable_products_equal_double_sums)

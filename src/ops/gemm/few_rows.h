@@ -1,18 +1,24 @@
 /* few_rows.h - products with so few rows of A that packing B would cost more than it saves.
  *
- * Generating text multiplies one token of each text with every weight matrix: the time is that of
- * reading B once. Each element of C is one dot product along k, summed in the same order however
- * many rows there are, so texts that are continued together get the numbers of one alone. */
+ * Generating text multiplies one token of each text with every weight matrix: B comes from memory
+ * once, and each of its elements is multiplied m times meanwhile. So B passes by in groups of
+ * columns; all rows of A are multiplied with a group while it lies in the first level cache, and
+ * the group after it is asked for, little by little. Each element of C is one dot product along k,
+ * summed in the same order however many rows there are, so texts that are continued together get
+ * the numbers of one alone. */
 #ifndef OPS_GEMM_FEW_ROWS_H
 #define OPS_GEMM_FEW_ROWS_H
 #include "base/thread.h"
 #include "ops/gemm/pack.h"
 
 enum {
-    FEW_ROWS = 16,
+    FEW_ROWS = 48,
     FEW_COLUMNS = 4,
-    FEW_TILE_ROWS = PANEL_VECTORS == 4 ? 4 : 2, /* sums of a tile stay in registers */
+    FEW_TILE_ROWS = LANES / FEW_COLUMNS, /* the sums of a tile stay in registers */
+    FEW_TILES = FEW_ROWS / FEW_TILE_ROWS + FEW_TILE_ROWS - 1, /* single rows at the end */
     FEW_COLUMNS_PER_TASK = 128,
+    FEW_BLOCKS = 2, /* of FEW_COLUMNS in a group */
+    FEW_PASS = 32,  /* of k, for which a group is multiplied before the next */
 };
 
 INLINE bool few_rows_serves(const Product *p)
@@ -20,111 +26,268 @@ INLINE bool few_rows_serves(const Product *p)
     return p->m <= FEW_ROWS && p->a.k_inner && p->b.k_inner;
 }
 
-typedef Vec FewSums[FEW_TILE_ROWS][FEW_COLUMNS];
+/* Of a tile: that of row r and column q is number r * FEW_COLUMNS + q. */
+typedef Vec FewSums[LANES];
 
-/* The vectors of A and B from element k on, multiplied and added. */
-INLINE void few_rows_step(FewSums sum, const PackFrom *a, const PackFrom *b, int64_t i,
-                          int64_t rows, int64_t j, int64_t columns, int64_t step, int64_t steps)
+/* A tile over some whole vectors along k. Columns of B lie `apart` bytes from each other; what is
+ * `ahead` is asked for meanwhile, so many lines per vector. */
+typedef struct FewTile {
+    const Word *a; /* [vectors][rows][LANES] */
+    const char *b, *ahead;
+    int64_t apart, vectors, lines;
+    bool one_row, one_column; /* else FEW_TILE_ROWS, FEW_COLUMNS */
+    bool begins, ends;        /* from zero, not from what was kept; up to the end of k */
+} FewTile;
+
+/* How elements of B become words of A's kind; known to the compiler. */
+typedef enum FewKind { FEW_FLOATS, FEW_PAIRS, FEW_WIDENED } FewKind;
+
+/* sum += A * B. The kind and the size of the tile are known to the compiler. B has two base
+ * pointers, so that all addresses are base + index. */
+INLINE void few_rows_vectors(FewKind kind, int rows, int columns, const FewTile *t, FewSums sum)
 {
-    Vec left[FEW_TILE_ROWS];
+    const int64_t apart = t->apart, lines = t->lines, next = (kind == FEW_WIDENED ? 2 : 4) * LANES;
+    const char *b = t->b, *far = b + 2 * apart, *ahead = t->ahead;
+    const Word *a = t->a;
+    for (int64_t n = t->vectors; n > 0; n--) {
+        Vec left[FEW_TILE_ROWS];
+        __builtin_prefetch(ahead);
+        if (lines > 1)
+            for (int64_t i = 1; i < lines; i++) __builtin_prefetch(ahead + i * 64);
+        ahead += lines * 64;
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) left[r] = pack_along_k(a, i + r, step, steps);
+        for (int r = 0; r < rows; r++) left[r] = vec_load(a + r * LANES);
 #pragma GCC unroll 4
-    for (int q = 0; q < columns; q++) {
-        const Vec right = pack_along_k(b, j + q, step, steps);
+        for (int q = 0; q < columns; q++) {
+            const char *at = q < 2 ? b + q * apart : far + (q - 2) * apart;
+            const Vec right =
+                kind == FEW_WIDENED ? vec_load_bf16((const bf16 *)at) : vec_load((const Word *)at);
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-            sum[r][q] = a->pairs ? vec_dot_pairs(left[r], right, sum[r][q])
-                                 : vec_fma(left[r], right, sum[r][q]);
+            for (int r = 0; r < rows; r++) {
+                Vec *to = &sum[r * FEW_COLUMNS + q];
+                if (kind == FEW_PAIRS)
+                    *to = vec_dot_pairs(left[r], right, *to);
+                else
+                    vec_add_product(to, left[r], right);
+            }
+        }
+        a += rows * LANES;
+        b += next;
+        far += next;
     }
 }
 
-/* Short rows of B are over before the hardware has seen where they lead: with one row of A, which
- * has nothing else to wait for, those of the next columns are asked for while these are read. */
-enum { SHORT_ROW_BYTES = 2048 };
-
-INLINE bool few_rows_fetches(const Product *p)
-{
-    return p->m == 1 && dtype_size(p->b.dtype) * (size_t)p->b.stride <= SHORT_ROW_BYTES;
-}
-
-INLINE void few_rows_fetch(const PackFrom *b, int64_t j, int64_t columns, int64_t step)
-{
-    const size_t word = b->pairs ? 2 * sizeof(bf16) : dtype_size(b->f.dtype),
-                 row = dtype_size(b->f.dtype) * (size_t)b->f.stride;
-    const char *at = (const char *)b->f.data + row * (size_t)(j + columns) + word * (size_t)step;
-#pragma GCC unroll 4
-    for (int q = 0; q < columns; q++) __builtin_prefetch(at + (size_t)q * row);
-}
-
-/* Rows [i, i + rows) of A with the columns [j, j + columns) of C. `fetches` is known to the
- * compiler. */
-INLINE void few_rows_tile(const Product *p, const PackFrom *a, const PackFrom *b, int64_t i,
-                          int64_t rows, int64_t j, int64_t columns, bool fetches)
+/* Returns the sums over the lanes if the tile ends; else keeps them. */
+INLINE Vec few_rows_tile(FewKind kind, const FewTile *t, FewSums kept)
 {
     FewSums sum;
-    const int64_t steps = a->pairs ? (p->k + 1) / 2 : p->k, whole = a->pairs ? p->k / 2 : p->k;
-    int64_t step = 0;
-    for (int r = 0; r < rows; r++)
-        for (int q = 0; q < columns; q++) sum[r][q] = vec_set(0);
-    for (; step + LANES <= whole; step += LANES) {
-        if (fetches) few_rows_fetch(b, j, columns, step);
-        few_rows_step(sum, a, b, i, rows, j, columns, step, LANES);
+    if (t->begins)
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) sum[i] = vec_set(0);
+    else
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) sum[i] = kept[i];
+    if (t->one_row && t->one_column)
+        few_rows_vectors(kind, 1, 1, t, sum);
+    else if (t->one_row)
+        few_rows_vectors(kind, 1, FEW_COLUMNS, t, sum);
+    else if (t->one_column)
+        few_rows_vectors(kind, FEW_TILE_ROWS, 1, t, sum);
+    else
+        few_rows_vectors(kind, FEW_TILE_ROWS, FEW_COLUMNS, t, sum);
+    if (t->ends) return vec_sums(sum);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) kept[i] = sum[i];
+    return sum[0];
+}
+
+NOINLINE Vec few_rows_pairs(const FewTile *t, FewSums kept)
+{
+    return few_rows_tile(FEW_PAIRS, t, kept);
+}
+
+NOINLINE Vec few_rows_floats(const FewTile *t, FewSums kept)
+{
+    return few_rows_tile(FEW_FLOATS, t, kept);
+}
+
+NOINLINE Vec few_rows_widened(const FewTile *t, FewSums kept)
+{
+    return few_rows_tile(FEW_WIDENED, t, kept);
+}
+
+/* One product, as its tiles see it. Steps along k are elements, or pairs of them. */
+typedef struct FewRows {
+    const Product *p;
+    Vec (*kernel)(const FewTile *t, FewSums kept);
+    PackFrom a, b;
+    int64_t steps, vectors; /* along k: all, and how many vectors they fill */
+    const Word *rows;       /* A, tile by tile, [vectors][rows of the tile][LANES] */
+    const char *ahead;
+    int64_t lines;
+} FewRows;
+
+static FewRows few_rows_of(const Product *p)
+{
+    const bool pairs = DOT_PAIRS && p->a.dtype == BF16 && p->b.dtype == BF16;
+    const int64_t tiles = (p->m + FEW_TILE_ROWS - 1) / FEW_TILE_ROWS;
+    return (FewRows){ .p = p,
+                      .kernel = pairs                ? few_rows_pairs
+                                : p->b.dtype == BF16 ? few_rows_widened
+                                                     : few_rows_floats,
+                      .a = { p->a, p->m, p->k, pairs },
+                      .b = { p->b, p->n, p->k, pairs },
+                      .steps = pairs ? (p->k + 1) / 2 : p->k,
+                      .vectors = (pairs ? p->k / 2 : p->k) / LANES,
+                      .lines = (FEW_COLUMNS + tiles - 1) / tiles };
+}
+
+/* What the threads share; each keeps A in the order in which tiles read it, from its first task on:
+ * `thread_bytes` of scratch, the first of them whether that was done. */
+typedef struct FewRun {
+    FewRows f;
+    char *threads;
+    size_t thread_bytes;
+} FewRun;
+
+enum { FEW_HEAD_BYTES = 64 };
+
+static size_t few_rows_thread_bytes(const Product *p)
+{
+    return FEW_HEAD_BYTES + (sizeof(Word) * (size_t)(p->m * p->k) + 63) / 64 * 64;
+}
+
+static size_t few_rows_scratch(const Product *p, int n_threads)
+{
+    return few_rows_thread_bytes(p) * (size_t)n_threads;
+}
+
+/* Rows of the tile that begins with row i. */
+INLINE int64_t few_rows_in_tile(const FewRows *f, int64_t i)
+{
+    return i + FEW_TILE_ROWS <= f->p->m ? FEW_TILE_ROWS : 1;
+}
+
+/* Writes whole vectors of A in the order in which tiles read them. */
+static void few_rows_pack(const FewRows *f, Word *to)
+{
+    for (int64_t i = 0, rows; i < f->p->m; i += rows) {
+        rows = few_rows_in_tile(f, i);
+        for (int64_t v = 0; v < f->vectors; v++)
+            for (int64_t r = 0; r < rows; r++, to += LANES)
+                vec_store(to, pack_along_k(&f->a, i + r, v * LANES, LANES));
     }
-    if (step < steps) few_rows_step(sum, a, b, i, rows, j, columns, step, steps - step);
-    for (int r = 0; r < rows; r++)
-        for (int q = 0; q < columns; q++) {
-            const int64_t at = (i + r) * p->c_stride + j + q;
-            const float x = vec_sum(sum[r][q]);
-            if (p->c_dtype == BF16)
-                ((bf16 *)p->c)[at] = bf16_of_float(x);
+}
+
+static const char *few_rows_column(const FewRows *f, int64_t j, int64_t step)
+{
+    const Factor *b = &f->p->b;
+    return (const char *)b->data +
+           (int64_t)dtype_size(b->dtype) * (j * b->stride + (f->b.pairs ? 2 : 1) * step);
+}
+
+/* To C: all columns of a group, or one. */
+static void few_rows_put(const Product *p, Vec total, int64_t i, int64_t rows, int64_t j,
+                         int64_t columns)
+{
+    float floats[LANES];
+    bf16 rounded[LANES];
+    if (p->c_dtype == BF16) {
+        bf16 *c = (bf16 *)p->c + i * p->c_stride + j;
+        vec_store_bf16(rounded, total);
+        for (int64_t r = 0; r < rows; r++, c += p->c_stride)
+            if (columns == FEW_COLUMNS)
+                memcpy(c, rounded + r * FEW_COLUMNS, sizeof *c * FEW_COLUMNS);
             else
-                ((float *)p->c)[at] = p->add ? ((float *)p->c)[at] + x : x;
+                *c = rounded[r * FEW_COLUMNS];
+        return;
+    }
+    float *c = (float *)p->c + i * p->c_stride + j;
+    vec_store(floats, total);
+    for (int64_t r = 0; r < rows; r++, c += p->c_stride) {
+        if (p->add)
+            for (int64_t q = 0; q < columns; q++) floats[r * FEW_COLUMNS + q] += c[q];
+        if (columns == FEW_COLUMNS)
+            memcpy(c, floats + r * FEW_COLUMNS, sizeof *c * FEW_COLUMNS);
+        else
+            *c = floats[r * FEW_COLUMNS];
+    }
+}
+
+/* The last steps of a tile, fewer than a vector, and its sums. */
+static Vec few_rows_rest(const FewRows *f, FewSums sum, int64_t i, int64_t rows, int64_t j,
+                         int64_t columns, int64_t step)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t q = 0; q < columns; q++) {
+            const Vec left = pack_along_k(&f->a, i + r, step, f->steps - step);
+            const Vec right = pack_along_k(&f->b, j + q, step, f->steps - step);
+            Vec *to = &sum[r * FEW_COLUMNS + q];
+            *to = f->a.pairs ? vec_dot_pairs(left, right, *to) : vec_fma(left, right, *to);
         }
+    return vec_sums(sum);
 }
 
-/* All rows with the columns [j, j + columns). */
-INLINE void few_rows_columns(const Product *p, const PackFrom *a, const PackFrom *b, int64_t j,
-                             int64_t columns)
+/* Vectors [from, to) of one tile, and all that comes after them if `ends`. */
+static void few_rows_pass(FewRows *f, FewSums kept, int64_t i, int64_t rows, int64_t j,
+                          int64_t columns, int64_t from, int64_t to, bool ends)
 {
-    int64_t i = 0;
-    for (; i + FEW_TILE_ROWS <= p->m; i += FEW_TILE_ROWS)
-        few_rows_tile(p, a, b, i, FEW_TILE_ROWS, j, columns, false);
-    for (; i < p->m; i++) few_rows_tile(p, a, b, i, 1, j, columns, false);
+    const bool whole = to * LANES == f->steps;
+    const FewTile t = { .a = f->rows + (i * f->vectors + from * rows) * LANES,
+                        .b = few_rows_column(f, j, from * LANES),
+                        .ahead = f->ahead,
+                        .apart = (int64_t)dtype_size(f->p->b.dtype) * f->p->b.stride,
+                        .vectors = to - from,
+                        .lines = f->lines,
+                        .one_row = rows == 1,
+                        .one_column = columns == 1,
+                        .begins = from == 0,
+                        .ends = ends && whole };
+    Vec total = f->kernel(&t, kept);
+    f->ahead += 64 * f->lines * (to - from);
+    if (ends && !whole) total = few_rows_rest(f, kept, i, rows, j, columns, to * LANES);
+    if (ends) few_rows_put(f->p, total, i, rows, j, columns);
 }
 
-/* The columns [from, to), with dtypes that the compiler knows. */
-INLINE void few_rows_range(const Product *p, Dtype of_a, Dtype of_b, bool pairs, int64_t from,
-                           int64_t to)
+/* All rows with so many blocks of columns from j on. */
+static void few_rows_group(FewRows *f, int64_t j, int64_t columns, int64_t blocks)
 {
-    PackFrom a = { p->a, p->m, p->k, pairs }, b = { p->b, p->n, p->k, pairs };
-    a.f.dtype = of_a, b.f.dtype = of_b;
-    int64_t j = from;
-    if (few_rows_fetches(p))
-        for (; j + FEW_COLUMNS <= to; j += FEW_COLUMNS)
-            few_rows_tile(p, &a, &b, 0, 1, j, FEW_COLUMNS, true);
-    for (; j + FEW_COLUMNS <= to; j += FEW_COLUMNS) few_rows_columns(p, &a, &b, j, FEW_COLUMNS);
-    for (; j < to; j++) few_rows_columns(p, &a, &b, j, 1);
+    FewSums kept[FEW_TILES][FEW_BLOCKS];
+    f->ahead = few_rows_column(f, j + columns * blocks, 0);
+    int64_t from = 0, to;
+    do {
+        to = from + FEW_PASS < f->vectors ? from + FEW_PASS : f->vectors;
+        for (int64_t i = 0, tile = 0, rows; i < f->p->m; i += rows, tile++) {
+            rows = few_rows_in_tile(f, i);
+            for (int64_t q = 0; q < blocks; q++)
+                few_rows_pass(f, kept[tile][q], i, rows, j + q * columns, columns, from, to,
+                              to == f->vectors);
+        }
+    } while ((from = to) < f->vectors);
 }
 
 static void few_rows_task(void *arg, int64_t task, int thread)
 {
-    (void)thread;
-    const Product *p = arg;
-    const int64_t from = task * FEW_COLUMNS_PER_TASK;
-    const int64_t to = from + FEW_COLUMNS_PER_TASK < p->n ? from + FEW_COLUMNS_PER_TASK : p->n;
-    if (p->a.dtype == F32 && p->b.dtype == F32)
-        few_rows_range(p, F32, F32, false, from, to);
-    else if (p->a.dtype == BF16 && p->b.dtype == BF16)
-        few_rows_range(p, BF16, BF16, DOT_PAIRS, from, to);
-    else
-        few_rows_range(p, p->a.dtype, p->b.dtype, false, from, to);
+    const FewRun *run = arg;
+    FewRows f = run->f;
+    char *room = run->threads + run->thread_bytes * (size_t)thread;
+    f.rows = (const Word *)(room + FEW_HEAD_BYTES);
+    if (!*room) few_rows_pack(&f, (Word *)(room + FEW_HEAD_BYTES));
+    *room = 1;
+    int64_t j = task * FEW_COLUMNS_PER_TASK, n = f.p->n - j, blocks;
+    const int64_t end = j + (n < FEW_COLUMNS_PER_TASK ? n : FEW_COLUMNS_PER_TASK);
+    for (; (blocks = (end - j) / FEW_COLUMNS) > 0; j += blocks * FEW_COLUMNS) {
+        if (blocks > FEW_BLOCKS) blocks = FEW_BLOCKS;
+        few_rows_group(&f, j, FEW_COLUMNS, blocks);
+    }
+    for (; j < end; j++) few_rows_group(&f, j, 1, 1);
 }
 
-INLINE void few_rows_multiply(const Product *p, struct Pool *pool)
+static void few_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
 {
-    Product copy = *p;
-    pool_run(pool, (p->n + FEW_COLUMNS_PER_TASK - 1) / FEW_COLUMNS_PER_TASK, few_rows_task, &copy);
+    FewRun run = { few_rows_of(p), scratch, few_rows_thread_bytes(p) };
+    for (int i = 0; i < pool_size(pool); i++) run.threads[run.thread_bytes * (size_t)i] = 0;
+    pool_run(pool, (p->n + FEW_COLUMNS_PER_TASK - 1) / FEW_COLUMNS_PER_TASK, few_rows_task, &run);
 }
 
 #endif

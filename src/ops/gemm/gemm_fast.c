@@ -231,7 +231,7 @@ static void add_pieces(void *arg, int64_t i, int thread)
 static void multiply(const Product *p, void *scratch, struct Pool *pool)
 {
     if (few_rows_serves(p)) {
-        few_rows_multiply(p, pool);
+        few_rows_multiply(p, scratch, pool);
         return;
     }
     Gemm g = { .p = *p, .plan = plan_product(p, &machine, pool_size(pool)) };
@@ -240,6 +240,13 @@ static void multiply(const Product *p, void *scratch, struct Pool *pool)
     g.threads = (char *)scratch + pieces;
     pool_run(pool, g.plan.n_rows * g.plan.n_columns * g.plan.n_pieces, run_task, &g);
     if (pieces) pool_run(pool, (p->m * p->n + ADD_AT_ONCE - 1) / ADD_AT_ONCE, add_pieces, &g);
+}
+
+static size_t multiply_scratch(const Product *p, int n_threads)
+{
+    if (few_rows_serves(p)) return few_rows_scratch(p, n_threads);
+    const Plan plan = plan_product(p, &machine, n_threads);
+    return plan_scratch(&plan, n_threads);
 }
 
 static int run_contract(const Launch *l)
@@ -256,9 +263,7 @@ static int run_contract(const Launch *l)
 static size_t contract_scratch(const Launch *l, int n_threads)
 {
     Product p;
-    if (!product_of(l, &p) || few_rows_serves(&p)) return 0;
-    Plan plan = plan_product(&p, &machine, n_threads);
-    return plan_scratch(&plan, n_threads);
+    return product_of(l, &p) ? multiply_scratch(&p, n_threads) : 0;
 }
 
 static bool contract_serves(const Launch *l)
@@ -388,8 +393,7 @@ static size_t grouped_scratch(const Launch *l, int n_threads)
     size_t most = 0;
     for (int64_t n = 1; n <= rows; n++) {
         *(is_outer ? &p.k : &p.m) = n;
-        const Plan plan = plan_product(&p, &machine, n_threads);
-        const size_t bytes = plan_scratch(&plan, n_threads);
+        const size_t bytes = multiply_scratch(&p, n_threads);
         if (bytes > most) most = bytes;
     }
     return most;

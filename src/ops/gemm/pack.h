@@ -64,6 +64,25 @@ INLINE void pack_square(const PackFrom *s, int64_t row, int64_t rows, int64_t st
     vec_transpose(out);
 }
 
+/* Short rows end before the hardware foresees where those come from that are packed next: they are
+ * asked for. Longer ones are left to it: many lines at such distances push each other out. */
+enum { PACK_SHORT_BYTES = 4096 };
+
+INLINE bool pack_fetches(const PackFrom *s)
+{
+    return (int64_t)dtype_size(s->f.dtype) * s->f.stride < PACK_SHORT_BYTES;
+}
+
+/* Asks for what pack_square reads from (row, step) on. */
+INLINE void pack_fetch(const PackFrom *s, int64_t row, int64_t step)
+{
+    const int64_t size = (int64_t)dtype_size(s->f.dtype), apart = s->f.stride * size;
+    const char *at =
+        (const char *)s->f.data + row * apart + step * (s->pairs ? (int64_t)sizeof(Word) : size);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) __builtin_prefetch(at + i * apart);
+}
+
 /* A panel of B, [steps][NR] words: columns [row, row + rows) of C, the missing ones 0. */
 INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
                        Word *to)
@@ -77,6 +96,7 @@ INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t ste
         }
         for (int64_t k = 0; k < steps; k += LANES) {
             Vec square[LANES];
+            if (pack_fetches(s)) pack_fetch(s, row + j + LANES, step + k);
             pack_square(s, row + j, n, step + k, steps - k, square);
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)

@@ -35,14 +35,33 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Into how many parts, from `fewest` to `finest`, columns are cut so that the threads end together:
+ * the thread with most to do has least. */
+static int64_t even_columns(const Plan *plan, const Product *p, const Machine *machine,
+                            int64_t rows, int64_t fewest, int64_t finest, int n_threads)
+{
+    int64_t best = finest, least_work = INT64_MAX;
+    for (int64_t n = finest; n >= fewest; n--) {
+        const int64_t width = up(parts(p->n, n), machine->tile_columns);
+        const int64_t tasks = rows * parts(p->n, width) * plan->n_pieces;
+        const int64_t work = parts(tasks, n_threads) * width;
+        if (work < least_work) best = n, least_work = work;
+    }
+    return best;
+}
+
 /* Tasks are rectangles of C: long enough for their packing, and several per thread. */
 static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, int n_threads)
 {
     int64_t wanted = n_threads == 1 ? 1 : parts(TASKS_PER_THREAD * n_threads, plan->n_pieces);
-    int64_t columns = parts(p->n, MAX_COLUMNS);
-    int64_t rows = most(1, least(parts(wanted, columns), p->m / GOOD_ROWS));
-    columns = most(columns, least(parts(wanted, rows), p->n / GOOD_COLUMNS));
+    const int64_t fewest = parts(p->n, MAX_COLUMNS);
+    int64_t rows = most(1, least(parts(wanted, fewest), p->m / GOOD_ROWS));
+    int64_t columns = most(fewest, least(parts(wanted, rows), p->n / GOOD_COLUMNS));
     if (plan->through_f32) rows = most(rows, parts(p->m, MAX_COLUMNS));
+    if (rows * columns * plan->n_pieces < n_threads)
+        columns =
+            least(parts(n_threads, rows * plan->n_pieces), parts(p->n, machine->tile_columns));
+    columns = even_columns(plan, p, machine, rows, fewest, columns, n_threads);
     plan->rows = up(parts(p->m, rows), machine->tile_rows);
     plan->columns = up(parts(p->n, columns), machine->tile_columns);
     plan->n_rows = parts(p->m, plan->rows);

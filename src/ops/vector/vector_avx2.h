@@ -148,6 +148,21 @@ INLINE float vec_sum(Vec v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+INLINE Vec vec_sums(const Vec v[LANES])
+{
+    __m256 half[4], pair[2];
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++)
+        half[c] = _mm256_add_ps(_mm256_permute2f128_ps(v[c], v[4 + c], 0x20),
+                                _mm256_permute2f128_ps(v[c], v[4 + c], 0x31));
+#pragma GCC unroll 2
+    for (int c = 0; c < 2; c++)
+        pair[c] = _mm256_add_ps(_mm256_shuffle_ps(half[2 * c], half[2 * c + 1], 0x44),
+                                _mm256_shuffle_ps(half[2 * c], half[2 * c + 1], 0xee));
+    return _mm256_add_ps(_mm256_shuffle_ps(pair[0], pair[1], 0x88),
+                         _mm256_shuffle_ps(pair[0], pair[1], 0xdd));
+}
+
 INLINE float vec_largest(Vec v)
 {
     __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

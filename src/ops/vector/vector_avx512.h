@@ -142,6 +142,28 @@ INLINE float vec_sum(Vec v)
     return _mm512_reduce_add_ps(v);
 }
 
+/* Lane i is vec_sum(v[i]), added in the same order. Each step halves the vectors: it adds the
+ * halves of two and keeps both results in one. */
+INLINE Vec vec_sums(const Vec v[LANES])
+{
+    __m512 quarter[4], pair[2];
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        const __m512 low = _mm512_add_ps(_mm512_shuffle_f32x4(v[c], v[4 + c], 0x44),
+                                         _mm512_shuffle_f32x4(v[c], v[4 + c], 0xee));
+        const __m512 high = _mm512_add_ps(_mm512_shuffle_f32x4(v[8 + c], v[12 + c], 0x44),
+                                          _mm512_shuffle_f32x4(v[8 + c], v[12 + c], 0xee));
+        quarter[c] = _mm512_add_ps(_mm512_shuffle_f32x4(low, high, 0x88),
+                                   _mm512_shuffle_f32x4(low, high, 0xdd));
+    }
+#pragma GCC unroll 2
+    for (int c = 0; c < 2; c++)
+        pair[c] = _mm512_add_ps(_mm512_shuffle_ps(quarter[2 * c], quarter[2 * c + 1], 0x44),
+                                _mm512_shuffle_ps(quarter[2 * c], quarter[2 * c + 1], 0xee));
+    return _mm512_add_ps(_mm512_shuffle_ps(pair[0], pair[1], 0x88),
+                         _mm512_shuffle_ps(pair[0], pair[1], 0xdd));
+}
+
 INLINE float vec_largest(Vec v)
 {
     return _mm512_reduce_max_ps(v);

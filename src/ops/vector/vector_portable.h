@@ -129,6 +129,13 @@ INLINE float vec_sum(Vec v)
     return v[0];
 }
 
+INLINE Vec vec_sums(const Vec v[LANES])
+{
+    Vec sums;
+    for (int i = 0; i < LANES; i++) sums[i] = vec_sum(v[i]);
+    return sums;
+}
+
 INLINE float vec_largest(Vec v)
 {
     for (int half = LANES / 2; half; half /= 2)
