@@ -265,7 +265,7 @@ help: ## this list
 # Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
 # elastic one that Slurm queues again and the longest tables of settings are left out under the address sanitizer:
 # they take minutes there and run no code that smaller ones do not.
-THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
+THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-levels check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks

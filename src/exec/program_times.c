@@ -15,6 +15,7 @@ typedef struct Note {
     RunTime now;
     double begin, end;
     bool is_wait;
+    bool has_failed; /* its stream points at it until somebody looks */
     _Atomic bool has_ended;
 } Note;
 
@@ -40,7 +41,7 @@ static Note *note_new(Program *p, const Step *s, const Launch *l)
     x->node = s->node;
     x->kernel = s->kernel;
     x->now = *l->now;
-    x->is_wait = false;
+    x->is_wait = x->has_failed = false;
     atomic_store(&x->has_ended, false);
     t->note = arena_grow(p->arena, t->note, t->n, &t->cap, sizeof(Note *));
     t->note[t->n++] = x;
@@ -53,6 +54,7 @@ static int run_noted(const Launch *l)
     x->begin = clock_seconds();
     int status = x->kernel(x->of);
     x->end = clock_seconds();
+    x->has_failed = status != KERNEL_OK;
     atomic_store(&x->has_ended, true);
     return status;
 }
@@ -86,7 +88,7 @@ Error *times_tell(Program *p)
     Error *e = NULL;
     for (int64_t i = 0; i < t->n; i++) {
         Note *x = t->note[i];
-        if (!atomic_load(&x->has_ended)) {
+        if (!atomic_load(&x->has_ended) || x->has_failed) {
             t->note[n++] = x;
             continue;
         }

@@ -28,12 +28,17 @@ static Error *poison(void *ctx, const Node *n, const Launch *l, double seconds)
     return NULL;
 }
 
-static const char *find(TinyRun *t)
+static NonfinitePlace find_place(TinyRun *t)
 {
     NonfinitePlace found;
     assert_no_error(store_clear_gradients(t->store));
     assert_no_error(program_find_nonfinite(t->program, &whole, &t->now, &found, t->arena));
-    return found.text;
+    return found;
+}
+
+static const char *find(TinyRun *t)
+{
+    return find_place(t).text;
 }
 
 static void poison_every_node(const PassDef *pass, const void *settings, double value)
@@ -52,13 +57,15 @@ static void poison_every_node(const PassDef *pass, const void *settings, double 
         const Node *n = p.at = t.graph->node[i];
         bool is_float = dtype_is_float(n->out[0]->dtype);
         if (n->op->flags & OP_VIEW || n->phase == PREPARE || !is_float) continue;
-        const char *found = find(&t);
+        const NonfinitePlace at = find_place(&t);
+        const char *found = at.text;
         if (!found) fail_msg("nothing found after %s", n->op->name);
         const char *place = n->block < 0
                                 ? arena_printf(a, "%s (%s)", n->op->name, phase_name(n->phase))
                                 : arena_printf(a, "%s in block %d (%s)", n->op->name, n->block,
                                                phase_name(n->phase));
         if (strncmp(found, place, strlen(place))) fail_msg("\"%s\" is not %s", found, place);
+        assert_int_equal(at.node, i + 1); /* by it ranks tell whose was first */
         n_poisoned++;
         n_fused += n->out[0]->kind == VALUE_ACCUMULATOR;
     }

@@ -27,6 +27,7 @@ typedef struct Job {
     pthread_barrier_t together; /* before a rank leaves */
     bool looks_on;              /* at each node, which is waited for */
     bool leaves;                /* rank 1, instead of its second update */
+    bool is_timed;              /* nodes are, which changes what streams are given */
     Seen update[STEPS], passes[STEPS];
     double loss[STEPS], evaluated, evaluated_anew; /* on rank 0 */
     bool is_under_way;                             /* a gathering, after program_wait */
@@ -115,6 +116,12 @@ static Error *run_steps(RankRun *r)
     return evaluate(r, &r->job->evaluated_anew);
 }
 
+static Error *told(void *ctx, const NodeTime *x)
+{
+    (void)ctx, (void)x;
+    return NULL;
+}
+
 static Error *make_programs(RankRun *r, const Model *m)
 {
     static const char *const none[] = { NULL };
@@ -123,6 +130,7 @@ static Error *make_programs(RankRun *r, const Model *m)
     TRY(session_training_program(
         r->session, &r->loss, arena_copy(r->arena, &optimizer, sizeof optimizer),
         arena_copy(r->arena, &clipper, sizeof clipper), NULL, BATCH, SEQUENCE, &r->program));
+    if (r->job->is_timed) program_set_times(r->program, told, NULL);
     TRY(session_evaluation_program(r->session, &r->loss, BATCH, SEQUENCE, &r->evaluation));
     return store_initialize(session_store(r->session), 1);
 }
@@ -191,9 +199,11 @@ TEST(parameters_are_gathered_while_others_are_updated)
     assert_string_equal(anew.update[0].what, "A");
 }
 
-TEST(a_rank_that_fails_while_parameters_travel_is_told)
+static void check_failure(bool is_timed)
 {
-    Job job = { .layout = { .stage = ZERO_GRADIENTS, .blocks_per_unit = 1 }, .leaves = true };
+    Job job = { .layout = { .stage = ZERO_GRADIENTS, .blocks_per_unit = 1 },
+                .leaves = true,
+                .is_timed = is_timed };
     Error *error[RANKS];
     pthread_barrier_init(&job.together, NULL, RANKS);
     on_ranks(RANKS, run_rank, &job, error);
@@ -202,4 +212,10 @@ TEST(a_rank_that_fails_while_parameters_travel_is_told)
     assert_non_null(strstr(error_text(error[0]), "gather_unit"));
     assert_non_null(strstr(error_text(error[1]), "leaves"));
     for (int i = 0; i < RANKS; i++) error_free(error[i]);
+}
+
+TEST(a_rank_that_fails_while_parameters_travel_is_told)
+{
+    check_failure(false);
+    check_failure(true);
 }
