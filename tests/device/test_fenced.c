@@ -118,6 +118,38 @@ TEST(streams_beside_the_cpu_s_give_the_same_bits)
     tiny_run_free(&several);
 }
 
+static Error *(*really_synchronize)(Device *d, Stream *s);
+static int n_synchronized;
+
+static Error *count_synchronize(Device *d, Stream *s)
+{
+    n_synchronized++;
+    return really_synchronize(d, s);
+}
+
+/* A step is a list of launches: the host gives all of it before it looks at anything. */
+TEST(the_host_waits_for_nothing_between_the_actions_of_a_step)
+{
+    Action action[] = {
+        { RUN_FORWARD, 0, 0 }, { RUN_FORWARD, 0, 1 }, { RUN_BACKWARD, 0, 0 }, { RUN_BACKWARD, 0, 1 }
+    };
+    const Schedule schedule = { .action = action, .n = 4 };
+    Gpt2Settings s = tiny_settings(false);
+    Device *d = fenced_device_new(2);
+    really_synchronize = d->synchronize;
+    d->synchronize = count_synchronize;
+    TinyRun t = tiny_run_make(&(TinyChoice){
+        .settings = &s, .schedule = &schedule, .training = true, .edit = spread, .device = d });
+    for (int64_t m = 0; m < 2; m++) tiny_feed(&t, m);
+    n_synchronized = 0;
+    for (int i = 0; i < 4; i++) assert_no_error(program_run(t.program, &action[i], &t.now));
+    assert_int_equal(n_synchronized, 0);
+    assert_no_error(program_wait(t.program));
+    assert_true(n_synchronized > 0);
+    assert_true(program_scalar(t.program, "loss", 1) > 0);
+    tiny_run_free(&t);
+}
+
 TEST(a_kernel_that_fails_late_is_named_all_the_same)
 {
     Gpt2Settings s = tiny_settings(false);
