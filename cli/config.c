@@ -9,6 +9,7 @@
 #include "config/yaml_origins.h"
 #include "configurations.h"
 #include "exec/pipeline_describe.h"
+#include "short_form.h"
 #include "sweep/sweep_configs.h"
 #include "sweep/sweep_loss.h"
 #include "train/training_try.h"
@@ -204,11 +205,13 @@ static Error *run_resolve(Arena *a, const void *options)
 {
     const Options *o = options;
     Yaml *root;
+    Registry *r;
     Rank rank;
     Problems unresolved = { 0 };
     TRY(rank_of_process(&rank));
     TRY(load(a, o, &rank, &root, &unresolved));
     TRY(problems_error(&unresolved));
+    TRY(components_registry(a, &r));
     Text t = { 0 };
     if (o->origins)
         yaml_origins(root, &t);
@@ -216,6 +219,7 @@ static Error *run_resolve(Arena *a, const void *options)
         yaml_emit(root, &t);
     else
         yaml_emit_json(root, 2, &t);
+    if (o->format == FORMAT_YAML) short_form_explain(r, root, &t);
     fwrite(t.ptr, 1, t.len, stdout);
     if (o->format == FORMAT_JSON) putchar('\n');
     text_free(&t);
@@ -246,6 +250,8 @@ const Command command_config_resolve = {
     .group = "config",
     .name = "resolve",
     .doc = "Prints a configuration with every ${...} replaced by its value.",
+    .details = "Comments say what a block of model.parallelized stands for in the words of the "
+               "wrappers.",
     .examples = "modalities config resolve --config_file_path train.yaml\n"
                 "modalities config resolve --config_file_path train.yaml --format json",
     .options = resolve_options,

@@ -115,3 +115,27 @@ TEST(zero_divides_what_ranks_keep)
     assert_true(homes.states >= 2 * homes.parameters);
     arena_free(a);
 }
+
+/* What grows with the tokens of a sequence, and only that, is divided over cp. */
+TEST(two_context_parallel_ranks_hold_twice_the_length_in_the_same_memory)
+{
+    Arena *a = arena_new();
+    LayoutCase l = { .batch = 1,
+                     .sequence = 256,
+                     .layers = 4,
+                     .data_parallel = { .stage = ZERO_NONE, .blocks_per_unit = 1 },
+                     .compute = F32 };
+    const RankPlan one = layout_plan(a, &l, 0);
+    l.sequence *= 2;
+    const RankPlan longer = layout_plan(a, &l, 0);
+    assert_true(longer.workspace > one.workspace * 19 / 10);
+    l.size[MESH_CP] = 2;
+    /* In attention `gather` has all keys and values, `ulysses` all tokens of half the heads. */
+    static const double most[] = { 1.5, 1.2, 1.25 };
+    for (ContextMethod m = CONTEXT_GATHER; m <= CONTEXT_ULYSSES; m++) {
+        l.sharding = (Sharding){ .context = true, .layout = ZIGZAG, .method = m };
+        const double more = (double)layout_plan(a, &l, 0).workspace / (double)one.workspace;
+        if (more > most[m]) fail_msg("method %d: %.3f times the memory of one rank", (int)m, more);
+    }
+    arena_free(a);
+}
