@@ -53,9 +53,12 @@ static int backward(const Launch *l)
 const KernelDef cross_entropy_cuda[] = {
     { "cross_entropy", "cuda", "f32 i32>f32 f64", CPU_SCALAR, forward, scratch, serves },
     { "cross_entropy", "cuda", "bf16 i32>f32 f64", CPU_SCALAR, forward, scratch, serves },
+    { "cross_entropy", "cuda", "f16 i32>f32 f64", CPU_SCALAR, forward, scratch, serves },
     { "cross_entropy_grad", "cuda", "f32 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, serves },
     { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>bf16", CPU_SCALAR, backward, NULL, serves },
+    { "cross_entropy_grad", "cuda", "f16 i32 f64 f32>f16", CPU_SCALAR, backward, NULL, serves },
     { "cross_entropy_grad", "cuda", "bf16 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, serves },
+    { "cross_entropy_grad", "cuda", "f16 i32 f64 f32>f32", CPU_SCALAR, backward, NULL, serves },
     { 0 },
 };
 /* clang-format on */

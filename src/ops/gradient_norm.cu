@@ -63,3 +63,9 @@ KERNEL(clip_factor_kernel, 32)
     const double factor = limit > 0 ? limit / (norm + 1e-6) : 1;
     if (threadIdx.x == 0) put_double(c.out[0], 0, factor > 1 ? 1 : factor);
 }
+
+KERNEL(unscale_kernel, 32)
+{
+    const double scale = c.now->gradient_scale;
+    if (threadIdx.x == 0) put_double(c.out[0], 0, get_double(c.in[0], 0) / (scale > 0 ? scale : 1));
+}

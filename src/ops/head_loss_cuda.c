@@ -237,10 +237,13 @@ static bool serves_step(const Launch *l)
 const KernelDef head_loss_cuda[] = {
     { "head_loss", "cuda", "f32 f32 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, serves_loss },
     { "head_loss", "cuda", "bf16 bf16 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, serves_loss },
+    { "head_loss", "cuda", "f16 f16 i32>f32 f64", CPU_SCALAR, run_loss, scratch_of_loss, serves_loss },
     { "head_loss_grad", "cuda", "f32 f32 i32 f64 f32>any f32", CPU_SCALAR, run_grad, scratch, serves_grad },
     { "head_loss_grad", "cuda", "bf16 bf16 i32 f64 f32>any f32", CPU_SCALAR, run_grad, scratch, serves_grad },
+    { "head_loss_grad", "cuda", "f16 f16 i32 f64 f32>any f32", CPU_SCALAR, run_grad, scratch, serves_grad },
     { "head_step", "cuda", "f32 f32 i32 f32>f32 any f32", CPU_SCALAR, run_step, scratch, serves_step },
     { "head_step", "cuda", "bf16 bf16 i32 f32>f32 any f32", CPU_SCALAR, run_step, scratch, serves_step },
+    { "head_step", "cuda", "f16 f16 i32 f32>f32 any f32", CPU_SCALAR, run_step, scratch, serves_step },
     { 0 },
 };
 /* clang-format on */

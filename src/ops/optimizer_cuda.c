@@ -60,6 +60,11 @@ static int run_clip_factor(const Launch *l)
     return cuda_run(l, "clip_factor_kernel", sizeof(Clip), 1, 32);
 }
 
+static int run_unscale(const Launch *l)
+{
+    return cuda_run(l, "unscale_kernel", 0, 1, 32);
+}
+
 static int run_adam(const Launch *l)
 {
     return cuda_run_elements(l, "adam_kernel", sizeof(AdamSettings));
@@ -77,8 +82,10 @@ static bool serves_total(const Launch *l)
 const KernelDef optimizer_cuda[] = {
     { "norm_partial", "cuda", "f32>f64", CPU_SCALAR, run_norm_partial, piece_scratch, NULL },
     { "norm_partial", "cuda", "bf16>f64", CPU_SCALAR, run_norm_partial, piece_scratch, NULL },
+    { "norm_partial", "cuda", "f16>f64", CPU_SCALAR, run_norm_partial, piece_scratch, NULL },
     { "norm_total", "cuda", "*", CPU_SCALAR, run_norm_total, total_scratch, serves_total },
     { "clip_factor", "cuda", "f64>f64", CPU_SCALAR, run_clip_factor, NULL, NULL },
+    { "unscale", "cuda", "f64>f64", CPU_SCALAR, run_unscale, NULL, NULL },
     { "adam", "cuda", "f32 f32 f32 f32 f64>f32 f32 f32 f32", CPU_SCALAR, run_adam, NULL, NULL },
     { 0 },
 };

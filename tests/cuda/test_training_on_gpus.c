@@ -16,6 +16,17 @@ static const char *const tied_swiglu[] = { "--set", "model_raw.config.use_weight
                                            "--set", "model_raw.config.activation_type=swiglu",
                                            NULL };
 
+#define F16_PARAMS                                                                                 \
+    "--set",                                                                                       \
+        "wrapped_model.config.mixed_precision_settings={param_dtype: FP_16, reduce_dtype: "        \
+        "FP_32}",                                                                                  \
+        "--set", "model_raw.config.dropout=0"
+static const char *const f16[] = { F16_PARAMS, NULL };
+/* Weights so large that gradients leave the range of float16 at first. */
+static const char *const overflowing[] = {
+    F16_PARAMS, "--set", "initialized_model.config.model_initializer.config.std=1.5", NULL
+};
+
 #define STEPS_20 "--set", "settings.training_target.num_target_steps=20"
 
 static void assert_learns_as_the_cpu(Words variant)
@@ -47,6 +58,23 @@ TEST(a_training_in_bf16_learns_on_a_gpu_what_it_learns_on_the_cpu)
 TEST(tied_weights_and_swiglu_learn_on_a_gpu_what_they_learn_on_the_cpu)
 {
     assert_learns_as_the_cpu(tied_swiglu);
+}
+
+TEST(a_training_in_f16_learns_on_a_gpu_what_it_learns_on_the_cpu)
+{
+    assert_learns_as_the_cpu(f16);
+}
+
+TEST(a_step_on_a_gpu_whose_f16_gradients_overflow_is_left_out)
+{
+    Bench b = bench_new();
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    const Outcome o = bench_run(&b, "one", NULL, overflowing, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "gradients are too large for float16 with a loss scale of 65536; "
+                            "the update is skipped, the scale is 32768 now");
+    assert_contains(o.text, "All 8 steps are done and saved");
+    arena_free(b.arena);
 }
 
 /* Threads of one process, each with a GPU of its own. */
