@@ -34,6 +34,9 @@ typedef struct RunTime {
     double gradient_scale; /* what loss_scale and so all gradients were multiplied by, for the range
                               of F16 (train/loss_scaling.h); 0: by 1 */
     uint64_t seed;
+    bool is_gated;    /* an update whose numbers are not finite is left out by the device */
+    bool is_left_out; /* written by Device.gate alone: kernels of UPDATE clear gradients, and change
+                         neither parameters nor states */
     Rate rate[MAX_RATES]; /* of this step, by number of the group (optim/param_groups.h) */
 } RunTime;
 
@@ -139,6 +142,9 @@ typedef struct Device {
     void (*mark_free)(struct Device *d, StreamMark *m);
     /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
+    /* In the stream's order: `now`, in its memory, is left out if a number is not finite. Those of
+     * each list, f32 or f64, lie 8 bytes apart. NULL: only the host can look at them. */
+    struct Error *(*gate)(struct Device *d, RunTime *now, const Tensor *list, int n, Stream *s);
     size_t (*free_bytes)(const struct Device *d);
     /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 after the
      * last one. NULL: none. */

@@ -176,13 +176,18 @@ static void find_readings(Program *p)
         if (v->kind == VALUE_RESULT && v->n_dims == 0 && v->from->phase != PREPARE)
             p->reading[p->n_readings++] = (Reading){ g->output[i].name, v };
     }
-    p->read = NEW_N(p->arena, double, p->n_readings * p->n_microbatches);
+    p->read = NEW_N(p->arena, double, program_cells(p));
     p->now = NEW_N(p->arena, RunTime, p->n_microbatches + 1);
+}
+
+int64_t program_cells(const Program *p)
+{
+    return p->n_readings * p->n_microbatches + program_can_gate(p);
 }
 
 static size_t cell_bytes(const Program *p)
 {
-    return sizeof(double) * (size_t)(p->n_readings * p->n_microbatches);
+    return sizeof(double) * (size_t)program_cells(p);
 }
 
 static void plan(Program *p)

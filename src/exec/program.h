@@ -52,6 +52,11 @@ Error *program_wait(Program *p);
 Error *program_run_phases(Program *p, unsigned phases, const RunTime *now);
 /* Whether this rank computes a scalar output of this name. */
 bool program_has_scalar(const Program *p, const char *name);
+/* Whether an update with RunTime.is_gated is left out on the device itself where a loss or the norm
+ * is not finite. */
+bool program_can_gate(const Program *p);
+/* Whether the last one was, after program_wait. */
+bool program_left_out(const Program *p);
 /* What it was, after program_wait: of each microbatch of the step, or (microbatch 0) of the step.
  * NAN where there is none. */
 double program_scalar(const Program *p, const char *name, int64_t microbatch);

@@ -50,14 +50,18 @@ struct Program {
     RunTime *slot_now; /* device: by slot */
     Reading *reading;
     int n_readings;
-    double *cell, *read; /* device and host: [reading][microbatch], each in the value's own dtype */
-    void **sent;         /* [microbatch][value id]: this rank's parts of what program_write got */
-    bool is_waited;      /* nothing was queued since `read` was filled */
+    /* Device and host: [reading][microbatch], each in the value's own dtype; then, where a device
+     * gates updates, whether the last one was left out. */
+    double *cell, *read;
+    void **sent;    /* [microbatch][value id]: this rank's parts of what program_write got */
+    bool is_waited; /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;
     TimeNotes *times; /* NULL: nobody wants to know them */
 };
 
+/* How many cells there are. */
+int64_t program_cells(const Program *p);
 /* The slot of an action's values. */
 int program_slot(const Program *p, const Action *x);
 /* Makes the workspace's present place known to all launches. */

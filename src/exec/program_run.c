@@ -192,6 +192,33 @@ static Error *keep_readings(Program *p, const Action *x, int slot)
     return NULL;
 }
 
+/* All numbers that tell whether an update is good. */
+static Error *gate(Program *p, int slot)
+{
+    Device *d = p->settings.device;
+    Tensor list[2];
+    int n = 0;
+    for (int i = 0; i < p->n_readings; i++) {
+        const Reading *r = &p->reading[i];
+        const bool is_loss = !strcmp(r->name, "loss_mean");
+        if (!is_loss && strcmp(r->name, "grad_norm") != 0) continue;
+        list[n++] = (Tensor){ .dtype = r->value->dtype,
+                              .data = &p->cell[i * p->n_microbatches],
+                              .n_dims = 1,
+                              .size = { is_loss ? p->n_microbatches : 1 } };
+    }
+    return d->gate(d, &p->slot_now[slot], list, n, p->stream[0]);
+}
+
+/* With the readings, for the host. */
+static Error *keep_verdict(Program *p, int slot)
+{
+    Device *d = p->settings.device;
+    const RunTime *now = &p->slot_now[slot];
+    return d->copy(d, &p->cell[program_cells(p) - 1], &now->is_left_out, sizeof now->is_left_out,
+                   p->stream[0]);
+}
+
 /* The phases of an action that are planned as one. */
 static Error *run_segment(Program *p, const Action *x, int slot)
 {
@@ -226,8 +253,10 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
     for (size_t i = 0; i < sizeof segment / sizeof *segment; i++) {
         Action part = *x;
         part.phases &= segment[i];
+        if (part.phases & RUN_UPDATE && now->is_gated) TRY(gate(p, slot));
         if (part.phases) TRY(run_segment(p, &part, slot));
     }
+    if (x->phases & RUN_UPDATE && now->is_gated) TRY(keep_verdict(p, slot));
     if (p->times) TRY(times_tell(p));
     TRY(keep_readings(p, x, slot));
     if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
@@ -251,7 +280,7 @@ Error *program_failure(Program *p, Stream *s)
 Error *program_wait(Program *p)
 {
     Device *d = p->settings.device;
-    size_t bytes = sizeof(double) * (size_t)(p->n_readings * p->n_microbatches);
+    size_t bytes = sizeof(double) * (size_t)program_cells(p);
     program_settle(p);
     if (bytes && !p->is_waited) TRY(d->copy(d, p->read, p->cell, bytes, p->stream[0]));
     for (int i = 0; i < p->n_streams; i++) {
@@ -280,6 +309,19 @@ bool program_has_scalar(const Program *p, const char *name)
     for (int i = 0; i < p->n_readings; i++)
         if (!strcmp(p->reading[i].name, name)) return true;
     return false;
+}
+
+bool program_can_gate(const Program *p)
+{
+    return p->settings.device->gate && program_has_scalar(p, "grad_norm");
+}
+
+bool program_left_out(const Program *p)
+{
+    CHECK(p->is_waited && program_can_gate(p));
+    bool is_left_out;
+    memcpy(&is_left_out, &p->read[program_cells(p) - 1], sizeof is_left_out);
+    return is_left_out;
 }
 
 double program_scalar(const Program *p, const char *name, int64_t microbatch)

@@ -23,10 +23,21 @@ __device__ static Step step_of(const Call &c, const AdamSettings &a)
     return s;
 }
 
+__device__ static void clear_gradient(const CallTensor &grad)
+{
+    const Eight zero = {};
+    for (int64_t i = EIGHT * thread_number(); i < grad.count; i += EIGHT * all_threads())
+        put_eight(grad, i, grad.count - i, zero);
+}
+
 /* in: param, grad, m, v, factor; out: param, m, v, grad. */
 KERNEL(adam_kernel, 256)
 {
     __shared__ Step shared;
+    if (is_left_out(c)) {
+        clear_gradient(c.out[3]);
+        return;
+    }
     const AdamSettings &a = attrs_of<AdamSettings>(c);
     if (threadIdx.x == 0) shared = step_of(c, a);
     __syncthreads();

@@ -69,3 +69,14 @@ KERNEL(unscale_kernel, 32)
     const double scale = c.now->gradient_scale;
     if (threadIdx.x == 0) put_double(c.out[0], 0, get_double(c.in[0], 0) / (scale > 0 ? scale : 1));
 }
+
+/* Whether an update is left out (Device.gate); in: lists of numbers, 8 bytes apart; number[k] of
+ * list k; out: where it is told. */
+KERNEL(gate_kernel, 256)
+{
+    for (int k = 0; k < c.n_in; k++) {
+        const int64_t step = c.in[k].dtype == F64 ? 1 : 2;
+        for (int64_t i = threadIdx.x; i < c.number[k]; i += blockDim.x)
+            if (!isfinite(get_double(c.in[k], i * step))) *(bool *)c.out[0].data = true;
+    }
+}

@@ -11,13 +11,14 @@ KERNEL(muon_momentum_kernel, 256)
     const MuonMomentum &a = attrs_of<MuonMomentum>(c);
     const float keep = (float)a.momentum, rest = (float)(1 - a.momentum),
                 factor = (float)get_double(c.in[2], 0);
+    const bool is_out = is_left_out(c);
     const int64_t n = c.in[0].count;
     for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads()) {
         Eight grad = get_eight(c.in[0], i, n - i), m = get_eight(c.in[1], i, n - i), direction;
 #pragma unroll
         for (int k = 0; k < EIGHT; k++) {
-            const float g = grad.x[k] * factor;
-            m.x[k] = keep * m.x[k] + rest * g;
+            const float g = is_out ? 0 : grad.x[k] * factor;
+            m.x[k] = is_out ? m.x[k] : keep * m.x[k] + rest * g;
             direction.x[k] = a.nesterov ? keep * m.x[k] + rest * g : m.x[k];
             grad.x[k] = 0;
         }
@@ -61,6 +62,7 @@ KERNEL(blend_kernel, 256)
 
 KERNEL(muon_update_kernel, 256)
 {
+    if (is_left_out(c)) return;
     const MuonUpdate &a = attrs_of<MuonUpdate>(c);
     const double lr = c.now->rate[a.group].lr;
     const float keep = (float)(1 - lr * a.weight_decay), along = (float)(lr * a.scale);
@@ -76,6 +78,7 @@ KERNEL(muon_update_kernel, 256)
 
 KERNEL(average_kernel, 256)
 {
+    if (is_left_out(c)) return;
     const double decay = c.now->updates ? attrs_of<AverageDecay>(c).decay : 0;
     const float keep = (float)decay, rest = (float)(1 - decay);
     const int64_t n = c.out[0].count;

@@ -214,7 +214,8 @@ static Error *sum_over_ranks(OptimizerStep *s, bool has_last, bool *is_finite, b
     }
     single[LAST_LOSS] = s->loss_last;
     single[N_LAST_LOSSES] = has_last;
-    single[N_NOT_FINITE] = !isfinite(s->grad_norm) || !isfinite(s->loss_last);
+    single[N_NOT_FINITE] = s->now.is_gated ? program_left_out(s->program)
+                                           : !isfinite(s->grad_norm) || !isfinite(s->loss_last);
     single[N_LOSSES_NOT_FINITE] = !isfinite(s->loss_last);
     TRY(consensus_sum(s->job->consensus, s->sum, 2 * n + N_SINGLE));
     if (single[N_LAST_LOSSES] > 0) s->loss_last = single[LAST_LOSS] / single[N_LAST_LOSSES];
@@ -238,7 +239,8 @@ static Error *skip_update(OptimizerStep *s)
     return store_clear_gradients(s->store);
 }
 
-/* The one point of a step at which the host looks at its numbers. */
+/* The one point of a step at which the host looks at its numbers: before its update, or, where the
+ * device has looked at them itself, after it. */
 static Error *gate_update(OptimizerStep *s)
 {
     bool is_finite, has_loss;
@@ -260,12 +262,19 @@ static Error *gate_update(OptimizerStep *s)
     return skip_update(s);
 }
 
+/* Only the host knows of other ranks, and lets through what is not finite. */
+static bool is_gated_by_device(const OptimizerStep *s)
+{
+    return program_can_gate(s->program) && s->job->mesh.world_size == 1 &&
+           s->job->on_nonfinite != NONFINITE_IGNORE;
+}
+
 static Error *run_action(OptimizerStep *s, const Action *x)
 {
     if (x->phases & RUN_UPDATE) {
-        TRY(gate_update(s));
+        if (!s->now.is_gated) TRY(gate_update(s));
         if (s->skipped) return NULL;
-        s->now.updates = (int64_t)s->updates++;
+        s->now.updates = (int64_t)s->updates;
     }
     if (x->phases & RUN_FORWARD)
         TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
@@ -278,9 +287,12 @@ static Error *run_actions(OptimizerStep *s, int64_t done)
 {
     TRY(set_run_time(s, done));
     s->skipped = s->overflowed = false;
+    s->now.is_gated = is_gated_by_device(s);
     for (int64_t i = 0; i < s->plan.schedule.n; i++)
         TRY(run_action(s, &s->plan.schedule.action[i]));
-    return program_wait(s->program);
+    TRY(s->now.is_gated ? gate_update(s) : program_wait(s->program));
+    if (!s->skipped) s->updates++;
+    return NULL;
 }
 
 Error *optimizer_step_run(OptimizerStep *s, int64_t done)

@@ -77,6 +77,93 @@ TEST(a_step_on_a_gpu_whose_f16_gradients_overflow_is_left_out)
     arena_free(b.arena);
 }
 
+/* The first update makes weights of which no later step gives a finite loss. */
+#define BREAKS                                                                                     \
+    "--set",                                                                                       \
+        "lr_scheduler={component_key: scheduler, variant_key: dummy_lr, config: {optimizer: "      \
+        "{instance_key: optimizer, pass_type: BY_REFERENCE}}}",                                    \
+        "--set", "model_raw.config.dropout=0"
+#define WRAPPED "wrapped_model: {instance_key: initialized_model, pass_type: BY_REFERENCE}"
+#define ADAM                                                                                       \
+    "{component_key: optimizer, variant_key: adam_w, config: {lr: 1e30, betas: [0.9, 0.95], "      \
+    "eps: 1e-8, weight_decay: 0.1, weight_decay_groups_excluded: [], " WRAPPED "}}"
+#define MUON                                                                                       \
+    "{component_key: optimizer, variant_key: muon, config: {lr: 1e30, weight_decay: 0.1, " WRAPPED \
+    "}}"
+static const char *const adam[] = { "--set", "optimizer=" ADAM, NULL };
+static const char *const muon[] = {
+    "--set",
+    "optimizer={component_key: optimizer, variant_key: combined, config: {" WRAPPED
+    ", parts: [{optimizer: " MUON ", parameters: [\"@matrices\"]}, {optimizer: " ADAM
+    ", parameters: [\"*\"]}]}}",
+    "--set",
+    "initialized_model.config.model={component_key: model, variant_key: averaged, config: {model: "
+    "{instance_key: wrapped_model, pass_type: BY_REFERENCE}, decay: 0.5}}",
+    NULL
+};
+
+TEST(an_update_on_a_gpu_that_is_not_finite_stops_the_training)
+{
+    Bench b = bench_new();
+    static const char *const breaks[] = { BREAKS, "--set", "optimizer=" ADAM, NULL };
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    const Outcome o = bench_run(&b, "one", NULL, breaks, NULL);
+    assert_refused(o, 1, "step 2, microbatch 0: the first NaN or infinity comes from ");
+    assert_contains(o.text, "settings.on_nonfinite");
+    arena_free(b.arena);
+}
+
+/* But for the number of steps that the schedule has seen. */
+static void assert_same_numbers(const Bench *b, const char *id, const char *other)
+{
+    static const char *const counts[] = { "last_epoch", "_step_count" };
+    const char *const words[] = { "checkpoint", "diff", bench_last_checkpoint(b, id, NULL),
+                                  bench_last_checkpoint(b, other, NULL), NULL };
+    const char *at = command_output(b->arena, words, NULL).text;
+    for (int i = 0; i < 2; i++) {
+        const char *line = arena_printf(b->arena, "app.lr_scheduler.%s: ", counts[i]);
+        assert_memory_equal(at, line, strlen(line));
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    assert_string_equal(at, "");
+}
+
+static void assert_leaves_out(Words variant)
+{
+    Bench b = bench_new();
+    static const char *const steps[] = { "settings.training_target.num_target_steps=1",
+                                         "settings.training_target.num_target_steps=8" };
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    for (int i = 0; i < 2; i++) {
+        const char *more[24] = { BREAKS,
+                                 "--set",
+                                 "settings.on_nonfinite=skip",
+                                 "--set",
+                                 "settings.intervals.checkpointing_interval_in_steps=1",
+                                 "--set",
+                                 steps[i] };
+        for (int n = 10, k = 0; variant[k]; k++) more[n++] = variant[k];
+        const Outcome o = bench_run(&b, steps[i], NULL, more, NULL);
+        assert_ended_well(o);
+        if (i == 1)
+            assert_contains(o.text, "step 2: loss or gradient norm is not finite; the update is "
+                                    "skipped");
+    }
+    assert_same_numbers(&b, steps[0], steps[1]);
+    arena_free(b.arena);
+}
+
+TEST(an_update_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
+{
+    assert_leaves_out(adam);
+}
+
+TEST(an_update_by_muon_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
+{
+    assert_leaves_out(muon);
+}
+
 /* Threads of one process, each with a GPU of its own. */
 TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
 {
@@ -84,7 +171,7 @@ TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
     const char *const two[] = { "--ranks", "2",
                                 "--set",   "device_mesh.config.data_parallel_shard_degree=2",
                                 "--set",   "device_mesh.config.world_size=2",
-                                "--set",   "settings.training_target.num_target_steps=4",
+                                "--set",   "settings.training_target.num_target_steps=1",
                                 NULL };
     const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const on_gpus[] = {
         "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_GPUS=2", NULL

@@ -200,6 +200,21 @@ static Error *cuda_synchronize(Device *device, Stream *s)
                       "waiting for the GPU");
 }
 
+/* One block: the numbers are few. */
+static Error *cuda_gate(Device *device, RunTime *now, const Tensor *list, int n, Stream *s)
+{
+    const Cuda *d = cuda_of(device);
+    const Launch l = { .now = now, .stream = s, .n_in = n, .in = list };
+    CHECK(n <= CALL_NUMBERS);
+    TRY(use(d));
+    Call c = cuda_call(&l);
+    for (int k = 0; k < n; k++) c.number[k] = list[k].size[0];
+    c.out[0].data = &now->is_left_out;
+    const int status = cuda_start(&l, "gate_kernel", &c, 1, 256, 0);
+    return status ? error_new("looking at the step's numbers: %s", device->describe(device, status))
+                  : NULL;
+}
+
 /* What the first product will take is not free. */
 static size_t cuda_free_bytes(const Device *device)
 {
@@ -339,6 +354,7 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .wait = cuda_wait,
         .mark_free = cuda_mark_free,
         .synchronize = cuda_synchronize,
+        .gate = cuda_gate,
         .free_bytes = cuda_free_bytes,
         .own_bytes = cuda_own_bytes,
         .peak_flops = cuda_peak_flops,

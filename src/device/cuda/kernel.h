@@ -19,6 +19,12 @@ extern "C" {
 #define KERNEL(name, threads)                                                                      \
     extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Call c)
 
+/* Whether an update clears gradients and changes nothing else (device.h, RunTime). */
+__device__ inline bool is_left_out(const Call &c)
+{
+    return c.now->is_gated && c.now->is_left_out;
+}
+
 constexpr int WARP = 32, EIGHT = 8;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
