@@ -65,6 +65,25 @@ Error *device_new(int n_threads, Device **out)
     return device_open(NULL, 0, n_threads, out);
 }
 
+Error *device_host_alloc(Device *d, size_t bytes, void **out)
+{
+    enum { ALIGNED = 64 };
+    if (d->host_alloc) return d->host_alloc(d, bytes, out);
+    const size_t whole = bytes / ALIGNED * ALIGNED + ALIGNED;
+    *out = aligned_alloc(ALIGNED, whole);
+    if (!*out) return error_new("no %zu bytes of host memory", bytes);
+    memset(*out, 0, whole);
+    return NULL;
+}
+
+void device_host_release(Device *d, void *p)
+{
+    if (p && d->host_release)
+        d->host_release(d, p);
+    else
+        free(p);
+}
+
 Error *device_copy_now(Device *d, void *to, const void *from, size_t bytes, Stream *s)
 {
     TRY(d->copy(d, to, from, bytes, s));

@@ -145,6 +145,9 @@ typedef struct Device {
     /* In the stream's order: `now`, in its memory, is left out if a number is not finite. Those of
      * each list, f32 or f64, lie 8 bytes apart. NULL: only the host can look at them. */
     struct Error *(*gate)(struct Device *d, RunTime *now, const Tensor *list, int n, Stream *s);
+    /* Memory of the host that copies go to and from while the host goes on. NULL: plain memory. */
+    struct Error *(*host_alloc)(struct Device *d, size_t bytes, void **out);
+    void (*host_release)(struct Device *d, void *p);
     size_t (*free_bytes)(const struct Device *d);
     /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 after the
      * last one. NULL: none. */
@@ -160,6 +163,9 @@ typedef struct Device {
     void (*free)(struct Device *d);
 } Device;
 
+/* Memory of the host for copies, 64-byte aligned; plain where the device needs no other. */
+struct Error *device_host_alloc(Device *d, size_t bytes, void **out);
+void device_host_release(Device *d, void *p);
 /* Copies between host and device that are done on return; `s` may have other work, which comes
  * first. */
 struct Error *device_copy_now(Device *d, void *to, const void *from, size_t bytes, Stream *s);

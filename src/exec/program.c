@@ -176,8 +176,6 @@ static void find_readings(Program *p)
         if (v->kind == VALUE_RESULT && v->n_dims == 0 && v->from->phase != PREPARE)
             p->reading[p->n_readings++] = (Reading){ g->output[i].name, v };
     }
-    p->read = NEW_N(p->arena, double, program_cells(p));
-    p->now = NEW_N(p->arena, RunTime, p->n_microbatches + 1);
 }
 
 int64_t program_cells(const Program *p)
@@ -351,15 +349,18 @@ static Error *make_timeline(Program *p)
     return NULL;
 }
 
+/* What copies between device and host need on this side. */
 static Error *allocate_on_host(Program *p)
 {
     const size_t bytes = p->plan->host_bytes;
+    Device *d = p->settings.device;
+    TRY(device_host_alloc(d, cell_bytes(p), (void **)&p->read));
+    TRY(device_host_alloc(d, sizeof *p->now * (size_t)(p->n_microbatches + 1), (void **)&p->now));
     if (!bytes) return NULL;
-    p->host_block = aligned_alloc(64, bytes); /* sizes of blocks are multiples of 64 */
-    if (p->host_block) return NULL;
     char text[32];
     format_bytes((double)bytes, text);
-    return error_new("no %s of host memory for the activations that wait there", text);
+    return error_wrap(device_host_alloc(d, bytes, (void **)&p->host_block),
+                      "%s for the activations that wait in host memory", text);
 }
 
 static Error *prepare(Program *p)
@@ -405,7 +406,11 @@ void program_free(Program *p)
     ahead_joined(p); /* by the end of its streams */
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
-    free(p->host_block);
+    for (int64_t i = 0; p->sent && i < p->n_microbatches * p->graph->n_values; i++)
+        device_host_release(d, p->sent[i]);
+    device_host_release(d, p->host_block);
+    device_host_release(d, p->read);
+    device_host_release(d, p->now);
     arena_free(p->arena);
 }
 

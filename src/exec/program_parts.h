@@ -53,7 +53,7 @@ struct Program {
     /* Device and host: [reading][microbatch], each in the value's own dtype; then, where a device
      * gates updates, whether the last one was left out. */
     double *cell, *read;
-    void **sent;    /* [microbatch][value id]: this rank's parts of what program_write got */
+    void **sent;    /* [microbatch][value id]: memory for copies of what program_write got */
     bool is_waited; /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;

@@ -27,22 +27,30 @@ static bool is_split(const Tensor *t)
     return false;
 }
 
-/* This rank's part of an input, in memory that stays. */
-static const void *take_part(Program *p, const char *input, int64_t microbatch, const Tensor *t,
-                             const void *whole)
+static void take_part(void *to, const Tensor *t, const void *whole)
 {
-    const Value *v = graph_find(p->graph, input);
     size_t bytes = dtype_size(t->dtype);
-    if (!p->sent) p->sent = NEW_N(p->arena, void *, p->n_microbatches * p->graph->n_values);
-    void **kept = &p->sent[microbatch * p->graph->n_values + v->id];
-    if (!*kept) *kept = arena_alloc(p->arena, tensor_bytes(t));
     for (int64_t i = 0; i < tensor_count(t); i++) {
         int64_t at = global_element(t, i);
         if (at >= 0)
-            memcpy((char *)*kept + (size_t)i * bytes, (const char *)whole + (size_t)at * bytes,
-                   bytes);
+            memcpy((char *)to + (size_t)i * bytes, (const char *)whole + (size_t)at * bytes, bytes);
     }
-    return *kept;
+}
+
+/* This rank's part of an input, in memory for copies. */
+static Error *keep_input(Program *p, const char *input, int64_t microbatch, const Tensor *t,
+                         const void **data)
+{
+    const Value *v = graph_find(p->graph, input);
+    if (!p->sent) p->sent = NEW_N(p->arena, void *, p->n_microbatches * p->graph->n_values);
+    void **kept = &p->sent[microbatch * p->graph->n_values + v->id];
+    if (!*kept) TRY(device_host_alloc(p->settings.device, tensor_bytes(t), kept));
+    if (is_split(t))
+        take_part(*kept, t, *data);
+    else
+        memcpy(*kept, *data, tensor_bytes(t));
+    *data = *kept;
+    return NULL;
 }
 
 Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data)
@@ -50,7 +58,7 @@ Error *program_write(Program *p, const char *input, int64_t microbatch, const vo
     Device *d = p->settings.device;
     const Tensor *t = program_input(p, input, microbatch);
     CHECK(t != NULL);
-    if (is_split(t)) data = take_part(p, input, microbatch, t, data);
+    if (is_split(t) || !d->is_host) TRY(keep_input(p, input, microbatch, t, &data));
     return d->copy(d, t->data, data, tensor_bytes(t), p->stream[0]);
 }
 

@@ -43,10 +43,12 @@ struct StateSaving {
     Staging staging;     /* the files of a save in the background */
     StateTensor *copy;   /* with `gather`: the state, with numbers in `copied` */
     bool reads_copy;     /* what is being saved */
-    char *copied;
+    char *copied;        /* memory for copies of the device */
     size_t copied_bytes; /* there, or in `staging` */
     Pool *pool;
-    Arena *view; /* of one tensor that is fetched */
+    Stream *stream; /* of copies from the device; NULL: its memory is the host's */
+    void *fetched;  /* one tensor */
+    size_t fetched_bytes;
     Save save;
 };
 
@@ -102,8 +104,7 @@ static Error *reserve_copy(StateSaving *s)
     for (int64_t i = 0; i < s->n; i++)
         if (is_written[i]) s->copied_bytes += aligned(tensor_bytes(&s->state[i].part));
     TRY(check_memory(s->copied_bytes));
-    s->copied = arena_alloc(s->arena, s->copied_bytes + ALIGNMENT);
-    memset(s->copied, 0, s->copied_bytes);
+    TRY(device_host_alloc(s->store->device, s->copied_bytes, (void **)&s->copied));
     s->copy = arena_copy(s->arena, s->state, sizeof *s->copy * (size_t)s->n);
     char *at = s->copied;
     for (int64_t i = 0; i < s->n; i++) {
@@ -155,12 +156,11 @@ Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *
     Arena *a = arena_new();
     Consensus *together = job->consensus;
     StateSaving *s = *out = NEW(a, StateSaving);
-    *s = (StateSaving){ .arena = a,
-                        .job = job,
-                        .store = store,
-                        .graph = graph,
-                        .view = arena_new(),
-                        .pool = pool_new(job->n_threads) };
+    *s = (StateSaving){
+        .arena = a, .job = job, .store = store, .graph = graph, .pool = pool_new(job->n_threads)
+    };
+    Device *d = store->device;
+    if (!d->is_host) TRY(d->stream_new(d, true, &s->stream));
     if (together && together->world->size > 1) s->world = together->world;
     return make(s, updates);
 }
@@ -172,17 +172,29 @@ size_t state_saving_bytes(const StateSaving *s)
 
 /* ---- what is saved ---- */
 
+static bool is_on_device(const StateSaving *s, int64_t i)
+{
+    return s->stream && i < s->n_stored;
+}
+
 /* From the device's memory, where that is not the host's. */
 static Error *fetch(void *context, int64_t i, const void **data)
 {
     StateSaving *s = context;
-    Tensor view;
-    *data = s->state[i].part.data;
-    if (i >= s->n_stored || s->store->device->is_host) return NULL;
-    arena_clear(s->view);
-    TRY(store_view(s->store, &s->state[i].part, true, s->view, &view));
-    *data = view.data;
-    return NULL;
+    Device *d = s->store->device;
+    const Tensor *t = &s->state[i].part;
+    const size_t bytes = tensor_bytes(t);
+    *data = t->data;
+    if (!is_on_device(s, i)) return NULL;
+    if (bytes > s->fetched_bytes) {
+        device_host_release(d, s->fetched);
+        s->fetched = NULL;
+        s->fetched_bytes = 0;
+        TRY(device_host_alloc(d, bytes, &s->fetched));
+        s->fetched_bytes = bytes;
+    }
+    *data = s->fetched;
+    return device_copy_now(d, s->fetched, t->data, bytes, s->stream);
 }
 
 /* Numbers of this rank's state[i]: the present ones, or those that were copied. */
@@ -252,16 +264,21 @@ Error *state_saving_save(StateSaving *s, const CheckpointTotals *totals, const c
 
 /* ---- in the background ---- */
 
+/* One after the other without a pause; the next step begins when all are there. */
 static Error *copy_state(StateSaving *s)
 {
+    Device *d = s->store->device;
     for (int64_t i = 0; i < s->n; i++) {
-        const void *data;
-        if (!s->copy[i].part.data) continue;
-        TRY(fetch(s, i, &data));
-        memcpy(s->copy[i].part.data, data, tensor_bytes(&s->copy[i].part));
+        void *to = s->copy[i].part.data;
+        const Tensor *from = &s->state[i].part;
+        if (!to) continue;
+        if (is_on_device(s, i))
+            TRY(d->copy(d, to, from->data, tensor_bytes(from), s->stream));
+        else
+            memcpy(to, from->data, tensor_bytes(from));
     }
     s->reads_copy = true;
-    return NULL;
+    return s->stream ? d->synchronize(d, s->stream) : NULL;
 }
 
 /* Afterwards the state may change. */
@@ -341,8 +358,11 @@ void state_saving_free(StateSaving *s)
     if (!s) return;
     if (state_saving_is_begun(s)) error_free(state_saving_finish(s, &steps));
     if (s->group) s->group->free(s->group);
+    Device *d = s->store->device;
     pool_free(s->pool);
     staging_free(&s->staging);
-    arena_free(s->view);
+    if (s->stream) d->stream_free(d, s->stream);
+    device_host_release(d, s->copied);
+    device_host_release(d, s->fetched);
     arena_free(s->arena);
 }

@@ -4,7 +4,8 @@
  * result too early, reuses memory too early or forgets an event gets wrong numbers every time.
  * Memory of the device lies in pages of its own that only queued work may touch; allocated memory
  * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). MODALITIES_MOCK_FAILS_AT: the
- * kernel, by its number, at whose launch the GPU fails. */
+ * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
+ * the host that is not pinned, for which CUDA would wait, are refused. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -245,8 +246,9 @@ static cudaError_t mock_copy(void *to, const void *from, size_t bytes, enum cuda
     (void)kind;
     pthread_mutex_lock(&lock);
     if (!fits(to, bytes) || !fits(from, bytes)) refuse("a copy leaves its memory");
-    const bool is_pageable = !region_of(from);
+    const bool is_pageable = !region_of(from), waits = !region_of(to);
     pthread_mutex_unlock(&lock);
+    if (waits && getenv("MODALITIES_MOCK_PINNED")) refuse("a copy to memory that is not pinned");
     if (is_pageable && bytes <= TAKEN_AT_ONCE) {
         w.kept = malloc(bytes ? bytes : 1);
         if (!w.kept) abort();

@@ -164,6 +164,38 @@ TEST(an_update_by_muon_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
     assert_leaves_out(muon);
 }
 
+/* Batches, results, activations that wait in host memory, and the state that is saved. */
+TEST(copies_of_a_training_on_a_gpu_wait_for_nobody)
+{
+    Bench b = bench_new();
+    const char *more[] = {
+        "--set",
+        "wrapped_model={component_key: model, variant_key: parallelized, config: {model: "
+        "{instance_key: "
+        "model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, pass_type: "
+        "BY_REFERENCE}, param_dtype: FP_32, offload_every: 1}}",
+        "--set",
+        "settings.training_target.num_target_steps=4",
+        "--set",
+        NULL,
+        NULL
+    };
+    static const char *const saving[] = { "checkpoint_saving.config.in_background=true",
+                                          "checkpoint_saving.config.in_background=false" };
+    static const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const pinned[] = {
+        "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_PINNED=1", NULL
+    };
+    more[5] = saving[0];
+    assert_ended_well(bench_run(&b, "cpu", NULL, more, on_cpu));
+    for (int i = 0; i < 2; i++) {
+        more[5] = saving[i];
+        assert_ended_well(bench_run(&b, saving[i], NULL, more, pinned));
+    }
+    assert_results_near(&b, "cpu", saving[0], "train loss avg", 1e-3);
+    assert_same_state(&b, saving[0], saving[1]);
+    arena_free(b.arena);
+}
+
 /* Threads of one process, each with a GPU of its own. */
 TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
 {

@@ -200,6 +200,23 @@ static Error *cuda_synchronize(Device *device, Stream *s)
                       "waiting for the GPU");
 }
 
+static Error *cuda_host_alloc(Device *device, size_t bytes, void **out)
+{
+    const Cuda *d = cuda_of(device);
+    TRY(use(d));
+    TRY(cuda_error(d->calls, d->calls->cudaMallocHost(out, bytes ? bytes : 1),
+                   "pinning memory of the host"));
+    memset(*out, 0, bytes);
+    return NULL;
+}
+
+static void cuda_host_release(Device *device, void *p)
+{
+    const Cuda *d = cuda_of(device);
+    error_free(use(d));
+    d->calls->cudaFreeHost(p);
+}
+
 /* One block: the numbers are few. */
 static Error *cuda_gate(Device *device, RunTime *now, const Tensor *list, int n, Stream *s)
 {
@@ -355,6 +372,8 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .mark_free = cuda_mark_free,
         .synchronize = cuda_synchronize,
         .gate = cuda_gate,
+        .host_alloc = cuda_host_alloc,
+        .host_release = cuda_host_release,
         .free_bytes = cuda_free_bytes,
         .own_bytes = cuda_own_bytes,
         .peak_flops = cuda_peak_flops,
