@@ -37,6 +37,7 @@ const EnvironmentVariable environment_variables[] = {
     { "MPI_LOCALRANKID", "this process on its machine." },
     { "MPI_LOCALNRANKS", "number of processes on this machine." },
     { "MODALITIES_CUDA", "the library that brings GPUs to this program, instead of modalities-cuda.so beside it." },
+    { "MODALITIES_CUDA_GRAPH", "off: the kernels of a step are given to a GPU one by one, and not as one graph." },
     { "MODALITIES_CUDNN", "MiB of scores that a gradient of attention may have at a time on a GPU (1024); off: without cuDNN." },
     { "MODALITIES_CUDA_PATH", "folders, with : between them, in which CUDA's own libraries are looked for first." },
     { "CUDA_HOME", "where CUDA is installed; its libraries are looked for in lib64/ of it." },

@@ -148,6 +148,12 @@ typedef struct Device {
     /* Memory of the host that copies go to and from while the host goes on. NULL: plain memory. */
     struct Error *(*host_alloc)(struct Device *d, size_t bytes, void **out);
     void (*host_release)(struct Device *d, void *p);
+    /* What a stream is given from now on is not done, but kept, to be done by each `replay`. Memory
+     * of copies must be host_alloc's. NULL: it cannot. */
+    struct Error *(*record)(struct Device *d, Stream *s);
+    struct Error *(*record_end)(struct Device *d, Stream *s, void **out);
+    struct Error *(*replay)(struct Device *d, void *recording, Stream *s);
+    void (*recording_free)(struct Device *d, void *recording);
     size_t (*free_bytes)(const struct Device *d);
     /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 after the
      * last one. NULL: none. */

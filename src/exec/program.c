@@ -298,6 +298,7 @@ void program_settle(Program *p)
     char *block = store_workspace(p->settings.store, &bytes);
     CHECK(block != NULL && bytes >= p->plan->bytes);
     if (block == p->block) return;
+    program_forget_step(p);
     p->block = block;
     p->slot_now = (RunTime *)(block + p->plan->extra[0]);
     p->cell = p->n_readings ? (double *)(block + p->plan->extra[1]) : NULL;
@@ -404,6 +405,7 @@ void program_free(Program *p)
     if (!p) return;
     Device *d = p->settings.device;
     ahead_joined(p); /* by the end of its streams */
+    program_forget_step(p);
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
     for (int64_t i = 0; p->sent && i < p->n_microbatches * p->graph->n_values; i++)

@@ -45,6 +45,12 @@ Error *program_read(Program *p, const char *output, int64_t microbatch, void *da
  * with the last BACKWARD_WEIGHT of its stage. UPDATE marks the parameters as changed. `now` is
  * copied; its microbatch is the action's. Failures of kernels are told here or by program_wait. */
 Error *program_run(Program *p, const Action *x, const RunTime *now);
+/* Around the actions of a whole step that has the same ones every time, with RunTime.is_gated:
+ * where the device can, the second such step is recorded, and the later ones are given to it in
+ * one. The actions take effect at the end. *again: they could not be recorded, and have to be run
+ * once more. */
+Error *program_begin_step(Program *p);
+Error *program_end_step(Program *p, Error *failed, bool *again);
 /* Waits until all that was queued is done, but for what the next step begins with: that is under
  * way, and store_settle waits for it. */
 Error *program_wait(Program *p);

@@ -53,8 +53,12 @@ struct Program {
     /* Device and host: [reading][microbatch], each in the value's own dtype; then, where a device
      * gates updates, whether the last one was left out. */
     double *cell, *read;
-    void **sent;    /* [microbatch][value id]: memory for copies of what program_write got */
-    bool is_waited; /* nothing was queued since `read` was filled */
+    void **sent; /* [microbatch][value id]: memory for copies of what program_write got */
+    /* A whole step as the device keeps it (program_record.c). */
+    void *recording; /* NULL: there is none */
+    bool is_recording, is_replaying, cannot_record;
+    bool has_stepped; /* all that is made when it is needed first is there */
+    bool is_waited;   /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;
     TimeNotes *times; /* NULL: nobody wants to know them */
@@ -66,6 +70,8 @@ int64_t program_cells(const Program *p);
 int program_slot(const Program *p, const Action *x);
 /* Makes the workspace's present place known to all launches. */
 void program_settle(Program *p);
+/* Forgets the recorded step. */
+void program_forget_step(Program *p);
 /* An action, and if it is the last backward pass of its stage, what waits for its gradients. */
 Action program_with_last(const Program *p, const Action *x);
 /* Whether a step belongs to an action. */

@@ -73,6 +73,7 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now)
     kept->microbatch = x->microbatch;
     for (int i = 0; i < p->n_streams; i++) p->stream[i]->now = kept;
     p->is_waited = false;
+    if (p->is_replaying) return NULL;
     return d->copy(d, &p->slot_now[program_slot(p, x)], kept, sizeof *kept, p->stream[0]);
 }
 
@@ -249,6 +250,10 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
     program_settle(p);
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));
+    if (p->is_replaying) {
+        if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
+        return NULL;
+    }
     if (x->phases & ~(unsigned)RUN_UPDATE) TRY(program_prepare(p));
     for (size_t i = 0; i < sizeof segment / sizeof *segment; i++) {
         Action part = *x;

@@ -59,6 +59,7 @@ Error *program_write(Program *p, const char *input, int64_t microbatch, const vo
     const Tensor *t = program_input(p, input, microbatch);
     CHECK(t != NULL);
     if (is_split(t) || !d->is_host) TRY(keep_input(p, input, microbatch, t, &data));
+    if (p->is_replaying) return NULL;
     return d->copy(d, t->data, data, tensor_bytes(t), p->stream[0]);
 }
 

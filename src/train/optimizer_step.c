@@ -283,13 +283,28 @@ static Error *run_action(OptimizerStep *s, const Action *x)
     return is_done ? profiler_step(s->job->profiler) : NULL;
 }
 
+static Error *run_each(OptimizerStep *s)
+{
+    for (int64_t i = 0; i < s->plan.schedule.n; i++)
+        TRY(run_action(s, &s->plan.schedule.action[i]));
+    return NULL;
+}
+
+/* Nothing is looked at before the end. */
+static Error *run_in_one(OptimizerStep *s)
+{
+    bool again;
+    TRY(program_begin_step(s->program));
+    TRY(program_end_step(s->program, run_each(s), &again));
+    return again ? run_each(s) : NULL;
+}
+
 static Error *run_actions(OptimizerStep *s, int64_t done)
 {
     TRY(set_run_time(s, done));
     s->skipped = s->overflowed = false;
     s->now.is_gated = is_gated_by_device(s);
-    for (int64_t i = 0; i < s->plan.schedule.n; i++)
-        TRY(run_action(s, &s->plan.schedule.action[i]));
+    TRY(s->now.is_gated ? run_in_one(s) : run_each(s));
     TRY(s->now.is_gated ? gate_update(s) : program_wait(s->program));
     if (!s->skipped) s->updates++;
     return NULL;

@@ -5,7 +5,8 @@
  * Memory of the device lies in pages of its own that only queued work may touch; allocated memory
  * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). MODALITIES_MOCK_FAILS_AT: the
  * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
- * the host that is not pinned, for which CUDA would wait, are refused. */
+ * the host that is not pinned, for which CUDA would wait, are refused. MODALITIES_MOCK_GRAPHS: how
+ * often each graph was launched is told at its end; none: nothing can be recorded. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,9 +56,13 @@ static void close_memory(void)
     pthread_mutex_unlock(&lock);
 }
 
+static _Thread_local bool is_recording; /* a stream of this thread */
+static void refuse(const char *what);
+
 static cudaError_t allocate(void **out, size_t bytes, bool is_pinned)
 {
     if (bytes == 0) bytes = 1;
+    if (is_recording) refuse("memory is allocated while a stream is recorded");
     if (!is_pinned && taken + bytes > ALL_BYTES) return cudaErrorMemoryAllocation;
     Region *r = calloc(1, sizeof *r);
     char *at = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE,
@@ -193,6 +198,15 @@ static bool is_ready(const MockWork *w)
     return w->kind != WORK_WAIT || mock_run_until(w->other, w->number);
 }
 
+static void free_kept(const MockWork *w)
+{
+    if (w->free_kept)
+        w->free_kept(w->kept);
+    else
+        free(w->kept);
+    free(w->parts);
+}
+
 bool mock_run_until(MockStream *s, int64_t number)
 {
     if (s->n_done >= number || s->is_running) return s->n_done >= number;
@@ -203,8 +217,7 @@ bool mock_run_until(MockStream *s, int64_t number)
         if (!s->first) s->last = NULL;
         s->n_done++;
         do_work(w);
-        free(w->kept);
-        free(w->parts);
+        if (!w->is_recorded) free_kept(w);
         free(w);
     }
     s->is_running = false;
@@ -218,9 +231,25 @@ static void refuse(const char *what)
     abort();
 }
 
+typedef struct MockGraph {
+    MockWork *work;
+    int64_t n, n_launched;
+} MockGraph;
+
+static cudaError_t record_work(MockGraph *g, const MockWork *w)
+{
+    if (w->kind == WORK_WAIT || w->kind == WORK_NCCL) refuse("a recorded stream waits for another");
+    g->work = realloc(g->work, sizeof *w * (size_t)(g->n + 1));
+    if (!g->work) abort();
+    g->work[g->n] = *w;
+    g->work[g->n++].is_recorded = true;
+    return cudaSuccess;
+}
+
 cudaError_t mock_give(cudaStream_t stream, const MockWork *given)
 {
     MockStream *s = mock_stream(stream);
+    if (s->recorded) return record_work(s->recorded, given);
     MockWork *w = malloc(sizeof *w);
     if (!w) abort();
     *w = *given;
@@ -248,6 +277,8 @@ static cudaError_t mock_copy(void *to, const void *from, size_t bytes, enum cuda
     if (!fits(to, bytes) || !fits(from, bytes)) refuse("a copy leaves its memory");
     const bool is_pageable = !region_of(from), waits = !region_of(to);
     pthread_mutex_unlock(&lock);
+    if (mock_stream(stream)->recorded && (is_pageable || waits))
+        refuse("a copy of memory that is not pinned is recorded");
     if (waits && getenv("MODALITIES_MOCK_PINNED")) refuse("a copy to memory that is not pinned");
     if (is_pageable && bytes <= TAKEN_AT_ONCE) {
         w.kept = malloc(bytes ? bytes : 1);
@@ -312,6 +343,7 @@ static cudaError_t run_to(MockStream *s, int64_t number)
 
 static cudaError_t mock_query(cudaStream_t stream)
 {
+    if (mock_stream(stream)->recorded) return cudaErrorStreamCaptureUnsupported;
     if (is_broken) return cudaErrorIllegalAddress;
     return run_to(mock_stream(stream), mock_stream(stream)->n_given);
 }
@@ -328,6 +360,74 @@ static cudaError_t mock_synchronize(cudaStream_t stream)
 static cudaError_t mock_stream_free(cudaStream_t stream)
 {
     mock_query(stream); /* what waits for a rank that is gone is dropped; events may still ask */
+    return cudaSuccess;
+}
+
+/* ---- graphs ---- */
+
+static cudaError_t mock_begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    MockGraph *g = calloc(1, sizeof *g);
+    if (!g) abort();
+    mock_stream(stream)->recorded = g;
+    is_recording = true;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_free_graph(MockGraph *g)
+{
+    if (getenv("MODALITIES_MOCK_GRAPHS"))
+        fprintf(stderr, "mock of CUDA: a graph was launched %lld times\n",
+                (long long)g->n_launched);
+    for (int64_t i = 0; i < g->n; i++) free_kept(&g->work[i]);
+    free(g->work);
+    free(g);
+    return cudaSuccess;
+}
+
+static cudaError_t mock_end_capture(cudaStream_t stream, cudaGraph_t *out)
+{
+    const char *how = getenv("MODALITIES_MOCK_GRAPHS");
+    MockStream *s = mock_stream(stream);
+    MockGraph *g = s->recorded;
+    s->recorded = NULL;
+    is_recording = false;
+    *out = NULL;
+    if (how && !strcmp(how, "none")) {
+        mock_free_graph(g);
+        return cudaErrorStreamCaptureInvalidated;
+    }
+    *out = (cudaGraph_t)(void *)g;
+    return cudaSuccess;
+}
+
+/* The same thing; it is freed as the second. */
+static cudaError_t mock_instantiate(cudaGraphExec_t *out, cudaGraph_t graph,
+                                    unsigned long long flags)
+{
+    (void)flags;
+    *out = (cudaGraphExec_t)(void *)graph;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_graph_free(cudaGraph_t graph)
+{
+    (void)graph;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_exec_free(cudaGraphExec_t exec)
+{
+    return mock_free_graph((MockGraph *)(void *)exec);
+}
+
+static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    MockGraph *g = (MockGraph *)(void *)exec;
+    if (is_broken) return cudaErrorIllegalAddress;
+    g->n_launched++;
+    for (int64_t i = 0; i < g->n; i++) mock_give(stream, &g->work[i]);
     return cudaSuccess;
 }
 
@@ -509,6 +609,12 @@ static const CudaCalls calls = {
     .cudaEventDestroy = mock_event_free,
     .cudaEventRecord = mock_record,
     .cudaEventQuery = mock_event_query,
+    .cudaStreamBeginCapture = mock_begin_capture,
+    .cudaStreamEndCapture = mock_end_capture,
+    .cudaGraphInstantiate = mock_instantiate,
+    .cudaGraphLaunch = mock_graph_launch,
+    .cudaGraphExecDestroy = mock_exec_free,
+    .cudaGraphDestroy = mock_graph_free,
     .cudaLibraryLoadData = mock_load,
     .cudaLibraryUnload = mock_unload,
     .cudaLibraryGetKernel = mock_find,

@@ -35,7 +35,8 @@ typedef struct MockWork {
     MockKind kind;
     void *to;
     const void *from;
-    void *kept; /* a copy of what was to be copied; freed with the work */
+    bool is_recorded; /* a graph has `kept` and `parts` */
+    void *kept;       /* a copy of what was to be copied; freed with the work */
     size_t bytes, to_step, from_step;
     int64_t n_rows; /* COPY: of so many bytes each; 0: one */
     int value;
@@ -45,6 +46,7 @@ typedef struct MockWork {
     int threads;
     MockProduct product;
     void (*call_host)(void *kept); /* CALL: is given `kept` */
+    void (*free_kept)(void *kept); /* NULL: free */
     struct MockStream *other;      /* WAIT: until so much of its work is done */
     int64_t number;
     struct MockPart **parts; /* NCCL: calls that were begun together; freed with the work */
@@ -55,7 +57,8 @@ typedef struct MockStream {
     struct MockStream *other;
     MockWork *first, *last;
     int64_t n_given, n_done;
-    bool is_running; /* further up among the calls that wait for each other */
+    struct MockGraph *recorded; /* what it is given goes there; NULL: it is not recorded */
+    bool is_running;            /* further up among the calls that wait for each other */
 } MockStream;
 
 /* Queues a copy of the work. */

@@ -407,8 +407,14 @@ static void run_graph(void *kept)
         default:
             abort();
         }
+}
+
+static void free_asked(void *kept)
+{
+    Asked *a = kept;
     for (int i = 0; i < a->n_held; i++) free(a->held[i].inner);
     free(a->held), free(a->id), free(a->data), free(a->number);
+    free(a);
 }
 
 static bool is_tensor_of(cudnnBackendAttributeName_t name)
@@ -471,8 +477,10 @@ cudnnStatus_t mock_cudnn_execute(cudnnHandle_t handle, cudnnBackendDescriptor_t 
             }
     a->held = zeroed(sizeof *a->held * (size_t)n_tensors);
     if (!status)
-        return mock_give(*(cudaStream_t *)(void *)handle,
-                         &(MockWork){ .kind = WORK_CALL, .call_host = run_graph, .kept = a })
+        return mock_give(*(cudaStream_t *)(void *)handle, &(MockWork){ .kind = WORK_CALL,
+                                                                       .call_host = run_graph,
+                                                                       .free_kept = free_asked,
+                                                                       .kept = a })
                    ? CUDNN_STATUS_EXECUTION_FAILED
                    : CUDNN_STATUS_SUCCESS;
     free(a->held), free(a->id), free(a->data), free(a->number), free(a);

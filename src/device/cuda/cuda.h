@@ -54,6 +54,11 @@ CudaStream *cuda_stream_of(const Stream *s);
  * can come to an end. */
 Error *cuda_wait_for(CudaStream *s);
 extern const Moves cuda_moves;
+/* What a stream is given as a graph of CUDA (device.h, record). */
+Error *cuda_record(Device *d, Stream *s);
+Error *cuda_record_end(Device *d, Stream *s, void **out);
+Error *cuda_replay(Device *d, void *recording, Stream *s);
+void cuda_recording_free(Device *d, void *recording);
 /* A status for what a call of CUDA gave; KERNEL_OK for success. */
 int cuda_status(cudaError_t status);
 /* Bytes for products of this stream, which are made at the first call. */

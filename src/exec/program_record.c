@@ -1,0 +1,69 @@
+/* program_record.c - a whole step, recorded once and then given to the device in one.
+ *
+ * What differs from step to step is read by the device: RunTime and inputs, from memory that stays
+ * where it is. Preparing for the step is part of it, every time. */
+#include "base/environment.h"
+#include "base/log.h"
+#include "exec/program_parts.h"
+#include <string.h>
+
+/* Who looks on wants to see each node, and other streams are not recorded. */
+static bool can_record(const Program *p)
+{
+    const char *asked = environment_get("MODALITIES_CUDA_GRAPH");
+    return p->settings.device->record && !p->cannot_record && p->n_streams == 1 && !p->hook &&
+           !p->times && !(asked && !strcmp(asked, "off"));
+}
+
+void program_forget_step(Program *p)
+{
+    Device *d = p->settings.device;
+    if (p->recording) d->recording_free(d, p->recording);
+    p->recording = NULL;
+    p->has_stepped = false;
+}
+
+Error *program_begin_step(Program *p)
+{
+    Device *d = p->settings.device;
+    program_settle(p);
+    if (!can_record(p)) {
+        program_forget_step(p);
+        return NULL;
+    }
+    p->is_replaying = p->recording != NULL;
+    p->is_recording = !p->is_replaying && p->has_stepped;
+    p->has_stepped = true;
+    if (!p->is_recording) return NULL;
+    store_changed(p->settings.store); /* so that it prepares, as later ones have to */
+    Error *e = d->record(d, p->stream[0]);
+    if (e) p->is_recording = false;
+    return e;
+}
+
+/* It goes on without. */
+static void give_up(Program *p, Error *e, bool *again)
+{
+    log_info("steps are not recorded as graphs of CUDA: %s", error_text(e));
+    error_free(e);
+    p->cannot_record = *again = true;
+    store_changed(p->settings.store); /* what was to be prepared was not */
+}
+
+Error *program_end_step(Program *p, Error *failed, bool *again)
+{
+    Device *d = p->settings.device;
+    const bool was_recording = p->is_recording, replays = p->is_replaying || was_recording;
+    *again = p->is_recording = p->is_replaying = false;
+    if (was_recording) {
+        Error *e = d->record_end(d, p->stream[0], &p->recording);
+        if (failed)
+            error_free(e);
+        else
+            failed = e;
+        if (!failed) return d->replay(d, p->recording, p->stream[0]);
+        give_up(p, failed, again);
+        return NULL;
+    }
+    return failed || !replays ? failed : d->replay(d, p->recording, p->stream[0]);
+}

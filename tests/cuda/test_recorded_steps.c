@@ -1,0 +1,72 @@
+/* test_recorded_steps.c - steps that a GPU is given as one graph: the same bits, also where a step
+ * is left out, an evaluation comes between, or nothing can be recorded. */
+#include "end_to_end/training.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const plain[] = { NULL };
+/* Attention goes through cuDNN. */
+static const char *const bf16[] = {
+    "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16",
+    "--set", "model_raw.config.dropout=0",
+    "--set", "settings.intervals.evaluation_interval_in_steps=3",
+    NULL
+};
+/* With steps that are left out. */
+static const char *const f16[] = {
+    "--set",
+    "wrapped_model.config.mixed_precision_settings={param_dtype: FP_16, reduce_dtype: FP_32}",
+    "--set",
+    "initialized_model.config.model_initializer.config.std=1.5",
+    "--set",
+    "model_raw.config.dropout=0",
+    NULL
+};
+
+#define ON_GPU "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_PINNED=1"
+static const char *const one_by_one[] = { ON_GPU, "MODALITIES_CUDA_GRAPH=off",
+                                          "MODALITIES_MOCK_GRAPHS=told", NULL };
+static const char *const as_graph[] = { ON_GPU, "MODALITIES_MOCK_GRAPHS=told", NULL };
+static const char *const impossible[] = { ON_GPU, "MODALITIES_MOCK_GRAPHS=none", NULL };
+
+/* `times`: of the last graph; an evaluation may move the program's memory, and so end one. */
+static void assert_same_training(Words variant, int times)
+{
+    Bench b = bench_new();
+    const Outcome one = bench_run(&b, "one", NULL, variant, one_by_one),
+                  graph = bench_run(&b, "graph", NULL, variant, as_graph);
+    assert_ended_well(one);
+    assert_ended_well(graph);
+    assert_null(strstr(one.text, "a graph was launched"));
+    assert_contains(graph.text,
+                    arena_printf(b.arena, "mock of CUDA: a graph was launched %d times", times));
+    assert_same_state(&b, "one", "graph");
+    assert_curve_within(&b, "one", "graph");
+    arena_free(b.arena);
+}
+
+TEST(recorded_steps_of_a_gpu_have_the_same_bits)
+{
+    assert_same_training(plain, 3);
+}
+
+TEST(recorded_steps_of_a_gpu_in_bf16_have_the_same_bits)
+{
+    assert_same_training(bf16, 4);
+}
+
+TEST(recorded_steps_of_a_gpu_that_are_left_out_have_the_same_bits)
+{
+    assert_same_training(f16, 3);
+}
+
+TEST(a_gpu_that_cannot_record_a_step_goes_on_without)
+{
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "one", NULL, NULL, one_by_one));
+    const Outcome o = bench_run(&b, "graph", NULL, NULL, impossible);
+    assert_ended_well(o);
+    assert_contains(o.text, "steps are not recorded as graphs of CUDA: recording a step: ");
+    assert_same_state(&b, "one", "graph");
+    arena_free(b.arena);
+}
