@@ -234,10 +234,14 @@ static void refuse(const char *what)
 typedef struct MockGraph {
     MockWork *work;
     int64_t n, n_launched;
+    MockStream *first; /* where recording began; others came to it by waiting */
 } MockGraph;
 
-static cudaError_t record_work(MockGraph *g, const MockWork *w)
+/* In the order in which work was given, which is one that all waits allow. */
+static cudaError_t record_work(MockStream *s, const MockWork *w)
 {
+    MockGraph *g = s->recorded;
+    s->is_forked = s != g->first;
     if (w->kind == WORK_WAIT || w->kind == WORK_NCCL) refuse("a recorded stream waits for another");
     g->work = realloc(g->work, sizeof *w * (size_t)(g->n + 1));
     if (!g->work) abort();
@@ -249,7 +253,7 @@ static cudaError_t record_work(MockGraph *g, const MockWork *w)
 cudaError_t mock_give(cudaStream_t stream, const MockWork *given)
 {
     MockStream *s = mock_stream(stream);
-    if (s->recorded) return record_work(s->recorded, given);
+    if (s->recorded) return record_work(s, given);
     MockWork *w = malloc(sizeof *w);
     if (!w) abort();
     *w = *given;
@@ -370,7 +374,8 @@ static cudaError_t mock_begin_capture(cudaStream_t stream, enum cudaStreamCaptur
     (void)mode;
     MockGraph *g = calloc(1, sizeof *g);
     if (!g) abort();
-    mock_stream(stream)->recorded = g;
+    g->first = mock_stream(stream);
+    g->first->recorded = g;
     is_recording = true;
     return cudaSuccess;
 }
@@ -391,7 +396,11 @@ static cudaError_t mock_end_capture(cudaStream_t stream, cudaGraph_t *out)
     const char *how = getenv("MODALITIES_MOCK_GRAPHS");
     MockStream *s = mock_stream(stream);
     MockGraph *g = s->recorded;
-    s->recorded = NULL;
+    for (MockStream *x = streams; x; x = x->other) {
+        if (x->recorded != g) continue;
+        if (x->is_forked) refuse("a recorded stream was not waited for");
+        x->recorded = NULL;
+    }
     is_recording = false;
     *out = NULL;
     if (how && !strcmp(how, "none")) {
@@ -435,6 +444,7 @@ static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
 
 typedef struct MockEvent {
     MockStream *stream; /* NULL: never recorded */
+    MockGraph *graph;   /* of which it is a part; NULL: none */
     int64_t number;
 } MockEvent;
 
@@ -458,6 +468,7 @@ static cudaError_t mock_record(cudaEvent_t event, cudaStream_t stream)
     MockEvent *e = (MockEvent *)(void *)event;
     e->stream = mock_stream(stream);
     e->number = e->stream->n_given;
+    e->graph = e->stream->recorded;
     return cudaSuccess;
 }
 
@@ -472,6 +483,14 @@ static cudaError_t mock_wait(cudaStream_t later, cudaEvent_t event, unsigned fla
     const MockEvent *e = (const MockEvent *)(const void *)event;
     (void)flags;
     if (!e->stream) return cudaSuccess;
+    MockStream *s = mock_stream(later);
+    if (e->graph != s->recorded && (s->recorded || e->graph != e->stream->recorded))
+        refuse("a recorded stream waits for what is not recorded with it");
+    if (e->graph) {
+        s->recorded = e->graph;
+        if (s == e->graph->first) e->stream->is_forked = false;
+        return cudaSuccess;
+    }
     return mock_give(later,
                      &(MockWork){ .kind = WORK_WAIT, .other = e->stream, .number = e->number });
 }

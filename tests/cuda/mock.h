@@ -58,7 +58,8 @@ typedef struct MockStream {
     MockWork *first, *last;
     int64_t n_given, n_done;
     struct MockGraph *recorded; /* what it is given goes there; NULL: it is not recorded */
-    bool is_running;            /* further up among the calls that wait for each other */
+    bool is_forked;  /* was recorded with another stream, which has not waited for it since */
+    bool is_running; /* further up among the calls that wait for each other */
 } MockStream;
 
 /* Queues a copy of the work. */

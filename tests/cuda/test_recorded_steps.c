@@ -12,6 +12,15 @@ static const char *const bf16[] = {
     "--set", "settings.intervals.evaluation_interval_in_steps=3",
     NULL
 };
+/* On two streams. */
+static const char *const offloaded[] = {
+    "--set",
+    "wrapped_model={component_key: model, variant_key: parallelized, config: {model: "
+    "{instance_key: "
+    "model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, pass_type: "
+    "BY_REFERENCE}, param_dtype: FP_32, offload_every: 1}}",
+    NULL
+};
 /* With steps that are left out. */
 static const char *const f16[] = {
     "--set",
@@ -58,6 +67,11 @@ TEST(recorded_steps_of_a_gpu_in_bf16_have_the_same_bits)
 TEST(recorded_steps_of_a_gpu_that_are_left_out_have_the_same_bits)
 {
     assert_same_training(f16, 3);
+}
+
+TEST(recorded_steps_of_a_gpu_with_two_streams_have_the_same_bits)
+{
+    assert_same_training(offloaded, 3);
 }
 
 TEST(a_gpu_that_cannot_record_a_step_goes_on_without)
