@@ -32,5 +32,5 @@ export -f usable
 : >gpu-check.log
 stage devices 60 bash -c usable
 MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "$box" build/tests/cuda_all kernels_of_gpus
-stage trainings "$box" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what
+stage trainings "$box" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
 exit "$failed"
