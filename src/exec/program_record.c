@@ -23,6 +23,14 @@ void program_forget_step(Program *p)
     p->has_stepped = false;
 }
 
+/* It goes on without. */
+static void give_up(Program *p, Error *e)
+{
+    log_info("steps are not recorded as graphs of CUDA: %s", error_text(e));
+    error_free(e);
+    p->cannot_record = true;
+}
+
 Error *program_begin_step(Program *p)
 {
     Device *d = p->settings.device;
@@ -35,19 +43,14 @@ Error *program_begin_step(Program *p)
     p->is_recording = !p->is_replaying && p->has_stepped;
     p->has_stepped = true;
     if (!p->is_recording) return NULL;
-    store_changed(p->settings.store); /* so that it prepares, as later ones have to */
     Error *e = d->record(d, p->stream[0]);
-    if (e) p->is_recording = false;
-    return e;
-}
-
-/* It goes on without. */
-static void give_up(Program *p, Error *e, bool *again)
-{
-    log_info("steps are not recorded as graphs of CUDA: %s", error_text(e));
-    error_free(e);
-    p->cannot_record = *again = true;
-    store_changed(p->settings.store); /* what was to be prepared was not */
+    if (!e) {
+        store_changed(p->settings.store); /* so that it prepares, as later ones have to */
+        return NULL;
+    }
+    p->is_recording = false;
+    give_up(p, e);
+    return NULL;
 }
 
 Error *program_end_step(Program *p, Error *failed, bool *again)
@@ -61,9 +64,13 @@ Error *program_end_step(Program *p, Error *failed, bool *again)
             error_free(e);
         else
             failed = e;
-        if (!failed) return d->replay(d, p->recording, p->stream[0]);
-        give_up(p, failed, again);
-        return NULL;
+        if (failed) {
+            program_forget_step(p);
+            store_changed(p->settings.store); /* what was to be prepared was not */
+            give_up(p, failed);
+            *again = true;
+            return NULL;
+        }
     }
     return failed || !replays ? failed : d->replay(d, p->recording, p->stream[0]);
 }

@@ -278,15 +278,17 @@ static Error *run_action(OptimizerStep *s, const Action *x)
     }
     if (x->phases & RUN_FORWARD)
         TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
-    TRY(program_run(s->program, x, &s->now));
-    bool is_done = x->phases >> BACKWARD_WEIGHT & 1 && x->stage == s->plan.first_stage;
-    return is_done ? profiler_step(s->job->profiler) : NULL;
+    return program_run(s->program, x, &s->now);
 }
 
 static Error *run_each(OptimizerStep *s)
 {
-    for (int64_t i = 0; i < s->plan.schedule.n; i++)
-        TRY(run_action(s, &s->plan.schedule.action[i]));
+    for (int64_t i = 0; i < s->plan.schedule.n; i++) {
+        const Action *x = &s->plan.schedule.action[i];
+        TRY(run_action(s, x));
+        if (x->phases >> BACKWARD_WEIGHT & 1 && x->stage == s->plan.first_stage)
+            TRY(profiler_step(s->job->profiler));
+    }
     return NULL;
 }
 
@@ -296,7 +298,9 @@ static Error *run_in_one(OptimizerStep *s)
     bool again;
     TRY(program_begin_step(s->program));
     TRY(program_end_step(s->program, run_each(s), &again));
-    return again ? run_each(s) : NULL;
+    for (int64_t i = 0; i < s->plan.schedule.n && again; i++)
+        TRY(run_action(s, &s->plan.schedule.action[i]));
+    return NULL;
 }
 
 static Error *run_actions(OptimizerStep *s, int64_t done)
