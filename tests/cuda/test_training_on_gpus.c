@@ -203,7 +203,7 @@ TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
     const char *const two[] = { "--ranks", "2",
                                 "--set",   "device_mesh.config.data_parallel_shard_degree=2",
                                 "--set",   "device_mesh.config.world_size=2",
-                                "--set",   "settings.training_target.num_target_steps=1",
+                                "--set",   "settings.training_target.num_target_steps=4",
                                 NULL };
     const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const on_gpus[] = {
         "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_GPUS=2", NULL
