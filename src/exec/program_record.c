@@ -7,12 +7,13 @@
 #include "exec/program_parts.h"
 #include <string.h>
 
-/* Who looks on wants to see each node. Further streams join the first one after each action. */
+/* Who looks on wants to see each node. Further streams join the first one after each action, unless
+ * the next step begins there. */
 static bool can_record(const Program *p)
 {
     const char *asked = environment_get("MODALITIES_CUDA_GRAPH");
     return p->settings.device->record && !p->cannot_record && !p->hook && !p->times &&
-           !(asked && !strcmp(asked, "off"));
+           !p->ahead_after && !(asked && !strcmp(asked, "off"));
 }
 
 void program_forget_step(Program *p)

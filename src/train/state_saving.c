@@ -186,6 +186,7 @@ static Error *fetch(void *context, int64_t i, const void **data)
     const size_t bytes = tensor_bytes(t);
     *data = t->data;
     if (!is_on_device(s, i)) return NULL;
+    TRY(store_settle(s->store, NULL));
     if (bytes > s->fetched_bytes) {
         device_host_release(d, s->fetched);
         s->fetched = NULL;
@@ -268,6 +269,7 @@ Error *state_saving_save(StateSaving *s, const CheckpointTotals *totals, const c
 static Error *copy_state(StateSaving *s)
 {
     Device *d = s->store->device;
+    if (s->stream) TRY(store_settle(s->store, NULL));
     for (int64_t i = 0; i < s->n; i++) {
         void *to = s->copy[i].part.data;
         const Tensor *from = &s->state[i].part;
