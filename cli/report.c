@@ -1,6 +1,5 @@
 /* report.c - `modalities report`: a run, or several, on one screen. */
 #include "monitor/report.h"
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "command.h"
@@ -96,7 +95,7 @@ static ReportStyle style_of(const Options *o)
                                                  : width,
                           .plot_height = (int)o->plot_height,
                           .is_utf8 = terminal_is_utf8(),
-                          .is_coloured = is_terminal(1) && !environment_get("NO_COLOR") };
+                          .is_coloured = terminal_has_colours(1) };
 }
 
 static Error *run(Arena *a, const void *from)

@@ -1,6 +1,5 @@
 /* sweep_report.c - `modalities sweep report`: what a sweep shows. */
 #include "sweep/sweep_report.h"
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/terminal.h"
@@ -40,7 +39,7 @@ static ReportStyle style_of(const Options *o)
                                                   : width,
                           .plot_height = (int)o->plot_height,
                           .is_utf8 = terminal_is_utf8(),
-                          .is_coloured = is_terminal(1) && !environment_get("NO_COLOR") };
+                          .is_coloured = terminal_has_colours(1) };
 }
 
 static Error *write_csv(const SweepTable *t, const char *path)

@@ -49,7 +49,7 @@ const EnvironmentVariable environment_variables[] = {
     { "HOME", "where none is set: it is .cache/huggingface/hub/ in there." },
     { "TERM", "\"dumb\" or nothing: progress comes as lines, as where there is no terminal." },
     { "COLUMNS", "width of the output where there is no terminal." },
-    { "NO_COLOR", "anything: curves of several runs and the warnings of a training's report have no colours." },
+    { "NO_COLOR", "anything but empty: curves of several runs and the warnings of a training's report have no colours." },
     { "LC_ALL", "with UTF-8 in it: boxes and bars are drawn with Unicode." },
     { "LC_CTYPE", "where LC_ALL is not set." },
     { "LANG", "where neither is set." },

@@ -14,6 +14,12 @@ bool is_terminal(int fd)
     return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 }
 
+bool terminal_has_colours(int fd)
+{
+    const char *none = environment_get("NO_COLOR");
+    return is_terminal(fd) && !(none && *none);
+}
+
 int terminal_width(int fd)
 {
     struct winsize w;

@@ -8,6 +8,8 @@
 
 /* A terminal that understands escape sequences (TERM is not "dumb"). */
 bool is_terminal(int fd);
+/* Such a terminal, and NO_COLOR does not ask for none. */
+bool terminal_has_colours(int fd);
 /* Columns of the terminal; else of the variable COLUMNS; else 80. */
 int terminal_width(int fd);
 /* Columns of a picture on standard output: the terminal's, 100 in files and pipes. */

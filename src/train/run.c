@@ -1,7 +1,6 @@
 /* run.c - a training from its configuration to its end. */
 #include "train/run.h"
 #include "base/clock.h"
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/signal.h"
@@ -54,7 +53,7 @@ static void print_report(const TrainingPlan *p)
     const bool is_shown = is_terminal(STDOUT_FILENO);
     Text t = { 0 };
     training_report_shown(p, is_shown ? terminal_width(STDOUT_FILENO) : INT_MAX,
-                          is_shown && !environment_get("NO_COLOR"), &t);
+                          terminal_has_colours(STDOUT_FILENO), &t);
     printf("%s\n", t.ptr);
     text_free(&t);
 }

@@ -30,6 +30,20 @@ TEST(bash_completes_commands_groups_options_and_values)
     arena_free(a);
 }
 
+/* By what zsh has for completions of bash. */
+TEST(zsh_completes_as_bash_does)
+{
+    Arena *a = arena_new();
+    const char *bash, *zsh, *status;
+    assert_int_equal(command_line_run(a, "completion bash", &bash), 0);
+    assert_int_equal(command_line_run(a, "completion zsh", &zsh), 0);
+    const char *first = "autoload -U +X bashcompinit && bashcompinit\n";
+    assert_true(!strncmp(zsh, first, strlen(first)));
+    assert_string_equal(zsh + strlen(first), bash);
+    assert_int_equal(command_line_run(a, "completion tcsh", &status), 2);
+    arena_free(a);
+}
+
 TEST(fish_gets_a_line_for_each_command_and_option)
 {
     Arena *a = arena_new();

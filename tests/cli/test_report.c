@@ -1,7 +1,10 @@
 /* test_report.c - `modalities report` from the command line. */
 #include "cli/command_line.h"
+#include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 TEST(report_shows_a_run_within_the_width_asked_for)
 {
@@ -122,5 +125,42 @@ TEST(report_lists_the_experiment_around_and_those_below_a_folder)
     assert_contains(said, "experiment");
     if (command_line_run(a, arena_printf(a, "report %s/a", here), &said)) fail_msg("%s", said);
     assert_contains(said, "a/b/one");
+    arena_free(a);
+}
+
+/* What a command prints on a terminal of its own. */
+static const char *on_terminal(Arena *a, const char *variables, const char *command)
+{
+    int fd, status;
+    char bytes[4096];
+    Text shown = { 0 };
+    const pid_t child = forkpty(&fd, NULL, NULL, NULL);
+    assert_true(child >= 0);
+    if (!child) {
+        const char *line = arena_printf(a, "%s exec %s %s", variables, program_path(), command);
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) > 0;) text_add(&shown, bytes, (size_t)n);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(fd);
+    const char *text = arena_string(a, shown.ptr);
+    text_free(&shown);
+    return text;
+}
+
+TEST(colours_are_for_terminals_that_want_them)
+{
+    Arena *a = arena_new();
+    const char *piped;
+    setenv("RUNS", path_join(a, test_folder(), "experiments"), 1);
+    write_run(a, "first", "0.001", 40, 3);
+    write_run(a, "second", "0.003", 20, 2);
+    assert_contains(on_terminal(a, "TERM=xterm NO_COLOR=", "report $RUNS"), "\033[3");
+    assert_null(strstr(on_terminal(a, "TERM=xterm NO_COLOR=1", "report $RUNS"), "\033["));
+    assert_null(strstr(on_terminal(a, "TERM=dumb NO_COLOR=", "report $RUNS"), "\033["));
+    assert_int_equal(command_line_run(a, "report $RUNS", &piped), 0);
+    assert_null(strstr(piped, "\033["));
     arena_free(a);
 }

@@ -144,6 +144,7 @@ TEST(several_subscribers_get_every_result)
     assert_int_equal(count(csv.ptr, "step,loader,name,value\n"), 1);
     assert_int_equal(count(csv.ptr, ",train loss avg,"), STEPS);
     assert_int_equal(count(csv.ptr, ",memory (MB),"), STEPS);
+    assert_int_equal(count(csv.ptr, ",cpu (%),"), STEPS);
     assert_int_equal(count_events(only_file(a, path_join(a, b.root, "tb"), "tfevents")),
                      RESULTS + 1);
     /* training and evaluation of one step are one row */
