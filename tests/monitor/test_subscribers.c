@@ -174,6 +174,10 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
     const int n =
         read_records(a, only_file(a, path_join(a, b.root, "wandb"), ".wandb"), record, MOST);
     assert_int_equal(n, 12);
+    enum { RECORD_RUN = 17, RUN_PROJECT = 3, RUN_START = 17, SECONDS = 1 };
+    const Str run = wire_field(record[1], RECORD_RUN).bytes; /* behind the header */
+    assert_true(str_is(wire_field(run, RUN_PROJECT).bytes, "p"));
+    assert_true(wire_field(wire_field(run, RUN_START).bytes, SECONDS).value > 1700000000);
     const char *loss = NULL, *step = NULL, *evaluated = NULL;
     for (int i = 0; i < n; i++) {
         const char *here = history_value(a, record[i], "train train loss avg");
@@ -189,6 +193,7 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
     assert_true(strtod(evaluated, NULL) == result(a, b.root, "val", "CLMCrossEntropyLoss"));
     const Str events = only_file(a, path_join(a, b.root, "tb"), "tfevents");
     float last = 0;
+    int n_memories = 0; /* with results of training, not with those of evaluation */
     uint64_t at_step = 0;
     for (size_t at = 0; at < events.len;) {
         uint64_t len;
@@ -199,7 +204,9 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
             if (f.number == EVENT_SUMMARY) summary = f.bytes;
         while (wire_next(&summary, &value)) {
             assert_int_equal(value.number, SUMMARY_VALUE);
-            if (!str_is(wire_field(value.bytes, TAG).bytes, "train/train loss avg")) continue;
+            const Str tag = wire_field(value.bytes, TAG).bytes;
+            n_memories += str_is(tag, "system/memory (MB)");
+            if (!str_is(tag, "train/train loss avg")) continue;
             const uint32_t bits = (uint32_t)wire_field(value.bytes, SIMPLE).value;
             memcpy(&last, &bits, sizeof last);
             at_step = wire_field((Str){ events.ptr + at + 12, len }, EVENT_STEP).value;
@@ -208,6 +215,7 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
     }
     assert_true(last == (float)result(a, b.root, "train", "train loss avg"));
     assert_int_equal(at_step, 8);
+    assert_int_equal(n_memories, 8);
     arena_free(a);
 }
 

@@ -375,6 +375,7 @@ TEST(check_runs_the_reference_beside_each_tuned_kernel)
     assert_non_null(strstr(o.text, "Tuned kernels against their references, 2 microbatches"));
     assert_non_null(strstr(o.text, "contract "));
     assert_non_null(strstr(o.text, "attention "));
+    assert_null(strstr(strstr(o.text, "Tuned kernels") + 1, "Tuned kernels")); /* once */
     const char *contract = strstr(o.text, "\ncontract "), *end = strchr(contract + 1, '\n');
     const char *worst = strstr(contract, "contract in transformer."); /* where it is off at most */
     assert_true(worst && worst < end);
