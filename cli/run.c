@@ -215,6 +215,8 @@ static Error *run(Arena *a, const void *options)
     TRY(rank_of_process(&rank));
     if (o->experiment_id && !*o->experiment_id)
         return error_usage("option --experiment_id: it is empty; leave it out for time and hash");
+    if (o->experiments_root_path && !*o->experiments_root_path)
+        return error_usage("option --experiments_root_path: it is empty; . is the present folder");
     if (o->dry_run || o->print_schedule) return run_dry(a, o, &rank);
     if (o->elastic) return run_elastic(a, o, &rank);
     if (o->hostfile) return error_usage("--hostfile is for --elastic");

@@ -88,6 +88,7 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
     exits("config check --config_file_path /dev/null", 2, "\"/dev/null\" is no regular file");
     exits("run --config_file_path Makefile --experiment_id ''", 2,
           "option --experiment_id: it is empty");
+    exits("run --config_file_path Makefile --experiments_root_path ''", 2, "it is empty");
     exits("run train.yaml", 2, "did you mean --config_file_path train.yaml?");
     exits("run train.yaml --config_file_path Makefile", 2,
           "\"train.yaml\" is one argument too many");
@@ -163,6 +164,11 @@ TEST(the_schema_is_json_that_names_every_component)
     int n_lines = 0;
     for (const char *s = list; *s; s++) n_lines += *s == '\n';
     assert_true((int)json_array_size(rules) >= n_lines);
+    /* a list of which one item may stand for all */
+    assert_contains(schema, "\"model_parts\": {\"description\": \"whose parameters count\", "
+                            "\"anyOf\": [{\"$ref\": \"#/$defs/from_elsewhere\"}, {\"type\": "
+                            "\"array\", \"items\": {\"anyOf\": [{\"$ref\": "
+                            "\"#/$defs/from_elsewhere\"}]}}, {\"anyOf\": [");
     json_decref(j);
     arena_free(a);
 }
