@@ -211,3 +211,16 @@ TEST(an_abandoned_file_leaves_nothing)
     assert_error_has(pbin_create(path_join(a, folder, "x.pbin"), 2, &w), "x.pbin");
     arena_free(a);
 }
+
+TEST(as_many_tokens_are_decoded_as_there_are)
+{
+    static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    for (int size = 1; size <= 4; size *= 2) {
+        uint32_t out[9];
+        for (int i = 0; i < 9; i++) out[i] = 99;
+        pbin_decode((Str){ (const char *)bytes, 8 }, size, out);
+        assert_int_equal(out[0], size == 1 ? 1 : size == 2 ? 0x0201 : 0x04030201);
+        assert_int_equal(out[8 / size - 1], size == 1 ? 8 : size == 2 ? 0x0807 : 0x08070605);
+        for (int i = 8 / size; i < 9; i++) assert_int_equal(out[i], 99);
+    }
+}
