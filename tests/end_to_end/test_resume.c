@@ -49,6 +49,25 @@ TEST(resume_gives_the_same_bits_with_tied_weights_and_swiglu)
     assert_resumes(tied_swiglu);
 }
 
+/* What is computed again in the backward pass changes no number. */
+static const char *const checkpointed[] = {
+    "--set",
+    "wrapped_model.config.model={component_key: model, variant_key: activation_checkpointed, "
+    "config: {ac_variant: full_activation_checkpointing, layers_fqn: transformer.h, model: "
+    "{instance_key: model_raw, pass_type: BY_REFERENCE}, ac_fun_params: {}}}",
+    NULL
+};
+
+TEST(resume_with_activation_checkpointing_gives_the_bits_without)
+{
+    assert_resumes_as(plain, checkpointed);
+}
+
+TEST(resume_without_activation_checkpointing_gives_the_bits_with)
+{
+    assert_resumes_as(checkpointed, plain);
+}
+
 /* The same experiment again, other results: the comparison above can fail. */
 TEST(resume_with_another_seed_gives_other_bits)
 {

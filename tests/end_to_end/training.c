@@ -291,8 +291,13 @@ void assert_goes_on_as(const Bench *b, const char *half, const char *whole)
 
 void assert_resumes(Words variant)
 {
+    assert_resumes_as(variant, variant);
+}
+
+void assert_resumes_as(Words before, Words after)
+{
     Bench b = bench_new();
-    assert_ended_well(bench_run(&b, "whole", NULL, variant, NULL));
+    assert_ended_well(bench_run(&b, "whole", NULL, before, NULL));
     const char *first = arena_printf(b.arena,
                                      "%s/whole/checkpoints/eid_whole-seen_steps_4-"
                                      "seen_tokens_256-target_steps_8-target_tokens_512",
@@ -303,7 +308,7 @@ void assert_resumes(Words variant)
     assert_no_error(make_directories(folder));
     assert_no_error(
         file_write(path_join(b.arena, folder, "last_checkpoint_info.json"), info, strlen(info)));
-    Outcome o = bench_run(&b, "resumed", "middle", variant, NULL);
+    Outcome o = bench_run(&b, "resumed", "middle", after, NULL);
     assert_ended_well(o);
     assert_contains(o.text, "step: 5 |");
     assert_same_state(&b, "resumed", "whole");

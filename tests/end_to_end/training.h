@@ -73,4 +73,6 @@ void assert_goes_on_as(const Bench *b, const char *half, const char *whole);
 /* A run of 8 steps with these arguments, and one that goes on from its checkpoint of step 4, give
  * the same bits and results. */
 void assert_resumes(Words variant);
+/* The same where what goes on has other arguments, which must not matter. */
+void assert_resumes_as(Words before, Words after);
 #endif
