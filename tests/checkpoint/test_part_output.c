@@ -5,6 +5,7 @@
 #include "checkpoint/part_output.h"
 #include "checkpoint/saving.h"
 #include "checkpoint/staging.h"
+#include "sample_state.h"
 #include "test.h"
 #include <fcntl.h>
 #include <string.h>
@@ -73,6 +74,32 @@ TEST(part_files_of_any_length_are_written_past_the_page_cache_or_through_it)
     }
 }
 
+/* As by a file system that asks for more than blocks. */
+TEST(part_files_that_the_disk_does_not_take_past_the_page_cache_go_through_it)
+{
+    Arena *a = arena_new();
+    const size_t n = 2 * MEGABYTE + 7;
+    const char *path = path_join(a, test_folder(), "part"), *bytes = some_bytes(a, n);
+    NewFile f;
+    PartOutput o;
+    Str back;
+    assert_no_error(file_create(path, &f));
+    part_output_reserve(a, (int64_t)n + MEGABYTE, &o);
+    o.memory++;
+    o.room--;
+    part_output_open(&o, &f);
+    assert_false(o.is_direct);
+    const int fd = fileno(f.stream);
+    o.is_direct = fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_DIRECT) == 0;
+    assert_no_error(part_output_put(&o, bytes, n));
+    assert_no_error(part_output_end(&o));
+    assert_no_error(file_commit(&f));
+    assert_no_error(file_read(a, path, &back));
+    assert_int_equal(back.len, n);
+    assert_memory_equal(back.ptr, bytes, n);
+    arena_free(a);
+}
+
 /* ---- saves that are planned, and written later ---- */
 
 enum { ROWS = 700, COLUMNS = 600, N = ROWS * COLUMNS };
@@ -138,5 +165,30 @@ TEST(a_save_that_is_staged_has_the_state_as_it_was_when_it_was_planned)
         arena_free(a);
     }
     pool_free(pool);
+    staging_free(&staging);
+}
+
+/* Its pair of files shares the memory. */
+TEST(a_save_that_is_staged_may_have_two_files)
+{
+    Staging staging = { 0 };
+    Arena *a = arena_new();
+    CheckpointContent c = sample_content(a, 5);
+    const CheckpointStrategy strategy = { .every = 1, .keep = 1 };
+    const CheckpointExecution execution = { .checkpoint_path = test_folder(),
+                                            .experiment_id = "pair",
+                                            .is_fsdp1 = true };
+    const CheckpointTotals totals = { 5, 8, 50, 400 };
+    CheckpointSaving *saving = checkpoint_saving_new(a, &strategy, &execution);
+    PlannedSave *planned;
+    c.staging = &staging;
+    assert_no_error(checkpoint_saving_plan(a, saving, &totals, &c, &planned));
+    for (int64_t i = 0; i < c.n; i++)
+        memset(c.state[i].part.data, 0xff, tensor_bytes(&c.state[i].part));
+    assert_no_error(checkpoint_saving_write(planned));
+    int seed = 0;
+    assert_no_error(sample_load(saving->kept[0], &seed));
+    assert_int_equal(seed, 5);
+    arena_free(a);
     staging_free(&staging);
 }
