@@ -66,7 +66,7 @@ static void machine_seconds(double *busy, double *total)
 }
 
 /* Of this process and the children that it waited for. */
-static double own_seconds(void)
+double process_seconds(void)
 {
     static const int who[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
     double sum = 0;
@@ -83,7 +83,7 @@ Watch watch_start(void)
 {
     Watch w;
     machine_seconds(&w.busy, &w.total);
-    w.own = own_seconds();
+    w.own = process_seconds();
     return w;
 }
 

@@ -10,6 +10,8 @@ void die(Error *e);
 
 /* Processor time of the calling thread, in seconds: does not count time in which others ran. */
 double thread_seconds(void);
+/* The same of this process and its ended children, in their own code and in the system. */
+double process_seconds(void);
 
 /* Measured rates of one core at this moment; the best of a few short runs. */
 double peak_read_bytes(void); /* from memory, per second */

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { BATCH = 8, SEQUENCE = 256, PLAIN_STEPS = 4, MOST_ROUNDS = 32 };
@@ -37,15 +36,6 @@ static double step(Beside *b)
     const double start = clock_seconds();
     bench_step(b->program, ++b->steps);
     return clock_seconds() - start;
-}
-
-/* Of this process, in its own code and in the system. */
-static double cpu_seconds(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static int by_value(const void *x, const void *y)
@@ -77,11 +67,11 @@ static Round measure(Beside *b)
     for (int i = 0; i < PLAIN_STEPS; i++) plain[i] = step(b);
     r.step = median(plain, PLAIN_STEPS);
     CheckpointTotals now = totals(b);
-    const double used = cpu_seconds();
+    const double used = process_seconds();
     double start = clock_seconds();
     die(state_saving_save(b->saving, &now, "{}"));
     r.waited = clock_seconds() - start;
-    r.cpu = cpu_seconds() - used;
+    r.cpu = process_seconds() - used;
     step(b);
     now = totals(b);
     start = clock_seconds();
