@@ -192,6 +192,20 @@ TEST(sizes_that_do_not_divide_are_refused_with_axis_size_and_degree)
     arena_free(j.arena);
 }
 
+TEST(what_is_made_of_another_rank_s_part_is_that_rank_s_part)
+{
+    Job j = job_new();
+    const Dim part[] = { { .size = S, .mesh = { MESH_CP }, .rotation = 1 }, { .size = D } },
+              own[] = { { .size = S, .mesh = { MESH_CP } }, { .size = D } };
+    spread(j.g, &j.mesh);
+    Value *x = input(j.g, "x", 2, part);
+    assert_int_equal(silu(j.g, x)->dim[0].rotation, 1);
+    assert_no_error(graph_finish(j.g));
+    add(j.g, x, input(j.g, "y", 2, own));
+    refused(j.g, "is split over cp");
+    arena_free(j.arena);
+}
+
 /* Of a value over all kinds of ranks, each element lies on as many ranks as do not split it. */
 TEST(the_parts_of_all_ranks_are_the_whole)
 {

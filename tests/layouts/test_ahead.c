@@ -22,11 +22,13 @@ typedef struct Seen {
     int n;
 } Seen;
 
+typedef enum Leaving { STAYS, BEFORE_PASSES, BEFORE_UPDATE } Leaving;
+
 typedef struct Job {
     DataParallel layout;
     pthread_barrier_t together; /* before a rank leaves */
     bool looks_on;              /* at each node, which is waited for */
-    bool leaves;                /* rank 1, instead of its second update */
+    Leaving leaving;            /* of rank 1, in its second step */
     bool is_timed;              /* nodes are, which changes what streams are given */
     Seen update[STEPS], passes[STEPS];
     double loss[STEPS], evaluated, evaluated_anew; /* on rank 0 */
@@ -86,10 +88,15 @@ static Error *run_step(RankRun *r, int step)
 {
     Job *j = r->job;
     TRY(feed(r, r->program));
+    if (j->leaving == BEFORE_PASSES && step == 1) {
+        TRY(store_settle(session_store(r->session), NULL));
+        pthread_barrier_wait(&j->together);
+        if (r->rank == 1) return error_new("this rank leaves");
+    }
     TRY(run_phases(r, RUN_FORWARD | RUN_BACKWARD, step, &j->passes[step]));
     TRY(run_phases(r, RUN_REDUCE, step, &j->passes[step]));
     if (r->rank == 0) j->loss[step] = program_scalar(r->program, "loss_mean", 0);
-    if (j->leaves && step == 1) {
+    if (j->leaving == BEFORE_UPDATE && step == 1) {
         pthread_barrier_wait(&j->together);
         if (r->rank == 1) return error_new("this rank leaves");
     }
@@ -199,23 +206,25 @@ TEST(parameters_are_gathered_while_others_are_updated)
     assert_string_equal(anew.update[0].what, "A");
 }
 
-static void check_failure(bool is_timed)
+static void check_failure(ZeroStage stage, Leaving leaving, bool is_timed, const char *op)
 {
-    Job job = { .layout = { .stage = ZERO_GRADIENTS, .blocks_per_unit = 1 },
-                .leaves = true,
+    Job job = { .layout = { .stage = stage, .blocks_per_unit = 1 },
+                .leaving = leaving,
                 .is_timed = is_timed };
     Error *error[RANKS];
     pthread_barrier_init(&job.together, NULL, RANKS);
     on_ranks(RANKS, run_rank, &job, error);
     pthread_barrier_destroy(&job.together);
     assert_non_null(error[0]);
-    assert_non_null(strstr(error_text(error[0]), "gather_unit"));
+    assert_non_null(strstr(error_text(error[0]), op));
     assert_non_null(strstr(error_text(error[1]), "leaves"));
     for (int i = 0; i < RANKS; i++) error_free(error[i]);
 }
 
-TEST(a_rank_that_fails_while_parameters_travel_is_told)
+TEST(a_transfer_that_fails_beside_the_computation_is_named)
 {
-    check_failure(false);
-    check_failure(true);
+    for (int is_timed = 0; is_timed < 2; is_timed++) {
+        check_failure(ZERO_GRADIENTS, BEFORE_UPDATE, is_timed, "gather_unit (prepare)");
+        check_failure(ZERO_STATES, BEFORE_PASSES, is_timed, "reduce_unit (backward_last)");
+    }
 }

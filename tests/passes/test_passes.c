@@ -89,6 +89,31 @@ TEST(recomputation_gives_the_same_bits_and_needs_less_memory)
     assert_true(effect_of(&pass_recompute, &ops, true, 0.25, NULL) == 0);
 }
 
+static int count_nodes(const Graph *g, const char *op)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) n += !strcmp(g->node[i]->op->name, op);
+    return n;
+}
+
+/* Several nodes of the backward pass read what attention gave. */
+TEST(recomputation_makes_each_result_once)
+{
+    const Gpt2Settings s = tiny_settings(true);
+    const Recompute all = { .every = 1 };
+    Arena *a = arena_new();
+    PassList list = { .arena = a };
+    TinyRun plain = tiny_run_new(&s, &list, true, true);
+    passes_add(&list, &pass_recompute, &all);
+    TinyRun again = tiny_run_new(&s, &list, true, true);
+    assert_true(count_nodes(plain.graph, "attention") > 1);
+    assert_int_equal(count_nodes(again.graph, "attention"),
+                     2 * count_nodes(plain.graph, "attention"));
+    tiny_run_free(&plain);
+    tiny_run_free(&again);
+    arena_free(a);
+}
+
 static int count_silu(const Graph *g, int block)
 {
     int n = 0;
@@ -133,13 +158,6 @@ TEST(recomputation_is_of_the_stack_that_is_named)
 TEST(fusion_changes_gradients_by_rounding_at_most)
 {
     assert_true(effect_of(pass_find("fuse"), NULL, false, 0, NULL) < 1e-6);
-}
-
-static int count_nodes(const Graph *g, const char *op)
-{
-    int n = 0;
-    for (int64_t i = 0; i < g->n_nodes; i++) n += !strcmp(g->node[i]->op->name, op);
-    return n;
 }
 
 /* A graph of a head alone, differentiated and fused; `squared`: its gradient needs the loss. */
