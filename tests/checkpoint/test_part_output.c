@@ -33,10 +33,10 @@ static bool knows_direct(Arena *a, const char *folder)
     return fd >= 0;
 }
 
-static void assert_written(const char *folder, size_t n, size_t piece)
+static void assert_written(const char *folder, const char *bytes, size_t n, size_t piece)
 {
     Arena *a = arena_new();
-    const char *path = path_join(a, folder, "part"), *bytes = some_bytes(a, n);
+    const char *path = path_join(a, folder, "part");
     NewFile f;
     PartOutput o;
     Str back;
@@ -68,10 +68,13 @@ static const size_t lengths[] = { 0,
 
 TEST(part_files_of_any_length_are_written_past_the_page_cache_or_through_it)
 {
+    Arena *a = arena_new();
+    const char *bytes = some_bytes(a, 17 * MEGABYTE);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        assert_written(test_folder(), lengths[i], 3 * MEGABYTE + 5);
-        if (access("/dev/shm", W_OK) == 0) assert_written("/dev/shm", lengths[i], 1 << 16);
+        assert_written(test_folder(), bytes, lengths[i], 3 * MEGABYTE + 5);
+        if (access("/dev/shm", W_OK) == 0) assert_written("/dev/shm", bytes, lengths[i], 1 << 16);
     }
+    arena_free(a);
 }
 
 /* As by a file system that asks for more than blocks. */

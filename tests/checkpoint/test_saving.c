@@ -2,6 +2,7 @@
  */
 #include "base/log.h"
 #include "checkpoint/loading.h"
+#include "checkpoint/rehearsal.h"
 #include "checkpoint/saving.h"
 #include "components.h"
 #include "config/builder.h"
@@ -70,6 +71,19 @@ static const char *info(Arena *a)
     Str text;
     assert_no_error(file_read(a, path_join(a, test_folder(), "runs/" LAST_CHECKPOINT_INFO), &text));
     return text.ptr;
+}
+
+TEST(saving_is_rehearsed_without_a_trace)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, EVERY, 2, "dcp");
+    const CheckpointTotals totals = { 2, 16, 50, 400 };
+    const CheckpointContent content = sample_content(a, 2);
+    RehearsedSize size;
+    assert_no_error(checkpoint_rehearse(s, &totals, &totals, &content, &size));
+    assert_true(size.bytes > 0);
+    assert_int_equal(rmdir(path_join(a, test_folder(), "runs")), 0); /* it was empty */
+    arena_free(a);
 }
 
 TEST(saving_every_k_steps_keeps_all)
