@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "board/board.h"
 #include "end_to_end/training.h"
+#include "monitor/run_record.h"
 #include "test.h"
 #include <jansson.h>
 #include <signal.h>
@@ -62,6 +63,43 @@ TEST(board_has_all_runs_below_a_folder_with_curves_states_and_differing_settings
         assert_int_equal(json_array_size(json_object_get(track, "y")), 8);
     }
     assert_int_equal(n_losses, 1);
+    json_decref(board);
+    arena_free(a);
+}
+
+/* What a run's record tells, and its results where they have come further. */
+TEST(board_tells_how_far_runs_came_that_have_not_ended_well)
+{
+    static const char row[] =
+        "{\"dataloader_tag\": \"train\", \"num_train_steps_done\": 10, \"losses\": {\"train loss "
+        "avg\": 9.5}, \"metrics\": {}, \"throughput_metrics\": {}}\n";
+    Arena *a = arena_new();
+    const char *root = path_join(a, test_folder(), "runs");
+    static const char *const names[] = { "begun", "failed" };
+    for (int i = 0; i < 2; i++) {
+        const char *folder = path_join(a, root, names[i]);
+        const RunRecord record = { .state = RUN_FAILED,
+                                   .why = "it",
+                                   .steps = 6,
+                                   .target_steps = 20,
+                                   .experiment = folder,
+                                   .start_folder = "/" };
+        assert_no_error(make_directories(folder));
+        assert_no_error(run_record_write(folder, &record));
+        assert_no_error(file_write(path_join(a, folder, RUN_LOCK), "", 0));
+        if (i)
+            assert_no_error(
+                file_write(path_join(a, folder, "evaluation_results.jsonl"), row, sizeof row - 1));
+    }
+    const char *const words[] = { "board", root, NULL };
+    assert_ended_well(command_output(a, words, NULL));
+    json_t *board = data_of(a, path_join(a, root, "board.html"));
+    for (int i = 0; i < 2; i++) {
+        const json_t *run = run_named(board, names[i]);
+        assert_string_equal(json_string_value(json_object_get(run, "state")), "failed");
+        assert_int_equal(json_integer_value(json_object_get(run, "steps")), i ? 10 : 6);
+        assert_int_equal(json_integer_value(json_object_get(run, "target")), 20);
+    }
     json_decref(board);
     arena_free(a);
 }
