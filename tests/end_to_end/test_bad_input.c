@@ -258,6 +258,7 @@ TEST(bad_input_of_too_little_memory_is_refused_with_map_and_remedies)
     assert_refused(o, 1, "the training program needs ");
     assert_contains(o.text, "but only 100 kB are free");
     assert_contains(o.text, "for parameters, optimizer states and gradients");
+    assert_contains(o.text, "scratch; of these at the peak:\n  ");
     assert_contains(o.text, "Cheapest remedies: a smaller local_train_micro_batch_size");
     assert_ended_well(bench_run(&b, "y", NULL, NULL,
                                 (const char *[]){ "MODALITIES_MEMORY_LIMIT=100000000", NULL }));
