@@ -92,6 +92,7 @@ static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
     made->pool = pool;
     made->any_order = freedom->any_order;
     made->tf32 = freedom->tf32;
+    made->longest = freedom->longest;
     made->release_pool = release;
     nccl_offer(made);
     *out = &made->device;

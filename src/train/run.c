@@ -6,6 +6,7 @@
 #include "base/signal.h"
 #include "base/terminal.h"
 #include "comm/mesh.h"
+#include "comm/waiting.h"
 #include "device/cuda_library.h"
 #include "monitor/experiment.h"
 #include "monitor/subscribers.h"
@@ -276,9 +277,11 @@ static Error *run(Run *r, const Registry *registry)
     const bool leads = consensus_leads(r->together);
     TRY(consensus_error(r->together, check_options(r->s)));
     TRY(run_config_read(r->arena, r->s, registry, &r->c));
-    consensus_wait_at_most(r->together, r->c.config.settings.comm_timeout);
+    const double *timeout = r->c.config.settings.comm_timeout;
+    consensus_wait_at_most(r->together, timeout);
     gpu_allow(&(GpuFreedom){ .any_order = r->c.config.settings.determinism == 1,
-                             .tf32 = r->c.config.settings.tf32 });
+                             .tf32 = r->c.config.settings.tf32,
+                             .longest = timeout ? *timeout : waiting_timeout() });
     if (nothing_left(r)) {
         log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
                  (long long)r->c.config.settings.training_target.num_target_steps);

@@ -81,7 +81,7 @@ static const Field settings_fields[] = {
     FIELD_CHOICE(TrainingSettings, on_nonfinite, "stop", on_nonfinite, "what a NaN or infinite loss or gradient norm does"),
     FIELD_CHOICE(TrainingSettings, determinism, "on", determinism, "whether every run gives the same bits; off: gradients of attention are added up in any order on GPUs, which is quicker", .no_effect = "the CPU always gives the same bits"),
     FIELD_BOOL(TrainingSettings, tf32, "false", "products of f32 on GPUs from factors rounded to 11 bits, which is quicker", .no_effect = "the CPU multiplies f32 as it is"),
-    FIELD_FLOAT(TrainingSettings, comm_timeout, "null", 0, 1e6, "seconds for which a rank waits for another one in a call before both are reported as hanging; null: MODALITIES_COMM_TIMEOUT, or 600", .flags = FIELD_OPEN_MIN, .no_effect_alone = "one rank waits for nobody"),
+    FIELD_FLOAT(TrainingSettings, comm_timeout, "null", 0, 1e6, "seconds for which a rank waits for another one in a call before both are reported as hanging; null: MODALITIES_COMM_TIMEOUT, or 600", .flags = FIELD_OPEN_MIN, .no_effect_alone = "one rank waits for its GPU alone"),
     { 0 },
 };
 const Field training_config_fields[] = {

@@ -7,7 +7,7 @@
  * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
  * the host that is not pinned, for which CUDA would wait, are refused. MODALITIES_MOCK_GRAPHS: how
  * often each graph was launched is told at its end; none: nothing can be recorded, which is said
- * when it ends; never: when it begins. */
+ * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: no graph comes to its end. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,6 +59,7 @@ static void close_memory(void)
 
 static _Thread_local bool is_recording; /* a stream of this thread */
 static void refuse(const char *what);
+static bool is_hung;
 
 static cudaError_t allocate(void **out, size_t bytes, bool is_pinned)
 {
@@ -126,6 +127,7 @@ static cudaError_t mock_malloc_host(void **out, size_t bytes)
 
 static cudaError_t mock_free(void *p)
 {
+    if (is_hung) refuse("memory of a GPU that hangs is freed");
     return p ? release(p) : cudaSuccess;
 }
 
@@ -350,12 +352,14 @@ static cudaError_t mock_query(cudaStream_t stream)
 {
     if (mock_stream(stream)->recorded) return cudaErrorStreamCaptureUnsupported;
     if (is_broken) return cudaErrorIllegalAddress;
+    if (is_hung) return cudaErrorNotReady;
     return run_to(mock_stream(stream), mock_stream(stream)->n_given);
 }
 
 static cudaError_t mock_synchronize(cudaStream_t stream)
 {
     cudaError_t status;
+    if (is_hung) refuse("what waits for a GPU that hangs never ends");
     pthread_mutex_lock(&lock);
     while ((status = mock_query(stream)) == cudaErrorNotReady) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
@@ -438,6 +442,7 @@ static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     MockGraph *g = (MockGraph *)(void *)exec;
     if (is_broken) return cudaErrorIllegalAddress;
+    is_hung |= getenv("MODALITIES_MOCK_HANGS") != NULL;
     g->n_launched++;
     for (int64_t i = 0; i < g->n; i++) mock_give(stream, &g->work[i]);
     return cudaSuccess;

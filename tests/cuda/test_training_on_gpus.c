@@ -276,6 +276,31 @@ TEST(a_gpu_that_fails_ends_the_training_with_the_op_and_its_place)
     arena_free(b.arena);
 }
 
+/* Nothing that would wait for it for ever is called any more, and what was saved stays. */
+TEST(a_gpu_that_hangs_ends_the_training_and_leaves_its_checkpoints)
+{
+    Bench b = bench_new();
+    static const char *const more[] = {
+        "--set", "settings.comm_timeout=1",
+        "--set", "settings.intervals.checkpointing_interval_in_steps=1",
+        "--set", "settings.training_target.num_target_steps=4",
+        NULL
+    };
+    static const char *const hangs[] = { "MODALITIES_MOCK_HANGS=1", NULL };
+    int64_t steps;
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    assert_ended_well(bench_run(&b, "whole", NULL, more, NULL));
+    const Outcome o = bench_run(&b, "hung", NULL, more, hangs);
+    assert_refused(o, 1, "step 2: ");
+    assert_contains(o.text, " (GPU 0) has not finished its work in 1 s and is given up "
+                            "(settings.comm_timeout or MODALITIES_COMM_TIMEOUT allow more)");
+    bench_last_checkpoint(&b, "hung", &steps);
+    assert_int_equal(steps, 1);
+    assert_ended_well(bench_run(&b, "resumed", "hung", more, NULL));
+    assert_same_state(&b, "whole", "resumed");
+    arena_free(b.arena);
+}
+
 /* A GPU takes one rank. */
 TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
 {

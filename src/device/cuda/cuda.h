@@ -20,6 +20,8 @@ typedef struct Cuda {
     CudnnTarget cudnn;       /* see cuda_cudnn */
     bool is_cudnn_sought;
     bool any_order, tf32; /* as GpuFreedom */
+    double longest;       /* likewise */
+    bool is_lost;         /* it hangs: whatever would wait for it is left as it is */
     Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
     size_t taken_bytes; /* of the GPU's memory, when it was opened */
     size_t workspace_bytes; /* of all streams */
@@ -53,6 +55,8 @@ CudaStream *cuda_stream_of(const Stream *s);
 /* Waits for all that the stream was given. Where ranks work together, looks now and then whether it
  * can come to an end. */
 Error *cuda_wait_for(CudaStream *s);
+/* What to do about an error of the GPU or its driver; "": nothing is known. */
+const char *cuda_advice(cudaError_t status);
 extern const Moves cuda_moves;
 /* What a stream is given as a graph of CUDA (device.h, record). */
 Error *cuda_record(Device *d, Stream *s);

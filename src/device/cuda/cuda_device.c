@@ -4,7 +4,6 @@
 #include "device/cuda/matmul.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static Cuda *cuda_of(const Device *d)
 {
@@ -14,7 +13,9 @@ static Cuda *cuda_of(const Device *d)
 Error *cuda_error(const CudaCalls *c, cudaError_t status, const char *what)
 {
     if (status == cudaSuccess) return NULL;
-    return error_new("%s: %s (CUDA error %d)", what, c->cudaGetErrorString(status), (int)status);
+    const char *advice = cuda_advice(status);
+    return error_new("%s: %s (CUDA error %d)%s%s", what, c->cudaGetErrorString(status), (int)status,
+                     *advice ? "; " : "", advice);
 }
 
 /* Ranks may be threads of one process: each call says which GPU it means. */
@@ -44,6 +45,7 @@ static void cuda_release(Device *device, void *p, size_t bytes)
 {
     const Cuda *d = cuda_of(device);
     (void)bytes;
+    if (d->is_lost) return;
     error_free(use(d));
     if (p) d->calls->cudaFree(p);
 }
@@ -77,6 +79,7 @@ static void cuda_stream_free(Device *device, Stream *s)
 {
     Cuda *d = cuda_of(device);
     CudaStream *x = cuda_stream_of(s);
+    if (d->is_lost) return;
     error_free(use(d));
     if (x->queue) d->calls->cudaStreamDestroy(x->queue);
     if (x->fault) d->calls->cudaFree(x->fault);
@@ -156,30 +159,10 @@ static Error *cuda_wait(Device *device, Stream *later, const StreamMark *m)
 static void cuda_mark_free(Device *device, StreamMark *m)
 {
     const Cuda *d = cuda_of(device);
+    if (d->is_lost) return;
     error_free(use(d));
     if (m->handle) d->calls->cudaEventDestroy(m->handle);
     *m = (StreamMark){ 0 };
-}
-
-/* First often, then every millisecond. */
-static Error *wait_with_others(CudaStream *s)
-{
-    enum { LOOKS = 200, LONGEST = 1000000 };
-    Cuda *d = s->cuda;
-    for (long i = 0;; i++) {
-        const cudaError_t status = d->calls->cudaStreamQuery(s->queue);
-        if (status != cudaErrorNotReady) return cuda_error(d->calls, status, "waiting for the GPU");
-        TRY(d->watch(d));
-        const long pause = i < LOOKS ? 20000 : LONGEST;
-        nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
-    }
-}
-
-Error *cuda_wait_for(CudaStream *s)
-{
-    Cuda *d = s->cuda;
-    if (d->groups) return wait_with_others(s);
-    return cuda_error(d->calls, d->calls->cudaStreamSynchronize(s->queue), "waiting for the GPU");
 }
 
 /* Kernels that find an id out of range say so in the stream's memory, and go on. */
@@ -213,6 +196,7 @@ static Error *cuda_host_alloc(Device *device, size_t bytes, void **out)
 static void cuda_host_release(Device *device, void *p)
 {
     const Cuda *d = cuda_of(device);
+    if (d->is_lost) return;
     error_free(use(d));
     d->calls->cudaFreeHost(p);
 }
@@ -310,6 +294,7 @@ static const char *cuda_describe(const Device *device, int status)
 static void cuda_free(Device *device)
 {
     Cuda *d = cuda_of(device);
+    if (d->is_lost) return; /* it goes with the process */
     error_free(use(d));
     if (d->free_groups) d->free_groups(d);
     matmuls_free(d->matmuls);

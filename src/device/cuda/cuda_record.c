@@ -50,5 +50,5 @@ void cuda_recording_free(Device *device, void *recording)
     Error *e;
     begin(device, NULL, &c, &e);
     error_free(e);
-    if (recording) c->cudaGraphExecDestroy(recording);
+    if (recording && !((const Cuda *)device)->is_lost) c->cudaGraphExecDestroy(recording);
 }
