@@ -28,6 +28,7 @@ typedef struct Job {
     DataParallel layout;
     pthread_barrier_t together; /* before a rank leaves */
     bool looks_on;              /* at each node, which is waited for */
+    bool is_late;               /* rank 1 updates when rank 0 has waited for its own update */
     Leaving leaving;            /* of rank 1, in its second step */
     bool is_timed;              /* nodes are, which changes what streams are given */
     Seen update[STEPS], passes[STEPS];
@@ -100,7 +101,10 @@ static Error *run_step(RankRun *r, int step)
         pthread_barrier_wait(&j->together);
         if (r->rank == 1) return error_new("this rank leaves");
     }
-    return run_phases(r, RUN_UPDATE, step, &j->update[step]);
+    if (j->is_late && r->rank == 1) pthread_barrier_wait(&j->together);
+    TRY(run_phases(r, RUN_UPDATE, step, &j->update[step]));
+    if (j->is_late && r->rank == 0) pthread_barrier_wait(&j->together);
+    return NULL;
 }
 
 static Error *evaluate(RankRun *r, double *loss)
@@ -204,6 +208,15 @@ TEST(parameters_are_gathered_while_others_are_updated)
     }
     const Job anew = run_job(ZERO_PARAMETERS, true);
     assert_string_equal(anew.update[0].what, "A");
+}
+
+TEST(the_host_goes_on_while_parameters_travel)
+{
+    Job job = { .layout = { .stage = ZERO_STATES, .blocks_per_unit = 1 }, .is_late = true };
+    pthread_barrier_init(&job.together, NULL, RANKS);
+    on_ranks(RANKS, run_rank, &job, NULL);
+    pthread_barrier_destroy(&job.together);
+    assert_true(job.is_under_way);
 }
 
 static void check_failure(ZeroStage stage, Leaving leaving, bool is_timed, const char *op)
