@@ -4,6 +4,7 @@
 #include "device/cuda/cuda.h"
 #include "comm/cuda/nccl.h"
 #include "device/cuda_library.h"
+#include "graph/op.h"
 #include "ops/kernels.h"
 #include <cublasLt.h>
 #include <stdio.h>
@@ -76,6 +77,11 @@ static void report(GpuReport *out)
     say(out->problem, sizeof out->problem, e);
 }
 
+static const char *op_name(const Launch *l)
+{
+    return l->op->name;
+}
+
 static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
                        void (*release)(struct Pool *pool), Device **out)
 {
@@ -94,6 +100,7 @@ static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
     made->tf32 = freedom->tf32;
     made->longest = freedom->longest;
     made->release_pool = release;
+    made->op_name = op_name;
     nccl_offer(made);
     *out = &made->device;
     return NULL;

@@ -7,7 +7,7 @@ HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
 CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
 CUDA_BUILD := $(BUILD)/gpu
 CUDA_CORE  := base/arena base/clock base/environment base/error base/map base/str comm/waiting \
-              ops/attention_ring_run ops/collective_rows ops/contract_pieces_run ops/gemm/product ops/moves ops/rope_frequency ops/vocabulary tensor/dims tensor/dtype tensor/tensor
+              ops/attention_ring_run ops/collective_rows ops/contract_pieces_run ops/float8_grid ops/gemm/product ops/moves ops/rope_frequency ops/vocabulary tensor/dims tensor/dtype tensor/tensor
 CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
 CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
 .PHONY: cuda
@@ -31,7 +31,7 @@ $(BUILD)/modalities-cuda.so: $(CUDA_OBJ) $(CUDA_BUILD)/images.c
 
 # The same library over a mock of CUDA: kernels run in an emulator, so that all of it is tested without a GPU.
 MOCK_OBJ    = $(filter-out %/cuda_calls.o,$(CUDA_OBJ)) $(CUDA_BUILD)/tests/cuda/mock.o $(CUDA_BUILD)/tests/cuda/mock_products.o $(CUDA_BUILD)/tests/cuda/mock_graphs.o \
-              $(CUDA_BUILD)/tests/cuda/mock_nccl.o \
+              $(CUDA_BUILD)/tests/cuda/mock_nccl.o $(CUDA_BUILD)/tests/cuda/mock_ranges.o \
               $(CUDA_BUILD)/tests/cuda/emulator.o $(patsubst %.cu,$(CUDA_BUILD)/%.emulated.o,$(shell find src -name '*.cu' | sort))
 EMULATED    = $(CXX) -std=c++17 -D_GNU_SOURCE -Isrc -Itests/cuda -isystem $(CUDA_HOME)/include -O2 -g -fPIC -fvisibility=hidden -fno-exceptions \
               -fno-strict-aliasing -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)

@@ -229,6 +229,8 @@ static Error *check_memory(const Program *p)
     FILE *f = open_memstream(&map, &size);
     CHECK(f != NULL);
     memory_print(p->plan, 8, f);
+    if (p->settings.device->own_bytes) fputs("what is not free:\n", f);
+    program_print_own(p, f);
     fclose(f);
     Error *e = error_new(
         "the %s program needs %s, but only %s are free: %s for parameters, optimizer states and "

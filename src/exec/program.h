@@ -100,6 +100,8 @@ size_t program_bytes(const Program *p);
 const Graph *program_graph(const Program *p);
 /* The memory map: parameters, states, gradients, derived, activations at the peak. */
 void program_print_memory(const Program *p, FILE *to);
+/* What the device takes itself, and other programs of its memory: nothing for the host. */
+void program_print_own(const Program *p, FILE *to);
 /* The n largest activations of those that exist together when they need most, a line each. */
 void program_print_largest(const Program *p, int n, FILE *to);
 /* The plan as JSON: {"moments": [...], "tensors": [{name, module, kind, bytes, spans}], "stored":

@@ -10,6 +10,17 @@ static void print_bytes(const char *what, size_t bytes, FILE *to)
     fprintf(to, "%12s  %s\n", text, what);
 }
 
+void program_print_own(const Program *p, FILE *to)
+{
+    const Device *d = p->settings.device;
+    const char *name;
+    for (int i = 0; d->own_bytes; i++) {
+        const size_t bytes = d->own_bytes(d, i, &name);
+        if (!bytes) break;
+        print_bytes(name, bytes, to);
+    }
+}
+
 void program_print_memory(const Program *p, FILE *to)
 {
     static const char *const what[] = { [VALUE_PARAM] = "parameters",
@@ -23,13 +34,7 @@ void program_print_memory(const Program *p, FILE *to)
     }
     for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
         if (sum[k]) print_bytes(what[k], sum[k], to);
-    const Device *d = p->settings.device;
-    const char *name;
-    for (int i = 0; d->own_bytes; i++) {
-        const size_t bytes = d->own_bytes(d, i, &name);
-        if (!bytes) break;
-        print_bytes(name, bytes, to);
-    }
+    program_print_own(p, to);
     print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
     program_print_largest(p, 8, to);
 }

@@ -1,25 +1,11 @@
 /* contract_cuda.c - products on a GPU: through cuBLASLt where the dimensions are those of matrices,
  * else by a kernel of our own (contract.cu). */
 #include "ops/contract_cuda.h"
-#include "device/cuda/matmul.h"
 #include "ops/contract_pieces.h"
-#include "ops/gemm/product.h"
 #include "ops/kernels.h"
+#include "ops/product_cuda.h"
 #include "tensor/dims.h"
 #include <string.h>
-
-static Matmul matmul_of(const Product *p)
-{
-    return (Matmul){ .m = p->m,
-                     .n = p->n,
-                     .k = p->k,
-                     .n_batches = p->n_batches,
-                     .a = { p->a.data, p->a.dtype, p->a.k_inner },
-                     .b = { p->b.data, p->b.dtype, p->b.k_inner },
-                     .c = p->c,
-                     .c_dtype = p->c_dtype,
-                     .add = p->add };
-}
 
 static bool serves_matmul(const Launch *l)
 {

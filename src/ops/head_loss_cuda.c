@@ -77,7 +77,7 @@ static void *row_of(const Tensor *t, int64_t row, int64_t width)
 /* The chunk's tokens, or its logits, as a factor. */
 static MatmulFactor factor(const void *data, const Head *h, bool k_inner)
 {
-    return (MatmulFactor){ data, h->x->dtype, k_inner };
+    return (MatmulFactor){ .data = data, .dtype = h->x->dtype, .k_inner = k_inner };
 }
 
 static int make_logits(const Head *h, int64_t first, int64_t n)

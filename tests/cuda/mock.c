@@ -7,7 +7,8 @@
  * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
  * the host that is not pinned, for which CUDA would wait, are refused. MODALITIES_MOCK_GRAPHS: how
  * often each graph was launched is told at its end; none: nothing can be recorded, which is said
- * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: no graph comes to its end. */
+ * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: no graph comes to its end.
+ * MODALITIES_MOCK_NEIGHBOUR: MiB that another program has. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,6 +19,13 @@
 
 enum { PAGE = 4096, GARBAGE = 0x7f, MOST_GARBAGE = 16 << 20 };
 static const size_t ALL_BYTES = (size_t)8 << 30;
+
+/* What another program has of the memory: MODALITIES_MOCK_NEIGHBOUR, in MiB. */
+static size_t neighbour_bytes(void)
+{
+    const char *set = getenv("MODALITIES_MOCK_NEIGHBOUR");
+    return set ? (size_t)atoll(set) << 20 : 0;
+}
 
 /* ---- memory ---- */
 
@@ -65,7 +73,8 @@ static cudaError_t allocate(void **out, size_t bytes, bool is_pinned)
 {
     if (bytes == 0) bytes = 1;
     if (is_recording) refuse("memory is allocated while a stream is recorded");
-    if (!is_pinned && taken + bytes > ALL_BYTES) return cudaErrorMemoryAllocation;
+    if (!is_pinned && taken + bytes + neighbour_bytes() > ALL_BYTES)
+        return cudaErrorMemoryAllocation;
     Region *r = calloc(1, sizeof *r);
     char *at = mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -133,7 +142,7 @@ static cudaError_t mock_free(void *p)
 
 static cudaError_t mock_memory(size_t *there, size_t *all)
 {
-    *there = ALL_BYTES - taken;
+    *there = ALL_BYTES - neighbour_bytes() - taken;
     *all = ALL_BYTES;
     return cudaSuccess;
 }
@@ -599,6 +608,35 @@ static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
     return cudaSuccess;
 }
 
+/* ---- the driver's view of other programs ---- */
+
+int nvmlInit_v2(void)
+{
+    return 0;
+}
+
+int nvmlShutdown(void)
+{
+    return 0;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *out)
+{
+    *out = NULL;
+    return strcmp(bus, "00000000:00:00.0") != 0;
+}
+
+/* Process 1 is there everywhere; the second one's memory is not known. */
+int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *n, nvmlProcessInfo *out)
+{
+    (void)device;
+    if (*n < 2) return 1;
+    out[0] = (nvmlProcessInfo){ .pid = 1, .usedGpuMemory = neighbour_bytes() };
+    out[1] = (nvmlProcessInfo){ .pid = 2, .usedGpuMemory = ~0ULL };
+    *n = neighbour_bytes() ? 2 : 0;
+    return 0;
+}
+
 static _Thread_local int chosen;
 
 int mock_gpu(void)
@@ -647,6 +685,10 @@ static const CudaCalls calls = {
     .cudaLibraryGetKernel = mock_find,
     .cudaKernelSetAttributeForDevice = mock_set_attribute,
     .cudaLaunchKernelExC = mock_launch,
+    .nvmlInit_v2 = nvmlInit_v2,
+    .nvmlShutdown = nvmlShutdown,
+    .nvmlDeviceGetHandleByPciBusId_v2 = nvmlDeviceGetHandleByPciBusId_v2,
+    .nvmlDeviceGetComputeRunningProcesses_v3 = nvmlDeviceGetComputeRunningProcesses_v3,
     MOCK_PRODUCTS,
     MOCK_GRAPHS,
 };

@@ -14,7 +14,8 @@ typedef struct MockLayout {
 /* D = alpha op(A) op(B) + beta C. */
 typedef struct MockProduct {
     MockLayout a, b, d;
-    bool turns_a, turns_b, tf32;
+    bool turns_a, turns_b, tf32, a_by_rows, b_by_rows;
+    const float *a_scale, *b_scale; /* in memory of the device; NULL: 1 */
     const void *a_data, *b_data;
     void *d_data;
     float alpha, beta;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 typedef struct Desc {
-    bool turns_a, turns_b, tf32;
+    bool turns_a, turns_b, tf32, a_by_rows, b_by_rows;
+    const float *a_scale, *b_scale;
 } Desc;
 
 size_t mock_lt_version(void)
@@ -55,19 +56,41 @@ cublasStatus_t mock_desc_destroy(cublasLtMatmulDesc_t desc)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static bool is_outer(const void *value)
+{
+    int32_t mode;
+    memcpy(&mode, value, sizeof mode);
+    return mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+}
+
 cublasStatus_t mock_desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
                              const void *value, size_t bytes)
 {
     Desc *d = (Desc *)desc;
-    if (bytes != sizeof(cublasOperation_t)) return CUBLAS_STATUS_INVALID_VALUE;
-    const bool turns = *(const cublasOperation_t *)value == CUBLAS_OP_T;
-    if (name == CUBLASLT_MATMUL_DESC_TRANSA)
-        d->turns_a = turns;
-    else if (name == CUBLASLT_MATMUL_DESC_TRANSB)
-        d->turns_b = turns;
-    else
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    return CUBLAS_STATUS_SUCCESS;
+    const struct {
+        cublasLtMatmulDescAttributes_t name;
+        size_t bytes;
+        void *scale;    /* where a pointer goes to, or */
+        bool *turns;    /* an operation, or */
+        bool *is_outer; /* a mode of scales, or nothing */
+    } known[] = {
+        { CUBLASLT_MATMUL_DESC_TRANSA, sizeof(cublasOperation_t), NULL, &d->turns_a, NULL },
+        { CUBLASLT_MATMUL_DESC_TRANSB, sizeof(cublasOperation_t), NULL, &d->turns_b, NULL },
+        { CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, sizeof d->a_scale, &d->a_scale, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, sizeof d->b_scale, &d->b_scale, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_A_SCALE_MODE, sizeof(int32_t), NULL, NULL, &d->a_by_rows },
+        { CUBLASLT_MATMUL_DESC_B_SCALE_MODE, sizeof(int32_t), NULL, NULL, &d->b_by_rows },
+        { CUBLASLT_MATMUL_DESC_FAST_ACCUM, sizeof(int8_t), NULL, NULL, NULL },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].name != name) continue;
+        if (known[i].bytes != bytes) return CUBLAS_STATUS_INVALID_VALUE;
+        if (known[i].scale) memcpy(known[i].scale, value, bytes);
+        if (known[i].turns) *known[i].turns = *(const cublasOperation_t *)value == CUBLAS_OP_T;
+        if (known[i].is_outer) *known[i].is_outer = is_outer(value);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t mock_layout_create(cublasLtMatrixLayout_t *out, cudaDataType_t type, uint64_t rows,
@@ -130,12 +153,35 @@ static MockProduct product_of(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t 
                           .d = *(const MockLayout *)(const void *)d,
                           .turns_a = x->turns_a,
                           .turns_b = x->turns_b,
-                          .tf32 = x->tf32 };
+                          .tf32 = x->tf32,
+                          .a_by_rows = x->a_by_rows,
+                          .b_by_rows = x->b_by_rows,
+                          .a_scale = x->a_scale,
+                          .b_scale = x->b_scale };
 }
 
 static int64_t sum_of(const MockProduct *p)
 {
     return p->turns_a ? p->a.rows : p->a.columns;
+}
+
+static bool is_narrow(cudaDataType_t t)
+{
+    return t == CUDA_R_8F_E4M3 || t == CUDA_R_8F_E5M2;
+}
+
+/* As the library multiplies eight bits on Hopper. MODALITIES_MOCK_PRODUCTS=no-float8: it has no
+ * such products, as on Ampere; no-rows: none with scales for each row. */
+static bool is_possible_in_eight_bits(const MockProduct *p)
+{
+    enum { UNIT = 16 };
+    const char *set = getenv("MODALITIES_MOCK_PRODUCTS");
+    if (set && (!strcmp(set, "no-float8") || (!strcmp(set, "no-rows") && p->a_by_rows)))
+        return false;
+    return is_narrow(p->a.type) && is_narrow(p->b.type) &&
+           !(p->a.type == CUDA_R_8F_E5M2 && p->b.type == CUDA_R_8F_E5M2) && !is_narrow(p->d.type) &&
+           p->turns_a && !p->turns_b && p->a.rows % UNIT == 0 && p->a.columns % UNIT == 0 &&
+           p->a_by_rows == p->b_by_rows && p->a_scale && p->b_scale;
 }
 
 /* Sizes that belong together, and dtypes that the library has products for. */
@@ -145,8 +191,9 @@ static bool is_possible(const MockProduct *p)
                   n = p->turns_b ? p->b.rows : p->b.columns,
                   k = p->turns_b ? p->b.columns : p->b.rows;
     const bool same = p->a.type == p->b.type && (p->d.type == p->a.type || p->d.type == CUDA_R_32F);
-    return same && m == p->d.rows && n == p->d.columns && k == sum_of(p) &&
-           p->a.n_batches == p->d.n_batches && p->b.n_batches == p->d.n_batches;
+    const bool narrow = is_narrow(p->a.type) || is_narrow(p->b.type);
+    return (narrow ? is_possible_in_eight_bits(p) : same) && m == p->d.rows && n == p->d.columns &&
+           k == sum_of(p) && p->a.n_batches == p->d.n_batches && p->b.n_batches == p->d.n_batches;
 }
 
 cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
@@ -177,6 +224,9 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
     w.product.alpha = *(const float *)alpha;
     w.product.beta = *(const float *)beta;
     const char *chosen = (const char *)algorithm;
+    if (is_narrow(w.product.a.type) &&
+        ((uintptr_t)a_data | (uintptr_t)b_data | (uintptr_t)d_data) % 16)
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_possible(&w.product) || c_data != d_data || chosen[0] != 1)
         return CUBLAS_STATUS_INVALID_VALUE;
     return mock_give(stream, &w) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
@@ -185,7 +235,11 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
 
 static Dtype dtype_of(cudaDataType_t t)
 {
-    return t == CUDA_R_32F ? F32 : t == CUDA_R_16BF ? BF16 : F16;
+    return t == CUDA_R_32F       ? F32
+           : t == CUDA_R_16BF    ? BF16
+           : t == CUDA_R_8F_E4M3 ? F8_E4M3
+           : t == CUDA_R_8F_E5M2 ? F8_E5M2
+                                 : F16;
 }
 
 /* Element (row, column) of op(X). */
@@ -220,6 +274,9 @@ void mock_multiply(const MockProduct *p)
                                   z * p->a.distance + place(&p->a, p->turns_a, i, e)) *
                            number(p, &p->b, p->b_data,
                                   z * p->b.distance + place(&p->b, p->turns_b, e, j));
+                if (p->a_scale)
+                    sum *=
+                        (double)p->a_scale[p->a_by_rows ? i : 0] * p->b_scale[p->b_by_rows ? j : 0];
                 const int64_t at = z * p->d.distance + j * p->d.stride + i;
                 const double old = p->beta != 0 ? p->beta * dtype_get(to, p->d_data, at) : 0;
                 dtype_set(to, p->d_data, at, p->alpha * sum + old);

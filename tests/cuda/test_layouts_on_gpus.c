@@ -1,6 +1,9 @@
 /* test_layouts_on_gpus.c - a step on several GPUs equals that on one, in each way to share a model.
  */
 #include "../layouts/layout.h"
+#include "models/model.h"
+#include "passes/all_passes.h"
+#include "passes/float8.h"
 #include "test.h"
 #include <stdlib.h>
 
@@ -81,4 +84,26 @@ TEST(gpus_that_share_experts_equal_one)
     on_gpus();
     layout_equals_one_rank(
         (LayoutCase){ .size[MESH_EP] = 2, .moe = &moe, .llama_like = true, .compute = F32 }, near);
+}
+
+static void in_eight_bits(Model *m)
+{
+    static const char *const none[] = { NULL };
+    static const Float8 all = { FLOAT8_TENSORWISE, none, 0, 0 };
+    passes_add(&m->passes, &pass_float8, &all);
+}
+
+/* Factors travel in eight bits and sums in bf16, after which some are rounded to a neighbour, which
+ * is 6 % away: just as far from one rank as on CPUs. */
+TEST(gpus_that_share_tensors_in_eight_bits_are_near_one)
+{
+    on_gpus();
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true, .sequence = true },
+                                         .edit = in_eight_bits,
+                                         .width = 32,
+                                         .heads = 8,
+                                         .kv_heads = 8,
+                                         .compute = F32 },
+                           0.2);
 }

@@ -301,6 +301,26 @@ TEST(a_gpu_that_hangs_ends_the_training_and_leaves_its_checkpoints)
     arena_free(b.arena);
 }
 
+/* As NVIDIA's profilers attach themselves. */
+TEST(a_profiler_of_gpus_is_told_the_ops)
+{
+    Bench b = bench_new();
+    Str text;
+    const char *path = arena_printf(b.arena, "%s/ranges", b.root);
+    const char *const gpu[] = { "--device", "cuda", "--set",
+                                "settings.training_target.num_target_steps=1", NULL };
+    const char *const profiler[] = {
+        arena_printf(b.arena, "NVTX_INJECTION64_PATH=%s", getenv("MODALITIES_CUDA")),
+        arena_printf(b.arena, "MODALITIES_MOCK_RANGES=%s", path), NULL
+    };
+    assert_ended_well(bench_run(&b, "one", NULL, gpu, profiler));
+    assert_no_error(file_read(b.arena, path, &text));
+    assert_contains(text.ptr, "0 attention 0\n");
+    assert_contains(text.ptr, "0 attention_grad 1\n");
+    assert_null(strstr(text.ptr, "\n1 ")); /* each has ended */
+    arena_free(b.arena);
+}
+
 /* A GPU takes one rank. */
 TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
 {

@@ -84,6 +84,25 @@ static Value *build_float8_contract(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+/* Two leading sizes, k, n: those of a linear layer, with one scale and with one for each row that
+ * is summed over. */
+static Value *build_float8_contract_of_gradients(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *one = uniform(leaf(g, "one", F32, 0, NULL), 0.5, 1.5),
+          *tokens = uniform(leaf(g, "tokens", F32, 2, n), 0.5, 1.5),
+          *inner = uniform(leaf(g, "inner", F32, 1, n + 2), 0.5, 1.5),
+          *outer = uniform(leaf(g, "outer", F32, 1, n + 3), 0.5, 1.5);
+    Value *w = leaf(g, "w", F8_E4M3, 2, (int64_t[]){ n[3], n[2] }),
+          *x = leaf(g, "x", F8_E4M3, 3, n),
+          *dy = leaf(g, "dy", F8_E5M2, 3, (int64_t[]){ n[0], n[1], n[3] });
+    float8_contract(g, "*n,nk,,->*k", dy, w, one, one, F64, NULL);
+    float8_contract(g, "*n,nk,*,k->*k", dy, w, tokens, inner, F64, NULL);
+    float8_contract(g, "*n,*k,,->nk", dy, x, one, one, F64, NULL);
+    float8_contract(g, "*n,*k,n,k->nk", dy, x, outer, inner, F64, NULL);
+    return NULL;
+}
+
 /* clang-format off */
 #define FLOAT8(format, by_two) &(const Float8Format){ format, by_two }
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
@@ -105,6 +124,8 @@ const OpCase product_cases[] = {
     { "float8_quantize", build_float8_quantize, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 38 } },
     { "float8_quantize of gradients", build_float8_quantize, .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 3, 38 } },
     { "float8_contract", build_float8_contract, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 34, 10 } },
+    { "float8_contract in whole units", build_float8_contract, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 8, 32, 80 } },
+    { "float8_contract of gradients in whole units", build_float8_contract_of_gradients, .n = { 2, 16, 80, 32 } },
     { "float8_contract of gradients", build_float8_contract, .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 20, 34, 18 } },
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },

@@ -146,16 +146,17 @@ TEST(devices_without_kernels_for_eight_bits_refuse_them_by_name)
                                .device = "other",
                                .types = "*" };
     const KernelDef *const tables[] = { rows, NULL };
-    Device other = *t.device;
-    other.name = "other:0";
-    other.kernels = "other";
-    other.tables = tables;
-    ParamStore *store = store_new(&other);
-    const ProgramSettings settings = { .device = &other, .store = store, .name = "test" };
+    const Device own = *t.device;
+    t.device->name = "other:0";
+    t.device->kernels = "other";
+    t.device->tables = tables;
+    ParamStore *store = store_new(t.device);
+    const ProgramSettings settings = { .device = t.device, .store = store, .name = "test" };
     Program *p = NULL;
     assert_error_has(program_new(t.graph, &settings, &p),
                      "no kernel for op float8_scale on other:0");
     store_free(store);
+    *t.device = own;
     tiny_run_free(&t);
 }
 

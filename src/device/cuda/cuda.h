@@ -7,6 +7,14 @@
 
 struct Matmuls;
 
+/* Another program that uses the GPU. */
+typedef struct CudaNeighbour {
+    const char *name;
+    size_t bytes;
+} CudaNeighbour;
+
+enum { CUDA_NEIGHBOURS = 8 };
+
 typedef struct Cuda {
     Device device;
     const CudaCalls *calls;
@@ -24,9 +32,13 @@ typedef struct Cuda {
     bool is_lost;         /* it hangs: whatever would wait for it is left as it is */
     Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
     size_t taken_bytes; /* of the GPU's memory, when it was opened */
+    CudaNeighbour neighbour[CUDA_NEIGHBOURS]; /* those of them that others had */
+    int n_neighbours;
     size_t workspace_bytes; /* of all streams */
     struct Pool *pool;
     void (*release_pool)(struct Pool *pool);
+    /* The name of a launch's op, for profilers; NULL: none. */
+    const char *(*op_name)(const Launch *l);
     /* Groups of ranks (comm/cuda); NULL: there is none. */
     struct NcclGroup *groups;
     /* Whether work that is waited for will still come to its end: an error tells why not. */
@@ -68,6 +80,8 @@ int cuda_status(cudaError_t status);
 /* Bytes for products of this stream, which are made at the first call. */
 Error *cuda_workspace(CudaStream *s, void **out);
 
+/* Notes who else uses the GPU. */
+void cuda_find_neighbours(Cuda *d);
 /* cuDNN on this GPU, started at the first call; NULL where there is none. */
 const CudnnTarget *cuda_cudnn(Cuda *d);
 /* A status for what a call of cuDNN gave. */

@@ -101,6 +101,21 @@ static void fill_cudnn(Arena *a, CudaCalls *c)
     error_free(e);
 }
 
+/* It comes with the driver, so it is where the system looks. */
+static void fill_nvml(CudaCalls *c)
+{
+    static const char *const nvml = "libnvidia-ml.so.1";
+    CudaCalls found = *c;
+    void *library = dlopen(nvml, RTLD_NOW | RTLD_LOCAL);
+    Error *e = NULL;
+    if (!library) return;
+#define FIND_NVML(name)                                                                            \
+    if (!e) e = find(library, nvml, #name, &found.name);
+    NVML_CALLS(FIND_NVML)
+    if (!e) *c = found;
+    error_free(e);
+}
+
 static Error *fill(Arena *a, CudaCalls *c)
 {
     static const char *const runtime = "libcudart.so.13", *const products = "libcublasLt.so.13";
@@ -112,6 +127,7 @@ static Error *fill(Arena *a, CudaCalls *c)
     TRY(open_library(a, products, &library));
     CUBLASLT_CALLS(FIND_PRODUCTS)
     fill_cudnn(a, c);
+    fill_nvml(c);
     return NULL;
 }
 

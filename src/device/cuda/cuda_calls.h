@@ -6,6 +6,7 @@
 #define DEVICE_CUDA_CUDA_CALLS_H
 #include "base/arena.h"
 #include "base/error.h"
+#include "device/cuda/nvml_calls.h"
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
@@ -39,6 +40,9 @@
     CALL(ncclCommGetAsyncError) CALL(ncclCommFinalize) CALL(ncclCommDestroy) CALL(ncclCommAbort) \
     CALL(ncclGroupStart) CALL(ncclGroupEnd) CALL(ncclAllReduce) CALL(ncclAllGather) \
     CALL(ncclReduceScatter) CALL(ncclBroadcast) CALL(ncclReduce) CALL(ncclSend) CALL(ncclRecv)
+#define NVML_CALLS(CALL) \
+    CALL(nvmlInit_v2) CALL(nvmlShutdown) CALL(nvmlDeviceGetHandleByPciBusId_v2) \
+    CALL(nvmlDeviceGetComputeRunningProcesses_v3)
 /* clang-format on */
 
 #define CUDA_CALL_MEMBER(name) __typeof__(&(name)) name;
@@ -46,6 +50,7 @@ typedef struct CudaCalls {
     CUDA_RUNTIME_CALLS(CUDA_CALL_MEMBER)
     CUBLASLT_CALLS(CUDA_CALL_MEMBER)
     CUDNN_CALLS(CUDA_CALL_MEMBER) /* all NULL where there is no cuDNN */
+    NVML_CALLS(CUDA_CALL_MEMBER)  /* likewise */
     NCCL_CALLS(CUDA_CALL_MEMBER)  /* after nccl_calls_get */
 } CudaCalls;
 #undef CUDA_CALL_MEMBER

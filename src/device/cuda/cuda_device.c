@@ -1,6 +1,7 @@
 /* cuda_device.c - a GPU as a Device: memory, copies, streams, marks. */
 #include "base/environment.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/cuda_ranges.h"
 #include "device/cuda/matmul.h"
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,11 @@ static int cuda_launch(Device *device, Kernel *kernel, const Launch *l)
 {
     const Cuda *d = cuda_of(device);
     const cudaError_t status = d->calls->cudaSetDevice(d->number);
-    return status == cudaSuccess ? kernel(l) : cuda_status(status);
+    if (status != cudaSuccess) return cuda_status(status);
+    cuda_range_begin(d, l);
+    const int done = kernel(l);
+    cuda_range_end();
+    return done;
 }
 
 static void cuda_stream_free(Device *device, Stream *s)
@@ -231,14 +236,19 @@ static size_t cuda_own_bytes(const Device *device, int i, const char **name)
 {
     const Cuda *d = cuda_of(device);
     if (i == 0) {
-        *name = "the GPU's own: context, kernels, other programs";
-        return d->taken_bytes;
-    }
-    if (i == 1) {
         *name = "workspace of cuBLASLt";
         return d->workspace_bytes ? d->workspace_bytes : CUDA_WORKSPACE;
     }
-    return 0;
+    if (i <= d->n_neighbours) {
+        *name = d->neighbour[i - 1].name;
+        return d->neighbour[i - 1].bytes;
+    }
+    size_t own = d->taken_bytes;
+    for (int k = 0; k < d->n_neighbours; k++)
+        own -= own > d->neighbour[k].bytes ? d->neighbour[k].bytes : own;
+    *name = d->n_neighbours ? "the GPU's own: context, kernels"
+                            : "the GPU's own: context, kernels, other programs";
+    return i == d->n_neighbours + 1 ? own : 0;
 }
 
 /* By datasheet, for dense products: FLOP/s of a multiprocessor and clock, by generation. */
@@ -321,8 +331,9 @@ static Error *open_device(Cuda *d, const void *const *images)
 {
     const CudaCalls *c = d->calls;
     size_t there, all;
-    TRY(use(d));
     TRY(cuda_error(c, c->cudaGetDeviceProperties(&d->facts, d->number), "looking at the GPU"));
+    cuda_find_neighbours(d);
+    TRY(use(d));
     if (d->facts.major < 8)
         return error_new("%s has compute capability %d.%d; 8.0 is needed", d->facts.name,
                          d->facts.major, d->facts.minor);

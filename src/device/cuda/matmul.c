@@ -13,7 +13,11 @@ typedef struct Shape {
     int32_t a, b, c; /* dtypes */
     int32_t a_inner, b_inner;
     uint32_t a_align, b_align, c_align; /* bytes that addresses are multiples of */
+    int32_t a_scale, b_scale;           /* ScaleKind */
+    int32_t fast, unused;               /* no padding: shapes are compared byte by byte */
 } Shape;
+
+typedef enum ScaleKind { SCALE_NONE, SCALE_ONE, SCALE_ROWS } ScaleKind;
 
 typedef struct Made {
     struct Made *next;
@@ -50,7 +54,6 @@ Error *matmuls_new(Cuda *d, Matmuls **out)
 {
     Matmuls *m = calloc(1, sizeof *m);
     CHECK(m != NULL);
-    m->cuda = d;
     m->cuda = d;
     const cublasStatus_t status = d->calls->cublasLtCreate(&m->handle);
     if (status) free(m);
@@ -89,7 +92,12 @@ bool matmul_fits(Dtype a, Dtype b, Dtype c)
 
 static cudaDataType_t type_of(Dtype t)
 {
-    return t == F32 ? CUDA_R_32F : t == BF16 ? CUDA_R_16BF : CUDA_R_16F;
+    static const cudaDataType_t all[] = { [F32] = CUDA_R_32F,
+                                          [BF16] = CUDA_R_16BF,
+                                          [F16] = CUDA_R_16F,
+                                          [F8_E4M3] = CUDA_R_8F_E4M3,
+                                          [F8_E5M2] = CUDA_R_8F_E5M2 };
+    return all[t];
 }
 
 /* Column by column, a factor whose sum runs fastest has k rows. */
@@ -109,7 +117,32 @@ static cublasStatus_t make_layout(const CudaCalls *c, cublasLtMatrixLayout_t *ou
     return status;
 }
 
-static cublasStatus_t make_product(const Matmuls *m, Made *x)
+/* Operands are exchanged: the library's A is B here. */
+static cublasStatus_t set_scales(const CudaCalls *c, const Made *x, const Matmul *p)
+{
+    const int32_t by_rows = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    const int8_t fast = (int8_t)x->shape.fast;
+    const struct {
+        cublasLtMatmulDescAttributes_t name;
+        const void *value;
+        size_t bytes;
+        bool is_meant;
+    } set[] = {
+        { CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &p->b.scale, sizeof p->b.scale, p->b.scale },
+        { CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &p->a.scale, sizeof p->a.scale, p->a.scale },
+        { CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &by_rows, sizeof by_rows, p->b.scale_rows },
+        { CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &by_rows, sizeof by_rows, p->a.scale_rows },
+        { CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast, fast },
+    };
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (size_t i = 0; !status && i < sizeof set / sizeof *set; i++)
+        if (set[i].is_meant)
+            status = c->cublasLtMatmulDescSetAttribute(x->product, set[i].name, set[i].value,
+                                                       set[i].bytes);
+    return status;
+}
+
+static cublasStatus_t make_product(const Matmuls *m, Made *x, const Matmul *p)
 {
     const Shape *s = &x->shape;
     const bool rounds = m->cuda->tf32 && s->a == F32;
@@ -131,6 +164,7 @@ static cublasStatus_t make_product(const Matmuls *m, Made *x)
         status = make_layout(c, &x->second, s->a, s->a_inner ? s->k : s->m,
                              s->a_inner ? s->m : s->k, s->n_batches);
     if (!status) status = make_layout(c, &x->result, s->c, s->n, s->m, s->n_batches);
+    if (!status) status = set_scales(c, x, p);
     return status;
 }
 
@@ -185,18 +219,47 @@ static uint64_t bucket_of(const Shape *s)
     return hash_bytes(s, sizeof *s) % N_BUCKETS;
 }
 
-static cublasStatus_t get(Matmuls *m, const Shape *s, Made **out)
+static ScaleKind scale_kind(const MatmulFactor *f)
 {
+    return f->scale_rows ? SCALE_ROWS : f->scale ? SCALE_ONE : SCALE_NONE;
+}
+
+static void shape_of(const Matmul *p, Shape *s)
+{
+    *s = (Shape){ 0 };
+    s->m = p->m;
+    s->n = p->n;
+    s->k = p->k;
+    s->n_batches = p->n_batches;
+    s->a = p->a.dtype;
+    s->b = p->b.dtype;
+    s->c = p->c_dtype;
+    s->a_inner = p->a.k_inner;
+    s->b_inner = p->b.k_inner;
+    s->a_align = align_of(p->a.data);
+    s->b_align = align_of(p->b.data);
+    s->c_align = align_of(p->c);
+    s->a_scale = (int32_t)scale_kind(&p->a);
+    s->b_scale = (int32_t)scale_kind(&p->b);
+    s->fast = p->fast;
+}
+
+/* What belongs to the product's shape. Only scales differ from one such product to the next. */
+static cublasStatus_t get(Matmuls *m, const Matmul *p, Made **out)
+{
+    Shape shape;
+    const Shape *s = &shape;
+    shape_of(p, &shape);
     Made **bucket = &m->made[bucket_of(s)];
     for (Made *x = *bucket; x; x = x->next)
         if (!memcmp(&x->shape, s, sizeof *s)) {
             *out = x;
-            return CUBLAS_STATUS_SUCCESS;
+            return set_scales(m->cuda->calls, x, p);
         }
     Made *x = calloc(1, sizeof *x);
     CHECK(x != NULL);
     x->shape = *s;
-    cublasStatus_t status = make_product(m, x);
+    cublasStatus_t status = make_product(m, x, p);
     if (!status) status = choose_algorithm(m, x);
     if (status) {
         free_made(m->cuda->calls, x);
@@ -207,27 +270,21 @@ static cublasStatus_t get(Matmuls *m, const Shape *s, Made **out)
     return status;
 }
 
+bool matmul_is_possible(const Stream *s, const Matmul *p)
+{
+    Made *x;
+    return get(cuda_stream_of(s)->cuda->matmuls, p, &x) == CUBLAS_STATUS_SUCCESS;
+}
+
 int matmul_run(const Launch *l, const Matmul *p)
 {
     CudaStream *s = cuda_stream_of(l->stream);
     Matmuls *m = s->cuda->matmuls;
-    const Shape shape = { .m = p->m,
-                          .n = p->n,
-                          .k = p->k,
-                          .n_batches = p->n_batches,
-                          .a = p->a.dtype,
-                          .b = p->b.dtype,
-                          .c = p->c_dtype,
-                          .a_inner = p->a.k_inner,
-                          .b_inner = p->b.k_inner,
-                          .a_align = align_of(p->a.data),
-                          .b_align = align_of(p->b.data),
-                          .c_align = align_of(p->c) };
     const float one = 1, keep = p->add ? 1 : 0;
     void *workspace;
     Made *x;
     if (p->m == 0 || p->n == 0 || p->n_batches == 0) return KERNEL_OK;
-    const cublasStatus_t status = get(m, &shape, &x);
+    const cublasStatus_t status = get(m, p, &x);
     if (status) return status_of(status);
     Error *e = cuda_workspace(s, &workspace);
     if (e) {

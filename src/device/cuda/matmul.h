@@ -5,11 +5,15 @@
 
 /* C[m][n] (+)= A[m][k] B[n][k]^T, row by row; element (row, k) of A or B lies at row * k + k if
  * `k_inner`, else at k * rows + row. Pairs of dtypes: f32 of f32, and bf16 or f32 of bf16 (f16
- * likewise). Batches lie one after the other in all three. */
+ * likewise). Batches lie one after the other in all three.
+ * Factors of eight bits are multiplied where matmul_is_possible says so: with the sum in dimension
+ * k inner, by their scales in memory of the device. */
 typedef struct MatmulFactor {
     const void *data;
     Dtype dtype;
     bool k_inner;
+    const float *scale; /* what a factor of eight bits is multiplied by */
+    bool scale_rows;    /* there is one for each row */
 } MatmulFactor;
 
 typedef struct Matmul {
@@ -17,7 +21,8 @@ typedef struct Matmul {
     MatmulFactor a, b;
     void *c;
     Dtype c_dtype;
-    bool add; /* to what is in C */
+    bool add;  /* to what is in C */
+    bool fast; /* factors of eight bits: partial sums may have fewer bits than f32 */
 } Matmul;
 
 typedef struct Matmuls Matmuls;
@@ -27,6 +32,8 @@ Error *matmuls_new(Cuda *d, Matmuls **out);
 void matmuls_free(Matmuls *m);
 /* Whether cuBLASLt multiplies these dtypes. */
 bool matmul_fits(Dtype a, Dtype b, Dtype c);
+/* Whether it knows a product on this GPU; data and scales may be any places. */
+bool matmul_is_possible(const Stream *s, const Matmul *p);
 /* Queues a product on the launch's stream; returns a status. */
 int matmul_run(const Launch *l, const Matmul *p);
 /* What such a status means; NULL if it is none of cuBLASLt. */

@@ -1,0 +1,45 @@
+/* test_memory_on_gpus.c - a GPU's memory: what a program takes is what its map says, and what is
+ * said where it does not fit. */
+#include "device/cuda_library.h"
+#include "end_to_end/training.h"
+#include "passes/tiny_model.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* All that is taken, but for the workspace of products, which is a line of its own. */
+TEST(a_program_takes_of_a_gpu_what_its_map_says)
+{
+    const Gpt2Settings s = tiny_settings(true);
+    Device *gpu;
+    size_t workspace;
+    assert_no_error(gpu_open(0, 1, &gpu));
+    const size_t before = gpu->free_bytes(gpu);
+    TinyRun t = tiny_run_make(&(TinyChoice){ .settings = &s, .training = true, .device = gpu });
+    assert_true(tiny_step(&t) > 0);
+    const size_t taken = before - gpu->free_bytes(gpu);
+    store_workspace(t.store, &workspace);
+    size_t mapped = workspace;
+    for (int64_t i = 0; i < store_count(t.store); i++)
+        mapped += tensor_bytes(&store_at(t.store, i)->tensor);
+    /* tensors begin at multiples of 64 bytes, and each stream keeps 16 */
+    const size_t rounding = 64 * (size_t)store_count(t.store) + 256;
+    if (taken < mapped || taken > mapped + rounding)
+        fail_msg("%zu bytes are taken, the map has %zu", taken, mapped);
+    tiny_run_free(&t);
+}
+
+TEST(a_training_that_does_not_fit_says_who_else_uses_the_gpu)
+{
+    Bench b = bench_new();
+    const char *const words[] = { "--device", "cuda", NULL };
+    const char *const full[] = { "MODALITIES_MOCK_NEIGHBOUR=8128", NULL };
+    const Outcome o = bench_run(&b, "x", NULL, words, full);
+    assert_int_equal(o.status, 1);
+    assert_contains(o.text, "of these at the peak:");
+    assert_contains(o.text, "Cheapest remedies: a smaller local_train_micro_batch_size");
+    assert_contains(o.text, "model.activation_checkpointed");
+    assert_contains(o.text, "what is not free:\n");
+    assert_contains(o.text, " 8.5 GB  process 1");
+    assert_contains(o.text, "workspace of cuBLASLt");
+    arena_free(b.arena);
+}
