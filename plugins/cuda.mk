@@ -6,7 +6,7 @@ NVCC        = $(CUDA_HOME)/bin/nvcc
 HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
 CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
 CUDA_BUILD := $(BUILD)/gpu
-CUDA_CORE  := base/arena base/clock base/environment base/error base/map base/str comm/waiting \
+CUDA_CORE  := base/arena base/clock base/environment base/error base/map base/memory base/str comm/waiting \
               ops/attention_ring_run ops/collective_rows ops/contract_pieces_run ops/float8_grid ops/gemm/product ops/moves ops/rope_frequency ops/vocabulary tensor/dims tensor/dtype tensor/tensor
 CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
 CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))

@@ -52,7 +52,7 @@ MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
     "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
 # What a GPU machine gets works by itself, on the mock.
 export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
-BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 "$BUILD/gpu-bundle/gpu-check" &&
+BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 GPU_CHECK_TINY=1 "$BUILD/gpu-bundle/gpu-check" &&
     PYTHON=/nowhere/python3 GPU_BENCH_TINY=1 "$BUILD/gpu-bundle/gpu-bench" >"$BUILD/gpu-bench.log" || exit 1
 [ "$(grep -c '"ok": true' "$BUILD/gpu-bundle/gpu-bench.json")" = 5 ] || { cat "$BUILD/gpu-bench.log" && exit 1; }
 "$BUILD/tests/cuda_all" are_refused is_refused shipped test_ranks_on_gpus test_layouts_on_gpus test_float8_on_gpus test_memory_on_gpus ranks_on_two_gpus gpu_that_fails uses_tf32 profiler_of_gpus \

@@ -1,16 +1,17 @@
 #!/bin/bash
-# gpu_check.sh - what must hold on a GPU: every kernel beside its reference, trainings beside the CPU's.
-# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings
+# gpu_check.sh - what must hold on a GPU: every kernel beside its reference, trainings beside the CPU's, one of them 200
+# steps of 10M parameters, and compute-sanitizer over some kernels where it is installed.
+# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings long sanitizer
 # Runs from the folder that `make gpu-bundle` makes. Results come as they are found, in gpu-check.log, too.
 set -uo pipefail
 cd "$(dirname "$0")"
 [ -x build/modalities ] || cd ..
-only= skip= failed=0 box=${GPU_CHECK_BOX:-240} # seconds of a stage at most
+only= skip= failed=0 box=${GPU_CHECK_BOX:-} # seconds of a stage at most
 while [ $# -gt 0 ]; do
     case $1 in
     --only) only=$2 && shift 2 ;;
     --skip) skip="$skip $2" && shift 2 ;;
-    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings" && exit 2 ;;
+    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings long sanitizer" && exit 2 ;;
     esac
 done
 export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -28,9 +29,20 @@ stage() { # name, seconds, command
     fi
 }
 usable() { build/modalities devices && build/modalities devices | grep -q '^cuda:0'; }
-export -f usable
+sanitized() { # kernels that share memory among threads, and the newest ones
+    local tool op
+    tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
+        { echo "  compute-sanitizer is not installed here" && return 0; }
+    for op in rms_norm_grad embed_grad cross_entropy float8_quantize float8_contract; do
+        MODALITIES_TEST_IN_GPU_MEMORY=1 MODALITIES_TEST_OP=$op "$tool" --target-processes all --error-exitcode 9 \
+            build/tests/cuda_all kernels_of_gpus || return 1
+    done
+}
+export -f usable sanitized
 : >gpu-check.log
 stage devices 60 bash -c usable
-MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "$box" build/tests/cuda_all kernels_of_gpus
-stage trainings "$box" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
+MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "${box:-180}" build/tests/cuda_all kernels_of_gpus
+stage trainings "${box:-150}" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
+stage long "${box:-120}" build/tests/cuda_all a_long_training
+stage sanitizer "${box:-90}" bash -c sanitized
 exit "$failed"

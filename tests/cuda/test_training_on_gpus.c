@@ -246,6 +246,36 @@ TEST(a_training_on_a_gpu_uses_tf32_and_any_order_where_its_settings_say_so)
     arena_free(b.arena);
 }
 
+/* 10 million parameters, and 200 steps; GPU_CHECK_TINY: a small model and few, for the mock. */
+TEST(a_long_training_on_a_gpu_stays_beside_that_on_the_cpu)
+{
+    static const char *const few[] = { "--set", "settings.training_target.num_target_steps=4",
+                                       "--set", "model_raw.config.dropout=0", NULL };
+    static const char *const many[] = {
+        "--set", "settings.training_target.num_target_steps=200",
+        "--set", "settings.intervals.checkpointing_interval_in_steps=200",
+        "--set", "settings.intervals.evaluation_interval_in_steps=200",
+        "--set", "model_raw.config.dropout=0",
+        "--set", "model_raw.config.n_layer=6",
+        "--set", "model_raw.config.n_head_q=6",
+        "--set", "model_raw.config.n_embd=384",
+        "--set", "model_raw.config.ffn_hidden=1536",
+        "--set", "lr_scheduler.config.max_lr=1e-3",
+        NULL
+    };
+    Bench b = bench_new();
+    Words words = getenv("GPU_CHECK_TINY") ? few : many;
+    setenv("EVAL_PBIN", b.pbin, 1);
+    b.pbin = write_many_tokens(b.arena);
+    setenv("MODALITIES_DEVICE", "cpu", 1);
+    assert_ended_well(bench_run(&b, "cpu", NULL, words, NULL));
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    assert_ended_well(bench_run(&b, "gpu", NULL, words, NULL));
+    assert_results_near(&b, "cpu", "gpu", "train loss avg", 5e-3);
+    assert_last_result_near(&b, "cpu", "gpu", "train loss avg", 2e-3);
+    arena_free(b.arena);
+}
+
 TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
 {
     setenv("MODALITIES_DEVICE", "cuda", 1);

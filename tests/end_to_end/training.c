@@ -233,7 +233,7 @@ void assert_curve_within(const Bench *b, const char *part, const char *whole)
     }
 }
 
-enum { MOST_RESULTS = 64 };
+enum { MOST_RESULTS = 256 };
 
 static int read_results(const Bench *b, const char *id, const char *name, double *x)
 {
