@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/signal.h"
 #include "base/thread.h"
+#include "base/waiting_read.h"
 #include "data/bad_line.h"
 #include "data/progress.h"
 #include <errno.h>
@@ -40,6 +41,16 @@ static bool is_too_long(const Filter *f, int64_t n_bytes)
     return !f->settings->whole && n_bytes > f->settings->max_line_bytes;
 }
 
+/* All that is wanted, or less at the end. */
+static Error *read_bytes(const Filter *f, char *to, size_t wanted, size_t *got)
+{
+    bool some = false;
+    *got = 0;
+    for (size_t n = 0; *got < wanted && !(some && !n); *got += n)
+        TRY(waiting_read(fileno(f->in), f->input_name, to + *got, wanted - *got, &n, &some));
+    return NULL;
+}
+
 /* Fills the batch with whole lines; a long line makes it grow. Of one that is too long the
  * beginning is enough, with which all ends. */
 static Error *read_batch(Filter *f)
@@ -50,9 +61,9 @@ static Error *read_batch(Filter *f)
     for (;;) {
         size_t wanted = (size_t)(n < BATCH_BYTES ? BATCH_BYTES - n : n);
         bytes = buffer_grow(&f->batch, (size_t)n + wanted);
-        size_t got = fread(bytes + n, 1, wanted, f->in);
+        size_t got;
+        TRY(read_bytes(f, bytes + n, wanted, &got));
         n += (int64_t)got;
-        if (ferror(f->in)) return error_new("cannot read %s: %s", f->input_name, strerror(errno));
         f->at_end = got < wanted;
         if (!f->at_end && is_too_long(f, n - 1) && !memchr(bytes, '\n', (size_t)n))
             f->at_end = true; /* '\r' at the end would not count */

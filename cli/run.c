@@ -213,8 +213,6 @@ static Error *run(Arena *a, const void *options)
     const Options *o = options;
     Rank rank;
     TRY(rank_of_process(&rank));
-    if (o->experiment_id && !*o->experiment_id)
-        return error_usage("option --experiment_id: it is empty; leave it out for time and hash");
     if (o->experiments_root_path && !*o->experiments_root_path)
         return error_usage("option --experiments_root_path: it is empty; . is the present folder");
     if (o->dry_run || o->print_schedule) return run_dry(a, o, &rank);
@@ -256,7 +254,7 @@ static Error *run(Arena *a, const void *options)
 #define SET         FIELD_STRINGS(Options, set, "[]", 0, 0, "override a setting: --set settings.training_target.num_target_steps=10")
 static const Field run_options[] = {
     CONFIG, ROOT,
-    FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
+    FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash; empty: the folder of experiments itself"),
     FIELD_BOOL(Options, resume_if_started, "false", "go on, as resume does, if the experiment was begun before: for jobs that are started again"),
     ERROR_LOG,
     FIELD_BOOL(Options, test_comm, "false", "test the communication between ranks first"),
@@ -268,7 +266,7 @@ static const Field run_options[] = {
 static const Field warmstart_options[] = {
     CONFIG, ROOT,
     FIELD_PATH(Options, last_checkpoint_info_file_path, NULL, "last_checkpoint_info.json of the run to go on with", .flags = FIELD_EXISTS),
-    FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash"),
+    FIELD_STRING(Options, experiment_id, "null", "name of the experiment's folder; by default time and hash; empty: the folder of experiments itself"),
     ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {

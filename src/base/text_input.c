@@ -1,12 +1,11 @@
 /* text_input.c - lists inputs, and makes a mapped text of each. */
 #include "base/text_input.h"
 #include "base/decompress.h"
-#include "base/signal.h"
 #include "base/thread.h"
+#include "base/waiting_read.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -113,21 +112,14 @@ Error *text_inputs_list(Arena *a, const char *const *given, int64_t n, PathList 
 
 /* ---- their texts ---- */
 
-/* Looks up now and then: a stop must not wait for somebody who types, nor for a pipe's writer. */
 static Error *copy_pipe(int fd, const char *name, FILE *to)
 {
-    enum { MS = 100 };
     char buffer[1 << 16];
-    for (;;) {
-        struct pollfd input = { .fd = fd, .events = POLLIN };
-        bool some = poll(&input, 1, MS) > 0;
-        if (signal_stop_requested()) return error_stopped("%s: stopped by a signal", name);
-        if (!some) continue;
-        ssize_t n = read(fd, buffer, sizeof buffer);
-        if (n == 0) return NULL;
-        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (n < 0) return error_new("cannot read %s: %s", name, strerror(errno));
-        if (fwrite(buffer, 1, (size_t)n, to) != (size_t)n)
+    bool some;
+    for (size_t n;;) {
+        TRY(waiting_read(fd, name, buffer, sizeof buffer, &n, &some));
+        if (some && !n) return NULL;
+        if (fwrite(buffer, 1, n, to) != n)
             return error_new("cannot keep %s: %s", name, strerror(errno));
     }
 }

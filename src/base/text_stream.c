@@ -2,10 +2,9 @@
 #include "base/text_stream.h"
 #include "base/decompress.h"
 #include "base/file.h"
-#include "base/signal.h"
 #include "base/thread.h"
+#include "base/waiting_read.h"
 #include <errno.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,21 +122,15 @@ static Error *took(void *stream, size_t n, size_t stored)
     return c->text.len == c->memory.cap ? cut(s) : NULL;
 }
 
-/* Looks up now and then, so that closing does not wait for somebody who types. */
+/* What came within a moment, also nothing, goes on, so that closing waits for nobody who types. */
 static Error *read_standard_input(const Sink *sink)
 {
-    enum { MS = 100 };
-    for (;;) {
-        struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-        bool some = poll(&input, 1, MS) > 0;
-        if (signal_stop_requested()) return error_stopped("standard input: stopped by a signal");
-        size_t most;
+    bool some;
+    for (size_t most, n;;) {
         char *to = sink->room(sink->to, &most);
-        ssize_t n = some ? read(STDIN_FILENO, to, most) : 0;
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return error_new("cannot read standard input: %s", strerror(errno));
+        TRY(waiting_read(STDIN_FILENO, "standard input", to, most, &n, &some));
         if (some && !n) return NULL;
-        TRY(sink->took(sink->to, (size_t)n, 0));
+        TRY(sink->took(sink->to, n, 0));
     }
 }
 

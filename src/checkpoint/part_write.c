@@ -127,8 +127,11 @@ Error *part_fill(Arena *a, PartPlan *p, const PartSource *s, PartOutput *o, Mani
 Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out)
 {
     PartOutput o;
-    part_output_reserve(a, p->bytes, &o);
+    Arena *room = arena_new(); /* not kept until the whole save ends */
+    part_output_reserve(room, p->bytes, &o);
     part_output_open(&o, to);
-    TRY(part_fill(a, p, s, &o, out));
-    return part_output_end(&o);
+    Error *e = part_fill(a, p, s, &o, out);
+    if (!e) e = part_output_end(&o);
+    arena_free(room);
+    return e;
 }

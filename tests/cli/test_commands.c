@@ -86,8 +86,6 @@ TEST(a_wrong_command_line_is_named_and_exits_with_2)
     exits("help settings", 2, "help settings: allowed are training");
     exits("config check --config_file_path cli", 2, "\"cli\" is a folder, not a file");
     exits("config check --config_file_path /dev/null", 2, "\"/dev/null\" is no regular file");
-    exits("run --config_file_path Makefile --experiment_id ''", 2,
-          "option --experiment_id: it is empty");
     exits("run --config_file_path Makefile --experiments_root_path ''", 2, "it is empty");
     exits("run train.yaml", 2, "did you mean --config_file_path train.yaml?");
     exits("run train.yaml --config_file_path Makefile", 2,

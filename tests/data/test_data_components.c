@@ -204,6 +204,7 @@ TEST(ranks_that_differ_in_tensor_parallelism_alone_see_the_same_samples)
     static const char *const expected[] = { "4: 1 3 5 7", "4: 1 3 5 7", "4: 2 4 6 8",
                                             "4: 2 4 6 8" };
     for (int rank = 0; rank < 4; rank++) {
+        setenv("WORLD_SIZE", "4", 1);
         setenv("RANK", arena_printf(a, "%d", rank), 1);
         assert_string_equal(first_of(a, yaml, NULL, "multi"), expected[rank]);
     }
@@ -212,7 +213,7 @@ TEST(ranks_that_differ_in_tensor_parallelism_alone_see_the_same_samples)
     setenv("RANK", "4", 1);
     Sampler *s;
     assert_error_has(build(a, yaml, NULL, "multi", "sampler", &s),
-                     "RANK is \"4\"; with a world size of 4 it must be 0 to 3");
+                     "RANK is \"4\"; with WORLD_SIZE=4 it must be 0 to 3");
     arena_free(a);
 }
 
@@ -230,6 +231,7 @@ TEST(copies_of_a_sharded_model_see_different_samples)
     static const char *const keys[] = { "multi.config.data_parallel_key=dp_shard",
                                         "multi.config.data_parallel_key=dp_replicate" };
     for (int rank = 0; rank < 4; rank++) {
+        setenv("WORLD_SIZE", "4", 1);
         setenv("RANK", arena_printf(a, "%d", rank), 1);
         for (int k = 0; k < 2; k++)
             assert_string_equal(first_of(a, path, keys[k], "multi"), expected[rank]);

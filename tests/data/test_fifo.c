@@ -2,6 +2,7 @@
  * for after a stop. */
 #include "base/text_input.h"
 #include "test.h"
+#include "tokenizer/small_tokenizer.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,5 +54,24 @@ TEST(a_fifo_without_a_writer_does_not_outlast_a_stop)
     assert_int_equal(WEXITSTATUS(status), 124);
     assert_no_error(file_read(a, log, &said));
     assert_contains(said.ptr, "pipe: stopped by a signal");
+    arena_free(a);
+}
+
+/* Nobody types what is to be encoded or decoded. */
+TEST(a_standard_input_without_a_writer_does_not_outlast_a_stop)
+{
+    static const char *const commands[] = { "encode", "decode" };
+    static const char *const merges[] = { "a b", NULL };
+    Arena *a = arena_new();
+    const char *path = fifo(a), *tokenizer = small_tokenizer(a, merges, "[]"),
+               *out = path_join(a, test_folder(), "out");
+    for (int k = 0; k < 2; k++) {
+        const char *line = arena_printf(a,
+                                        "exec 7<>%s; timeout -k 5 -s TERM 1 %s tokenizer %s "
+                                        "--tokenizer %s --output_path %s <&7",
+                                        path, program_path(), commands[k], tokenizer, out);
+        assert_int_equal(WEXITSTATUS(system(line)), 124);
+        assert_false(file_exists(out));
+    }
     arena_free(a);
 }

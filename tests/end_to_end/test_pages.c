@@ -153,7 +153,7 @@ TEST(the_commands_of_the_tutorial_work_with_the_real_vocabulary)
         "4 processes were started; the one with LOCAL_RANK=0 trains, its threads are the ranks");
     assert_contains(said, "All 10 steps are done and saved.");
     assert_contains(said, "  done   10/10\n");
-    assert_contains(said, "history.jsonl: 10 steps, 5.12k tokens");
+    assert_contains(said, "history.jsonl:\n  10 steps, 5.12k tokens");
     assert_contains(said, "the target of 10 steps is reached; nothing is left to do");
     assert_contains(said, "Prompt:  Lorem ipsum\n");
     assert_contains(said, " max tokens reached\n");

@@ -131,7 +131,7 @@ INLINE float vec_sum(Vec v)
 
 INLINE Vec vec_sums(const Vec v[LANES])
 {
-    Vec sums;
+    Vec sums = { 0 };
     for (int i = 0; i < LANES; i++) sums[i] = vec_sum(v[i]);
     return sums;
 }
