@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* Of disks, in memory and in the file; what is short enough goes through the page cache. */
-enum { BLOCK = 4096, MOST_ROOM = 1 << 20, DIRECT_FROM = 1 << 20, AT_ONCE = 16 << 20 };
+enum { BLOCK = 4096, MOST_ROOM = 2 << 20, DIRECT_FROM = 1 << 20, AT_ONCE = 16 << 20 };
 
 size_t part_output_aligned(size_t bytes)
 {
