@@ -29,6 +29,9 @@ RNG_ANYWHERE static inline uint64_t rng_bits(uint64_t key, uint64_t i)
 /* Uniform in [0, 1) with 53 bits; standard normal, by inversion. */
 double rng_uniform(uint64_t key, uint64_t i);
 double rng_normal(uint64_t key, uint64_t i);
+/* The same normal numbers of n elements in a row. */
+void rng_normals(uint64_t key, uint64_t from, int64_t n, double *to);
+enum { RNG_NORMALS = 512 }; /* at a time */
 /* The part of a standard normal that lies below x; and a draw from it between two such shares. */
 double normal_cumulative(double x);
 double rng_normal_between(uint64_t key, uint64_t i, double from, double to);

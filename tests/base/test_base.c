@@ -1,6 +1,7 @@
 /* test_base.c - arena, text, numbers, map, files, threads and random numbers. */
+#include "base/cpu.h"
 #include "base/map.h"
-#include "base/rng.h"
+#include "base/rng_normal.h"
 #include "base/thread.h"
 #include "test.h"
 #include <math.h>
@@ -232,6 +233,26 @@ TEST(random_orders_equal_torch_numpy_and_python)
     mt19937_seed_python(&m, 0);
     python_shuffle(&m, p, 10);
     assert_memory_equal(p, python_0, sizeof p);
+}
+
+TEST(normal_numbers_are_the_same_one_by_one_and_many_at_a_time)
+{
+    enum { N = 5 * RNG_NORMALS + 3, FROM = 12345 };
+    RngNormals *const levels[] = {
+        rng_normal_scalar,
+#if defined(__x86_64__)
+        rng_normal_avx2,
+        rng_normal_avx512
+#endif
+    };
+    static double x[N];
+    const uint64_t key = rng_key(2, RNG_INIT, 0, 7);
+    rng_normals(key, FROM, N, x);
+    for (uint64_t i = 0; i < N; i++) assert_true(x[i] == rng_normal(key, FROM + i));
+    for (int level = 0; level <= (int)cpu_level_available(); level++) {
+        levels[level](key, FROM, RNG_NORMALS, x);
+        for (uint64_t i = 0; i < RNG_NORMALS; i++) assert_true(x[i] == rng_normal(key, FROM + i));
+    }
 }
 
 TEST(normal_numbers_have_the_right_moments)
