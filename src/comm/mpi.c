@@ -89,6 +89,7 @@ static void free_comm(MpiComm *m)
     for (int i = 0; i < 2; i++) flight_free(&m->flight[i]);
     mpi_free_pending(m);
     buffer_free(&m->scratch);
+    error_free(m->comm.error);
     free(m->rank);
     free(m->counts);
     free(m);

@@ -36,6 +36,8 @@ void threads_free(Comm *c)
     Group *g = ((Member *)c)->group;
     World *w = g->world;
     bool is_world = !g->parent;
+    error_free(c->error);
+    c->error = NULL;
     pthread_mutex_lock(&w->lock);
     bool is_last = ++g->n_freed == g->size;
     if (is_last && !is_world) {
