@@ -48,7 +48,7 @@ $(BUILD)/modalities-cuda-mock.so: $(MOCK_OBJ) $(BUILD)/libmodalities.a
 # Plans of cuDNN for a GPU that is described, beside a stand-in for the driver.
 PLANS = $(BUILD)/tests/plans
 PLAN_OBJ = $(CUDA_BUILD)/tests/cuda/plans.o $(CUDA_BUILD)/src/ops/attention_graph_cuda.o $(CUDA_BUILD)/src/device/cuda/cudnn_graph.o \
-           $(BUILD)/src/base/arena.o $(BUILD)/src/base/error.o
+           $(BUILD)/libmodalities.a
 $(PLANS)/libcuda.so.1: tests/cuda/described_gpu.c $(CUDA_RULES)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=c11 $(WARN) -Wno-builtin-declaration-mismatch -O1 -fPIC -shared -o $@ $<
