@@ -51,6 +51,7 @@ static Text train_until_ctrl_c(const Bench *b, const char *id, int columns)
     assert_true(child >= 0);
     if (child == 0) {
         unsetenv("COLUMNS");
+        setenv("TERM", "xterm", 1);
         setenv("LC_ALL", "C", 1);
         execv(program_path(), arguments);
         _exit(127);
