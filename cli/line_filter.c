@@ -8,8 +8,10 @@
 #include "data/bad_line.h"
 #include "data/progress.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BATCH_BYTES = 4 << 20, GROUP_BYTES = 64 << 10 };
 
@@ -25,7 +27,8 @@ typedef struct Group {
 typedef struct Filter {
     const LineFilter *settings;
     const char *input_name;
-    FILE *in, *out;
+    int in;
+    FILE *out;
     Pool *pool;
     void **state; /* by thread, made when needed */
     Buffer batch, groups;
@@ -47,7 +50,7 @@ static Error *read_bytes(const Filter *f, char *to, size_t wanted, size_t *got)
     bool some = false;
     *got = 0;
     for (size_t n = 0; *got < wanted && !(some && !n); *got += n)
-        TRY(waiting_read(fileno(f->in), f->input_name, to + *got, wanted - *got, &n, &some));
+        TRY(waiting_read(f->in, f->input_name, to + *got, wanted - *got, &n, &some));
     return NULL;
 }
 
@@ -210,19 +213,19 @@ static Error *filter_to_file(Filter *f, const char *path)
 Error *line_filter_run(const LineFilter *settings)
 {
     Filter f = {
-        .settings = settings, .input_name = settings->input_path, .in = stdin, .out = stdout
+        .settings = settings, .input_name = settings->input_path, .in = STDIN_FILENO, .out = stdout
     };
     int64_t bytes = 0;
     if (settings->input_path) {
         TRY(file_size(settings->input_path, &bytes));
-        f.in = fopen(settings->input_path, "r");
-        if (!f.in) return error_new("cannot open %s: %s", settings->input_path, strerror(errno));
+        f.in = open(settings->input_path, O_RDONLY | O_CLOEXEC);
+        if (f.in < 0) return error_new("cannot open %s: %s", settings->input_path, strerror(errno));
     } else {
         f.input_name = "standard input";
     }
     signal_catch_while_printing();
     f.progress = progress_start(settings->what, bytes, PROGRESS_BYTES);
     Error *e = settings->output_path ? filter_to_file(&f, settings->output_path) : filter_to(&f);
-    if (settings->input_path) fclose(f.in);
+    if (settings->input_path) close(f.in);
     return e;
 }

@@ -115,7 +115,7 @@ void assert_no_error(Error *e)
 
 void assert_contains(const char *text, const char *part)
 {
-    if (!strstr(text, part)) fail_msg("\"%s\" does not contain \"%s\"", text, part);
+    if (!strstr(text, part)) fail_msg("\"%s\" is missing in \"%s\"", part, text);
 }
 
 void assert_error_has(Error *e, const char *part)

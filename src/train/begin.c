@@ -4,6 +4,14 @@
 #include "train/state.h"
 #include "watch/profiler.h"
 
+/* More ranks than GPUs: which rank it is, and of how many. */
+static Error *of_rank(const TrainingJob *job, Error *e)
+{
+    const Mesh *m = &job->mesh;
+    if (m->world_size < 2) return e;
+    return error_wrap(e, "rank %lld of %lld", (long long)m->rank, (long long)m->world_size);
+}
+
 Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, OptimizerStep *step,
                      bool *ended)
 {
@@ -19,7 +27,7 @@ Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, Optimi
                                  .rounded_buffers = model->compute == BF16,
                                  .watches = job->profiler ? job->profiler->watches : NULL,
                                  .rank = job->mesh.rank };
-    TRY(session_new(&settings, session));
+    TRY(of_rank(job, session_new(&settings, session)));
     loader_check_ids(job->train, model->vocab_size);
     TRY(optimizer_step_new(a, job, session_store(*session), step));
     return optimizer_step_read(step, ended);

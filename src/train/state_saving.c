@@ -45,9 +45,9 @@ struct StateSaving {
     bool reads_copy;     /* what is being saved */
     char *copied;        /* memory for copies of the device */
     size_t copied_bytes; /* there, or in `staging` */
-    Pool *pool;
-    Stream *stream; /* of copies from the device; NULL: its memory is the host's */
-    void *fetched;  /* one tensor */
+    Pool *pool;          /* of saves; NULL before the first one */
+    Stream *stream;      /* of copies from the device; NULL: its memory is the host's */
+    void *fetched;       /* one tensor */
     size_t fetched_bytes;
     Save save;
 };
@@ -156,9 +156,7 @@ Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *
     Arena *a = arena_new();
     Consensus *together = job->consensus;
     StateSaving *s = *out = NEW(a, StateSaving);
-    *s = (StateSaving){
-        .arena = a, .job = job, .store = store, .graph = graph, .pool = pool_new(job->n_threads)
-    };
+    *s = (StateSaving){ .arena = a, .job = job, .store = store, .graph = graph };
     Device *d = store->device;
     if (!d->is_host) TRY(d->stream_new(d, true, &s->stream));
     if (together && together->world->size > 1) s->world = together->world;
@@ -217,12 +215,13 @@ static Error *gathered(void *context, int64_t i, const void **data)
 static Error *make_content(StateSaving *s, Arena *a, int64_t steps, const char *progress,
                            CheckpointContent *c)
 {
+    if (!s->gather && !s->pool) s->pool = pool_new(s->job->n_threads); /* with the first save */
     *c = (CheckpointContent){ .state = s->state,
                               .n = s->n,
                               .shares = s->shares,
                               .fetch = s->gather ? gathered : numbers_of,
                               .context = s,
-                              .pool = s->gather ? NULL : s->pool,
+                              .pool = s->pool,
                               .progress = progress };
     if (s->gather) c->state = state_gather_whole(s->gather, &c->n);
     if (!leads(s)) return NULL;

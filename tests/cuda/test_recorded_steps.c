@@ -1,6 +1,7 @@
 /* test_recorded_steps.c - steps that a GPU is given as one graph: the same bits, also where a step
  * is left out, an evaluation comes between, or nothing can be recorded. */
 #include "end_to_end/training.h"
+#include "trainings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +15,9 @@ static const char *const bf16[] = {
 };
 /* On two streams. */
 static const char *const offloaded[] = {
-    "--set",
-    "wrapped_model={component_key: model, variant_key: parallelized, config: {model: "
-    "{instance_key: "
-    "model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, pass_type: "
-    "BY_REFERENCE}, param_dtype: FP_32, offload_every: 1}}",
-    "--set",
-    "settings.training_target.num_target_steps=4",
-    "--set",
-    "settings.intervals.evaluation_interval_in_steps=8",
+    "--set", OFFLOADED_MODEL,
+    "--set", "settings.training_target.num_target_steps=4",
+    "--set", "settings.intervals.evaluation_interval_in_steps=8",
     NULL
 };
 /* With steps that are left out. */

@@ -2,6 +2,7 @@
  * resume with the same bits, and end with a clear error where there is no such GPU. */
 #include "base/file.h"
 #include "end_to_end/training.h"
+#include "trainings.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,18 +169,10 @@ TEST(an_update_by_muon_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
 TEST(copies_of_a_training_on_a_gpu_wait_for_nobody)
 {
     Bench b = bench_new();
-    const char *more[] = {
-        "--set",
-        "wrapped_model={component_key: model, variant_key: parallelized, config: {model: "
-        "{instance_key: "
-        "model_raw, pass_type: BY_REFERENCE}, device_mesh: {instance_key: device_mesh, pass_type: "
-        "BY_REFERENCE}, param_dtype: FP_32, offload_every: 1}}",
-        "--set",
-        "settings.training_target.num_target_steps=4",
-        "--set",
-        NULL,
-        NULL
-    };
+    const char *more[] = { "--set", OFFLOADED_MODEL,
+                           "--set", "settings.training_target.num_target_steps=4",
+                           "--set", NULL,
+                           NULL };
     static const char *const saving[] = { "checkpoint_saving.config.in_background=true",
                                           "checkpoint_saving.config.in_background=false" };
     static const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const pinned[] = {
@@ -303,6 +296,7 @@ TEST(a_gpu_that_fails_ends_the_training_with_the_op_and_its_place)
     assert_refused(o, 1, "an illegal memory access was encountered");
     assert_contains(o.text, "step 1, microbatch ");
     assert_contains(o.text, " in block ");
+    assert_contains(o.text, "CUDA_LAUNCH_BLOCKING=1"); /* what to look at */
     arena_free(b.arena);
 }
 
@@ -360,6 +354,8 @@ TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
                                 "--set",   "device_mesh.config.data_parallel_shard_degree=2",
                                 "--set",   "device_mesh.config.world_size=2",
                                 NULL };
-    assert_refused(bench_run(&b, "one", NULL, two, NULL), 2, "there is 1 GPU");
+    const Outcome o = bench_run(&b, "one", NULL, two, NULL);
+    assert_refused(o, 2, "there is 1 GPU");
+    assert_contains(o.text, "rank 1 of 2: ");
     arena_free(b.arena);
 }

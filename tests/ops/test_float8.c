@@ -155,9 +155,14 @@ TEST(products_of_eight_bits_are_as_near_as_their_formats)
         { "*n,nk->*k", "*n", "nk", "*k", "*", "k", F8_E4M3, true, 0.04 },
         { "*n,*k->nk", "*n", "*k", "nk", "n", "k", F8_E4M3, true, 0.04 },
     };
+    double off[2] = { 0 };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const double e = error_of(&all[i], leaf_of);
+        double *worst = &off[all[i].of_a == F8_E5M2];
+        *worst = fmax(*worst, e);
         if (!(e <= all[i].most && e > 0.001))
             fail_msg("%s, %s: %g", all[i].dims, dtype_name(all[i].of_a), e);
     }
+    test_note("at most %.1f %% of its norm off in E4M3, %.1f %% with one in E5M2", 100 * off[0],
+              100 * off[1]);
 }

@@ -308,7 +308,8 @@ static void train(const Float8 *f, double *loss, double *first, double *last)
 }
 
 /* Means, since a step of twelve tokens is noise for the most part. */
-static void check_training(const Float8 *f)
+/* Returns how far the mean loss is off. */
+static double check_training(const Float8 *f)
 {
     static double wide[STEPS], narrow[STEPS];
     double first, last, first8, last8, all = 0, all8 = 0;
@@ -319,12 +320,14 @@ static void check_training(const Float8 *f)
     assert_true(memcmp(wide, narrow, sizeof wide) != 0);
     assert_close(last8 / last, 1, 0.005);
     assert_close(all8 / all, 1, 0.005);
+    return all8 / all - 1;
 }
 
 TEST(losses_of_200_steps_are_those_of_bf16)
 {
-    check_training(&(Float8){ FLOAT8_TENSORWISE, none, 1, 1 });
-    check_training(&(Float8){ FLOAT8_ROWWISE, none, 1, 1 });
+    const double one = check_training(&(Float8){ FLOAT8_TENSORWISE, none, 1, 1 }),
+                 rows = check_training(&(Float8){ FLOAT8_ROWWISE, none, 1, 1 });
+    test_note("mean losses are %+.3f %% off tensorwise, %+.3f %% rowwise", 100 * one, 100 * rows);
 }
 
 #define FLOAT8(rest)                                                                               \

@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/cuda_ranges.h"
 #include "device/cuda/matmul.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -294,11 +295,17 @@ int cuda_cudnn_status(cudnnStatus_t status)
 
 static const char *cuda_describe(const Device *device, int status)
 {
-    const CudaCalls *c = cuda_of(device)->calls;
+    Cuda *d = cuda_of(device);
+    const CudaCalls *c = d->calls;
     const int of_cudnn = status - KERNEL_OF_DEVICE - STATUS_OF_CUDNN;
     if (of_cudnn > 0) return c->cudnnGetErrorString((cudnnStatus_t)of_cudnn);
     const char *text = matmul_describe(c, status);
-    return text ? text : c->cudaGetErrorString((cudaError_t)(status - KERNEL_OF_DEVICE));
+    if (text) return text;
+    const cudaError_t of_runtime = (cudaError_t)(status - KERNEL_OF_DEVICE);
+    const char *advice = cuda_advice(of_runtime);
+    snprintf(d->described, sizeof d->described, "%s%s%s", c->cudaGetErrorString(of_runtime),
+             *advice ? "; " : "", advice);
+    return d->described;
 }
 
 static void cuda_free(Device *device)

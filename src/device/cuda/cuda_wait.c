@@ -9,8 +9,7 @@ const char *cuda_advice(cudaError_t status)
     switch (status) {
     case cudaErrorECCUncorrectable:
         return "its memory is damaged: `nvidia-smi -q -d ECC,ROW_REMAPPER` shows it, another GPU "
-               "is "
-               "needed until this one was reset";
+               "is needed until this one was reset";
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalInstruction:
