@@ -134,15 +134,27 @@ typedef struct Begun {
     int lock; /* -1: none */
 } Begun;
 
-static Error *take(Arena *a, const char *folder, bool leads, Begun *out)
+static Error *look(Arena *a, const char *folder, Begun *out)
 {
     out->here = path_absolute(a, training_folder(a, folder));
     TRY(read_record(a, out->here, &out->record));
     bool is_checkpoint = file_exists(path_join(a, out->here, MANIFEST_NAME));
     out->experiment = is_checkpoint ? experiment_of(a, &out->record, out->here) : out->here;
-    if (!leads) return NULL;
-    TRY(make_directories(out->experiment));
-    return run_lock_take(a, out->experiment, &out->lock);
+    return NULL;
+}
+
+/* A job that is just ending may write its record until it lets go of the experiment: what counts
+ * for all ranks is what stands there after rank 0 has it. */
+static Error *take(Arena *a, const char *folder, Consensus *together, Begun *out)
+{
+    Error *e = NULL;
+    if (consensus_leads(together)) {
+        e = look(a, folder, out);
+        if (!e) e = make_directories(out->experiment);
+        if (!e) e = run_lock_take(a, out->experiment, &out->lock);
+    }
+    TRY(consensus_error(together, e));
+    return consensus_error(together, look(a, folder, out));
 }
 
 /* No rank leaves the present folder before all have found theirs. */
@@ -156,7 +168,7 @@ static Error *resume(Arena *a, const Registry *registry, const char *folder, con
                             .config_file_path = "",
                             .initial_weights = "" },
                 .lock = -1 };
-    Error *e = consensus_error(together, take(a, folder, consensus_leads(together), &b));
+    Error *e = take(a, folder, together, &b);
     if (!e) e = go_on(a, registry, b.here, &b.record, b.experiment, s);
     if (b.lock >= 0) close(b.lock);
     return e;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ typedef struct Watched {
     int out[2]; /* a pipe */
     char line[LINE];
     int n;
-    int64_t last;           /* step that was told last; 0: none */
+    int64_t target, last;   /* steps: of the job, and told last; 0: none */
     double killed_at;       /* 0: it steps */
     bool is_started;        /* again, after the kill */
     double next_kill;       /* moment */
@@ -33,22 +34,27 @@ typedef struct Watched {
     double longest_allowed; /* seconds */
 } Watched;
 
+static int n_steps(void)
+{
+    return is_long_kill_test() ? 60 : 20;
+}
+
 static Words words_of(const Bench *b, const char *id)
 {
     const char **words = NEW_N(b->arena, const char *, 24);
-    const char *const all[] = { "--elastic",
-                                arena_printf(b->arena, "%d", RANKS),
-                                SET,
-                                "settings.intervals.checkpointing_interval_in_steps=3",
-                                SET,
-                                "settings.intervals.evaluation_interval_in_steps=1000",
-                                SET,
-                                "settings.step_profile.gradient_accumulation_steps=16",
-                                SET,
-                                arena_printf(b->arena,
-                                             "settings.training_target.num_target_steps=%d",
-                                             is_long_kill_test() ? 60 : 20),
-                                NULL };
+    const char *const all[] = {
+        "--elastic",
+        arena_printf(b->arena, "%d", RANKS),
+        SET,
+        "settings.intervals.checkpointing_interval_in_steps=3",
+        SET,
+        "settings.intervals.evaluation_interval_in_steps=1000",
+        SET,
+        "settings.step_profile.gradient_accumulation_steps=16",
+        SET,
+        arena_printf(b->arena, "settings.training_target.num_target_steps=%d", n_steps()),
+        NULL
+    };
     memcpy(words, all, sizeof all);
     return bench_words(b, id, NULL, words);
 }
@@ -77,12 +83,16 @@ static void on_step(Watched *w, int64_t step)
             fail_msg("after step %lld it went on with %lld", (long long)w->last, (long long)step);
         w->killed_at = 0;
     }
-    if (!w->killed_at && !w->next_kill) w->next_kill = clock_seconds() + 0.6 * draw(w, 1);
+    /* every second one where the job comes to its end */
+    const bool is_due = is_long_kill_test() && w->n_kills % 2 ? step >= w->target : true;
+    if (!w->killed_at && !w->next_kill && is_due)
+        w->next_kill = clock_seconds() + (step < w->target ? 0.6 : 0.25) * draw(w, 1);
     if (!w->killed_at || step > w->last) w->last = step; /* one may be on its way when killed */
 }
 
 static void on_line(Watched *w)
 {
+    puts(w->line); /* for where it hangs */
     const char *step = strstr(w->line, " step");
     if (strstr(w->line, "elastic: start ")) w->is_started = true;
     if (step && strstr(w->line, " samples/s")) /* short for terminals, which mpirun makes */
@@ -141,11 +151,11 @@ TEST(an_elastic_job_of_four_steps_again_soon_and_loses_few_steps)
 {
     Bench b = bench_new();
     const int most = is_long_kill_test() ? 20 : 1;
-    Watched w = { .longest_allowed = is_long_kill_test() ? 20 : 60 };
+    Watched w = { .target = n_steps(), .longest_allowed = is_long_kill_test() ? 20 : 60 };
     b.pbin = write_many_tokens(b.arena);
     mpirun_prepare(b.arena);
     assert_ended_well(command_output(b.arena, words_of(&b, "whole"), NULL));
-    for (int i = 0; i < 10 && w.n_kills < most; i++)
+    for (int i = 0; i < 30 && w.n_kills < most; i++)
         run_killed(&b, arena_printf(b.arena, "x%d", i), &w, most);
     assert_int_equal(w.n_kills, most);
     test_note("%d kills: stepped again within %.1f s, lost at most %lld steps of %d", w.n_kills,
