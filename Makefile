@@ -263,8 +263,8 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
 # Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
-# elastic one that Slurm queues again, the recipes' plans and the longest tables of settings are left out under the address
-# sanitizer, and goldens that one thread computes under that of threads: they take minutes there and run no code that smaller ones do not.
+# elastic one that Slurm queues again, the recipes' plans, the tables of settings and the longest goldens are left out under
+# the address sanitizer, and goldens that one thread computes under that of threads: they take minutes there and run no code that smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/ exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
@@ -283,17 +283,17 @@ check-bad-paths: $(BUILD)/modalities
 	@BUILD=$(BUILD) tools/bad_paths.sh
 check-docs:
 	@tools/check_docs.sh
+# of what C++ reads; those of C are errors of check-address
 check-warnings:
-	$(MAKE) BUILD=$(BUILD)-warnings CFLAGS="-O1 -Werror" tests benches
 	for header in device/device.h tensor/tensor.h; do \
 	    $(CXX) -std=c++17 -Isrc -Wall -Wextra -Werror -fsyntax-only -x c++ src/$$header || exit 1; \
 	done
 check-lint:
 	@tools/lint.sh
 check-address:
-	$(MAKE) BUILD=$(BUILD)-address OPT=-O1 SAN=address,undefined tests
+	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
 	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
-	    --without every_rank_of_the_recipes --without every_setting_of_models --without every_setting_of_the_data --without every_setting_of_checkpoints
+	    --without every_rank_of_the_recipes --without every_setting_of --without on_four_ranks --without warm_start_at_step_50
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh

@@ -68,7 +68,7 @@ static RunState state_of(const Yaml *map)
     return RUN_KILLED;
 }
 
-Error *run_record_read(Arena *a, const char *folder, RunRecord *out)
+Error *run_record_read_as_written(Arena *a, const char *folder, RunRecord *out)
 {
     const char *path = path_join(a, folder, RUN_RECORD);
     Yaml *y;
@@ -86,6 +86,12 @@ Error *run_record_read(Arena *a, const char *folder, RunRecord *out)
                         .initial_weights = yaml_text_at(y, "initial_weights") };
     if (!*out->experiment || !*out->start_folder)
         return error_new("%s: no record of a run: experiment or start_folder is missing", path);
+    return NULL;
+}
+
+Error *run_record_read(Arena *a, const char *folder, RunRecord *out)
+{
+    TRY(run_record_read_as_written(a, folder, out));
     if (run_lock_is_held(a, folder))
         out->state = RUN_RUNNING;
     else if (out->state == RUN_RUNNING)

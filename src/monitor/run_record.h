@@ -44,6 +44,8 @@ typedef struct RunRecord {
 
 /* Reads folder/run.json. RUN_RUNNING is asked of run.lock, too. */
 Error *run_record_read(Arena *a, const char *folder, RunRecord *out);
+/* The same for who holds run.lock: RUN_RUNNING is what was written last. */
+Error *run_record_read_as_written(Arena *a, const char *folder, RunRecord *out);
 /* Writes folder/run.json. */
 Error *run_record_write(const char *folder, const RunRecord *r);
 /* The same, without waiting for the disk. */

@@ -41,7 +41,7 @@ int64_t training_ranks(Arena *a, const char *folder)
 
 static Error *read_record(Arena *a, const char *folder, RunRecord *out)
 {
-    if (training_is_started(a, folder)) return run_record_read(a, folder, out);
+    if (training_is_started(a, folder)) return run_record_read_as_written(a, folder, out);
     return error_new("%s: there is nothing to go on with: FOLDER is an experiment's folder or one "
                      "of its checkpoints, with a " RUN_RECORD,
                      folder);
@@ -144,7 +144,7 @@ static Error *look(Arena *a, const char *folder, Begun *out)
 }
 
 /* A job that is just ending may write its record until it lets go of the experiment: what counts
- * for all ranks is what stands there after rank 0 has it. */
+ * is what stands there when rank 0 has it. */
 static Error *take(Arena *a, const char *folder, Consensus *together, Begun *out)
 {
     Error *e = NULL;

@@ -172,6 +172,23 @@ TEST(going_on_with_a_finished_run_is_one_line)
     arena_free(b.arena);
 }
 
+/* All ranks by the same record: one that is ahead of the others holds the experiment already. */
+TEST(going_on_with_a_finished_run_of_ranks_ends_them_all)
+{
+    Bench b = bench_new();
+    const char *const unsaved[] = { "--ranks", "2",
+                                    SET("settings.intervals.checkpointing_interval_in_steps=9"),
+                                    NULL };
+    assert_ended_well(bench_run(&b, "x", NULL, unsaved, NULL));
+    for (int i = 0; i < 5; i++) {
+        const Outcome o = resume(&b, path_join(b.arena, b.root, "x"));
+        assert_ended_well(o);
+        assert_contains(o.text, "the target of 8 steps is reached; nothing is left to do\n");
+        assert_null(strstr(o.text, "Training Report"));
+    }
+    arena_free(b.arena);
+}
+
 /* From a checkpoint that is not the last one, in another folder than the run was started in, with
  * paths that are relative, and checkpoints outside of the experiment. */
 TEST(going_on_from_anywhere_with_checkpoints_elsewhere)

@@ -87,7 +87,8 @@ static int64_t merge_by_rule(const char *const *merges, const char *word, int *o
                 char pair[160];
                 snprintf(pair, sizeof pair, "%s %s", part[i], part[i + 1]);
                 if (strcmp(pair, merges[m])) continue;
-                strcat(part[i], part[i + 1]);
+                snprintf(pair, sizeof pair, "%s%s", part[i], part[i + 1]);
+                snprintf(part[i], sizeof part[i], "%.63s", pair);
                 memmove(part[i + 1], part[i + 2], (size_t)(n - i - 2) * 64);
                 n--;
                 found = true;
