@@ -191,22 +191,49 @@ TEST(nan_hook_names_the_node_and_keeps_its_inputs)
     arena_free(a);
 }
 
-TEST(replay_refuses_what_is_no_recorded_node)
+/* A file with a header and as many numbers as it speaks of. */
+static const char *write_record(const Bench *b, const char *about, const char *tensors)
 {
-    Bench b = bench_new();
-    Arena *a = b.arena;
-    const char *path = path_join(a, b.root, "x.safetensors");
-    const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    const char *path = path_join(b->arena, b->root, "x.safetensors");
+    const char *header = arena_printf(b->arena, "{%s%s}", about, tensors);
     Text t = { 0 };
-    uint64_t n = sizeof header - 1;
+    uint64_t n = strlen(header);
     text_add(&t, &n, sizeof n);
-    text_add(&t, header, sizeof header - 1);
-    text_add(&t, "\0\0\0", 4);
+    text_add(&t, header, n);
+    for (const char *at = tensors; (at = strstr(at, "dtype")); at++) text_add(&t, "\0\0\0", 4);
     assert_no_error(file_write(path, t.ptr, t.len));
     text_free(&t);
-    const char *const replay[] = { "replay", path, NULL };
-    assert_refused(command_output(a, replay, NULL), 1, "holds no recorded node");
-    arena_free(a);
+    return path;
+}
+
+TEST(replay_refuses_what_is_no_recorded_node)
+{
+#define OF(op) "\"__metadata__\":{\"op\":\"" op "\",\"dims\":\"*,*->*\"},"
+#define ONE(name, shape, at)                                                                       \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":[" shape "],\"data_offsets\":[" at "]}"
+#define TERMS ONE("in.0", "1", "0,4") "," ONE("in.1", "1", "4,8")
+    static const struct {
+        const char *about, *tensors, *error;
+    } all[] = {
+        { "", ONE("a", "1", "0,4"), "holds no recorded node" },
+        { OF("sum_up"), TERMS "," ONE("out.0", "1", "8,12"), "there is no op \"sum_up\"" },
+        { OF("add"), TERMS, "inputs or results are missing" },
+        { OF("add"), ONE("out.0", "1", "0,4"), "inputs or results are missing" },
+        { OF("add"), TERMS "," ONE("out.0", "1,1", "8,12"),
+          "result 0 has not the sizes of its op" },
+        { OF("add"), TERMS "," ONE("out.0", "1", "8,12") "," ONE("out.1", "1", "12,16"),
+          "result 1 has not the sizes of its op" },
+    };
+#undef OF
+#undef ONE
+#undef TERMS
+    Bench b = bench_new();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *const replay[] = { "replay", write_record(&b, all[i].about, all[i].tensors),
+                                       NULL };
+        assert_refused(command_output(b.arena, replay, NULL), 1, all[i].error);
+    }
+    arena_free(b.arena);
 }
 
 static json_t *load_json(Arena *a, const char *path)
