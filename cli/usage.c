@@ -91,7 +91,7 @@ static void put_placeholder(const Field *f, Text *out)
     }
 }
 
-/* Choices that take more than the page has go on below, behind a |. */
+/* Choices that take more than the page has go on below, after a |. */
 static void put_name(const Page *p, const char *name)
 {
     enum { INDENT = 6 };
@@ -172,7 +172,7 @@ static size_t shell_words(const char *line, size_t n, int room)
     return (int)both <= room ? both : word;
 }
 
-/* A command line; what is too long for the page goes on behind a backslash, to be typed as it
+/* A command line; what is too long for the page goes on after a backslash, to be typed as it
  * stands. */
 static void put_example(const Page *p, const char *line, size_t n)
 {

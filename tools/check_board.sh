@@ -56,7 +56,7 @@ sharded_model:
 YAML
 "$program" run --config_file_path "$work/pipeline.yaml" --experiment_id pipeline "${small[@]}" --ranks 4
 
-# Script that is added to the page runs behind its own; what it finds stands in the title of the page that Chromium prints.
+# Script that is added to the page runs after its own; what it finds stands in the title of the page that Chromium prints.
 look() { # NAME PAGE SCRIPT
     { sed 's|</html>||' "$2"; printf '<script>%s\nconst found = document.createElement("pre"); found.id = "found"; found.hidden = true; document.body.append(found);\nfound.textContent = JSON.stringify(said);</script></html>' "$3"; } >"$work/$1.html"
     "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --window-size=1400,1900 --virtual-time-budget=5000 \

@@ -21,7 +21,7 @@ export MODALITIES_DATA=$work/data
 n_stage=0 n_stages=7
 . tools/demo_text.sh
 
-stage "4/7  Training (configs/training/small.yaml), until it is killed behind its checkpoint at step $half"
+stage "4/7  Training (configs/training/small.yaml), until it is killed after its checkpoint at step $half"
 results=$work/experiments/killed/evaluation_results.jsonl
 mkdir -p "$work/experiments"
 "$program" run --config_file_path configs/training/small.yaml --experiments_root_path "$work/experiments" \
@@ -35,7 +35,7 @@ kill -KILL $training
 wait $training 2>/dev/null || true
 training=
 if [ -t 2 ]; then printf '\n\n'; fi
-echo "killed (SIGKILL) behind step $((half + 30))"
+echo "killed (SIGKILL) after step $((half + 30))"
 
 stage "5/7  Resuming from the checkpoint (configs/training/small_warmstart.yaml)"
 "$program" warmstart --config_file_path configs/training/small_warmstart.yaml --experiments_root_path "$work/experiments" \
@@ -45,7 +45,7 @@ training=$!
 wait $training || fail "resuming failed; see above and $work/resumed.log"
 training=
 
-# What both runs logged behind the checkpoint: steps and the evaluation, without what depends on the clock.
+# What both runs logged after the checkpoint: steps and the evaluation, without what depends on the clock.
 logged='[.dataloader_tag, .num_train_steps_done, .losses, .metrics, .throughput_metrics["lr mean"]]'
 jq -c "select(.num_train_steps_done > $half or (.num_train_steps_done == $half and .dataloader_tag == \"validation\")) | $logged" \
     "$results" >"$work/killed.lines"
@@ -94,7 +94,7 @@ stage "Report"
 "$program" report "$work/curve" --plot_height 8
 cat <<EOF
 $(awk -v l="$loss" -v b="$bigram" 'BEGIN { printf "validation loss: %.4f (perplexity %.1f); a bigram model has %.4f (%.1f)", l, exp(l), b, exp(b) }')
-resumed after SIGKILL: $same results behind step $half are the same to the bit
+resumed after SIGKILL: $same results after step $half are the same to the bit
 whole demo: $((SECONDS - started)) s
 
 files in $work: data/ (texts, tokenizer.json, .pbin), experiments/killed/ and experiments/resumed/

@@ -1,4 +1,4 @@
-/* stack.c - copies of matrices, one behind the other. */
+/* stack.c - copies of matrices, one after the other. */
 #include "ops/stack.h"
 #include <string.h>
 
@@ -51,7 +51,7 @@ static int unstack_reference(const Launch *l)
 
 static const OpDef op_stack = {
     .name = "stack",
-    .doc = "matrices one behind the other",
+    .doc = "matrices one after the other",
     .dtypes = same_dtype,
     .reference = stack_reference,
 };
