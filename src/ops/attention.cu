@@ -195,6 +195,46 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
     if (lane == 0) put(c.out[1], row, all == 0 ? -INFINITY : top + logf(all));
 }
 
+/* A NaN gives way. */
+struct LargestNumber {
+    __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+/* in: q, k, k, documents; scratch: the largest logit of every row of q. */
+KERNEL(attention_max_kernel, QUERY_WARPS *WARP)
+{
+    __shared__ float tile[WARP * STRIDE], query[QUERY_WARPS * MOST_WIDTH];
+    const Rows w = rows_of(c);
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const Place p = place_of(w.n_group * w.n_repeat, w.n_query, QUERY_WARPS);
+    const int64_t i = p.first + warp, group = (unsigned)p.head / (unsigned)w.n_repeat, d = w.d;
+    const bool is_row = i < w.n_query;
+    const int64_t row = query_row(w, p.b, is_row ? i : w.n_query - 1, p.head);
+    float *own = query + warp * MOST_WIDTH, top = -INFINITY;
+    for (int64_t e = lane; e < d; e += WARP) own[e] = get(*w.q, row * d + e);
+    const int64_t last = p.first + QUERY_WARPS < w.n_query ? p.first + QUERY_WARPS : w.n_query;
+    const Range keys = key_range(w, first_position(c, p.b), p.first, last);
+    for (int64_t from = keys.from; from < keys.to; from += WARP) {
+        const int64_t n = w.n_key - from < WARP ? w.n_key - from : WARP;
+        load_tile(tile, *w.k, key_row(w, p.b, from, group), w.n_group, n, d);
+        if (is_row && lane < n && sees(c, w, p.b, i, from + lane))
+            top = fmaxf(top, w.scale * dot(tile + lane * STRIDE, own, d));
+    }
+    top = over_warp(top, LargestNumber());
+    if (is_row && lane == 0) ((float *)c.scratch)[row] = top;
+}
+
+/* A block per head, over its rows in scratch. */
+KERNEL(attention_max_join_kernel, 256)
+{
+    const int64_t n_heads = c.out[0].count, n = c.in[0].count / c.in[0].size[4];
+    float top = -INFINITY;
+    for (int64_t row = blockIdx.x + n_heads * threadIdx.x; row < n; row += n_heads * blockDim.x)
+        top = fmaxf(top, ((const float *)c.scratch)[row]);
+    top = over_block(top, LargestNumber(), -INFINITY);
+    if (threadIdx.x == 0) put(c.out[0], blockIdx.x, top);
+}
+
 /* Scratch: for every row of q the sum of do * o. A warp per row. */
 KERNEL(attention_sums_kernel, 256)
 {

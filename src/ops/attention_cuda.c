@@ -44,6 +44,22 @@ static int forward(const Launch *l)
 }
 
 /* A number per row of q. */
+static size_t max_scratch(const Launch *l, int n_threads)
+{
+    (void)n_threads;
+    return sizeof(float) * (size_t)tensor_volume(&l->in[0], 0, 4);
+}
+
+static int largest(const Launch *l)
+{
+    const Call c = call_of(l);
+    const int status =
+        cuda_start(l, "attention_max_kernel", &c, query_blocks(l), QUERY_WARPS * 32, 0);
+    if (status) return status;
+    return cuda_start(l, "attention_max_join_kernel", &c, tensor_count(&l->out[0]), 256, 0);
+}
+
+/* Likewise. */
 static size_t scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
@@ -108,6 +124,8 @@ const KernelDef attention_cuda[] = {
     { "attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, forward, NULL, serves },
     { "attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
     { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
+    { "attention_max", "cuda", "any any any>f32", CPU_SCALAR, largest, max_scratch, serves },
+    { "attention_max", "cuda", "any any any i32 i32>f32", CPU_SCALAR, largest, max_scratch, serves },
     { "ring_attention", "cuda", "any any any>any f32", CPU_SCALAR, ring, ring_scratch, serves },
     { "ring_attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, ring, ring_scratch, serves },
     { "ring_attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, ring_grad, ring_grad_scratch, serves },

@@ -25,7 +25,14 @@ __device__ static float score(const MoeRoute &a, float x, double lse)
     return a.sigmoid ? 1 / (1 + expf(-x)) : expf((float)((double)x - lse));
 }
 
-/* in: logits; out: weights, experts. */
+/* What experts are chosen by: their score and its bias, where there is one. */
+__device__ static float rank_of(const Call &c, int64_t at, int64_t expert, double lse)
+{
+    const float x = get(c.in[0], at + expert);
+    return c.n_in > 1 ? score(attrs_of<MoeRoute>(c), x, lse) + get(c.in[1], expert) : x;
+}
+
+/* in: logits, biases; out: weights, experts. */
 KERNEL(moe_route_kernel, 128)
 {
     const MoeRoute &a = attrs_of<MoeRoute>(c);
@@ -37,10 +44,14 @@ KERNEL(moe_route_kernel, 128)
         float sum = 0;
         for (int64_t j = 0; j < k; j++) {
             int32_t best = -1;
+            float most = 0;
             for (int32_t m = 0; m < e; m++) {
+                const float rank = rank_of(c, i * e, m, lse);
                 bool is_taken = false;
                 for (int64_t t = 0; t < j; t++) is_taken |= chosen[t] == m;
-                if (!is_taken && (best < 0 || get(x, i * e + m) > get(x, i * e + best))) best = m;
+                if (is_taken || (best >= 0 && !(rank > most))) continue;
+                best = m;
+                most = rank;
             }
             chosen[j] = best;
             sum += score(a, get(x, i * e + best), lse);

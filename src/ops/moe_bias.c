@@ -4,12 +4,8 @@
 
 static const OpDef op_moe_count, op_moe_even, op_moe_shift;
 
-typedef struct Even {
-    double rate;
-} Even;
-
 static const Field even_attrs[] = {
-    FIELD_FLOAT(Even, rate, NULL, 0, 0, "by how much a bias changes in a step"),
+    FIELD_FLOAT(MoeEven, rate, NULL, 0, 0, "by how much a bias changes in a step"),
     { 0 },
 };
 
@@ -22,7 +18,7 @@ void moe_count(Graph *g, Value *expert, Value *load)
 
 Value *moe_even(Graph *g, Value *total, Value *load, double rate)
 {
-    return graph_add_into(g, &op_moe_even, op_moe_even.dims, NULL, &(Even){ rate }, 1, &total, 2,
+    return graph_add_into(g, &op_moe_even, op_moe_even.dims, NULL, &(MoeEven){ rate }, 1, &total, 2,
                           (Value *[]){ NULL, load })
         ->out[0];
 }
@@ -58,14 +54,16 @@ static int load_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+/* Loads are whole numbers: what is compared is exact, however they were added up. */
 static int even_reference(const Launch *l)
 {
     const int64_t n = tensor_count(&l->in[0]);
-    const double *load = l->in[0].data, rate = ((const Even *)l->attrs)->rate;
-    double *change = l->out[0].data, mean = 0, shift = 0;
-    for (int64_t i = 0; i < n; i++) mean += load[i] / (double)n;
+    const double *load = l->in[0].data, rate = ((const MoeEven *)l->attrs)->rate;
+    double *change = l->out[0].data, sum = 0, shift = 0;
+    for (int64_t i = 0; i < n; i++) sum += load[i];
     for (int64_t i = 0; i < n; i++) {
-        change[i] = load[i] < mean ? rate : load[i] > mean ? -rate : 0;
+        const double above = load[i] * (double)n - sum;
+        change[i] = above < 0 ? rate : above > 0 ? -rate : 0;
         shift += change[i] / (double)n;
     }
     for (int64_t i = 0; i < n; i++) change[i] -= shift;
@@ -99,7 +97,7 @@ static const OpDef op_moe_even = {
     .doc = "changes of biases that make the load more even; the load becomes zero",
     .dims = "e!->e,e",
     .attrs = even_attrs,
-    .attrs_size = sizeof(Even),
+    .attrs_size = sizeof(MoeEven),
     .reference = even_reference,
 };
 static const OpDef op_moe_shift = {

@@ -140,6 +140,7 @@ static int run_grouped_outer(const Launch *l)
 /* clang-format off */
 const KernelDef moe_cuda[] = {
     { "moe_route", "cuda", "any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
+    { "moe_route", "cuda", "any any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
     { "moe_route_grad", "cuda", "any i32 any>any", CPU_SCALAR, run_route_grad, NULL, serves_route },
     { "moe_share", "cuda", "any i32>any any", CPU_SCALAR, run_share, NULL, cuda_floats_fit },
     { "moe_share_grad", "cuda", "any any>any", CPU_SCALAR, run_share_grad, NULL, cuda_floats_fit },

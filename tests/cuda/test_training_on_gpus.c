@@ -28,9 +28,27 @@ static const char *const overflowing[] = {
     F16_PARAMS, "--set", "initialized_model.config.model_initializer.config.std=1.5", NULL
 };
 
+/* Thresholds that logits pass from the first step on. */
+static const char *const clipped[] = {
+    "--set",
+    "initialized_model.config.model={component_key: model, variant_key: qk_clip, config: {model: "
+    "{instance_key: wrapped_model, pass_type: BY_REFERENCE}, threshold: 0.01}}",
+    NULL
+};
+/* Biases of routers follow the load of their experts. */
+#define BALANCED                                                                                   \
+    "--set",                                                                                       \
+        "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, "  \
+        "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "    \
+        "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: "     \
+        "true}], mixture: {n_experts: 4, top_k: 2, hidden: 24, balance_rate: 0.01}}}",             \
+        "--set", "wrapped_model.config.block_names=[DecoderBlock]"
+static const char *const balanced[] = { BALANCED, NULL };
+
 #define STEPS_20 "--set", "settings.training_target.num_target_steps=20"
 
-static void assert_learns_as_the_cpu(Words variant)
+/* `further`: of a result that only such trainings have. */
+static void assert_learns_alike(Words variant, const char *further)
 {
     Bench b = bench_new();
     const char *more[12] = { STEPS_20 };
@@ -43,7 +61,13 @@ static void assert_learns_as_the_cpu(Words variant)
     assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
     assert_results_near(&b, "cpu", "gpu", "CLMCrossEntropyLoss", 1e-3);
     assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
+    if (further) assert_results_near(&b, "cpu", "gpu", further, 2e-2);
     arena_free(b.arena);
+}
+
+static void assert_learns_as_the_cpu(Words variant)
+{
+    assert_learns_alike(variant, NULL);
 }
 
 TEST(a_training_with_dropout_learns_on_a_gpu_what_it_learns_on_the_cpu)
@@ -59,6 +83,16 @@ TEST(a_training_in_bf16_learns_on_a_gpu_what_it_learns_on_the_cpu)
 TEST(tied_weights_and_swiglu_learn_on_a_gpu_what_they_learn_on_the_cpu)
 {
     assert_learns_as_the_cpu(tied_swiglu);
+}
+
+TEST(queries_and_keys_that_are_clipped_learn_on_a_gpu_what_they_learn_on_the_cpu)
+{
+    assert_learns_alike(clipped, "attention logit max");
+}
+
+TEST(experts_whose_routers_have_biases_learn_on_a_gpu_what_they_learn_on_the_cpu)
+{
+    assert_learns_alike(balanced, "expert load max");
 }
 
 TEST(a_training_in_f16_learns_on_a_gpu_what_it_learns_on_the_cpu)
@@ -163,6 +197,12 @@ TEST(an_update_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
 TEST(an_update_by_muon_on_a_gpu_that_is_not_finite_is_left_out_without_a_trace)
 {
     assert_leaves_out(muon);
+}
+
+TEST(biases_of_routers_on_a_gpu_stay_where_an_update_is_not_finite)
+{
+    static const char *const variant[] = { BALANCED, "--set", "optimizer=" ADAM, NULL };
+    assert_leaves_out(variant);
 }
 
 /* Batches, results, activations that wait in host memory, and the state that is saved. */

@@ -68,6 +68,33 @@ TEST(resume_without_activation_checkpointing_gives_the_bits_with)
     assert_resumes_as(checkpointed, plain);
 }
 
+/* `fused` stands in the optimizer's state, and changes no number. */
+static void assert_differs_in_fused(Words before, Words after)
+{
+    Bench b = bench_new();
+    bench_resume_in_the_middle(&b, before, after);
+    const char *const words[] = { "checkpoint", "diff", bench_last_checkpoint(&b, "resumed", NULL),
+                                  bench_last_checkpoint(&b, "whole", NULL), NULL };
+    char *save = NULL, *text = (char *)command_output(b.arena, words, NULL).text;
+    int n = 0;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save), n++)
+        assert_contains(line, ".fused: ");
+    assert_true(n > 0);
+    arena_free(b.arena);
+}
+
+static const char *const fused[] = { "--set", "optimizer.config.fused=true", NULL };
+
+TEST(resume_with_a_fused_optimizer_gives_the_numbers_of_one_that_is_not)
+{
+    assert_differs_in_fused(plain, fused);
+}
+
+TEST(resume_without_a_fused_optimizer_gives_the_numbers_of_one_that_is)
+{
+    assert_differs_in_fused(fused, plain);
+}
+
 /* The same experiment again, other results: the comparison above can fail. */
 TEST(resume_with_another_seed_gives_other_bits)
 {

@@ -294,9 +294,9 @@ void assert_resumes(Words variant)
     assert_resumes_as(variant, variant);
 }
 
-void assert_resumes_as(Words before, Words after)
+void bench_resume_in_the_middle(const Bench *bench, Words before, Words after)
 {
-    Bench b = bench_new();
+    const Bench b = *bench;
     assert_ended_well(bench_run(&b, "whole", NULL, before, NULL));
     const char *first = arena_printf(b.arena,
                                      "%s/whole/checkpoints/eid_whole-seen_steps_4-"
@@ -311,7 +311,13 @@ void assert_resumes_as(Words before, Words after)
     Outcome o = bench_run(&b, "resumed", "middle", after, NULL);
     assert_ended_well(o);
     assert_contains(o.text, "step: 5 |");
-    assert_same_state(&b, "resumed", "whole");
     assert_curve_within(&b, "resumed", "whole");
+}
+
+void assert_resumes_as(Words before, Words after)
+{
+    Bench b = bench_new();
+    bench_resume_in_the_middle(&b, before, after);
+    assert_same_state(&b, "resumed", "whole");
     arena_free(b.arena);
 }

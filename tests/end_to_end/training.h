@@ -73,6 +73,9 @@ void assert_goes_on_as(const Bench *b, const char *half, const char *whole);
 /* A run of 8 steps with these arguments, and one that goes on from its checkpoint of step 4, give
  * the same bits and results. */
 void assert_resumes(Words variant);
+/* Trains 8 steps as "whole", and as "resumed" those from its checkpoint after 4 on, whose curve is
+ * that of the former. */
+void bench_resume_in_the_middle(const Bench *b, Words before, Words after);
 /* The same where what goes on has other arguments, which must not matter. */
 void assert_resumes_as(Words before, Words after);
 #endif
