@@ -15,6 +15,16 @@ strip --strip-debug "$to"/build/modalities "$to"/build/bench/gpu "$to"/build/mod
 cp -r configs "$to/"
 cp tests/end_to_end/*.yaml "$to/tests/end_to_end/"
 mkdir -p "$to/src/ops" && cp src/ops/*.cu "$to/src/ops/"
+# curves of the original, where they lie beside this repository
+goldens=data/goldens/train texts=data/modalities/data
+if [ -d "../shared/$goldens" ]; then
+    mkdir -p "$to/shared/$goldens" "$to/shared/$texts"
+    cp -r "../shared/$goldens/." "$to/shared/$goldens" && cp "../shared/$texts/lorem_ipsum_long.pbin" "$to/shared/$texts"
+    chmod -R u+w "$to/shared"
+else
+    echo "../shared is not here, so gpu-check leaves the stage goldens out"
+    touch "$to/without-goldens"
+fi
 install -m 755 tools/gpu_check.sh "$to/gpu-check"
 install -m 755 tools/gpu_bench.sh "$to/gpu-bench"
 # the C library is the other machine's own

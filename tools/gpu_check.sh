@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpu_check.sh - what must hold on a GPU: every kernel beside its reference, trainings beside the CPU's, one of them 200
-# steps of 10M parameters, and compute-sanitizer over some kernels where it is installed.
-# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings long sanitizer
+# steps of 10M parameters, curves of the original, and compute-sanitizer over some kernels where it is installed.
+# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings long goldens sanitizer
 # Runs from the folder that `make gpu-bundle` makes. Results come as they are found, in gpu-check.log, too.
 set -uo pipefail
 cd "$(dirname "$0")"
@@ -11,7 +11,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --only) only=$2 && shift 2 ;;
     --skip) skip="$skip $2" && shift 2 ;;
-    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings long sanitizer" && exit 2 ;;
+    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings long goldens sanitizer" && exit 2 ;;
     esac
 done
 export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -29,6 +29,14 @@ stage() { # name, seconds, command
     fi
 }
 usable() { build/modalities devices && build/modalities devices | grep -q '^cuda:0'; }
+goldens() { # one that is missing is a failure
+    local only="training_equals_golden"
+    [ ! -e without-goldens ] || { echo "  the folder was made without goldens" && return 0; }
+    [ -z "${GPU_CHECK_TINY:-}" ] || { export GOLDEN_STEPS=3 && only="golden_a_onecycle golden_c_llama_like"; }
+    MODALITIES_SHARED=$PWD/shared MODALITIES_DEVICE=cuda build/tests/cuda_all --jobs 1 --without ranks --without fenced $only >goldens.log 2>&1
+    grep -v '^time' goldens.log | tail -n 30
+    grep -q '^[1-9][0-9]* passed, 0 failed, 0 skipped$' goldens.log
+}
 sanitized() { # kernels that share memory among threads, and the newest ones
     local tool op
     tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
@@ -38,11 +46,12 @@ sanitized() { # kernels that share memory among threads, and the newest ones
             build/tests/cuda_all kernels_of_gpus || return 1
     done
 }
-export -f usable sanitized
+export -f usable goldens sanitized
 : >gpu-check.log
 stage devices 60 bash -c usable
 MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "${box:-180}" build/tests/cuda_all kernels_of_gpus
 stage trainings "${box:-150}" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
 stage long "${box:-120}" build/tests/cuda_all a_long_training
+stage goldens "${box:-120}" bash -c goldens
 stage sanitizer "${box:-90}" bash -c sanitized
 exit "$failed"

@@ -9,6 +9,7 @@
 #include "train/crew.h"
 #include "train/run.h"
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,13 @@ typedef struct Watch {
     double worst_loss, worst_norm;
 } Watch;
 
+/* GOLDEN_STEPS: the first ones only, where each takes long. */
+static int64_t most_steps(void)
+{
+    const char *set = getenv("GOLDEN_STEPS");
+    return set ? atoll(set) : INT64_MAX;
+}
+
 static double relative(double x, double y)
 {
     return fabs(x - y) / fabs(y);
@@ -111,6 +119,7 @@ static void watch_step(void *context, const StepReport *r)
     w->worst_norm = fmax(w->worst_norm, d);
     assert_within(w->name, "gradient norm", d, 2e-3);
     assert_within(w->name, "lr", fabs(r->lr - csv_number(&w->curve, row, "lr")), 1e-12);
+    if (w->n_steps == most_steps()) raise(SIGTERM);
     if (w->n_steps < w->curve.n_rows - 1 || !w->final_stats) return;
     for (int64_t i = 0; i < w->final_stats->n_rows - 1; i++) { /* parameters after the last step */
         const char *name = csv_text(w->final_stats, i, "name");
@@ -203,7 +212,12 @@ static void train(Arena *a, const char *config, RunSettings s)
     assert_int_equal(setenv("MODALITIES_SHARED", shared_path(a, ""), 1), 0);
     assert_int_equal(chdir(shared_path(a, "data/goldens/train")), 0);
     assert_no_error(components_registry(a, &r));
-    assert_no_error(training_run(r, &s));
+    Error *e = training_run(r, &s);
+    if (e && most_steps() < INT64_MAX && error_exit_status(e) == EXIT_STOPPED) {
+        error_free(e);
+        e = NULL;
+    }
+    assert_no_error(e);
 }
 
 /* Trains a case and compares every step, the last parameters, and the evaluations. */
@@ -220,9 +234,10 @@ static void train_and_compare(Arena *a, const char *name, RunSettings s)
     s.observe = watch_step;
     s.observer = &w;
     train(a, arena_printf(a, "%s/config.yaml", name), s);
-    assert_int_equal(w.n_steps, w.curve.n_rows - 1);
+    const bool is_whole = most_steps() >= w.curve.n_rows - 1;
+    assert_int_equal(w.n_steps, is_whole ? w.curve.n_rows - 1 : most_steps());
     const char *evaluations = path_join(a, folder, "eval.csv");
-    if (file_exists(evaluations))
+    if (is_whole && file_exists(evaluations))
         check_evaluations(a, name, evaluations,
                           path_join(a, test_folder(), "run/evaluation_results.jsonl"));
 }
