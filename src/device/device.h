@@ -71,6 +71,9 @@ typedef struct Stream {
      * until whoever looks at it sets it back to NULL. */
     const struct Launch *failed;
     int status; /* that of the failed kernel */
+    /* Of a device that hangs: the last launch that began (NULL: not known), and its microbatch. */
+    const struct Launch *reached;
+    int64_t microbatch_reached;
 } Stream;
 
 /* A place in a stream's order of work. Zeroed at first. */

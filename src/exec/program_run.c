@@ -269,17 +269,34 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
     return NULL;
 }
 
+/* NULL: the launch is none of this program. */
+static const Step *step_of(const Program *p, const Launch *l)
+{
+    for (int64_t i = 0; i < p->n_steps; i++)
+        for (int slot = 0; slot < p->timeline->n_slots; slot++)
+            if (step_launch(&p->step[i], slot) == l) return &p->step[i];
+    return NULL;
+}
+
 Error *program_failure(Program *p, Stream *s)
 {
     const Launch *failed = times_launch_of(p, s->failed);
+    const Step *step = step_of(p, failed);
     s->failed = NULL;
-    for (int64_t i = 0; i < p->n_steps; i++)
-        for (int slot = 0; slot < p->timeline->n_slots; slot++) {
-            const Launch *l = step_launch(&p->step[i], slot);
-            if (l == failed) return failure(p, &p->step[i], l, s->status);
-        }
-    CHECK(!"a launch of this program failed");
-    return NULL;
+    CHECK(step != NULL);
+    return failure(p, step, failed, s->status);
+}
+
+/* Where a device that hangs is, as far as it has told. */
+static Error *where_it_hangs(const Program *p, const Stream *s, Error *e)
+{
+    const Step *step = e && s->reached ? step_of(p, times_launch_of(p, s->reached)) : NULL;
+    if (!step) return e;
+    Arena *a = arena_new();
+    e = error_wrap(e, "microbatch %lld, %s or what follows it", (long long)s->microbatch_reached,
+                   step_place(a, step));
+    arena_free(a);
+    return e;
 }
 
 Error *program_wait(Program *p)
@@ -290,7 +307,7 @@ Error *program_wait(Program *p)
     if (bytes && !p->is_waited) TRY(d->copy(d, p->read, p->cell, bytes, p->stream[0]));
     for (int i = 0; i < p->n_streams; i++) {
         if (p->is_ahead && p->given[i] && i) continue;
-        TRY(d->synchronize(d, p->stream[i]));
+        TRY(where_it_hangs(p, p->stream[i], d->synchronize(d, p->stream[i])));
         if (p->stream[i]->failed) return program_failure(p, p->stream[i]);
     }
     p->is_waited = true;

@@ -7,7 +7,7 @@
  * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
  * the host that is not pinned, for which CUDA would wait, are refused. MODALITIES_MOCK_GRAPHS: how
  * often each graph was launched is told at its end; none: nothing can be recorded, which is said
- * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: no graph comes to its end.
+ * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: graphs stop half way.
  * MODALITIES_MOCK_NEIGHBOUR: MiB that another program has. */
 #include "mock.h"
 #include <dlfcn.h>
@@ -67,7 +67,7 @@ static void close_memory(void)
 
 static _Thread_local bool is_recording; /* a stream of this thread */
 static void refuse(const char *what);
-static bool is_hung;
+static bool is_hung; /* a stream is */
 
 static cudaError_t allocate(void **out, size_t bytes, bool is_pinned)
 {
@@ -221,9 +221,10 @@ static void free_kept(const MockWork *w)
 
 bool mock_run_until(MockStream *s, int64_t number)
 {
+    const int64_t most = s->is_hung && s->most < number ? s->most : number;
     if (s->n_done >= number || s->is_running) return s->n_done >= number;
     s->is_running = true;
-    while (s->n_done < number && is_ready(s->first)) {
+    while (s->n_done < most && is_ready(s->first)) {
         MockWork *w = s->first;
         s->first = w->next;
         if (!s->first) s->last = NULL;
@@ -361,7 +362,6 @@ static cudaError_t mock_query(cudaStream_t stream)
 {
     if (mock_stream(stream)->recorded) return cudaErrorStreamCaptureUnsupported;
     if (is_broken) return cudaErrorIllegalAddress;
-    if (is_hung) return cudaErrorNotReady;
     return run_to(mock_stream(stream), mock_stream(stream)->n_given);
 }
 
@@ -451,8 +451,11 @@ static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     MockGraph *g = (MockGraph *)(void *)exec;
     if (is_broken) return cudaErrorIllegalAddress;
-    is_hung |= getenv("MODALITIES_MOCK_HANGS") != NULL;
     g->n_launched++;
+    if (getenv("MODALITIES_MOCK_HANGS")) {
+        is_hung = mock_stream(stream)->is_hung = true;
+        mock_stream(stream)->most = mock_stream(stream)->n_given + g->n / 2;
+    }
     for (int64_t i = 0; i < g->n; i++) mock_give(stream, &g->work[i]);
     return cudaSuccess;
 }

@@ -58,6 +58,8 @@ typedef struct MockStream {
     struct MockStream *other;
     MockWork *first, *last;
     int64_t n_given, n_done;
+    int64_t most; /* where is_hung: it is never done with more */
+    bool is_hung;
     struct MockGraph *recorded; /* what it is given goes there; NULL: it is not recorded */
     bool is_forked;  /* was recorded with another stream, which has not waited for it since */
     bool is_running; /* further up among the calls that wait for each other */

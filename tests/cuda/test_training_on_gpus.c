@@ -356,6 +356,8 @@ TEST(a_gpu_that_hangs_ends_the_training_and_leaves_its_checkpoints)
     assert_ended_well(bench_run(&b, "whole", NULL, more, NULL));
     const Outcome o = bench_run(&b, "hung", NULL, more, hangs);
     assert_refused(o, 1, "step 2: ");
+    assert_contains(o.text, "microbatch 1, ");
+    assert_contains(o.text, " or what follows it: step 2: ");
     assert_contains(o.text, " (GPU 0) has not finished its work in 1 s and is given up "
                             "(settings.comm_timeout or MODALITIES_COMM_TIMEOUT allow more)");
     bench_last_checkpoint(&b, "hung", &steps);

@@ -24,11 +24,13 @@ typedef struct CallTensor {
     int8_t add;            /* a result is added to what is there */
 } CallTensor;
 
-/* The first failure on a stream, in memory of the device. */
+/* What a stream's kernels tell, in memory of the device. */
 typedef struct CallFault {
-    int32_t status; /* KERNEL_OK: none */
+    int32_t status; /* of the first that failed; KERNEL_OK: none */
     int32_t padding;
-    const Launch *launch;
+    const Launch *launch; /* that one's */
+    const Launch *begun;  /* the last that began, and its microbatch */
+    int64_t microbatch;
 } CallFault;
 
 typedef struct Call {

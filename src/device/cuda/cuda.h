@@ -30,6 +30,7 @@ typedef struct Cuda {
     bool any_order, tf32; /* as GpuFreedom */
     double longest;       /* likewise */
     bool is_lost;         /* it hangs: whatever would wait for it is left as it is */
+    cudaStream_t aside;   /* for looking at a GPU that hangs */
     char described[256];  /* the last status that was described */
     Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
     size_t taken_bytes; /* of the GPU's memory, when it was opened */

@@ -315,6 +315,7 @@ static void cuda_free(Device *device)
     error_free(use(d));
     if (d->free_groups) d->free_groups(d);
     matmuls_free(d->matmuls);
+    if (d->aside) d->calls->cudaStreamDestroy(d->aside);
     for (int i = 0; i < d->n_libraries; i++) d->calls->cudaLibraryUnload(d->library[i]);
     if (d->release_pool) d->release_pool(d->pool);
     arena_free(d->arena);
@@ -345,6 +346,8 @@ static Error *open_device(Cuda *d, const void *const *images)
         return error_new("%s has compute capability %d.%d; 8.0 is needed", d->facts.name,
                          d->facts.major, d->facts.minor);
     TRY(load_images(d, images));
+    TRY(cuda_error(c, c->cudaStreamCreateWithPriority(&d->aside, cudaStreamNonBlocking, 0),
+                   "making a stream"));
     TRY(matmuls_new(d, &d->matmuls));
     TRY(cuda_error(c, c->cudaMemGetInfo(&there, &all), "looking at the GPU"));
     d->taken_bytes = all - there;

@@ -37,11 +37,32 @@ static Error *at_step(const CudaStream *s, Error *e)
     return now ? error_wrap(e, "step %lld", (long long)now->step + 1) : e;
 }
 
+/* What began last is in the memory of a GPU whose copies may still work, though its kernels do not
+ * end. */
+static void look_where(CudaStream *s)
+{
+    enum { OFTEN = 1000, PAUSE = 1000000 }; /* nanoseconds */
+    const Cuda *d = s->cuda;
+    cudaError_t status = d->calls->cudaMemcpyAsync(s->seen, s->fault, sizeof *s->seen,
+                                                   cudaMemcpyDeviceToHost, d->aside);
+    for (int i = 0; i < OFTEN && status == cudaSuccess; i++) {
+        status = d->calls->cudaStreamQuery(d->aside);
+        if (status == cudaSuccess) {
+            s->stream.reached = s->seen->begun;
+            s->stream.microbatch_reached = s->seen->microbatch;
+            return;
+        }
+        if (status == cudaErrorNotReady) status = cudaSuccess;
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE }, NULL);
+    }
+}
+
 /* What it was given does not come to its end, and nothing that waits for it would. */
 static Error *hangs(CudaStream *s)
 {
     Cuda *d = s->cuda;
     d->is_lost = true;
+    look_where(s);
     return at_step(s, error_new("%s (GPU %d) has not finished its work in %g s and is given up "
                                 "(settings.comm_timeout or MODALITIES_COMM_TIMEOUT allow more); "
                                 "`nvidia-smi` and `dmesg | grep Xid` tell what is wrong with it",

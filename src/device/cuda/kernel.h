@@ -14,10 +14,24 @@ extern "C" {
 #include "emulator.h"
 #endif
 
+__device__ inline void tell_begun(const Call &c)
+{
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    volatile CallFault *to = c.fault;
+    to->begun = c.launch;
+    to->microbatch = c.now ? c.now->microbatch : 0;
+}
+
 /* A kernel: its name is what launchers ask for. One block per multiprocessor at least: else the
  * compiler keeps registers in memory to fit more of them. */
 #define KERNEL(name, threads)                                                                      \
-    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Call c)
+    __device__ static void name##_body(const Call &c);                                             \
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Call c)  \
+    {                                                                                              \
+        tell_begun(c);                                                                             \
+        name##_body(c);                                                                            \
+    }                                                                                              \
+    __device__ static void name##_body(const Call &c)
 
 /* Whether an update clears gradients and changes nothing else (device.h, RunTime). */
 __device__ inline bool is_left_out(const Call &c)
