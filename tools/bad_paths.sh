@@ -35,9 +35,8 @@ try() {
     [ "$status" -le 2 ] && return
     # 75: stopped. 143: ended by the SIGTERM while nothing was begun that it could lose.
     if [ $waits = 1 ] && { [ $status = 75 ] || [ $status = 143 ]; }; then return; fi
-    printf 'status %d: modalities' "$status"
-    printf ' %q' "$@" | cut -c1-300
-    tail -n 3 said | cut -c1-300
+    # in one write: others say theirs at the same time
+    printf '%s\n' "$(printf 'status %d: modalities' "$status"; printf ' %q' "$@" | cut -c1-300; tail -n 3 said | tr -d '\0' | cut -c1-300)"
 }
 
 one() {

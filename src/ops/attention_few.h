@@ -4,19 +4,16 @@
 #define OPS_ATTENTION_FEW_H
 #include "ops/attention_tiles.h"
 
-enum { FEW_QUERIES = 4 };
+enum {
+    FEW_QUERIES = 4,
+    FEW_HEADS = 16, /* of a task, at most */
+    FEW_TASKS = 4,  /* per thread, at least, where there are so many heads */
+};
 
 INLINE bool few_rows(const Heads *h)
 {
     const Dtype t = h->q->dtype;
     return h->n_rows <= FEW_QUERIES && h->a->dropout <= 0 && h->k->dtype == t && h->v->dtype == t;
-}
-
-/* Scratch of a thread: scores of one row. */
-INLINE size_t few_rows_bytes(const Heads *h)
-{
-    const size_t floats = (size_t)(h->n_key + LANES);
-    return (sizeof(float) * floats + 63) / 64 * 64;
 }
 
 INLINE bool few_sees(const Heads *h, int64_t b, int64_t s, int64_t key)
@@ -55,24 +52,23 @@ INLINE Vec few_get(const Tensor *t, Dtype of, int64_t at, int64_t n)
     return n >= LANES ? vec_get(of, t->data, at, LANES) : vec_get(of, t->data, at, n);
 }
 
-/* Asks for n keys or values from `at` on. */
-INLINE void few_fetch(const Heads *h, const Tensor *t, Dtype of, int64_t at, int n)
+/* Asks for LANES keys or values from `at` on, of those that there are: what other heads have
+ * between them keeps the hardware from foreseeing it. */
+INLINE void few_fetch(const Heads *h, const Tensor *t, Dtype of, int64_t b, int64_t g, int64_t key)
 {
     const int64_t size = (int64_t)dtype_size(of), apart = h->n_group * h->d * size;
-    const char *from = (const char *)t->data + at * size;
-    for (int k = 0; k < n; k++)
-        for (int64_t b = 0; b < h->d * size; b += 64) __builtin_prefetch(from + k * apart + b);
+    const char *from = (const char *)t->data + key_at(h, b, g, key) * size;
+    for (int k = 0; k < LANES; k++)
+        for (int64_t i = 0; i < h->d * size; i += 64)
+            __builtin_prefetch(from + k * apart + i, 0, 2);
 }
 
-/* Scores of LANES keys. Meanwhile their values and the next keys are asked for: those of a head lie
- * too far apart for the hardware to foresee them. */
+/* Scores of LANES keys. */
 INLINE void few_scores_of_vector(const Heads *h, Dtype of, int64_t query, int64_t key, float *to)
 {
     const int64_t apart = h->n_group * h->d;
     const float cap = (float)h->a->soft_cap;
     Vec sum[LANES];
-    few_fetch(h, h->v, of, key, LANES);
-    few_fetch(h, h->k, of, key + LANES * apart, LANES);
 #pragma GCC unroll 16
     for (int k = 0; k < LANES; k++) sum[k] = vec_set(0);
     for (int64_t i = 0; i < h->d; i += LANES) {
@@ -104,98 +100,173 @@ INLINE void few_scores(const Heads *h, Dtype of, int64_t query, int64_t key, con
     }
 }
 
-/* Fills scores from a whole vector on, minus infinity where the row sees no key; returns the
- * largest. */
-INLINE float few_score_row(const Heads *h, Dtype of, int64_t b, int64_t g, int64_t row,
-                           const FewKeys *f, float *scores)
+/* One row of the heads [group, group + n) of a batch. Their keys lie side by side, so all of them
+ * take a few keys before the next, and memory is read from front to back. */
+typedef struct FewHeads {
+    const Heads *h;
+    int64_t b, group, n, row;
+    FewKeys keys;
+    float *scores; /* [n][apart] */
+    float *sums;   /* [n][width]: of values, by the scores */
+    int64_t apart;
+} FewHeads;
+
+/* From key j on: less than a vector, or keys of which the row may not see all. */
+INLINE void few_score_single(const FewHeads *f, Dtype of, int64_t head, int64_t j)
 {
-    const int64_t query = query_at(h, b, g, row), padded = (f->high + LANES - 1) / LANES * LANES;
-    float largest = -INFINITY;
-    int64_t j = f->low;
-    for (int64_t i = f->low / LANES * LANES; i < f->low; i++) scores[i] = -INFINITY;
-    for (; f->all && j + LANES <= f->high; j += LANES)
-        few_scores_of_vector(h, of, query, key_at(h, b, g, j), scores + j);
-    for (; f->all && j + 4 <= f->high; j += 4)
-        few_scores(h, of, query, key_at(h, b, g, j), 4, scores + j);
-    for (; j < f->high; j++) {
+    const Heads *h = f->h;
+    const int64_t g = f->group + head, query = query_at(h, f->b, g, f->row);
+    float *scores = f->scores + head * f->apart;
+    for (; f->keys.all && j + 4 <= f->keys.high; j += 4)
+        few_scores(h, of, query, key_at(h, f->b, g, j), 4, scores + j);
+    for (; j < f->keys.high; j++) {
         scores[j] = -INFINITY;
-        if (f->all || few_sees(h, b, row / h->n_repeat, j))
-            few_scores(h, of, query, key_at(h, b, g, j), 1, scores + j);
+        if (f->keys.all || few_sees(h, f->b, f->row / h->n_repeat, j))
+            few_scores(h, of, query, key_at(h, f->b, g, j), 1, scores + j);
     }
-    for (; j < padded; j++) scores[j] = -INFINITY;
-    for (j = f->low; j < f->high; j++)
-        if (!(scores[j] <= largest)) largest = scores[j];
-    return largest;
 }
 
-/* `vectors` of the features from i on: the sum of the values by the scores, times `factor`. */
-INLINE void few_sum_values(const Heads *h, Dtype of, int64_t b, int64_t g, const FewKeys *f,
-                           const float *scores, int64_t i, const int vectors, float factor,
-                           int64_t to)
+/* Fills scores from a whole vector on, minus infinity where the row sees no key. */
+INLINE void few_score_heads(const FewHeads *f, Dtype of)
 {
-    const Tensor *o = &h->l->out[0];
+    const Heads *h = f->h;
+    const int64_t low = f->keys.low, high = f->keys.high;
+    int64_t j = low;
+    for (int64_t k = 0; k < f->n; k++) {
+        float *scores = f->scores + k * f->apart;
+        for (int64_t i = low / LANES * LANES; i < low; i++) scores[i] = -INFINITY;
+        for (int64_t i = high; i < (high + LANES - 1) / LANES * LANES; i++) scores[i] = -INFINITY;
+    }
+    for (; f->keys.all && j + LANES <= high; j += LANES)
+        for (int64_t k = 0; k < f->n; k++) {
+            const int64_t g = f->group + k;
+            few_fetch(h, h->k, of, f->b, g, j + LANES);
+            few_scores_of_vector(h, of, query_at(h, f->b, g, f->row), key_at(h, f->b, g, j),
+                                 f->scores + k * f->apart + j);
+        }
+    for (int64_t k = 0; k < f->n; k++) few_score_single(f, of, k, j);
+}
+
+/* Turns scores to exponentials; returns their sum, and in *largest what they are relative to. */
+INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
+{
+    *largest = -INFINITY;
+    for (int64_t j = f->low; j < f->high; j++)
+        if (!(scores[j] <= *largest)) *largest = scores[j];
+    Vec sum = vec_set(0), shift = vec_set(*largest == -INFINITY ? 0 : *largest);
+    for (int64_t j = f->low / LANES * LANES; j < f->high; j += LANES) {
+        Vec p = vec_exp(vec_load(scores + j) - shift);
+        vec_store(scores + j, p);
+        sum += p;
+    }
+    return vec_sum(sum);
+}
+
+/* `vectors` of the features from i on: adds the values of keys [from, to) by the scores. */
+INLINE void few_sum_values(const FewHeads *f, Dtype of, int64_t head, int64_t from, int64_t to,
+                           int64_t i, const int vectors)
+{
+    const Heads *h = f->h;
+    const float *scores = f->scores + head * f->apart;
+    float *kept = f->sums + head * h->width + i;
     Vec sum[4];
-    for (int v = 0; v < vectors; v++) sum[v] = vec_set(0);
-    for (int64_t j = f->low; j < f->high; j++) {
+    for (int v = 0; v < vectors; v++) sum[v] = vec_load(kept + v * LANES);
+    for (int64_t j = from; j < to; j++) {
         if (scores[j] == 0) continue;
-        const int64_t at = key_at(h, b, g, j) + i;
+        const int64_t at = key_at(h, f->b, f->group + head, j) + i;
         const Vec weight = vec_set(scores[j]);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
             sum[v] =
                 vec_fma(weight, few_get(h->v, of, at + v * LANES, h->d - i - v * LANES), sum[v]);
     }
-    for (int v = 0; v < vectors; v++) {
-        const int64_t left = h->d - i - v * LANES;
-        vec_put(o->dtype, o->data, to + i + v * LANES, left < LANES ? left : LANES,
-                sum[v] * vec_set(factor));
+    for (int v = 0; v < vectors; v++) vec_store(kept + v * LANES, sum[v]);
+}
+
+INLINE void few_sum_heads(const FewHeads *f, Dtype of)
+{
+    const Heads *h = f->h;
+    for (int64_t k = 0; k < f->n * h->width; k++) f->sums[k] = 0;
+    for (int64_t j = f->keys.low, to; j < f->keys.high; j = to) {
+        to = j + LANES < f->keys.high ? j + LANES : f->keys.high;
+        for (int64_t k = 0; k < f->n; k++) {
+            int64_t i = 0;
+            if (to + LANES <= f->keys.high) few_fetch(h, h->v, of, f->b, f->group + k, to);
+            for (; i + 3 * LANES < h->d; i += 4 * LANES) few_sum_values(f, of, k, j, to, i, 4);
+            for (; i < h->d; i += LANES) few_sum_values(f, of, k, j, to, i, 1);
+        }
     }
 }
 
-/* Row `row` of a head: scores, softmax, weighted sum of the values. */
-INLINE void few_attend(const Heads *h, Dtype of, int64_t b, int64_t g, int64_t row, float *scores)
+/* Scores, softmax, weighted sums of the values. */
+INLINE void few_attend(FewHeads *f, Dtype of)
 {
-    const FewKeys f = few_keys(h, b, row / h->n_repeat);
-    const int64_t query = query_at(h, b, g, row);
-    const float largest = few_score_row(h, of, b, g, row, &f, scores);
-    Vec sum = vec_set(0), shift = vec_set(largest == -INFINITY ? 0 : largest);
-    for (int64_t j = f.low / LANES * LANES; j < f.high; j += LANES) {
-        Vec p = vec_exp(vec_load(scores + j) - shift);
-        vec_store(scores + j, p);
-        sum += p;
+    const Heads *h = f->h;
+    const Tensor *o = &h->l->out[0];
+    float largest, total[FEW_HEADS];
+    f->keys = few_keys(h, f->b, f->row / h->n_repeat);
+    few_score_heads(f, of);
+    for (int64_t k = 0; k < f->n; k++) {
+        total[k] = few_softmax(&f->keys, f->scores + k * f->apart, &largest);
+        ((float *)h->l->out[1].data)[query_at(h, f->b, f->group + k, f->row) / h->d] =
+            total[k] == 0 ? -INFINITY : (float)(largest + log(total[k]));
     }
-    const float total = vec_sum(sum), inverse = total == 0 ? 0 : 1 / total;
-    int64_t i = 0;
-    for (; i + 3 * LANES < h->d; i += 4 * LANES)
-        few_sum_values(h, of, b, g, &f, scores, i, 4, inverse, query);
-    for (; i < h->d; i += LANES) few_sum_values(h, of, b, g, &f, scores, i, 1, inverse, query);
-    ((float *)h->l->out[1].data)[query / h->d] =
-        total == 0 ? -INFINITY : (float)(largest + log(total));
+    few_sum_heads(f, of);
+    for (int64_t k = 0; k < f->n; k++) {
+        const int64_t to = query_at(h, f->b, f->group + k, f->row);
+        const Vec factor = vec_set(total[k] == 0 ? 0 : 1 / total[k]);
+        for (int64_t i = 0; i < h->d; i += LANES)
+            vec_put(o->dtype, o->data, to + i, h->d - i < LANES ? h->d - i : LANES,
+                    vec_load(f->sums + k * h->width + i) * factor);
+    }
 }
 
-NOINLINE void few_attend_floats(const Heads *h, int64_t b, int64_t g, int64_t row, float *scores)
+NOINLINE void few_attend_floats(FewHeads *f)
 {
-    few_attend(h, F32, b, g, row, scores);
+    few_attend(f, F32);
 }
 
-NOINLINE void few_attend_bf16(const Heads *h, int64_t b, int64_t g, int64_t row, float *scores)
+NOINLINE void few_attend_bf16(FewHeads *f)
 {
-    few_attend(h, BF16, b, g, row, scores);
+    few_attend(f, BF16);
+}
+
+/* Heads of a task: all of a batch, but for some tasks for each thread. */
+INLINE int64_t few_heads(const Heads *h)
+{
+    const int64_t wanted = chunk_count(FEW_TASKS * pool_size(h->l->stream->pool), h->n_batch);
+    const int64_t heads = chunk_count(h->n_group, wanted);
+    return heads < FEW_HEADS ? heads : FEW_HEADS;
+}
+
+INLINE int64_t few_apart(const Heads *h)
+{
+    return (h->n_key + LANES - 1) / LANES * LANES;
+}
+
+/* Scratch of a thread. */
+INLINE size_t few_rows_bytes(const Heads *h)
+{
+    const int64_t heads = h->n_group < FEW_HEADS ? h->n_group : FEW_HEADS;
+    return (sizeof(float) * (size_t)(heads * (few_apart(h) + h->width)) + 63) / 64 * 64;
 }
 
 static void few_task(void *arg, int64_t i, int thread)
 {
     const Heads *h = arg;
-    float *scores = (float *)((char *)h->l->scratch + few_rows_bytes(h) * (size_t)thread);
-    const bool is_bf16 = h->q->dtype == BF16;
-    for (int64_t row = 0; row < h->n_rows; row++)
-        (is_bf16 ? few_attend_bf16 : few_attend_floats)(h, i / h->n_group, i % h->n_group, row,
-                                                        scores);
+    const int64_t heads = few_heads(h), n_tasks = chunk_count(h->n_group, heads);
+    FewHeads f = { .h = h, .b = i / n_tasks, .group = i % n_tasks * heads, .apart = few_apart(h) };
+    f.n = f.group + heads < h->n_group ? heads : h->n_group - f.group;
+    f.scores = (float *)((char *)h->l->scratch + few_rows_bytes(h) * (size_t)thread);
+    f.sums = f.scores + heads * f.apart;
+    for (f.row = 0; f.row < h->n_rows; f.row++)
+        (h->q->dtype == BF16 ? few_attend_bf16 : few_attend_floats)(&f);
 }
 
 INLINE int attend_few(Heads *h)
 {
-    pool_run(h->l->stream->pool, h->n_batch * h->n_group, few_task, h);
+    const int64_t heads = few_heads(h);
+    pool_run(h->l->stream->pool, h->n_batch * chunk_count(h->n_group, heads), few_task, h);
     return KERNEL_OK;
 }
 

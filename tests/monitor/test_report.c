@@ -103,7 +103,7 @@ TEST(report_takes_a_folder_and_names_what_it_looked_for)
 {
     Arena *a = arena_new();
     Text t = { 0 };
-    const ReportStyle style = { .width = 80, .plot_height = 8 };
+    const ReportStyle style = { .width = 120, .plot_height = 8 };
     make_directories(path_join(a, test_folder(), "x"));
     assert_error_has(report_write(a, path_join(a, test_folder(), "x"), &style, &t),
                      "evaluation_results.jsonl");

@@ -1,11 +1,12 @@
 /* few_rows.h - products with so few rows of A that packing B would cost more than it saves.
  *
  * Generating text multiplies one token of each text with every weight matrix: B comes from memory
- * once, and each of its elements is multiplied m times meanwhile. So B passes by in groups of
+ * once, and each of its elements is multiplied m times meanwhile. So B passes by in groups of a few
  * columns; all rows of A are multiplied with a group while it lies in the first level cache, and
- * the group after it is asked for, little by little. Each element of C is one dot product along k,
- * summed in the same order however many rows there are, so texts that are continued together get
- * the numbers of one alone. */
+ * the group after it is asked for, little by little, into the second level: the first has little
+ * room, and few requests of its own. Each element of C is one dot product along k, summed in the
+ * same order however many rows there are, so texts that are continued together get the numbers of
+ * one alone. */
 #ifndef OPS_GEMM_FEW_ROWS_H
 #define OPS_GEMM_FEW_ROWS_H
 #include "base/thread.h"
@@ -17,8 +18,7 @@ enum {
     FEW_TILE_ROWS = LANES / FEW_COLUMNS, /* the sums of a tile stay in registers */
     FEW_TILES = FEW_ROWS / FEW_TILE_ROWS + FEW_TILE_ROWS - 1, /* single rows at the end */
     FEW_COLUMNS_PER_TASK = 128,
-    FEW_BLOCKS = 2, /* of FEW_COLUMNS in a group */
-    FEW_PASS = 32,  /* of k, for which a group is multiplied before the next */
+    FEW_PASS = 48, /* of k, for which a group is multiplied before the next */
 };
 
 INLINE bool few_rows_serves(const Product *p)
@@ -51,9 +51,9 @@ INLINE void few_rows_vectors(FewKind kind, int rows, int columns, const FewTile 
     const Word *a = t->a;
     for (int64_t n = t->vectors; n > 0; n--) {
         Vec left[FEW_TILE_ROWS];
-        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead, 0, 2);
         if (lines > 1)
-            for (int64_t i = 1; i < lines; i++) __builtin_prefetch(ahead + i * 64);
+            for (int64_t i = 1; i < lines; i++) __builtin_prefetch(ahead + i * 64, 0, 2);
         ahead += lines * 64;
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) left[r] = vec_load(a + r * LANES);
@@ -249,19 +249,17 @@ static void few_rows_pass(FewRows *f, FewSums kept, int64_t i, int64_t rows, int
     if (ends) few_rows_put(f->p, total, i, rows, j, columns);
 }
 
-/* All rows with so many blocks of columns from j on. */
-static void few_rows_group(FewRows *f, int64_t j, int64_t columns, int64_t blocks)
+/* All rows with so many columns from j on. */
+static void few_rows_group(FewRows *f, int64_t j, int64_t columns)
 {
-    FewSums kept[FEW_TILES][FEW_BLOCKS];
-    f->ahead = few_rows_column(f, j + columns * blocks, 0);
+    FewSums kept[FEW_TILES];
+    f->ahead = few_rows_column(f, j + columns, 0);
     int64_t from = 0, to;
     do {
         to = from + FEW_PASS < f->vectors ? from + FEW_PASS : f->vectors;
         for (int64_t i = 0, tile = 0, rows; i < f->p->m; i += rows, tile++) {
             rows = few_rows_in_tile(f, i);
-            for (int64_t q = 0; q < blocks; q++)
-                few_rows_pass(f, kept[tile][q], i, rows, j + q * columns, columns, from, to,
-                              to == f->vectors);
+            few_rows_pass(f, kept[tile], i, rows, j, columns, from, to, to == f->vectors);
         }
     } while ((from = to) < f->vectors);
 }
@@ -274,13 +272,10 @@ static void few_rows_task(void *arg, int64_t task, int thread)
     f.rows = (const Word *)(room + FEW_HEAD_BYTES);
     if (!*room) few_rows_pack(&f, (Word *)(room + FEW_HEAD_BYTES));
     *room = 1;
-    int64_t j = task * FEW_COLUMNS_PER_TASK, n = f.p->n - j, blocks;
+    int64_t j = task * FEW_COLUMNS_PER_TASK, n = f.p->n - j;
     const int64_t end = j + (n < FEW_COLUMNS_PER_TASK ? n : FEW_COLUMNS_PER_TASK);
-    for (; (blocks = (end - j) / FEW_COLUMNS) > 0; j += blocks * FEW_COLUMNS) {
-        if (blocks > FEW_BLOCKS) blocks = FEW_BLOCKS;
-        few_rows_group(&f, j, FEW_COLUMNS, blocks);
-    }
-    for (; j < end; j++) few_rows_group(&f, j, 1, 1);
+    for (; j + FEW_COLUMNS <= end; j += FEW_COLUMNS) few_rows_group(&f, j, FEW_COLUMNS);
+    for (; j < end; j++) few_rows_group(&f, j, 1);
 }
 
 static void few_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
