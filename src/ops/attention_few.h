@@ -203,7 +203,7 @@ INLINE void few_attend(FewHeads *f, Dtype of)
 {
     const Heads *h = f->h;
     const Tensor *o = &h->l->out[0];
-    float largest, total[FEW_HEADS];
+    float largest, total[FEW_HEADS] = { 0 };
     f->keys = few_keys(h, f->b, f->row / h->n_repeat);
     few_score_heads(f, of);
     for (int64_t k = 0; k < f->n; k++) {
