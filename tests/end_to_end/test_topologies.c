@@ -16,12 +16,14 @@ typedef struct Topology {
     int ranks, data_ranks;
     const char *degree[3]; /* of the mesh, beside dp_shard */
     const char *more;      /* of the model on these ranks */
+    bool is_fused;         /* the optimizer's setting */
 } Topology;
 
 static const Topology one = { "one", 1, 1, { NULL }, "" },
                       one_again = { "one-ac", 1, 1, { NULL }, ", recompute_every: 1" },
                       shards = { "dp2", 2, 2, { NULL }, "" },
-                      copies = { "dp2-ac", 2, 2, { NULL }, ", zero_stage: 1, recompute_every: 1" },
+                      copies = { "dp2-ac", 2, 2, { NULL }, ", zero_stage: 1, recompute_every: 1",
+                                 true },
                       tensor = { "tp2", 2, 1, { "tensor_parallel_degree=2" }, "" },
                       context = { "cp2", 2, 1, { "context_parallel_degree=2" }, "" },
                       stages = { "pp2", 2, 1, { "pipeline_parallel_degree=2" }, "" },
@@ -30,7 +32,8 @@ static const Topology one = { "one", 1, 1, { NULL }, "" },
                                         1,
                                         { "pipeline_parallel_degree=2",
                                           "tensor_parallel_degree=2" },
-                                        ", pipeline_schedule: zbvzerobubble" },
+                                        ", pipeline_schedule: zbvzerobubble",
+                                        true },
                       all = { "dp2-cp2-tp2",
                               8,
                               2,
@@ -53,13 +56,15 @@ static const char sampler[] =
                                                                "\"${settings.training_progress.num_"
                                                                "seen_samples}\"}}";
 
-/* Without dropout, whose random numbers would differ. */
+/* Without dropout, whose random numbers would differ. The mixture is one of the family qwen3_moe.
+ */
 static const char *const dense[] = { SET, "model_raw.config.dropout=0.0", NULL };
 static const char *const mixture[] = {
     SET,
     "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
     "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "
-    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 10000.0}, layers: [{sparse: true}], "
+    "n_head_q: 4, n_head_kv: 2, head_width: 12, qk_norm: head, ffn_hidden: 24, rope: {base: "
+    "10000.0}, layers: [{sparse: true}], "
     "mixture: {n_experts: 4, top_k: 2, hidden: 24, aux_loss: 0.02}}}",
     NULL
 };
@@ -72,6 +77,7 @@ static void train(const Bench *b, const char *id, const char *from, const Topolo
     const char *set[] = {
         arena_printf(a, "settings.step_profile.gradient_accumulation_steps=%d",
                      SAMPLES / t->data_ranks),
+        t->is_fused ? "optimizer.config.fused=true" : NULL,
         "settings.step_profile.local_train_micro_batch_size=1",
         arena_printf(a, "settings.intervals.checkpointing_interval_in_steps=%d", SAVED_AFTER),
         "settings.intervals.evaluation_interval_in_steps=1000",

@@ -121,7 +121,7 @@ static Error *build_graph(RankRun *r)
     const LayoutCase *l = r->world->layout;
     Graph *g = r->graph = graph_new(r->arena);
     const Gpt2Settings s = settings_of(l);
-    Model *m = gpt2_new(r->arena, &s);
+    Model *m = l->decoder ? decoder_new(r->arena, l->decoder) : gpt2_new(r->arena, &s);
     if (l->moe) m = with_experts(r->arena, m, l->moe);
     ModelOutput out = { 0 };
     g->mesh = r->world->n_ranks > 1 ? &r->mesh : NULL;
@@ -131,7 +131,7 @@ static Error *build_graph(RankRun *r)
     if (r->pipeline) cut_into_stages(r, m);
     const ForwardSettings f = { .batch = batch_of(l),
                                 .sequence = sequence_of(l),
-                                .training = l->moe != NULL };
+                                .training = l->moe || (l->decoder && l->decoder->moe) };
     TRY(m->forward(m, g, &f, &out));
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };

@@ -12,10 +12,11 @@ typedef struct LayoutCase {
     int64_t size[MESH_N_AXES]; /* of the mesh's axes; 0: 1 */
     DataParallel data_parallel;
     Sharding sharding;
-    bool llama_like; /* see tiny_settings */
-    const Moe *moe;  /* experts in all layers but the first; NULL: in none */
-    bool tied;       /* embedding and head share their weight */
-    Dtype compute;   /* F64, F32, BF16 or F16 */
+    bool llama_like;               /* see tiny_settings */
+    const Moe *moe;                /* experts in all layers but the first; NULL: in none */
+    const struct Decoder *decoder; /* NULL: that of tiny_settings; else with `vocabulary` of it */
+    bool tied;                     /* embedding and head share their weight */
+    Dtype compute;                 /* F64, F32, BF16 or F16 */
     bool reference_only;
     int64_t recompute_every; /* 0: nothing is computed again */
     int64_t accumulation;    /* microbatches per data-parallel rank; 0: 1 */
