@@ -65,11 +65,31 @@ static void put_path(Arena *a, Text *t, const char *key, const char *path)
     text_puts(t, "\"\n");
 }
 
-static void put_config(Arena *a, const Options *o, const Size *s, int64_t steps, Text *t)
+/* Every interval divides the target: the last step is logged, evaluated and saved. */
+typedef struct Pace {
+    int64_t steps, evaluate_every, save_every;
+} Pace;
+
+/* The most steps up to `wanted` with 8 to 60 evaluations of which every fifth to second saves; more
+ * evaluations are 100 steps apart, and every fifth saves. */
+static Pace pace_of(int64_t wanted)
 {
-    int64_t every = steps >= 1000 ? 100 : steps >= 20 ? steps / 10 : 1;
+    static const int64_t every[] = { 100, 50, 20, 10, 5, 2, 1 };
+    Pace best = { 0 };
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        int64_t n = wanted / every[i];
+        if ((n < 8 && every[i] > 1) || (n > 60 && every[i] < 100)) continue;
+        for (int64_t k = 5; k >= (n > 60 ? 5 : 2); k--)
+            if (n / k * k * every[i] > best.steps)
+                best = (Pace){ n / k * k * every[i], every[i], k * every[i] };
+    }
+    return best;
+}
+
+static void put_config(Arena *a, const Options *o, const Size *s, const Pace *pace, Text *t)
+{
     int64_t vocab = (o->vocab_size + 127) / 128 * 128;
-    int64_t warmup = steps / 50 > 0 ? steps / 50 : 1;
+    int64_t warmup = pace->steps / 50 > 0 ? pace->steps / 50 : 1;
     text_printf(t,
                 "# A model of about %s parameters beside its embeddings. The rest comes from "
                 "modalities/training:\n#   modalities config resolve --config_file_path %s "
@@ -82,9 +102,9 @@ static void put_config(Arena *a, const Options *o, const Size *s, int64_t steps,
                 "  training_target: {num_target_steps: %lld}\n"
                 "  intervals: {training_log_interval_in_steps: %lld, "
                 "evaluation_interval_in_steps: %lld, checkpointing_interval_in_steps: %lld}\n",
-                (long long)o->batch, (long long)o->sequence_length, (long long)steps,
-                (long long)(every / 10 > 0 ? every / 10 : 1), (long long)every,
-                (long long)(every * 5 <= steps ? every * 5 : steps));
+                (long long)o->batch, (long long)o->sequence_length, (long long)pace->steps,
+                (long long)(pace->evaluate_every < 10 ? 1 : pace->evaluate_every / 10),
+                (long long)pace->evaluate_every, (long long)pace->save_every);
     text_printf(t,
                 "model_raw:\n  config: {vocab_size: %lld, n_layer: %lld, n_embd: %lld, n_head_q: "
                 "%lld, n_head_kv: %lld, ffn_hidden: %lld}\n",
@@ -119,12 +139,13 @@ static Error *run(Arena *a, const void *from)
                          (long long)there, wanted, (long long)o->batch,
                          (long long)o->sequence_length);
     Text t = { 0 };
-    put_config(a, o, s, (int64_t)wanted, &t);
+    const Pace pace = pace_of((int64_t)wanted);
+    put_config(a, o, s, &pace, &t);
     Error *e = file_write(o->output_path, t.ptr, t.len);
     text_free(&t);
     if (!e)
-        printf("%s: %.0f steps of %lld tokens; modalities run --config_file_path %s\n",
-               o->output_path, wanted, (long long)per_step, o->output_path);
+        printf("%s: %lld steps of %lld tokens; modalities run --config_file_path %s\n",
+               o->output_path, (long long)pace.steps, (long long)per_step, o->output_path);
     return e;
 }
 

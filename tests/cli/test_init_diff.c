@@ -20,13 +20,13 @@ TEST(init_writes_a_short_configuration_that_trains)
                                  "--batch",
                                  "2",
                                  "--tokens",
-                                 "200",
+                                 "1300",
                                  "--output_path",
                                  path,
                                  NULL };
     Outcome o = command_output(a, init, NULL);
     assert_ended_well(o);
-    assert_non_null(strstr(o.text, "6 steps of 32 tokens"));
+    assert_non_null(strstr(o.text, "40 steps of 32 tokens"));
     Str text;
     int n = 0;
     assert_no_error(file_read(a, path, &text));
@@ -36,8 +36,43 @@ TEST(init_writes_a_short_configuration_that_trains)
                                 b.root, "--experiment_id",    "x",  NULL };
     o = command_output(a, run, NULL);
     assert_ended_well(o);
-    assert_non_null(strstr(o.text, "Training done"));
+    assert_contains(o.text, "All 40 steps are done and saved.");
+    assert_null(strstr(o.text, "warning"));
     assert_refused(command_output(a, init, NULL), 1, "is there already");
+    arena_free(a);
+}
+
+TEST(init_takes_a_number_of_steps_whose_last_is_evaluated_and_saved)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    static const struct {
+        int wanted, steps, log, evaluate, save;
+    } pace[] = { { 2, 2, 1, 1, 2 },
+                 { 7, 6, 1, 1, 3 },
+                 { 39, 39, 1, 1, 3 },
+                 { 41, 40, 1, 5, 20 },
+                 { 259, 255, 1, 5, 15 },
+                 { 999, 960, 2, 20, 80 },
+                 { 1999, 1950, 5, 50, 150 },
+                 { 4123, 4000, 10, 100, 500 },
+                 { 12399, 12000, 10, 100, 500 } };
+    const char *pbin = write_many_tokens(a);
+    for (size_t i = 0; i < sizeof pace / sizeof *pace; i++) {
+        const char *path = path_join(a, test_folder(), arena_printf(a, "%zu.yaml", i));
+        const char *tokens = arena_printf(a, "%d", pace[i].wanted * 32 + 5);
+        const char *const init[] = { "init",     pbin,   "--sequence_length", "16", "--batch", "2",
+                                     "--tokens", tokens, "--output_path",     path, NULL };
+        assert_ended_well(command_output(a, init, NULL));
+        Str text;
+        assert_no_error(file_read(a, path, &text));
+        assert_contains(text.ptr, arena_printf(a, "num_target_steps: %d}", pace[i].steps));
+        assert_contains(text.ptr, arena_printf(a,
+                                               "{training_log_interval_in_steps: %d, "
+                                               "evaluation_interval_in_steps: %d, "
+                                               "checkpointing_interval_in_steps: %d}",
+                                               pace[i].log, pace[i].evaluate, pace[i].save));
+    }
     arena_free(a);
 }
 
