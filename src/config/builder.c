@@ -192,6 +192,20 @@ static bool is_of_other_kind(const Yaml *item, const Field *meant)
            strcmp(kind->text, meant->kind) != 0;
 }
 
+/* A mapping that nothing uses and that is no component itself may be meant to change the component
+ * or the settings beside it whose name is nearest. */
+static const char *meant_beside(Builder *b, int64_t i)
+{
+    enum { MOST = 1000 }; /* keys that are compared with each other */
+    const Yaml *item = b->root->item[i];
+    if (b->root->n > MOST || item->type != YAML_MAP || yaml_get(item, "component_key")) return NULL;
+    const char **beside = NEW_N(b->arena, const char *, b->root->n);
+    int n = 0;
+    for (int64_t k = 0; k < b->root->n; k++)
+        if (k != i) beside[n++] = b->root->key[k]->text;
+    return nearest_name(b->root->key[i]->text, beside);
+}
+
 /* Top-level keys are free, as something may refer to them; one that nothing used may be a
  * misspelled one. */
 static void note_unused_keys(Builder *b, const Field *keys)
@@ -204,8 +218,10 @@ static void note_unused_keys(Builder *b, const Field *keys)
         if (!field_value(f, b->root)) missing[n++] = f->name;
     for (int64_t i = 0; i < b->root->n; i++) {
         const char *key = b->root->key[i]->text, *near = nearest_name(key, missing);
-        bool is_known = field_find(keys, key) || !strcmp(key, "plugins");
-        if (!near || is_known || map_get(b->done, str_of(key))) continue;
+        bool is_used = b->root->key[i]->is_referred || map_get(b->done, str_of(key));
+        if (field_find(keys, key) || !strcmp(key, "plugins") || is_used) continue;
+        if (!near) near = meant_beside(b, i);
+        if (!near) continue;
         if (is_of_other_kind(b->root->item[i], field_find(keys, near))) continue;
         bool is_missed = hint_at_missed(b, near, b->root->key[i]);
         bool is_told = is_missed || (b->known && problem_about(b->known, near));

@@ -1,6 +1,7 @@
 /* extend.c - merges a configuration into those that it extends. */
 #include "config/extend.h"
 #include "base/file.h"
+#include "base/log.h"
 #include <string.h>
 
 /* base_training.yaml as it stands. */
@@ -54,10 +55,12 @@ static void merge(Arena *a, Yaml *base, const Yaml *more)
     for (int64_t k = 0; k < more->n; k++) {
         const char *key = more->key[k]->text;
         Yaml *there = yaml_get(base, key);
-        if (there && !replaces(there, more->item[k]))
+        if (there && !replaces(there, more->item[k])) {
             merge(a, there, more->item[k]);
-        else
-            yaml_set(a, base, key, yaml_copy(a, more->item[k], NULL));
+            continue;
+        }
+        yaml_set(a, base, key, yaml_copy(a, more->item[k], NULL));
+        if (!there) *base->key[base->n - 1] = *more->key[k];
     }
 }
 
@@ -74,6 +77,19 @@ static Yaml *without(Arena *a, const Yaml *map, const char *key)
 }
 
 static Error *extend(Chain *c, const char *path, Yaml **out);
+
+/* In a file that extends none; keys at the top are free. */
+static void note_misspelt(Arena *a, const Yaml *own)
+{
+    for (int64_t i = 0; i < own->n; i++) {
+        const Yaml *value = own->item[i];
+        if (value->type == YAML_STRING &&
+            (strstr(value->text, ".yaml") || !strncmp(value->text, BUILT_IN, strlen(BUILT_IN))) &&
+            nearest_name(own->key[i]->text, (const char *const[]){ "extends", NULL }))
+            log_warning("%s: %s: this key is not used; did you mean \"extends\"?",
+                        yaml_place(a, own->key[i]), own->key[i]->text);
+    }
+}
 
 static Error *extend_by(Chain *c, const char *path, const Yaml *name, Yaml **base)
 {
@@ -106,6 +122,7 @@ static Error *extend(Chain *c, const char *path, Yaml **out)
         return error_new("%s: a configuration is a mapping, not %s", path, yaml_type_name(own));
     const Yaml *names = yaml_get(own, "extends");
     if (!names) {
+        note_misspelt(a, own);
         *out = own;
         return NULL;
     }

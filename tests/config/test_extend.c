@@ -5,6 +5,7 @@
 #include "config/yaml_origins.h"
 #include "end_to_end/training.h"
 #include "test.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const char *write_file(Arena *a, const char *name, const char *text)
@@ -58,6 +59,38 @@ TEST(a_component_of_another_variant_replaces_the_whole)
           "s:\n  component_key: scheduler\n  variant_key: dummy_lr\n  config:\n    o: 1\n"
           "t:\n  component_key: scheduler\n  variant_key: step_lr\n  config:\n    gamma: 2\n"
           "r:\n  instance_key: s\n  pass_type: BY_REFERENCE\n");
+    arena_free(a);
+}
+
+static const char *checked(Arena *a, const char *text)
+{
+    const char *path = write_file(a, "typo.yaml", text);
+    const char *const words[] = { "config", "check", "--config_file_path", path, NULL };
+    return command_output(a, words, NULL).text;
+}
+
+TEST(misspelt_keys_at_the_top_of_a_file_that_extends_are_told)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    setenv("TRAIN_PBIN", path_absolute(a, b.pbin), 1);
+    const char *base =
+        arena_printf(a, "extends: %s\n", path_absolute(a, "tests/end_to_end/train.yaml"));
+    assert_contains(checked(a, arena_printf(a, "%soptimzer: {config: {lr: 1}}\n", base)),
+                    "typo.yaml:2:1: optimzer: this key is not used; did you mean \"optimizer\"?");
+    assert_contains(checked(a, arena_printf(a, "%ssetings: {a: 1}\n", base)),
+                    "typo.yaml:2:1: setings: this key is not used; did you mean \"settings\"?");
+    /* what something refers to, and a component of its own, have a reason to be there */
+    const char *said = checked(
+        a, arena_printf(
+               a, "%soptimzer: {lr: 1e-3}\noptimizer: {config: {lr: \"${optimzer.lr}\"}}\n", base));
+    assert_null(strstr(said, "did you mean"));
+    said = checked(
+        a,
+        arena_printf(a, "%soptimizer2: {component_key: optimizer, variant_key: adam_w}\n", base));
+    assert_null(strstr(said, "did you mean"));
+    assert_contains(checked(a, "extend: modalities/training\nsettings: {}\n"),
+                    "typo.yaml:1:1: extend: this key is not used; did you mean \"extends\"?");
     arena_free(a);
 }
 
