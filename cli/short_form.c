@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block of the short form: what is written, else the default. */
-typedef struct Block {
+/* A model.parallelized: what is written, else the default. */
+typedef struct ShortForm {
     const Yaml *config, *mesh;
     const Field *fields;
     Text *out;
-} Block;
+} ShortForm;
 
-static const char *setting(const Block *b, const char *name)
+static const char *setting(const ShortForm *b, const char *name)
 {
     const Yaml *given = yaml_get(b->config, name);
     if (given && given->type != YAML_NULL) return given->text;
@@ -20,17 +20,17 @@ static const char *setting(const Block *b, const char *name)
     return "";
 }
 
-static int64_t number(const Block *b, const char *name)
+static int64_t number(const ShortForm *b, const char *name)
 {
     return strtoll(setting(b, name), NULL, 10);
 }
 
-static bool is_set(const Block *b, const char *name)
+static bool is_set(const ShortForm *b, const char *name)
 {
     return !strcmp(setting(b, name), "true");
 }
 
-static bool has_ranks(const Block *b, const char *degree)
+static bool has_ranks(const ShortForm *b, const char *degree)
 {
     return yaml_int_at(b->mesh, degree, 1) > 1;
 }
@@ -43,7 +43,7 @@ static const Yaml *mesh_of(const Yaml *root, const Yaml *config)
     return yaml_get(mesh, "config");
 }
 
-static void explain_tensor(const Block *b)
+static void explain_tensor(const ShortForm *b)
 {
     if (!has_ranks(b, "tensor_parallel_degree")) return;
     if (is_set(b, "sequence_parallel"))
@@ -55,7 +55,7 @@ static void explain_tensor(const Block *b)
         text_printf(b->out, "#   async_tensor_parallel: true, which no wrapper can say\n");
 }
 
-static void explain_context(const Block *b)
+static void explain_context(const ShortForm *b)
 {
     const char *method = setting(b, "context_method"), *layout = setting(b, "context_layout");
     const bool is_usual = !strcmp(method, "ring") && !strcmp(layout, "zig_zag");
@@ -64,7 +64,7 @@ static void explain_context(const Block *b)
                     layout, is_usual ? "the wrappers take for granted" : "no wrapper can say");
 }
 
-static void explain_memory(const Block *b)
+static void explain_memory(const ShortForm *b)
 {
     const int64_t every = number(b, "recompute_every");
     if (every == 1)
@@ -83,7 +83,7 @@ static void explain_memory(const Block *b)
                     setting(b, "offload_every"));
 }
 
-static void explain_data(const Block *b)
+static void explain_data(const ShortForm *b)
 {
     const int64_t stage = number(b, "zero_stage");
     if (stage < 2)
@@ -99,7 +99,7 @@ static void explain_data(const Block *b)
                     stage == 3 ? "true" : "false", setting(b, "blocks_per_unit"));
 }
 
-static void explain_pipeline(const Block *b)
+static void explain_pipeline(const ShortForm *b)
 {
     const char *schedule = setting(b, "pipeline_schedule");
     const int64_t microbatches = number(b, "microbatches"), stages = number(b, "stages_per_rank");
@@ -118,7 +118,7 @@ static void explain_pipeline(const Block *b)
 static void explain(const Yaml *root, const char *key, const Yaml *config, const Field *fields,
                     Text *out)
 {
-    const Block b = {
+    const ShortForm b = {
         .config = config, .mesh = mesh_of(root, config), .fields = fields, .out = out
     };
     text_printf(out, "# %s: model.parallelized stands for\n", key);

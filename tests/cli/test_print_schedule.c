@@ -3,6 +3,7 @@
 #include "end_to_end/training.h"
 #include "test.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* The training of the end-to-end tests on two ranks, as a pipeline if `blocks` is given. */
 static Outcome show(Arena *a, const FieldBlocks *blocks, const char *more)
@@ -101,6 +102,56 @@ TEST(a_plan_shows_the_schedule_when_asked)
                                      programs[i][1],
                                      NULL };
         assert_refused(command_output(b.arena, none, NULL), 2, "has no pipeline of several ranks");
+    }
+    arena_free(b.arena);
+}
+
+/* Stages of several parts, of one block, and of what stands before and after the blocks. */
+TEST(a_schedule_names_what_each_stage_holds)
+{
+    static const struct {
+        const char *per_rank, *stages;
+    } all[] = {
+        { "1", "stage 0 on rank 0: embedding, blocks 0 to 2;"
+               "stage 1 on rank 1: block 3, head, loss;" },
+        { "2", "stage 0 on rank 0: embedding, block 0;"
+               "stage 1 on rank 1: block 1;"
+               "stage 2 on rank 0: blocks 2 to 3;"
+               "stage 3 on rank 1: head, loss;" },
+        { "3", "stage 0 on rank 0: embedding;"
+               "stage 1 on rank 1: block 0;"
+               "stage 2 on rank 0: block 1;"
+               "stage 3 on rank 1: block 2;"
+               "stage 4 on rank 0: block 3;"
+               "stage 5 on rank 1: head, loss;" },
+    };
+    Bench b = bench_new();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *const words[] = {
+            "plan",
+            "--config_file_path",
+            "configs/layouts/pipeline.yaml",
+            "--experiments_root_path",
+            b.root,
+            "--ranks",
+            "2",
+            "--print_schedule",
+            "--set",
+            "model_raw.config.n_layer=4",
+            "--set",
+            arena_printf(b.arena, "sharded_model.config.stages_per_rank=%s", all[i].per_rank),
+            "--set",
+            "sharded_model.config.pipeline_schedule=Interleaved1F1B",
+            NULL
+        };
+        const Outcome o = command_output(b.arena, words, NULL);
+        assert_ended_well(o);
+        Text told = { 0 };
+        for (const char *at = o.text; (at = strstr(at, "\nstage ")); at++)
+            text_printf(&told, "%.*s;", (int)strcspn(at + 1, ";"), at + 1);
+        text_add(&told, "", 1);
+        assert_string_equal(told.ptr, all[i].stages);
+        text_free(&told);
     }
     arena_free(b.arena);
 }

@@ -221,6 +221,11 @@ TEST(the_number_of_ranks_is_said_once)
                    "--ranks 2: this process is rank 0 of 4 by torchrun");
     assert_refused(bench_run(&b, "x", NULL, two, four), 2,
                    "--ranks 2: this process is rank 0 of 4 by its variables");
+    static const char *const mpirun[] = { "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4",
+                                          "OMPI_COMM_WORLD_LOCAL_RANK=1",
+                                          "OMPI_COMM_WORLD_LOCAL_SIZE=4", NULL };
+    assert_refused(bench_run(&b, "x", NULL, two, mpirun), 2,
+                   "--ranks 2: this process is rank 1 of 4 by mpirun or srun");
     static const char *const fixed[] = { "--ranks", "2", "--set",
                                          "device_mesh.config.data_parallel_shard_degree=4", NULL };
     Outcome o = bench_run(&b, "x", NULL, fixed, NULL);
