@@ -82,7 +82,7 @@ static Error *profile_in(Arena *a, const Options *o, const Crew *crew)
     TRY(consensus_error(together, experiment_id_check(id)));
     TRY(consensus_error(together, build(a, o, crew, id, &c, &mesh)));
     Groups *groups = together ? groups_new(a, mesh, together->world) : NULL;
-    signal_catch_in_steps();
+    signal_catch_in_steps("");
     int n_threads = o->threads ? (int)o->threads : crew->n_threads;
     return consensus_error(together, consensus_break(together, profile_steps(&c, crew->rank->rank,
                                                                              groups, n_threads)));

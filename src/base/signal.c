@@ -13,6 +13,7 @@
 static atomic_int requested;      /* any thread may take the signal, others look */
 static atomic_llong requested_ms; /* when */
 static const char *_Atomic erase; /* what removes a live display from the terminal */
+static const char *_Atomic of_launcher = "";
 static atomic_bool outlives_output;
 
 static long long now_ms(void)
@@ -58,6 +59,7 @@ static void on_signal_in_steps(int number)
     if (is_first) {
         say(erase);
         say("stopping after this step; Ctrl-C or SIGTERM once more ends at once\n");
+        if (number != SIGUSR1) say(of_launcher);
     }
     errno = kept;
 }
@@ -89,8 +91,9 @@ void signal_catch(void)
     catch_with(on_signal);
     outlive_output();
 }
-void signal_catch_in_steps(void)
+void signal_catch_in_steps(const char *more)
 {
+    of_launcher = more;
     catch_with(on_signal_in_steps);
     outlive_output();
 }

@@ -8,9 +8,9 @@
  * already. What was ignored when the program started (nohup) stays ignored, and so does a reader of
  * stdout or stderr that is gone: the files that are written matter more. */
 void signal_catch(void);
-/* The same for a training, whose steps may take long: the signal is answered with a line on stderr.
- */
-void signal_catch_in_steps(void);
+/* The same for a training, whose steps may take long: the signal is answered with a line on stderr,
+ * and one that is no SIGUSR1 with a further text, which must stay. */
+void signal_catch_in_steps(const char *more);
 /* The same for a program whose work is what it prints: it still ends when nobody reads. */
 void signal_catch_while_printing(void);
 /* A file that grows past the limit of its size (ulimit -f) is an error where it is written. */

@@ -236,13 +236,22 @@ static Error *build_all(Run *r)
                                    (int)stop));
 }
 
+/* mpirun ends its ranks soon after the signal that it got itself. */
+static const char *launcher_warning(const Run *r)
+{
+    const bool is_process = r->s->rank && r->s->rank->launcher == LAUNCHER_MPI;
+    if (!is_process || !consensus_leads(r->together)) return "";
+    return "an mpirun that was stopped itself soon ends all ranks, saved or not, unless "
+           "OMPI_MCA_odls_base_sigkill_timeout leaves them time; the last checkpoint stays whole\n";
+}
+
 static Error *build_and_train(Run *r)
 {
     TRY(build_all(r));
     notice_device(r->s, &r->c);
     TRY(consensus_error(r->together, set_progress(r)));
     crew_notice(r->s->crew);
-    signal_catch_in_steps();
+    signal_catch_in_steps(launcher_warning(r));
     crew_watch(r->s->crew);
     return train(r);
 }

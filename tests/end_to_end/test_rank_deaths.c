@@ -66,11 +66,11 @@ static void strike(pid_t rank, int signal)
         hold_training(rank);
 }
 
-static void check_fate(const Fate *f)
+/* A training of two ranks that cannot end before a signal arrives, with its first checkpoint. */
+static pid_t start_job(const Bench *b, const char *id, const char *flag, const char *timeout)
 {
-    Bench b = bench_new();
-    Arena *a = b.arena;
-    const char *const flags[] = { f->flag, NULL };
+    Arena *a = b->arena;
+    const char *const flags[] = { flag, NULL };
     const char *const more[] = {
         SET("settings.intervals.checkpointing_interval_in_steps=100"),
         SET("settings.intervals.evaluation_interval_in_steps=30000"),
@@ -78,14 +78,22 @@ static void check_fate(const Fate *f)
         SET("settings.training_target.num_target_steps=30000"),
         SET("lr_scheduler.config.total_steps=30000"),
         SET(arena_printf(a, "settings.paths.train_dataset_path=%s", write_many_tokens(a))),
-        SET(arena_printf(a, "settings.paths.eval_dataset_path=%s", b.pbin)),
-        SET(f->signal ? "settings.comm_timeout=300" : "settings.comm_timeout=3"),
+        SET(arena_printf(a, "settings.paths.eval_dataset_path=%s", b->pbin)),
+        SET(arena_printf(a, "settings.comm_timeout=%s", timeout)),
         NULL
     };
-    mpirun_prepare(a);
-    Words words = mpirun_words(a, 2, f->flag ? flags : NULL, bench_words(&b, "x", NULL, more));
+    Words words = mpirun_words(a, 2, flag ? flags : NULL, bench_words(b, id, NULL, more));
     pid_t job = command_start(a, words, NULL, NULL);
-    wait_for_checkpoint(&b, "x", job);
+    wait_for_checkpoint(b, id, job);
+    return job;
+}
+
+static void check_fate(const Fate *f)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    mpirun_prepare(a);
+    pid_t job = start_job(&b, "x", f->flag, f->signal ? "300" : "3");
     pid_t victim = find_child(job, 0);
     assert_true(victim > 0);
     double start = clock_seconds();
@@ -136,6 +144,34 @@ TEST(a_killed_rank_of_a_training_is_named_before_mpirun_kills_the_other)
 TEST(a_rank_of_a_training_that_lives_but_does_not_come_is_named_after_comm_timeout)
 {
     check_fate(&(Fate){ 0, "--enable-recovery", "rank [01] has waited 3 s for rank [01]" WAITED });
+}
+
+/* One rank alone, or all of them, as by an mpirun that is stopped. */
+TEST(a_signal_to_any_rank_saves_and_stops_all)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    mpirun_prepare(a);
+    for (int n = 1; n <= 2; n++) {
+        const char *id = n == 1 ? "one" : "all";
+        const int signal = n == 1 ? SIGINT : SIGTERM;
+        const pid_t job = start_job(&b, id, NULL, "300"),
+                    rank[] = { find_child(job, 0), find_child(job, 1) };
+        for (int i = 0; i < n; i++) assert_int_equal(kill(rank[i], signal), 0);
+        const Outcome o = command_wait(a, job, NULL);
+        int64_t steps;
+        const char *folder = bench_last_checkpoint(&b, id, &steps);
+        assert_int_equal(o.status, EXIT_STOPPED);
+        assert_contains(o.text, "stopping after this step");
+        assert_contains(o.text, arena_printf(a,
+                                             "Stopped by signal %d after step %lld of 30000; "
+                                             "the state is saved",
+                                             signal, (long long)steps));
+        if (n == 2) assert_contains(o.text, "leaves them time; the last checkpoint stays whole");
+        const char *const verify[] = { "checkpoint", "verify", folder, NULL };
+        assert_ended_well(command_output(a, verify, NULL));
+    }
+    arena_free(a);
 }
 
 /* Rank 0 cannot write its report, because nobody reads it for a while. */

@@ -19,8 +19,7 @@ static int count(const char *text, const char *what)
     return n;
 }
 
-/* Each rank has its own samples, and together they are those of one rank. */
-/* Its masks go by the place of a sample in the step, whichever rank has it. */
+/* Masks go by the place of a sample in the step, whichever rank has it. */
 TEST(ranks_with_dropout_learn_what_one_rank_with_dropout_learns)
 {
     static const char *const layout[] = { "device_mesh.config.data_parallel_shard_degree=-1",
@@ -50,6 +49,7 @@ TEST(ranks_of_one_machine_share_its_memory)
     arena_free(b.arena);
 }
 
+/* Each rank has its own samples, and together they are those of one rank. */
 TEST(two_ranks_learn_what_one_rank_learns)
 {
     Bench b = bench_new();
