@@ -218,6 +218,13 @@ TEST(products_in_pieces_go_with_all_other_ways_to_share_a_model)
                                          .tied = true,
                                          .compute = F64 },
                            1e-11);
+    /* where a sum that is scattered is not of products alone */
+    static const Moe shared = {
+        .n_experts = 4, .top_k = 2, .hidden = 6, .shared_hidden = 4, .activation = ACTIVATE_SILU
+    };
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_TP] = 2, .sharding = in_pieces, .moe = &shared, .compute = F64 },
+        1e-11);
 }
 
 /* Ops have other names, but a step sends and computes as much. */

@@ -411,6 +411,7 @@ TEST(check_runs_the_reference_beside_each_tuned_kernel)
     assert_true(worst && worst < end);
     arena_free(b.arena);
 }
+FENCED(check_runs_the_reference_beside_each_tuned_kernel)
 
 /* Two ranks of a sharded model: each tracked one has its trace, and it shows the transfers. */
 TEST(profile_distributed_measures_several_ranks)
