@@ -29,6 +29,7 @@
     COMPONENT(dataset_mem_map_dataset) \
     COMPONENT(dataset_packed_mem_map_dataset_continuous) \
     COMPONENT(dataset_packed_mem_map_dataset_megatron) \
+    COMPONENT(dataset_safetensors) \
     COMPONENT(dataset_weighted_mix) \
     COMPONENT(debugging_settings) \
     COMPONENT(device_mesh_default) \

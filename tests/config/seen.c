@@ -1,6 +1,7 @@
 /* seen.c - runs a program of the tests on settings, and gathers what it showed. */
 #include "config/seen.h"
 #include "base/sha256.h"
+#include "checkpoint/safetensors.h"
 #include "components.h"
 #include "data/pbin.h"
 #include "end_to_end/training.h"
@@ -143,6 +144,19 @@ static void write_generation(Arena *a)
     name_file("GENERATE_YAML", forced_model_write(a, "abbccdda", "{prompt}").config);
 }
 
+/* Samples of 17 tokens below 64, under two names. */
+static const char *write_arrays(Arena *a, const char *name, int factor)
+{
+    enum { N = 60, TOKENS = 17, VOCABULARY = 64 };
+    NamedTensor x[] = { { "input_ids", { .dtype = I32, .n_dims = 2, .size = { N, TOKENS } } },
+                        { "other", { .dtype = I32, .n_dims = 2, .size = { N, TOKENS } } } };
+    int32_t *id = x[0].tensor.data = x[1].tensor.data = NEW_N(a, int32_t, N * TOKENS);
+    for (int i = 0; i < N * TOKENS; i++) id[i] = i * factor % VOCABULARY;
+    const char *path = in_folder(a, name);
+    assert_no_error(safetensors_write(path, x, 2));
+    return path;
+}
+
 void seen_prepare(Arena *a)
 {
     static const char *const merges[] = { "l i", "n e", NULL };
@@ -150,6 +164,8 @@ void seen_prepare(Arena *a)
     name_file("MODALITIES_THREADS", "1");
     name_file("TRAIN_PBIN", write_documents(a, "tokens.pbin", 5, 60));
     name_file("OTHER_PBIN", write_documents(a, "other.pbin", 7, 50));
+    name_file("ARRAYS", write_arrays(a, "arrays.safetensors", 5));
+    name_file("OTHER_ARRAYS", write_arrays(a, "other_arrays.safetensors", 7));
     name_file("JSONL", write_lines(a, "lines.jsonl", "this", 12, true));
     name_file("INDEX", in_folder(a, "lines.idx"));
     name_file("OTHER_JSONL", write_lines(a, "other.jsonl", "that", 12, true));

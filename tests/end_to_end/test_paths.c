@@ -234,6 +234,7 @@ static const struct {
       "{raw_data_path: $NONE, sequence_length: 4, sample_key: x}" },
     { "dataset.packed_mem_map_dataset_megatron", "raw_data_path",
       "{raw_data_path: $NONE, block_size: 4, sample_key: x}" },
+    { "dataset.safetensors", "raw_data_path", "{raw_data_path: $NONE}" },
     { "model.debugging_enriched", "logging_dir_path", NULL },
     { "model.fsdp1_checkpointed", "checkpoint_path", NULL },
     { "model_debugging_hook.nan_hook", "save_inputs_to", NULL },
