@@ -5,6 +5,7 @@
 #include "end_to_end/training.h"
 #include "test.h"
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HOOK(variant, more)                                                                        \
@@ -32,6 +33,14 @@ static json_t *find_line(Arena *a, const char *path, const char *tag, const char
     }
     fail_msg("%s: no %s of %s", path, hook, tag);
     return NULL;
+}
+
+static int count_lines(Arena *a, const char *path, const char *tag, const char *hook)
+{
+    const char *mark = arena_printf(a, "{\"tensor_tag\": \"%s\", \"hook_type\": \"%s\"", tag, hook);
+    int n = 0;
+    for (const char *at = read_all(a, path).ptr; (at = strstr(at, mark)); at++) n++;
+    return n;
 }
 
 static void assert_shape(const json_t *line, int n, const int *size)
@@ -96,7 +105,11 @@ TEST(enriched_model_writes_what_enters_and_leaves_its_modules)
     }
     json_t *ids = find_line(a, path, "transformer.wte", "forward_input");
     assert_true(json_number_value(json_object_get(ids, "mean")) == -1); /* no float */
+    assert_int_equal(json_integer_value(json_object_get(ids, "counter")), 0);
     json_decref(ids);
+    /* two microbatches; what a module keeps to itself is no output of it */
+    assert_int_equal(count_lines(a, path, "transformer.h.0", "forward_output"), 2);
+    assert_int_equal(count_lines(a, path, "transformer.h.1.attn", "forward_output"), 2);
     arena_free(a);
 }
 
@@ -159,6 +172,51 @@ TEST(the_detector_names_values_that_leave_their_range)
     assert_contains(o.text, " in transformer.h.");
     assert_contains(o.text, " in the 2 steps before");
     arena_free(b.arena);
+}
+
+/* A step is 64 times one token, whose row of the embedding becomes large with the step that sees it
+ * first: what came before the last steps is forgotten, and each step is told of anew. */
+TEST(the_detector_judges_each_step_by_the_last_ones_alone)
+{
+    static const uint16_t seen[] = { 1, 1, 2, 2, 3, 4, 3, 5, 6, 5 };
+    enum { N_STEPS = 10, N_TOKENS = 64 };
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    setenv("EVAL_PBIN", b.pbin, 1);
+    uint16_t token[N_STEPS * N_TOKENS + 1] = { 0 };
+    for (int i = 0; i < N_STEPS * N_TOKENS; i++) token[i] = seen[i / N_TOKENS];
+    PbinWriter w;
+    b.pbin = path_join(a, path_absolute(a, test_folder()), "steps.pbin");
+    assert_no_error(pbin_create(b.pbin, 2, &w));
+    assert_no_error(pbin_add(&w, token, sizeof token));
+    assert_no_error(pbin_commit(&w));
+    const char *const more[] = {
+        "--set",
+        HOOK("detector", ", num_steps: 2"),
+        "--set",
+        "settings.training_target.num_target_steps=10",
+        "--set",
+        "train_dataloader.config.batch_sampler.config.sampler.config.shuffle=false",
+        "--set",
+        "lr_scheduler={component_key: scheduler, variant_key: dummy_lr, config: "
+        "{optimizer: {instance_key: optimizer, pass_type: BY_REFERENCE}}}",
+        "--set",
+        "optimizer.config.lr=1.0",
+        "--set",
+        "model_raw.config.dropout=0.0",
+        NULL
+    };
+    const Outcome o = bench_run(&b, "x", NULL, more, NULL);
+    assert_ended_well(o);
+    int step[N_STEPS], n = 0;
+    for (const char *at = o.text; (at = strstr(at, "warning: step ")); at++) {
+        const char *embed = strstr(at, ": embed in transformer.wte (forward) gives ");
+        if (embed && embed < strchr(at, '\n')) step[n++] = atoi(at + strlen("warning: step "));
+    }
+    assert_int_equal(n, 2);
+    assert_int_equal(step[0], 7);
+    assert_int_equal(step[1], 10);
+    arena_free(a);
 }
 
 TEST(nan_hook_names_the_node_and_keeps_its_inputs)
