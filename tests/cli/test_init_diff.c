@@ -67,6 +67,8 @@ TEST(init_takes_a_number_of_steps_whose_last_is_evaluated_and_saved)
         Str text;
         assert_no_error(file_read(a, path, &text));
         assert_contains(text.ptr, arena_printf(a, "num_target_steps: %d}", pace[i].steps));
+        const int warmup = pace[i].steps < 50 ? 1 : pace[i].steps / 50;
+        assert_contains(text.ptr, arena_printf(a, "{warmup_steps: %d,", warmup));
         assert_contains(text.ptr, arena_printf(a,
                                                "{training_log_interval_in_steps: %d, "
                                                "evaluation_interval_in_steps: %d, "

@@ -146,6 +146,12 @@ TEST(a_bad_line_has_its_number_whichever_rank_finds_it)
                 a, "data create_raw_index $D/lines.jsonl --on_bad_line skip --index_path $D/%d.idx",
                 n));
     assert_same_files(a, "1.idx", "3.idx");
+    /* the parts that the first job left are those of another file */
+    write_lines(a, "lines.jsonl", 20000, -1);
+    assert_made(a, 3, "data create_raw_index $D/lines.jsonl");
+    assert_made(a, 1, "data create_raw_index $D/lines.jsonl --index_path $D/all.idx");
+    assert_same_files(a, "all.idx", "lines.idx");
+    assert_no_parts(a);
     arena_free(a);
 }
 

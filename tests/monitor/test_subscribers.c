@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zlib.h>
 
 static const char *all_subscribers(Arena *a, const char *root)
@@ -162,14 +163,23 @@ static double result(Arena *a, const char *root, const char *tag, const char *ke
     return t->value[t->n - 1];
 }
 
+static double wall_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 /* As the clients of both read them: field by field, with the numbers of the run. */
 TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
 {
-    enum { MOST = 32, EVENT_STEP = 2, EVENT_SUMMARY = 5, SUMMARY_VALUE = 1, TAG = 1, SIMPLE = 2 };
+    enum { MOST = 32, EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_SUMMARY = 5 };
+    enum { SUMMARY_VALUE = 1, TAG = 1, SIMPLE = 2 };
     Bench b = bench_new();
     Arena *a = b.arena;
     Str record[MOST];
     const char *const more[] = { "--set", all_subscribers(a, b.root), NULL };
+    double wall_time = wall_seconds();
     assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
     const int n =
         read_records(a, only_file(a, path_join(a, b.root, "wandb"), ".wandb"), record, MOST);
@@ -178,6 +188,11 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
     const Str run = wire_field(record[1], RECORD_RUN).bytes; /* behind the header */
     assert_true(str_is(wire_field(run, RUN_PROJECT).bytes, "p"));
     assert_true(wire_field(wire_field(run, RUN_START).bytes, SECONDS).value > 1700000000);
+    enum { RECORD_CONFIG = 5, CONFIG_UPDATE = 1, KEY = 1, JSON = 16 };
+    const Str fact = wire_field(wire_field(record[2], RECORD_CONFIG).bytes, CONFIG_UPDATE).bytes;
+    assert_true(str_is(wire_field(fact, KEY).bytes, "No. parameters"));
+    const Str json = wire_field(fact, JSON).bytes;
+    assert_int_equal(atoi(arena_string_n(a, json.ptr, json.len)), 19136);
     const char *loss = NULL, *step = NULL, *evaluated = NULL;
     for (int i = 0; i < n; i++) {
         const char *here = history_value(a, record[i], "train train loss avg");
@@ -200,8 +215,14 @@ TEST(what_is_written_for_wandb_and_tensorboard_has_the_numbers_of_the_run)
         WireField f, value;
         memcpy(&len, events.ptr + at, sizeof len);
         Str event = (Str){ events.ptr + at + 12, len }, summary = { 0 };
-        while (wire_next(&event, &f))
+        while (wire_next(&event, &f)) {
             if (f.number == EVENT_SUMMARY) summary = f.bytes;
+            if (f.number != EVENT_WALL_TIME) continue;
+            double now;
+            memcpy(&now, &f.value, sizeof now);
+            assert_true(now >= wall_time && now <= wall_seconds());
+            wall_time = now;
+        }
         while (wire_next(&summary, &value)) {
             assert_int_equal(value.number, SUMMARY_VALUE);
             const Str tag = wire_field(value.bytes, TAG).bytes;

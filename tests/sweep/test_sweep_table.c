@@ -184,6 +184,7 @@ TEST(an_arm_that_failed_is_left_out_and_its_reason_told_once)
                 why);
     }
     put_run(a, 1, "optimizer: muon, width: 64, seed: 0", 0, RUN_STOPPED, "");
+    put_run(a, 1, "optimizer: muon, width: 64, seed: 1", 0, RUN_FAILED, "the disk is full");
     const SweepTable t = table_of(a, NULL, 0.95);
     assert_int_equal(t.n_counted, 6);
     assert_string_equal(t.setting[0].only, "adam");
@@ -195,6 +196,7 @@ TEST(an_arm_that_failed_is_left_out_and_its_reason_told_once)
     const char *told =
         arena_printf(a, "optimizer=muon width=32 seed=0 and 2 more failed: %s\n", why);
     assert_contains(o.text, told);
+    assert_contains(o.text, "optimizer=muon width=64 seed=1 failed: the disk is full\n");
     assert_null(strstr(strstr(o.text, why) + 1, why));
     arena_free(a);
 }
