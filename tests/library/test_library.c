@@ -150,6 +150,103 @@ TEST(the_library_says_what_was_wrong)
     arena_free(b.arena);
 }
 
+static void no_forward(const void *settings, const ModalitiesTensor *in,
+                       const ModalitiesTensor *out)
+{
+    (void)settings, (void)in, (void)out;
+}
+
+/* Adds 1, 2, 3 and 4 to its four states, and takes what they hold from the parameter. */
+static void count_up(const void *settings, const ModalitiesUpdate *u)
+{
+    (void)settings;
+    for (int64_t i = 0; i < u->n; i++)
+        for (int k = 0; k < MODALITIES_MAX_STATES; k++) {
+            u->state[k][i] += k + 1;
+            u->param[i] -= u->lr * u->state[k][i];
+        }
+}
+
+static const ModalitiesOptimizer counter = { .variant = "counter",
+                                             .states = { "a", "b", "c", "d" },
+                                             .update = count_up };
+
+static void assert_bad(ModalitiesPlugin plugin, const char *says)
+{
+    Modalities *m = modalities_open("tests/end_to_end/train.yaml", NULL);
+    assert_non_null(m);
+    plugin.api = MODALITIES_API;
+    assert_false(modalities_add_plugin(m, &plugin));
+    assert_contains(modalities_error(), says);
+    modalities_close(m);
+}
+
+TEST(parts_of_plugins_that_lack_something_are_refused)
+{
+    static const struct {
+        ModalitiesOp op;
+        const char *says;
+    } bad[] = {
+        { { .dims = "*->*", .forward = no_forward }, "an op needs name, dims and forward" },
+        { { .name = "x", .forward = no_forward }, "an op needs name, dims and forward" },
+        { { .name = "x", .dims = "*->*" }, "an op needs name, dims and forward" },
+        { { .name = "x", .dims = "*,*", .forward = no_forward }, "op x: dims \"*,*\"; allowed: " },
+        { { .name = "x", .dims = "->*", .forward = no_forward }, "op x: dims \"->*\"; allowed: " },
+        { { .name = "x", .dims = "*->*,*", .forward = no_forward }, "and one result" },
+    };
+    static const ModalitiesOptimizer optimizer = { .variant = "x" };
+    static const ModalitiesScheduler scheduler = { .variant = "x" };
+    static const ModalitiesModel model = { .variant = "x" };
+    static const ModalitiesCollator collator = { .variant = "x" };
+    Bench b = bench_new();
+    const char *words[] = { NULL };
+    bench_words(&b, "variables", NULL, words);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_bad((ModalitiesPlugin){ .ops = (const ModalitiesOp *const[]){ &bad[i].op, NULL } },
+                   bad[i].says);
+    assert_bad((ModalitiesPlugin){ .optimizers =
+                                       (const ModalitiesOptimizer *const[]){ &optimizer, NULL } },
+               "an optimizer needs variant and update");
+    assert_bad((ModalitiesPlugin){ .schedulers =
+                                       (const ModalitiesScheduler *const[]){ &scheduler, NULL } },
+               "a scheduler needs variant and rate");
+    assert_bad((ModalitiesPlugin){ .models = (const ModalitiesModel *const[]){ &model, NULL } },
+               "a model needs variant and forward");
+    assert_bad(
+        (ModalitiesPlugin){ .collators = (const ModalitiesCollator *const[]){ &collator, NULL } },
+        "a collator needs variant and collate");
+    arena_free(b.arena);
+}
+
+/* After three steps the states are 3, 6, 9 and 12, and a parameter has lost lr (10 + 20 + 30). */
+TEST(an_optimizer_may_have_as_many_states_as_there_is_room_for)
+{
+    const ModalitiesPlugin plugin = { .api = MODALITIES_API,
+                                      .optimizers =
+                                          (const ModalitiesOptimizer *const[]){ &counter, NULL } };
+    const char *set[] = { "optimizer={component_key: optimizer, variant_key: counter, config: {lr: "
+                          "0.001, wrapped_model: {instance_key: initialized_model, pass_type: "
+                          "BY_REFERENCE}}}",
+                          "lr_scheduler={component_key: scheduler, variant_key: dummy_lr, config: "
+                          "{optimizer: {instance_key: optimizer, pass_type: BY_REFERENCE}}}",
+                          NULL };
+    static const char norm[] = "transformer.lm_head_norm.weight"; /* is 1 at first */
+    Bench b = bench_new();
+    const char *words[] = { NULL };
+    bench_words(&b, "variables", NULL, words);
+    Modalities *m = modalities_open("tests/end_to_end/train.yaml", set);
+    assert_non_null(m);
+    if (!modalities_add_plugin(m, &plugin) || !modalities_build(m))
+        fail_msg("%s", modalities_error());
+    for (int i = 0; i < 3; i++) assert_int_equal(modalities_step(m), MODALITIES_STEPPED);
+    float weight[64];
+    const int64_t n = modalities_read_parameter(m, norm, weight, 64);
+    assert_int_equal(n, 32);
+    for (int64_t i = 0; i < n; i++) assert_close(weight[i], 1 - 0.001 * 60, 1e-6);
+    modalities_close(m);
+    arena_free(b.arena);
+}
+
 TEST(an_installed_header_and_library_are_enough_to_build_the_examples)
 {
     Arena *a = arena_new();
