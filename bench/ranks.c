@@ -14,14 +14,14 @@
 enum { N_TOKENS = 100000, N_FORMATS = 2 };
 
 /* A layout of two ranks, and the shares of one process's speed that it should reach. */
-typedef struct Layout {
+typedef struct LayoutRow {
     const char *name, *mesh, *config;
     int batch; /* of a rank */
     double aim[N_FORMATS];
-} Layout;
+} LayoutRow;
 
 #define ONE_PIPELINE (0.85 * 8 / 9) /* two stages, eight microbatches */
-static const Layout layouts[] = {
+static const LayoutRow layouts[] = {
     { "one process", "data_parallel_shard_degree: 1", "zero_stage: 3", 8, { 0 } },
     { "DDP",
       "data_parallel_replicate_degree: 2, data_parallel_shard_degree: 1",
@@ -62,7 +62,7 @@ static void write_tokens(const char *path)
     " --set eval_dataloaders.0.config.batch_sampler.config.sampler.config.num_replicas=1"          \
     " --set eval_dataloaders.0.config.batch_sampler.config.sampler.config.rank=0"
 
-static const char *command_of(Arena *a, const char *folder, const char *program, const Layout *l,
+static const char *command_of(Arena *a, const char *folder, const char *program, const LayoutRow *l,
                               const char *dtype, const char *id, int n_steps)
 {
     const bool alone = l == layouts;
@@ -105,8 +105,8 @@ static double best_step(Arena *a, const char *folder, const char *id)
     return best;
 }
 
-static double measure(const char *folder, const char *program, const Layout *l, const char *dtype,
-                      int n_steps)
+static double measure(const char *folder, const char *program, const LayoutRow *l,
+                      const char *dtype, int n_steps)
 {
     static int number;
     Arena *a = arena_new();

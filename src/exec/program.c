@@ -339,9 +339,8 @@ static Error *check_stages(const Program *p, const Schedule *s, int n_stages)
 static Error *make_timeline(Program *p)
 {
     const Schedule *s = p->settings.schedule;
-    int n_stages = s ? schedule_stages(s) : 1;
-    for (int64_t i = 0; i < p->graph->n_nodes; i++)
-        if (p->graph->node[i]->stage >= n_stages) n_stages = p->graph->node[i]->stage + 1;
+    int n_stages = graph_stages(p->graph);
+    if (s && schedule_stages(s) > n_stages) n_stages = schedule_stages(s);
     const Schedule given = s ? *s : schedule_once(p->arena, n_stages);
     TRY(check_stages(p, &given, n_stages));
     const Schedule whole = schedule_with_last(p->arena, &given, &p->last);

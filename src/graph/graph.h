@@ -226,6 +226,8 @@ const Value *value_storage(const Value *v, int64_t *offset);
 /* Whether two nodes touch the same storage and at least one of them writes it: the later one must
  * wait for the earlier one. So must a node that comes `after` the other. Views do nothing. */
 bool nodes_conflict(const Node *a, const Node *b);
+/* How many stages its nodes have; at least 1. */
+int graph_stages(const Graph *g);
 /* Drops nodes that no output, no write in place and no node without results needs. */
 void graph_prune(Graph *g);
 /* Drops values that no node touches and that are no outputs, but not inputs; values get new ids. */

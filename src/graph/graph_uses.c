@@ -54,6 +54,14 @@ bool nodes_conflict(const Node *a, const Node *b)
     return false;
 }
 
+int graph_stages(const Graph *g)
+{
+    int n = 1;
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i]->stage >= n) n = g->node[i]->stage + 1;
+    return n;
+}
+
 /* Walks backward: a node stays when a later node, an output or a write in place needs it. */
 void graph_prune(Graph *g)
 {

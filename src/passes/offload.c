@@ -162,17 +162,9 @@ static void hold_back(const Offloader *o, Node *n, Runs *r)
     *r = (Runs){ n->block, r->now };
 }
 
-static int count_stages(const Graph *g)
-{
-    int n = 1;
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->stage >= n) n = g->node[i]->stage + 1;
-    return n;
-}
-
 static void rewrite(Offloader *o)
 {
-    const int n_stages = count_stages(o->g);
+    const int n_stages = graph_stages(o->g);
     Runs *runs = NEW_N(o->g->arena, Runs, n_stages);
     for (int i = 0; i < n_stages; i++) runs[i] = (Runs){ -1, -1 };
     o->g->n_nodes = 0;

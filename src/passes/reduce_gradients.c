@@ -203,9 +203,7 @@ static void reduce_by_bucket(Reductions *r, Value *const *home)
 {
     Graph *g = r->g;
     const int64_t most = bucket_bytes(r);
-    int n_stages = 1;
-    for (int64_t i = 0; i < r->n_old; i++)
-        if (r->old[i]->stage >= n_stages) n_stages = r->old[i]->stage + 1;
+    const int n_stages = graph_stages(g);
     Pending **bucket = NEW_N(g->arena, Pending *, n_stages);
     g->n_nodes = 0;
     for (int64_t i = 0; i < r->n_old; i++) {

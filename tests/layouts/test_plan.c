@@ -100,6 +100,29 @@ TEST(tensor_parallel_ranks_send_bf16_where_they_multiply_bf16)
     arena_free(a);
 }
 
+/* Half the bytes for numbers of half the size, and sums that are rounded on their way alone. */
+TEST(gradients_travel_in_the_numbers_that_are_asked_for)
+{
+    Arena *a = arena_new();
+    LayoutCase l = {
+        .size[MESH_DP_SHARD] = 2,
+        .data_parallel = { .stage = ZERO_PARAMETERS, .blocks_per_unit = 1, .reduce_dtype = F32 },
+        .compute = F32
+    };
+    const LayoutResult one = layout_run_alone(a, &l);
+    RankPlan p = layout_plan(a, &l, 0);
+    const double bytes = find(&p, "reduce_unit", 1u << MESH_DP_SHARD)->bytes;
+    for (int i = 0; i < 2; i++) {
+        l.data_parallel.reduce_dtype = i ? F16 : BF16;
+        p = layout_plan(a, &l, 0);
+        assert_true(2 * find(&p, "reduce_unit", 1u << MESH_DP_SHARD)->bytes == bytes);
+        const LayoutResult many = layout_run(a, &l);
+        const double d = layout_gradient_difference(&one, &many);
+        assert_true(d > 1e-5 && d < 0.01);
+    }
+    arena_free(a);
+}
+
 TEST(zero_divides_what_ranks_keep)
 {
     Arena *a = arena_new();

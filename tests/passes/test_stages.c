@@ -1,11 +1,13 @@
 /* test_stages.c - models cut into pipeline stages: what goes where, and that a graph of stages
  * gives the bits of plain accumulation in the order of every schedule. */
+#include "comm/mesh.h"
 #include "exec/pipeline_schedule.h"
 #include "exec/schedules/schedule_def.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
 #include "passes/all_passes.h"
+#include "passes/pipeline.h"
 #include "passes/precision.h"
 #include "passes/recompute.h"
 #include "passes/stages.h"
@@ -267,5 +269,21 @@ TEST(a_model_of_two_stacks_is_no_pipeline)
     assert_error_has(passes_run(g, NULL, &list, NULL),
                      "a pipeline needs a model of one stack of blocks; this one has image beside "
                      "text");
+    arena_free(a);
+}
+
+/* A set of ranks is the bits of a word. */
+TEST(a_pipeline_has_at_most_64_ranks)
+{
+    Arena *a = arena_new();
+    const int rank_of[] = { 0 };
+    const PipelineCut cut = { rank_of };
+    Mesh mesh = { .size[MESH_PP] = 64, .world_size = 64 };
+    for (int i = 0; i < MESH_N_AXES; i++)
+        if (i != MESH_PP) mesh.size[i] = 1;
+    assert_no_error(pass_pipeline.run(graph_new(a), &mesh, &cut));
+    mesh.size[MESH_PP] = mesh.world_size = 65;
+    assert_error_has(pass_pipeline.run(graph_new(a), &mesh, &cut),
+                     "a pipeline of 65 ranks; allowed are up to 64");
     arena_free(a);
 }

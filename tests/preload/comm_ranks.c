@@ -73,13 +73,24 @@ static Error *make_group(Comm *c)
     return c->group(c, ranks, c->size, 0, &out);
 }
 
+/* When the last rank has stopped. */
+static void *signal_later(void *unused)
+{
+    usleep(1500000);
+    kill(getpid(), SIGTERM);
+    return unused;
+}
+
 static Error *fail(Comm *c, const char *how)
 {
+    pthread_t later;
     float many[100000] = { 0 };
     TRY(c->all_reduce(c, many, 100000, F32, REDUCE_SUM, NULL));
     if (!strcmp(how, "group")) return make_group(c);
     if (!strcmp(how, "differ"))
         return c->all_reduce(c, many, c->rank < c->size - 1 ? 200 : 100, F32, REDUCE_SUM, NULL);
+    if (!strcmp(how, "stop") && c->rank == 0 && !thread_start(&later, signal_later, NULL))
+        return error_new("no thread");
     if (c->rank < c->size - 1) return wait_for_last(c, c->rank % 2);
     usleep(300000);
     if (!strcmp(how, "abort")) c->abort(c, "the last rank has had enough");
