@@ -15,48 +15,12 @@
 #include "measure.h"
 #include "models/initializer.h"
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { POSITIONS = 512, CHUNK = 256, FIRST = 64, TEXTS = 16, TOKENS = 16, ROUNDS = 6 };
 static const double decode_bar = 0.85, batch_bar = 0.75, prefill_bar = 0.75;
-
-/* ---- memory, by all threads ---- */
-
-typedef int64_t Eight __attribute__((vector_size(64)));
-
-typedef struct Reader {
-    const Eight *from;
-    size_t n;
-    pthread_t thread;
-} Reader;
-
-static void *read_part(void *arg)
-{
-    const Reader *r = arg;
-    Eight sum[4] = { { 0 } };
-    for (size_t i = 0; i + 4 <= r->n; i += 4)
-#pragma GCC unroll 4
-        for (size_t k = 0; k < 4; k++) sum[k] += r->from[i + k];
-    for (int k = 0; k < 4; k++) __asm__ volatile("" ::"m"(sum[k]));
-    return NULL;
-}
-
-/* Bytes per second of one pass. */
-static double read_rate(const Eight *data, size_t bytes, int n_threads)
-{
-    Reader r[256];
-    const size_t n = bytes / sizeof *data / (size_t)n_threads;
-    const double start = clock_seconds();
-    for (int i = 0; i < n_threads; i++) {
-        r[i] = (Reader){ .from = data + n * (size_t)i, .n = n };
-        if (pthread_create(&r[i].thread, NULL, read_part, &r[i])) die(error_new("no thread"));
-    }
-    for (int i = 0; i < n_threads; i++) pthread_join(r[i].thread, NULL);
-    return (double)bytes / (clock_seconds() - start);
-}
 
 /* ---- a model ---- */
 
@@ -116,7 +80,7 @@ static void print_share(const char *what, double rate, double share, const char 
            share >= bar ? "met" : "NOT MET");
 }
 
-static void measure(const Case *c, const Eight *memory, size_t bytes)
+static void measure(const Case *c, const void *memory, size_t bytes)
 {
     static const Initializer initializer = { .apply = small_weights };
     Arena *a = arena_new();
@@ -161,10 +125,7 @@ int main(int argc, char **argv)
                                   { "1b", 20, 16, 2048, BF16 } };
     const size_t bytes = (size_t)1 << 30;
     const Watch w = watch_start();
-    Eight *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) die(error_new("no memory to read"));
-    madvise(memory, bytes, MADV_HUGEPAGE);
-    memset(memory, 1, bytes);
+    void *memory = fresh_bytes(bytes);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (argc > 1 && strcmp(argv[1], cases[i].name) != 0) continue;
         if (argc > 2 && strcmp(argv[2], dtype_name(cases[i].precision)) != 0) continue;

@@ -3,6 +3,9 @@
  * A benchmark prints its result as a share of the peak measured in the same run (device/cpu_peak.h,
  * and reading memory here). */
 #include "measure.h"
+#include "base/clock.h"
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +31,69 @@ double thread_seconds(void)
 
 enum { REPEATS = 5 };
 
-/* Huge pages, as the program's own arena has them. Four sums, so that no addition waits. */
+typedef int64_t Eight __attribute__((vector_size(64)));
+
+typedef struct Reader {
+    const Eight *from;
+    size_t n, ahead; /* in cache lines; 0: nothing is asked for before it is needed */
+    pthread_t thread;
+} Reader;
+
+/* Four sums, so that no addition waits. */
+static void *read_part(void *arg)
+{
+    const Reader *r = arg;
+    Eight sum[4] = { { 0 } };
+    for (size_t i = 0; i + 4 <= r->n; i += 4)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++) {
+            if (r->ahead) __builtin_prefetch(r->from + i + k + r->ahead, 0, 2);
+            sum[k] += r->from[i + k];
+        }
+    for (int k = 0; k < 4; k++) __asm__ volatile("" ::"m"(sum[k]));
+    return NULL;
+}
+
+static double read_pass(const Eight *data, size_t bytes, int n_threads, size_t ahead)
+{
+    Reader r[256];
+    const size_t n = bytes / sizeof *data / (size_t)n_threads;
+    const double start = clock_seconds();
+    for (int i = 0; i < n_threads; i++) {
+        r[i] = (Reader){ .from = data + n * (size_t)i, .n = n, .ahead = ahead };
+        if (pthread_create(&r[i].thread, NULL, read_part, &r[i])) die(error_new("no thread"));
+    }
+    for (int i = 0; i < n_threads; i++) pthread_join(r[i].thread, NULL);
+    return (double)bytes / (clock_seconds() - start);
+}
+
+/* How far ahead memory wants to be asked depends on the machine: some fetch nothing by themselves.
+ */
+double read_rate(const void *data, size_t bytes, int n_threads)
+{
+    static const size_t ahead[] = { 0, 8, 16, 32, 64, 128 };
+    double best = 0;
+    for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++)
+        best = fmax(best, read_pass(data, bytes, n_threads, ahead[i]));
+    return best;
+}
+
+/* Huge pages, as the program's own arena has them. */
+void *fresh_bytes(size_t bytes)
+{
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) die(error_new("no memory"));
+    madvise(data, bytes, MADV_HUGEPAGE);
+    memset(data, 1, bytes);
+    return data;
+}
+
 double peak_read_bytes(void)
 {
-    typedef int64_t Two __attribute__((vector_size(16)));
-    enum { BYTES = 256 << 20, SUMS = 4 };
-    Two *data = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) return 0;
-    madvise(data, BYTES, MADV_HUGEPAGE);
-    memset(data, 1, BYTES);
+    enum { BYTES = 256 << 20 };
+    void *data = fresh_bytes(BYTES);
     double best = 0;
-    for (int r = 0; r < REPEATS; r++) {
-        Two sum[SUMS] = { { 0 } };
-        double start = thread_seconds();
-        for (size_t i = 0; i < BYTES / sizeof *data; i += SUMS)
-#pragma GCC unroll 4
-            for (size_t k = 0; k < SUMS; k++) sum[k] += data[i + k];
-        for (int k = 0; k < SUMS; k++) __asm__ volatile("" ::"m"(sum[k]));
-        double rate = BYTES / (thread_seconds() - start);
-        if (rate > best) best = rate;
-    }
+    for (int r = 0; r < REPEATS; r++) best = fmax(best, read_rate(data, BYTES, 1));
     munmap(data, BYTES);
     return best;
 }

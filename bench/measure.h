@@ -13,8 +13,13 @@ double thread_seconds(void);
 /* The same of this process and its ended children, in their own code and in the system. */
 double process_seconds(void);
 
-/* Measured rates of one core at this moment; the best of a few short runs. */
-double peak_read_bytes(void); /* from memory, per second */
+/* Memory of its own pages, all touched; for munmap. Ends the program where there is none. */
+void *fresh_bytes(size_t bytes);
+/* Bytes/s at which so many threads read these once, each its part: the best of plain loads and of
+ * loads that ask for what comes next, at several distances. */
+double read_rate(const void *data, size_t bytes, int n_threads);
+/* Bytes/s that one core reads from memory; the best of a few short runs. */
+double peak_read_bytes(void);
 
 /* Starts watching, and says what share of the machine other programs took since then. */
 typedef struct Watch {
