@@ -306,10 +306,10 @@ check-board: $(BUILD)/modalities ## open the board of many runs in headless Chro
 .PHONY: check-interchange
 PYTHON ?= python3
 check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and back, exports and results read: by the libraries that PYTHON= can import
-	@for test in torch:torch_and_back modalities:modalities_goes_on transformers:transformers_loads_exports transformers:families wandb,tensorboard:wandb_and_tensorboard; do \
+	@for test in torch:torch_and_back modalities.main:modalities_goes_on transformers:transformers_loads_exports transformers:families wandb,tensorboard:wandb_and_tensorboard; do \
 	    if $(PYTHON) -c "import $${test%%:*}" 2>/dev/null; \
 	    then $(PYTHON) -W ignore tests/interchange/$${test#*:}.py $(BUILD)/modalities || exit 1; \
-	    else echo "$${test#*:}: skipped, $(PYTHON) has no $${test%%:*} (PYTHON= names another one)"; fi; done
+	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
 	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --without data/test_sampler $(THREADED)
