@@ -1,5 +1,7 @@
 /* test_evaluate.c - `evaluate`: losses of a checkpoint, and the likelihood of documents. */
+#include "base/file.h"
 #include "base/json.h"
+#include "checkpoint/safetensors.h"
 #include "config/yaml.h"
 #include "data/pbin.h"
 #include "end_to_end/training.h"
@@ -206,6 +208,61 @@ TEST(evaluate_scores_documents_on_ranks_that_share_a_model_as_on_one)
                             arena_string_n(b.arena, greedy, strcspn(greedy, "}")));
         }
     }
+    arena_free(b.arena);
+}
+
+/* The token that the model finds the most likely after another one. */
+static int likeliest_after(const Bench *b, const char *id, int token)
+{
+    Arena *a = b->arena;
+    Safetensors *out;
+    int32_t ids[] = { token };
+    const NamedTensor batch = { "input_ids",
+                                { .data = ids, .dtype = I32, .n_dims = 2, .size = { 1, 1 } } };
+    const char *from = path_join(a, b->root, "batch.safetensors"),
+               *to = path_join(a, b->root, "out.safetensors");
+    assert_no_error(safetensors_write(from, &batch, 1));
+    assert_int_equal(setenv("TRAIN_PBIN", b->pbin, 1), 0);
+    assert_ended_well(command_output(
+        a,
+        (const char *[]){ "model", "run", "--config_file_path", "tests/end_to_end/train.yaml",
+                          "--weights_path", bench_last_checkpoint(b, id, NULL), "--batch_path",
+                          from, "--output_path", to, NULL },
+        NULL));
+    assert_no_error(safetensors_open(a, to, &out));
+    const float *logit = safetensors_find(out, "logits")->data;
+    int best = 0;
+    for (int i = 1; i < 64; i++)
+        if (logit[i] > logit[best]) best = i;
+    return best;
+}
+
+TEST(evaluate_says_of_documents_whether_each_token_was_the_likeliest)
+{
+    enum { N = 3 };
+    static const char *const greedy[N] = { "true", "false", "false" };
+    Bench b = bench_new();
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    const char *path = path_join(b.arena, path_absolute(b.arena, test_folder()), "greedy.pbin");
+    const uint32_t best = (uint32_t)likeliest_after(&b, "x", 5), other = (best + 1) % 64,
+                   token[N][3] = { { 5, best }, { 5, other }, { 5, other, 5 } };
+    PbinWriter w;
+    assert_no_error(pbin_create(path, 2, &w));
+    for (int i = 0; i < N; i++) {
+        Text bytes = { 0 };
+        assert_no_error(pbin_encode(token[i], i < 2 ? 2 : 3, 2, &bytes));
+        assert_no_error(pbin_add(&w, bytes.ptr, bytes.len));
+        text_free(&bytes);
+    }
+    assert_no_error(pbin_commit(&w));
+    const char *log = score(&b, path, "one", NULL);
+    for (int i = 0; i < N; i++) {
+        const char *line = strstr(log, arena_printf(b.arena, "\"document\": %d,", i));
+        assert_non_null(line);
+        line = arena_string_n(b.arena, line, strcspn(line, "\n"));
+        assert_contains(line, arena_printf(b.arena, "\"is_greedy\": %s", greedy[i]));
+    }
+    assert_true(likelihood_of(&b, log, 0) > likelihood_of(&b, log, 1));
     arena_free(b.arena);
 }
 
