@@ -77,7 +77,7 @@ void graph_prune(Graph *g)
         if (use) g->node[--kept] = n;
     }
     g->n_nodes -= kept;
-    memmove(g->node, g->node + kept, sizeof *g->node * (size_t)g->n_nodes);
+    if (g->n_nodes) memmove(g->node, g->node + kept, sizeof *g->node * (size_t)g->n_nodes);
 }
 
 void graph_forget_unused(Graph *g)
