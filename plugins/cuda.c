@@ -3,6 +3,7 @@
  * Exports one table (device/cuda_library.h); everything else in here stays its own. */
 #include "device/cuda/cuda.h"
 #include "comm/cuda/nccl.h"
+#include "device/cuda/matmul.h"
 #include "device/cuda_library.h"
 #include "graph/op.h"
 #include "ops/kernels.h"
@@ -32,6 +33,7 @@ static void describe_gpu(const CudaCalls *c, int number, Gpu *out)
         if (facts.major < 8)
             e = error_new("compute capability %d.%d; 8.0 is needed", facts.major, facts.minor);
     }
+    if (!e) cuda_before(c, number, &facts);
     if (!e) e = cuda_error(c, c->cudaSetDevice(number), "using it");
     if (!e) e = cuda_error(c, c->cudaMemGetInfo(&out->free_bytes, &out->bytes), "using it");
     say(out->problem, sizeof out->problem, e);
@@ -102,8 +104,12 @@ static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
     made->release_pool = release;
     made->op_name = op_name;
     nccl_offer(made);
-    *out = &made->device;
-    return NULL;
+    Error *e = freedom->record ? matmuls_keep_record(made->matmuls, freedom->record) : NULL;
+    if (!e) *out = &made->device;
+    if (!e) return NULL;
+    made->release_pool = NULL; /* it stays the caller's */
+    made->device.free(&made->device);
+    return e;
 }
 
 __attribute__((visibility("default"))) extern const CudaLibrary modalities_cuda;

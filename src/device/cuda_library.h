@@ -6,7 +6,7 @@
 #define DEVICE_CUDA_LIBRARY_H
 #include "device/device.h"
 
-enum { CUDA_LIBRARY_VERSION = 3, MAX_GPUS = 64 };
+enum { CUDA_LIBRARY_VERSION = 4, MAX_GPUS = 64 };
 #define CUDA_LIBRARY_NAME "modalities_cuda"
 
 typedef struct Gpu {
@@ -28,6 +28,8 @@ typedef struct GpuFreedom {
     bool any_order; /* sums in an order that differs from run to run, where that is quicker */
     bool tf32;      /* products of f32 from factors of 11 bits */
     double longest; /* seconds that work may take which the host waits for; 0: as long as it does */
+    const char *record; /* a file of the algorithms that products were made by: those that it has
+                           are used again, others are added; NULL: none */
 } GpuFreedom;
 
 typedef struct CudaLibrary {

@@ -35,6 +35,8 @@ typedef struct RunTime {
                               of F16 (train/loss_scaling.h); 0: by 1 */
     uint64_t seed;
     bool is_gated;    /* an update whose numbers are not finite is left out by the device */
+    bool is_ahead;    /* given before the host has heard of the step before: where that one's update
+                         was left out, this one's is, too */
     bool is_left_out; /* written by Device.gate alone: kernels of UPDATE clear gradients, and change
                          neither parameters nor states */
     Rate rate[MAX_RATES]; /* of this step, by number of the group (optim/param_groups.h) */
@@ -71,6 +73,9 @@ typedef struct Stream {
      * until whoever looks at it sets it back to NULL. */
     const struct Launch *failed;
     int status; /* that of the failed kernel */
+    /* When it failed, where the device knows. */
+    bool knows_when;
+    int64_t step_failed, microbatch_failed;
     /* Of a device that hangs: the last launch that began (NULL: not known), and its microbatch. */
     const struct Launch *reached;
     int64_t microbatch_reached;
@@ -145,9 +150,15 @@ typedef struct Device {
     void (*mark_free)(struct Device *d, StreamMark *m);
     /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
-    /* In the stream's order: `now`, in its memory, is left out if a number is not finite. Those of
-     * each list, f32 or f64, lie 8 bytes apart. NULL: only the host can look at them. */
-    struct Error *(*gate)(struct Device *d, RunTime *now, const Tensor *list, int n, Stream *s);
+    /* Waits until the mark's place is reached, whatever the stream was given after it. NULL where
+     * `gate` is. */
+    struct Error *(*reach)(struct Device *d, Stream *s, const StreamMark *m);
+    /* In the stream's order: `now`, in its memory, is left out if a number is not finite, a kernel
+     * of the stream has failed, or it is ahead and `verdict`, a bool, says that the one before was.
+     * Then `verdict` tells of this one. Numbers of each list, f32 or f64, lie 8 bytes apart. NULL:
+     * only the host can look at them. */
+    struct Error *(*gate)(struct Device *d, RunTime *now, void *verdict, const Tensor *list, int n,
+                          Stream *s);
     /* Memory of the host that copies go to and from while the host goes on. NULL: plain memory. */
     struct Error *(*host_alloc)(struct Device *d, size_t bytes, void **out);
     void (*host_release)(struct Device *d, void *p);

@@ -356,8 +356,11 @@ static Error *allocate_on_host(Program *p)
 {
     const size_t bytes = p->plan->host_bytes;
     Device *d = p->settings.device;
-    TRY(device_host_alloc(d, cell_bytes(p), (void **)&p->read));
-    TRY(device_host_alloc(d, sizeof *p->now * (size_t)(p->n_microbatches + 1), (void **)&p->now));
+    for (int turn = 0; turn < 2; turn++) {
+        const size_t n = (size_t)p->n_microbatches + 1;
+        TRY(device_host_alloc(d, cell_bytes(p), (void **)&p->read[turn]));
+        TRY(device_host_alloc(d, sizeof(RunTime) * n, (void **)&p->now[turn]));
+    }
     if (!bytes) return NULL;
     char text[32];
     format_bytes((double)bytes, text);
@@ -409,11 +412,14 @@ void program_free(Program *p)
     program_forget_step(p);
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);
-    for (int64_t i = 0; p->sent && i < p->n_microbatches * p->graph->n_values; i++)
-        device_host_release(d, p->sent[i]);
+    for (int turn = 0; turn < 2; turn++) {
+        const int64_t n = p->sent[turn] ? p->n_microbatches * p->graph->n_values : 0;
+        for (int64_t i = 0; i < n; i++) device_host_release(d, p->sent[turn][i]);
+        d->mark_free(d, &p->end[turn]);
+        device_host_release(d, p->read[turn]);
+        device_host_release(d, p->now[turn]);
+    }
     device_host_release(d, p->host_block);
-    device_host_release(d, p->read);
-    device_host_release(d, p->now);
     arena_free(p->arena);
 }
 

@@ -61,10 +61,15 @@ bool program_has_scalar(const Program *p, const char *name);
 /* Whether an update with RunTime.is_gated is left out on the device itself where a loss or the norm
  * is not finite. */
 bool program_can_gate(const Program *p);
-/* Whether the last one was, after program_wait. */
+/* Whether a gated step may be given to the device before the host has heard of the one before. */
+bool program_can_go_ahead(const Program *p);
+/* Waits until the last gated step is done, or the one before it, while the last goes on. Its
+ * scalars and its verdict are known then; errors of its kernels are program_wait's. */
+Error *program_reach(Program *p, bool before_last);
+/* Whether the update was left out, after program_wait or program_reach. */
 bool program_left_out(const Program *p);
-/* What it was, after program_wait: of each microbatch of the step, or (microbatch 0) of the step.
- * NAN where there is none. */
+/* What it was, after program_wait or program_reach: of each microbatch of the step, or (microbatch
+ * 0) of the step. NAN where there is none. */
 double program_scalar(const Program *p, const char *name, int64_t microbatch);
 
 /* Where the first value comes from that is not finite. */

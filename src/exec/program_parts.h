@@ -46,19 +46,23 @@ struct Program {
     bool is_ahead;        /* streams have work of the next step that nobody joined */
     MemoryPlan *plan;
     char *block, *host_block; /* the workspace; memory of the host for values that lie there */
-    RunTime *now;      /* host: by microbatch, then of the step; stays while copies are under way */
+    /* Of two steps that may be under way at once, each has what it copies from and to on the host:
+     * this is the place of the present one. */
+    int turn;
+    RunTime *now[2];   /* host: by microbatch, then of the step; stays while copies are under way */
     RunTime *slot_now; /* device: by slot */
     Reading *reading;
     int n_readings;
     /* Device and host: [reading][microbatch], each in the value's own dtype; then, where a device
      * gates updates, whether the last one was left out. */
-    double *cell, *read;
-    void **sent; /* [microbatch][value id]: memory for copies of what program_write got */
+    double *cell, *read[2];
+    const double *shown; /* what was read; NULL: something was queued since */
+    StreamMark end[2];   /* of a gated step, when it was read */
+    void **sent[2];      /* [microbatch][value id]: memory for copies of what program_write got */
     /* A whole step as the device keeps it (program_record.c). */
-    void *recording; /* NULL: there is none */
+    void *recording[2]; /* NULL: there is none */
     bool is_recording, is_replaying, cannot_record;
     bool has_stepped; /* all that is made when it is needed first is there */
-    bool is_waited;   /* nothing was queued since `read` was filled */
     NodeHook *hook;
     void *hook_ctx;
     TimeNotes *times; /* NULL: nobody wants to know them */

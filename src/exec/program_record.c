@@ -1,7 +1,9 @@
 /* program_record.c - a whole step, recorded once and then given to the device in one.
  *
  * What differs from step to step is read by the device: RunTime and inputs, from memory that stays
- * where it is. Preparing for the step is part of it, every time. */
+ * where it is. Steps take turns at two places of the host for it, and so at two recordings: one is
+ * filled while the device is busy with the other. Preparing for the step is part of it, every time.
+ */
 #include "base/environment.h"
 #include "base/log.h"
 #include "exec/program_parts.h"
@@ -19,8 +21,10 @@ static bool can_record(const Program *p)
 void program_forget_step(Program *p)
 {
     Device *d = p->settings.device;
-    if (p->recording) d->recording_free(d, p->recording);
-    p->recording = NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        if (p->recording[turn]) d->recording_free(d, p->recording[turn]);
+        p->recording[turn] = NULL;
+    }
     p->has_stepped = false;
 }
 
@@ -36,11 +40,12 @@ Error *program_begin_step(Program *p)
 {
     Device *d = p->settings.device;
     program_settle(p);
+    p->turn = !p->turn;
     if (!can_record(p)) {
         program_forget_step(p);
         return NULL;
     }
-    p->is_replaying = p->recording != NULL;
+    p->is_replaying = p->recording[p->turn] != NULL;
     p->is_recording = !p->is_replaying && p->has_stepped;
     p->has_stepped = true;
     if (!p->is_recording) return NULL;
@@ -60,7 +65,7 @@ Error *program_end_step(Program *p, Error *failed, bool *again)
     const bool was_recording = p->is_recording, replays = p->is_replaying || was_recording;
     *again = p->is_recording = p->is_replaying = false;
     if (was_recording) {
-        Error *e = d->record_end(d, p->stream[0], &p->recording);
+        Error *e = d->record_end(d, p->stream[0], &p->recording[p->turn]);
         if (failed)
             error_free(e);
         else
@@ -73,5 +78,7 @@ Error *program_end_step(Program *p, Error *failed, bool *again)
             return NULL;
         }
     }
-    return failed || !replays ? failed : d->replay(d, p->recording, p->stream[0]);
+    if (failed || !replays) return failed;
+    TRY(d->replay(d, p->recording[p->turn], p->stream[0]));
+    return d->mark(d, p->stream[0], &p->end[p->turn]);
 }

@@ -41,6 +41,12 @@ static Error *comm_failure(const Step *s, const Launch *l, const RunTime *now)
 static RunTime now_of(const Program *p, const Launch *l)
 {
     RunTime now = *l->stream->now;
+    if (l->stream->knows_when) {
+        now.step = l->stream->step_failed;
+        now.microbatch = l->stream->microbatch_failed;
+        l->stream->knows_when = false;
+        return now;
+    }
     error_free(device_copy_now(p->settings.device, &now, l->now, sizeof now, p->stream[0]));
     return now;
 }
@@ -68,11 +74,11 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now)
 {
     Device *d = p->settings.device;
     bool is_step = x->phases & RUN_STEP;
-    RunTime *kept = &p->now[is_step ? p->n_microbatches : x->microbatch];
+    RunTime *kept = &p->now[p->turn][is_step ? p->n_microbatches : x->microbatch];
     *kept = *now;
     kept->microbatch = x->microbatch;
     for (int i = 0; i < p->n_streams; i++) p->stream[i]->now = kept;
-    p->is_waited = false;
+    p->shown = NULL;
     if (p->is_replaying) return NULL;
     return d->copy(d, &p->slot_now[program_slot(p, x)], kept, sizeof *kept, p->stream[0]);
 }
@@ -208,16 +214,16 @@ static Error *gate(Program *p, int slot)
                               .n_dims = 1,
                               .size = { is_loss ? p->n_microbatches : 1 } };
     }
-    return d->gate(d, &p->slot_now[slot], list, n, p->stream[0]);
+    return d->gate(d, &p->slot_now[slot], &p->cell[program_cells(p) - 1], list, n, p->stream[0]);
 }
 
-/* With the readings, for the host. */
-static Error *keep_verdict(Program *p, int slot)
+/* The readings of a step go to the host at its end, whoever waits for them then or later. */
+static Error *tell_readings(Program *p)
 {
     Device *d = p->settings.device;
-    const RunTime *now = &p->slot_now[slot];
-    return d->copy(d, &p->cell[program_cells(p) - 1], &now->is_left_out, sizeof now->is_left_out,
-                   p->stream[0]);
+    const size_t bytes = sizeof(double) * (size_t)program_cells(p);
+    TRY(d->copy(d, p->read[p->turn], p->cell, bytes, p->stream[0]));
+    return p->is_recording ? NULL : d->mark(d, p->stream[0], &p->end[p->turn]);
 }
 
 /* The phases of an action that are planned as one. */
@@ -261,9 +267,9 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
         if (part.phases & RUN_UPDATE && now->is_gated) TRY(gate(p, slot));
         if (part.phases) TRY(run_segment(p, &part, slot));
     }
-    if (x->phases & RUN_UPDATE && now->is_gated) TRY(keep_verdict(p, slot));
     if (p->times) TRY(times_tell(p));
     TRY(keep_readings(p, x, slot));
+    if (x->phases & RUN_UPDATE && now->is_gated) TRY(tell_readings(p));
     if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
     if (x->phases & RUN_UPDATE && p->ahead_after) ahead_made(p);
     return NULL;
@@ -304,13 +310,25 @@ Error *program_wait(Program *p)
     Device *d = p->settings.device;
     size_t bytes = sizeof(double) * (size_t)program_cells(p);
     program_settle(p);
-    if (bytes && !p->is_waited) TRY(d->copy(d, p->read, p->cell, bytes, p->stream[0]));
+    double *read = p->read[p->turn];
+    if (bytes && !p->shown) TRY(d->copy(d, read, p->cell, bytes, p->stream[0]));
     for (int i = 0; i < p->n_streams; i++) {
         if (p->is_ahead && p->given[i] && i) continue;
         TRY(where_it_hangs(p, p->stream[i], d->synchronize(d, p->stream[i])));
         if (p->stream[i]->failed) return program_failure(p, p->stream[i]);
     }
-    p->is_waited = true;
+    p->shown = read;
+    return NULL;
+}
+
+Error *program_reach(Program *p, bool before_last)
+{
+    Device *d = p->settings.device;
+    const int turn = before_last ? !p->turn : p->turn;
+    Stream *s = p->stream[0];
+    s->now = &p->now[turn][p->n_microbatches]; /* for its errors */
+    TRY(where_it_hangs(p, s, d->reach(d, s, &p->end[turn])));
+    p->shown = p->read[turn];
     return NULL;
 }
 
@@ -338,20 +356,25 @@ bool program_can_gate(const Program *p)
     return p->settings.device->gate && program_has_scalar(p, "grad_norm");
 }
 
+bool program_can_go_ahead(const Program *p)
+{
+    return program_can_gate(p) && !p->hook && !p->times;
+}
+
 bool program_left_out(const Program *p)
 {
-    CHECK(p->is_waited && program_can_gate(p));
+    CHECK(p->shown && program_can_gate(p));
     bool is_left_out;
-    memcpy(&is_left_out, &p->read[program_cells(p) - 1], sizeof is_left_out);
+    memcpy(&is_left_out, &p->shown[program_cells(p) - 1], sizeof is_left_out);
     return is_left_out;
 }
 
 double program_scalar(const Program *p, const char *name, int64_t microbatch)
 {
-    CHECK(p->is_waited);
+    CHECK(p->shown != NULL);
     for (int i = 0; i < p->n_readings; i++)
         if (!strcmp(p->reading[i].name, name))
             return dtype_get(p->reading[i].value->dtype,
-                             &p->read[i * p->n_microbatches + microbatch], 0);
+                             &p->shown[i * p->n_microbatches + microbatch], 0);
     return NAN;
 }

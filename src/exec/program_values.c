@@ -42,9 +42,13 @@ static Error *keep_input(Program *p, const char *input, int64_t microbatch, cons
                          const void **data)
 {
     const Value *v = graph_find(p->graph, input);
-    if (!p->sent) p->sent = NEW_N(p->arena, void *, p->n_microbatches * p->graph->n_values);
-    void **kept = &p->sent[microbatch * p->graph->n_values + v->id];
-    if (!*kept) TRY(device_host_alloc(p->settings.device, tensor_bytes(t), kept));
+    const int64_t at = microbatch * p->graph->n_values + v->id;
+    for (int turn = 0; turn < 2; turn++) {
+        void ***sent = &p->sent[turn];
+        if (!*sent) *sent = NEW_N(p->arena, void *, p->n_microbatches * p->graph->n_values);
+        if (!(*sent)[at]) TRY(device_host_alloc(p->settings.device, tensor_bytes(t), &(*sent)[at]));
+    }
+    void **kept = &p->sent[p->turn][at];
     if (is_split(t))
         take_part(*kept, t, *data);
     else

@@ -71,12 +71,18 @@ KERNEL(unscale_kernel, 32)
 }
 
 /* Whether an update is left out (Device.gate); in: lists of numbers, 8 bytes apart; number[k] of
- * list k; out: where it is told. */
+ * list k; out: where kernels are told, and where the next update's and the host are. */
 KERNEL(gate_kernel, 256)
 {
+    bool *const told = (bool *)c.out[0].data, *const verdict = (bool *)c.out[1].data;
+    bool is_out = c.fault->status != 0 || (c.now->is_ahead && *verdict);
     for (int k = 0; k < c.n_in; k++) {
         const int64_t step = c.in[k].dtype == F64 ? 1 : 2;
         for (int64_t i = threadIdx.x; i < c.number[k]; i += blockDim.x)
-            if (!isfinite(get_double(c.in[k], i * step))) *(bool *)c.out[0].data = true;
+            is_out |= !isfinite(get_double(c.in[k], i * step));
     }
+    __syncthreads();
+    if (threadIdx.x == 0) *told = *verdict = false;
+    __syncthreads();
+    if (is_out) *told = *verdict = true;
 }

@@ -77,5 +77,6 @@ typedef struct TrainingJob {
     size_t memory;        /* bytes that this rank may take; 0: what is free */
     void (*observe)(void *context, const StepReport *report); /* after each step; NULL: nobody */
     void *observer;
+    bool is_observed; /* by somebody who may look at the state after a step */
 } TrainingJob;
 #endif

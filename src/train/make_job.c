@@ -92,5 +92,6 @@ TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from
         .memory = run->crew ? run->crew->memory : 0,
         .observe = run->observe,
         .observer = run->observer,
+        .is_observed = run->observe != NULL,
     };
 }

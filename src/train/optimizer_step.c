@@ -1,5 +1,6 @@
 /* optimizer_step.c - reads a step's microbatches, runs its schedule, and looks at loss and gradient
- * norm before the update. */
+ * norm before the update; or, where the device has looked, while it does the next step already. An
+ * update that is left out leaves out that of a step that was given after it, which is run again. */
 #include "train/optimizer_step.h"
 #include "base/log.h"
 #include "train/evaluator.h"
@@ -17,29 +18,40 @@ Error *optimizer_step_new(Arena *a, const TrainingJob *job, ParamStore *store, O
     StepSchedule plan;
     TRY(step_schedule_new(a, job->state->model->pipeline, &job->mesh, job->accumulation,
                           job->microbatch_size, &plan));
-    *out = (OptimizerStep){ .arena = a,
-                            .job = job,
-                            .store = store,
-                            .plan = plan,
-                            .batch = NEW_N(a, Batch *, plan.n),
-                            .loss = NEW_N(a, double, plan.n),
-                            .has_targets = NEW_N(a, bool, plan.n),
-                            .scaling = loss_scaling_is_wanted(job->state->model, &job->mesh)
-                                           ? loss_scaling_new()
-                                           : (LossScaling){ 0 },
-                            .position = NEW_N(a, int64_t, plan.n),
-                            .sum = NEW_N(a, double, 2 * plan.n + N_SINGLE) };
+    *out = (OptimizerStep){
+        .arena = a,
+        .job = job,
+        .store = store,
+        .plan = plan,
+        .data = { { .batch = NEW_N(a, Batch *, plan.n) }, { .batch = NEW_N(a, Batch *, plan.n) } },
+        .loss = NEW_N(a, double, plan.n),
+        .has_targets = NEW_N(a, bool, plan.n),
+        .scaling = loss_scaling_is_wanted(job->state->model, &job->mesh) ? loss_scaling_new()
+                                                                         : (LossScaling){ 0 },
+        .position = NEW_N(a, int64_t, plan.n),
+        .sum = NEW_N(a, double, 2 * plan.n + N_SINGLE)
+    };
     return NULL;
+}
+
+static StepData *present(OptimizerStep *s)
+{
+    return &s->data[s->turn];
+}
+
+bool optimizer_step_is_ahead(const OptimizerStep *s)
+{
+    return s->data[!s->turn].is_begun;
 }
 
 /* The samples of a microbatch from `first` on. Batches of the loader are overwritten by the next; a
  * step needs all of its own. */
-static Error *keep_samples(OptimizerStep *s, int64_t m, const Batch *from, int64_t first)
+static Error *keep_samples(OptimizerStep *s, Batch **kept, const Batch *from, int64_t first)
 {
     const int64_t n = s->plan.samples;
-    Batch *to = s->batch[m];
+    Batch *to = *kept;
     if (!to) {
-        to = s->batch[m] = NEW(s->arena, Batch);
+        to = *kept = NEW(s->arena, Batch);
         to->arena = s->arena;
     }
     to->n_samples = n;
@@ -63,56 +75,82 @@ static Error *keep_samples(OptimizerStep *s, int64_t m, const Batch *from, int64
     return NULL;
 }
 
-Error *optimizer_step_read(OptimizerStep *s, bool *ended)
+static Error *read_data(OptimizerStep *s, StepData *x)
 {
     const StepSchedule *plan = &s->plan;
-    *ended = false;
+    if (x->is_read || s->has_ended) return NULL;
     for (int64_t m = 0; m < plan->n; m += plan->per_batch) {
         Batch *b;
         int64_t n_samples;
         TRY(loader_next(s->job->train, &b));
         if (!b) {
-            *ended = true;
+            s->has_ended = true;
             return NULL;
         }
         TRY(training_check_batch(s->job, b, &n_samples, &s->sequence));
         for (int64_t k = 0; k < plan->per_batch; k++)
-            TRY(keep_samples(s, m + k, b, k * plan->samples));
+            TRY(keep_samples(s, &x->batch[m + k], b, k * plan->samples));
     }
+    x->loader_position = loader_position(s->job->train);
+    x->is_read = true;
     return NULL;
 }
 
+Error *optimizer_step_read(OptimizerStep *s, bool *ended)
+{
+    Error *e = s->unread;
+    s->unread = NULL;
+    if (!e) e = read_data(s, present(s));
+    *ended = !e && !present(s)->is_read;
+    return e;
+}
+
 /* All ranks of a mesh that share their samples see the same targets. */
-static Error *count_all_targets(const OptimizerStep *s, double *n)
+static Error *count_all_targets(const OptimizerStep *s, const StepData *x, double *n)
 {
     const TrainingJob *job = s->job;
     int64_t mine = 0;
-    for (int64_t m = 0; m < s->plan.n; m++) mine += batch_count_targets(job, s->batch[m]);
+    for (int64_t m = 0; m < s->plan.n; m++) mine += batch_count_targets(job, x->batch[m]);
     *n = (double)mine;
     TRY(consensus_sum(job->consensus, n, 1));
     *n /= (double)(job->mesh.world_size / mesh_dp_degree(&job->mesh));
     return NULL;
 }
 
-static Error *set_loss_scale(OptimizerStep *s)
+/* `ahead`: the step before will have been a good one, or this one is run again. */
+static Error *set_loss_scale(const OptimizerStep *s, StepData *x, bool ahead)
 {
     const TrainingJob *job = s->job;
     double n = (double)(s->plan.n * mesh_dp_degree(&job->mesh));
-    if (job->loss->global_tokens) TRY(count_all_targets(s, &n));
-    s->now.loss_scale = n > 0 ? 1 / n : 0;
-    if (s->scaling.scale > 0) {
-        s->now.gradient_scale = s->scaling.scale;
-        s->now.loss_scale *= s->scaling.scale;
+    if (job->loss->global_tokens) TRY(count_all_targets(s, x, &n));
+    x->now.loss_scale = n > 0 ? 1 / n : 0;
+    LossScaling scaling = s->scaling;
+    if (scaling.scale > 0) {
+        if (ahead) loss_scaling_adapt(&scaling, true);
+        x->now.gradient_scale = scaling.scale;
+        x->now.loss_scale *= scaling.scale;
     }
     return NULL;
 }
 
-static Error *set_run_time(OptimizerStep *s, int64_t done)
+/* Only the host knows of other ranks, and lets through what is not finite. */
+static bool is_gated_by_device(const OptimizerStep *s)
+{
+    return program_can_gate(s->program) && s->job->mesh.world_size == 1 &&
+           s->job->on_nonfinite != NONFINITE_IGNORE;
+}
+
+static Error *set_run_time(const OptimizerStep *s, StepData *x, int64_t done, bool ahead)
 {
     const TrainingJob *job = s->job;
-    s->now.step = done;
-    TRY(scheduler_rates(job->state->scheduler, job->state->optimizer, done, s->now.rate));
-    return set_loss_scale(s);
+    const int64_t updates = (int64_t)s->updates + ahead;
+    x->now = s->now;
+    x->now.step = done;
+    x->now.updates = updates;
+    x->now.is_gated = is_gated_by_device(s);
+    x->now.is_ahead = ahead;
+    TRY(scheduler_rates(job->state->scheduler, job->state->optimizer, done, x->now.rate));
+    return set_loss_scale(s, x, ahead);
 }
 
 /* Where a step's first number that is not finite comes from. */
@@ -140,7 +178,7 @@ static Error *find_culprit(OptimizerStep *s, Culprit *out, Arena *a)
         NonfinitePlace found = { 0 };
         if (!(x->phases & RUN_MICROBATCH)) continue;
         if (x->phases & RUN_FORWARD)
-            TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
+            TRY(program_feed(s->program, x->microbatch, present(s)->batch[x->microbatch]));
         TRY(program_find_nonfinite(s->program, x, &s->now, &found, a));
         double order = order_of(s, x, found.node);
         if (found.text && order < out->order) *out = (Culprit){ order, x->microbatch, found.text };
@@ -195,8 +233,8 @@ static bool take_losses(OptimizerStep *s)
     s->loss_last = 0;
     for (int64_t m = 0; m < s->plan.n; m++) {
         s->loss[m] = has_loss ? program_scalar(s->program, "loss_mean", m) : 0;
-        s->position[m] = s->batch[m]->position;
-        s->has_targets[m] = has_loss && batch_count_targets(s->job, s->batch[m]) > 0;
+        s->position[m] = present(s)->batch[m]->position;
+        s->has_targets[m] = has_loss && batch_count_targets(s->job, present(s)->batch[m]) > 0;
         if (s->has_targets[m] && isfinite(s->loss_last)) s->loss_last = s->loss[m];
         has_last |= s->has_targets[m];
     }
@@ -239,15 +277,32 @@ static Error *skip_update(OptimizerStep *s)
     return store_clear_gradients(s->store);
 }
 
+/* The present step is done, and its numbers are known. */
+static Error *hear(OptimizerStep *s)
+{
+    return optimizer_step_is_ahead(s) ? program_reach(s->program, true) : program_wait(s->program);
+}
+
+/* The step after one whose update was left out was for nothing, and begins again. That a kernel has
+ * failed may be why, and is told now. */
+static Error *call_back(OptimizerStep *s)
+{
+    if (!optimizer_step_is_ahead(s)) return NULL;
+    s->data[!s->turn].is_begun = false;
+    TRY(program_wait(s->program));
+    return program_reach(s->program, true); /* its numbers are those to be shown */
+}
+
 /* The one point of a step at which the host looks at its numbers: before its update, or, where the
  * device has looked at them itself, after it. */
 static Error *gate_update(OptimizerStep *s)
 {
     bool is_finite, has_loss;
-    TRY(program_wait(s->program));
+    TRY(hear(s));
     bool has_last = take_losses(s);
     s->grad_norm = program_scalar(s->program, "grad_norm", 0);
     TRY(sum_over_ranks(s, has_last, &is_finite, &has_loss));
+    if (!is_finite) TRY(call_back(s));
     s->overflowed = is_overflow(s, is_finite, has_loss);
     if (s->overflowed) {
         log_info("step %" PRId64 ": gradients are too large for float16 with a loss scale of %g; "
@@ -262,59 +317,90 @@ static Error *gate_update(OptimizerStep *s)
     return skip_update(s);
 }
 
-/* Only the host knows of other ranks, and lets through what is not finite. */
-static bool is_gated_by_device(const OptimizerStep *s)
+static Error *run_action(OptimizerStep *s, const StepData *x, const Action *action)
 {
-    return program_can_gate(s->program) && s->job->mesh.world_size == 1 &&
-           s->job->on_nonfinite != NONFINITE_IGNORE;
-}
-
-static Error *run_action(OptimizerStep *s, const Action *x)
-{
-    if (x->phases & RUN_UPDATE) {
-        if (!s->now.is_gated) TRY(gate_update(s));
+    if (action->phases & RUN_UPDATE && !x->now.is_gated) {
+        TRY(gate_update(s));
         if (s->skipped) return NULL;
-        s->now.updates = (int64_t)s->updates;
     }
-    if (x->phases & RUN_FORWARD)
-        TRY(program_feed(s->program, x->microbatch, s->batch[x->microbatch]));
-    return program_run(s->program, x, &s->now);
+    if (action->phases & RUN_FORWARD)
+        TRY(program_feed(s->program, action->microbatch, x->batch[action->microbatch]));
+    return program_run(s->program, action, &x->now);
 }
 
-static Error *run_each(OptimizerStep *s)
+static Error *run_each(OptimizerStep *s, const StepData *x)
 {
     for (int64_t i = 0; i < s->plan.schedule.n; i++) {
-        const Action *x = &s->plan.schedule.action[i];
-        TRY(run_action(s, x));
-        if (x->phases >> BACKWARD_WEIGHT & 1 && x->stage == s->plan.first_stage)
+        const Action *action = &s->plan.schedule.action[i];
+        TRY(run_action(s, x, action));
+        if (action->phases >> BACKWARD_WEIGHT & 1 && action->stage == s->plan.first_stage)
             TRY(profiler_step(s->job->profiler));
     }
     return NULL;
 }
 
 /* Nothing is looked at before the end. */
-static Error *run_in_one(OptimizerStep *s)
+static Error *run_in_one(OptimizerStep *s, const StepData *x)
 {
     bool again;
     TRY(program_begin_step(s->program));
-    TRY(program_end_step(s->program, run_each(s), &again));
+    TRY(program_end_step(s->program, run_each(s, x), &again));
     for (int64_t i = 0; i < s->plan.schedule.n && again; i++)
-        TRY(run_action(s, &s->plan.schedule.action[i]));
+        TRY(run_action(s, x, &s->plan.schedule.action[i]));
     return NULL;
 }
 
-static Error *run_actions(OptimizerStep *s, int64_t done)
+/* Of a step that is gated by the device all is given. */
+static Error *begin(OptimizerStep *s, StepData *x, int64_t done, bool ahead)
 {
-    TRY(set_run_time(s, done));
-    s->skipped = s->overflowed = false;
-    s->now.is_gated = is_gated_by_device(s);
-    TRY(s->now.is_gated ? run_in_one(s) : run_each(s));
-    TRY(s->now.is_gated ? gate_update(s) : program_wait(s->program));
-    if (!s->skipped) s->updates++;
+    TRY(set_run_time(s, x, done, ahead));
+    if (!x->now.is_gated) return NULL;
+    TRY(run_in_one(s, x));
+    x->is_begun = true;
     return NULL;
+}
+
+/* An error of its data is told when they are asked for. */
+static Error *go_ahead(OptimizerStep *s, int64_t done)
+{
+    StepData *next = &s->data[!s->turn];
+    if (!program_can_go_ahead(s->program) || !present(s)->now.is_gated || s->unread) return NULL;
+    s->unread = read_data(s, next);
+    return next->is_read ? begin(s, next, done, true) : NULL;
+}
+
+static Error *finish(OptimizerStep *s)
+{
+    StepData *x = present(s);
+    s->now = x->now;
+    s->skipped = s->overflowed = false;
+    if (x->now.is_gated) {
+        TRY(gate_update(s));
+    } else {
+        TRY(run_each(s, x));
+        TRY(program_wait(s->program));
+    }
+    if (!s->skipped) s->updates++;
+    s->loader_position = x->loader_position;
+    x->is_read = x->is_begun = false;
+    s->turn = !s->turn;
+    return NULL;
+}
+
+static Error *run(OptimizerStep *s, int64_t done, bool may_go_ahead)
+{
+    StepData *x = present(s);
+    if (!x->is_begun) TRY(begin(s, x, done, false));
+    if (may_go_ahead) TRY(go_ahead(s, done + 1));
+    return finish(s);
 }
 
 Error *optimizer_step_run(OptimizerStep *s, int64_t done)
 {
-    return consensus_break(s->job->consensus, run_actions(s, done));
+    return consensus_break(s->job->consensus, run(s, done, false));
+}
+
+Error *optimizer_step_run_ahead(OptimizerStep *s, int64_t done)
+{
+    return consensus_break(s->job->consensus, run(s, done, true));
 }

@@ -281,6 +281,16 @@ static Error *check_options(const RunSettings *s)
     return session_check_trace(s->print_graph);
 }
 
+/* Products on GPUs are made as before when a run goes on; a rank has its own. */
+static const char *algorithms_path(const Run *r)
+{
+    const Rank *rank = r->s->rank;
+    const char *name = rank && rank->rank > 0 ? arena_printf(r->arena, "gpu_algorithms_%lld.txt",
+                                                             (long long)rank->rank)
+                                              : "gpu_algorithms.txt";
+    return path_join(r->arena, r->c.folder, name);
+}
+
 static Error *run(Run *r, const Registry *registry)
 {
     const bool leads = consensus_leads(r->together);
@@ -290,7 +300,8 @@ static Error *run(Run *r, const Registry *registry)
     consensus_wait_at_most(r->together, timeout);
     gpu_allow(&(GpuFreedom){ .any_order = r->c.config.settings.determinism == 1,
                              .tf32 = r->c.config.settings.tf32,
-                             .longest = timeout ? *timeout : waiting_timeout() });
+                             .longest = timeout ? *timeout : waiting_timeout(),
+                             .record = algorithms_path(r) });
     if (nothing_left(r)) {
         log_info("%s: the target of %lld steps is reached; nothing is left to do", r->c.folder,
                  (long long)r->c.config.settings.training_target.num_target_steps);

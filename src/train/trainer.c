@@ -1,6 +1,7 @@
 /* trainer.c - the loop over optimizer steps. */
 #include "train/trainer.h"
 #include "base/clock.h"
+#include "base/signal.h"
 #include "monitor/event.h"
 #include "train/begin.h"
 #include "train/evaluator.h"
@@ -21,11 +22,23 @@ static int64_t n_ranks_with_loss(const TrainingJob *job)
     return job->mesh.world_size / job->mesh.size[MESH_PP];
 }
 
-static Error *run_step(Trainer *t)
+/* Whether nothing but results wants to know how the next step ends, so that the one after it may be
+ * given to the device before. */
+static bool may_go_ahead(const Trainer *t)
+{
+    const TrainingJob *job = t->job;
+    const int64_t steps = t->steps + 1;
+    return steps < job->target_steps && !trainer_is_due(steps, job->evaluate_every) &&
+           !trainer_is_due(steps, job->checkpoint_every) && !job->profiler && !job->is_observed &&
+           !signal_number();
+}
+
+static Error *run_step(Trainer *t, bool ahead)
 {
     const TrainingJob *job = t->job;
     if (job->consensus) job->consensus->world->step = t->steps + 1; /* for its errors */
-    TRY(optimizer_step_run(&t->step, t->steps));
+    TRY(ahead ? optimizer_step_run_ahead(&t->step, t->steps)
+              : optimizer_step_run(&t->step, t->steps));
     Window *w = &t->window;
     for (int64_t m = 0; m < t->step.plan.n; m++) {
         const double *sum = t->step.sum, *n = t->step.sum + t->step.plan.n;
@@ -41,7 +54,7 @@ static Error *run_step(Trainer *t)
         w->grad_norm += t->step.grad_norm;
     w->n_steps++;
     w->n_samples += job->microbatch_size * job->accumulation;
-    t->loader_position = loader_position(job->train);
+    t->loader_position = t->step.loader_position;
     return NULL;
 }
 
@@ -130,6 +143,13 @@ static Error *begin(Trainer *t)
     return trainer_agree(t, e ? e : begin_profile(t));
 }
 
+/* The steps up to here are, and one that is under way. */
+static Error *save_what_is_good(Trainer *t)
+{
+    if (optimizer_step_is_ahead(&t->step)) TRY(run_step(t, false));
+    return trainer_save_early(t);
+}
+
 static Error *train(Trainer *t, TrainingEnd *end)
 {
     const TrainingJob *job = t->job;
@@ -139,10 +159,11 @@ static Error *train(Trainer *t, TrainingEnd *end)
     if (!job->resumed) t->window.started = clock_seconds();
     while (t->steps < job->target_steps) {
         pace_begin(&t->pace);
-        TRY(run_step(t));
+        TRY(run_step(t, may_go_ahead(t)));
         trainer_report_step(t);
         Error *e = finish_step(t);
-        if (e) return error_join(e, trainer_save_early(t)); /* the steps up to here are good */
+        if (e) return error_join(e, save_what_is_good(t));
+        if (optimizer_step_is_ahead(&t->step)) continue; /* nothing is due */
         TRY(trainer_save_if_due(t));
         bool is_whole = t->steps >= job->target_steps && t->is_evaluated;
         if (t->stop && !is_whole) return end_early(t, END_SIGNAL, end);

@@ -6,9 +6,11 @@
  * holds garbage. MODALITIES_MOCK_GPUS: how many GPUs there are (1). MODALITIES_MOCK_FAILS_AT: the
  * kernel, by its number, at whose launch the GPU fails. MODALITIES_MOCK_PINNED: copies to memory of
  * the host that is not pinned, for which CUDA would wait, are refused. MODALITIES_MOCK_GRAPHS: how
- * often each graph was launched is told at its end; none: nothing can be recorded, which is said
- * when it ends; never: when it begins. MODALITIES_MOCK_HANGS: graphs stop half way.
- * MODALITIES_MOCK_NEIGHBOUR: MiB that another program has. */
+ * often each graph was launched, and how often while there was work before it, is told at its end;
+ * none: nothing can be recorded, which is said when it ends; never: when it begins.
+ * MODALITIES_MOCK_HANGS: graphs stop half way. MODALITIES_MOCK_NEIGHBOUR: MiB that another program
+ * has. MODALITIES_MOCK_ALGORITHM: 2: products are made by another algorithm. The context, the
+ * kernels and the libraries take memory, too. */
 #include "mock.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,6 +43,15 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static Region *regions;
 static size_t taken;
 static int depth; /* of work that is being done: the device's memory is open */
+
+enum { CONTEXT_BYTES = 24 << 20, KERNEL_BYTES = 2 << 20 };
+
+void mock_take(ptrdiff_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    taken += (size_t)bytes;
+    pthread_mutex_unlock(&lock);
+}
 
 static size_t whole_pages(size_t bytes)
 {
@@ -246,7 +257,7 @@ static void refuse(const char *what)
 
 typedef struct MockGraph {
     MockWork *work;
-    int64_t n, n_launched;
+    int64_t n, n_launched, n_ahead;
     MockStream *first; /* where recording began; others came to it by waiting */
 } MockGraph;
 
@@ -399,8 +410,8 @@ static cudaError_t mock_begin_capture(cudaStream_t stream, enum cudaStreamCaptur
 static cudaError_t mock_free_graph(MockGraph *g)
 {
     if (getenv("MODALITIES_MOCK_GRAPHS"))
-        fprintf(stderr, "mock of CUDA: a graph was launched %lld times\n",
-                (long long)g->n_launched);
+        fprintf(stderr, "mock of CUDA: a graph was launched %lld times, %lld ahead\n",
+                (long long)g->n_launched, (long long)g->n_ahead);
     for (int64_t i = 0; i < g->n; i++) free_kept(&g->work[i]);
     free(g->work);
     free(g);
@@ -451,10 +462,12 @@ static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     MockGraph *g = (MockGraph *)(void *)exec;
     if (is_broken) return cudaErrorIllegalAddress;
+    MockStream *s = mock_stream(stream);
     g->n_launched++;
+    g->n_ahead += s->n_done < s->n_given;
     if (getenv("MODALITIES_MOCK_HANGS")) {
-        is_hung = mock_stream(stream)->is_hung = true;
-        mock_stream(stream)->most = mock_stream(stream)->n_given + g->n / 2;
+        is_hung = s->is_hung = true;
+        s->most = s->n_given + g->n / 2;
     }
     for (int64_t i = 0; i < g->n; i++) mock_give(stream, &g->work[i]);
     return cudaSuccess;
@@ -529,10 +542,33 @@ static cudaError_t mock_load(cudaLibrary_t *out, const void *image, enum cudaJit
 static cudaError_t mock_unload(cudaLibrary_t library)
 {
     (void)library;
+    mock_take(-(ptrdiff_t)KERNEL_BYTES);
     return cudaSuccess;
 }
 
 /* Kernels are functions of the library that this is part of. */
+static cudaError_t mock_count_kernels(unsigned *out, cudaLibrary_t library)
+{
+    (void)library;
+    *out = 1;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_list_kernels(cudaKernel_t *out, unsigned n, cudaLibrary_t library)
+{
+    (void)library;
+    if (n) *out = (cudaKernel_t)(void *)&first_stream;
+    return cudaSuccess;
+}
+
+static cudaError_t mock_kernel_facts(struct cudaFuncAttributes *out, const void *kernel)
+{
+    (void)kernel;
+    *out = (struct cudaFuncAttributes){ 0 };
+    mock_take(KERNEL_BYTES);
+    return cudaSuccess;
+}
+
 static cudaError_t mock_find(cudaKernel_t *out, cudaLibrary_t library, const char *name)
 {
     Dl_info own;
@@ -629,6 +665,15 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *out)
     return strcmp(bus, "00000000:00:00.0") != 0;
 }
 
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory *out)
+{
+    (void)device;
+    pthread_mutex_lock(&lock);
+    *out = (nvmlMemory){ .total = ALL_BYTES, .free = ALL_BYTES - neighbour_bytes() - taken };
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
 /* Process 1 is there everywhere; the second one's memory is not known. */
 int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *n, nvmlProcessInfo *out)
 {
@@ -649,7 +694,12 @@ int mock_gpu(void)
 
 static cudaError_t mock_choose(int device)
 {
+    static bool has_context;
     chosen = device;
+    pthread_mutex_lock(&lock);
+    if (!has_context) mock_take(CONTEXT_BYTES);
+    has_context = true;
+    pthread_mutex_unlock(&lock);
     return device < n_gpus() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -686,11 +736,15 @@ static const CudaCalls calls = {
     .cudaLibraryLoadData = mock_load,
     .cudaLibraryUnload = mock_unload,
     .cudaLibraryGetKernel = mock_find,
+    .cudaLibraryGetKernelCount = mock_count_kernels,
+    .cudaLibraryEnumerateKernels = mock_list_kernels,
+    .cudaFuncGetAttributes = mock_kernel_facts,
     .cudaKernelSetAttributeForDevice = mock_set_attribute,
     .cudaLaunchKernelExC = mock_launch,
     .nvmlInit_v2 = nvmlInit_v2,
     .nvmlShutdown = nvmlShutdown,
     .nvmlDeviceGetHandleByPciBusId_v2 = nvmlDeviceGetHandleByPciBusId_v2,
+    .nvmlDeviceGetMemoryInfo = nvmlDeviceGetMemoryInfo,
     .nvmlDeviceGetComputeRunningProcesses_v3 = nvmlDeviceGetComputeRunningProcesses_v3,
     MOCK_PRODUCTS,
     MOCK_GRAPHS,

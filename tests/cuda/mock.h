@@ -15,6 +15,7 @@ typedef struct MockLayout {
 typedef struct MockProduct {
     MockLayout a, b, d;
     bool turns_a, turns_b, tf32, a_by_rows, b_by_rows;
+    bool rounds;                    /* each partial sum to f32: another algorithm */
     const float *a_scale, *b_scale; /* in memory of the device; NULL: 1 */
     const void *a_data, *b_data;
     void *d_data;
@@ -73,6 +74,8 @@ bool mock_run_until(MockStream *s, int64_t number);
 /* The lock of everything. */
 void mock_lock(void);
 void mock_unlock(void);
+/* Memory of the GPU that CUDA and its libraries take for themselves, or give back. */
+void mock_take(ptrdiff_t bytes);
 /* The GPU that the calling thread has chosen. */
 int mock_gpu(void);
 /* mock_nccl.c: does calls of NCCL as far as their other members have come; false: not all of them.
@@ -108,6 +111,11 @@ cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                               cublasLtMatmulPreference_t wish, int n_wanted,
                               cublasLtMatmulHeuristicResult_t *out, int *n_found);
+cublasStatus_t mock_check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                          cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                          const cublasLtMatmulAlgo_t *algorithm,
+                          cublasLtMatmulHeuristicResult_t *out);
 cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                            const void *a_data, cublasLtMatrixLayout_t a, const void *b_data,
                            cublasLtMatrixLayout_t b, const void *beta, const void *c_data,
@@ -150,6 +158,7 @@ cudnnStatus_t mock_cudnn_execute(cudnnHandle_t handle, cudnnBackendDescriptor_t 
     .cublasLtMatrixLayoutSetAttribute = mock_layout_set, \
     .cublasLtMatmulPreferenceCreate = mock_wish_create, .cublasLtMatmulPreferenceDestroy = mock_wish_destroy, \
     .cublasLtMatmulPreferenceSetAttribute = mock_wish_set, \
-    .cublasLtMatmulAlgoGetHeuristic = mock_heuristic, .cublasLtMatmul = mock_matmul
+    .cublasLtMatmulAlgoGetHeuristic = mock_heuristic, .cublasLtMatmulAlgoCheck = mock_check, \
+    .cublasLtMatmul = mock_matmul
 /* clang-format on */
 #endif

@@ -26,15 +26,19 @@ static void *make(size_t bytes)
     return p;
 }
 
+enum { OWN_BYTES = 5 << 20 };
+
 cublasStatus_t mock_lt_create(cublasLtHandle_t *out)
 {
     *out = make(1);
+    mock_take(OWN_BYTES);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t mock_lt_destroy(cublasLtHandle_t handle)
 {
     free(handle);
+    mock_take(-(ptrdiff_t)OWN_BYTES);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -205,8 +209,28 @@ cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     (void)handle, (void)c, (void)wish, (void)n_wanted;
     const MockProduct p = product_of(desc, a, b, d);
     *n_found = is_possible(&p);
-    memset(&out->algo, 1, sizeof out->algo);
+    const char *set = getenv("MODALITIES_MOCK_ALGORITHM");
+    memset(&out->algo, set ? atoi(set) : 1, sizeof out->algo);
     return *n_found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static bool is_algorithm(const cublasLtMatmulAlgo_t *x)
+{
+    const char *chosen = (const char *)x;
+    return chosen[0] == 1 || chosen[0] == 2;
+}
+
+cublasStatus_t mock_check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                          cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                          const cublasLtMatmulAlgo_t *algorithm,
+                          cublasLtMatmulHeuristicResult_t *out)
+{
+    (void)handle, (void)c;
+    const MockProduct p = product_of(desc, a, b, d);
+    *out = (cublasLtMatmulHeuristicResult_t){ 0 };
+    return is_possible(&p) && is_algorithm(algorithm) ? CUBLAS_STATUS_SUCCESS
+                                                      : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
@@ -223,11 +247,11 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
     w.product.d_data = d_data;
     w.product.alpha = *(const float *)alpha;
     w.product.beta = *(const float *)beta;
-    const char *chosen = (const char *)algorithm;
+    w.product.rounds = ((const char *)algorithm)[0] == 2;
     if (is_narrow(w.product.a.type) &&
         ((uintptr_t)a_data | (uintptr_t)b_data | (uintptr_t)d_data) % 16)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!is_possible(&w.product) || c_data != d_data || chosen[0] != 1)
+    if (!is_possible(&w.product) || c_data != d_data || !is_algorithm(algorithm))
         return CUBLAS_STATUS_INVALID_VALUE;
     return mock_give(stream, &w) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
                                                 : CUBLAS_STATUS_EXECUTION_FAILED;
@@ -269,11 +293,13 @@ void mock_multiply(const MockProduct *p)
         for (int64_t j = 0; j < p->d.columns; j++)
             for (int64_t i = 0; i < p->d.rows; i++) {
                 double sum = 0;
-                for (int64_t e = 0; e < k; e++)
+                for (int64_t e = 0; e < k; e++) {
                     sum += number(p, &p->a, p->a_data,
                                   z * p->a.distance + place(&p->a, p->turns_a, i, e)) *
                            number(p, &p->b, p->b_data,
                                   z * p->b.distance + place(&p->b, p->turns_b, e, j));
+                    if (p->rounds) sum = (float)sum;
+                }
                 if (p->a_scale)
                     sum *=
                         (double)p->a_scale[p->a_by_rows ? i : 0] * p->b_scale[p->b_by_rows ? j : 0];

@@ -3,6 +3,7 @@
 #include "device/cuda_library.h"
 #include "end_to_end/training.h"
 #include "passes/tiny_model.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,34 @@ TEST(a_program_takes_of_a_gpu_what_its_map_says)
     tiny_run_free(&t);
 }
 
+/* What the GPU, its libraries and other programs have stands in lines of its own, and with the map
+ * that is all that is taken. */
+TEST(all_of_a_gpus_memory_is_accounted_for)
+{
+    const Gpt2Settings s = tiny_settings(true);
+    Device *gpu;
+    GpuReport seen;
+    size_t mapped;
+    const char *name;
+    setenv("MODALITIES_MOCK_NEIGHBOUR", "100", 1);
+    assert_no_error(gpu_open(0, 1, &gpu));
+    TinyRun t = tiny_run_make(&(TinyChoice){ .settings = &s, .training = true, .device = gpu });
+    assert_true(tiny_step(&t) > 0);
+    store_workspace(t.store, &mapped);
+    mapped += t.store->bytes;
+    int n = 0;
+    for (size_t bytes; (bytes = gpu->own_bytes(gpu, n, &name)); n++) {
+        print_message("%12zu  %s\n", bytes, name);
+        mapped += bytes;
+    }
+    gpu_report(&seen);
+    const double taken = (double)(seen.gpu[0].bytes - seen.gpu[0].free_bytes);
+    if (fabs((double)mapped - taken) > 0.01 * taken)
+        fail_msg("%.0f bytes are taken, the lines have %zu", taken, mapped);
+    assert_true(n >= 5);
+    tiny_run_free(&t);
+}
+
 TEST(a_training_that_does_not_fit_says_who_else_uses_the_gpu)
 {
     Bench b = bench_new();
@@ -41,5 +70,7 @@ TEST(a_training_that_does_not_fit_says_who_else_uses_the_gpu)
     assert_contains(o.text, "what is not free:\n");
     assert_contains(o.text, " 8.5 GB  process 1");
     assert_contains(o.text, "workspace of cuBLASLt");
+    assert_contains(o.text, "context of the GPU");
+    assert_contains(o.text, "kernels of this program");
     arena_free(b.arena);
 }

@@ -169,15 +169,15 @@ static void assert_leaves_out(Words variant)
     Bench b = bench_new();
     static const char *const steps[] = { "settings.training_target.num_target_steps=1",
                                          "settings.training_target.num_target_steps=8" };
+    static const char *const every[] = {
+        "settings.intervals.checkpointing_interval_in_steps=1",
+        "settings.intervals.checkpointing_interval_in_steps=8",
+    };
     setenv("MODALITIES_DEVICE", "cuda", 1);
     for (int i = 0; i < 2; i++) {
-        const char *more[24] = { BREAKS,
-                                 "--set",
-                                 "settings.on_nonfinite=skip",
-                                 "--set",
-                                 "settings.intervals.checkpointing_interval_in_steps=1",
-                                 "--set",
-                                 steps[i] };
+        /* a checkpoint after each step: none is given to the GPU before the one before is known */
+        const char *more[24] = { BREAKS,  "--set", "settings.on_nonfinite=skip", "--set", every[i],
+                                 "--set", steps[i] };
         for (int n = 10, k = 0; variant[k]; k++) more[n++] = variant[k];
         const Outcome o = bench_run(&b, steps[i], NULL, more, NULL);
         assert_ended_well(o);

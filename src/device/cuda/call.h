@@ -28,8 +28,9 @@ typedef struct CallTensor {
 typedef struct CallFault {
     int32_t status; /* of the first that failed; KERNEL_OK: none */
     int32_t padding;
-    const Launch *launch; /* that one's */
-    const Launch *begun;  /* the last that began, and its microbatch */
+    const Launch *launch; /* that one's, its step, and its microbatch */
+    int64_t step_failed, microbatch_failed;
+    const Launch *begun; /* the last that began, and its microbatch */
     int64_t microbatch;
 } CallFault;
 

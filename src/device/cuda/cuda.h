@@ -4,16 +4,34 @@
 #include "base/map.h"
 #include "device/cuda/call.h"
 #include "device/cuda/cudnn_graph.h"
+#include "device/cuda_library.h"
 
 struct Matmuls;
 
 /* Another program that uses the GPU. */
 typedef struct CudaNeighbour {
-    const char *name;
+    char name[96];
     size_t bytes;
 } CudaNeighbour;
 
 enum { CUDA_NEIGHBOURS = 8 };
+
+/* What a GPU's memory goes to beside what a program asks for; measured when it is opened, cuDNN's
+ * when that is. */
+typedef enum {
+    TAKEN_CONTEXT,
+    TAKEN_KERNELS,
+    TAKEN_PRODUCTS,
+    TAKEN_ATTENTION,
+    TAKEN_OTHERS, /* programs that the driver does not name */
+    N_TAKEN
+} Taken;
+
+typedef struct CudaBefore {
+    size_t free_bytes; /* 0: not known */
+    CudaNeighbour neighbour[CUDA_NEIGHBOURS];
+    int n_neighbours;
+} CudaBefore;
 
 typedef struct Cuda {
     Device device;
@@ -32,11 +50,10 @@ typedef struct Cuda {
     bool is_lost;         /* it hangs: whatever would wait for it is left as it is */
     cudaStream_t aside;   /* for looking at a GPU that hangs */
     char described[256];  /* the last status that was described */
-    Map *kept;          /* what launchers keep as long as the device is there, by a key of theirs */
-    size_t taken_bytes; /* of the GPU's memory, when it was opened */
-    CudaNeighbour neighbour[CUDA_NEIGHBOURS]; /* those of them that others had */
-    int n_neighbours;
-    size_t workspace_bytes; /* of all streams */
+    Map *kept; /* what launchers keep as long as the device is there, by a key of theirs */
+    size_t taken[N_TAKEN];
+    const CudaBefore *before; /* this process used it */
+    size_t workspace_bytes;   /* of all streams */
     struct Pool *pool;
     void (*release_pool)(struct Pool *pool);
     /* The name of a launch's op, for profilers; NULL: none. */
@@ -69,6 +86,8 @@ CudaStream *cuda_stream_of(const Stream *s);
 /* Waits for all that the stream was given. Where ranks work together, looks now and then whether it
  * can come to an end. */
 Error *cuda_wait_for(CudaStream *s);
+/* The same for what it was given before the event. */
+Error *cuda_wait_until(CudaStream *s, cudaEvent_t event);
 /* What to do about an error of the GPU or its driver; "": nothing is known. */
 const char *cuda_advice(cudaError_t status);
 extern const Moves cuda_moves;
@@ -82,8 +101,9 @@ int cuda_status(cudaError_t status);
 /* Bytes for products of this stream, which are made at the first call. */
 Error *cuda_workspace(CudaStream *s, void **out);
 
-/* Notes who else uses the GPU. */
-void cuda_find_neighbours(Cuda *d);
+/* A GPU before this process used it: must be looked at before it does, as in a container it may not
+ * know itself by number. It stays. */
+const CudaBefore *cuda_before(const CudaCalls *c, int number, const struct cudaDeviceProp *facts);
 /* cuDNN on this GPU, started at the first call; NULL where there is none. */
 const CudnnTarget *cuda_cudnn(Cuda *d);
 /* A status for what a call of cuDNN gave. */

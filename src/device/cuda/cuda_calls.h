@@ -23,13 +23,15 @@
     CALL(cudaStreamBeginCapture) CALL(cudaStreamEndCapture) CALL(cudaGraphInstantiate) \
     CALL(cudaGraphLaunch) CALL(cudaGraphExecDestroy) CALL(cudaGraphDestroy) \
     CALL(cudaLibraryLoadData) CALL(cudaLibraryUnload) CALL(cudaLibraryGetKernel) \
+    CALL(cudaLibraryGetKernelCount) CALL(cudaLibraryEnumerateKernels) CALL(cudaFuncGetAttributes) \
     CALL(cudaKernelSetAttributeForDevice) CALL(cudaLaunchKernelExC)
 #define CUBLASLT_CALLS(CALL) \
     CALL(cublasLtGetVersion) CALL(cublasLtGetStatusString) CALL(cublasLtCreate) CALL(cublasLtDestroy) \
     CALL(cublasLtMatmulDescCreate) CALL(cublasLtMatmulDescDestroy) CALL(cublasLtMatmulDescSetAttribute) \
     CALL(cublasLtMatrixLayoutCreate) CALL(cublasLtMatrixLayoutDestroy) CALL(cublasLtMatrixLayoutSetAttribute) \
     CALL(cublasLtMatmulPreferenceCreate) CALL(cublasLtMatmulPreferenceDestroy) \
-    CALL(cublasLtMatmulPreferenceSetAttribute) CALL(cublasLtMatmulAlgoGetHeuristic) CALL(cublasLtMatmul)
+    CALL(cublasLtMatmulPreferenceSetAttribute) CALL(cublasLtMatmulAlgoGetHeuristic) \
+    CALL(cublasLtMatmulAlgoCheck) CALL(cublasLtMatmul)
 #define CUDNN_CALLS(CALL) \
     CALL(cudnnGetVersion) CALL(cudnnGetErrorString) CALL(cudnnGetLastErrorString) \
     CALL(cudnnCreate) CALL(cudnnDestroy) CALL(cudnnSetStream) \
@@ -42,7 +44,7 @@
     CALL(ncclReduceScatter) CALL(ncclBroadcast) CALL(ncclReduce) CALL(ncclSend) CALL(ncclRecv)
 #define NVML_CALLS(CALL) \
     CALL(nvmlInit_v2) CALL(nvmlShutdown) CALL(nvmlDeviceGetHandleByPciBusId_v2) \
-    CALL(nvmlDeviceGetComputeRunningProcesses_v3)
+    CALL(nvmlDeviceGetComputeRunningProcesses_v3) CALL(nvmlDeviceGetMemoryInfo)
 /* clang-format on */
 
 #define CUDA_CALL_MEMBER(name) __typeof__(&(name)) name;

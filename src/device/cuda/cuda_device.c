@@ -185,8 +185,17 @@ static Error *cuda_synchronize(Device *device, Stream *s)
     if (x->seen->status == KERNEL_OK) return NULL;
     s->failed = x->seen->launch;
     s->status = x->seen->status;
+    s->knows_when = true;
+    s->step_failed = x->seen->step_failed;
+    s->microbatch_failed = x->seen->microbatch_failed;
     return cuda_error(c, c->cudaMemsetAsync(x->fault, 0, sizeof *x->fault, x->queue),
                       "waiting for the GPU");
+}
+
+static Error *cuda_reach(Device *device, Stream *s, const StreamMark *m)
+{
+    TRY(use(cuda_of(device)));
+    return m->handle ? cuda_wait_until(cuda_stream_of(s), m->handle) : NULL;
 }
 
 static Error *cuda_host_alloc(Device *device, size_t bytes, void **out)
@@ -208,7 +217,8 @@ static void cuda_host_release(Device *device, void *p)
 }
 
 /* One block: the numbers are few. */
-static Error *cuda_gate(Device *device, RunTime *now, const Tensor *list, int n, Stream *s)
+static Error *cuda_gate(Device *device, RunTime *now, void *verdict, const Tensor *list, int n,
+                        Stream *s)
 {
     const Cuda *d = cuda_of(device);
     const Launch l = { .now = now, .stream = s, .n_in = n, .in = list };
@@ -217,6 +227,7 @@ static Error *cuda_gate(Device *device, RunTime *now, const Tensor *list, int n,
     Call c = cuda_call(&l);
     for (int k = 0; k < n; k++) c.number[k] = list[k].size[0];
     c.out[0].data = &now->is_left_out;
+    c.out[1].data = verdict;
     const int status = cuda_start(&l, "gate_kernel", &c, 1, 256, 0);
     return status ? error_new("looking at the step's numbers: %s", device->describe(device, status))
                   : NULL;
@@ -233,23 +244,32 @@ static size_t cuda_free_bytes(const Device *device)
     return there > later ? there - later : 1;
 }
 
+/* Line `i` of those that have bytes. */
 static size_t cuda_own_bytes(const Device *device, int i, const char **name)
 {
+    static const char *const what[] = { [TAKEN_CONTEXT] = "context of the GPU",
+                                        [TAKEN_KERNELS] = "kernels of this program",
+                                        [TAKEN_PRODUCTS] = "cuBLASLt",
+                                        [TAKEN_ATTENTION] = "cuDNN",
+                                        [TAKEN_OTHERS] = "other programs" };
     const Cuda *d = cuda_of(device);
     if (i == 0) {
         *name = "workspace of cuBLASLt";
         return d->workspace_bytes ? d->workspace_bytes : CUDA_WORKSPACE;
     }
-    if (i <= d->n_neighbours) {
-        *name = d->neighbour[i - 1].name;
-        return d->neighbour[i - 1].bytes;
+    const CudaBefore *b = d->before;
+    if (i <= b->n_neighbours) {
+        *name = b->neighbour[i - 1].name;
+        return b->neighbour[i - 1].bytes;
     }
-    size_t own = d->taken_bytes;
-    for (int k = 0; k < d->n_neighbours; k++)
-        own -= own > d->neighbour[k].bytes ? d->neighbour[k].bytes : own;
-    *name = d->n_neighbours ? "the GPU's own: context, kernels"
-                            : "the GPU's own: context, kernels, other programs";
-    return i == d->n_neighbours + 1 ? own : 0;
+    i -= b->n_neighbours;
+    for (int k = 0; k < N_TAKEN; k++) {
+        if (!d->taken[k] || --i > 0) continue;
+        *name =
+            k == TAKEN_CONTEXT && !b->free_bytes ? "context of the GPU, other programs" : what[k];
+        return d->taken[k];
+    }
+    return 0;
 }
 
 /* By datasheet, for dense products: FLOP/s of a multiprocessor and clock, by generation. */
@@ -260,6 +280,19 @@ static double cuda_peak_flops(const Device *device, Dtype t)
     const double hopper = is_narrow ? 989.4e12 / 132 : 66.9e12 / 132,
                  ampere = is_narrow ? 311.9e12 / 108 : 19.5e12 / 108;
     return (f->major >= 9 ? hopper : ampere) * f->multiProcessorCount;
+}
+
+/* Free bytes; 0 where they cannot be told. */
+static size_t there(const Cuda *d)
+{
+    size_t there = 0, all;
+    return d->calls->cudaMemGetInfo(&there, &all) == cudaSuccess ? there : 0;
+}
+
+static void note_taken(Cuda *d, Taken what, size_t before)
+{
+    const size_t after = there(d);
+    d->taken[what] = before > after ? before - after : 0;
 }
 
 static void stop_cudnn(void *arg)
@@ -277,10 +310,12 @@ const CudnnTarget *cuda_cudnn(Cuda *d)
     d->cudnn.calls = d->calls;
     if ((asked && !strcmp(asked, "off")) || !d->calls->cudnnCreate) return NULL;
     error_free(use(d));
+    const size_t before = there(d);
     if (d->calls->cudnnCreate(&d->cudnn.handle)) {
         d->cudnn.handle = NULL;
         return NULL;
     }
+    note_taken(d, TAKEN_ATTENTION, before);
     arena_on_free(d->arena, stop_cudnn, &d->cudnn);
     return &d->cudnn;
 }
@@ -321,36 +356,69 @@ static void cuda_free(Device *device)
     arena_free(d->arena);
 }
 
+/* Now, and not when each is started first: memory of theirs is known, and no step waits. */
+static Error *load_kernels(const Cuda *d, cudaLibrary_t library)
+{
+    const CudaCalls *c = d->calls;
+    unsigned n = 0;
+    TRY(cuda_error(c, c->cudaLibraryGetKernelCount(&n, library), "loading kernels"));
+    cudaKernel_t *kernel = NEW_N(d->arena, cudaKernel_t, n);
+    if (n)
+        TRY(cuda_error(c, c->cudaLibraryEnumerateKernels(kernel, n, library), "loading kernels"));
+    for (unsigned i = 0; i < n; i++) {
+        struct cudaFuncAttributes facts;
+        TRY(cuda_error(c, c->cudaFuncGetAttributes(&facts, (const void *)kernel[i]),
+                       "loading kernels"));
+    }
+    return NULL;
+}
+
 static Error *load_images(Cuda *d, const void *const *images)
 {
     int n = 0;
     while (images[n]) n++;
     d->library = NEW_N(d->arena, cudaLibrary_t, n);
-    for (; d->n_libraries < n; d->n_libraries++)
+    for (; d->n_libraries < n; d->n_libraries++) {
         TRY(cuda_error(d->calls,
                        d->calls->cudaLibraryLoadData(&d->library[d->n_libraries],
                                                      images[d->n_libraries], NULL, NULL, 0, NULL,
                                                      NULL, 0),
                        "loading kernels"));
+        TRY(load_kernels(d, d->library[d->n_libraries]));
+    }
+    return NULL;
+}
+
+/* What is not free any more is the context's, but for what others had. */
+static Error *start_context(Cuda *d)
+{
+    size_t there, all, named = 0;
+    TRY(use(d));
+    TRY(cuda_error(d->calls, d->calls->cudaMemGetInfo(&there, &all), "looking at the GPU"));
+    const size_t before = d->before->free_bytes ? d->before->free_bytes : all;
+    for (int k = 0; k < d->before->n_neighbours; k++) named += d->before->neighbour[k].bytes;
+    d->taken[TAKEN_CONTEXT] = before > there ? before - there : 0;
+    d->taken[TAKEN_OTHERS] = all > before + named ? all - before - named : 0;
     return NULL;
 }
 
 static Error *open_device(Cuda *d, const void *const *images)
 {
     const CudaCalls *c = d->calls;
-    size_t there, all;
     TRY(cuda_error(c, c->cudaGetDeviceProperties(&d->facts, d->number), "looking at the GPU"));
-    cuda_find_neighbours(d);
-    TRY(use(d));
     if (d->facts.major < 8)
         return error_new("%s has compute capability %d.%d; 8.0 is needed", d->facts.name,
                          d->facts.major, d->facts.minor);
+    d->before = cuda_before(c, d->number, &d->facts);
+    TRY(start_context(d));
+    size_t before = there(d);
     TRY(load_images(d, images));
+    note_taken(d, TAKEN_KERNELS, before);
+    before = there(d);
     TRY(cuda_error(c, c->cudaStreamCreateWithPriority(&d->aside, cudaStreamNonBlocking, 0),
                    "making a stream"));
     TRY(matmuls_new(d, &d->matmuls));
-    TRY(cuda_error(c, c->cudaMemGetInfo(&there, &all), "looking at the GPU"));
-    d->taken_bytes = all - there;
+    note_taken(d, TAKEN_PRODUCTS, before);
     return NULL;
 }
 
@@ -377,6 +445,7 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .wait = cuda_wait,
         .mark_free = cuda_mark_free,
         .synchronize = cuda_synchronize,
+        .reach = cuda_reach,
         .gate = cuda_gate,
         .record = cuda_record,
         .record_end = cuda_record_end,

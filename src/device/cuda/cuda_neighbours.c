@@ -1,5 +1,7 @@
-/* cuda_neighbours.c - other programs that use a GPU's memory, as far as the driver tells. */
+/* cuda_neighbours.c - a GPU's memory before this program uses it, as far as the driver tells: what
+ * is free, and which other programs have the rest. */
 #include "device/cuda/cuda.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,36 +9,51 @@
 enum { MOST = 64 };
 
 /* What the system calls a process, if it is of this machine and may be seen. */
-static const char *name_of(Arena *a, unsigned pid)
+static void put_name(unsigned pid, CudaNeighbour *out)
 {
-    char name[64] = "";
-    FILE *f = fopen(arena_printf(a, "/proc/%u/comm", pid), "r");
+    char path[64], name[64] = "";
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    FILE *f = fopen(path, "r");
     if (f && fgets(name, sizeof name, f)) name[strcspn(name, "\n")] = 0;
     if (f) fclose(f);
-    return arena_printf(a, *name ? "process %u (%s)" : "process %u", pid, name);
+    snprintf(out->name, sizeof out->name, *name ? "process %u (%s)" : "process %u", pid, name);
 }
 
-static void note(Cuda *d, const nvmlProcessInfo *p)
+static void note(CudaBefore *b, const nvmlProcessInfo *p)
 {
     if (p->pid == (unsigned)getpid() || p->usedGpuMemory == ~0ULL) return;
-    if (d->n_neighbours == CUDA_NEIGHBOURS) return;
-    d->neighbour[d->n_neighbours++] =
-        (CudaNeighbour){ .name = name_of(d->arena, p->pid), .bytes = p->usedGpuMemory };
+    if (b->n_neighbours == CUDA_NEIGHBOURS) return;
+    CudaNeighbour *x = &b->neighbour[b->n_neighbours++];
+    put_name(p->pid, x);
+    x->bytes = p->usedGpuMemory;
 }
 
-/* Must come before this program takes memory: in a container it may not know itself by number. */
-void cuda_find_neighbours(Cuda *d)
+static void look(const CudaCalls *c, const struct cudaDeviceProp *f, CudaBefore *b)
 {
-    const CudaCalls *c = d->calls;
-    const struct cudaDeviceProp *f = &d->facts;
     nvmlProcessInfo found[MOST];
+    nvmlMemory memory;
     nvmlDevice_t device;
     unsigned n = MOST;
+    char bus[32];
     if (!c->nvmlInit_v2 || c->nvmlInit_v2()) return;
-    const char *bus = arena_printf(d->arena, "%08x:%02x:%02x.0", (unsigned)f->pciDomainID,
-                                   (unsigned)f->pciBusID, (unsigned)f->pciDeviceID);
-    if (!c->nvmlDeviceGetHandleByPciBusId_v2(bus, &device) &&
-        !c->nvmlDeviceGetComputeRunningProcesses_v3(device, &n, found))
-        for (unsigned i = 0; i < n && i < MOST; i++) note(d, &found[i]);
+    snprintf(bus, sizeof bus, "%08x:%02x:%02x.0", (unsigned)f->pciDomainID, (unsigned)f->pciBusID,
+             (unsigned)f->pciDeviceID);
+    const bool is_known = !c->nvmlDeviceGetHandleByPciBusId_v2(bus, &device);
+    if (is_known && !c->nvmlDeviceGetComputeRunningProcesses_v3(device, &n, found))
+        for (unsigned i = 0; i < n && i < MOST; i++) note(b, &found[i]);
+    if (is_known && !c->nvmlDeviceGetMemoryInfo(device, &memory)) b->free_bytes = memory.free;
     c->nvmlShutdown();
+}
+
+const CudaBefore *cuda_before(const CudaCalls *c, int number, const struct cudaDeviceProp *facts)
+{
+    static CudaBefore seen[MAX_GPUS];
+    static bool is_seen[MAX_GPUS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    CHECK(number >= 0 && number < MAX_GPUS);
+    pthread_mutex_lock(&lock);
+    if (!is_seen[number]) look(c, facts, &seen[number]);
+    is_seen[number] = true;
+    pthread_mutex_unlock(&lock);
+    return &seen[number];
 }

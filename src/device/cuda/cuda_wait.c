@@ -70,14 +70,15 @@ static Error *hangs(CudaStream *s)
 }
 
 /* By looking, as that can be given up: often at first, as most work is done soon. */
-Error *cuda_wait_for(CudaStream *s)
+static Error *wait_for(CudaStream *s, cudaEvent_t event)
 {
     enum { SHORT = 20000, LONG = 1000000 }; /* nanoseconds */
     Cuda *d = s->cuda;
     const double from = clock_seconds();
     if (d->is_lost) return error_new("the GPU was given up");
     for (;;) {
-        const cudaError_t status = d->calls->cudaStreamQuery(s->queue);
+        const cudaError_t status =
+            event ? d->calls->cudaEventQuery(event) : d->calls->cudaStreamQuery(s->queue);
         if (status != cudaErrorNotReady)
             return at_step(s, cuda_error(d->calls, status, "waiting for the GPU"));
         if (d->groups) TRY(d->watch(d));
@@ -86,4 +87,14 @@ Error *cuda_wait_for(CudaStream *s)
         const long pause = waited < 10 ? SHORT : LONG;
         nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
     }
+}
+
+Error *cuda_wait_for(CudaStream *s)
+{
+    return wait_for(s, NULL);
+}
+
+Error *cuda_wait_until(CudaStream *s, cudaEvent_t event)
+{
+    return wait_for(s, event);
 }

@@ -331,7 +331,10 @@ __device__ inline int64_t whole_count(const Call &c, const CallTensor &t)
 /* Tells the host, which looks when it waits. */
 __device__ inline void fail(const Call &c, int status)
 {
-    if (atomicCAS(&c.fault->status, 0, status) == 0) c.fault->launch = c.launch;
+    if (atomicCAS(&c.fault->status, 0, status) != 0) return;
+    c.fault->launch = c.launch;
+    c.fault->step_failed = c.now ? c.now->step : 0;
+    c.fault->microbatch_failed = c.now ? c.now->microbatch : 0;
 }
 
 /* The attributes of the op. */

@@ -4,6 +4,8 @@
  * exchanged. Descriptors and the algorithm that its heuristic puts first are kept; with the same
  * shape, library and GPU the first one is always the same, and so are the bits. */
 #include "device/cuda/matmul.h"
+#include "device/cuda/algorithm_record.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,7 @@ enum { N_BUCKETS = 256 };
 struct Matmuls {
     Cuda *cuda;
     cublasLtHandle_t handle;
+    AlgorithmRecord *record; /* NULL: there is none */
     Made *made[N_BUCKETS];
 };
 
@@ -81,7 +84,13 @@ void matmuls_free(Matmuls *m)
             free_made(m->cuda->calls, x);
         }
     m->cuda->calls->cublasLtDestroy(m->handle);
+    algorithm_record_close(m->record);
     free(m);
+}
+
+Error *matmuls_keep_record(Matmuls *m, const char *path)
+{
+    return algorithm_record_open(m->cuda->arena, path, &m->record);
 }
 
 bool matmul_fits(Dtype a, Dtype b, Dtype c)
@@ -190,7 +199,30 @@ static cublasStatus_t set_wishes(const CudaCalls *c, cublasLtMatmulPreference_t 
     return status;
 }
 
-static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
+/* What an algorithm is kept under: another library or GPU may not have it. */
+static void put_key(const Matmuls *m, const Shape *s, char *to)
+{
+    snprintf(to, ALGORITHM_KEY,
+             "cuBLASLt %zu, %s: %lld x %lld x %lld, %lld times, dtypes %d %d %d, inner %d %d, "
+             "aligned %u %u %u, scales %d %d, fast %d, tf32 %d",
+             m->cuda->calls->cublasLtGetVersion(), m->cuda->facts.name, (long long)s->m,
+             (long long)s->n, (long long)s->k, (long long)s->n_batches, s->a, s->b, s->c,
+             s->a_inner, s->b_inner, s->a_align, s->b_align, s->c_align, s->a_scale, s->b_scale,
+             s->fast, m->cuda->tf32);
+}
+
+/* One that was kept must still be possible. */
+static bool is_kept(const Matmuls *m, Made *x, const char *key)
+{
+    cublasLtMatmulHeuristicResult_t checked;
+    return algorithm_record_find(m->record, key, &x->algorithm, sizeof x->algorithm) &&
+           !m->cuda->calls->cublasLtMatmulAlgoCheck(m->handle, x->product, x->first, x->second,
+                                                    x->result, x->result, &x->algorithm,
+                                                    &checked) &&
+           checked.workspaceSize <= CUDA_WORKSPACE;
+}
+
+static cublasStatus_t ask_heuristic(const Matmuls *m, Made *x)
 {
     const CudaCalls *c = m->cuda->calls;
     cublasLtMatmulPreference_t wish;
@@ -205,6 +237,17 @@ static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
     c->cublasLtMatmulPreferenceDestroy(wish);
     x->algorithm = found.algo;
     return !status && !n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
+{
+    char key[ALGORITHM_KEY];
+    if (!m->record) return ask_heuristic(m, x);
+    put_key(m, &x->shape, key);
+    if (is_kept(m, x, key)) return CUBLAS_STATUS_SUCCESS;
+    const cublasStatus_t status = ask_heuristic(m, x);
+    if (!status) algorithm_record_add(m->record, key, &x->algorithm, sizeof x->algorithm);
+    return status;
 }
 
 static uint32_t align_of(const void *p)

@@ -30,6 +30,9 @@ typedef struct Matmuls Matmuls;
 /* The products of one GPU: descriptors and algorithms are kept by shape. */
 Error *matmuls_new(Cuda *d, Matmuls **out);
 void matmuls_free(Matmuls *m);
+/* From now on algorithms are those that this file has for a product, which is made if it is not
+ * there; it gets those that it does not have. */
+Error *matmuls_keep_record(Matmuls *m, const char *path);
 /* Whether cuBLASLt multiplies these dtypes. */
 bool matmul_fits(Dtype a, Dtype b, Dtype c);
 /* Whether it knows a product on this GPU; data and scales may be any places. */

@@ -10,10 +10,15 @@ typedef struct nvmlProcessInfo {
     unsigned gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo;
 
+typedef struct nvmlMemory {
+    unsigned long long total, free, used;
+} nvmlMemory;
+
 /* Each returns 0 where all is well. */
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *out);
 /* *n: room before, number of processes after. */
 int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *n, nvmlProcessInfo *out);
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory *out);
 #endif
