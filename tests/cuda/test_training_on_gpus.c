@@ -168,10 +168,10 @@ static void assert_leaves_out(Words variant)
 {
     Bench b = bench_new();
     static const char *const steps[] = { "settings.training_target.num_target_steps=1",
-                                         "settings.training_target.num_target_steps=8" };
+                                         "settings.training_target.num_target_steps=4" };
     static const char *const every[] = {
         "settings.intervals.checkpointing_interval_in_steps=1",
-        "settings.intervals.checkpointing_interval_in_steps=8",
+        "settings.intervals.checkpointing_interval_in_steps=4",
     };
     setenv("MODALITIES_DEVICE", "cuda", 1);
     for (int i = 0; i < 2; i++) {
