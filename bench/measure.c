@@ -67,8 +67,7 @@ static double read_pass(const Eight *data, size_t bytes, int n_threads, size_t a
     return (double)bytes / (clock_seconds() - start);
 }
 
-/* How far ahead memory wants to be asked depends on the machine: some fetch nothing by themselves.
- */
+/* How far ahead memory wants to be asked differs: some machines fetch nothing by themselves. */
 double read_rate(const void *data, size_t bytes, int n_threads)
 {
     static const size_t ahead[] = { 0, 8, 16, 32, 64, 128 };
