@@ -1,6 +1,7 @@
 /* bare_step.c - settings, optimizer and phases of the steps that benchmarks measure. */
 #include "bare_step.h"
 #include "measure.h"
+#include "models/initializer.h"
 #include "models/loss.h"
 #include "ops/adam.h"
 #include "optim/gradient_clipper.h"
@@ -37,6 +38,17 @@ Gpt2Settings bench_gpt2(int64_t n_layer, int64_t n_head, int64_t width, int64_t 
                            .lm_head_norm_config = norm,
                            .enforce_swiglu_hidden_dim_multiple_of = 256 };
 }
+
+static Error *small_weights(const Initializer *self, Graph *g)
+{
+    (void)self;
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->kind == VALUE_PARAM && g->value[i]->n_dims > 1)
+            g->value[i]->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
+    return NULL;
+}
+
+const Initializer bench_small_weights = { .apply = small_weights };
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    const ParamGroup *group)

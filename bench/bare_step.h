@@ -11,6 +11,9 @@ NormChoice bench_layer_norm(int64_t width);
  * weights. */
 Gpt2Settings bench_gpt2(int64_t n_layer, int64_t n_head, int64_t width, int64_t vocabulary,
                         int64_t sequence, NormChoice norm);
+/* As GPT-2's. With the embeddings that construction gives, N(0, 1), a tied head has logits as no
+ * trained model has, for which the head must go over its sums again. */
+extern const struct Initializer bench_small_weights;
 /* The program of a step of AdamW with clipping over one microbatch of the session's model, with
  * parameters as its initializer says; ids are to be written. */
 Program *bench_training(Arena *a, Session *s, const Model *m, int64_t batch, int64_t sequence);

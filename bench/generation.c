@@ -13,7 +13,6 @@
 #include "exec/schedule.h"
 #include "graph/op.h"
 #include "measure.h"
-#include "models/initializer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,15 +28,6 @@ typedef struct Case {
     int64_t n_layer, n_head, width;
     Dtype precision;
 } Case;
-
-static Error *small_weights(const Initializer *self, Graph *g)
-{
-    (void)self;
-    for (int64_t i = 0; i < g->n_values; i++)
-        if (g->value[i]->kind == VALUE_PARAM && g->value[i]->n_dims > 1)
-            g->value[i]->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
-    return NULL;
-}
 
 /* Those of all matrices that a token is multiplied with. */
 static double weight_bytes(const Program *p, Dtype t)
@@ -82,12 +72,11 @@ static void print_share(const char *what, double rate, double share, const char 
 
 static void measure(const Case *c, const void *memory, size_t bytes)
 {
-    static const Initializer initializer = { .apply = small_weights };
     Arena *a = arena_new();
     const Gpt2Settings settings =
         bench_gpt2(c->n_layer, c->n_head, c->width, 50304, POSITIONS, bench_layer_norm(c->width));
     Model *model = gpt2_new(a, &settings);
-    model->initializer = &initializer;
+    model->initializer = &bench_small_weights;
     const SessionSettings ss = { .model = model, .precision = &c->precision };
     Session *s;
     Program *one, *many, *chunk;

@@ -2,7 +2,6 @@
 #include "model.h"
 #include "bare_step.h"
 #include "measure.h"
-#include "models/initializer.h"
 #include "models/layers.h"
 #include "monitor/mfu.h"
 #include <string.h>
@@ -73,24 +72,10 @@ double bench_flops_per_token(const BenchCase *c)
     return flops_per_token_matmul(multiplied, s->n_layer, c->sequence, s->n_embd);
 }
 
-/* As GPT-2's. With the embeddings that construction gives, N(0, 1), a tied head has logits as no
- * trained model has, for which the head must go over its sums again. */
-static Error *small_weights(const Initializer *self, Graph *g)
-{
-    (void)self;
-    for (int64_t i = 0; i < g->n_values; i++) {
-        Value *v = g->value[i];
-        if (v->kind == VALUE_PARAM && v->n_dims > 1)
-            v->init = (Init){ .kind = INIT_NORMAL, .std = 0.02 };
-    }
-    return NULL;
-}
-
 Program *bench_program(const BenchCase *c, const char *device, Arena *a, Session **session)
 {
-    static const Initializer initializer = { .apply = small_weights };
     Model *model = gpt2_new(a, c->settings);
-    model->initializer = &initializer;
+    model->initializer = &bench_small_weights;
     SessionSettings ss = { .model = model, .device = device, .precision = &c->precision };
     die(session_new(&ss, session));
     Program *p = bench_training(a, *session, model, c->batch, c->sequence);

@@ -91,6 +91,7 @@ static Program *make_program(Arena *a, Session **session, Model **model)
     s.bias = true;
     s.use_weight_tying = true;
     *model = gpt2_new(a, &s);
+    (*model)->initializer = &bench_small_weights;
     const Dtype precision = F32;
     die(session_new(&(SessionSettings){ .model = *model, .precision = &precision }, session));
     Program *p = bench_training(a, *session, *model, BATCH, SEQUENCE);
