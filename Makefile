@@ -18,7 +18,7 @@ say     = $(if $(filter 1,$(V)),,@$(if $(SILENT),,printf '%-4s %s\n' $(1) '$(2)'
 
 X86_64   := $(filter x86_64,$(shell uname -m))
 CUDA_SRC := $(shell find src -path '*/cuda/*.c' -o -name '*_cuda.c' | sort)
-LIB_SRC  := $(filter-out $(CUDA_SRC) $(if $(X86_64),,%_avx2.c %_avx512.c),$(shell find src -name '*.c' | sort))
+LIB_SRC  := $(filter-out $(CUDA_SRC) $(if $(X86_64),,%_avx2.c %_avx512.c %_amx.c),$(shell find src -name '*.c' | sort))
 CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' -not -path 'tests/cuda/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
@@ -38,6 +38,7 @@ ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
 ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
 $(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
 $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
+$(BUILD)/src/%_amx.o:    ARCH := $(ARCH_avx512) -mamx-tile -mamx-bf16
 
 define level_rule
 $$(BUILD)/%_fast.$(1).o: %_fast.c Makefile | $$(BUILD)/headers
@@ -280,8 +281,9 @@ check-format:
 	@tools/check_format.sh
 check-layers:
 	@tools/check_layers.sh
-# What a machine with the next lower instruction set computes.
+# What a machine with the next lower instruction sets computes.
 check-levels: tests
+	@if grep -q amx_bf16 /proc/cpuinfo; then MODALITIES_CPU=avx512 $(BUILD)/tests/all golden/test_models passes/ train/test_generation; fi
 	@if grep -q avx512 /proc/cpuinfo; then MODALITIES_CPU=avx2 MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all --without recipes --without fenced golden/ layouts/ models/ train/ generation exec/ ops/; \
 	else MODALITIES_CPU=scalar $(BUILD)/tests/all golden/test_models; fi
 # every option of every command with bad paths and values

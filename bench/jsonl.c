@@ -236,8 +236,8 @@ enum {
     MAP_1,
     MAP_N,
     CHECK_1,
-    CHECK_N = CHECK_1 + CPU_AVX512 + 1,
-    CHECK_MAPPED = CHECK_N + CPU_AVX512 + 1,
+    CHECK_N = CHECK_1 + CPU_AMX + 1,
+    CHECK_MAPPED = CHECK_N + CPU_AMX + 1,
     INDEX,
     ENCODE,
     ENCODE_LINES,
@@ -293,7 +293,7 @@ static void tell(const char *what, int n_threads, double rate, const char *unit,
 
 static void tell_checks(const Bench *b, const double *rate)
 {
-    static const double bar[] = { 0, 2.5e9, 5e9 };
+    static const double bar[] = { 0, 2.5e9, 5e9, 5e9 };
     for (CpuLevel level = CPU_SCALAR; level <= cpu_level_available(); level++) {
         char name[64];
         double one = rate[CHECK_1 + level], all = rate[CHECK_N + level];

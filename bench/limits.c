@@ -7,12 +7,12 @@ int main(void)
 {
     Watch w = watch_start();
     printf("one core                    GFLOP/s\n");
-    for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
+    for (int level = CPU_SCALAR; level <= (int)cpu_level_available() && level < CPU_AMX; level++)
         printf("%-8s f32                %8.1f\n", cpu_level_name((CpuLevel)level),
                cpu_core_flops(F32, (CpuLevel)level) * 1e-9);
-    if (cpu_level_available() == CPU_AVX512)
-        printf("%-8s bf16 pairs         %8.1f\n", "avx512",
-               cpu_core_flops(BF16, CPU_AVX512) * 1e-9);
+    for (int level = CPU_AVX512; level <= (int)cpu_level_available(); level++)
+        printf("%-8s bf16 %s         %8.1f\n", cpu_level_name((CpuLevel)level),
+               level == CPU_AMX ? "tiles" : "pairs", cpu_core_flops(BF16, (CpuLevel)level) * 1e-9);
     printf("reading memory              %8.1f GB/s\n", peak_read_bytes() * 1e-9);
     watch_report(&w);
     return 0;

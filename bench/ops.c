@@ -19,16 +19,16 @@ enum { MAX_OPERANDS = 16, MAX_RUNS = 20, CACHE_BYTES = 64 << 20 };
 static const double enough_seconds = 0.2;
 
 typedef struct Limits {
-    double flops[CPU_AVX512 + 1], pairs; /* by level; of bf16 pairs */
+    double flops[CPU_AMX + 1], half[CPU_AMX + 1]; /* of f32 and of bf16, by level */
     double bytes;
 } Limits;
 
 static Limits limits_measure(void)
 {
-    Limits l = { .bytes = peak_read_bytes(), .pairs = 0 };
+    Limits l = { .bytes = peak_read_bytes(), .half = { 0 } };
     for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
-        l.flops[level] = cpu_core_flops(F32, (CpuLevel)level);
-    if (cpu_level_available() == CPU_AVX512) l.pairs = cpu_core_flops(BF16, CPU_AVX512);
+        l.flops[level] = cpu_core_flops(F32, (CpuLevel)level),
+        l.half[level] = cpu_core_flops(BF16, (CpuLevel)level);
     return l;
 }
 
@@ -101,7 +101,7 @@ static void measure(const OpCase *c, const Node *n, const KernelDef *k, const Dt
             bytes += (double)tensor_bytes(i < n->n_in ? &l.in[i] : &l.out[i - n->n_in]);
             if (i < n->n_in && types[i] == F32) is_half = false;
         }
-        double peak = is_half && k->level == CPU_AVX512 ? limits->pairs : limits->flops[k->level];
+        double peak = is_half ? limits->half[k->level] : limits->flops[k->level];
         double least = fmax(flops / peak, bytes / limits->bytes);
         printf("    %-7s %-28s %9.3f ms %8.1f GFLOP/s %7.1f GB/s %6.2f\n", cpu_level_name(k->level),
                k->types, seconds * 1e3, flops / seconds * 1e-9, bytes / seconds * 1e-9,
@@ -158,8 +158,8 @@ int main(int argc, char **argv)
     Pool *pool = pool_new(1);
     printf("limits of one core: memory %.1f GB/s", limits.bytes * 1e-9);
     for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
-        printf(", %s %.1f GFLOP/s", cpu_level_name((CpuLevel)level), limits.flops[level] * 1e-9);
-    if (limits.pairs > 0) printf(", bf16 pairs %.1f GFLOP/s", limits.pairs * 1e-9);
+        printf(", %s %.1f GFLOP/s, of bf16 %.1f", cpu_level_name((CpuLevel)level),
+               limits.flops[level] * 1e-9, limits.half[level] * 1e-9);
     printf("\nthe last column is the limit's time over the kernel's: 1 is as fast as can be\n");
     for (int i = 0; i < op_case_count(); i++)
         if (op_case_at(i)->large[0] && text_matches(pattern, op_case_at(i)->name))

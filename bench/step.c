@@ -105,7 +105,6 @@ static void run(const BenchCase *c, const char *model)
     Program *p = bench_program(c, NULL, a, &s);
     double ready = clock_seconds() - start, best = INFINITY, torch_best = INFINITY, total = 0;
     int n_threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    bool pairs = c->precision == BF16 && level == CPU_AVX512;
     bool has_torch = start_torch(c, model, n_threads, &torch, version);
     Watch w = watch_start();
     program_set_hook(p, note, NULL);
@@ -118,7 +117,7 @@ static void run(const BenchCase *c, const char *model)
         torch_best = fmin(torch_best, u);
     }
     double tokens = (double)(c->batch * c->sequence);
-    double peak = cpu_core_flops(pairs ? BF16 : F32, level) * n_threads;
+    double peak = cpu_core_flops(c->precision, level) * n_threads;
     double most = limit(c, peak);
     printf("%s %s, %s, %lld x %lld tokens: best %.0f tok/s, mean %.0f; %.2f of the limit %.0f "
            "tok/s (%.0f GFLOP/s); ready in %.2f s\n",

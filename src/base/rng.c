@@ -38,7 +38,7 @@ void rng_normals(uint64_t key, uint64_t from, int64_t n, double *to)
     RngNormals *some = rng_normal_scalar;
 #if defined(__x86_64__)
     if (cpu_level_in_use() == CPU_AVX2) some = rng_normal_avx2;
-    if (cpu_level_in_use() == CPU_AVX512) some = rng_normal_avx512;
+    if (cpu_level_in_use() >= CPU_AVX512) some = rng_normal_avx512;
 #endif
     for (int64_t at = 0; at < n; at += RNG_NORMALS)
         some(key, from + (uint64_t)at, n - at < RNG_NORMALS ? n - at : RNG_NORMALS, to + at);

@@ -37,7 +37,7 @@ static size_t fitting(Str s, bool *whole)
 static const Utf8Level *of_level(CpuLevel level)
 {
 #if defined(__x86_64__)
-    if (level != CPU_SCALAR) return level == CPU_AVX512 ? &utf8_avx512 : &utf8_avx2;
+    if (level != CPU_SCALAR) return level >= CPU_AVX512 ? &utf8_avx512 : &utf8_avx2;
 #endif
     (void)level;
     return &utf8_scalar;

@@ -192,7 +192,7 @@ static Error *does_not_fit(const uint32_t *id, int64_t n, uint32_t largest, int 
 static const Narrow *narrow(void)
 {
 #if defined(__x86_64__)
-    if (cpu_level_in_use() == CPU_AVX512) return &narrow_avx512;
+    if (cpu_level_in_use() >= CPU_AVX512) return &narrow_avx512;
     if (cpu_level_in_use() == CPU_AVX2) return &narrow_avx2;
 #endif
     return &narrow_scalar;

@@ -13,6 +13,7 @@
 enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5, MAX_THREADS = 512 };
 
 #if defined(__x86_64__)
+#include "base/tile_shapes.h"
 #include <immintrin.h>
 
 __attribute__((target("avx2,fma"))) static double rate_avx2(void)
@@ -54,6 +55,30 @@ __attribute__((target("avx512f,avx512bf16"))) static double rate_bf16_pairs(void
         }
     return 64.0 * CHAINS * ROUNDS / (clock_thread_seconds() - start);
 }
+
+/* Four chains are what eight tiles leave room for, and hide the latency: see ops/gemm/amx.h. */
+__attribute__((target("amx-tile,amx-bf16"))) static double rate_tiles(void)
+{
+    enum { TILE_FLOPS = 2 * 16 * 16 * 32, TILE_ROUNDS = ROUNDS / 16 };
+    static const TileShapes shapes = TILE_SHAPES;
+    _tile_loadconfig(&shapes);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    double start = clock_thread_seconds();
+    for (int i = 0; i < TILE_ROUNDS; i++) {
+        _tile_dpbf16ps(0, 4, 5);
+        _tile_dpbf16ps(1, 4, 5);
+        _tile_dpbf16ps(2, 4, 5);
+        _tile_dpbf16ps(3, 4, 5);
+    }
+    double seconds = clock_thread_seconds() - start;
+    _tile_release();
+    return 4.0 * TILE_FLOPS * TILE_ROUNDS / seconds;
+}
 #endif
 
 /* Four floats at a time, multiplied and added: what every compiler makes of portable code. */
@@ -74,7 +99,8 @@ static double rate_scalar(void)
 static double rate(Dtype t, CpuLevel level)
 {
 #if defined(__x86_64__)
-    if (level == CPU_AVX512) return t == BF16 ? rate_bf16_pairs() : rate_avx512();
+    if (level == CPU_AMX && t == BF16) return rate_tiles();
+    if (level >= CPU_AVX512) return t == BF16 ? rate_bf16_pairs() : rate_avx512();
     if (level == CPU_AVX2) return rate_avx2();
 #else
     (void)t, (void)level;

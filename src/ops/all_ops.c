@@ -52,8 +52,10 @@ static const OpDef *const *const files[] = { LIST(POINT_TO_OPS, NOTHING) NULL };
 
 #if defined(__x86_64__)
 LIST(NOTHING, DECLARE_X86)
+extern const KernelDef gemm_amx[];
 const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR)
-                                                 LIST(NOTHING, POINT_TO_X86) NULL };
+                                                 LIST(NOTHING, POINT_TO_X86) gemm_amx,
+                                             NULL };
 #else
 const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR) NULL };
 #endif

@@ -133,5 +133,6 @@ const KernelDef *kernel_through_f32(const char *op, CpuLevel level, const Launch
     for (int k = 0; k < l->n_out; k++) any |= l->out[k].dtype == F16;
     if (!any) return NULL;
     const Launch inner = in_f32(l, few, NULL);
+    if (level > CPU_AVX512) level = CPU_AVX512; /* what is above has nothing for F32 */
     return kernel_find(op, "cpu", level, &inner) ? &rows[level] : NULL;
 }

@@ -249,7 +249,8 @@ TEST(normal_numbers_are_the_same_one_by_one_and_many_at_a_time)
     const uint64_t key = rng_key(2, RNG_INIT, 0, 7);
     rng_normals(key, FROM, N, x);
     for (uint64_t i = 0; i < N; i++) assert_true(x[i] == rng_normal(key, FROM + i));
-    for (int level = 0; level <= (int)cpu_level_available(); level++) {
+    const int n = (int)(sizeof levels / sizeof *levels);
+    for (int level = 0; level < n && level <= (int)cpu_level_available(); level++) {
         levels[level](key, FROM, RNG_NORMALS, x);
         for (uint64_t i = 0; i < RNG_NORMALS; i++) assert_true(x[i] == rng_normal(key, FROM + i));
     }

@@ -9,8 +9,9 @@ TEST(measured_peak_is_plausible_at_every_level)
      * need not differ */
     for (int level = CPU_SCALAR; level <= (int)cpu_level_available(); level++)
         assert_in_range((uint64_t)cpu_core_flops(F32, (CpuLevel)level), 1000000000u, 512000000000u);
-    if (cpu_level_available() == CPU_AVX512)
-        assert_in_range((uint64_t)cpu_core_flops(BF16, CPU_AVX512), 2000000000u, 1024000000000u);
+    for (int level = CPU_AVX512; level <= (int)cpu_level_available(); level++)
+        assert_in_range((uint64_t)cpu_core_flops(BF16, (CpuLevel)level), 2000000000u,
+                        level == CPU_AMX ? 16384000000000u : 1024000000000u);
 }
 
 TEST(memory_gives_bytes_at_a_rate_of_memories)

@@ -6,8 +6,7 @@
 
 enum {
     MAX_PASS = 768,
-    MAX_COLUMNS = 768,  /* of a task: packed B of a task is at most MAX_PASS * MAX_COLUMNS words */
-    GOOD_ROWS = 384,    /* of a task, to make packing B worth while */
+    MAX_SUM_ROWS = 768, /* of a task with sums of its own */
     GOOD_COLUMNS = 256, /* of a task, to make packing A worth while */
     TASKS_PER_THREAD = 6,
     SMALL_RESULT = 2 * 256 * 256, /* elements of C below which k is split */
@@ -54,10 +53,10 @@ static int64_t even_columns(const Plan *plan, const Product *p, const Machine *m
 static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, int n_threads)
 {
     int64_t wanted = n_threads == 1 ? 1 : parts(TASKS_PER_THREAD * n_threads, plan->n_pieces);
-    const int64_t fewest = parts(p->n, MAX_COLUMNS);
-    int64_t rows = most(1, least(parts(wanted, fewest), p->m / GOOD_ROWS));
+    const int64_t fewest = parts(p->n, machine->most_columns);
+    int64_t rows = most(1, least(parts(wanted, fewest), p->m / machine->good_rows));
     int64_t columns = most(fewest, least(parts(wanted, rows), p->n / GOOD_COLUMNS));
-    if (plan->through_f32) rows = most(rows, parts(p->m, MAX_COLUMNS));
+    if (plan->through_f32) rows = most(rows, parts(p->m, MAX_SUM_ROWS));
     if (rows * columns * plan->n_pieces < n_threads)
         columns =
             least(parts(n_threads, rows * plan->n_pieces), parts(p->n, machine->tile_columns));
@@ -94,10 +93,4 @@ Plan plan_product(const Product *p, const Machine *machine, int n_threads)
     plan.sum_bytes = plan.through_f32 ? (size_t)up(word * plan.rows * plan.columns, 64) : 0;
     plan.piece_bytes = plan.n_pieces > 1 ? (size_t)up(word * p->m * p->n, 64) : 0;
     return plan;
-}
-
-size_t plan_scratch(const Plan *plan, int n_threads)
-{
-    size_t thread = plan->panel_bytes + plan->block_bytes + plan->edge_bytes + plan->sum_bytes;
-    return thread * (size_t)n_threads + plan->piece_bytes * (size_t)plan->n_pieces;
 }

@@ -9,8 +9,10 @@ typedef enum RowsOfA { A_IN_PLACE, A_COPIED, A_PACKED } RowsOfA;
 /* What the blocking needs to know of an instruction set. */
 typedef struct Machine {
     int tile_rows, tile_columns, lanes;
-    bool pairs;          /* bf16 are multiplied in pairs */
-    int64_t block_bytes; /* of A, to stay in the second level cache */
+    bool pairs;           /* bf16 are multiplied in pairs */
+    int64_t block_bytes;  /* of A, to stay in the second level cache */
+    int64_t most_columns; /* of a task: packed B of a task is at most MAX_PASS * that many words */
+    int64_t good_rows;    /* of a task, to make packing B worth while */
 } Machine;
 
 /* Lengths along k are in steps of one word: a float or a pair of bf16. */
@@ -31,6 +33,4 @@ typedef struct Plan {
 /* The results do not depend on n_threads: only n_pieces and pass decide in which order is summed.
  */
 Plan plan_product(const Product *p, const Machine *machine, int n_threads);
-/* Bytes of scratch for all threads and pieces. */
-size_t plan_scratch(const Plan *plan, int n_threads);
 #endif

@@ -107,7 +107,7 @@ static JoinsCut *choose(void)
 {
 #if defined(__x86_64__)
     CpuLevel level = cpu_level_in_use();
-    if (level == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
+    if (level >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
         return joins_cut_groups_avx512;
     if (level >= CPU_AVX2) return joins_cut_groups_avx2;
 #endif

@@ -154,7 +154,7 @@ Error *split_choose(WordSplitter *table, WordSplitter *avx2, WordSplitter *avx51
     TRY(cpu_level(&level));
     *out = level >= CPU_AVX2 ? avx2 : table;
 #if defined(__x86_64__)
-    if (level == CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = avx512;
+    if (level >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) *out = avx512;
 #endif
     return NULL;
 }

@@ -5,7 +5,7 @@
 static AsciiRewriter *of_level(CpuLevel level)
 {
 #if defined(__x86_64__)
-    if (level != CPU_SCALAR) return level == CPU_AVX512 ? ascii_rewrite_avx512 : ascii_rewrite_avx2;
+    if (level != CPU_SCALAR) return level >= CPU_AVX512 ? ascii_rewrite_avx512 : ascii_rewrite_avx2;
 #endif
     (void)level;
     return ascii_rewrite_scalar;
