@@ -12,6 +12,7 @@
 #include "device/cuda_library.h"
 #include "measure.h"
 #include "model.h"
+#include "monitor/mfu.h"
 #include "ops/kernels.h"
 #include <math.h>
 #include <stdlib.h>
@@ -57,19 +58,6 @@ typedef struct Bench {
     double flops, bytes; /* per second, by datasheet */
     bool tiny;
 } Bench;
-
-/* By datasheet, of the GPUs that have one here; others are taken for an H200. */
-static double memory_rate(const char *gpu)
-{
-    static const struct {
-        const char *name;
-        double rate;
-    } known[] = { { "H200", 4.8e12 },  { "H100 PCIe", 2.0e12 },     { "H100 NVL", 3.9e12 },
-                  { "H100", 3.35e12 }, { "A100-SXM4-80", 2.04e12 }, { "A100", 1.555e12 } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strstr(gpu, known[i].name)) return known[i].rate;
-    return 4.8e12;
-}
 
 static void *on_device(const Bench *b, size_t bytes)
 {
@@ -290,7 +278,7 @@ static double one_step(Program *p, int64_t number)
     return clock_seconds() - start;
 }
 
-static void measure_step(const Bench *b, const GpuStep *g)
+static void measure_step(const Bench *b, const GpuStep *g, bool any_order)
 {
     enum { STEPS = 20, WARM_UP = 3 };
     Arena *a = arena_new();
@@ -309,6 +297,7 @@ static void measure_step(const Bench *b, const GpuStep *g)
                           .batch = b->tiny ? 1 : g->batch,
                           .sequence = b->tiny ? 32 : g->sequence };
     const double start = clock_seconds();
+    gpu_allow(&(GpuFreedom){ .any_order = any_order });
     Program *p = bench_program(&c, "cuda", a, &session);
     double least = INFINITY, most = 0, all = 0, ready = 0;
     for (int k = 0; k < WARM_UP + n; k++) {
@@ -320,18 +309,21 @@ static void measure_step(const Bench *b, const GpuStep *g)
         all += seconds / n;
     }
     const double tokens = (double)(c.batch * c.sequence), rate = tokens / all,
-                 mfu = rate * bench_flops_per_token(&c) / b->flops;
-    printf(
-        "  %-9s %lld x %lld: %10.0f tok/s (bar %.0f, goal %.0f), MFU %.1f %% causal; steps of %.2f "
-        "to %.2f ms; first step after %.2f s\n",
-        g->model, (long long)c.batch, (long long)c.sequence, rate, g->bar, g->goal, 100 * mfu,
-        least * 1e3, most * 1e3, ready);
+                 share = rate / b->flops, mfu = share * bench_flops_per_token(&c),
+                 palm = share * flops_per_token_palm(graph_parameter_count(program_graph(p)),
+                                                     s.n_layer, c.sequence, s.n_embd);
+    const char *determinism = any_order ? "off" : "on";
+    printf("  %-9s %lld x %lld, determinism %-3s: %10.0f tok/s (bar %.0f, goal %.0f), MFU %.1f %% "
+           "causal, %.1f %% by 6 N + 12 L s d; steps of %.2f to %.2f ms; first step after %.2f s\n",
+           g->model, (long long)c.batch, (long long)c.sequence, determinism, rate, g->bar, g->goal,
+           100 * mfu, 100 * palm, least * 1e3, most * 1e3, ready);
     fprintf(b->results,
             "{\"stage\": \"steps\", \"model\": \"%s\", \"batch\": %lld, \"sequence\": %lld, "
-            "\"tokens_per_s\": %.1f, \"mfu_causal\": %.4f, \"least_ms\": %.3f, \"most_ms\": %.3f, "
+            "\"determinism\": \"%s\", \"tokens_per_s\": %.1f, \"mfu_causal\": %.4f, "
+            "\"mfu_6n_12lsd\": %.4f, \"least_ms\": %.3f, \"most_ms\": %.3f, "
             "\"first_step_s\": %.3f, \"bar\": %.0f, \"goal\": %.0f}\n",
-            g->model, (long long)c.batch, (long long)c.sequence, rate, mfu, least * 1e3, most * 1e3,
-            ready, g->bar, g->goal);
+            g->model, (long long)c.batch, (long long)c.sequence, determinism, rate, mfu, palm,
+            least * 1e3, most * 1e3, ready, g->bar, g->goal);
     fflush(stdout);
     fflush(b->results);
     session_free(session);
@@ -343,7 +335,10 @@ static void measure_steps(const Bench *b)
     const char *models = getenv("MODELS");
     if (!models) models = "gpt2 llama-1b llama-8b";
     for (size_t i = 0; i < sizeof gpu_steps / sizeof *gpu_steps; i++)
-        if (strstr(models, gpu_steps[i].model)) measure_step(b, &gpu_steps[i]);
+        if (strstr(models, gpu_steps[i].model)) {
+            measure_step(b, &gpu_steps[i], true);
+            measure_step(b, &gpu_steps[i], false);
+        }
 }
 
 int main(int argc, char **argv)
@@ -365,7 +360,7 @@ int main(int argc, char **argv)
     }
     die(gpu_open(0, 1, &b.device));
     b.flops = b.device->peak_flops(b.device, BF16);
-    b.bytes = memory_rate(b.gpu);
+    b.bytes = b.device->peak_bytes(b.device);
     printf("%s: %.0f TFLOP/s in bf16, %.2f TB/s by datasheet; %s\n", b.gpu, b.flops * 1e-12,
            b.bytes * 1e-12, r.versions);
     fprintf(b.results, "{\"stage\": \"gpu\", \"name\": \"%s\", \"versions\": \"%s\"}\n", b.gpu,

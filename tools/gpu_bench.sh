@@ -34,12 +34,14 @@ stage() { # name, seconds, command
 step() { MODELS=$1 build/bench/gpu steps "$results" $tiny; }
 peer() {
     local python=${PYTHON:-python3}
+    set -o pipefail
     if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
         echo "  no PyTorch with a GPU here ($python)"
         return 0
     fi
-    "$python" bench/step_peer.py gpt2 bf16 32 1024 cuda | tee -a "$results"
-    "$python" bench/step_peer.py llama-1b bf16 2 4096 cuda | tee -a "$results"
+    "$python" bench/step_peer.py gpt2 bf16 32 1024 cuda | tee -a "$results" || return 1
+    "$python" bench/step_peer.py llama-1b bf16 2 4096 cuda | tee -a "$results" || return 1
+    "$python" bench/step_peer.py llama-8b bf16 1 8192 cuda | tee -a "$results" || echo "  it has no memory for llama-8b"
 }
 export -f step peer
 export results tiny

@@ -149,6 +149,11 @@ typedef struct Device {
     struct Error *(*wait)(struct Device *d, Stream *later, const StreamMark *m);
     void (*mark_free)(struct Device *d, StreamMark *m);
     /* Waits until all work given is done. */
+    /* A place of which the time is kept, and the seconds from one of them to another when both are
+     * reached. NULL: kernels run where the host can look at its clock. */
+    struct Error *(*stamp)(struct Device *d, Stream *s, StreamMark *m);
+    struct Error *(*elapsed)(struct Device *d, const StreamMark *from, const StreamMark *to,
+                             double *out);
     struct Error *(*synchronize)(struct Device *d, Stream *s);
     /* Waits until the mark's place is reached, whatever the stream was given after it. NULL where
      * `gate` is. */
@@ -172,9 +177,11 @@ typedef struct Device {
     /* Bytes that it takes itself, beside what was allocated: line `i` and its name, 0 after the
      * last one. NULL: none. */
     size_t (*own_bytes)(const struct Device *d, int i, const char **name);
-    /* FLOP/s of products of these at most; NULL: those of a CPU, which are measured. */
+    /* By datasheet, at most: FLOP/s of products of these, and bytes/s of memory; 0: not known.
+     * NULL: those of a CPU, which are measured. */
     double (*peak_flops)(const struct Device *d, Dtype t);
     /* The ranks of `host`, which must stay, as a group for memory of this device; all of them make
+    double (*peak_bytes)(const struct Device *d);
      * it. sends[r]: this rank sends messages to rank r. NULL: the host's will do. */
     struct Error *(*comm_new)(struct Device *d, struct Comm *host, const bool *sends,
                               struct Comm **out);

@@ -1,7 +1,7 @@
 /* program.c - the one place that joins graph, kernels, memory and device. */
 #include "exec/program.h"
 #include "base/thread.h"
-#include "exec/program_parts.h"
+#include "exec/program_times.h"
 #include "ops/reference.h"
 #include "ops/transfer.h"
 #include <stdlib.h>
@@ -409,6 +409,7 @@ void program_free(Program *p)
     if (!p) return;
     Device *d = p->settings.device;
     ahead_joined(p); /* by the end of its streams */
+    times_free(p);
     program_forget_step(p);
     for (int64_t i = 0; i < p->n_steps; i++) d->mark_free(d, &p->step[i].done);
     for (int i = 0; i < p->n_streams; i++) d->stream_free(d, p->stream[i]);

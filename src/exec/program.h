@@ -96,9 +96,11 @@ typedef struct NodeTime {
     bool is_wait;
 } NodeTime;
 /* Called of each node some time after it has run, when its tensors may hold other things: streams
- * go on beside each other as without it. For devices whose memory is the host's. */
+ * go on beside each other as without it. For devices that program_keeps_times. */
 typedef Error *NodeTimes(void *ctx, const NodeTime *x);
 void program_set_times(Program *p, NodeTimes *told, void *ctx);
+/* The host's memory, or one that keeps times itself. */
+bool program_keeps_times(const Device *d);
 
 /* Bytes of the workspace that the program uses. */
 size_t program_bytes(const Program *p);

@@ -82,6 +82,9 @@ Action program_with_last(const Program *p, const Action *x);
 bool program_is_due(const Step *s, const Action *x);
 /* Hands the device what an action's kernels read from RunTime. */
 Error *program_set_now(Program *p, const Action *x, const RunTime *now);
+/* What keeps a stream until the step may begin there; the step alone. */
+Error *program_wait_for_others(Program *p, const Step *s, int slot);
+Error *program_start_step(Program *p, const Step *s, int slot);
 /* Queues one step, or PREPARE's steps if they are due. */
 Error *program_run_step(Program *p, Step *s, int slot);
 Error *program_prepare(Program *p);

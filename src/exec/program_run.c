@@ -86,15 +86,15 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now)
 static Error *wait_for(Program *p, const Step *s, int slot, Stream *later, const StreamMark *m)
 {
     Device *d = p->settings.device;
-    double begin = p->times ? clock_seconds() : 0;
-    TRY(d->wait(d, later, m));
     const int of = slot < p->timeline->n_slots ? slot : 0; /* a step waits for its microbatches */
-    if (p->times && later == p->stream[0]) times_waited(p, s, step_launch(s, of), begin);
-    return NULL;
+    const bool is_noted = p->times && later == p->stream[0];
+    if (is_noted) TRY(times_begin_wait(p, s, step_launch(s, of)));
+    TRY(d->wait(d, later, m));
+    return is_noted ? times_end(p) : NULL;
 }
 
 /* A step on a further stream begins when the computation has come to its place. */
-static Error *wait_for_others(Program *p, const Step *s, int slot)
+Error *program_wait_for_others(Program *p, const Step *s, int slot)
 {
     Device *d = p->settings.device;
     Stream *own = p->stream[s->node->stream];
@@ -112,24 +112,34 @@ static Error *wait_for_others(Program *p, const Step *s, int slot)
     return NULL;
 }
 
-static Error *start_step(Program *p, const Step *s, Launch *l)
+static Error *give_step(Program *p, const Step *s, Launch *l)
 {
     Device *d = p->settings.device;
     if (s->node->op->flags & OP_COPY && !d->is_host)
         return d->copy(d, l->out[0].data, l->in[0].data, tensor_bytes(&l->out[0]), l->stream);
     Kernel *kernel = s->kernel;
-    const Launch *given = p->times ? times_launch(p, s, l, &kernel) : l;
+    const Launch *given = p->times && !d->stamp ? times_launch(p, s, l, &kernel) : l;
     int status = d->launch(d, kernel, given);
     return status ? failure(p, s, l, status) : NULL;
 }
 
-/* Whoever looks on sees each node's tensors as it left them. */
-static Error *run_seen(Program *p, Step *s, Launch *l)
+Error *program_start_step(Program *p, const Step *s, int slot)
 {
+    Launch *l = step_launch(s, slot);
+    if (!p->times || !p->settings.device->stamp) return give_step(p, s, l);
+    TRY(times_begin(p, s, l));
+    TRY(give_step(p, s, l));
+    return times_end(p);
+}
+
+/* Whoever looks on sees each node's tensors as it left them. */
+static Error *run_seen(Program *p, Step *s, int slot)
+{
+    const Launch *l = step_launch(s, slot);
     Device *d = p->settings.device;
     TRY(d->synchronize(d, l->stream));
     double start = clock_seconds();
-    TRY(start_step(p, s, l));
+    TRY(program_start_step(p, s, slot));
     if (s->is_awaited) TRY(d->mark(d, l->stream, &s->done));
     TRY(d->synchronize(d, l->stream));
     return p->hook(p->hook_ctx, s->node, l, clock_seconds() - start);
@@ -139,9 +149,9 @@ Error *program_run_step(Program *p, Step *s, int slot)
 {
     Device *d = p->settings.device;
     Launch *l = step_launch(s, slot);
-    if (p->n_streams > 1) TRY(wait_for_others(p, s, slot));
-    if (p->hook) return run_seen(p, s, l);
-    TRY(start_step(p, s, l));
+    if (p->n_streams > 1) TRY(program_wait_for_others(p, s, slot));
+    if (p->hook) return run_seen(p, s, slot);
+    TRY(program_start_step(p, s, slot));
     p->given[s->node->stream] = s;
     return s->is_awaited ? d->mark(d, l->stream, &s->done) : NULL;
 }

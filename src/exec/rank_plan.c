@@ -58,6 +58,25 @@ RankPlan program_rank_plan(const Program *p, Arena *a)
     return r;
 }
 
+/* A fused head has its gradients in the forward pass. */
+static bool has_gradients(const Node *n)
+{
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k]->kind == VALUE_ACCUMULATOR) return true;
+    return false;
+}
+
+double program_needed_flops(const Program *p)
+{
+    double flops = 0;
+    for (int64_t i = 0; i < p->n_steps; i++) {
+        const Node *n = p->step[i].node;
+        if (n->phase != FORWARD) continue;
+        flops += node_flops(n) * share_of(n, p->graph->mesh) * (has_gradients(n) ? 1 : 3);
+    }
+    return flops;
+}
+
 size_t rank_plan_bytes(const RankPlan *r)
 {
     return r->parameters + r->gradients + r->states + r->derived + r->workspace;

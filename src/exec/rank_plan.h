@@ -23,6 +23,9 @@ typedef struct RankPlan {
 /* The program may be planned only. All lists are of the arena. */
 RankPlan program_rank_plan(const Program *p, Arena *a);
 size_t rank_plan_bytes(const RankPlan *r);
+/* FLOPs that a microbatch needs of this rank: the matrix products of the forward pass, and twice as
+ * many for its gradients; what is computed again counts for nothing. */
+double program_needed_flops(const Program *p);
 /* Lines for people. */
 void rank_plan_print(const RankPlan *r, FILE *to);
 #endif

@@ -4,6 +4,7 @@
  * others of that shape are compared with it. */
 #include "monitor/history.h"
 #include "base/file.h"
+#include "monitor/results.h"
 #include "monitor/row_shape.h"
 #include <jansson.h>
 #include <math.h>
@@ -49,11 +50,17 @@ static void add_group(Arena *a, History *h, const char *tag, double step, json_t
 /* wandb's names are "<tag> <key>"; a tag may hold spaces, a loss function's name does not. */
 static void add_wandb(Arena *a, History *h, double step, const char *name, const json_t *value)
 {
-    static const char *const keys[] = { "train loss avg",          "train loss last",
-                                        "consumed tokens",         "grad norm avg",
-                                        "grad norm last",          "train samples/s",
-                                        "train mfu (16-bit)",      "lr mean",
-                                        "peak memory rank 0 (MB)", NULL };
+    static const char *const keys[] = { "train loss avg",
+                                        "train loss last",
+                                        "consumed tokens",
+                                        "grad norm avg",
+                                        "grad norm last",
+                                        "train samples/s",
+                                        "train mfu (16-bit)",
+                                        MFU_OF_PRODUCTS,
+                                        "lr mean",
+                                        "peak memory rank 0 (MB)",
+                                        NULL };
     const char *key = strrchr(name, ' ');
     if (!key) return;
     key++;

@@ -1,6 +1,7 @@
 /* report.c - a run on one screen. */
 #include "monitor/report.h"
 #include "monitor/plot.h"
+#include "monitor/results.h"
 #include "monitor/run_results.h"
 #include "monitor/summary.h"
 #include "monitor/table.h"
@@ -87,6 +88,9 @@ static void put_speed(Arena *a, const RunResults *r, int width, Text *out)
         if (r->sequence_length) put_more(width, ',', arena_printf(a, "%s tokens/s", text), out);
         double share = median(a, history_find(h, NULL, "train mfu (16-bit)"));
         if (share > 0) put_more(width, ',', arena_printf(a, "MFU %.1f %%", 100 * share), out);
+        share = median(a, history_find(h, NULL, MFU_OF_PRODUCTS));
+        if (share > 0)
+            put_more(width, ',', arena_printf(a, "%.1f %% of products", 100 * share), out);
         text_putc(out, '\n');
     }
     if (summarise(history_find(h, NULL, "peak memory rank 0 (MB)"), &s))

@@ -37,6 +37,8 @@ Results training_results(const TrainingNumbers *from)
         measures_add_real(&r.metrics, "attention logit max", from->attention_logit, 2);
     measures_add_real(&r.throughput, "train samples/s", from->samples_per_second, 1);
     measures_add_real(&r.throughput, "train mfu (16-bit)", from->mfu, 2);
+    if (from->mfu_products > 0)
+        measures_add_real(&r.throughput, MFU_OF_PRODUCTS, from->mfu_products, NOT_ON_CONSOLE);
     measures_add_real(&r.throughput, "lr mean", from->lr, ALL_DECIMALS);
     for (int i = 0; from->rate_name && from->rate_name[i]; i++)
         measures_add_real(&r.throughput, from->rate_name[i], from->rate[i], ALL_DECIMALS);

@@ -12,6 +12,7 @@ typedef struct TrainingNumbers {
     double loss_avg, loss_last, grad_norm_avg, grad_norm_last;
     double gradient_scale;          /* for the range of F16, of the next step; 0: none */
     double samples_per_second, mfu; /* mfu -1: not known */
+    double mfu_products;            /* by the FLOPs that products of matrices need; 0: not known */
     double lr;                      /* of the next step, mean over groups */
     const char *const *rate_name;   /* of groups that have rates of their own; NULL ends the list */
     const double *rate;
@@ -22,6 +23,9 @@ typedef struct TrainingNumbers {
     double attention_logit; /* the largest of the last step */
     double peak_memory_mb;  /* MiB */
 } TrainingNumbers;
+
+/* The second convention: no embeddings, the half of attention that is causal. */
+#define MFU_OF_PRODUCTS "train mfu of products (16-bit)"
 
 Results training_results(const TrainingNumbers *from);
 /* One pass over an evaluation loader; `loss_tag` is the loss function's ("CLMCrossEntropyLoss"). */

@@ -2,6 +2,7 @@
  * its first step. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "exec/rank_plan.h"
 #include "monitor/results.h"
 #include "optim/param_groups.h"
 #include "passes/qk_clip.h"
@@ -83,6 +84,20 @@ static Error *add_attention_logit(Trainer *t, TrainingNumbers *n)
     return consensus_reach(t->job->consensus, NULL, &n->attention_logit, 1);
 }
 
+/* By the original's formula, and by what the graphs of all ranks need. */
+static Error *add_mfu(const Trainer *t, TrainingNumbers *n)
+{
+    const TrainingJob *job = t->job;
+    const Program *p = t->step.program;
+    const double peak = session_peak_flops(t->session), rate = n->samples_per_second;
+    double flops = program_needed_flops(p);
+    TRY(consensus_sum(job->consensus, &flops, 1));
+    const double microbatches = rate / (double)(job->dp_degree * job->microbatch_size);
+    n->mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(p)), rate, peak);
+    if (peak > 0) n->mfu_products = flops * microbatches / (peak * (double)job->mfu->world_size);
+    return NULL;
+}
+
 static Error *publish_results(Trainer *t)
 {
     const TrainingJob *job = t->job;
@@ -108,9 +123,7 @@ static Error *publish_results(Trainer *t)
         .gradient_scale = t->step.scaling.scale,
         .peak_memory_mb = peak_memory_mb(),
     };
-    if (job->mfu)
-        n.mfu = mfu_compute(job->mfu, graph_parameter_count(program_graph(t->step.program)), rate,
-                            session_peak_flops(t->session));
+    if (job->mfu) TRY(add_mfu(t, &n));
     TRY(add_rates(t, &n));
     TRY(expert_load_take(&t->load, t->step.program, t->step.plan.n, job->consensus));
     if (t->load.n) n.load_name = t->load.name;

@@ -97,29 +97,43 @@ NodeTrace *node_trace_new(Arena *a, bool with_shapes)
     return t;
 }
 
-/* What the device reaches at most; measured once, 0 where it is not known. */
+/* What the device reaches at most: of a CPU measured once, else by datasheet; 0 where it is not
+ * known. */
 typedef struct Peaks {
-    double flops[2]; /* FLOP/s: 0 in f32, 1 in bf16 */
-    double bytes;    /* of memory, per second */
+    double flops[N_DTYPES]; /* FLOP/s of products of these that occur */
+    double bytes;           /* of memory, per second */
+    bool is_measured;
 } Peaks;
+
+/* A CPU multiplies pairs of bf16, or f32. */
+static Dtype multiplied(const Peaks *p, Dtype given)
+{
+    return !p->is_measured || given == BF16 ? given : F32;
+}
+
+static double peak_flops(const NodeTrace *t, Dtype of)
+{
+    const Device *d = t->device;
+    return d->peak_flops ? d->peak_flops(d, of) : cpu_peak_flops(t->device, of, cpu_level_in_use());
+}
 
 static Peaks measure(const NodeTrace *t)
 {
-    Peaks p = { { 0 }, 0 };
-    bool is_cpu = t->device && !strcmp(t->device->kernels, "cpu");
-    for (int64_t i = 0; is_cpu && i < t->n; i++) {
-        bool narrow = t->entry[i].dtype == BF16;
-        if (t->entry[i].flops > 0 && !p.flops[narrow])
-            p.flops[narrow] = cpu_peak_flops(t->device, narrow ? BF16 : F32, cpu_level_in_use());
+    const Device *d = t->device;
+    Peaks p = { .is_measured = !d || !d->peak_flops };
+    const bool is_known = d && (d->peak_flops || !strcmp(d->kernels, "cpu"));
+    for (int64_t i = 0; is_known && i < t->n; i++) {
+        const Dtype of = multiplied(&p, t->entry[i].dtype);
+        if (t->entry[i].flops > 0 && !p.flops[of]) p.flops[of] = peak_flops(t, of);
     }
-    if (is_cpu && t->n) p.bytes = cpu_peak_bytes(t->device);
+    if (is_known && t->n) p.bytes = d->peak_bytes ? d->peak_bytes(d) : cpu_peak_bytes(t->device);
     return p;
 }
 
 /* Seconds that its products, and its bytes, take at least: the longer ones are its limit. */
 static double least_for_flops(const Peaks *p, const TraceEntry *e)
 {
-    const double peak = p->flops[e->dtype == BF16];
+    const double peak = p->flops[multiplied(p, e->dtype)];
     return peak > 0 ? e->flops / peak : 0;
 }
 
@@ -270,11 +284,10 @@ static void put_table(const Sums *s, const char *what, Text *out)
 
 static void put_limits(const Peaks *p, Text *out)
 {
-    text_puts(out, "limits, measured:");
-    for (int narrow = 0; narrow < 2; narrow++)
-        if (p->flops[narrow] > 0)
-            text_printf(out, " %.0f GFLOP/s in %s,", p->flops[narrow] / 1e9,
-                        narrow ? "bf16" : "f32");
+    text_puts(out, p->is_measured ? "limits, measured:" : "limits, by datasheet:");
+    for (int t = 0; t < N_DTYPES; t++)
+        if (p->flops[t] > 0)
+            text_printf(out, " %.0f GFLOP/s in %s,", p->flops[t] / 1e9, dtype_name((Dtype)t));
     text_printf(out, " %.1f GB/s of memory; more than 100 %% comes from caches\n", p->bytes / 1e9);
 }
 

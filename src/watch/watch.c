@@ -69,7 +69,8 @@ Error *watchers_attach(Watchers *w, Program *p)
 {
     if (!w->of_model && !w->of_run) return NULL;
     w->program = p;
-    if (w->device->is_host && want_only_times(w->of_model) && want_only_times(w->of_run))
+    if (program_keeps_times(w->device) && want_only_times(w->of_model) &&
+        want_only_times(w->of_run))
         program_set_times(p, on_time, w);
     else
         program_set_hook(p, on_node, w);

@@ -12,6 +12,7 @@
  * has. MODALITIES_MOCK_ALGORITHM: 2: products are made by another algorithm. The context, the
  * kernels and the libraries take memory, too. */
 #include "mock.h"
+#include "base/clock.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -476,6 +477,8 @@ static cudaError_t mock_graph_launch(cudaGraphExec_t exec, cudaStream_t stream)
 /* ---- events ---- */
 
 typedef struct MockEvent {
+    double reached; /* when its place was, of one that keeps times */
+    bool keeps_time;
     MockStream *stream; /* NULL: never recorded */
     MockGraph *graph;   /* of which it is a part; NULL: none */
     int64_t number;
@@ -483,9 +486,9 @@ typedef struct MockEvent {
 
 static cudaError_t mock_event_new(cudaEvent_t *out, unsigned flags)
 {
-    (void)flags;
     MockEvent *e = calloc(1, sizeof *e);
     if (!e) abort();
+    e->keeps_time = !(flags & cudaEventDisableTiming);
     *out = (cudaEvent_t)(void *)e;
     return cudaSuccess;
 }
@@ -496,9 +499,34 @@ static cudaError_t mock_event_free(cudaEvent_t event)
     return cudaSuccess;
 }
 
+static void note_time(void *event)
+{
+    ((MockEvent *)event)->reached = clock_seconds();
+}
+
+static void keep(void *event)
+{
+    (void)event;
+}
+
+static cudaError_t mock_elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+    const MockEvent *a = (const MockEvent *)(const void *)from,
+                    *b = (const MockEvent *)(const void *)to;
+    if (!a->keeps_time || !b->keeps_time || !a->stream || !b->stream)
+        return cudaErrorInvalidResourceHandle;
+    if (a->stream->n_done < a->number || b->stream->n_done < b->number) return cudaErrorNotReady;
+    *milliseconds = (float)((b->reached - a->reached) * 1e3);
+    return cudaSuccess;
+}
+
 static cudaError_t mock_record(cudaEvent_t event, cudaStream_t stream)
 {
     MockEvent *e = (MockEvent *)(void *)event;
+    if (e->keeps_time)
+        mock_give(
+            stream,
+            &(MockWork){ .kind = WORK_CALL, .kept = e, .call_host = note_time, .free_kept = keep });
     e->stream = mock_stream(stream);
     e->number = e->stream->n_given;
     e->graph = e->stream->recorded;
@@ -647,6 +675,15 @@ static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
     return cudaSuccess;
 }
 
+/* Memory of 2 GHz and 4096 lines. */
+static cudaError_t mock_attribute(int *out, enum cudaDeviceAttr name, int device)
+{
+    *out = name == cudaDevAttrMemoryClockRate        ? 2000000
+           : name == cudaDevAttrGlobalMemoryBusWidth ? 4096
+                                                     : 0;
+    return device < n_gpus() && *out ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 /* ---- the driver's view of other programs ---- */
 
 int nvmlInit_v2(void)
@@ -727,6 +764,8 @@ static const CudaCalls calls = {
     .cudaEventDestroy = mock_event_free,
     .cudaEventRecord = mock_record,
     .cudaEventQuery = mock_event_query,
+    .cudaEventElapsedTime = mock_elapsed,
+    .cudaDeviceGetAttribute = mock_attribute,
     .cudaStreamBeginCapture = mock_begin_capture,
     .cudaStreamEndCapture = mock_end_capture,
     .cudaGraphInstantiate = mock_instantiate,

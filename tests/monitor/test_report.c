@@ -118,12 +118,12 @@ TEST(report_takes_a_folder_and_names_what_it_looked_for)
                "loss avg\": 3}, "
                "\"metrics\": {\"consumed tokens\": 12345}, \"throughput_metrics\": {\"train "
                "samples/s\": 10, "
-               "\"train mfu (16-bit)\": 0.25}}\n");
+               "\"train mfu (16-bit)\": 0.25, \"train mfu of products (16-bit)\": 0.2}}\n");
     write_text(a, "x/train.yaml.resolved", "settings:\n  step_profile:\n    sequence_length: 64\n");
     text_clear(&t);
     assert_no_error(report_write(a, path_join(a, test_folder(), "x"), &style, &t));
     assert_contains(t.ptr, "evaluation_results.jsonl: 4 steps, 12.3k tokens\n");
-    assert_contains(t.ptr, "10 samples/s, 640 tokens/s, MFU 25.0 %\n");
+    assert_contains(t.ptr, "10 samples/s, 640 tokens/s, MFU 25.0 %, 20.0 % of products\n");
     text_free(&t);
     arena_free(a);
 }

@@ -92,6 +92,12 @@ Error *cuda_wait_until(CudaStream *s, cudaEvent_t event);
 const char *cuda_advice(cudaError_t status);
 extern const Moves cuda_moves;
 /* What a stream is given as a graph of CUDA (device.h, record). */
+/* Times that the GPU itself keeps (device.h, stamp). */
+Error *cuda_stamp(Device *d, Stream *s, StreamMark *m);
+Error *cuda_elapsed(Device *d, const StreamMark *from, const StreamMark *to, double *out);
+/* What it reaches at most (device.h, peak_flops). */
+double cuda_peak_flops(const Device *device, Dtype t);
+double cuda_peak_bytes(const Device *device);
 Error *cuda_record(Device *d, Stream *s);
 Error *cuda_record_end(Device *d, Stream *s, void **out);
 Error *cuda_replay(Device *d, void *recording, Stream *s);

@@ -20,6 +20,7 @@
     CALL(cudaMemcpyAsync) CALL(cudaMemcpy2DAsync) CALL(cudaMemsetAsync) \
     CALL(cudaStreamCreateWithPriority) CALL(cudaStreamDestroy) CALL(cudaStreamSynchronize) CALL(cudaStreamQuery) \
     CALL(cudaStreamWaitEvent) CALL(cudaEventCreateWithFlags) CALL(cudaEventDestroy) CALL(cudaEventRecord) CALL(cudaEventQuery) \
+    CALL(cudaEventElapsedTime) CALL(cudaDeviceGetAttribute) \
     CALL(cudaStreamBeginCapture) CALL(cudaStreamEndCapture) CALL(cudaGraphInstantiate) \
     CALL(cudaGraphLaunch) CALL(cudaGraphExecDestroy) CALL(cudaGraphDestroy) \
     CALL(cudaLibraryLoadData) CALL(cudaLibraryUnload) CALL(cudaLibraryGetKernel) \

@@ -272,16 +272,6 @@ static size_t cuda_own_bytes(const Device *device, int i, const char **name)
     return 0;
 }
 
-/* By datasheet, for dense products: FLOP/s of a multiprocessor and clock, by generation. */
-static double cuda_peak_flops(const Device *device, Dtype t)
-{
-    const struct cudaDeviceProp *f = &cuda_of(device)->facts;
-    const bool is_narrow = t == BF16 || t == F16;
-    const double hopper = is_narrow ? 989.4e12 / 132 : 66.9e12 / 132,
-                 ampere = is_narrow ? 311.9e12 / 108 : 19.5e12 / 108;
-    return (f->major >= 9 ? hopper : ampere) * f->multiProcessorCount;
-}
-
 /* Free bytes; 0 where they cannot be told. */
 static size_t there(const Cuda *d)
 {
@@ -456,7 +446,10 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .free_bytes = cuda_free_bytes,
         .own_bytes = cuda_own_bytes,
         .peak_flops = cuda_peak_flops,
+        .stamp = cuda_stamp,
+        .elapsed = cuda_elapsed,
         .describe = cuda_describe,
+        .peak_bytes = cuda_peak_bytes,
         .free = cuda_free,
     };
     Error *e = open_device(d, images);
