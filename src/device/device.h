@@ -129,7 +129,8 @@ typedef struct Device {
     const char *kernels; /* whose kernels it runs: rows of this device, and for "cpu" references */
     /* Those rows, in tables that end with NULL; NULL: the program's own. */
     const struct KernelDef *const *tables;
-    bool is_host; /* its memory may be read and written directly */
+    bool is_host;       /* its memory may be read and written directly */
+    bool has_epilogues; /* its products can end with a bias or gelu_tanh (passes/epilogues.c) */
     /* 64-byte aligned, zeroed and touched memory. */
     struct Error *(*alloc)(struct Device *d, size_t bytes, void **out);
     void (*release)(struct Device *d, void *p, size_t bytes);
@@ -148,12 +149,12 @@ typedef struct Device {
     struct Error *(*mark)(struct Device *d, Stream *s, StreamMark *m);
     struct Error *(*wait)(struct Device *d, Stream *later, const StreamMark *m);
     void (*mark_free)(struct Device *d, StreamMark *m);
-    /* Waits until all work given is done. */
     /* A place of which the time is kept, and the seconds from one of them to another when both are
      * reached. NULL: kernels run where the host can look at its clock. */
     struct Error *(*stamp)(struct Device *d, Stream *s, StreamMark *m);
     struct Error *(*elapsed)(struct Device *d, const StreamMark *from, const StreamMark *to,
                              double *out);
+    /* Waits until all work given is done. */
     struct Error *(*synchronize)(struct Device *d, Stream *s);
     /* Waits until the mark's place is reached, whatever the stream was given after it. NULL where
      * `gate` is. */
@@ -180,8 +181,8 @@ typedef struct Device {
     /* By datasheet, at most: FLOP/s of products of these, and bytes/s of memory; 0: not known.
      * NULL: those of a CPU, which are measured. */
     double (*peak_flops)(const struct Device *d, Dtype t);
-    /* The ranks of `host`, which must stay, as a group for memory of this device; all of them make
     double (*peak_bytes)(const struct Device *d);
+    /* The ranks of `host`, which must stay, as a group for memory of this device; all of them make
      * it. sends[r]: this rank sends messages to rank r. NULL: the host's will do. */
     struct Error *(*comm_new)(struct Device *d, struct Comm *host, const bool *sends,
                               struct Comm **out);

@@ -7,11 +7,16 @@
 #include "tensor/dims.h"
 #include <string.h>
 
+bool contract_is_matmul(const Launch *l, Product *p)
+{
+    return matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[0].dtype) && product_of(l, p) &&
+           p->k > 0 && p->n_batches <= INT32_MAX;
+}
+
 static bool serves_matmul(const Launch *l)
 {
     Product p;
-    return matmul_fits(l->in[0].dtype, l->in[1].dtype, l->out[0].dtype) && product_of(l, &p) &&
-           p.k > 0 && p.n_batches <= INT32_MAX;
+    return contract_is_matmul(l, &p);
 }
 
 static int run_matmul(const Launch *l)
@@ -67,19 +72,19 @@ static int run_letters(const Launch *l)
     return cuda_start(l, "contract_kernel", &c, cuda_blocks(l, c.out[0].count, 256), 256, 0);
 }
 
-/* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
-
-static int run_any(const Launch *l)
+int contract_run(const Launch *l)
 {
     return serves_matmul(l) ? run_matmul(l) : run_letters(l);
 }
 
-static bool serves_any(const Launch *l)
+bool contract_serves(const Launch *l)
 {
     return serves_matmul(l) || serves_letters(l);
 }
 
-static const PieceKernel alone = { .run = run_any };
+/* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
+
+static const PieceKernel alone = { .run = contract_run };
 
 static int run_gather(const Launch *l)
 {
@@ -98,7 +103,7 @@ static size_t pieces_scratch(const Launch *l, int n_threads)
 
 static bool pieces_serve(const Launch *l)
 {
-    return contract_pieces_serve(l, NULL, serves_any);
+    return contract_pieces_serve(l, NULL, contract_serves);
 }
 
 /* clang-format off */

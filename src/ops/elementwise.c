@@ -1,8 +1,8 @@
 /* elementwise.c - sums, products, activations and scaling, element by element. */
 #include "ops/elementwise.h"
 
-static const OpDef op_add, op_mul, op_scale, op_add_bias, op_add_bias_grad, op_silu, op_silu_grad,
-    op_gelu, op_gelu_grad, op_swiglu, op_swiglu_grad;
+static const OpDef op_add, op_mul, op_scale, op_add_bias_grad, op_silu, op_silu_grad, op_gelu,
+    op_gelu_grad, op_swiglu, op_swiglu_grad;
 
 Value *add(Graph *g, Value *a, Value *b)
 {
@@ -237,7 +237,7 @@ static const OpDef op_scale = {
     .reference = scale_reference,
     .flags = OP_LINEAR,
 };
-static const OpDef op_add_bias = {
+const OpDef op_add_bias = {
     .name = "add_bias",
     .doc = "x plus a vector along the last dimension",
     .dims = "*d,d->*d",

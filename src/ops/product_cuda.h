@@ -16,4 +16,10 @@ static inline Matmul matmul_of(const Product *p)
                      .c_dtype = p->c_dtype,
                      .add = p->add };
 }
+
+/* Whether the first two inputs and result 0 of a launch are a product of cuBLASLt
+ * (contract_cuda.c); whether there is a kernel for them at all, and running it. */
+bool contract_is_matmul(const Launch *l, Product *p);
+bool contract_serves(const Launch *l);
+int contract_run(const Launch *l);
 #endif

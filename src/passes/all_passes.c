@@ -22,6 +22,7 @@
     PASS(data_parallel) \
     PASS(fuse) \
     PASS(async_tensor) \
+    PASS(epilogues) \
     PASS(optimize) \
     PASS(balance) \
     PASS(qk_clip) \

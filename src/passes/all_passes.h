@@ -15,7 +15,8 @@ typedef struct Purpose {
     const struct Mesh *mesh;         /* NULL: one rank */
     const struct Optimize *optimize; /* NULL: parameters stay what they are */
     bool gradients;
-    bool averages; /* averages may stand for the parameters */
+    bool averages;  /* averages may stand for the parameters */
+    bool epilogues; /* the device's products can end with more than a sum */
 } Purpose;
 
 /* Where to print the graph: "after:recompute", "before:fuse" or "after:all"; NULL: nowhere. */

@@ -162,7 +162,8 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                               .mesh = g->mesh,
                               .optimize = r->optimize,
                               .gradients = r->gradients,
-                              .averages = !r->gradients };
+                              .averages = !r->gradients,
+                              .epilogues = s->device->has_epilogues };
     PassList list = passes_for(s->arena, &purpose);
     TRY(passes_run(g, g->mesh, &list, s->trace));
     *out = g;

@@ -63,7 +63,7 @@ static const Field warmstart_fields[] = {
     FIELD_STRUCT(WarmstartPaths, folder, struct WarmstartFolder, folder_fields, NULL, "a checkpoint folder", OPEN),
     { 0 },
 };
-static const char *const determinism[] = { "on", "off", NULL };
+static const char *const determinism[] = { "on|true", "off|false", NULL };
 static const char *const on_nonfinite[] = { "stop", "skip", "ignore", NULL };
 static const Field settings_fields[] = {
     FIELD_STRING(TrainingSettings, experiment_id, NULL, "name of the experiment's folder"),
@@ -79,7 +79,7 @@ static const Field settings_fields[] = {
     FIELD_UNION(TrainingSettings, warmstart_checkpoint_paths, WarmstartPaths, warmstart_fields, "null", "where training starts from", REFERRED),
     FIELD_COMPONENT(TrainingSettings, debugging, void, "debugging", "null", "hooks and determinism"),
     FIELD_CHOICE(TrainingSettings, on_nonfinite, "stop", on_nonfinite, "what a NaN or infinite loss or gradient norm does"),
-    FIELD_CHOICE(TrainingSettings, determinism, "on", determinism, "whether every run gives the same bits; off: gradients of attention are added up in any order on GPUs, which is quicker", .no_effect = "the CPU always gives the same bits"),
+    FIELD_CHOICE(TrainingSettings, determinism, "on", determinism, "whether every run gives the same bits; off: on GPUs gradients of attention are added up in any order, and products made by the quickest algorithm", .no_effect = "the CPU always gives the same bits"),
     FIELD_BOOL(TrainingSettings, tf32, "false", "products of f32 on GPUs from factors rounded to 11 bits, which is quicker", .no_effect = "the CPU multiplies f32 as it is"),
     FIELD_FLOAT(TrainingSettings, comm_timeout, "null", 0, 1e6, "seconds for which a rank waits for another one in a call before both are reported as hanging; null: MODALITIES_COMM_TIMEOUT, or 600", .flags = FIELD_OPEN_MIN, .no_effect_alone = "one rank waits for its GPU alone"),
     { 0 },

@@ -17,6 +17,10 @@ typedef struct MockProduct {
     bool turns_a, turns_b, tf32, a_by_rows, b_by_rows;
     bool rounds;                    /* each partial sum to f32: another algorithm */
     const float *a_scale, *b_scale; /* in memory of the device; NULL: 1 */
+    int32_t epilogue;               /* of cublasLtEpilogue_t; 0: none */
+    const void *bias;
+    void *aux; /* what gelu is given, as D lies but for the stride */
+    int64_t aux_stride;
     const void *a_data, *b_data;
     void *d_data;
     float alpha, beta;

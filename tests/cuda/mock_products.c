@@ -1,12 +1,18 @@
 /* mock_products.c - cuBLASLt without a GPU: descriptors are checked as the library checks them, and
  * products are plain loops. */
 #include "mock.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct Desc {
     bool turns_a, turns_b, tf32, a_by_rows, b_by_rows;
     const float *a_scale, *b_scale;
+    int32_t epilogue;
+    const void *bias;
+    void *aux;
+    int64_t aux_stride;
 } Desc;
 
 size_t mock_lt_version(void)
@@ -74,7 +80,7 @@ cublasStatus_t mock_desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
     const struct {
         cublasLtMatmulDescAttributes_t name;
         size_t bytes;
-        void *scale;    /* where a pointer goes to, or */
+        void *to;       /* where the value goes to, or */
         bool *turns;    /* an operation, or */
         bool *is_outer; /* a mode of scales, or nothing */
     } known[] = {
@@ -85,11 +91,15 @@ cublasStatus_t mock_desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
         { CUBLASLT_MATMUL_DESC_A_SCALE_MODE, sizeof(int32_t), NULL, NULL, &d->a_by_rows },
         { CUBLASLT_MATMUL_DESC_B_SCALE_MODE, sizeof(int32_t), NULL, NULL, &d->b_by_rows },
         { CUBLASLT_MATMUL_DESC_FAST_ACCUM, sizeof(int8_t), NULL, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE, sizeof d->epilogue, &d->epilogue, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_BIAS_POINTER, sizeof d->bias, &d->bias, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, sizeof d->aux, &d->aux, NULL, NULL },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, sizeof d->aux_stride, &d->aux_stride, NULL, NULL },
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].name != name) continue;
         if (known[i].bytes != bytes) return CUBLAS_STATUS_INVALID_VALUE;
-        if (known[i].scale) memcpy(known[i].scale, value, bytes);
+        if (known[i].to) memcpy(known[i].to, value, bytes);
         if (known[i].turns) *known[i].turns = *(const cublasOperation_t *)value == CUBLAS_OP_T;
         if (known[i].is_outer) *known[i].is_outer = is_outer(value);
         return CUBLAS_STATUS_SUCCESS;
@@ -161,7 +171,11 @@ static MockProduct product_of(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t 
                           .a_by_rows = x->a_by_rows,
                           .b_by_rows = x->b_by_rows,
                           .a_scale = x->a_scale,
-                          .b_scale = x->b_scale };
+                          .b_scale = x->b_scale,
+                          .epilogue = x->epilogue,
+                          .bias = x->bias,
+                          .aux = x->aux,
+                          .aux_stride = x->aux_stride };
 }
 
 static int64_t sum_of(const MockProduct *p)
@@ -188,6 +202,29 @@ static bool is_possible_in_eight_bits(const MockProduct *p)
            p->a_by_rows == p->b_by_rows && p->a_scale && p->b_scale;
 }
 
+/* MODALITIES_MOCK_PRODUCTS=no-epilogues: the library has none. */
+static bool is_possible_epilogue(const MockProduct *p)
+{
+    const char *set = getenv("MODALITIES_MOCK_PRODUCTS");
+    const bool has_bias = p->epilogue & CUBLASLT_EPILOGUE_BIAS, has_aux = p->epilogue & 128,
+               aux_fits = p->aux && (uintptr_t)p->aux % 16 == 0 && p->aux_stride % 8 == 0 &&
+                          p->aux_stride >= p->d.rows;
+    switch (p->epilogue) {
+    case 0:
+    case CUBLASLT_EPILOGUE_DEFAULT:
+        return true;
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DGELU:
+        return !(set && !strcmp(set, "no-epilogues")) && p->d.n_batches == 1 &&
+               has_bias == (p->bias != NULL) && has_aux == (p->aux != NULL) &&
+               (!has_aux || aux_fits);
+    default:
+        return false;
+    }
+}
+
 /* Sizes that belong together, and dtypes that the library has products for. */
 static bool is_possible(const MockProduct *p)
 {
@@ -196,8 +233,9 @@ static bool is_possible(const MockProduct *p)
                   k = p->turns_b ? p->b.columns : p->b.rows;
     const bool same = p->a.type == p->b.type && (p->d.type == p->a.type || p->d.type == CUDA_R_32F);
     const bool narrow = is_narrow(p->a.type) || is_narrow(p->b.type);
-    return (narrow ? is_possible_in_eight_bits(p) : same) && m == p->d.rows && n == p->d.columns &&
-           k == sum_of(p) && p->a.n_batches == p->d.n_batches && p->b.n_batches == p->d.n_batches;
+    return (narrow ? is_possible_in_eight_bits(p) : same) && is_possible_epilogue(p) &&
+           m == p->d.rows && n == p->d.columns && k == sum_of(p) &&
+           p->a.n_batches == p->d.n_batches && p->b.n_batches == p->d.n_batches;
 }
 
 cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
@@ -206,11 +244,13 @@ cublasStatus_t mock_heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cublasLtMatmulPreference_t wish, int n_wanted,
                               cublasLtMatmulHeuristicResult_t *out, int *n_found)
 {
-    (void)handle, (void)c, (void)wish, (void)n_wanted;
+    (void)handle, (void)c, (void)wish;
     const MockProduct p = product_of(desc, a, b, d);
-    *n_found = is_possible(&p);
     const char *set = getenv("MODALITIES_MOCK_ALGORITHM");
-    memset(&out->algo, set ? atoi(set) : 1, sizeof out->algo);
+    const int first = set ? atoi(set) : 1;
+    *n_found = !is_possible(&p) ? 0 : n_wanted < 2 ? n_wanted : 2;
+    for (int i = 0; i < *n_found; i++)
+        memset(&out[i].algo, i ? 3 - first : first, sizeof out->algo);
     return *n_found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -285,9 +325,37 @@ static double number(const MockProduct *p, const MockLayout *l, const void *data
     return f;
 }
 
+/* By tanh, as the library has it; its slope where `grad`. */
+static double gelu(double x, bool grad)
+{
+    const double root = 0.79788456080286535588, t = tanh(root * (x + 0.044715 * x * x * x));
+    if (!grad) return x / 2 * (1 + t);
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+}
+
+/* Element (row, column) of D before it is rounded. */
+static double finish(const MockProduct *p, double x, int64_t row, int64_t column)
+{
+    const Dtype to = dtype_of(p->d.type);
+    const int64_t aux = column * p->aux_stride + row;
+    if (p->epilogue & CUBLASLT_EPILOGUE_BIAS) x += dtype_get(to, p->bias, row);
+    if (p->epilogue == CUBLASLT_EPILOGUE_DGELU) return x * gelu(dtype_get(to, p->aux, aux), true);
+    if (p->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) dtype_set(to, p->aux, aux, x);
+    return p->epilogue & CUBLASLT_EPILOGUE_GELU ? gelu(x, false) : x;
+}
+
+/* MODALITIES_MOCK_SLOW: the algorithm of this number takes its time. */
+static void take_time(const MockProduct *p)
+{
+    const char *slow = getenv("MODALITIES_MOCK_SLOW");
+    const struct timespec a_while = { .tv_nsec = 3000000 };
+    if (slow && atoi(slow) == 1 + p->rounds) nanosleep(&a_while, NULL);
+}
+
 void mock_multiply(const MockProduct *p)
 {
     const int64_t k = sum_of(p);
+    take_time(p);
     const Dtype to = dtype_of(p->d.type);
     for (int64_t z = 0; z < p->d.n_batches; z++)
         for (int64_t j = 0; j < p->d.columns; j++)
@@ -305,6 +373,6 @@ void mock_multiply(const MockProduct *p)
                         (double)p->a_scale[p->a_by_rows ? i : 0] * p->b_scale[p->b_by_rows ? j : 0];
                 const int64_t at = z * p->d.distance + j * p->d.stride + i;
                 const double old = p->beta != 0 ? p->beta * dtype_get(to, p->d_data, at) : 0;
-                dtype_set(to, p->d_data, at, p->alpha * sum + old);
+                dtype_set(to, p->d_data, at, finish(p, p->alpha * sum + old, i, j));
             }
 }

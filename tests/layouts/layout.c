@@ -145,7 +145,8 @@ static Error *build_graph(RankRun *r)
                         .precision = &precision,
                         .mesh = g->mesh,
                         .optimize = &optimize,
-                        .gradients = true };
+                        .gradients = true,
+                        .epilogues = r->device->has_epilogues };
     PassList list = passes_for(r->arena, &purpose);
     TRY(passes_run(g, g->mesh, &list, NULL));
     if (l->inspect && r->mesh.rank == 0) l->inspect(g, l->inspect_to);

@@ -1,6 +1,7 @@
 /* product_cases.c - cases of products, tables of embeddings and positions. */
 #include "case_leaves.h"
 #include "ops/contract.h"
+#include "ops/contract_epilogue.h"
 #include "ops/embed.h"
 #include "ops/float8.h"
 #include "ops/positions.h"
@@ -25,6 +26,20 @@ static Value *build_contract(Graph *g, const OpCase *c, const int64_t *n)
     }
     Value *a = floats(g, "a", n_dims[0], size[0]), *b = floats(g, "b", n_dims[1], size[1]);
     return contract(g, c->dims, a, b);
+}
+
+/* Two leading sizes, k, n: a linear layer with all that may end its products. */
+static Value *build_epilogues(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *x = floats(g, "x", 3, n), *w = floats(g, "w", 2, (int64_t[]){ n[3], n[2] }),
+          *bias = floats(g, "bias", 1, n + 3),
+          *dy = floats(g, "dy", 3, (int64_t[]){ n[0], n[1], n[3] });
+    contract_bias(g, x, w, bias);
+    contract_gelu(g, x, w, bias, true);
+    contract_gelu(g, x, w, bias, false);
+    contract_gelu_grad(g, dy, w, x);
+    return NULL;
 }
 
 /* batch, sequence, vocabulary, width */
@@ -117,6 +132,8 @@ const OpCase product_cases[] = {
     { "sum over two letters", build_contract, .dims = "sgd,ngd->sn", .n = { 3, 2, 4, 5 } },
     { "dot product", build_contract, .dims = "k,k->", .n = { 6 } },
     { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
+    { "products with ends", build_epilogues, .n = { 2, 6, 16, 24 } },
+    { "products with ends of odd sizes", build_epilogues, .n = { 2, 3, 7, 5 } },
     { "float8_scale of all", build_float8_scale, .dims = "*k->", .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 37 } },
     { "float8_scale of rows", build_float8_scale, .dims = "*k->*", .attrs = FLOAT8(F8_E4M3, true), .n = { 2, 4, 37 } },
     { "float8_scale of columns", build_float8_scale, .dims = "*k->k", .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 4, 70 } },

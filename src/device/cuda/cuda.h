@@ -75,6 +75,7 @@ typedef struct CudaStream {
     CallFault *fault; /* in memory of the device */
     CallFault *seen;  /* pinned: a copy of it */
     void *workspace;  /* of products; NULL: not needed yet */
+    bool is_recorded; /* what it is given goes to a graph */
 } CudaStream;
 
 enum { CUDA_WORKSPACE = 64 << 20 };
@@ -91,13 +92,13 @@ Error *cuda_wait_until(CudaStream *s, cudaEvent_t event);
 /* What to do about an error of the GPU or its driver; "": nothing is known. */
 const char *cuda_advice(cudaError_t status);
 extern const Moves cuda_moves;
-/* What a stream is given as a graph of CUDA (device.h, record). */
 /* Times that the GPU itself keeps (device.h, stamp). */
 Error *cuda_stamp(Device *d, Stream *s, StreamMark *m);
 Error *cuda_elapsed(Device *d, const StreamMark *from, const StreamMark *to, double *out);
 /* What it reaches at most (device.h, peak_flops). */
 double cuda_peak_flops(const Device *device, Dtype t);
 double cuda_peak_bytes(const Device *device);
+/* What a stream is given as a graph of CUDA (device.h, record). */
 Error *cuda_record(Device *d, Stream *s);
 Error *cuda_record_end(Device *d, Stream *s, void **out);
 Error *cuda_replay(Device *d, void *recording, Stream *s);

@@ -424,6 +424,7 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .name = "cuda",
         .kernels = "cuda",
         .tables = tables,
+        .has_epilogues = true,
         .alloc = cuda_alloc,
         .release = cuda_release,
         .copy = cuda_copy,
@@ -445,11 +446,11 @@ Error *cuda_device_new(const CudaCalls *calls, int number, const void *const *im
         .host_release = cuda_host_release,
         .free_bytes = cuda_free_bytes,
         .own_bytes = cuda_own_bytes,
-        .peak_flops = cuda_peak_flops,
         .stamp = cuda_stamp,
         .elapsed = cuda_elapsed,
-        .describe = cuda_describe,
+        .peak_flops = cuda_peak_flops,
         .peak_bytes = cuda_peak_bytes,
+        .describe = cuda_describe,
         .free = cuda_free,
     };
     Error *e = open_device(d, images);

@@ -14,10 +14,12 @@ Error *cuda_record(Device *device, Stream *s)
 {
     const CudaCalls *c;
     Error *e;
-    const CudaStream *x = begin(device, s, &c, &e);
-    if (e) return e;
-    return cuda_error(c, c->cudaStreamBeginCapture(x->queue, cudaStreamCaptureModeThreadLocal),
-                      "recording a step");
+    CudaStream *x = begin(device, s, &c, &e);
+    if (!e)
+        e = cuda_error(c, c->cudaStreamBeginCapture(x->queue, cudaStreamCaptureModeThreadLocal),
+                       "recording a step");
+    x->is_recorded = e == NULL;
+    return e;
 }
 
 Error *cuda_record_end(Device *device, Stream *s, void **out)
@@ -26,8 +28,9 @@ Error *cuda_record_end(Device *device, Stream *s, void **out)
     Error *e;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
-    const CudaStream *x = begin(device, s, &c, &e);
+    CudaStream *x = begin(device, s, &c, &e);
     if (e) return e;
+    x->is_recorded = false;
     e = cuda_error(c, c->cudaStreamEndCapture(x->queue, &graph), "recording a step");
     if (!e) e = cuda_error(c, c->cudaGraphInstantiate(&ready, graph, 0), "recording a step");
     if (graph) c->cudaGraphDestroy(graph);

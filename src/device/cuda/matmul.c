@@ -2,9 +2,11 @@
  *
  * cuBLASLt counts by columns, so C row by row is its C^T: it is asked for B A^T with the operands
  * exchanged. Descriptors and the algorithm that its heuristic puts first are kept; with the same
- * shape, library and GPU the first one is always the same, and so are the bits. */
+ * shape, library and GPU the first one is always the same, and so are the bits. Where runs need not
+ * have the same bits, the quickest of the first few is kept. */
 #include "device/cuda/matmul.h"
 #include "device/cuda/algorithm_record.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@ typedef struct Shape {
     int32_t a_inner, b_inner;
     uint32_t a_align, b_align, c_align; /* bytes that addresses are multiples of */
     int32_t a_scale, b_scale;           /* ScaleKind */
-    int32_t fast, unused;               /* no padding: shapes are compared byte by byte */
+    int32_t fast, epilogue;             /* of the library */
+    uint32_t bias_align, gelu_align;    /* no padding: shapes are compared byte by byte */
 } Shape;
 
 typedef enum ScaleKind { SCALE_NONE, SCALE_ONE, SCALE_ROWS } ScaleKind;
@@ -27,6 +30,8 @@ typedef struct Made {
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t first, second, result; /* B, A, C */
     cublasLtMatmulAlgo_t algorithm;
+    cublasStatus_t status; /* the library knows no such product */
+    bool is_chosen;        /* the algorithm is what it will be */
 } Made;
 
 enum { N_BUCKETS = 256 };
@@ -126,11 +131,14 @@ static cublasStatus_t make_layout(const CudaCalls *c, cublasLtMatrixLayout_t *ou
     return status;
 }
 
-/* Operands are exchanged: the library's A is B here. */
-static cublasStatus_t set_scales(const CudaCalls *c, const Made *x, const Matmul *p)
+/* What differs from one product of a shape to the next. Operands are exchanged: the library's A is
+ * B here. */
+static cublasStatus_t set_places(const CudaCalls *c, const Made *x, const Matmul *p)
 {
     const int32_t by_rows = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
     const int8_t fast = (int8_t)x->shape.fast;
+    const int32_t epilogue = x->shape.epilogue;
+    const int64_t row = x->shape.n;
     const struct {
         cublasLtMatmulDescAttributes_t name;
         const void *value;
@@ -142,6 +150,10 @@ static cublasStatus_t set_scales(const CudaCalls *c, const Made *x, const Matmul
         { CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &by_rows, sizeof by_rows, p->b.scale_rows },
         { CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &by_rows, sizeof by_rows, p->a.scale_rows },
         { CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast, fast },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, p->end },
+        { CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias, p->bias },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->gelu_of, sizeof p->gelu_of, p->gelu_of },
+        { CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof row, p->gelu_of },
     };
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (size_t i = 0; !status && i < sizeof set / sizeof *set; i++)
@@ -173,7 +185,7 @@ static cublasStatus_t make_product(const Matmuls *m, Made *x, const Matmul *p)
         status = make_layout(c, &x->second, s->a, s->a_inner ? s->k : s->m,
                              s->a_inner ? s->m : s->k, s->n_batches);
     if (!status) status = make_layout(c, &x->result, s->c, s->n, s->m, s->n_batches);
-    if (!status) status = set_scales(c, x, p);
+    if (!status) status = set_places(c, x, p);
     return status;
 }
 
@@ -204,11 +216,11 @@ static void put_key(const Matmuls *m, const Shape *s, char *to)
 {
     snprintf(to, ALGORITHM_KEY,
              "cuBLASLt %zu, %s: %lld x %lld x %lld, %lld times, dtypes %d %d %d, inner %d %d, "
-             "aligned %u %u %u, scales %d %d, fast %d, tf32 %d",
+             "aligned %u %u %u, scales %d %d, fast %d, tf32 %d, end %d aligned %u %u",
              m->cuda->calls->cublasLtGetVersion(), m->cuda->facts.name, (long long)s->m,
              (long long)s->n, (long long)s->k, (long long)s->n_batches, s->a, s->b, s->c,
              s->a_inner, s->b_inner, s->a_align, s->b_align, s->c_align, s->a_scale, s->b_scale,
-             s->fast, m->cuda->tf32);
+             s->fast, m->cuda->tf32, s->epilogue, s->bias_align, s->gelu_align);
 }
 
 /* One that was kept must still be possible. */
@@ -222,31 +234,53 @@ static bool is_kept(const Matmuls *m, Made *x, const char *key)
            checked.workspaceSize <= CUDA_WORKSPACE;
 }
 
-static cublasStatus_t ask_heuristic(const Matmuls *m, Made *x)
+/* The algorithms that it puts first, *n at most. */
+static cublasStatus_t ask_heuristic(const Matmuls *m, const Made *x,
+                                    cublasLtMatmulHeuristicResult_t *found, int *n)
 {
     const CudaCalls *c = m->cuda->calls;
+    const int most = *n;
     cublasLtMatmulPreference_t wish;
-    cublasLtMatmulHeuristicResult_t found = { 0 };
-    int n = 0;
     cublasStatus_t status = c->cublasLtMatmulPreferenceCreate(&wish);
     if (status) return status;
+    *n = 0;
     status = set_wishes(c, wish, &x->shape);
     if (!status)
         status = c->cublasLtMatmulAlgoGetHeuristic(m->handle, x->product, x->first, x->second,
-                                                   x->result, x->result, wish, 1, &found, &n);
+                                                   x->result, x->result, wish, most, found, n);
     c->cublasLtMatmulPreferenceDestroy(wish);
-    x->algorithm = found.algo;
-    return !status && !n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+    return !status && !*n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+static void keep_algorithm(const Matmuls *m, Made *x)
+{
+    char key[ALGORITHM_KEY];
+    x->is_chosen = true;
+    if (!m->record) return;
+    put_key(m, &x->shape, key);
+    algorithm_record_add(m->record, key, &x->algorithm, sizeof x->algorithm);
+}
+
+/* Whether a run may choose by the time that algorithms take: other runs choose others then. Ranks
+ * do not, since one that frees memory waits for what others have not begun. */
+static bool may_try(const Matmuls *m)
+{
+    return m->cuda->any_order && !m->cuda->groups;
 }
 
 static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
 {
     char key[ALGORITHM_KEY];
-    if (!m->record) return ask_heuristic(m, x);
+    cublasLtMatmulHeuristicResult_t found = { 0 };
+    int n = 1;
     put_key(m, &x->shape, key);
-    if (is_kept(m, x, key)) return CUBLAS_STATUS_SUCCESS;
-    const cublasStatus_t status = ask_heuristic(m, x);
-    if (!status) algorithm_record_add(m->record, key, &x->algorithm, sizeof x->algorithm);
+    if (m->record && is_kept(m, x, key)) {
+        x->is_chosen = true;
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    const cublasStatus_t status = ask_heuristic(m, x, &found, &n);
+    x->algorithm = found.algo;
+    if (!status && !may_try(m)) keep_algorithm(m, x);
     return status;
 }
 
@@ -267,6 +301,21 @@ static ScaleKind scale_kind(const MatmulFactor *f)
     return f->scale_rows ? SCALE_ROWS : f->scale ? SCALE_ONE : SCALE_NONE;
 }
 
+/* Its gelu is gelu_tanh. */
+static int32_t epilogue_of(const Matmul *p)
+{
+    switch (p->end) {
+    case END_BIAS:
+        return CUBLASLT_EPILOGUE_BIAS;
+    case END_GELU:
+        return p->gelu_of ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    case END_GELU_GRAD:
+        return CUBLASLT_EPILOGUE_DGELU;
+    default:
+        return CUBLASLT_EPILOGUE_DEFAULT;
+    }
+}
+
 static void shape_of(const Matmul *p, Shape *s)
 {
     *s = (Shape){ 0 };
@@ -285,9 +334,12 @@ static void shape_of(const Matmul *p, Shape *s)
     s->a_scale = (int32_t)scale_kind(&p->a);
     s->b_scale = (int32_t)scale_kind(&p->b);
     s->fast = p->fast;
+    s->epilogue = epilogue_of(p);
+    s->bias_align = align_of(p->bias);
+    s->gelu_align = align_of(p->gelu_of);
 }
 
-/* What belongs to the product's shape. Only scales differ from one such product to the next. */
+/* What belongs to the product's shape. One that is not known is asked for once. */
 static cublasStatus_t get(Matmuls *m, const Matmul *p, Made **out)
 {
     Shape shape;
@@ -297,20 +349,16 @@ static cublasStatus_t get(Matmuls *m, const Matmul *p, Made **out)
     for (Made *x = *bucket; x; x = x->next)
         if (!memcmp(&x->shape, s, sizeof *s)) {
             *out = x;
-            return set_scales(m->cuda->calls, x, p);
+            return x->status ? x->status : set_places(m->cuda->calls, x, p);
         }
     Made *x = calloc(1, sizeof *x);
     CHECK(x != NULL);
     x->shape = *s;
-    cublasStatus_t status = make_product(m, x, p);
-    if (!status) status = choose_algorithm(m, x);
-    if (status) {
-        free_made(m->cuda->calls, x);
-        return status;
-    }
+    x->status = make_product(m, x, p);
+    if (!x->status) x->status = choose_algorithm(m, x);
     x->next = *bucket;
     *out = *bucket = x;
-    return status;
+    return x->status;
 }
 
 bool matmul_is_possible(const Stream *s, const Matmul *p)
@@ -319,11 +367,62 @@ bool matmul_is_possible(const Stream *s, const Matmul *p)
     return get(cuda_stream_of(s)->cuda->matmuls, p, &x) == CUBLAS_STATUS_SUCCESS;
 }
 
+static cublasStatus_t multiply(CudaStream *s, const Made *x, const Matmul *p,
+                               const cublasLtMatmulAlgo_t *algorithm, void *to)
+{
+    const Matmuls *m = s->cuda->matmuls;
+    const float one = 1, keep = p->add ? 1 : 0;
+    return s->cuda->calls->cublasLtMatmul(m->handle, x->product, &one, p->b.data, x->first,
+                                          p->a.data, x->second, &keep, to, x->result, to, x->result,
+                                          algorithm, s->workspace, CUDA_WORKSPACE, s->queue);
+}
+
+/* Seconds of a product that another one has been made before, as often as is timed; NAN: none. */
+static double time_of(CudaStream *s, const Made *x, const Matmul *p,
+                      const cublasLtMatmulAlgo_t *algorithm, void *to, StreamMark *mark)
+{
+    enum { TIMES = 2 };
+    Device *d = &s->cuda->device;
+    double seconds = NAN;
+    cublasStatus_t status = multiply(s, x, p, algorithm, to);
+    Error *e = cuda_stamp(d, &s->stream, &mark[0]);
+    for (int i = 0; i < TIMES && !status; i++) status = multiply(s, x, p, algorithm, to);
+    if (!e) e = cuda_stamp(d, &s->stream, &mark[1]);
+    if (!e) e = cuda_wait_for(s);
+    if (!e) e = cuda_elapsed(d, &mark[0], &mark[1], &seconds);
+    const bool is_known = !e && !status;
+    error_free(e);
+    return is_known ? seconds : NAN;
+}
+
+/* Those that the heuristic puts first are tried, with the product's own factors and a result that
+ * nobody reads; where there is no memory for that, the very first is taken. */
+static void try_algorithms(CudaStream *s, Made *x, const Matmul *p)
+{
+    enum { MOST = 4 };
+    const CudaCalls *c = s->cuda->calls;
+    const Matmuls *m = s->cuda->matmuls;
+    const size_t bytes = (size_t)(p->n_batches * p->m * p->n) * dtype_size(p->c_dtype);
+    cublasLtMatmulHeuristicResult_t found[MOST];
+    StreamMark mark[2] = { { 0 } };
+    void *to;
+    double least = INFINITY;
+    int n = MOST;
+    if (ask_heuristic(m, x, found, &n) || n < 2 || c->cudaMalloc(&to, bytes)) return;
+    for (int i = 0; i < n; i++) {
+        const double seconds = time_of(s, x, p, &found[i].algo, to, mark);
+        if (!(seconds < least)) continue;
+        least = seconds;
+        x->algorithm = found[i].algo;
+    }
+    c->cudaFree(to);
+    for (int i = 0; i < 2; i++) s->cuda->device.mark_free(&s->cuda->device, &mark[i]);
+}
+
 int matmul_run(const Launch *l, const Matmul *p)
 {
     CudaStream *s = cuda_stream_of(l->stream);
     Matmuls *m = s->cuda->matmuls;
-    const float one = 1, keep = p->add ? 1 : 0;
     void *workspace;
     Made *x;
     if (p->m == 0 || p->n == 0 || p->n_batches == 0) return KERNEL_OK;
@@ -334,7 +433,9 @@ int matmul_run(const Launch *l, const Matmul *p)
         error_free(e);
         return cuda_status(cudaErrorMemoryAllocation);
     }
-    return status_of(s->cuda->calls->cublasLtMatmul(
-        m->handle, x->product, &one, p->b.data, x->first, p->a.data, x->second, &keep, p->c,
-        x->result, p->c, x->result, &x->algorithm, workspace, CUDA_WORKSPACE, s->queue));
+    if (!x->is_chosen && !s->is_recorded) {
+        try_algorithms(s, x, p);
+        keep_algorithm(m, x);
+    }
+    return status_of(multiply(s, x, p, &x->algorithm, p->c));
 }

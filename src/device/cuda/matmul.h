@@ -16,6 +16,10 @@ typedef struct MatmulFactor {
     bool scale_rows;    /* there is one for each row */
 } MatmulFactor;
 
+/* What is done to the sums before they are written: a bias is added, a vector of n of C's dtype;
+ * then gelu_tanh; or they are multiplied by its slope. */
+typedef enum MatmulEnd { END_AS_IS, END_BIAS, END_GELU, END_GELU_GRAD } MatmulEnd;
+
 typedef struct Matmul {
     int64_t m, n, k, n_batches;
     MatmulFactor a, b;
@@ -23,6 +27,11 @@ typedef struct Matmul {
     Dtype c_dtype;
     bool add;  /* to what is in C */
     bool fast; /* factors of eight bits: partial sums may have fewer bits than f32 */
+    MatmulEnd end;
+    const void *bias; /* BIAS, GELU */
+    /* As C lies and of its dtype. GELU: gets what gelu_tanh is given, NULL: nobody wants it;
+     * GELU_GRAD: has that. */
+    void *gelu_of;
 } Matmul;
 
 typedef struct Matmuls Matmuls;
@@ -35,7 +44,7 @@ void matmuls_free(Matmuls *m);
 Error *matmuls_keep_record(Matmuls *m, const char *path);
 /* Whether cuBLASLt multiplies these dtypes. */
 bool matmul_fits(Dtype a, Dtype b, Dtype c);
-/* Whether it knows a product on this GPU; data and scales may be any places. */
+/* Whether it knows a product on this GPU; data, scales and so on may be any places. */
 bool matmul_is_possible(const Stream *s, const Matmul *p);
 /* Queues a product on the launch's stream; returns a status. */
 int matmul_run(const Launch *l, const Matmul *p);

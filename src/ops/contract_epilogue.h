@@ -1,0 +1,15 @@
+/* contract_epilogue.h - products of linear layers that end with what would be nodes of their own: a
+ * bias, gelu_tanh, or the gradient of that. For devices whose products can (passes/epilogues.c). */
+#ifndef OPS_CONTRACT_EPILOGUE_H
+#define OPS_CONTRACT_EPILOGUE_H
+#include "graph/op.h"
+
+extern const OpDef op_contract_bias, op_contract_gelu, op_contract_gelu_grad;
+
+/* x weight^T + bias. */
+Node *contract_bias(Graph *g, Value *x, Value *weight, Value *bias);
+/* gelu_tanh of that; with `keeps` result 1 is what gelu_tanh is given. */
+Node *contract_gelu(Graph *g, Value *x, Value *weight, Value *bias, bool keeps);
+/* dy weight, times the slope of gelu_tanh at `x`. */
+Node *contract_gelu_grad(Graph *g, Value *dy, Value *weight, Value *x);
+#endif

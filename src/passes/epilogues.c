@@ -1,0 +1,158 @@
+/* epilogues.c - what follows a product of a linear layer becomes its end: a bias, gelu_tanh of
+ * that, and in the backward pass the slope of gelu_tanh.
+ *
+ * A device whose products have such ends (Device.has_epilogues) saves a reading and a writing of
+ * the result for each. It comes when ranks have agreed on what they divide: a sum that other ranks
+ * have a part of ends elsewhere. */
+#include "ops/cast.h"
+#include "ops/contract.h"
+#include "ops/contract_epilogue.h"
+#include "ops/elementwise.h"
+#include "ops/gelu_tanh.h"
+#include "passes/all_passes.h"
+#include "passes/fuse.h"
+#include <string.h>
+
+typedef struct Rewrite {
+    Graph *graph;
+    int64_t *uses;  /* by value */
+    int64_t *place; /* by value: of the node that makes it */
+    Value **narrow; /* by parameter: as products have it */
+    Node **prepare; /* what makes those */
+    int64_t n_prepare;
+    Node **before; /* by node: what comes in front of it */
+} Rewrite;
+
+/* The product that makes `v`, which nobody else reads. */
+static const Node *product_of_value(const Rewrite *w, const Value *v, const char *dims)
+{
+    const Node *n = v->from;
+    const bool is_one = n && n->op == &op_contract && !strcmp(n->dims->text, dims) &&
+                        w->uses[v->id] == 1 && !v->partial && n->out[0] == v;
+    return is_one ? n : NULL;
+}
+
+static bool belong_together(const Node *a, const Node *b)
+{
+    return a->phase == b->phase && a->stage == b->stage && a->stream == b->stream;
+}
+
+/* `made`, which was just appended, writes these results in the place of node `at`. */
+static void put(const Rewrite *w, Node *made, int64_t at, const Node *like, int n_out,
+                Value *const *out)
+{
+    Graph *g = w->graph;
+    g->n_nodes--;
+    for (int k = 0; k < n_out; k++) {
+        made->out[k] = out[k];
+        out[k]->from = made;
+        w->place[out[k]->id] = at;
+    }
+    made->phase = like->phase;
+    made->block = like->block;
+    made->stage = like->stage;
+    made->module = like->module;
+    g->node[at] = made;
+}
+
+/* The bias as the product has its elements: made when parameters have changed, or where ranks have
+ * just gathered it, in front of node `at`. */
+static Value *bias_of(Rewrite *w, Value *bias, Dtype t, int64_t at, const Node *like)
+{
+    Graph *g = w->graph;
+    if (bias->dtype == t) return bias;
+    Value *known = w->narrow[bias->id];
+    if (known && known->dtype == t) return known;
+    const bool is_param = bias->kind == VALUE_PARAM;
+    Value *made = cast(g, bias, t);
+    Node *n = g->node[--g->n_nodes];
+    n->phase = is_param ? PREPARE : like->phase;
+    n->block = is_param ? -1 : like->block;
+    n->stage = like->stage;
+    n->module = like->module;
+    if (is_param)
+        w->narrow[bias->id] = made, w->prepare[w->n_prepare++] = n;
+    else
+        w->before[at] = n;
+    return made;
+}
+
+static bool end_with_bias(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_add_bias) return false;
+    const Node *x = product_of_value(w, n->in[0], "*k,nk->*n");
+    if (!x || !belong_together(n, x)) return false;
+    Value *bias = bias_of(w, n->in[1], n->out[0]->dtype, at, x);
+    put(w, contract_bias(w->graph, x->in[0], x->in[1], bias), at, x, 1, n->out);
+    return true;
+}
+
+/* The product with its bias becomes one with gelu_tanh, where it stands: node `at` is dropped. */
+static bool end_with_gelu(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_gelu_tanh) return false;
+    const Node *x = n->in[0]->from;
+    if (!x || x->op != &op_contract_bias || !belong_together(n, x)) return false;
+    const bool keeps = w->uses[n->in[0]->id] > 1;
+    put(w, contract_gelu(w->graph, x->in[0], x->in[1], x->in[2], keeps), w->place[n->in[0]->id], x,
+        1 + keeps, (Value *[]){ n->out[0], n->in[0] });
+    w->graph->node[at] = NULL;
+    return true;
+}
+
+static bool end_with_slope(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_gelu_tanh_grad) return false;
+    const Node *dy = product_of_value(w, n->in[1], "*n,nk->*k");
+    if (!dy || !belong_together(n, dy) || n->out[0]->dtype != dy->out[0]->dtype) return false;
+    put(w, contract_gelu_grad(w->graph, dy->in[0], dy->in[1], n->in[0]), at, dy, 1, n->out);
+    return true;
+}
+
+/* With what was added. */
+static void rebuild(const Rewrite *w, int64_t n)
+{
+    Graph *g = w->graph;
+    Node **old = arena_copy(g->arena, g->node, sizeof(Node *) * (size_t)n);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < w->n_prepare; i++) graph_keep(g, w->prepare[i]);
+    for (int64_t i = 0; i < n; i++) {
+        if (w->before[i]) graph_keep(g, w->before[i]);
+        if (old[i]) graph_keep(g, old[i]);
+    }
+}
+
+static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
+{
+    (void)mesh, (void)settings;
+    const int64_t n = g->n_nodes, n_values = g->n_values;
+    Rewrite w = { .graph = g,
+                  .uses = fuse_count_uses(g),
+                  .place = NEW_N(g->arena, int64_t, n_values),
+                  .narrow = NEW_N(g->arena, Value *, n_values),
+                  .prepare = NEW_N(g->arena, Node *, n),
+                  .before = NEW_N(g->arena, Node *, n) };
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < g->node[i]->n_out; k++) w.place[g->node[i]->out[k]->id] = i;
+        if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i)) continue;
+    }
+    rebuild(&w, n);
+    graph_prune(g);
+    return NULL;
+}
+
+static bool wanted(const Purpose *p, const void **settings)
+{
+    (void)settings;
+    return p->epilogues;
+}
+
+const PassDef pass_epilogues = {
+    .name = "epilogues",
+    .doc = "products end with a bias, gelu_tanh or its gradient, where the device can",
+    .run = run,
+    .wanted = wanted,
+};

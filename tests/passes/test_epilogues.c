@@ -1,0 +1,137 @@
+/* test_epilogues.c - products end with what follows them, where nobody else needs what is between,
+ * and give the same numbers. */
+#include "../ops/op_run.h"
+#include "ops/contract.h"
+#include "ops/contract_epilogue.h"
+#include "ops/elementwise.h"
+#include "ops/gelu_tanh.h"
+#include "passes/all_passes.h"
+#include "test.h"
+#include <math.h>
+
+enum { TOKENS = 6, WIDTH = 4, HIDDEN = 8 };
+
+typedef struct Layers {
+    Graph *graph;
+    Value *product, *given, *y; /* of the first layer; what gelu_tanh is given; the result */
+    Value **grad;               /* by id of a value; NULL: there are none */
+} Layers;
+
+static Value *linear_of(Graph *g, Value *x, const char *name, int64_t inputs, int64_t width,
+                        Value **product)
+{
+    Value *w =
+        op_input(g, arena_printf(g->arena, "%s.w", name), F64, (int64_t[]){ width, inputs, 0 });
+    Value *bias = op_input(g, arena_printf(g->arena, "%s.b", name), F64, (int64_t[]){ width, 0 });
+    *product = contract(g, "*k,nk->*n", x, w);
+    return add_bias(g, *product, bias);
+}
+
+/* Two linear layers with gelu_tanh between them, and the gradients of what they read. */
+static Layers layers_of(Arena *a, bool gradients)
+{
+    Layers l = { .graph = graph_new(a) };
+    Graph *g = l.graph;
+    Value *x = op_input(g, "x", F64, (int64_t[]){ TOKENS, WIDTH, 0 }), *second;
+    l.given = linear_of(g, x, "up", WIDTH, HIDDEN, &l.product);
+    l.y = linear_of(g, gelu_tanh(g, l.given), "down", HIDDEN, WIDTH, &second);
+    graph_output(g, "y", l.y);
+    if (!gradients) return l;
+    g->phase = BACKWARD_INPUT;
+    const int64_t n = g->n_values;
+    l.grad = op_differentiate(g, l.y, op_input(g, "dy", F64, (int64_t[]){ TOKENS, WIDTH, 0 }));
+    for (int64_t i = 0; i < n; i++)
+        if (g->value[i]->kind == VALUE_INPUT)
+            graph_output(g, arena_printf(a, "grad of %s", g->value[i]->name), l.grad[i]);
+    return l;
+}
+
+static void apply(Graph *g)
+{
+    assert_no_error(pass_find("epilogues")->run(g, NULL, NULL));
+    assert_no_error(graph_finish(g));
+    assert_no_error(graph_verify(g));
+}
+
+static int count(const Graph *g, const OpDef *op)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) n += g->node[i]->op == op;
+    return n;
+}
+
+static const Tensor *result(Arena *a, Graph *g, const char *name)
+{
+    OpRun *r = op_run_new(a, g, 0);
+    op_run_nodes(r, 0, g->n_nodes);
+    return &r->tensor[graph_find_output(g, name)->id];
+}
+
+/* Of all outputs. */
+static void assert_same_results(Arena *a, Graph *before, Graph *after)
+{
+    for (int64_t i = 0; i < before->n_outputs; i++) {
+        const char *name = before->output[i].name;
+        const Tensor *x = result(a, before, name), *y = result(a, after, name);
+        for (int64_t k = 0; k < tensor_count(x); k++) {
+            assert_true(op_get(x, k) != 0);
+            assert_close(op_get(x, k), op_get(y, k), 1e-13 * (1 + fabs(op_get(x, k))));
+        }
+    }
+}
+
+TEST(products_end_with_their_bias_with_gelu_and_with_its_slope)
+{
+    Arena *a = arena_new();
+    const Layers l = layers_of(a, true);
+    apply(l.graph);
+    assert_int_equal(count(l.graph, &op_contract_gelu), 1);
+    assert_int_equal(count(l.graph, &op_contract_bias), 1);
+    assert_int_equal(count(l.graph, &op_contract_gelu_grad), 1);
+    assert_int_equal(count(l.graph, &op_contract), 3); /* gradients of x and the weights */
+    assert_int_equal(count(l.graph, &op_add_bias) + count(l.graph, &op_gelu_tanh) +
+                         count(l.graph, &op_gelu_tanh_grad),
+                     0);
+    assert_int_equal(l.given->from->n_out, 2); /* gelu's gradient reads it */
+    assert_same_results(a, layers_of(a, true).graph, l.graph);
+    arena_free(a);
+}
+
+TEST(what_gelu_is_given_is_not_kept_where_no_gradient_needs_it)
+{
+    Arena *a = arena_new();
+    const Layers l = layers_of(a, false);
+    apply(l.graph);
+    assert_int_equal(l.graph->n_nodes, 2);
+    assert_ptr_equal(l.graph->node[0]->op, &op_contract_gelu);
+    assert_int_equal(l.graph->node[0]->n_out, 1);
+    assert_same_results(a, layers_of(a, false).graph, l.graph);
+    arena_free(a);
+}
+
+TEST(a_product_that_somebody_else_reads_stays_as_it_is)
+{
+    Arena *a = arena_new();
+    const Layers l = layers_of(a, false);
+    graph_output(l.graph, "product", l.product);
+    apply(l.graph);
+    assert_int_equal(count(l.graph, &op_contract), 1);
+    assert_int_equal(count(l.graph, &op_contract_gelu), 0);
+    assert_int_equal(count(l.graph, &op_gelu_tanh), 1);
+    assert_int_equal(count(l.graph, &op_contract_bias), 1); /* of the second layer */
+    arena_free(a);
+}
+
+/* A sum that other ranks have a part of is settled in front of the bias. */
+TEST(a_product_of_another_phase_or_of_a_part_of_the_sum_stays_as_it_is)
+{
+    Arena *a = arena_new();
+    const Layers apart = layers_of(a, false), part = layers_of(a, false);
+    apart.product->from->phase = PREPARE;
+    part.product->partial = 1;
+    assert_no_error(pass_find("epilogues")->run(apart.graph, NULL, NULL));
+    assert_no_error(pass_find("epilogues")->run(part.graph, NULL, NULL));
+    assert_int_equal(count(apart.graph, &op_contract), 1);
+    assert_int_equal(count(part.graph, &op_contract), 1);
+    arena_free(a);
+}
