@@ -143,6 +143,15 @@ static Error *look(Arena *a, const char *folder, Begun *out)
     return NULL;
 }
 
+const char *training_experiment(Arena *a, const char *checkpoint)
+{
+    Begun b;
+    Error *e = look(a, checkpoint, &b);
+    const bool is_known = e == NULL;
+    error_free(e);
+    return is_known ? b.experiment : NULL;
+}
+
 /* A job that is just ending may write its record until it lets go of the experiment: what counts
  * is what stands there when rank 0 has it. */
 static Error *take(Arena *a, const char *folder, Consensus *together, Begun *out)

@@ -14,6 +14,9 @@ Error *training_resume(const Registry *r, const char *folder, const RunSettings 
 /* The number of ranks that the last job in this folder, or the job that saved this checkpoint, had;
  * 1 where nothing tells it. */
 int64_t training_ranks(Arena *a, const char *folder);
+/* The experiment of a checkpoint, which may be named as for training_folder; NULL: nothing there
+ * tells it. */
+const char *training_experiment(Arena *a, const char *checkpoint);
 /* Whether a run was begun in this experiment's folder. */
 bool training_is_started(Arena *a, const char *folder);
 #endif

@@ -14,6 +14,7 @@
 #include "train/ending.h"
 #include "train/keep_steps.h"
 #include "train/make_job.h"
+#include "train/resume.h"
 #include "train/session.h"
 #include "train/training_check.h"
 #include <limits.h>
@@ -291,6 +292,19 @@ static const char *algorithms_path(const Run *r)
     return path_join(r->arena, r->c.folder, name);
 }
 
+/* A warm start makes them as the run did from which it goes on. */
+static Error *take_algorithms_over(const Run *r)
+{
+    const char *info = r->s->last_checkpoint_info_path, *to = algorithms_path(r);
+    const char *before = info ? training_experiment(r->arena, info) : NULL;
+    Str text;
+    if (!before || file_exists(to)) return NULL;
+    const char *from = path_join(r->arena, before, path_name(to));
+    if (!file_exists(from)) return NULL;
+    TRY(file_read(r->arena, from, &text));
+    return file_write(to, text.ptr, text.len);
+}
+
 static Error *run(Run *r, const Registry *registry)
 {
     const bool leads = consensus_leads(r->together);
@@ -310,6 +324,7 @@ static Error *run(Run *r, const Registry *registry)
     signal_catch();
     bool is_new = !r->s->resume && (!r->s->experiment_id || !file_exists(r->c.folder));
     TRY(consensus_error(r->together, claim(r)));
+    TRY(consensus_error(r->together, take_algorithms_over(r)));
     Error *e = build_and_train(r);
     if (!leads) return e;
     /* a folder without a step would only be in the way of the next attempt, unless it can be gone

@@ -66,7 +66,7 @@ TEST(a_training_in_eight_bits_learns_on_a_gpu_what_it_learns_on_the_cpu)
     const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const on_gpu[] = {
         "MODALITIES_DEVICE=cuda", NULL
     };
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     assert_ended_well(bench_run(&b, "cpu", NULL, rowwise, on_cpu));
     assert_ended_well(bench_run(&b, "gpu", NULL, rowwise, on_gpu));
     assert_results_near(&b, "cpu", "gpu", "train loss avg", 2e-3);

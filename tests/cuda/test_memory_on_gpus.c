@@ -59,7 +59,7 @@ TEST(all_of_a_gpus_memory_is_accounted_for)
 
 TEST(a_training_that_does_not_fit_says_who_else_uses_the_gpu)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const char *const words[] = { "--device", "cuda", NULL };
     const char *const full[] = { "MODALITIES_MOCK_NEIGHBOUR=8128", NULL };
     const Outcome o = bench_run(&b, "x", NULL, words, full);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "end_to_end/training.h"
 #include "trainings.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,22 +46,41 @@ static const char *const clipped[] = {
         "--set", "wrapped_model.config.block_names=[DecoderBlock]"
 static const char *const balanced[] = { BALANCED, NULL };
 
+/* Products end with biases, gelu and its gradient. */
+static const char *const older[] = {
+    "--set",
+    "model_raw={component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
+    "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "
+    "n_head_q: 4, n_head_kv: 4, ffn_hidden: 64, learned_positions: true, qkv_bias: true, "
+    "out_bias: true, ffn_bias: true, gated: false, activation: gelu_tanh}}",
+    "--set",
+    "wrapped_model.config.block_names=[DecoderBlock]",
+    "--set",
+    "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16",
+    NULL
+};
+
 #define STEPS_20 "--set", "settings.training_target.num_target_steps=20"
 
-/* `further`: of a result that only such trainings have. */
-static void assert_learns_alike(Words variant, const char *further)
+static void assert_learns_beside(const Bench *b, Words variant)
 {
-    Bench b = bench_new();
     const char *more[12] = { STEPS_20 };
     int n = 2;
     for (; variant[n - 2]; n++) more[n] = variant[n - 2];
     setenv("MODALITIES_DEVICE", "cpu", 1);
-    assert_ended_well(bench_run(&b, "cpu", NULL, more, NULL));
+    assert_ended_well(bench_run(b, "cpu", NULL, more, NULL));
     setenv("MODALITIES_DEVICE", "cuda", 1);
-    assert_ended_well(bench_run(&b, "gpu", NULL, more, NULL));
-    assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
-    assert_results_near(&b, "cpu", "gpu", "CLMCrossEntropyLoss", 1e-3);
-    assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
+    assert_ended_well(bench_run(b, "gpu", NULL, more, NULL));
+    assert_results_near(b, "cpu", "gpu", "train loss avg", 1e-3);
+    assert_results_near(b, "cpu", "gpu", "CLMCrossEntropyLoss", 1e-3);
+    assert_results_near(b, "cpu", "gpu", "grad norm avg", 2e-2);
+}
+
+/* `further`: of a result that only such trainings have. */
+static void assert_learns_alike(Words variant, const char *further)
+{
+    Bench b = bench_with_short_evaluations();
+    assert_learns_beside(&b, variant);
     if (further) assert_results_near(&b, "cpu", "gpu", further, 2e-2);
     arena_free(b.arena);
 }
@@ -95,6 +115,19 @@ TEST(experts_whose_routers_have_biases_learn_on_a_gpu_what_they_learn_on_the_cpu
     assert_learns_alike(balanced, "expert load max");
 }
 
+/* The record of algorithms tells with which ends (cublasLtEpilogue_t). */
+TEST(products_that_end_with_biases_and_gelu_learn_on_a_gpu_what_the_cpu_learns)
+{
+    static const char *const ends[] = { ", end 4 ", ", end 164 ", ", end 192 " };
+    Bench b = bench_with_short_evaluations();
+    Str text;
+    assert_learns_beside(&b, older);
+    assert_no_error(
+        file_read(b.arena, arena_printf(b.arena, "%s/gpu/gpu_algorithms.txt", b.root), &text));
+    for (int i = 0; i < 3; i++) assert_contains(text.ptr, ends[i]);
+    arena_free(b.arena);
+}
+
 TEST(a_training_in_f16_learns_on_a_gpu_what_it_learns_on_the_cpu)
 {
     assert_learns_as_the_cpu(f16);
@@ -102,7 +135,7 @@ TEST(a_training_in_f16_learns_on_a_gpu_what_it_learns_on_the_cpu)
 
 TEST(a_step_on_a_gpu_whose_f16_gradients_overflow_is_left_out)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     setenv("MODALITIES_DEVICE", "cuda", 1);
     const Outcome o = bench_run(&b, "one", NULL, overflowing, NULL);
     assert_ended_well(o);
@@ -139,7 +172,7 @@ static const char *const muon[] = {
 
 TEST(an_update_on_a_gpu_that_is_not_finite_stops_the_training)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     static const char *const breaks[] = { BREAKS, "--set", "optimizer=" ADAM, NULL };
     setenv("MODALITIES_DEVICE", "cuda", 1);
     const Outcome o = bench_run(&b, "one", NULL, breaks, NULL);
@@ -166,7 +199,7 @@ static void assert_same_numbers(const Bench *b, const char *id, const char *othe
 
 static void assert_leaves_out(Words variant)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     static const char *const steps[] = { "settings.training_target.num_target_steps=1",
                                          "settings.training_target.num_target_steps=4" };
     static const char *const every[] = {
@@ -208,7 +241,7 @@ TEST(biases_of_routers_on_a_gpu_stay_where_an_update_is_not_finite)
 /* Batches, results, activations that wait in host memory, and the state that is saved. */
 TEST(copies_of_a_training_on_a_gpu_wait_for_nobody)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const char *more[] = { "--set", OFFLOADED_MODEL,
                            "--set", "settings.training_target.num_target_steps=4",
                            "--set", NULL,
@@ -229,25 +262,6 @@ TEST(copies_of_a_training_on_a_gpu_wait_for_nobody)
     arena_free(b.arena);
 }
 
-/* Threads of one process, each with a GPU of its own. */
-TEST(ranks_on_two_gpus_learn_what_one_cpu_learns)
-{
-    Bench b = bench_new();
-    const char *const two[] = { "--ranks", "2",
-                                "--set",   "device_mesh.config.data_parallel_shard_degree=2",
-                                "--set",   "device_mesh.config.world_size=2",
-                                "--set",   "settings.training_target.num_target_steps=4",
-                                NULL };
-    const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL }, *const on_gpus[] = {
-        "MODALITIES_DEVICE=cuda", "MODALITIES_MOCK_GPUS=2", NULL
-    };
-    assert_ended_well(bench_run(&b, "cpu", NULL, two, on_cpu));
-    assert_ended_well(bench_run(&b, "gpu", NULL, two, on_gpus));
-    assert_results_near(&b, "cpu", "gpu", "train loss avg", 1e-3);
-    assert_results_near(&b, "cpu", "gpu", "grad norm avg", 2e-2);
-    arena_free(b.arena);
-}
-
 /* In its last results. */
 static const char *last_norm(const Bench *b, const char *id)
 {
@@ -265,12 +279,15 @@ static const char *last_norm(const Bench *b, const char *id)
 /* TF32 shows, but little. */
 TEST(a_training_on_a_gpu_uses_tf32_and_any_order_where_its_settings_say_so)
 {
-    Bench b = bench_new();
-    static const char *const tf32[] = { "--set", "settings.tf32=true", NULL };
-    const char *any[8] = { "--set", "settings.determinism=off" };
-    for (int i = 0; bf16[i]; i++) any[2 + i] = bf16[i];
+    Bench b = bench_with_short_evaluations();
+#define STEPS_2 "--set", "settings.training_target.num_target_steps=2"
+    static const char *const exact[] = { STEPS_2, NULL }, *const tf32[] = { STEPS_2, "--set",
+                                                                            "settings.tf32=true",
+                                                                            NULL };
+    const char *any[10] = { STEPS_2, "--set", "settings.determinism=off" };
+    for (int i = 0; bf16[i]; i++) any[4 + i] = bf16[i];
     setenv("MODALITIES_DEVICE", "cuda", 1);
-    assert_ended_well(bench_run(&b, "exact", NULL, plain, NULL));
+    assert_ended_well(bench_run(&b, "exact", NULL, exact, NULL));
     assert_ended_well(bench_run(&b, "tf32", NULL, tf32, NULL));
     assert_ended_well(bench_run(&b, "any", NULL, any, NULL));
     assert_results_near(&b, "exact", "tf32", "train loss avg", 1e-3);
@@ -296,9 +313,8 @@ TEST(a_long_training_on_a_gpu_stays_beside_that_on_the_cpu)
         "--set", "lr_scheduler.config.max_lr=1e-3",
         NULL
     };
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     Words words = getenv("GPU_CHECK_TINY") ? few : many;
-    setenv("EVAL_PBIN", b.pbin, 1);
     b.pbin = write_many_tokens(b.arena);
     setenv("MODALITIES_DEVICE", "cpu", 1);
     assert_ended_well(bench_run(&b, "cpu", NULL, words, NULL));
@@ -317,7 +333,7 @@ TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
 
 TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const char *const second[] = { "--device", "cuda:1", NULL };
     assert_refused(bench_run(&b, "one", NULL, second, NULL), 2, "there is 1 GPU");
     const char *const none[] = { "MODALITIES_MOCK_GPUS=0", NULL };
@@ -329,7 +345,7 @@ TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
 /* The error of a kernel stays, and what was to be read there cannot be read any more. */
 TEST(a_gpu_that_fails_ends_the_training_with_the_op_and_its_place)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const char *const gpu[] = { "--device", "cuda", NULL };
     const char *const fails[] = { "MODALITIES_MOCK_FAILS_AT=20", NULL };
     const Outcome o = bench_run(&b, "one", NULL, gpu, fails);
@@ -343,7 +359,7 @@ TEST(a_gpu_that_fails_ends_the_training_with_the_op_and_its_place)
 /* Nothing that would wait for it for ever is called any more, and what was saved stays. */
 TEST(a_gpu_that_hangs_ends_the_training_and_leaves_its_checkpoints)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     static const char *const more[] = {
         "--set", "settings.comm_timeout=1",
         "--set", "settings.intervals.checkpointing_interval_in_steps=1",
@@ -370,7 +386,7 @@ TEST(a_gpu_that_hangs_ends_the_training_and_leaves_its_checkpoints)
 /* As NVIDIA's profilers attach themselves. */
 TEST(a_profiler_of_gpus_is_told_the_ops)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     Str text;
     const char *path = arena_printf(b.arena, "%s/ranges", b.root);
     const char *const gpu[] = { "--device", "cuda", "--set",
@@ -387,10 +403,37 @@ TEST(a_profiler_of_gpus_is_told_the_ops)
     arena_free(b.arena);
 }
 
+/* By the GPU's own clock, also of what runs beside the computation and what that waits for. */
+TEST(a_profile_of_a_gpu_has_the_times_of_its_ops_as_shares_of_its_limits)
+{
+    Bench b = bench_with_short_evaluations();
+    static const char *const more[] = {
+        "--device", "cuda",          "--profile_ops", "3",
+        "--set",    OFFLOADED_MODEL, "--set",         "settings.training_target.num_target_steps=2",
+        NULL
+    };
+    const char *line, *const found[] = { "\ncontract (backward) ", "\nto_host ", "\nwait for " };
+    const Outcome o = bench_run(&b, "one", NULL, more, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "Profile of 3 microbatches");
+    assert_contains(o.text, "limits, by datasheet: 1014 GFLOP/s in f32, 2048.0 GB/s of memory");
+    for (int i = 0; i < 3; i++) {
+        double milliseconds = 0;
+        assert_non_null(line = strstr(o.text, found[i]));
+        assert_int_equal(sscanf(line + 41, "%*d %lf", &milliseconds), 1);
+        assert_true(milliseconds > 0 && milliseconds < 60e3);
+    }
+    assert_non_null(line = strstr(o.text, found[0]));
+    assert_true(strcspn(line + 1, "%") < strcspn(line + 1, "\n")); /* a share of its time ... */
+    line += 1 + strcspn(line + 1, "%") + 1;
+    assert_true(strcspn(line, "%") < strcspn(line, "\n")); /* ... and of the limit */
+    arena_free(b.arena);
+}
+
 /* A GPU takes one rank. */
 TEST(more_ranks_than_gpus_are_refused_with_both_numbers)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     setenv("MODALITIES_DEVICE", "cuda", 1);
     const char *const two[] = { "--ranks", "2",
                                 "--set",   "device_mesh.config.data_parallel_shard_degree=2",

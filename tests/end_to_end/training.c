@@ -70,17 +70,19 @@ Outcome command_output(Arena *a, Words words, Words variables)
 }
 
 /* A language with some order in it: each token mostly follows from the one before. */
-static const char *write_tokens(Arena *a)
+/* So many of them. */
+static const char *write_tokens(Arena *a, const char *name, uint64_t n)
 {
-    enum { N_TOKENS = 3000, VOCABULARY = 64 };
-    const char *path = path_join(a, path_absolute(a, test_folder()), "tokens.pbin");
-    uint32_t token[N_TOKENS] = { 1 };
-    for (uint64_t i = 1; i < N_TOKENS; i++)
+    enum { MOST = 3000, VOCABULARY = 64 };
+    const char *path = path_join(a, path_absolute(a, test_folder()), name);
+    uint32_t token[MOST] = { 1 };
+    assert_true(n <= MOST);
+    for (uint64_t i = 1; i < n; i++)
         token[i] = (token[i - 1] * 5 + (rng_uniform(1, i) < 0.8 ? 1 : 3)) % VOCABULARY;
     Text bytes = { 0 };
     PbinWriter w;
     assert_no_error(pbin_create(path, 2, &w));
-    assert_no_error(pbin_encode(token, N_TOKENS, 2, &bytes));
+    assert_no_error(pbin_encode(token, n, 2, &bytes));
     assert_no_error(pbin_add(&w, bytes.ptr, bytes.len));
     assert_no_error(pbin_commit(&w));
     text_free(&bytes);
@@ -105,8 +107,15 @@ Bench bench_new(void)
     Arena *a = arena_new();
     Bench b = { .arena = a,
                 .root = path_join(a, path_absolute(a, test_folder()), "experiments"),
-                .pbin = write_tokens(a) };
+                .pbin = write_tokens(a, "tokens.pbin", 3000) };
     assert_no_error(make_directories(b.root));
+    return b;
+}
+
+Bench bench_with_short_evaluations(void)
+{
+    const Bench b = bench_new();
+    setenv("EVAL_PBIN", write_tokens(b.arena, "evaluation.pbin", 400), 1);
     return b;
 }
 

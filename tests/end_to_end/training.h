@@ -37,6 +37,8 @@ typedef struct Bench {
              "\"${settings.experiment_id}\"}}"
 
 Bench bench_new(void);
+/* The same, with a file of 400 tokens for evaluations, which else take longer than the training. */
+Bench bench_with_short_evaluations(void);
 /* A .pbin file for a training that cannot end before a signal arrives: 30,000 steps of 3 ranks. */
 const char *write_many_tokens(Arena *a);
 /* The words of `run` with train.yaml as experiment `id`; with `from`, of `warmstart` with
