@@ -15,6 +15,7 @@ typedef struct Step {
     int64_t n_waits;
     StreamMark done; /* marked when a step of another stream waits for it */
     bool is_awaited;
+    struct Stretch *stretch; /* those that begin here (program_stretches.c) */
 } Step;
 
 /* An output that is a scalar: its values in a step are kept, to be read together. */
@@ -85,6 +86,15 @@ Error *program_set_now(Program *p, const Action *x, const RunTime *now);
 /* What keeps a stream until the step may begin there; the step alone. */
 Error *program_wait_for_others(Program *p, const Step *s, int slot);
 Error *program_start_step(Program *p, const Step *s, int slot);
+/* Whether the device keeps work that is given to it again and again. */
+bool program_can_record(const Program *p);
+/* Whether parts of the action's work are given in one: where ranks talk between them. Where the one
+ * ends that begins with step `first`, which is due (first + 1: it is none); queuing it. */
+typedef struct Stretch Stretch;
+bool stretches_are_wanted(const Program *p);
+int64_t stretch_end(const Program *p, const Action *x, int64_t first);
+Error *stretch_run(Program *p, const Action *x, int slot, int64_t first, int64_t end);
+void stretches_forget(Program *p);
 /* Queues one step, or PREPARE's steps if they are due. */
 Error *program_run_step(Program *p, Step *s, int slot);
 Error *program_prepare(Program *p);

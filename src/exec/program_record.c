@@ -9,13 +9,18 @@
 #include "exec/program_parts.h"
 #include <string.h>
 
-/* Who looks on wants to see each node. Further streams join the first one after each action, unless
- * the next step begins there. */
-static bool can_record(const Program *p)
+/* Who looks on wants to see each node. */
+bool program_can_record(const Program *p)
 {
     const char *asked = environment_get("MODALITIES_CUDA_GRAPH");
     return p->settings.device->record && !p->cannot_record && !p->hook && !p->times &&
-           !p->ahead_after && !(asked && !strcmp(asked, "off"));
+           !(asked && !strcmp(asked, "off"));
+}
+
+/* Further streams join the first one after each action, unless the next step begins there. */
+static bool can_record(const Program *p)
+{
+    return program_can_record(p) && !p->ahead_after;
 }
 
 void program_forget_step(Program *p)
@@ -25,6 +30,7 @@ void program_forget_step(Program *p)
         if (p->recording[turn]) d->recording_free(d, p->recording[turn]);
         p->recording[turn] = NULL;
     }
+    stretches_forget(p);
     p->has_stepped = false;
 }
 

@@ -240,9 +240,12 @@ static Error *tell_readings(Program *p)
 static Error *run_segment(Program *p, const Action *x, int slot)
 {
     if (x->phases & RUN_UPDATE && p->ahead_after) return ahead_update(p, x, slot);
-    for (int64_t i = 0; i < p->n_steps; i++) {
+    const bool in_one = stretches_are_wanted(p);
+    for (int64_t i = 0, end; i < p->n_steps; i = end) {
+        end = i + 1;
         if (!program_is_due(&p->step[i], x)) continue;
-        TRY(program_run_step(p, &p->step[i], slot));
+        if (in_one) end = stretch_end(p, x, i);
+        TRY(end > i + 1 ? stretch_run(p, x, slot, i, end) : program_run_step(p, &p->step[i], slot));
     }
     return join_streams(p, slot);
 }

@@ -62,7 +62,7 @@ static void count_launches(const char *text, int *times, int *ahead)
  * memory, and so end a graph. */
 static void assert_same_training(Words variant, int times, int ahead)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const Outcome one = bench_run(&b, "one", NULL, variant, one_by_one),
                   graph = bench_run(&b, "graph", NULL, variant, as_graph);
     assert_ended_well(one);
@@ -92,7 +92,7 @@ TEST(recorded_steps_of_a_gpu_in_bf16_have_the_same_bits)
 
 TEST(recorded_steps_of_a_gpu_that_are_left_out_have_the_same_bits)
 {
-    assert_same_training(f16, 7, 6); /* one is done again */
+    assert_same_training(f16, 9, 6); /* two are done again */
 }
 
 TEST(recorded_steps_of_a_gpu_with_two_streams_have_the_same_bits)
@@ -100,13 +100,49 @@ TEST(recorded_steps_of_a_gpu_with_two_streams_have_the_same_bits)
     assert_same_training(offloaded, 3, 3);
 }
 
+/* Threads of one process, each with a GPU of its own: what lies between their transfers is recorded
+ * when it comes again, in each of the forward and backward passes and the update of both. */
+TEST(ranks_on_two_gpus_learn_what_cpus_learn_also_where_parts_of_their_steps_are_recorded)
+{
+    static const char *const two[] = {
+        "--ranks", "2",
+        "--set",   "device_mesh.config.data_parallel_shard_degree=2",
+        "--set",   "device_mesh.config.world_size=2",
+        "--set",   "settings.training_target.num_target_steps=3",
+        "--set",   "settings.intervals.checkpointing_interval_in_steps=3",
+        NULL
+    };
+    static const char *const on_cpu[] = { "MODALITIES_DEVICE=cpu", NULL };
+    const char *each[8] = { "MODALITIES_MOCK_GPUS=2" }, *parts[8] = { "MODALITIES_MOCK_GPUS=2" };
+    for (int i = 0; one_by_one[i]; i++) each[1 + i] = one_by_one[i];
+    for (int i = 0; as_graph[i]; i++) parts[1 + i] = as_graph[i];
+    Bench b = bench_with_short_evaluations();
+    int n, ahead;
+    assert_ended_well(bench_run(&b, "cpu", NULL, two, on_cpu));
+    const Outcome one = bench_run(&b, "one", NULL, two, each),
+                  graphs = bench_run(&b, "graphs", NULL, two, parts);
+    assert_ended_well(one);
+    assert_ended_well(graphs);
+    assert_null(strstr(one.text, "a graph was launched"));
+    assert_null(strstr(graphs.text, "are not recorded"));
+    count_launches(graphs.text, &n, &ahead);
+    assert_true(n > 2 * 2 * 8 && ahead > 0);
+    assert_same_state(&b, "one", "graphs");
+    assert_curve_within(&b, "one", "graphs");
+    assert_results_near(&b, "cpu", "graphs", "train loss avg", 1e-3);
+    assert_results_near(&b, "cpu", "graphs", "grad norm avg", 2e-2);
+    arena_free(b.arena);
+}
+
 TEST(a_gpu_that_cannot_record_a_step_goes_on_without)
 {
-    Bench b = bench_new();
-    assert_ended_well(bench_run(&b, "one", NULL, NULL, one_by_one));
+    static const char *const four[] = { "--set", "settings.training_target.num_target_steps=4",
+                                        NULL };
+    Bench b = bench_with_short_evaluations();
+    assert_ended_well(bench_run(&b, "one", NULL, four, one_by_one));
     for (int i = 0; i < 2; i++) {
         const char *id = i ? "never" : "none";
-        const Outcome o = bench_run(&b, id, NULL, NULL, impossible[i]);
+        const Outcome o = bench_run(&b, id, NULL, four, impossible[i]);
         assert_ended_well(o);
         assert_contains(o.text, "steps are not recorded as graphs of CUDA: recording a step: ");
         assert_same_state(&b, "one", id);
@@ -117,7 +153,7 @@ TEST(a_gpu_that_cannot_record_a_step_goes_on_without)
 /* With a checkpoint after each step none is given to the GPU before the one before is known. */
 TEST(steps_that_go_ahead_of_their_verdict_have_the_same_bits)
 {
-    Bench b = bench_new();
+    Bench b = bench_with_short_evaluations();
     const char *more[16] = { "--set", "settings.intervals.checkpointing_interval_in_steps=1" };
     for (int i = 0; f16[i]; i++) more[2 + i] = f16[i];
     const Outcome each = bench_run(&b, "each", NULL, more, as_graph);
