@@ -327,8 +327,11 @@ TEST(a_long_training_on_a_gpu_stays_beside_that_on_the_cpu)
 
 TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
 {
+    const Bench b = bench_with_short_evaluations();
     setenv("MODALITIES_DEVICE", "cuda", 1);
-    assert_resumes(bf16);
+    bench_resume_in_the_middle(&b, bf16, bf16);
+    assert_same_state(&b, "resumed", "whole");
+    arena_free(b.arena);
 }
 
 TEST(a_gpu_that_is_not_there_is_refused_with_its_number)
