@@ -30,6 +30,23 @@ TEST(bash_completes_commands_groups_options_and_values)
     arena_free(a);
 }
 
+TEST(bash_completes_what_help_explains)
+{
+    Arena *a = arena_new();
+    assert_string_equal(offered(a, "help adam", 2), "adam adam_w\n");
+    assert_string_equal(offered(a, "help optimizer.adam_", 2), "optimizer.adam_w\n");
+    assert_string_equal(offered(a, "help environ", 2), "environment\n");
+    assert_string_equal(offered(a, "help warms", 2), "warmstart\n");
+    assert_string_equal(offered(a, "help sweep r", 3), "report run\n");
+    assert_string_equal(offered(a, "help component optimizer.adam", 3),
+                        "optimizer.adam optimizer.adam_w\n");
+    assert_string_equal(offered(a, "help component warms", 3), "\n"); /* a command is none */
+    assert_string_equal(offered(a, "help settings pa", 3), "packing\n");
+    assert_string_equal(offered(a, "help --h", 2), "--help\n");
+    assert_string_equal(offered(a, "run adam", 2), "\n");
+    arena_free(a);
+}
+
 /* By what zsh has for completions of bash. */
 TEST(zsh_completes_as_bash_does)
 {
@@ -51,6 +68,11 @@ TEST(fish_gets_a_line_for_each_command_and_option)
     assert_int_equal(command_line_run(a, "completion fish", &output), 0);
     assert_non_null(strstr(output, "-n __fish_use_subcommand -a warmstart -d '"));
     assert_non_null(strstr(output, "'__fish_seen_subcommand_from warmstart' -l set -r -d '"));
+    assert_contains(output, "from help; and test (count (commandline -opc)) -eq 2' -a adam_w -d '");
+    assert_contains(output, "from component; and test (count (commandline -opc)) -eq 3' -a "
+                            "optimizer.adam_w -d '");
+    assert_contains(output, "from sweep; and test (count (commandline -opc)) -eq 3' -a report -d");
+    assert_contains(output, "from settings; and test (count (commandline -opc)) -eq 3' -a packing");
     arena_free(a);
 }
 
@@ -61,6 +83,7 @@ TEST(manual_page_has_every_command_and_no_line_that_roff_would_take)
     assert_int_equal(command_line_run(a, "docs man", &output), 0);
     assert_non_null(strstr(output, ".SS \"sweep report\"\n"));
     assert_non_null(strstr(output, "\\-\\-baseline"));
+    assert_contains(output, ".SH ENVIRONMENT\n.nf\n");
     for (const char *line = output; *line; line = strchr(line, '\n') + 1) {
         static const char *const known[] = { ".TH", ".SH", ".SS", ".B ", ".I ", ".nf", ".fi" };
         bool is_known = *line != '.';
