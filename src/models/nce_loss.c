@@ -70,5 +70,4 @@ const ComponentDef loss_nce_loss = {
     .fields = fields,
     .settings_size = sizeof(Settings),
     .build = build,
-    .is_light = true,
 };

@@ -35,5 +35,4 @@ const ComponentDef loss_z_loss = {
     .doc = "the mean square of the log-sum-exp of logits, over all tokens",
     .fields = fields,
     .build = build,
-    .is_light = true,
 };

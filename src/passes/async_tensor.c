@@ -147,7 +147,7 @@ static Group find_gather(const Rewrite *w, int64_t i)
 static bool add_terms(const Rewrite *w, const Node *transfer, const Value *v, Group *group)
 {
     const int64_t at = w->place_of[v->id];
-    if (v->kind != VALUE_RESULT || at < 0 || w->uses[v->id] != 1 || w->is_taken[at]) return false;
+    if (v->kind != VALUE_RESULT || w->uses[v->id] != 1 || w->is_taken[at]) return false;
     const Node *n = w->old[at];
     if (v->dtype != transfer->out[0]->dtype || n->phase != transfer->phase) return false;
     if (n->op->flags & OP_SUM && n->n_in == 2 && n->n_out == 1)

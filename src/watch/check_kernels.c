@@ -90,7 +90,6 @@ static Error *run_reference(CheckKernels *c, const NodeRun *x, Arena *a)
     }
     l.in = in;
     l.out = out;
-    l.add = NULL;
     l.now = x->now;
     l.scratch = arena_alloc(a, reference_scratch(x->node->op, &l));
     int status = reference_run(x->node->op, &l);

@@ -145,3 +145,31 @@ TEST(experts_take_all_tokens_where_a_text_is_continued)
     assert_false(limits_experts(m, 16));
     arena_free(a);
 }
+
+/* Initializers go by them. */
+TEST(matrices_of_experts_have_the_roles_of_a_gated_layer)
+{
+    static const struct {
+        const char *name;
+        Role role;
+    } row[] = { { "experts.W.weight", ROLE_LINEAR },
+                { "experts.V.weight", ROLE_UP },
+                { "experts.W_2.weight", ROLE_RESIDUAL } };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    int n_found = 0;
+    assert_no_error(model_of(
+        a, SETTINGS "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 4}", &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    for (int64_t i = 0; i < g->n_values; i++)
+        for (int k = 0; k < 3; k++) {
+            if (g->value[i]->kind != VALUE_PARAM || !strstr(g->value[i]->name, row[k].name))
+                continue;
+            assert_int_equal(g->value[i]->role, row[k].role);
+            n_found++;
+        }
+    assert_int_equal(n_found, 3 * 4);
+    arena_free(a);
+}

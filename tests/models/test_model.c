@@ -4,6 +4,8 @@
 #include "exec/program.h"
 #include "exec/schedule.h"
 #include "models/model.h"
+#include "ops/attention.h"
+#include "ops/dropout.h"
 #include "test.h"
 #include "train/evaluator.h"
 #include <math.h>
@@ -125,5 +127,59 @@ TEST(z_loss_is_the_mean_square_of_the_log_of_the_sum_beside_a_loss)
     program_free(p);
     store_free(store);
     device->free(device);
+    arena_free(a);
+}
+
+/* The salt of a node that drops elements; -1: it is none. */
+static int64_t salt_of(const Node *n)
+{
+    if (!strcmp(n->op->name, "dropout")) return ((const Dropout *)n->attrs)->salt;
+    const Attention *x = !strcmp(n->op->name, "attention") ? n->attrs : NULL;
+    return x && x->dropout > 0 ? x->salt : -1;
+}
+
+TEST(every_dropout_of_a_model_has_a_mask_of_its_own)
+{
+    static const char yaml[] =
+        "coca: {component_key: model, variant_key: coca, config: {prediction_key: logits, "
+        "vision_embd_prediction_key: vision, text_embd_prediction_key: text, "
+        "vision_cls_prediction_key: vision_cls, text_cls_prediction_key: text_cls, "
+        "vision_encoder_config: {sample_key: images, prediction_key: vision, img_size: 8, "
+        "n_classes: null, n_layer: 2, n_head: 2, n_embd: 32, dropout: 0.1, patch_size: 4, "
+        "patch_stride: 4, n_img_channels: 2, add_cls_token: false, bias: true, attention_config: "
+        "{attention_engine_type: default_attention}}, text_decoder_config: {sample_key: input_ids, "
+        "prediction_key: logits, block_size: 16, vocab_size: 64, n_layer_text: 2, "
+        "n_layer_multimodal_text: 2, n_head: 2, n_embd: 32, ffn_hidden: 24, dropout: 0.1, bias: "
+        "true, attention_config: {attention_engine_type: default_attention}, activation: gelu, "
+        "epsilon: 1e-5}, n_pool_head: 2, n_vision_queries: 3, bias_attn_pool: false, "
+        "epsilon_attn_pool: 1e-5}}\n"
+        "decoder: {component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
+        "prediction_key: logits, vocab_size: 16, sequence_length: 16, n_embd: 8, n_layer: 3, "
+        "n_head_q: 2, n_head_kv: 1, ffn_hidden: 12, gated: false, dropout: 0.1, attention_dropout: "
+        "0.1, rope: {base: 10000.0}}}\n";
+    static const char *const names[] = { "coca", "decoder" };
+    static const int n_dropouts[] = { 20, 10 };
+    Arena *a = arena_new();
+    const char *path = path_join(a, test_folder(), "models.yaml");
+    assert_no_error(file_write_unsynced(path, yaml, strlen(yaml)));
+    for (int k = 0; k < 2; k++) {
+        void *made;
+        ModelOutput out = { 0 };
+        Graph *g = graph_new(a);
+        assert_no_error(component_from_file(a, path, (StringList){ 0 }, names[k], "model", &made));
+        const Model *m = made;
+        const ForwardSettings f = { .batch = 2, .sequence = 16, .training = true };
+        assert_no_error(m->forward(m, g, &f, &out));
+        int n = 0;
+        for (int64_t i = 0; i < g->n_nodes; i++) {
+            if (salt_of(g->node[i]) < 0) continue;
+            n++;
+            for (int64_t j = 0; j < i; j++)
+                if (salt_of(g->node[j]) == salt_of(g->node[i]))
+                    fail_msg("%s: %s and %s have the same mask", names[k], g->node[j]->module,
+                             g->node[i]->module);
+        }
+        assert_int_equal(n, n_dropouts[k]);
+    }
     arena_free(a);
 }
