@@ -177,12 +177,11 @@ static bool pattern_covers(Arena *a, const char *pattern, const Use *output)
     bool covers = false;
     struct stat st;
     if (glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; !covers && i < found.gl_pathc; i++) {
-            if (stat(found.gl_pathv[i], &st) != 0) continue;
-            covers = S_ISDIR(st.st_mode) ? text_input_is_text_name(output->named.rest) &&
-                                               is_above(&st, output->named.folder)
-                                         : output->exists && is_same_file(&st, &output->st);
-        }
+        for (size_t i = 0; !covers && i < found.gl_pathc; i++)
+            covers = stat(found.gl_pathv[i], &st) == 0 &&
+                     (S_ISDIR(st.st_mode) ? text_input_is_text_name(output->named.rest) &&
+                                                is_above(&st, output->named.folder)
+                                          : output->exists && is_same_file(&st, &output->st));
     globfree(&found);
     if (!covers && glob(path_folder(a, pattern), 0, NULL, &found) == 0) {
         for (size_t i = 0; !covers && i < found.gl_pathc; i++)

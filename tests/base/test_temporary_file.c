@@ -86,6 +86,13 @@ TEST(a_name_that_is_taken_is_tried_again)
                               "data create_raw_index c.jsonl", &said),
                      0);
     assert_true(file_exists(kill_path(a, "c.idx")));
+    /* another reason is none to try again */
+    kill_put(a, "d.jsonl", str_of("{\"text\": 1}\n"));
+    assert_int_equal(kill_run(a, "", "CRASH_AT=create:1 CRASH_MODE=ENOSPC",
+                              "data create_raw_index d.jsonl", &said),
+                     1);
+    assert_contains(said, "No space left on device");
+    assert_false(file_exists(kill_path(a, "d.idx")));
     arena_free(a);
 }
 

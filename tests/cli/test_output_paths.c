@@ -168,6 +168,34 @@ TEST(no_command_takes_an_output_that_is_its_input_or_another_output)
     arena_free(l.arena);
 }
 
+static Error *check_pattern(Arena *a, const char *pattern, const char *output)
+{
+    PathRoles *paths = path_roles_new(a);
+    path_roles_add(paths, PATH_READ_TEXTS, "--in", path_join(a, test_folder(), pattern));
+    path_roles_add(paths, PATH_WRITTEN, "--out", path_join(a, test_folder(), output));
+    return path_roles_check(paths);
+}
+
+/* By its name, by another name of the same file, and below a folder. */
+TEST(an_output_that_a_pattern_matches_is_refused)
+{
+    Arena *a = arena_new();
+    const char *in = path_join(a, test_folder(), "in");
+    assert_no_error(make_directories(path_join(a, in, "deep.d/er")));
+    assert_int_equal(symlink("nowhere", path_join(a, in, "a.jsonl")), 0);
+    put(in, "b.jsonl");
+    put(test_folder(), "other");
+    assert_int_equal(link(path_join(a, in, "b.jsonl"), path_join(a, test_folder(), "hard")), 0);
+    assert_no_error(check_pattern(a, "in/*.jsonl", "other"));
+    assert_no_error(check_pattern(a, "in/a*", "hard"));
+    assert_no_error(check_pattern(a, "none/*.jsonl", "hard"));
+    assert_error_has(check_pattern(a, "in/*.jsonl", "hard"), "matches");
+    assert_error_has(check_pattern(a, "in/*.jsonl", "in/new.jsonl"), "matches");
+    assert_error_has(check_pattern(a, "in/deep.?", "in/deep.d/er/new.jsonl"), "matches");
+    assert_no_error(check_pattern(a, "in/deep.?", "in/deep.d/er/new.pbin"));
+    arena_free(a);
+}
+
 /* What is written says so in its row; otherwise the test above would not see it. */
 TEST(every_option_that_names_an_output_has_its_role)
 {
