@@ -123,6 +123,43 @@ TEST(gradients_travel_in_the_numbers_that_are_asked_for)
     arena_free(a);
 }
 
+/* How many products of the head's size a microbatch takes: what grows with the vocabulary. */
+static double products_of_head(LayoutCase l)
+{
+    enum { FEW = 14, MANY = 26, TOKENS = 2 * 8, WIDTH = 16 };
+    Arena *a = arena_new();
+    l.data_parallel = (DataParallel){ .stage = ZERO_NONE, .blocks_per_unit = 1 };
+    l.compute = F32;
+    l.accumulation = 3;
+    l.vocabulary = FEW;
+    const double few = layout_plan(a, &l, 0).flops;
+    l.vocabulary = MANY;
+    const double more = layout_plan(a, &l, 0).flops - few;
+    const double ranks = l.size[MESH_TP] ? (double)l.size[MESH_TP] : 1;
+    arena_free(a);
+    return more * ranks / (2.0 * TOKENS * WIDTH * (MANY - FEW) * (double)l.accumulation);
+}
+
+/* One for the logits and two for gradients, also where ranks divide the vocabulary: nobody makes
+ * logits a second time for the sake of their gradients. */
+TEST(the_head_takes_three_products_on_one_rank_and_on_ranks_that_divide_the_vocabulary)
+{
+    const Sharding tensor = { .tensor = true }, sequence = { .tensor = true, .sequence = true };
+    assert_close(products_of_head((LayoutCase){ 0 }), 3, 1e-9);
+    assert_close(products_of_head((LayoutCase){ .size[MESH_TP] = 2, .sharding = tensor }), 3, 1e-9);
+    assert_close(products_of_head((LayoutCase){ .size[MESH_TP] = 2, .sharding = sequence }), 3,
+                 1e-9);
+    assert_close(
+        products_of_head((LayoutCase){ .size[MESH_TP] = 2, .sharding = sequence, .tied = true }), 3,
+        1e-9);
+    assert_close(products_of_head((LayoutCase){ .size[MESH_TP] = 2,
+                                                .sharding = sequence,
+                                                .llama_like = true,
+                                                .recompute_every = 1,
+                                                .global_tokens = true }),
+                 3, 1e-9);
+}
+
 TEST(zero_divides_what_ranks_keep)
 {
     Arena *a = arena_new();

@@ -1,4 +1,4 @@
-/* test_table.c - a table of products of layouts on 2, 4 and 8 ranks: each equals one rank in every
+/* test_table.c - a table of products of layouts on 2 to 16 ranks: each equals one rank in every
  * format of numbers. */
 #include "layout.h"
 #include "test.h"
@@ -103,6 +103,7 @@ static const Row rows[] = {
     { .ep = 2, .cp = 2, .zero = 2, .flags = MOE | LLAMA },
     { .pp = 2, .ep = 2, .accumulation = 4, .flags = MOE | LLAMA | AC },
     { .pp = 2, .ep = 2, .tp = 2, .accumulation = 2, .zero = 3, .flags = MOE | SP | LLAMA | CLIP },
+    { .pp = 2, .shard = 2, .ep = 2, .tp = 2, .accumulation = 2, .zero = 3, .flags = MOE | SP | LLAMA, .often = true },
 };
 /* clang-format on */
 enum { N_ROWS = sizeof rows / sizeof *rows };
