@@ -5,6 +5,7 @@
 #include "comm/mpirun.h"
 #include "end_to_end/job_ranks.h"
 #include "end_to_end/training.h"
+#include <jansson.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -66,8 +67,13 @@ static void strike(pid_t rank, int signal)
         hold_training(rank);
 }
 
-/* A training of two ranks that cannot end before a signal arrives, with its first checkpoint. */
-static pid_t start_job(const Bench *b, const char *id, const char *flag, const char *timeout)
+static const char *log_folder(Arena *a)
+{
+    return path_join(a, path_absolute(a, test_folder()), "logs");
+}
+
+/* A training of n ranks that cannot end before a signal arrives, with its first checkpoint. */
+static pid_t start_job(const Bench *b, const char *id, int n, const char *flag, const char *timeout)
 {
     Arena *a = b->arena;
     const char *const flags[] = { flag, NULL };
@@ -80,9 +86,11 @@ static pid_t start_job(const Bench *b, const char *id, const char *flag, const c
         SET(arena_printf(a, "settings.paths.train_dataset_path=%s", write_many_tokens(a))),
         SET(arena_printf(a, "settings.paths.eval_dataset_path=%s", b->pbin)),
         SET(arena_printf(a, "settings.comm_timeout=%s", timeout)),
+        "--error_log_folder",
+        log_folder(a),
         NULL
     };
-    Words words = mpirun_words(a, 2, flag ? flags : NULL, bench_words(b, id, NULL, more));
+    Words words = mpirun_words(a, n, flag ? flags : NULL, bench_words(b, id, NULL, more));
     pid_t job = command_start(a, words, NULL, NULL);
     wait_for_checkpoint(b, id, job);
     return job;
@@ -93,7 +101,7 @@ static void check_fate(const Fate *f)
     Bench b = bench_new();
     Arena *a = b.arena;
     mpirun_prepare(a);
-    pid_t job = start_job(&b, "x", f->flag, f->signal ? "300" : "3");
+    pid_t job = start_job(&b, "x", 2, f->flag, f->signal ? "300" : "3");
     pid_t victim = find_child(job, 0);
     assert_true(victim > 0);
     double start = clock_seconds();
@@ -146,6 +154,53 @@ TEST(a_rank_of_a_training_that_lives_but_does_not_come_is_named_after_comm_timeo
     check_fate(&(Fate){ 0, "--enable-recovery", "rank [01] has waited 3 s for rank [01]" WAITED });
 }
 
+/* The rank that left this log, which says who has died. */
+static int64_t check_log(Arena *a, const char *path, pid_t dead, int64_t *dead_rank)
+{
+    Str text;
+    assert_no_error(file_read(a, path, &text));
+    json_t *log = json_loads(text.ptr, 0, NULL);
+    assert_non_null(log);
+    const json_t *from = json_object_get(log, "environment");
+    const int64_t rank = json_integer_value(json_object_get(from, "rank")),
+                  local = json_integer_value(json_object_get(from, "local_rank"));
+    assert_int_equal(json_integer_value(json_object_get(from, "world_size")), 3);
+    assert_contains(path, arena_printf(a, "_%d.log", (int)local));
+    const char *says = json_string_value(json_object_get(json_object_get(log, "error"), "error"));
+    const char *named = strstr(says, arena_printf(a, " (process %d on ", (int)dead));
+    assert_true(named && named - says > 6);
+    assert_memory_equal(named - 6, "rank ", 5);
+    *dead_rank = named[-1] - '0';
+    assert_contains(named, ") has died; ");
+    assert_contains(named, arena_printf(a, "; rank %d waited in ", (int)rank));
+    json_decref(log);
+    return rank;
+}
+
+/* Of three ranks, so that two are left. */
+TEST(a_killed_rank_is_named_in_the_error_logs_of_all_others)
+{
+    Bench b = bench_new();
+    Arena *a = b.arena;
+    mpirun_prepare(a);
+    const pid_t job = start_job(&b, "x", 3, "--enable-recovery", "300"), dead = find_child(job, 0);
+    PathList logs = { 0 };
+    assert_true(dead > 0);
+    assert_int_equal(kill(dead, SIGKILL), 0);
+    for (int i = 0; i < 1200 && find_child(job, 0); i++) usleep(50 * 1000);
+    assert_int_equal(find_child(job, 0), 0);
+    end_hanging_job(job);
+    command_wait(a, job, NULL);
+    assert_no_error(files_below(a, log_folder(a), "", &logs));
+    assert_int_equal(logs.n, 2);
+    int64_t dead_rank[2], rank[2];
+    for (int i = 0; i < 2; i++) rank[i] = check_log(a, logs.item[i], dead, &dead_rank[i]);
+    assert_int_equal(dead_rank[0], dead_rank[1]);
+    assert_int_equal(rank[0] + rank[1] + dead_rank[0], 0 + 1 + 2);
+    assert_int_not_equal(rank[0], rank[1]);
+    arena_free(a);
+}
+
 /* One rank alone, or all of them, as by an mpirun that is stopped. */
 TEST(a_signal_to_any_rank_saves_and_stops_all)
 {
@@ -155,7 +210,7 @@ TEST(a_signal_to_any_rank_saves_and_stops_all)
     for (int n = 1; n <= 2; n++) {
         const char *id = n == 1 ? "one" : "all";
         const int signal = n == 1 ? SIGINT : SIGTERM;
-        const pid_t job = start_job(&b, id, NULL, "300"),
+        const pid_t job = start_job(&b, id, 2, NULL, "300"),
                     rank[] = { find_child(job, 0), find_child(job, 1) };
         for (int i = 0; i < n; i++) assert_int_equal(kill(rank[i], signal), 0);
         const Outcome o = command_wait(a, job, NULL);
