@@ -32,20 +32,26 @@ static CrewTest crew_new(void)
     return c;
 }
 
-static void start(CrewTest *c, int rank, Words words)
+/* What torchrun sets for a process, and more. */
+static Words variables_of(const CrewTest *c, int rank, Words more)
 {
     Arena *a = c->b.arena;
-    const char *const variables[] = {
-        arena_printf(a, "RANK=%d", rank),
-        arena_printf(a, "LOCAL_RANK=%d", rank),
-        arena_printf(a, "WORLD_SIZE=%d", N),
-        arena_printf(a, "LOCAL_WORLD_SIZE=%d", N),
-        "MASTER_ADDR=localhost",
-        c->port,
-        "OMP_NUM_THREADS=1",
-        NULL,
-    };
-    c->pid[rank] = command_start(a, words, variables, NULL);
+    const char **v = NEW_N(a, const char *, 16);
+    int n = 0;
+    v[n++] = arena_printf(a, "RANK=%d", rank);
+    v[n++] = arena_printf(a, "LOCAL_RANK=%d", rank);
+    v[n++] = arena_printf(a, "WORLD_SIZE=%d", N);
+    v[n++] = arena_printf(a, "LOCAL_WORLD_SIZE=%d", N);
+    v[n++] = "MASTER_ADDR=localhost";
+    v[n++] = c->port;
+    v[n++] = "OMP_NUM_THREADS=1";
+    for (; more && *more; more++) v[n++] = *more;
+    return v;
+}
+
+static void start(CrewTest *c, int rank, Words words)
+{
+    c->pid[rank] = command_start(c->b.arena, words, variables_of(c, rank, NULL), NULL);
 }
 
 /* Those that wait begin first, except that the last comes late. */
@@ -98,6 +104,32 @@ TEST(a_crew_runs_its_ranks_in_one_process)
     }
     start_all(&c, bench_words(&c.b, "two", "one", NULL)); /* warmstart; the same port again */
     for (int i = 0; i < N; i++) assert_ended_well(end_of(&c, i));
+    arena_free(c.b.arena);
+}
+
+/* Alone, with a clock that goes 2000 times as fast. */
+static Outcome wait_in_vain(const CrewTest *c, int rank)
+{
+    Arena *a = c->b.arena;
+    const char *const fast[] = { arena_printf(a, "LD_PRELOAD=%s",
+                                              path_absolute(a, test_tool(a, "clock_shim.so"))),
+                                 "ASAN_OPTIONS=verify_asan_link_order=0", "CLOCK_RATE=2000", NULL };
+    return bench_run(&c->b, "alone", NULL, NULL, variables_of(c, rank, fast));
+}
+
+TEST(a_process_whose_crew_does_not_come_gives_up_after_ten_minutes)
+{
+    CrewTest c = crew_new();
+    Outcome o = wait_in_vain(&c, 1);
+    assert_refused(o, 1,
+                   "1 process of this job did not come within 10 minutes (LOCAL_RANK=1, "
+                   "LOCAL_WORLD_SIZE=3)");
+    static const char notice[] =
+        "LOCAL_RANK=1 of LOCAL_WORLD_SIZE=3: waiting for 1 process of this job to start";
+    const char *said = strstr(o.text, notice);
+    assert_true(said && !strstr(said + 1, notice)); /* once */
+    assert_refused(wait_in_vain(&c, 0), 1,
+                   "2 processes of this job did not come within 10 minutes");
     arena_free(c.b.arena);
 }
 

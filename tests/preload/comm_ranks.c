@@ -8,6 +8,7 @@
 #include "base/signal.h"
 #include "base/thread.h"
 #include "comm/transports.h"
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,34 @@ static void *group_main(void *arg)
     GroupThread *g = arg;
     g->error = calls_and_messages(g->group);
     return NULL;
+}
+
+/* Two messages to this rank itself, both under way at once. */
+static Error *send_to_itself(Comm *c)
+{
+    struct Pending *pending[2];
+    int32_t out[2] = { 1, 2 }, in[2] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        const Transfer send = { c->rank, i, &out[i], sizeof out[i] },
+                       receive = { c->rank, i, &in[i], sizeof in[i] };
+        pending[i] = c->start(c, &send, 1, &receive, 1, NULL);
+    }
+    TRY(error_join(c->finish(c, pending[0], NULL), c->finish(c, pending[1], NULL)));
+    return in[0] == 1 && in[1] == 2 ? NULL : error_new("got %d and %d", in[0], in[1]);
+}
+
+/* What a message takes is there for the next one. */
+static Error *keep_memory(Comm *c)
+{
+    enum { MESSAGES = 2000, NOTHING = 16 << 10 };
+    size_t before = 0;
+    for (int i = 0; i < 2 * MESSAGES; i++) {
+        if (i == MESSAGES) before = mallinfo2().uordblks;
+        TRY(send_to_itself(c));
+    }
+    const size_t now = mallinfo2().uordblks;
+    if (now <= before + NOTHING) return NULL;
+    return error_new("%d pairs of messages have kept %zu bytes", MESSAGES, now - before);
 }
 
 /* Three groups of the same ranks at once, each by a thread. */
@@ -105,7 +134,8 @@ static Error *run(Comm *c, const char *what)
 {
     if (!strcmp(what, "none")) return NULL;
     if (!strcmp(what, "calls")) return comm_cases_calls(c, 300001);
-    if (!strcmp(what, "exchange")) return comm_cases_exchange(c, 20000003);
+    if (!strcmp(what, "exchange")) TRY(comm_cases_exchange(c, 20000003));
+    if (!strcmp(what, "exchange")) return keep_memory(c);
     if (!strcmp(what, "groups")) return comm_cases_groups(c);
     if (!strcmp(what, "threads")) return several_threads(c);
     return fail(c, what);
