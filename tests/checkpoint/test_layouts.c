@@ -82,6 +82,44 @@ TEST(a_dcp_folder_without_our_manifest_gives_the_same)
     arena_free(a);
 }
 
+/* What torch draws: here it follows from the content. */
+static const char *id_of(Arena *a, const char *folder)
+{
+    Str text;
+    assert_no_error(file_read(a, path_join(a, folder, ".metadata"), &text));
+    for (size_t i = 0; i + 36 <= text.len; i++) {
+        const char *at = text.ptr + i;
+        if (at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-')
+            return arena_string_n(a, at, 36);
+    }
+    fail_msg("%s has no id", folder);
+    return NULL;
+}
+
+TEST(the_id_of_a_dcp_folder_follows_from_its_content)
+{
+    enum { ONCE, AGAIN, SWAPPED, OTHER, N_IDS };
+    Arena *a = arena_new();
+    const char *id[N_IDS], *path = path_join(a, test_folder(), "x");
+    for (int i = 0; i < N_IDS; i++) {
+        CheckpointContent c = sample_content(a, i == OTHER ? 4 : 3);
+        StateTensor *state = arena_copy(a, c.state, sizeof *state * (size_t)c.n);
+        if (i == SWAPPED) { /* two of the same shape */
+            state[0].part.data = c.state[2].part.data;
+            state[2].part.data = c.state[0].part.data;
+        }
+        c.state = state;
+        c.layout = LAYOUT_DCP;
+        assert_no_error(checkpoint_write(path, &c));
+        id[i] = id_of(a, path);
+        assert_no_error(remove_tree(path));
+    }
+    assert_string_equal(id[AGAIN], id[ONCE]);
+    assert_string_not_equal(id[OTHER], id[ONCE]);
+    assert_string_not_equal(id[SWAPPED], id[ONCE]);
+    arena_free(a);
+}
+
 TEST(the_two_files_of_fsdp1_alone_give_the_same)
 {
     Arena *a = arena_new();

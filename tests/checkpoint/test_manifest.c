@@ -62,6 +62,30 @@ TEST(manifest_boxes_must_tile_their_tensor)
     arena_free(a);
 }
 
+/* In whatever order they come: two that overlap do not make up for one that is missing. */
+TEST(manifest_boxes_that_overlap_are_found_in_any_order)
+{
+    static const char *const start[] = { "[0]", "[2]", "[0]", "[4]" };
+    for (int i = 0; i < 256; i++) {
+        const int order[] = { i & 3, i >> 2 & 3, i >> 4 & 3, i >> 6 };
+        int all = 0;
+        for (int k = 0; k < 4; k++) all |= 1 << order[k];
+        if (all != 15) continue;
+        Arena *a = arena_new();
+        Text boxes = { 0 };
+        for (int k = 0; k < 4; k++)
+            text_printf(&boxes, BOX("%s", "[2]", "[%d, %d]") "%s", start[order[k]], 16 + 8 * k,
+                        24 + 8 * k, k < 3 ? ", " : "");
+        assert_tensors_refused(
+            arena_printf(a,
+                         "{\"name\": \"x\", \"dtype\": \"F32\", \"shape\": [8], \"boxes\": [%s]}",
+                         boxes.ptr),
+            "its boxes [0] of size [2] and [0] of size [2] overlap");
+        text_free(&boxes);
+        arena_free(a);
+    }
+}
+
 TEST(manifest_bytes_must_lie_in_their_file)
 {
     assert_tensors_refused(X BOX("[0, 0]", "[2, 4]", "[8, 40]") "]}", "after the header of p");

@@ -162,6 +162,10 @@ TEST(objects_keep_their_values_through_json)
     pickle_append(a, value, pickle_of_float(a, 1));
     pickle_append(a, value, pickle_of_float(a, NAN));
     pickle_append(a, value, pickle_of_int(a, 1));
+    Pickle *dict = pickle_of_kind(a, PICKLE_DICT);
+    pickle_append(a, dict, pickle_of_text(a, "key"));
+    pickle_append(a, dict, pickle_of_text(a, "content"));
+    pickle_append(a, value, dict);
     const CheckpointObject o = { .name = "app.3", .path = path, .value = value };
     Text once = { 0 }, twice = { 0 };
     objects_print(&o, 1, &once);
@@ -174,6 +178,8 @@ TEST(objects_keep_their_values_through_json)
     assert_string_equal(back->name, "app.3");
     assert_int_equal(back->value->item[0]->kind, PICKLE_FLOAT);
     assert_int_equal(back->value->item[2]->kind, PICKLE_INT);
+    assert_int_equal(back->value->item[3]->n, 2);
+    assert_contains(twice.ptr, "{\"key\": \"content\"}");
     json_decref(json);
     text_free(&once);
     text_free(&twice);
