@@ -39,16 +39,19 @@ TEST(a_training_keeps_its_memory_over_a_step)
     assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
     json_t *j = read_json(b.arena, path_join(b.arena, b.root, "x/memory_outline.json"));
     const json_t *columns = json_object_get(j, "columns"), *c, *layer;
-    double most = 0, at_peak = 0;
+    double most = 0, at_peak = 0, inputs = 0;
     size_t i;
     json_array_foreach(columns, i, c)
     {
         assert_int_equal(json_array_size(c), 4);
         if (sum_of(c) > most) most = sum_of(c);
+        const double of_inputs = json_number_value(json_array_get(c, 3));
+        if (of_inputs > inputs) inputs = of_inputs;
     }
     assert_true(json_array_size(columns) > 20 && json_array_size(columns) <= 240);
     assert_true(most == number(j, "peak") && most > 0);
     assert_true(number(j, "workspace") >= most);
+    assert_true(inputs == 2 * 2 * 16 * 4); /* ids and targets of a microbatch */
     json_array_foreach(json_object_get(j, "layers"), i, layer) at_peak +=
         json_number_value(json_array_get(layer, 1));
     assert_true(at_peak == most);

@@ -1,9 +1,11 @@
 /* test_program.c - nodes of the kinds that communication needs: views of a part of a buffer, nodes
  * without results, and nodes with more results than a word has bits. */
+#include "comm/mesh.h"
 #include "exec/program.h"
 #include "graph/op.h"
 #include "stored.h"
 #include "test.h"
+#include <string.h>
 
 enum { WIDTH = 4, N_PARTS = 3, N_RESULTS = 100 };
 
@@ -125,6 +127,61 @@ TEST(a_node_adds_to_a_hundred_gradients)
     run_free(&r);
 }
 FENCED(a_node_adds_to_a_hundred_gradients)
+
+/* Graphs of one store agree about what they share. */
+static Error *share(Run *r, const char *name, Dtype t, int n_dims, const Dim *dim, const Mesh *mesh)
+{
+    Graph *g = graph_new(r->arena);
+    g->mesh = mesh;
+    graph_param(g, name, n_dims, dim)->dtype = t;
+    return store_add(r->store, g);
+}
+
+TEST(programs_that_disagree_about_a_parameter_are_refused)
+{
+    Run r = run_new();
+    const Mesh mesh = { .world_size = 2, .size = { 1, 1, 1, 1, 1, 1, 2 } };
+    const Dim plain[] = { { .size = 4 }, { .size = 6 } },
+              longer[] = { { .size = 4 }, { .size = 8 } },
+              split[] = { { .size = 4 }, { .size = 12, .mesh = { MESH_TP } } };
+    assert_no_error(share(&r, "p", F32, 2, plain, &mesh));
+    assert_no_error(share(&r, "p", F32, 2, plain, &mesh));
+    assert_error_has(share(&r, "p", F32, 2, longer, &mesh), "p is used with two shapes");
+    assert_error_has(share(&r, "p", F32, 1, plain, &mesh), "p is used with two shapes");
+    assert_error_has(share(&r, "p", BF16, 2, plain, &mesh), "p is used with two shapes");
+    assert_error_has(share(&r, "p", F32, 2, split, &mesh), "p is used with two shapes");
+    r.program = NULL;
+    run_free(&r);
+}
+
+/* Each action runs the nodes of its stage, a step those of all; a column is a node that runs. */
+TEST(memory_over_a_step_is_that_of_the_nodes_that_run)
+{
+    Run r = run_new();
+    Schedule s = schedule_once(r.arena, 2);
+    const Dim d = { .size = WIDTH };
+    Value *x = graph_input(r.graph, "x", F64, 1, &d), *p = graph_param(r.graph, "p", 1, &d),
+          *into = graph_accumulator(r.graph, p);
+    graph_add(r.graph, &op_send, NULL, 1, &x)->phase = FORWARD;
+    for (int i = 0; i < 3; i++) {
+        Node *n = graph_add(r.graph, &op_send, NULL, 1, i < 2 ? &x : &into);
+        n->phase = i < 2 ? FORWARD : REDUCE;
+        n->stage = 1;
+    }
+    ProgramSettings settings = {
+        .device = r.device, .store = r.store, .name = "test", .schedule = &s
+    };
+    assert_no_error(graph_finish(r.graph));
+    assert_no_error(program_new(r.graph, &settings, &r.program));
+    Text t = { 0 };
+    program_memory_outline(r.program, &t);
+    const char *end = strstr(t.ptr, "],\"at\"");
+    int n = 0;
+    for (const char *at = strstr(t.ptr, "\"columns\":[") + 11; at < end; at++) n += *at == '[';
+    assert_int_equal(n, 4);
+    text_free(&t);
+    run_free(&r);
+}
 
 TEST(work_of_a_stage_that_no_action_runs_is_refused)
 {

@@ -35,12 +35,18 @@ static json_t *find_line(Arena *a, const char *path, const char *tag, const char
     return NULL;
 }
 
+static int count_words(const char *text, const char *words)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, words)); at++) n++;
+    return n;
+}
+
 static int count_lines(Arena *a, const char *path, const char *tag, const char *hook)
 {
-    const char *mark = arena_printf(a, "{\"tensor_tag\": \"%s\", \"hook_type\": \"%s\"", tag, hook);
-    int n = 0;
-    for (const char *at = read_all(a, path).ptr; (at = strstr(at, mark)); at++) n++;
-    return n;
+    return count_words(
+        read_all(a, path).ptr,
+        arena_printf(a, "{\"tensor_tag\": \"%s\", \"hook_type\": \"%s\"", tag, hook));
 }
 
 static void assert_shape(const json_t *line, int n, const int *size)
@@ -101,6 +107,8 @@ TEST(enriched_model_writes_what_enters_and_leaves_its_modules)
         json_t *line = find_line(a, path, expected[i].tag, expected[i].hook);
         assert_shape(line, expected[i].n, expected[i].size);
         assert_int_equal(json_integer_value(json_object_get(line, "nan_count")), 0);
+        assert_true(json_is_integer(json_object_get(line, "inf_count")));
+        assert_int_equal(json_integer_value(json_object_get(line, "inf_count")), 0);
         json_decref(line);
     }
     json_t *ids = find_line(a, path, "transformer.wte", "forward_input");
@@ -110,6 +118,9 @@ TEST(enriched_model_writes_what_enters_and_leaves_its_modules)
     /* two microbatches; what a module keeps to itself is no output of it */
     assert_int_equal(count_lines(a, path, "transformer.h.0", "forward_output"), 2);
     assert_int_equal(count_lines(a, path, "transformer.h.1.attn", "forward_output"), 2);
+    /* each microbatch counts from its first node on */
+    const char *text = read_all(a, path).ptr;
+    assert_int_equal(count_words(text, "\"counter\": 0"), count_words(text, "\"counter\": 1"));
     arena_free(a);
 }
 
@@ -281,6 +292,8 @@ TEST(replay_refuses_what_is_no_recorded_node)
           "result 0 has not the sizes of its op" },
         { OF("add"), TERMS "," ONE("out.0", "1", "8,12") "," ONE("out.1", "1", "12,16"),
           "result 1 has not the sizes of its op" },
+        { OF("add"), TERMS "," ONE("out.0", "2", "8,16") "," ONE("other", "0", "16,16"),
+          "result 0 has not the sizes of its op" },
     };
 #undef OF
 #undef ONE
@@ -352,6 +365,7 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
     const char *page = read_all(a, path_join(a, folder, "memory_snapshot_ranks_1_rank_0.html")).ptr;
     assert_non_null(strstr(page, "\"moments\""));
     assert_null(strstr(page, "http"));
+    assert_non_null(strstr(page, "</script></html>\n"));
     const char *summary =
         read_all(a, path_join(a, folder, "profiler_summary_ranks_1_rank_0.txt")).ptr;
     assert_non_null(strstr(summary, "transformer.h.1.mlp.c_fc"));
@@ -471,6 +485,27 @@ TEST(check_runs_the_reference_beside_each_tuned_kernel)
 }
 FENCED(check_runs_the_reference_beside_each_tuned_kernel)
 
+/* The computation waits from one of its nodes to the next one. */
+static void assert_waits(Arena *a, const char *path)
+{
+    json_t *trace = load_json(a, path);
+    const json_t *events = json_object_get(trace, "traceEvents"), *event;
+    size_t i, n = 0;
+    double end = 0; /* of the node before */
+    json_array_foreach(events, i, event)
+    {
+        const char *kind = json_string_value(json_object_get(event, "cat"));
+        const double start = json_number_value(json_object_get(event, "ts")),
+                     took = json_number_value(json_object_get(event, "dur"));
+        if (!kind || json_integer_value(json_object_get(event, "tid")) != 0) continue;
+        n += !strcmp(kind, "wait");
+        assert_true(took >= 0 && start >= end - 1); /* microseconds */
+        end = start + took;
+    }
+    assert_true(n > 0);
+    json_decref(trace);
+}
+
 /* Two ranks of a sharded model: each tracked one has its trace, and it shows the transfers. */
 TEST(profile_distributed_measures_several_ranks)
 {
@@ -506,6 +541,8 @@ TEST(profile_distributed_measures_several_ranks)
         const char *path =
             arena_printf(a, "%s/p/traces/profiler_summary_ranks_2_rank_%d.txt", b.root, r);
         assert_contains(read_all(a, path).ptr, "gather");
+        assert_waits(a,
+                     arena_printf(a, "%s/p/traces/profiler_trace_ranks_2_rank_%d.json", b.root, r));
     }
     const char *alone[] = { "profile",
                             "distributed",
