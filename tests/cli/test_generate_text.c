@@ -324,32 +324,37 @@ TEST(prompts_of_a_file_are_answered_side_by_side_as_one_by_one)
 
 /* ---- ranks ---- */
 
-/* Twelve caches of a long context do not fit where one does. */
+/* Sixteen caches of a long context do not fit where one does; one prompt takes no more than one. */
 TEST(prompts_whose_caches_do_not_fit_are_answered_a_few_at_a_time)
 {
     Arena *a = arena_new();
     ForcedModel m = forced_model_write(a, "ab", "{x}");
     Text lines = { 0 };
-    for (int i = 0; i < 12; i++) text_puts(&lines, "{\"x\": \"a\"}\n");
+    for (int i = 0; i < 16; i++) text_puts(&lines, "{\"x\": \"a\"}\n");
     const char *from = path_join(a, test_folder(), "prompts.jsonl");
     write_text(a, test_folder(), "prompts.jsonl", lines.ptr);
     text_free(&lines);
+    static const char words[] = "--max_new_tokens 2 --batch_size 16 --set "
+                                "model_raw.config.sequence_length=2048 --set "
+                                "settings.sequence_length=2048";
     Str answers[2];
     for (int i = 0; i < 2; i++) {
         const char *to = path_join(a, test_folder(), i ? "many.jsonl" : "few.jsonl");
-        const char *words = "--max_new_tokens 2 --batch_size 12 --set "
-                            "model_raw.config.sequence_length=2048 --set "
-                            "settings.sequence_length=2048";
         if (!i) assert_int_equal(setenv("MODALITIES_MEMORY_LIMIT", "24000000", 1), 0);
         Run r = run(
             a, &m, "",
             arena_printf(a, "%s --prompts_file_path %s --output_file_path %s", words, from, to));
         unsetenv("MODALITIES_MEMORY_LIMIT");
         if (r.status) fail_msg("%s", r.errors);
-        assert_true(!i == !!strstr(r.errors, "at a time, not 12: each takes 2."));
+        assert_true(!i == !!strstr(r.errors, "at a time, not 16: each takes 2."));
         assert_no_error(file_read(a, to, &answers[i]));
     }
     assert_string_equal(answers[1].ptr, answers[0].ptr);
+    assert_int_equal(setenv("MODALITIES_MEMORY_LIMIT", "24000000", 1), 0);
+    Run r = run(a, &m, "", arena_printf(a, "%s --prompt a", words));
+    unsetenv("MODALITIES_MEMORY_LIMIT");
+    assert_int_equal(r.status, 0);
+    assert_null(strstr(r.errors, "at a time"));
     arena_free(a);
 }
 

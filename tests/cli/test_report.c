@@ -1,5 +1,6 @@
 /* test_report.c - `modalities report` from the command line. */
 #include "cli/command_line.h"
+#include <math.h>
 #include <pty.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +49,8 @@ static void write_run(Arena *a, const char *name, const char *lr, int n_steps, d
     for (int step = 1; step <= n_steps; step++)
         text_printf(&t,
                     "{\"dataloader_tag\": \"train\", \"num_train_steps_done\": %d, \"losses\": "
-                    "{\"train loss avg\": %g}, \"metrics\": {}, \"throughput_metrics\": {}}\n",
-                    step, loss + 2.0 / step);
+                    "{\"train loss avg\": %s}, \"metrics\": {}, \"throughput_metrics\": {}}\n",
+                    step, isnan(loss) ? "NaN" : arena_printf(a, "%g", loss + 2.0 / step));
     const char *config = arena_printf(a,
                                       "settings: {experiment_id: %s, sequence_length: 8}\n"
                                       "optimizer: {config: {lr: %s}}\n"
@@ -93,6 +94,35 @@ TEST(report_of_several_runs_draws_their_curves_and_names_what_differs)
                             "new         -          0\n");
     assert_int_equal(command_line_run(a, "report $RUNS/first $RUNS/none", &both), 2);
     assert_contains(both, "/none: there is no such file or folder");
+    arena_free(a);
+}
+
+/* There are letters for eight curves: for the best, and of equal ones for those named first. */
+TEST(report_of_many_runs_draws_the_best)
+{
+    Arena *a = arena_new();
+    const char *said, *names = "";
+    setenv("RUNS", path_join(a, test_folder(), "experiments"), 1);
+    for (int i = 0; i < 11; i++) {
+        const char *name = arena_printf(a, "r%02d", i);
+        write_run(a, name, "0.001", 3, i == 3 ? 9 : i == 5 ? NAN : 2);
+        names = arena_printf(a, "%s $RUNS/%s", names, name);
+    }
+    assert_int_equal(command_line_run(a, arena_printf(a, "report%s", names), &said), 0);
+    static const char *const row[] = { "A  r00", "B  r01", "C  r02", "   r03", "D  r04", "   r05",
+                                       "E  r06", "F  r07", "G  r08", "H  r09", "   r10" };
+    for (int i = 0; i < 11; i++) assert_contains(said, arena_printf(a, "\n%s ", row[i]));
+    assert_contains(said, "the curves are those of the 8 best\n");
+    /* one without a loss, and then another one, when there are not enough */
+    assert_int_equal(
+        shell_run(a, "for i in 0 1 2; do cp $RUNS/r05/evaluation_results.jsonl $RUNS/r0$i; done",
+                  &said),
+        0);
+    assert_int_equal(command_line_run(a, arena_printf(a, "report%s", names), &said), 0);
+    static const char *const then[] = {
+        "A  r00", "   r01", "   r02", "B  r03", "   r05", "H  r10"
+    };
+    for (int i = 0; i < 6; i++) assert_contains(said, arena_printf(a, "\n%s ", then[i]));
     arena_free(a);
 }
 

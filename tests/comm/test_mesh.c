@@ -103,3 +103,16 @@ TEST(degrees_that_do_not_fit_are_refused)
         assert_error_has(mesh_from(a, row[i][0], &m), row[i][1]);
     arena_free(a);
 }
+
+TEST(loss_parallelism_is_for_ranks_that_divide_the_vocabulary)
+{
+    Arena *a = arena_new();
+    Mesh *m;
+    assert_no_error(mesh_from(a,
+                              "{world_size: 2, data_parallel_shard_degree: 1, "
+                              "tensor_parallel_degree: 2, enable_loss_parallel: true}",
+                              &m));
+    assert_no_error(mesh_from(
+        a, "{world_size: 2, data_parallel_shard_degree: 2, enable_loss_parallel: false}", &m));
+    arena_free(a);
+}

@@ -121,6 +121,13 @@ TEST(too_little_memory_is_a_warning_of_config_check)
     assert_int_equal(unsetenv("MODALITIES_MEMORY_LIMIT"), 0);
     assert_ended_well(o);
     assert_contains(o.text, "but only 100 kB of memory are free here; not there yet");
+    /* two ranks may be on two machines */
+    assert_int_equal(setenv("MODALITIES_MEMORY_LIMIT", "100000", 1), 0);
+    assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
+    o = check(&b, NULL);
+    assert_int_equal(unsetenv("MODALITIES_MEMORY_LIMIT") | unsetenv("WORLD_SIZE"), 0);
+    assert_ended_well(o);
+    assert_null(strstr(o.text, "memory are free"));
     arena_free(b.arena);
 }
 

@@ -1,6 +1,7 @@
 /* test_fsdp1_warmstart.c - a warm start from the two files of FSDP1: the model has its parameters
  * from one, the optimizer its states from the other. */
 #include "end_to_end/training.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define EXECUTION "checkpoint_saving.config.checkpoint_saving_execution."
@@ -52,6 +53,19 @@ TEST(a_warm_start_from_the_pair_of_fsdp1_gives_the_same_bits)
         "\", " LOADING "}}, lr_scheduler: {instance_key: lr_scheduler, pass_type: "
         "BY_REFERENCE}}}";
     word[n] = NULL;
+    const char *check[64] = { "config",
+                              "check",
+                              "--config_file_path",
+                              "tests/end_to_end/warmstart.yaml",
+                              "--experiments_root_path",
+                              b.root,
+                              "--last_checkpoint_info_file_path",
+                              path_join(a, folder, "last_checkpoint_info.json") };
+    memcpy(check + 8, word, sizeof *word * (size_t)(n + 1));
+    assert_int_equal(setenv("TRAIN_PBIN", b.pbin, 1), 0);
+    Outcome checked = command_output(a, check, NULL);
+    assert_ended_well(checked); /* each file has what is asked of it */
+    assert_contains(checked.text, "no mistake found\n");
     Outcome o = bench_run(&b, "on", "middle", word, NULL);
     assert_ended_well(o);
     assert_contains(o.text, "step: 5 |");

@@ -90,13 +90,14 @@ TEST(experts_that_ranks_cannot_divide_are_refused_before_training)
     arena_free(b.arena);
 }
 
-/* Loads are multiples of a fair share, and what a capacity drops is told. */
+/* Loads are multiples of a fair share, and what a capacity drops is told, of all ranks. */
 TEST(results_tell_the_load_of_experts)
 {
     Bench b = bench_new();
-    Outcome o = bench_run(
-        &b, "run", NULL,
-        (const char *[]){ MODEL, SET, "model_raw.config.mixture.capacity=0.5", NULL }, NULL);
+    Outcome o = bench_run(&b, "run", NULL,
+                          (const char *[]){ "--ranks", "2", MODEL, SET,
+                                            "model_raw.config.mixture.capacity=0.5", NULL },
+                          NULL);
     assert_ended_well(o);
     assert_contains(o.text, " | expert load max: ");
     assert_null(strstr(o.text, "expert load/0"));

@@ -78,6 +78,7 @@ TEST(steps_tokens_checkpoints_and_time_are_told)
     assert_contains(o.text, "to do: 8 steps, 512 tokens, 2 checkpoints of ");
     assert_contains(o.text, " free\n");
     assert_contains(o.text, " for the 3 steps to go, ");
+    assert_null(strstr(o.text, "zig-zag")); /* of ranks along cp, of which there are none */
     static const char *const one[] = {
         "--set", "checkpoint_saving.config.checkpoint_saving_strategy.config.k=1", NULL
     };
@@ -87,6 +88,17 @@ TEST(steps_tokens_checkpoints_and_time_are_told)
     };
     assert_contains(bench_run(&b, "z", NULL, none, NULL).text,
                     "to do: 8 steps, 512 tokens, no checkpoints, as checkpoint_saving_strategy");
+    static const char *const half[] = {
+        "--set", "settings.training_target.num_target_steps=5",
+        "--set", "lr_scheduler.config.total_steps=8",
+        "--set", "settings.intervals.checkpointing_interval_in_steps=5",
+        NULL
+    };
+    assert_ended_well(bench_run(&b, "half", NULL, half, NULL));
+    static const char *const on[] = { "--set", "settings.training_target.num_target_steps=8",
+                                      "--set", "settings.training_target.num_target_tokens=512",
+                                      NULL };
+    assert_contains(bench_run(&b, "on", "half", on, NULL).text, "to do: 3 steps, 192 tokens, ");
     arena_free(b.arena);
 }
 

@@ -60,6 +60,44 @@ TEST(reproduce_names_the_file_that_has_changed)
     arena_free(b.arena);
 }
 
+/* A copy of a plugin is one of the files of a run. */
+TEST(reproduce_names_the_plugin_that_has_changed)
+{
+    Bench b = bench_new();
+    const char *plugin = path_join(b.arena, path_absolute(b.arena, test_folder()), "lion.so");
+    const char *words[] = { "--set", arena_printf(b.arena, "plugins=[%s]", plugin), NULL };
+    Str content;
+    assert_no_error(file_read(b.arena, test_tool(b.arena, "../examples/lion.so"), &content));
+    assert_no_error(file_write(plugin, content.ptr, content.len));
+    assert_ended_well(bench_run(&b, "x", NULL, words, NULL));
+    Text longer = { 0 }; /* works as before */
+    text_add(&longer, content.ptr, content.len);
+    text_puts(&longer, "more");
+    assert_no_error(file_write(plugin, longer.ptr, longer.len));
+    text_free(&longer);
+    Outcome o = reproduce(&b, "x", NULL, NULL, NULL);
+    assert_ended_well(o);
+    assert_contains(o.text, "8 steps: every loss and gradient norm has the same bits\n");
+    assert_contains(o.text, "/lion.so: ");
+    arena_free(b.arena);
+}
+
+/* Nothing is left open in it. */
+TEST(the_resolved_configuration_of_a_run_is_one)
+{
+    Bench b = bench_new();
+    Str text;
+    const char *resolved = path_join(b.arena, folder_of(&b, "x"), "train.yaml.resolved");
+    assert_ended_well(bench_run(&b, "x", NULL, NULL, NULL));
+    assert_no_error(file_read(b.arena, resolved, &text));
+    assert_contains(text.ptr, b.pbin);
+    assert_contains(text.ptr, "num_target_steps: 8\n");
+    assert_null(strstr(text.ptr, "${"));
+    const char *check[] = { "config", "check", "--config_file_path", resolved, NULL };
+    assert_ended_well(command_output(b.arena, check, NULL));
+    arena_free(b.arena);
+}
+
 TEST(reproduce_names_what_has_changed_where_steps_cannot_be_repeated)
 {
     Bench b = bench_new();

@@ -205,6 +205,29 @@ TEST(resume_of_a_finished_run_has_nothing_left_to_do)
     arena_free(b.arena);
 }
 
+/* As the original: what is due at the step of the checkpoint comes again, in the new experiment. */
+TEST(a_warm_start_evaluates_and_saves_where_it_begins)
+{
+    Bench b = bench_new();
+    static const char *const half[] = { "--set", "settings.training_target.num_target_steps=4",
+                                        "--set", "lr_scheduler.config.total_steps=8", NULL };
+    assert_ended_well(bench_run(&b, "half", NULL, half, NULL));
+    static const char *const on[] = { "--set", "settings.training_target.num_target_steps=8",
+                                      "--set", "settings.training_target.num_target_tokens=512",
+                                      NULL };
+    assert_ended_well(bench_run(&b, "on", "half", on, NULL));
+    Str results;
+    assert_no_error(
+        file_read(b.arena, path_join(b.arena, b.root, "on/evaluation_results.jsonl"), &results));
+    const char *first = arena_string_n(b.arena, results.ptr, strcspn(results.ptr, "\n"));
+    assert_contains(first, "\"dataloader_tag\": \"val\"");
+    assert_contains(first, "\"num_train_steps_done\": 4");
+    assert_true(file_exists(path_join(b.arena, b.root,
+                                      "on/checkpoints/eid_on-seen_steps_4-seen_tokens_256-target_"
+                                      "steps_8-target_tokens_512")));
+    arena_free(b.arena);
+}
+
 TEST(resume_finds_checkpoints_below_any_path)
 {
     Bench b = bench_new();

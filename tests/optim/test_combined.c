@@ -113,6 +113,15 @@ static double last_number(const char *text, const char *name)
     return strtod(at, NULL);
 }
 
+/* "lr/first" and the like, as the last line of an experiment's results has it. */
+static double last_result(const Bench *b, const char *id, const char *name)
+{
+    Str results;
+    assert_no_error(file_read(
+        b->arena, arena_printf(b->arena, "%s/%s/evaluation_results.jsonl", b->root, id), &results));
+    return last_number(results.ptr, arena_printf(b->arena, "\"%s\": ", name));
+}
+
 /* After 4 steps two drops have been made; second has two groups, and the mean is over three. */
 TEST(results_and_checkpoints_have_a_rate_for_each_optimizer)
 {
@@ -124,12 +133,9 @@ TEST(results_and_checkpoints_have_a_rate_for_each_optimizer)
     for (int i = 0; to_4[i]; i++) words[n++] = to_4[i];
     words[n] = NULL;
     assert_ended_well(bench_run(&b, "x", NULL, words, NULL));
-    Str results;
-    assert_no_error(
-        file_read(b.arena, path_join(b.arena, b.root, "x/evaluation_results.jsonl"), &results));
-    assert_close(last_number(results.ptr, "\"lr/first\": "), 1e-3 / 4, 1e-10);
-    assert_close(last_number(results.ptr, "\"lr/second\": "), 4e-3 / 16, 1e-10);
-    assert_close(last_number(results.ptr, "\"lr mean\": "), (1e-3 / 4 + 2 * 4e-3 / 16) / 3, 1e-10);
+    assert_close(last_result(&b, "x", "lr/first"), 1e-3 / 4, 1e-10);
+    assert_close(last_result(&b, "x", "lr/second"), 4e-3 / 16, 1e-10);
+    assert_close(last_result(&b, "x", "lr mean"), (1e-3 / 4 + 2 * 4e-3 / 16) / 3, 1e-10);
     CheckpointReader *r;
     assert_no_error(checkpoint_open(b.arena, bench_last_checkpoint(&b, "x", NULL), &r));
     const CheckpointObject *object;
@@ -147,6 +153,45 @@ TEST(results_and_checkpoints_have_a_rate_for_each_optimizer)
         text_free(&json);
     }
     assert_int_equal(n_found, 2);
+    arena_free(b.arena);
+}
+
+/* Two optimizers, and this schedule of theirs. */
+static Outcome run_scheduled(const Bench *b, const char *schedule, const char *combined)
+{
+    const char *words[32];
+    int n = 0;
+    for (; n < 6; n++) words[n] = scheduled[n];
+    words[n++] = SET;
+    words[n++] = schedule;
+    words[n++] = SET;
+    words[n++] = combined;
+    words[n++] = SET;
+    words[n++] = "settings.training_target.num_target_steps=4";
+    words[n] = NULL;
+    return bench_run(b, "x", NULL, words, NULL);
+}
+
+static const char one_scheduler[] =
+    "lr_scheduler={component_key: scheduler, variant_key: combined, config: {optimizer: "
+    "{instance_key: optimizer, pass_type: BY_REFERENCE}, schedulers: [{instance_key: schedule_1, "
+    "pass_type: BY_REFERENCE}]}}";
+
+TEST(an_optimizer_without_a_schedule_keeps_its_rate)
+{
+    Bench b = bench_new();
+    assert_ended_well(run_scheduled(&b, SCHEDULER("schedule_1", "first", "0.5"), one_scheduler));
+    assert_close(last_result(&b, "x", "lr/first"), 1e-3 / 4, 1e-10);
+    assert_close(last_result(&b, "x", "lr/second"), 4e-3, 1e-9);
+    arena_free(b.arena);
+}
+
+TEST(schedules_of_parts_begin_where_the_training_does)
+{
+    Bench b = bench_new();
+    assert_refused(
+        run_scheduled(&b, SCHEDULER("schedule_1", "first", "0.5, last_epoch: 2"), one_scheduler), 1,
+        "the schedule would begin at step 3, but training_progress.num_seen_steps is 0");
     arena_free(b.arena);
 }
 

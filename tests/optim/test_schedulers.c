@@ -268,6 +268,11 @@ TEST(onecycle_moves_beta1_as_torch_does)
     assert_no_error(
         make(a, "onecycle_lr", "1", arena_printf(a, "%sanneal_strategy: cos", rest), &none));
     assert_null(none->beta1);
+    Rate all[MAX_RATES];
+    assert_no_error(scheduler_rates(s, s->optimizer, 3, all));
+    assert_true(all[0].has_beta1 && all[0].beta1 == s->beta1(s, 0, 3));
+    assert_no_error(scheduler_rates(none, none->optimizer, 3, all));
+    assert_false(all[0].has_beta1);
     arena_free(a);
 }
 

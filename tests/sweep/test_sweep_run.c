@@ -239,7 +239,8 @@ TEST(a_sweep_becomes_job_arrays_of_slurm)
     assert_ended_well(run_sweep(&p, slurm));
     assert_no_error(file_read(p.arena, path_join(p.arena, p.folder, "sweep_1.sbatch"), &text));
     assert_non_null(strstr(text.ptr, "#SBATCH --array=0-11\n"));
-    for (int64_t i = 0; i < p.runs.n; i++) assert_non_null(strstr(text.ptr, p.runs.item[i].config));
+    for (int64_t i = 0; i < p.runs.n; i++)
+        assert_non_null(strstr(text.ptr, arena_printf(p.arena, "\n'%s'\n", p.runs.item[i].config)));
     arena_free(p.arena);
 }
 

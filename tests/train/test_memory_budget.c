@@ -21,13 +21,22 @@ static int plan(Arena *a, const char *settings, const char **out)
                             out);
 }
 
-static double bytes_in_all(const char *text)
+/* "12.3 MB" */
+static const char *in_all(Arena *a, const char *text)
 {
     const char *end = strstr(text, " MB  in all");
     assert_non_null(end);
     const char *start = end;
     while (start > text && start[-1] != ' ' && start[-1] != '\n') start--;
-    return atof(start) * 1e-3; /* GB */
+    return arena_string_n(a, start, (size_t)(end - start) + 3);
+}
+
+static double bytes_in_all(const char *text)
+{
+    Arena *a = arena_new();
+    const double gigabytes = atof(in_all(a, text)) * 1e-3;
+    arena_free(a);
+    return gigabytes;
 }
 
 TEST(a_memory_budget_is_kept_with_as_little_recomputation_as_it_takes)
@@ -43,10 +52,12 @@ TEST(a_memory_budget_is_kept_with_as_little_recomputation_as_it_takes)
     assert_contains(some, "of 8 blocks are computed again");
     assert_null(strstr(some, "8 of 8"));
     assert_null(strstr(some, "0 of 8"));
+    assert_contains(some, arena_printf(a, "; a step takes %s of ", in_all(a, some)));
     assert_in_range((int64_t)(bytes_in_all(some) * 1e6), (int64_t)(least * 1e6),
                     (int64_t)(budget * 1e6));
     assert_int_equal(plan(a, arena_printf(a, "memory_budget: %.6f", 2 * most), &some), 0);
     assert_contains(some, "0 of 8 blocks are computed again");
+    assert_contains(some, arena_printf(a, "; a step takes %s of ", in_all(a, some)));
     assert_int_equal(plan(a, arena_printf(a, "memory_budget: %.6f", least / 2), &refused), 1);
     assert_contains(refused, "with all 8 blocks computed again, more than");
     assert_int_equal(plan(a, "memory_budget: 1, recompute_every: 2", &refused), 1);

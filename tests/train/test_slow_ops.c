@@ -90,6 +90,8 @@ TEST(model_inspect_marks_the_kernels_that_will_be_felt)
     const char *said;
     assert_int_equal(command_line_run(a, inspect, &said), 0);
     assert_contains(said, "reference  mean_valid ");
+    assert_contains(said, "parameters\n");
+    assert_contains(said, "  transformer.h.*.attn.q_attn\n");
     assert_null(strstr(said, "slow"));
     assert_int_equal(command_line_run(a, arena_printf(a, "%s --precision f64", inspect), &said), 0);
     assert_contains(said, "<- slow: all contract about ");

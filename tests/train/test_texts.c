@@ -148,6 +148,28 @@ TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)
                           "4, top_k: 2, hidden: 40, capacity: 0.5}");
 }
 
+/* As many as fit, and at least one; three quarters of the memory are for them. */
+TEST(texts_side_by_side_are_as_many_as_fit)
+{
+    Fixture f = fixture_new("rope: {base: 10000.0}", F32);
+    double bytes;
+    assert_int_equal(texts_that_fit(f.generator, 5, &bytes), 5);
+    assert_close(bytes, 2 * 3 * LENGTH * 2 * 10 * 4, 0); /* keys and values of three layers */
+    static const struct {
+        double texts;
+        int fit;
+    } row[] = { { 0.5, 1 }, { 1.1, 1 }, { 2.9, 2 }, { 3.1, 3 }, { 4.9, 4 }, { 5.1, 5 }, { 9, 5 } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int64_t free_bytes = (int64_t)(row[i].texts * bytes / 0.75);
+        assert_int_equal(setenv("MODALITIES_MEMORY_LIMIT",
+                                arena_printf(f.arena, "%lld", (long long)free_bytes), 1),
+                         0);
+        assert_int_equal(texts_that_fit(f.generator, 5, &bytes), row[i].fit);
+    }
+    assert_int_equal(unsetenv("MODALITIES_MEMORY_LIMIT"), 0);
+    fixture_free(&f);
+}
+
 TEST(texts_side_by_side_are_refused_tokens_that_do_not_fit)
 {
     Fixture f = fixture_new("rope: {base: 10000.0}", F32);
