@@ -351,7 +351,10 @@ TEST(prompts_whose_caches_do_not_fit_are_answered_a_few_at_a_time)
     }
     assert_string_equal(answers[1].ptr, answers[0].ptr);
     assert_int_equal(setenv("MODALITIES_MEMORY_LIMIT", "24000000", 1), 0);
-    Run r = run(a, &m, "", arena_printf(a, "%s --prompt a", words));
+    write_text(a, test_folder(), "one.jsonl", "{\"x\": \"a\"}\n");
+    Run r = run(a, &m, "",
+                arena_printf(a, "%s --prompts_file_path %s --output_file_path %s.out", words,
+                             path_join(a, test_folder(), "one.jsonl"), from));
     unsetenv("MODALITIES_MEMORY_LIMIT");
     assert_int_equal(r.status, 0);
     assert_null(strstr(r.errors, "at a time"));

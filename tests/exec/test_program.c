@@ -2,7 +2,9 @@
  * without results, and nodes with more results than a word has bits. */
 #include "comm/mesh.h"
 #include "exec/program.h"
+#include "exec/program_parts.h"
 #include "graph/op.h"
+#include "ops/elementwise.h"
 #include "stored.h"
 #include "test.h"
 #include <string.h>
@@ -36,10 +38,19 @@ static int number(const Launch *l)
     return KERNEL_OK;
 }
 
+static RunTime told;
+
+static int tell(const Launch *l)
+{
+    told = *l->now;
+    return KERNEL_OK;
+}
+
 static const OpDef op_part = {
     .name = "part", .attrs_size = sizeof(Place), .offset = first_of, .flags = OP_VIEW
 };
 static const OpDef op_send = { .name = "send", .dims = "n", .reference = send };
+static const OpDef op_tell = { .name = "tell", .dims = "n", .reference = tell };
 static const OpDef op_number = { .name = "number", .reference = number, .flags = OP_ADDS };
 
 typedef struct Run {
@@ -182,6 +193,55 @@ TEST(memory_over_a_step_is_that_of_the_nodes_that_run)
     text_free(&t);
     run_free(&r);
 }
+
+/* Even where that stream is the one that somebody waits for first. */
+TEST(a_node_of_another_stream_begins_when_the_computation_has_come_to_it)
+{
+    Run r = run_new();
+    const Dim d = { .size = WIDTH };
+    const double x[WIDTH] = { 1, 2, 3, 4 };
+    Value *y = scale(r.graph, graph_input(r.graph, "x", F64, 1, &d), 2);
+    y->from->phase = FORWARD;
+    Node *beside = graph_add(r.graph, &op_send, NULL, 1, &y);
+    beside->phase = FORWARD;
+    beside->stream = STREAM_GATHER;
+    make(&r);
+    n_sent = 0;
+    assert_no_error(program_write(r.program, "x", 0, x));
+    assert_no_error(
+        program_run(r.program, &(Action){ .phases = RUN_FORWARD }, &(RunTime){ .step = 1 }));
+    assert_no_error(r.device->synchronize(r.device, r.program->stream[STREAM_GATHER]));
+    assert_int_equal(n_sent, 1);
+    for (int i = 0; i < WIDTH; i++) assert_true(sent[0][i] == 2 * x[i]);
+    assert_no_error(program_wait(r.program));
+    run_free(&r);
+}
+FENCED(a_node_of_another_stream_begins_when_the_computation_has_come_to_it)
+
+/* What comes with the last backward pass is of the microbatch that makes it. */
+TEST(work_of_the_last_backward_pass_knows_its_step_and_microbatch)
+{
+    Run r = run_new();
+    Schedule s = schedule_accumulate(r.arena, 2);
+    Value *p = graph_param(r.graph, "p", 1, &(Dim){ .size = WIDTH }),
+          *into = graph_accumulator(r.graph, p);
+    graph_add(r.graph, &op_tell, NULL, 1, &into)->phase = BACKWARD_LAST;
+    ProgramSettings settings = {
+        .device = r.device, .store = r.store, .name = "test", .schedule = &s
+    };
+    assert_no_error(graph_finish(r.graph));
+    assert_no_error(program_new(r.graph, &settings, &r.program));
+    for (int step = 5; step < 7; step++) {
+        told = (RunTime){ 0 };
+        for (int64_t i = 0; i < s.n; i++)
+            assert_no_error(program_run(r.program, &s.action[i], &(RunTime){ .step = step }));
+        assert_no_error(program_wait(r.program));
+        assert_int_equal(told.step, step);
+        assert_int_equal(told.microbatch, 1);
+    }
+    run_free(&r);
+}
+FENCED(work_of_the_last_backward_pass_knows_its_step_and_microbatch)
 
 TEST(work_of_a_stage_that_no_action_runs_is_refused)
 {

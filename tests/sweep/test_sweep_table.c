@@ -311,12 +311,13 @@ TEST(settings_of_any_kind_are_a_line_of_a_label)
 {
     Arena *a = arena_new();
     Yaml *chosen;
-    assert_no_error(yaml_parse(a,
-                               str_of("lr: 1e-3\nname: x y\nmodel: {width: 8, tied: true}\n"
-                                      "betas: [0.9, 0.95]\nnone: {}\nnothing: null\n"),
-                               "chosen", &chosen));
+    assert_no_error(
+        yaml_parse(a,
+                   str_of("lr: 1e-3\nname: x y\nmodel: {width: 8, tied: true}\n"
+                          "betas: [0.9, 0.95]\nnone: {}\nnothing: null\nlast: \"a line\\n\\n\"\n"),
+                   "chosen", &chosen));
     assert_string_equal(sweep_combination_label(a, chosen),
                         "lr=1e-3 name=x y model.width=8 model.tied=true betas=[0.9, 0.95] none={} "
-                        "nothing=null");
+                        "nothing=null last=a line");
     arena_free(a);
 }
