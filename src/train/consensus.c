@@ -88,6 +88,19 @@ static bool names_a_rank(const char *text)
            isdigit((unsigned char)text[5 + (text[4] == 's')]);
 }
 
+/* "rank 1: ..." is told by that rank itself; that rank 1 has died, or does not come, by all others.
+ */
+static bool is_told_by_another(const char *text)
+{
+    return names_a_rank(text) && text[4 + strspn(text + 4, "s 0123456789,")] == ':';
+}
+
+static void note_fault(Consensus *c, const Error *e)
+{
+    if (*error_text(e) && !is_told_by_another(error_text(e)))
+        c->fault = arena_string(c->arena, error_text(e));
+}
+
 /* "rank 1: ", "ranks 0, 3: ", or nothing where nobody says anything else. */
 static void put_ranks(const Report *r, const char *text, Text *out)
 {
@@ -130,6 +143,7 @@ static Error *share(Consensus *c, Error *mine)
     Report r;
     if (mine && *error_text(mine)) c->fault = arena_string(c->arena, error_text(mine));
     Error *e = collect(c, mine, a, &r);
+    if (e && !c->fault) note_fault(c, e);
     error_free(mine);
     c->is_over = true;
     if (!e) e = consensus_leads(c) ? joint_error(&r) : error_silent(r.status);
@@ -149,6 +163,7 @@ Error *consensus_reach(Consensus *c, Error *mine, double *most, int n)
     Error *e = c->world->all_reduce(c->world, all, n + 1, F64, REDUCE_MAX, NULL);
     if (e) {
         c->is_broken = c->is_over = true;
+        note_fault(c, mine && *error_text(mine) ? mine : e);
         return error_join(mine, e);
     }
     for (int i = 0; i < n; i++) most[i] = all[i];
@@ -172,8 +187,8 @@ Error *consensus_break(Consensus *c, Error *e)
 {
     if (!e || is_alone(c) || c->is_over) return e;
     c->is_over = c->is_broken = true;
+    note_fault(c, e);
     if (names_a_rank(error_text(e))) return e;
-    c->fault = arena_string(c->arena, error_text(e));
     e = error_wrap(e, "rank %d", c->world->rank);
     c->world->abort(c->world, error_text(e));
     return e;

@@ -12,7 +12,8 @@
 typedef struct Consensus {
     Comm *world;       /* all ranks */
     Arena *arena;      /* of the rank's thread */
-    const char *fault; /* what went wrong on this rank, if the others know it; else NULL */
+    const char *fault; /* what this rank has to tell: what went wrong on it, if the others know it,
+                          or for whom it has waited in vain; else NULL */
     bool is_over;      /* all know that the job has failed: nobody waits for this rank any more */
     bool is_broken;    /* calls over the world fail from now on */
 } Consensus;

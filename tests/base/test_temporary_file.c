@@ -91,7 +91,6 @@ TEST(a_name_that_is_taken_is_tried_again)
     assert_int_equal(kill_run(a, "", "CRASH_AT=create:1 CRASH_MODE=ENOSPC",
                               "data create_raw_index d.jsonl", &said),
                      1);
-    assert_contains(said, "No space left on device");
     assert_false(file_exists(kill_path(a, "d.idx")));
     arena_free(a);
 }

@@ -168,7 +168,7 @@ static int64_t check_log(Arena *a, const char *path, pid_t dead, int64_t *dead_r
     assert_contains(path, arena_printf(a, "_%d.log", (int)local));
     const char *says = json_string_value(json_object_get(json_object_get(log, "error"), "error"));
     const char *named = strstr(says, arena_printf(a, " (process %d on ", (int)dead));
-    assert_true(named && named - says > 6);
+    if (!named || named - says < 6) fail_msg("%d has died, but: %s", (int)dead, says);
     assert_memory_equal(named - 6, "rank ", 5);
     *dead_rank = named[-1] - '0';
     assert_contains(named, ") has died; ");
@@ -190,9 +190,9 @@ TEST(a_killed_rank_is_named_in_the_error_logs_of_all_others)
     for (int i = 0; i < 1200 && find_child(job, 0); i++) usleep(50 * 1000);
     assert_int_equal(find_child(job, 0), 0);
     end_hanging_job(job);
-    command_wait(a, job, NULL);
-    assert_no_error(files_below(a, log_folder(a), "", &logs));
-    assert_int_equal(logs.n, 2);
+    const Outcome o = command_wait(a, job, NULL);
+    error_free(files_below(a, log_folder(a), "", &logs));
+    if (logs.n != 2) fail_msg("%d logs: %s", (int)logs.n, tail(o.text));
     int64_t dead_rank[2], rank[2];
     for (int i = 0; i < 2; i++) rank[i] = check_log(a, logs.item[i], dead, &dead_rank[i]);
     assert_int_equal(dead_rank[0], dead_rank[1]);
@@ -234,9 +234,14 @@ TEST(a_thread_rank_that_does_not_come_is_named_after_comm_timeout)
 {
     Bench b = bench_new();
     Arena *a = b.arena;
-    static const char *const more[] = {
-        "--ranks", "2", "--print_graph", "after:all", SET("settings.comm_timeout=1.5"), NULL
-    };
+    const char *const more[] = { "--ranks",
+                                 "2",
+                                 "--print_graph",
+                                 "after:all",
+                                 "--error_log_folder",
+                                 log_folder(a),
+                                 SET("settings.comm_timeout=1.5"),
+                                 NULL };
     Text line = { 0 };
     const char *said, *errors = path_join(a, test_folder(), "errors");
     Words words = bench_words(&b, "x", NULL, more);
@@ -249,5 +254,10 @@ TEST(a_thread_rank_that_does_not_come_is_named_after_comm_timeout)
     Str text;
     assert_no_error(file_read(a, errors, &text));
     assert_contains(text.ptr, "rank 1 has waited 1.5 s for rank 0");
+    PathList logs = { 0 };
+    assert_no_error(files_below(a, log_folder(a), "_1.log", &logs));
+    assert_int_equal(logs.n, 1);
+    assert_no_error(file_read(a, logs.item[0], &text));
+    assert_contains(text.ptr, "rank 1 has waited 1.5 s for rank 0; rank 1 waited in ");
     arena_free(a);
 }
