@@ -174,7 +174,7 @@ TEST(bad_input_of_print_graph_lists_the_passes)
                    "all, initialize, adapters, freeze, read_averages, watch_logits, stages, "
                    "autodiff, precision, float8, "
                    "recompute, shard, pipeline, data_parallel, "
-                   "fuse, async_tensor, optimize");
+                   "fuse, async_tensor, epilogues, optimize");
     Outcome o =
         bench_run(&b, "x", NULL, (const char *[]){ "--print_graph", "after:fuse", NULL }, NULL);
     assert_ended_well(o);
