@@ -499,9 +499,16 @@ static cudaError_t mock_event_free(cudaEvent_t event)
     return cudaSuccess;
 }
 
+static double lost; /* seconds */
+
+void mock_lose(double seconds)
+{
+    lost += seconds;
+}
+
 static void note_time(void *event)
 {
-    ((MockEvent *)event)->reached = clock_seconds();
+    ((MockEvent *)event)->reached = clock_seconds() + lost;
 }
 
 static void keep(void *event)

@@ -78,6 +78,8 @@ bool mock_run_until(MockStream *s, int64_t number);
 /* The lock of everything. */
 void mock_lock(void);
 void mock_unlock(void);
+/* Seconds that work takes by the clock of events, beside those that it really does. */
+void mock_lose(double seconds);
 /* Memory of the GPU that CUDA and its libraries take for themselves, or give back. */
 void mock_take(ptrdiff_t bytes);
 /* The GPU that the calling thread has chosen. */
