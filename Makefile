@@ -23,8 +23,9 @@ CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' -not -path 'tests/cuda/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
 LEVELS   := scalar $(if $(X86_64),avx2 avx512)
+TILE_SRC := $(if $(X86_64),src/ops/head_step_fast.c)
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
-            $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o))
+            $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
@@ -33,19 +34,21 @@ all: $(BUILD)/modalities $(BUILD)/bin/modalities $(BUILD)/libmodalities.so
 
 # Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
+# AMX has tiles for products of bf16 alone: only what gains from them, TILE_SRC, is compiled for it, too.
 ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi
 ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
 ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
+ARCH_amx    := $(patsubst -DLEVEL=%,-DLEVEL=CPU_AMX,$(ARCH_avx512)) -mamx-tile -mamx-bf16
 $(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
 $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
-$(BUILD)/src/%_amx.o:    ARCH := $(ARCH_avx512) -mamx-tile -mamx-bf16
+$(BUILD)/src/%_amx.o:    ARCH := $(ARCH_amx)
 
 define level_rule
 $$(BUILD)/%_fast.$(1).o: %_fast.c Makefile | $$(BUILD)/headers
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$< ($(1)))$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
 endef
-$(foreach level,$(LEVELS),$(eval $(call level_rule,$(level))))
+$(foreach level,$(LEVELS) amx,$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
 # Before the first file is compiled: one line for a machine on which libraries are missing, instead of many errors.

@@ -76,7 +76,7 @@ static int gather_losses(Losses *w)
 static int losses_of_chunk(Losses *w)
 {
     const Head *h = &w->s.h;
-    pool_run(h->l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, w);
+    pool_run(h->l->stream->pool, head_all_rows(h) / MR, prepare_task, w);
     int status = vocabulary_reduce(h->l, h->shift, h->n_rows, F32, REDUCE_SUM);
     w->s.is_to_largest = false;
     if (status == KERNEL_OK) status = gather_losses(w);

@@ -99,14 +99,14 @@ INLINE void slope_tile(const Backward *w, bool pairs, int64_t row, int64_t colum
 {
     Vec c[MR][NV];
     head_tile(&w->h, pairs, row, panel, c);
-    if (n_columns < NR) head_cut(c, n_columns);
-    head_exp(c, w->h.shift + row, 1);
+    if (n_columns < NR) head_cut(c, MR, n_columns);
+    head_exp(c, MR, w->h.shift + row, 1);
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) c[i][j] *= vec_set(w->factor[row + i]);
     subtract_targets(w, row, column, c);
-    slopes_finish(c, pairs, false, slopes, kept);
+    slopes_finish(c, MR, pairs, false, slopes, kept);
 }
 
 NOINLINE void f32_tile(const Backward *w, int64_t row, int64_t column, int64_t n, const Word *panel,
@@ -130,7 +130,7 @@ static void make_slopes(const Backward *w, const Room *room, const ProductBlock 
         for (int64_t i = 0; i < n; i += MR) {
             const Word *panel = room->columns + j * w->h.depth;
             void *to = (char *)room->slopes + (i * HEAD_COLUMNS + j) * size;
-            Word *kept_to = kept + head_steps(&w->h, first + i) * HEAD_COLUMNS + j;
+            Word *kept_to = kept_at(&w->h, kept, first + i, j);
             if (w->h.pairs)
                 pairs_tile(w, first + i, b->column + j, b->n - j, panel, to, kept_to);
             else
@@ -145,7 +145,7 @@ static void segment_task(void *arg, int64_t s, int thread)
     const Room room = room_at(&w->p, (Word *)h->threads + thread_words(w) * thread);
     Word *kept = (Word *)h->threads + thread_words(w) * thread + room_words(&w->p);
     float *dx = w->p.dx + s * h->chunk * w->p.width;
-    int64_t from, to, n_rows = head_up(h->n_rows, MR);
+    int64_t from, to, n_rows = head_all_rows(h);
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     for (int64_t q = from; q < to; q++) {
         const ProductBlock b = block_at(h, q);
@@ -182,7 +182,7 @@ static int gradients(const Launch *l)
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
         w.p.steps = head_steps(h, h->n_rows);
-        pool_run(pool, (h->n_rows + MR - 1) / MR, prepare_rows_task, &w);
+        pool_run(pool, head_all_rows(h) / MR, prepare_rows_task, &w);
         pool_run(pool, w.p.width / NR, prepare_panel_task, &w);
         pool_run(pool, h->n_segments, segment_task, &w);
         pool_run(pool, h->n_rows, finish_task, &w);

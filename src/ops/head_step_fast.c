@@ -95,10 +95,10 @@ INLINE void step_tile(const Head *h, bool pairs, float limit, int64_t row, int64
 {
     Vec c[MR][NV];
     head_tile(h, pairs, row, panel, c);
-    if (n_columns < NR) head_cut(c, n_columns);
-    head_exp(c, h->shift + row, limit);
-    found_add(GATHER_SUM, c, found);
-    slopes_finish(c, pairs, true, slopes, kept);
+    if (n_columns < NR) head_cut(c, MR, n_columns);
+    head_exp(c, MR, h->shift + row, limit);
+    found_add(GATHER_SUM, c, MR, found);
+    slopes_finish(c, MR, pairs, true, slopes, kept);
 }
 
 NOINLINE void f32_tile(const Head *h, float limit, int64_t row, int64_t n, const Word *panel,
@@ -125,12 +125,89 @@ static void make_slopes(const Step *w, const Room *room, const ProductBlock *b, 
             const Word *panel = room->columns + j * h->depth;
             void *to = (char *)room->slopes + (i * HEAD_COLUMNS + j) * size;
             float *sums = found + (first + i) * LANES;
-            Word *kept_to = kept + head_steps(h, first + i) * HEAD_COLUMNS + j;
+            Word *kept_to = kept_at(h, kept, first + i, j);
             if (h->pairs)
                 pairs_tile(h, limit, first + i, b->n - j, panel, sums, to, kept_to);
             else
                 f32_tile(h, limit, first + i, b->n - j, panel, sums, to, kept_to);
         }
+}
+
+/* e of two tokens of a panel whose logits are known: as step_tile. */
+INLINE void pair_of_tokens(const Step *w, const Room *room, const float *logits, int64_t first,
+                           int64_t row, int64_t j, int64_t n_columns, float *found, Word *kept)
+{
+    const Head *h = &w->s.h;
+    Vec c[HALF][NV];
+#pragma GCC unroll 2
+    for (int i = 0; i < HALF; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; v++) c[i][v] = vec_load(logits + i * NR + v * LANES);
+    if (n_columns < NR) head_cut(c, HALF, n_columns);
+    head_exp(c, HALF, h->shift + first + row, w->s.is_to_largest ? 0 : 126);
+    found_add(GATHER_SUM, c, HALF, found + (first + row) * LANES);
+    slopes_finish(c, HALF, true, true, (bf16 *)room->slopes + row * HEAD_COLUMNS + j,
+                  kept_at(h, kept, first + row, j));
+}
+
+/* Slices [from, from + steps) of a panel's logits, and meanwhile its share of what becomes of the
+ * panel before: tiles and vectors work at the same time. */
+typedef struct Meanwhile {
+    int64_t from, steps; /* along the depth; none after the last panel */
+    const Word *panel;
+    float *logits, *before; /* of this panel, and of the one before or NULL */
+    int64_t j, pair, pairs; /* columns of the one before; tokens of each tile, two at a time */
+} Meanwhile;
+
+NOINLINE void tile_meanwhile(const Step *w, const Room *room, const ProductBlock *b,
+                             const Meanwhile *m, int64_t first, int64_t row, float *found,
+                             Word *kept)
+{
+    const Head *h = &w->s.h;
+    const int64_t word = sizeof(Word), tiles = m->steps / AMX_STEPS;
+    AmxRows x = { (const char *)(h->rows + (first + row) * h->depth + m->from), h->depth * word,
+                  AMX_STEPS * word };
+    const Word *panel = m->panel;
+    int64_t done = 0;
+    if (m->from)
+        amx_load(m->logits + row * NR, AMX_SUM_BYTES);
+    else if (tiles)
+        amx_clear();
+    for (int64_t q = 0; m->before && q < m->pairs; q++) {
+        const int64_t until = tiles * (q + 1) / m->pairs, at = row + HALF * (m->pair + q);
+        for (; done < until; done++) {
+            amx_product(AMX_STEPS, x, panel);
+            x.at += x.next;
+            panel += AMX_STEPS * NR;
+        }
+        pair_of_tokens(w, room, m->before + at * NR, first, at, m->j, b->n - m->j, found, kept);
+    }
+    amx_product((tiles - done) * AMX_STEPS, x, panel);
+    if (tiles) amx_store(m->logits + row * NR, AMX_SUM_BYTES);
+}
+
+/* The same as make_slopes in tiles. Slices of the depth keep a panel in the first level cache. */
+static void make_slopes_in_tiles(const Step *w, const Room *room, const ProductBlock *b,
+                                 int64_t first, int64_t n, float *found, Word *kept)
+{
+    const Head *h = &w->s.h;
+    const int64_t slices = chunk_count(h->depth, AMX_SLICE_STEPS);
+    Meanwhile m = { .logits = room->sums };
+    for (int64_t j = 0; j < b->n + NR; j += NR) {
+        for (int64_t s = 0; s < slices; s++) {
+            m.from = j < b->n ? s * AMX_SLICE_STEPS : 0;
+            m.steps = h->depth - m.from < AMX_SLICE_STEPS ? h->depth - m.from : AMX_SLICE_STEPS;
+            if (j >= b->n) m.steps = 0;
+            m.panel = room->columns + j * h->depth + m.from * NR;
+            m.pair = MR / HALF * s / slices;
+            m.pairs = MR / HALF * (s + 1) / slices - m.pair;
+            for (int64_t i = 0; i < n; i += MR)
+                tile_meanwhile(w, room, b, &m, first, i, found, kept);
+        }
+        m.before = m.logits;
+        m.logits = m.logits == room->sums ? room->sums + HEAD_ROWS * NR : room->sums;
+        m.j = j;
+    }
 }
 
 /* One segment of the vocabulary for all tokens of the chunk: sums, dx up to the factor, slopes. */
@@ -141,18 +218,23 @@ static void forward_task(void *arg, int64_t s, int thread)
     Word *at = (Word *)(h->threads + w->s.thread_bytes * (size_t)thread);
     const Room room = room_at(&w->p, at);
     float *found = (float *)(at + room_words(&w->p)), *dx = w->p.dx + s * h->chunk * w->p.width;
-    int64_t from, to, n_rows = head_up(h->n_rows, MR);
+    int64_t from, to, n_rows = head_all_rows(h);
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     found_start(h, GATHER_SUM, found);
+    if (TILES) amx_begin();
     for (int64_t q = from; q < to; q++) {
         const ProductBlock b = block_at(h, q);
         pack_block(&w->p, &room, &b);
         for (int64_t g = 0; g < n_rows; g += HEAD_ROWS) {
             int64_t n = n_rows - g < HEAD_ROWS ? n_rows - g : HEAD_ROWS;
-            make_slopes(w, &room, &b, g, n, found, w->kept + q * kept_words(h));
+            if (TILES)
+                make_slopes_in_tiles(w, &room, &b, g, n, found, w->kept + q * kept_words(h));
+            else
+                make_slopes(w, &room, &b, g, n, found, w->kept + q * kept_words(h));
             slopes_to_dx(&w->p, &room, &b, g, n, dx, q > from ? TILE_ADD : TILE_STORE);
         }
     }
+    if (TILES) amx_end();
     vec_stream_end();
     found_finish(&w->s, GATHER_SUM, found, s);
 }
@@ -244,16 +326,21 @@ static void subtract_targets(const Step *w, const ProductBlock *b)
 /* dW of one segment of the vocabulary. */
 static void dweight_task(void *arg, int64_t s, int thread)
 {
-    (void)thread;
     const Step *w = arg;
     const Head *h = &w->s.h;
+    const Room room = room_at(&w->p, (Word *)(h->threads + w->s.thread_bytes * (size_t)thread));
     int64_t from, to;
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
+    if (TILES) amx_begin();
     for (int64_t q = from; q < to; q++) {
         const ProductBlock b = block_at(h, q);
-        slopes_to_dweight(&w->p, w->kept + q * kept_words(h), &b);
+        if (TILES)
+            tiles_to_dweight(&w->p, w->kept + q * kept_words(h), &b, (float *)room.rows);
+        else
+            slopes_to_dweight(&w->p, w->kept + q * kept_words(h), &b);
         subtract_targets(w, &b);
     }
+    if (TILES) amx_end();
 }
 
 static int run_forward(Step *w)
@@ -271,7 +358,7 @@ static int run_forward(Step *w)
 static int step_forward(Step *w)
 {
     const Head *h = &w->s.h;
-    pool_run(h->l->stream->pool, (h->n_rows + MR - 1) / MR, prepare_task, w);
+    pool_run(h->l->stream->pool, head_all_rows(h) / MR, prepare_task, w);
     int status = vocabulary_reduce(h->l, h->shift, h->n_rows, F32, REDUCE_SUM);
     w->s.is_to_largest = false;
     if (status == KERNEL_OK) status = run_forward(w);
@@ -291,7 +378,7 @@ static int step(const Launch *l)
     head_clear_padding(h, 2);
     for (h->first = 0; h->first < h->n; h->first += h->chunk) {
         h->n_rows = h->n - h->first < h->chunk ? h->n - h->first : h->chunk;
-        w.p.steps = head_steps(h, h->n_rows);
+        w.p.steps = head_steps(h, TILES ? head_all_rows(h) : h->n_rows);
         int status = step_forward(&w);
         if (status != KERNEL_OK) return status;
         pool_run(pool, chunk_count(h->n_rows, ROWS_PER_TASK), row_task, &w);
@@ -316,8 +403,10 @@ static bool serves(const Launch *l)
     return (t == F32 || t == BF16) && tensor_count(&l->in[2]) > 0;
 }
 
+/* A row without an op ends the table: tiles are for bf16 alone. */
 const KernelDef TABLE[] = {
-    { "head_step", "cpu", "f32 f32 i32 f32>f32 any f32", LEVEL, step, scratch, serves },
     { "head_step", "cpu", "bf16 bf16 i32 f32>f32 any f32", LEVEL, step, scratch, serves },
+    { TILES ? NULL : "head_step", "cpu", "f32 f32 i32 f32>f32 any f32", LEVEL, step, scratch,
+      serves },
     { 0 },
 };

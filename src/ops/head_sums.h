@@ -55,13 +55,13 @@ INLINE int64_t head_target(const Head *h, int64_t i)
 INLINE void found_start(const Head *h, Gather gather, float *found)
 {
     Vec start = vec_set(gather == GATHER_SUM ? 0 : -INFINITY);
-    for (int64_t i = 0; i < head_up(h->n_rows, MR); i++) vec_store(found + i * LANES, start);
+    for (int64_t i = 0; i < head_all_rows(h); i++) vec_store(found + i * LANES, start);
 }
 
-INLINE void found_add(Gather gather, Vec c[MR][NV], float *found)
+INLINE void found_add(Gather gather, Vec (*c)[NV], int rows, float *found)
 {
 #pragma GCC unroll 6
-    for (int i = 0; i < MR; i++) {
+    for (int i = 0; i < rows; i++) {
         Vec v = vec_load(found + i * LANES);
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) v = gather == GATHER_SUM ? v + c[i][j] : vec_max(c[i][j], v);
@@ -72,7 +72,7 @@ INLINE void found_add(Gather gather, Vec c[MR][NV], float *found)
 /* Keeps what a segment found, one number per token. */
 INLINE void found_finish(const Sums *f, Gather gather, const float *found, int64_t segment)
 {
-    for (int64_t i = 0; i < head_up(f->h.n_rows, MR); i++) {
+    for (int64_t i = 0; i < head_all_rows(&f->h); i++) {
         Vec v = vec_load(found + i * LANES);
         f->found[segment * f->h.chunk + i] = gather == GATHER_SUM ? vec_sum(v) : vec_largest(v);
     }
@@ -83,9 +83,9 @@ INLINE void gather_tile(const Head *h, bool pairs, Gather gather, int64_t row, c
 {
     Vec c[MR][NV];
     head_tile(h, pairs, row, panel, c);
-    if (n_columns < NR) head_cut(c, n_columns);
-    if (gather == GATHER_SUM) head_exp(c, h->shift + row, 126);
-    found_add(gather, c, found);
+    if (n_columns < NR) head_cut(c, MR, n_columns);
+    if (gather == GATHER_SUM) head_exp(c, MR, h->shift + row, 126);
+    found_add(gather, c, MR, found);
 }
 
 NOINLINE void sum_tile(const Head *h, int64_t row, const Word *panel, int64_t n, float *found)
@@ -110,9 +110,10 @@ NOINLINE void gather_task(void *arg, int64_t s, int thread)
     const Head *h = &f->h;
     Word *panels = (Word *)(h->threads + f->thread_bytes * (size_t)thread);
     float *found = (float *)(panels + HEAD_COLUMNS * h->depth);
-    int64_t from, to, n_rows = head_up(h->n_rows, MR);
+    int64_t from, to, n_rows = head_all_rows(h);
     split_range(h->n_blocks, h->n_segments, s, &from, &to);
     found_start(h, f->gather, found);
+    if (TILES) amx_begin();
     for (int64_t b = from; b < to; b++) {
         int64_t column = b * HEAD_COLUMNS;
         int64_t n = h->v - column < HEAD_COLUMNS ? h->v - column : HEAD_COLUMNS;
@@ -129,6 +130,7 @@ NOINLINE void gather_task(void *arg, int64_t s, int thread)
                         sum_tile(h, i, panel, n - j, found + i * LANES);
                 }
     }
+    if (TILES) amx_end();
     found_finish(f, f->gather, found, s);
 }
 

@@ -6,7 +6,7 @@
  * one tile only, in registers. Words and panels are those of gemm/ (see its README). */
 #ifndef OPS_HEAD_TILES_H
 #define OPS_HEAD_TILES_H
-#include "ops/gemm/pack.h"
+#include "ops/gemm/pack_amx.h"
 #include "ops/gemm/tiles.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
@@ -14,11 +14,12 @@
 #include <math.h>
 
 enum {
-    HEAD_COLUMNS = 192,    /* of a block; a multiple of NR and MR */
-    HEAD_SEGMENTS = 32,    /* at most */
-    HEAD_ROWS = 96,        /* tokens whose probabilities are kept at a time; a multiple of MR */
-    HEAD_MAX_CHUNK = 1008, /* tokens; a multiple of 2 MR */
-    HEAD_MIN_CHUNK = 252,
+    HEAD_COLUMNS = TILES ? 2 * AMX_SLICE_STEPS : 192, /* of a block; a multiple of NR and MR */
+    HEAD_SEGMENTS = 32,                               /* at most */
+    HEAD_ROWS = TILES ? 192 : 96,         /* tokens whose probabilities are kept at a time */
+    HEAD_UNIT = TILES ? 2 * MR : MR,      /* tokens are filled up to; of two in a word, a tile */
+    HEAD_MAX_CHUNK = TILES ? 1024 : 1008, /* tokens; a multiple of 2 MR */
+    HEAD_MIN_CHUNK = TILES ? 256 : 252,
     HEAD_CHUNK_FLOATS = 384 << 10, /* of x in a chunk, between those bounds */
 };
 
@@ -47,14 +48,20 @@ INLINE Head head_of(const Launch *l)
     h.vocabulary = vocabulary_of(&l->in[1], 0);
     h.v = h.vocabulary.n;
     h.pairs = DOT_PAIRS && l->in[0].dtype == BF16;
-    h.depth = h.pairs ? (h.d + 1) / 2 : h.d;
+    h.depth = TILES ? amx_up((h.d + 1) / 2) : h.pairs ? (h.d + 1) / 2 : h.d;
     int64_t chunk = HEAD_CHUNK_FLOATS / (h.d > 0 ? h.d : 1) / (2 * MR) * (2 * MR);
     if (chunk < HEAD_MIN_CHUNK) chunk = HEAD_MIN_CHUNK;
     if (chunk > HEAD_MAX_CHUNK) chunk = HEAD_MAX_CHUNK;
-    h.chunk = chunk < head_up(h.n, MR) ? chunk : head_up(h.n, MR);
+    h.chunk = chunk < head_up(h.n, HEAD_UNIT) ? chunk : head_up(h.n, HEAD_UNIT);
     h.n_blocks = (h.v + HEAD_COLUMNS - 1) / HEAD_COLUMNS;
     h.n_segments = h.n_blocks < HEAD_SEGMENTS ? h.n_blocks : HEAD_SEGMENTS;
     return h;
+}
+
+/* Tokens of this chunk with those that fill it up. */
+INLINE int64_t head_all_rows(const Head *h)
+{
+    return head_up(h->n_rows, HEAD_UNIT);
 }
 
 /* Rows of the weight's gradient beyond the vocabulary become zero, unless sums go on there. */
@@ -119,6 +126,7 @@ INLINE void head_copy_rows(const Head *h, int64_t row)
 {
     const PackFrom x = head_x(h, true);
     int64_t n = h->n_rows - row < MR ? h->n_rows - row : MR;
+    if (n < 0) n = 0;
     Word *to = h->rows + row * h->depth;
     pack_copy(&x, row, n, 0, h->depth, to);
     memset(to + n * h->depth, 0, sizeof(Word) * (size_t)((MR - n) * h->depth));
@@ -135,29 +143,34 @@ INLINE void head_pack_columns(const Head *h, int64_t column, int64_t n_columns, 
 /* Logits of MR tokens and NR columns. */
 INLINE void head_tile(const Head *h, bool pairs, int64_t row, const Word *panel, Vec c[MR][NV])
 {
+    if (TILES) {
+        amx_tile(h->depth, h->rows + row * h->depth, h->depth * (int64_t)sizeof(Word), panel,
+                 TILE_STORE, (float *)c, NR);
+        return;
+    }
     tile_product(c, pairs, ROWS_APART, h->depth, h->rows + row * h->depth,
                  h->depth * (int64_t)sizeof(Word), panel);
 }
 
 /* Puts minus infinity into the columns of a tile from n on: those beyond the vocabulary. */
-INLINE void head_cut(Vec c[MR][NV], int64_t n)
+INLINE void head_cut(Vec (*c)[NV], int rows, int64_t n)
 {
 #pragma GCC unroll 4
     for (int j = 0; j < NV; j++) {
         VecInt exists = vec_lanes() < vec_int_set((int32_t)n - j * LANES);
 #pragma GCC unroll 6
-        for (int i = 0; i < MR; i++) c[i][j] = vec_select(exists, c[i][j], vec_set(-INFINITY));
+        for (int i = 0; i < rows; i++) c[i][j] = vec_select(exists, c[i][j], vec_set(-INFINITY));
     }
 }
 
 /* c = 2^(log2_e c - shift), four vectors at a time; exponents above `limit` count as that: 126
  * where only a sum too large to use matters, 0 where the result is a probability. */
-INLINE void head_exp(Vec c[MR][NV], const float *shift, float limit)
+INLINE void head_exp(Vec (*c)[NV], int rows, const float *shift, float limit)
 {
     enum { ROWS = NV >= 4 ? 1 : 2 };
     const Vec per_log_2 = vec_set(log2_e), most = vec_set(limit);
 #pragma GCC unroll 6
-    for (int i = 0; i < MR; i += ROWS) {
+    for (int i = 0; i < rows; i += ROWS) {
 #pragma GCC unroll 2
         for (int r = i; r < i + ROWS; r++)
 #pragma GCC unroll 4

@@ -11,12 +11,26 @@
 #include "ops/gemm/micro.h"
 
 enum {
-    AMX_ROWS = 16,  /* of A and of the sums */
     AMX_STEPS = 16, /* words along k of a tile */
-    AMX_TILE_WORDS = AMX_ROWS * AMX_STEPS,
-    AMX_SUMS = AMX_ROWS * NR, /* floats of a tile of C */
+    AMX_TILE_WORDS = MR * AMX_STEPS,
+    AMX_SUMS = MR * NR,     /* floats of a tile of C */
+    AMX_SUM_BYTES = NR * 4, /* between its rows where it lies alone */
+    AMX_SLICE_STEPS = 128,  /* words along k for which a panel stays in the first level cache */
 };
 
+/* Where 16 rows of A lie: the next tile along k is `next` bytes further. */
+typedef struct AmxRows {
+    const char *at;
+    int64_t row_bytes, next;
+} AmxRows;
+
+INLINE int64_t amx_up(int64_t x)
+{
+    return (x + AMX_STEPS - 1) / AMX_STEPS * AMX_STEPS;
+}
+
+/* Without AMX nobody calls these. */
+#if defined(__AMX_BF16__)
 /* A thread's tiles are ready between these two; whatever else it does then costs the system more to
  * save. */
 INLINE void amx_begin(void)
@@ -38,36 +52,29 @@ INLINE void amx_clear(void)
     _tile_zero(3);
 }
 
-/* Sums from and to AMX_SUMS floats. */
-INLINE void amx_load(const float *from)
+/* Sums from 16 rows of NR floats. */
+INLINE void amx_load(const float *from, int64_t row_bytes)
 {
-    const int64_t row_bytes = NR * (int64_t)sizeof(float);
+    __asm__ volatile("" ::: "memory"); /* compilers do not see what tiles read */
     _tile_loadd(0, from, row_bytes);
     _tile_loadd(1, from + 16, row_bytes);
     _tile_loadd(2, from + 32, row_bytes);
     _tile_loadd(3, from + 48, row_bytes);
 }
 
-INLINE void amx_store(float *to)
+INLINE void amx_store(float *to, int64_t row_bytes)
 {
-    const int64_t row_bytes = NR * (int64_t)sizeof(float);
     _tile_stored(0, to, row_bytes);
     _tile_stored(1, to + 16, row_bytes);
     _tile_stored(2, to + 32, row_bytes);
     _tile_stored(3, to + 48, row_bytes);
 }
 
-/* Where 16 rows of A lie: the next tile along k is `next` bytes further. */
-typedef struct AmxRows {
-    const char *at;
-    int64_t row_bytes, next;
-} AmxRows;
-
 /* sums += A B over `steps` words. */
 INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
     const int64_t row_bytes = NR * (int64_t)sizeof(Word);
-    __asm__ volatile("" ::: "memory"); /* compilers do not see what tiles read */
+    __asm__ volatile("" ::: "memory");
     for (int64_t k = 0; k < steps; k += AMX_STEPS) {
         _tile_loadd(4, a.at, a.row_bytes);
         _tile_loadd(5, b, row_bytes);
@@ -82,10 +89,35 @@ INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
         b += AMX_STEPS * NR;
     }
 }
-
-INLINE int64_t amx_up(int64_t x)
+#else
+INLINE void amx_begin(void) {}
+INLINE void amx_end(void) {}
+INLINE void amx_clear(void) {}
+INLINE void amx_load(const float *from, int64_t row_bytes)
 {
-    return (x + AMX_STEPS - 1) / AMX_STEPS * AMX_STEPS;
+    (void)from, (void)row_bytes;
+}
+INLINE void amx_store(float *to, int64_t row_bytes)
+{
+    (void)to, (void)row_bytes;
+}
+INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
+{
+    (void)steps, (void)a, (void)b;
+}
+#endif
+
+/* A whole tile of C in F32: to be stored, or added to. */
+INLINE void amx_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
+                     float *c, int64_t stride)
+{
+    const int64_t c_bytes = stride * (int64_t)sizeof(float);
+    if (end == TILE_ADD)
+        amx_load(c, c_bytes);
+    else
+        amx_clear();
+    amx_product(steps, (AmxRows){ a, row_bytes, AMX_STEPS * (int64_t)sizeof(Word) }, b);
+    amx_store(c, c_bytes);
 }
 
 #endif

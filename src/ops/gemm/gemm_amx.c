@@ -9,12 +9,11 @@
 #include "ops/gemm/tasks.h"
 
 enum {
-    BLOCK_ROWS = 256,  /* of A, gone through per panel of B */
-    SLICE_STEPS = 128, /* of k: a panel takes 32 KiB */
+    BLOCK_ROWS = 256, /* of A, gone through per panel of B */
 };
 
 static const Machine machine = {
-    .tile_rows = AMX_ROWS,
+    .tile_rows = MR,
     .tile_columns = NR,
     .lanes = AMX_STEPS,
     .pairs = true,
@@ -44,13 +43,13 @@ static int64_t block_rows(const Plan *plan)
 
 static int64_t slice_steps(const Plan *plan)
 {
-    return pass_steps(plan) < SLICE_STEPS ? pass_steps(plan) : SLICE_STEPS;
+    return pass_steps(plan) < AMX_SLICE_STEPS ? pass_steps(plan) : AMX_SLICE_STEPS;
 }
 
 static size_t thread_bytes(const Plan *plan)
 {
     int64_t words = plan->columns * pass_steps(plan) + block_rows(plan) * slice_steps(plan);
-    if (plan->pass > SLICE_STEPS) words += block_rows(plan) * plan->columns;
+    if (plan->pass > AMX_SLICE_STEPS) words += block_rows(plan) * plan->columns;
     return sizeof(Word) * (size_t)words + plan->sum_bytes;
 }
 
@@ -124,7 +123,7 @@ static Slice slice_of(const Gemm *g, const Room *room, const Block *b, int64_t s
     const int64_t tile = AMX_TILE_WORDS * (int64_t)sizeof(Word),
                   bytes = a->stride * (int64_t)sizeof(bf16);
     const int64_t tiles = amx_up(steps) / AMX_STEPS;
-    Slice s = { .first = { (const char *)room->rows, tile / AMX_ROWS, tile },
+    Slice s = { .first = { (const char *)room->rows, tile / MR, tile },
                 .next_rows = tiles * tile,
                 .edge = b->rows };
     if (g->plan.rows_of_a != A_IN_PLACE || steps % AMX_STEPS || bytes % CROWDED_BYTES == 0) {
@@ -133,9 +132,9 @@ static Slice slice_of(const Gemm *g, const Room *room, const Block *b, int64_t s
     }
     s.last = s.first;
     s.first = (AmxRows){ (const char *)a->data + b->row * bytes + step * (int64_t)sizeof(Word),
-                         bytes, tile / AMX_ROWS };
-    s.next_rows = AMX_ROWS * bytes;
-    s.edge = b->rows / AMX_ROWS * AMX_ROWS;
+                         bytes, tile / MR };
+    s.next_rows = MR * bytes;
+    s.edge = b->rows / MR * MR;
     if (s.edge < b->rows)
         pack_amx_rows(&from, b->row + s.edge, b->rows - s.edge, step, steps, room->rows);
     return s;
@@ -153,25 +152,25 @@ static void multiply_slice(const Room *room, const Block *b, const Slice *a, int
     for (int64_t j = 0; j < b->columns; j += NR) {
         const Word *panel = room->panels + j * amx_up(b->steps) + from * NR;
         AmxRows rows = a->first;
-        for (int64_t i = 0; i < b->rows; i += AMX_ROWS, sums += AMX_SUMS) {
+        for (int64_t i = 0; i < b->rows; i += MR, sums += AMX_SUMS) {
             if (from)
-                amx_load(sums);
+                amx_load(sums, AMX_SUM_BYTES);
             else
                 amx_clear();
             amx_product(steps, i < a->edge ? rows : a->last, panel);
             rows.at += a->next_rows;
             if (!last) {
-                amx_store(sums);
+                amx_store(sums, AMX_SUM_BYTES);
                 continue;
             }
             finish(&before);
             before = (Finished){ .sums = ends[turn],
                                  .c = (char *)b->c.c + (i * b->c.stride + j) * size,
                                  .stride = b->c.stride,
-                                 .rows = b->rows - i < AMX_ROWS ? b->rows - i : AMX_ROWS,
+                                 .rows = b->rows - i < MR ? b->rows - i : MR,
                                  .columns = b->columns - j < NR ? b->columns - j : NR,
                                  .end = b->end };
-            amx_store(ends[turn]);
+            amx_store(ends[turn], AMX_SUM_BYTES);
             turn = !turn;
         }
     }
@@ -180,7 +179,7 @@ static void multiply_slice(const Room *room, const Block *b, const Slice *a, int
 
 static void multiply_block(const Gemm *g, const Room *room, const Block *b)
 {
-    const int64_t n = (b->steps + SLICE_STEPS - 1) / SLICE_STEPS;
+    const int64_t n = (b->steps + AMX_SLICE_STEPS - 1) / AMX_SLICE_STEPS;
     const int64_t most = amx_up((b->steps + n - 1) / n);
     for (int64_t from = 0; from < b->steps; from += most) {
         const int64_t steps = b->steps - from < most ? b->steps - from : most;

@@ -8,7 +8,13 @@
 #define OPS_GEMM_MICRO_H
 #include "ops/vector/vector.h"
 
-enum { MR = 6, NV = PANEL_VECTORS, NR = NV * LANES };
+/* TILES: bf16 are multiplied in tiles of AMX (amx.h), and a tile of C has as many rows. */
+#if defined(__AMX_BF16__)
+enum { TILES = 1, MR = 16 };
+#else
+enum { TILES = 0, MR = 6 };
+#endif
+enum { NV = PANEL_VECTORS, NR = NV * LANES };
 
 /* What becomes of a finished tile: written, added to the floats there, or rounded to bf16. */
 typedef enum TileEnd { TILE_STORE, TILE_ADD, TILE_ROUND } TileEnd;
@@ -66,18 +72,18 @@ INLINE void tile_product(Vec c[MR][NV], bool pairs, TileRows rows, int64_t steps
     }
 }
 
-INLINE void tile_finish(Vec c[MR][NV], TileEnd end, void *out, int64_t stride)
+INLINE void tile_finish(Vec (*c)[NV], int rows, TileEnd end, void *out, int64_t stride)
 {
     if (end == TILE_ROUND) {
 #pragma GCC unroll 6
-        for (int i = 0; i < MR; i++)
+        for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
             for (int j = 0; j < NV; j++)
                 vec_store_bf16((bf16 *)out + i * stride + j * LANES, c[i][j]);
         return;
     }
 #pragma GCC unroll 6
-    for (int i = 0; i < MR; i++)
+    for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) {
             float *to = (float *)out + i * stride + j * LANES;

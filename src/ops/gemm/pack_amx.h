@@ -35,14 +35,14 @@ INLINE void pack_amx_turned(const PackFrom *s, int64_t row, int64_t rows, int64_
 INLINE void pack_amx_rows(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
                           Word *to)
 {
-    for (int64_t i = 0; i < rows; i += AMX_ROWS)
+    for (int64_t i = 0; i < rows; i += MR)
         for (int64_t k = 0; k < steps; k += AMX_STEPS, to += AMX_TILE_WORDS) {
             if (!s->f.k_inner) {
                 pack_amx_turned(s, row + i, rows - i, step + k, steps - k, to);
                 continue;
             }
             int64_t n = steps - k < AMX_STEPS ? steps - k : AMX_STEPS;
-            for (int64_t r = 0; r < AMX_ROWS; r++)
+            for (int64_t r = 0; r < MR; r++)
                 vec_store(to + r * AMX_STEPS,
                           i + r < rows ? pack_along_k(s, row + i + r, step + k, n) : vec_set(0));
         }

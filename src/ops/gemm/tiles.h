@@ -10,7 +10,7 @@
     {                                                                                              \
         Vec sum[MR][NV];                                                                           \
         tile_product(sum, is_pairs, rows, steps, a, a_bytes, b);                                   \
-        tile_finish(sum, end, c, stride);                                                          \
+        tile_finish(sum, MR, end, c, stride);                                                      \
     }
 TILE(rows_tile, false, ROWS_APART)
 TILE(packed_tile, false, ROWS_PACKED)
