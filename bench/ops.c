@@ -99,7 +99,7 @@ static void measure(const OpCase *c, const Node *n, const KernelDef *k, const Dt
         bool is_half = true;
         for (int i = 0; i < n->n_in + n->n_out; i++) {
             bytes += (double)tensor_bytes(i < n->n_in ? &l.in[i] : &l.out[i - n->n_in]);
-            if (i < n->n_in && types[i] == F32) is_half = false;
+            if (i < 2 && i < n->n_in && types[i] == F32) is_half = false; /* factors */
         }
         double peak = is_half ? limits->half[k->level] : limits->flops[k->level];
         double least = fmax(flops / peak, bytes / limits->bytes);

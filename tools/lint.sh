@@ -11,6 +11,6 @@ checks='-*,bugprone-*,cert-err*,clang-analyzer-core.*,clang-analyzer-unix.*,-bug
 cuda=${CUDA_HOME:-/usr/local/cuda}/include
 skip=none
 [ -e "$cuda/cublasLt.h" ] || skip='/cuda/\|_cuda.c$'
-files=$(tools/files.sh 'src/*.c' 'cli/*.c' | grep -v -e "$skip" | grep -v -e _fast.c -e _avx2.c -e _avx512.c -e unicode_tables.c)
+files=$(tools/files.sh 'src/*.c' 'cli/*.c' | grep -v -e "$skip" | grep -v -e _fast.c -e _avx2.c -e _avx512.c -e _amx.c -e unicode_tables.c)
 echo "$files" | xargs -P "$(nproc)" -n 8 sh -c \
     'clang-tidy --quiet --warnings-as-errors="*" --checks="$0" "$@" -- -std=c11 -D_GNU_SOURCE -Isrc -isystem '"$cuda" "$checks"
