@@ -130,8 +130,8 @@ static void run(const BenchCase *c, const char *model)
     else
         printf("    PyTorch: skipped, $PYTHON (python3) cannot import torch\n");
     print_times(total, c->n_steps);
+    if (has_torch) peer_stop(&torch); /* then its time is known as that of a child */
     watch_report(&w);
-    if (has_torch) peer_stop(&torch);
     session_free(s);
     arena_free(a);
 }

@@ -11,17 +11,9 @@ typedef struct TileShapes {
 } TileShapes;
 
 /* All eight tiles as large as they come: 16 rows of 64 bytes. */
-#define TILE_SHAPES                                                                                \
-    {                                                                                              \
-        .palette = 1, .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 }, .rows = {                   \
-            16,                                                                                    \
-            16,                                                                                    \
-            16,                                                                                    \
-            16,                                                                                    \
-            16,                                                                                    \
-            16,                                                                                    \
-            16,                                                                                    \
-            16                                                                                     \
-        }                                                                                          \
-    }
+static const TileShapes whole_tiles = {
+    .palette = 1,
+    .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 },
+    .rows = { 16, 16, 16, 16, 16, 16, 16, 16 },
+};
 #endif

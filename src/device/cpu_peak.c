@@ -60,8 +60,7 @@ __attribute__((target("avx512f,avx512bf16"))) static double rate_bf16_pairs(void
 __attribute__((target("amx-tile,amx-bf16"))) static double rate_tiles(void)
 {
     enum { TILE_FLOPS = 2 * 16 * 16 * 32, TILE_ROUNDS = ROUNDS / 16 };
-    static const TileShapes shapes = TILE_SHAPES;
-    _tile_loadconfig(&shapes);
+    _tile_loadconfig(&whole_tiles);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);

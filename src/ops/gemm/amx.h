@@ -35,8 +35,7 @@ INLINE int64_t amx_up(int64_t x)
  * save. */
 INLINE void amx_begin(void)
 {
-    static const TileShapes shapes = TILE_SHAPES;
-    _tile_loadconfig(&shapes);
+    _tile_loadconfig(&whole_tiles);
 }
 
 INLINE void amx_end(void)
