@@ -73,6 +73,7 @@ static Error *numbers_of(void *context, int64_t i, PieceNumbers *out)
 {
     const StateTensor *t = &((Conversion *)context)->state[i];
     out->what = out->part = box_whole(t->part.n_dims, t->part.size);
+    out->element = dtype_size(t->part.dtype);
     return fetch(context, i, &out->data);
 }
 

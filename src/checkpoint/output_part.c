@@ -112,6 +112,7 @@ static Error *numbers_of(void *context, int64_t i, PieceNumbers *out)
     const StateTensor *t = &c->state[p->piece[i].state];
     *out = (PieceNumbers){ .what = p->piece[i].place.local,
                            .part = box_whole(t->part.n_dims, t->part.size),
+                           .element = dtype_size(t->part.dtype),
                            .data = t->part.data };
     return c->fetch ? c->fetch(c->context, p->piece[i].state, &out->data) : NULL;
 }

@@ -2,16 +2,10 @@
 #ifndef CHECKPOINT_PART_WRITE_H
 #define CHECKPOINT_PART_WRITE_H
 #include "base/file.h"
-#include "checkpoint/box.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
-
-/* Where the numbers of a piece are: rectangle `what` in the dense numbers of `part`. */
-typedef struct PieceNumbers {
-    Box what, part;
-    const void *data;
-} PieceNumbers;
+#include "checkpoint/piece_numbers.h"
 
 typedef struct PartSource {
     /* The numbers of a piece, valid until the next call. */

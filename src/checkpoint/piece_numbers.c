@@ -1,0 +1,66 @@
+/* piece_numbers.c - the bytes of a piece, copied from where its numbers lie.
+ *
+ * They are checksummed while they are in the cache. */
+#include "checkpoint/piece_numbers.h"
+#include "checkpoint/manifest.h"
+#include <string.h>
+
+enum { AT_ONCE = 16 << 10 }; /* stays in the nearest cache until it is checksummed */
+
+typedef struct Copying {
+    const PieceNumbers *numbers;
+    Runs runs;
+    size_t block_bytes, from, n;
+    char *to;
+    uint32_t *crc;
+} Copying;
+
+size_t piece_bytes(const PieceNumbers *p)
+{
+    return (size_t)box_count(&p->what) * p->element;
+}
+
+/* n bytes from byte `at` of the part on, as they are in the file. */
+static void take(const PieceNumbers *p, size_t at, char *to, size_t n)
+{
+    memcpy(to, (const char *)p->data + at, n);
+}
+
+static void copy_block(void *arg, int64_t i, int thread)
+{
+    const Copying *c = arg;
+    const PieceNumbers *p = c->numbers;
+    const size_t block = c->from / c->block_bytes + (size_t)i, first = block * c->block_bytes,
+                 last = first + c->block_bytes, run = (size_t)c->runs.length * p->element,
+                 end = last < c->from + c->n ? last : c->from + c->n;
+    (void)thread;
+    for (size_t at = first > c->from ? first : c->from, now; at < end; at += now) {
+        const size_t k = at / run, skip = at % run;
+        now = end - at < run - skip ? end - at : run - skip;
+        if (now > AT_ONCE) now = AT_ONCE;
+        const size_t begin =
+            (size_t)box_run_offset(&c->runs, &p->what, &p->part, (int64_t)k) * p->element;
+        char *to = c->to + (at - c->from);
+        take(p, begin + skip, to, now);
+        if (c->crc) c->crc[block] = checksum(c->crc[block], to, now);
+    }
+}
+
+void piece_copy(const PieceNumbers *p, size_t from, size_t n, char *to, size_t block_bytes,
+                uint32_t *crc, Pool *pool)
+{
+    Copying c = { .numbers = p,
+                  .runs = box_runs(&p->what, &p->part),
+                  .block_bytes = block_bytes,
+                  .from = from,
+                  .n = n,
+                  .to = to,
+                  .crc = crc };
+    if (!n) return;
+    const int64_t first = (int64_t)(from / block_bytes),
+                  last = (int64_t)((from + n - 1) / block_bytes), blocks = last - first + 1;
+    if (pool)
+        pool_run(pool, blocks, copy_block, &c);
+    else
+        for (int64_t i = 0; i < blocks; i++) copy_block(&c, i, 0);
+}
