@@ -109,10 +109,10 @@ static void explain_pipeline(const ShortForm *b)
                 "%s}, a batch cut into %lld\n",
                 *schedule ? schedule : "1F1B", microbatches ? (long long)microbatches : 1LL);
     if (stages)
-        text_printf(b->out, "#   %lld stages on each rank, about equal in FLOPs\n",
+        text_printf(b->out, "#   %lld stages on each rank, about equally long\n",
                     (long long)stages);
     else
-        text_printf(b->out, "#   stages about equal in FLOPs\n");
+        text_printf(b->out, "#   stages about equally long\n");
 }
 
 static void explain(const Yaml *root, const char *key, const Yaml *config, const Field *fields,

@@ -41,29 +41,29 @@ static const char *content(const Description *d, int first, int end)
     return end > last ? arena_printf(d->arena, "%s%shead, loss", text, *text ? ", " : "") : text;
 }
 
-static void print_stages(const Description *d, double total, const double *flops)
+static void print_stages(const Description *d, double total, const double *cost)
 {
     const StageParts *p = &d->parts;
     for (int stage = 0, first = 0, end; stage < d->schedule->n_stages; stage++, first = end) {
         for (end = first; end < p->n && p->stage_of[end] == stage; end++) continue;
-        fprintf(d->to, "stage %d on rank %d: %s; %.1f %% of the FLOPs\n", stage,
-                d->schedule->rank_of[stage], content(d, first, end), 100 * flops[stage] / total);
+        fprintf(d->to, "stage %d on rank %d: %s; %.1f %% of the time\n", stage,
+                d->schedule->rank_of[stage], content(d, first, end), 100 * cost[stage] / total);
     }
 }
 
 /* Backward takes twice as long as forward. */
-static Error *simulate(const Description *d, const double *flops, PipelineRun *out)
+static Error *simulate(const Description *d, const double *cost, PipelineRun *out)
 {
     const int n = d->schedule->n_stages;
     StageCosts *each = NEW_N(d->arena, StageCosts, n);
-    for (int i = 0; i < n; i++) each[i] = (StageCosts){ flops[i], flops[i], flops[i] };
+    for (int i = 0; i < n; i++) each[i] = (StageCosts){ cost[i], cost[i], cost[i] };
     return pipeline_simulate(d->arena, d->schedule, &(PipelineCosts){ .stage = each }, out);
 }
 
-static Error *print_bubble(const Description *d, double total, const double *flops)
+static Error *print_bubble(const Description *d, double total, const double *cost)
 {
     PipelineRun run;
-    TRY(simulate(d, flops, &run));
+    TRY(simulate(d, cost, &run));
     double ideal = 3 * total * (double)d->schedule->shape.microbatches / d->schedule->shape.ranks;
     fprintf(d->to,
             "with these stages the ranks wait %.1f %% of the time; a step takes %.2f times as long "
@@ -72,28 +72,28 @@ static Error *print_bubble(const Description *d, double total, const double *flo
     return NULL;
 }
 
-/* The schedule, and the FLOPs of the forward pass by stage and in all. */
-static Error *measure(Description *d, int64_t batches, double **flops, double *total)
+/* The schedule, and the costs of the forward pass by stage and in all. */
+static Error *measure(Description *d, int64_t batches, double **cost, double *total)
 {
     const Pipeline *p = d->p;
     const PipelineShape shape = { (int)p->ranks, p->per_rank, batches * p->per_batch };
     TRY(pipeline_schedule_new(d->arena, p->schedule, &shape, &d->schedule));
     TRY(find_parts(d));
     *total = 0;
-    *flops = NEW_N(d->arena, double, d->schedule->n_stages);
+    *cost = NEW_N(d->arena, double, d->schedule->n_stages);
     for (int i = 0; i < d->parts.n; i++) {
-        (*flops)[d->parts.stage_of[i]] += d->parts.flops[i];
-        *total += d->parts.flops[i];
+        (*cost)[d->parts.stage_of[i]] += d->parts.cost[i];
+        *total += d->parts.cost[i];
     }
     return NULL;
 }
 
 static Error *describe(Description *d, int64_t batches, int width)
 {
-    double total, *flops;
-    TRY(measure(d, batches, &flops, &total));
-    print_stages(d, total, flops);
-    TRY(print_bubble(d, total, flops));
+    double total, *cost;
+    TRY(measure(d, batches, &cost, &total));
+    print_stages(d, total, cost);
+    TRY(print_bubble(d, total, cost));
     return pipeline_print(d->schedule, width, d->to);
 }
 
@@ -120,10 +120,10 @@ static char letter(const Action *x)
 
 static Error *put_events(Description *d, int64_t batches, Text *out)
 {
-    double total, *flops;
+    double total, *cost;
     PipelineRun run;
-    TRY(measure(d, batches, &flops, &total));
-    TRY(simulate(d, flops, &run));
+    TRY(measure(d, batches, &cost, &total));
+    TRY(simulate(d, cost, &run));
     text_puts(out, "{\"name\":");
     text_json_string(out, str_of(d->p->schedule));
     text_printf(out,

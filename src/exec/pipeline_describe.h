@@ -4,7 +4,7 @@
 #include "exec/pipeline_schedule.h"
 #include "passes/pipeline.h"
 
-/* What each stage holds with its share of the FLOPs, the bubble that follows, and the picture of a
+/* What each stage holds with its share of the time, the bubble that follows, and the picture of a
  * step in which so many batches of the loader, of so many samples, go through the stages. A usage
  * error where there is no pipeline. */
 Error *pipeline_describe(const Pipeline *p, int64_t batches, int64_t samples, int width, FILE *to);

@@ -50,7 +50,8 @@ const ComponentDef stages_generator_gpt2_stages_generator = {
 const ComponentDef stages_generator_by_cost = {
     .kind = "stages_generator",
     .variant = "by_cost",
-    .doc = "cuts pipeline stages so that the slowest is as fast as can be, by counting FLOPs",
+    .doc = "cuts pipeline stages so that the slowest is as fast as can be, by counting FLOPs and "
+           "bytes",
     .fields = by_cost_fields,
     .settings_size = sizeof(Settings),
     .build = build_by_cost,

@@ -139,19 +139,39 @@ static Error *cut_by_weight(Cutter *c)
     return stages_by_weight(weight, p->n, s->n, p->stage_of);
 }
 
+/* What a core of a CPU multiplies while it moves a byte (a GPU multiplies more): layers have much
+ * beside their products, the head has little. */
+static const double FLOPS_PER_BYTE = 20;
+
+static double bytes_of(const Value *v)
+{
+    return (double)value_count(v) * (double)dtype_size(v->dtype);
+}
+
+/* How long a node takes, in FLOPs. Whoever looks rows up in a parameter does not read all of it. */
+static double node_cost(const Node *n)
+{
+    double bytes = 0;
+    if (n->op->flags & OP_VIEW) return 0;
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k]->kind != VALUE_PARAM || n->op->flags & OP_MATMUL) bytes += bytes_of(n->in[k]);
+    for (int k = 0; k < n->n_out; k++) bytes += bytes_of(n->out[k]);
+    return node_flops(n) + FLOPS_PER_BYTE * bytes;
+}
+
 static Error *give_stages(Cutter *c)
 {
     const Stages *s = c->settings;
     StageParts *p = &c->parts;
     p->stage_of = NEW_N(c->g->arena, int, p->n);
-    p->flops = NEW_N(c->g->arena, double, p->n);
+    p->cost = NEW_N(c->g->arena, double, p->n);
     for (int64_t i = 0; i < c->g->n_nodes; i++)
-        if (is_cut(c->g->node[i])) p->flops[c->part[i]] += node_flops(c->g->node[i]);
+        if (is_cut(c->g->node[i])) p->cost[c->part[i]] += node_cost(c->g->node[i]);
     if (s->kept && s->kept->n == p->n) {
         memcpy(p->stage_of, s->kept->stage_of, sizeof *p->stage_of * (size_t)p->n);
         return NULL;
     }
-    TRY(s->by_cost ? stages_by_cost(p->flops, p->n, s->n, p->stage_of) : cut_by_weight(c));
+    TRY(s->by_cost ? stages_by_cost(p->cost, p->n, s->n, p->stage_of) : cut_by_weight(c));
     if (!s->kept || s->kept->room < p->n) return NULL;
     s->kept->n = p->n;
     memcpy(s->kept->stage_of, p->stage_of, sizeof *p->stage_of * (size_t)p->n);

@@ -8,7 +8,7 @@
 
 typedef struct Stages {
     int n;
-    bool by_cost; /* the slowest stage as fast as can be, by FLOPs; else by weights, as follows */
+    bool by_cost; /* the slowest stage as fast as can be, by FLOPs and bytes; else by weights */
     int64_t input, output; /* how many blocks the first and the last part count for */
     /* The cut of the first graph, which holds for all others of the model, whatever they cost: a
      * rank has the parameters of its stages. NULL: each graph is cut for itself. */
@@ -33,7 +33,7 @@ extern const PassDef pass_stages;
 typedef struct StageParts {
     int n;
     int *stage_of;
-    double *flops; /* of the forward pass */
+    double *cost; /* of the forward pass, in FLOPs */
 } StageParts;
 
 /* What the pass would do with a graph of the forward pass. */

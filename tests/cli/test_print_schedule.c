@@ -32,10 +32,10 @@ TEST(a_schedule_is_shown_with_what_lies_on_each_stage)
     assert_int_equal(setenv("WORLD_SIZE", "2", 1), 0);
     Outcome o = show(a, &blocks, NULL);
     assert_int_equal(o.status, 0);
-    assert_contains(o.text, "stage 0 on rank 0: embedding, blocks 0 to 2; 48.2 % of the FLOPs\n"
-                            "stage 1 on rank 1: blocks 3 to 5, head, loss; 51.8 % of the FLOPs\n"
-                            "with these stages the ranks wait 21.7 % of the time; a step takes "
-                            "1.28 times as long as if nobody waited\n");
+    assert_contains(o.text, "stage 0 on rank 0: embedding, blocks 0 to 2; 49.3 % of the time\n"
+                            "stage 1 on rank 1: blocks 3 to 5, head, loss; 50.7 % of the time\n"
+                            "with these stages the ranks wait 20.7 % of the time; a step takes "
+                            "1.26 times as long as if nobody waited\n");
     assert_contains(o.text,
                     "Interleaved1F1B: 2 stages on 2 ranks, 4 microbatches; bubble 20.0 %\n");
     assert_contains(o.text, "\nrank 0  F0 F1 .  ");
@@ -112,12 +112,12 @@ TEST(a_schedule_names_what_each_stage_holds)
     static const struct {
         const char *per_rank, *stages;
     } all[] = {
-        { "1", "stage 0 on rank 0: embedding, blocks 0 to 2;"
-               "stage 1 on rank 1: block 3, head, loss;" },
+        { "1", "stage 0 on rank 0: embedding, blocks 0 to 1;"
+               "stage 1 on rank 1: blocks 2 to 3, head, loss;" },
         { "2", "stage 0 on rank 0: embedding, block 0;"
                "stage 1 on rank 1: block 1;"
-               "stage 2 on rank 0: blocks 2 to 3;"
-               "stage 3 on rank 1: head, loss;" },
+               "stage 2 on rank 0: block 2;"
+               "stage 3 on rank 1: block 3, head, loss;" },
         { "3", "stage 0 on rank 0: embedding;"
                "stage 1 on rank 1: block 0;"
                "stage 2 on rank 0: block 1;"

@@ -37,7 +37,7 @@ TEST(resolving_says_what_the_short_form_stands_for)
         "FP_32}, reshard_after_forward: true, layers_per_fsdp_unit: 1}\n"
         "#   pipeline.staged, pipeline.scheduled and pipeline.selector: {pp_schedule_name: "
         "Interleaved1F1B}, a batch cut into 4\n"
-        "#   stages about equal in FLOPs\n");
+        "#   stages about equally long\n");
     assert_no_error(yaml_parse(a, str_of(text), "output", &root));
     assert_null(strstr(resolve(a, PRODUCT, NULL, "json"), "stands for"));
     assert_int_equal(setenv("TRAIN_PBIN", "not_there.pbin", 1), 0);
