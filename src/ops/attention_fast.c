@@ -167,8 +167,8 @@ INLINE void attend_block(const Heads *h, const Room *room, const KeyPlaces *plac
     }
     soften(h, room, run, n_keys, pairs);
     if (pairs)
-        sum_keys_pairs(h->d, room->values + seen->from / 2 * h->width, h->width, (n_keys + 1) / 2,
-                       room->weights, room->result);
+        sum_keys_pairs(h->d, keys_to_sum_from(h, room->values, seen->from), sum_row(h),
+                       (n_keys + 1) / 2, room->weights, room->result);
     else
         sum_keys(h->d, room->values + seen->from * h->width, h->width, n_keys, room->weights,
                  room->result);
@@ -220,13 +220,16 @@ static void attend_task(void *arg, int64_t i, int thread)
     KeyPlaces places = key_places(h, room.places, b);
     copy_keys(h, h->k, b, g, room.keys, h->pairs);
     if (h->pairs)
-        pair_keys(h, h->v, b, g, room.values);
+        keys_to_sum(h, h->v, b, g, room.values);
     else
         copy_keys(h, h->v, b, g, room.values, false);
     int64_t from, to;
     split_range(h->n_row_blocks, f->n_tasks_per_head, task, &from, &to);
+    if (TILES) amx_begin();
     for (int64_t block = from; block < to; block++)
-        (h->pairs ? attend_pairs : attend_floats)(h, &room, &places, b, g, block * QUERIES);
+        (TILES || h->pairs ? attend_pairs : attend_floats)(h, &room, &places, b, g,
+                                                           block * QUERIES);
+    if (TILES) amx_end();
 }
 
 static int forward(const Launch *l)
@@ -255,13 +258,19 @@ static size_t scratch(const Launch *l, int n_threads)
 
 static bool serves(const Launch *l)
 {
-    return floats_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0;
+    if (!floats_fit(l) || tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0)
+        return false;
+    Heads h = heads_of(l);
+    heads_take_pairs(&h, NULL);
+    return !TILES || (h.pairs && !few_rows(&h));
 }
 
+/* clang-format off */
 const KernelDef TABLE[] = {
-    { "attention", "cpu", "any any any>any f32", LEVEL, forward, scratch, serves },
-    { "attention", "cpu", "any any any i32 i32>any f32", LEVEL, forward, scratch, serves },
-    { "ring_attention", "cpu", "any any any>any f32", LEVEL, ring, scratch, serves },
-    { "ring_attention", "cpu", "any any any i32 i32>any f32", LEVEL, ring, scratch, serves },
+    { "attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", LEVEL, forward, scratch, serves },
+    { "attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", LEVEL, forward, scratch, serves },
+    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", LEVEL, ring, scratch, serves },
+    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", LEVEL, ring, scratch, serves },
     { 0 },
 };
+/* clang-format on */

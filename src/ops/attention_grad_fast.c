@@ -184,7 +184,7 @@ INLINE void add_partner(const Room *room, int64_t n_keys)
 /* Keys that fill up the last tile of sum_rows exist, but these rows do not see them. */
 INLINE void clear_to_whole_tile(int64_t n_keys, Word *weights, bool pairs)
 {
-    int64_t to = (n_keys + SUM_KEYS - 1) / SUM_KEYS * SUM_KEYS;
+    int64_t to = (n_keys + SUM_KEYS_AT_ONCE - 1) / SUM_KEYS_AT_ONCE * SUM_KEYS_AT_ONCE;
     int64_t words = QUERIES / (pairs ? 2 : 1);
     memset(weights + n_keys * words, 0, sizeof(Word) * (size_t)((to - n_keys) * words));
 }
@@ -213,8 +213,11 @@ INLINE void add_block(const Backward *w, const Room *room, const KeyPlaces *plac
                                         sums + at);
     (pairs ? sum_rows_pairs : sum_rows)(n_keys, row_steps, room->weight_rows, room->out_grad,
                                         h->width, sums + key_floats(h) + at);
-    (pairs ? sum_keys_pairs : sum_keys)(h->d, room->key_steps + (pairs ? at / 2 : at), h->width,
-                                        key_steps, room->slope_keys, room->q_grad);
+    if (pairs)
+        sum_keys_pairs(h->d, keys_to_sum_from(h, room->key_steps, seen->from), sum_row(h),
+                       key_steps, room->slope_keys, room->q_grad);
+    else
+        sum_keys(h->d, room->key_steps + at, h->width, key_steps, room->slope_keys, room->q_grad);
 }
 
 /* Rows of something like q as columns, and as the right operand of a product. */
@@ -288,11 +291,13 @@ static void piece_task(void *arg, int64_t i, int thread)
     KeyPlaces places = key_places(h, room.places, b);
     copy_keys(h, h->k, b, g, room.keys, h->pairs);
     copy_keys(h, h->v, b, g, room.values, h->pairs);
-    if (h->pairs) pair_keys(h, h->k, b, g, room.key_steps);
+    if (h->pairs) keys_to_sum(h, h->k, b, g, room.key_steps);
     memset(sums, 0, piece_bytes(h));
+    if (TILES) amx_begin();
     for (int64_t block = i % w->n_pieces; block < h->n_row_blocks; block += w->n_pieces)
-        (h->pairs ? add_rows_pairs : add_rows_floats)(w, &room, &places, b, g, block * QUERIES,
-                                                      sums);
+        (TILES || h->pairs ? add_rows_pairs : add_rows_floats)(w, &room, &places, b, g,
+                                                               block * QUERIES, sums);
+    if (TILES) amx_end();
     if (w->n_pieces == 1) put_sums(h, sums, 1, b, g);
 }
 
@@ -330,15 +335,15 @@ static size_t scratch(const Launch *l, int n_threads)
 static bool serves(const Launch *l)
 {
     return floats_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0 &&
-           l->in[l->n_in - 2].dtype == F32;
+           l->in[l->n_in - 2].dtype == F32 && (!TILES || backward_of(l).h.pairs);
 }
 
 /* clang-format off */
 const KernelDef TABLE[] = {
-    { "attention_grad", "cpu", "any any any any f32 any>any any any", LEVEL, backward, scratch, serves },
-    { "attention_grad", "cpu", "any any any i32 i32 any f32 any>any any any", LEVEL, backward, scratch, serves },
-    { "ring_attention_grad", "cpu", "any any any any f32 any>any any any", LEVEL, ring, scratch, serves },
-    { "ring_attention_grad", "cpu", "any any any i32 i32 any f32 any>any any any", LEVEL, ring, scratch, serves },
+    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", LEVEL, backward, scratch, serves },
+    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", LEVEL, backward, scratch, serves },
+    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", LEVEL, ring, scratch, serves },
+    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", LEVEL, ring, scratch, serves },
     { 0 },
 };
 /* clang-format on */

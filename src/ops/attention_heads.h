@@ -3,6 +3,7 @@
 #define OPS_ATTENTION_HEADS_H
 #include "ops/attention.h"
 #include "ops/dropout_mask.h"
+#include "ops/gemm/amx.h"
 #include "ops/vector/chunks.h"
 #include "ops/vector/vector_math.h"
 #include <math.h>
@@ -15,9 +16,10 @@ enum {
     QUERIES = QV * LANES,
     KR = PANEL_VECTORS == 4 ? 12 : 4,
     DR = PANEL_VECTORS == 4 ? 8 : 4,
-    SUM_KEYS = 6,     /* of a tile of sum_rows */
-    KEYS_BEYOND = 12, /* whole tiles may reach so far after the last key */
-    KEYS = 96,        /* of a block; a multiple of KR and SUM_KEYS */
+    SUM_KEYS = 6, /* of a tile of sum_rows */
+    SUM_KEYS_AT_ONCE = TILES ? MR : SUM_KEYS,
+    KEYS_BEYOND = TILES ? 64 : 12, /* whole tiles may reach so far after the last key */
+    KEYS = 96,                     /* of a block; a multiple of KR, SUM_KEYS and MR */
 };
 
 /* One launch. */
@@ -180,13 +182,16 @@ INLINE void mask_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *row
         }
 }
 
-/* What dropout multiplies probabilities with: factors[key - seen->from][row]. */
+/* What dropout multiplies probabilities with: factors[key - seen->from][row]; 0 for missing rows.
+ */
 INLINE void drop_factors(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
                          const Seen *seen, float *factors)
 {
     const Tensor *q = h->q;
     int64_t n_whole_rows = 1, n_keys = global_size(h->k, 1);
     for (int d = 0; d < 4; d++) n_whole_rows *= global_size(q, d);
+    for (int64_t j = 0; j < seen->to - seen->from && n < QUERIES; j++)
+        memset(factors + j * QUERIES + n, 0, sizeof(float) * (size_t)(QUERIES - n));
     for (int64_t i = 0; i < n; i++) {
         int64_t row = global_element(q, query_at(h, b, g, first + i)) / h->d;
         row += h->l->now->microbatch * n_whole_rows;

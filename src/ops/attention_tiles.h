@@ -5,7 +5,8 @@
  * horizontal step, and probabilities are at once the right operand of the product with the values.
  * Of the queries only, a block is transposed. Keys and values of a head are copied to rows of
  * `width` words, padded with zeros. A word is a float, or (`pairs`) two bf16 that one instruction
- * multiplies: neighbours along what is summed over, which are features, keys or rows. */
+ * multiplies: neighbours along what is summed over, which are features, keys or rows. In tiles of
+ * AMX pairs alone are multiplied; what whole tiles reach beyond the last step is 0. */
 #ifndef OPS_ATTENTION_TILES_H
 #define OPS_ATTENTION_TILES_H
 #include "ops/attention_heads.h"
@@ -53,6 +54,53 @@ INLINE void pair_keys(const Heads *h, const Tensor *t, int64_t b, int64_t g, Wor
             int64_t odd = j + 1 < h->n_key ? key_at(h, b, g, j + 1) : -1;
             vec_store(to + j / 2 * h->width + i, two_rows(h, t, key_at(h, b, g, j), odd, i));
         }
+}
+
+/* Tiles have pairs of keys along their rows: [width][pairs of keys, padded with zeros]. Rows at
+ * distances of pages would share few lines of the caches. */
+INLINE int64_t turned_row(const Heads *h)
+{
+    enum { PAGE_WORDS = 1024 };
+    const int64_t words = amx_up((h->n_key + 1) / 2) + AMX_STEPS;
+    return words % PAGE_WORDS ? words : words + AMX_STEPS;
+}
+
+INLINE void turn_keys(const Heads *h, const Tensor *t, int64_t b, int64_t g, Word *to)
+{
+    const int64_t row = turned_row(h);
+    for (int64_t j = 0; j < row; j += LANES)
+        for (int64_t i = 0; i < h->d; i += LANES) {
+            Vec square[LANES];
+            for (int p = 0; p < LANES; p++) {
+                const int64_t key = 2 * (j + p);
+                square[p] = key < h->n_key
+                                ? two_rows(h, t, key_at(h, b, g, key),
+                                           key + 1 < h->n_key ? key_at(h, b, g, key + 1) : -1, i)
+                                : vec_set(0);
+            }
+            vec_transpose(square);
+#pragma GCC unroll 16
+            for (int p = 0; p < LANES; p++) vec_store(to + (i + p) * row + j, square[p]);
+        }
+}
+
+/* What sum_keys_pairs multiplies, and words from one of its rows to the next. */
+INLINE int64_t sum_row(const Heads *h)
+{
+    return TILES ? turned_row(h) : h->width;
+}
+
+INLINE void keys_to_sum(const Heads *h, const Tensor *t, int64_t b, int64_t g, Word *to)
+{
+    if (TILES)
+        turn_keys(h, t, b, g, to);
+    else
+        pair_keys(h, t, b, g, to);
+}
+
+INLINE const Word *keys_to_sum_from(const Heads *h, const Word *keys, int64_t from)
+{
+    return keys + from / 2 * (TILES ? 1 : h->width);
 }
 
 /* Rows [first, first + n) of something like q, as rows of words; QUERIES rows are written, the
@@ -230,7 +278,11 @@ NOINLINE void score_keys(int64_t steps, const Word *keys, int64_t width, int64_t
 NOINLINE void score_keys_pairs(int64_t steps, const Word *keys, int64_t width, int64_t n_keys,
                                const Word *columns, float *to)
 {
-    score_tiles(true, steps, keys, width, n_keys, columns, to);
+    const AmxFactors f = { keys, columns, width, AMX_STEPS, QUERIES };
+    if (TILES)
+        amx_small(n_keys, QUERIES, &f, steps, false, to, QUERIES);
+    else
+        score_tiles(true, steps, keys, width, n_keys, columns, to);
 }
 
 NOINLINE void sum_keys(int64_t d, const Word *keys, int64_t width, int64_t steps,
@@ -239,10 +291,18 @@ NOINLINE void sum_keys(int64_t d, const Word *keys, int64_t width, int64_t steps
     sum_key_tiles(false, d, keys, width, steps, weights, to);
 }
 
-NOINLINE void sum_keys_pairs(int64_t d, const Word *keys, int64_t width, int64_t steps,
-                             const Word *weights, float *to)
+/* `row`: words from one row of keys_to_sum to the next. */
+NOINLINE void sum_keys_pairs(int64_t d, const Word *keys, int64_t row, int64_t steps, Word *weights,
+                             float *to)
 {
-    sum_key_tiles(true, d, keys, width, steps, weights, to);
+    const AmxFactors f = { keys, weights, row, AMX_STEPS, QUERIES };
+    if (!TILES) {
+        sum_key_tiles(true, d, keys, row, steps, weights, to);
+        return;
+    }
+    memset(weights + steps * QUERIES, 0,
+           sizeof(Word) * (size_t)((amx_up(steps) - steps) * QUERIES));
+    amx_small(d, QUERIES, &f, steps, true, to, QUERIES);
 }
 
 NOINLINE void sum_rows(int64_t n_keys, int64_t steps, const Word *weights, const Word *rows,
@@ -254,7 +314,11 @@ NOINLINE void sum_rows(int64_t n_keys, int64_t steps, const Word *weights, const
 NOINLINE void sum_rows_pairs(int64_t n_keys, int64_t steps, const Word *weights, const Word *rows,
                              int64_t width, float *to)
 {
-    sum_row_tiles(true, n_keys, steps, weights, QUERIES / 2, rows, width, to);
+    const AmxFactors f = { weights, rows, QUERIES / 2, AMX_STEPS, width };
+    if (TILES)
+        amx_small(n_keys, width, &f, steps, true, to, width);
+    else
+        sum_row_tiles(true, n_keys, steps, weights, QUERIES / 2, rows, width, to);
 }
 
 /* What scores are still to be multiplied with: floats were so as queries, pairs were not. */

@@ -84,6 +84,8 @@ const OpCase attention_cases[] = {
       .large = { 1, 1024, 1024, 12, 1, 64 } },
     { "causal attention, long", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 150, 150, 1, 2, 16 } },
     { "causal attention, wide heads", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 70, 70, 2, 1, 64 } },
+    { "causal attention, odd sizes", build_attention, .attrs = ATTENTION(.causal = true), .n = { 1, 131, 131, 1, 3, 40 } },
+    { "attention with dropout, odd rows", build_attention, .attrs = ATTENTION(.dropout = 0.4, .salt = 2), .n = { 1, 7, 5, 1, 1, 6 } },
     { "attention with window", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
       .n = { 1, 8, 8, 1, 2, 3 } },
     { "attention with window, long", build_attention, .attrs = ATTENTION(.causal = true, .window = 40),

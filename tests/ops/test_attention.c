@@ -3,6 +3,7 @@
 #include "op_sheet.h"
 #include "ops/all_ops.h"
 #include "ops/attention.h"
+#include "ops/kernels.h"
 #include "test.h"
 #include <string.h>
 
@@ -142,6 +143,34 @@ TEST(attention_to_parts_of_the_keys_joins_to_the_whole)
             joined += op_get(&o[p], i) * exp(op_get(&lse[p], i / 4) - total);
         assert_close(joined, op_get(&whole.out[0], i), 1e-12);
     }
+    arena_free(a);
+}
+
+/* The level of the kernel that attends from so many queries. */
+static CpuLevel level_taken(Arena *a, Dtype t, int64_t n_queries)
+{
+    Graph *g = graph_new(a);
+    Value *x = op_input(g, "q", t, SIZES(1, n_queries, 2, 1, 8));
+    Value *y = op_input(g, "k", t, SIZES(1, 40, 2, 8)),
+          *z = op_input(g, "v", t, SIZES(1, 40, 2, 8));
+    Value *o = attention(g, x, y, z, NULL, &(Attention){ .causal = true });
+    OpRun *r = op_run_new(a, g, 0);
+    const NodeRun run = op_run_node(r, a, 0);
+    Tensor in[3], out[2];
+    for (int i = 0; i < 3; i++) in[i] = op_tensor_as(a, t, &run.in[i]);
+    out[0] = op_tensor_as(a, t, &run.out[0]);
+    out[1] = op_tensor_as(a, F32, &run.out[1]);
+    const Launch l = op_launch(o->from, in, out, &r->now);
+    return kernel_find("attention", "cpu", CPU_AMX, &l)->level;
+}
+
+/* Tiles are whole, so a few queries are not for them. */
+TEST(tiles_attend_in_bf16_from_many_queries)
+{
+    Arena *a = arena_new();
+    assert_int_equal(level_taken(a, BF16, 40), CPU_AMX);
+    assert_int_equal(level_taken(a, BF16, 1), CPU_AVX512);
+    assert_int_equal(level_taken(a, F32, 40), CPU_AVX512);
     arena_free(a);
 }
 

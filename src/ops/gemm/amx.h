@@ -24,6 +24,13 @@ typedef struct AmxRows {
     int64_t row_bytes, next;
 } AmxRows;
 
+/* Two factors that lie apart: words from one row to the next, and of A from one tile to the next
+ * along k. */
+typedef struct AmxFactors {
+    const Word *a, *b;
+    int64_t a_row, a_next, b_row;
+} AmxFactors;
+
 INLINE int64_t amx_up(int64_t x)
 {
     return (x + AMX_STEPS - 1) / AMX_STEPS * AMX_STEPS;
@@ -88,6 +95,43 @@ INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
         b += AMX_STEPS * NR;
     }
 }
+
+/* c (+)= A B, of one or two tiles of rows and of columns: each tile of a factor is used for both
+ * of the other. */
+INLINE void amx_square(const int rows, const int columns, const AmxFactors *f, int64_t steps,
+                       bool add, float *c, int64_t c_row)
+{
+    const int64_t word = sizeof(Word), c_bytes = c_row * word;
+    const Word *a = f->a, *b = f->b;
+    float *below = c + MR * c_row;
+    __asm__ volatile("" ::: "memory");
+    if (!add) {
+        amx_clear();
+    } else {
+        _tile_loadd(0, c, c_bytes);
+        if (columns > 1) _tile_loadd(1, c + LANES, c_bytes);
+        if (rows > 1) _tile_loadd(2, below, c_bytes);
+        if (rows > 1 && columns > 1) _tile_loadd(3, below + LANES, c_bytes);
+    }
+    for (int64_t k = 0; k < steps; k += AMX_STEPS) {
+        _tile_loadd(4, a, f->a_row * word);
+        _tile_loadd(6, b, f->b_row * word);
+        _tile_dpbf16ps(0, 4, 6);
+        if (columns > 1) _tile_loadd(7, b + LANES, f->b_row * word);
+        if (columns > 1) _tile_dpbf16ps(1, 4, 7);
+        if (rows > 1) {
+            _tile_loadd(5, a + MR * f->a_row, f->a_row * word);
+            _tile_dpbf16ps(2, 5, 6);
+            if (columns > 1) _tile_dpbf16ps(3, 5, 7);
+        }
+        a += f->a_next;
+        b += AMX_STEPS * f->b_row;
+    }
+    _tile_stored(0, c, c_bytes);
+    if (columns > 1) _tile_stored(1, c + LANES, c_bytes);
+    if (rows > 1) _tile_stored(2, below, c_bytes);
+    if (rows > 1 && columns > 1) _tile_stored(3, below + LANES, c_bytes);
+}
 #else
 INLINE void amx_begin(void) {}
 INLINE void amx_end(void) {}
@@ -104,7 +148,33 @@ INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
     (void)steps, (void)a, (void)b;
 }
+INLINE void amx_square(const int rows, const int columns, const AmxFactors *f, int64_t steps,
+                       bool add, float *c, int64_t c_row)
+{
+    (void)rows, (void)columns, (void)f, (void)steps, (void)add, (void)c, (void)c_row;
+}
 #endif
+
+/* c (+)= A B for whole tiles of rows, columns and steps. */
+INLINE void amx_small(int64_t rows, int64_t columns, const AmxFactors *f, int64_t steps, bool add,
+                      float *c, int64_t c_row)
+{
+    for (int64_t i = 0; i < rows; i += 2 * MR)
+        for (int64_t j = 0; j < columns; j += 2 * LANES) {
+            AmxFactors part = *f;
+            float *to = c + i * c_row + j;
+            part.a += i * f->a_row;
+            part.b += j;
+            if (rows - i <= MR && columns - j <= LANES)
+                amx_square(1, 1, &part, steps, add, to, c_row);
+            else if (rows - i <= MR)
+                amx_square(1, 2, &part, steps, add, to, c_row);
+            else if (columns - j <= LANES)
+                amx_square(2, 1, &part, steps, add, to, c_row);
+            else
+                amx_square(2, 2, &part, steps, add, to, c_row);
+        }
+}
 
 /* A whole tile of C in F32: to be stored, or added to. */
 INLINE void amx_tile(int64_t steps, const void *a, int64_t row_bytes, const Word *b, TileEnd end,
