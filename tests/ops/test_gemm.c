@@ -17,7 +17,7 @@ static const Sizes all_sizes[] = {
     { 4, 300, 257 },  { 3, 19, 1601 },  { 13, 70, 800 }, { 20, 18, 2309 }, { 401, 34, 40 },
     { 66, 820, 11 },  { 9, 5, 5000 },   { 16, 70, 200 }, { 47, 37, 271 },  { 48, 9, 1100 },
     { 49, 9, 1100 },  { 2, 131, 1026 }, { 50, 1600, 3 }, { 83, 90, 320 },  { 60, 70, 2048 },
-    { 300, 400, 96 },
+    { 300, 400, 96 }, { 75, 100, 512 },
 };
 
 /* The first operand F32, the second BF16. */
@@ -150,7 +150,9 @@ static void check_alone(CpuLevel level, int in_type, Dtype out_type, const Sizes
 
 static void check_rows_alone(CpuLevel level)
 {
-    static const Sizes sizes[] = { { 48, 21, 770 }, { 47, 150, 61 }, { 17, 13, 1700 } };
+    static const Sizes sizes[] = {
+        { 48, 21, 770 }, { 47, 150, 61 }, { 17, 13, 1700 }, { 40, 100, 576 }
+    };
     if (level > cpu_level_available()) test_skip("this CPU lacks the instructions");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         check_alone(level, F32, F32, &sizes[i]);

@@ -8,7 +8,7 @@ typedef struct Ahead {
     int64_t stride, row_bytes, rows_left, at, per_call;
 } Ahead;
 
-static Ahead ahead_of(const void *from, int64_t stride, int64_t row_bytes, int64_t rows,
+INLINE Ahead ahead_of(const void *from, int64_t stride, int64_t row_bytes, int64_t rows,
                       int64_t n_calls)
 {
     int64_t lines = (row_bytes + 63) / 64 * rows;

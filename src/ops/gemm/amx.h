@@ -8,6 +8,7 @@
 #ifndef OPS_GEMM_AMX_H
 #define OPS_GEMM_AMX_H
 #include "base/tile_shapes.h"
+#include "ops/gemm/ahead.h"
 #include "ops/gemm/micro.h"
 
 enum {
@@ -96,41 +97,52 @@ INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
     }
 }
 
-/* c (+)= A B, of one or two tiles of rows and of columns: each tile of a factor is used for both
- * of the other. */
-INLINE void amx_square(const int rows, const int columns, const AmxFactors *f, int64_t steps,
-                       bool add, float *c, int64_t c_row)
+/* One or two tiles of rows, and of columns, are multiplied together: each tile of a factor is used
+ * for both of the other. */
+INLINE void amx_square_load(const int rows, const int columns, const float *c, int64_t c_row)
 {
-    const int64_t word = sizeof(Word), c_bytes = c_row * word;
-    const Word *a = f->a, *b = f->b;
-    float *below = c + MR * c_row;
+    const int64_t bytes = c_row * (int64_t)sizeof *c;
+    const float *below = c + MR * c_row;
     __asm__ volatile("" ::: "memory");
-    if (!add) {
-        amx_clear();
-    } else {
-        _tile_loadd(0, c, c_bytes);
-        if (columns > 1) _tile_loadd(1, c + LANES, c_bytes);
-        if (rows > 1) _tile_loadd(2, below, c_bytes);
-        if (rows > 1 && columns > 1) _tile_loadd(3, below + LANES, c_bytes);
-    }
+    _tile_loadd(0, c, bytes);
+    if (columns > 1) _tile_loadd(1, c + LANES, bytes);
+    if (rows > 1) _tile_loadd(2, below, bytes);
+    if (rows > 1 && columns > 1) _tile_loadd(3, below + LANES, bytes);
+}
+
+INLINE void amx_square_store(const int rows, const int columns, float *c, int64_t c_row)
+{
+    const int64_t bytes = c_row * (int64_t)sizeof *c;
+    float *below = c + MR * c_row;
+    _tile_stored(0, c, bytes);
+    if (columns > 1) _tile_stored(1, c + LANES, bytes);
+    if (rows > 1) _tile_stored(2, below, bytes);
+    if (rows > 1 && columns > 1) _tile_stored(3, below + LANES, bytes);
+}
+
+/* sums += A B; asks for some of what is `ahead` at every step. */
+INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *f, int64_t steps,
+                           Ahead *ahead)
+{
+    const int64_t a_bytes = f->a_row * (int64_t)sizeof(Word),
+                  b_bytes = f->b_row * (int64_t)sizeof(Word);
+    const Word *a = f->a, *b = f->b;
+    __asm__ volatile("" ::: "memory");
     for (int64_t k = 0; k < steps; k += AMX_STEPS) {
-        _tile_loadd(4, a, f->a_row * word);
-        _tile_loadd(6, b, f->b_row * word);
+        if (ahead) ahead_step(ahead);
+        _tile_loadd(4, a, a_bytes);
+        _tile_loadd(6, b, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
-        if (columns > 1) _tile_loadd(7, b + LANES, f->b_row * word);
+        if (columns > 1) _tile_loadd(7, b + LANES, b_bytes);
         if (columns > 1) _tile_dpbf16ps(1, 4, 7);
         if (rows > 1) {
-            _tile_loadd(5, a + MR * f->a_row, f->a_row * word);
+            _tile_loadd(5, a + MR * f->a_row, a_bytes);
             _tile_dpbf16ps(2, 5, 6);
             if (columns > 1) _tile_dpbf16ps(3, 5, 7);
         }
         a += f->a_next;
         b += AMX_STEPS * f->b_row;
     }
-    _tile_stored(0, c, c_bytes);
-    if (columns > 1) _tile_stored(1, c + LANES, c_bytes);
-    if (rows > 1) _tile_stored(2, below, c_bytes);
-    if (rows > 1 && columns > 1) _tile_stored(3, below + LANES, c_bytes);
 }
 #else
 INLINE void amx_begin(void) {}
@@ -148,12 +160,31 @@ INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
     (void)steps, (void)a, (void)b;
 }
+INLINE void amx_square_load(const int rows, const int columns, const float *c, int64_t c_row)
+{
+    (void)rows, (void)columns, (void)c, (void)c_row;
+}
+INLINE void amx_square_store(const int rows, const int columns, float *c, int64_t c_row)
+{
+    (void)rows, (void)columns, (void)c, (void)c_row;
+}
+INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *f, int64_t steps,
+                           Ahead *ahead)
+{
+    (void)rows, (void)columns, (void)f, (void)steps, (void)ahead;
+}
+#endif
+
 INLINE void amx_square(const int rows, const int columns, const AmxFactors *f, int64_t steps,
                        bool add, float *c, int64_t c_row)
 {
-    (void)rows, (void)columns, (void)f, (void)steps, (void)add, (void)c, (void)c_row;
+    if (add)
+        amx_square_load(rows, columns, c, c_row);
+    else
+        amx_clear();
+    amx_square_add(rows, columns, f, steps, NULL);
+    amx_square_store(rows, columns, c, c_row);
 }
-#endif
 
 /* c (+)= A B for whole tiles of rows, columns and steps. */
 INLINE void amx_small(int64_t rows, int64_t columns, const AmxFactors *f, int64_t steps, bool add,

@@ -4,6 +4,7 @@
  * panel of B over one slice of k lies in the first level cache while all rows of a block pass by,
  * and the block's sums wait in the second until the next slice. What finished sums become (added to
  * C, rounded) is done while the next tile is multiplied. See README.md. */
+#include "ops/gemm/few_rows_amx.h"
 #include "ops/gemm/pack_amx.h"
 #include "ops/gemm/rows.h"
 #include "ops/gemm/tasks.h"

@@ -4,6 +4,7 @@
  * columns of B, then takes A block by block and multiplies the block with one panel after the
  * other. Tasks are claimed from the pool; no result depends on who runs what. See README.md. */
 #include "ops/gemm/ahead.h"
+#include "ops/gemm/few_rows.h"
 #include "ops/gemm/pack.h"
 #include "ops/gemm/rows.h"
 #include "ops/gemm/tasks.h"

@@ -1,11 +1,10 @@
 /* tasks.h - a product as tasks of the thread pool: rectangles of C, for all of k or a piece of it.
  *
  * Who includes this has defined what its instruction set is like (`machine`), the scratch of one
- * thread, and how one rectangle is computed. */
+ * thread, how one rectangle is computed, and what becomes of products with few rows. */
 #ifndef OPS_GEMM_TASKS_H
 #define OPS_GEMM_TASKS_H
 #include "base/thread.h"
-#include "ops/gemm/few_rows.h"
 #include "ops/gemm/plan.h"
 #include "ops/vector/chunks.h"
 
