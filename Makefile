@@ -23,7 +23,7 @@ CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' -not -path 'tests/cuda/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
 LEVELS   := scalar $(if $(X86_64),avx2 avx512)
-TILE_SRC := $(if $(X86_64),$(filter %/head_step_fast.c %/attention_fast.c %/attention_grad_fast.c,$(FAST_SRC)))
+TILE_SRC := $(if $(X86_64),$(filter %/head_loss_fast.c %/head_step_fast.c %/attention_fast.c %/attention_grad_fast.c,$(FAST_SRC)))
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
             $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)

@@ -52,10 +52,14 @@ static const OpDef *const *const files[] = { LIST(POINT_TO_OPS, NOTHING) NULL };
 
 #if defined(__x86_64__)
 LIST(NOTHING, DECLARE_X86)
-extern const KernelDef gemm_amx[], head_step_amx[], attention_amx[], attention_grad_amx[];
+extern const KernelDef gemm_amx[], head_loss_amx[], head_step_amx[], attention_amx[],
+    attention_grad_amx[];
 const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR)
                                                  LIST(NOTHING, POINT_TO_X86) gemm_amx,
-                                             head_step_amx, attention_amx, attention_grad_amx,
+                                             head_loss_amx,
+                                             head_step_amx,
+                                             attention_amx,
+                                             attention_grad_amx,
                                              NULL };
 #else
 const KernelDef *const all_cpu_kernels[] = { LIST(NOTHING, POINT_TO_SCALAR) NULL };

@@ -49,8 +49,8 @@ static void run(Arena *a, const char *op, CpuLevel level, Launch l)
 {
     const KernelDef *k = kernel_find(op, "cpu", level, &l);
     assert_non_null(k);
-    /* tiles are for steps in bf16 alone */
-    bool has_tiles = !strcmp(op, "head_step") && l.in[0].dtype == BF16;
+    /* tiles are for bf16 alone */
+    bool has_tiles = strcmp(op, "head_loss_grad") && l.in[0].dtype == BF16;
     assert_int_equal(k->level, level < CPU_AMX || has_tiles ? level : CPU_AVX512);
     Stream stream = { .pool = pool_new(2) };
     l.stream = &stream;
