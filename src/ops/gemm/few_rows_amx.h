@@ -2,8 +2,8 @@
  * more than it saves.
  *
  * A tile of the left factor is any 16 rows as they lie in memory, one of the right factor is
- * packed. So the roles change: C is made turned, as B times the rows of A, which are few enough to
- * be packed by every thread. B passes by once, 32 of its rows at a time, while those after them are
+ * packed. So the roles change: C is made turned, as B times the rows of A, which are packed
+ * once. B passes by once, 32 of its rows at a time, while those after them are
  * asked for, and finished tiles are turned back while the next ones are multiplied. Each element of
  * C is summed along k in the same order however many rows there are, so texts that are continued
  * together get the numbers of one alone. */
@@ -22,7 +22,7 @@ enum {
     FEW_GROUP = 2 * LANES,      /* rows of A */
     FEW_STRIPS_PER_TASK = 4,
     FEW_SUMS = FEW_STRIP * FEW_GROUP,
-    FEW_HEAD_BYTES = 64,
+    FEW_TO_SHARE = 1 << 16, /* elements of A: fewer are packed before another thread wakes */
 };
 
 INLINE bool few_rows_serves(const Product *p)
@@ -31,42 +31,39 @@ INLINE bool few_rows_serves(const Product *p)
     return (p->m <= FEW_ROWS || may_be_more) && p->a.k_inner && p->b.k_inner;
 }
 
-/* What the threads share. Each keeps A as the right factor, from its first task on: `thread_bytes`
- * of scratch, the first of them whether that was done. */
 typedef struct FewRows {
     const Product *p;
     int64_t steps; /* words along k, up to a whole tile */
-    char *threads;
-    size_t thread_bytes;
+    Word *rows;    /* scratch: A in groups of rows, [steps][rows of the group] */
+    float *threads;
 } FewRows;
 
 /* The scratch of a thread. */
 typedef struct FewRoom {
-    Word *rows;     /* A in groups: [steps][rows of the group] */
     Word *strip;    /* rows of B that cannot be read in place: [FEW_STRIP][steps] */
     float *sums[2]; /* [FEW_STRIP][FEW_GROUP] */
 } FewRoom;
 
-static size_t few_rows_thread_bytes(const Product *p)
+INLINE int64_t few_rows_steps(const Product *p)
 {
-    const int64_t steps = amx_up((p->k + 1) / 2);
-    return FEW_HEAD_BYTES +
-           sizeof(Word) * (size_t)(steps * (amx_up(p->m) + FEW_STRIP) + 2 * FEW_SUMS);
+    return amx_up((p->k + 1) / 2);
+}
+
+INLINE int64_t few_rows_thread_words(const Product *p)
+{
+    return few_rows_steps(p) * FEW_STRIP + 2 * FEW_SUMS;
 }
 
 static size_t few_rows_scratch(const Product *p, int n_threads)
 {
-    return few_rows_thread_bytes(p) * (size_t)n_threads;
+    const int64_t words = few_rows_steps(p) * amx_up(p->m) + few_rows_thread_words(p) * n_threads;
+    return sizeof(Word) * (size_t)words;
 }
 
 static FewRoom few_rows_room(const FewRows *f, int thread)
 {
-    FewRoom r = { .rows =
-                      (Word *)(f->threads + f->thread_bytes * (size_t)thread + FEW_HEAD_BYTES) };
-    r.strip = r.rows + f->steps * amx_up(f->p->m);
-    r.sums[0] = (float *)r.strip + f->steps * FEW_STRIP;
-    r.sums[1] = r.sums[0] + FEW_SUMS;
-    return r;
+    float *at = f->threads + few_rows_thread_words(f->p) * thread;
+    return (FewRoom){ .sums = { at, at + FEW_SUMS }, .strip = at + 2 * FEW_SUMS };
 }
 
 /* Rows of the group that begins with row i, up to whole tiles. */
@@ -75,19 +72,21 @@ INLINE int64_t few_rows_in_group(const Product *p, int64_t i)
     return p->m - i > LANES ? FEW_GROUP : LANES;
 }
 
-static void few_rows_pack(const FewRows *f, Word *to)
+/* 16 rows of A. */
+static void few_rows_pack(void *arg, int64_t tile, int thread)
 {
+    const FewRows *f = arg;
     const Product *p = f->p;
     const PackFrom from = { p->a, p->m, p->k, true };
-    const int64_t steps = (p->k + 1) / 2;
-    for (int64_t i = 0; i < p->m; i += LANES)
-        for (int64_t k = 0; k < f->steps; k += LANES) {
-            const int64_t group = i / FEW_GROUP * FEW_GROUP, n = few_rows_in_group(p, group);
-            Word *at = to + group * f->steps + k * n + i - group;
-            Vec square[LANES];
-            pack_square(&from, i, p->m - i, k, steps - k, square);
-            for (int r = 0; r < LANES; r++) vec_store(at + r * n, square[r]);
-        }
+    const int64_t i = tile * LANES, group = i / FEW_GROUP * FEW_GROUP,
+                  n = few_rows_in_group(p, group), steps = (p->k + 1) / 2;
+    (void)thread;
+    for (int64_t k = 0; k < f->steps; k += LANES) {
+        Word *at = f->rows + group * f->steps + k * n + i - group;
+        Vec square[LANES];
+        pack_square(&from, i, p->m - i, k, steps - k, square);
+        for (int r = 0; r < LANES; r++) vec_store(at + r * n, square[r]);
+    }
 }
 
 /* Rows of B from j on, with zeros after the last row and along k. */
@@ -153,7 +152,7 @@ static void few_rows_strip(const FewRows *f, const FewRoom *room, int64_t j)
     for (int64_t i = 0; i < p->m; i += FEW_GROUP) {
         const int64_t n = few_rows_in_group(p, i);
         float *sums = room->sums[turn];
-        x.b = room->rows + i * f->steps;
+        x.b = f->rows + i * f->steps;
         x.b_row = n;
         amx_clear();
         if (n == LANES)
@@ -175,10 +174,7 @@ static void few_rows_task(void *arg, int64_t task, int thread)
 {
     const FewRows *f = arg;
     const FewRoom room = few_rows_room(f, thread);
-    char *is_packed = f->threads + f->thread_bytes * (size_t)thread;
     const int64_t first = task * FEW_STRIPS_PER_TASK * FEW_STRIP;
-    if (!*is_packed) few_rows_pack(f, room.rows);
-    *is_packed = 1;
     amx_begin();
     for (int64_t j = first; j < first + FEW_STRIPS_PER_TASK * FEW_STRIP && j < f->p->n;
          j += FEW_STRIP)
@@ -188,9 +184,13 @@ static void few_rows_task(void *arg, int64_t task, int thread)
 
 static void few_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
 {
-    FewRows f = { p, amx_up((p->k + 1) / 2), scratch, few_rows_thread_bytes(p) };
-    const int64_t at_once = FEW_STRIPS_PER_TASK * FEW_STRIP;
-    for (int i = 0; i < pool_size(pool); i++) f.threads[f.thread_bytes * (size_t)i] = 0;
+    const int64_t at_once = FEW_STRIPS_PER_TASK * FEW_STRIP, tiles = amx_up(p->m) / MR;
+    FewRows f = { .p = p, .steps = few_rows_steps(p), .rows = scratch };
+    f.threads = (float *)(f.rows + f.steps * amx_up(p->m));
+    if (p->m * p->k > FEW_TO_SHARE)
+        pool_run(pool, tiles, few_rows_pack, &f);
+    else
+        for (int64_t i = 0; i < tiles; i++) few_rows_pack(&f, i, 0);
     pool_run(pool, (p->n + at_once - 1) / at_once, few_rows_task, &f);
 }
 
