@@ -104,6 +104,7 @@ static Error *open_gpu(int number, const GpuFreedom *freedom, struct Pool *pool,
     made->release_pool = release;
     made->op_name = op_name;
     nccl_offer(made);
+    if (freedom->cache) matmuls_use_cache(made->matmuls, freedom->cache, freedom->tell);
     Error *e = freedom->record ? matmuls_keep_record(made->matmuls, freedom->record) : NULL;
     if (!e) *out = &made->device;
     if (!e) return NULL;

@@ -6,7 +6,7 @@ NVCC        = $(CUDA_HOME)/bin/nvcc
 HAS_CUDA   := $(wildcard $(CUDA_HOME)/bin/nvcc)
 CUDA_ARCH  := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90
 CUDA_BUILD := $(BUILD)/gpu
-CUDA_CORE  := base/arena base/clock base/environment base/error base/map base/memory base/str comm/waiting \
+CUDA_CORE  := base/arena base/clock base/environment base/error base/file base/map base/memory base/str base/temporary_file comm/waiting \
               ops/attention_ring_run ops/collective_rows ops/contract_pieces_run ops/float8_grid ops/gemm/product ops/moves ops/rope_frequency ops/vocabulary tensor/dims tensor/dtype tensor/tensor
 CUDA_OBJ    = $(patsubst %.c,$(CUDA_BUILD)/%.o,plugins/cuda.c $(CUDA_SRC)) $(CUDA_CORE:%=$(BUILD)/src/%.o)
 CUDA_KERNEL = $(patsubst %.cu,$(CUDA_BUILD)/%.fatbin,$(shell find src -name '*.cu' | sort))
@@ -59,7 +59,8 @@ CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) test
                 tests/comm/rank_threads.c tests/layouts/layout.c tests/passes/tiny_model.c tests/runner.c tests/stored.c \
                 tests/end_to_end/training.c tests/golden.c tests/golden/compare.c tests/golden/test_training.c $(wildcard tests/ops/*_cases.c) tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c)
 $(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops -Itests/comm
-$(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(BUILD)/libmodalities.a
+# what of the library is tested by itself
+$(BUILD)/tests/cuda_all: $(CUDA_TEST_OBJ) $(CUDA_BUILD)/src/device/cuda/algorithm_cache.o $(CUDA_BUILD)/src/device/cuda/algorithm_record.o $(BUILD)/libmodalities.a
 	$(call say,LINK,$@)$(CC) $(LDALL) -o $@ $^ -lcmocka $(LDLIBS)
 
 .PHONY: gpu-bundle gpu-check gpu-bench

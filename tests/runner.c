@@ -176,6 +176,7 @@ static void child_main(const TestCase *t, FILE *output, Outcome *to)
     outcome = to;
     current = t->run;
     if (t->device) setenv("MODALITIES_DEVICE", t->device, 1);
+    setenv("MODALITIES_CUDA_CACHE", "off", 1); /* no test depends on runs before it */
     setpgid(0, 0);
     heed_signals();
     const struct CMUnitTest one[] = { { t->name, run_current, NULL, NULL, NULL } };

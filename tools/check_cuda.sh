@@ -47,7 +47,7 @@ finds_false MODALITIES_CUDA_PATH="/nowhere:$false" && finds_false LD_LIBRARY_PAT
 }
 rm -r "$false"
 
-export MODALITIES_PROGRAM=$BUILD/modalities
+export MODALITIES_PROGRAM=$BUILD/modalities MODALITIES_CUDA_CACHE=off
 MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
     "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
 # What a GPU machine gets works by itself, on the mock.

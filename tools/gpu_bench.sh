@@ -20,6 +20,7 @@ while [ $# -gt 0 ]; do
 done
 export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export MODALITIES_CUDA=${MODALITIES_CUDA:-$PWD/build/modalities-cuda.so}
+export MODALITIES_CUDA_CACHE=${MODALITIES_CUDA_CACHE:-$PWD/cache}
 results=gpu-bench.json
 : >"$results"
 stage() { # name, seconds, command

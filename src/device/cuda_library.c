@@ -3,6 +3,8 @@
 #include "base/companion.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -65,12 +67,37 @@ void gpu_allow(const GpuFreedom *freedom)
     allowed = *freedom;
 }
 
+static void tell(const char *text)
+{
+    log_info("%s", text);
+}
+
+/* Where algorithms of products are kept for later runs; NULL: nowhere. */
+static const char *cache_path(Arena *a)
+{
+    const char *set = environment_get("MODALITIES_CUDA_CACHE"),
+               *caches = environment_get("XDG_CACHE_HOME"), *home = environment_get("HOME");
+    const char *folder = NULL;
+    if (set && *set)
+        folder = strcmp(set, "off") != 0 ? set : NULL;
+    else if (caches && *caches)
+        folder = path_join(a, caches, "modalities");
+    else if (home && *home)
+        folder = path_join(a, home, ".cache/modalities");
+    return folder ? path_join(a, folder, "gpu_algorithms.txt") : NULL;
+}
+
 Error *gpu_open(int number, int n_threads, Device **out)
 {
     const CudaLibrary *library;
     TRY(load(&library));
     Pool *pool = pool_new(n_threads);
-    Error *e = library->open(number, &allowed, pool, pool_free, out);
+    Arena *a = arena_new();
+    GpuFreedom freedom = allowed;
+    freedom.cache = cache_path(a);
+    freedom.tell = tell;
+    Error *e = library->open(number, &freedom, pool, pool_free, out);
+    arena_free(a);
     if (e) pool_free(pool);
     return e;
 }

@@ -6,7 +6,7 @@
 #define DEVICE_CUDA_LIBRARY_H
 #include "device/device.h"
 
-enum { CUDA_LIBRARY_VERSION = 4, MAX_GPUS = 64 };
+enum { CUDA_LIBRARY_VERSION = 5, MAX_GPUS = 64 };
 #define CUDA_LIBRARY_NAME "modalities_cuda"
 
 typedef struct Gpu {
@@ -30,6 +30,10 @@ typedef struct GpuFreedom {
     double longest; /* seconds that work may take which the host waits for; 0: as long as it does */
     const char *record; /* a file of the algorithms that products were made by: those that it has
                            are used again, others are added; NULL: none */
+    /* Set by gpu_open: the same for all runs; NULL: none. And who hears of what is not as it should
+     * be, but no error. */
+    const char *cache;
+    void (*tell)(const char *text);
 } GpuFreedom;
 
 typedef struct CudaLibrary {

@@ -47,7 +47,12 @@ void algorithm_record_close(AlgorithmRecord *r)
 bool algorithm_record_find(const AlgorithmRecord *r, const char *key, void *out, size_t bytes)
 {
     const char *hex = map_get(r->hex, str_of(key));
-    if (!hex || strlen(hex) != 2 * bytes) return false;
+    return hex && algorithm_bytes(hex, out, bytes);
+}
+
+bool algorithm_bytes(const char *hex, void *out, size_t bytes)
+{
+    if (strlen(hex) != 2 * bytes) return false;
     for (size_t i = 0; i < bytes; i++) {
         unsigned byte;
         if (sscanf(hex + 2 * i, "%2x", &byte) != 1) return false;
@@ -56,14 +61,20 @@ bool algorithm_record_find(const AlgorithmRecord *r, const char *key, void *out,
     return true;
 }
 
+void algorithm_hex(const void *data, size_t bytes, char *out)
+{
+    for (size_t i = 0; i < bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", ((const unsigned char *)data)[i]);
+}
+
 void algorithm_record_add(AlgorithmRecord *r, const char *key, const void *data, size_t bytes)
 {
     char line[ALGORITHM_KEY + 2 * MOST_BYTES + 2];
     CHECK(bytes <= MOST_BYTES);
     size_t n = (size_t)snprintf(line, ALGORITHM_KEY, "%s", key);
     line[n++] = '\t';
-    for (size_t i = 0; i < bytes; i++)
-        n += (size_t)snprintf(line + n, 3, "%02x", ((const unsigned char *)data)[i]);
+    algorithm_hex(data, bytes, line + n);
+    n += 2 * bytes;
     line[n++] = '\n';
     if (write(r->file, line, n) != (ssize_t)n) return;
 }

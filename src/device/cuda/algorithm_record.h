@@ -16,6 +16,9 @@ Error *algorithm_record_open(Arena *a, const char *path, AlgorithmRecord **out);
 void algorithm_record_close(AlgorithmRecord *r);
 /* What the first line of this key has, if it has so many bytes. */
 bool algorithm_record_find(const AlgorithmRecord *r, const char *key, void *out, size_t bytes);
+/* Bytes as 2 * bytes digits and an end; and back, if there are so many. */
+void algorithm_hex(const void *data, size_t bytes, char *out);
+bool algorithm_bytes(const char *hex, void *out, size_t bytes);
 /* Adds a line; where that is impossible, later runs choose anew. */
 void algorithm_record_add(AlgorithmRecord *r, const char *key, const void *data, size_t bytes);
 #endif

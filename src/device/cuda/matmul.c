@@ -5,6 +5,7 @@
  * shape, library and GPU the first one is always the same, and so are the bits. Where runs need not
  * have the same bits, the quickest of the first few is kept. */
 #include "device/cuda/matmul.h"
+#include "device/cuda/algorithm_cache.h"
 #include "device/cuda/algorithm_record.h"
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ struct Matmuls {
     Cuda *cuda;
     cublasLtHandle_t handle;
     AlgorithmRecord *record; /* NULL: there is none */
+    AlgorithmCache *cache;   /* likewise */
     Made *made[N_BUCKETS];
 };
 
@@ -90,12 +92,18 @@ void matmuls_free(Matmuls *m)
         }
     m->cuda->calls->cublasLtDestroy(m->handle);
     algorithm_record_close(m->record);
+    algorithm_cache_save(m->cache);
     free(m);
 }
 
 Error *matmuls_keep_record(Matmuls *m, const char *path)
 {
     return algorithm_record_open(m->cuda->arena, path, &m->record);
+}
+
+void matmuls_use_cache(Matmuls *m, const char *path, void (*tell)(const char *text))
+{
+    m->cache = algorithm_cache_open(m->cuda->arena, path, tell);
 }
 
 bool matmul_fits(Dtype a, Dtype b, Dtype c)
@@ -224,11 +232,10 @@ static void put_key(const Matmuls *m, const Shape *s, char *to)
 }
 
 /* One that was kept must still be possible. */
-static bool is_kept(const Matmuls *m, Made *x, const char *key)
+static bool is_possible(const Matmuls *m, const Made *x)
 {
     cublasLtMatmulHeuristicResult_t checked;
-    return algorithm_record_find(m->record, key, &x->algorithm, sizeof x->algorithm) &&
-           !m->cuda->calls->cublasLtMatmulAlgoCheck(m->handle, x->product, x->first, x->second,
+    return !m->cuda->calls->cublasLtMatmulAlgoCheck(m->handle, x->product, x->first, x->second,
                                                     x->result, x->result, &x->algorithm,
                                                     &checked) &&
            checked.workspaceSize <= CUDA_WORKSPACE;
@@ -252,13 +259,14 @@ static cublasStatus_t ask_heuristic(const Matmuls *m, const Made *x,
     return !status && !*n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
 }
 
-static void keep_algorithm(const Matmuls *m, Made *x)
+/* In the run's record, and for later runs. */
+static void keep_algorithm(const Matmuls *m, Made *x, AlgorithmOrigin o)
 {
     char key[ALGORITHM_KEY];
     x->is_chosen = true;
-    if (!m->record) return;
     put_key(m, &x->shape, key);
-    algorithm_record_add(m->record, key, &x->algorithm, sizeof x->algorithm);
+    if (m->record) algorithm_record_add(m->record, key, &x->algorithm, sizeof x->algorithm);
+    if (m->cache) algorithm_cache_add(m->cache, o, key, &x->algorithm, sizeof x->algorithm);
 }
 
 /* Whether a run may choose by the time that algorithms take: other runs choose others then. Ranks
@@ -268,19 +276,35 @@ static bool may_try(const Matmuls *m)
     return m->cuda->any_order && !m->cuda->groups;
 }
 
+/* What the run has chosen before, or else an earlier one: where two runs must have the same bits,
+ * only what the heuristic would say. */
+static bool is_known(const Matmuls *m, Made *x, const char *key)
+{
+    const AlgorithmOrigin o = may_try(m) ? ALGORITHM_TRIED : ALGORITHM_FIRST;
+    const size_t bytes = sizeof x->algorithm;
+    if (m->record && algorithm_record_find(m->record, key, &x->algorithm, bytes) &&
+        is_possible(m, x))
+        return true;
+    if (!m->cache || !algorithm_cache_find(m->cache, o, key, &x->algorithm, bytes) ||
+        !is_possible(m, x))
+        return false;
+    if (m->record) algorithm_record_add(m->record, key, &x->algorithm, bytes);
+    return true;
+}
+
 static cublasStatus_t choose_algorithm(const Matmuls *m, Made *x)
 {
     char key[ALGORITHM_KEY];
     cublasLtMatmulHeuristicResult_t found = { 0 };
     int n = 1;
     put_key(m, &x->shape, key);
-    if (m->record && is_kept(m, x, key)) {
+    if (is_known(m, x, key)) {
         x->is_chosen = true;
         return CUBLAS_STATUS_SUCCESS;
     }
     const cublasStatus_t status = ask_heuristic(m, x, &found, &n);
     x->algorithm = found.algo;
-    if (!status && !may_try(m)) keep_algorithm(m, x);
+    if (!status && !may_try(m)) keep_algorithm(m, x, ALGORITHM_FIRST);
     return status;
 }
 
@@ -435,7 +459,7 @@ int matmul_run(const Launch *l, const Matmul *p)
     }
     if (!x->is_chosen && !s->is_recorded) {
         try_algorithms(s, x, p);
-        keep_algorithm(m, x);
+        keep_algorithm(m, x, ALGORITHM_TRIED);
     }
     return status_of(multiply(s, x, p, &x->algorithm, p->c));
 }

@@ -42,6 +42,8 @@ void matmuls_free(Matmuls *m);
 /* From now on algorithms are those that this file has for a product, which is made if it is not
  * there; it gets those that it does not have. */
 Error *matmuls_keep_record(Matmuls *m, const char *path);
+/* What that file does not have is looked for in this one of all runs (algorithm_cache.h). */
+void matmuls_use_cache(Matmuls *m, const char *path, void (*tell)(const char *text));
 /* Whether cuBLASLt multiplies these dtypes. */
 bool matmul_fits(Dtype a, Dtype b, Dtype c);
 /* Whether it knows a product on this GPU; data, scales and so on may be any places. */
