@@ -33,8 +33,11 @@ struct Comm {
      * "pp"), the layer and the step of the call; -1: not known. */
     const char *label;
     int64_t layer, step;
-    double timeout; /* seconds that a call waits for another rank; groups take it over */
-    Error *error;   /* of the last call that a kernel made; taken by whoever runs the kernels */
+    const char *origin; /* which node of a graph makes the call, and where it was asked for: "reduce
+                           in lm_head (backward), src/passes/x.c:12"; NULL: none does */
+    int64_t n_nodes;    /* that have used the group until then, with this one */
+    double timeout;     /* seconds that a call waits for another rank; groups take it over */
+    Error *error;       /* of the last call that a kernel made; taken by whoever runs the kernels */
     /* data[i] becomes the reduction over all ranks. In place. */
     Error *(*all_reduce)(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, struct Stream *s);
     /* `out` becomes the parts of all ranks, one after the other; counts[r] elements of rank r. `in`

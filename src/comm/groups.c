@@ -1,5 +1,6 @@
 /* groups.c - groups of ranks by axes of the mesh and by stream, kept in a list. */
 #include "comm/groups.h"
+#include "base/map.h"
 #include "device/device.h"
 
 typedef struct Group {
@@ -16,6 +17,7 @@ struct Groups {
     const Mesh *mesh;
     Comm *world;
     Group *first;
+    Map *text; /* each by itself */
 };
 
 static void free_all(void *groups)
@@ -28,7 +30,7 @@ Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world)
 {
     CHECK(world->size == mesh->world_size && world->rank == mesh->rank);
     Groups *g = NEW(a, Groups);
-    *g = (Groups){ .arena = a, .mesh = mesh, .world = world };
+    *g = (Groups){ .arena = a, .mesh = mesh, .world = world, .text = map_new(a) };
     arena_on_free(a, free_all, g);
     return g;
 }
@@ -36,8 +38,17 @@ Groups *groups_new(Arena *a, const Mesh *mesh, Comm *world)
 Groups *groups_planned(Arena *a, const Mesh *mesh)
 {
     Groups *g = NEW(a, Groups);
-    *g = (Groups){ .arena = a, .mesh = mesh };
+    *g = (Groups){ .arena = a, .mesh = mesh, .text = map_new(a) };
     return g;
+}
+
+const char *groups_text(Groups *g, const char *text)
+{
+    const char *kept = map_get(g->text, str_of(text));
+    if (kept) return kept;
+    kept = arena_string(g->arena, text);
+    map_set(g->text, str_of(kept), (void *)kept);
+    return kept;
 }
 
 const Mesh *groups_mesh(const Groups *g)

@@ -26,6 +26,8 @@ Error *groups_get(Groups *g, unsigned axes, int stream, Comm **out);
  * of them must ask for it. sends[r]: this rank sends messages to rank r; further calls add to
  * these. */
 Error *groups_on_device(Groups *g, struct Device *d, unsigned axes, int stream, const bool *sends);
+/* A copy of a text that stays as long as the groups; equal texts have one. */
+const char *groups_text(Groups *g, const char *text);
 /* The axes whose size is above 1; the number of ranks along some axes. */
 unsigned mesh_live_axes(const Mesh *m);
 /* "dp_shard x cp", of the arena. */

@@ -178,7 +178,7 @@ static Error *leave_for_abort(MpiComm *c, const char *op)
 /* A launcher that sends SIGTERM may be about to kill this process because another one died. */
 static void tell_unanswered(const MpiComm *c, const char *op)
 {
-    char waited[200];
+    char waited[WAITING_TEXT];
     int rank = atomic_exchange(&c->world->unanswered, 0) - 1;
     if (rank < 0) return;
     waiting_text(&c->comm, op, waited, sizeof waited);

@@ -13,15 +13,17 @@ double waiting_timeout(void)
 
 void waiting_text(const Comm *c, const char *op, char *out, size_t size)
 {
-    char layer[32] = "", step[32] = "";
+    char layer[32] = "", step[32] = "", number[40] = "";
     if (c->layer >= 0) snprintf(layer, sizeof layer, ", layer %" PRId64, c->layer);
     if (c->step >= 0) snprintf(step, sizeof step, ", step %" PRId64, c->step);
-    snprintf(out, size, "%s over %s%s%s", op, c->label ? c->label : "all ranks", layer, step);
+    if (c->origin) snprintf(number, sizeof number, ", in node %" PRId64 ": ", c->n_nodes);
+    snprintf(out, size, "%s over %s%s%s%s%s", op, c->label ? c->label : "all ranks", layer, step,
+             number, c->origin ? c->origin : "");
 }
 
 Error *waiting_ended(const Comm *c, int rank, const char *op, const char *why)
 {
-    char place[200];
+    char place[WAITING_TEXT];
     waiting_text(c, op, place, sizeof place);
     return error_new("%s; rank %d waited in %s", why, rank, place);
 }

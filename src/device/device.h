@@ -99,8 +99,9 @@ typedef struct Launch {
     void *scratch;
     const RunTime *now; /* in memory of the device */
     Stream *stream;
-    struct Comm *comm; /* OP_COMM: the ranks it talks to; NULL: none but this one */
-    int block;         /* of the model, for messages; -1: none */
+    struct Comm *comm;  /* OP_COMM: the ranks it talks to; NULL: none but this one */
+    int block;          /* of the model, for messages; -1: none */
+    const char *origin; /* with `comm`: what it is for, in words that stay as long as the group */
 } Launch;
 
 /* What a kernel's host code may read of the run. */

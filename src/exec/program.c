@@ -71,6 +71,19 @@ static Error *find_comm(const Program *p, const Node *n, Comm **out)
     return groups_get(p->settings.groups, n->axes, n->stream, out);
 }
 
+/* "gather_unit in transformer.h.3 (forward), src/passes/data_parallel.c:143" */
+static const char *origin_of(const Program *p, const Node *n)
+{
+    const Graph *g = p->graph;
+    const char *part = n->module, *source = "";
+    if (!*part && n->block >= 0)
+        part = arena_printf(p->arena, "%s.%d", g->place[n->block].stack, g->place[n->block].index);
+    if (n->source.file) source = arena_printf(p->arena, ", %s:%d", n->source.file, n->source.line);
+    return groups_text(p->settings.groups,
+                       arena_printf(p->arena, "%s%s%s (%s)%s", n->op->name, *part ? " in " : "",
+                                    part, phase_name(n->phase), source));
+}
+
 /* Launches with shapes and attributes; memory comes later. */
 static Error *make_step(Program *p, Step *s, const Node *n)
 {
@@ -83,6 +96,7 @@ static Error *make_step(Program *p, Step *s, const Node *n)
     for (int k = 0; k < n->n_out; k++)
         adds[k] = n->out[k]->kind == VALUE_ACCUMULATOR && n->phase != UPDATE;
     *s = (Step){ .node = n, .launch = NEW_N(a, Launch, end - first) };
+    const char *origin = comm ? origin_of(p, n) : NULL;
     for (int slot = first; slot < end; slot++) {
         Tensor *in = NEW_N(a, Tensor, n->n_in), *out = NEW_N(a, Tensor, n->n_out);
         for (int k = 0; k < n->n_in; k++) in[k] = *program_tensor(p, slot, n->in[k]);
@@ -97,7 +111,8 @@ static Error *make_step(Program *p, Step *s, const Node *n)
                                             .add = adds,
                                             .stream = p->stream[n->stream],
                                             .comm = comm,
-                                            .block = n->block };
+                                            .block = n->block,
+                                            .origin = origin };
     }
     const Device *d = p->settings.device;
     if (n->op->flags & OP_COPY) {

@@ -273,6 +273,12 @@ static const char *module(const Graph *g)
     return arena_string_n(g->arena, name, len ? len - 1 : 0);
 }
 
+Graph *graph_from(Graph *g, Source s)
+{
+    g->source = s;
+    return g;
+}
+
 Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *sizes,
                      const void *attrs, int n_in, Value *const *in, int n_into, Value *const *into)
 {
@@ -284,7 +290,9 @@ Node *graph_add_into(Graph *g, const OpDef *op, const char *dims, const char *si
                  .stage = g->stage,
                  .phase = g->phase,
                  .slot_size = slot_size,
-                 .module = g->module ? g->module : module(g) };
+                 .module = g->module ? g->module : module(g),
+                 .source = g->source };
+    g->source = (Source){ 0 };
     n->in = arena_copy(g->arena, in, sizeof *in * (size_t)n_in);
     n->attrs = op->attrs_size ? arena_copy(g->arena, attrs, op->attrs_size) : NULL;
     Shape *shape = NEW_N(g->arena, Shape, n_in);

@@ -110,6 +110,14 @@ enum {
     N_STREAMS
 };
 
+/* A place in this program's source, where a transfer is asked for: who finds ranks that wait in it
+ * looks there. */
+typedef struct Source {
+    const char *file; /* NULL: not told */
+    int line;
+} Source;
+#define HERE ((Source){ __FILE__, __LINE__ })
+
 /* A PARAM, STATE or ACCUMULATOR among the results means: this node writes it in place. A node
  * without results (a send) is there for its effect. */
 typedef struct Node {
@@ -126,6 +134,7 @@ typedef struct Node {
                                  no storage; NULL: none */
     unsigned axes;            /* OP_COMM: bit m: it talks to the ranks along MeshAxis m */
     const char *module; /* the part of the model that asked for it, "transformer.h.0.attn"; "" */
+    Source source;      /* of nodes that talk to ranks */
 } Node;
 
 /* The place of a block among its like: the third of "transformer.h" has index 2. */
@@ -162,6 +171,7 @@ typedef struct Graph {
     int block, stage;    /* of the nodes to come */
     Phase phase;         /* likewise */
     const char *module;  /* likewise; NULL: that of the open graph_enter calls */
+    Source source;       /* of the next node alone */
 } Graph;
 
 Graph *graph_new(Arena *a);
@@ -195,6 +205,8 @@ Value *graph_find_output(const Graph *g, const char *name);
 /* A parameter, state or input by its full name, or NULL. */
 Value *graph_find(const Graph *g, const char *name);
 
+/* The next node is asked for at `s`; gives g, so that it can stand where g does. */
+Graph *graph_from(Graph *g, Source s);
 /* Appends a node; shapes of the results follow from op->dims. `attrs` is copied. Returns its
  * results by node->out. On error a harmless node with results of the wanted number is returned. */
 Node *graph_add(Graph *g, const struct OpDef *op, const void *attrs, int n_in, Value *const *in);

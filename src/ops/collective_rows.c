@@ -12,6 +12,8 @@ void collective_use(const Launch *l)
 {
     l->comm->layer = l->block;
     l->comm->step = launch_now(l) ? launch_now(l)->step + 1 : -1;
+    l->comm->origin = l->origin;
+    l->comm->n_nodes++;
 }
 
 int64_t *collective_numbers(int n)

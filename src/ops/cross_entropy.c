@@ -16,14 +16,16 @@ static const OpDef op_cross_entropy, op_cross_entropy_grad;
 
 Value *cross_entropy(Graph *g, Value *logits, Value *targets)
 {
-    return graph_add(g, &op_cross_entropy, NULL, 2, (Value *[]){ logits, targets })->out[0];
+    return graph_add(graph_from(g, HERE), &op_cross_entropy, NULL, 2,
+                     (Value *[]){ logits, targets })
+        ->out[0];
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     CHECK(dout[1] == NULL);
     Value *in[] = { n->in[0], n->in[1], n->out[1], dout[0] };
-    din[0] = graph_add(g, &op_cross_entropy_grad, NULL, 4, in)->out[0];
+    din[0] = graph_add(graph_from(g, HERE), &op_cross_entropy_grad, NULL, 4, in)->out[0];
 }
 
 static void dtypes(const Node *n, Dtype *out)

@@ -15,19 +15,21 @@ static const OpDef op_head_step;
 
 Value *head_loss(Graph *g, Value *x, Value *weight, Value *targets)
 {
-    return graph_add(g, &op_head_loss, NULL, 3, (Value *[]){ x, weight, targets })->out[0];
+    return graph_add(graph_from(g, HERE), &op_head_loss, NULL, 3, (Value *[]){ x, weight, targets })
+        ->out[0];
 }
 
 Node *head_step(Graph *g, Value *x, Value *weight, Value *targets, Value *loss_grad)
 {
-    return graph_add(g, &op_head_step, NULL, 4, (Value *[]){ x, weight, targets, loss_grad });
+    return graph_add(graph_from(g, HERE), &op_head_step, NULL, 4,
+                     (Value *[]){ x, weight, targets, loss_grad });
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     CHECK(dout[1] == NULL);
     Value *in[] = { n->in[0], n->in[1], n->in[2], n->out[1], dout[0] };
-    Node *made = graph_add(g, &op_head_loss_grad, NULL, 5, in);
+    Node *made = graph_add(graph_from(g, HERE), &op_head_loss_grad, NULL, 5, in);
     din[0] = made->out[0];
     din[1] = made->out[1];
 }

@@ -45,7 +45,7 @@ MoeMeeting moe_meet(Graph *g, Value *of, int64_t n_experts, int64_t room, int64_
     const int64_t rows = most * ranks * parts;
     const char *sizes = arena_printf(g->arena, "g=%lld r=%lld y=2 z=%lld", (long long)ranks,
                                      (long long)rows, (long long)n_experts);
-    Node *n = graph_add_dims(g, &op_moe_meet, "m->gr,yz", sizes, NULL, 1, &of);
+    Node *n = graph_add_dims(graph_from(g, HERE), &op_moe_meet, "m->gr,yz", sizes, NULL, 1, &of);
     follow(n);
     m.at = n->out[0];
     m.counts = n->out[1];
@@ -55,7 +55,8 @@ MoeMeeting moe_meet(Graph *g, Value *of, int64_t n_experts, int64_t room, int64_
 
 static Value *send(Graph *g, Value *x, Value *counts, Value *at, Value *of)
 {
-    Node *n = graph_add(g, &op_moe_send, NULL, 4, (Value *[]){ x, counts, at, of });
+    Node *n =
+        graph_add(graph_from(g, HERE), &op_moe_send, NULL, 4, (Value *[]){ x, counts, at, of });
     follow(n);
     name_axes(n->out[0]);
     return n->out[0];
@@ -63,7 +64,8 @@ static Value *send(Graph *g, Value *x, Value *counts, Value *at, Value *of)
 
 static Value *give_back(Graph *g, Value *y, Value *counts, Value *at, Value *of)
 {
-    Node *n = graph_add(g, &op_moe_return, NULL, 4, (Value *[]){ y, counts, at, of });
+    Node *n =
+        graph_add(graph_from(g, HERE), &op_moe_return, NULL, 4, (Value *[]){ y, counts, at, of });
     follow(n);
     return as_rows(n->out[0], 0);
 }

@@ -42,7 +42,8 @@ static Value *gather_whole(Graph *g, Value *x)
 {
     for (int d = x->n_dims - 2; d < x->n_dims; d++)
         for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
-            if (x->dim[d].mesh[i]) x = all_gather(g, x, d, 1u << x->dim[d].mesh[i]);
+            if (x->dim[d].mesh[i])
+                x = all_gather(graph_from(g, HERE), x, d, 1u << x->dim[d].mesh[i]);
     return x;
 }
 
@@ -58,7 +59,7 @@ static Value *take_part(Graph *g, Value *x, const Value *like)
 {
     for (int d = x->n_dims - 2; d < x->n_dims; d++)
         for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
-            x = slice(g, x, d, (MeshAxis)like->dim[d].mesh[i]);
+            x = slice(graph_from(g, HERE), x, d, (MeshAxis)like->dim[d].mesh[i]);
             lie_as(&x->dim[d], &like->dim[d]);
         }
     return x;
@@ -148,11 +149,11 @@ static Value *give_each_one(Graph *g, Value *x, const Value *like)
     for (int d = 0; d < 2; d++)
         for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
             if (like->dim[d].mesh[i]) {
-                x = all_to_all(g, x, d + 1, 0, (MeshAxis)like->dim[d].mesh[i]);
+                x = all_to_all(graph_from(g, HERE), x, d + 1, 0, (MeshAxis)like->dim[d].mesh[i]);
                 left &= ~(1u << like->dim[d].mesh[i]);
             }
     for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
-        if (left >> m & 1) x = slice(g, x, 0, m);
+        if (left >> m & 1) x = slice(graph_from(g, HERE), x, 0, m);
     return x;
 }
 
@@ -163,10 +164,10 @@ static Value *take_back(Graph *g, Value *x, const Value *like)
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < MAX_MESH_AXES; i++)
             if (like->dim[d].mesh[i]) copies &= ~(1u << like->dim[d].mesh[i]);
-    if (copies) x = all_gather(g, x, 0, copies);
+    if (copies) x = all_gather(graph_from(g, HERE), x, 0, copies);
     for (int d = 1; d >= 0; d--)
         for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
-            x = all_to_all(g, x, 0, d + 1, (MeshAxis)like->dim[d].mesh[i]);
+            x = all_to_all(graph_from(g, HERE), x, 0, d + 1, (MeshAxis)like->dim[d].mesh[i]);
             lie_as(&x->dim[d + 1], &like->dim[d]);
         }
     return x;

@@ -206,7 +206,7 @@ static void append(Rewrite *w, const OpDef *op, const char *in_text, const char 
 {
     Graph *g = w->g;
     const char *dims = arena_printf(g->arena, "%s->%s", in_text, out_text);
-    Node *n = graph_add_into(g, op, dims, NULL, attrs, n_in, in, n_out, out);
+    Node *n = graph_add_into(graph_from(g, HERE), op, dims, NULL, attrs, n_in, in, n_out, out);
     n->axes = transfer->axes;
     n->phase = transfer->phase;
     n->block = transfer->block;

@@ -11,7 +11,7 @@
 static Value *as_spread(Graph *g, Value *v, const Value *bias)
 {
     for (int i = 0; i < MAX_MESH_AXES && bias->dim[0].mesh[i]; i++) {
-        v = slice(g, v, 0, bias->dim[0].mesh[i]);
+        v = slice(graph_from(g, HERE), v, 0, bias->dim[0].mesh[i]);
         v->dim[0].is_padded = bias->dim[0].is_padded;
     }
     return v;
@@ -22,7 +22,7 @@ static void follow(Graph *g, const Mesh *mesh, Value *load, double rate)
     Value *bias = moe_bias_of(g, load), *total = load;
     const unsigned axes = load->partial | (mesh ? mesh_data_axes(mesh) : 0);
     g->phase = REDUCE;
-    if (axes) reduce_list(g, 1, &load, axes, &total);
+    if (axes) reduce_list(graph_from(g, HERE), 1, &load, axes, &total);
     g->phase = UPDATE;
     moe_shift(g, as_spread(g, moe_even(g, total, load, rate), bias), bias);
 }

@@ -140,7 +140,7 @@ static void add_gathering(const Work *w, const Gathering *x)
     const Node *user = w->old[x->at];
     g->phase = x->unit.pass == UNIT_PREPARE ? PREPARE : user->phase;
     g->block = x->unit.pass == UNIT_PREPARE ? -1 : user->block;
-    gather_unit(g, (int)x->n, x->home, x->axes, x->whole);
+    gather_unit(graph_from(g, HERE), (int)x->n, x->home, x->axes, x->whole);
     for (int64_t k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];
     g->node[g->n_nodes - 1]->stage = user->stage;
     g->node[g->n_nodes - 1]->stream = STREAM_GATHER;

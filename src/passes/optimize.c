@@ -28,7 +28,7 @@ static void settle(Graph *g, int64_t n, Value **partial)
         for (int64_t i = 0; i < n; i++)
             if (partial[i]->partial == axes) spread[k++] = partial[i];
         if (!k) continue;
-        reduce_list(g, k, spread, axes, whole);
+        reduce_list(graph_from(g, HERE), k, spread, axes, whole);
         k = 0;
         for (int64_t i = 0; i < n; i++)
             if (partial[i]->partial == axes) partial[i] = whole[k++];
@@ -47,7 +47,7 @@ static int64_t join_ranks(Graph *g, Value *const *param, int64_t n, int64_t norm
         if (!all[i]) all[i] = fill(g, (*partial)[0], 0);
     all[0]->reduce = norm_type ? REDUCE_SUM : REDUCE_MAX;
     *partial = NEW_N(g->arena, Value *, g->n_places);
-    reduce_list(g, (int)g->n_places, all, 1u << MESH_PP, *partial);
+    reduce_list(graph_from(g, HERE), (int)g->n_places, all, 1u << MESH_PP, *partial);
     return g->n_places;
 }
 

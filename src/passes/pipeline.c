@@ -99,7 +99,7 @@ static void receive_for(Cutter *c, int64_t user)
             const Edge e = edge_of(c, w, rank_of(c, w->value->from));
             stand_at(c->g, n);
             c->g->phase = w->phase;
-            w->received = receive_value(c->g, w->value, &e);
+            w->received = receive_value(graph_from(c->g, HERE), w->value, &e);
         }
         n->in[k] = w->received;
     }
@@ -111,7 +111,7 @@ static void send_results(const Cutter *c, const Node *n)
         for (const Way *w = c->way[n->out[k]->id]; w; w = w->next) {
             const Edge e = edge_of(c, w, c->cut->rank_of[w->stage]);
             stand_at(c->g, n);
-            send_value(c->g, n->out[k], &e);
+            send_value(graph_from(c->g, HERE), n->out[k], &e);
         }
 }
 
@@ -176,7 +176,7 @@ static void join_copies(Cutter *c, const uint64_t *users)
         bool is_shared = (users[i] & (users[i] - 1)) != 0;
         if (!is_shared || !(users[i] >> c->rank & 1)) continue;
         v->is_copy = (users[i] & ((UINT64_C(1) << c->rank) - 1)) != 0;
-        sum_copies(g, v->grad, users[i]);
+        sum_copies(graph_from(g, HERE), v->grad, users[i]);
     }
     g->phase = FORWARD;
 }

@@ -118,12 +118,13 @@ static void join_ranks(Graph *g, const Mesh *mesh, Logits *l)
     const unsigned axes = mesh ? mesh_data_axes(mesh) : 0;
     if (axes && l->n) {
         Value **sent = arena_copy(g->arena, l->of, sizeof *l->of * (size_t)l->n);
-        reduce_list(g, l->n, sent, axes, l->of);
+        reduce_list(graph_from(g, HERE), l->n, sent, axes, l->of);
     }
     for (int k = 0; k < l->n; k++)
         for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
             if (l->of[k]->dim[0].mesh[i])
-                l->of[k] = all_gather(g, l->of[k], 0, 1u << l->of[k]->dim[0].mesh[i]);
+                l->of[k] =
+                    all_gather(graph_from(g, HERE), l->of[k], 0, 1u << l->of[k]->dim[0].mesh[i]);
 }
 
 static void report(Graph *g, const Logits *l)
@@ -138,7 +139,7 @@ static void report(Graph *g, const Logits *l)
 static Value *as_rows(Graph *g, Value *v, const Value *param)
 {
     for (int i = 0; i < MAX_MESH_AXES && param->dim[0].mesh[i]; i++) {
-        v = slice(g, v, 0, param->dim[0].mesh[i]);
+        v = slice(graph_from(g, HERE), v, 0, param->dim[0].mesh[i]);
         v->dim[0].layout = param->dim[0].layout;
         v->dim[0].is_padded = param->dim[0].is_padded;
         v->dim[0].granule = param->dim[0].granule;

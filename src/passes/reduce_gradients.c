@@ -89,7 +89,7 @@ static void reduce_rest(const Reductions *r, const Pending *p)
         for (int k = 0; k < p->n; k++)
             if (p->rest[k] == axes) x[n++] = p->home[k];
         if (!n) continue;
-        reduce_bucket(g, n, x, axes);
+        reduce_bucket(graph_from(g, HERE), n, x, axes);
         run_beside(g, r->axes ? STREAM_COPIES : STREAM_REDUCE);
     }
 }
@@ -117,10 +117,10 @@ static void reduce_to_homes(const Reductions *r, const Pending *p, unsigned axes
         whole[n] = p->whole[k];
         home[n++] = p->home[k];
     }
-    reduce_unit(g, n, sent, axes, home);
+    reduce_unit(graph_from(g, HERE), n, sent, axes, home);
     run_beside(g, STREAM_REDUCE);
     if (is_by_unit(r)) return;
-    clear_unit(g, n, whole);
+    clear_unit(graph_from(g, HERE), n, whole);
     run_beside(g, STREAM_REDUCE);
 }
 

@@ -133,6 +133,7 @@ static void take_ring(const Sharder *s, Node *n, Want *of_slot)
     dims->text = without_marks(s->g->arena, dims->text, 't');
     n->dims = dims;
     n->op = is_forward ? &op_ring_attention : &op_ring_attention_grad;
+    n->source = HERE;
     add_want(s, &of_slot[slot], keys, MESH_CP);
 }
 

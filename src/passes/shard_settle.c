@@ -109,17 +109,17 @@ static Value *append(Graph *g, Move m, Value *v, int dim, int to, unsigned axes)
         axis == MESH_TP && (m == SCATTER || g->phase == FORWARD) ? wire_dtype(v) : F32;
     switch (m) {
     case REDUCE_ALL:
-        return all_reduce(g, v, axes, wire);
+        return all_reduce(graph_from(g, HERE), v, axes, wire);
     case SCATTER:
-        return reduce_scatter(g, v, dim, axis, wire);
+        return reduce_scatter(graph_from(g, HERE), v, dim, axis, wire);
     case GATHER:
-        return all_gather(g, v, dim, axes);
+        return all_gather(graph_from(g, HERE), v, dim, axes);
     case EXCHANGE:
-        return all_to_all(g, v, dim, to, axis);
+        return all_to_all(graph_from(g, HERE), v, dim, to, axis);
     case SLICE:
         break;
     }
-    return slice(g, v, dim, axis);
+    return slice(graph_from(g, HERE), v, dim, axis);
 }
 
 /* `want` is that of the dimension to be divided. */
@@ -136,6 +136,7 @@ static Value *transfer(Sharder *s, Move m, Value *v, int dim, int to, unsigned a
     memcpy(made->dim, like.dim, sizeof like.dim);
     made->partial = like.partial;
     g->node[g->n_nodes - 1]->stage = s->user->stage;
+    g->node[g->n_nodes - 1]->module = s->user->module;
     s->sent = arena_grow(g->arena, s->sent, s->n_sent, &s->cap_sent, sizeof *s->sent);
     s->sent[s->n_sent++] = (Sent){ .from = v,
                                    .made = made,

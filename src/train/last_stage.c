@@ -11,7 +11,9 @@ static Error *pipeline_of(Session *s, Comm **out, int *last)
     *out = NULL;
     if (!g || !p || groups_mesh(g)->size[MESH_PP] == 1) return NULL;
     *last = p->cut.rank_of[p->stages.n - 1];
-    return groups_get(g, 1u << MESH_PP, STREAM_COMPUTE, out);
+    TRY(groups_get(g, 1u << MESH_PP, STREAM_COMPUTE, out));
+    (*out)->origin = NULL; /* no node makes these calls */
+    return NULL;
 }
 
 Error *last_stage_logits(Session *s, Program *p, Arena *a, Tensor *out)

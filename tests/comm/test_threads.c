@@ -186,6 +186,8 @@ static Error *one_does_not_come(Comm *c, void *arg)
     c->label = "cp";
     c->layer = 3;
     c->step = 17;
+    c->origin = "rings (forward), src/x.c:12";
+    c->n_nodes = 42;
     c->timeout = 0.3;
     if (c->rank == 1) return NULL;
     return *(bool *)arg ? c->exchange(c, NULL, 0, &t, 1, NULL)
@@ -201,6 +203,7 @@ TEST(a_rank_that_does_not_come_is_an_error_with_place_and_step)
         assert_null(error[1]);
         for (int r = 0; r < 3; r += 2) {
             assert_contains(error_text(error[r]), "has waited 0.3 s for rank 1");
+            assert_contains(error_text(error[r]), ", in node 42: rings (forward), src/x.c:12");
             assert_error_has(error[r], arg ? "exchange over cp, layer 3, step 17"
                                            : "all_reduce over cp, layer 3, step 17");
         }

@@ -70,6 +70,8 @@ static Error *all_reduce(Comm *c, void *data, int64_t n, Dtype t, ReduceOp op, s
     Mirror m;
     (void)s;
     TRY(mirror(x, data, dtype_size(t) * (size_t)n, &m));
+    x->there->origin = c->origin;
+    x->there->n_nodes = c->n_nodes;
     TRY(x->there->all_reduce(x->there, m.there, n, t, op, x->stream));
     return back(x, &m, data);
 }

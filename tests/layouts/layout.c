@@ -296,6 +296,17 @@ static Error *run_step(RankRun *r, const Schedule *s)
     return join_all(r, false);
 }
 
+/* Who finds ranks that wait looks where the node was asked for. */
+static Error *check_sources(const Graph *g)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        if (n->axes && (!n->source.file || strncmp(n->source.file, "src/", 4) != 0))
+            return error_new("%s does not say where it was asked for", n->op->name);
+    }
+    return NULL;
+}
+
 static Error *make_program(RankRun *r, bool is_plan, Schedule *schedule)
 {
     const LayoutCase *l = r->world->layout;
@@ -310,6 +321,7 @@ static Error *make_program(RankRun *r, bool is_plan, Schedule *schedule)
         s = r->pipeline->rank[mesh_coordinate(&r->mesh, MESH_PP, r->mesh.rank)];
     }
     TRY(build_graph(r));
+    TRY(check_sources(r->graph));
     ProgramSettings settings = { .device = r->device,
                                  .store = r->store,
                                  .level = cpu_level_available(),

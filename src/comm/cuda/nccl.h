@@ -11,6 +11,8 @@ typedef struct NcclFlight {
     Dtype dtype;
     int peer; /* of a message; -1: all */
     int64_t layer, step, sequence;
+    const char *origin; /* of comm.h */
+    int64_t n_nodes;
     double time;      /* when it was queued */
     cudaEvent_t done; /* recorded behind it */
     bool is_known;    /* to be done */

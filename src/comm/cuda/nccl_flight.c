@@ -20,11 +20,15 @@ Error *nccl_note(NcclGroup *g, cudaStream_t queue, const char *op, int64_t n, Dt
                        .peer = peer,
                        .layer = g->comm.layer,
                        .step = g->comm.step,
+                       .origin = g->comm.origin,
+                       .n_nodes = g->comm.n_nodes,
                        .sequence = g->n_flights++,
                        .time = clock_seconds(),
                        .done = f->done };
     return nccl_cuda(g, g->calls->cudaEventRecord(f->done, queue));
 }
+
+enum { FLIGHT_TEXT = WAITING_TEXT + 80 };
 
 /* The first call that is not done, of those on record; NULL: none. */
 static NcclFlight *find_waiting(NcclGroup *g)
@@ -43,10 +47,12 @@ static NcclFlight *find_waiting(NcclGroup *g)
 /* "all_gather of 4096 bf16 over dp_shard, layer 3, step 17 (call 42, 5 more behind it)" */
 static void flight_text(const NcclGroup *g, const NcclFlight *f, char *out, size_t size)
 {
-    char what[80], place[200], peer[32] = "";
+    char what[80], place[WAITING_TEXT], peer[32] = "";
     Comm c = g->comm;
     c.layer = f->layer;
     c.step = f->step;
+    c.origin = f->origin;
+    c.n_nodes = f->n_nodes;
     if (f->peer >= 0)
         snprintf(peer, sizeof peer, " %s rank %d", *f->op == 's' ? "to" : "from", f->peer);
     snprintf(what, sizeof what, "%s of %" PRId64 " %s%s", f->op, f->n, dtype_name(f->dtype), peer);
@@ -57,7 +63,7 @@ static void flight_text(const NcclGroup *g, const NcclFlight *f, char *out, size
 
 static Error *ended_in(NcclGroup *g, const NcclFlight *f)
 {
-    char text[400] = "the GPU's work";
+    char text[FLIGHT_TEXT] = "the GPU's work";
     if (f) flight_text(g, f, text, sizeof text);
     return nccl_ended(g, text);
 }
@@ -79,7 +85,7 @@ void nccl_abort_all(Cuda *d, const char *why)
 static Error *failed_on_device(NcclGroup *g, const NcclFlight *f)
 {
     ncclResult_t status = ncclSuccess;
-    char text[400] = "a call that is over";
+    char text[FLIGHT_TEXT] = "a call that is over";
     if (!g->nccl || g->is_dead) return NULL;
     g->calls->ncclCommGetAsyncError(g->nccl, &status);
     if (status == ncclSuccess || status == ncclInProgress) return NULL;
@@ -90,7 +96,7 @@ static Error *failed_on_device(NcclGroup *g, const NcclFlight *f)
 
 static Error *waits_too_long(NcclGroup *g, const NcclFlight *f)
 {
-    char text[400];
+    char text[FLIGHT_TEXT];
     if (!f) return NULL;
     const double from = f->time > g->last_news ? f->time : g->last_news;
     if (clock_seconds() - from < g->comm.timeout) return NULL;

@@ -22,12 +22,14 @@ Error *nccl_ended(NcclGroup *g, const char *op)
     g->host->label = g->comm.label;
     g->host->layer = g->comm.layer;
     g->host->step = g->comm.step;
+    g->host->origin = g->comm.origin;
+    g->host->n_nodes = g->comm.n_nodes;
     return g->host->ended ? g->host->ended(g->host, op) : NULL;
 }
 
 static Error *failure(const NcclGroup *g, ncclResult_t status, const char *op)
 {
-    char place[200];
+    char place[WAITING_TEXT];
     waiting_text(&g->comm, op, place, sizeof place);
     return error_new("rank %d: %s: NCCL: %s", g->comm.rank, place,
                      g->calls->ncclGetErrorString(status));
