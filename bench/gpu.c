@@ -13,6 +13,7 @@
 #include "measure.h"
 #include "model.h"
 #include "monitor/mfu.h"
+#include "ops/grouped_linear.h"
 #include "ops/kernels.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,26 +28,29 @@ typedef struct GpuCase {
     int64_t n[MAX_CASE_SIZES], tiny[MAX_CASE_SIZES];
     bool is_f32;
     double from, to;
+    bool by_mma; /* experts' products by the kernels that are off elsewhere */
 } GpuCase;
 
 /* clang-format off */
 static const GpuCase gpu_cases[] = {
-    { "linear", "124M, up", { 64, 1024, 768, 3072 }, { 1, 4, 8, 16 }, false, 0.50, 0.62 },
-    { "linear", "8B, gate and up", { 1, 8192, 4096, 28672 }, { 1, 4, 8, 16 }, false, 0.70, 0.76 },
-    { "linear", "8B, down", { 1, 8192, 14336, 4096 }, { 1, 4, 8, 16 }, false, 0.70, 0.76 },
-    { "causal attention", "124M", { 64, 1024, 1024, 12, 1, 64 }, { 1, 16, 16, 2, 1, 8 }, false, 0.25, 0.34 },
-    { "causal attention", "1B", { 4, 4096, 4096, 8, 4, 64 }, { 1, 16, 16, 2, 2, 8 }, false, 0.27, 0.36 },
-    { "causal attention", "8B", { 1, 8192, 8192, 8, 4, 128 }, { 1, 16, 16, 2, 2, 8 }, false, 0.48, 0.65 },
-    { "layer_norm with weight and bias", "124M", { 65536, 768 }, { 8, 16 }, false, 0.80, 0.88 },
-    { "rms_norm with weight", "8B", { 8192, 4096 }, { 8, 16 }, false, 0.80, 0.88 },
-    { "rope of queries", "8B", { 8192, 1, 8192, 8, 4, 128 }, { 8, 1, 8, 2, 2, 8 }, false, 0.80, 0.88 },
-    { "swiglu", "8B", { 8192, 14336 }, { 8, 16 }, false, 0.80, 0.88 },
-    { "gelu_tanh", "124M", { 65536, 3072 }, { 8, 16 }, false, 0.80, 0.88 },
-    { "add", "8B", { 8192, 4096 }, { 8, 16 }, false, 0.80, 0.88 },
-    { "embed", "124M", { 64, 1024, 50304, 768 }, { 2, 4, 16, 8 }, false, 0.60, 0.88 },
-    { "head_step", "124M", { 8, 1024, 768, 50304 }, { 2, 4, 8, 32 }, false, 0.45, 0.60 },
-    { "cross_entropy", "8B", { 1, 4096, 128256 }, { 1, 4, 32 }, false, 0.80, 0.88 },
-    { "adam", "8B, one matrix", { 4096, 14336 }, { 8, 16 }, true, 0.85, 0.90 },
+    { "linear", "124M, up", { 64, 1024, 768, 3072 }, { 1, 4, 8, 16 }, false, 0.50, 0.62, false },
+    { "linear", "8B, gate and up", { 1, 8192, 4096, 28672 }, { 1, 4, 8, 16 }, false, 0.70, 0.76, false },
+    { "linear", "8B, down", { 1, 8192, 14336, 4096 }, { 1, 4, 8, 16 }, false, 0.70, 0.76, false },
+    { "causal attention", "124M", { 64, 1024, 1024, 12, 1, 64 }, { 1, 16, 16, 2, 1, 8 }, false, 0.25, 0.34, false },
+    { "causal attention", "1B", { 4, 4096, 4096, 8, 4, 64 }, { 1, 16, 16, 2, 2, 8 }, false, 0.27, 0.36, false },
+    { "causal attention", "8B", { 1, 8192, 8192, 8, 4, 128 }, { 1, 16, 16, 2, 2, 8 }, false, 0.48, 0.65, false },
+    { "layer_norm with weight and bias", "124M", { 65536, 768 }, { 8, 16 }, false, 0.80, 0.88, false },
+    { "rms_norm with weight", "8B", { 8192, 4096 }, { 8, 16 }, false, 0.80, 0.88, false },
+    { "rope of queries", "8B", { 8192, 1, 8192, 8, 4, 128 }, { 8, 1, 8, 2, 2, 8 }, false, 0.80, 0.88, false },
+    { "swiglu", "8B", { 8192, 14336 }, { 8, 16 }, false, 0.80, 0.88, false },
+    { "gelu_tanh", "124M", { 65536, 3072 }, { 8, 16 }, false, 0.80, 0.88, false },
+    { "add", "8B", { 8192, 4096 }, { 8, 16 }, false, 0.80, 0.88, false },
+    { "embed", "124M", { 64, 1024, 50304, 768 }, { 2, 4, 16, 8 }, false, 0.60, 0.88, false },
+    { "head_step", "124M", { 8, 1024, 768, 50304 }, { 2, 4, 8, 32 }, false, 0.45, 0.60, false },
+    { "cross_entropy", "8B", { 1, 4096, 128256 }, { 1, 4, 32 }, false, 0.80, 0.88, false },
+    { "grouped_linear", "8 experts", { 2048, 2, 8, 1024, 2816 }, { 6, 2, 2, 8, 16 }, false, 0, 0, false },
+    { "grouped_linear", "8 experts, mma", { 2048, 2, 8, 1024, 2816 }, { 6, 2, 2, 8, 16 }, false, 0.35, 0.45, true },
+    { "adam", "8B, one matrix", { 4096, 14336 }, { 8, 16 }, true, 0.85, 0.90, false },
 };
 /* clang-format on */
 
@@ -83,6 +87,21 @@ static void fill(const Bench *b, const Value *v, Dtype t, void *to, int64_t n)
         die(device_copy_now(b->device, (char *)to + (size_t)i * size, pattern, (size_t)part * size,
                             b->stream));
     }
+}
+
+/* The expert of a row: all have as many, and stand in rising order. */
+static void fill_rising(const Bench *b, int64_t n_experts, void *to, int64_t n)
+{
+    int32_t *of = calloc((size_t)n, sizeof *of);
+    for (int64_t i = 0; of && i < n; i++) of[i] = (int32_t)(i * n_experts / n);
+    die(device_copy_now(b->device, to, of, (size_t)n * sizeof *of, b->stream));
+    free(of);
+}
+
+static int64_t experts_of(const Node *n)
+{
+    if (n->op == &op_grouped_linear) return n->in[1]->dim[0].size;
+    return strcmp(n->op->name, "grouped_outer") ? 0 : n->out[0]->dim[0].size;
 }
 
 static size_t tensor_place(Tensor *t, Dtype type, const Value *v)
@@ -124,7 +143,10 @@ static int place(const Bench *b, const Node *n, Launch *l, Piece *block)
         }
         t->data = on_device(b, tensor_bytes(t));
         block[n_blocks++] = (Piece){ t->data, tensor_bytes(t) };
-        if (is_in) fill(b, v, t->dtype, t->data, tensor_count(t));
+        if (is_in && t->dtype == I32 && experts_of(n))
+            fill_rising(b, experts_of(n), t->data, tensor_count(t));
+        else if (is_in)
+            fill(b, v, t->dtype, t->data, tensor_count(t));
     }
     return n_blocks;
 }
@@ -239,6 +261,7 @@ static const KernelDef *row_of(const Bench *b, Arena *a, const Node *n, unsigned
 static void measure_case(const Bench *b, const GpuCase *g, const OpCase *c)
 {
     Arena *a = arena_new();
+    setenv("MODALITIES_CUDA_MMA", g->by_mma ? "on" : "off", 1);
     const Graph *graph = op_case_build(a, c, b->tiny ? g->tiny : g->n).graph;
     for (int64_t i = 0; i < graph->n_nodes; i++) {
         const Node *n = graph->node[i];

@@ -1,4 +1,5 @@
-/* moe_cuda.c - starts the kernels of moe.cu. */
+/* moe_cuda.c - starts the kernels of moe.cu and moe_mma.cu. */
+#include "base/environment.h"
 #include "device/cuda/cuda.h"
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
@@ -137,6 +138,57 @@ static int run_grouped_outer(const Launch *l)
     return per_element(l, "grouped_outer_kernel", sizeof(GroupedLinear));
 }
 
+/* ---- by tensor cores: a row of its own until it was compared on a GPU ---- */
+
+enum { MMA_TILE = 128, MMA_THREADS = 256 }; /* as in moe_mma.cu */
+
+static bool wants_mma(void)
+{
+    const char *set = environment_get("MODALITIES_CUDA_MMA");
+    return set && !strcmp(set, "on");
+}
+
+/* Lines are whole pieces of 16 bytes. */
+static bool fits_mma(const Launch *l)
+{
+    const Tensor *a = &l->in[0], *b = &l->in[1], *y = &l->out[0];
+    return a->dtype == b->dtype && (y->dtype == a->dtype || y->dtype == F32) &&
+           a->size[2] % 8 == 0 && b->size[2] % 8 == 0 && y->size[2] % 8 == 0;
+}
+
+static bool serves_mma(const Launch *l)
+{
+    return wants_mma() && fits_mma(l);
+}
+
+static bool lies_well(const Launch *l)
+{
+    return !(((uintptr_t)l->in[0].data | (uintptr_t)l->in[1].data | (uintptr_t)l->out[0].data) &
+             15);
+}
+
+static int64_t tiles(int64_t n)
+{
+    return (n + MMA_TILE - 1) / MMA_TILE;
+}
+
+static int run_linear_mma(const Launch *l)
+{
+    const int64_t n = tiles(tensor_count(&l->in[2])) * tiles(l->out[0].size[2]);
+    if (!lies_well(l)) return run_grouped_linear(l);
+    const bool is_turned = ((const GroupedLinear *)l->attrs)->transposed;
+    return cuda_run(l, is_turned ? "grouped_linear_turned_mma_kernel" : "grouped_linear_mma_kernel",
+                    sizeof(GroupedLinear), n, MMA_THREADS);
+}
+
+static int run_outer_mma(const Launch *l)
+{
+    const Tensor *y = &l->out[0];
+    if (!lies_well(l)) return run_grouped_outer(l);
+    return cuda_run(l, "grouped_outer_mma_kernel", sizeof(GroupedLinear),
+                    y->size[0] * tiles(y->size[1]) * tiles(y->size[2]), MMA_THREADS);
+}
+
 /* clang-format off */
 const KernelDef moe_cuda[] = {
     { "moe_route", "cuda", "any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
@@ -156,6 +208,10 @@ const KernelDef moe_cuda[] = {
     { "moe_combine", "cuda", "any any i32>any", CPU_SCALAR, run_combine, NULL, cuda_floats_fit },
     { "moe_combine_grad_rows", "cuda", "any any i32>any", CPU_SCALAR, run_grad_rows, NULL, cuda_floats_fit },
     { "moe_combine_grad_weight", "cuda", "any any i32>any", CPU_SCALAR, run_grad_weight, NULL, cuda_floats_fit },
+    { "grouped_linear", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },
+    { "grouped_linear", "cuda", "f16 f16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },
+    { "grouped_outer", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_outer_mma, NULL, serves_mma },
+    { "grouped_outer", "cuda", "f16 f16 i32>any", CPU_SCALAR, run_outer_mma, NULL, serves_mma },
     { "grouped_linear", "cuda", "any any i32>any", CPU_SCALAR, run_grouped_linear, NULL, cuda_floats_fit },
     { "grouped_outer", "cuda", "any any i32>any", CPU_SCALAR, run_grouped_outer, NULL, cuda_floats_fit },
     { 0 },

@@ -8,6 +8,17 @@ extern "C" {
 #include <sys/mman.h>
 
 enum { STACK = 64 << 10, MOST_THREADS = 1024, WARP = 32 };
+/* Copies of a thread that nobody has waited for. */
+enum { MOST_COPIES = 64 };
+struct Copies {
+    struct {
+        void *to;
+        const void *from;
+        int group;
+    } item[MOST_COPIES];
+    int n, group;
+};
+
 enum State { RUNS, AT_BLOCK, AT_WARP, DONE };
 
 struct Fiber {
@@ -15,6 +26,7 @@ struct Fiber {
     char *stack;
     State state;
     bool turn;
+    Copies copies;
 };
 
 EmulatorIndex threadIdx, blockIdx, blockDim, gridDim;
@@ -88,6 +100,49 @@ uint64_t emulator_exchange(uint64_t x, unsigned from)
     return give(x)[from];
 }
 
+void emulator_all_of_warp(uint64_t x, uint64_t *out)
+{
+    memcpy(out, give(x), WARP * sizeof *out);
+}
+
+void emulator_check_alignment(const void *p)
+{
+    if (((uintptr_t)p & 15) == 0) return;
+    fprintf(stderr, "an address is no multiple of 16\n");
+    abort();
+}
+
+void emulator_copy_later(void *to, const void *from, bool is_there)
+{
+    Copies *c = &block.fiber[block.current].copies;
+    emulator_check_alignment(to);
+    if (is_there) emulator_check_alignment(from);
+    if (c->n == MOST_COPIES) abort();
+    c->item[c->n].to = to;
+    c->item[c->n].from = is_there ? from : NULL;
+    c->item[c->n++].group = c->group;
+}
+
+void emulator_end_copies()
+{
+    block.fiber[block.current].copies.group++;
+}
+
+void emulator_wait_for_copies(int n)
+{
+    Copies *c = &block.fiber[block.current].copies;
+    int kept = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (c->item[i].group >= c->group - n)
+            c->item[kept++] = c->item[i];
+        else if (c->item[i].from)
+            memcpy(c->item[i].to, c->item[i].from, 16);
+        else
+            memset(c->item[i].to, 0, 16);
+    }
+    c->n = kept;
+}
+
 unsigned emulator_vote(bool vote)
 {
     const uint64_t *slot = give(vote);
@@ -118,6 +173,7 @@ static void make_fiber(int i)
     f->stack_pointer = top;
     f->state = RUNS;
     f->turn = false;
+    f->copies.n = f->copies.group = 0;
     block.slot[0][i] = block.slot[1][i] = 0;
 }
 

@@ -2,7 +2,8 @@
  *
  * Each thread of a block is a fiber; blocks run one after the other. Barriers, exchanges within a
  * warp, votes and atomics are as on a GPU; a warp's lanes must all take part. Not there: inline
- * PTX, tensor cores, and what goes wrong between blocks that run at once. */
+ * PTX (what device/cuda/mma.h has of it is written out there), and what goes wrong between blocks
+ * that run at once. */
 #ifndef TESTS_CUDA_EMULATOR_H
 #define TESTS_CUDA_EMULATOR_H
 #include <stdint.h>
@@ -45,6 +46,15 @@ uint64_t emulator_exchange(uint64_t x, unsigned from);
 /* One bit of every lane of the warp. */
 unsigned emulator_vote(bool vote);
 unsigned emulator_lane();
+/* What each lane of the warp gives; `out` has room for all. */
+void emulator_all_of_warp(uint64_t x, uint64_t *out);
+/* 16 bytes, or zeros: they come when the thread waits, not before. Groups of copies end in the
+ * order in which they were given; all but the last n are waited for. */
+void emulator_copy_later(void *to, const void *from, bool is_there);
+void emulator_end_copies();
+void emulator_wait_for_copies(int n);
+/* An address that is no multiple of 16 is a failure. */
+void emulator_check_alignment(const void *p);
 
 inline void __syncthreads()
 {

@@ -110,6 +110,7 @@ static Gpu0 open_gpu(void)
                            .differ = "the order of threads shows",
                            .run = run_in_order,
                            .threads = one_thread } };
+    setenv("MODALITIES_CUDA_MMA", "on", 1); /* rows that are off elsewhere */
     const bool in_gpu_memory = getenv("MODALITIES_TEST_IN_GPU_MEMORY") != NULL;
     assert_no_error(gpu_open(0, 1, &g.device));
     assert_no_error(g.device->stream_new(g.device, false, &g.stream));
@@ -170,5 +171,28 @@ TEST(every_kernel_of_gpus_is_of_a_known_op)
             if (!op_find(k->op)) fail_msg("a kernel is for %s, but there is no such op", k->op);
             assert_string_equal(k->device, "cuda");
         }
+    close_gpu(&g);
+}
+
+/* The types of the row that multiplies experts of this width. */
+static const char *row_for_experts(const Gpu0 *g, int64_t width)
+{
+    Tensor in[3] = { { .dtype = BF16, .n_dims = 3, .size = { 1, 16, width } },
+                     { .dtype = BF16, .n_dims = 3, .size = { 2, 24, width } },
+                     { .dtype = I32, .n_dims = 2, .size = { 1, 16 } } },
+           out = { .dtype = BF16, .n_dims = 3, .size = { 1, 16, 24 } };
+    const Launch l = { .in = in, .out = &out, .n_in = 3, .n_out = 1, .stream = g->stream };
+    const KernelDef *k = kernel_of_device("grouped_linear", g->device, CPU_SCALAR, &l);
+    assert_non_null(k);
+    return k->types;
+}
+
+TEST(products_of_experts_by_tensor_cores_are_made_where_that_is_asked_for)
+{
+    Gpu0 g = open_gpu();
+    assert_string_equal(row_for_experts(&g, 32), "bf16 bf16 i32>any");
+    assert_string_equal(row_for_experts(&g, 36), "any any i32>any");
+    unsetenv("MODALITIES_CUDA_MMA");
+    assert_string_equal(row_for_experts(&g, 32), "any any i32>any");
     close_gpu(&g);
 }
