@@ -116,7 +116,7 @@ static Error *write_all(const AlgorithmCache *c, Arena *a)
     if (!e) {
         f.skip_sync = true;
         fputs(first, f.stream);
-        fwrite(text.ptr, 1, text.len, f.stream);
+        if (text.len) fwrite(text.ptr, 1, text.len, f.stream);
         e = file_commit(&f);
     }
     text_free(&text);
