@@ -73,8 +73,8 @@ for file in $(tools/files.sh 'src/tokenizer/*/*.c' 'src/tokenizer/*/*.h'); do
 done
 # Kernels see what a launch is, and attributes of ops; nothing of graphs.
 for file in $(tools/files.sh 'src/*.cu'); do
-    if sed -n 's/^#include "\(.*\)"/\1/p' "$file" | grep -qv -e '^device/cuda/kernel.h$' -e '^ops/' -e '^tensor/target.h$'; then
-        echo "$file: .cu files include device/cuda/kernel.h, tensor/target.h and headers of ops only"
+    if sed -n 's/^#include "\(.*\)"/\1/p' "$file" | grep -qv -e '^device/cuda/kernel.h$' -e '^device/cuda/mma.h$' -e '^ops/' -e '^tensor/target.h$'; then
+        echo "$file: .cu files include device/cuda/kernel.h, mma.h, tensor/target.h and headers of ops only"
         status=1
     fi
 done
