@@ -303,7 +303,7 @@ check-lint:
 	@tools/lint.sh
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
-	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
 	    --without every_rank_of_the_recipes --without every_setting_of --without on_four_ranks --without warm_start_at_step_50
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
@@ -317,7 +317,7 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
-	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --without data/test_sampler $(THREADED)
+	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again --without data/test_sampler $(THREADED)
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=5
 

@@ -2,9 +2,9 @@
  *
  * usage: tests [--list] [--show] [--times] [--again] [--jobs N] [--timeout S] [--without PATTERN]
  * [pattern ...] A pattern is matched against "file:name". --times prints what processor time each
- * test took; --again runs what failed once more, alone, and calls it unsteady if it then passes.
- * A test that crashes, hangs or exits fails alone; the output of a test is shown when it fails,
- * or at once with --show. */
+ * test took; --again runs what failed once more, alone, and calls it unsteady if it then passes,
+ * but not what a sanitizer found. A test that crashes, hangs or exits fails alone; the output of a
+ * test is shown when it fails, or at once with --show. */
 #include "base/clock.h"
 #include "test.h"
 #include <math.h>
@@ -23,7 +23,8 @@ static double timeout_s = 300;
 static char *without[8]; /* tests to leave out */
 static int n_without;
 static bool shows_output, shows_times;
-static const TestCase *failures[5]; /* the first ones */
+static const TestCase *failures[5]; /* the first ones that may be run again */
+static int n_failures;
 
 static TestCase *tests;
 
@@ -200,11 +201,17 @@ static void start(Job *j, const TestCase *t, Outcome *to)
     if (j->pid == 0) child_main(t, j->output, to);
 }
 
-static void show_output(FILE *f)
+/* Returns whether a sanitizer had something to say. */
+static bool show_output(FILE *f)
 {
     char line[4096];
+    bool found = false;
     rewind(f);
-    while (fgets(line, sizeof line, f)) printf("    %s", line);
+    while (fgets(line, sizeof line, f)) {
+        printf("    %s", line);
+        found |= strstr(line, "Sanitizer") || strstr(line, "runtime error:");
+    }
+    return found;
 }
 
 /* Waits for one job to end and returns its index. */
@@ -241,13 +248,13 @@ static void finish(Job *j, int status, double processor_s, const Outcome *o, Tal
         if (*o->reason) printf("note  %s:%s: %s\n", j->test->file, j->test->name, o->reason);
         if (took > 5) printf("slow  %s:%s (%.1f s)\n", j->test->file, j->test->name, took);
     } else {
-        if (tally->failed < (int)(sizeof failures / sizeof *failures))
-            failures[tally->failed] = j->test;
         tally->failed++;
         printf("FAIL  %s:%s", j->test->file, j->test->name);
         if (WIFSIGNALED(status)) printf(" (%s after %.1f s)", strsignal(WTERMSIG(status)), took);
         printf("\n");
-        show_output(j->output);
+        const bool is_found = show_output(j->output);
+        if (!is_found && n_failures < (int)(sizeof failures / sizeof *failures))
+            failures[n_failures++] = j->test;
     }
     if (shows_times) printf("time  %s:%s %.2f s\n", j->test->file, j->test->name, processor_s);
     fflush(stdout);
@@ -276,12 +283,11 @@ static bool selected(const TestCase *t, char **pattern, int n)
 /* Runs the few that failed once more, alone: one that passes now depends on what ran beside it. */
 static void run_again(Job *job, Outcome *slot, Tally *tally)
 {
-    const int n = tally->failed;
-    if (n > (int)(sizeof failures / sizeof *failures)) return;
-    tally->failed = 0;
+    const int n = n_failures;
+    if (tally->failed > (int)(sizeof failures / sizeof *failures)) return;
     for (int k = 0; k < n; k++) {
         const TestCase *t = failures[k];
-        const int before = tally->failed;
+        const int before = --tally->failed;
         int status;
         double processor_s;
         *slot = (Outcome){ 0 };
