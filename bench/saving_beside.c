@@ -26,9 +26,10 @@ typedef struct Beside {
     int64_t steps;
 } Beside;
 
-/* What a round took, in seconds; of CPU time: what the save that is waited for took. */
+/* What a round took, in seconds; of CPU time: what the save that is waited for took. Megabytes that
+ * were copied, as the state changed before they were written. */
 typedef struct Round {
-    double step, waited, call, extra, cpu;
+    double step, waited, call, extra, cpu, copied;
 } Round;
 
 static double step(Beside *b)
@@ -79,6 +80,7 @@ static Round measure(Beside *b)
     r.call = clock_seconds() - start;
     for (; !state_saving_is_done(b->saving); n++) step(b);
     r.extra = clock_seconds() - start - n * r.step;
+    r.copied = 1e-6 * (double)state_saving_copied(b->saving);
     die(state_saving_finish(b->saving, &saved));
     return r;
 }
@@ -104,12 +106,13 @@ static Program *make_program(Arena *a, Session **session, Model **model)
     return p;
 }
 
-static void report(const Round *round, int n)
+static void report(const Round *round, int n, size_t bytes)
 {
-    double x[5][MOST_ROUNDS];
+    double x[6][MOST_ROUNDS];
     for (int i = 0; i < n; i++) {
         x[0][i] = round[i].step, x[1][i] = round[i].waited;
         x[2][i] = round[i].call, x[3][i] = round[i].extra, x[4][i] = round[i].cpu;
+        x[5][i] = round[i].copied;
     }
     const double step = median(x[0], n), waited = median(x[1], n), call = median(x[2], n),
                  extra = median(x[3], n), most = fmax(0.02, 0.05 * step);
@@ -120,6 +123,8 @@ static void report(const Round *round, int n)
     printf("extra time of all steps until it is safe: %.3f s, %.1f %% of the save that is waited "
            "for (aim 15): %s\n",
            extra, 100 * extra / waited, extra < 0.15 * waited ? "reached" : "missed");
+    printf("copied, as the next update came before it was written: %.0f of %.0f MB\n",
+           median(x[5], n), 1e-6 * (double)bytes);
 }
 
 int main(int argc, char **argv)
@@ -150,7 +155,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) step(&b);
     Watch w = watch_start();
     for (int i = 0; i < n; i++) round[i] = measure(&b);
-    report(round, n);
+    report(round, n, state_saving_bytes(b.saving));
     watch_report(&w);
     state_saving_free(b.saving);
     session_free(session);

@@ -54,11 +54,16 @@ void *memory_or_end(void *p, size_t bytes)
     _exit(EXIT_FAILURE);
 }
 
-void *memory_zeroed(size_t bytes)
+void *memory_untouched(size_t bytes)
 {
     bool is_huge = bytes >= HUGE_PAGE / 4;
     size_t page = is_huge ? HUGE_PAGE : CACHE_LINE, room = (bytes + page - 1) / page * page;
     void *p = memory_or_end(aligned_alloc(page, room), room);
     if (is_huge) madvise(p, room, MADV_HUGEPAGE);
-    return memset(p, 0, bytes);
+    return p;
+}
+
+void *memory_zeroed(size_t bytes)
+{
+    return memset(memory_untouched(bytes), 0, bytes);
 }

@@ -14,4 +14,6 @@ void *memory_or_end(void *p, size_t bytes);
 /* Zeroed bytes, aligned to 64, in huge pages where they are many: the places of a hash table are
  * random, so that fewer pages are fewer misses. Free with free(). */
 void *memory_zeroed(size_t bytes);
+/* The same with any content. What is large is an address alone until it is written. */
+void *memory_untouched(size_t bytes);
 #endif

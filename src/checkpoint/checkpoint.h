@@ -41,9 +41,8 @@ typedef struct CheckpointContent {
     /* Gives the numbers of state[i].part until the next call; NULL: they are at hand. */
     Error *(*fetch)(void *context, int64_t i, const void **data);
     void *context;
-    struct Pool *pool; /* threads that copy numbers; NULL: the caller alone */
-    struct Staging
-        *staging; /* numbers are copied there before anything is written; NULL: are not */
+    struct Pool *pool;       /* threads that copy numbers; NULL: the caller alone */
+    struct Staging *staging; /* numbers may change while they are written; NULL: do not */
     const CheckpointObject *object;
     int64_t n_objects;
     const CheckpointFile *file;

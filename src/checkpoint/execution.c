@@ -75,7 +75,8 @@ static const Field fields[] = {
     FIELD_COMPONENT(Settings, checkpoint_saving_execution, CheckpointExecution,
                     "checkpoint_saving_execution", NULL, "where to save"),
     FIELD_BOOL(Settings, in_background, "false",
-               "the training goes on while a copy of its state is written, which takes memory"),
+               "the training goes on while its state is written; a copy of what is not written "
+               "when the state changes takes memory"),
     FIELD_CHOICE(Settings, when_busy, "wait", busy_choices,
                  "in the background, what is done when a checkpoint is due and the one before is "
                  "still being written: wait for that, or skip this one"),

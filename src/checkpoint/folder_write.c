@@ -81,18 +81,10 @@ static Error *plan_parts(FolderWriter *w)
     return NULL;
 }
 
-static Error *stage_parts(FolderWriter *w)
+static void stage_parts(FolderWriter *w)
 {
-    Staging *s = w->content->staging;
-    size_t bytes = 0;
-    for (int i = 0; i < w->n_parts; i++)
-        bytes += part_output_aligned((size_t)w->part[i].plan->bytes);
-    staging_reserve(s, bytes);
-    for (int i = 0; i < w->n_parts; i++) {
-        TRY(output_part_stage(&w->part[i], s->memory + s->used));
-        s->used += part_output_aligned((size_t)w->part[i].plan->bytes);
-    }
-    return NULL;
+    staging_begin(w->content->staging);
+    for (int i = 0; i < w->n_parts; i++) output_part_stage(&w->part[i]);
 }
 
 /* ---- rank 0: what all have written ---- */
@@ -268,7 +260,7 @@ Error *folder_plan(Arena *a, const char *path, const CheckpointContent *c, Folde
     Error *e = open_writer(a, path, c, out);
     FolderWriter *w = *out;
     if (!e) e = plan_parts(w);
-    if (!e && c->staging) e = stage_parts(w);
+    if (!e && c->staging) stage_parts(w);
     return failed(w, c->shares ? ranks_agree(c->shares->comm, e) : e);
 }
 

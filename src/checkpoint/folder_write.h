@@ -6,9 +6,9 @@
 
 typedef struct FolderWriter FolderWriter;
 
-/* Plans what this rank writes; content with `staging` is copied there, and its numbers are not read
- * any more. Objects, files and progress of the content must stay. Where it is shared among ranks
- * all of them call it, and fail together. */
+/* Plans what this rank writes; numbers of content with `staging` are read through that, and may
+ * change as it says. Objects, files and progress of the content must stay. Where it is shared among
+ * ranks all of them call it, and fail together. */
 Error *folder_plan(Arena *a, const char *path, const CheckpointContent *c, FolderWriter **out);
 /* Writes what was planned, as folder_write does. */
 Error *folder_write_planned(FolderWriter *w);

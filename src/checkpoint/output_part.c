@@ -122,29 +122,27 @@ static ManifestBox *box_of(void *context, int64_t i)
     return &((const OutputPart *)context)->box[i];
 }
 
-static PartSource source_of(OutputPart *p)
+void output_part_stage(OutputPart *p)
 {
-    return (PartSource){ .numbers = numbers_of,
-                         .box = box_of,
-                         .context = p,
-                         .block_bytes = p->block_bytes,
-                         .pool = p->content->pool };
-}
-
-Error *output_part_stage(OutputPart *p, char *memory)
-{
-    const PartSource source = source_of(p);
-    p->staged = (PartOutput){ .memory = memory, .room = (size_t)p->plan->bytes };
-    return part_fill(p->arena, p->plan, &source, &p->staged, &p->about);
+    p->first = -1;
+    for (int64_t i = 0; i < p->n; i++) {
+        const size_t bytes = (size_t)(p->box[i].end - p->box[i].begin);
+        const int64_t k = staging_add(p->content->staging, numbers_of, p, i, bytes);
+        if (i == 0) p->first = k;
+    }
 }
 
 Error *output_part_write(OutputPart *p, const char *folder)
 {
-    const PartSource source = source_of(p);
+    const PartSource source = { .numbers = numbers_of,
+                                .box = box_of,
+                                .context = p,
+                                .block_bytes = p->block_bytes,
+                                .pool = p->content->pool,
+                                .staging = p->content->staging,
+                                .first = p->first };
     TRY(file_create(path_join(p->arena, folder, p->about.file), &p->file));
-    if (!p->staged.memory) return part_write(p->arena, p->plan, &source, &p->file, &p->about);
-    part_output_open(&p->staged, &p->file);
-    return part_output_end(&p->staged);
+    return part_write(p->arena, p->plan, &source, &p->file, &p->about);
 }
 
 /* ---- for rank 0 ---- */

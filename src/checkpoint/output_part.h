@@ -4,7 +4,6 @@
 #define CHECKPOINT_OUTPUT_PART_H
 #include "base/file.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
 #include "checkpoint/shares.h"
 
@@ -16,8 +15,8 @@ typedef struct OutputPart {
     int64_t block_bytes;
     PlacedObject *object; /* layout dcp, rank 0 */
     PartPlan *plan;
-    PartOutput staged; /* all bytes of the file, before it is there; memory NULL: none are */
-    NewFile file;      /* open while it is written; stream NULL: not begun, or done */
+    int64_t first; /* of the pieces, in the content's staging */
+    NewFile file;  /* open while it is written; stream NULL: not begun, or done */
     /* What the manifest says of it; checksums are known when it was written. */
     ManifestPart about;
     ManifestBox *box; /* of each piece */
@@ -26,9 +25,8 @@ typedef struct OutputPart {
 /* Places the pieces in the file `rank` of the checkpoint `path`; `kind` is 0, or 1 for the
  * optimizer's file of fsdp1. */
 Error *output_part_plan(OutputPart *p, const char *path, int rank, int kind);
-/* Puts all bytes of the file into memory, which has room for them and lives until it is written:
- * numbers of the state are not read any more. */
-Error *output_part_stage(OutputPart *p, char *memory);
+/* Adds the pieces to the content's staging, by which they are read from then on. */
+void output_part_stage(OutputPart *p);
 /* Writes the file into the folder; file_commit gives it its name, file_abandon gives up. */
 Error *output_part_write(OutputPart *p, const char *folder);
 /* What the manifest says of it, as bytes for rank 0, and back. */

@@ -1,23 +1,31 @@
 /* part_output.c - bytes of a new file, put together in memory and written past the page cache. */
 #include "checkpoint/part_output.h"
+#include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Of disks, in memory and in the file; what is short enough goes through the page cache. */
-enum { BLOCK = 4096, MOST_ROOM = 2 << 20, DIRECT_FROM = 1 << 20, AT_ONCE = 16 << 20 };
+enum { BLOCK = 4096, LEAST_ROOM = 2 << 20, MOST_ROOM = 8 << 20, DIRECT_FROM = 1 << 20 };
 
-size_t part_output_aligned(size_t bytes)
+static size_t aligned(size_t bytes)
 {
     return (bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
+/* In huge pages, which the kernel finds at once when it writes past the page cache. A large file
+ * has more, as each writing of it wakes a thread; but little beside it. */
 void part_output_reserve(Arena *a, int64_t bytes, PartOutput *o)
 {
-    const size_t room = bytes < MOST_ROOM ? part_output_aligned((size_t)bytes + 1) : MOST_ROOM;
-    char *at = arena_alloc(a, room + BLOCK);
-    *o = (PartOutput){ .memory = at + (BLOCK - (uintptr_t)at % BLOCK) % BLOCK, .room = room };
+    const int64_t share = bytes / 128 / LEAST_ROOM * LEAST_ROOM,
+                  most = share < LEAST_ROOM  ? LEAST_ROOM
+                         : share > MOST_ROOM ? MOST_ROOM
+                                             : share;
+    const size_t room = bytes < most ? aligned((size_t)bytes + 1) : (size_t)most;
+    *o = (PartOutput){ .memory = memory_untouched(room), .room = room };
+    arena_on_free(a, free, o->memory);
 }
 
 /* Not every file system knows it. */
@@ -39,7 +47,7 @@ void part_output_open(PartOutput *o, NewFile *to)
 static Error *write_out(PartOutput *o)
 {
     for (size_t done = 0, now; done < o->n;) {
-        now = o->n - done < AT_ONCE ? o->n - done : AT_ONCE;
+        now = o->n - done;
         if (o->is_direct && now >= BLOCK) now = now / BLOCK * BLOCK;
         if (o->is_direct && now < BLOCK) set_direct(o, false);
         const ssize_t n = write(fileno(o->file->stream), o->memory + done, now);
@@ -63,7 +71,7 @@ Error *part_output_add(PartOutput *o, size_t n)
 {
     o->n += n;
     CHECK(o->n <= o->room);
-    return o->n == o->room && o->file ? write_out(o) : NULL;
+    return o->n == o->room ? write_out(o) : NULL;
 }
 
 Error *part_output_put(PartOutput *o, const void *bytes, size_t n)

@@ -7,14 +7,12 @@
 #include "base/file.h"
 
 typedef struct PartOutput {
-    NewFile *file; /* NULL: none yet, and all bytes have room in the memory */
+    NewFile *file;
     char *memory;
     size_t room, n; /* bytes of the memory; how many of them wait to be written */
     bool is_direct; /* the page cache is passed by */
 } PartOutput;
 
-/* The place of a file's bytes in memory that several of them share. */
-size_t part_output_aligned(size_t bytes);
 /* Memory of the arena for a file of so many bytes, a few megabytes at most. */
 void part_output_reserve(Arena *a, int64_t bytes, PartOutput *o);
 /* From now on bytes go to this file. */

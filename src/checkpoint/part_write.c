@@ -10,17 +10,23 @@ typedef struct PartWriter {
 } PartWriter;
 
 /* Cuts the numbers into blocks; *crc becomes the checksum of them all. */
-static Error *put_numbers(PartWriter *w, const PieceNumbers *numbers, ManifestBox *b, uint32_t *crc)
+static Error *put_numbers(PartWriter *w, int64_t piece, uint32_t *crc)
 {
     const PartSource *s = w->source;
-    const size_t bytes = piece_bytes(numbers), block = (size_t)s->block_bytes;
-    CHECK(w->at == b->begin && bytes == (size_t)(b->end - b->begin));
+    ManifestBox *b = s->box(s->context, piece);
+    PieceNumbers numbers = { .data = NULL };
+    const size_t bytes = (size_t)(b->end - b->begin), block = (size_t)s->block_bytes;
+    if (!s->staging) TRY(s->numbers(s->context, piece, &numbers));
+    CHECK(w->at == b->begin);
     b->crc = NEW_N(w->arena, uint32_t, (bytes + block - 1) / block);
     for (size_t from = 0, n; from < bytes; from += n) {
         char *to = part_output_room(w->output, &n);
         if (bytes - from < n) n = bytes - from;
         CHECK(n > 0);
-        piece_copy(numbers, from, n, to, block, b->crc, s->pool);
+        if (s->staging)
+            TRY(staging_read(s->staging, s->first + piece, n, to, block, b->crc));
+        else
+            piece_copy(&numbers, from, n, to, block, b->crc, s->pool);
         TRY(part_output_add(w->output, n));
     }
     w->at += (int64_t)bytes;
@@ -48,39 +54,29 @@ static Error *put_around(PartWriter *w, int64_t i, const Text *t, ManifestPart *
 
 static Error *put_all(PartWriter *w, PartPlan *p, Text *text, ManifestPart *out)
 {
-    const PartSource *s = w->source;
     uint32_t crc = 0;
     for (int64_t i = 0; i <= p->n; i++) {
         text_clear(text);
         p->around(p, i, w->at, crc, text);
         TRY(put_around(w, i, text, out));
         if (i == p->n) break;
-        const int64_t piece = p->order[i];
-        PieceNumbers n = { .data = NULL };
-        TRY(s->numbers(s->context, piece, &n));
-        TRY(put_numbers(w, &n, s->box(s->context, piece), &crc));
+        TRY(put_numbers(w, p->order[i], &crc));
     }
     CHECK(w->at == p->bytes);
     return NULL;
 }
 
-Error *part_fill(Arena *a, PartPlan *p, const PartSource *s, PartOutput *o, ManifestPart *out)
-{
-    PartWriter w = { .arena = a, .source = s, .output = o };
-    Text text = { 0 };
-    Error *e = put_all(&w, p, &text, out);
-    text_free(&text);
-    return e;
-}
-
 Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out)
 {
-    PartOutput o;
     Arena *room = arena_new(); /* not kept until the whole save ends */
+    PartOutput o;
+    PartWriter w = { .arena = a, .source = s, .output = &o };
+    Text text = { 0 };
     part_output_reserve(room, p->bytes, &o);
     part_output_open(&o, to);
-    Error *e = part_fill(a, p, s, &o, out);
+    Error *e = put_all(&w, p, &text, out);
     if (!e) e = part_output_end(&o);
+    text_free(&text);
     arena_free(room);
     return e;
 }

@@ -5,20 +5,19 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
-#include "checkpoint/piece_numbers.h"
+#include "checkpoint/staging.h"
 
 typedef struct PartSource {
-    /* The numbers of a piece, valid until the next call. */
-    Error *(*numbers)(void *context, int64_t piece, PieceNumbers *out);
+    PieceSource *numbers;
     /* Whose begin and end are known, and whose checksums are to be filled. */
     ManifestBox *(*box)(void *context, int64_t piece);
     void *context;
     int64_t block_bytes; /* of each checksum */
-    struct Pool *pool;   /* threads that copy; NULL: the caller alone */
+    Pool *pool;          /* threads that copy; NULL: the caller alone */
+    Staging *staging;    /* numbers may change meanwhile, and the caller reads alone; NULL: not */
+    int64_t first;       /* the pieces' numbers there */
 } PartSource;
 
-/* Puts all bytes of the file into `o`; fills the checksums of `out`, whose size is known. */
-Error *part_fill(Arena *a, PartPlan *p, const PartSource *s, PartOutput *o, ManifestPart *out);
-/* The same, and writes the file to `to`. */
+/* Writes all bytes of the file to `to`; fills the checksums of `out`, whose size is known. */
 Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, ManifestPart *out);
 #endif

@@ -55,9 +55,9 @@ CheckpointLayout checkpoint_layout(const CheckpointExecution *x);
 Error *checkpoint_saving_save(CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content);
 
-/* The same in two steps: plans it (folder_write.h: content with `staging` is copied), which all
- * ranks do that have part in it; and writes it, maybe on another thread. What was planned belongs
- * to the arena; *out is NULL where this rank does nothing. */
+/* The same in two steps: plans it (folder_write.h), which all ranks do that have part in it; and
+ * writes it, maybe on another thread. What was planned belongs to the arena; *out is NULL where
+ * this rank does nothing. */
 typedef struct PlannedSave PlannedSave;
 Error *checkpoint_saving_plan(Arena *a, CheckpointSaving *s, const CheckpointTotals *totals,
                               const CheckpointContent *content, PlannedSave **out);

@@ -1,15 +1,37 @@
-/* staging.h - memory in which the files of a save wait until they are written. */
+/* staging.h - what a save reads while the training goes on.
+ *
+ * The thread that writes reads numbers where they lie, a chunk at a time under a lock. Whoever is
+ * about to change them calls staging_copy, which copies what is not read by then: a save makes no
+ * copy of what it reads in time, and nobody waits for a disk. */
 #ifndef CHECKPOINT_STAGING_H
 #define CHECKPOINT_STAGING_H
-#include <stddef.h>
+#include "base/error.h"
+#include "checkpoint/piece_numbers.h"
 
-typedef struct Staging {
-    char *memory;
-    size_t bytes, used;
-} Staging;
+typedef struct Staging Staging;
 
-/* At least so many bytes, touched now, so that no step waits for the system to find them; what was
- * in it is lost. */
-void staging_reserve(Staging *s, size_t bytes);
+/* Tells where the numbers of a piece are, until the next call. */
+typedef Error *PieceSource(void *context, int64_t piece, PieceNumbers *out);
+
+Staging *staging_new(void);
+/* No save may be on its way. NULL is allowed. */
 void staging_free(Staging *s);
+/* Sets memory aside for a copy of so many bytes. `touched`: no step waits for the system to find
+ * it; else it is the machine's until something is copied. */
+void staging_reserve(Staging *s, size_t bytes, bool touched);
+
+/* A save begins. Its pieces follow, in any order: `source`, with its context, has to answer until
+ * staging_end, and may be called by the thread that writes. Returns the number of the piece. */
+void staging_begin(Staging *s);
+int64_t staging_add(Staging *s, PieceSource *source, void *context, int64_t piece, size_t bytes);
+/* For the thread that writes: piece_copy of the next n bytes of a piece. */
+Error *staging_read(Staging *s, int64_t piece, size_t n, char *to, size_t block_bytes,
+                    uint32_t *crc);
+/* Copies what was not read so far; then the numbers may change. Waits for one chunk at most. After
+ * an error they have to stay. */
+Error *staging_copy(Staging *s, Pool *pool);
+/* Nothing is read any more. */
+void staging_end(Staging *s);
+/* Bytes that the present save has copied, or the last one; of all its pieces. */
+size_t staging_copied(const Staging *s);
 #endif

@@ -227,6 +227,12 @@ static Error *gate(Program *p, int slot)
     return d->gate(d, &p->slot_now[slot], &p->cell[program_cells(p) - 1], list, n, p->stream[0]);
 }
 
+static Error *begin_update(Program *p, int slot, const RunTime *now)
+{
+    TRY(store_before_change(p->settings.store));
+    return now->is_gated ? gate(p, slot) : NULL;
+}
+
 /* The readings of a step go to the host at its end, whoever waits for them then or later. */
 static Error *tell_readings(Program *p)
 {
@@ -270,14 +276,15 @@ Error *program_run(Program *p, const Action *given, const RunTime *now)
     int slot = program_slot(p, x);
     TRY(program_set_now(p, x, now));
     if (p->is_replaying) {
-        if (x->phases & RUN_UPDATE) store_changed(p->settings.store);
-        return NULL;
+        if (!(x->phases & RUN_UPDATE)) return NULL;
+        store_changed(p->settings.store);
+        return store_before_change(p->settings.store); /* it has yet to be given */
     }
     if (x->phases & ~(unsigned)RUN_UPDATE) TRY(program_prepare(p));
     for (size_t i = 0; i < sizeof segment / sizeof *segment; i++) {
         Action part = *x;
         part.phases &= segment[i];
-        if (part.phases & RUN_UPDATE && now->is_gated) TRY(gate(p, slot));
+        if (part.phases & RUN_UPDATE) TRY(begin_update(p, slot, now));
         if (part.phases) TRY(run_segment(p, &part, slot));
     }
     if (p->times) TRY(times_tell(p));

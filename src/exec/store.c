@@ -55,6 +55,17 @@ Error *store_settle(ParamStore *s, const void *except)
     return finish(s->left_by);
 }
 
+void store_guard(ParamStore *s, StoreGuard *guard, void *context)
+{
+    s->guard = guard;
+    s->guard_context = context;
+}
+
+Error *store_before_change(const ParamStore *s)
+{
+    return s->guard ? s->guard(s->guard_context) : NULL;
+}
+
 Error *store_reserve(ParamStore *s, size_t bytes)
 {
     if (!s->workspace) {
@@ -321,7 +332,7 @@ static Error *fill(ParamStore *s, const Stored *p, uint64_t seed, Arena *a)
 Error *store_initialize(ParamStore *s, uint64_t seed)
 {
     Arena *a = arena_new();
-    Error *e = NULL;
+    Error *e = store_before_change(s);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         Stored *p = store_at(s, i);
         if (p->is_set || (p->kind != VALUE_PARAM && p->kind != VALUE_STATE)) continue;

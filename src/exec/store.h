@@ -20,6 +20,8 @@ typedef struct Stored {
 } Stored;
 
 typedef Error *StoreFinish(void *program);
+/* Parameters and states are about to change. */
+typedef Error *StoreGuard(void *context);
 
 typedef struct ParamStore {
     Arena *arena;
@@ -32,6 +34,8 @@ typedef struct ParamStore {
     struct Workspace *workspace; /* for activations: programs run one at a time and overlay it */
     StoreFinish *finish; /* waits for work on derived values that is under way; NULL: none is */
     void *left_by;       /* its program */
+    StoreGuard *guard;   /* reads parameters and states beside the program; NULL: nobody does */
+    void *guard_context;
 } ParamStore;
 
 /* The caller frees it with store_free; the device must live longer. */
@@ -63,13 +67,20 @@ const char *store_derived_name(Arena *a, const Value *v);
  * for other ranks. */
 void store_leave(ParamStore *s, StoreFinish *finish, void *program);
 Error *store_settle(ParamStore *s, const void *except);
+/* Who reads parameters and states beside the program; called before any of them changes. NULL: no
+ * longer. */
+void store_guard(ParamStore *s, StoreGuard *guard, void *context);
+/* Whoever writes a parameter or state that checkpoints keep says so first: programs before UPDATE,
+ * store_initialize, and those that write by views. */
+Error *store_before_change(const ParamStore *s);
 /* Fills what is not set by its rule; the same seed gives the same numbers on any number of ranks.
  */
 Error *store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);
 /* A tensor of the store in host memory: itself where the device's memory is the host's, else memory
- * of the arena, with its content if `read`. Nothing may be running. */
+ * of the arena, with its content if `read`. Nothing may be running. store_before_change comes
+ * before writing to it. */
 Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *out);
 /* Writes the content of such a view back. */
 Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view);

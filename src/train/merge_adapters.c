@@ -59,7 +59,7 @@ static Error *merge(ParamStore *s, const Stored *weight, const Stored *first, co
 Error *adapters_merge(ParamStore *s, const Adapters *by)
 {
     Arena *a = arena_new();
-    Error *e = NULL;
+    Error *e = store_before_change(s);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;

@@ -184,7 +184,7 @@ static Error *round_parameter(ParamStore *s, const Tensor *t, Dtype to, Arena *a
 static Error *round_parameters(ParamStore *s, Dtype to)
 {
     Arena *a = arena_new();
-    Error *e = NULL;
+    Error *e = store_before_change(s);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         if (x->kind == VALUE_PARAM) e = round_parameter(s, &x->tensor, to, a);

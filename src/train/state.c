@@ -168,6 +168,7 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm
     int64_t n;
     StateTensor *state = wanted_state(a, s, wanted, with_adapters, steps, &n);
     Tensor *there = NEW_N(a, Tensor, n);
+    TRY(store_before_change(s));
     for (int64_t i = 0; i < n; i++) {
         there[i] = state[i].part;
         TRY(store_view(s, &there[i], false, a, &state[i].part));

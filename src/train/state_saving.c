@@ -14,16 +14,13 @@
 #include <string.h>
 
 enum { GROUP_KEY = 7000, ALIGNMENT = 64 }; /* no other group of all ranks has this key */
-/* What lies around a tensor in a file, and around all of them; what is more than that is added when
- * it is known. */
-enum { AROUND_EACH = 4 << 10, AROUND_ALL = 64 << 10 };
 
 /* One save, while it is on its way. */
 typedef struct Save {
     Arena *arena;
     CheckpointContent content;
     CheckpointTotals totals;
-    PlannedSave *planned; /* its bytes wait in `staging` */
+    PlannedSave *planned; /* reads by `staging` */
     pthread_t thread;
     bool is_begun;
     _Atomic bool is_done;
@@ -40,11 +37,14 @@ struct StateSaving {
     int64_t n, n_stored; /* of which the first ones lie in the store */
     Shares *shares;      /* NULL: gather */
     StateGather *gather; /* rank 0 writes the whole state (fsdp1 on many ranks) */
-    Staging staging;     /* the files of a save in the background */
+    const float *updates;
+    float updates_then;  /* when the save in the background began */
+    Staging *staging;    /* what it reads; NULL: there are none, or with `gather` */
+    bool copies_at_once; /* the state changes when nobody says so, or is not the host's */
     StateTensor *copy;   /* with `gather`: the state, with numbers in `copied` */
-    bool reads_copy;     /* what is being saved */
+    bool is_beside;      /* what is being saved is the state as it was when that began */
     char *copied;        /* memory for copies of the device */
-    size_t copied_bytes; /* there, or in `staging` */
+    size_t copied_bytes; /* there, or in `staging`, at most */
     Pool *pool;          /* of saves; NULL before the first one */
     Stream *stream;      /* of copies from the device; NULL: its memory is the host's */
     void *fetched;       /* one tensor */
@@ -82,17 +82,39 @@ static Error *check_memory(size_t bytes)
                      needed, left);
 }
 
-/* The files that this rank writes. */
+/* Whether a node writes what is saved before the update, of which nobody says when. */
+static bool changes_early(const Graph *g)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        for (int k = 0; k < n->n_out && n->phase != UPDATE; k++)
+            if (n->out[k]->kind == VALUE_PARAM ||
+                (n->out[k]->kind == VALUE_STATE && !n->out[k]->is_cache))
+                return true;
+    }
+    return false;
+}
+
+/* The state is about to change. */
+static Error *before_change(void *context)
+{
+    StateSaving *s = context;
+    return s->save.is_begun ? staging_copy(s->staging, s->pool) : NULL;
+}
+
+/* What this rank writes. A copy is the exception where it is not made at once. */
 static Error *reserve_staging(StateSaving *s)
 {
-    s->copied_bytes = AROUND_ALL;
     for (int64_t i = 0; i < s->shares->n; i++) {
         const Share *share = &s->shares->mine[i];
-        s->copied_bytes += AROUND_EACH + (size_t)box_count(&share->place.whole) *
-                                             dtype_size(s->state[share->state].part.dtype);
+        s->copied_bytes += aligned((size_t)box_count(&share->place.whole) *
+                                   dtype_size(s->state[share->state].part.dtype));
     }
     TRY(check_memory(s->copied_bytes));
-    staging_reserve(&s->staging, s->copied_bytes);
+    s->staging = staging_new();
+    s->copies_at_once = s->stream || changes_early(s->graph);
+    staging_reserve(s->staging, s->copied_bytes, s->copies_at_once);
+    if (!s->copies_at_once) store_guard(s->store, before_change, s);
     return NULL;
 }
 
@@ -138,6 +160,7 @@ static Error *open_group(StateSaving *s)
 
 static Error *make(StateSaving *s, float *updates)
 {
+    s->updates = updates;
     s->state = state_of_store(s->arena, s->store, true, updates, &s->n);
     s->n_stored = s->n;
     if (leads(s)) torch_buffers(s->arena, s->job->state->model, &s->state, &s->n);
@@ -196,12 +219,16 @@ static Error *fetch(void *context, int64_t i, const void **data)
     return device_copy_now(d, s->fetched, t->data, bytes, s->stream);
 }
 
-/* Numbers of this rank's state[i]: the present ones, or those that were copied. */
+/* Numbers of this rank's state[i]: the present ones, or those of when the save began. */
 static Error *numbers_of(void *context, int64_t i, const void **data)
 {
-    const StateSaving *s = context;
-    if (!s->reads_copy) return fetch(context, i, data);
-    *data = s->copy[i].part.data;
+    StateSaving *s = context;
+    if (s->is_beside && s->copy)
+        *data = s->copy[i].part.data;
+    else if (s->is_beside && s->state[i].part.data == s->updates)
+        *data = &s->updates_then;
+    else
+        return fetch(s, i, data);
     return NULL;
 }
 
@@ -254,7 +281,7 @@ Error *state_saving_save(StateSaving *s, const CheckpointTotals *totals, const c
 {
     Arena *a = arena_new();
     CheckpointContent c;
-    s->reads_copy = false;
+    s->is_beside = false;
     Error *e = make_content(s, a, totals->seen_steps, progress, &c);
     if (s->group) e = ranks_agree(s->group, e);
     if (!e) e = write(s, totals, &c);
@@ -278,20 +305,20 @@ static Error *copy_state(StateSaving *s)
         else
             memcpy(to, from->data, tensor_bytes(from));
     }
-    s->reads_copy = true;
     return s->stream ? d->synchronize(d, s->stream) : NULL;
 }
 
-/* Afterwards the state may change. */
-static Error *copy(StateSaving *s)
+/* Afterwards the state may change, when that is said. */
+static Error *plan(StateSaving *s)
 {
     Save *v = &s->save;
+    s->is_beside = true;
+    s->updates_then = *s->updates;
     if (s->gather) return ranks_agree(s->group, copy_state(s));
-    v->content.staging = &s->staging;
-    Error *e =
-        checkpoint_saving_plan(v->arena, s->job->saving, &v->totals, &v->content, &v->planned);
-    s->copied_bytes = s->staging.bytes;
-    return e;
+    v->content.staging = s->staging;
+    TRY(checkpoint_saving_plan(v->arena, s->job->saving, &v->totals, &v->content, &v->planned));
+    Error *e = s->copies_at_once ? staging_copy(s->staging, s->pool) : NULL;
+    return s->group ? ranks_agree(s->group, e) : e;
 }
 
 static void *save_main(void *arg)
@@ -302,19 +329,20 @@ static void *save_main(void *arg)
         s->save.error = write(s, &s->save.totals, &s->save.content);
     } else {
         Error *e = checkpoint_saving_write(s->save.planned);
+        staging_end(s->staging);
         s->save.error = s->group ? ranks_agree(s->group, e) : e;
     }
     atomic_store(&s->save.is_done, true);
     return NULL;
 }
 
-static Error *copy_and_start(StateSaving *s, const char *progress)
+static Error *plan_and_start(StateSaving *s, const char *progress)
 {
     Save *v = &s->save;
     Error *e = make_content(s, v->arena, v->totals.seen_steps, arena_string(v->arena, progress),
                             &v->content);
     if (s->group) e = ranks_agree(s->group, e);
-    if (!e) e = copy(s);
+    if (!e) e = plan(s);
     if (e) return e;
     v->is_begun = thread_start(&v->thread, save_main, s);
     if (!v->is_begun) /* nobody to leave it to */
@@ -326,11 +354,16 @@ Error *state_saving_begin(StateSaving *s, const CheckpointTotals *totals, const 
 {
     CHECK(!s->save.arena);
     s->save = (Save){ .arena = arena_new(), .totals = *totals };
-    Error *e = copy_and_start(s, progress);
+    Error *e = plan_and_start(s, progress);
     if (!e) return NULL;
     arena_free(s->save.arena);
     s->save = (Save){ .arena = NULL };
     return e;
+}
+
+size_t state_saving_copied(const StateSaving *s)
+{
+    return s->staging ? staging_copied(s->staging) : s->copied_bytes;
 }
 
 bool state_saving_is_begun(const StateSaving *s)
@@ -361,7 +394,8 @@ void state_saving_free(StateSaving *s)
     if (s->group) s->group->free(s->group);
     Device *d = s->store->device;
     pool_free(s->pool);
-    staging_free(&s->staging);
+    if (s->staging) store_guard(s->store, NULL, NULL);
+    staging_free(s->staging);
     if (s->stream) d->stream_free(d, s->stream);
     device_host_release(d, s->copied);
     device_host_release(d, s->fetched);

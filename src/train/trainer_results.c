@@ -153,7 +153,7 @@ static Error *publish_memory(const Trainer *t)
     const char *text = arena_printf(
         t->arena,
         "ready: %s for parameters, optimizer states and gradients, %s for activations%s%s%s%s",
-        stored, planned, state_saving_bytes(t->saving) ? ", " : "",
+        stored, planned, state_saving_bytes(t->saving) ? ", at most " : "",
         state_saving_bytes(t->saving) ? copy : "",
         state_saving_bytes(t->saving) ? " for the copy that is saved in the background" : "",
         t->job->mesh.world_size > 1 ? ", on rank 0" : "");

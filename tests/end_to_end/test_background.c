@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define BACKGROUND "--set", "checkpoint_saving.config.in_background=true"
+#define KEEP_ALL "--set", "checkpoint_saving.config.checkpoint_saving_strategy.config.k=-1"
 #define EVERY(n) "--set", "settings.intervals.checkpointing_interval_in_steps=" #n
 
 static Words shim(Arena *a, const char *path, const char *at, const char *mode)
@@ -129,6 +130,41 @@ TEST(a_checkpoint_that_is_due_too_early_is_skipped_or_waited_for)
     arena_free(b.arena);
 }
 
+/* The folder of a checkpoint. */
+static const char *checkpoint_after(const Bench *b, const char *id, int steps)
+{
+    const char *output;
+    const int status =
+        shell_run(b->arena,
+                  arena_printf(b->arena, "ls -d '%s/%s/checkpoints'/eid_*seen_steps_%d-*", b->root,
+                               id, steps),
+                  &output);
+    if (status) fail_msg("%s: no checkpoint after step %d: %s", id, steps, output);
+    return arena_string_n(b->arena, output, strcspn(output, "\n"));
+}
+
+/* Each event at a file takes longer than a step, so that updates come before anything is read. */
+TEST(steps_do_not_change_what_a_slow_disk_has_yet_to_take)
+{
+    static const char *const in_folder = "seen_steps_2-";
+    Bench b = bench_new();
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        const char *n = arena_printf(b.arena, "%d", ranks),
+                   *waited = arena_printf(b.arena, "waited%d", ranks),
+                   *beside = arena_printf(b.arena, "beside%d", ranks);
+        const char *const words[] = { "--ranks", n, EVERY(2), KEEP_ALL, NULL }, *const more[] = {
+            "--ranks", n, EVERY(2), KEEP_ALL, BACKGROUND, NULL
+        };
+        assert_ended_well(bench_run(&b, waited, NULL, words, NULL));
+        assert_ended_well(
+            bench_run(&b, beside, NULL, more, shim(b.arena, in_folder, "create:1", "slow")));
+        const char *const compare[] = { "checkpoint", "diff", checkpoint_after(&b, waited, 2),
+                                        checkpoint_after(&b, beside, 2), NULL };
+        assert_ended_well(command_output(b.arena, compare, NULL));
+    }
+    arena_free(b.arena);
+}
+
 /* The signal comes while the first checkpoint is being written. */
 TEST(a_stop_waits_until_the_checkpoint_in_the_background_is_safe)
 {
@@ -152,18 +188,6 @@ TEST(a_stop_waits_until_the_checkpoint_in_the_background_is_safe)
     arena_free(b.arena);
 }
 
-/* The folder of the checkpoint after step 4, which must be there. */
-static const char *older_checkpoint(const Bench *b, const char *id)
-{
-    const char *output;
-    const int status = shell_run(
-        b->arena,
-        arena_printf(b->arena, "ls -d '%s/%s/checkpoints'/eid_*seen_steps_4-*", b->root, id),
-        &output);
-    if (status) fail_msg("%s: the only good checkpoint was deleted: %s", id, output);
-    return arena_string_n(b->arena, output, strcspn(output, "\n"));
-}
-
 /* The part of the second one cannot be written, is lost by the disk, or the process dies in it.
  * That is the fifth event: whole blocks of a file, its end, a flush, and closing are four. */
 TEST(a_training_that_keeps_one_checkpoint_goes_on_from_it_whatever_happens_to_the_next)
@@ -180,7 +204,7 @@ TEST(a_training_that_keeps_one_checkpoint_goes_on_from_it_whatever_happens_to_th
         if (i == 0) assert_refused(o, 1, "checkpoint after step 8: ");
         if (i == 1) assert_contains(o.text, "no old checkpoint is deleted, as the new one cannot");
         if (i == 2) assert_int_equal(o.status, -SIGKILL);
-        const char *const again[] = { "resume", older_checkpoint(&b, modes[i]), NULL };
+        const char *const again[] = { "resume", checkpoint_after(&b, modes[i], 4), NULL };
         assert_ended_well(command_output(b.arena, again, NULL));
         assert_same_state(&b, modes[i], "whole");
     }
