@@ -22,6 +22,8 @@ enum {
 typedef struct OpDef {
     const char *name, *doc;
     const char *dims;   /* "*d!,d->*d"; NULL: each node brings its own */
+    const char *halves; /* of an update: the dims with the low half of a parameter as the last input
+                           and result; the high half is the first. NULL: it cannot have them */
     const Field *attrs; /* rows of the attribute struct; NULL: none */
     size_t attrs_size;
     /* Dtypes of the results; NULL: that of the first float input. */

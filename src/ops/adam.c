@@ -2,6 +2,7 @@
  *
  * The gradient is read once, scaled by the clipping factor and cleared for the next step. */
 #include "ops/adam.h"
+#include "tensor/halves.h"
 
 static const OpDef op_adam;
 
@@ -22,25 +23,42 @@ void adam(Graph *g, Value *param, Value *grad, Value *m, Value *v, Value *factor
     graph_add_into(g, &op_adam, op_adam.dims, NULL, a, 5, in, 4, into);
 }
 
+static double whole_param(const Launch *l, int64_t i)
+{
+    const double param = ((const double *)l->in[0].data)[i];
+    if (l->n_in < 6) return param;
+    return float_of_halves(high_half_of((float)param),
+                           (int16_t)((const int32_t *)l->in[5].data)[i]);
+}
+
+static void put_param(const Launch *l, int64_t i, double x)
+{
+    double *param = l->out[0].data;
+    param[i] = x;
+    if (l->n_in < 6) return;
+    param[i] = bf16_to_float(high_half_of((float)x));
+    ((int32_t *)l->out[4].data)[i] = low_half_of((float)x);
+}
+
 static int reference(const Launch *l)
 {
     const AdamSettings *a = l->attrs;
-    const double *param = l->in[0].data, *grad = l->in[1].data;
+    const double *grad = l->in[1].data;
     const double *m = l->in[2].data, *v = l->in[3].data, factor = *(const double *)l->in[4].data;
-    double *new_param = l->out[0].data, *new_m = l->out[1].data, *new_v = l->out[2].data;
+    double *new_m = l->out[1].data, *new_v = l->out[2].data;
     const Rate *rate = &l->now->rate[a->group];
     double *cleared = l->out[3].data, lr = rate->lr, t = (double)l->now->updates + 1;
     double beta1 = rate->has_beta1 ? rate->beta1 : a->beta1;
     double unbias1 = 1 - pow(beta1, t), unbias2 = sqrt(1 - pow(a->beta2, t));
     for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++) {
-        double p = param[i], g = grad[i] * factor;
+        double p = whole_param(l, i), g = grad[i] * factor;
         if (a->decoupled)
             p *= 1 - lr * a->weight_decay;
         else
             g += a->weight_decay * p;
         new_m[i] = beta1 * m[i] + (1 - beta1) * g;
         new_v[i] = a->beta2 * v[i] + (1 - a->beta2) * g * g;
-        new_param[i] = p - lr / unbias1 * new_m[i] / (sqrt(new_v[i]) / unbias2 + a->eps);
+        put_param(l, i, p - lr / unbias1 * new_m[i] / (sqrt(new_v[i]) / unbias2 + a->eps));
         cleared[i] = 0;
     }
     return KERNEL_OK;
@@ -50,6 +68,7 @@ static const OpDef op_adam = {
     .name = "adam",
     .doc = "one optimizer step: updates param, m and v, clears the gradient",
     .dims = "*,*,*,*,->*,*,*,*",
+    .halves = "*,*,*,*,,*->*,*,*,*,*",
     .attrs = attrs,
     .attrs_size = sizeof(AdamSettings),
     .reference = reference,

@@ -30,8 +30,9 @@ __device__ static void clear_gradient(const CallTensor &grad)
         put_eight(grad, i, grad.count - i, zero);
 }
 
-/* in: param, grad, m, v, factor; out: param, m, v, grad. */
-KERNEL(adam_kernel, 256)
+/* in: param, grad, m, v, factor; out: param, m, v, grad; of a parameter in two halves also the low
+ * one, as the last of both. */
+template <bool has_halves> __device__ static void run_adam(const Call &c)
 {
     __shared__ Step shared;
     if (is_left_out(c)) {
@@ -47,8 +48,10 @@ KERNEL(adam_kernel, 256)
     const float rest1 = 1 - s.beta1, rest2 = (float)(1 - a.beta2);
     const int64_t n = c.in[0].count;
     for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads()) {
-        Eight param = get_eight(c.in[0], i, n - i), grad = get_eight(c.in[1], i, n - i),
-              m = get_eight(c.in[2], i, n - i), v = get_eight(c.in[3], i, n - i);
+        Eight param = has_halves ? get_eight_joined(c.in[0], c.in[5], i, n - i)
+                                 : get_eight(c.in[0], i, n - i),
+              grad = get_eight(c.in[1], i, n - i), m = get_eight(c.in[2], i, n - i),
+              v = get_eight(c.in[3], i, n - i);
 #pragma unroll
         for (int k = 0; k < EIGHT; k++) {
             const float g = grad.x[k] * s.factor + pull * param.x[k];
@@ -57,9 +60,24 @@ KERNEL(adam_kernel, 256)
             param.x[k] = param.x[k] * s.decay - s.rate * m.x[k] / (sqrtf(v.x[k]) * s.unbias2 + eps);
             grad.x[k] = 0;
         }
-        put_eight(c.out[0], i, n - i, param);
+        if (has_halves) {
+            put_eight_high(c.out[0], i, n - i, param);
+            put_eight_low(c.out[4], i, n - i, param);
+        } else {
+            put_eight(c.out[0], i, n - i, param);
+        }
         put_eight(c.out[1], i, n - i, m);
         put_eight(c.out[2], i, n - i, v);
         put_eight(c.out[3], i, n - i, grad);
     }
+}
+
+KERNEL(adam_kernel, 256)
+{
+    run_adam<false>(c);
+}
+
+KERNEL(adam_halves_kernel, 256)
+{
+    run_adam<true>(c);
 }

@@ -12,7 +12,7 @@
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(offset) OPS(logit_cap) \
     OPS(reshape) \
-    OPS(cast) KERNELS(half) \
+    OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \
     OPS(accumulate) \
     OPS(embed) KERNELS(embed) \

@@ -166,6 +166,20 @@ KERNEL(loss_seed_kernel, 32)
 }
 
 /* Between any two dtypes, one element at a time: integers, and floats of 64 bits. */
+KERNEL(high_half_kernel, 256)
+{
+    const int64_t n = c.out[0].count;
+    for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads())
+        put_eight_high(c.out[0], i, n - i, get_eight(c.in[0], i, n - i));
+}
+
+KERNEL(join_halves_kernel, 256)
+{
+    const int64_t n = c.out[0].count;
+    for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads())
+        put_eight(c.out[0], i, n - i, get_eight_joined(c.in[0], c.in[1], i, n - i));
+}
+
 KERNEL(convert_kernel, 256)
 {
     const int64_t n = c.out[0].count;

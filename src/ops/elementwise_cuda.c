@@ -98,6 +98,16 @@ static int run_convert(const Launch *l)
     return cuda_run(l, "convert_kernel", 0, cuda_blocks(l, tensor_count(&l->out[0]), 256), 256);
 }
 
+static int run_high_half(const Launch *l)
+{
+    return cuda_run_elements(l, "high_half_kernel", 0);
+}
+
+static int run_join_halves(const Launch *l)
+{
+    return cuda_run_elements(l, "join_halves_kernel", 0);
+}
+
 const KernelDef elementwise_cuda[] = {
     { "cast", "cuda", "any>any", CPU_SCALAR, run_copy, NULL, cuda_floats_fit },
     { "accumulate", "cuda", "any>any", CPU_SCALAR, run_copy, NULL, cuda_floats_fit },
@@ -119,6 +129,8 @@ const KernelDef elementwise_cuda[] = {
     { "swiglu_grad", "cuda", "any any any>any any", CPU_SCALAR, run_swiglu_grad, NULL,
       cuda_floats_fit },
     { "cast", "cuda", "any>any", CPU_SCALAR, run_convert, NULL, NULL },
+    { "high_half", "cuda", "f32>bf16", CPU_SCALAR, run_high_half, NULL, NULL },
+    { "join_halves", "cuda", "bf16 i16>f32", CPU_SCALAR, run_join_halves, NULL, NULL },
     { "fill", "cuda", ">any", CPU_SCALAR, run_fill, NULL, NULL },
     { "loss_seed", "cuda", ">any", CPU_SCALAR, run_loss_seed, NULL, NULL },
     { 0 },

@@ -67,7 +67,8 @@ static int run_unscale(const Launch *l)
 
 static int run_adam(const Launch *l)
 {
-    return cuda_run_elements(l, "adam_kernel", sizeof(AdamSettings));
+    return cuda_run_elements(l, l->n_in < 6 ? "adam_kernel" : "adam_halves_kernel",
+                             sizeof(AdamSettings));
 }
 
 /* Every input is one number in double precision. */
@@ -87,6 +88,9 @@ const KernelDef optimizer_cuda[] = {
     { "clip_factor", "cuda", "f64>f64", CPU_SCALAR, run_clip_factor, NULL, NULL },
     { "unscale", "cuda", "f64>f64", CPU_SCALAR, run_unscale, NULL, NULL },
     { "adam", "cuda", "f32 f32 f32 f32 f64>f32 f32 f32 f32", CPU_SCALAR, run_adam, NULL, NULL },
+    { "adam", "cuda", "f32 f32 bf16 f32 f64>f32 bf16 f32 f32", CPU_SCALAR, run_adam, NULL, NULL },
+    { "adam", "cuda", "bf16 f32 bf16 f32 f64 i16>bf16 bf16 f32 f32 i16", CPU_SCALAR, run_adam, NULL, NULL },
+    { "adam", "cuda", "bf16 f32 f32 f32 f64 i16>bf16 f32 f32 f32 i16", CPU_SCALAR, run_adam, NULL, NULL },
     { 0 },
 };
 /* clang-format on */

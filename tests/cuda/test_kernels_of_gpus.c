@@ -1,6 +1,7 @@
 /* test_kernels_of_gpus.c - every kernel for GPUs against the reference of its op: in the emulator,
  * or on a GPU where there is one. */
 #include "device/cuda_library.h"
+#include "halves_check.h"
 #include "kernel_check.h"
 #include "ops/all_ops.h"
 #include "test.h"
@@ -129,6 +130,13 @@ static void close_gpu(Gpu0 *g)
 {
     g->device->stream_free(g->device, g->stream);
     g->device->free(g->device);
+}
+
+TEST(kernels_of_gpus_are_exact_with_parameters_in_halves)
+{
+    Gpu0 g = open_gpu();
+    halves_assert_exact(g.device->tables, CPU_SCALAR, &g.runner);
+    close_gpu(&g);
 }
 
 /* Of all ops, or those of this beginning. */

@@ -4,6 +4,7 @@
 #include "ops/adam.h"
 #include "ops/average.h"
 #include "ops/gradient_norm.h"
+#include "ops/halves.h"
 #include "ops/muon.h"
 #include "ops/stack.h"
 
@@ -48,6 +49,37 @@ static Value *build_adam(Graph *g, const OpCase *c, const int64_t *n)
     Value *factor = uniform(floats(g, "factor", 0, NULL), 0, 1);
     g->phase = UPDATE;
     adam(g, param, grad, m, v, factor, c->attrs);
+    return NULL;
+}
+
+/* The parameter in two halves. */
+static Value *build_adam_of_halves(Graph *g, const OpCase *c, const int64_t *n)
+{
+    build_adam(g, c, n);
+    const Node *whole = g->node[--g->n_nodes];
+    Dim dims[MAX_DIMS] = { 0 };
+    set_sizes(dims, count(n), n);
+    Value *low = uniform(graph_state(g, "low", I16, count(n), dims), -0x8000, 0x8000), *in[6],
+          *into[5];
+    for (int k = 0; k < 5; k++) in[k] = whole->in[k];
+    for (int k = 0; k < 4; k++) into[k] = whole->out[k];
+    in[5] = into[4] = low;
+    graph_add_into(g, whole->op, whole->op->halves, NULL, c->attrs, 6, in, 5, into);
+    return NULL;
+}
+
+static Value *build_high_half(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    high_half(g, floats(g, "x", count(n), n));
+    return NULL;
+}
+
+static Value *build_join_halves(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *low = uniform(leaf(g, "low", I16, count(n), n), -0x8000, 0x8000);
+    join_halves(g, floats(g, "high", count(n), n), low);
     return NULL;
 }
 
@@ -110,6 +142,10 @@ const OpCase update_cases[] = {
     { "unscale", build_unscale, .position = 0 },
     { "clip_factor", build_clip_factor, .position = 1 },
     { "adam", build_adam, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, false, 0 }, .n = { 6, 7 } },
+    { "adam of halves", build_adam_of_halves, .attrs = &(const AdamSettings){ 0.9, 0.95, 1e-3, 0.1, true, 0 }, .n = { 122, 457 },
+      .large = { 768, 3072 } },
+    { "high_half", build_high_half, .n = { 122, 457 }, .large = { 768, 3072 } },
+    { "join_halves", build_join_halves, .n = { 122, 457 }, .large = { 768, 3072 } },
     { "average", build_average, .n = { 122, 457 }, .large = { 768, 3072 } },
     { "muon_momentum", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.95, true }, .n = { 123, 457 }, .large = { 768, 3072 } },
     { "muon_momentum without Nesterov", build_muon_momentum, .attrs = &(const MuonMomentum){ 0.9, false }, .n = { 6, 7 } },

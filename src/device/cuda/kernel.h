@@ -5,6 +5,7 @@
 extern "C" {
 #include "base/rng.h"
 #include "device/cuda/call.h"
+#include "tensor/halves.h"
 }
 #include <math.h>
 #ifdef __CUDACC__
@@ -231,6 +232,68 @@ __device__ inline void put_eight(const CallTensor &t, int64_t i, int64_t n, Eigh
     for (int k = 0; k < 4; k++)
         pair[k] = (uint32_t)narrow_bf16(e.x[2 * k]) | (uint32_t)narrow_bf16(e.x[2 * k + 1]) << 16;
     *(uint4 *)((uint16_t *)t.data + i) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
+}
+
+/* ---- numbers in two halves (tensor/halves.h) ---- */
+
+/* Sixteen bits of each of eight elements; their dtype does not matter. */
+struct EightBits {
+    uint16_t x[EIGHT];
+};
+
+__device__ inline EightBits get_eight_bits(const CallTensor &t, int64_t i, int64_t n)
+{
+    EightBits e = {};
+    const uint16_t *from = (const uint16_t *)t.data + i;
+    if (n >= EIGHT && is_aligned(t)) {
+        const uint4 bits = *(const uint4 *)from;
+        memcpy(e.x, &bits, sizeof e.x);
+        return e;
+    }
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++)
+        if (k < n) e.x[k] = from[k];
+    return e;
+}
+
+__device__ inline void put_eight_bits(const CallTensor &t, int64_t i, int64_t n, const EightBits &e)
+{
+    uint16_t *to = (uint16_t *)t.data + i;
+    if (n >= EIGHT && is_aligned(t)) {
+        uint4 bits;
+        memcpy(&bits, e.x, sizeof bits);
+        *(uint4 *)to = bits;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++)
+        if (k < n) to[k] = e.x[k];
+}
+
+__device__ inline Eight get_eight_joined(const CallTensor &high, const CallTensor &low, int64_t i,
+                                         int64_t n)
+{
+    const EightBits h = get_eight_bits(high, i, n), l = get_eight_bits(low, i, n);
+    Eight e;
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) e.x[k] = float_of_halves(h.x[k], (int16_t)l.x[k]);
+    return e;
+}
+
+__device__ inline void put_eight_high(const CallTensor &t, int64_t i, int64_t n, const Eight &e)
+{
+    EightBits high;
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) high.x[k] = high_half_of(e.x[k]);
+    put_eight_bits(t, i, n, high);
+}
+
+__device__ inline void put_eight_low(const CallTensor &t, int64_t i, int64_t n, const Eight &e)
+{
+    EightBits low;
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) low.x[k] = (uint16_t)low_half_of(e.x[k]);
+    put_eight_bits(t, i, n, low);
 }
 
 /* ---- threads ---- */

@@ -66,6 +66,37 @@ INLINE VecInt vec_lanes(void)
     return vec_bits(vec_load((const Word *)lane));
 }
 
+/* The first n <= LANES of 16-bit integers; lanes beyond are 0. */
+INLINE VecInt vec_get_i16(const int16_t *p, int64_t n)
+{
+    int16_t whole[LANES] = { 0 };
+    if (n < LANES) {
+        for (int k = 0; k < n; k++) whole[k] = p[k];
+        p = whole;
+    }
+    return vec_load_i16(p);
+}
+
+/* Writes lanes [0, n), whose numbers have 16 bits. */
+INLINE void vec_put_i16(int16_t *p, int64_t n, VecInt v)
+{
+    int16_t whole[LANES];
+    vec_store_i16(n < LANES ? whole : p, v);
+    for (int k = 0; n < LANES && k < n; k++) p[k] = whole[k];
+}
+
+/* tensor/halves.h: the bits of both halves, as signed numbers. */
+INLINE VecInt vec_high_half(Vec v)
+{
+    const VecInt bits = vec_bits(v), is_nan = v != v, high = bits >> 16;
+    return (~is_nan & (high + (bits >> 15 & 1))) | (is_nan & (high | 0x40));
+}
+
+INLINE VecInt vec_low_half(Vec v)
+{
+    return vec_bits(v) << 16 >> 16;
+}
+
 /* Elements [i, i + n) of an array of F32 or BF16, n <= LANES; lanes beyond are 0. */
 INLINE Vec vec_get(Dtype t, const void *data, int64_t i, int64_t n)
 {
@@ -93,6 +124,13 @@ INLINE void vec_put(Dtype t, void *data, int64_t i, int64_t n, Vec v)
         vec_store(p, v);
     else
         vec_store_n(p, n, v);
+}
+
+/* Elements [i, i + n) of numbers in two halves. */
+INLINE Vec vec_joined(const void *high, const void *low, int64_t i, int64_t n)
+{
+    const VecInt bits = vec_bits(vec_get(BF16, high, i, n));
+    return vec_of_bits(bits + vec_get_i16((const int16_t *)low + i, n));
 }
 
 #endif

@@ -87,6 +87,19 @@ INLINE void vec_store_bf16_n(bf16 *p, int64_t n, Vec v)
     for (int i = 0; i < n; i++) p[i] = whole[i];
 }
 
+INLINE VecInt vec_load_i16(const int16_t *p)
+{
+    return (VecInt)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+
+INLINE void vec_store_i16(int16_t *p, VecInt v)
+{
+    const __m256i all = (__m256i)v;
+    const __m128i half =
+        _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    _mm_storeu_si128((__m128i *)p, half);
+}
+
 INLINE Vec vec_fma(Vec a, Vec b, Vec c)
 {
     return _mm256_fmadd_ps(a, b, c);

@@ -91,6 +91,17 @@ INLINE void vec_store_bf16_n(bf16 *p, int64_t n, Vec v)
     _mm256_mask_storeu_epi16(p, vec_first(n), vec_round_bf16(v));
 }
 
+INLINE VecInt vec_load_i16(const int16_t *p)
+{
+    return (VecInt)_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* Of numbers that have 16 bits. */
+INLINE void vec_store_i16(int16_t *p, VecInt v)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16((__m512i)v));
+}
+
 /* a * b + c and c - a * b, rounded once. */
 INLINE Vec vec_fma(Vec a, Vec b, Vec c)
 {

@@ -67,6 +67,18 @@ INLINE void vec_store_bf16(bf16 *p, Vec v)
     vec_store_bf16_n(p, LANES, v);
 }
 
+INLINE VecInt vec_load_i16(const int16_t *p)
+{
+    VecInt v = { 0 };
+    for (int i = 0; i < LANES; i++) v[i] = p[i];
+    return v;
+}
+
+INLINE void vec_store_i16(int16_t *p, VecInt v)
+{
+    for (int i = 0; i < LANES; i++) p[i] = (int16_t)v[i];
+}
+
 INLINE Vec vec_fma(Vec a, Vec b, Vec c)
 {
     return a * b + c;
