@@ -18,6 +18,8 @@ typedef struct StateTensor {
     const char *name;
     int64_t whole[MAX_DIMS];
     Tensor part;
+    const struct Stored *halves; /* of a store, whose numbers in f32 lie at part.data in two halves,
+                                    the high ones first (tensor/halves.h); NULL: as they are */
 } StateTensor;
 
 /* A file that a checkpoint keeps for whoever goes on from it. */

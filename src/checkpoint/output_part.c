@@ -113,7 +113,8 @@ static Error *numbers_of(void *context, int64_t i, PieceNumbers *out)
     *out = (PieceNumbers){ .what = p->piece[i].place.local,
                            .part = box_whole(t->part.n_dims, t->part.size),
                            .element = dtype_size(t->part.dtype),
-                           .data = t->part.data };
+                           .data = t->part.data,
+                           .in_halves = t->halves != NULL };
     return c->fetch ? c->fetch(c->context, p->piece[i].state, &out->data) : NULL;
 }
 

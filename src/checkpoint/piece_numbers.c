@@ -3,6 +3,7 @@
  * They are checksummed while they are in the cache. */
 #include "checkpoint/piece_numbers.h"
 #include "checkpoint/manifest.h"
+#include "tensor/halves.h"
 #include <string.h>
 
 enum { AT_ONCE = 16 << 10 }; /* stays in the nearest cache until it is checksummed */
@@ -20,10 +21,30 @@ size_t piece_bytes(const PieceNumbers *p)
     return (size_t)box_count(&p->what) * p->element;
 }
 
+/* A file may begin its next block within a number. */
+static void take_joined(const PieceNumbers *p, size_t at, char *to, size_t n)
+{
+    enum { SOME = 1024 };
+    float number[SOME];
+    const uint16_t *high = p->data;
+    const int16_t *low = (const int16_t *)(high + box_count(&p->part));
+    for (size_t now; n; n -= now, at += now, to += now) {
+        const size_t first = at / sizeof *number, skip = at % sizeof *number;
+        now = SOME * sizeof *number - skip;
+        if (now > n) now = n;
+        const size_t count = (skip + now + sizeof *number - 1) / sizeof *number;
+        halves_join((int64_t)count, high + first, low + first, number);
+        memcpy(to, (const char *)number + skip, now);
+    }
+}
+
 /* n bytes from byte `at` of the part on, as they are in the file. */
 static void take(const PieceNumbers *p, size_t at, char *to, size_t n)
 {
-    memcpy(to, (const char *)p->data + at, n);
+    if (p->in_halves)
+        take_joined(p, at, to, n);
+    else
+        memcpy(to, (const char *)p->data + at, n);
 }
 
 static void copy_block(void *arg, int64_t i, int thread)

@@ -12,6 +12,7 @@ typedef struct PieceNumbers {
     Box what, part;
     size_t element; /* bytes */
     const void *data;
+    bool in_halves; /* numbers in f32, of which the high halves of all come first */
 } PieceNumbers;
 
 /* Bytes of the piece, dense. */

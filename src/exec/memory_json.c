@@ -68,7 +68,7 @@ const char *stored_kind(const Stored *s)
                                          [VALUE_STATE] = "optimizer state",
                                          [VALUE_RESULT] = "copy or table",
                                          [VALUE_ACCUMULATOR] = "gradient" };
-    return kinds[s->kind];
+    return kinds[stored_accounted(s)];
 }
 
 static void put_stored(const Program *p, Text *out)

@@ -28,12 +28,15 @@ void program_print_memory(const Program *p, FILE *to)
                                         [VALUE_RESULT] = "copies and tables made from parameters",
                                         [VALUE_ACCUMULATOR] = "gradients" };
     size_t sum[VALUE_ACCUMULATOR + 1] = { 0 };
+    const size_t halves = store_halves(p->settings.store);
     for (int64_t i = 0; i < store_count(p->settings.store); i++) {
         const Stored *s = store_at(p->settings.store, i);
-        sum[s->kind] += tensor_bytes(&s->tensor);
+        sum[stored_accounted(s)] += tensor_bytes(&s->tensor);
     }
-    for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++)
+    for (int k = VALUE_PARAM; k <= VALUE_ACCUMULATOR; k++) {
         if (sum[k]) print_bytes(what[k], sum[k], to);
+        if (k == VALUE_PARAM && halves) print_bytes("of them " STORED_IN_HALVES, halves, to);
+    }
     program_print_own(p, to);
     print_bytes("activations and scratch; at the peak:", p->plan->bytes, to);
     program_print_largest(p, 8, to);

@@ -13,7 +13,8 @@ static void add_stored(RankPlan *r, const ParamStore *s)
                             [VALUE_RESULT] = &r->derived,
                             [VALUE_ACCUMULATOR] = &r->gradients };
     for (int64_t i = 0; i < store_count(s); i++)
-        *sum[store_at(s, i)->kind] += tensor_bytes(&store_at(s, i)->tensor);
+        *sum[stored_accounted(store_at(s, i))] += tensor_bytes(&store_at(s, i)->tensor);
+    r->halves = store_halves(s);
 }
 
 /* The share of a node's work that falls to this rank: one over the ranks along all axes that divide
@@ -93,6 +94,7 @@ void rank_plan_print(const RankPlan *r, FILE *to)
 {
     Arena *a = arena_new();
     print_line("parameters", (double)r->parameters, to);
+    if (r->halves) print_line("of them " STORED_IN_HALVES, (double)r->halves, to);
     print_line("gradients", (double)r->gradients, to);
     print_line("optimizer states", (double)r->states, to);
     if (r->derived) print_line("copies and tables made from parameters", (double)r->derived, to);

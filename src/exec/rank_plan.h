@@ -13,9 +13,10 @@ typedef struct Traffic {
 
 typedef struct RankPlan {
     size_t parameters, gradients, states, derived; /* bytes that the store keeps */
-    size_t workspace;                              /* bytes of activations and scratch */
-    size_t host;  /* bytes of activations that wait in host memory, beside the others */
-    double flops; /* of a step, matrix products only */
+    size_t halves;    /* of the bytes of parameters: those that lie in two halves */
+    size_t workspace; /* bytes of activations and scratch */
+    size_t host;      /* bytes of activations that wait in host memory, beside the others */
+    double flops;     /* of a step, matrix products only */
     Traffic *traffic;
     int64_t n_traffic;
 } RankPlan;

@@ -4,6 +4,7 @@
 #include "base/thread.h"
 #include "graph/op.h"
 #include "graph/split.h"
+#include "tensor/halves.h"
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -128,6 +129,21 @@ const char *store_derived_name(Arena *a, const Value *v)
     return name;
 }
 
+ValueKind stored_accounted(const Stored *x)
+{
+    return x->is_low ? VALUE_PARAM : x->kind;
+}
+
+size_t store_halves(const ParamStore *s)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < store_count(s); i++) {
+        const Stored *x = store_at(s, i);
+        if (x->low) bytes += tensor_bytes(&x->tensor) + tensor_bytes(&x->low->tensor);
+    }
+    return bytes;
+}
+
 bool store_holds(const Value *v)
 {
     if (v->kind == VALUE_RESULT) return v->from->phase == PREPARE;
@@ -171,9 +187,18 @@ static bool needs_params(const Value *v)
     return false;
 }
 
-static size_t room_for(const Tensor *t)
+Tensor stored_numbers(const Stored *x)
 {
-    return (tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
+    Tensor t = x->tensor;
+    if (x->low) t.dtype = F32;
+    return t;
+}
+
+/* Where the high half of a parameter is, the low one follows at once. */
+static size_t room_for(const Stored *x)
+{
+    const Tensor t = stored_numbers(x);
+    return x->is_low ? 0 : (tensor_bytes(&t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static void note_elsewhere(ParamStore *s, const Graph *g)
@@ -186,6 +211,13 @@ static void note_elsewhere(ParamStore *s, const Graph *g)
         for (int d = 0; d < v->n_dims; d++) t->size[d] = v->dim[d].size;
         map_set(s->elsewhere, str_of(arena_string(s->arena, v->name)), t);
     }
+}
+
+static void note_low(const ParamStore *s, const Graph *g)
+{
+    for (int64_t i = 0; i < g->n_values; i++)
+        if (g->value[i]->low)
+            store_find(s, g->value[i]->name)->low = store_find(s, g->value[i]->low->name);
 }
 
 Error *store_add(ParamStore *s, const Graph *g)
@@ -205,12 +237,14 @@ Error *store_add(ParamStore *s, const Graph *g)
         *new = (Stored){ .name = arena_string(s->arena, name),
                          .kind = v->kind,
                          .init = v->init,
+                         .is_low = v->is_low,
                          .is_cache = v->is_cache,
                          .is_frozen = v->is_frozen,
                          .tensor = t,
                          .is_constant = v->kind == VALUE_RESULT && !needs_params(v) };
         map_set(s->by_name, str_of(new->name), new);
     }
+    note_low(s, g);
     return NULL;
 }
 
@@ -218,7 +252,7 @@ size_t store_missing(const ParamStore *s)
 {
     size_t bytes = 0;
     for (int64_t i = 0; i < store_count(s); i++)
-        if (!store_at(s, i)->tensor.data) bytes += room_for(&store_at(s, i)->tensor);
+        if (!store_at(s, i)->tensor.data) bytes += room_for(store_at(s, i));
     return bytes;
 }
 
@@ -233,10 +267,11 @@ Error *store_allocate(ParamStore *s)
     s->bytes += bytes;
     char *at = p->ptr;
     for (int64_t i = 0; i < store_count(s); i++) {
-        Tensor *t = &store_at(s, i)->tensor;
-        if (t->data) continue;
-        t->data = at;
-        at += room_for(t);
+        Stored *x = store_at(s, i);
+        if (x->tensor.data || x->is_low) continue;
+        x->tensor.data = at;
+        if (x->low) x->low->tensor.data = at + tensor_bytes(&x->tensor);
+        at += room_for(x);
     }
     return NULL;
 }
@@ -255,6 +290,7 @@ typedef struct Filling {
     const Init *init;
     Tensor to; /* in host memory */
     bool is_split;
+    bool in_halves; /* F32: the high halves of all come first */
     uint64_t key;
     double from, span; /* TRUNCATED: the shares of the normal that are kept */
 } Filling;
@@ -278,16 +314,34 @@ static double init_number(const Filling *f, uint64_t i)
     return 0;
 }
 
+static void put_float(const Filling *f, int64_t i, float x)
+{
+    uint16_t *high = f->to.data;
+    if (f->in_halves) {
+        high[i] = high_half_of(x);
+        high[tensor_count(&f->to) + i] = (uint16_t)low_half_of(x);
+    } else {
+        ((float *)f->to.data)[i] = x;
+    }
+}
+
+static void put_number(const Filling *f, int64_t i, double x)
+{
+    if (f->to.dtype == F32)
+        put_float(f, i, (float)x);
+    else
+        dtype_set(f->to.dtype, f->to.data, i, x);
+}
+
 /* Most parameters: many numbers at a time. */
 static void fill_normal(const Filling *f, int64_t from, int64_t to)
 {
     double some[RNG_NORMALS];
-    float *x = f->to.data;
     for (int64_t n; from < to; from += n) {
         n = to - from < RNG_NORMALS ? to - from : RNG_NORMALS;
         rng_normals(f->key, (uint64_t)from, n, some);
         for (int64_t i = 0; i < n; i++)
-            x[from + i] = (float)(f->init->mean + f->init->std * some[i]);
+            put_float(f, from + i, (float)(f->init->mean + f->init->std * some[i]));
     }
 }
 
@@ -305,28 +359,30 @@ static void fill_chunk(void *arg, int64_t chunk, int thread)
     }
     for (int64_t i = from; i < to; i++) {
         int64_t element = f->is_split ? global_element(t, i) : i;
-        dtype_set(t->dtype, t->data, i, element < 0 ? 0 : init_number(f, (uint64_t)element));
+        put_number(f, i, element < 0 ? 0 : init_number(f, (uint64_t)element));
     }
 }
 
 static Error *fill(ParamStore *s, const Stored *p, uint64_t seed, Arena *a)
 {
     Stream *stream;
+    const Tensor numbers = stored_numbers(p);
     Filling f = { .init = &p->init,
+                  .in_halves = p->low != NULL,
                   .key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name))) };
     TRY(stream_of(s, &stream));
-    TRY(store_view(s, &p->tensor, false, a, &f.to));
+    TRY(store_view(s, &numbers, false, a, &f.to));
     if (p->init.kind == INIT_TRUNCATED) {
         f.from = normal_cumulative((p->init.low - p->init.mean) / p->init.std);
         f.span = normal_cumulative((p->init.high - p->init.mean) / p->init.std) - f.from;
     }
     for (int d = 0; d < f.to.n_dims; d++) f.is_split |= f.to.part[d] != NULL;
-    int64_t n_chunks = (tensor_count(&p->tensor) + INIT_CHUNK - 1) / INIT_CHUNK;
+    int64_t n_chunks = (tensor_count(&f.to) + INIT_CHUNK - 1) / INIT_CHUNK;
     if (stream->pool)
         pool_run(stream->pool, n_chunks, fill_chunk, &f);
     else
         for (int64_t i = 0; i < n_chunks; i++) fill_chunk(&f, i, 0);
-    return store_put(s, &p->tensor, &f.to);
+    return store_put(s, &numbers, &f.to);
 }
 
 Error *store_initialize(ParamStore *s, uint64_t seed)
@@ -369,6 +425,46 @@ Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
     if (view->data == t->data) return NULL;
     TRY(stream_of(s, &stream));
     return device_copy_now(s->device, t->data, view->data, tensor_bytes(t), stream);
+}
+
+Error *store_numbers(ParamStore *s, const Stored *x, bool read, Arena *a, Tensor *out)
+{
+    const Tensor both = stored_numbers(x);
+    if (!x->low || !read) return store_view(s, &both, read, a, out);
+    Tensor there;
+    TRY(store_view(s, &both, true, a, &there));
+    const int64_t n = tensor_count(&there);
+    const uint16_t *high = there.data;
+    *out = both;
+    out->data = arena_alloc(a, tensor_bytes(out));
+    halves_join(n, high, (const int16_t *)(high + n), out->data);
+    return NULL;
+}
+
+/* In place: the numbers take as many bytes as their halves. */
+static void split(const Tensor *numbers)
+{
+    enum { SOME = 1024 };
+    float some[SOME];
+    const int64_t n = tensor_count(numbers);
+    Arena *a = arena_new();
+    uint16_t *high = numbers->data;
+    int16_t *low = arena_alloc(a, (size_t)n * sizeof *low);
+    for (int64_t at = 0, now; at < n; at += now) {
+        now = n - at < SOME ? n - at : SOME;
+        memcpy(some, (const char *)numbers->data + at * (int64_t)sizeof *some,
+               (size_t)now * sizeof *some);
+        halves_split(now, some, high + at, low + at);
+    }
+    memcpy(high + n, low, (size_t)n * sizeof *low);
+    arena_free(a);
+}
+
+Error *store_put_numbers(ParamStore *s, const Stored *x, const Tensor *numbers)
+{
+    const Tensor both = stored_numbers(x);
+    if (x->low) split(numbers);
+    return store_put(s, &both, numbers);
 }
 
 Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from, size_t bytes)

@@ -12,11 +12,14 @@ typedef struct Stored {
     ValueKind kind;   /* VALUE_RESULT: derived */
     Init init;
     Tensor tensor;
-    bool is_cache;    /* VALUE_STATE: no part of checkpoints */
-    bool is_frozen;   /* VALUE_PARAM: no optimizer changes it */
-    bool is_set;      /* has been initialised or loaded */
-    int64_t made_at;  /* derived: version of the parameters it was made from; 0: not made */
-    bool is_constant; /* derived from no parameter: made once */
+    struct Stored *low; /* VALUE_PARAM: its low half, where `tensor` is the high one; NULL:
+                                 `tensor` is all of it */
+    bool is_low;        /* VALUE_STATE: it is one, and no part of checkpoints */
+    bool is_cache;      /* VALUE_STATE: no part of checkpoints */
+    bool is_frozen;     /* VALUE_PARAM: no optimizer changes it */
+    bool is_set;        /* has been initialised or loaded */
+    int64_t made_at;    /* derived: version of the parameters it was made from; 0: not made */
+    bool is_constant;   /* derived from no parameter: made once */
 } Stored;
 
 typedef Error *StoreFinish(void *program);
@@ -60,6 +63,11 @@ Tensor value_tensor(Arena *a, const Graph *g, const Value *v);
 Stored *store_find(const ParamStore *s, const char *name);
 int64_t store_count(const ParamStore *s);
 Stored *store_at(const ParamStore *s, int64_t i);
+/* As what it counts where memory is told: both halves of a parameter are one. */
+ValueKind stored_accounted(const Stored *x);
+/* Bytes of parameters in two halves, and what they are called there. */
+#define STORED_IN_HALVES "as bf16 and the 16 bits that it lacks of f32"
+size_t store_halves(const ParamStore *s);
 /* The name under which a derived value is kept. */
 const char *store_derived_name(Arena *a, const Value *v);
 /* A program leaves work on derived values under way; `finish` NULL: no longer. Whoever touches the
@@ -84,6 +92,13 @@ void store_changed(ParamStore *s);
 Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *out);
 /* Writes the content of such a view back. */
 Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view);
+/* What the numbers of a parameter or state are: its tensor, but f32 of one in two halves, which lie
+ * one after the other in its memory. */
+Tensor stored_numbers(const Stored *x);
+/* As store_view and store_put, but of one in two halves the numbers that these make together:
+ * memory of the arena if they are read, and put only once, since that takes them apart again. */
+Error *store_numbers(ParamStore *s, const Stored *x, bool read, Arena *a, Tensor *out);
+Error *store_put_numbers(ParamStore *s, const Stored *x, const Tensor *numbers);
 /* Copies the first `bytes` of `from` to byte `at` of `to`, both in the device's memory. Nothing may
  * be running. */
 Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from, size_t bytes);

@@ -79,6 +79,8 @@ typedef struct Value {
     Role role;             /* PARAM only */
     bool is_bias;          /* PARAM only: added to what the weight gives */
     int block;             /* PARAM only: like that of nodes */
+    struct Value *low;     /* PARAM only: a STATE, where this is the high half (passes/halves.h) */
+    bool is_low;           /* STATE only: it is one */
     bool is_cache;         /* STATE only: see graph_cache */
     bool on_host;          /* RESULT only: in host memory, where only OP_COPY reaches it */
 } Value;

@@ -153,7 +153,7 @@ static Error *read_parameter(Modalities *m, const char *name, float *to, int64_t
     if (*n > room) return NULL;
     Arena *a = arena_new();
     Tensor view;
-    Error *e = store_view(store, &p->tensor, true, a, &view);
+    Error *e = store_numbers(store, p, true, a, &view);
     if (!e) dtype_convert(F32, to, view.dtype, view.data, *n);
     arena_free(a);
     return e;
@@ -176,7 +176,7 @@ static Error *save(Modalities *m, Arena *a, const char *path)
         const Stored *p = store_at(store, i);
         if (p->kind != VALUE_PARAM) continue;
         tensor[n].name = p->name;
-        TRY(store_view(store, &p->tensor, true, a, &tensor[n++].tensor));
+        TRY(store_numbers(store, p, true, a, &tensor[n++].tensor));
     }
     return safetensors_write(path, tensor, n);
 }

@@ -14,7 +14,11 @@ typedef struct Settings {
     double eps, weight_decay;
     StringList weight_decay_groups_excluded;
     const bool *foreach, *fused;
+    int master_weights; /* MasterWeights */
 } Settings;
+
+typedef enum MasterWeights { MASTER_HALVES, MASTER_F32 } MasterWeights;
+static const char *const master_weights[] = { "halves", "f32", NULL };
 
 typedef struct Adam {
     Optimizer base;
@@ -86,6 +90,7 @@ static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
                   .weight_decay = s->weight_decay,
                   .excluded = excluded_groups(a, &s->weight_decay_groups_excluded),
                   .torch_group = torch_group,
+                  .keeps_whole = s->master_weights == MASTER_F32,
                   .model = s->wrapped_model },
         .attrs = { .beta1 = s->betas.item[0],
                    .beta2 = s->betas.item[1],
@@ -118,6 +123,7 @@ static const Field fields[] = {
     FIELD_STRINGS(Settings, weight_decay_groups_excluded, NULL, 0, 0, "groups without decay: linear, embedding, layernorm"),
     FIELD_BOOL(Settings, foreach, "null", "all parameters by one call", .no_effect = "always so"),
     FIELD_BOOL(Settings, fused, "null", "the update in one kernel", .no_effect = "always so"),
+    FIELD_CHOICE(Settings, master_weights, "halves", master_weights, "how parameters are kept that only products in bf16 read: halves as bf16 and the 16 bits that it lacks of f32, f32 as that beside a copy in bf16; the numbers are the same"),
     { 0 },
 };
 /* clang-format on */

@@ -36,6 +36,7 @@ typedef struct Optimizer {
     const OptimizerPart *part; /* of a combined one: each parameter belongs to the first that takes
                                   it */
     int n_parts;               /* 0: it updates all parameters itself */
+    bool keeps_whole;          /* no parameter is kept in two halves (passes/halves.h) */
     const struct Model *model; /* whose groups these are */
     const char *state_path;    /* the checkpoint its states come from; NULL: it begins anew */
     /* An error where it cannot update a parameter; NULL: it can update all. */

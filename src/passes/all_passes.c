@@ -27,6 +27,7 @@
     PASS(balance) \
     PASS(qk_clip) \
     PASS(average) \
+    PASS(halves) \
     PASS(offload) \
     PASS(overlap)
 /* clang-format on */

@@ -3,6 +3,7 @@
 #define PASSES_ALL_PASSES_H
 #include "graph/pass.h"
 
+struct Halves;
 struct Mesh;
 struct Model;
 struct Optimize;
@@ -14,6 +15,7 @@ typedef struct Purpose {
     const struct Precision *precision;
     const struct Mesh *mesh;         /* NULL: one rank */
     const struct Optimize *optimize; /* NULL: parameters stay what they are */
+    const struct Halves *halves;     /* NULL: no parameter is kept in two halves */
     bool gradients;
     bool averages;  /* averages may stand for the parameters */
     bool epilogues; /* the device's products can end with more than a sum */

@@ -4,9 +4,11 @@
  * Mixed bf16, and f16 alike: matrix products read bf16 copies of the weights, made once per step,
  * and bf16 activations. What adds up over layers or tokens stays f32: the residual stream and its
  * gradient, losses, normalisation statistics, weight gradients, master weights and optimizer state.
+ * The copies in bf16 are high halves, so that they are the same where nothing but halves is kept.
  */
 #include "passes/precision.h"
 #include "ops/cast.h"
+#include "ops/halves.h"
 #include "passes/all_passes.h"
 #include <string.h>
 
@@ -103,7 +105,8 @@ static Value *lowered(Mixer *m, Value *v, const Node *user)
     m->g->block = v->kind == VALUE_PARAM ? -1 : user->block;
     m->g->stage = user->stage;
     m->g->module = user->module;
-    Value *c = cast(m->g, v, m->compute);
+    const bool may_be_half = v->kind == VALUE_PARAM && m->compute == BF16;
+    Value *c = may_be_half ? high_half(m->g, v) : cast(m->g, v, m->compute);
     m->g->phase = phase;
     m->g->block = block;
     m->g->stage = 0;

@@ -19,7 +19,7 @@ static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor 
         const Stored *x = store_at(s, i);
         Tensor view;
         if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
-        TRY(store_view(s, &x->tensor, true, a, &view));
+        TRY(store_numbers(s, x, true, a, &view));
         Tensor t = view;
         t.dtype = dtype;
         if (dtype != view.dtype) {

@@ -41,9 +41,9 @@ static Error *merge(ParamStore *s, const Stored *weight, const Stored *first, co
                     double factor, Arena *scratch)
 {
     Merging m = { .factor = factor };
-    TRY(store_view(s, &weight->tensor, true, scratch, &m.weight));
-    TRY(store_view(s, &first->tensor, true, scratch, &m.a));
-    TRY(store_view(s, &second->tensor, true, scratch, &m.b));
+    TRY(store_numbers(s, weight, true, scratch, &m.weight));
+    TRY(store_numbers(s, first, true, scratch, &m.a));
+    TRY(store_numbers(s, second, true, scratch, &m.b));
     const int n = m.weight.n_dims;
     const int64_t stack = n == 3 ? m.weight.size[0] : 1;
     m.rows = m.weight.size[n - 2];
@@ -53,7 +53,7 @@ static Error *merge(ParamStore *s, const Stored *weight, const Stored *first, co
     CHECK(tensor_count(&m.b) == stack * m.rows * m.rank);
     m.row = NEW_N(scratch, double, m.columns);
     for (int64_t i = 0; i < stack; i++) merge_one(&m, i);
-    return store_put(s, &weight->tensor, &m.weight);
+    return store_put_numbers(s, weight, &m.weight);
 }
 
 Error *adapters_merge(ParamStore *s, const Adapters *by)

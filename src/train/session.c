@@ -2,6 +2,7 @@
 #include "train/session.h"
 #include "device/cpu_peak.h"
 #include "passes/all_passes.h"
+#include "passes/halves.h"
 #include "passes/optimize.h"
 #include "passes/precision.h"
 #include "train/loss_scaling.h"
@@ -26,6 +27,7 @@ struct Session {
     size_t memory;
     CpuLevel level;
     Precision precision;
+    Halves halves;
     bool rounded_buffers;
     const PassTrace *trace;
     Made *made;
@@ -82,6 +84,7 @@ Error *session_new(const SessionSettings *settings, Session **out)
                     .rounded_buffers = settings->rounded_buffers };
     s->precision.compute = settings->precision ? *settings->precision : settings->model->compute;
     s->precision.wide = settings->wide;
+    s->halves.decided = map_new(a);
     s->store = store_new(s->device);
     *out = s;
     return NULL;
@@ -161,6 +164,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                               .precision = &s->precision,
                               .mesh = g->mesh,
                               .optimize = r->optimize,
+                              .halves = &s->halves,
                               .gradients = r->gradients,
                               .averages = !r->gradients,
                               .epilogues = s->device->has_epilogues };
@@ -170,15 +174,15 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
     return NULL;
 }
 
-static Error *round_parameter(ParamStore *s, const Tensor *t, Dtype to, Arena *a)
+static Error *round_parameter(ParamStore *s, const Stored *x, Dtype to, Arena *a)
 {
     Tensor view;
-    TRY(store_view(s, t, true, a, &view));
-    int64_t n = tensor_count(t);
+    TRY(store_numbers(s, x, true, a, &view));
+    int64_t n = tensor_count(&view);
     void *rounded = arena_alloc(a, (size_t)n * dtype_size(to));
-    dtype_convert(to, rounded, t->dtype, view.data, n);
-    dtype_convert(t->dtype, view.data, to, rounded, n);
-    return store_put(s, t, &view);
+    dtype_convert(to, rounded, view.dtype, view.data, n);
+    dtype_convert(view.dtype, view.data, to, rounded, n);
+    return store_put_numbers(s, x, &view);
 }
 
 static Error *round_parameters(ParamStore *s, Dtype to)
@@ -187,7 +191,7 @@ static Error *round_parameters(ParamStore *s, Dtype to)
     Error *e = store_before_change(s);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind == VALUE_PARAM) e = round_parameter(s, &x->tensor, to, a);
+        if (x->kind == VALUE_PARAM) e = round_parameter(s, x, to, a);
         arena_clear(a);
     }
     arena_free(a);

@@ -31,7 +31,8 @@ static const char *param_name(Arena *a, const char *name)
 
 static bool is_saved(const Stored *x, bool with_optimizer)
 {
-    return x->kind == VALUE_PARAM || (x->kind == VALUE_STATE && !x->is_cache && with_optimizer);
+    if (x->kind == VALUE_PARAM) return true;
+    return x->kind == VALUE_STATE && !x->is_cache && !x->is_low && with_optimizer;
 }
 
 static StateTensor state_tensor(const char *name, const Tensor *t)
@@ -51,7 +52,9 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
         if (!is_saved(x, with_optimizer)) continue;
         const char *name =
             x->kind == VALUE_PARAM ? param_name(a, x->name) : state_name(a, s, x->name);
-        state[(*n)++] = state_tensor(name, &x->tensor);
+        const Tensor numbers = stored_numbers(x);
+        state[*n] = state_tensor(name, &numbers);
+        state[(*n)++].halves = x->low ? x : NULL;
         if (x->kind != VALUE_PARAM || !with_optimizer || x->is_frozen) continue;
         Tensor step = { .data = steps, .dtype = F32 };
         state[(*n)++] =
@@ -161,7 +164,14 @@ static bool takes_adapters(const CheckpointReader *r, bool (*wanted)(const char 
     return wanted != is_of_model || has_adapters(r);
 }
 
-/* Where tensors are not the host's, what is read goes through memory that is. */
+/* Where the numbers that were read go to. */
+static Error *put(ParamStore *s, const StateTensor *read, const Tensor *there)
+{
+    return read->halves ? store_put_numbers(s, read->halves, &read->part)
+                        : store_put(s, there, &read->part);
+}
+
+/* Where tensors are not the host's, or in two halves, what is read goes through other memory. */
 static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm,
                         bool (*wanted)(const char *name), bool with_adapters, float *steps)
 {
@@ -171,10 +181,11 @@ static Error *load_into(Arena *a, ParamStore *s, CheckpointReader *r, Comm *comm
     TRY(store_before_change(s));
     for (int64_t i = 0; i < n; i++) {
         there[i] = state[i].part;
-        TRY(store_view(s, &there[i], false, a, &state[i].part));
+        TRY(state[i].halves ? store_numbers(s, state[i].halves, false, a, &state[i].part)
+                            : store_view(s, &there[i], false, a, &state[i].part));
     }
     TRY(load(a, s, r, comm, state, n, wanted));
-    for (int64_t i = 0; i < n; i++) TRY(store_put(s, &there[i], &state[i].part));
+    for (int64_t i = 0; i < n; i++) TRY(put(s, &state[i], &there[i]));
     return NULL;
 }
 

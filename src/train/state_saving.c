@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "checkpoint/shares.h"
 #include "checkpoint/staging.h"
+#include "tensor/halves.h"
 #include "train/state.h"
 #include "train/state_gather.h"
 #include "train/torch_state.h"
@@ -49,6 +50,7 @@ struct StateSaving {
     Stream *stream;      /* of copies from the device; NULL: its memory is the host's */
     void *fetched;       /* one tensor */
     size_t fetched_bytes;
+    Arena *joined; /* with `gather`: one tensor that lies in halves */
     Save save;
 };
 
@@ -179,7 +181,9 @@ Error *state_saving_new(const TrainingJob *job, ParamStore *store, const Graph *
     Arena *a = arena_new();
     Consensus *together = job->consensus;
     StateSaving *s = *out = NEW(a, StateSaving);
-    *s = (StateSaving){ .arena = a, .job = job, .store = store, .graph = graph };
+    *s = (StateSaving){
+        .arena = a, .job = job, .store = store, .graph = graph, .joined = arena_new()
+    };
     Device *d = store->device;
     if (!d->is_host) TRY(d->stream_new(d, true, &s->stream));
     if (together && together->world->size > 1) s->world = together->world;
@@ -232,11 +236,26 @@ static Error *numbers_of(void *context, int64_t i, const void **data)
     return NULL;
 }
 
+/* The same, joined where they lie in halves: for ranks that put parts together. */
+static Error *joined_of(void *context, int64_t i, const void **data)
+{
+    StateSaving *s = context;
+    TRY(numbers_of(s, i, data));
+    if (!s->state[i].halves) return NULL;
+    const int64_t n = tensor_count(&s->state[i].part);
+    const uint16_t *high = *data;
+    arena_clear(s->joined);
+    float *joined = NEW_N(s->joined, float, n);
+    halves_join(n, high, (const int16_t *)(high + n), joined);
+    *data = joined;
+    return NULL;
+}
+
 /* Those of a whole tensor, from whoever has parts of it. */
 static Error *gathered(void *context, int64_t i, const void **data)
 {
     StateSaving *s = context;
-    return state_gather_fetch(s->gather, numbers_of, s, i, data);
+    return state_gather_fetch(s->gather, joined_of, s, i, data);
 }
 
 static Error *make_content(StateSaving *s, Arena *a, int64_t steps, const char *progress,
@@ -271,7 +290,7 @@ Error *state_saving_rehearse(StateSaving *s, const CheckpointTotals *first,
 
 static Error *write(StateSaving *s, const CheckpointTotals *totals, const CheckpointContent *c)
 {
-    Error *e = s->gather && !leads(s) ? state_gather_serve(s->gather, numbers_of, s)
+    Error *e = s->gather && !leads(s) ? state_gather_serve(s->gather, joined_of, s)
                                       : checkpoint_saving_save(s->job->saving, totals, c);
     if (s->gather && leads(s)) e = error_join(e, state_gather_end(s->gather));
     return s->group ? ranks_agree(s->group, e) : e;
@@ -399,5 +418,6 @@ void state_saving_free(StateSaving *s)
     if (s->stream) d->stream_free(d, s->stream);
     device_host_release(d, s->copied);
     device_host_release(d, s->fetched);
+    arena_free(s->joined);
     arena_free(s->arena);
 }

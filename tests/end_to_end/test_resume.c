@@ -16,6 +16,11 @@ static const char *const bf16[] = { "--set",
                                     "wrapped_model.config.mixed_precision_settings.param_dtype="
                                     "BF_16",
                                     NULL };
+/* The same numbers in other memory. */
+static const char *const bf16_whole[] = {
+    "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", "--set",
+    "optimizer.config.master_weights=f32", NULL
+};
 static const char *const adam_fewer_threads[] = {
     "--threads", "1",
     "--set",     "optimizer.variant_key=adam",
@@ -40,6 +45,15 @@ TEST(resume_gives_the_same_bits_in_bf16)
     assert_resumes(bf16);
 }
 FENCED(resume_gives_the_same_bits_in_bf16)
+TEST(whole_parameters_go_on_from_halves_with_the_same_bits)
+{
+    assert_resumes_as(bf16, bf16_whole);
+}
+TEST(halves_go_on_from_whole_parameters_with_the_same_bits)
+{
+    assert_resumes_as(bf16_whole, bf16);
+}
+FENCED(halves_go_on_from_whole_parameters_with_the_same_bits)
 TEST(resume_gives_the_same_bits_with_adam_and_global_tokens)
 {
     assert_resumes(adam_fewer_threads);

@@ -107,7 +107,7 @@ TEST(nonfinite_copy_of_a_parameter_is_named)
     Stored *p = store_find(t.store, "transformer.h.1.mlp.c_fc.weight");
     ((float *)p->tensor.data)[3] = 3.4e38f;
     store_changed(t.store);
-    assert_string_equal(find(&t), "cast (prepare) with transformer.h.1.mlp.c_fc.weight");
+    assert_string_equal(find(&t), "high_half (prepare) with transformer.h.1.mlp.c_fc.weight");
     tiny_run_free(&t);
     arena_free(list.arena);
 }

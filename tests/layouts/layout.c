@@ -9,6 +9,7 @@
 #include "ops/adam.h"
 #include "optim/optim.h"
 #include "passes/all_passes.h"
+#include "passes/halves.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "passes/precision.h"
@@ -117,7 +118,7 @@ static Gpt2Settings settings_of(const LayoutCase *l)
 
 static Error *build_graph(RankRun *r)
 {
-    static const Optimizer adam_w = { .update = update };
+    const Optimizer adam_w = { .update = update, .keeps_whole = r->world->layout->keeps_whole };
     const LayoutCase *l = r->world->layout;
     Graph *g = r->graph = graph_new(r->arena);
     const Gpt2Settings s = settings_of(l);
@@ -145,6 +146,7 @@ static Error *build_graph(RankRun *r)
                         .precision = &precision,
                         .mesh = g->mesh,
                         .optimize = &optimize,
+                        .halves = &(const Halves){ map_new(r->arena) },
                         .gradients = true,
                         .epilogues = r->device->has_epilogues };
     PassList list = passes_for(r->arena, &purpose);
@@ -214,7 +216,7 @@ static Error *join(RankRun *r, const Value *of, const Value *param, bool is_grad
 {
     Tensor t;
     const Stored *s = store_find(r->store, of->name);
-    TRY(store_view(r->store, &s->tensor, true, r->arena, &t));
+    TRY(store_numbers(r->store, s, true, r->arena, &t));
     LayoutParam *p = param_of(r->world, param->name, value_count(param), param->dim[0].size);
     double *whole = is_gradient ? p->gradient : p->after;
     bool *is_set = p->is_set + (is_gradient ? 0 : p->n);
@@ -266,8 +268,9 @@ static void count_bytes(const RankRun *r)
     if (r->mesh.rank) return;
     for (int64_t i = 0; i < store_count(r->store); i++) {
         const Stored *s = store_at(r->store, i);
-        int at = s->kind == VALUE_PARAM ? 0 : s->kind == VALUE_ACCUMULATOR ? 1 : 2;
-        if (s->kind == VALUE_PARAM || s->kind == VALUE_ACCUMULATOR || s->kind == VALUE_STATE)
+        const ValueKind kind = stored_accounted(s);
+        int at = kind == VALUE_PARAM ? 0 : kind == VALUE_ACCUMULATOR ? 1 : 2;
+        if (kind == VALUE_PARAM || kind == VALUE_ACCUMULATOR || kind == VALUE_STATE)
             bytes[at] += (int64_t)tensor_bytes(&s->tensor);
     }
     bytes[3] = (int64_t)program_bytes(r->program);

@@ -28,6 +28,7 @@ typedef struct LayoutCase {
     int width;               /* of the model; 0: that of tiny_settings */
     int heads, kv_heads;     /* 0: those of tiny_settings; heads have 4 channels */
     int vocabulary;          /* 0: 13 */
+    bool keeps_whole;        /* no parameter is kept in two halves */
     bool global_tokens;      /* of the loss; microbatches have different numbers of targets then */
     const struct Optimizer *optimizer;         /* NULL: AdamW */
     void (*edit)(Model *m);                    /* what else wrappers would set; NULL: nothing */

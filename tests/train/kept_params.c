@@ -14,8 +14,10 @@ static void keep(void *context, const StepReport *r)
         k->name[k->n] = arena_string(k->arena, s->name);
         k->has_states[k->n] = store_find(r->store, arena_printf(k->arena, "exp_avg.%s", s->name));
         k->has_gradient[k->n] = store_find(r->store, arena_printf(k->arena, "grad.%s", s->name));
-        k->tensor[k->n] = s->tensor;
-        k->tensor[k->n++].data = arena_copy(k->arena, s->tensor.data, tensor_bytes(&s->tensor));
+        Tensor view;
+        assert_no_error(store_numbers(r->store, s, true, k->arena, &view));
+        k->tensor[k->n] = view;
+        k->tensor[k->n++].data = arena_copy(k->arena, view.data, tensor_bytes(&view));
     }
 }
 

@@ -1,5 +1,6 @@
 /* test_state.c - what of a store is in checkpoints, under which names, and what is taken back. */
 #include "exec/store.h"
+#include "tensor/halves.h"
 #include "test.h"
 #include "train/state.h"
 #include <string.h>
@@ -98,6 +99,68 @@ TEST(every_state_comes_back)
         assert_int_equal(x->is_set, !x->is_cache);
     }
     sample_free(&s);
+}
+
+/* A parameter that is whole, or in halves. */
+static Sample parameter_new(bool in_halves)
+{
+    Arena *a = arena_new();
+    Sample s = { a, cpu_device_new(1), NULL };
+    Graph *g = graph_new(a);
+    const Dim d = { .size = 5 };
+    Value *v = graph_param(g, "w", 1, &d);
+    v->init = (Init){ .kind = INIT_NORMAL, .std = 1 };
+    if (in_halves) {
+        v->dtype = BF16;
+        v->low = graph_state(g, "low.w", I16, 1, &d);
+        v->low->is_low = true;
+    }
+    s.store = store_new(s.device);
+    assert_no_error(store_add(s.store, g));
+    assert_int_equal(store_missing(s.store), 64);
+    assert_no_error(store_allocate(s.store));
+    return s;
+}
+
+static const float *numbers_of(Sample *s)
+{
+    Tensor t;
+    assert_no_error(store_numbers(s->store, store_find(s->store, "w"), true, s->arena, &t));
+    assert_int_equal(t.dtype, F32);
+    return t.data;
+}
+
+TEST(a_parameter_in_halves_begins_as_a_whole_one)
+{
+    Sample halves = parameter_new(true), whole = parameter_new(false);
+    assert_no_error(store_initialize(halves.store, 7));
+    assert_no_error(store_initialize(whole.store, 7));
+    assert_memory_equal(numbers_of(&halves), numbers_of(&whole), 5 * sizeof(float));
+    assert_true(numbers_of(&whole)[3] != 0);
+    const Stored *w = store_find(halves.store, "w");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(((uint16_t *)w->tensor.data)[i], high_half_of(numbers_of(&whole)[i]));
+    sample_free(&halves);
+    sample_free(&whole);
+}
+
+/* From one to the other. */
+static void assert_travels(bool from_halves, bool to_halves)
+{
+    Sample from = parameter_new(from_halves), to = parameter_new(to_halves);
+    assert_no_error(store_initialize(from.store, 7));
+    const char *path = sample_save(&from);
+    assert_no_error(state_load(to.store, path, NULL, false, NULL));
+    assert_memory_equal(numbers_of(&to), numbers_of(&from), 5 * sizeof(float));
+    sample_free(&from);
+    sample_free(&to);
+}
+
+TEST(a_parameter_in_halves_is_saved_and_loaded_as_its_numbers)
+{
+    assert_travels(true, true);
+    assert_travels(true, false);
+    assert_travels(false, true);
 }
 
 TEST(a_checkpoint_with_more_than_the_model_has_is_refused_by_name)
