@@ -15,31 +15,36 @@ typedef struct Settings {
     StringList weight_decay_groups_excluded;
     const bool *foreach, *fused;
     int master_weights; /* MasterWeights */
+    int exp_avg_dtype;  /* of moment_dtypes */
 } Settings;
 
 typedef enum MasterWeights { MASTER_HALVES, MASTER_F32 } MasterWeights;
 static const char *const master_weights[] = { "halves", "f32", NULL };
+static const char *const moment_dtypes[] = { "f32", "bf16", NULL };
 
 typedef struct Adam {
     Optimizer base;
     AdamSettings attrs;
     const bool *foreach, *fused;
+    Dtype exp_avg_dtype;
 } Adam;
 
-static Value *moment(Graph *g, const char *name, const Value *param)
+static Value *moment(Graph *g, const char *name, const Value *param, Dtype t)
 {
     const char *full = arena_printf(g->arena, "%s.%s", name, param->name);
-    return graph_state(g, full, param->dtype, param->n_dims, param->dim);
+    return graph_state(g, full, t, param->n_dims, param->dim);
 }
 
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    const ParamGroup *group)
 {
-    AdamSettings attrs = ((const Adam *)self)->attrs;
+    const Adam *o = (const Adam *)self;
+    const Dtype t = o->exp_avg_dtype == BF16 && param->dtype == F32 ? BF16 : param->dtype;
+    AdamSettings attrs = o->attrs;
     attrs.weight_decay = group->weight_decay;
     attrs.group = group->number;
-    adam(g, param, grad, moment(g, "exp_avg", param), moment(g, "exp_avg_sq", param), factor,
-         &attrs);
+    adam(g, param, grad, moment(g, "exp_avg", param, t),
+         moment(g, "exp_avg_sq", param, param->dtype), factor, &attrs);
 }
 
 static const char *bool_text(const bool *x)
@@ -98,6 +103,7 @@ static Error *make(Builder *b, const Settings *s, bool decoupled, void **out)
                    .decoupled = decoupled },
         .foreach = s->foreach,
         .fused = s->fused,
+        .exp_avg_dtype = s->exp_avg_dtype ? BF16 : F32,
     };
     *out = o;
     return weight_decay_check(&o->base);
@@ -124,6 +130,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, foreach, "null", "all parameters by one call", .no_effect = "always so"),
     FIELD_BOOL(Settings, fused, "null", "the update in one kernel", .no_effect = "always so"),
     FIELD_CHOICE(Settings, master_weights, "halves", master_weights, "how parameters are kept that only products in bf16 read: halves as bf16 and the 16 bits that it lacks of f32, f32 as that beside a copy in bf16; the numbers are the same"),
+    FIELD_CHOICE(Settings, exp_avg_dtype, "f32", moment_dtypes, "dtype of the first moment; bf16 takes half the memory, and rounds it once per step"),
     { 0 },
 };
 /* clang-format on */

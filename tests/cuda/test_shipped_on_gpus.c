@@ -16,6 +16,7 @@ static const Shipped shipped[] = {
     { "configs/training/gpt2_124m.yaml", "1", { NULL } },
     { "configs/training/muon.yaml", "1", { NULL } },
     { "configs/recipes/llama3_8b.yaml", "1", { NULL } },
+    { "configs/recipes/llama3_8b_one_gpu.yaml", "1", { NULL } },
     { "configs/recipes/llama3_70b.yaml", "8", { NULL } },
     { "configs/recipes/llama3_405b.yaml", "64", { NULL } },
     { "configs/recipes/llama3_405b_262144.yaml", "512", { NULL } },

@@ -72,6 +72,7 @@ static const Case cases[] = {
     { LAYOUT("pipeline"), "", "", "2" },
     { LAYOUT("experts"), "", "", "2" },
     { LAYOUT("product"), "", "", "8" },
+    { RECIPE("8b_one_gpu"), "", TINY_RECIPE, NULL },
     { RECIPE("8b"), "", TINY_RECIPE " --ranks 2", "8" },
     { RECIPE("70b"), "", TINY_RECIPE " --ranks 4 --set device_mesh.config.tensor_parallel_degree=2",
       "256" },

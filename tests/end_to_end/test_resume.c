@@ -21,6 +21,10 @@ static const char *const bf16_whole[] = {
     "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", "--set",
     "optimizer.config.master_weights=f32", NULL
 };
+static const char *const bf16_moment[] = {
+    "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", "--set",
+    "optimizer.config.exp_avg_dtype=bf16", NULL
+};
 static const char *const adam_fewer_threads[] = {
     "--threads", "1",
     "--set",     "optimizer.variant_key=adam",
@@ -54,6 +58,11 @@ TEST(halves_go_on_from_whole_parameters_with_the_same_bits)
     assert_resumes_as(bf16_whole, bf16);
 }
 FENCED(halves_go_on_from_whole_parameters_with_the_same_bits)
+TEST(resume_gives_the_same_bits_with_a_first_moment_in_bf16)
+{
+    assert_resumes(bf16_moment);
+}
+FENCED(resume_gives_the_same_bits_with_a_first_moment_in_bf16)
 TEST(resume_gives_the_same_bits_with_adam_and_global_tokens)
 {
     assert_resumes(adam_fewer_threads);

@@ -38,6 +38,12 @@ TEST(every_rank_of_the_recipes_fits_into_80_gb)
     assert_fits("405b_262144", 512, 65, 79);
 }
 
+/* Of 141 GB. */
+TEST(llama_8b_fits_one_gpu_with_moments_in_bf16)
+{
+    assert_fits("8b_one_gpu", 1, 112, 135);
+}
+
 /* Order, size and counterpart of all transfers of 1,024 ranks, from a plan for each stage. */
 TEST(all_transfers_of_1024_ranks_meet)
 {
