@@ -99,7 +99,7 @@ TEST(killed_at_any_moment_training_goes_on_with_the_same_bits)
     assert_ended_well(bench_run(&b, "whole", NULL, set, NULL));
     double took = clock_seconds() - start;
     uint64_t seed = kill_seed();
-    int n = is_long_kill_test() ? 14 * KILL_MOMENTS : 3;
+    int n = is_long_kill_test() ? 16 * KILL_MOMENTS : 3;
     for (int i = 0; i < n; i++) {
         const char *id = arena_printf(b.arena, "killed-%d", i);
         double after = took * rng_uniform(seed, (uint64_t)i);
