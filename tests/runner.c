@@ -209,7 +209,9 @@ static bool show_output(FILE *f)
     rewind(f);
     while (fgets(line, sizeof line, f)) {
         printf("    %s", line);
-        found |= strstr(line, "Sanitizer") || strstr(line, "runtime error:");
+        found |= strstr(line, "ERROR: AddressSanitizer") ||
+                 strstr(line, "WARNING: ThreadSanitizer") ||
+                 strstr(line, "runtime error:"); /* leaks follow from failing */
     }
     return found;
 }
