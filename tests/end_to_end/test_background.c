@@ -66,6 +66,32 @@ TEST(whole_files_of_ranks_are_the_same_when_waited_for_in_the_background_and_in_
     arena_free(b.arena);
 }
 
+/* By files of each rank, whose bytes are the same, and by whole ones. */
+TEST(parameters_in_halves_are_saved_as_whole_ones_in_every_way)
+{
+#define BF16 "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16"
+#define RANKS "--ranks", "2", EVERY(2), BF16
+    static const struct {
+        const char *id;
+        const char *const words[14];
+    } runs[] = {
+        { "whole", { RANKS, "--set", "optimizer.config.master_weights=f32", NULL } },
+        { "waited", { RANKS, NULL } },
+        { "beside", { RANKS, BACKGROUND, NULL } },
+        { "one-file", { RANKS, FSDP1_FILES, NULL } },
+        { "one-file-beside", { RANKS, FSDP1_FILES, BACKGROUND, NULL } },
+    };
+    Bench b = bench_new();
+    for (int i = 0; i < 5; i++) {
+        assert_ended_well(bench_run(&b, runs[i].id, NULL, runs[i].words, NULL));
+        if (i) assert_curve_within(&b, runs[i].id, "whole");
+        if (i == 1 || i == 2) assert_same_state(&b, runs[i].id, "whole");
+        if (i) assert_same_checkpoint(&b, runs[i].id, "whole");
+    }
+    arena_free(b.arena);
+}
+FENCED(parameters_in_halves_are_saved_as_whole_ones_in_every_way)
+
 TEST(a_checkpoint_that_fails_in_the_background_is_a_warning_and_the_training_goes_on)
 {
     Bench b = bench_new();
