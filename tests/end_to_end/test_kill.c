@@ -11,10 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Four checkpoints, each replacing the one before. */
-static const char *const set[] = { "--set", "settings.intervals.checkpointing_interval_in_steps=2",
+/* Four checkpoints, each replacing the one before; with parameters in halves. */
+static const char *const set[] = { "--set",
+                                   "settings.intervals.checkpointing_interval_in_steps=2",
                                    "--set",
                                    "checkpoint_saving.config.checkpoint_saving_strategy.config.k=1",
+                                   "--set",
+                                   "wrapped_model.config.mixed_precision_settings.param_dtype="
+                                   "BF_16",
                                    NULL };
 
 static const char *shim(Arena *a)
@@ -26,7 +30,9 @@ static const char *shim(Arena *a)
  * is a checkpoint. Then it must have what the uninterrupted run has. */
 static void check_recovery(const Bench *b, const char *id, bool in_same_folder)
 {
-    const char *const again[] = { set[0], set[1], set[2], set[3], "--resume_if_started", NULL };
+    const char *const again[] = {
+        set[0], set[1], set[2], set[3], set[4], set[5], "--resume_if_started", NULL
+    };
     bool is_resumed = in_same_folder || !bench_has_checkpoint(b, id);
     const char *to = is_resumed ? id : arena_printf(b->arena, "%s-on", id);
     int64_t steps = 0;
