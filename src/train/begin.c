@@ -1,6 +1,7 @@
 /* begin.c - a session, the first batches, the program that fits them, and its first state. */
 #include "train/begin.h"
 #include "train/memory_budget.h"
+#include "train/memory_remedy.h"
 #include "train/state.h"
 #include "watch/profiler.h"
 
@@ -35,17 +36,21 @@ Error *begin_reading(Arena *a, const TrainingJob *job, Session **session, Optimi
 
 Error *begin_program(const TrainingJob *job, Session *session, OptimizerStep *step)
 {
-    TRY(memory_budget_keep(&(PlannedStep){ .model = job->state->model,
-                                           .loss = job->loss,
-                                           .optimizer = job->state->optimizer,
-                                           .clipper = job->clipper,
-                                           .mesh = &job->mesh,
-                                           .schedule = &step->plan,
-                                           .sequence = step->sequence,
-                                           .n_threads = job->n_threads }));
-    TRY(session_training_program(session, job->loss, job->state->optimizer, job->clipper,
-                                 &step->plan.schedule, step->plan.samples, step->sequence,
-                                 &step->program));
+    const PlannedStep planned = { .model = job->state->model,
+                                  .loss = job->loss,
+                                  .optimizer = job->state->optimizer,
+                                  .clipper = job->clipper,
+                                  .mesh = &job->mesh,
+                                  .schedule = &step->plan,
+                                  .sequence = step->sequence,
+                                  .device = job->device,
+                                  .local_rank = job->local_rank,
+                                  .n_threads = job->n_threads };
+    TRY(memory_budget_keep(&planned));
+    Error *e = session_training_program(session, job->loss, job->state->optimizer, job->clipper,
+                                        &step->plan.schedule, step->plan.samples, step->sequence,
+                                        &step->program);
+    if (e) return memory_remedy(e, &planned, session_free_bytes(session));
     step->now.seed = (uint64_t)job->state->model->seed;
     step->now.n_replicas = mesh_dp_degree(&job->mesh);
     step->now.replica = mesh_dp_place(&job->mesh, job->mesh.rank);

@@ -2,34 +2,17 @@
 #include "train/memory_budget.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "exec/rank_plan.h"
 #include "passes/recompute.h"
 #include <inttypes.h>
 
 /* What the step takes with n blocks computed again. */
-static Error *plan(Arena *a, const PlannedStep *s, int64_t n, double *bytes)
+static Error *plan(const PlannedStep *s, int64_t n, double *bytes)
 {
-    Session *session;
-    Program *p;
-    SessionSettings settings = { .model = s->model,
-                                 .n_threads = s->n_threads,
-                                 .is_plan = true,
-                                 .rounded_buffers = s->model->compute == BF16 };
-    if (s->mesh->world_size > 1) settings.groups = groups_planned(a, s->mesh);
     s->model->budget->recompute->n = n;
-    TRY(session_new(&settings, &session));
-    Error *e =
-        session_training_program(session, s->loss, s->optimizer, s->clipper, &s->schedule->schedule,
-                                 s->schedule->samples, s->sequence, &p);
-    if (!e) {
-        const RankPlan r = program_rank_plan(p, a);
-        *bytes = (double)rank_plan_bytes(&r);
-    }
-    session_free(session);
-    return e;
+    return planned_step_bytes(s, bytes);
 }
 
-static Error *keep(Arena *a, const PlannedStep *s)
+static Error *keep(const PlannedStep *s)
 {
     const MemoryBudget *budget = s->model->budget;
     const int64_t most = budget->recompute->of;
@@ -37,7 +20,7 @@ static Error *keep(Arena *a, const PlannedStep *s)
     double bytes, fits;
     char text[32], allowed[32];
     format_bytes(budget->bytes, allowed);
-    TRY(plan(a, s, most, &fits));
+    TRY(plan(s, most, &fits));
     format_bytes(fits, text);
     if (fits > budget->bytes)
         return error_new("memory_budget: a training step takes %s on this rank with all %" PRId64
@@ -46,7 +29,7 @@ static Error *keep(Arena *a, const PlannedStep *s)
                          text, most, allowed);
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        TRY(plan(a, s, middle, &bytes));
+        TRY(plan(s, middle, &bytes));
         if (bytes <= budget->bytes) {
             high = middle;
             fits = bytes;
@@ -64,9 +47,5 @@ static Error *keep(Arena *a, const PlannedStep *s)
 
 Error *memory_budget_keep(const PlannedStep *s)
 {
-    if (!s->model->budget) return NULL;
-    Arena *a = arena_new();
-    Error *e = keep(a, s);
-    arena_free(a);
-    return e;
+    return s->model->budget ? keep(s) : NULL;
 }

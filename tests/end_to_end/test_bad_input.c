@@ -260,8 +260,54 @@ TEST(bad_input_of_too_little_memory_is_refused_with_map_and_remedies)
     assert_contains(o.text, "for parameters, optimizer states and gradients");
     assert_contains(o.text, "scratch; of these at the peak:\n  ");
     assert_contains(o.text, "Cheapest remedies: a smaller local_train_micro_batch_size");
+    assert_contains(o.text, "Not even a microbatch of one sample would fit");
     assert_ended_well(bench_run(&b, "y", NULL, NULL,
                                 (const char *[]){ "MODALITIES_MEMORY_LIMIT=100000000", NULL }));
+    arena_free(b.arena);
+}
+
+static Outcome run_in_memory(const Bench *b, const char *id, int64_t samples, bool again)
+{
+    const char *more[] = {
+        "--set",
+        "settings.step_profile.sequence_length=64",
+        "--set",
+        arena_printf(b->arena, "settings.step_profile.local_train_micro_batch_size=%d",
+                     (int)samples),
+        "--set",
+        "settings.training_target.num_target_steps=1",
+        "--set",
+        "settings.consistency_enforcement.enforce_enough_tokens_in_dataset=false",
+        again ? "--set" : NULL,
+        "wrapped_model={component_key: model, variant_key: "
+        "activation_checkpointed, config: {model: {instance_key: model_raw, "
+        "pass_type: BY_REFERENCE}, ac_variant: full_activation_checkpointing, "
+        "layers_fqn: transformer.h, ac_fun_params: {}}}",
+        NULL
+    };
+    return bench_run(b, id, NULL, more,
+                     (const char *[]){ "MODALITIES_MEMORY_LIMIT=1500000", NULL });
+}
+
+/* What the error says is so, and one sample more does not fit. */
+TEST(bad_input_of_too_large_a_microbatch_is_refused_with_one_that_fits)
+{
+    Bench b = bench_new();
+    const Outcome o = run_in_memory(&b, "large", 20, false);
+    int less = 0, again = 0;
+    assert_refused(o, 1, "the training program needs ");
+    const char *said = strstr(o.text, "What would fit: ");
+    if (!said) fail_msg("%s", o.text);
+    if (sscanf(said, "What would fit: local_train_micro_batch_size %d, or %d with all blocks",
+               &less, &again) != 2)
+        fail_msg("%s", said);
+    test_note("%d, %d", less, again);
+    assert_in_range(less, 1, 18);
+    assert_in_range(again, less + 1, 20);
+    assert_ended_well(run_in_memory(&b, "fits", less, false));
+    assert_refused(run_in_memory(&b, "more", less + 1, false), 1, "the training program needs ");
+    assert_ended_well(run_in_memory(&b, "again", again, true));
+    assert_refused(run_in_memory(&b, "most", again + 1, true), 1, "the training program needs ");
     arena_free(b.arena);
 }
 
