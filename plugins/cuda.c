@@ -39,6 +39,18 @@ static void describe_gpu(const CudaCalls *c, int number, Gpu *out)
     say(out->problem, sizeof out->problem, e);
 }
 
+static void describe_nccl(GpuReport *out)
+{
+    const CudaCalls *c;
+    int nccl = 0;
+    const size_t n = strlen(out->versions);
+    Error *e = nccl_calls_get(&c);
+    if (!e && c->ncclGetVersion && c->ncclGetVersion(&nccl) == ncclSuccess)
+        snprintf(out->versions + n, sizeof out->versions - n, ", NCCL %d.%d.%d", nccl / 10000,
+                 nccl / 100 % 100, nccl % 100);
+    error_free(e);
+}
+
 static void describe_versions(const CudaCalls *c, GpuReport *out)
 {
     int driver = 0, runtime = 0;
@@ -52,10 +64,11 @@ static void describe_versions(const CudaCalls *c, GpuReport *out)
              runtime / 1000, runtime % 1000 / 10, products / 10000, products / 100 % 100,
              products % 100);
     n = strlen(out->versions);
-    if (!c->cudnnGetVersion) return;
-    const size_t cudnn = c->cudnnGetVersion();
-    snprintf(out->versions + n, sizeof out->versions - n, ", cuDNN %zu.%zu.%zu", cudnn / 10000,
-             cudnn / 100 % 100, cudnn % 100);
+    const size_t cudnn = c->cudnnGetVersion ? c->cudnnGetVersion() : 0;
+    if (cudnn)
+        snprintf(out->versions + n, sizeof out->versions - n, ", cuDNN %zu.%zu.%zu", cudnn / 10000,
+                 cudnn / 100 % 100, cudnn % 100);
+    if (out->is_full) describe_nccl(out);
 }
 
 static Error *count_gpus(const CudaCalls *c, int *out)
@@ -68,7 +81,7 @@ static Error *count_gpus(const CudaCalls *c, int *out)
 static void report(GpuReport *out)
 {
     const CudaCalls *c;
-    *out = (GpuReport){ 0 };
+    *out = (GpuReport){ .is_full = out->is_full };
     Error *e = cuda_calls_get(&c);
     if (!e) {
         describe_versions(c, out);

@@ -30,8 +30,8 @@ cat "$BUILD"/gpu/src/ops/*.ptxas | awk '
     END { print n " kernels compiled for two kinds of GPUs"; exit bad }
 ' tools/cuda_registers.txt - || exit 1
 
-# Without a driver the program says so and goes on with the CPU.
-"$BUILD/modalities" devices | grep -q '^cuda' || exit 1
+# Without a driver the program says so and goes on with the CPU; it lists the libraries.
+"$BUILD/modalities" devices | grep -q '^cuda .*cuBLASLt [0-9.]*, cuDNN [0-9.]*, NCCL [0-9.]*$' || exit 1
 
 # Libraries are looked for in the order that docs/gpu.md tells: one that cannot be right is found first.
 false=$(mktemp -d)
@@ -48,15 +48,20 @@ finds_false MODALITIES_CUDA_PATH="/nowhere:$false" && finds_false LD_LIBRARY_PAT
 rm -r "$false"
 
 export MODALITIES_PROGRAM=$BUILD/modalities MODALITIES_CUDA_CACHE=off
+# Few processes each, so beside each other: kernels under address sanitizer, and what a GPU machine gets, which works by itself,
+# on the mock.
 MODALITIES_CUDA=$PWD/$BUILD-address/modalities-cuda-mock.so \
-    "$BUILD-address/tests/cuda_all" test_kernels_of_gpus || exit 1
-# What a GPU machine gets works by itself, on the mock.
+    "$BUILD-address/tests/cuda_all" --timeout 900 test_kernels_of_gpus >"$BUILD/gpu-kernels.log" 2>&1 &
+kernels=$!
+trap 'kill $plans $kernels 2>/dev/null' EXIT
 export MODALITIES_CUDA=$PWD/$BUILD/modalities-cuda-mock.so
 BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 GPU_CHECK_TINY=1 "$BUILD/gpu-bundle/gpu-check" &&
     PYTHON=/nowhere/python3 GPU_BENCH_TINY=1 "$BUILD/gpu-bundle/gpu-bench" >"$BUILD/gpu-bench.log" || exit 1
 [ "$(grep -c '"ok": true' "$BUILD/gpu-bundle/gpu-bench.json")" = 5 ] || { cat "$BUILD/gpu-bench.log" && exit 1; }
+wait $kernels || { cat "$BUILD/gpu-kernels.log" && exit 1; }
+tail -n 1 "$BUILD/gpu-kernels.log"
 "$BUILD/tests/cuda_all" are_refused is_refused shipped test_ranks_on_gpus test_layouts_on_gpus test_float8_on_gpus test_memory_on_gpus ranks_on_two_gpus gpu_that_fails gpu_that_hangs uses_tf32 profiler_of_gpus profile_of_a_gpu \
-    test_algorithms_on_gpus go_ahead biases_of_routers stops_the_training by_muon_on_a_gpu wait_for_nobody cannot_record || exit 1
+    test_algorithms_on_gpus recorded_steps_of_a_gpu_have go_ahead left_out biases_of_routers stops_the_training wait_for_nobody a_gpu_begins cannot_record || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
     test_text_inference.c:an_answer_ends || exit 1
 wait $plans

@@ -7,6 +7,8 @@ set -uo pipefail
 cd "$(dirname "$0")"
 [ -x build/modalities ] || cd ..
 only= skip= failed=0 box=${GPU_CHECK_BOX:-} # seconds of a stage at most
+all=${box:+9999}
+all=${all:-590} # seconds of all stages: a command of ten minutes ends by itself
 while [ $# -gt 0 ]; do
     case $1 in
     --only) only=$2 && shift 2 ;;
@@ -21,6 +23,7 @@ stage() { # name, seconds, command
     shift 2
     [ -z "$only" ] || [ "$only" = "$name" ] || return 0
     case " $skip " in *" $name "*) return 0 ;; esac
+    [ "$seconds" -lt $((all - SECONDS)) ] || seconds=$((all > SECONDS ? all - SECONDS : 1))
     if timeout "$seconds" "$@" 2>&1 | tee -a gpu-check.log; then
         echo "{\"stage\": \"$name\", \"ok\": true, \"seconds\": $((SECONDS - start))}" | tee -a gpu-check.log
     else
@@ -41,7 +44,7 @@ sanitized() { # kernels that share memory among threads, and the newest ones
     local tool op
     tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
         { echo "  compute-sanitizer is not installed here" && return 0; }
-    for op in rms_norm_grad embed_grad cross_entropy float8_quantize float8_contract; do
+    for op in rms_norm_grad embed_grad cross_entropy float8_quantize float8_contract grouped_linear grouped_outer; do
         MODALITIES_TEST_IN_GPU_MEMORY=1 MODALITIES_TEST_OP=$op "$tool" --target-processes all --error-exitcode 9 \
             build/tests/cuda_all kernels_of_gpus || return 1
     done
@@ -50,7 +53,7 @@ export -f usable goldens sanitized
 : >gpu-check.log
 stage devices 60 bash -c usable
 MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "${box:-180}" build/tests/cuda_all kernels_of_gpus
-stage trainings "${box:-150}" build/tests/cuda_all on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
+stage trainings "${box:-150}" build/tests/cuda_all a_gpu_begins on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
 stage long "${box:-120}" build/tests/cuda_all a_long_training
 stage goldens "${box:-120}" bash -c goldens
 stage sanitizer "${box:-90}" bash -c sanitized

@@ -38,20 +38,25 @@ static Error *load(const CudaLibrary **out)
     return e;
 }
 
-void gpu_report(GpuReport *out)
+static void report(bool is_full, GpuReport *out)
 {
     const CudaLibrary *library;
-    *out = (GpuReport){ 0 };
+    *out = (GpuReport){ .is_full = is_full };
     Error *e = load(&library);
     if (!e) library->report(out);
     if (e) snprintf(out->problem, sizeof out->problem, "%s", error_text(e));
     error_free(e);
 }
 
+void gpu_report(GpuReport *out)
+{
+    report(true, out);
+}
+
 Error *gpu_check(int number)
 {
     GpuReport r;
-    gpu_report(&r);
+    report(false, &r);
     if (*r.problem) return error_new("%s", r.problem);
     if (number >= r.n)
         return error_usage("there %s %d GPU%s, the first of which is number 0",

@@ -17,6 +17,7 @@ typedef struct Gpu {
 } Gpu;
 
 typedef struct GpuReport {
+    bool is_full; /* set by the caller: of all libraries, also of those that are loaded late */
     int n;
     Gpu gpu[MAX_GPUS];  /* those that CUDA_VISIBLE_DEVICES shows */
     char versions[256]; /* of driver and libraries; "": unknown */
@@ -45,7 +46,7 @@ typedef struct CudaLibrary {
                           void (*release)(struct Pool *pool), Device **out);
 } CudaLibrary;
 
-/* What GPUs there are; never fails. */
+/* What GPUs there are, in full; never fails. */
 void gpu_report(GpuReport *out);
 /* Whether the visible GPU of this number can be used; the error says why not. */
 struct Error *gpu_check(int number);

@@ -39,7 +39,7 @@
     CALL(cudnnBackendCreateDescriptor) CALL(cudnnBackendDestroyDescriptor) CALL(cudnnBackendSetAttribute) \
     CALL(cudnnBackendGetAttribute) CALL(cudnnBackendFinalize) CALL(cudnnBackendExecute)
 #define NCCL_CALLS(CALL) \
-    CALL(ncclGetErrorString) CALL(ncclGetUniqueId) CALL(ncclCommInitRankConfig) \
+    CALL(ncclGetVersion) CALL(ncclGetErrorString) CALL(ncclGetUniqueId) CALL(ncclCommInitRankConfig) \
     CALL(ncclCommGetAsyncError) CALL(ncclCommFinalize) CALL(ncclCommDestroy) CALL(ncclCommAbort) \
     CALL(ncclGroupStart) CALL(ncclGroupEnd) CALL(ncclAllReduce) CALL(ncclAllGather) \
     CALL(ncclReduceScatter) CALL(ncclBroadcast) CALL(ncclReduce) CALL(ncclSend) CALL(ncclRecv)
