@@ -50,10 +50,15 @@ static Error *small_weights(const Initializer *self, Graph *g)
 
 const Initializer bench_small_weights = { .apply = small_weights };
 
+typedef struct BareAdam {
+    Optimizer base;
+    Dtype moment;
+} BareAdam;
+
 static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, Value *factor,
                    const ParamGroup *group)
 {
-    (void)self;
+    const Dtype t[] = { ((const BareAdam *)self)->moment, F32 };
     const AdamSettings attrs = { .beta1 = 0.9,
                                  .beta2 = 0.95,
                                  .eps = 1e-8,
@@ -61,22 +66,23 @@ static void update(const Optimizer *self, Graph *g, Value *param, Value *grad, V
                                  .decoupled = true };
     Value *moment[2];
     for (int i = 0; i < 2; i++)
-        moment[i] = graph_state(g, arena_printf(g->arena, "m%d.%s", i, param->name), F32,
+        moment[i] = graph_state(g, arena_printf(g->arena, "m%d.%s", i, param->name), t[i],
                                 param->n_dims, param->dim);
     adam(g, param, grad, moment[0], moment[1], factor, &attrs);
 }
 
-Program *bench_training(Arena *a, Session *s, const Model *m, int64_t batch, int64_t sequence)
+Program *bench_training(Arena *a, Session *s, const Model *m, Dtype moment, int64_t batch,
+                        int64_t sequence)
 {
     static const char *const none[] = { NULL };
     Loss *loss = NEW(a, Loss);
-    Optimizer *optimizer = NEW(a, Optimizer);
+    BareAdam *optimizer = NEW(a, BareAdam);
     GradientClipper *clipper = NEW(a, GradientClipper);
     Program *p;
     *loss = loss_of_tokens("target_ids");
-    *optimizer = (Optimizer){ .update = update, .excluded = none, .model = m };
+    *optimizer = (BareAdam){ { .update = update, .excluded = none, .model = m }, moment };
     *clipper = (GradientClipper){ .norm_type = 2, .max_norm = 1 };
-    die(session_training_program(s, loss, optimizer, clipper, NULL, batch, sequence, &p));
+    die(session_training_program(s, loss, &optimizer->base, clipper, NULL, batch, sequence, &p));
     die(store_initialize(session_store(s), 1));
     return p;
 }

@@ -14,9 +14,11 @@ Gpt2Settings bench_gpt2(int64_t n_layer, int64_t n_head, int64_t width, int64_t 
 /* As GPT-2's. With the embeddings that construction gives, N(0, 1), a tied head has logits as no
  * trained model has, for which the head must go over its sums again. */
 extern const struct Initializer bench_small_weights;
-/* The program of a step of AdamW with clipping over one microbatch of the session's model, with
- * parameters as its initializer says; ids are to be written. */
-Program *bench_training(Arena *a, Session *s, const Model *m, int64_t batch, int64_t sequence);
+/* The program of a step of AdamW, whose first moment has this dtype, with clipping over one
+ * microbatch of the session's model, with parameters as its initializer says; ids are to be
+ * written. */
+Program *bench_training(Arena *a, Session *s, const Model *m, Dtype moment, int64_t batch,
+                        int64_t sequence);
 /* Forward, backward, reduction and update, waited for. */
 void bench_step(Program *p, int64_t number);
 #endif

@@ -4,6 +4,7 @@
 #include "measure.h"
 #include "models/layers.h"
 #include "monitor/mfu.h"
+#include "passes/recompute.h"
 #include <string.h>
 
 static void rotate(Gpt2Settings *s, QkvTransform *own, int64_t base)
@@ -75,10 +76,13 @@ double bench_flops_per_token(const BenchCase *c)
 Program *bench_program(const BenchCase *c, const char *device, Arena *a, Session **session)
 {
     Model *model = gpt2_new(a, c->settings);
+    static const Recompute all = { .every = 1 };
     model->initializer = &bench_small_weights;
+    if (c->is_tight) passes_add(&model->passes, &pass_recompute, &all);
     SessionSettings ss = { .model = model, .device = device, .precision = &c->precision };
     die(session_new(&ss, session));
-    Program *p = bench_training(a, *session, model, c->batch, c->sequence);
+    Program *p =
+        bench_training(a, *session, model, c->is_tight ? BF16 : F32, c->batch, c->sequence);
     const int64_t n = c->batch * c->sequence;
     int32_t *ids = NEW_N(a, int32_t, n), *targets = NEW_N(a, int32_t, n);
     for (int64_t i = 0; i < n; i++) {

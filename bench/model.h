@@ -11,6 +11,7 @@ typedef struct BenchCase {
     Dtype precision;
     int64_t batch, sequence;
     int n_steps;
+    bool is_tight; /* blocks are computed again, and first moments are bf16 */
 } BenchCase;
 
 /* "tutorial", "gpt2", "llama-1b", "llama-8b"; false for others. */

@@ -118,7 +118,7 @@ static void *run_rank(void *arg)
                            .groups = groups_new(a, &r->mesh, r->comm) };
     Session *s;
     die(session_new(&ss, &s));
-    Program *p = bench_training(a, s, model, w->batch, w->sequence);
+    Program *p = bench_training(a, s, model, F32, w->batch, w->sequence);
     int32_t *ids = NEW_N(a, int32_t, n);
     for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(i * 7919 % VOCABULARY);
     die(program_write(p, "input_ids", 0, ids));

@@ -96,7 +96,7 @@ static Program *make_program(Arena *a, Session **session, Model **model)
     (*model)->initializer = &bench_small_weights;
     const Dtype precision = F32;
     die(session_new(&(SessionSettings){ .model = *model, .precision = &precision }, session));
-    Program *p = bench_training(a, *session, *model, BATCH, SEQUENCE);
+    Program *p = bench_training(a, *session, *model, F32, BATCH, SEQUENCE);
     int32_t *ids = program_input(p, "input_ids", 0)->data,
             *targets = program_input(p, "target_ids", 0)->data;
     for (int64_t i = 0; i < (int64_t)BATCH * SEQUENCE; i++) {
