@@ -170,25 +170,34 @@ static const char *checkpoint_after(const Bench *b, const char *id, int steps)
 }
 
 /* Each event at a file takes longer than a step, so that updates come before anything is read. */
+static void assert_unchanged_on_slow_disk(const char *ranks, const char *set)
+{
+    Bench b = bench_new();
+    const char *const waited[] = { "--ranks", ranks, EVERY(2), KEEP_ALL, "--set", set, NULL },
+                      *const beside[] = { "--ranks", ranks, EVERY(2),   KEEP_ALL,
+                                          "--set",   set,   BACKGROUND, NULL };
+    assert_ended_well(bench_run(&b, "waited", NULL, waited, NULL));
+    assert_ended_well(
+        bench_run(&b, "beside", NULL, beside, shim(b.arena, "seen_steps_2-", "create:1", "slow")));
+    const char *const compare[] = { "checkpoint", "diff", checkpoint_after(&b, "waited", 2),
+                                    checkpoint_after(&b, "beside", 2), NULL };
+    assert_ended_well(command_output(b.arena, compare, NULL));
+    arena_free(b.arena);
+}
+
+#define PARAM_DTYPE "wrapped_model.config.mixed_precision_settings.param_dtype="
+
 TEST(steps_do_not_change_what_a_slow_disk_has_yet_to_take)
 {
-    static const char *const in_folder = "seen_steps_2-";
-    Bench b = bench_new();
-    for (int ranks = 1; ranks <= 2; ranks++) {
-        const char *n = arena_printf(b.arena, "%d", ranks),
-                   *waited = arena_printf(b.arena, "waited%d", ranks),
-                   *beside = arena_printf(b.arena, "beside%d", ranks);
-        const char *const words[] = { "--ranks", n, EVERY(2), KEEP_ALL, NULL }, *const more[] = {
-            "--ranks", n, EVERY(2), KEEP_ALL, BACKGROUND, NULL
-        };
-        assert_ended_well(bench_run(&b, waited, NULL, words, NULL));
-        assert_ended_well(
-            bench_run(&b, beside, NULL, more, shim(b.arena, in_folder, "create:1", "slow")));
-        const char *const compare[] = { "checkpoint", "diff", checkpoint_after(&b, waited, 2),
-                                        checkpoint_after(&b, beside, 2), NULL };
-        assert_ended_well(command_output(b.arena, compare, NULL));
-    }
-    arena_free(b.arena);
+    assert_unchanged_on_slow_disk("1", PARAM_DTYPE "FP_32");
+}
+TEST(steps_of_ranks_do_not_change_what_a_slow_disk_has_yet_to_take)
+{
+    assert_unchanged_on_slow_disk("2", PARAM_DTYPE "FP_32");
+}
+TEST(steps_do_not_change_halves_of_parameters_that_a_slow_disk_has_yet_to_take)
+{
+    assert_unchanged_on_slow_disk("2", PARAM_DTYPE "BF_16");
 }
 
 /* The signal comes while the first checkpoint is being written. */
