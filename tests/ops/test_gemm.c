@@ -38,29 +38,40 @@ static Tensor operand(Arena *a, Dtype t, const char *letters, const Sizes *s, ui
     return made;
 }
 
-static double at(const Tensor *t, const char *letters, int64_t m, int64_t n, int64_t k)
+/* All numbers, those of one `first` letter side by side. */
+static double *doubles(Arena *a, const Tensor *t, const char *letters, char first)
 {
-    int64_t i[2];
-    for (int d = 0; d < 2; d++) i[d] = letters[d] == 'm' ? m : letters[d] == 'n' ? n : k;
-    return op_get(t, i[0] * t->size[1] + i[1]);
+    const int64_t rows = t->size[0], columns = t->size[1];
+    double *to = NEW_N(a, double, rows *columns);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            to[letters[0] == first ? i * columns + j : j * rows + i] = op_get(t, i * columns + j);
+    return to;
 }
 
 static void check_sums(const char *dims, const Sizes *s, const Tensor *a, const Tensor *b,
                        const Tensor *before, const Tensor *c)
 {
+    Arena *arena = arena_new();
+    const bool a_has_m = dims[0] == 'm' || dims[1] == 'm';
+    const double *first = doubles(arena, a, dims, a_has_m ? 'm' : 'n'),
+                 *second = doubles(arena, b, dims + 3, a_has_m ? 'n' : 'm'),
+                 *x = a_has_m ? first : second, *y = a_has_m ? second : first,
+                 *made = doubles(arena, c, dims + 7, 'm'),
+                 *added = before ? doubles(arena, before, dims + 7, 'm') : NULL;
     double rounding = c->dtype == BF16 ? 0.004 : 1e-6;
     for (int64_t m = 0; m < s->m; m++)
         for (int64_t n = 0; n < s->n; n++) {
             double sum = 0, size = 0;
             for (int64_t k = 0; k < s->k; k++) {
-                double x = at(a, dims, m, n, k) * at(b, dims + 3, m, n, k);
-                sum += x;
-                size += fabs(x);
+                double product = x[m * s->k + k] * y[n * s->k + k];
+                sum += product;
+                size += fabs(product);
             }
-            if (before) sum += at(before, dims + 7, m, n, 0);
-            double made = at(c, dims + 7, m, n, 0);
-            assert_close(made, sum, 1e-6 * (size + 1) + rounding * fabs(sum));
+            if (added) sum += added[m * s->n + n];
+            assert_close(made[m * s->n + n], sum, 1e-6 * (size + 1) + rounding * fabs(sum));
         }
+    arena_free(arena);
 }
 
 static void run(const KernelDef *k, Launch l, int n_threads)
