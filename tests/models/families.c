@@ -1,0 +1,57 @@
+/* families.c - tiny models of Hugging Face's families, each with its norms, windows, caps and
+ * experts. */
+#include "models/families.h"
+#include "models/hf_config.h"
+#include "test.h"
+
+#define MEMBERS                                                                                    \
+    "\"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, \"num_hidden_layers\": "  \
+    "4, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"max_position_embeddings\": 32, " \
+    "\"rms_norm_eps\": 1e-6, "
+#define GEMMA                                                                                      \
+    MEMBERS "\"head_dim\": 4, \"query_pre_attn_scalar\": 9, \"sliding_window\": 3, "               \
+            "\"hidden_activation\": \"gelu_pytorch_tanh\", "
+#define ROPE(kind)                                                                                 \
+    "\"rope_scaling\": {\"rope_type\": \"" kind "\", \"factor\": 4.0, \"low_freq_factor\": 1.0, "  \
+    "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8}, "
+
+static const char *const families[] = {
+    "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
+    "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0",
+    MEMBERS ROPE("llama3") "\"model_type\": \"llama\", \"attention_bias\": true, \"mlp_bias\": "
+                           "true, \"tie_word_embeddings\": true",
+    MEMBERS "\"model_type\": \"mistral\", \"sliding_window\": 5",
+    MEMBERS "\"model_type\": \"qwen2\", \"use_sliding_window\": true, \"sliding_window\": 3, "
+            "\"max_window_layers\": 2",
+    MEMBERS "\"model_type\": \"qwen3\", \"head_dim\": 6",
+    MEMBERS "\"model_type\": \"olmo2\"",
+    MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",
+    GEMMA "\"model_type\": \"gemma2\", \"attn_logit_softcapping\": 5.0, "
+          "\"final_logit_softcapping\": 3.0",
+    GEMMA "\"model_type\": \"gemma3_text\", \"sliding_window_pattern\": 2, "
+          "\"rope_local_base_freq\": 100.0",
+    MEMBERS "\"model_type\": \"mixtral\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"sliding_window\": null, \"router_aux_loss_coef\": 0.02",
+    MEMBERS "\"model_type\": \"qwen3_moe\", \"head_dim\": 6, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"norm_topk_prob\": true, "
+            "\"decoder_sparse_step\": 1, \"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
+};
+
+int n_tiny_families(void)
+{
+    return (int)(sizeof families / sizeof *families);
+}
+
+const Decoder *tiny_family(Arena *a, int i)
+{
+    const char *members = families[i];
+    Yaml *root;
+    HfModel hf;
+    assert_no_error(yaml_parse(a, str_of(arena_printf(a, "{%s}", members)), "config.json", &root));
+    assert_no_error(hf_config_parse(a, root, "config.json", &hf));
+    Decoder *d = NEW(a, Decoder);
+    *d = *hf.decoder;
+    d->sample_key = "input_ids";
+    d->prediction_key = "logits";
+    return d;
+}
