@@ -260,9 +260,8 @@ static bool serves(const Launch *l)
 {
     if (!floats_fit(l) || tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0)
         return false;
-    Heads h = heads_of(l);
-    heads_take_pairs(&h, NULL);
-    return !TILES || (h.pairs && !few_rows(&h));
+    Heads h;
+    return !TILES || (heads_would_pair(l, NULL, &h) && !few_rows(&h));
 }
 
 /* clang-format off */

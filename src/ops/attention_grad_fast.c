@@ -334,8 +334,10 @@ static size_t scratch(const Launch *l, int n_threads)
 
 static bool serves(const Launch *l)
 {
+    Heads h;
     return floats_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0 &&
-           l->in[l->n_in - 2].dtype == F32 && (!TILES || backward_of(l).h.pairs);
+           l->in[l->n_in - 2].dtype == F32 &&
+           (!TILES || heads_would_pair(l, &l->in[l->n_in - 1], &h));
 }
 
 /* clang-format off */

@@ -67,6 +67,17 @@ INLINE void heads_take_pairs(Heads *h, const Tensor *also)
     if (h->pairs) h->steps = (h->d + 1) / 2;
 }
 
+/* Whether the launch would take pairs. Asked outside of a kernel, which alone may read `now`. */
+INLINE bool heads_would_pair(const Launch *l, const Tensor *also, Heads *out)
+{
+    Launch planned = *l;
+    planned.now = NULL;
+    *out = heads_of(&planned);
+    out->l = l;
+    heads_take_pairs(out, also);
+    return out->pairs;
+}
+
 /* The first element of row `row` of q, and of anything shaped like it. */
 INLINE int64_t query_at(const Heads *h, int64_t b, int64_t g, int64_t row)
 {
