@@ -73,7 +73,8 @@ int64_t staging_add(Staging *s, PieceSource *source, void *context, int64_t piec
 
 static PieceNumbers copy_of(const Staging *s, const StagedPiece *p)
 {
-    const Box all = box_whole(1, &(int64_t){ (int64_t)p->bytes });
+    const int64_t n = (int64_t)p->bytes;
+    const Box all = box_whole(1, &n);
     return (PieceNumbers){ .what = all, .part = all, .element = 1, .data = s->memory + p->at };
 }
 

@@ -1,6 +1,7 @@
 /* memory_remedy.c - plans smaller steps until one fits. */
 #include "train/memory_remedy.h"
 #include "passes/recompute.h"
+#include <inttypes.h>
 
 /* The largest microbatch below `most` that fits; 0: none does. */
 static Error *find_samples(const PlannedStep *s, int64_t most, double available, int64_t *out)
@@ -55,13 +56,12 @@ static Error *find(Arena *a, const PlannedStep *s, double available, const char 
     TRY(planned_step_bytes(s, &bytes));
     if (bytes <= available) return NULL;
     TRY(find_samples(s, own, available, &less));
-    if (less)
-        text = arena_printf(a, "local_train_micro_batch_size %lld", (long long)(less * per_batch));
+    if (less) text = arena_printf(a, "local_train_micro_batch_size %" PRId64, less * per_batch);
     if (!recomputes(s->model)) TRY(find_again(a, s, own, available, &again));
     if (again)
-        text = arena_printf(a, "%s%s %lld with all blocks computed again",
+        text = arena_printf(a, "%s%s %" PRId64 " with all blocks computed again",
                             text ? text : "local_train_micro_batch_size", text ? ", or" : "",
-                            (long long)(again * per_batch));
+                            again * per_batch);
     *out = text ? arena_printf(a, "What would fit: %s", text)
                 : "Not even a microbatch of one sample would fit";
     return NULL;
