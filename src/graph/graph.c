@@ -201,6 +201,11 @@ int64_t value_count(const Value *v)
     return n;
 }
 
+int64_t value_bytes(const Value *v)
+{
+    return value_count(v) * (int64_t)dtype_size(v->dtype);
+}
+
 Value *graph_value_like(Graph *g, const Value *like, Dtype t)
 {
     Value *v = value_new(g, VALUE_RESULT, NULL, t);

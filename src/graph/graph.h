@@ -232,6 +232,8 @@ Value *graph_value_like(Graph *g, const Value *like, Dtype t);
 
 Shape value_shape(const Value *v);
 int64_t value_count(const Value *v);
+/* Of the whole value in its dtype. */
+int64_t value_bytes(const Value *v);
 /* The size of the last dimension; 1 for a scalar, as every value is that failed to be built. */
 int64_t value_width(const Value *v);
 /* The storage that a value lies in: itself, or what it is a view of, through all views; *offset is

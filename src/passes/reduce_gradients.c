@@ -153,7 +153,7 @@ static void add_pending(const Reductions *r, Pending *p, Value *whole, Value *ho
     p->home[p->n] = home;
     p->axes[p->n] = r->axes_of[home->id];
     p->rest[p->n++] = r->rest_of[home->id];
-    p->bytes += value_count(whole) * (int64_t)dtype_size(whole->dtype);
+    p->bytes += value_bytes(whole);
 }
 
 /* In place of `accumulate`: the sum of a microbatch's contributions, reduced with its unit. */

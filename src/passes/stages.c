@@ -143,19 +143,15 @@ static Error *cut_by_weight(Cutter *c)
  * beside their products, the head has little. */
 static const double FLOPS_PER_BYTE = 20;
 
-static double bytes_of(const Value *v)
-{
-    return (double)value_count(v) * (double)dtype_size(v->dtype);
-}
-
 /* How long a node takes, in FLOPs. Whoever looks rows up in a parameter does not read all of it. */
 static double node_cost(const Node *n)
 {
     double bytes = 0;
     if (n->op->flags & OP_VIEW) return 0;
     for (int k = 0; k < n->n_in; k++)
-        if (n->in[k]->kind != VALUE_PARAM || n->op->flags & OP_MATMUL) bytes += bytes_of(n->in[k]);
-    for (int k = 0; k < n->n_out; k++) bytes += bytes_of(n->out[k]);
+        if (n->in[k]->kind != VALUE_PARAM || n->op->flags & OP_MATMUL)
+            bytes += (double)value_bytes(n->in[k]);
+    for (int k = 0; k < n->n_out; k++) bytes += (double)value_bytes(n->out[k]);
     return node_flops(n) + FLOPS_PER_BYTE * bytes;
 }
 

@@ -2,11 +2,11 @@
  * more than it saves.
  *
  * A tile of the left factor is any 16 rows as they lie in memory, one of the right factor is
- * packed. So the roles change: C is made turned, as B times the rows of A, which are packed
- * once. B passes by once, 32 of its rows at a time, while those after them are
- * asked for, and finished tiles are turned back while the next ones are multiplied. Each element of
- * C is summed along k in the same order however many rows there are, so texts that are continued
- * together get the numbers of one alone. */
+ * packed. So the roles change: C is made turned, as B times the rows of A, which are packed once. B
+ * passes by once, 32 of its rows at a time, while those after them are asked for, and finished
+ * tiles are turned back while the next ones are multiplied. Each element of C is summed along k in
+ * the same order however many rows there are, so texts that are continued together get the numbers
+ * of one alone. */
 #ifndef OPS_GEMM_FEW_ROWS_AMX_H
 #define OPS_GEMM_FEW_ROWS_AMX_H
 #include "base/thread.h"
@@ -14,10 +14,10 @@
 #include "ops/gemm/pack.h"
 
 enum {
-    FEW_ROWS = 48,
-    LONG_ROW = 512,             /* C takes as long to turn back, however long rows of A are: of */
-    MORE_ROWS = 256,            /* long ones there may be more, as long as they lie in the second */
-    MORE_ELEMENTS = 256 * 3072, /* level cache */
+    FEW_ROWS = 48,              /* of any length */
+    LONG_ROW = 512,             /* of rows as long as this, which hide how long C is turned, */
+    MORE_ROWS = 256,            /* so many, */
+    MORE_ELEMENTS = 256 * 3072, /* if they stay in the second level cache */
     FEW_STRIP = 2 * MR,         /* rows of B, which are columns of C */
     FEW_GROUP = 2 * LANES,      /* rows of A */
     FEW_STRIPS_PER_TASK = 4,
