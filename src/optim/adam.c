@@ -19,8 +19,8 @@ typedef struct Settings {
 } Settings;
 
 typedef enum MasterWeights { MASTER_HALVES, MASTER_F32 } MasterWeights;
-static const char *const master_weights[] = { "halves", "f32", NULL };
-static const char *const moment_dtypes[] = { "f32", "bf16", NULL };
+static const char *const master_weights[] = { "halves", "FP_32", NULL };
+static const char *const moment_dtypes[] = { "FP_32", "BF_16", NULL };
 
 typedef struct Adam {
     Optimizer base;
@@ -130,7 +130,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, foreach, "null", "all parameters by one call", .no_effect = "always so"),
     FIELD_BOOL(Settings, fused, "null", "the update in one kernel", .no_effect = "always so"),
     FIELD_CHOICE(Settings, master_weights, "halves", master_weights, "how parameters are kept that only products in bf16 read: halves as bf16 and the 16 bits that it lacks of f32, f32 as that beside a copy in bf16; the numbers are the same"),
-    FIELD_CHOICE(Settings, exp_avg_dtype, "f32", moment_dtypes, "dtype of the first moment; bf16 takes half the memory, and rounds it once per step"),
+    FIELD_CHOICE(Settings, exp_avg_dtype, "FP_32", moment_dtypes, "dtype of the first moment; bf16 takes half the memory, and rounds it once per step"),
     { 0 },
 };
 /* clang-format on */

@@ -75,7 +75,7 @@ TEST(parameters_in_halves_are_saved_as_whole_ones_in_every_way)
         const char *id;
         const char *const words[14];
     } runs[] = {
-        { "whole", { RANKS, "--set", "optimizer.config.master_weights=f32", NULL } },
+        { "whole", { RANKS, "--set", "optimizer.config.master_weights=FP_32", NULL } },
         { "waited", { RANKS, NULL } },
         { "beside", { RANKS, BACKGROUND, NULL } },
         { "one-file", { RANKS, FSDP1_FILES, NULL } },

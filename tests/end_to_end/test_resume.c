@@ -19,11 +19,11 @@ static const char *const bf16[] = { "--set",
 /* The same numbers in other memory. */
 static const char *const bf16_whole[] = {
     "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", "--set",
-    "optimizer.config.master_weights=f32", NULL
+    "optimizer.config.master_weights=FP_32", NULL
 };
 static const char *const bf16_moment[] = {
     "--set", "wrapped_model.config.mixed_precision_settings.param_dtype=BF_16", "--set",
-    "optimizer.config.exp_avg_dtype=bf16", NULL
+    "optimizer.config.exp_avg_dtype=BF_16", NULL
 };
 static const char *const adam_fewer_threads[] = {
     "--threads", "1",

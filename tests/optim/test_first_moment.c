@@ -36,7 +36,7 @@ static Curve curve_of(const char *dtype)
 
 TEST(a_first_moment_in_bf16_changes_the_loss_a_little)
 {
-    const Curve exact = curve_of("f32"), rounded = curve_of("bf16");
+    const Curve exact = curve_of("FP_32"), rounded = curve_of("BF_16");
     assert_int_equal(exact.dtype, F32);
     assert_int_equal(rounded.dtype, BF16);
     assert_int_equal(exact.n, rounded.n);

@@ -151,7 +151,7 @@ TEST(nonfinite_forward_value_stops_and_its_op_is_named)
 TEST(nonfinite_bf16_copy_stops_and_is_named)
 {
     assert_stops(enlarge_weight,
-                 (const char *[]){ BF16_WEIGHTS, "optimizer.config.master_weights=f32", NULL },
+                 (const char *[]){ BF16_WEIGHTS, "optimizer.config.master_weights=FP_32", NULL },
                  "high_half (prepare) with transformer.h.1.attn.q_attn.weight");
 }
 TEST(nonfinite_high_half_stops_and_is_named)
