@@ -44,6 +44,13 @@ Error *file_map(const char *path, FileMap *out)
     return e;
 }
 
+Error *file_map_scattered(const char *path, FileMap *out)
+{
+    TRY(file_map(path, out));
+    if (out->len) madvise((void *)out->ptr, out->len, MADV_RANDOM);
+    return NULL;
+}
+
 void file_unmap(FileMap *m)
 {
     if (m->len) munmap((void *)m->ptr, m->len);

@@ -23,6 +23,8 @@ typedef struct PathList {
 
 /* Errors name the path and the system's reason. */
 Error *file_map(const char *path, FileMap *out);
+/* Reads the pages that are touched, and none around them. */
+Error *file_map_scattered(const char *path, FileMap *out);
 void file_unmap(FileMap *m);
 /* The same, mapped as long as the arena. */
 Error *file_view(Arena *a, const char *path, Str *out);

@@ -10,7 +10,7 @@
 
 typedef struct PartFile {
     const char *path;
-    FileMap map;
+    FileMap map, scattered; /* of the same bytes */
     bool is_open, is_mapped, is_rest_checked;
 } PartFile;
 
@@ -40,11 +40,14 @@ static Error *map_part(BoxReader *r, int64_t i)
     if (p->is_mapped) return NULL;
     TRY(file_map(p->path, &p->map));
     arena_on_free(r->arena, unmap, &p->map);
+    TRY(file_map_scattered(p->path, &p->scattered));
+    arena_on_free(r->arena, unmap, &p->scattered);
     p->is_mapped = true;
     return NULL;
 }
 
-/* Maps a part file when it is first needed, and checks its size and header. */
+/* Maps a part file when it is first needed, and checks its size and header: of many part files
+ * that is all that is read. */
 static Error *open_part(BoxReader *r, int64_t i)
 {
     PartFile *p = &r->part[i];
@@ -55,7 +58,7 @@ static Error *open_part(BoxReader *r, int64_t i)
         return error_new("%s: has %zu bytes, %" PRId64
                          " were written: it was cut short or replaced",
                          p->path, p->map.len, m->bytes);
-    uint32_t crc = checksum(0, p->map.ptr, (size_t)m->header_bytes);
+    uint32_t crc = checksum(0, p->scattered.ptr, (size_t)m->header_bytes);
     r->base.bytes_read += m->header_bytes;
     if (crc != m->header_crc)
         return error_new("%s: header, bytes 0 to %" PRId64
@@ -190,7 +193,7 @@ static Error *check_rest(BoxReader *r, int64_t part)
     uint32_t crc = 0;
     for (int64_t i = 0; i <= n; i++) {
         int64_t to = i < n ? range[i].begin : (int64_t)p->map.len;
-        if (to > at) crc = checksum(crc, p->map.ptr + at, (size_t)(to - at));
+        if (to > at) crc = checksum(crc, p->scattered.ptr + at, (size_t)(to - at));
         if (i < n && range[i].end > at) at = range[i].end;
     }
     arena_free(a);
