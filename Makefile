@@ -273,7 +273,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
 # Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
-# elastic one that Slurm queues again, the recipes' plans, the tables of settings and the longest goldens are left out under
+# elastic one that Slurm queues again, the recipes' plans, the tables of settings, the longest goldens and scripts are left out under
 # the address sanitizer, and tests that one thread runs under that of threads: they take minutes there and run no code that smaller ones do not.
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
 
@@ -304,7 +304,8 @@ check-lint:
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
 	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
-	    --without every_rank_of_the_recipes --without every_setting_of --without on_four_ranks --without warm_start_at_step_50
+	    --without every_rank_of_the_recipes --without every_setting_of --without on_four_ranks --without on_four_processes --without warm_start_at_step_50 \
+	    --without training_equals_golden_b --without scripts_of_scaling_up --without commands_of_the_readme
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh

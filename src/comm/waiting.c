@@ -13,10 +13,11 @@ double waiting_timeout(void)
 
 void waiting_text(const Comm *c, const char *op, char *out, size_t size)
 {
-    char layer[32] = "", step[32] = "", number[40] = "";
+    char layer[32] = "", step[32] = "", number[60] = "";
     if (c->layer >= 0) snprintf(layer, sizeof layer, ", layer %" PRId64, c->layer);
     if (c->step >= 0) snprintf(step, sizeof step, ", step %" PRId64, c->step);
-    if (c->origin) snprintf(number, sizeof number, ", in node %" PRId64 ": ", c->n_nodes);
+    if (c->origin)
+        snprintf(number, sizeof number, ", in node %" PRId64 " of this group: ", c->n_nodes);
     snprintf(out, size, "%s over %s%s%s%s%s", op, c->label ? c->label : "all ranks", layer, step,
              number, c->origin ? c->origin : "");
 }

@@ -203,7 +203,8 @@ TEST(a_rank_that_does_not_come_is_an_error_with_place_and_step)
         assert_null(error[1]);
         for (int r = 0; r < 3; r += 2) {
             assert_contains(error_text(error[r]), "has waited 0.3 s for rank 1");
-            assert_contains(error_text(error[r]), ", in node 42: rings (forward), src/x.c:12");
+            assert_contains(error_text(error[r]),
+                            ", in node 42 of this group: rings (forward), src/x.c:12");
             assert_error_has(error[r], arg ? "exchange over cp, layer 3, step 17"
                                            : "all_reduce over cp, layer 3, step 17");
         }

@@ -96,8 +96,9 @@ TEST(gpus_that_wait_for_a_rank_say_in_which_call)
     unsetenv("MODALITIES_COMM_TIMEOUT");
     for (int r = 0; r < 2; r++) {
         assert_non_null(error[r]);
-        assert_contains(error_text(error[r]), "all_reduce of 3 f32 over all, in node 42: optimize "
-                                              "(reduce), src/x.c:12 (call 1, ");
+        assert_contains(error_text(error[r]),
+                        "all_reduce of 3 f32 over all, in node 42 of this group: optimize "
+                        "(reduce), src/x.c:12 (call 1, ");
     }
     for (int r = 0; r < 3; r++) error_free(error[r]);
 }

@@ -132,7 +132,9 @@ static void check_fate(const Fate *f)
 }
 
 /* The call, the axis, the step and the node in which the other one waited. */
-#define NODE ", in node [0-9]+: [a-z_]+( in [a-z_.0-9]+)? \\([a-z_]+\\), src/[a-z_/]+\\.c:[0-9]+"
+#define NODE                                                                                       \
+    ", in node [0-9]+ of this group: [a-z_]+( in [a-z_.0-9]+)? \\([a-z_]+\\), "                    \
+    "src/[a-z_/]+\\.c:[0-9]+"
 #define WAITED                                                                                     \
     "; rank [01] waited in [a-z_]+ over (dp_shard(, layer [0-9]+)?, step [0-9]+" NODE              \
     "|all ranks, step [0-9]+|checkpoint)"
