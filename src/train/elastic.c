@@ -65,28 +65,31 @@ static Error *start(const char *const *words, bool is_quiet, pid_t *out)
     _exit(CANNOT_START);
 }
 
-/* Whether a process has a child that has not ended. */
-static bool has_children(pid_t of)
+typedef enum Children { NO_CHILDREN, DEAD_CHILDREN, LIVE_CHILDREN } Children;
+
+/* What there is of a process's children: one that lives, or those alone whose end it did not ask
+ * for. */
+static Children children_of(pid_t of)
 {
     DIR *d = opendir("/proc");
-    bool has = false;
-    for (const struct dirent *e; d && !has && (e = readdir(d));) {
+    Children found = NO_CHILDREN;
+    for (const struct dirent *e; d && found != LIVE_CHILDREN && (e = readdir(d));) {
         char path[64], line[512], state = 'Z', *end;
         int parent = 0;
         if (!isdigit((unsigned char)e->d_name[0])) continue;
         snprintf(path, sizeof path, "/proc/%.20s/stat", e->d_name);
         FILE *f = fopen(path, "r");
         if (f && fgets(line, sizeof line, f) && (end = strrchr(line, ')')) &&
-            sscanf(end + 1, " %c %d", &state, &parent) == 2)
-            has = parent == of && state != 'Z';
+            sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == of)
+            found = state == 'Z' ? DEAD_CHILDREN : LIVE_CHILDREN;
         if (f) fclose(f);
     }
     if (d) closedir(d);
-    return has;
+    return found;
 }
 
-/* mpirun may hang when all of its ranks are dead, in the library that it ends with. Call it every
- * half second. */
+/* mpirun may hang when all of its ranks are dead, in the library that it ends with; they may be
+ * dead half a second after its start. `hangs` is for every half second. */
 typedef struct Watch {
     bool had_children;
     int n_without; /* looks that found none */
@@ -95,9 +98,7 @@ typedef struct Watch {
 static bool hangs(Watch *w, pid_t mpirun)
 {
     enum { MOST = 10 }; /* five seconds */
-    const bool has = has_children(mpirun);
-    w->had_children |= has;
-    w->n_without = has ? 0 : w->n_without + 1;
+    w->n_without = children_of(mpirun) == LIVE_CHILDREN ? 0 : w->n_without + 1;
     return w->had_children && w->n_without > MOST;
 }
 
@@ -113,6 +114,7 @@ static int wait_for(pid_t child, double seconds)
         if (ended == child) break;
         if (ended < 0 && errno != EINTR) return CANNOT_START;
         if (signal_stop_requested() && !is_told) is_told = kill(child, SIGUSR1) == 0;
+        if (!watch.had_children) watch.had_children = children_of(child) != NO_CHILDREN;
         const bool is_late = seconds > 0 && 0.02 * (double)look > seconds;
         if (is_late || (look % 25 == 24 && hangs(&watch, child))) kill(child, SIGKILL);
         usleep(20 * 1000);

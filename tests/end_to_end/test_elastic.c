@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EVERY(n) "--set", "settings.intervals.checkpointing_interval_in_steps=" #n
@@ -120,6 +121,33 @@ TEST(an_elastic_job_without_mpirun_says_so_at_once)
     const char *const nowhere[] = { "PATH=/nowhere", NULL };
     Outcome o = command_output(b.arena, words_of(&b, "x", 2, (const char *[]){ NULL }), nowhere);
     assert_refused(o, 1, "mpirun cannot be started: is it installed, and in PATH?");
+    arena_free(b.arena);
+}
+
+/* As mpirun does at times whose ranks die while they start: here one that never asks for the end
+ * of its only child, the first time. */
+TEST(an_elastic_job_outlives_an_mpirun_that_does_not_end)
+{
+    Bench b = bench_new();
+    mpirun_prepare(b.arena);
+    const char *folder = path_absolute(b.arena, test_folder()),
+               *fake = path_join(b.arena, folder, "mpirun"),
+               *script = arena_printf(b.arena,
+                                      "#!/bin/sh\n"
+                                      "PATH='%s'\n"
+                                      "if [ -e '%s/seen' ]; then exec mpirun \"$@\"; fi\n"
+                                      ": > '%s/seen'\n"
+                                      "true & exec sleep 1000\n",
+                                      getenv("PATH"), folder, folder);
+    const char *const more[] = { EVERY(8), LOGGED, ACCUMULATION(1), NULL }, *const path[] = {
+        arena_printf(b.arena, "PATH=%s:%s", folder, getenv("PATH")), NULL
+    };
+    assert_no_error(file_write(fake, script, strlen(script)));
+    assert_int_equal(chmod(fake, 0755), 0);
+    Outcome o = command_output(b.arena, words_of(&b, "x", 2, more), path);
+    assert_ended_well(o);
+    assert_contains(o.text,
+                    "the job ended with status 137: a rank was killed; it is started again");
     arena_free(b.arena);
 }
 
