@@ -20,7 +20,8 @@
 enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
-static char *without[8]; /* tests to leave out */
+enum { MOST_WITHOUT = 16 };
+static char *without[MOST_WITHOUT]; /* tests to leave out */
 static int n_without;
 static bool shows_output, shows_times;
 static const TestCase *failures[5]; /* the first ones that may be run again */
@@ -319,7 +320,7 @@ int main(int argc, char **argv)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
             timeout_s = atof(argv[++i]);
-        else if (!strcmp(argv[i], "--without") && i + 1 < argc && n_without < 8)
+        else if (!strcmp(argv[i], "--without") && i + 1 < argc && n_without < MOST_WITHOUT)
             without[n_without++] = argv[++i];
         else
             return fprintf(stderr, "usage: tests [--list] [--show] [--times] [--again] [--jobs N] "
