@@ -89,25 +89,30 @@ static Children children_of(pid_t of)
 }
 
 /* mpirun may hang when all of its ranks are dead, in the library that it ends with; they may be
- * dead half a second after its start. `hangs` is for every half second. */
+ * dead half a second after its start. Then it leaves their ends unasked, or has no child any more.
+ * The latter says nothing where ranks are on other hosts: what starts them there ends before them.
+ * `hangs` is for every half second. */
 typedef struct Watch {
+    bool is_alone; /* all ranks are on this host */
     bool had_children;
-    int n_without; /* looks that found none */
+    int n_dead, n_without; /* looks in turn that found dead ones alone; none alive */
 } Watch;
 
 static bool hangs(Watch *w, pid_t mpirun)
 {
     enum { MOST = 10 }; /* five seconds */
-    w->n_without = children_of(mpirun) == LIVE_CHILDREN ? 0 : w->n_without + 1;
-    return w->had_children && w->n_without > MOST;
+    const Children now = children_of(mpirun);
+    w->n_dead = now == DEAD_CHILDREN ? w->n_dead + 1 : 0;
+    w->n_without = now == LIVE_CHILDREN ? 0 : w->n_without + 1;
+    return w->n_dead > MOST || (w->is_alone && w->had_children && w->n_without > MOST);
 }
 
 /* The exit status; 128 and the signal of one that was killed. Our stop signals go on to the ranks:
  * the first as SIGUSR1, which mpirun passes on. */
-static int wait_for(pid_t child, double seconds)
+static int wait_for(pid_t child, double seconds, bool is_alone)
 {
     bool is_told = false;
-    Watch watch = { 0 };
+    Watch watch = { .is_alone = is_alone };
     int status;
     for (int64_t look = 0;; look++) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
@@ -150,7 +155,7 @@ static bool answers(const Host *h)
     const char *const words[] = { "mpirun", "--host", h->name, "-n", "1", "true", NULL };
     pid_t child;
     Error *e = start(words, true, &child);
-    const bool is_there = !e && wait_for(child, PROBE_SECONDS) == 0;
+    const bool is_there = !e && wait_for(child, PROBE_SECONDS, false) == 0;
     error_free(e);
     return is_there;
 }
@@ -256,7 +261,7 @@ static Error *run_once(const Elastic *e, int64_t number, int *status)
         log_info("elastic: start %" PRId64 ", on %" PRId64 " ranks, accumulation %" PRId64, number,
                  size->ranks, size->accumulation);
     if (!error) error = start(words_of(e, a, size, hosts), false, &child);
-    if (!error) *status = wait_for(child, 0);
+    if (!error) *status = wait_for(child, 0, !e->n_hosts);
     arena_free(a);
     return error;
 }

@@ -124,30 +124,52 @@ TEST(an_elastic_job_without_mpirun_says_so_at_once)
     arena_free(b.arena);
 }
 
+/* The output of a job under an mpirun that first does what a script says, whose $here is a folder.
+ */
+static Outcome under_script(const Bench *b, const char *shell, const char *script, Words more)
+{
+    const char *folder = path_absolute(b->arena, test_folder()),
+               *fake = path_join(b->arena, folder, "mpirun"),
+               *text =
+                   arena_printf(b->arena, "#!/bin/%s\nPATH='%s' here='%s'\n%sexec mpirun \"$@\"\n",
+                                shell, getenv("PATH"), folder, script);
+    const char *const path[] = { arena_printf(b->arena, "PATH=%s:%s", folder, getenv("PATH")),
+                                 NULL };
+    mpirun_prepare(b->arena);
+    assert_no_error(file_write(fake, text, strlen(text)));
+    assert_int_equal(chmod(fake, 0755), 0);
+    return command_output(b->arena, words_of(b, "x", 2, more), path);
+}
+
 /* As mpirun does at times whose ranks die while they start: here one that never asks for the end
  * of its only child, the first time. */
 TEST(an_elastic_job_outlives_an_mpirun_that_does_not_end)
 {
     Bench b = bench_new();
-    mpirun_prepare(b.arena);
-    const char *folder = path_absolute(b.arena, test_folder()),
-               *fake = path_join(b.arena, folder, "mpirun"),
-               *script = arena_printf(b.arena,
-                                      "#!/bin/sh\n"
-                                      "PATH='%s'\n"
-                                      "if [ -e '%s/seen' ]; then exec mpirun \"$@\"; fi\n"
-                                      ": > '%s/seen'\n"
-                                      "true & exec sleep 1000\n",
-                                      getenv("PATH"), folder, folder);
-    const char *const more[] = { EVERY(8), LOGGED, ACCUMULATION(1), NULL }, *const path[] = {
-        arena_printf(b.arena, "PATH=%s:%s", folder, getenv("PATH")), NULL
-    };
-    assert_no_error(file_write(fake, script, strlen(script)));
-    assert_int_equal(chmod(fake, 0755), 0);
-    Outcome o = command_output(b.arena, words_of(&b, "x", 2, more), path);
+    static const char *const more[] = { EVERY(8), LOGGED, ACCUMULATION(1), NULL };
+    Outcome o = under_script(
+        &b, "sh",
+        "if [ ! -e \"$here/seen\" ]; then : > \"$here/seen\"; true & exec sleep 1000; fi\n", more);
     assert_ended_well(o);
     assert_contains(o.text,
                     "the job ended with status 137: a rank was killed; it is started again");
+    arena_free(b.arena);
+}
+
+/* Where ranks are on other hosts mpirun has no child of its own once they are started. */
+TEST(an_elastic_job_with_hosts_lets_an_mpirun_without_children_be)
+{
+    Bench b = bench_new();
+    const char *file = path_join(b.arena, path_absolute(b.arena, test_folder()), "hosts");
+    static const char hosts[] = "localhost slots=2\n";
+    const char *const more[] = { "--hostfile", file, EVERY(8), LOGGED, ACCUMULATION(1), NULL };
+    assert_no_error(file_write(file, hosts, strlen(hosts)));
+    Outcome o = under_script(&b, "bash",
+                             "if [[ $* == *--resume_if_started* ]]; then sleep 0.7; "
+                             "mkfifo \"$here/n\"; exec 3<>\"$here/n\"; read -rt 7 -u 3; fi\n",
+                             more);
+    assert_ended_well(o);
+    assert_null(strstr(o.text, "is started again"));
     arena_free(b.arena);
 }
 
