@@ -150,7 +150,7 @@ test: dependencies ## build and run every test; T="passes ops" chooses
 	MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all $(T)
 
 # Each bench/NAME.c is a program, but for those that all of them may use.
-BENCH_LIB := bench/measure.c bench/corpus.c bench/bare_step.c bench/model.c
+BENCH_LIB := bench/measure.c bench/corpus.c bench/bare_step.c bench/model.c bench/step_profile.c
 BENCH_SRC := $(filter-out $(BENCH_LIB),$(wildcard bench/*.c))
 BENCH     ?= $(BENCH_SRC:bench/%.c=%)
 

@@ -87,12 +87,48 @@ Program *bench_training(Arena *a, Session *s, const Model *m, Dtype moment, int6
     return p;
 }
 
-void bench_step(Program *p, int64_t number)
+static RunTime time_of(int64_t number)
 {
-    RunTime now = {
+    return (RunTime){
         .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } }
     };
+}
+
+void bench_step(Program *p, int64_t number)
+{
+    const RunTime now = time_of(number);
     die(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
     die(program_run_phases(p, RUN_REDUCE, &now));
     die(program_run_phases(p, RUN_UPDATE, &now));
+}
+
+static Error *run_actions(Program *p, const RunTime *now)
+{
+    static const unsigned phases[] = { RUN_FORWARD | RUN_BACKWARD, RUN_REDUCE, RUN_UPDATE };
+    for (int i = 0; i < 3; i++)
+        TRY(program_run(p, &(Action){ .phases = phases[i] }, now));
+    return NULL;
+}
+
+static void give(Program *p, int64_t number, bool is_ahead)
+{
+    RunTime now = time_of(number);
+    bool again;
+    now.is_gated = true;
+    now.is_ahead = is_ahead;
+    die(program_begin_step(p));
+    die(program_end_step(p, run_actions(p, &now), &again));
+    if (again) die(run_actions(p, &now));
+}
+
+void bench_step_ahead(Program *p, int64_t number)
+{
+    if (!program_can_go_ahead(p)) {
+        bench_step(p, number);
+        return;
+    }
+    if (number == 0) give(p, 0, false);
+    give(p, number + 1, true);
+    die(program_reach(p, true));
+    if (program_left_out(p)) die(error_new("the update of step %d is left out", (int)number + 1));
 }

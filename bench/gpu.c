@@ -12,6 +12,7 @@
 #include "device/cuda_library.h"
 #include "measure.h"
 #include "model.h"
+#include "step_profile.h"
 #include "monitor/mfu.h"
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
@@ -295,11 +296,25 @@ static const GpuStep gpu_steps[] = { { "gpt2", 32, 1024, 520e3, 564e3, false },
                                      { "llama-8b", 1, 8192, 11.5e3, 12.2e3, true },
                                      { "tutorial", 4, 256, 0, 0, false } };
 
+static double started; /* of the program, until the first model is measured */
+
 static double one_step(Program *p, int64_t number)
 {
     const double start = clock_seconds();
-    bench_step(p, number);
+    bench_step_ahead(p, number);
     return clock_seconds() - start;
+}
+
+/* Beside the results, in a file of its own. */
+static void profile(const Bench *b, const BenchCase *c, Session *s, Program *p)
+{
+    char path[256];
+    snprintf(path, sizeof path, "gpu-profile-%s.txt", c->name);
+    FILE *to = fopen(path, "w");
+    if (!to) return;
+    fprintf(to, "%s, %lld x %lld, %s\n", c->name, (long long)c->batch, (long long)c->sequence, b->gpu);
+    bench_profile(s, p, b->tiny ? 1 : 3, to);
+    fclose(to);
 }
 
 static void measure_step(const Bench *b, const GpuStep *g, bool any_order)
@@ -321,7 +336,8 @@ static void measure_step(const Bench *b, const GpuStep *g, bool any_order)
                           .is_tight = g->is_tight,
                           .batch = b->tiny ? 1 : g->batch,
                           .sequence = b->tiny ? 32 : g->sequence };
-    const double start = clock_seconds();
+    const double start = started > 0 ? started : clock_seconds();
+    started = 0;
     gpu_allow(&(GpuFreedom){ .any_order = any_order });
     Program *p = bench_program(&c, "cuda", a, &session);
     double least = INFINITY, most = 0, all = 0, ready = 0;
@@ -351,6 +367,8 @@ static void measure_step(const Bench *b, const GpuStep *g, bool any_order)
             least * 1e3, most * 1e3, ready, g->bar, g->goal);
     fflush(stdout);
     fflush(b->results);
+    die(program_wait(p)); /* for the step that went ahead */
+    if (!any_order) profile(b, &c, session, p);
     session_free(session);
     arena_free(a);
 }
@@ -369,6 +387,7 @@ static void measure_steps(const Bench *b)
 int main(int argc, char **argv)
 {
     GpuReport r;
+    started = clock_seconds();
     if (argc < 3) {
         fprintf(stderr, "usage: gpu ops|steps RESULTS [tiny]\n");
         return 2;

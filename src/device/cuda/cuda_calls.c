@@ -15,7 +15,7 @@ static const char *const package_folders[] = { "nvidia/cu13/lib", "nvidia/cuda_r
 static const char *const python_folders[] = {
     "/usr/lib/python3*/site-packages",       "/usr/lib/python3/dist-packages",
     "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
-    "/opt/*/lib/python3*/site-packages",
+    "/opt/*/lib/python3*/site-packages",     "/opt/*/.venv/lib/python3*/site-packages",
 };
 
 static void *open_at(Arena *a, const char *folder, const char *soname)
@@ -49,6 +49,22 @@ static void *open_in_packages(Arena *a, const char *root, const char *soname)
     return library;
 }
 
+/* Of the Pythons that commands are looked for among. */
+static void *open_beside_commands(Arena *a, const char *soname)
+{
+    void *library = NULL;
+    const char *path = environment_get("PATH");
+    for (Str rest = str_of(path ? path : ""); !library && rest.len;) {
+        size_t n = strcspn(rest.ptr, ":");
+        if (n)
+            library = open_in_packages(
+                a, arena_printf(a, "%.*s/../lib/python3*/site-packages", (int)n, rest.ptr), soname);
+        n += rest.ptr[n] == ':';
+        rest = (Str){ rest.ptr + n, rest.len - n };
+    }
+    return library;
+}
+
 /* The folder that `make dependencies DEPS=cuda` fills, beside this library. */
 static const char *toolkit_beside(Arena *a)
 {
@@ -70,6 +86,7 @@ static Error *open_library(Arena *a, const char *soname, void **out)
     if (!*out && environment)
         *out = open_in_packages(a, arena_printf(a, "%s/lib/python3*/site-packages", environment),
                                 soname);
+    if (!*out) *out = open_beside_commands(a, soname);
     for (size_t i = 0; !*out && i < sizeof python_folders / sizeof *python_folders; i++)
         *out = open_in_packages(a, python_folders[i], soname);
     if (*out) return NULL;
@@ -93,6 +110,8 @@ static void fill_cudnn(Arena *a, CudaCalls *c)
     static const char *const cudnn = "libcudnn.so.9";
     CudaCalls found = *c;
     void *library;
+    /* cuDNN makes kernels with it, and does not look for it where it lies itself. */
+    error_free(open_library(a, "libnvrtc.so.13", &library));
     Error *e = open_library(a, cudnn, &library);
 #define FIND_CUDNN(name)                                                                           \
     if (!e) e = find(library, cudnn, #name, &found.name);
