@@ -89,9 +89,8 @@ Program *bench_training(Arena *a, Session *s, const Model *m, Dtype moment, int6
 
 static RunTime time_of(int64_t number)
 {
-    return (RunTime){
-        .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } }
-    };
+    return (
+        RunTime){ .step = number, .updates = number, .loss_scale = 1, .rate = { { .lr = 1e-4 } } };
 }
 
 void bench_step(Program *p, int64_t number)
@@ -105,8 +104,7 @@ void bench_step(Program *p, int64_t number)
 static Error *run_actions(Program *p, const RunTime *now)
 {
     static const unsigned phases[] = { RUN_FORWARD | RUN_BACKWARD, RUN_REDUCE, RUN_UPDATE };
-    for (int i = 0; i < 3; i++)
-        TRY(program_run(p, &(Action){ .phases = phases[i] }, now));
+    for (int i = 0; i < 3; i++) TRY(program_run(p, &(Action){ .phases = phases[i] }, now));
     return NULL;
 }
 

@@ -21,8 +21,8 @@ Program *bench_training(Arena *a, Session *s, const Model *m, Dtype moment, int6
                         int64_t sequence);
 /* Forward, backward, reduction and update, waited for. */
 void bench_step(Program *p, int64_t number);
-/* The same as trainings give steps to a GPU: in one, and step `number` + 1 before `number` is waited
- * for. Without a device that looks at the step's numbers itself, as bench_step. Returns when step
- * `number` is done. */
+/* The same as trainings give steps to a GPU: in one, and step `number` + 1 before `number` is
+ * waited for. Without a device that looks at the step's numbers itself, as bench_step. Returns when
+ * step `number` is done. */
 void bench_step_ahead(Program *p, int64_t number);
 #endif

@@ -12,10 +12,10 @@
 #include "device/cuda_library.h"
 #include "measure.h"
 #include "model.h"
-#include "step_profile.h"
 #include "monitor/mfu.h"
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
+#include "step_profile.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,7 +312,8 @@ static void profile(const Bench *b, const BenchCase *c, Session *s, Program *p)
     snprintf(path, sizeof path, "gpu-profile-%s.txt", c->name);
     FILE *to = fopen(path, "w");
     if (!to) return;
-    fprintf(to, "%s, %lld x %lld, %s\n", c->name, (long long)c->batch, (long long)c->sequence, b->gpu);
+    fprintf(to, "%s, %lld x %lld, %s\n", c->name, (long long)c->batch, (long long)c->sequence,
+            b->gpu);
     bench_profile(s, p, b->tiny ? 1 : 3, to);
     fclose(to);
 }
