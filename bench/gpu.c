@@ -1,7 +1,8 @@
 /* gpu.c - speed on a GPU: kernels as shares of its limits, and whole training steps.
  *
- * usage: gpu ops|steps RESULTS [tiny]     steps: GPT-2 124M, Llama 1B and 8B, or the models in
- * MODELS Results are lines of a table, and appended to RESULTS as lines of JSON as soon as they are
+ * usage: gpu ops|steps RESULTS [tiny]
+ * steps: GPT-2 124M, Llama 1B and 8B, or the models in MODELS, with what DETERMINISM has of "off
+ * on". Results are lines of a table, and appended to RESULTS as lines of JSON as soon as they are
  * known. A kernel's limit is the longer of two times: its FLOPs at the peak of the datasheet, and
  * its operands once through memory. Times are those of many launches in a row, by the host's clock,
  * over copies of the operands that no cache holds. `tiny` is for trying this without a GPU. */
@@ -376,12 +377,13 @@ static void measure_step(const Bench *b, const GpuStep *g, bool any_order)
 
 static void measure_steps(const Bench *b)
 {
-    const char *models = getenv("MODELS");
+    const char *models = getenv("MODELS"), *determinism = getenv("DETERMINISM");
     if (!models) models = "gpt2 llama-1b llama-8b";
+    if (!determinism) determinism = "off on";
     for (size_t i = 0; i < sizeof gpu_steps / sizeof *gpu_steps; i++)
         if (strstr(models, gpu_steps[i].model)) {
-            measure_step(b, &gpu_steps[i], true);
-            measure_step(b, &gpu_steps[i], false);
+            if (strstr(determinism, "off")) measure_step(b, &gpu_steps[i], true);
+            if (strstr(determinism, "on")) measure_step(b, &gpu_steps[i], false);
         }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpu_check.sh - what must hold on a GPU: every kernel beside its reference, trainings beside the CPU's, one of them 200
 # steps of 10M parameters, curves of the original, and compute-sanitizer over some kernels where it is installed.
-# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices kernels trainings long goldens sanitizer
+# usage: gpu-check [--only STAGE] [--skip STAGE]   stages: devices memory kernels trainings long goldens sanitizer
 # Runs from the folder that `make gpu-bundle` makes. Results come as they are found, in gpu-check.log, too.
 set -uo pipefail
 cd "$(dirname "$0")"
@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --only) only=$2 && shift 2 ;;
     --skip) skip="$skip $2" && shift 2 ;;
-    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices kernels trainings long goldens sanitizer" && exit 2 ;;
+    *) echo "gpu-check: allowed are --only STAGE and --skip STAGE; stages: devices memory kernels trainings long goldens sanitizer" && exit 2 ;;
     esac
 done
 export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -52,6 +52,7 @@ sanitized() { # kernels that share memory among threads, and the newest ones
 export -f usable goldens sanitized
 : >gpu-check.log
 stage devices 60 bash -c usable
+stage memory "${box:-60}" build/tests/cuda_all --jobs 1 a_program_takes all_of_a_gpus_memory # by themselves: they count what is free
 MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "${box:-180}" build/tests/cuda_all kernels_of_gpus
 stage trainings "${box:-150}" build/tests/cuda_all a_gpu_begins on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
 stage long "${box:-120}" build/tests/cuda_all a_long_training

@@ -13,6 +13,9 @@
 #include <string.h>
 
 enum { WIDTH_STEP = 8, MOST_WIDTH = 256, ALIGN = 256 };
+/* Its gradients take part of a tile of keys as if they were there, up to this version; only the
+ * causal mask alone hides them. */
+enum { LAST_WITHOUT_TILES = 91500, TILE = 128 };
 
 static int64_t most_score_bytes(void)
 {
@@ -63,6 +66,13 @@ static AttentionShape shape_of(const Launch *l)
     return s;
 }
 
+static bool is_wrong(const Cuda *d, const AttentionShape *s)
+{
+    const bool is_hidden = s->causal && !s->documents;
+    return s->backward && !is_hidden && s->n_tokens % TILE &&
+           d->calls->cudnnGetVersion() <= LAST_WITHOUT_TILES;
+}
+
 /* The graph for a launch, made at the first call; NULL: cuDNN has no plan for it. */
 static const AttentionGraph *graph_of(const Launch *l)
 {
@@ -70,6 +80,7 @@ static const AttentionGraph *graph_of(const Launch *l)
     const CudnnTarget *cudnn = cuda_cudnn(d);
     if (!cudnn) return NULL;
     const AttentionShape shape = shape_of(l);
+    if (is_wrong(d, &shape)) return NULL;
     const Str key = { (const char *)&shape, sizeof shape };
     AttentionGraph *g = map_get(d->kept, key);
     if (!g) {

@@ -27,6 +27,18 @@ Node *contract_gelu_grad(Graph *g, Value *dy, Value *weight, Value *x)
     return make(g, &op_contract_gelu_grad, "*n!,n!k,*k->*k", dy, weight, x);
 }
 
+Node *contract_add(Graph *g, Value *x, Value *weight, Value *bias, Value *other)
+{
+    if (!bias) return make(g, &op_contract_add, "*k!,nk!,*n->*n", x, weight, other);
+    return graph_add_dims(g, &op_contract_add, "*k!,nk!,n,*n->*n", NULL, NULL, 4,
+                          (Value *[]){ x, weight, bias, other });
+}
+
+Node *contract_grad_add(Graph *g, Value *dy, Value *weight, Value *other)
+{
+    return make(g, &op_contract_add, "*n!,n!k,*k->*k", dy, weight, other);
+}
+
 /* Result 0 gets the product, and with a bias that, too. */
 static void multiply(const Launch *l, bool has_bias)
 {
@@ -67,6 +79,15 @@ static int gelu_grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static int add_reference(const Launch *l)
+{
+    const double *other = l->in[l->n_in - 1].data;
+    double *y = l->out[0].data;
+    multiply(l, l->n_in == 4);
+    for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++) y[i] += other[i];
+    return KERNEL_OK;
+}
+
 const OpDef op_contract_bias = {
     .name = "contract_bias",
     .doc = "a product, and a bias",
@@ -85,6 +106,12 @@ const OpDef op_contract_gelu_grad = {
     .reference = gelu_grad_reference,
     .flags = OP_MATMUL,
 };
+const OpDef op_contract_add = {
+    .name = "contract_add",
+    .doc = "a product, perhaps a bias, and what is added to them",
+    .reference = add_reference,
+    .flags = OP_MATMUL,
+};
 
 const OpDef *const contract_epilogue_ops[] = { &op_contract_bias, &op_contract_gelu,
-                                               &op_contract_gelu_grad, NULL };
+                                               &op_contract_gelu_grad, &op_contract_add, NULL };

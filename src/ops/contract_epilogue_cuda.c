@@ -1,5 +1,5 @@
-/* contract_epilogue_cuda.c - products that end with a bias, gelu_tanh or its gradient on a GPU:
- * cuBLASLt does that while it writes them, where it can; else kernels do it afterwards.
+/* contract_epilogue_cuda.c - products that end with a bias, gelu_tanh, its gradient or a sum on a
+ * GPU: cuBLASLt does that while it writes them, where it can; else kernels do it afterwards.
  *
  * Gradients of biases are not the library's: it would round them to the dtype of the product. */
 #include "ops/contract_cuda.h"
@@ -53,6 +53,30 @@ static int run(const Launch *l, MatmulEnd end)
     return native_of(l, end, &m) ? matmul_run(l, &m) : run_afterwards(l, end);
 }
 
+static bool native_sum_of(const Launch *l, Matmul *out)
+{
+    Product p;
+    const Tensor *bias = l->n_in == 4 ? &l->in[2] : NULL, *other = &l->in[l->n_in - 1];
+    if (!contract_is_matmul(l, &p) || p.n_batches != 1 || other->dtype != p.c_dtype ||
+        (bias && bias->dtype != p.c_dtype))
+        return false;
+    *out = matmul_of(&p);
+    out->plus = other->data;
+    if (bias) out->bias = bias->data, out->end = END_BIAS;
+    return matmul_is_possible(l->stream, out);
+}
+
+static int run_add(const Launch *l)
+{
+    Matmul m;
+    if (native_sum_of(l, &m)) return matmul_run(l, &m);
+    const Call c = cuda_call(l);
+    const CallTensor y = c.out[0];
+    int status = contract_run(l);
+    if (!status && l->n_in == 4) status = start(l, "add_bias_kernel", y, c.in[2], y);
+    return status ? status : start(l, "add_kernel", y, c.in[l->n_in - 1], y);
+}
+
 static int run_bias(const Launch *l)
 {
     return run(l, END_BIAS);
@@ -74,6 +98,8 @@ const KernelDef contract_epilogue_cuda[] = {
     { "contract_gelu", "cuda", "any any any>any", CPU_SCALAR, run_gelu, NULL, contract_serves },
     { "contract_gelu", "cuda", "any any any>any any", CPU_SCALAR, run_gelu, NULL, contract_serves },
     { "contract_gelu_grad", "cuda", "any any any>any", CPU_SCALAR, run_gelu_grad, NULL, contract_serves },
+    { "contract_add", "cuda", "any any any>any", CPU_SCALAR, run_add, NULL, contract_serves },
+    { "contract_add", "cuda", "any any any any>any", CPU_SCALAR, run_add, NULL, contract_serves },
     { 0 },
 };
 /* clang-format on */

@@ -1,8 +1,8 @@
 /* elementwise.c - sums, products, activations and scaling, element by element. */
 #include "ops/elementwise.h"
 
-static const OpDef op_add, op_mul, op_scale, op_add_bias_grad, op_silu, op_silu_grad, op_gelu,
-    op_gelu_grad, op_swiglu, op_swiglu_grad;
+static const OpDef op_mul, op_scale, op_add_bias_grad, op_silu, op_silu_grad, op_gelu, op_gelu_grad,
+    op_swiglu, op_swiglu_grad;
 
 Value *add(Graph *g, Value *a, Value *b)
 {
@@ -212,7 +212,7 @@ static void sum_dtype(const Node *n, Dtype *out)
     out[0] = dtype_for_sums(n->in[0]->dtype);
 }
 
-static const OpDef op_add = {
+const OpDef op_add = {
     .name = "add",
     .doc = "x + y",
     .dims = "*,*->*",

@@ -1,5 +1,5 @@
 /* epilogues.c - what follows a product of a linear layer becomes its end: a bias, gelu_tanh of
- * that, and in the backward pass the slope of gelu_tanh.
+ * that, in the backward pass the slope of gelu_tanh, and a sum with something else.
  *
  * A device whose products have such ends (Device.has_epilogues) saves a reading and a writing of
  * the result for each. It comes when ranks have agreed on what they divide: a sum that other ranks
@@ -112,6 +112,32 @@ static bool end_with_slope(Rewrite *w, int64_t at)
     return true;
 }
 
+/* Term `k` of the sum at node `at` is a product that may end with the other one. */
+static bool end_term_with_sum(Rewrite *w, int64_t at, int k)
+{
+    Graph *g = w->graph;
+    const Node *n = g->node[at], *x = n->in[k]->from;
+    Value *other = n->in[1 - k], *sum = n->out[0];
+    if (!x || w->uses[n->in[k]->id] != 1 || n->in[k]->partial || other->partial ||
+        !belong_together(n, x) || n->in[k]->dtype != sum->dtype || other->dtype != sum->dtype)
+        return false;
+    Node *made = NULL;
+    if (x->op == &op_contract_bias)
+        made = contract_add(g, x->in[0], x->in[1], x->in[2], other);
+    else if (product_of_value(w, n->in[k], "*k,nk->*n"))
+        made = contract_add(g, x->in[0], x->in[1], NULL, other);
+    else if (product_of_value(w, n->in[k], "*n,nk->*k"))
+        made = contract_grad_add(g, x->in[0], x->in[1], other);
+    if (made) put(w, made, at, x, 1, n->out);
+    return made != NULL;
+}
+
+static bool end_with_sum(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    return n->op == &op_add && (end_term_with_sum(w, at, 1) || end_term_with_sum(w, at, 0));
+}
+
 /* With what was added. */
 static void rebuild(const Rewrite *w, int64_t n)
 {
@@ -137,7 +163,9 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
                   .before = NEW_N(g->arena, Node *, n) };
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < g->node[i]->n_out; k++) w.place[g->node[i]->out[k]->id] = i;
-        if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i)) continue;
+        if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i) ||
+            end_with_sum(&w, i))
+            continue;
     }
     rebuild(&w, n);
     graph_prune(g);
@@ -152,7 +180,7 @@ static bool wanted(const Purpose *p, const void **settings)
 
 const PassDef pass_epilogues = {
     .name = "epilogues",
-    .doc = "products end with a bias, gelu_tanh or its gradient, where the device can",
+    .doc = "products end with a bias, gelu_tanh, its gradient or a sum, where the device can",
     .run = run,
     .wanted = wanted,
 };

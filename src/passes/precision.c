@@ -67,11 +67,13 @@ static bool any_wide_input(const Node *n)
 }
 
 /* As the value itself, but f32 for parameters and for what a norm gave: several products add to it,
- * and its gradient is divided by the size of the residual. */
+ * and its gradient is divided by the size of the residual. Rotated queries and keys are as they are
+ * themselves: attention on GPUs gives no wider gradients. */
 static Dtype gradient_dtype(const Value *of)
 {
     if (of->kind == VALUE_PARAM) return F32;
-    bool is_norm = of->from && !(of->from->op->flags & OP_MATMUL) && any_wide_input(of->from);
+    const unsigned others = OP_MATMUL | OP_LINEAR;
+    bool is_norm = of->from && !(of->from->op->flags & others) && any_wide_input(of->from);
     return is_norm ? F32 : of->dtype;
 }
 

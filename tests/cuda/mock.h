@@ -22,6 +22,7 @@ typedef struct MockProduct {
     void *aux; /* what gelu is given, as D lies but for the stride */
     int64_t aux_stride;
     const void *a_data, *b_data;
+    const void *c_data;
     void *d_data;
     float alpha, beta;
 } MockProduct;

@@ -283,6 +283,7 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
     MockWork w = { .kind = WORK_PRODUCT, .product = product_of(desc, a, b, d) };
     w.product.a_data = a_data;
     w.product.b_data = b_data;
+    w.product.c_data = c_data;
     w.product.d_data = d_data;
     w.product.alpha = *(const float *)alpha;
     w.product.beta = *(const float *)beta;
@@ -290,8 +291,7 @@ cublasStatus_t mock_matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, c
     if (is_narrow(w.product.a.type) &&
         ((uintptr_t)a_data | (uintptr_t)b_data | (uintptr_t)d_data) % 16)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!is_possible(&w.product) || c_data != d_data || !is_algorithm(algorithm))
-        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_possible(&w.product) || !is_algorithm(algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
     return mock_give(stream, &w) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
                                                 : CUBLAS_STATUS_EXECUTION_FAILED;
 }
@@ -370,7 +370,7 @@ void mock_multiply(const MockProduct *p)
                     sum *=
                         (double)p->a_scale[p->a_by_rows ? i : 0] * p->b_scale[p->b_by_rows ? j : 0];
                 const int64_t at = z * p->d.distance + j * p->d.stride + i;
-                const double old = p->beta != 0 ? p->beta * dtype_get(to, p->d_data, at) : 0;
+                const double old = p->beta != 0 ? p->beta * dtype_get(to, p->c_data, at) : 0;
                 dtype_set(to, p->d_data, at, finish(p, p->alpha * sum + old, i, j));
             }
 }

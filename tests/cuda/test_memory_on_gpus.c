@@ -3,9 +3,9 @@
 #include "device/cuda_library.h"
 #include "end_to_end/training.h"
 #include "passes/tiny_model.h"
+#include "trainings.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* All that is taken, but for the workspace of products, which is a line of its own. */
 TEST(a_program_takes_of_a_gpu_what_its_map_says)
@@ -22,8 +22,10 @@ TEST(a_program_takes_of_a_gpu_what_its_map_says)
     size_t mapped = workspace;
     for (int64_t i = 0; i < store_count(t.store); i++)
         mapped += tensor_bytes(&store_at(t.store, i)->tensor);
-    /* tensors begin at multiples of 64 bytes, and each stream keeps 16 */
-    const size_t rounding = 64 * (size_t)store_count(t.store) + 256;
+    /* tensors begin at multiples of 64 bytes, and each stream keeps 16; a GPU gives memory in
+     * pieces of 2 MiB: for what is kept, for the workspace, and for what streams need */
+    const size_t rounding =
+        64 * (size_t)store_count(t.store) + 256 + (is_mock() ? 0 : (size_t)3 << 21);
     if (taken < mapped || taken > mapped + rounding)
         fail_msg("%zu bytes are taken, the map has %zu", taken, mapped);
     tiny_run_free(&t);
@@ -53,7 +55,7 @@ TEST(all_of_a_gpus_memory_is_accounted_for)
     const double taken = (double)(seen.gpu[0].bytes - seen.gpu[0].free_bytes);
     if (fabs((double)mapped - taken) > 0.01 * taken)
         fail_msg("%.0f bytes are taken, the lines have %zu", taken, mapped);
-    assert_true(n >= 5);
+    assert_true(n >= (is_mock() ? 5 : 3)); /* on a GPU its libraries may take nothing at first */
     tiny_run_free(&t);
 }
 

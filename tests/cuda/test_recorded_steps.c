@@ -39,12 +39,6 @@ static const char *const as_graph[] = { ON_GPU, "MODALITIES_MOCK_GRAPHS=told", N
 static const char *const impossible[][4] = { { ON_GPU, "MODALITIES_MOCK_GRAPHS=none", NULL },
                                              { ON_GPU, "MODALITIES_MOCK_GRAPHS=never", NULL } };
 
-static bool is_mock(void)
-{
-    const char *library = getenv("MODALITIES_CUDA");
-    return library && strstr(library, "mock");
-}
-
 /* How often graphs were launched, and how often ahead of the step before. */
 static void count_launches(const char *text, int *times, int *ahead)
 {

@@ -1,6 +1,16 @@
-/* trainings.h - settings of trainings on the mock that several tests use. */
+/* trainings.h - what several tests of trainings on GPUs use. */
 #ifndef TESTS_CUDA_TRAININGS_H
 #define TESTS_CUDA_TRAININGS_H
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether the GPU is the mock of one. */
+static inline bool is_mock(void)
+{
+    const char *library = getenv("MODALITIES_CUDA");
+    return library && strstr(library, "mock");
+}
 
 /* Activations of each block wait in host memory: copies on a second stream. */
 #define OFFLOADED_MODEL                                                                            \

@@ -119,13 +119,19 @@ static const char *compare(Arena *a, const Launch *l, const Tensor *expected)
         for (int64_t i = 0; i < tensor_count(found); i++)
             if (isfinite(number_of(l, expected, k, i)))
                 largest = fmax(largest, fabs(number_of(l, expected, k, i)));
+        int64_t first = -1, n_wrong = 0;
         for (int64_t i = 0; i < tensor_count(found); i++) {
             double x = number_of(l, l->out, k, i), e = number_of(l, expected, k, i);
             if (x == e || (isnan(x) && isnan(e))) continue;
-            if (!(fabs(x - e) <= allowed.of_element * fabs(e) + allowed.of_largest * largest))
-                return arena_printf(a, "result %d[%d] is %.9g, the reference gives %.9g", k, (int)i,
-                                    x, e);
+            if (fabs(x - e) <= allowed.of_element * fabs(e) + allowed.of_largest * largest)
+                continue;
+            if (n_wrong++ == 0) first = i;
         }
+        if (n_wrong)
+            return arena_printf(
+                a, "result %d[%d] is %.9g, the reference gives %.9g; %d of %d are wrong", k,
+                (int)first, number_of(l, l->out, k, first), number_of(l, expected, k, first),
+                (int)n_wrong, (int)tensor_count(found));
     }
     return NULL;
 }

@@ -39,6 +39,9 @@ static Value *build_epilogues(Graph *g, const OpCase *c, const int64_t *n)
     contract_gelu(g, x, w, bias, true);
     contract_gelu(g, x, w, bias, false);
     contract_gelu_grad(g, dy, w, x);
+    contract_add(g, x, w, NULL, dy);
+    contract_add(g, x, w, bias, dy);
+    contract_grad_add(g, dy, w, x);
     return NULL;
 }
 

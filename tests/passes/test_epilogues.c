@@ -122,6 +122,53 @@ TEST(a_product_that_somebody_else_reads_stays_as_it_is)
     arena_free(a);
 }
 
+/* A residual layer x + f(x), in which x gets a gradient from two products and from the sum. */
+static Graph *residual_layer(Arena *a)
+{
+    Graph *g = graph_new(a);
+    Value *x = op_input(g, "x", F64, (int64_t[]){ TOKENS, WIDTH, 0 }), *product;
+    Value *w = op_input(g, "second.w", F64, (int64_t[]){ WIDTH, WIDTH, 0 });
+    Value *first = linear_of(g, x, "first", WIDTH, WIDTH, &product);
+    Value *y = add(g, add(g, x, first), contract(g, "*k,nk->*n", x, w));
+    graph_output(g, "y", y);
+    g->phase = BACKWARD_INPUT;
+    Value **grad = op_differentiate(g, y, op_input(g, "dy", F64, (int64_t[]){ TOKENS, WIDTH, 0 }));
+    graph_output(g, "dx", grad[x->id]);
+    graph_output(g, "dw", grad[w->id]);
+    return g;
+}
+
+TEST(products_end_with_what_is_added_to_them)
+{
+    Arena *a = arena_new();
+    Graph *g = residual_layer(a);
+    assert_int_equal(count(g, &op_add), 4);
+    apply(g);
+    assert_int_equal(count(g, &op_contract_add), 4); /* one of them has a bias, too */
+    assert_int_equal(count(g, &op_add) + count(g, &op_contract_bias), 0);
+    assert_int_equal(count(g, &op_contract), 1); /* dw */
+    assert_same_results(a, residual_layer(a), g);
+    arena_free(a);
+}
+
+/* Neither a sum whose product somebody else reads, nor one of another dtype. */
+TEST(sums_of_products_that_are_needed_or_narrower_stay_as_they_are)
+{
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        Graph *g = graph_new(a);
+        Value *x = op_input(g, "x", F64, (int64_t[]){ TOKENS, WIDTH, 0 }), *product;
+        linear_of(g, x, "first", WIDTH, WIDTH, &product);
+        graph_output(g, "y", add(g, x, product));
+        if (i) graph_output(g, "product", product);
+        if (!i) product->dtype = F32;
+        assert_no_error(pass_find("epilogues")->run(g, NULL, NULL));
+        assert_int_equal(count(g, &op_contract), 1);
+        assert_int_equal(count(g, &op_add), 1);
+    }
+    arena_free(a);
+}
+
 /* A sum that other ranks have a part of is settled in front of the bias. */
 TEST(a_product_of_another_phase_or_of_a_part_of_the_sum_stays_as_it_is)
 {

@@ -197,6 +197,29 @@ TEST(mixed_precision_stays_near_single_precision)
     assert_true(difference < 0.05);
 }
 
+/* Libraries for GPUs have no other gradients of attention. */
+TEST(gradients_of_attention_are_as_narrow_as_what_it_reads_also_where_that_is_rotated)
+{
+    for (int rotated = 0; rotated < 2; rotated++) {
+        Gpt2Settings s = tiny_settings(rotated);
+        Arena *a = arena_new();
+        PassList list = { .arena = a };
+        passes_add(&list, &pass_precision, &in_bf16);
+        TinyRun t = tiny_run_new(&s, &list, false, true);
+        int n = 0;
+        for (int64_t i = 0; i < t.graph->n_nodes; i++) {
+            const Node *x = t.graph->node[i];
+            if (strcmp(x->op->name, "attention_grad")) continue;
+            for (int k = 0; k < 3; k++) assert_int_equal(x->out[k]->dtype, x->in[k]->dtype);
+            assert_int_equal(x->in[0]->dtype, BF16);
+            n++;
+        }
+        assert_int_equal(n, s.n_layer);
+        tiny_run_free(&t);
+        arena_free(a);
+    }
+}
+
 TEST(tied_weights_collect_both_gradients)
 {
     Gpt2Settings s = tiny_settings(true);

@@ -355,6 +355,7 @@ static void shape_of(const Matmul *p, Shape *s)
     s->a_align = align_of(p->a.data);
     s->b_align = align_of(p->b.data);
     s->c_align = align_of(p->c);
+    if (p->plus && align_of(p->plus) < s->c_align) s->c_align = align_of(p->plus);
     s->a_scale = (int32_t)scale_kind(&p->a);
     s->b_scale = (int32_t)scale_kind(&p->b);
     s->fast = p->fast;
@@ -395,10 +396,11 @@ static cublasStatus_t multiply(CudaStream *s, const Made *x, const Matmul *p,
                                const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
     const Matmuls *m = s->cuda->matmuls;
-    const float one = 1, keep = p->add ? 1 : 0;
-    return s->cuda->calls->cublasLtMatmul(m->handle, x->product, &one, p->b.data, x->first,
-                                          p->a.data, x->second, &keep, to, x->result, to, x->result,
-                                          algorithm, s->workspace, CUDA_WORKSPACE, s->queue);
+    const float one = 1, keep = p->add || p->plus ? 1 : 0;
+    const void *plus = p->plus ? p->plus : to;
+    return s->cuda->calls->cublasLtMatmul(
+        m->handle, x->product, &one, p->b.data, x->first, p->a.data, x->second, &keep, plus,
+        x->result, to, x->result, algorithm, s->workspace, CUDA_WORKSPACE, s->queue);
 }
 
 /* Seconds of a product that another one has been made before, as often as is timed; NAN: none. */

@@ -25,8 +25,9 @@ typedef struct Matmul {
     MatmulFactor a, b;
     void *c;
     Dtype c_dtype;
-    bool add;  /* to what is in C */
-    bool fast; /* factors of eight bits: partial sums may have fewer bits than f32 */
+    bool add;         /* to what is in C */
+    const void *plus; /* what lies as C does and is added instead; NULL: nothing */
+    bool fast;        /* factors of eight bits: partial sums may have fewer bits than f32 */
     MatmulEnd end;
     const void *bias; /* BIAS, GELU */
     /* As C lies and of its dtype. GELU: gets what gelu_tanh is given, NULL: nobody wants it;
