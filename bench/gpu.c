@@ -292,8 +292,8 @@ typedef struct GpuStep {
     double bar, goal;
     bool is_tight; /* BenchCase */
 } GpuStep;
-static const GpuStep gpu_steps[] = { { "gpt2", 32, 1024, 520e3, 564e3, false },
-                                     { "llama-1b", 2, 4096, 65e3, 69.3e3, false },
+static const GpuStep gpu_steps[] = { { "gpt2", 64, 1024, 520e3, 564e3, false },
+                                     { "llama-1b", 4, 4096, 65e3, 69.3e3, false },
                                      { "llama-8b", 1, 8192, 11.5e3, 12.2e3, true },
                                      { "tutorial", 4, 256, 0, 0, false } };
 
