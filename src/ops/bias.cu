@@ -1,9 +1,56 @@
 /* bias.cu - a vector along the last dimension, and its gradient, on a GPU. */
 #include "device/cuda/kernel.h"
 
+/* Eight elements as they lie in memory: what they mean is looked at when they are used, so that
+ * nothing waits between loads. */
+template <Dtype T> struct Lying {
+    uint4 part[T == F32 ? 2 : 1];
+};
+
+template <Dtype T> __device__ static void add_lying(Eight &sum, const Lying<T> &e)
+{
+    if (T == F32) {
+        float x[EIGHT];
+        memcpy(x, e.part, sizeof e.part);
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) sum.x[k] += x[k];
+        return;
+    }
+    const uint32_t pair[4] = { e.part[0].x, e.part[0].y, e.part[0].z, e.part[0].w };
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) {
+        const uint16_t bits = (uint16_t)(k % 2 ? pair[k / 2] >> 16 : pair[k / 2]);
+        sum.x[k] += T == BF16 ? widen_bf16(bits) : widen_f16(bits);
+    }
+}
+
+/* The usual case: all lies well, and the width is a multiple of eight, so that eight elements are of
+ * one row. Two of them are on their way at once. */
+template <Dtype T> __device__ static void add_to_eights(const Call &c)
+{
+    const int64_t n = c.out[0].count / EIGHT, step = all_threads();
+    const uint32_t d = (uint32_t)(c.in[1].count / EIGHT);
+    const Lying<T> *x = (const Lying<T> *)c.in[0].data;
+    for (int64_t i = thread_number(); i < n; i += 2 * step) {
+        const Lying<T> pair[2] = { x[i], i + step < n ? x[i + step] : Lying<T>{} };
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const int64_t at = i + k * step;
+            if (at >= n) continue;
+            const int64_t column = n <= UINT32_MAX ? (uint32_t)at % d : at % d;
+            Eight sum = get_eight(c.in[1], EIGHT * column, EIGHT);
+            add_lying<T>(sum, pair[k]);
+            put_eight(c.out[0], EIGHT * at, EIGHT, sum);
+        }
+    }
+}
+
 KERNEL(add_bias_kernel, 256)
 {
     const int64_t n = c.out[0].count, d = c.in[1].count;
+    const bool is_usual = d % EIGHT == 0 && is_aligned(c.in[0]);
+    if (is_usual && c.in[0].dtype == F32) return add_to_eights<F32>(c);
+    if (is_usual && c.in[0].dtype == BF16) return add_to_eights<BF16>(c);
     for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads()) {
         Eight x = get_eight(c.in[0], i, n - i);
         int64_t column = i % d;
@@ -16,30 +63,117 @@ KERNEL(add_bias_kernel, 256)
     }
 }
 
-/* Sums of columns in two steps, in a fixed order: number[0] pieces of rows give sums in scratch
- * [piece][column], and a second kernel adds those up. A thread has one column of one piece. */
-KERNEL(column_sums_kernel, 256)
+/* ---- sums of columns ----
+ *
+ * In two steps, in a fixed order: number[0] pieces of rows give sums in scratch [piece][column],
+ * and a second kernel adds those up. A block has a strip of columns of one piece: each of its warps
+ * takes rows in turns, a lane eight columns of them. */
+
+enum { STRIP = WARP * EIGHT, STRIP_WARPS = 8, STRIP_THREADS = STRIP_WARPS * WARP };
+
+/* Rows [row, end) in steps, several at a time, so that as many loads are on their way; those after
+ * the end count as zeros. */
+template <Dtype T>
+__device__ static Eight sum_of_rows(const CallTensor &t, int64_t row, int64_t end, int64_t d,
+                                    int64_t column)
 {
-    const int64_t d = c.out[0].count, rows = c.in[0].count / d, n_pieces = c.number[0];
-    float *sum = (float *)c.scratch;
-    for (int64_t i = thread_number(); i < d * n_pieces; i += all_threads()) {
-        const int64_t piece = i / d, column = i % d;
-        const int64_t from = rows * piece / n_pieces, to = rows * (piece + 1) / n_pieces;
-        float total = 0;
-        for (int64_t row = from; row < to; row++) total += get(c.in[0], row * d + column);
-        sum[i] = total;
+    constexpr int AT_ONCE = T == F32 ? 4 : 8;
+    const Lying<T> *from = (const Lying<T> *)t.data + (row * d + column) / EIGHT;
+    const int64_t step = d / EIGHT * STRIP_WARPS;
+    int left = (int)((end - row + STRIP_WARPS - 1) / STRIP_WARPS);
+    Eight sum = {};
+    for (; left > 0; left -= AT_ONCE, from += AT_ONCE * step) {
+        Lying<T> e[AT_ONCE];
+        const Lying<T> *next = from;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++, next += step) e[k] = k < left ? *next : Lying<T>{};
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) add_lying<T>(sum, e[k]);
     }
+    return sum;
 }
 
-/* Of scratch [number[0]][result k][column], for as many results as there are from number[1] on. */
-KERNEL(join_sums_kernel, 256)
+/* Wherever the rows lie; the last eight columns may be fewer. */
+__device__ static Eight sum_of_any_rows(const CallTensor &t, int64_t row, int64_t end, int64_t d,
+                                        int64_t column)
 {
-    const int64_t n_pieces = c.number[0], first = c.number[1], d = c.out[first].count;
-    const int64_t n_sums = c.n_out - first;
-    const float *sum = (const float *)c.scratch;
-    for (int64_t i = thread_number(); i < n_sums * d; i += all_threads()) {
-        float total = 0;
-        for (int64_t piece = 0; piece < n_pieces; piece++) total += sum[piece * n_sums * d + i];
-        put(c.out[first + i / d], i % d, total);
+    Eight sum = {};
+    for (; row < end; row += STRIP_WARPS)
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++)
+            if (column + k < d) sum.x[k] += get(t, row * d + column + k);
+    return sum;
+}
+
+__device__ static Eight sum_of_strip(const Call &c, int64_t row, int64_t end, int64_t column)
+{
+    const CallTensor &t = c.in[0];
+    const int64_t d = c.out[0].count;
+    if (column >= d) return {};
+    if (d % EIGHT || !is_aligned(t)) return sum_of_any_rows(t, row, end, d, column);
+    if (t.dtype == F32) return sum_of_rows<F32>(t, row, end, d, column);
+    if (t.dtype == BF16) return sum_of_rows<BF16>(t, row, end, d, column);
+    return sum_of_rows<F16>(t, row, end, d, column);
+}
+
+/* Said to have more threads than it has: else it takes more registers than leave room for four
+ * blocks. */
+KERNEL(column_sums_kernel, 4 * STRIP_THREADS)
+{
+    __shared__ float part[STRIP_WARPS][STRIP];
+    const int64_t d = c.out[0].count, rows = c.in[0].count / d, n_pieces = c.number[0];
+    const int n_strips = (int)((d + STRIP - 1) / STRIP);
+    const int64_t piece = (int)blockIdx.x / n_strips,
+                  first = (int64_t)((int)blockIdx.x % n_strips) * STRIP;
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int64_t from = rows * piece / n_pieces, to = rows * (piece + 1) / n_pieces;
+    const Eight sum = sum_of_strip(c, from + warp, to, first + lane * EIGHT);
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) part[warp][lane + k * WARP] = sum.x[k];
+    __syncthreads();
+    /* a thread per column, which lies as its lane wrote it */
+    const int column = threadIdx.x, at = column / EIGHT + column % EIGHT * WARP;
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < STRIP_WARPS; w++) total += part[w][at];
+    if (first + column < d) ((float *)c.scratch)[piece * d + first + column] = total;
+}
+
+/* Adds up scratch [number[0] pieces][result k][column], for as many results as there are from
+ * number[1] on: a block has a few columns, and its threads take pieces in turns. */
+enum { JOIN_COLUMNS = 16, JOIN_TURNS = 64, JOIN_UNIT = 4, JOIN_UNITS = JOIN_COLUMNS / JOIN_UNIT };
+
+__device__ static float4 four_at(const float *sum, int64_t column, int64_t n)
+{
+    if (n % JOIN_UNIT == 0) return *(const float4 *)(sum + column);
+    return make_float4(sum[column], column + 1 < n ? sum[column + 1] : 0,
+                       column + 2 < n ? sum[column + 2] : 0, column + 3 < n ? sum[column + 3] : 0);
+}
+
+KERNEL(join_sums_kernel, JOIN_TURNS * JOIN_UNITS)
+{
+    __shared__ float4 part[JOIN_TURNS][JOIN_UNITS];
+    const int64_t first = c.number[1], d = c.out[first].count, n = d * (c.n_out - first);
+    const int n_pieces = (int)c.number[0], unit = threadIdx.x % JOIN_UNITS,
+              turn = threadIdx.x / JOIN_UNITS;
+    const int64_t begin = (int64_t)blockIdx.x * JOIN_COLUMNS, mine = begin + unit * JOIN_UNIT;
+    float4 total = make_float4(0, 0, 0, 0);
+    if (mine < n)
+#pragma unroll 4
+        for (int piece = turn; piece < n_pieces; piece += JOIN_TURNS) {
+            const float4 x = four_at((const float *)c.scratch + piece * n, mine, n);
+            total.x += x.x, total.y += x.y, total.z += x.z, total.w += x.w;
+        }
+    part[turn][unit] = total;
+    for (int half = JOIN_TURNS / 2; half; half /= 2) {
+        __syncthreads();
+        if (turn >= half) continue;
+        const float4 x = part[turn + half][unit];
+        total.x += x.x, total.y += x.y, total.z += x.z, total.w += x.w;
+        part[turn][unit] = total;
     }
+    __syncthreads();
+    const int64_t i = begin + threadIdx.x;
+    if (threadIdx.x < JOIN_COLUMNS && i < n)
+        put(c.out[first + i / d], i % d, ((const float *)part[0])[threadIdx.x]);
 }
