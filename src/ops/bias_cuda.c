@@ -34,8 +34,7 @@ static int run_add_bias_grad(const Launch *l)
 {
     Call c = cuda_call(l);
     c.number[0] = n_pieces(l);
-    const int status =
-        cuda_start(l, "column_sums_kernel", &c, c.number[0] * n_strips(l), 256, 0);
+    const int status = cuda_start(l, "column_sums_kernel", &c, c.number[0] * n_strips(l), 256, 0);
     return status ? status : column_sums_join(l, &c, n_pieces(l), 0);
 }
 

@@ -29,6 +29,7 @@ __device__ static int unit_of(int u)
     return (int)(threadIdx.x + u * blockDim.x);
 }
 
+/* Units after the row are zeros. */
 __device__ static RowBits load(const CallTensor &t, int row, int n_units)
 {
     RowBits bits = {};
@@ -122,38 +123,38 @@ __device__ static void write(const CallTensor &t, int row, int n_units, const Ro
     }
 }
 
-/* What sums over a block need to know: the warps, as a power of two, and which place is next. */
+/* What sums over a block need to know: the warps, as a power of two; which warp's sum a lane takes,
+ * if there is such a warp; and which place is next. */
 struct Team {
-    int n_warps, turn;
+    int n_warps, from, turn;
+    bool is_there;
 };
 
 __device__ static Team team_of()
 {
-    Team t = { 1, 0 };
-    while (t.n_warps * WARP < (int)blockDim.x) t.n_warps *= 2;
-    return t;
+    int n_warps = 1;
+    while (n_warps * WARP < (int)blockDim.x) n_warps *= 2;
+    const int from = threadIdx.x & (n_warps - 1);
+    return { n_warps, from, 0, from * WARP < (int)blockDim.x };
 }
 
-/* Sums of several numbers over the block, the same on all threads, always in the same order. One
+/* Sums of one number or TWO over the block, the same on all threads, always in the same order. One
  * barrier is enough: calls take two places in turns, and whoever writes to a place has met all
  * readers of what was in it at the barrier of the call between. */
-template <int N> __device__ static void sum_over_block(Team &t, float (&x)[N])
+template <bool TWO> __device__ static float2 sum_over_block(Team &t, float2 x)
 {
-    __shared__ float part[2][N][WARP];
-    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, from = lane & (t.n_warps - 1);
-#pragma unroll
-    for (int k = 0; k < N; k++) x[k] = over_warp(x[k], Sum());
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        if (lane == 0) part[t.turn][k][warp] = x[k];
+    __shared__ float2 part[2][WARP];
+    x.x = over_warp(x.x, Sum());
+    if (TWO) x.y = over_warp(x.y, Sum());
+    if (threadIdx.x % WARP == 0) part[t.turn][threadIdx.x / WARP] = x;
     __syncthreads();
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        x[k] = from * WARP < (int)blockDim.x ? part[t.turn][k][from] : 0;
-    for (int step = t.n_warps / 2; step; step /= 2)
-#pragma unroll
-        for (int k = 0; k < N; k++) x[k] += __shfl_xor_sync(WHOLE_WARP, x[k], step);
+    x = t.is_there ? part[t.turn][t.from] : make_float2(0, 0);
+    for (int step = t.n_warps / 2; step; step /= 2) {
+        x.x += __shfl_xor_sync(WHOLE_WARP, x.x, step);
+        if (TWO) x.y += __shfl_xor_sync(WHOLE_WARP, x.y, step);
+    }
     t.turn = !t.turn;
+    return x;
 }
 
 __device__ static float sum_of(const Row &r)
@@ -188,8 +189,9 @@ __device__ static void center(Row &r, float mean, int n_units)
 {
 #pragma unroll
     for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units)
 #pragma unroll
-        for (int k = 0; k < UNIT; k++) r.x[u][k] = unit_of(u) < n_units ? r.x[u][k] - mean : 0;
+            for (int k = 0; k < UNIT; k++) r.x[u][k] -= mean;
 }
 
 /* What launchers say of a norm; all of it is constant memory. */
@@ -204,9 +206,9 @@ __device__ static Rows rows_of(const Call &c)
     return { (int)c.number[0], d, d / UNIT, c.number[2] != 0 };
 }
 
-__device__ static float factor_of(const Call &c, float square, int d)
+__device__ static float factor_of(const Call &c, float mean_square)
 {
-    return 1 / sqrtf(square / (float)d + (float)attrs_of<NormAttrs>(c).eps);
+    return 1 / sqrtf(mean_square + (float)attrs_of<NormAttrs>(c).eps);
 }
 
 /* AHEAD: the next row is asked for before this one is worked on. */
@@ -215,6 +217,7 @@ template <bool AHEAD> __device__ static void normalize(const Call &c)
     const NormAttrs &a = attrs_of<NormAttrs>(c);
     const CallTensor &x = c.in[0];
     const Rows rows = rows_of(c);
+    const float share = 1 / (float)rows.d;
     const Row weight = read_vector(c.in[1], a.weight, 1, rows.n_units),
               bias = read_vector(c.in[1 + a.weight], a.bias, 0, rows.n_units);
     Team team = team_of();
@@ -226,13 +229,11 @@ template <bool AHEAD> __device__ static void normalize(const Call &c)
         Row r = read(bits, x.dtype);
         if (AHEAD && row + (int)gridDim.x < rows.n) bits = load(x, row + (int)gridDim.x, rows.n_units);
         if (rows.is_centered) {
-            float sum[1] = { sum_of(r) };
-            sum_over_block(team, sum);
-            center(r, sum[0] / (float)rows.d, rows.n_units);
+            const float2 sum = sum_over_block<false>(team, make_float2(sum_of(r), 0));
+            center(r, sum.x * share, rows.n_units);
         }
-        float square[1] = { dot(r, r) };
-        sum_over_block(team, square);
-        const float factor = factor_of(c, square[0], rows.d);
+        const float2 square = sum_over_block<false>(team, make_float2(dot(r, r), 0));
+        const float factor = factor_of(c, square.x * share);
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
 #pragma unroll
@@ -286,14 +287,13 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
         if (AHEAD && dx.add) old = load(dx, row, n_units);
         float mean_e = 0;
         if (rows.is_centered) {
-            float sum[2] = { sum_of(h), dot(slope, weight) };
-            sum_over_block(team, sum);
-            center(h, sum[0] * share, n_units);
-            mean_e = sum[1] * share;
+            const float2 sum = sum_over_block<true>(team, make_float2(sum_of(h), dot(slope, weight)));
+            center(h, sum.x * share, n_units);
+            mean_e = sum.y * share;
         }
-        float sum[2] = { dot(h, h), dot(slope, weight, h) };
-        sum_over_block(team, sum);
-        const float factor = factor_of(c, sum[0], rows.d), mean_eh = sum[1] * share * factor;
+        const float2 sum = sum_over_block<true>(team, make_float2(dot(h, h), dot(slope, weight, h)));
+        const float factor = factor_of(c, sum.x * share), mean_eh = sum.y * share * factor;
+        const float of_h = factor * mean_eh, constant = factor * mean_e;
         if (!AHEAD) weight = read_vector(c.in[1], a.weight, 1, n_units);
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
@@ -302,7 +302,7 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
                 const float normal = h.x[u][k] * factor, e = slope.x[u][k] * weight.x[u][k];
                 dweight.x[u][k] += slope.x[u][k] * normal;
                 dbias.x[u][k] += slope.x[u][k];
-                h.x[u][k] = factor * (e - normal * mean_eh - mean_e);
+                h.x[u][k] = factor * e - constant - normal * of_h;
             }
         if (dx.add) {
             if (!AHEAD) old = load(dx, row, n_units);
@@ -353,7 +353,7 @@ __device__ static Moments moments_of(const Call &c, int64_t at, int d)
         const float h = get(x, at + j) - mean;
         square += h * h;
     }
-    return { mean, factor_of(c, over_block(square, Sum(), 0.0f), d) };
+    return { mean, factor_of(c, over_block(square, Sum(), 0.0f) / (float)d) };
 }
 
 KERNEL(norm_any_kernel, 256)

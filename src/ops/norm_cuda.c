@@ -59,7 +59,7 @@ static int start(const Launch *l, Call *c, const Family *f, bool is_centered, in
 /* As many blocks as a GPU has room for at once, each of which takes many rows. */
 static int forward(const Launch *l, bool is_centered)
 {
-    enum { THREADS_OF_PROCESSOR = 1024 };
+    enum { THREADS_OF_PROCESSOR = 1152 };
     static const Family norm = { "norm_kernel", "norm_wide_kernel", "norm_any_kernel" };
     const int64_t rows = rows_of(l), fit = THREADS_OF_PROCESSOR / threads_for(width_of(l));
     const int64_t most = fit * cuda_multiprocessors(l);
