@@ -24,12 +24,36 @@ template <Dtype T> __device__ static void add_lying(Eight &sum, const Lying<T> &
     }
 }
 
-/* The usual case: all lies well, and the width is a multiple of eight, so that eight elements are of
- * one row. Two of them are on their way at once. */
+template <Dtype T> __device__ static Eight eight_at(const CallTensor &t, int64_t i)
+{
+    Eight e = {};
+    add_lying<T>(e, ((const Lying<T> *)t.data)[i]);
+    return e;
+}
+
+template <Dtype T> __device__ static uint32_t pair_of(float low, float high)
+{
+    return T == BF16 ? (uint32_t)narrow_bf16(low) | (uint32_t)narrow_bf16(high) << 16
+                     : (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
+}
+
+template <Dtype T> __device__ static void write_eight(const CallTensor &t, int64_t i, const Eight &e)
+{
+    Lying<T> to;
+    if (T == F32)
+        memcpy(to.part, e.x, sizeof to.part);
+    else
+        to.part[0] = make_uint4(pair_of<T>(e.x[0], e.x[1]), pair_of<T>(e.x[2], e.x[3]),
+                                pair_of<T>(e.x[4], e.x[5]), pair_of<T>(e.x[6], e.x[7]));
+    ((Lying<T> *)t.data)[i] = to;
+}
+
+/* The usual case, in steps of eight elements of one row. Two of them are on their way at once. */
 template <Dtype T> __device__ static void add_to_eights(const Call &c)
 {
     const int64_t n = c.out[0].count / EIGHT, step = all_threads();
-    const uint32_t d = (uint32_t)(c.in[1].count / EIGHT);
+    const CallTensor &bias = c.in[1];
+    const uint32_t d = (uint32_t)(bias.count / EIGHT);
     const Lying<T> *x = (const Lying<T> *)c.in[0].data;
     for (int64_t i = thread_number(); i < n; i += 2 * step) {
         const Lying<T> pair[2] = { x[i], i + step < n ? x[i + step] : Lying<T>{} };
@@ -37,29 +61,38 @@ template <Dtype T> __device__ static void add_to_eights(const Call &c)
         for (int k = 0; k < 2; k++) {
             const int64_t at = i + k * step;
             if (at >= n) continue;
-            const int64_t column = n <= UINT32_MAX ? (uint32_t)at % d : at % d;
-            Eight sum = get_eight(c.in[1], EIGHT * column, EIGHT);
+            const uint32_t column = n <= UINT32_MAX ? (uint32_t)at % d : (uint32_t)(at % d);
+            Eight sum = bias.dtype == F32    ? eight_at<F32>(bias, column)
+                        : bias.dtype == BF16 ? eight_at<BF16>(bias, column)
+                                             : eight_at<F16>(bias, column);
             add_lying<T>(sum, pair[k]);
-            put_eight(c.out[0], EIGHT * at, EIGHT, sum);
+            write_eight<T>(c.out[0], at, sum);
         }
     }
+}
+
+/* Whether x and the result are alike, all lies well and eight elements are of one row. */
+__device__ static bool is_usual(const Call &c)
+{
+    const CallTensor &x = c.in[0], &bias = c.in[1], &y = c.out[0];
+    return bias.count % EIGHT == 0 && x.dtype == y.dtype && !y.add && is_aligned(x) &&
+           is_aligned(bias) && is_aligned(y);
 }
 
 KERNEL(add_bias_kernel, 256)
 {
     const int64_t n = c.out[0].count, d = c.in[1].count;
-    const bool is_usual = d % EIGHT == 0 && is_aligned(c.in[0]);
-    if (is_usual && c.in[0].dtype == F32) return add_to_eights<F32>(c);
-    if (is_usual && c.in[0].dtype == BF16) return add_to_eights<BF16>(c);
-    for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads()) {
-        Eight x = get_eight(c.in[0], i, n - i);
-        int64_t column = i % d;
-#pragma unroll
-        for (int k = 0; k < EIGHT; k++) {
-            x.x[k] += get(c.in[1], column);
-            column = column + 1 == d ? 0 : column + 1;
-        }
-        put_eight(c.out[0], i, n - i, x);
+    if (is_usual(c)) {
+        if (c.in[0].dtype == F32) return add_to_eights<F32>(c);
+        if (c.in[0].dtype == BF16) return add_to_eights<BF16>(c);
+        return add_to_eights<F16>(c);
+    }
+    if (n == 0) return;
+    const int64_t step = all_threads() % d;
+    int64_t column = thread_number() % d;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        put(c.out[0], i, get(c.in[0], i) + get(c.in[1], column));
+        column += column + step < d ? step : step - d;
     }
 }
 
@@ -143,37 +176,63 @@ KERNEL(column_sums_kernel, 4 * STRIP_THREADS)
  * number[1] on: a block has a few columns, and its threads take pieces in turns. */
 enum { JOIN_COLUMNS = 16, JOIN_TURNS = 64, JOIN_UNIT = 4, JOIN_UNITS = JOIN_COLUMNS / JOIN_UNIT };
 
-__device__ static float4 four_at(const float *sum, int64_t column, int64_t n)
+/* WHOLE: every unit lies in one load. */
+template <bool WHOLE> __device__ static float4 unit_at(const float *sum, int64_t column, int64_t n)
 {
-    if (n % JOIN_UNIT == 0) return *(const float4 *)(sum + column);
+    if (WHOLE) return *(const float4 *)(sum + column);
     return make_float4(sum[column], column + 1 < n ? sum[column + 1] : 0,
                        column + 2 < n ? sum[column + 2] : 0, column + 3 < n ? sum[column + 3] : 0);
+}
+
+__device__ static void add(float4 &a, const float4 &b)
+{
+    a.x += b.x, a.y += b.y, a.z += b.z, a.w += b.w;
+}
+
+/* Several pieces at a time, as in sum_of_rows. */
+template <bool WHOLE>
+__device__ static float4 sum_of_pieces(const float *sum, int64_t column, int64_t n, int piece,
+                                       int n_pieces)
+{
+    constexpr int AT_ONCE = 8;
+    float4 total = make_float4(0, 0, 0, 0);
+    for (; piece < n_pieces; piece += AT_ONCE * JOIN_TURNS) {
+        float4 x[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int next = piece + k * JOIN_TURNS;
+            x[k] = next < n_pieces ? unit_at<WHOLE>(sum + next * n, column, n)
+                                   : make_float4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) add(total, x[k]);
+    }
+    return total;
 }
 
 KERNEL(join_sums_kernel, JOIN_TURNS * JOIN_UNITS)
 {
     __shared__ float4 part[JOIN_TURNS][JOIN_UNITS];
-    const int64_t first = c.number[1], d = c.out[first].count, n = d * (c.n_out - first);
+    const CallTensor *out = c.out + c.number[1];
+    const float *sum = (const float *)c.scratch;
+    const int64_t d = out->count, n = d * (c.n_out - c.number[1]);
     const int n_pieces = (int)c.number[0], unit = threadIdx.x % JOIN_UNITS,
               turn = threadIdx.x / JOIN_UNITS;
     const int64_t begin = (int64_t)blockIdx.x * JOIN_COLUMNS, mine = begin + unit * JOIN_UNIT;
     float4 total = make_float4(0, 0, 0, 0);
-    if (mine < n)
-#pragma unroll 4
-        for (int piece = turn; piece < n_pieces; piece += JOIN_TURNS) {
-            const float4 x = four_at((const float *)c.scratch + piece * n, mine, n);
-            total.x += x.x, total.y += x.y, total.z += x.z, total.w += x.w;
-        }
+    if (mine < n && n % JOIN_UNIT == 0)
+        total = sum_of_pieces<true>(sum, mine, n, turn, n_pieces);
+    else if (mine < n)
+        total = sum_of_pieces<false>(sum, mine, n, turn, n_pieces);
     part[turn][unit] = total;
     for (int half = JOIN_TURNS / 2; half; half /= 2) {
         __syncthreads();
         if (turn >= half) continue;
-        const float4 x = part[turn + half][unit];
-        total.x += x.x, total.y += x.y, total.z += x.z, total.w += x.w;
+        add(total, part[turn + half][unit]);
         part[turn][unit] = total;
     }
     __syncthreads();
     const int64_t i = begin + threadIdx.x;
     if (threadIdx.x < JOIN_COLUMNS && i < n)
-        put(c.out[first + i / d], i % d, ((const float *)part[0])[threadIdx.x]);
+        put(out[i / d], i % d, ((const float *)part[0])[threadIdx.x]);
 }
