@@ -7,6 +7,7 @@
  * from there on sums are in double. */
 #include "device/cuda/mma.h"
 extern "C" {
+#include "ops/token_loss_batch.h"
 #include "ops/vocabulary_cuda.h"
 #include "tensor/target.h"
 }
@@ -14,7 +15,7 @@ extern "C" {
 
 constexpr float LOG2_E = 1.44269504f;
 /* Logits in 16 bytes. */
-constexpr int NARROW = 8, WIDE = 4;
+constexpr int NARROW = 8, WIDE = STEP_WIDE;
 
 /* Within two units of the last place; 0 instead of what is smaller than normal numbers. */
 __device__ inline float power_of_two(float x)
@@ -149,7 +150,7 @@ template <int N> __device__ inline void add_exps(ExpSum &s, const float (&x)[N])
 template <int T, int N>
 __device__ inline void add_logits(ExpSum &s, const void *row, int from, int to)
 {
-    constexpr int READS = N == 1 ? 8 : 4;
+    constexpr int READS = N == 1 ? 8 : STEP_READS;
     const int step = (int)blockDim.x * N;
     float x[READS * N];
     int j = from + (int)threadIdx.x * N;
@@ -163,7 +164,7 @@ __device__ inline void add_logits(ExpSum &s, const void *row, int from, int to)
     add_exps(s, x);
 }
 
-/* The first n logits of a row, by all threads of the block, which get the same. */
+/* What all threads of the block have, which get the same. */
 __device__ static double over_threads(ExpSum s, float *top)
 {
     *top = over_block(s.top, Largest(), -FLT_MAX);
@@ -200,15 +201,17 @@ KERNEL(token_loss_kernel, 512)
     const int64_t v = x.size[x.n_dims - 1], n = x.count / v;
     const bool wide = lie_well(x, x);
     for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
-        float top;
-        const double sum = over_threads(sum_of(x, row, (int)v, wide), &top);
-        if (threadIdx.x != 0) continue;
         const int64_t token = c.number[0] + row;
         const int32_t target = get_int(c.in[1], token);
+        const bool counts = target >= 0 && target < v;
+        const ExpSum mine = sum_of(x, row, (int)v, wide);
+        const float of_target = counts && threadIdx.x == 0 ? get(x, row * v + target) : 0;
+        float top;
+        const double sum = over_threads(mine, &top);
+        if (threadIdx.x != 0) continue;
         const double lse = log_sum(top, sum);
         if (!is_target(target, v)) fail(c, KERNEL_BAD_INDEX);
-        const bool counts = target >= 0 && target < v;
-        put_double(c.out[0], token, counts ? lse - (double)get(x, row * v + target) : 0);
+        put_double(c.out[0], token, counts ? lse - (double)of_target : 0);
         put_double(c.out[1], token, lse);
     }
 }
@@ -344,8 +347,8 @@ __device__ static void write_kept_slopes(const Slopes &s, float *kept, int n_kep
 }
 
 /* Loss and gradient of logits in f32. in: logits, targets, gradient of the loss; out: loss,
- * gradient of the logits, which may lie where they do. number[1]: of how many logits of a row
- * shared memory has room. */
+ * gradient of the logits, which may lie where they do. number[1]: how many logits of a row are kept:
+ * all, or whole batches of the block's reads, so that no sum tells how much room there was. */
 KERNEL(token_step_kernel, 1024)
 {
     const CallTensor &x = c.in[0], &dx = c.out[1];
@@ -359,12 +362,12 @@ KERNEL(token_step_kernel, 1024)
         const int32_t target = get_int(c.in[1], token);
         const float dloss = get(c.in[2], token), *logits = (const float *)row_of(x, row);
         const bool counts = target >= 0 && target < v;
-        const float of_target = counts && threadIdx.x == 0 ? logits[target] : 0;
         ExpSum mine;
         wait_for_copies<0>();
         add_logits<F32, WIDE>(mine, kept, 0, n_kept);
         wide ? add_logits<F32, WIDE>(mine, logits, n_kept, v)
              : add_logits<F32, 1>(mine, logits, n_kept, v);
+        const float of_target = counts && threadIdx.x == 0 ? logits[target] : 0;
         float top;
         const double sum = over_threads(mine, &top);
         if (threadIdx.x == 0) {

@@ -12,11 +12,12 @@
  * product for x has only tokens * width / 32768 tiles of 128 x 256 for 132 multiprocessors. Logits
  * need not be as many: their product has a tile for each 256 rows of the vocabulary, too. */
 #include "device/cuda/matmul.h"
+#include "ops/token_loss_batch.h"
 #include "ops/token_loss_cuda.h"
 #include "ops/vocabulary_cuda.h"
 
-/* At a time: bytes of logits, bytes of gradients in 16 bits, and tokens for the latter. A row of
- * the vocabulary more makes few tokens of these, but never less than one of the products' tiles. */
+/* At a time: bytes of logits; bytes of gradients in 16 bits, and their tokens. Of large
+ * vocabularies these are fewer tokens, but never less than a tile of the products has. */
 enum { LOGIT_BYTES = 256 << 20, GRADIENT_BYTES = 1 << 30, GROUP_TOKENS = 8192, TILE = 128 };
 
 typedef struct Head {
@@ -190,13 +191,14 @@ static int run_loss(const Launch *l)
  * token_step_kernel). */
 static int step_start(const Launch *l, Call *c, int64_t n)
 {
-    enum { OF_SUMS = 1024, PROCESSOR_THREADS = 2048 };
+    enum { OF_SUMS = 1024, PROCESSOR_THREADS = 1024 /* by their registers */ };
     const struct cudaDeviceProp *facts = &cuda_stream_of(l->stream)->cuda->facts;
     const int64_t v = c->in[0].size[1], room = (int64_t)facts->sharedMemPerBlockOptin - OF_SUMS,
                   row = v * (int64_t)sizeof(float);
     const int threads = v <= 2048 ? 256 : v <= 16384 ? 512 : 1024;
-    int64_t kept = row < room ? row : room / 16 * 16;
-    if (v % 4 || kept < 0) kept = 0; /* rows that do not begin on 16 bytes */
+    const int64_t batch = (int64_t)threads * STEP_READS * STEP_WIDE * (int64_t)sizeof(float);
+    int64_t kept = row < room ? row : room / batch * batch;
+    if (v % STEP_WIDE || kept < 0) kept = 0; /* rows that do not begin on 16 bytes */
     int64_t blocks = (int64_t)facts->sharedMemPerMultiprocessor / (kept + 2 * OF_SUMS);
     if (blocks > PROCESSOR_THREADS / threads) blocks = PROCESSOR_THREADS / threads;
     if (blocks < 1) blocks = 1;

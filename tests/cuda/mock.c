@@ -680,8 +680,8 @@ static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
                                     .major = 9,
                                     .multiProcessorCount = 2,
                                     .totalGlobalMem = ALL_BYTES,
-                                    .sharedMemPerBlockOptin = 3 << 10,
-                                    .sharedMemPerMultiprocessor = 6 << 10 };
+                                    .sharedMemPerBlockOptin = 48 << 10,
+                                    .sharedMemPerMultiprocessor = 100 << 10 };
     return cudaSuccess;
 }
 
