@@ -2,30 +2,49 @@
  * at a time, so that only a chunk's logits are ever there.
  *
  * Logits are f32, since their rounding would be that of the loss. The kernels between the products
- * (cross_entropy.cu) write their gradients, which are of the dtype of x, where the logits are, or
- * after them. */
+ * (cross_entropy.cu) write their gradients, which are of the dtype of x, for a group of chunks;
+ * then two products are made of all of them. Gradients in f32 lie where the logits are: a group is
+ * one chunk.
+ *
+ * Why groups: each product of k tokens for the weight's gradient reads and writes that in f32, 8
+ * bytes for 2 k operations. A GPU that does some 200 operations in the time of a byte (H100: 650
+ * T/s, 3.35 TB/s) takes 800 / k longer for that: 60 % with 1280 tokens, 10 % with 8192. And the
+ * product for x has only tokens * width / 32768 tiles of 128 x 256 for 132 multiprocessors. Logits
+ * need not be as many: their product has a tile for each 256 rows of the vocabulary, too. */
 #include "device/cuda/matmul.h"
+#include "ops/token_loss_batch.h"
 #include "ops/token_loss_cuda.h"
 #include "ops/vocabulary_cuda.h"
 
-/* Bytes of logits at a time: large products, and little memory. */
-enum { CHUNK_BYTES = 256 << 20, LEAST_TOKENS = 128 };
+/* At a time: bytes of logits; bytes of gradients in 16 bits, and their tokens. Of large
+ * vocabularies these are fewer tokens, but never less than a tile of the products has. */
+enum { LOGIT_BYTES = 256 << 20, GRADIENT_BYTES = 1 << 30, GROUP_TOKENS = 8192, TILE = 128 };
 
 typedef struct Head {
     const Launch *l;
     const Tensor *x, *weight;
-    int64_t n, d, v, chunk; /* tokens, width, vocabulary; tokens at a time */
+    int64_t n, d, v;      /* tokens, width, vocabulary */
+    int64_t group, chunk; /* tokens at a time: of gradients, of logits */
 } Head;
+
+/* n in pieces of at most `most`, which are alike, and whole tiles. */
+static int64_t piece_of(int64_t n, int64_t most)
+{
+    const int64_t whole = most < TILE ? TILE : most / TILE * TILE;
+    if (n <= whole) return n;
+    const int64_t n_pieces = (n + whole - 1) / whole, piece = (n + n_pieces - 1) / n_pieces;
+    return (piece + TILE - 1) / TILE * TILE;
+}
 
 static Head head_of(const Launch *l)
 {
     Head h = { .l = l, .x = &l->in[0], .weight = &l->in[1], .n = tensor_count(&l->in[2]) };
     h.v = h.weight->size[0];
     h.d = h.weight->size[1];
-    const int64_t row = h.v * (int64_t)sizeof(float);
-    h.chunk = row ? CHUNK_BYTES / row / LEAST_TOKENS * LEAST_TOKENS : h.n;
-    if (h.chunk < LEAST_TOKENS) h.chunk = LEAST_TOKENS;
-    if (h.chunk > h.n) h.chunk = h.n;
+    const int64_t v = h.v > 0 ? h.v : 1, tokens = LOGIT_BYTES / (v * (int64_t)sizeof(float)),
+                  more = GRADIENT_BYTES / (v * (int64_t)sizeof(uint16_t));
+    h.group = piece_of(h.n, h.x->dtype == F32 ? tokens : more < GROUP_TOKENS ? more : GROUP_TOKENS);
+    h.chunk = piece_of(h.group, tokens);
     return h;
 }
 
@@ -50,9 +69,11 @@ static void *logits_of(const Head *h)
     return (char *)h->l->scratch + split_bytes(h);
 }
 
-static void *gradients_of(const Head *h)
+/* Those of token i of a group. */
+static void *gradients_of(const Head *h, int64_t i)
 {
-    return h->x->dtype == F32 ? logits_of(h) : (char *)logits_of(h) + logit_bytes(h);
+    if (h->x->dtype == F32) return logits_of(h);
+    return (char *)logits_of(h) + logit_bytes(h) + i * h->v * (int64_t)dtype_size(h->x->dtype);
 }
 
 static size_t scratch_of_loss(const Launch *l, int n_threads)
@@ -65,7 +86,7 @@ static size_t scratch_of_loss(const Launch *l, int n_threads)
 static size_t scratch(const Launch *l, int n_threads)
 {
     const Head h = head_of(l);
-    const size_t narrow = (size_t)(h.chunk * h.v) * dtype_size(h.x->dtype);
+    const size_t narrow = (size_t)(h.group * h.v) * dtype_size(h.x->dtype);
     return scratch_of_loss(l, n_threads) + (h.x->dtype == F32 ? 0 : narrow);
 }
 
@@ -93,7 +114,7 @@ static int make_logits(const Head *h, int64_t first, int64_t n)
     return matmul_run(h->l, &p);
 }
 
-/* dx = dlogits weight; dweight += dlogits^T x. */
+/* dx = dlogits weight; dweight += dlogits^T x; of a group. */
 static int multiply_back(const Head *h, int64_t first, int64_t n, int dx, int dweight)
 {
     const Launch *l = h->l;
@@ -101,7 +122,7 @@ static int multiply_back(const Head *h, int64_t first, int64_t n, int dx, int dw
                                .n = h->d,
                                .k = n,
                                .n_batches = 1,
-                               .a = factor(gradients_of(h), h, false),
+                               .a = factor(gradients_of(h, 0), h, false),
                                .b = factor(row_of(h->x, first, h->d), h, false),
                                .c = l->out[dweight].data,
                                .c_dtype = l->out[dweight].dtype,
@@ -110,7 +131,7 @@ static int multiply_back(const Head *h, int64_t first, int64_t n, int dx, int dw
                           .n = h->d,
                           .k = h->v,
                           .n_batches = 1,
-                          .a = factor(gradients_of(h), h, true),
+                          .a = factor(gradients_of(h, 0), h, true),
                           .b = factor(h->weight->data, h, false),
                           .c = row_of(&l->out[dx], first, h->d),
                           .c_dtype = l->out[dx].dtype,
@@ -166,41 +187,76 @@ static int run_loss(const Launch *l)
     return status;
 }
 
-/* The gradient of the logits takes the place of dx, result `dx`, in the call of `kernel`. */
-static int whole_gradients(const Head *h, const char *kernel, int64_t first, int64_t n, int dx)
+/* What a multiprocessor's threads keep of a row, and how many blocks share it (cross_entropy.cu,
+ * token_step_kernel). */
+static int step_start(const Launch *l, Call *c, int64_t n)
 {
-    Call c = chunk_call(h, first, n);
-    c.out[dx] = chunk_tensor(&c, gradients_of(h), h->x->dtype, n, h->v);
-    return token_loss_start(h->l, kernel, &c, n);
+    enum { OF_SUMS = 1024, PROCESSOR_THREADS = 1024 /* by their registers */ };
+    const struct cudaDeviceProp *facts = &cuda_stream_of(l->stream)->cuda->facts;
+    const int64_t v = c->in[0].size[1], room = (int64_t)facts->sharedMemPerBlockOptin - OF_SUMS,
+                  row = v * (int64_t)sizeof(float);
+    const int threads = v <= 2048 ? 256 : v <= 16384 ? 512 : 1024;
+    const int64_t batch = (int64_t)threads * STEP_READS * STEP_WIDE * (int64_t)sizeof(float);
+    int64_t kept = row < room ? row : room / batch * batch;
+    if (v % STEP_WIDE || kept < 0) kept = 0; /* rows that do not begin on 16 bytes */
+    int64_t blocks = (int64_t)facts->sharedMemPerMultiprocessor / (kept + 2 * OF_SUMS);
+    if (blocks > PROCESSOR_THREADS / threads) blocks = PROCESSOR_THREADS / threads;
+    if (blocks < 1) blocks = 1;
+    blocks *= cuda_multiprocessors(l);
+    c->number[1] = kept / (int64_t)sizeof(float);
+    return cuda_start(l, "token_step_kernel", c, n < blocks ? n : blocks, threads, (size_t)kept);
+}
+
+/* A chunk of a group: n tokens from `first` on, of which `at` come before them in the group. */
+typedef struct Chunk {
+    int64_t first, at, n;
+} Chunk;
+
+/* The gradient of the logits takes the place of dx, result `dx`; a step's is result 1. */
+static int whole_gradients(const Head *h, Chunk k, int dx)
+{
+    Call c = chunk_call(h, k.first, k.n);
+    c.out[dx] = chunk_tensor(&c, gradients_of(h, k.at), h->x->dtype, k.n, h->v);
+    if (dx == 1) return step_start(h->l, &c, k.n);
+    return token_loss_start(h->l, "token_loss_grad_kernel", &c, k.n);
 }
 
 /* The same where ranks divide the vocabulary: a step finds the loss first. The gradient of the loss
  * is the last input. */
-static int split_gradients(const Head *h, int64_t first, int64_t n, int dx)
+static int split_gradients(const Head *h, Chunk k, int dx)
 {
     const Launch *l = h->l;
     const bool is_step = dx == 1;
-    const int status = is_step ? find_loss(h, first, n) : KERNEL_OK;
+    const int status = is_step ? find_loss(h, k.first, k.n) : KERNEL_OK;
     const double *lse =
-        is_step ? split_loss_of(l->scratch, n).lse : (const double *)l->in[3].data + first;
-    Call c = chunk_call(h, first, n);
+        is_step ? split_loss_of(l->scratch, k.n).lse : (const double *)l->in[3].data + k.first;
+    Call c = chunk_call(h, k.first, k.n);
     c.in[2] = c.in[l->n_in - 2];
-    c.out[0] = chunk_tensor(&c, gradients_of(h), h->x->dtype, n, h->v);
-    return status ? status : split_grad_start(l, &c, n, h->weight, 0, lse);
+    c.out[0] = chunk_tensor(&c, gradients_of(h, k.at), h->x->dtype, k.n, h->v);
+    return status ? status : split_grad_start(l, &c, k.n, h->weight, 0, lse);
+}
+
+static int group_gradients(const Head *h, int64_t first, int64_t n, int dx)
+{
+    int status = KERNEL_OK;
+    for (int64_t i = 0; !status && i < n; i += h->chunk) {
+        const Chunk k = { first + i, i, n - i < h->chunk ? n - i : h->chunk };
+        status = make_logits(h, k.first, k.n);
+        if (!status)
+            status = is_split(h->l) ? split_gradients(h, k, dx) : whole_gradients(h, k, dx);
+    }
+    return status;
 }
 
 /* Loss and gradients, or with the lse of an earlier pass gradients alone; those of x and the weight
  * are results `dx` and the next one. */
-static int run_back(const Launch *l, const char *kernel, int dx)
+static int run_back(const Launch *l, int dx)
 {
     const Head h = head_of(l);
     int status = KERNEL_OK;
-    for (int64_t i = 0; !status && i < h.n; i += h.chunk) {
-        const int64_t n = h.n - i < h.chunk ? h.n - i : h.chunk;
-        status = make_logits(&h, i, n);
-        if (!status)
-            status =
-                is_split(l) ? split_gradients(&h, i, n, dx) : whole_gradients(&h, kernel, i, n, dx);
+    for (int64_t i = 0; !status && i < h.n; i += h.group) {
+        const int64_t n = h.n - i < h.group ? h.n - i : h.group;
+        status = group_gradients(&h, i, n, dx);
         if (!status) status = multiply_back(&h, i, n, dx, dx + 1);
     }
     return status;
@@ -209,13 +265,13 @@ static int run_back(const Launch *l, const char *kernel, int dx)
 /* in: x, weight, targets, lse, gradient of the loss; out: dx, dweight. */
 static int run_grad(const Launch *l)
 {
-    return run_back(l, "token_loss_grad_kernel", 0);
+    return run_back(l, 0);
 }
 
 /* in: x, weight, targets, gradient of the loss; out: loss, dx, dweight. */
 static int run_step(const Launch *l)
 {
-    return run_back(l, "token_step_kernel", 1);
+    return run_back(l, 1);
 }
 
 static bool serves_loss(const Launch *l)

@@ -676,9 +676,12 @@ static cudaError_t mock_count(int *out)
 static cudaError_t mock_properties(struct cudaDeviceProp *out, int device)
 {
     if (device >= n_gpus()) return cudaErrorInvalidDevice;
-    *out = (struct cudaDeviceProp){
-        .name = "mock of a GPU", .major = 9, .multiProcessorCount = 2, .totalGlobalMem = ALL_BYTES
-    };
+    *out = (struct cudaDeviceProp){ .name = "mock of a GPU",
+                                    .major = 9,
+                                    .multiProcessorCount = 2,
+                                    .totalGlobalMem = ALL_BYTES,
+                                    .sharedMemPerBlockOptin = 48 << 10,
+                                    .sharedMemPerMultiprocessor = 100 << 10 };
     return cudaSuccess;
 }
 
