@@ -1,5 +1,5 @@
 /* rope.cu - rotary positions on a GPU: tables, and the turning of pairs. */
-#include "device/cuda/kernel.h"
+#include "ops/eights_cuda.h"
 extern "C" {
 #include "ops/rope.h"
 }
@@ -19,25 +19,62 @@ KERNEL(rope_table_kernel, 256)
     }
 }
 
-/* A warp per row of d elements. */
-KERNEL(rope_kernel, 256)
+/* Number[0]: tokens; number[1]: heads of a token. A thread turns pairs of up to HEADS heads of a
+ * token, which have the same cosines and sines. */
+template <int X, int TABLE, int HEADS> __device__ static void turn(const Call &c)
 {
+    constexpr int N = TOGETHER<X>;
     const CallTensor &x = c.in[0], &table = c.in[1];
-    const int64_t d = table.size[1], half = d / 2, n_rows = c.number[0];
+    const unsigned half = (unsigned)table.size[1] / 2, per_head = half / N,
+                   heads = (unsigned)c.number[1], groups = (heads + HEADS - 1) / HEADS,
+                   length = (unsigned)x.size[1];
     const float sign = attrs_of<Rope>(c).inverse ? -1 : 1;
-    const unsigned inner = (unsigned)c.number[1], length = (unsigned)x.size[1];
-    for (int64_t row = thread_number() / WARP; row < n_rows; row += all_threads() / WARP) {
-        const unsigned token = (unsigned)row / inner;
+    for (int64_t i = thread_number(); i < c.number[0] * groups * per_head; i += all_threads()) {
+        const unsigned group = (unsigned)i / per_head, j = ((unsigned)i - group * per_head) * N,
+                       token = group / groups, head = group - token * groups;
+        const int64_t first = (int64_t)token * heads * 2 * half; /* of the token's elements */
+        Packed<X> low[HEADS] = {}, high[HEADS] = {};
+#pragma unroll
+        for (int h = 0; h < HEADS; h++) {
+            const unsigned own = head + h * groups;
+            if (own >= heads) continue;
+            low[h] = load_packed<X>(x, first + (own * 2 * half + j));
+            high[h] = load_packed<X>(x, first + (own * 2 * half + half + j));
+        }
         const int64_t p = whole_index(c, x, 1, token % length) + first_position(c, token / length);
         const bool is_there = p >= 0 && p < table.size[0];
         if (!is_there) fail(c, KERNEL_BAD_INDEX);
-        for (int64_t j = threadIdx.x % WARP; j < half; j += WARP) {
-            const float cosine = is_there ? get(table, p * d + j) : 1,
-                        sine = is_there ? sign * get(table, p * d + j + half) : 0;
-            const int64_t at = row * d + j;
-            const float a = get(x, at), b = get(x, at + half);
-            put(c.out[0], at, a * cosine - b * sine);
-            put(c.out[0], at + half, b * cosine + a * sine);
+        const int64_t at = is_there ? p * 2 * half + j : j;
+        const Floats<N> cosine = load<TABLE>(table, at), sine = load<TABLE>(table, at + half);
+#pragma unroll
+        for (int h = 0; h < HEADS; h++) {
+            const unsigned own = head + h * groups;
+            if (own >= heads) continue;
+            const Floats<N> a = unpacked<X>(low[h]), b = unpacked<X>(high[h]);
+            Floats<N> turned_a, turned_b;
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                const float s = sign * sine.x[k];
+                turned_a.x[k] = a.x[k] * cosine.x[k] - b.x[k] * s;
+                turned_b.x[k] = b.x[k] * cosine.x[k] + a.x[k] * s;
+            }
+            store<X>(c.out[0], first + (own * 2 * half + j), turned_a);
+            store<X>(c.out[0], first + (own * 2 * half + half + j), turned_b);
         }
     }
+}
+
+KERNEL(rope_kernel, 256)
+{
+    const int64_t half = c.in[1].size[1] / 2;
+    const int x = dtype_of_eights(c.in[0], half), table = dtype_of_eights(c.in[1], half),
+              out = dtype_of_eights(c.out[0], half);
+    if (x == BF16 && out == BF16 && table == F32)
+        turn<BF16, F32, 2>(c);
+    else if (x == BF16 && out == BF16 && table == BF16)
+        turn<BF16, BF16, 2>(c);
+    else if (x == F32 && out == F32 && table == F32)
+        turn<F32, F32, 1>(c);
+    else
+        turn<ANY_DTYPE, ANY_DTYPE, 1>(c);
 }

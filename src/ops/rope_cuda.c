@@ -56,12 +56,15 @@ static int run_scaled_table(const Launch *l)
 
 static int run_rope(const Launch *l)
 {
+    enum { PAIRS = 8, HEADS = 4 }; /* of a thread */
     const Tensor *x = &l->in[0];
+    const int64_t heads = tensor_volume(x, 2, x->n_dims - 1), half = l->in[1].size[1] / 2;
     Call c = cuda_call(l);
     memcpy(c.attrs, l->attrs, sizeof(Rope));
-    c.number[0] = tensor_volume(x, 0, x->n_dims - 1);
-    c.number[1] = tensor_volume(x, 2, x->n_dims - 1);
-    return cuda_start(l, "rope_kernel", &c, cuda_blocks(l, 32 * c.number[0], 256), 256, 0);
+    c.number[0] = x->size[0] * x->size[1];
+    c.number[1] = heads;
+    const int64_t n = c.number[0] * ((heads + HEADS - 1) / HEADS) * ((half + PAIRS - 1) / PAIRS);
+    return cuda_start(l, "rope_kernel", &c, cuda_blocks(l, n, 256), 256, 0);
 }
 
 const KernelDef rope_cuda[] = {

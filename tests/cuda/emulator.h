@@ -91,6 +91,16 @@ inline unsigned __ballot_sync(unsigned, int vote)
     return emulator_vote(vote != 0);
 }
 
+/* The lanes that have the same number. */
+inline unsigned __match_any_sync(unsigned, int x)
+{
+    uint64_t of_lane[32];
+    unsigned same = 0;
+    emulator_all_of_warp((unsigned)x, of_lane);
+    for (int i = 0; i < 32; i++) same |= (unsigned)(of_lane[i] == (unsigned)x) << i;
+    return same;
+}
+
 inline int __any_sync(unsigned mask, int vote)
 {
     return __ballot_sync(mask, vote) != 0;

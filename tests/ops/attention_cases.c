@@ -79,6 +79,7 @@ const OpCase attention_cases[] = {
     { "rope of keys after others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
     { "rope of texts of their own lengths", build_rope, .texts = TEXTS(7, 0, 3), .n = { 9, 3, 1, 2, 6 } },
     { "rope, wide", build_rope, .n = { 9, 2, 8, 3, 32 } },
+    { "rope, many heads", build_rope, .n = { 9, 2, 3, 5, 2, 16 } },
     { "attention", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
     { "causal attention", build_attention, .attrs = ATTENTION(.causal = true), .n = { 2, 4, 4, 2, 2, 3 },
       .large = { 1, 1024, 1024, 12, 1, 64 } },
