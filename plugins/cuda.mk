@@ -18,7 +18,9 @@ $(CUDA_BUILD)/%.o: %.c $(CUDA_RULES)
 # ptxas tells how many registers each kernel takes, and what it had to keep in memory instead
 $(CUDA_BUILD)/%.fatbin: %.cu $(CUDA_RULES)
 	@mkdir -p $(@D)
-	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O3 -Isrc $(CUDA_ARCH) -Xptxas -v -MMD -MF $(@:.fatbin=.d) -MT $@ -fatbin $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); exit 1; }
+	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O3 $(KERNEL_FLAGS) -Isrc $(CUDA_ARCH) -Xptxas -v -MMD -MF $(@:.fatbin=.d) -MT $@ -fatbin $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); exit 1; }
+# the same bits for parameters in halves and whole: the compiler must not choose where to fuse a product and a sum
+$(CUDA_BUILD)/src/ops/adam.fatbin: KERNEL_FLAGS = --fmad=false
 $(CUDA_BUILD)/images.c: $(CUDA_KERNEL)
 	@{ echo '#include <stddef.h>'; \
 	   n=0; for f in $^; do \

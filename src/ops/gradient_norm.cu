@@ -4,6 +4,7 @@
 #include "device/cuda/kernel.h"
 extern "C" {
 #include "ops/gradient_norm.h"
+#include "ops/gradient_norm_cuda.h"
 }
 
 __device__ static double joined(int64_t p, double a, double b)
@@ -16,45 +17,83 @@ __device__ static double over_threads(int64_t p, double x)
     return p != 0 ? over_block(x, Sum(), 0.0) : over_block(x, Largest(), 0.0);
 }
 
-__device__ static double size_of(int64_t p, float x)
+template <int P> __device__ static double size_of(float x)
 {
-    return p == 2 ? (double)x * x : fabs((double)x);
+    return P == 2 ? (double)x * x : fabs((double)x);
 }
 
-/* One number per block, in scratch. */
-KERNEL(norm_pieces_kernel, 512)
+/* Eights of a gradient that a thread loads before it uses the first. */
+constexpr int AT_ONCE = 4;
+
+/* Four sums, so that no addition waits for the one before. */
+template <int P> __device__ static double sum_of_thread(const CallTensor &x)
 {
-    const int64_t p = attrs_of<GradientNorm>(c).p, n = c.in[0].count;
-    double sum = 0;
-    for (int64_t i = EIGHT * thread_number(); i < n; i += EIGHT * all_threads()) {
-        const Eight x = get_eight(c.in[0], i, n - i);
+    const int64_t n = x.count, stride = EIGHT * all_threads();
+    const int64_t whole = has_eights(x) ? n / EIGHT * EIGHT : 0;
+    double sum[4] = {};
+    for (int64_t from = EIGHT * thread_number(); from < whole; from += AT_ONCE * stride) {
+        EightRaw raw[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < EIGHT; k++) sum = joined(p, sum, size_of(p, x.x[k]));
+        for (int j = 0; j < AT_ONCE; j++)
+            raw[j] = from + j * stride < whole ? load_eight(x, from + j * stride) : EightRaw();
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const Eight e = widen_eight(x.dtype, raw[j]);
+#pragma unroll
+            for (int k = 0; k < EIGHT; k++)
+                sum[k % 4] = joined(P, sum[k % 4], size_of<P>(e.x[k]));
+        }
     }
+    for (int64_t i = whole + thread_number(); i < n; i += all_threads())
+        sum[0] = joined(P, sum[0], size_of<P>(get(x, i)));
+    return joined(P, joined(P, sum[0], sum[1]), joined(P, sum[2], sum[3]));
+}
+
+/* One number per block, in scratch; of a single block, the result. Room for 1024 threads, though
+ * most blocks have 256: more of them are there at once. */
+KERNEL(norm_pieces_kernel, 1024)
+{
+    const int64_t p = attrs_of<GradientNorm>(c).p;
+    const CallTensor &x = c.in[0];
+    double sum = p == 2   ? sum_of_thread<2>(x)
+                 : p == 1 ? sum_of_thread<1>(x)
+                          : sum_of_thread<0>(x);
     sum = over_threads(p, sum);
-    if (threadIdx.x == 0) ((double *)c.scratch)[blockIdx.x] = sum;
+    if (threadIdx.x != 0) return;
+    if (gridDim.x == 1)
+        put_double(c.out[0], 0, sum);
+    else
+        ((double *)c.scratch)[blockIdx.x] = sum;
 }
 
 /* One block: the pieces of the first kernel, number[0] of them. */
-KERNEL(norm_join_kernel, 512)
+KERNEL(norm_join_kernel, 1024)
 {
     const int64_t p = attrs_of<GradientNorm>(c).p;
     const double *piece = (const double *)c.scratch;
     double sum = 0;
-    for (int64_t i = threadIdx.x; i < c.number[0]; i += blockDim.x) sum = joined(p, sum, piece[i]);
+    for (int i = threadIdx.x; i < c.number[0]; i += blockDim.x) sum = joined(p, sum, piece[i]);
     sum = over_threads(p, sum);
     if (threadIdx.x == 0) put_double(c.out[0], 0, sum);
 }
 
-/* One block: the norm from pieces that were copied to scratch. */
-KERNEL(norm_total_kernel, 512)
+/* One block: joins a group of partials to what scratch has of the number[0] partials before; after
+ * the last one, which number[1] tells, the norm. */
+KERNEL(norm_total_kernel, 64)
 {
-    const int64_t p = attrs_of<GradientNorm>(c).p;
-    const double *part = (const double *)c.scratch;
+    const NormGroup &group = attrs_of<NormGroup>(c);
+    const int64_t p = group.p;
+    double *sofar = (double *)c.scratch;
     double sum = 0;
-    for (int64_t i = threadIdx.x; i < c.number[0]; i += blockDim.x) sum = joined(p, sum, part[i]);
+    for (int i = threadIdx.x; i < group.n; i += blockDim.x)
+        sum = joined(p, sum, *group.partial[i]);
     sum = over_threads(p, sum);
-    if (threadIdx.x == 0) put_double(c.out[0], 0, p == 2 ? sqrt(sum) : sum);
+    if (threadIdx.x != 0) return;
+    if (c.number[0]) sum = joined(p, *sofar, sum);
+    if (c.number[1])
+        put_double(c.out[0], 0, p == 2 ? sqrt(sum) : sum);
+    else
+        *sofar = sum;
 }
 
 KERNEL(clip_factor_kernel, 32)

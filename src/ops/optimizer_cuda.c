@@ -2,57 +2,66 @@
 #include "device/cuda/cuda.h"
 #include "ops/adam.h"
 #include "ops/gradient_norm.h"
+#include "ops/gradient_norm_cuda.h"
 #include "ops/kernels.h"
 #include <string.h>
 
-/* Pieces of a gradient, by its size alone, so that every GPU gives the same bits. */
-static int64_t pieces_of(const Launch *l)
+/* Blocks of the first kernel, and their threads. */
+typedef struct Pieces {
+    int64_t n;
+    int threads;
+} Pieces;
+
+/* Pieces of a gradient, by its size alone, so that every GPU gives the same bits. A small one is
+ * one piece, whose sum is the result. */
+static Pieces pieces_of(const Launch *l)
 {
-    enum { ELEMENTS = 1 << 14, MOST_PIECES = 1024 };
-    const int64_t n = (tensor_count(&l->in[0]) + ELEMENTS - 1) / ELEMENTS;
-    return n < 1 ? 1 : n < MOST_PIECES ? n : MOST_PIECES;
+    enum { SMALL = 1 << 15, ELEMENTS = 1 << 13, MOST_PIECES = 1024 };
+    const int64_t size = tensor_count(&l->in[0]), n = (size + ELEMENTS - 1) / ELEMENTS;
+    if (size <= SMALL) return (Pieces){ 1, size <= ELEMENTS ? 256 : 1024 };
+    return (Pieces){ n < MOST_PIECES ? n : MOST_PIECES, 256 };
 }
 
 static size_t piece_scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
-    return sizeof(double) * (size_t)pieces_of(l);
-}
-
-static Call norm_call(const Launch *l)
-{
-    Call c = cuda_call(l);
-    memcpy(c.attrs, l->attrs, sizeof(GradientNorm));
-    return c;
+    return sizeof(double) * (size_t)pieces_of(l).n;
 }
 
 static int run_norm_partial(const Launch *l)
 {
-    Call c = norm_call(l);
-    c.number[0] = pieces_of(l);
-    const int status = cuda_start(l, "norm_pieces_kernel", &c, c.number[0], 512, 0);
-    return status ? status : cuda_start(l, "norm_join_kernel", &c, 1, 512, 0);
+    const Pieces p = pieces_of(l);
+    Call c = cuda_call(l);
+    memcpy(c.attrs, l->attrs, sizeof(GradientNorm));
+    c.number[0] = p.n;
+    const int status = cuda_start(l, "norm_pieces_kernel", &c, p.n, p.threads, 0);
+    return status || p.n == 1 ? status : cuda_start(l, "norm_join_kernel", &c, 1, 512, 0);
 }
 
-/* As many inputs as there are parameters: they are copied side by side. */
 static size_t total_scratch(const Launch *l, int n_threads)
 {
-    (void)n_threads;
-    return sizeof(double) * (size_t)l->n_in;
+    (void)l, (void)n_threads;
+    return sizeof(double);
 }
 
+/* There are as many inputs as parameters: group by group. */
 static int run_norm_total(const Launch *l)
 {
-    double *part = l->scratch;
     int status = KERNEL_OK;
     Launch few = *l;
     few.n_in = 0;
-    Call c = norm_call(&few);
-    c.number[0] = l->n_in;
+    Call c = cuda_call(&few);
     c.launch = l;
-    for (int k = 0; !status && k < l->n_in; k++)
-        status = cuda_move(l, part + k, l->in[k].data, sizeof *part);
-    return status ? status : cuda_start(l, "norm_total_kernel", &c, 1, 512, 0);
+    NormGroup group = { .p = ((const GradientNorm *)l->attrs)->p };
+    for (int at = 0; !status && at < l->n_in; at += NORM_GROUP) {
+        group.n = l->n_in - at < NORM_GROUP ? l->n_in - at : NORM_GROUP;
+        for (int k = 0; k < group.n; k++) group.partial[k] = l->in[at + k].data;
+        memcpy(c.attrs, &group, sizeof group);
+        c.number[0] = at;
+        c.number[1] = at + NORM_GROUP >= l->n_in;
+        status = cuda_start(l, "norm_total_kernel", &c, 1, 64, 0);
+    }
+    return status;
 }
 
 static int run_clip_factor(const Launch *l)
@@ -65,10 +74,15 @@ static int run_unscale(const Launch *l)
     return cuda_run(l, "unscale_kernel", 0, 1, 32);
 }
 
+/* Each block computes the step's factors first: so no more of them than fill the GPU four times. */
 static int run_adam(const Launch *l)
 {
-    return cuda_run_elements(l, l->n_in < 6 ? "adam_kernel" : "adam_halves_kernel",
-                             sizeof(AdamSettings));
+    enum { THREADS = 256, ELEMENTS = 8, BLOCKS_PER_PROCESSOR = 12 };
+    const int64_t wanted =
+                      (tensor_count(&l->in[0]) + THREADS * ELEMENTS - 1) / (THREADS * ELEMENTS),
+                  most = (int64_t)BLOCKS_PER_PROCESSOR * cuda_multiprocessors(l);
+    return cuda_run(l, l->n_in < 6 ? "adam_kernel" : "adam_halves_kernel", sizeof(AdamSettings),
+                    wanted < most ? wanted : most, THREADS);
 }
 
 /* Every input is one number in double precision. */

@@ -15,9 +15,10 @@ extern "C" {
 #include "emulator.h"
 #endif
 
+/* By the last thread of a block: its warp waits for `now`, and often has the least to do. */
 __device__ inline void tell_begun(const Call &c)
 {
-    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    if (blockIdx.x != 0 || threadIdx.x != blockDim.x - 1) return;
     volatile CallFault *to = c.fault;
     to->begun = c.launch;
     to->microbatch = c.now ? c.now->microbatch : 0;
@@ -80,6 +81,24 @@ __device__ inline uint16_t narrow_f16(float f)
     dtype_set(F16, &x, 0, f);
     return x;
 #endif
+}
+
+/* Two elements in four bytes, the first in the lower half. */
+__device__ inline uint32_t narrow_bf16_pair(float low, float high)
+{
+#ifdef __CUDACC__
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    uint32_t bits;
+    memcpy(&bits, &pair, sizeof bits);
+    return bits;
+#else
+    return (uint32_t)narrow_bf16(low) | (uint32_t)narrow_bf16(high) << 16;
+#endif
+}
+
+__device__ inline uint32_t narrow_f16_pair(float low, float high)
+{
+    return (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
 }
 
 __device__ inline double get_double(const CallTensor &t, int64_t i)
@@ -182,27 +201,123 @@ __device__ inline bool is_aligned(const CallTensor &t)
     return ((uintptr_t)t.data & 15) == 0;
 }
 
+/* Whether eight elements are 16 or 32 bytes that can be loaded at once. */
+__device__ inline bool has_eights(const CallTensor &t)
+{
+    return is_aligned(t) && (t.dtype == F32 || t.dtype == BF16 || t.dtype == F16);
+}
+
+/* Eight elements as they lie in memory; `high` only of F32. Apart from widening them, which waits
+ * for them: so several loads are under way at once. */
+struct EightRaw {
+    uint4 low, high;
+};
+
+/* Elements [i, i + 8) of 16 bits, where they are aligned. */
+__device__ inline uint4 load_halves(const CallTensor &t, int64_t i)
+{
+    return *(const uint4 *)((const uint16_t *)t.data + i);
+}
+
+/* Elements [i, i + 8) of a tensor that has eights; i is a multiple of 8. */
+__device__ inline EightRaw load_eight(const CallTensor &t, int64_t i)
+{
+    EightRaw raw;
+    const bool is_wide = t.dtype == F32;
+    const uint4 *from = (const uint4 *)((const char *)t.data + (i << (is_wide ? 2 : 1)));
+    raw.low = from[0];
+    raw.high = make_uint4(0, 0, 0, 0);
+    if (is_wide) raw.high = from[1];
+    return raw;
+}
+
+__device__ inline EightRaw load_f32(const CallTensor &t, int64_t i)
+{
+    const uint4 *from = (const uint4 *)((const float *)t.data + i);
+    return { from[0], from[1] };
+}
+
+__device__ inline Eight widen_eight(int32_t dtype, const EightRaw &raw)
+{
+    const uint32_t word[EIGHT] = { raw.low.x,  raw.low.y,  raw.low.z,  raw.low.w,
+                                   raw.high.x, raw.high.y, raw.high.z, raw.high.w };
+    Eight e;
+    if (dtype == F32) {
+        memcpy(e.x, word, sizeof e.x);
+    } else if (dtype == BF16) {
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) e.x[k] = widen_bf16((uint16_t)(word[k / 2] >> k % 2 * 16));
+    } else {
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) e.x[k] = widen_f16((uint16_t)(word[k / 2] >> k % 2 * 16));
+    }
+    return e;
+}
+
+/* As one store: of its own accord the compiler may make four of it. */
+__device__ inline void store_16_bytes(void *to, const uint4 &x)
+{
+#ifdef __CUDACC__
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                 : "memory");
+#else
+    *(uint4 *)to = x;
+#endif
+}
+
+__device__ inline void store_bf16(void *data, int64_t i, const Eight &e)
+{
+    uint32_t pair[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) pair[k] = narrow_bf16_pair(e.x[2 * k], e.x[2 * k + 1]);
+    store_16_bytes((uint16_t *)data + i, make_uint4(pair[0], pair[1], pair[2], pair[3]));
+}
+
+__device__ inline void store_f16(void *data, int64_t i, const Eight &e)
+{
+    uint32_t pair[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) pair[k] = narrow_f16_pair(e.x[2 * k], e.x[2 * k + 1]);
+    store_16_bytes((uint16_t *)data + i, make_uint4(pair[0], pair[1], pair[2], pair[3]));
+}
+
+__device__ inline void store_f32(void *data, int64_t i, const Eight &e)
+{
+    uint4 half[2];
+    memcpy(half, e.x, sizeof half);
+    store_16_bytes((float *)data + i, half[0]);
+    store_16_bytes((float *)data + i + 4, half[1]);
+}
+
+/* Writes elements [i, i + 8) of a tensor that has eights, without adding. */
+__device__ inline void store_eight(const CallTensor &t, int64_t i, const Eight &e)
+{
+    if (t.dtype == F32)
+        store_f32(t.data, i, e);
+    else if (t.dtype == BF16)
+        store_bf16(t.data, i, e);
+    else
+        store_f16(t.data, i, e);
+}
+
+/* Writes elements [i, i + 8) of a result that has eights, or adds to them. */
+__device__ inline void add_eight(const CallTensor &t, int64_t i, Eight e)
+{
+    if (t.add) {
+        const Eight old = widen_eight(t.dtype, load_eight(t, i));
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) e.x[k] += old.x[k];
+    }
+    store_eight(t, i, e);
+}
+
 /* Elements [i, i + n) with n at most 8; the others are 0. i is a multiple of 8. */
 __device__ inline Eight get_eight(const CallTensor &t, int64_t i, int64_t n)
 {
+    if (n >= EIGHT && has_eights(t)) return widen_eight(t.dtype, load_eight(t, i));
     Eight e;
-    if (n >= EIGHT && is_aligned(t) && t.dtype == F32) {
-        const float4 *from = (const float4 *)((const float *)t.data + i);
-        const float4 low = from[0], high = from[1];
-        e.x[0] = low.x, e.x[1] = low.y, e.x[2] = low.z, e.x[3] = low.w;
-        e.x[4] = high.x, e.x[5] = high.y, e.x[6] = high.z, e.x[7] = high.w;
-        return e;
-    }
-    if (n >= EIGHT && is_aligned(t) && t.dtype == BF16) {
-        const uint4 bits = *(const uint4 *)((const uint16_t *)t.data + i);
-        const uint32_t pair[4] = { bits.x, bits.y, bits.z, bits.w };
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            e.x[2 * k] = widen_bf16((uint16_t)pair[k]);
-            e.x[2 * k + 1] = widen_bf16((uint16_t)(pair[k] >> 16));
-        }
-        return e;
-    }
 #pragma unroll
     for (int k = 0; k < EIGHT; k++) e.x[k] = k < n ? get(t, i + k) : 0;
     return e;
@@ -210,28 +325,13 @@ __device__ inline Eight get_eight(const CallTensor &t, int64_t i, int64_t n)
 
 __device__ inline void put_eight(const CallTensor &t, int64_t i, int64_t n, Eight e)
 {
-    if (n < EIGHT || !is_aligned(t) || (t.dtype != F32 && t.dtype != BF16)) {
+    if (n < EIGHT || !has_eights(t)) {
 #pragma unroll
         for (int k = 0; k < EIGHT; k++)
             if (k < n) put(t, i + k, e.x[k]);
         return;
     }
-    if (t.add) {
-        const Eight old = get_eight(t, i, n);
-#pragma unroll
-        for (int k = 0; k < EIGHT; k++) e.x[k] += old.x[k];
-    }
-    if (t.dtype == F32) {
-        float4 *to = (float4 *)((float *)t.data + i);
-        to[0] = make_float4(e.x[0], e.x[1], e.x[2], e.x[3]);
-        to[1] = make_float4(e.x[4], e.x[5], e.x[6], e.x[7]);
-        return;
-    }
-    uint32_t pair[4];
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        pair[k] = (uint32_t)narrow_bf16(e.x[2 * k]) | (uint32_t)narrow_bf16(e.x[2 * k + 1]) << 16;
-    *(uint4 *)((uint16_t *)t.data + i) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
+    add_eight(t, i, e);
 }
 
 /* ---- numbers in two halves (tensor/halves.h) ---- */
@@ -268,6 +368,18 @@ __device__ inline void put_eight_bits(const CallTensor &t, int64_t i, int64_t n,
 #pragma unroll
     for (int k = 0; k < EIGHT; k++)
         if (k < n) to[k] = e.x[k];
+}
+
+/* Eight numbers from the bits of their halves. */
+__device__ inline Eight join_eight(const uint4 &high, const uint4 &low)
+{
+    const uint32_t h[4] = { high.x, high.y, high.z, high.w }, l[4] = { low.x, low.y, low.z, low.w };
+    Eight e;
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++)
+        e.x[k] = float_of_halves((uint16_t)(h[k / 2] >> k % 2 * 16),
+                                 (int16_t)(uint16_t)(l[k / 2] >> k % 2 * 16));
+    return e;
 }
 
 __device__ inline Eight get_eight_joined(const CallTensor &high, const CallTensor &low, int64_t i,
@@ -336,6 +448,32 @@ template <class T, class Op> __device__ inline T over_block(T x, Op op, T start)
     __syncthreads();
     x = lane < (int)blockDim.x / WARP ? part[lane] : start;
     return over_warp(x, op);
+}
+
+/* ---- functions ---- */
+
+/* For results of 16 bits, to some 2 units of the last place of a float; what would be denormal
+ * is 0. */
+__device__ inline float quick_exp2(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+__device__ inline float quick_reciprocal(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
 }
 
 /* ---- where things are in the whole ---- */

@@ -2,7 +2,7 @@
 #include "device/cuda/cuda.h"
 #include <string.h>
 
-enum { ELEMENT_THREADS = 256, ELEMENTS_PER_THREAD = 8, BLOCKS_PER_PROCESSOR = 16 };
+enum { ELEMENT_THREADS = 256, ELEMENTS_PER_THREAD = 16, BLOCKS_PER_PROCESSOR = 16 };
 
 CudaStream *cuda_stream_of(const Stream *s)
 {
@@ -130,8 +130,9 @@ int64_t cuda_blocks(const Launch *l, int64_t n, int threads)
 
 int cuda_run_elements(const Launch *l, const char *kernel, size_t attrs_bytes)
 {
-    const int64_t n = (tensor_count(&l->out[0]) + ELEMENTS_PER_THREAD - 1) / ELEMENTS_PER_THREAD;
-    return cuda_run(l, kernel, attrs_bytes, cuda_blocks(l, n, ELEMENT_THREADS), ELEMENT_THREADS);
+    const int64_t per_block = ELEMENT_THREADS * ELEMENTS_PER_THREAD;
+    const int64_t blocks = (tensor_count(&l->out[0]) + per_block - 1) / per_block;
+    return cuda_run(l, kernel, attrs_bytes, blocks, ELEMENT_THREADS);
 }
 
 int cuda_upload(const Launch *l, void *to, const void *from, size_t bytes)
