@@ -215,7 +215,7 @@ KERNEL(embed_place_kernel, 256)
 /* ---- sums of sorted tokens: warps have columns of them ---- */
 
 /* Columns of a warp. */
-template <int T> constexpr unsigned COLUMNS = WARP * TOGETHER<T>;
+template <int T> constexpr unsigned COLUMNS = WARP *TOGETHER<T>;
 
 __device__ static CallTensor partial_of(const EmbedSort &s)
 {
@@ -225,7 +225,7 @@ __device__ static CallTensor partial_of(const EmbedSort &s)
     return t;
 }
 
-/* How partial sums are taken where rows of the gradient are taken as this dtype. */
+/* The dtype by which partial sums are taken where rows of the gradient are taken by this one. */
 template <int DY> constexpr int PARTIAL = DY == ANY_DTYPE ? ANY_DTYPE : (int)F32;
 
 /* Adds rows [from, to) of the sorted tokens in order, of the columns from j on. */
@@ -254,7 +254,8 @@ __device__ static void add_tokens(Floats<TOGETHER<DY>> &sum, const Call &c, cons
     }
 }
 
-/* The pieces that are of one row alone: the others' tokens are not many for a row. */
+/* A warp per piece and some columns, if the piece is of one row alone: of the other pieces a row
+ * has few tokens. */
 template <int DY> __device__ static void sum_pieces(const Call &c, const EmbedSort &s)
 {
     const unsigned d = (unsigned)c.out[0].size[1], n_slices = (d + COLUMNS<DY> - 1) / COLUMNS<DY>;
@@ -266,8 +267,7 @@ template <int DY> __device__ static void sum_pieces(const Call &c, const EmbedSo
         const unsigned j = (unsigned)i % n_slices * COLUMNS<DY> + threadIdx.x % WARP * TOGETHER<DY>;
         Floats<TOGETHER<DY>> sum = {};
         add_tokens<DY>(sum, c, s, first, first + EMBED_PIECE, j);
-        if (j < d)
-            store<PARTIAL<DY>>(partial_of(s), (int64_t)piece * d + j, sum);
+        if (j < d) store<PARTIAL<DY>>(partial_of(s), (int64_t)piece * d + j, sum);
     }
 }
 
@@ -287,8 +287,7 @@ KERNEL(embed_piece_kernel, 256)
 __device__ static int32_t row_end(const EmbedSort &s, int32_t row, int32_t i)
 {
     const int32_t next = i + 1 + (int32_t)(threadIdx.x % WARP);
-    const unsigned others =
-        __ballot_sync(WHOLE_WARP, next >= s.n || row_of(s.to[next]) != row);
+    const unsigned others = __ballot_sync(WHOLE_WARP, next >= s.n || row_of(s.to[next]) != row);
     if (others) return i + 1 + __popc((others & -others) - 1);
     int32_t low = i + WARP, high = s.n; /* of the row; of another, or behind all */
     while (high - low > 1) {
@@ -303,8 +302,8 @@ __device__ static int32_t row_end(const EmbedSort &s, int32_t row, int32_t i)
 
 /* The sum of tokens [from, to): those in front of whole pieces, the pieces, those after them. */
 template <int DY>
-__device__ static Floats<TOGETHER<DY>> sum_of_row(const Call &c, const EmbedSort &s, int32_t from, int32_t to,
-                                   unsigned j)
+__device__ static Floats<TOGETHER<DY>> sum_of_row(const Call &c, const EmbedSort &s, int32_t from,
+                                                  int32_t to, unsigned j)
 {
     const unsigned d = (unsigned)c.out[0].size[1];
     const int32_t first = (from + EMBED_PIECE - 1) / EMBED_PIECE, end = to / EMBED_PIECE;
@@ -318,13 +317,12 @@ __device__ static Floats<TOGETHER<DY>> sum_of_row(const Call &c, const EmbedSort
         if (first >= end || is_behind) break;
 #pragma unroll 2
         for (int32_t piece = first; piece < end; piece++)
-            if (j < d)
-                add(sum, load<PARTIAL<DY>>(partial_of(s), (int64_t)piece * d + j));
+            if (j < d) add(sum, load<PARTIAL<DY>>(partial_of(s), (int64_t)piece * d + j));
     }
     return sum;
 }
 
-/* A warp per token and columns: that of the first token of a row has all of the row's. */
+/* A warp per token and some columns: that of the first token of a row adds up all of the row's. */
 template <int DY, int TABLE> __device__ static void sum_rows(const Call &c, const EmbedSort &s)
 {
     const CallTensor &table = c.out[0];

@@ -72,8 +72,7 @@ __device__ static Floats<TOGETHER<DY>> sum_of_slice(const CallTensor &dy, int sl
         Packed<DY> x[LOADS] = {};
 #pragma unroll
         for (int k = 0; k < LOADS; k++)
-            if (b + k * SLICES < batch)
-                x[k] = load_packed<DY>(dy, (b + k * SLICES) * sample + at);
+            if (b + k * SLICES < batch) x[k] = load_packed<DY>(dy, (b + k * SLICES) * sample + at);
 #pragma unroll
         for (int k = 0; k < LOADS; k++) add(sum, unpacked<DY>(x[k]));
     }
