@@ -37,7 +37,8 @@ template <Dtype T> __device__ static uint32_t pair_of(float low, float high)
                      : (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
 }
 
-template <Dtype T> __device__ static void write_eight(const CallTensor &t, int64_t i, const Eight &e)
+template <Dtype T>
+__device__ static void write_eight(const CallTensor &t, int64_t i, const Eight &e)
 {
     Lying<T> to;
     if (T == F32)
@@ -210,7 +211,7 @@ __device__ static float4 sum_of_pieces(const float *sum, int64_t column, int64_t
     return total;
 }
 
-KERNEL(join_sums_kernel, JOIN_TURNS * JOIN_UNITS)
+KERNEL(join_sums_kernel, JOIN_TURNS *JOIN_UNITS)
 {
     __shared__ float4 part[JOIN_TURNS][JOIN_UNITS];
     const CallTensor *out = c.out + c.number[1];

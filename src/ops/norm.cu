@@ -5,7 +5,8 @@
  * on. Rows that are too wide or lie badly have kernels of their own, which read them again.
  *
  * The gradient of weight and bias: each block takes rows in turns and adds up its columns; the sums
- * go to scratch [block][weight, bias][column], and join_sums_kernel (bias.cu) adds the blocks up. */
+ * go to scratch [block][weight, bias][column], and join_sums_kernel (bias.cu) adds the blocks up.
+ */
 #include "device/cuda/kernel.h"
 extern "C" {
 #include "ops/norm.h"
@@ -140,7 +141,7 @@ __device__ static Team team_of()
 
 /* Sums of one number or TWO over the block, the same on all threads, always in the same order. One
  * barrier is enough: calls take two places in turns, and whoever writes to a place has met all
- * readers of what was in it at the barrier of the call between. */
+ * readers of what was in it at the barrier of the call between. A kernel calls one of the two. */
 template <bool TWO> __device__ static float2 sum_over_block(Team &t, float2 x)
 {
     __shared__ float2 part[2][WARP];
@@ -161,8 +162,7 @@ __device__ static float sum_of(const Row &r)
 {
     float sum = 0;
 #pragma unroll
-    for (int u = 0; u < UNITS; u++)
-        sum += (r.x[u][0] + r.x[u][1]) + (r.x[u][2] + r.x[u][3]);
+    for (int u = 0; u < UNITS; u++) sum += (r.x[u][0] + r.x[u][1]) + (r.x[u][2] + r.x[u][3]);
     return sum;
 }
 
@@ -227,7 +227,8 @@ template <bool AHEAD> __device__ static void normalize(const Call &c)
     for (; row < rows.n; row += (int)gridDim.x) {
         if (!AHEAD) bits = load(x, row, rows.n_units);
         Row r = read(bits, x.dtype);
-        if (AHEAD && row + (int)gridDim.x < rows.n) bits = load(x, row + (int)gridDim.x, rows.n_units);
+        if (AHEAD && row + (int)gridDim.x < rows.n)
+            bits = load(x, row + (int)gridDim.x, rows.n_units);
         if (rows.is_centered) {
             const float2 sum = sum_over_block<false>(team, make_float2(sum_of(r), 0));
             center(r, sum.x * share, rows.n_units);
@@ -287,11 +288,13 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
         if (AHEAD && dx.add) old = load(dx, row, n_units);
         float mean_e = 0;
         if (rows.is_centered) {
-            const float2 sum = sum_over_block<true>(team, make_float2(sum_of(h), dot(slope, weight)));
+            const float2 sum =
+                sum_over_block<true>(team, make_float2(sum_of(h), dot(slope, weight)));
             center(h, sum.x * share, n_units);
             mean_e = sum.y * share;
         }
-        const float2 sum = sum_over_block<true>(team, make_float2(dot(h, h), dot(slope, weight, h)));
+        const float2 sum =
+            sum_over_block<true>(team, make_float2(dot(h, h), dot(slope, weight, h)));
         const float factor = factor_of(c, sum.x * share), mean_eh = sum.y * share * factor;
         const float of_h = factor * mean_eh, constant = factor * mean_e;
         if (!AHEAD) weight = read_vector(c.in[1], a.weight, 1, n_units);
