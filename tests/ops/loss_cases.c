@@ -51,6 +51,7 @@ const OpCase loss_cases[] = {
     { "head_step", build_head_step, .n = { 2, 4, 3, 7 }, .large = { 1, 512, 768, 16384 } },
     { "head_step, wide", build_head_step, .n = { 2, 17, 33, 301 } },
     { "mean_valid", build_valid, .binary = mean_valid, .n = { 4, 5 }, .large = { 16, 1024 } },
+    { "mean_valid of many tokens", build_valid, .binary = mean_valid, .n = { 4, 700 } },
     { "sum_valid", build_valid, .binary = sum_valid, .n = { 4, 5 } },
     { 0 },
 };
