@@ -35,7 +35,7 @@ static int run_in_order(const KernelRunner *self, const KernelDef *row, Launch *
     return launch_and_wait(g, row, l);
 }
 
-enum { BEHIND = 64, MOST_COPIES = 24 };
+enum { BEHIND = 64, MOST_COPIES = 64 };
 
 /* Memory of the GPU for one launch, with as many guarding bytes after each piece as the host's
  * has. */

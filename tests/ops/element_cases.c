@@ -127,6 +127,7 @@ static Value *dropout_some(Graph *g, Value *x)
 const OpCase element_cases[] = {
     { "add", build_binary, .binary = add, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
     { "add of many rows", build_binary, .binary = add, .n = { 131, 67 } },
+    { "add of many elements", build_binary, .binary = add, .n = { 123, 45 } },
     { "mul", build_binary, .binary = mul, .n = { 4, 3, 5 }, .large = { 4096, 768 } },
     { "scale", build_unary, .unary = scale_down, .n = { 6, 7 }, .large = { 4096, 768 } },
     { "add_bias", build_add_bias, .n = { 2, 3, 5 }, .large = { 4096, 768 } },
@@ -148,6 +149,7 @@ const OpCase element_cases[] = {
     { "cast", build_unary, .unary = cast_down, .n = { 6, 7 }, .large = { 4096, 3072 } },
     { "fill", build_unary, .unary = fill_like, .n = { 6, 7 } },
     { .name = "loss_seed", .build = build_loss_seed },
+    { "cast of many elements", build_unary, .unary = cast_down, .n = { 123, 45 } },
     { "accumulate", build_accumulate, .n = { 6, 7 }, .large = { 4096, 768 } },
     { "rms_norm", build_norm, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
     { "rms_norm with weight", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },

@@ -7,7 +7,7 @@
 #include "test.h"
 #include <string.h>
 
-enum { GUARD = 64, MAX_OPERANDS = 16 };
+enum { GUARD = 64, MAX_OPERANDS = 64 };
 static const char poison = (char)0xff, guard = 0x5a;
 
 /* Error allowed, as a share of the element itself and of the largest of the result. */

@@ -57,6 +57,7 @@ const OpCase loss_cases[] = {
     { "head_step, rows that are kept in part", build_head_step, .n = { 1, 5, 2, 13000 } },
     { "head_step, long and odd", build_head_step, .n = { 1, 2, 3, 4301 } },
     { "mean_valid", build_valid, .binary = mean_valid, .n = { 4, 5 }, .large = { 16, 1024 } },
+    { "mean_valid of many tokens", build_valid, .binary = mean_valid, .n = { 4, 700 } },
     { "sum_valid", build_valid, .binary = sum_valid, .n = { 4, 5 } },
     { 0 },
 };

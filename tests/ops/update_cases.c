@@ -18,7 +18,7 @@ static Value *build_norm_partial(Graph *g, const OpCase *c, const int64_t *n)
 /* n[0] partials */
 static Value *build_norm_total(Graph *g, const OpCase *c, const int64_t *n)
 {
-    Value *partial[MAX_CASE_SIZES];
+    Value **partial = NEW_N(g->arena, Value *, n[0]);
     for (int64_t k = 0; k < n[0]; k++)
         partial[k] = uniform(floats(g, arena_printf(g->arena, "part%d", (int)k), 0, NULL), 0, 4);
     norm_total(g, n[0], partial, *(const int64_t *)c->attrs);
@@ -135,8 +135,10 @@ const OpCase update_cases[] = {
     { "norm_partial 1", build_norm_partial, .attrs = &(const int64_t){ 1 }, .n = { 6, 7 } },
     { "norm_partial 2", build_norm_partial, .attrs = &(const int64_t){ 2 }, .n = { 6, 7 }, .large = { 768, 3072 } },
     { "norm_partial 2 of many elements", build_norm_partial, .attrs = &(const int64_t){ 2 }, .n = { 123, 457 } },
+    { "norm_partial 2 of some elements", build_norm_partial, .attrs = &(const int64_t){ 2 }, .n = { 123, 200 } },
     { "norm_partial infinity", build_norm_partial, .attrs = &(const int64_t){ 0 }, .n = { 6, 7 } },
     { "norm_total 2", build_norm_total, .attrs = &(const int64_t){ 2 }, .n = { 3 } },
+    { "norm_total 2 of many", build_norm_total, .attrs = &(const int64_t){ 2 }, .n = { 50 } },
     { "norm_total of one", build_norm_total, .attrs = &(const int64_t){ 1 }, .n = { 1 } },
     { "norm_total infinity", build_norm_total, .attrs = &(const int64_t){ 0 }, .n = { 3 } },
     { "unscale", build_unscale, .position = 0 },
