@@ -30,7 +30,7 @@ typedef struct GpuCase {
     int64_t n[MAX_CASE_SIZES], tiny[MAX_CASE_SIZES];
     bool is_f32;
     double from, to;
-    bool by_mma; /* experts' products by the kernels that are off elsewhere */
+    bool by_mma; /* experts' products by kernels for tensor cores */
 } GpuCase;
 
 /* clang-format off */

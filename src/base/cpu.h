@@ -6,7 +6,13 @@
 /* The best instruction set to use. MODALITIES_CPU=scalar|avx2|avx512|amx lowers it; asking for one
  * that the CPU lacks is an error. AMX has code of its own for products of BF16 alone: all else is
  * what AVX-512 has. */
-typedef enum CpuLevel { CPU_SCALAR, CPU_AVX2, CPU_AVX512, CPU_AMX } CpuLevel;
+typedef enum CpuLevel {
+    KERNEL_PLAIN = -1, /* of kernels for any device alone (ops/kernels.h) */
+    CPU_SCALAR,
+    CPU_AVX2,
+    CPU_AVX512,
+    CPU_AMX
+} CpuLevel;
 Error *cpu_level(CpuLevel *out);
 /* For code that cannot fail: what cpu_level gave first, or the best where that is an error. */
 CpuLevel cpu_level_in_use(void);

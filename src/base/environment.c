@@ -39,7 +39,7 @@ const EnvironmentVariable environment_variables[] = {
     { "MODALITIES_CUDA", "the library that brings GPUs to this program, instead of modalities-cuda.so beside it." },
     { "MODALITIES_CUDA_CACHE", "folder that keeps, for all runs on GPUs, the algorithms of products that were found; off: none does. Not set: modalities/ in XDG_CACHE_HOME, or in .cache/ of HOME." },
     { "MODALITIES_CUDA_GRAPH", "off: the kernels of a step are given to a GPU one by one, and not as one graph." },
-    { "MODALITIES_CUDA_MMA", "on: experts' products on a GPU are made by kernels for tensor cores, which were not compared on a GPU yet." },
+    { "MODALITIES_CUDA_MMA", "off: experts' products on a GPU are made by plain kernels instead of those for tensor cores." },
     { "MODALITIES_CUDNN", "MiB of scores that a gradient of attention may have at a time on a GPU (1024); off: without cuDNN." },
     { "MODALITIES_CUDA_PATH", "folders, with : between them, in which CUDA's own libraries are looked for first." },
     { "CUDA_HOME", "where CUDA is installed; its libraries are looked for in lib64/ of it." },

@@ -120,7 +120,8 @@ void program_memory_outline(const Program *p, Text *out);
 /* One line per node: op, kernel ("avx512", "reference"), shapes; those of program_slow_ops marked.
  */
 void program_print_kernels(const Program *p, FILE *to);
-/* The ops without a tuned kernel that by plan take over 2 % of a step of so many microbatches, each
- * with its share: "rope (reference kernel, about 31 % of a step)"; NULL: none does. */
+/* The ops without a tuned kernel, or with one that is plain, that by plan take over 2 % of a step
+ * of so many microbatches, each with its share: "rope (reference kernel, about 31 % of a step)";
+ * NULL: none does. */
 const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a);
 #endif

@@ -47,16 +47,21 @@ void program_print_largest(const Program *p, int n, FILE *to)
     memory_print(p->plan, n, to);
 }
 
+static bool is_slow(const Step *s)
+{
+    return !s->tuned || s->tuned->level == KERNEL_PLAIN;
+}
+
 /* By plan; what is made from no parameter is made once, and costs no step anything. */
 static double step_seconds(const Program *p, const Step *s, int64_t microbatches)
 {
     if (s->derived && s->derived->is_constant) return 0;
     bool is_once = s->node->phase == PREPARE || s->node->phase >= REDUCE;
-    double seconds = node_seconds(s->node, s->launch, !s->tuned, pool_size(p->stream[0]->pool));
+    double seconds = node_seconds(s->node, s->launch, is_slow(s), pool_size(p->stream[0]->pool));
     return is_once ? seconds : seconds * (double)microbatches;
 }
 
-/* The part of a step that the reference kernel of this op takes; 0 when it is too small to name. */
+/* The part of a step that the slow kernels of this op take; 0 when it is too small to name. */
 static double slow_share(const Program *p, const OpDef *op, int64_t microbatches)
 {
     static const double WORTH_NAMING = 0.02;
@@ -65,7 +70,7 @@ static double slow_share(const Program *p, const OpDef *op, int64_t microbatches
         const Step *s = &p->step[i];
         double seconds = step_seconds(p, s, microbatches);
         all += seconds;
-        if (!s->tuned && s->node->op == op) of_op += seconds;
+        if (is_slow(s) && s->node->op == op) of_op += seconds;
     }
     return of_op > WORTH_NAMING * all ? of_op / all : 0;
 }
@@ -75,13 +80,13 @@ const char *program_slow_ops(const Program *p, int64_t microbatches, Arena *a)
     Text t = { 0 };
     for (int64_t i = 0; i < p->n_steps; i++) {
         const OpDef *op = p->step[i].node->op;
-        bool is_known = p->step[i].tuned || op->flags & OP_COMM; /* those move data, no more */
+        bool is_known = !is_slow(&p->step[i]) || op->flags & OP_COMM; /* those move data, no more */
         for (int64_t j = 0; j < i && !is_known; j++)
-            is_known = !p->step[j].tuned && p->step[j].node->op == op;
+            is_known = is_slow(&p->step[j]) && p->step[j].node->op == op;
         double share = is_known ? 0 : slow_share(p, op, microbatches);
         if (share > 0)
-            text_printf(&t, "%s%s (reference kernel, about %.0f %% of a step)", t.len ? ", " : "",
-                        op->name, 100 * share);
+            text_printf(&t, "%s%s (%s kernel, about %.0f %% of a step)", t.len ? ", " : "",
+                        op->name, p->step[i].tuned ? "plain" : "reference", 100 * share);
     }
     const char *said = t.len ? arena_string(a, t.ptr) : NULL;
     text_free(&t);
@@ -93,7 +98,7 @@ void program_print_kernels(const Program *p, FILE *to)
     for (int64_t i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
         const char *kernel = s->node->op->flags & OP_VIEW ? "view" : kernel_name(s->tuned);
-        double share = s->tuned ? 0 : slow_share(p, s->node->op, 1);
+        double share = is_slow(s) ? slow_share(p, s->node->op, 1) : 0;
         fprintf(to, "%-10s %-20s %s", kernel, s->node->op->name, s->node->dims->text);
         if (share > 0)
             fprintf(to, "  <- slow: all %s about %.0f %% of a step", s->node->op->name,

@@ -351,3 +351,19 @@ KERNEL(attention_key_grad_kernel, KEY_WARPS *WARP)
     put_row(c.out[1], own, dkey, 1, d);
     put_row(c.out[2], own, dvalue, 1, d);
 }
+
+/* What is added to the scores of a query, so that it sees the keys of its document alone: 0, or the
+ * 16 bits number[3]. in[3], in[4]: documents of queries and keys, from element number[0] on, of
+ * number[1] sequences of number[2] tokens; scratch: [sequence][query][key]. */
+KERNEL(hidden_keys_kernel, 256)
+{
+    const int64_t first = c.number[0], all = c.number[1] * c.number[2] * c.number[2];
+    const unsigned n = (unsigned)c.number[2];
+    const int32_t *query = (const int32_t *)c.in[3].data + first,
+                  *key = (const int32_t *)c.in[4].data + first;
+    for (int64_t i = thread_number(); i < all; i += all_threads()) {
+        const unsigned row = (unsigned)(i / n), column = (unsigned)(i % n);
+        const bool is_seen = query[row] == key[row / n * n + column];
+        ((uint16_t *)c.scratch)[i] = is_seen ? 0 : (uint16_t)c.number[3];
+    }
+}

@@ -120,16 +120,16 @@ static size_t ring_grad_scratch(const Launch *l, int n_threads)
 
 /* clang-format off */
 const KernelDef attention_cuda[] = {
-    { "attention", "cuda", "any any any>any f32", CPU_SCALAR, forward, NULL, serves },
-    { "attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, forward, NULL, serves },
-    { "attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
-    { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, backward, scratch, serves },
+    { "attention", "cuda", "any any any>any f32", KERNEL_PLAIN, forward, NULL, serves },
+    { "attention", "cuda", "any any any i32 i32>any f32", KERNEL_PLAIN, forward, NULL, serves },
+    { "attention_grad", "cuda", "any any any any f32 any>any any any", KERNEL_PLAIN, backward, scratch, serves },
+    { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", KERNEL_PLAIN, backward, scratch, serves },
     { "attention_max", "cuda", "any any any>f32", CPU_SCALAR, largest, max_scratch, serves },
     { "attention_max", "cuda", "any any any i32 i32>f32", CPU_SCALAR, largest, max_scratch, serves },
-    { "ring_attention", "cuda", "any any any>any f32", CPU_SCALAR, ring, ring_scratch, serves },
-    { "ring_attention", "cuda", "any any any i32 i32>any f32", CPU_SCALAR, ring, ring_scratch, serves },
-    { "ring_attention_grad", "cuda", "any any any any f32 any>any any any", CPU_SCALAR, ring_grad, ring_grad_scratch, serves },
-    { "ring_attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", CPU_SCALAR, ring_grad, ring_grad_scratch, serves },
+    { "ring_attention", "cuda", "any any any>any f32", KERNEL_PLAIN, ring, ring_scratch, serves },
+    { "ring_attention", "cuda", "any any any i32 i32>any f32", KERNEL_PLAIN, ring, ring_scratch, serves },
+    { "ring_attention_grad", "cuda", "any any any any f32 any>any any any", KERNEL_PLAIN, ring_grad, ring_grad_scratch, serves },
+    { "ring_attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", KERNEL_PLAIN, ring_grad, ring_grad_scratch, serves },
     { 0 },
 };
 /* clang-format on */

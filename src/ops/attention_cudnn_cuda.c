@@ -101,14 +101,22 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Of a gradient: what is summed up, which keys are hidden, then the library's own. */
+static size_t hidden_at(const AttentionShape *s)
+{
+    return aligned(attention_flow_bytes(s)) + aligned(attention_sum_bytes(s));
+}
+
+static size_t own_scratch(const AttentionShape *s)
+{
+    return hidden_at(s) + aligned(attention_hidden_bytes(s));
+}
+
 static size_t scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
     const AttentionGraph *g = graph_of(l);
-    size_t bytes = g->plan.workspace_bytes;
-    if (g->shape.backward)
-        bytes += aligned(attention_flow_bytes(&g->shape)) + aligned(attention_sum_bytes(&g->shape));
-    return bytes;
+    return g->plan.workspace_bytes + (g->shape.backward ? own_scratch(&g->shape) : 0);
 }
 
 static const void *element(const Tensor *t, int64_t i)
@@ -141,6 +149,7 @@ static void bind_backward(const Launch *l, const AttentionGraph *g, const Part0 
     cudnn_bind(b, g->v_grad, start(&l->out[2], p, 1, s->d));
     cudnn_bind(b, g->flow, free);
     if (g->q_sum) cudnn_bind(b, g->q_sum, free + aligned(attention_flow_bytes(s)));
+    if (g->hidden) cudnn_bind(b, g->hidden, free + hidden_at(s));
 }
 
 static cudnnStatus_t run_part(const Launch *l, const CudnnTarget *cudnn, const AttentionGraph *g,
@@ -159,20 +168,34 @@ static cudnnStatus_t run_part(const Launch *l, const CudnnTarget *cudnn, const A
     cudnn_bind(&b, g->v, start(&l->in[2], p, 1, s->d));
     cudnn_bind(&b, g->scale, &n.scale);
     if (g->one) cudnn_bind(&b, g->one, &n.one);
-    if (s->causal || s->documents) cudnn_bind(&b, g->nothing, &n.nothing);
+    if (s->causal || g->query_document) cudnn_bind(&b, g->nothing, &n.nothing);
     if (g->window) cudnn_bind(&b, g->window, &n.window);
-    if (s->documents) {
+    if (g->query_document) {
         cudnn_bind(&b, g->query_document, element(&l->in[3], p->sequence * s->n_tokens));
         cudnn_bind(&b, g->key_document, element(&l->in[4], p->sequence * s->n_tokens));
     }
     if (s->backward) {
         bind_backward(l, g, p, &b);
-        workspace += aligned(attention_flow_bytes(s)) + aligned(attention_sum_bytes(s));
+        workspace += own_scratch(s);
     } else {
         cudnn_bind(&b, g->o, start(&l->out[0], p, s->n_repeat, s->d));
         cudnn_bind(&b, g->lse, start(&l->out[1], p, s->n_repeat, 1));
     }
     return cudnn_run(cudnn, &g->plan, &b, workspace);
+}
+
+/* Of the sequences from `first` on. */
+static int hide(const Launch *l, const AttentionShape *s, int64_t first)
+{
+    enum { MINUS_INFINITY_BF16 = 0xff80, MINUS_INFINITY_F16 = 0xfc00 };
+    Call c = cuda_call(l);
+    c.scratch = (char *)l->scratch + hidden_at(s);
+    c.number[0] = first * s->n_tokens;
+    c.number[1] = s->n_batch;
+    c.number[2] = s->n_tokens;
+    c.number[3] = s->type == CUDNN_DATA_BFLOAT16 ? MINUS_INFINITY_BF16 : MINUS_INFINITY_F16;
+    const int64_t n = s->n_batch * s->n_tokens * s->n_tokens;
+    return cuda_start(l, "hidden_keys_kernel", &c, cuda_blocks(l, n, 256), 256, 0);
 }
 
 static int run(const Launch *l)
@@ -182,9 +205,12 @@ static int run(const Launch *l)
     const AttentionGraph *g = graph_of(l);
     const AttentionShape *s = &g->shape;
     cudnnStatus_t status = cudnn->calls->cudnnSetStream(cudnn->handle, stream->queue);
-    for (int64_t b = 0; b < l->in[0].size[0]; b += s->n_batch)
+    for (int64_t b = 0; b < l->in[0].size[0]; b += s->n_batch) {
+        const int hidden = g->hidden ? hide(l, s, b) : KERNEL_OK;
+        if (hidden) return hidden;
         for (int64_t h = 0; h < s->all_groups && !status; h += s->n_groups)
             status = run_part(l, cudnn, g, &(Part0){ b, h });
+    }
     return cuda_cudnn_status(status);
 }
 

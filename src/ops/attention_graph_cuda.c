@@ -101,12 +101,23 @@ static const CudnnTensor *mask_documents(const Builder *b, const CudnnTensor *sc
     return keep_where(b, CUDNN_POINTWISE_CMP_EQ, document, b->out->query_document, scores);
 }
 
+/* In gradients cuDNN takes the first key's number for all of them, but knows what is added to each
+ * score. */
+static const CudnnTensor *add_hidden(const Builder *b, const CudnnTensor *scores)
+{
+    const int64_t n = b->s->n_tokens, size[] = { b->s->n_batch, 1, n, n },
+                  stride[] = { n * n, n * n, n, 1 };
+    b->out->hidden = cudnn_tensor(b->g, (cudnnDataType_t)b->s->type, size, stride, ALIGN);
+    return cudnn_pointwise(b->g, CUDNN_POINTWISE_ADD, scores, b->out->hidden, NULL, f32_scores(b));
+}
+
 static const CudnnTensor *make_scores(const Builder *b)
 {
     const CudnnTensor *products = cudnn_matmul(b->g, b->out->q, b->out->k, f32_scores(b));
     const CudnnTensor *scores =
         cudnn_pointwise(b->g, CUDNN_POINTWISE_MUL, products, b->out->scale, NULL, f32_scores(b));
-    return b->s->documents ? mask_documents(b, scores) : scores;
+    if (!b->s->documents) return scores;
+    return b->s->backward ? add_hidden(b, scores) : mask_documents(b, scores);
 }
 
 static CudnnTensor *f32_rows(const Builder *b)
@@ -235,7 +246,7 @@ cudnnStatus_t attention_graph_make(const CudnnTarget *target, Arena *a, const At
     out->nothing = cudnn_number(g, CUDNN_DATA_FLOAT);
     if (shape->backward) out->one = cudnn_number(g, CUDNN_DATA_FLOAT);
     if (shape->window && shape->window < n) out->window = cudnn_number(g, CUDNN_DATA_INT32);
-    if (shape->documents) {
+    if (shape->documents && !shape->backward) {
         const int64_t queries[] = { shape->n_batch, 1, n, 1 }, keys[] = { shape->n_batch, 1, 1, n },
                       of_query[] = { n, n, 1, 1 }, of_key[] = { n, n, n, 1 };
         out->query_document = cudnn_tensor(g, CUDNN_DATA_INT32, queries, of_query, ALIGN_F32);
@@ -254,11 +265,13 @@ static int64_t largest_below(int64_t divisor, int64_t of)
 
 void attention_shape_fit(AttentionShape *s, int64_t most_bytes)
 {
-    const int64_t batch = s->n_batch, bytes = 2 * s->n_repeat * s->n_tokens * s->n_tokens;
-    if (!s->backward || s->any_order) return;
-    while (s->n_batch > 1 && s->n_batch * s->n_groups * bytes > most_bytes)
+    const int64_t batch = s->n_batch, bytes = 2 * s->n_tokens * s->n_tokens,
+                  of_group = s->any_order ? 0 : s->n_repeat * bytes,
+                  of_all = s->documents ? bytes : 0;
+    if (!s->backward) return;
+    while (s->n_batch > 1 && s->n_batch * (of_all + s->n_groups * of_group) > most_bytes)
         s->n_batch = largest_below(s->n_batch, batch);
-    while (s->n_groups > 1 && s->n_batch * s->n_groups * bytes > most_bytes)
+    while (s->n_groups > 1 && of_group && of_all + s->n_groups * of_group > most_bytes)
         s->n_groups = largest_below(s->n_groups, s->all_groups);
 }
 
@@ -270,4 +283,10 @@ size_t attention_flow_bytes(const AttentionShape *s)
 size_t attention_sum_bytes(const AttentionShape *s)
 {
     return s->any_order ? attention_flow_bytes(s) * (size_t)s->d : 0;
+}
+
+size_t attention_hidden_bytes(const AttentionShape *s)
+{
+    const size_t n = (size_t)s->n_tokens;
+    return s->backward && s->documents ? 2 * (size_t)s->n_batch * n * n : 0;
 }

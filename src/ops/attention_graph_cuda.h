@@ -24,15 +24,17 @@ typedef struct AttentionGraph {
     AttentionShape shape;
     CudnnTensor *q, *k, *v, *o, *lse, *query_document, *key_document;
     CudnnTensor *out_grad, *q_grad, *k_grad, *v_grad;
-    CudnnTensor *flow;  /* backward, scratch: of each row of q the sum of do * o, f32, dense */
-    CudnnTensor *q_sum; /* backward in any order, scratch: dq in f32, dense */
+    CudnnTensor *flow;   /* backward, scratch: of each row of q the sum of do * o, f32, dense */
+    CudnnTensor *q_sum;  /* backward in any order, scratch: dq in f32, dense */
+    CudnnTensor *hidden; /* backward over documents, scratch [batch][queries][keys]: 0, or -inf
+                            where a query does not see a key */
     CudnnTensor *scale, *one, *nothing, *window;
     CudnnPlan plan;
 } AttentionGraph;
 
-/* Makes the shape that of a part, of sequences or of groups of heads, whose scores take no more
- * than so many bytes, where the library keeps them: for gradients in a fixed order. One group of
- * one sequence is taken whatever it has. */
+/* Makes the shape that of a part, of sequences or of groups of heads, for which no more than so
+ * many bytes are kept per query and key: scores, for gradients in a fixed order, and `hidden`. One
+ * group of one sequence is taken whatever it has. */
 void attention_shape_fit(AttentionShape *s, int64_t most_bytes);
 /* Builds and plans; what is made lives as long as the arena. */
 cudnnStatus_t attention_graph_make(const CudnnTarget *target, Arena *a, const AttentionShape *shape,
@@ -40,4 +42,5 @@ cudnnStatus_t attention_graph_make(const CudnnTarget *target, Arena *a, const At
 /* Scratch beside the plan's own workspace. */
 size_t attention_flow_bytes(const AttentionShape *s);
 size_t attention_sum_bytes(const AttentionShape *s);
+size_t attention_hidden_bytes(const AttentionShape *s);
 #endif

@@ -10,7 +10,8 @@
  */
 typedef struct KernelDef {
     const char *op, *device, *types;
-    CpuLevel level;
+    CpuLevel level; /* KERNEL_PLAIN: by far not as fast as the device could be, which is told where
+                       it is felt, and only taken where there is no other row */
     Kernel *run;
     /* Bytes of scratch; NULL: what the op says. */
     size_t (*scratch)(const Launch *l, int n_threads);

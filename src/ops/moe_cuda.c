@@ -138,14 +138,14 @@ static int run_grouped_outer(const Launch *l)
     return per_element(l, "grouped_outer_kernel", sizeof(GroupedLinear));
 }
 
-/* ---- by tensor cores: a row of its own until it was compared on a GPU ---- */
+/* ---- by tensor cores ---- */
 
 enum { MMA_TILE = 128, MMA_THREADS = 256 }; /* as in moe_mma.cu */
 
 static bool wants_mma(void)
 {
     const char *set = environment_get("MODALITIES_CUDA_MMA");
-    return set && !strcmp(set, "on");
+    return !set || strcmp(set, "off");
 }
 
 /* Lines are whole pieces of 16 bytes. */
@@ -212,8 +212,8 @@ const KernelDef moe_cuda[] = {
     { "grouped_linear", "cuda", "f16 f16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },
     { "grouped_outer", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_outer_mma, NULL, serves_mma },
     { "grouped_outer", "cuda", "f16 f16 i32>any", CPU_SCALAR, run_outer_mma, NULL, serves_mma },
-    { "grouped_linear", "cuda", "any any i32>any", CPU_SCALAR, run_grouped_linear, NULL, cuda_floats_fit },
-    { "grouped_outer", "cuda", "any any i32>any", CPU_SCALAR, run_grouped_outer, NULL, cuda_floats_fit },
+    { "grouped_linear", "cuda", "any any i32>any", KERNEL_PLAIN, run_grouped_linear, NULL, cuda_floats_fit },
+    { "grouped_outer", "cuda", "any any i32>any", KERNEL_PLAIN, run_grouped_outer, NULL, cuda_floats_fit },
     { 0 },
 };
 /* clang-format on */
