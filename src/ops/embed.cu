@@ -349,6 +349,8 @@ KERNEL(embed_grad_kernel, 256)
         sum_rows<BF16, F32>(c, s);
     else if (dy == F32 && table == F32)
         sum_rows<F32, F32>(c, s);
+    else if (dy == BF16 && table == BF16)
+        sum_rows<BF16, BF16>(c, s);
     else
         sum_rows<ANY_DTYPE, ANY_DTYPE>(c, s);
 }

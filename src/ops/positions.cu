@@ -10,7 +10,7 @@ __device__ static int64_t row_of(const Call &c, int64_t b, int64_t s, int64_t n_
 
 /* A thread has eight columns of the same place of a few samples, which mostly have the same row of
  * the table. */
-template <int X, int TABLE, int SAMPLES> __device__ static void add_rows(const Call &c)
+template <int X, int TABLE, int OUT, int SAMPLES> __device__ static void add_rows(const Call &c)
 {
     constexpr int N = TOGETHER<X>;
     const CallTensor &x = c.in[0], &table = c.in[1];
@@ -37,7 +37,7 @@ template <int X, int TABLE, int SAMPLES> __device__ static void add_rows(const C
             if (p >= 0 && p != before) row = load<TABLE>(table, p * d + j);
             Floats<N> sum = unpacked<X>(own[k]);
             if (p >= 0) add(sum, row);
-            store<X>(c.out[0], first + k * sample, sum);
+            store<OUT>(c.out[0], first + k * sample, sum);
         }
     }
 }
@@ -48,13 +48,15 @@ KERNEL(add_positions_kernel, 256)
     const int x = dtype_of_eights(c.in[0], d), table = dtype_of_eights(c.in[1], d),
               out = dtype_of_eights(c.out[0], d);
     if (x == BF16 && out == BF16 && table == BF16)
-        add_rows<BF16, BF16, 4>(c);
+        add_rows<BF16, BF16, BF16, 4>(c);
     else if (x == BF16 && out == BF16 && table == F32)
-        add_rows<BF16, F32, 4>(c);
+        add_rows<BF16, F32, BF16, 4>(c);
+    else if (x == BF16 && out == F32 && table == F32) /* of a table of tokens in halves */
+        add_rows<BF16, F32, F32, 4>(c);
     else if (x == F32 && out == F32 && table == F32)
-        add_rows<F32, F32, 2>(c);
+        add_rows<F32, F32, F32, 2>(c);
     else
-        add_rows<ANY_DTYPE, ANY_DTYPE, 1>(c);
+        add_rows<ANY_DTYPE, ANY_DTYPE, ANY_DTYPE, 1>(c);
 }
 
 constexpr int SLICES = 4, PLACES = 64;

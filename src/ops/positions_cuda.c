@@ -42,6 +42,7 @@ static int run_cache_write(const Launch *l)
 /* clang-format off */
 const KernelDef positions_cuda[] = {
     { "add_positions", "cuda", "any any>any", CPU_SCALAR, run_add_positions, NULL, cuda_floats_fit },
+    { "add_positions", "cuda", "bf16 f32>f32", CPU_SCALAR, run_add_positions, NULL, NULL },
     { "add_positions_grad", "cuda", "any>any", CPU_SCALAR, run_add_positions_grad, NULL, cuda_floats_fit },
     { "document_positions", "cuda", "i32>i32", CPU_SCALAR, run_document_positions, NULL, NULL },
     { "dropout", "cuda", "any>any", CPU_SCALAR, run_dropout, NULL, cuda_floats_fit },

@@ -2,7 +2,7 @@
  * position (Su et al. 2021), in the half layout: feature j is paired with j + d/2. */
 #include "ops/rope.h"
 
-static const OpDef op_rope_table, op_rope;
+static const OpDef op_rope_table;
 
 static const Field table_attrs[] = {
     FIELD_FLOAT(RopeTable, base, NULL, 0, 0, "frequency j is base^(-2j/d)"),
@@ -99,7 +99,7 @@ static const OpDef op_rope_table = {
     .dtypes = table_dtypes,
     .reference = table_reference,
 };
-static const OpDef op_rope = {
+const OpDef op_rope = {
     .name = "rope",
     .doc = "turns pairs of features by the angles of their position",
     .dims = "bs*d!,t!d->bs*d",

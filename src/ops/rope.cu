@@ -21,7 +21,7 @@ KERNEL(rope_table_kernel, 256)
 
 /* Number[0]: tokens; number[1]: heads of a token. A thread turns pairs of up to HEADS heads of a
  * token, which have the same cosines and sines. */
-template <int X, int TABLE, int HEADS> __device__ static void turn(const Call &c)
+template <int X, int TABLE, int OUT, int HEADS> __device__ static void turn(const Call &c)
 {
     constexpr int N = TOGETHER<X>;
     const CallTensor &x = c.in[0], &table = c.in[1];
@@ -58,8 +58,8 @@ template <int X, int TABLE, int HEADS> __device__ static void turn(const Call &c
                 turned_a.x[k] = a.x[k] * cosine.x[k] - b.x[k] * s;
                 turned_b.x[k] = b.x[k] * cosine.x[k] + a.x[k] * s;
             }
-            store<X>(c.out[0], first + (own * 2 * half + j), turned_a);
-            store<X>(c.out[0], first + (own * 2 * half + half + j), turned_b);
+            store<OUT>(c.out[0], first + (own * 2 * half + j), turned_a);
+            store<OUT>(c.out[0], first + (own * 2 * half + half + j), turned_b);
         }
     }
 }
@@ -70,11 +70,15 @@ KERNEL(rope_kernel, 256)
     const int x = dtype_of_eights(c.in[0], half), table = dtype_of_eights(c.in[1], half),
               out = dtype_of_eights(c.out[0], half);
     if (x == BF16 && out == BF16 && table == F32)
-        turn<BF16, F32, 2>(c);
-    else if (x == BF16 && out == BF16 && table == BF16)
-        turn<BF16, BF16, 2>(c);
+        turn<BF16, F32, BF16, 2>(c);
+    else if (x == F32 && out == BF16 && table == F32) /* in front of attention */
+        turn<F32, F32, BF16, 1>(c);
+    else if (x == BF16 && out == F32 && table == F32) /* behind its gradient */
+        turn<BF16, F32, F32, 1>(c);
     else if (x == F32 && out == F32 && table == F32)
-        turn<F32, F32, 1>(c);
+        turn<F32, F32, F32, 1>(c);
+    else if (x == BF16 && out == BF16 && table == BF16)
+        turn<BF16, BF16, BF16, 2>(c);
     else
-        turn<ANY_DTYPE, ANY_DTYPE, 1>(c);
+        turn<ANY_DTYPE, ANY_DTYPE, ANY_DTYPE, 1>(c);
 }

@@ -3,6 +3,8 @@
 #define OPS_ROPE_H
 #include "graph/op.h"
 
+extern const OpDef op_rope;
+
 /* cos and sin of p * base^(-2j/d): table [t d], first half cos, second half sin; made once (phase
  * PREPARE, no block). `rounded`: frequencies are rounded to bf16 first, as the original's bf16 runs
  * do. */

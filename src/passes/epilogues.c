@@ -1,5 +1,6 @@
 /* epilogues.c - what follows a product of a linear layer becomes its end: a bias, gelu_tanh of
- * that, in the backward pass the slope of gelu_tanh, and a sum with something else.
+ * that, in the backward pass the slope of gelu_tanh, and a sum with something else. Likewise
+ * rotary positions end with rounding.
  *
  * A device whose products have such ends (Device.has_epilogues) saves a reading and a writing of
  * the result for each. It comes when ranks have agreed on what they divide: a sum that other ranks
@@ -9,6 +10,7 @@
 #include "ops/contract_epilogue.h"
 #include "ops/elementwise.h"
 #include "ops/gelu_tanh.h"
+#include "ops/rope.h"
 #include "passes/all_passes.h"
 #include "passes/fuse.h"
 #include <string.h>
@@ -138,6 +140,29 @@ static bool end_with_sum(Rewrite *w, int64_t at)
     return n->op == &op_add && (end_term_with_sum(w, at, 1) || end_term_with_sum(w, at, 0));
 }
 
+/* The rotation whose result reaches `v` through nothing but views, and nobody else. */
+static Node *rotation_behind(const Rewrite *w, const Value *v)
+{
+    while (v->from && v->from->op->flags & OP_VIEW && w->uses[v->id] == 1) v = v->from->in[0];
+    return v->from && v->from->op == &op_rope && w->uses[v->id] == 1 ? v->from : NULL;
+}
+
+/* Rotated gradients are rounded for the products that read them: the rotation writes them rounded,
+ * to the same bits, and node `at` is dropped. */
+static bool end_with_rounding(const Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_cast || dtype_size(n->out[0]->dtype) != 2) return false;
+    Node *last = n->in[0]->from, *x = rotation_behind(w, n->in[0]);
+    if (!x || !belong_together(n, x) || x->out[0]->dtype != F32) return false;
+    for (Node *v = last; v != x; v = v->in[0]->from) v->out[0]->dtype = n->out[0]->dtype;
+    x->out[0]->dtype = n->out[0]->dtype;
+    last->out[0] = n->out[0];
+    n->out[0]->from = last;
+    w->graph->node[at] = NULL;
+    return true;
+}
+
 /* With what was added. */
 static void rebuild(const Rewrite *w, int64_t n)
 {
@@ -164,7 +189,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < g->node[i]->n_out; k++) w.place[g->node[i]->out[k]->id] = i;
         if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i) ||
-            end_with_sum(&w, i))
+            end_with_sum(&w, i) || end_with_rounding(&w, i))
             continue;
     }
     rebuild(&w, n);
@@ -180,7 +205,9 @@ static bool wanted(const Purpose *p, const void **settings)
 
 const PassDef pass_epilogues = {
     .name = "epilogues",
-    .doc = "products end with a bias, gelu_tanh, its gradient or a sum, where the device can",
+    .doc = "products end with a bias, gelu_tanh, its gradient or a sum, rotations with rounding, "
+           "where "
+           "the device can",
     .run = run,
     .wanted = wanted,
 };

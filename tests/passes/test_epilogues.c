@@ -1,10 +1,13 @@
 /* test_epilogues.c - products end with what follows them, where nobody else needs what is between,
  * and give the same numbers. */
 #include "../ops/op_run.h"
+#include "ops/cast.h"
 #include "ops/contract.h"
 #include "ops/contract_epilogue.h"
 #include "ops/elementwise.h"
 #include "ops/gelu_tanh.h"
+#include "ops/reshape.h"
+#include "ops/rope.h"
 #include "passes/all_passes.h"
 #include "test.h"
 #include <math.h>
@@ -180,5 +183,40 @@ TEST(a_product_of_another_phase_or_of_a_part_of_the_sum_stays_as_it_is)
     assert_no_error(pass_find("epilogues")->run(part.graph, NULL, NULL));
     assert_int_equal(count(apart.graph, &op_contract), 1);
     assert_int_equal(count(part.graph, &op_contract), 1);
+    arena_free(a);
+}
+
+/* Heads that are turned, joined and rounded. */
+static Graph *rounded_heads(Arena *a, Value **turned)
+{
+    Graph *g = graph_new(a);
+    Value *x = op_input(g, "x", F32, SIZES(2, 3, 2, WIDTH));
+    *turned = rope(g, x, op_input(g, "table", F32, SIZES(3, WIDTH)));
+    graph_output(g, "y", cast(g, reshape(g, "bshd->bs(hd)", "", *turned), BF16));
+    return g;
+}
+
+TEST(rotary_positions_end_with_the_rounding_of_their_result)
+{
+    Arena *a = arena_new();
+    Value *turned, *other;
+    Graph *g = rounded_heads(a, &turned), *before = rounded_heads(a, &other);
+    apply(g);
+    assert_int_equal(count(g, &op_cast), 0);
+    assert_int_equal(g->n_nodes, 2);
+    assert_int_equal(turned->dtype, BF16);
+    assert_same_results(a, before, g);
+    arena_free(a);
+}
+
+TEST(what_is_read_before_it_is_rounded_stays_as_it_is)
+{
+    Arena *a = arena_new();
+    Value *turned;
+    Graph *g = rounded_heads(a, &turned);
+    graph_output(g, "turned", turned);
+    apply(g);
+    assert_int_equal(count(g, &op_cast), 1);
+    assert_int_equal(turned->dtype, F32);
     arena_free(a);
 }
