@@ -2,8 +2,6 @@
 #include "ops/cast.h"
 #include <string.h>
 
-static const OpDef op_cast;
-
 typedef struct Cast {
     int dtype;
 } Cast;
@@ -35,7 +33,7 @@ static int reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static const OpDef op_cast = {
+const OpDef op_cast = {
     .name = "cast",
     .doc = "the same values in another dtype",
     .dims = "*->*",

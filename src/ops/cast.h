@@ -3,5 +3,7 @@
 #define OPS_CAST_H
 #include "graph/op.h"
 
+extern const OpDef op_cast;
+
 Value *cast(Graph *g, Value *x, Dtype t);
 #endif

@@ -6,6 +6,7 @@
  *
  * The gradient of weight and bias: each block takes rows in turns and adds up its columns; the sums
  * go to scratch [block][weight, bias][column], and join_sums_kernel (bias.cu) adds the blocks up.
+ * That of x may end with what else x gets, and be written in two dtypes.
  */
 #include "device/cuda/kernel.h"
 extern "C" {
@@ -200,6 +201,17 @@ struct Rows {
     bool is_centered;
 };
 
+/* Of a gradient: whether something is added to it, the last input, and written again, to result 1.
+ */
+struct Ends {
+    bool has_other, has_copy;
+};
+
+__device__ static Ends ends_of(const Call &c)
+{
+    return { (c.number[3] & 1) != 0, (c.number[3] & 2) != 0 };
+}
+
 __device__ static Rows rows_of(const Call &c)
 {
     const int d = (int)c.number[1];
@@ -255,17 +267,25 @@ __device__ static float dot(const Row &slope, const Row &weight, const Row &h)
     return sum;
 }
 
+/* Writes a row, or adds it to what is there. */
+__device__ static void put_row(const CallTensor &t, int row, int n_units, Row r)
+{
+    if (t.add) add(r, read(load(t, row, n_units), t.dtype));
+    write(t, row, n_units, r);
+}
+
 /* As in norm.c; x - mean takes the place of h = (x - mean) * factor in sums, which then need not
  * wait for the factor. Where the threads are many, registers are few: the weight is read again. */
 template <bool AHEAD> __device__ static void differentiate(const Call &c)
 {
     const NormAttrs &a = attrs_of<NormAttrs>(c);
-    const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight], &dx = c.out[0];
+    const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight], &other = c.in[2 + a.weight];
     const Rows rows = rows_of(c);
+    const Ends ends = ends_of(c);
     const int n_units = rows.n_units;
     const float share = 1 / (float)rows.d;
     Row dweight = {}, dbias = {}, weight;
-    RowBits x_bits, dy_bits, old;
+    RowBits x_bits, dy_bits, other_bits;
     Team team = team_of();
     int row = blockIdx.x;
     if (AHEAD) {
@@ -285,7 +305,7 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
             x_bits = load(x, row + (int)gridDim.x, n_units);
             dy_bits = load(dy, row + (int)gridDim.x, n_units);
         }
-        if (AHEAD && dx.add) old = load(dx, row, n_units);
+        if (AHEAD && ends.has_other) other_bits = load(other, row, n_units);
         float mean_e = 0;
         if (rows.is_centered) {
             const float2 sum =
@@ -307,11 +327,12 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
                 dbias.x[u][k] += slope.x[u][k];
                 h.x[u][k] = factor * e - constant - normal * of_h;
             }
-        if (dx.add) {
-            if (!AHEAD) old = load(dx, row, n_units);
-            add(h, read(old, dx.dtype));
+        if (ends.has_other) {
+            if (!AHEAD) other_bits = load(other, row, n_units);
+            add(h, read(other_bits, other.dtype));
         }
-        write(dx, row, n_units, h);
+        put_row(c.out[0], row, n_units, h);
+        if (ends.has_copy) put_row(c.out[1], row, n_units, h);
     }
     float *sums = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * rows.d;
     if (a.weight) write_floats(sums, n_units, dweight);
@@ -328,7 +349,7 @@ KERNEL(norm_wide_kernel, 1024)
     normalize<false>(c);
 }
 
-KERNEL(norm_grad_kernel, 512)
+KERNEL(norm_grad_kernel, 640)
 {
     differentiate<true>(c);
 }
@@ -380,6 +401,7 @@ KERNEL(norm_grad_any_kernel, 256)
     const NormAttrs &a = attrs_of<NormAttrs>(c);
     const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight];
     const Rows rows = rows_of(c);
+    const Ends ends = ends_of(c);
     const int d = rows.d;
     float *dweight = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * d,
           *dbias = dweight + a.weight * d;
@@ -404,7 +426,10 @@ KERNEL(norm_grad_any_kernel, 256)
         for (int j = threadIdx.x; j < d; j += blockDim.x) {
             const float h = (get(x, at + j) - m.mean) * m.factor, slope = get(dy, at + j);
             const float e = a.weight ? slope * get(c.in[1], j) : slope;
-            put(c.out[0], at + j, m.factor * (e - h * mean_eh - mean_e));
+            float dx = m.factor * (e - h * mean_eh - mean_e);
+            if (ends.has_other) dx += get(c.in[2 + a.weight], at + j);
+            put(c.out[0], at + j, dx);
+            if (ends.has_copy) put(c.out[1], at + j, dx);
         }
     }
 }

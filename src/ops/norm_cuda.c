@@ -31,11 +31,23 @@ static bool lies_well(const Tensor *t)
     return (uintptr_t)t->data % 16 == 0;
 }
 
+/* Of a gradient: the first result that is a sum over rows. */
+static int first_sum(const Launch *l)
+{
+    const NormAttrs *a = l->attrs;
+    return l->n_out - a->weight - a->bias;
+}
+
+static bool has_copy(const Launch *l)
+{
+    return first_sum(l) > 1;
+}
+
 static bool rows_lie_well(const Launch *l)
 {
     bool well = width_of(l) % UNIT == 0 && width_of(l) <= WIDE_THREADS * COLUMNS_OF_THREAD;
     for (int k = 0; k < l->n_in; k++) well = well && lies_well(&l->in[k]);
-    return well && lies_well(&l->out[0]);
+    return well && lies_well(&l->out[0]) && (!has_copy(l) || lies_well(&l->out[1]));
 }
 
 /* A kernel of a family for these rows; `of` are its members. */
@@ -68,11 +80,11 @@ static int forward(const Launch *l, bool is_centered)
 }
 
 /* Blocks that share the rows of a gradient: as many as an H100 has room for at once (132
- * multiprocessors; 112 registers of a thread), by the sizes alone, so that every GPU gives the same
+ * multiprocessors; 96 registers of a thread), by the sizes alone, so that every GPU gives the same
  * bits. */
 static int64_t pieces_of(const Launch *l)
 {
-    enum { PROCESSORS = 132, THREADS_OF_PROCESSOR = 576, ROWS_OF_PIECE = 4 };
+    enum { PROCESSORS = 132, THREADS_OF_PROCESSOR = 640, ROWS_OF_PIECE = 4 };
     const int64_t fit = THREADS_OF_PROCESSOR / threads_for(width_of(l));
     const int64_t most = PROCESSORS * (fit > 1 ? fit : 1),
                   n = (rows_of(l) + ROWS_OF_PIECE - 1) / ROWS_OF_PIECE;
@@ -83,18 +95,20 @@ static size_t scratch(const Launch *l, int n_threads)
 {
     size_t columns = 0;
     (void)n_threads;
-    for (int k = 1; k < l->n_out; k++) columns += (size_t)tensor_count(&l->out[k]);
+    for (int k = first_sum(l); k < l->n_out; k++) columns += (size_t)tensor_count(&l->out[k]);
     return sizeof(float) * columns * (size_t)pieces_of(l);
 }
 
-static int backward(const Launch *l, bool is_centered)
+/* With a sum the last input is what is added. */
+static int backward(const Launch *l, bool is_centered, bool has_sum)
 {
     static const Family grad = { "norm_grad_kernel", "norm_grad_wide_kernel",
                                  "norm_grad_any_kernel" };
     Call c = cuda_call(l);
+    c.number[3] = has_sum + 2 * has_copy(l);
     const int status = start(l, &c, &grad, is_centered, pieces_of(l));
-    if (status || l->n_out == 1) return status;
-    return column_sums_join(l, &c, pieces_of(l), 1);
+    if (status || l->n_out == first_sum(l)) return status;
+    return column_sums_join(l, &c, pieces_of(l), first_sum(l));
 }
 
 static int run_rms_norm(const Launch *l)
@@ -109,12 +123,22 @@ static int run_layer_norm(const Launch *l)
 
 static int run_rms_norm_grad(const Launch *l)
 {
-    return backward(l, false);
+    return backward(l, false, false);
 }
 
 static int run_layer_norm_grad(const Launch *l)
 {
-    return backward(l, true);
+    return backward(l, true, false);
+}
+
+static int run_rms_norm_grad_add(const Launch *l)
+{
+    return backward(l, false, true);
+}
+
+static int run_layer_norm_grad_add(const Launch *l)
+{
+    return backward(l, true, true);
 }
 
 /* clang-format off */
@@ -125,6 +149,11 @@ const KernelDef norm_cuda[] = {
     { "rms_norm_grad", "cuda", "any any>any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
     { "layer_norm", "cuda", "any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
@@ -132,6 +161,12 @@ const KernelDef norm_cuda[] = {
     { "layer_norm_grad", "cuda", "any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
     { 0 },
 };
 /* clang-format on */

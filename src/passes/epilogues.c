@@ -1,14 +1,17 @@
 /* epilogues.c - what follows a product of a linear layer becomes its end: a bias, gelu_tanh of
- * that, in the backward pass the slope of gelu_tanh, and a sum with something else.
+ * that, in the backward pass the slope of gelu_tanh, and a sum with something else. Likewise a
+ * norm's gradient ends with the sum that makes it the gradient of the residual stream, and with the
+ * narrow copy of that which the products of the block before read.
  *
- * A device whose products have such ends (Device.has_epilogues) saves a reading and a writing of
- * the result for each. It comes when ranks have agreed on what they divide: a sum that other ranks
+ * A device that has such ends (Device.has_epilogues) saves a reading and a writing of the result
+ * for each. It comes when ranks have agreed on what they divide: a sum that other ranks
  * have a part of ends elsewhere. */
 #include "ops/cast.h"
 #include "ops/contract.h"
 #include "ops/contract_epilogue.h"
 #include "ops/elementwise.h"
 #include "ops/gelu_tanh.h"
+#include "ops/norm.h"
 #include "passes/all_passes.h"
 #include "passes/fuse.h"
 #include <string.h>
@@ -45,7 +48,7 @@ static void put(const Rewrite *w, Node *made, int64_t at, const Node *like, int 
     g->n_nodes--;
     for (int k = 0; k < n_out; k++) {
         made->out[k] = out[k];
-        out[k]->from = made;
+        if (out[k]->kind == VALUE_RESULT) out[k]->from = made;
         w->place[out[k]->id] = at;
     }
     made->phase = like->phase;
@@ -138,6 +141,66 @@ static bool end_with_sum(Rewrite *w, int64_t at)
     return n->op == &op_add && (end_term_with_sum(w, at, 1) || end_term_with_sum(w, at, 0));
 }
 
+static bool touches(const Node *n, const Value *v)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] == v) return true;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] == v) return true;
+    return false;
+}
+
+/* Whether nodes between `x` and node `at` want the gradients of weight or bias, which would come
+ * too late. */
+static bool is_wanted_before(const Rewrite *w, const Node *x, int64_t at)
+{
+    for (int64_t i = w->place[x->out[0]->id] + 1; i < at; i++)
+        for (int k = 1; k < x->n_out && w->graph->node[i]; k++)
+            if (touches(w->graph->node[i], x->out[k])) return true;
+    return false;
+}
+
+/* Term `k` of the sum at node `at` is a norm's gradient that may end with the other one. */
+static bool end_norm_with_sum(Rewrite *w, int64_t at, int k)
+{
+    Graph *g = w->graph;
+    const Node *n = g->node[at];
+    Value *dx = n->in[k], *other = n->in[1 - k], *sum = n->out[0];
+    const Node *x = dx->from;
+    if (!x || x->out[0] != dx || w->uses[dx->id] != 1 || dx->partial || other->partial ||
+        !belong_together(n, x) || dx->dtype != sum->dtype || other->dtype != sum->dtype ||
+        is_norm_grad_add(x) || is_wanted_before(w, x, at))
+        return false;
+    Node *made = norm_grad_add(g, x, other, false);
+    if (!made) return false;
+    Value *out[3] = { sum, x->n_out > 1 ? x->out[1] : NULL, x->n_out > 2 ? x->out[2] : NULL };
+    put(w, made, at, x, x->n_out, out);
+    g->node[w->place[dx->id]] = NULL;
+    return true;
+}
+
+static bool end_gradient_with_sum(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    return n->op == &op_add && (end_norm_with_sum(w, at, 1) || end_norm_with_sum(w, at, 0));
+}
+
+/* The copy is made where the sum stands: node `at` is dropped. */
+static bool end_with_copy(Rewrite *w, int64_t at)
+{
+    Graph *g = w->graph;
+    const Node *n = g->node[at];
+    if (n->op != &op_cast || n->out[0]->kind != VALUE_RESULT) return false;
+    const Node *x = n->in[0]->from;
+    if (!x || x->out[0] != n->in[0] || !is_norm_grad_add(x) || !belong_together(n, x)) return false;
+    Value *out[4] = { x->out[0], n->out[0] };
+    memcpy(out + 2, x->out + 1, sizeof *out * (size_t)(x->n_out - 1));
+    put(w, norm_grad_add(g, x, x->in[x->n_in - 1], true), w->place[x->out[0]->id], x, x->n_out + 1,
+        out);
+    g->node[at] = NULL;
+    return true;
+}
+
 /* With what was added. */
 static void rebuild(const Rewrite *w, int64_t n)
 {
@@ -164,7 +227,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < g->node[i]->n_out; k++) w.place[g->node[i]->out[k]->id] = i;
         if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i) ||
-            end_with_sum(&w, i))
+            end_with_sum(&w, i) || end_gradient_with_sum(&w, i) || end_with_copy(&w, i))
             continue;
     }
     rebuild(&w, n);
@@ -180,7 +243,7 @@ static bool wanted(const Purpose *p, const void **settings)
 
 const PassDef pass_epilogues = {
     .name = "epilogues",
-    .doc = "products end with a bias, gelu_tanh, its gradient or a sum, where the device can",
+    .doc = "products and gradients of norms end with what follows them, where the device can",
     .run = run,
     .wanted = wanted,
 };
