@@ -15,6 +15,16 @@ static const Field attrs[] = {
     { 0 },
 };
 
+static const Field attrs_with_sum[] = {
+    FIELD_FLOAT(NormAttrs, eps, NULL, 0, 0, "added to the mean square"),
+    FIELD_BOOL(NormAttrs, weight, NULL, "has a weight"),
+    FIELD_BOOL(NormAttrs, bias, NULL, "has a bias"),
+    FIELD_BOOL(NormAttrs, adds, NULL, "adds to the gradient of x"),
+    FIELD_BOOL(NormAttrs, copies, NULL, "writes it again"),
+    FIELD_BOOL(NormAttrs, sums, NULL, "adds it up over rows"),
+    { 0 },
+};
+
 static Value *norm(Graph *g, const OpDef *op, Value *x, Value *weight, Value *bias, double eps)
 {
     static const char *const dims[] = { "*d!->*d", "*d!,d->*d", "*d!,d,d->*d" };
@@ -68,30 +78,27 @@ static const OpDef *op_with_sum(const OpDef *op)
     return NULL;
 }
 
-/* Results in front of those of weight and bias: that of x, and perhaps its copy. */
-static int n_of_rows(const NormAttrs *a, int n_out)
-{
-    return n_out - a->weight - a->bias;
-}
-
-Node *norm_grad_add(Graph *g, const Node *grad, Value *other, bool has_copy)
+Node *norm_grad_add(Graph *g, const Node *grad, Value *other, bool copies, bool sums)
 {
     const OpDef *op = op_with_sum(grad->op);
     if (!op) return NULL;
-    const NormAttrs *a = grad->attrs;
+    NormAttrs a = *(const NormAttrs *)grad->attrs;
+    a.adds = true;
+    a.copies = copies;
+    a.sums = sums;
     Value *in[4] = { 0 };
-    int n_in = 2 + a->weight;
+    int n_in = 2 + a.weight;
     memcpy(in, grad->in, sizeof *in * (size_t)n_in);
     in[n_in++] = other;
     const char *dims =
-        arena_printf(g->arena, "*d!%s,*d,*d->*d%s%s%s", a->weight ? ",d" : "",
-                     has_copy ? ",*d" : "", a->weight ? ",d" : "", a->bias ? ",d" : "");
-    return graph_add_dims(g, op, dims, NULL, a, n_in, in);
+        arena_printf(g->arena, "*d!%s,*d,*d->*d%s%s%s%s", a.weight ? ",d" : "", copies ? ",*d" : "",
+                     a.weight ? ",d" : "", a.bias ? ",d" : "", sums ? ",d" : "");
+    return graph_add_dims(g, op, dims, NULL, &a, n_in, in);
 }
 
-bool is_norm_grad_add(const Node *n)
+const NormAttrs *norm_grad_add_attrs(const Node *n)
 {
-    return n->op == op_with_sum(n->op) && n_of_rows(n->attrs, n->n_out) == 1;
+    return op_with_sum(n->op) == n->op ? n->attrs : NULL;
 }
 
 /* What a row is shifted and multiplied by. */
@@ -131,7 +138,7 @@ static int backward(const Launch *l, bool centered)
     const NormAttrs *a = l->attrs;
     const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
     const double *dy = l->in[1 + a->weight].data;
-    const int first = n_of_rows(a, l->n_out);
+    const int first = 1 + a->copies;
     double *dx = l->out[0].data, *dweight = a->weight ? l->out[first].data : NULL;
     double *dbias = a->bias ? l->out[first + a->weight].data : NULL;
     int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
@@ -159,11 +166,16 @@ static int backward(const Launch *l, bool centered)
 /* The copy is rounded where results are written. */
 static int backward_with_sum(const Launch *l, bool centered)
 {
+    const NormAttrs *a = l->attrs;
     const double *other = l->in[l->n_in - 1].data;
-    double *dx = l->out[0].data;
+    double *dx = l->out[0].data, *sum = a->sums ? l->out[l->n_out - 1].data : NULL;
+    int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
     backward(l, centered);
-    for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++) dx[i] += other[i];
-    if (n_of_rows(l->attrs, l->n_out) > 1) memcpy(l->out[1].data, dx, tensor_bytes(&l->out[0]));
+    for (int64_t i = 0; i < n; i++) {
+        dx[i] += other[i];
+        if (sum) sum[i % d] += dx[i];
+    }
+    if (a->copies) memcpy(l->out[1].data, dx, tensor_bytes(&l->out[0]));
     return KERNEL_OK;
 }
 
@@ -200,7 +212,7 @@ static int layer_grad_add_reference(const Launch *l)
 static void grad_dtypes(const Node *n, Dtype *out)
 {
     const Dtype t = n->in[0]->dtype;
-    const int first = n_of_rows(n->attrs, n->n_out);
+    const int first = 1 + ((const NormAttrs *)n->attrs)->copies;
     for (int k = 0; k < n->n_out; k++) out[k] = k < first ? t : dtype_for_sums(t);
 }
 
@@ -223,8 +235,8 @@ static const OpDef op_rms_norm_grad = {
 };
 static const OpDef op_rms_norm_grad_add = {
     .name = "rms_norm_grad_add",
-    .doc = "gradients of x, weight and bias, with what else x gets, perhaps also in a narrow dtype",
-    .attrs = attrs,
+    .doc = "gradients of x, weight and bias; x's with what else it gets, in two dtypes, added up",
+    .attrs = attrs_with_sum,
     .attrs_size = sizeof(NormAttrs),
     .dtypes = grad_dtypes,
     .reference = rms_grad_add_reference,
@@ -249,8 +261,8 @@ static const OpDef op_layer_norm_grad = {
 };
 static const OpDef op_layer_norm_grad_add = {
     .name = "layer_norm_grad_add",
-    .doc = "gradients of x, weight and bias, with what else x gets, perhaps also in a narrow dtype",
-    .attrs = attrs,
+    .doc = "gradients of x, weight and bias; x's with what else it gets, in two dtypes, added up",
+    .attrs = attrs_with_sum,
     .attrs_size = sizeof(NormAttrs),
     .dtypes = grad_dtypes,
     .reference = layer_grad_add_reference,

@@ -6,7 +6,9 @@
  *
  * The gradient of weight and bias: each block takes rows in turns and adds up its columns; the sums
  * go to scratch [block][weight, bias][column], and join_sums_kernel (bias.cu) adds the blocks up.
- * That of x may end with what else x gets, and be written in two dtypes.
+ *
+ * That of x may end with what else x gets, be written in two dtypes, and be added up, too: these
+ * sums are in shared memory, where a thread has its columns, because registers are few.
  */
 #include "device/cuda/kernel.h"
 extern "C" {
@@ -201,17 +203,6 @@ struct Rows {
     bool is_centered;
 };
 
-/* Of a gradient: whether something is added to it, the last input, and written again, to result 1.
- */
-struct Ends {
-    bool has_other, has_copy;
-};
-
-__device__ static Ends ends_of(const Call &c)
-{
-    return { (c.number[3] & 1) != 0, (c.number[3] & 2) != 0 };
-}
-
 __device__ static Rows rows_of(const Call &c)
 {
     const int d = (int)c.number[1];
@@ -274,6 +265,43 @@ __device__ static void put_row(const CallTensor &t, int row, int n_units, Row r)
     write(t, row, n_units, r);
 }
 
+/* Sums of the columns of a gradient, at most as many as a row in registers has. Each thread has
+ * its own. */
+__device__ static float4 *column_sums()
+{
+#ifdef __CUDACC__
+    extern __shared__ float4 sums[];
+#else
+    static float4 sums[1024 * UNITS];
+#endif
+    return sums;
+}
+
+__device__ static void start_sums(float4 *sums, int n_units)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) sums[unit_of(u)] = make_float4(0, 0, 0, 0);
+}
+
+__device__ static void add_to_sums(float4 *sums, int n_units, const Row &r)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) {
+            const float4 s = sums[unit_of(u)];
+            sums[unit_of(u)] =
+                make_float4(s.x + r.x[u][0], s.y + r.x[u][1], s.z + r.x[u][2], s.w + r.x[u][3]);
+        }
+}
+
+__device__ static void write_sums(float *to, int n_units, const float4 *sums)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) ((float4 *)to)[unit_of(u)] = sums[unit_of(u)];
+}
+
 /* As in norm.c; x - mean takes the place of h = (x - mean) * factor in sums, which then need not
  * wait for the factor. Where the threads are many, registers are few: the weight is read again. */
 template <bool AHEAD> __device__ static void differentiate(const Call &c)
@@ -281,11 +309,12 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
     const NormAttrs &a = attrs_of<NormAttrs>(c);
     const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight], &other = c.in[2 + a.weight];
     const Rows rows = rows_of(c);
-    const Ends ends = ends_of(c);
     const int n_units = rows.n_units;
     const float share = 1 / (float)rows.d;
     Row dweight = {}, dbias = {}, weight;
     RowBits x_bits, dy_bits, other_bits;
+    float4 *dx_sums = column_sums();
+    if (a.sums) start_sums(dx_sums, n_units);
     Team team = team_of();
     int row = blockIdx.x;
     if (AHEAD) {
@@ -305,7 +334,7 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
             x_bits = load(x, row + (int)gridDim.x, n_units);
             dy_bits = load(dy, row + (int)gridDim.x, n_units);
         }
-        if (AHEAD && ends.has_other) other_bits = load(other, row, n_units);
+        if (AHEAD && a.adds) other_bits = load(other, row, n_units);
         float mean_e = 0;
         if (rows.is_centered) {
             const float2 sum =
@@ -327,16 +356,18 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
                 dbias.x[u][k] += slope.x[u][k];
                 h.x[u][k] = factor * e - constant - normal * of_h;
             }
-        if (ends.has_other) {
+        if (a.adds) {
             if (!AHEAD) other_bits = load(other, row, n_units);
             add(h, read(other_bits, other.dtype));
         }
+        if (a.sums) add_to_sums(dx_sums, n_units, h);
         put_row(c.out[0], row, n_units, h);
-        if (ends.has_copy) put_row(c.out[1], row, n_units, h);
+        if (a.copies) put_row(c.out[1], row, n_units, h);
     }
-    float *sums = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * rows.d;
+    float *sums = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias + a.sums) * rows.d;
     if (a.weight) write_floats(sums, n_units, dweight);
     if (a.bias) write_floats(sums + a.weight * rows.d, n_units, dbias);
+    if (a.sums) write_sums(sums + (a.weight + a.bias) * rows.d, n_units, dx_sums);
 }
 
 KERNEL(norm_kernel, 512)
@@ -401,13 +432,13 @@ KERNEL(norm_grad_any_kernel, 256)
     const NormAttrs &a = attrs_of<NormAttrs>(c);
     const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight];
     const Rows rows = rows_of(c);
-    const Ends ends = ends_of(c);
     const int d = rows.d;
-    float *dweight = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * d,
-          *dbias = dweight + a.weight * d;
+    float *dweight = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias + a.sums) * d,
+          *dbias = dweight + a.weight * d, *dx_sum = dbias + a.bias * d;
     for (int j = threadIdx.x; j < d; j += blockDim.x) {
         if (a.weight) dweight[j] = 0;
         if (a.bias) dbias[j] = 0;
+        if (a.sums) dx_sum[j] = 0;
     }
     for (int row = blockIdx.x; row < rows.n; row += (int)gridDim.x) {
         const int64_t at = (int64_t)row * d;
@@ -427,9 +458,10 @@ KERNEL(norm_grad_any_kernel, 256)
             const float h = (get(x, at + j) - m.mean) * m.factor, slope = get(dy, at + j);
             const float e = a.weight ? slope * get(c.in[1], j) : slope;
             float dx = m.factor * (e - h * mean_eh - mean_e);
-            if (ends.has_other) dx += get(c.in[2 + a.weight], at + j);
+            if (a.adds) dx += get(c.in[2 + a.weight], at + j);
             put(c.out[0], at + j, dx);
-            if (ends.has_copy) put(c.out[1], at + j, dx);
+            if (a.copies) put(c.out[1], at + j, dx);
+            if (a.sums) dx_sum[j] += dx;
         }
     }
 }

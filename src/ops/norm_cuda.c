@@ -31,16 +31,15 @@ static bool lies_well(const Tensor *t)
     return (uintptr_t)t->data % 16 == 0;
 }
 
+static bool has_copy(const Launch *l)
+{
+    return ((const NormAttrs *)l->attrs)->copies;
+}
+
 /* Of a gradient: the first result that is a sum over rows. */
 static int first_sum(const Launch *l)
 {
-    const NormAttrs *a = l->attrs;
-    return l->n_out - a->weight - a->bias;
-}
-
-static bool has_copy(const Launch *l)
-{
-    return first_sum(l) > 1;
+    return 1 + has_copy(l);
 }
 
 static bool rows_lie_well(const Launch *l)
@@ -65,7 +64,9 @@ static int start(const Launch *l, Call *c, const Family *f, bool is_centered, in
     c->number[2] = is_centered;
     CHECK(c->number[0] <= INT32_MAX / 2 && d <= INT32_MAX / 2);
     if (!rows_lie_well(l)) return cuda_start(l, f->any, c, blocks, THREADS_FOR_ANY, 0);
-    return cuda_start(l, threads <= USUAL_THREADS ? f->usual : f->wide, c, blocks, (int)threads, 0);
+    const size_t sums = ((const NormAttrs *)l->attrs)->sums ? sizeof(float) * (size_t)d : 0;
+    const char *kernel = threads <= USUAL_THREADS ? f->usual : f->wide;
+    return cuda_start(l, kernel, c, blocks, (int)threads, sums);
 }
 
 /* As many blocks as a GPU has room for at once, each of which takes many rows. */
@@ -99,13 +100,11 @@ static size_t scratch(const Launch *l, int n_threads)
     return sizeof(float) * columns * (size_t)pieces_of(l);
 }
 
-/* With a sum the last input is what is added. */
-static int backward(const Launch *l, bool is_centered, bool has_sum)
+static int backward(const Launch *l, bool is_centered)
 {
     static const Family grad = { "norm_grad_kernel", "norm_grad_wide_kernel",
                                  "norm_grad_any_kernel" };
     Call c = cuda_call(l);
-    c.number[3] = has_sum + 2 * has_copy(l);
     const int status = start(l, &c, &grad, is_centered, pieces_of(l));
     if (status || l->n_out == first_sum(l)) return status;
     return column_sums_join(l, &c, pieces_of(l), first_sum(l));
@@ -123,22 +122,12 @@ static int run_layer_norm(const Launch *l)
 
 static int run_rms_norm_grad(const Launch *l)
 {
-    return backward(l, false, false);
+    return backward(l, false);
 }
 
 static int run_layer_norm_grad(const Launch *l)
 {
-    return backward(l, true, false);
-}
-
-static int run_rms_norm_grad_add(const Launch *l)
-{
-    return backward(l, false, true);
-}
-
-static int run_layer_norm_grad_add(const Launch *l)
-{
-    return backward(l, true, true);
+    return backward(l, true);
 }
 
 /* clang-format off */
@@ -149,11 +138,13 @@ const KernelDef norm_cuda[] = {
     { "rms_norm_grad", "cuda", "any any>any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
-    { "rms_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
-    { "rms_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
-    { "rms_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
-    { "rms_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
-    { "rms_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_rms_norm_grad_add, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm", "cuda", "any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
@@ -161,12 +152,14 @@ const KernelDef norm_cuda[] = {
     { "layer_norm_grad", "cuda", "any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
-    { "layer_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_layer_norm_grad_add, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { 0 },
 };
 /* clang-format on */

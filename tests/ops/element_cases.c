@@ -117,7 +117,7 @@ static Value *build_norm(Graph *g, const OpCase *c, const int64_t *n)
     return a->norm(g, floats(g, "x", last + 1, n), weight, bias, 0.01);
 }
 
-/* Its gradient with a sum, and with a copy of that. */
+/* Its gradient with a sum, with a copy of that, and with the sums of its columns. */
 static Value *build_norm_grad_add(Graph *g, const OpCase *c, const int64_t *n)
 {
     const int n_dims = count(n);
@@ -126,8 +126,7 @@ static Value *build_norm_grad_add(Graph *g, const OpCase *c, const int64_t *n)
     op_differentiate(g, y, floats(g, "dy", n_dims, n));
     const Node *grad = g->node[g->n_nodes - 1];
     CHECK(grad->in[0] == forward->in[0]);
-    norm_grad_add(g, grad, other, false);
-    norm_grad_add(g, grad, other, true);
+    for (int k = 0; k < 4; k++) norm_grad_add(g, grad, other, k & 1, k & 2);
     return NULL;
 }
 
