@@ -101,11 +101,6 @@ __device__ static void write_floats(float *to, int n_units, const Row &r)
             ((float4 *)to)[unit_of(u)] = make_float4(r.x[u][0], r.x[u][1], r.x[u][2], r.x[u][3]);
 }
 
-__device__ static uint32_t pair_of(uint16_t low, uint16_t high)
-{
-    return (uint32_t)low | (uint32_t)high << 16;
-}
-
 __device__ static void write(const CallTensor &t, int row, int n_units, const Row &r)
 {
     const int64_t first = (int64_t)row * n_units;
@@ -118,12 +113,9 @@ __device__ static void write(const CallTensor &t, int row, int n_units, const Ro
     for (int u = 0; u < UNITS; u++) {
         const float *x = r.x[u];
         if (unit_of(u) >= n_units) continue;
-        if (t.dtype == BF16)
-            to[unit_of(u)] = make_uint2(pair_of(narrow_bf16(x[0]), narrow_bf16(x[1])),
-                                        pair_of(narrow_bf16(x[2]), narrow_bf16(x[3])));
-        else
-            to[unit_of(u)] = make_uint2(pair_of(narrow_f16(x[0]), narrow_f16(x[1])),
-                                        pair_of(narrow_f16(x[2]), narrow_f16(x[3])));
+        to[unit_of(u)] =
+            t.dtype == BF16 ? make_uint2(narrow_bf16_pair(x[0], x[1]), narrow_bf16_pair(x[2], x[3]))
+                            : make_uint2(narrow_f16_pair(x[0], x[1]), narrow_f16_pair(x[2], x[3]));
     }
 }
 
