@@ -1,8 +1,8 @@
 /* elementwise.c - sums, products, activations and scaling, element by element. */
 #include "ops/elementwise.h"
 
-static const OpDef op_mul, op_scale, op_add_bias_grad, op_silu, op_silu_grad, op_gelu, op_gelu_grad,
-    op_swiglu, op_swiglu_grad;
+static const OpDef op_mul, op_scale, op_silu, op_silu_grad, op_gelu, op_gelu_grad, op_swiglu,
+    op_swiglu_grad;
 
 Value *add(Graph *g, Value *a, Value *b)
 {
@@ -244,7 +244,7 @@ const OpDef op_add_bias = {
     .grad = add_bias_grad,
     .reference = add_bias_reference,
 };
-static const OpDef op_add_bias_grad = {
+const OpDef op_add_bias_grad = {
     .name = "add_bias_grad",
     .doc = "the sum of all rows: gradient of a bias",
     .dims = "*d->d",

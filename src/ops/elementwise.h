@@ -3,7 +3,7 @@
 #define OPS_ELEMENTWISE_H
 #include "graph/op.h"
 
-extern const OpDef op_add, op_add_bias;
+extern const OpDef op_add, op_add_bias, op_add_bias_grad;
 Value *add(Graph *g, Value *a, Value *b);
 Value *mul(Graph *g, Value *a, Value *b);
 Value *add_bias(Graph *g, Value *x, Value *bias); /* "*d,d->*d" */

@@ -5,12 +5,23 @@
 #include "ops/norm.h"
 #include <string.h>
 
-static const OpDef op_rms_norm, op_rms_norm_grad, op_layer_norm, op_layer_norm_grad;
+static const OpDef op_rms_norm, op_rms_norm_grad, op_rms_norm_grad_add, op_layer_norm,
+    op_layer_norm_grad, op_layer_norm_grad_add;
 
 static const Field attrs[] = {
     FIELD_FLOAT(NormAttrs, eps, NULL, 0, 0, "added to the mean square"),
     FIELD_BOOL(NormAttrs, weight, NULL, "has a weight"),
     FIELD_BOOL(NormAttrs, bias, NULL, "has a bias"),
+    { 0 },
+};
+
+static const Field attrs_with_sum[] = {
+    FIELD_FLOAT(NormAttrs, eps, NULL, 0, 0, "added to the mean square"),
+    FIELD_BOOL(NormAttrs, weight, NULL, "has a weight"),
+    FIELD_BOOL(NormAttrs, bias, NULL, "has a bias"),
+    FIELD_BOOL(NormAttrs, adds, NULL, "adds to the gradient of x"),
+    FIELD_BOOL(NormAttrs, copies, NULL, "writes it again"),
+    FIELD_BOOL(NormAttrs, sums, NULL, "adds it up over rows"),
     { 0 },
 };
 
@@ -59,6 +70,37 @@ static void layer_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     add_grad(g, &op_layer_norm_grad, n, dout, din);
 }
 
+/* The op for a gradient with a sum, or NULL. */
+static const OpDef *op_with_sum(const OpDef *op)
+{
+    if (op == &op_rms_norm_grad || op == &op_rms_norm_grad_add) return &op_rms_norm_grad_add;
+    if (op == &op_layer_norm_grad || op == &op_layer_norm_grad_add) return &op_layer_norm_grad_add;
+    return NULL;
+}
+
+Node *norm_grad_add(Graph *g, const Node *grad, Value *other, bool copies, bool sums)
+{
+    const OpDef *op = op_with_sum(grad->op);
+    if (!op) return NULL;
+    NormAttrs a = *(const NormAttrs *)grad->attrs;
+    a.adds = true;
+    a.copies = copies;
+    a.sums = sums;
+    Value *in[4] = { 0 };
+    int n_in = 2 + a.weight;
+    memcpy(in, grad->in, sizeof *in * (size_t)n_in);
+    in[n_in++] = other;
+    const char *dims =
+        arena_printf(g->arena, "*d!%s,*d,*d->*d%s%s%s%s", a.weight ? ",d" : "", copies ? ",*d" : "",
+                     a.weight ? ",d" : "", a.bias ? ",d" : "", sums ? ",d" : "");
+    return graph_add_dims(g, op, dims, NULL, &a, n_in, in);
+}
+
+const NormAttrs *norm_grad_add_attrs(const Node *n)
+{
+    return op_with_sum(n->op) == n->op ? n->attrs : NULL;
+}
+
 /* What a row is shifted and multiplied by. */
 typedef struct Moments {
     double mean, factor;
@@ -96,10 +138,11 @@ static int backward(const Launch *l, bool centered)
     const NormAttrs *a = l->attrs;
     const double *x = l->in[0].data, *weight = a->weight ? l->in[1].data : NULL;
     const double *dy = l->in[1 + a->weight].data;
-    double *dx = l->out[0].data, *dweight = a->weight ? l->out[1].data : NULL;
-    double *dbias = a->bias ? l->out[1 + a->weight].data : NULL;
+    const int first = 1 + a->copies;
+    double *dx = l->out[0].data, *dweight = a->weight ? l->out[first].data : NULL;
+    double *dbias = a->bias ? l->out[first + a->weight].data : NULL;
     int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
-    for (int k = 1; k < l->n_out; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
+    for (int k = first; k < l->n_out; k++) memset(l->out[k].data, 0, tensor_bytes(&l->out[k]));
     for (int64_t at = 0; at < n; at += d) {
         Moments m = moments_of(x + at, d, centered, a->eps);
         double mean_e = 0, mean_eh = 0;
@@ -120,6 +163,22 @@ static int backward(const Launch *l, bool centered)
     return KERNEL_OK;
 }
 
+/* The copy is rounded where results are written. */
+static int backward_with_sum(const Launch *l, bool centered)
+{
+    const NormAttrs *a = l->attrs;
+    const double *other = l->in[l->n_in - 1].data;
+    double *dx = l->out[0].data, *sum = a->sums ? l->out[l->n_out - 1].data : NULL;
+    int64_t d = l->in[0].size[l->in[0].n_dims - 1], n = tensor_count(&l->in[0]);
+    backward(l, centered);
+    for (int64_t i = 0; i < n; i++) {
+        dx[i] += other[i];
+        if (sum) sum[i % d] += dx[i];
+    }
+    if (a->copies) memcpy(l->out[1].data, dx, tensor_bytes(&l->out[0]));
+    return KERNEL_OK;
+}
+
 static int rms_reference(const Launch *l)
 {
     return forward(l, false);
@@ -128,6 +187,11 @@ static int rms_reference(const Launch *l)
 static int rms_grad_reference(const Launch *l)
 {
     return backward(l, false);
+}
+
+static int rms_grad_add_reference(const Launch *l)
+{
+    return backward_with_sum(l, false);
 }
 
 static int layer_reference(const Launch *l)
@@ -140,10 +204,16 @@ static int layer_grad_reference(const Launch *l)
     return backward(l, true);
 }
 
+static int layer_grad_add_reference(const Launch *l)
+{
+    return backward_with_sum(l, true);
+}
+
 static void grad_dtypes(const Node *n, Dtype *out)
 {
-    out[0] = n->in[0]->dtype;
-    for (int k = 1; k < n->n_out; k++) out[k] = dtype_for_sums(n->in[0]->dtype);
+    const Dtype t = n->in[0]->dtype;
+    const int first = 1 + ((const NormAttrs *)n->attrs)->copies;
+    for (int k = 0; k < n->n_out; k++) out[k] = k < first ? t : dtype_for_sums(t);
 }
 
 static const OpDef op_rms_norm = {
@@ -163,6 +233,15 @@ static const OpDef op_rms_norm_grad = {
     .reference = rms_grad_reference,
     .flags = OP_ADDS,
 };
+static const OpDef op_rms_norm_grad_add = {
+    .name = "rms_norm_grad_add",
+    .doc = "gradients of x, weight and bias; x's with what else it gets, in two dtypes, added up",
+    .attrs = attrs_with_sum,
+    .attrs_size = sizeof(NormAttrs),
+    .dtypes = grad_dtypes,
+    .reference = rms_grad_add_reference,
+    .flags = OP_ADDS,
+};
 static const OpDef op_layer_norm = {
     .name = "layer_norm",
     .doc = "(x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
@@ -180,6 +259,20 @@ static const OpDef op_layer_norm_grad = {
     .reference = layer_grad_reference,
     .flags = OP_ADDS,
 };
+static const OpDef op_layer_norm_grad_add = {
+    .name = "layer_norm_grad_add",
+    .doc = "gradients of x, weight and bias; x's with what else it gets, in two dtypes, added up",
+    .attrs = attrs_with_sum,
+    .attrs_size = sizeof(NormAttrs),
+    .dtypes = grad_dtypes,
+    .reference = layer_grad_add_reference,
+    .flags = OP_ADDS,
+};
 
-const OpDef *const norm_ops[] = { &op_rms_norm, &op_rms_norm_grad, &op_layer_norm,
-                                  &op_layer_norm_grad, NULL };
+const OpDef *const norm_ops[] = { &op_rms_norm,
+                                  &op_rms_norm_grad,
+                                  &op_rms_norm_grad_add,
+                                  &op_layer_norm,
+                                  &op_layer_norm_grad,
+                                  &op_layer_norm_grad_add,
+                                  NULL };

@@ -6,6 +6,9 @@
  *
  * The gradient of weight and bias: each block takes rows in turns and adds up its columns; the sums
  * go to scratch [block][weight, bias][column], and join_sums_kernel (bias.cu) adds the blocks up.
+ *
+ * That of x may end with what else x gets, be written in two dtypes, and be added up, too: these
+ * sums are in shared memory, where a thread has its columns, because registers are few.
  */
 #include "device/cuda/kernel.h"
 extern "C" {
@@ -98,11 +101,6 @@ __device__ static void write_floats(float *to, int n_units, const Row &r)
             ((float4 *)to)[unit_of(u)] = make_float4(r.x[u][0], r.x[u][1], r.x[u][2], r.x[u][3]);
 }
 
-__device__ static uint32_t pair_of(uint16_t low, uint16_t high)
-{
-    return (uint32_t)low | (uint32_t)high << 16;
-}
-
 __device__ static void write(const CallTensor &t, int row, int n_units, const Row &r)
 {
     const int64_t first = (int64_t)row * n_units;
@@ -115,12 +113,9 @@ __device__ static void write(const CallTensor &t, int row, int n_units, const Ro
     for (int u = 0; u < UNITS; u++) {
         const float *x = r.x[u];
         if (unit_of(u) >= n_units) continue;
-        if (t.dtype == BF16)
-            to[unit_of(u)] = make_uint2(pair_of(narrow_bf16(x[0]), narrow_bf16(x[1])),
-                                        pair_of(narrow_bf16(x[2]), narrow_bf16(x[3])));
-        else
-            to[unit_of(u)] = make_uint2(pair_of(narrow_f16(x[0]), narrow_f16(x[1])),
-                                        pair_of(narrow_f16(x[2]), narrow_f16(x[3])));
+        to[unit_of(u)] =
+            t.dtype == BF16 ? make_uint2(narrow_bf16_pair(x[0], x[1]), narrow_bf16_pair(x[2], x[3]))
+                            : make_uint2(narrow_f16_pair(x[0], x[1]), narrow_f16_pair(x[2], x[3]));
     }
 }
 
@@ -255,17 +250,63 @@ __device__ static float dot(const Row &slope, const Row &weight, const Row &h)
     return sum;
 }
 
+/* Writes a row, or adds it to what is there. */
+__device__ static void put_row(const CallTensor &t, int row, int n_units, Row r)
+{
+    if (t.add) add(r, read(load(t, row, n_units), t.dtype));
+    write(t, row, n_units, r);
+}
+
+/* Sums of the columns of a gradient, at most as many as a row in registers has. Each thread has
+ * its own. */
+__device__ static float4 *column_sums()
+{
+#ifdef __CUDACC__
+    extern __shared__ float4 sums[];
+#else
+    static float4 sums[1024 * UNITS];
+#endif
+    return sums;
+}
+
+__device__ static void start_sums(float4 *sums, int n_units)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) sums[unit_of(u)] = make_float4(0, 0, 0, 0);
+}
+
+__device__ static void add_to_sums(float4 *sums, int n_units, const Row &r)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) {
+            const float4 s = sums[unit_of(u)];
+            sums[unit_of(u)] =
+                make_float4(s.x + r.x[u][0], s.y + r.x[u][1], s.z + r.x[u][2], s.w + r.x[u][3]);
+        }
+}
+
+__device__ static void write_sums(float *to, int n_units, const float4 *sums)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        if (unit_of(u) < n_units) ((float4 *)to)[unit_of(u)] = sums[unit_of(u)];
+}
+
 /* As in norm.c; x - mean takes the place of h = (x - mean) * factor in sums, which then need not
  * wait for the factor. Where the threads are many, registers are few: the weight is read again. */
 template <bool AHEAD> __device__ static void differentiate(const Call &c)
 {
     const NormAttrs &a = attrs_of<NormAttrs>(c);
-    const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight], &dx = c.out[0];
+    const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight], &other = c.in[2 + a.weight];
     const Rows rows = rows_of(c);
     const int n_units = rows.n_units;
     const float share = 1 / (float)rows.d;
     Row dweight = {}, dbias = {}, weight;
-    RowBits x_bits, dy_bits, old;
+    RowBits x_bits, dy_bits, other_bits;
+    float4 *dx_sums = column_sums();
+    if (a.sums) start_sums(dx_sums, n_units);
     Team team = team_of();
     int row = blockIdx.x;
     if (AHEAD) {
@@ -285,7 +326,7 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
             x_bits = load(x, row + (int)gridDim.x, n_units);
             dy_bits = load(dy, row + (int)gridDim.x, n_units);
         }
-        if (AHEAD && dx.add) old = load(dx, row, n_units);
+        if (AHEAD && a.adds) other_bits = load(other, row, n_units);
         float mean_e = 0;
         if (rows.is_centered) {
             const float2 sum =
@@ -307,15 +348,18 @@ template <bool AHEAD> __device__ static void differentiate(const Call &c)
                 dbias.x[u][k] += slope.x[u][k];
                 h.x[u][k] = factor * e - constant - normal * of_h;
             }
-        if (dx.add) {
-            if (!AHEAD) old = load(dx, row, n_units);
-            add(h, read(old, dx.dtype));
+        if (a.adds) {
+            if (!AHEAD) other_bits = load(other, row, n_units);
+            add(h, read(other_bits, other.dtype));
         }
-        write(dx, row, n_units, h);
+        if (a.sums) add_to_sums(dx_sums, n_units, h);
+        put_row(c.out[0], row, n_units, h);
+        if (a.copies) put_row(c.out[1], row, n_units, h);
     }
-    float *sums = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * rows.d;
+    float *sums = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias + a.sums) * rows.d;
     if (a.weight) write_floats(sums, n_units, dweight);
     if (a.bias) write_floats(sums + a.weight * rows.d, n_units, dbias);
+    if (a.sums) write_sums(sums + (a.weight + a.bias) * rows.d, n_units, dx_sums);
 }
 
 KERNEL(norm_kernel, 512)
@@ -328,7 +372,7 @@ KERNEL(norm_wide_kernel, 1024)
     normalize<false>(c);
 }
 
-KERNEL(norm_grad_kernel, 512)
+KERNEL(norm_grad_kernel, 640)
 {
     differentiate<true>(c);
 }
@@ -381,11 +425,12 @@ KERNEL(norm_grad_any_kernel, 256)
     const CallTensor &x = c.in[0], &dy = c.in[1 + a.weight];
     const Rows rows = rows_of(c);
     const int d = rows.d;
-    float *dweight = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias) * d,
-          *dbias = dweight + a.weight * d;
+    float *dweight = (float *)c.scratch + (int64_t)blockIdx.x * (a.weight + a.bias + a.sums) * d,
+          *dbias = dweight + a.weight * d, *dx_sum = dbias + a.bias * d;
     for (int j = threadIdx.x; j < d; j += blockDim.x) {
         if (a.weight) dweight[j] = 0;
         if (a.bias) dbias[j] = 0;
+        if (a.sums) dx_sum[j] = 0;
     }
     for (int row = blockIdx.x; row < rows.n; row += (int)gridDim.x) {
         const int64_t at = (int64_t)row * d;
@@ -404,7 +449,11 @@ KERNEL(norm_grad_any_kernel, 256)
         for (int j = threadIdx.x; j < d; j += blockDim.x) {
             const float h = (get(x, at + j) - m.mean) * m.factor, slope = get(dy, at + j);
             const float e = a.weight ? slope * get(c.in[1], j) : slope;
-            put(c.out[0], at + j, m.factor * (e - h * mean_eh - mean_e));
+            float dx = m.factor * (e - h * mean_eh - mean_e);
+            if (a.adds) dx += get(c.in[2 + a.weight], at + j);
+            put(c.out[0], at + j, dx);
+            if (a.copies) put(c.out[1], at + j, dx);
+            if (a.sums) dx_sum[j] += dx;
         }
     }
 }

@@ -31,11 +31,22 @@ static bool lies_well(const Tensor *t)
     return (uintptr_t)t->data % 16 == 0;
 }
 
+static bool has_copy(const Launch *l)
+{
+    return ((const NormAttrs *)l->attrs)->copies;
+}
+
+/* Of a gradient: the first result that is a sum over rows. */
+static int first_sum(const Launch *l)
+{
+    return 1 + has_copy(l);
+}
+
 static bool rows_lie_well(const Launch *l)
 {
     bool well = width_of(l) % UNIT == 0 && width_of(l) <= WIDE_THREADS * COLUMNS_OF_THREAD;
     for (int k = 0; k < l->n_in; k++) well = well && lies_well(&l->in[k]);
-    return well && lies_well(&l->out[0]);
+    return well && lies_well(&l->out[0]) && (!has_copy(l) || lies_well(&l->out[1]));
 }
 
 /* A kernel of a family for these rows; `of` are its members. */
@@ -53,7 +64,9 @@ static int start(const Launch *l, Call *c, const Family *f, bool is_centered, in
     c->number[2] = is_centered;
     CHECK(c->number[0] <= INT32_MAX / 2 && d <= INT32_MAX / 2);
     if (!rows_lie_well(l)) return cuda_start(l, f->any, c, blocks, THREADS_FOR_ANY, 0);
-    return cuda_start(l, threads <= USUAL_THREADS ? f->usual : f->wide, c, blocks, (int)threads, 0);
+    const size_t sums = ((const NormAttrs *)l->attrs)->sums ? sizeof(float) * (size_t)d : 0;
+    const char *kernel = threads <= USUAL_THREADS ? f->usual : f->wide;
+    return cuda_start(l, kernel, c, blocks, (int)threads, sums);
 }
 
 /* As many blocks as a GPU has room for at once, each of which takes many rows. */
@@ -68,11 +81,11 @@ static int forward(const Launch *l, bool is_centered)
 }
 
 /* Blocks that share the rows of a gradient: as many as an H100 has room for at once (132
- * multiprocessors; 112 registers of a thread), by the sizes alone, so that every GPU gives the same
+ * multiprocessors; 96 registers of a thread), by the sizes alone, so that every GPU gives the same
  * bits. */
 static int64_t pieces_of(const Launch *l)
 {
-    enum { PROCESSORS = 132, THREADS_OF_PROCESSOR = 576, ROWS_OF_PIECE = 4 };
+    enum { PROCESSORS = 132, THREADS_OF_PROCESSOR = 640, ROWS_OF_PIECE = 4 };
     const int64_t fit = THREADS_OF_PROCESSOR / threads_for(width_of(l));
     const int64_t most = PROCESSORS * (fit > 1 ? fit : 1),
                   n = (rows_of(l) + ROWS_OF_PIECE - 1) / ROWS_OF_PIECE;
@@ -83,7 +96,7 @@ static size_t scratch(const Launch *l, int n_threads)
 {
     size_t columns = 0;
     (void)n_threads;
-    for (int k = 1; k < l->n_out; k++) columns += (size_t)tensor_count(&l->out[k]);
+    for (int k = first_sum(l); k < l->n_out; k++) columns += (size_t)tensor_count(&l->out[k]);
     return sizeof(float) * columns * (size_t)pieces_of(l);
 }
 
@@ -93,8 +106,8 @@ static int backward(const Launch *l, bool is_centered)
                                  "norm_grad_any_kernel" };
     Call c = cuda_call(l);
     const int status = start(l, &c, &grad, is_centered, pieces_of(l));
-    if (status || l->n_out == 1) return status;
-    return column_sums_join(l, &c, pieces_of(l), 1);
+    if (status || l->n_out == first_sum(l)) return status;
+    return column_sums_join(l, &c, pieces_of(l), first_sum(l));
 }
 
 static int run_rms_norm(const Launch *l)
@@ -125,6 +138,13 @@ const KernelDef norm_cuda[] = {
     { "rms_norm_grad", "cuda", "any any>any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "rms_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any any>any any any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
+    { "rms_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_rms_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm", "cuda", "any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
     { "layer_norm", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm, NULL, cuda_floats_fit },
@@ -132,6 +152,14 @@ const KernelDef norm_cuda[] = {
     { "layer_norm_grad", "cuda", "any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { "layer_norm_grad", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any>any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
+    { "layer_norm_grad_add", "cuda", "any any any any>any any any any any", CPU_SCALAR, run_layer_norm_grad, scratch, cuda_floats_fit },
     { 0 },
 };
 /* clang-format on */

@@ -1,15 +1,18 @@
 /* epilogues.c - what follows a product of a linear layer becomes its end: a bias, gelu_tanh of
- * that, in the backward pass the slope of gelu_tanh, and a sum with something else. Likewise
- * rotary positions end with rounding.
+ * that, in the backward pass the slope of gelu_tanh, and a sum with something else. Likewise a
+ * norm's gradient ends with the sum that makes it the gradient of the residual stream, with the
+ * narrow copy of that which the products of the block before read, and with its sum over tokens,
+ * which is the gradient of a bias; rotary positions end with rounding.
  *
- * A device whose products have such ends (Device.has_epilogues) saves a reading and a writing of
- * the result for each. It comes when ranks have agreed on what they divide: a sum that other ranks
+ * A device that has such ends (Device.has_epilogues) saves a reading and a writing of the result
+ * for each. It comes when ranks have agreed on what they divide: a sum that other ranks
  * have a part of ends elsewhere. */
 #include "ops/cast.h"
 #include "ops/contract.h"
 #include "ops/contract_epilogue.h"
 #include "ops/elementwise.h"
 #include "ops/gelu_tanh.h"
+#include "ops/norm.h"
 #include "ops/rope.h"
 #include "passes/all_passes.h"
 #include "passes/fuse.h"
@@ -47,7 +50,7 @@ static void put(const Rewrite *w, Node *made, int64_t at, const Node *like, int 
     g->n_nodes--;
     for (int k = 0; k < n_out; k++) {
         made->out[k] = out[k];
-        out[k]->from = made;
+        if (out[k]->kind == VALUE_RESULT) out[k]->from = made;
         w->place[out[k]->id] = at;
     }
     made->phase = like->phase;
@@ -163,6 +166,101 @@ static bool end_with_rounding(const Rewrite *w, int64_t at)
     return true;
 }
 
+static bool touches(const Node *n, const Value *v)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] == v) return true;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] == v) return true;
+    return false;
+}
+
+/* Whether nodes between those at `from` and `to` read or write results `first` and on of `n`. */
+static bool is_touched(const Rewrite *w, int64_t from, int64_t to, const Node *n, int first)
+{
+    for (int64_t i = from + 1; i < to; i++)
+        for (int k = first; k < n->n_out && w->graph->node[i]; k++)
+            if (touches(w->graph->node[i], n->out[k])) return true;
+    return false;
+}
+
+/* Term `k` of the sum at node `at` is a norm's gradient that may end with the other one, where
+ * nobody wants the gradients of weight and bias in front of it. */
+static bool end_norm_with_sum(Rewrite *w, int64_t at, int k)
+{
+    Graph *g = w->graph;
+    const Node *n = g->node[at];
+    Value *dx = n->in[k], *other = n->in[1 - k], *sum = n->out[0];
+    const Node *x = dx->from;
+    if (!x || x->out[0] != dx || w->uses[dx->id] != 1 || dx->partial || other->partial ||
+        !belong_together(n, x) || dx->dtype != sum->dtype || other->dtype != sum->dtype ||
+        norm_grad_add_attrs(x) || is_touched(w, w->place[dx->id], at, x, 1))
+        return false;
+    Node *made = norm_grad_add(g, x, other, false, false);
+    if (!made) return false;
+    Value *out[3] = { sum, x->n_out > 1 ? x->out[1] : NULL, x->n_out > 2 ? x->out[2] : NULL };
+    put(w, made, at, x, x->n_out, out);
+    g->node[w->place[dx->id]] = NULL;
+    return true;
+}
+
+static bool end_gradient_with_sum(Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    return n->op == &op_add && (end_norm_with_sum(w, at, 1) || end_norm_with_sum(w, at, 0));
+}
+
+/* A norm's gradient with a sum makes `v`, in the stage and stream of `user`. */
+static const Node *sum_of_value(const Value *v, const Node *user)
+{
+    const Node *x = v->from;
+    const bool is_one = x && norm_grad_add_attrs(x) && x->out[0] == v && x->stage == user->stage &&
+                        x->stream == user->stream;
+    return is_one ? x : NULL;
+}
+
+/* `x` once more, where it stands, with one result more: that of node `at`, which is dropped. */
+static void replace_sum(const Rewrite *w, const Node *x, int64_t at, bool is_copy)
+{
+    Graph *g = w->graph;
+    const NormAttrs *a = norm_grad_add_attrs(x);
+    Value *more = g->node[at]->out[0], *out[5];
+    int n = 0;
+    for (int k = 0; k < x->n_out; k++) {
+        out[n++] = x->out[k];
+        if (k == 0 && is_copy) out[n++] = more;
+    }
+    if (!is_copy) out[n++] = more;
+    Node *made = norm_grad_add(g, x, x->in[x->n_in - 1], a->copies || is_copy, a->sums || !is_copy);
+    put(w, made, w->place[x->out[0]->id], x, n, out);
+    g->node[at] = NULL;
+}
+
+static bool end_with_copy(const Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_cast || n->out[0]->kind != VALUE_RESULT) return false;
+    const Node *x = sum_of_value(n->in[0], n);
+    if (!x || x->phase != n->phase || norm_grad_add_attrs(x)->copies) return false;
+    replace_sum(w, x, at, true);
+    return true;
+}
+
+/* The gradient of a bias comes with that of what the bias was added to, as those of the norm do,
+ * though its phase is that of weights. */
+static bool end_with_column_sums(const Rewrite *w, int64_t at)
+{
+    const Node *n = w->graph->node[at];
+    if (n->op != &op_add_bias_grad) return false;
+    const Node *x = sum_of_value(n->in[0], n);
+    if (!x || (x->phase != n->phase && n->phase != BACKWARD_WEIGHT) ||
+        norm_grad_add_attrs(x)->sums || n->out[0]->dtype != n->in[0]->dtype ||
+        is_touched(w, w->place[n->in[0]->id], at, n, 0))
+        return false;
+    replace_sum(w, x, at, false);
+    return true;
+}
+
 /* With what was added. */
 static void rebuild(const Rewrite *w, int64_t n)
 {
@@ -189,7 +287,8 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < g->node[i]->n_out; k++) w.place[g->node[i]->out[k]->id] = i;
         if (end_with_bias(&w, i) || end_with_gelu(&w, i) || end_with_slope(&w, i) ||
-            end_with_sum(&w, i) || end_with_rounding(&w, i))
+            end_with_sum(&w, i) || end_with_rounding(&w, i) || end_gradient_with_sum(&w, i) ||
+            end_with_copy(&w, i) || end_with_column_sums(&w, i))
             continue;
     }
     rebuild(&w, n);
@@ -205,9 +304,8 @@ static bool wanted(const Purpose *p, const void **settings)
 
 const PassDef pass_epilogues = {
     .name = "epilogues",
-    .doc = "products end with a bias, gelu_tanh, its gradient or a sum, rotations with rounding, "
-           "where "
-           "the device can",
+    .doc = "products, rotations and gradients of norms end with what follows them, where the "
+           "device can",
     .run = run,
     .wanted = wanted,
 };

@@ -1,5 +1,6 @@
 /* element_cases.c - cases of ops on elements, rows, shapes and norms. */
 #include "case_leaves.h"
+#include "op_run.h"
 #include "ops/accumulate.h"
 #include "ops/cast.h"
 #include "ops/dropout.h"
@@ -116,6 +117,19 @@ static Value *build_norm(Graph *g, const OpCase *c, const int64_t *n)
     return a->norm(g, floats(g, "x", last + 1, n), weight, bias, 0.01);
 }
 
+/* Its gradient with a sum, with a copy of that, and with the sums of its columns. */
+static Value *build_norm_grad_add(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const int n_dims = count(n);
+    Value *y = build_norm(g, c, n), *other = floats(g, "other", n_dims, n);
+    const Node *forward = y->from;
+    op_differentiate(g, y, floats(g, "dy", n_dims, n));
+    const Node *grad = g->node[g->n_nodes - 1];
+    CHECK(grad->in[0] == forward->in[0]);
+    for (int k = 0; k < 4; k++) norm_grad_add(g, grad, other, k & 1, k & 2);
+    return NULL;
+}
+
 static Value *dropout_some(Graph *g, Value *x)
 {
     return dropout(g, x, 0.3, 5);
@@ -165,6 +179,17 @@ const OpCase element_cases[] = {
     { "rms_norm with weight of very wide rows", build_norm, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 5, 4100 } },
     { "layer_norm with weight and bias of rows in units", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 23, 264 } },
     { "layer_norm with weight and bias, wide", build_norm, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 37, 70 } },
+    { "rms_norm its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = rms_norm), .n = { 4, 3, 5 } },
+    { "rms_norm with weight, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 37, 70 }, .large = { 4096, 768 } },
+    { "rms_norm with weight of rows in units, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 9, 804 } },
+    { "rms_norm with weight of very wide rows, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = rms_norm, .weight = true), .n = { 5, 4100 } },
+    { "layer_norm its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = layer_norm), .n = { 4, 3, 5 } },
+    { "layer_norm with bias, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = layer_norm, .bias = true), .n = { 4, 3, 8 } },
+    { "layer_norm with weight and bias, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 4, 3, 5 }, .large = { 4096, 768 } },
+    { "layer_norm with weight and bias of rows in units, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = layer_norm, .weight = true, .bias = true), .n = { 23, 264 } },
+    { "rms_norm with weight and bias, its gradient with a sum", build_norm_grad_add, .attrs = NORM(.norm = rms_norm, .weight = true, .bias = true), .n = { 4, 3, 5 } },
+    { "layer_norm with weight of narrow rows in units, its gradient with a sum", build_norm_grad_add,
+      .attrs = NORM(.norm = layer_norm, .weight = true), .n = { 4, 5, 36 } },
     { "join_row in front", build_join_row, .n = { 2, 3, 4 } },
     { "join_row after", build_join_row, .position = 1, .n = { 2, 3, 4 } },
     { "slice_rows", build_unary, .unary = middle_rows, .n = { 2, 5, 4 } },

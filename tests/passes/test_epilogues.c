@@ -6,11 +6,13 @@
 #include "ops/contract_epilogue.h"
 #include "ops/elementwise.h"
 #include "ops/gelu_tanh.h"
+#include "ops/norm.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
 #include "passes/all_passes.h"
 #include "test.h"
 #include <math.h>
+#include <string.h>
 
 enum { TOKENS = 6, WIDTH = 4, HIDDEN = 8 };
 
@@ -218,5 +220,99 @@ TEST(what_is_read_before_it_is_rounded_stays_as_it_is)
     apply(g);
     assert_int_equal(count(g, &op_cast), 1);
     assert_int_equal(turned->dtype, F32);
+    arena_free(a);
+}
+
+/* A residual layer x + f(norm(x)) of a sum with a bias x, and its gradients, with a cast of that of
+ * x. */
+typedef struct NormLayer {
+    Graph *graph;
+    Value *dx, *of_norm; /* the gradient of x; what the norm adds to it */
+} NormLayer;
+
+static NormLayer norm_layer(Arena *a, bool is_centered, bool has_vectors)
+{
+    Graph *g = graph_new(a);
+    Value *before = op_input(g, "before", F64, (int64_t[]){ TOKENS, WIDTH, 0 }), *product,
+          *v[2] = { 0 }, *last = op_input(g, "last bias", F64, (int64_t[]){ WIDTH, 0 });
+    Value *x = add_bias(g, before, last);
+    for (int k = 0; has_vectors && k < 2; k++)
+        v[k] = op_input(g, k ? "bias" : "weight", F64, (int64_t[]){ WIDTH, 0 });
+    Value *y = is_centered ? layer_norm(g, x, v[0], v[1], 0.01) : rms_norm(g, x, v[0], v[1], 0.01);
+    graph_output(g, "y", add(g, x, gelu_tanh(g, linear_of(g, y, "f", WIDTH, WIDTH, &product))));
+    NormLayer l = { .graph = g };
+    g->phase = BACKWARD_INPUT;
+    Value **grad = op_differentiate(g, graph_find_output(g, "y"),
+                                    op_input(g, "dy", F64, (int64_t[]){ TOKENS, WIDTH, 0 }));
+    l.dx = grad[x->id];
+    for (int k = 0; k < 2; k++) l.of_norm = l.dx->from->in[k]->from ? l.dx->from->in[k] : l.of_norm;
+    for (int k = 0; has_vectors && k < 2; k++)
+        graph_output(g, k ? "dbias" : "dweight", grad[v[k]->id]);
+    graph_output(g, "dx", l.dx);
+    graph_output(g, "dlast", grad[last->id]);
+    graph_output(g, "copy", cast(g, l.dx, F32));
+    return l;
+}
+
+static int count_named(const Graph *g, const char *name)
+{
+    int n = 0;
+    for (int64_t i = 0; i < g->n_nodes; i++) n += !strcmp(g->node[i]->op->name, name);
+    return n;
+}
+
+TEST(gradients_of_norms_end_with_the_sum_its_narrow_copy_and_sums_of_columns)
+{
+    Arena *a = arena_new();
+    for (int i = 0; i < 4; i++) {
+        const NormLayer l = norm_layer(a, i & 1, i & 2);
+        apply(l.graph);
+        const char *name = i & 1 ? "layer_norm_grad_add" : "rms_norm_grad_add";
+        assert_int_equal(count_named(l.graph, name), 1);
+        assert_int_equal(count_named(l.graph, i & 1 ? "layer_norm_grad" : "rms_norm_grad"), 0);
+        assert_int_equal(count(l.graph, &op_cast), 0);
+        assert_int_equal(count(l.graph, &op_add), 1); /* of the forward pass */
+        assert_ptr_equal(l.dx->from, graph_find_output(l.graph, "copy")->from);
+        assert_ptr_equal(l.dx->from, graph_find_output(l.graph, "dlast")->from);
+        assert_same_results(a, norm_layer(a, i & 1, i & 2).graph, l.graph);
+    }
+    arena_free(a);
+}
+
+/* A second copy stays a cast, and one of another phase, too. */
+TEST(gradients_of_norms_end_with_one_copy_of_their_phase)
+{
+    Arena *a = arena_new();
+    const NormLayer two = norm_layer(a, true, true), late = norm_layer(a, true, true);
+    graph_output(two.graph, "other copy", cast(two.graph, two.dx, BF16));
+    graph_find_output(late.graph, "copy")->from->phase = BACKWARD_WEIGHT;
+    apply(two.graph);
+    assert_no_error(pass_find("epilogues")->run(late.graph, NULL, NULL));
+    assert_int_equal(count(two.graph, &op_cast), 1);
+    assert_int_equal(count(late.graph, &op_cast), 1);
+    assert_int_equal(late.dx->from->n_out, 4);
+    arena_free(a);
+}
+
+/* Where somebody else reads it, ranks have parts of it, or dweight is read in front of the sum. */
+TEST(a_norms_gradient_that_is_needed_sooner_stays_as_it_is)
+{
+    Arena *a = arena_new();
+    for (int i = 0; i < 3; i++) {
+        const NormLayer l = norm_layer(a, false, true);
+        Graph *g = l.graph;
+        if (i == 0) graph_output(g, "of the norm", l.of_norm);
+        if (i == 1) l.of_norm->partial = 1;
+        if (i == 2) {
+            graph_output(g, "early", cast(g, l.of_norm->from->out[1], F32));
+            Node *early = g->node[g->n_nodes - 1];
+            int64_t at = g->n_nodes - 1;
+            for (; at > 0 && g->node[at] != l.dx->from; at--) g->node[at] = g->node[at - 1];
+            g->node[at] = early;
+        }
+        assert_no_error(pass_find("epilogues")->run(g, NULL, NULL));
+        assert_int_equal(count_named(g, "rms_norm_grad"), 1);
+        assert_int_equal(count_named(g, "rms_norm_grad_add"), 0);
+    }
     arena_free(a);
 }
