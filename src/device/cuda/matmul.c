@@ -407,7 +407,7 @@ static cublasStatus_t multiply(CudaStream *s, const Made *x, const Matmul *p,
 static double time_of(CudaStream *s, const Made *x, const Matmul *p,
                       const cublasLtMatmulAlgo_t *algorithm, void *to, StreamMark *mark)
 {
-    enum { TIMES = 2 };
+    enum { TIMES = 4 };
     Device *d = &s->cuda->device;
     double seconds = NAN;
     cublasStatus_t status = multiply(s, x, p, algorithm, to);
@@ -425,7 +425,7 @@ static double time_of(CudaStream *s, const Made *x, const Matmul *p,
  * nobody reads; where there is no memory for that, the very first is taken. */
 static void try_algorithms(CudaStream *s, Made *x, const Matmul *p)
 {
-    enum { MOST = 4 };
+    enum { MOST = 16 };
     const CudaCalls *c = s->cuda->calls;
     const Matmuls *m = s->cuda->matmuls;
     const size_t bytes = (size_t)(p->n_batches * p->m * p->n) * dtype_size(p->c_dtype);
