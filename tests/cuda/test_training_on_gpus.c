@@ -325,6 +325,25 @@ TEST(a_long_training_on_a_gpu_stays_beside_that_on_the_cpu)
     arena_free(b.arena);
 }
 
+/* Attention with dropout is not cuDNN's. */
+TEST(plain_kernels_of_a_gpu_are_told_before_the_first_step)
+{
+    static const char *const one[] = { "--set", "settings.training_target.num_target_steps=1",
+                                       NULL };
+    const char *library[8] = { one[0], one[1] };
+    Bench b = bench_with_short_evaluations();
+    setenv("MODALITIES_DEVICE", "cuda", 1);
+    const Outcome plain_ones = bench_run(&b, "plain", NULL, one, NULL);
+    assert_ended_well(plain_ones);
+    assert_contains(plain_ones.text, "slow on this machine: attention (plain kernel, about ");
+    assert_contains(plain_ones.text, "attention_grad (plain kernel, about ");
+    for (int i = 0; bf16[i]; i++) library[2 + i] = bf16[i];
+    const Outcome fast = bench_run(&b, "fast", NULL, library, NULL);
+    assert_ended_well(fast);
+    assert_null(strstr(fast.text, "plain kernel"));
+    arena_free(b.arena);
+}
+
 TEST(a_training_on_a_gpu_resumes_with_the_same_bits)
 {
     const Bench b = bench_with_short_evaluations();
