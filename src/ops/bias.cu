@@ -33,8 +33,7 @@ template <Dtype T> __device__ static Eight eight_at(const CallTensor &t, int64_t
 
 template <Dtype T> __device__ static uint32_t pair_of(float low, float high)
 {
-    return T == BF16 ? (uint32_t)narrow_bf16(low) | (uint32_t)narrow_bf16(high) << 16
-                     : (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
+    return T == BF16 ? narrow_bf16_pair(low, high) : narrow_f16_pair(low, high);
 }
 
 template <Dtype T>

@@ -17,18 +17,6 @@ constexpr float LOG2_E = 1.44269504f;
 /* Logits in 16 bytes. */
 constexpr int NARROW = 8, WIDE = STEP_WIDE;
 
-/* Within two units of the last place; 0 instead of what is smaller than normal numbers. */
-__device__ inline float power_of_two(float x)
-{
-#ifdef __CUDACC__
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#else
-    return exp2f(x);
-#endif
-}
-
 /* ---- logits, N at a time: 16 bytes, or one ---- */
 
 template <int T> __device__ inline float widen(uint32_t x)
@@ -54,19 +42,7 @@ template <int T, int N> __device__ inline void read(const void *row, int j, floa
 
 __device__ inline uint32_t narrow_pair(int dtype, float low, float high)
 {
-#ifdef __CUDACC__
-    uint32_t bits;
-    const __nv_bfloat162 bf16 = __floats2bfloat162_rn(low, high);
-    const __half2 f16 = __floats2half2_rn(low, high);
-    if (dtype == BF16)
-        memcpy(&bits, &bf16, sizeof bits);
-    else
-        memcpy(&bits, &f16, sizeof bits);
-    return bits;
-#else
-    if (dtype == BF16) return (uint32_t)narrow_bf16(low) | (uint32_t)narrow_bf16(high) << 16;
-    return (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
-#endif
+    return dtype == BF16 ? narrow_bf16_pair(low, high) : narrow_f16_pair(low, high);
 }
 
 template <int N> __device__ inline void write(int dtype, void *row, int j, const float *x)
@@ -139,9 +115,9 @@ template <int N> __device__ inline void add_exps(ExpSum &s, const float (&x)[N])
     float top = s.top;
 #pragma unroll
     for (int k = 0; k < N; k++) top = fmaxf(top, x[k]); /* a NaN is left to the sum */
-    float part[4] = { s.sum * power_of_two((s.top - top) * LOG2_E), 0, 0, 0 };
+    float part[4] = { s.sum * quick_exp2((s.top - top) * LOG2_E), 0, 0, 0 };
 #pragma unroll
-    for (int k = 0; k < N; k++) part[k % 4] += power_of_two((x[k] - top) * LOG2_E);
+    for (int k = 0; k < N; k++) part[k % 4] += quick_exp2((x[k] - top) * LOG2_E);
     s.sum = (part[0] + part[1]) + (part[2] + part[3]);
     s.top = top;
 }
@@ -168,7 +144,7 @@ __device__ inline void add_logits(ExpSum &s, const void *row, int from, int to)
 __device__ static double over_threads(ExpSum s, float *top)
 {
     *top = over_block(s.top, Largest(), -FLT_MAX);
-    return over_block((double)(s.sum * power_of_two((s.top - *top) * LOG2_E)), Sum(), 0.0);
+    return over_block((double)(s.sum * quick_exp2((s.top - *top) * LOG2_E)), Sum(), 0.0);
 }
 
 __device__ static ExpSum sum_of(const CallTensor &x, int64_t row, int n, bool wide)
@@ -230,7 +206,7 @@ template <int N> __device__ inline void find_slopes(const Slopes &s, int j, int 
 {
 #pragma unroll
     for (int k = 0; k < N; k++)
-        x[k] = power_of_two(fmaf(x[k] - s.from, LOG2_E, s.rest)) * s.factor;
+        x[k] = quick_exp2(fmaf(x[k] - s.from, LOG2_E, s.rest)) * s.factor;
     if ((unsigned)(s.target - j) < (unsigned)N)
 #pragma unroll
         for (int k = 0; k < N; k++)

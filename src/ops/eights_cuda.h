@@ -77,8 +77,7 @@ __device__ inline void store(const CallTensor &t, int64_t i, const Floats<TOGETH
     if constexpr (T == BF16) {
         uint32_t pair[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            pair[k] = narrow_bf16(e.x[2 * k]) | (uint32_t)narrow_bf16(e.x[2 * k + 1]) << 16;
+        for (int k = 0; k < 4; k++) pair[k] = narrow_bf16_pair(e.x[2 * k], e.x[2 * k + 1]);
         *(uint4 *)((uint16_t *)t.data + i) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
     } else if constexpr (T == F32) {
         float4 *to = (float4 *)((float *)t.data + i);

@@ -98,7 +98,14 @@ __device__ inline uint32_t narrow_bf16_pair(float low, float high)
 
 __device__ inline uint32_t narrow_f16_pair(float low, float high)
 {
+#ifdef __CUDACC__
+    const __half2 pair = __floats2half2_rn(low, high);
+    uint32_t bits;
+    memcpy(&bits, &pair, sizeof bits);
+    return bits;
+#else
     return (uint32_t)narrow_f16(low) | (uint32_t)narrow_f16(high) << 16;
+#endif
 }
 
 __device__ inline double get_double(const CallTensor &t, int64_t i)
@@ -452,8 +459,7 @@ template <class T, class Op> __device__ inline T over_block(T x, Op op, T start)
 
 /* ---- functions ---- */
 
-/* For results of 16 bits, to some 2 units of the last place of a float; what would be denormal
- * is 0. */
+/* To some 2 units of the last place of a float; what would be denormal is 0. */
 __device__ inline float quick_exp2(float x)
 {
 #ifdef __CUDACC__
