@@ -1,10 +1,7 @@
 /* store.c - named tensors in a few large pieces of device memory. */
 #include "exec/store.h"
-#include "base/rng.h"
-#include "base/thread.h"
 #include "graph/op.h"
 #include "graph/split.h"
-#include "tensor/halves.h"
 #include <string.h>
 
 enum { ALIGN = 64 };
@@ -277,128 +274,11 @@ Error *store_allocate(ParamStore *s)
 }
 
 /* A stream of its own: programs come and go. */
-static Error *stream_of(ParamStore *s, Stream **out)
+Error *store_stream(ParamStore *s, Stream **out)
 {
     if (!s->stream) TRY(s->device->stream_new(s->device, false, &s->stream));
     *out = s->stream;
     return NULL;
-}
-
-enum { INIT_CHUNK = 1 << 16 };
-
-typedef struct Filling {
-    const Init *init;
-    Tensor to; /* in host memory */
-    bool is_split;
-    bool in_halves; /* F32: the high halves of all come first */
-    uint64_t key;
-    double from, span; /* TRUNCATED: the shares of the normal that are kept */
-} Filling;
-
-static double init_number(const Filling *f, uint64_t i)
-{
-    const Init *r = f->init;
-    switch (r->kind) {
-    case INIT_ZEROS:
-        return 0;
-    case INIT_ONES:
-        return 1;
-    case INIT_NORMAL:
-        return r->mean + r->std * rng_normal(f->key, i);
-    case INIT_TRUNCATED:
-        return r->mean + r->std * rng_normal_between(f->key, i, f->from, f->from + f->span);
-    case INIT_UNIFORM:
-        return r->low + (r->high - r->low) * rng_uniform(f->key, i);
-    }
-    CHECK(!"init kind");
-    return 0;
-}
-
-static void put_float(const Filling *f, int64_t i, float x)
-{
-    uint16_t *high = f->to.data;
-    if (f->in_halves) {
-        high[i] = high_half_of(x);
-        high[tensor_count(&f->to) + i] = (uint16_t)low_half_of(x);
-    } else {
-        ((float *)f->to.data)[i] = x;
-    }
-}
-
-static void put_number(const Filling *f, int64_t i, double x)
-{
-    if (f->to.dtype == F32)
-        put_float(f, i, (float)x);
-    else
-        dtype_set(f->to.dtype, f->to.data, i, x);
-}
-
-/* Most parameters: many numbers at a time. */
-static void fill_normal(const Filling *f, int64_t from, int64_t to)
-{
-    double some[RNG_NORMALS];
-    for (int64_t n; from < to; from += n) {
-        n = to - from < RNG_NORMALS ? to - from : RNG_NORMALS;
-        rng_normals(f->key, (uint64_t)from, n, some);
-        for (int64_t i = 0; i < n; i++)
-            put_float(f, from + i, (float)(f->init->mean + f->init->std * some[i]));
-    }
-}
-
-/* A number is a function of its element's place in the whole, wherever that lies. */
-static void fill_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const Filling *f = arg;
-    const Tensor *t = &f->to;
-    int64_t n = tensor_count(t), from = chunk * INIT_CHUNK,
-            to = from + INIT_CHUNK < n ? from + INIT_CHUNK : n;
-    if (f->init->kind == INIT_NORMAL && t->dtype == F32 && !f->is_split) {
-        fill_normal(f, from, to);
-        return;
-    }
-    for (int64_t i = from; i < to; i++) {
-        int64_t element = f->is_split ? global_element(t, i) : i;
-        put_number(f, i, element < 0 ? 0 : init_number(f, (uint64_t)element));
-    }
-}
-
-static Error *fill(ParamStore *s, const Stored *p, uint64_t seed, Arena *a)
-{
-    Stream *stream;
-    const Tensor numbers = stored_numbers(p);
-    Filling f = { .init = &p->init,
-                  .in_halves = p->low != NULL,
-                  .key = rng_key(seed, RNG_INIT, 0, hash_bytes(p->name, strlen(p->name))) };
-    TRY(stream_of(s, &stream));
-    TRY(store_view(s, &numbers, false, a, &f.to));
-    if (p->init.kind == INIT_TRUNCATED) {
-        f.from = normal_cumulative((p->init.low - p->init.mean) / p->init.std);
-        f.span = normal_cumulative((p->init.high - p->init.mean) / p->init.std) - f.from;
-    }
-    for (int d = 0; d < f.to.n_dims; d++) f.is_split |= f.to.part[d] != NULL;
-    int64_t n_chunks = (tensor_count(&f.to) + INIT_CHUNK - 1) / INIT_CHUNK;
-    if (stream->pool)
-        pool_run(stream->pool, n_chunks, fill_chunk, &f);
-    else
-        for (int64_t i = 0; i < n_chunks; i++) fill_chunk(&f, i, 0);
-    return store_put(s, &numbers, &f.to);
-}
-
-Error *store_initialize(ParamStore *s, uint64_t seed)
-{
-    Arena *a = arena_new();
-    Error *e = store_before_change(s);
-    for (int64_t i = 0; !e && i < store_count(s); i++) {
-        Stored *p = store_at(s, i);
-        if (p->is_set || (p->kind != VALUE_PARAM && p->kind != VALUE_STATE)) continue;
-        p->is_set = true;
-        if (p->init.kind != INIT_ZEROS) e = fill(s, p, seed, a); /* memory starts zeroed */
-        arena_clear(a);
-    }
-    arena_free(a);
-    store_changed(s);
-    return e;
 }
 
 void store_changed(ParamStore *s)
@@ -413,7 +293,7 @@ Error *store_view(ParamStore *s, const Tensor *t, bool read, Arena *a, Tensor *o
     *out = *t;
     TRY(store_settle(s, NULL));
     if (s->device->is_host) return NULL;
-    TRY(stream_of(s, &stream));
+    TRY(store_stream(s, &stream));
     out->data = arena_alloc(a, tensor_bytes(t));
     return read ? device_copy_now(s->device, out->data, there, tensor_bytes(t), stream) : NULL;
 }
@@ -423,7 +303,7 @@ Error *store_put(ParamStore *s, const Tensor *t, const Tensor *view)
     Stream *stream;
     TRY(store_settle(s, NULL));
     if (view->data == t->data) return NULL;
-    TRY(stream_of(s, &stream));
+    TRY(store_stream(s, &stream));
     return device_copy_now(s->device, t->data, view->data, tensor_bytes(t), stream);
 }
 
@@ -431,14 +311,14 @@ Error *store_copy(ParamStore *s, const Tensor *to, size_t at, const Tensor *from
 {
     Stream *stream;
     TRY(store_settle(s, NULL));
-    TRY(stream_of(s, &stream));
+    TRY(store_stream(s, &stream));
     return device_copy_now(s->device, (char *)to->data + at, from->data, bytes, stream);
 }
 
 Error *store_clear_gradients(ParamStore *s)
 {
     Stream *stream;
-    TRY(stream_of(s, &stream));
+    TRY(store_stream(s, &stream));
     for (int64_t i = 0; i < store_count(s); i++) {
         const Stored *p = store_at(s, i);
         if (p->kind == VALUE_ACCUMULATOR)

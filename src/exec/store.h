@@ -86,6 +86,8 @@ Error *store_before_change(const ParamStore *s);
 Error *store_initialize(ParamStore *s, uint64_t seed);
 /* Parameters were changed from outside: derived values are made anew. */
 void store_changed(ParamStore *s);
+/* The stream of such copies. */
+Error *store_stream(ParamStore *s, Stream **out);
 /* A tensor of the store in host memory: itself where the device's memory is the host's, else memory
  * of the arena, with its content if `read`. Nothing may be running. store_before_change comes
  * before writing to it. */
