@@ -198,7 +198,9 @@ static bool end_norm_with_sum(Rewrite *w, int64_t at, int k)
         return false;
     Node *made = norm_grad_add(g, x, other, false, false);
     if (!made) return false;
-    Value *out[3] = { sum, x->n_out > 1 ? x->out[1] : NULL, x->n_out > 2 ? x->out[2] : NULL };
+    Value *out[3] = { sum };
+    CHECK(x->n_out <= 3);
+    for (int i = 1; i < x->n_out; i++) out[i] = x->out[i];
     put(w, made, at, x, x->n_out, out);
     g->node[w->place[dx->id]] = NULL;
     return true;
@@ -224,7 +226,7 @@ static void replace_sum(const Rewrite *w, const Node *x, int64_t at, bool is_cop
 {
     Graph *g = w->graph;
     const NormAttrs *a = norm_grad_add_attrs(x);
-    Value *more = g->node[at]->out[0], *out[5];
+    Value *more = g->node[at]->out[0], *out[5] = { 0 };
     int n = 0;
     for (int k = 0; k < x->n_out; k++) {
         out[n++] = x->out[k];
