@@ -238,12 +238,6 @@ __device__ inline EightRaw load_eight(const CallTensor &t, int64_t i)
     return raw;
 }
 
-__device__ inline EightRaw load_f32(const CallTensor &t, int64_t i)
-{
-    const uint4 *from = (const uint4 *)((const float *)t.data + i);
-    return { from[0], from[1] };
-}
-
 __device__ inline Eight widen_eight(int32_t dtype, const EightRaw &raw)
 {
     const uint32_t word[EIGHT] = { raw.low.x,  raw.low.y,  raw.low.z,  raw.low.w,
@@ -377,18 +371,6 @@ __device__ inline void put_eight_bits(const CallTensor &t, int64_t i, int64_t n,
         if (k < n) to[k] = e.x[k];
 }
 
-/* Eight numbers from the bits of their halves. */
-__device__ inline Eight join_eight(const uint4 &high, const uint4 &low)
-{
-    const uint32_t h[4] = { high.x, high.y, high.z, high.w }, l[4] = { low.x, low.y, low.z, low.w };
-    Eight e;
-#pragma unroll
-    for (int k = 0; k < EIGHT; k++)
-        e.x[k] = float_of_halves((uint16_t)(h[k / 2] >> k % 2 * 16),
-                                 (int16_t)(uint16_t)(l[k / 2] >> k % 2 * 16));
-    return e;
-}
-
 __device__ inline Eight get_eight_joined(const CallTensor &high, const CallTensor &low, int64_t i,
                                          int64_t n)
 {
@@ -405,14 +387,6 @@ __device__ inline void put_eight_high(const CallTensor &t, int64_t i, int64_t n,
 #pragma unroll
     for (int k = 0; k < EIGHT; k++) high.x[k] = high_half_of(e.x[k]);
     put_eight_bits(t, i, n, high);
-}
-
-__device__ inline void put_eight_low(const CallTensor &t, int64_t i, int64_t n, const Eight &e)
-{
-    EightBits low;
-#pragma unroll
-    for (int k = 0; k < EIGHT; k++) low.x[k] = (uint16_t)low_half_of(e.x[k]);
-    put_eight_bits(t, i, n, low);
 }
 
 /* ---- threads ---- */
