@@ -9,6 +9,7 @@
 #include "checkpoint/dcp_metadata.h"
 #include "checkpoint/new_folder.h"
 #include "checkpoint/staging.h"
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -269,6 +270,24 @@ Error *folder_write_planned(FolderWriter *w)
     return failed(w, ranks_agree(w->shares->comm, leads(w) ? lead(w) : follow(w)));
 }
 
+Error *folder_check_written(const FolderWriter *w)
+{
+    const char *name = path_join(w->arena, w->path, MANIFEST_NAME);
+    Str text;
+    for (int64_t i = 0; i < w->manifest.n_parts; i++) {
+        const ManifestPart *p = &w->manifest.part[i];
+        const char *path = path_join(w->arena, w->path, p->file);
+        int64_t bytes;
+        TRY(file_size(path, &bytes));
+        if (bytes != p->bytes)
+            return error_new("%s: has %" PRId64 " bytes, %" PRId64
+                             " were written: it was cut short or replaced",
+                             path, bytes, p->bytes);
+    }
+    TRY(file_read(w->arena, name, &text));
+    return error_wrap(manifest_check_seal(text), "%s", name);
+}
+
 Error *folder_write(const char *path, const CheckpointContent *c)
 {
     Arena *a = arena_new();
@@ -324,18 +343,25 @@ Error *folder_rehearse(const char *path, const CheckpointContent *c,
     return e;
 }
 
-Error *folder_remove(Arena *a, const char *path)
+/* Whether the two files of FSDP1 that have its name are its own. */
+static bool has_pair(Arena *a, const char *path, const char *const *pair)
 {
-    static const char *const kind[] = { "model", "optimizer" };
-    bool is_pair = false;
+    const char *name = path_join(a, path, MANIFEST_NAME);
     Str text;
     Manifest *m = NULL;
-    const char *name = path_join(a, path, MANIFEST_NAME);
+    if (!file_exists(pair[0]) && !file_exists(pair[1])) return false;
     Error *e = file_read(a, name, &text);
     if (!e) e = manifest_parse(a, name, text, &m);
-    if (!e) is_pair = !strcmp(m->layout, "fsdp1");
+    const bool is_own = !e && !strcmp(m->layout, "fsdp1");
     error_free(e); /* what cannot be read can be removed */
+    return is_own;
+}
+
+Error *folder_remove(Arena *a, const char *path)
+{
+    const char *const pair[] = { fsdp1_file(a, path, "model"), fsdp1_file(a, path, "optimizer") };
+    const bool is_pair = has_pair(a, path, pair);
     TRY(folder_retire(a, path));
-    for (int i = 0; is_pair && i < 2; i++) TRY(remove_tree(fsdp1_file(a, path, kind[i])));
+    for (int i = 0; is_pair && i < 2; i++) TRY(remove_tree(pair[i]));
     return NULL;
 }

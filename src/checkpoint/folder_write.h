@@ -12,6 +12,9 @@ typedef struct FolderWriter FolderWriter;
 Error *folder_plan(Arena *a, const char *path, const CheckpointContent *c, FolderWriter **out);
 /* Writes what was planned, as folder_write does. */
 Error *folder_write_planned(FolderWriter *w);
+/* On rank 0: an error unless what it wrote is there, every file in its size and a whole manifest.
+ * Numbers and what lies between them are not read. */
+Error *folder_check_written(const FolderWriter *w);
 /* Both: writes everything under `path`, replacing a checkpoint of that name in one step. After an
  * error nothing is left but what was there before. Where the content is shared among ranks, all of
  * them call it and write, and fail together. */

@@ -32,6 +32,14 @@ int64_t manifest_blocks(const Manifest *m, const ManifestBox *b)
     return b->end > b->begin ? (b->end - b->begin - 1) / m->block_bytes + 1 : 0;
 }
 
+/* As "%08x", of which there may be many. */
+static void put_checksum(Text *to, uint32_t crc)
+{
+    char digits[8];
+    for (int i = 0; i < 8; i++) digits[i] = "0123456789abcdef"[crc >> (28 - 4 * i) & 15];
+    text_add(to, digits, sizeof digits);
+}
+
 static void print_box(Text *to, const Manifest *m, const ManifestBox *b)
 {
     text_printf(to, "{\"part\": %" PRId64 ", \"start\": ", b->part);
@@ -39,8 +47,7 @@ static void print_box(Text *to, const Manifest *m, const ManifestBox *b)
     text_puts(to, ", \"size\": ");
     sizes_print(to, b->box.size, b->box.n_dims);
     text_printf(to, ", \"bytes\": [%" PRId64 ", %" PRId64 "], \"crc32\": \"", b->begin, b->end);
-    for (int64_t i = 0; i < manifest_blocks(m, b); i++)
-        text_printf(to, "%08x", b->crc ? b->crc[i] : 0);
+    for (int64_t i = 0; i < manifest_blocks(m, b); i++) put_checksum(to, b->crc ? b->crc[i] : 0);
     text_puts(to, "\"}");
 }
 

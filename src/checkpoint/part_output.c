@@ -1,22 +1,34 @@
-/* part_output.c - bytes of a new file, put together in memory and written past the page cache. */
+/* part_output.c - bytes of a new file, written past the page cache. */
 #include "checkpoint/part_output.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* Of disks, in memory and in the file; what is short enough goes through the page cache. */
-enum { BLOCK = 4096, LEAST_ROOM = 2 << 20, MOST_ROOM = 8 << 20, DIRECT_FROM = 1 << 20 };
+/* What is short enough goes through the page cache. */
+enum {
+    BLOCK = PART_PAGE, /* of disks, in memory and in the file */
+    LEAST_ROOM = 2 << 20,
+    MOST_ROOM = 8 << 20,
+    DIRECT_FROM = 1 << 20,
+    LEAST_AT_ONCE = 2 << 20,
+    MOST_AT_ONCE = 128 << 20
+};
+
+/* Each writing wakes a thread, which takes the core and its cache from others: so they are large,
+ * but short enough for whoever waits until numbers may change. */
+static const double seconds_at_once = 0.03;
 
 static size_t aligned(size_t bytes)
 {
     return (bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* In huge pages, which the kernel finds at once when it writes past the page cache. A large file
- * has more, as each writing of it wakes a thread; but little beside it. */
+/* In huge pages, which the kernel finds at once when it writes past the page cache. */
 void part_output_reserve(Arena *a, int64_t bytes, PartOutput *o)
 {
     const int64_t share = bytes / 128 / LEAST_ROOM * LEAST_ROOM,
@@ -24,7 +36,7 @@ void part_output_reserve(Arena *a, int64_t bytes, PartOutput *o)
                          : share > MOST_ROOM ? MOST_ROOM
                                              : share;
     const size_t room = bytes < most ? aligned((size_t)bytes + 1) : (size_t)most;
-    *o = (PartOutput){ .memory = memory_untouched(room), .room = room };
+    *o = (PartOutput){ .memory = memory_untouched(room), .room = room, .most = MOST_ROOM };
     arena_on_free(a, free, o->memory);
 }
 
@@ -36,29 +48,112 @@ static void set_direct(PartOutput *o, bool is_direct)
     o->is_direct = flags >= 0 && fcntl(fd, F_SETFL, wanted) == 0 && is_direct;
 }
 
+/* Of blocks, where the system does not tell. */
+static size_t alignment_of(const NewFile *f)
+{
+    size_t told = 0;
+#ifdef STATX_DIOALIGN
+    struct statx s;
+    if (statx(fileno(f->stream), "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) == 0 &&
+        s.stx_mask & STATX_DIOALIGN)
+        told = s.stx_dio_mem_align;
+#endif
+    return told ? told : BLOCK;
+}
+
 void part_output_open(PartOutput *o, NewFile *to)
 {
     o->file = to;
+    o->alignment = alignment_of(to);
     if (o->room >= DIRECT_FROM && (uintptr_t)o->memory % BLOCK == 0) set_direct(o, true);
 }
 
-/* Whole blocks first; the end of the file, and what a file system does not take so, is written
- * through the page cache. */
+/* Leaves in the list what is after the first `bytes` bytes of it. */
+static void drop(PartOutput *o, size_t bytes)
+{
+    int first = 0;
+    o->waits -= bytes;
+    while (bytes && bytes >= o->waiting[first].iov_len) bytes -= o->waiting[first++].iov_len;
+    o->n_waiting -= first;
+    memmove(o->waiting, o->waiting + first, sizeof *o->waiting * (size_t)o->n_waiting);
+    if (!bytes) return;
+    o->waiting->iov_base = (char *)o->waiting->iov_base + bytes;
+    o->waiting->iov_len -= bytes;
+}
+
+/* One call of the system. Of whole blocks, if more than one waits: the end of the file is written
+ * through the page cache, as is what a file system does not take otherwise. */
+static Error *write_some(PartOutput *o)
+{
+    struct iovec *last = &o->waiting[o->n_waiting - 1];
+    const size_t rest = o->is_direct ? o->waits % BLOCK : 0;
+    if (rest == o->waits) set_direct(o, false);
+    if (o->is_direct) last->iov_len -= rest;
+    const ssize_t n = writev(fileno(o->file->stream), o->waiting, o->n_waiting);
+    const int why = errno;
+    if (o->is_direct) last->iov_len += rest;
+    if (n >= 0)
+        drop(o, (size_t)n);
+    else if (why == EINVAL && o->is_direct)
+        set_direct(o, false);
+    else if (why != EINTR)
+        return error_new("cannot write %s: %s", o->file->path, strerror(why));
+    return NULL;
+}
+
+static void list(PartOutput *o, const void *bytes, size_t n)
+{
+    o->waiting[o->n_waiting++] = (struct iovec){ .iov_base = (void *)bytes, .iov_len = n };
+    o->waits += n;
+}
+
+/* What was put together since the list has grown. */
+static void list_memory(PartOutput *o)
+{
+    if (o->n > o->listed) list(o, o->memory + o->listed, o->n - o->listed);
+    o->listed = o->n;
+}
+
 static Error *write_out(PartOutput *o)
 {
-    for (size_t done = 0, now; done < o->n;) {
-        now = o->n - done;
-        if (o->is_direct && now >= BLOCK) now = now / BLOCK * BLOCK;
-        if (o->is_direct && now < BLOCK) set_direct(o, false);
-        const ssize_t n = write(fileno(o->file->stream), o->memory + done, now);
-        if (n < 0 && errno == EINVAL && o->is_direct)
-            set_direct(o, false);
-        else if (n < 0 && errno != EINTR)
-            return error_new("cannot write %s: %s", o->file->path, strerror(errno));
-        if (n > 0) done += (size_t)n;
-    }
-    o->n = 0;
+    list_memory(o);
+    const double begin = clock_seconds(), bytes = (double)o->waits;
+    while (o->waits) TRY(write_some(o));
+    const double seconds = clock_seconds() - begin, most = bytes / seconds * seconds_at_once;
+    if (bytes >= LEAST_AT_ONCE)
+        o->most = most < LEAST_AT_ONCE  ? LEAST_AT_ONCE
+                  : most > MOST_AT_ONCE ? MOST_AT_ONCE
+                                        : (size_t)most;
+    o->n = o->listed = 0;
+    o->n_straight = 0;
     return NULL;
+}
+
+/* How many of n bytes can be written from where they lie. */
+static size_t straight_bytes(const PartOutput *o, const void *bytes, size_t n)
+{
+    const size_t most = o->most > o->waits + PART_LARGE ? o->most - o->waits : PART_LARGE;
+    if (n < PART_LARGE) return 0;
+    if (n > most) n = most;
+    if (!o->is_direct) return n;
+    return o->at % BLOCK || (uintptr_t)bytes % o->alignment ? 0 : n / BLOCK * BLOCK;
+}
+
+Error *part_output_straight(PartOutput *o, const void *bytes, size_t *n)
+{
+    *n = straight_bytes(o, bytes, *n);
+    if (!*n) return NULL;
+    list_memory(o);
+    list(o, bytes, *n);
+    o->at += *n;
+    o->n_straight++;
+    const bool is_full = o->n_waiting + 2 > PART_MOST_WAITING;
+    return is_full || o->waits >= o->most ? write_out(o) : NULL;
+}
+
+bool part_output_holds(const PartOutput *o)
+{
+    return o->n_straight > 0;
 }
 
 char *part_output_room(const PartOutput *o, size_t *n)
@@ -70,6 +165,7 @@ char *part_output_room(const PartOutput *o, size_t *n)
 Error *part_output_add(PartOutput *o, size_t n)
 {
     o->n += n;
+    o->at += n;
     CHECK(o->n <= o->room);
     return o->n == o->room ? write_out(o) : NULL;
 }

@@ -9,6 +9,25 @@ typedef struct PartWriter {
     int64_t at; /* bytes of the file so far */
 } PartWriter;
 
+/* Takes the next *n bytes of a piece, or fewer: then *n becomes how many. */
+static Error *put_some(PartWriter *w, const PieceNumbers *p, size_t from, size_t *n, uint32_t *crc)
+{
+    const size_t block = (size_t)w->source->block_bytes, all = *n;
+    Pool *pool = w->source->staging ? NULL : w->source->pool;
+    const char *at = piece_span(p, from, n);
+    if (!at) *n = 0;
+    if (at) TRY(part_output_straight(w->output, at, n));
+    if (*n) {
+        piece_copy(p, from, *n, NULL, block, crc, pool);
+        return NULL;
+    }
+    char *to = part_output_room(w->output, n);
+    if (all < *n) *n = all;
+    CHECK(*n > 0);
+    piece_copy(p, from, *n, to, block, crc, pool);
+    return part_output_add(w->output, *n);
+}
+
 /* Cuts the numbers into blocks; *crc becomes the checksum of them all. */
 static Error *put_numbers(PartWriter *w, int64_t piece, uint32_t *crc)
 {
@@ -20,14 +39,12 @@ static Error *put_numbers(PartWriter *w, int64_t piece, uint32_t *crc)
     CHECK(w->at == b->begin);
     b->crc = NEW_N(w->arena, uint32_t, (bytes + block - 1) / block);
     for (size_t from = 0, n; from < bytes; from += n) {
-        char *to = part_output_room(w->output, &n);
-        if (bytes - from < n) n = bytes - from;
-        CHECK(n > 0);
-        if (s->staging)
-            TRY(staging_read(s->staging, s->first + piece, n, to, block, b->crc));
-        else
-            piece_copy(&numbers, from, n, to, block, b->crc, s->pool);
-        TRY(part_output_add(w->output, n));
+        n = bytes - from;
+        if (s->staging) TRY(staging_lend(s->staging, s->first + piece, &numbers));
+        Error *e = put_some(w, &numbers, from, &n, b->crc);
+        if (e) return e;
+        if (s->staging) staging_took(s->staging, s->first + piece, n);
+        if (s->staging && !part_output_holds(w->output)) staging_return(s->staging);
     }
     w->at += (int64_t)bytes;
     *crc = 0;
@@ -76,6 +93,7 @@ Error *part_write(Arena *a, PartPlan *p, const PartSource *s, NewFile *to, Manif
     part_output_open(&o, to);
     Error *e = put_all(&w, p, &text, out);
     if (!e) e = part_output_end(&o);
+    if (s->staging) staging_return(s->staging);
     text_free(&text);
     arena_free(room);
     return e;

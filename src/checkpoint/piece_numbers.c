@@ -47,6 +47,16 @@ static void take(const PieceNumbers *p, size_t at, char *to, size_t n)
         memcpy(to, (const char *)p->data + at, n);
 }
 
+const char *piece_span(const PieceNumbers *p, size_t from, size_t *n)
+{
+    const Runs runs = box_runs(&p->what, &p->part);
+    const size_t run = (size_t)runs.length * p->element, skip = from % run;
+    if (p->in_halves) return NULL;
+    if (*n > run - skip) *n = run - skip;
+    return (const char *)p->data + skip +
+           (size_t)box_run_offset(&runs, &p->what, &p->part, (int64_t)(from / run)) * p->element;
+}
+
 static void copy_block(void *arg, int64_t i, int thread)
 {
     const Copying *c = arg;
@@ -61,15 +71,19 @@ static void copy_block(void *arg, int64_t i, int thread)
         if (now > AT_ONCE) now = AT_ONCE;
         const size_t begin =
             (size_t)box_run_offset(&c->runs, &p->what, &p->part, (int64_t)k) * p->element;
-        char *to = c->to + (at - c->from);
-        take(p, begin + skip, to, now);
-        if (c->crc) c->crc[block] = checksum(c->crc[block], to, now);
+        const char *bytes = (const char *)p->data + begin + skip;
+        if (c->to) {
+            take(p, begin + skip, c->to + (at - c->from), now);
+            bytes = c->to + (at - c->from);
+        }
+        if (c->crc) c->crc[block] = checksum(c->crc[block], bytes, now);
     }
 }
 
 void piece_copy(const PieceNumbers *p, size_t from, size_t n, char *to, size_t block_bytes,
                 uint32_t *crc, Pool *pool)
 {
+    CHECK(to || !p->in_halves);
     Copying c = { .numbers = p,
                   .runs = box_runs(&p->what, &p->part),
                   .block_bytes = block_bytes,

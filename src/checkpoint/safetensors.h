@@ -40,8 +40,8 @@ bool safetensors_dtype_of_name(const char *name, Dtype *out);
 typedef struct SafetensorsWriter SafetensorsWriter;
 
 /* Plans the file from names, dtypes and sizes (data may be NULL) and writes the header. `metadata`
- * (text to char *) may be NULL. The tensors lie in the file by falling element size, else in the
- * given order. */
+ * (text to char *) may be NULL. The tensors lie in the file by falling element size, large ones of
+ * whole pages before all others, else in the given order. */
 Error *safetensors_create(Arena *a, const char *path, const NamedTensor *plan, int64_t n,
                           const Map *metadata, SafetensorsWriter **out);
 /* The next `bytes` bytes of tensor i of the plan; tensors may come in any order and in pieces. */

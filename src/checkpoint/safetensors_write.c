@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
 #include "checkpoint/safetensors.h"
 #include <errno.h>
@@ -71,15 +72,25 @@ static Error *header_json(const char *path, Entry *const *order, int64_t n, cons
     return NULL;
 }
 
-/* Wide elements first, so that each tensor is aligned without gaps; fills begin, from 0. */
+enum { WIDEST = 8 };
+
+/* By what the entries lie in the file: bytes of an element; more for large ones of whole pages. */
+static size_t order_of(const Entry *e)
+{
+    const bool is_of_pages = e->bytes >= PART_LARGE && e->bytes % PART_PAGE == 0;
+    return is_of_pages ? 2 * WIDEST : dtype_size(e->named->tensor.dtype);
+}
+
+/* Whole pages and wide elements first, so that each tensor is aligned without gaps; fills begin,
+ * from 0. */
 static Entry **place(Arena *a, SafetensorsWriter *w)
 {
     Entry **order = NEW_N(a, Entry *, w->n);
     int64_t n = 0, at = 0;
-    for (size_t width = 8; width; width /= 2) {
+    for (size_t now = 2 * WIDEST; now; now /= 2) {
         for (int64_t i = 0; i < w->n; i++) {
             Entry *e = &w->entry[i];
-            if (dtype_size(e->named->tensor.dtype) != width) continue;
+            if (order_of(e) != now) continue;
             order[n++] = e;
             e->begin = at;
             at += e->bytes;
@@ -103,10 +114,14 @@ static Error *check_names(Arena *a, const char *path, const NamedTensor *plan, i
     return NULL;
 }
 
-/* The length as 8 little-endian bytes, the JSON, and spaces up to a multiple of 8. */
-static Str header_bytes(Arena *a, const Text *json)
+/* The length as 8 little-endian bytes, the JSON, and spaces: up to a multiple of 8, or of a page
+ * where there are large tensors. */
+static Str header_bytes(Arena *a, const SafetensorsWriter *w, const Text *json)
 {
-    size_t len = (json->len + 7) / 8 * 8;
+    size_t unit = 8;
+    for (int64_t i = 0; i < w->n; i++)
+        if (w->entry[i].bytes >= PART_LARGE) unit = PART_PAGE;
+    const size_t len = (8 + json->len + unit - 1) / unit * unit - 8;
     char *bytes = arena_alloc(a, 8 + len);
     for (int i = 0; i < 8; i++) bytes[i] = (char)(len >> 8 * i);
     memset(bytes + 8, ' ', len);
@@ -125,7 +140,7 @@ static Error *plan_entries(Arena *a, SafetensorsWriter *w, const char *path,
     Text json = { 0 };
     *order = place(a, w);
     Error *e = header_json(path, *order, n, metadata, &json);
-    if (!e) w->header = header_bytes(a, &json);
+    if (!e) w->header = header_bytes(a, w, &json);
     text_free(&json);
     for (int64_t i = 0; i < n; i++) w->entry[i].begin += (int64_t)w->header.len;
     return e;

@@ -85,29 +85,23 @@ static bool is_archived(const CheckpointSaving *s, const char *folder)
     return is_archived;
 }
 
-/* An error unless the checkpoint can be opened, with all files in their sizes. */
-static Error *look_at(const char *folder)
+/* Whether it can be opened, with all files in their sizes. */
+static bool is_there(const char *folder)
 {
     Arena *a = arena_new();
     CheckpointReader *r;
     Error *e = checkpoint_open(a, folder, &r);
     if (!e && r->verify_files) e = r->verify_files(r);
-    arena_free(a);
-    return e;
-}
-
-static bool is_there(const char *folder)
-{
-    Error *e = look_at(folder);
     const bool is_there = !e;
     error_free(e);
+    arena_free(a);
     return is_there;
 }
 
-static void delete_oldest(CheckpointSaving *s, Arena *a)
+static void delete_oldest(CheckpointSaving *s, const FolderWriter *new, Arena *a)
 {
     if (s->strategy.keep <= 0 || s->n_kept <= s->strategy.keep) return;
-    Error *unreadable = look_at(s->kept[s->n_kept - 1]);
+    Error *unreadable = folder_check_written(new);
     if (unreadable) {
         log_warning("no old checkpoint is deleted, as the new one cannot be read: %s",
                     error_text(unreadable));
@@ -262,7 +256,7 @@ Error *checkpoint_saving_write(PlannedSave *p)
     TRY(folder_write_planned(p->writer));
     remember(s, p->folder);
     TRY(write_info(p->arena, x, p->folder));
-    delete_oldest(s, p->arena);
+    delete_oldest(s, p->writer, p->arena);
     warn_of_full_disk(s);
     return NULL;
 }

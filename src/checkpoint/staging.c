@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, CHUNK = 1 << 20 };
+enum { ALIGNMENT = 512, CHUNK = 1 << 20 }; /* from multiples of 512 disks take them straight */
 
 typedef struct StagedPiece {
     PieceSource *source;
@@ -17,8 +17,10 @@ typedef struct StagedPiece {
 } StagedPiece;
 
 struct Staging {
-    pthread_mutex_t lock; /* for what follows; held while numbers are read */
-    Arena *arena;         /* of the list of pieces */
+    pthread_mutex_t lock; /* for what follows; held while numbers are copied */
+    pthread_cond_t changed;
+    bool is_lent, is_wanted; /* the writer reads numbers; somebody waits to copy what is left */
+    Arena *arena;            /* of the list of pieces */
     StagedPiece *piece;
     int64_t n, cap;
     size_t used, copied;
@@ -32,7 +34,7 @@ Staging *staging_new(void)
     Arena *a = arena_new();
     Staging *s = NEW(a, Staging);
     *s = (Staging){ .arena = a, .is_apart = true };
-    CHECK(pthread_mutex_init(&s->lock, NULL) == 0);
+    CHECK(pthread_mutex_init(&s->lock, NULL) == 0 && pthread_cond_init(&s->changed, NULL) == 0);
     return s;
 }
 
@@ -40,8 +42,14 @@ void staging_free(Staging *s)
 {
     if (!s) return;
     free(s->memory);
+    pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     arena_free(s->arena);
+}
+
+size_t staging_room(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 void staging_reserve(Staging *s, size_t bytes, bool touched)
@@ -67,7 +75,7 @@ int64_t staging_add(Staging *s, PieceSource *source, void *context, int64_t piec
     s->piece[s->n] = (StagedPiece){
         .source = source, .context = context, .piece = piece, .bytes = bytes, .at = s->used
     };
-    s->used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    s->used += staging_room(bytes);
     return s->n++;
 }
 
@@ -78,30 +86,34 @@ static PieceNumbers copy_of(const Staging *s, const StagedPiece *p)
     return (PieceNumbers){ .what = all, .part = all, .element = 1, .data = s->memory + p->at };
 }
 
-/* The lock is held while they are copied, which takes less than a millisecond. */
-static Error *read_chunk(Staging *s, StagedPiece *p, size_t n, char *to, size_t block_bytes,
-                         uint32_t *crc)
+/* Who has some already gets more at once, and so comes to an end. */
+Error *staging_lend(Staging *s, int64_t piece, PieceNumbers *out)
 {
-    PieceNumbers numbers = { .data = NULL };
-    if (!atomic_load(&s->is_apart)) TRY(p->source(p->context, p->piece, &numbers));
+    const StagedPiece *p = &s->piece[piece];
+    if (!atomic_load(&s->is_apart)) TRY(p->source(p->context, p->piece, out));
     pthread_mutex_lock(&s->lock);
-    if (s->is_apart) numbers = copy_of(s, p);
-    piece_copy(&numbers, p->read, n, to, block_bytes, crc, NULL);
-    p->read += n;
+    while (s->is_wanted && !s->is_lent) pthread_cond_wait(&s->changed, &s->lock);
+    if (s->is_apart) *out = copy_of(s, p);
+    s->is_lent = true;
     pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 
-Error *staging_read(Staging *s, int64_t piece, size_t n, char *to, size_t block_bytes,
-                    uint32_t *crc)
+void staging_took(Staging *s, int64_t piece, size_t n)
 {
     StagedPiece *p = &s->piece[piece];
-    CHECK(n <= p->bytes - p->read);
-    for (size_t now; n; n -= now, to += now) {
-        now = n < CHUNK ? n : CHUNK;
-        TRY(read_chunk(s, p, now, to, block_bytes, crc));
-    }
-    return NULL;
+    pthread_mutex_lock(&s->lock);
+    CHECK(s->is_lent && n <= p->bytes - p->read);
+    p->read += n;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void staging_return(Staging *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->is_lent = false;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
 }
 
 static Error *copy_rest(Staging *s, StagedPiece *p, Pool *pool)
@@ -119,11 +131,15 @@ Error *staging_copy(Staging *s, Pool *pool)
 {
     Error *e = NULL;
     pthread_mutex_lock(&s->lock);
+    s->is_wanted = true; /* before the writer takes the next ones */
+    while (s->is_lent && !s->is_apart) pthread_cond_wait(&s->changed, &s->lock);
     if (!s->is_apart) {
         staging_reserve(s, s->used, false);
         for (int64_t i = 0; !e && i < s->n; i++) e = copy_rest(s, &s->piece[i], pool);
         s->is_apart = !e;
     }
+    s->is_wanted = false;
+    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     return e;
 }

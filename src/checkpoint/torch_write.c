@@ -1,6 +1,7 @@
 /* torch_write.c - archives of torch.save: one per tensor and object (DCP), or one for all (.bin).
  */
 #include "base/file.h"
+#include "checkpoint/part_output.h"
 #include "checkpoint/part_plan.h"
 #include "checkpoint/torch_file.h"
 #include "checkpoint/zip.h"
@@ -133,7 +134,8 @@ static void around_distcp(PartPlan *base, int64_t i, int64_t at, uint32_t crc, T
     PickleWriter *w = pickle_writer(a, 2);
     torch_put_tensor(w, t, 0);
     put_start(p->open, pickle_end(w), at, out);
-    zip_before(p->open, "data/0", (int64_t)tensor_bytes(t), at, out);
+    const int64_t bytes = (int64_t)tensor_bytes(t);
+    zip_before(p->open, "data/0", bytes, bytes < PART_LARGE ? 0 : PART_PAGE, at, out);
 }
 
 static void plan_init(PartPlan *p, Arena *a, const char *file, const NamedTensor *piece, int64_t n)
@@ -202,7 +204,8 @@ static void around_torch(PartPlan *base, int64_t i, int64_t at, uint32_t crc, Te
     }
     char name[32];
     snprintf(name, sizeof name, "data/%" PRId64, base->order[i]);
-    zip_before(p->zip, name, (int64_t)tensor_bytes(&base->piece[base->order[i]].tensor), at, out);
+    zip_before(p->zip, name, (int64_t)tensor_bytes(&base->piece[base->order[i]].tensor), 0, at,
+               out);
 }
 
 Error *torch_plan(Arena *a, const char *file, const NamedTensor *piece, int64_t n,

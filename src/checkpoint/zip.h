@@ -35,8 +35,11 @@ typedef struct ZipWriter ZipWriter;
 /* `folder` is the one in the archive ("archive"); `begin` is where the archive begins in `out`'s
  * file, whose bytes so far are `before` and what is in the text. */
 ZipWriter *zip_writer(Arena *a, const char *folder, int64_t begin);
-/* Appends what precedes a member's content; `before` bytes of the file precede the text. */
-void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t before, Text *out);
+/* Appends what precedes a member's content; `before` bytes of the file precede the text. `page`: it
+ * begins at a multiple of so many bytes of the file, rather than 64 of the archive; 0: it does not.
+ */
+void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t page, int64_t before,
+                Text *out);
 /* Appends what follows that content. */
 void zip_after(ZipWriter *z, uint32_t crc, Text *out);
 /* Appends a whole member. */

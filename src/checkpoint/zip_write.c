@@ -22,7 +22,10 @@ struct ZipWriter {
 
 static void put(Text *out, uint64_t x, int bytes)
 {
-    for (int i = 0; i < bytes; i++) text_putc(out, i < 8 ? (char)(x >> 8 * i) : 0);
+    char to[16] = { 0 };
+    CHECK(bytes <= (int)sizeof to);
+    for (int i = 0; i < 8; i++) to[i] = (char)(x >> 8 * i);
+    text_add(out, to, (size_t)bytes);
 }
 
 static bool is_wide(int64_t x)
@@ -44,10 +47,10 @@ ZipWriter *zip_writer(Arena *a, const char *folder, int64_t begin)
 
 /* An extra field "FB" fills the header up; where the content is wide, readers expect the field of
  * 64-bit sizes, whose values follow the content as well. */
-static void put_extra(int64_t header, int64_t bytes, Text *out)
+static void put_extra(int64_t header, int64_t bytes, int64_t alignment, Text *out)
 {
     int wide = is_wide(bytes) ? 20 : 0;
-    int64_t at = header + wide + 4, padding = (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
+    int64_t at = header + wide + 4, padding = (alignment - at % alignment) % alignment;
     if (wide) {
         put(out, 1, 2);
         put(out, 16, 2);
@@ -56,10 +59,12 @@ static void put_extra(int64_t header, int64_t bytes, Text *out)
     }
     text_puts(out, "FB");
     put(out, (uint64_t)padding, 2);
-    for (int64_t i = 0; i < padding; i++) text_putc(out, 'Z');
+    memset(text_reserve(out, (size_t)padding), 'Z', (size_t)padding);
+    text_extend(out, (size_t)padding);
 }
 
-void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t before, Text *out)
+void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t page, int64_t before,
+                Text *out)
 {
     z->member = arena_grow(z->arena, z->member, z->n, &z->cap, sizeof *z->member);
     Member *m = &z->member[z->n++];
@@ -79,7 +84,7 @@ void zip_before(ZipWriter *z, const char *name, int64_t bytes, int64_t before, T
     put(out, 0, 2);
     text_puts(out, m->name);
     size_t extra = out->len;
-    put_extra(header, bytes, out);
+    put_extra(page ? z->begin + header : header, bytes, page ? page : ALIGNMENT, out);
     size_t extra_bytes = out->len - extra;
     out->ptr[at + 28] = (char)extra_bytes;
     out->ptr[at + 29] = (char)(extra_bytes >> 8);
@@ -98,7 +103,7 @@ void zip_after(ZipWriter *z, uint32_t crc, Text *out)
 
 void zip_put(ZipWriter *z, const char *name, Str content, int64_t before, Text *out)
 {
-    zip_before(z, name, (int64_t)content.len, before, out);
+    zip_before(z, name, (int64_t)content.len, 0, before, out);
     text_add(out, content.ptr, content.len);
     zip_after(z, checksum(0, content.ptr, content.len), out);
 }

@@ -4,7 +4,7 @@
 #include "graph/split.h"
 #include <string.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 512 }; /* disks take from there what is saved without copying it */
 
 typedef struct Piece {
     Device *device;

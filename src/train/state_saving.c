@@ -109,8 +109,8 @@ static Error *reserve_staging(StateSaving *s)
 {
     for (int64_t i = 0; i < s->shares->n; i++) {
         const Share *share = &s->shares->mine[i];
-        s->copied_bytes += aligned((size_t)box_count(&share->place.whole) *
-                                   dtype_size(s->state[share->state].part.dtype));
+        s->copied_bytes += staging_room((size_t)box_count(&share->place.whole) *
+                                        dtype_size(s->state[share->state].part.dtype));
     }
     TRY(check_memory(s->copied_bytes));
     s->staging = staging_new();

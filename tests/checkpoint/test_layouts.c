@@ -273,3 +273,61 @@ TEST(dcp_is_written_as_torch_writes_it)
     assert_same_members(want, got, 1261, want.len);
     arena_free(a);
 }
+
+static Manifest *manifest_at(Arena *a, const char *folder)
+{
+    const char *path = path_join(a, folder, MANIFEST_NAME);
+    Manifest *m = NULL;
+    Str text;
+    assert_no_error(file_read(a, path, &text));
+    assert_no_error(manifest_parse(a, path, text, &m));
+    return m;
+}
+
+/* From there disks take numbers where they lie. Small ones do not pay for it, nor does anything in
+ * files that hold one archive. */
+TEST(large_tensors_begin_at_pages)
+{
+    static const struct {
+        const char *name;
+        int64_t rows;
+        bool is_at_page;
+    } tensors[] = { { "app.model.a", 3, false },
+                    { "app.model.b", 1023, false },
+                    { "app.model.c", 1024, true },
+                    { "app.model.d", 4, false },
+                    { "app.model.e", 4096, true } };
+    enum { N = 5, WIDTH = 32 };
+    for (int i = 0; i < N_LAYOUTS; i++) {
+        Arena *a = arena_new();
+        CheckpointContent c = sample_content(a, 1);
+        StateTensor *t = NEW_N(a, StateTensor, N);
+        for (int k = 0; k < N; k++) {
+            float *x = NEW_N(a, float, tensors[k].rows *WIDTH);
+            for (int64_t j = 0; j < tensors[k].rows * WIDTH; j++) x[j] = (float)(j + k);
+            t[k] = (StateTensor){
+                .name = tensors[k].name,
+                .whole = { tensors[k].rows, WIDTH },
+                .part = { .dtype = F32, .n_dims = 2, .size = { tensors[k].rows, WIDTH }, .data = x }
+            };
+        }
+        c.state = t;
+        c.n = N;
+        c.n_objects = 0;
+        c.layout = layouts[i].layout;
+        const char *path = path_join(a, test_folder(), layouts[i].name);
+        CheckpointReader *r;
+        assert_no_error(checkpoint_write(path, &c));
+        assert_no_error(checkpoint_open(a, path, &r));
+        assert_no_error(checkpoint_verify(r));
+        const Manifest *m = manifest_at(a, path);
+        assert_int_equal(m->n_tensors, N);
+        for (int k = 0; k < N && c.layout != LAYOUT_FSDP1; k++) {
+            const ManifestBox *b = m->tensor[k].box;
+            if (tensors[k].is_at_page) assert_int_equal(b->begin % 4096, 0);
+        }
+        if (c.layout == LAYOUT_DCP)
+            assert_true(m->part[0].bytes < (1023 + 1024 + 4096 + 7) * 128 + 16384);
+        arena_free(a);
+    }
+}

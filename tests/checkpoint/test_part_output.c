@@ -1,8 +1,10 @@
 /* test_part_output.c - files of any length, past the page cache and through it. */
+#include "base/memory.h"
 #include "base/rng.h"
 #include "checkpoint/part_output.h"
 #include "test.h"
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,5 +97,137 @@ TEST(part_files_that_the_disk_does_not_take_past_the_page_cache_go_through_it)
     assert_no_error(file_read(a, path, &back));
     assert_int_equal(back.len, n);
     assert_memory_equal(back.ptr, bytes, n);
+    arena_free(a);
+}
+
+/* A file that takes bytes from anywhere: what is there when all was put. */
+typedef struct Mixed {
+    Arena *arena;
+    const char *path, *bytes; /* aligned to blocks */
+    NewFile file;
+    PartOutput output;
+    Text want;
+} Mixed;
+
+static void mixed_begin(Mixed *m, const char *folder, const char *bytes)
+{
+    *m = (Mixed){ .arena = arena_new(), .bytes = bytes };
+    m->path = path_join(m->arena, folder, "part");
+    assert_no_error(file_create(m->path, &m->file));
+    part_output_reserve(m->arena, 64 * MEGABYTE, &m->output);
+    part_output_open(&m->output, &m->file);
+}
+
+static void put_copied(Mixed *m, size_t from, size_t n)
+{
+    assert_no_error(part_output_put(&m->output, m->bytes + from, n));
+    text_add(&m->want, m->bytes + from, n);
+}
+
+/* How many bytes were taken from where they lie. */
+static size_t put_straight(Mixed *m, size_t from, size_t n)
+{
+    assert_no_error(part_output_straight(&m->output, m->bytes + from, &n));
+    text_add(&m->want, m->bytes + from, n);
+    return n;
+}
+
+static void mixed_end(Mixed *m)
+{
+    Str back;
+    assert_no_error(part_output_end(&m->output));
+    assert_false(part_output_holds(&m->output));
+    assert_no_error(file_commit(&m->file));
+    assert_no_error(file_read(m->arena, m->path, &back));
+    assert_int_equal(back.len, m->want.len);
+    assert_int_equal(m->output.at, m->want.len);
+    assert_memory_equal(back.ptr, m->want.ptr, back.len);
+    unlink(m->path);
+    text_free(&m->want);
+    arena_free(m->arena);
+}
+
+static char *aligned_bytes(Arena *a, size_t n)
+{
+    char *bytes = memory_untouched(n + PART_PAGE);
+    arena_on_free(a, free, bytes);
+    memcpy(bytes, some_bytes(a, n + PART_PAGE), n + PART_PAGE);
+    return bytes;
+}
+
+TEST(bytes_are_taken_from_where_they_lie_if_both_places_allow_it)
+{
+    Arena *a = arena_new();
+    const char *bytes = aligned_bytes(a, MEGABYTE);
+    Mixed m;
+    mixed_begin(&m, test_folder(), bytes);
+    if (!m.output.is_direct || m.output.alignment > 512)
+        test_note("this disk takes %zu bytes at a time or none", m.output.alignment);
+    assert_int_equal(put_straight(&m, 0, PART_LARGE - 1), 0);
+    assert_false(part_output_holds(&m.output));
+    assert_int_equal(put_straight(&m, PART_PAGE, PART_LARGE), PART_LARGE);
+    assert_true(part_output_holds(&m.output));
+    put_copied(&m, 7, PART_PAGE);
+    if (m.output.is_direct) {
+        assert_int_equal(put_straight(&m, 1, PART_LARGE), 0);
+        assert_int_equal(put_straight(&m, PART_PAGE, PART_LARGE + 1), PART_LARGE);
+        put_copied(&m, 5, 1);
+        assert_int_equal(put_straight(&m, PART_PAGE, PART_LARGE), 0);
+    }
+    put_copied(&m, 0, 77);
+    mixed_end(&m);
+    mixed_begin(&m, "/dev/shm", bytes);
+    if (!m.output.is_direct) {
+        put_copied(&m, 5, 1);
+        assert_int_equal(put_straight(&m, 3, PART_LARGE + 1), PART_LARGE + 1);
+    }
+    mixed_end(&m);
+    arena_free(a);
+}
+
+/* More of them than wait at a time, and more bytes; what is copied between them fills its memory,
+ * too. */
+TEST(bytes_from_many_places_come_in_their_order)
+{
+    Arena *a = arena_new();
+    const char *bytes = aligned_bytes(a, 12 * MEGABYTE);
+    Mixed m;
+    uint64_t n_random = 0;
+    mixed_begin(&m, test_folder(), bytes);
+    size_t most = 0, n_straight = 0;
+    for (int i = 0; i < 300; i++) {
+        const size_t place = rng_bits(3, n_random++) % 2048 * 4096,
+                     n = PART_LARGE + rng_bits(3, n_random++) % 20 * PART_PAGE;
+        if (m.output.at % PART_PAGE)
+            put_copied(&m, place, PART_PAGE - m.output.at % PART_PAGE);
+        else if (i % 7 == 3)
+            put_copied(&m, place, i % 35 == 3 ? 3 * MEGABYTE : 17);
+        else
+            n_straight += put_straight(&m, place, n) > 0;
+        if (m.output.waits > most) most = m.output.waits;
+        assert_true(m.output.n_waiting < PART_MOST_WAITING);
+    }
+    assert_true(most < 128 * MEGABYTE);
+    assert_true(n_straight > 150);
+    mixed_end(&m);
+    mixed_begin(&m, test_folder(), bytes);
+    while (m.output.at < 40 * MEGABYTE) assert_true(put_straight(&m, 0, 12 * MEGABYTE) > 0);
+    mixed_end(&m);
+    arena_free(a);
+}
+
+/* As on a disk that wants other places than it told. */
+TEST(bytes_that_the_disk_does_not_take_go_through_the_page_cache)
+{
+    Arena *a = arena_new();
+    const char *bytes = aligned_bytes(a, MEGABYTE);
+    Mixed m;
+    mixed_begin(&m, test_folder(), bytes);
+    if (m.output.is_direct) {
+        m.output.alignment = 1;
+        assert_int_equal(put_straight(&m, 1, PART_LARGE), PART_LARGE);
+        put_copied(&m, 0, 100);
+    }
+    mixed_end(&m);
     arena_free(a);
 }

@@ -209,6 +209,23 @@ TEST(saving_for_fsdp1_writes_its_pair_of_files_and_names_them)
     arena_free(a);
 }
 
+/* They may be somebody's own, which was written beside. */
+TEST(files_with_the_names_of_a_pair_stay_where_the_checkpoint_has_none)
+{
+    Arena *a = arena_new();
+    CheckpointSaving *s = saving(a, RECENT, 1, "dcp");
+    const char *file = arena_printf(a,
+                                    "%s/runs/eid_e-model-seen_steps_7-seen_tokens_56-target_steps_"
+                                    "50-target_tokens_400.bin",
+                                    test_folder());
+    assert_no_error(save(a, s, 7));
+    assert_no_error(file_write(file, "own", 3));
+    assert_no_error(save(a, s, 8));
+    assert_false(is_directory(folder_of(a, 7)));
+    assert_true(file_exists(file));
+    arena_free(a);
+}
+
 TEST(saving_in_the_native_format_is_a_setting)
 {
     Arena *a = arena_new();

@@ -174,13 +174,23 @@ ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at)
     return pwrite(fd, bytes, n, at);
 }
 
+static ssize_t bytes_of(const struct iovec *pieces, int n)
+{
+    ssize_t bytes = 0;
+    for (int i = 0; i < n; i++) bytes += (ssize_t)pieces[i].iov_len;
+    return bytes;
+}
+
 typedef ssize_t Writev(int, const struct iovec *, int);
 ssize_t writev(int fd, const struct iovec *pieces, int n)
 {
     NEXT("writev", Writev);
     Verdict v = judge_fd(WRITE, fd);
     if (v == FAIL) return -1;
-    if (v == DIE && next.function(fd, pieces, n / 2) >= -1) die();
+    if (v == LOSE) return bytes_of(pieces, n);
+    const struct iovec half = { pieces->iov_base, pieces->iov_len / 2 };
+    if (v == DIE && (n > 1 ? next.function(fd, pieces, n / 2) : next.function(fd, &half, 1)) >= -1)
+        die();
     return next.function(fd, pieces, n);
 }
 

@@ -117,7 +117,7 @@ static Sample parameter_new(bool in_halves)
     }
     s.store = store_new(s.device);
     assert_no_error(store_add(s.store, g));
-    assert_int_equal(store_missing(s.store), 64);
+    assert_int_equal(store_missing(s.store), 512);
     assert_no_error(store_allocate(s.store));
     return s;
 }

@@ -213,7 +213,7 @@ static Error *save_and_change(Comm *c, void *arg)
     Keeper *r = keeper_new(c, false);
     const size_t all = state_saving_bytes(r->saving);
     (void)arg;
-    assert_in_range(all, 3 * ROWS * COLUMNS * 4, 3 * ROWS * COLUMNS * 4 + 64 * 6);
+    assert_in_range(all, 3 * ROWS * COLUMNS * 4, 3 * ROWS * COLUMNS * 4 + 512 * 6);
     TRY(save_waited_for(r, 1));
     begin(r, 2);
     set_may_go(&r->stalled, true);
