@@ -114,9 +114,9 @@ static void list_memory(PartOutput *o)
     o->listed = o->n;
 }
 
-static Error *write_out(PartOutput *o)
+/* Leaves what was put together since. */
+static Error *write_list(PartOutput *o)
 {
-    list_memory(o);
     const double begin = clock_seconds(), bytes = (double)o->waits;
     while (o->waits) TRY(write_some(o));
     const double seconds = clock_seconds() - begin, most = bytes / seconds * seconds_at_once;
@@ -124,8 +124,15 @@ static Error *write_out(PartOutput *o)
         o->most = most < LEAST_AT_ONCE  ? LEAST_AT_ONCE
                   : most > MOST_AT_ONCE ? MOST_AT_ONCE
                                         : (size_t)most;
-    o->n = o->listed = 0;
     o->n_straight = 0;
+    return NULL;
+}
+
+static Error *write_out(PartOutput *o)
+{
+    list_memory(o);
+    TRY(write_list(o));
+    o->n = o->listed = 0;
     return NULL;
 }
 
@@ -154,6 +161,11 @@ Error *part_output_straight(PartOutput *o, const void *bytes, size_t *n)
 bool part_output_holds(const PartOutput *o)
 {
     return o->n_straight > 0;
+}
+
+Error *part_output_settle(PartOutput *o)
+{
+    return o->n_straight ? write_list(o) : NULL;
 }
 
 char *part_output_room(const PartOutput *o, size_t *n)

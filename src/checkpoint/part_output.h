@@ -38,6 +38,8 @@ void part_output_open(PartOutput *o, NewFile *to);
 Error *part_output_straight(PartOutput *o, const void *bytes, size_t *n);
 /* Whether bytes that were taken so are not written yet: they soon are (0.03 s). */
 bool part_output_holds(const PartOutput *o);
+/* Writes them. */
+Error *part_output_settle(PartOutput *o);
 /* Where the next bytes belong, *n of them at most; then how many of them are there now. */
 char *part_output_room(const PartOutput *o, size_t *n);
 Error *part_output_add(PartOutput *o, size_t n);

@@ -46,6 +46,7 @@ static Error *put_numbers(PartWriter *w, int64_t piece, uint32_t *crc)
         if (s->staging) staging_took(s->staging, s->first + piece, n);
         if (s->staging && !part_output_holds(w->output)) staging_return(s->staging);
     }
+    if (!s->staging) TRY(part_output_settle(w->output)); /* the next ones may lie there, too */
     w->at += (int64_t)bytes;
     *crc = 0;
     for (size_t from = 0; from < bytes; from += block) {

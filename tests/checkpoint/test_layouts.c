@@ -1,5 +1,6 @@
 /* test_layouts.c - the same content in every layout: read back with and without the manifest, and
  * every byte covered by a checksum. */
+#include "base/memory.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/dcp_metadata.h"
 #include "checkpoint/folder_write.h"
@@ -8,6 +9,7 @@
 #include "sample_state.h"
 #include "test.h"
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -284,6 +286,20 @@ static Manifest *manifest_at(Arena *a, const char *folder)
     return m;
 }
 
+/* As from a device: all into the same memory. */
+typedef struct Fetching {
+    const StateTensor *state;
+    char *memory;
+} Fetching;
+
+static Error *fetch_into_one_place(void *context, int64_t i, const void **data)
+{
+    const Fetching *f = context;
+    const Tensor *t = &f->state[i].part;
+    *data = memcpy(f->memory, t->data, tensor_bytes(t));
+    return NULL;
+}
+
 /* From there disks take numbers where they lie. Small ones do not pay for it, nor does anything in
  * files that hold one archive. */
 TEST(large_tensors_begin_at_pages)
@@ -315,6 +331,10 @@ TEST(large_tensors_begin_at_pages)
         c.n = N;
         c.n_objects = 0;
         c.layout = layouts[i].layout;
+        Fetching fetching = { t, memory_untouched(1 << 20) };
+        arena_on_free(a, free, fetching.memory);
+        c.fetch = fetch_into_one_place;
+        c.context = &fetching;
         const char *path = path_join(a, test_folder(), layouts[i].name);
         CheckpointReader *r;
         assert_no_error(checkpoint_write(path, &c));
