@@ -5,7 +5,7 @@ CC     ?= gcc
 SAN    ?=
 OPT    ?= -O3
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-sign-compare
-CFLAGS ?= $(OPT) -g
+CFLAGS ?= $(OPT) $(if $(SAN),-g1,-g) # g1: lines, which is what sanitizers tell; a fifth less to compile
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
              -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lsqlite3 -lpthread -ldl -lm
