@@ -275,7 +275,7 @@ help: ## this list
 # Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
 # elastic one that Slurm queues again, the recipes' plans, the tables of settings, the longest goldens and scripts are left out under
 # the address sanitizer, and tests that one thread runs under that of threads: they take minutes there and run no code that smaller ones do not.
-THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_background
+THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-levels check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks
