@@ -1,4 +1,5 @@
 /* test_part_output.c - files of any length, past the page cache and through it. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "checkpoint/part_output.h"
@@ -212,6 +213,24 @@ TEST(bytes_from_many_places_come_in_their_order)
     mixed_end(&m);
     mixed_begin(&m, test_folder(), bytes);
     while (m.output.at < 40 * MEGABYTE) assert_true(put_straight(&m, 0, 12 * MEGABYTE) > 0);
+    mixed_end(&m);
+    arena_free(a);
+}
+
+/* As many at once as the disk has shown to write in 0.03 s. */
+TEST(a_quick_disk_gets_more_bytes_at_once)
+{
+    Arena *a = arena_new();
+    const char *bytes = aligned_bytes(a, 8 * MEGABYTE);
+    Mixed m;
+    mixed_begin(&m, test_folder(), bytes);
+    const double begin = clock_seconds();
+    while (m.output.at < 8 * MEGABYTE)
+        assert_true(put_straight(&m, 0, 8 * MEGABYTE - m.output.at) > 0);
+    assert_false(part_output_holds(&m.output));
+    const double most = 0.03 * 8 * MEGABYTE / (clock_seconds() - begin);
+    assert_true((double)m.output.most >= (most < 128 * MEGABYTE ? most : 128 * MEGABYTE) - 1);
+    assert_in_range(m.output.most, 2 * MEGABYTE, 128 * MEGABYTE);
     mixed_end(&m);
     arena_free(a);
 }
