@@ -22,10 +22,10 @@ TEST(a_program_takes_of_a_gpu_what_its_map_says)
     size_t mapped = workspace;
     for (int64_t i = 0; i < store_count(t.store); i++)
         mapped += tensor_bytes(&store_at(t.store, i)->tensor);
-    /* tensors begin at multiples of 64 bytes, and each stream keeps 16; a GPU gives memory in
+    /* tensors begin at multiples of 512 bytes, and each stream keeps 16; a GPU gives memory in
      * pieces of 2 MiB: for what is kept, for the workspace, and for what streams need */
     const size_t rounding =
-        64 * (size_t)store_count(t.store) + 256 + (is_mock() ? 0 : (size_t)3 << 21);
+        512 * (size_t)store_count(t.store) + 256 + (is_mock() ? 0 : (size_t)3 << 21);
     if (taken < mapped || taken > mapped + rounding)
         fail_msg("%zu bytes are taken, the map has %zu", taken, mapped);
     tiny_run_free(&t);
