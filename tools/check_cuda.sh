@@ -41,11 +41,7 @@ finds_false MODALITIES_CUDA_PATH="/nowhere:$false" && finds_false LD_LIBRARY_PAT
     finds_false MODALITIES_CUDA_PATH="$false" LD_LIBRARY_PATH="$CUDA_HOME/lib64" &&
     ! finds_false MODALITIES_CUDA_PATH="$CUDA_HOME/lib64" LD_LIBRARY_PATH="$false" &&
     mkdir "$false/lib64" && mv "$false"/*.13 "$false/lib64" &&
-    { ldconfig -p | grep -q libcudart.so.13 || finds_false -u LD_LIBRARY_PATH CUDA_HOME="$false"; } &&
-    packages=$false/lib/python3.99/site-packages/nvidia/cu13/lib && mkdir -p "$packages" "$false/bin" && mv "$false"/lib64/*.13 "$packages" &&
-    cp "$BUILD/modalities-cuda.so" "$false" && # away from the toolkit beside it
-    { ldconfig -p | grep -q libcudart.so.13 || [ -e /usr/local/cuda ] ||
-        finds_false -u LD_LIBRARY_PATH -u CUDA_HOME -u VIRTUAL_ENV MODALITIES_CUDA="$false/modalities-cuda.so" PATH="/nowhere::$false/bin:$PATH"; } || {
+    { ldconfig -p | grep -q libcudart.so.13 || finds_false -u LD_LIBRARY_PATH CUDA_HOME="$false"; } || {
     echo "CUDA's libraries are not looked for in the order of docs/gpu.md"
     exit 1
 }
