@@ -41,10 +41,11 @@ static Error *put_numbers(PartWriter *w, int64_t piece, uint32_t *crc)
     for (size_t from = 0, n; from < bytes; from += n) {
         n = bytes - from;
         if (s->staging) TRY(staging_lend(s->staging, s->first + piece, &numbers));
-        Error *e = put_some(w, &numbers, from, &n, b->crc);
-        if (e) return e;
-        if (s->staging) staging_took(s->staging, s->first + piece, n);
-        if (s->staging && !part_output_holds(w->output)) staging_return(s->staging);
+        TRY(put_some(w, &numbers, from, &n, b->crc));
+        if (!s->staging) continue;
+        staging_took(s->staging, s->first + piece, n);
+        if (staging_is_wanted(s->staging)) TRY(part_output_settle(w->output));
+        if (!part_output_holds(w->output)) staging_return(s->staging);
     }
     if (!s->staging) TRY(part_output_settle(w->output)); /* the next ones may lie there, too */
     w->at += (int64_t)bytes;

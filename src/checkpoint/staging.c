@@ -116,6 +116,14 @@ void staging_return(Staging *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+bool staging_is_wanted(Staging *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool is_wanted = s->is_wanted;
+    pthread_mutex_unlock(&s->lock);
+    return is_wanted;
+}
+
 static Error *copy_rest(Staging *s, StagedPiece *p, Pool *pool)
 {
     const size_t n = p->bytes - p->read;

@@ -31,6 +31,8 @@ int64_t staging_add(Staging *s, PieceSource *source, void *context, int64_t piec
 Error *staging_lend(Staging *s, int64_t piece, PieceNumbers *out);
 void staging_took(Staging *s, int64_t piece, size_t n);
 void staging_return(Staging *s);
+/* Whether somebody waits in staging_copy. */
+bool staging_is_wanted(Staging *s);
 /* Copies what was not taken so far; then the numbers may change. Waits for what is lent. After
  * an error they have to stay. */
 Error *staging_copy(Staging *s, Pool *pool);

@@ -177,12 +177,13 @@ TEST(bytes_are_taken_from_where_they_lie_if_both_places_allow_it)
     }
     put_copied(&m, 0, 77);
     mixed_end(&m);
-    mixed_begin(&m, "/dev/shm", bytes);
-    if (!m.output.is_direct) {
+    if (access("/dev/shm", W_OK) == 0) {
+        mixed_begin(&m, "/dev/shm", bytes);
         put_copied(&m, 5, 1);
-        assert_int_equal(put_straight(&m, 3, PART_LARGE + 1), PART_LARGE + 1);
+        const size_t n = put_straight(&m, 3, PART_LARGE + 1);
+        assert_int_equal(n, m.output.is_direct ? 0 : PART_LARGE + 1);
+        mixed_end(&m);
     }
-    mixed_end(&m);
     arena_free(a);
 }
 
