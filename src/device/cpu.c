@@ -157,6 +157,7 @@ Device *cpu_device_new(int n_threads)
         .name = "cpu",
         .kernels = "cpu",
         .is_host = true,
+        .reads_panels = true,
         .alloc = cpu_alloc,
         .release = cpu_release,
         .copy = cpu_copy,

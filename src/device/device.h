@@ -132,6 +132,7 @@ typedef struct Device {
     const struct KernelDef *const *tables;
     bool is_host;       /* its memory may be read and written directly */
     bool has_epilogues; /* its products can end with a bias or gelu_tanh (passes/epilogues.c) */
+    bool reads_panels;  /* its products are faster with weights in panels (passes/panels.c) */
     /* 64-byte aligned, zeroed and touched memory. */
     struct Error *(*alloc)(struct Device *d, size_t bytes, void **out);
     void (*release)(struct Device *d, void *p, size_t bytes);

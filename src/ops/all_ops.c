@@ -7,7 +7,7 @@
  * family. KERNELS(norm): the tables that norm_fast.c gives for each instruction set. */
 /* clang-format off */
 #define LIST(OPS, KERNELS) \
-    OPS(contract) KERNELS(gemm) OPS(contract_pieces) OPS(contract_epilogue) \
+    OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
     OPS(float8) KERNELS(float8) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(offset) OPS(logit_cap) \

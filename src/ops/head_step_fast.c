@@ -301,7 +301,9 @@ static void panel_task(void *arg, int64_t i, int thread)
     (void)thread;
     const Step *w = arg;
     const Head *h = &w->s.h;
-    const PackFrom x = { { w->scaled, h->d, w->p.slope_dtype, false }, h->d, h->n_rows, h->pairs };
+    const PackFrom x = {
+        { w->scaled, h->d, w->p.slope_dtype, .k_inner = false }, h->d, h->n_rows, h->pairs
+    };
     pack_x_panel(&w->p, &x, i);
 }
 

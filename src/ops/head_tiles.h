@@ -94,7 +94,7 @@ INLINE PackFrom head_x(const Head *h, bool k_inner)
 {
     const Tensor *x = &h->l->in[0];
     const char *data = (const char *)x->data + (int64_t)dtype_size(x->dtype) * h->first * h->d;
-    PackFrom from = { { data, h->d, x->dtype, k_inner }, h->n_rows, h->d, h->pairs };
+    PackFrom from = { { data, h->d, x->dtype, .k_inner = k_inner }, h->n_rows, h->d, h->pairs };
     if (!k_inner) from.rows = h->d, from.k = h->n_rows;
     return from;
 }
@@ -103,7 +103,7 @@ INLINE PackFrom head_weight(const Head *h, int64_t column, int64_t n_columns, bo
 {
     const Tensor *w = &h->l->in[1];
     const char *data = (const char *)w->data + (int64_t)dtype_size(w->dtype) * column * h->d;
-    PackFrom from = { { data, h->d, w->dtype, k_inner }, n_columns, h->d, h->pairs };
+    PackFrom from = { { data, h->d, w->dtype, .k_inner = k_inner }, n_columns, h->d, h->pairs };
     if (!k_inner) from.rows = h->d, from.k = n_columns;
     return from;
 }

@@ -28,6 +28,7 @@
     PASS(qk_clip) \
     PASS(average) \
     PASS(halves) \
+    PASS(panels) \
     PASS(offload) \
     PASS(overlap)
 /* clang-format on */

@@ -7,6 +7,7 @@ struct Halves;
 struct Mesh;
 struct Model;
 struct Optimize;
+struct PanelsChoice;
 struct Precision;
 
 /* What a graph is built for: each pass takes from it whether to run, and its settings. */
@@ -16,6 +17,7 @@ typedef struct Purpose {
     const struct Mesh *mesh;         /* NULL: one rank */
     const struct Optimize *optimize; /* NULL: parameters stay what they are */
     const struct Halves *halves;     /* NULL: no parameter is kept in two halves */
+    struct PanelsChoice *panels;     /* NULL: weights lie as they are (passes/panels.h) */
     bool gradients;
     bool averages;  /* averages may stand for the parameters */
     bool epilogues; /* the device's products can end with more than a sum */

@@ -4,6 +4,7 @@
 #include "passes/all_passes.h"
 #include "passes/halves.h"
 #include "passes/optimize.h"
+#include "passes/panels.h"
 #include "passes/precision.h"
 #include "train/loss_scaling.h"
 #include "train/state.h"
@@ -28,6 +29,7 @@ struct Session {
     CpuLevel level;
     Precision precision;
     Halves halves;
+    PanelsChoice panels;
     bool rounded_buffers;
     const PassTrace *trace;
     Made *made;
@@ -143,6 +145,17 @@ typedef struct Recipe {
     const Schedule *schedule;
 } Recipe;
 
+/* Generation alone reads weights often enough; where training changes them, few tokens are made
+ * between two updates. */
+static PanelsChoice *panels_of(Session *s, const Recipe *r)
+{
+    if (!s->device->reads_panels || strcmp(r->kind, "generation") != 0) return NULL;
+    for (const Made *m = s->made; m; m = m->next)
+        if (!strcmp(m->kind, "training")) return NULL;
+    if (s->panels.decision == PANELS_UNDECIDED) s->panels.free_bytes = session_free_bytes(s);
+    return &s->panels;
+}
+
 static Error *build_graph(Session *s, const Recipe *r, Graph **out)
 {
     Graph *g = graph_new(s->arena);
@@ -165,6 +178,7 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                               .mesh = g->mesh,
                               .optimize = r->optimize,
                               .halves = &s->halves,
+                              .panels = panels_of(s, r),
                               .gradients = r->gradients,
                               .averages = !r->gradients,
                               .epilogues = s->device->has_epilogues };

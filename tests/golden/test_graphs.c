@@ -3,6 +3,7 @@
 #include "components.h"
 #include "config/builder.h"
 #include "generated.h"
+#include "graph/op.h"
 #include "test.h"
 #include "train/session.h"
 #include <stdlib.h>
@@ -89,4 +90,21 @@ TEST(generation_is_the_graph_on_file_after_each_pass)
     Program *p;
     assert_no_error(session_generation_program(c->session, 1, 1, 8, &p));
     case_end(c, "generation");
+}
+
+/* Between two updates few tokens are made: panels would not pay (passes/panels.h). */
+TEST(texts_of_a_training_read_weights_where_they_lie)
+{
+    Case *c = case_new("llama", "model");
+    Program *p;
+    assert_no_error(session_training_program(c->session, c->loss, c->optimizer, c->clipper, NULL,
+                                             BATCH, SEQUENCE, &p));
+    assert_no_error(session_generation_program(c->session, 1, 1, 8, &p));
+    const Graph *g = program_graph(p);
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        assert_string_not_equal(g->node[i]->op->name, "contract_panels");
+    session_free(c->session);
+    fclose(c->trace.to);
+    free(c->text);
+    arena_free(c->arena);
 }

@@ -4,6 +4,7 @@
 #include "ops/contract_epilogue.h"
 #include "ops/embed.h"
 #include "ops/float8.h"
+#include "ops/panels.h"
 #include "ops/positions.h"
 
 /* Sizes belong to the letters in order of appearance; `*` is two dimensions, n[0] and n[1]. */
@@ -42,6 +43,16 @@ static Value *build_epilogues(Graph *g, const OpCase *c, const int64_t *n)
     contract_add(g, x, w, NULL, dy);
     contract_add(g, x, w, bias, dy);
     contract_grad_add(g, dy, w, x);
+    return NULL;
+}
+
+/* Two leading sizes, k, n; attributes: of both ops. */
+static Value *build_panels(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const bool pairs = ((const Panels *)c->attrs)->pairs;
+    const int64_t size[] = { n[3], n[2] };
+    panels(g, floats(g, "weight", 2, size), pairs);
+    contract_panels(g, floats(g, "x", 3, n), floats(g, "panels", 2, size), pairs);
     return NULL;
 }
 
@@ -123,6 +134,8 @@ static Value *build_float8_contract_of_gradients(Graph *g, const OpCase *c, cons
 
 /* clang-format off */
 #define FLOAT8(format, by_two) &(const Float8Format){ format, by_two }
+#define FLOATS &(const Panels){ false }
+#define PAIRS &(const Panels){ true }
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 
 const OpCase product_cases[] = {
@@ -137,6 +150,17 @@ const OpCase product_cases[] = {
     { "weighted sum of rows", build_contract, .dims = "bst,btd->bsd", .n = { 2, 4, 4, 3 } },
     { "products with ends", build_epilogues, .n = { 2, 6, 16, 24 } },
     { "products with ends of odd sizes", build_epilogues, .n = { 2, 3, 7, 5 } },
+    { "panels", build_panels, .attrs = FLOATS, .n = { 1, 1, 7, 19 }, .large = { 1, 16, 768, 2304 } },
+    { "panels of pairs", build_panels, .attrs = PAIRS, .n = { 1, 1, 8, 35 } },
+    { "panels of pairs, two texts", build_panels, .attrs = PAIRS, .n = { 2, 1, 70, 64 } },
+    { "panels, three texts", build_panels, .attrs = FLOATS, .n = { 3, 1, 130, 65 } },
+    { "panels, seven rows", build_panels, .attrs = FLOATS, .n = { 1, 7, 33, 31 } },
+    { "panels of pairs, nine rows", build_panels, .attrs = PAIRS, .n = { 3, 3, 290, 33 } },
+    { "panels, sixteen texts", build_panels, .attrs = FLOATS, .n = { 16, 1, 300, 200 } },
+    { "panels of pairs, 23 rows", build_panels, .attrs = PAIRS, .n = { 23, 1, 34, 50 } },
+    { "panels, 48 rows", build_panels, .attrs = FLOATS, .n = { 4, 12, 131, 40 } },
+    { "panels of pairs, a prompt", build_panels, .attrs = PAIRS, .n = { 1, 77, 66, 150 } },
+    { "panels, a prompt", build_panels, .attrs = FLOATS, .n = { 1, 50, 801, 77 } },
     { "float8_scale of all", build_float8_scale, .dims = "*k->", .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 37 } },
     { "float8_scale of rows", build_float8_scale, .dims = "*k->*", .attrs = FLOAT8(F8_E4M3, true), .n = { 2, 4, 37 } },
     { "float8_scale of columns", build_float8_scale, .dims = "*k->k", .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 4, 70 } },

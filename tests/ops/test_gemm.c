@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "op_run.h"
 #include "ops/kernels.h"
+#include "ops/panels.h"
 #include "test.h"
 #include <math.h>
 #include <string.h>
@@ -159,6 +160,46 @@ static void check_alone(CpuLevel level, int in_type, Dtype out_type, const Sizes
     arena_free(arena);
 }
 
+static const KernelDef *kernel_for(const char *op, CpuLevel level, const Launch *l)
+{
+    const KernelDef *k = kernel_find(op, "cpu", level, l);
+    assert_non_null(k);
+    assert_int_equal(k->level, level);
+    return k;
+}
+
+/* The same with the weight in panels. */
+static void check_panels_alone(CpuLevel level, Dtype first, Dtype out_type, const Sizes *s)
+{
+    Arena *arena = arena_new();
+    const Panels attrs = { first == BF16 };
+    const Tensor x = operand(arena, first, "mk", s, 3), w = operand(arena, F32, "nk", s, 2),
+                 together = operand(arena, out_type, "mn", s, 5),
+                 alone = operand(arena, out_type, "mn", s, 7);
+    Tensor in_panels = operand(arena, first, "nk", s, 8);
+    Launch turn = {
+        .attrs = &attrs, .in = &w, .out = &in_panels, .n_in = 1, .n_out = 1, .add = &(bool){ false }
+    };
+    Stream stream = { .pool = pool_new(3) };
+    turn.stream = &stream;
+    assert_int_equal(kernel_find("panels", "cpu", level, &turn)->run(&turn), KERNEL_OK);
+    pool_free(stream.pool);
+    for (int64_t i = -1; i < s->m; i++) { /* first all rows */
+        Tensor of[] = { x, in_panels }, out = i < 0 ? together : alone;
+        if (i >= 0) {
+            of[0].data = (char *)x.data + tensor_bytes(&x) / (size_t)s->m * (size_t)i;
+            out.data = (char *)out.data + tensor_bytes(&out) / (size_t)s->m * (size_t)i;
+            of[0].size[0] = out.size[0] = 1;
+        }
+        const Launch l = {
+            .attrs = &attrs, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &(bool){ false }
+        };
+        run(kernel_for("contract_panels", level, &l), l, i < 0 ? 3 : 2);
+    }
+    assert_memory_equal(together.data, alone.data, tensor_bytes(&together));
+    arena_free(arena);
+}
+
 static void check_rows_alone(CpuLevel level)
 {
     static const Sizes sizes[] = {
@@ -170,6 +211,12 @@ static void check_rows_alone(CpuLevel level)
         check_alone(level, BF16, BF16, &sizes[i]);
         check_alone(level, BF16, F32, &sizes[i]);
         check_alone(level, MIXED, F32, &sizes[i]);
+    }
+    static const Sizes panel_sizes[] = { { 48, 21, 770 }, { 17, 150, 62 }, { 5, 65, 1700 } };
+    for (size_t i = 0; i < sizeof panel_sizes / sizeof *panel_sizes; i++) {
+        check_panels_alone(level, BF16, BF16, &panel_sizes[i]);
+        check_panels_alone(level, BF16, F32, &panel_sizes[i]);
+        if (level != CPU_AMX) check_panels_alone(level, F32, F32, &panel_sizes[i]);
     }
 }
 

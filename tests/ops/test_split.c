@@ -99,11 +99,12 @@ static void check_case(const OpCase *c, int *n_splits)
 /* Scalars, and tables that every rank makes whole. */
 static bool is_never_split(const OpDef *op)
 {
-    static const char *const names[] = { "loss_seed",        "rope_table",  "rope_scaled_table",
-                                         "norm_total",       "clip_factor", "moe_balance",
-                                         "moe_balance_grad", "moe_rows",    "moe_limit",
-                                         "moe_element",      "moe_even",    "nce",
-                                         "nce_grad",         "unscale",     "logit_factors" };
+    static const char *const names[] = {
+        "loss_seed",   "rope_table",  "rope_scaled_table", "norm_total",
+        "clip_factor", "moe_balance", "moe_balance_grad",  "moe_rows",
+        "moe_limit",   "moe_element", "moe_even",          "nce",
+        "nce_grad",    "unscale",     "logit_factors",     "panels"
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;

@@ -6,6 +6,7 @@
  * C, rounded) is done while the next tile is multiplied. See README.md. */
 #include "ops/gemm/few_rows_amx.h"
 #include "ops/gemm/pack_amx.h"
+#include "ops/gemm/panel_rows_amx.h"
 #include "ops/gemm/rows.h"
 #include "ops/gemm/tasks.h"
 
@@ -233,6 +234,8 @@ const KernelDef gemm_amx[] = {
       grouped_serves },
     { "contract", "cpu", "bf16 bf16>any", CPU_AMX, run_contract, contract_scratch,
       contract_serves },
+    { "contract_panels", "cpu", "bf16 bf16>any", CPU_AMX, run_contract_panels, panels_scratch,
+      panels_serve },
     { "gather_contract", "cpu", "*", CPU_AMX, run_gather_contract, pieces_scratch, pieces_serve },
     { "contract_scatter", "cpu", "*", CPU_AMX, run_contract_scatter, pieces_scratch, pieces_serve },
     { 0 },

@@ -6,6 +6,7 @@
 #include "ops/gemm/ahead.h"
 #include "ops/gemm/few_rows.h"
 #include "ops/gemm/pack.h"
+#include "ops/gemm/panel_rows.h"
 #include "ops/gemm/rows.h"
 #include "ops/gemm/tasks.h"
 #include "ops/gemm/tiles.h"
@@ -157,6 +158,8 @@ const KernelDef TABLE[] = {
     { "grouped_outer", "cpu", "any any i32>any", LEVEL, run_grouped_outer, grouped_scratch,
       grouped_serves },
     { "contract", "cpu", "any any>any", LEVEL, run_contract, contract_scratch, contract_serves },
+    { "contract_panels", "cpu", "any any>any", LEVEL, run_contract_panels, panels_scratch,
+      panels_serve },
     { "gather_contract", "cpu", "*", LEVEL, run_gather_contract, pieces_scratch, pieces_serve },
     { "contract_scatter", "cpu", "*", LEVEL, run_contract_scatter, pieces_scratch, pieces_serve },
     { 0 },

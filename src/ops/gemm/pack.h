@@ -6,6 +6,7 @@
 #define OPS_GEMM_PACK_H
 #include "ops/gemm/micro.h"
 #include "ops/gemm/product.h"
+#include "ops/panels.h"
 
 /* A factor with the number of its rows and of its elements along k. */
 typedef struct PackFrom {
@@ -30,6 +31,32 @@ INLINE Vec pack_along_k(const PackFrom *s, int64_t row, int64_t step, int64_t n)
     bf16 both[2 * LANES] = { 0 };
     for (int i = 0; i < 2 * n && 2 * step + i < s->k; i++) both[i] = p[2 * step + i];
     return vec_load((const Word *)both);
+}
+
+/* Rows of the panel that begins with row `first`. */
+INLINE int64_t pack_panel_rows(const PackFrom *s, int64_t first)
+{
+    return s->rows - first < PANEL_ROWS ? s->rows - first : PANEL_ROWS;
+}
+
+/* The words of a step of that panel. bf16 have two steps in each, unless they are `pairs`. */
+INLINE const Word *pack_panel_words(const PackFrom *s, int64_t first, int64_t step)
+{
+    const bool two = s->f.dtype == BF16;
+    const Word *panel =
+        (const Word *)((const char *)s->f.data + first * s->k * (int64_t)dtype_size(s->f.dtype));
+    return panel + (two && !s->pairs ? step / 2 : step) * pack_panel_rows(s, first);
+}
+
+/* `n` words along the rows from (row, step) of a factor in panels; they lie in one of them. */
+INLINE Vec pack_from_panels(const PackFrom *s, int64_t row, int64_t step, int64_t n)
+{
+    if (n <= 0) return vec_set(0);
+    const int64_t first = row / PANEL_ROWS * PANEL_ROWS;
+    const Word *at = pack_panel_words(s, first, step) + row - first;
+    const Vec v = n >= LANES ? vec_load(at) : vec_load_n(at, n);
+    if (s->f.dtype == F32 || s->pairs) return v;
+    return vec_of_bits(step % 2 ? vec_bits(v) & vec_int_set(-65536) : vec_bits(v) << 16);
 }
 
 /* `n` words along the rows from (row, step) of a factor without k_inner. */
@@ -83,10 +110,36 @@ INLINE void pack_fetch(const PackFrom *s, int64_t row, int64_t step)
     for (int i = 0; i < LANES; i++) __builtin_prefetch(at + i * apart);
 }
 
+/* pack_panel of a factor in panels: lines of each are copied as they come. */
+INLINE void pack_panel_copy(const PackFrom *s, int64_t row, int64_t rows, int64_t step,
+                            int64_t steps, Word *to)
+{
+    enum { AT_ONCE = NV <= PANEL_ROWS / LANES ? NV * LANES : PANEL_ROWS };
+    const bool as_they_are = s->f.dtype == F32 || s->pairs;
+    for (int64_t j = 0; j < NR; j += AT_ONCE) {
+        const int64_t first = (row + j) / PANEL_ROWS * PANEL_ROWS;
+        Word *out = to + j;
+        if (as_they_are && j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS) {
+            const Word *at = pack_panel_words(s, first, step) + row + j - first;
+            for (int64_t k = 0; k < steps; k++, at += PANEL_ROWS, out += NR)
+#pragma GCC unroll 4
+                for (int v = 0; v < AT_ONCE; v += LANES) vec_store(out + v, vec_load(at + v));
+            continue;
+        }
+        for (int64_t k = 0; k < steps; k++, out += NR)
+            for (int64_t v = 0; v < AT_ONCE; v += LANES)
+                vec_store(out + v, pack_from_panels(s, row + j + v, step + k, rows - j - v));
+    }
+}
+
 /* A panel of B, [steps][NR] words: columns [row, row + rows) of C, the missing ones 0. */
 INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
                        Word *to)
 {
+    if (s->f.in_panels) {
+        pack_panel_copy(s, row, rows, step, steps, to);
+        return;
+    }
     for (int64_t j = 0; j < NR; j += LANES) {
         int64_t n = rows - j < 0 ? 0 : rows - j < LANES ? rows - j : LANES;
         if (!s->f.k_inner) {

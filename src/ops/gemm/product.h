@@ -4,12 +4,13 @@
 #include "device/device.h"
 
 /* Rows are those of A (m) or the columns of C (n, for B). Element (row, k) lies at row * stride + k
- * if `k_inner`, else at k * stride + row. Strides count elements. */
+ * if `k_inner`, else at k * stride + row. Strides count elements. B may be `in_panels`
+ * (ops/panels.h) instead, whose stride is k. */
 typedef struct Factor {
     const void *data;
     int64_t stride;
     Dtype dtype;
-    bool k_inner;
+    bool k_inner, in_panels;
 } Factor;
 
 typedef struct Product {

@@ -10,6 +10,7 @@
 #include "ops/gemm/product.h"
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
+#include "ops/panels.h"
 #include "tensor/dtype.h"
 #include <string.h>
 
@@ -39,6 +40,43 @@ static bool contract_serves(const Launch *l)
     Product p;
     bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
     return !empty && factors_fit(l) && product_of(l, &p) && !(p.add && p.c_dtype != F32);
+}
+
+/* ---- products with weights in panels (ops/panels.h) ---- */
+
+static Product of_panels(const Launch *l)
+{
+    const Tensor *x = &l->in[0], *weight = &l->in[1];
+    const int64_t n = weight->size[0], k = weight->size[1];
+    return (Product){ .m = k ? tensor_count(x) / k : 0,
+                      .n = n,
+                      .k = k,
+                      .a = { x->data, k, x->dtype, .k_inner = true },
+                      .b = { weight->data, k, weight->dtype, .in_panels = true },
+                      .c = l->out[0].data,
+                      .c_stride = n,
+                      .c_dtype = l->out[0].dtype,
+                      .n_batches = 1 };
+}
+
+static int run_contract_panels(const Launch *l)
+{
+    const Product p = of_panels(l);
+    multiply(&p, l->scratch, l->stream->pool);
+    return KERNEL_OK;
+}
+
+static size_t panels_scratch(const Launch *l, int n_threads)
+{
+    const Product p = of_panels(l);
+    return multiply_scratch(&p, n_threads);
+}
+
+static bool panels_serve(const Launch *l)
+{
+    const bool pairs = ((const Panels *)l->attrs)->pairs;
+    const bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
+    return !empty && factors_fit(l) && l->in[1].dtype == (pairs ? BF16 : F32);
 }
 
 /* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */

@@ -78,6 +78,10 @@ static void add_pieces(void *arg, int64_t i, int thread)
 
 static void multiply(const Product *p, void *scratch, struct Pool *pool)
 {
+    if (panel_rows_serves(p)) {
+        panel_rows_multiply(p, scratch, pool);
+        return;
+    }
     if (few_rows_serves(p)) {
         few_rows_multiply(p, scratch, pool);
         return;
@@ -92,6 +96,7 @@ static void multiply(const Product *p, void *scratch, struct Pool *pool)
 
 static size_t multiply_scratch(const Product *p, int n_threads)
 {
+    if (panel_rows_serves(p)) return panel_rows_scratch(p, n_threads);
     if (few_rows_serves(p)) return few_rows_scratch(p, n_threads);
     const Plan plan = plan_product(p, &machine, n_threads);
     return thread_bytes(&plan) * (size_t)n_threads + plan.piece_bytes * (size_t)plan.n_pieces;

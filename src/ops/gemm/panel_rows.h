@@ -1,0 +1,270 @@
+/* panel_rows.h - products of few rows of A with weights in panels (ops/panels.h).
+ *
+ * Generating text multiplies one token of each text with every weight matrix. Its panels pass by as
+ * one stream, which the hardware foresees: some steps of 32 columns are multiplied with all rows of
+ * A, whose elements lie side by side, while those after them are on their way. So memory and
+ * arithmetic take their time together. Each element of C is summed along k in one order
+ * however many rows there are: texts that are continued together get the numbers of one alone. */
+#ifndef OPS_GEMM_PANEL_ROWS_H
+#define OPS_GEMM_PANEL_ROWS_H
+#include "base/thread.h"
+#include "ops/gemm/pack.h"
+
+enum {
+    PANEL_PRODUCT_ROWS = 48,
+    PANEL_NV = PANEL_ROWS / LANES,
+    PANEL_TILE_ROWS = LANES == 16 ? 8 : 3, /* whose sums stay in registers */
+    PANEL_TILES = PANEL_PRODUCT_ROWS / PANEL_TILE_ROWS,
+    PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
+    PANEL_PASS = 128,                  /* steps for which one tile after the other is multiplied */
+    PANEL_PASS_BYTES = PANEL_PASS * PANEL_ROWS * 4,
+    PANEL_AHEAD_BYTES = 4096, /* what one tile asks for beforehand; several ask for the next pass */
+    PANELS_PER_TASK = 32,     /* at most */
+    PANEL_HEAD_BYTES = 64     /* of a thread's scratch: whether A was packed */
+};
+
+INLINE bool panel_rows_serves(const Product *p)
+{
+    return p->b.in_panels && p->m <= PANEL_PRODUCT_ROWS;
+}
+
+/* How words of panels become factors: floats, pairs of bf16, or pairs that are widened. */
+typedef enum PanelKind { PANEL_FLOATS, PANEL_PAIRS, PANEL_WIDENED } PanelKind;
+
+/* sum[row][16 columns] += the elements of A of one step * those of the panel. */
+INLINE void panel_rows_step(bool pairs, int rows, const Word *a, const Vec right[PANEL_NV],
+                            Vec sum[][PANEL_NV])
+{
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        const Vec left = vec_set(a[r]);
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_NV; v++)
+            if (pairs)
+                sum[r][v] = vec_dot_pairs(left, right[v], sum[r][v]);
+            else
+                vec_add_product(&sum[r][v], left, right[v]);
+    }
+}
+
+INLINE Vec panel_rows_even(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) << 16);
+}
+
+INLINE Vec panel_rows_odd(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
+}
+
+/* Adds so many words along k to sums that are kept. A is [steps][rows]: a word of the panel is one
+ * step, two if it is widened. Of what is `ahead` so many lines are asked for per word. Kind and
+ * rows are known to the compiler. */
+INLINE void panel_rows_add(PanelKind kind, int rows, int64_t words, const Word *a, const Word *b,
+                           const char *ahead, int64_t lines, float *kept)
+{
+    Vec sum[PANEL_TILE_ROWS][PANEL_NV];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_NV; v++) sum[r][v] = vec_load(kept + r * PANEL_ROWS + v * LANES);
+#pragma GCC unroll 2
+    for (; words > 0; words--, b += PANEL_ROWS) {
+        Vec right[PANEL_NV], even[PANEL_NV], odd[PANEL_NV];
+        __builtin_prefetch(ahead, 0, 2);
+        if (lines > 1) __builtin_prefetch(ahead + 64, 0, 2);
+        ahead += lines * 64;
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_NV; v++) {
+            right[v] = vec_load(b + v * LANES);
+            even[v] = panel_rows_even(right[v]);
+            odd[v] = panel_rows_odd(right[v]);
+        }
+        panel_rows_step(kind == PANEL_PAIRS, rows, a, kind == PANEL_WIDENED ? even : right, sum);
+        a += rows;
+        if (kind != PANEL_WIDENED) continue;
+        panel_rows_step(false, rows, a, odd, sum);
+        a += rows;
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_NV; v++) vec_store(kept + r * PANEL_ROWS + v * LANES, sum[r][v]);
+}
+
+typedef void PanelKernel(int64_t words, const Word *a, const Word *b, const char *ahead,
+                         int64_t lines, float *kept);
+
+#define PANEL_KERNEL(kind, rows)                                                                   \
+    NOINLINE void panel_rows_##kind##_##rows(int64_t words, const Word *a, const Word *b,          \
+                                             const char *ahead, int64_t lines, float *kept)        \
+    {                                                                                              \
+        panel_rows_add(kind, rows, words, a, b, ahead, lines, kept);                               \
+    }
+/* clang-format off */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define PANEL_SIZES(X, kind) X(kind, 1) X(kind, 2) X(kind, 3)
+#else
+#define PANEL_SIZES(X, kind) X(kind, 1) X(kind, 2) X(kind, 4) X(kind, 8)
+#endif
+/* clang-format on */
+PANEL_SIZES(PANEL_KERNEL, PANEL_FLOATS)
+PANEL_SIZES(PANEL_KERNEL, PANEL_PAIRS)
+PANEL_SIZES(PANEL_KERNEL, PANEL_WIDENED)
+
+typedef struct PanelKernels {
+    int rows;
+    PanelKernel *of[3]; /* by kind */
+} PanelKernels;
+
+#define PANEL_POINTERS(kind, n)                                                                    \
+    { n,                                                                                           \
+      { panel_rows_PANEL_FLOATS_##n, panel_rows_PANEL_PAIRS_##n, panel_rows_PANEL_WIDENED_##n } },
+static const PanelKernels panel_kernels[] = { PANEL_SIZES(PANEL_POINTERS, unused) };
+#undef PANEL_POINTERS
+#undef PANEL_SIZES
+#undef PANEL_KERNEL
+
+/* The smallest tile that has so many rows, or the largest there is. */
+static const PanelKernels *panel_kernels_of(int64_t rows)
+{
+    const int n = sizeof panel_kernels / sizeof *panel_kernels;
+    int i = 0;
+    while (i + 1 < n && panel_kernels[i].rows < rows) i++;
+    return &panel_kernels[i];
+}
+
+/* One product. Steps are words of packed A. */
+typedef struct PanelRows {
+    const Product *p;
+    PanelKind kind;
+    PackFrom a, b;
+    int64_t steps, words; /* along k, of A and of a panel */
+    int64_t n_panels, per_task;
+    char *threads; /* scratch: of each the head, A, a padded panel, sums */
+    int64_t a_words;
+} PanelRows;
+
+static PanelRows panel_rows_of(const Product *p, int n_threads)
+{
+    const bool narrow = p->b.dtype == BF16, pairs = DOT_PAIRS && narrow && p->a.dtype == BF16;
+    PanelRows f = { .p = p,
+                    .kind = pairs    ? PANEL_PAIRS
+                            : narrow ? PANEL_WIDENED
+                                     : PANEL_FLOATS,
+                    .a = { p->a, p->m, p->k, pairs },
+                    .b = { p->b, p->n, p->k, narrow },
+                    .steps = pairs ? p->k / 2 : p->k,
+                    .words = narrow ? p->k / 2 : p->k,
+                    .n_panels = (p->n + PANEL_ROWS - 1) / PANEL_ROWS };
+    for (int64_t i = 0; i < p->m; i += PANEL_TILE_ROWS)
+        f.a_words += f.steps * panel_kernels_of(p->m - i)->rows;
+    f.a_words += LANES; /* the last vector written may reach beyond a tile */
+    f.per_task = f.n_panels / (3 * n_threads);
+    f.per_task = f.per_task < 1 ? 1 : f.per_task < PANELS_PER_TASK ? f.per_task : PANELS_PER_TASK;
+    return f;
+}
+
+static size_t panel_rows_thread_bytes(const PanelRows *f)
+{
+    const int64_t sums = PANEL_TILES * PANEL_TILE_ROWS * PANEL_ROWS;
+    const int64_t words = f->a_words + PANEL_ROWS * f->words + sums;
+    return PANEL_HEAD_BYTES + (sizeof(Word) * (size_t)words + 63) / 64 * 64;
+}
+
+static size_t panel_rows_scratch(const Product *p, int n_threads)
+{
+    const PanelRows f = panel_rows_of(p, n_threads);
+    return panel_rows_thread_bytes(&f) * (size_t)n_threads;
+}
+
+/* A, tile by tile, [steps][rows of the tile]: each vector is overwritten where the next begins. */
+static void panel_rows_pack(const PanelRows *f, Word *to)
+{
+    for (int64_t i = 0; i < f->p->m; i += PANEL_TILE_ROWS) {
+        const int rows = panel_kernels_of(f->p->m - i)->rows;
+        const int64_t there = f->p->m - i < rows ? f->p->m - i : rows;
+        for (int64_t k = 0; k < f->steps; k += LANES) {
+            const int64_t n = f->steps - k < LANES ? f->steps - k : LANES;
+            Vec square[LANES];
+            if (rows == 1) {
+                vec_store_n(to, n, pack_along_k(&f->a, i, k, n));
+                to += n;
+                continue;
+            }
+            pack_square(&f->a, i, there, k, f->steps - k, square);
+            for (int64_t s = 0; s < n; s++, to += rows) vec_store(to, square[s]);
+        }
+    }
+}
+
+/* The last panel, with columns that are not there. */
+static const Word *panel_rows_pad(const PanelRows *f, int64_t j, Word *to)
+{
+    for (int64_t k = 0; k < f->words; k++)
+        for (int v = 0; v < PANEL_ROWS; v += LANES)
+            vec_store(to + k * PANEL_ROWS + v, pack_from_panels(&f->b, j + v, k, f->p->n - j - v));
+    return to;
+}
+
+static void panel_rows_put(const Product *p, const float *sums, int64_t i, int64_t rows, int64_t j)
+{
+    for (int64_t r = 0; r < rows && i + r < p->m; r++)
+        for (int64_t v = 0; v < PANEL_ROWS && j + v < p->n; v += LANES) {
+            const int64_t n = p->n - j - v < LANES ? p->n - j - v : LANES;
+            vec_put(p->c_dtype, p->c, (i + r) * p->c_stride + j + v, n,
+                    vec_load(sums + r * PANEL_ROWS + v));
+        }
+}
+
+/* All rows of A with the panel of column j. */
+static void panel_rows_columns(const PanelRows *f, const Word *rows, const Word *panel, float *sums,
+                               int64_t j)
+{
+    const int64_t m = f->p->m, per_word = f->steps / f->words;
+    memset(sums, 0,
+           sizeof(float) * (size_t)((m + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS *
+                                    PANEL_ROWS));
+    const int64_t tiles = (m + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS,
+                  lines = (PANEL_LINES + tiles - 1) / tiles;
+    for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
+        const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
+        const char *ahead = (const char *)(panel + from * PANEL_ROWS) +
+                            (tiles > 1 ? PANEL_PASS_BYTES : PANEL_AHEAD_BYTES);
+        const Word *a = rows;
+        for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS, ahead += n * lines * 64) {
+            const PanelKernels *k = panel_kernels_of(m - i);
+            k->of[f->kind](n, a + from * per_word * k->rows, panel + from * PANEL_ROWS, ahead,
+                           lines, sums + i * PANEL_ROWS);
+            a += f->steps * k->rows;
+        }
+    }
+    panel_rows_put(f->p, sums, 0, m, j);
+}
+
+static void panel_rows_task(void *arg, int64_t task, int thread)
+{
+    const PanelRows *f = arg;
+    char *room = f->threads + panel_rows_thread_bytes(f) * (size_t)thread;
+    Word *rows = (Word *)(room + PANEL_HEAD_BYTES), *padded = rows + f->a_words;
+    float *sums = (float *)(padded + PANEL_ROWS * f->words);
+    if (!*room) panel_rows_pack(f, rows);
+    *room = 1;
+    for (int64_t q = task * f->per_task; q < (task + 1) * f->per_task && q < f->n_panels; q++) {
+        const int64_t j = q * PANEL_ROWS;
+        const Word *panel =
+            f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
+        panel_rows_columns(f, rows, panel, sums, j);
+    }
+}
+
+static void panel_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
+{
+    PanelRows f = panel_rows_of(p, pool_size(pool));
+    f.threads = scratch;
+    const size_t each = panel_rows_thread_bytes(&f);
+    for (int i = 0; i < pool_size(pool); i++) f.threads[each * (size_t)i] = 0;
+    pool_run(pool, (f.n_panels + f.per_task - 1) / f.per_task, panel_rows_task, &f);
+}
+
+#endif
