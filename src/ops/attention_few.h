@@ -7,7 +7,8 @@
 enum {
     FEW_QUERIES = 4,
     FEW_HEADS = 16, /* of a task, at most */
-    FEW_TASKS = 4,  /* per thread, at least, where there are so many heads */
+    FEW_TASKS = 4,  /* per thread, where they cannot have as many each */
+    FEW_AHEAD_BYTES = 4096,
 };
 
 INLINE bool few_rows(const Heads *h)
@@ -52,35 +53,6 @@ INLINE Vec few_get(const Tensor *t, Dtype of, int64_t at, int64_t n)
     return n >= LANES ? vec_get(of, t->data, at, LANES) : vec_get(of, t->data, at, n);
 }
 
-/* Asks for LANES keys or values from `at` on, of those that there are: what other heads have
- * between them keeps the hardware from foreseeing it. */
-INLINE void few_fetch(const Heads *h, const Tensor *t, Dtype of, int64_t b, int64_t g, int64_t key)
-{
-    const int64_t size = (int64_t)dtype_size(of), apart = h->n_group * h->d * size;
-    const char *from = (const char *)t->data + key_at(h, b, g, key) * size;
-    for (int k = 0; k < LANES; k++)
-        for (int64_t i = 0; i < h->d * size; i += 64)
-            __builtin_prefetch(from + k * apart + i, 0, 2);
-}
-
-/* Scores of LANES keys. */
-INLINE void few_scores_of_vector(const Heads *h, Dtype of, int64_t query, int64_t key, float *to)
-{
-    const int64_t apart = h->n_group * h->d;
-    const float cap = (float)h->a->soft_cap;
-    Vec sum[LANES];
-#pragma GCC unroll 16
-    for (int k = 0; k < LANES; k++) sum[k] = vec_set(0);
-    for (int64_t i = 0; i < h->d; i += LANES) {
-        const Vec q = few_get(h->q, of, query + i, h->d - i);
-#pragma GCC unroll 16
-        for (int k = 0; k < LANES; k++)
-            sum[k] = vec_fma(q, few_get(h->k, of, key + k * apart + i, h->d - i), sum[k]);
-    }
-    vec_store(to, vec_sums(sum) * vec_set(h->scale));
-    for (int k = 0; cap > 0 && k < LANES; k++) to[k] = cap * tanhf(to[k] / cap);
-}
-
 /* Scores of n keys, of which so many lie apart; n is known to the compiler. */
 INLINE void few_scores(const Heads *h, Dtype of, int64_t query, int64_t key, const int n, float *to)
 {
@@ -100,8 +72,8 @@ INLINE void few_scores(const Heads *h, Dtype of, int64_t query, int64_t key, con
     }
 }
 
-/* One row of the heads [group, group + n) of a batch. Their keys lie side by side, so all of them
- * take a few keys before the next, and memory is read from front to back. */
+/* One row of the heads [group, group + n) of a batch. Their keys lie side by side, so each key is
+ * taken by all of them before the next, and memory is read from front to back. */
 typedef struct FewHeads {
     const Heads *h;
     int64_t b, group, n, row;
@@ -110,6 +82,42 @@ typedef struct FewHeads {
     float *sums;   /* [n][width]: of values, by the scores */
     int64_t apart;
 } FewHeads;
+
+/* Asks for what all heads have of the key or value that comes some keys later. */
+INLINE void few_fetch(const FewHeads *f, const Tensor *t, Dtype of, int64_t key)
+{
+    const Heads *h = f->h;
+    const int64_t size = (int64_t)dtype_size(of), bytes = f->n * h->d * size,
+                  later = (FEW_AHEAD_BYTES + bytes - 1) / bytes;
+    const char *from = (const char *)t->data + key_at(h, f->b, f->group, key + later) * size;
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+}
+
+/* Scores of LANES keys for all heads. */
+INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t key)
+{
+    const Heads *h = f->h;
+    const float cap = (float)h->a->soft_cap;
+    Vec part[FEW_HEADS][LANES];
+    for (int t = 0; t < LANES; t++) {
+        few_fetch(f, h->k, of, key + t);
+        for (int64_t k = 0; k < f->n; k++) {
+            const int64_t query = query_at(h, f->b, f->group + k, f->row),
+                          at = key_at(h, f->b, f->group + k, key + t);
+            Vec sum = vec_set(0);
+#pragma GCC unroll 4
+            for (int64_t i = 0; i < h->d; i += LANES)
+                sum = vec_fma(few_get(h->q, of, query + i, h->d - i),
+                              few_get(h->k, of, at + i, h->d - i), sum);
+            part[k][t] = sum;
+        }
+    }
+    for (int64_t k = 0; k < f->n; k++) {
+        float *to = f->scores + k * f->apart + key;
+        vec_store(to, vec_sums(part[k]) * vec_set(h->scale));
+        for (int t = 0; cap > 0 && t < LANES; t++) to[t] = cap * tanhf(to[t] / cap);
+    }
+}
 
 /* From key j on: less than a vector, or keys of which the row may not see all. */
 INLINE void few_score_single(const FewHeads *f, Dtype of, int64_t head, int64_t j)
@@ -129,7 +137,6 @@ INLINE void few_score_single(const FewHeads *f, Dtype of, int64_t head, int64_t 
 /* Fills scores from a whole vector on, minus infinity where the row sees no key. */
 INLINE void few_score_heads(const FewHeads *f, Dtype of)
 {
-    const Heads *h = f->h;
     const int64_t low = f->keys.low, high = f->keys.high;
     int64_t j = low;
     for (int64_t k = 0; k < f->n; k++) {
@@ -137,13 +144,7 @@ INLINE void few_score_heads(const FewHeads *f, Dtype of)
         for (int64_t i = low / LANES * LANES; i < low; i++) scores[i] = -INFINITY;
         for (int64_t i = high; i < (high + LANES - 1) / LANES * LANES; i++) scores[i] = -INFINITY;
     }
-    for (; f->keys.all && j + LANES <= high; j += LANES)
-        for (int64_t k = 0; k < f->n; k++) {
-            const int64_t g = f->group + k;
-            few_fetch(h, h->k, of, f->b, g, j + LANES);
-            few_scores_of_vector(h, of, query_at(h, f->b, g, f->row), key_at(h, f->b, g, j),
-                                 f->scores + k * f->apart + j);
-        }
+    for (; f->keys.all && j + LANES <= high; j += LANES) few_scores_of_vector(f, of, j);
     for (int64_t k = 0; k < f->n; k++) few_score_single(f, of, k, j);
 }
 
@@ -162,38 +163,21 @@ INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
     return vec_sum(sum);
 }
 
-/* `vectors` of the features from i on: adds the values of keys [from, to) by the scores. */
-INLINE void few_sum_values(const FewHeads *f, Dtype of, int64_t head, int64_t from, int64_t to,
-                           int64_t i, const int vectors)
-{
-    const Heads *h = f->h;
-    const float *scores = f->scores + head * f->apart;
-    float *kept = f->sums + head * h->width + i;
-    Vec sum[4];
-    for (int v = 0; v < vectors; v++) sum[v] = vec_load(kept + v * LANES);
-    for (int64_t j = from; j < to; j++) {
-        if (scores[j] == 0) continue;
-        const int64_t at = key_at(h, f->b, f->group + head, j) + i;
-        const Vec weight = vec_set(scores[j]);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
-            sum[v] =
-                vec_fma(weight, few_get(h->v, of, at + v * LANES, h->d - i - v * LANES), sum[v]);
-    }
-    for (int v = 0; v < vectors; v++) vec_store(kept + v * LANES, sum[v]);
-}
-
 INLINE void few_sum_heads(const FewHeads *f, Dtype of)
 {
     const Heads *h = f->h;
     for (int64_t k = 0; k < f->n * h->width; k++) f->sums[k] = 0;
-    for (int64_t j = f->keys.low, to; j < f->keys.high; j = to) {
-        to = j + LANES < f->keys.high ? j + LANES : f->keys.high;
+    for (int64_t j = f->keys.low; j < f->keys.high; j++) {
+        few_fetch(f, h->v, of, j);
         for (int64_t k = 0; k < f->n; k++) {
-            int64_t i = 0;
-            if (to + LANES <= f->keys.high) few_fetch(h, h->v, of, f->b, f->group + k, to);
-            for (; i + 3 * LANES < h->d; i += 4 * LANES) few_sum_values(f, of, k, j, to, i, 4);
-            for (; i < h->d; i += LANES) few_sum_values(f, of, k, j, to, i, 1);
+            const float weight = f->scores[k * f->apart + j];
+            const int64_t at = key_at(h, f->b, f->group + k, j);
+            float *sums = f->sums + k * h->width;
+            if (weight == 0) continue; /* what no row sees may be anything */
+#pragma GCC unroll 4
+            for (int64_t i = 0; i < h->d; i += LANES)
+                vec_store(sums + i, vec_fma(vec_set(weight), few_get(h->v, of, at + i, h->d - i),
+                                            vec_load(sums + i)));
         }
     }
 }
@@ -231,11 +215,15 @@ NOINLINE void few_attend_bf16(FewHeads *f)
     few_attend(f, BF16);
 }
 
-/* Heads of a task: all of a batch, but for some tasks for each thread. */
+/* Heads of a task: as many as threads can share evenly, or nearly so. */
 INLINE int64_t few_heads(const Heads *h)
 {
-    const int64_t wanted = chunk_count(FEW_TASKS * pool_size(h->l->stream->pool), h->n_batch);
-    const int64_t heads = chunk_count(h->n_group, wanted);
+    const int64_t threads = pool_size(h->l->stream->pool);
+    int64_t parts = 1; /* of the heads of a batch */
+    while (parts < h->n_group && parts * h->n_batch % threads &&
+           parts * h->n_batch < FEW_TASKS * threads)
+        parts++;
+    const int64_t heads = chunk_count(h->n_group, parts);
     return heads < FEW_HEADS ? heads : FEW_HEADS;
 }
 
