@@ -31,7 +31,7 @@ INLINE bool panel_rows_serves(const Product *p)
 /* How words of panels become factors: floats, pairs of bf16, or pairs that are widened. */
 typedef enum PanelKind { PANEL_FLOATS, PANEL_PAIRS, PANEL_WIDENED } PanelKind;
 
-/* sum[row][16 columns] += the elements of A of one step * those of the panel. */
+/* sum[row][column] += the elements of A of one step * those of the panel. */
 INLINE void panel_rows_step(bool pairs, int rows, const Word *a, const Vec right[PANEL_NV],
                             Vec sum[][PANEL_NV])
 {
