@@ -81,6 +81,29 @@ TEST(weights_of_linear_layers_lie_in_panels_made_once)
     arena_free(a);
 }
 
+TEST(a_product_with_panels_stays_where_it_was)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    graph_enter(g, "layers", 0);
+    g->stage = 1;
+    use(g, "y", param(g, "w", 32, 8));
+    g->stage = 0;
+    graph_leave(g);
+    const Node *before = graph_find_output(g, "y")->from;
+    decide(g, &(PanelsChoice){ .free_bytes = MUCH });
+    const Node *n = graph_find_output(g, "y")->from, *made = n->in[1]->from;
+    assert_ptr_equal(n->op, &op_contract_panels);
+    assert_string_equal(n->module, "layers.0");
+    assert_string_equal(n->module, before->module);
+    assert_int_equal(n->block, before->block);
+    assert_true(n->block >= 0);
+    assert_int_equal(n->stage, 1);
+    assert_int_equal(made->stage, 1);
+    assert_int_equal(made->block, -1);
+    arena_free(a);
+}
+
 TEST(other_weights_stay_as_they_are)
 {
     Arena *a = arena_new();
