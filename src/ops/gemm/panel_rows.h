@@ -13,12 +13,12 @@
 enum {
     PANEL_PRODUCT_ROWS = 48,
     PANEL_NV = PANEL_ROWS / LANES,
-    PANEL_TILE_ROWS = LANES == 16 ? 8 : 3, /* whose sums stay in registers */
+    PANEL_TILE_ROWS = LANES == 16 ? 8 : 6, /* whose sums stay in registers */
     PANEL_TILES = PANEL_PRODUCT_ROWS / PANEL_TILE_ROWS,
     PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
     PANEL_PASS = 128,                  /* steps for which one tile after the other is multiplied */
     PANEL_PASS_BYTES = PANEL_PASS * PANEL_ROWS * 4,
-    PANEL_AHEAD_BYTES = 4096, /* what one tile asks for beforehand; several ask for the next pass */
+    PANEL_AHEAD_BYTES = 4096, /* what a single tile asks for; several ask for the next pass */
     PANELS_PER_TASK = 32,     /* at most */
     PANEL_HEAD_BYTES = 64     /* of a thread's scratch: whether A was packed */
 };
@@ -32,14 +32,14 @@ INLINE bool panel_rows_serves(const Product *p)
 typedef enum PanelKind { PANEL_FLOATS, PANEL_PAIRS, PANEL_WIDENED } PanelKind;
 
 /* sum[row][column] += the elements of A of one step * those of the panel. */
-INLINE void panel_rows_step(bool pairs, int rows, const Word *a, const Vec right[PANEL_NV],
-                            Vec sum[][PANEL_NV])
+INLINE void panel_rows_step(bool pairs, int rows, int vectors, const Word *a,
+                            const Vec right[PANEL_NV], Vec sum[][PANEL_NV])
 {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
         const Vec left = vec_set(a[r]);
 #pragma GCC unroll 4
-        for (int v = 0; v < PANEL_NV; v++)
+        for (int v = 0; v < vectors; v++)
             if (pairs)
                 sum[r][v] = vec_dot_pairs(left, right[v], sum[r][v]);
             else
@@ -58,16 +58,16 @@ INLINE Vec panel_rows_odd(Vec pairs)
 }
 
 /* Adds so many words along k to sums that are kept. A is [steps][rows]: a word of the panel is one
- * step, two if it is widened. Of what is `ahead` so many lines are asked for per word. Kind and
- * rows are known to the compiler. */
-INLINE void panel_rows_add(PanelKind kind, int rows, int64_t words, const Word *a, const Word *b,
-                           const char *ahead, int64_t lines, float *kept)
+ * step, two if it is widened. Of what is `ahead` so many lines are asked for per word. Kind, rows
+ * and vectors of columns are known to the compiler. */
+INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words, const Word *a,
+                           const Word *b, const char *ahead, int64_t lines, float *kept)
 {
     Vec sum[PANEL_TILE_ROWS][PANEL_NV];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < PANEL_NV; v++) sum[r][v] = vec_load(kept + r * PANEL_ROWS + v * LANES);
+        for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(kept + r * PANEL_ROWS + v * LANES);
 #pragma GCC unroll 2
     for (; words > 0; words--, b += PANEL_ROWS) {
         Vec right[PANEL_NV], even[PANEL_NV], odd[PANEL_NV];
@@ -75,37 +75,38 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int64_t words, const Word *
         if (lines > 1) __builtin_prefetch(ahead + 64, 0, 2);
         ahead += lines * 64;
 #pragma GCC unroll 4
-        for (int v = 0; v < PANEL_NV; v++) {
+        for (int v = 0; v < vectors; v++) {
             right[v] = vec_load(b + v * LANES);
             even[v] = panel_rows_even(right[v]);
             odd[v] = panel_rows_odd(right[v]);
         }
-        panel_rows_step(kind == PANEL_PAIRS, rows, a, kind == PANEL_WIDENED ? even : right, sum);
+        panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, kind == PANEL_WIDENED ? even : right,
+                        sum);
         a += rows;
         if (kind != PANEL_WIDENED) continue;
-        panel_rows_step(false, rows, a, odd, sum);
+        panel_rows_step(false, rows, vectors, a, odd, sum);
         a += rows;
     }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < PANEL_NV; v++) vec_store(kept + r * PANEL_ROWS + v * LANES, sum[r][v]);
+        for (int v = 0; v < vectors; v++) vec_store(kept + r * PANEL_ROWS + v * LANES, sum[r][v]);
 }
 
 typedef void PanelKernel(int64_t words, const Word *a, const Word *b, const char *ahead,
                          int64_t lines, float *kept);
 
-#define PANEL_KERNEL(kind, rows)                                                                   \
+#define PANEL_KERNEL(kind, rows, vectors)                                                          \
     NOINLINE void panel_rows_##kind##_##rows(int64_t words, const Word *a, const Word *b,          \
                                              const char *ahead, int64_t lines, float *kept)        \
     {                                                                                              \
-        panel_rows_add(kind, rows, words, a, b, ahead, lines, kept);                               \
+        panel_rows_add(kind, rows, vectors, words, a, b, ahead, lines, kept);                      \
     }
 /* clang-format off */
 #if defined(__AVX2__) && !defined(__AVX512F__)
-#define PANEL_SIZES(X, kind) X(kind, 1) X(kind, 2) X(kind, 3)
+#define PANEL_SIZES(X, kind) X(kind, 1, 4) X(kind, 2, 4) X(kind, 4, 2) X(kind, 6, 2)
 #else
-#define PANEL_SIZES(X, kind) X(kind, 1) X(kind, 2) X(kind, 4) X(kind, 8)
+#define PANEL_SIZES(X, kind) X(kind, 1, 2) X(kind, 2, 2) X(kind, 4, 2) X(kind, 8, 2)
 #endif
 /* clang-format on */
 PANEL_SIZES(PANEL_KERNEL, PANEL_FLOATS)
@@ -113,12 +114,13 @@ PANEL_SIZES(PANEL_KERNEL, PANEL_PAIRS)
 PANEL_SIZES(PANEL_KERNEL, PANEL_WIDENED)
 
 typedef struct PanelKernels {
-    int rows;
+    int rows, vectors;  /* of columns: of a panel or a part of it */
     PanelKernel *of[3]; /* by kind */
 } PanelKernels;
 
-#define PANEL_POINTERS(kind, n)                                                                    \
+#define PANEL_POINTERS(kind, n, vectors)                                                           \
     { n,                                                                                           \
+      vectors,                                                                                     \
       { panel_rows_PANEL_FLOATS_##n, panel_rows_PANEL_PAIRS_##n, panel_rows_PANEL_WIDENED_##n } },
 static const PanelKernels panel_kernels[] = { PANEL_SIZES(PANEL_POINTERS, unused) };
 #undef PANEL_POINTERS
@@ -225,17 +227,17 @@ static void panel_rows_columns(const PanelRows *f, const Word *rows, const Word 
     memset(sums, 0,
            sizeof(float) * (size_t)((m + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS *
                                     PANEL_ROWS));
-    const int64_t tiles = (m + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS,
-                  lines = (PANEL_LINES + tiles - 1) / tiles;
+    const bool one = m <= PANEL_TILE_ROWS && panel_kernels_of(m)->vectors == PANEL_NV;
+    const int64_t lines = one ? PANEL_LINES : 1;
     for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
         const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
-        const char *ahead = (const char *)(panel + from * PANEL_ROWS) +
-                            (tiles > 1 ? PANEL_PASS_BYTES : PANEL_AHEAD_BYTES);
-        const Word *a = rows;
-        for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS, ahead += n * lines * 64) {
+        const Word *b = panel + from * PANEL_ROWS, *a = rows;
+        const char *ahead = (const char *)b + (one ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
+        for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS) {
             const PanelKernels *k = panel_kernels_of(m - i);
-            k->of[f->kind](n, a + from * per_word * k->rows, panel + from * PANEL_ROWS, ahead,
-                           lines, sums + i * PANEL_ROWS);
+            for (int64_t v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
+                k->of[f->kind](n, a + from * per_word * k->rows, b + v, ahead, lines,
+                               sums + i * PANEL_ROWS + v);
             a += f->steps * k->rows;
         }
     }
