@@ -129,14 +129,11 @@ static void check_all(CpuLevel level)
 }
 
 /* The rows of a product with few of them, and each of these rows multiplied alone. */
-static void check_alone(CpuLevel level, int in_type, Dtype out_type, const Sizes *all)
+static void check_alone(CpuLevel level, const char *op, const void *attrs, const Tensor in[2],
+                        Dtype out_type, const Sizes *all)
 {
     Arena *arena = arena_new();
-    const Dtype first = in_type == MIXED ? F32 : (Dtype)in_type;
-    const Dtype second = in_type == MIXED ? BF16 : (Dtype)in_type;
-    Sizes s = *all;
-    Tensor in[] = { operand(arena, first, "mk", &s, 3), operand(arena, second, "nk", &s, 2) };
-    Tensor together = operand(arena, out_type, "mn", &s, 5), alone = together;
+    Tensor together = operand(arena, out_type, "mn", all, 5), alone = together;
     alone.data = arena_alloc(arena, tensor_bytes(&together));
     const size_t row_in = tensor_bytes(&in[0]) / (size_t)all->m,
                  row_out = tensor_bytes(&together) / (size_t)all->m;
@@ -152,51 +149,31 @@ static void check_alone(CpuLevel level, int in_type, Dtype out_type, const Sizes
         const DimSpec *spec;
         assert_no_error(dims_parse(arena, "mk,nk->mn", 2, shapes, &spec));
         const Launch l = {
-            .dims = spec, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &add
+            .attrs = attrs, .dims = spec, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &add
         };
-        run(kernel_find("contract", "cpu", level, &l), l, 2);
+        run(kernel_find(op, "cpu", level, &l), l, 2);
     }
     assert_memory_equal(together.data, alone.data, tensor_bytes(&together));
     arena_free(arena);
 }
 
-static const KernelDef *kernel_for(const char *op, CpuLevel level, const Launch *l)
-{
-    const KernelDef *k = kernel_find(op, "cpu", level, l);
-    assert_non_null(k);
-    assert_int_equal(k->level, level);
-    return k;
-}
-
-/* The same with the weight in panels. */
-static void check_panels_alone(CpuLevel level, Dtype first, Dtype out_type, const Sizes *s)
+static void check_contract(CpuLevel level, int in_type, Dtype out_type, const Sizes *s)
 {
     Arena *arena = arena_new();
-    const Panels attrs = { first == BF16 };
-    const Tensor x = operand(arena, first, "mk", s, 3), w = operand(arena, F32, "nk", s, 2),
-                 together = operand(arena, out_type, "mn", s, 5),
-                 alone = operand(arena, out_type, "mn", s, 7);
-    Tensor in_panels = operand(arena, first, "nk", s, 8);
-    Launch turn = {
-        .attrs = &attrs, .in = &w, .out = &in_panels, .n_in = 1, .n_out = 1, .add = &(bool){ false }
-    };
-    Stream stream = { .pool = pool_new(3) };
-    turn.stream = &stream;
-    assert_int_equal(kernel_find("panels", "cpu", level, &turn)->run(&turn), KERNEL_OK);
-    pool_free(stream.pool);
-    for (int64_t i = -1; i < s->m; i++) { /* first all rows */
-        Tensor of[] = { x, in_panels }, out = i < 0 ? together : alone;
-        if (i >= 0) {
-            of[0].data = (char *)x.data + tensor_bytes(&x) / (size_t)s->m * (size_t)i;
-            out.data = (char *)out.data + tensor_bytes(&out) / (size_t)s->m * (size_t)i;
-            of[0].size[0] = out.size[0] = 1;
-        }
-        const Launch l = {
-            .attrs = &attrs, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &(bool){ false }
-        };
-        run(kernel_for("contract_panels", level, &l), l, i < 0 ? 3 : 2);
-    }
-    assert_memory_equal(together.data, alone.data, tensor_bytes(&together));
+    const Dtype first = in_type == MIXED ? F32 : (Dtype)in_type,
+                second = in_type == MIXED ? BF16 : (Dtype)in_type;
+    const Tensor in[] = { operand(arena, first, "mk", s, 3), operand(arena, second, "nk", s, 2) };
+    check_alone(level, "contract", NULL, in, out_type, s);
+    arena_free(arena);
+}
+
+/* With any numbers as a weight in panels. */
+static void check_panels(CpuLevel level, Dtype in_type, Dtype out_type, const Sizes *s)
+{
+    Arena *arena = arena_new();
+    const Tensor in[] = { operand(arena, in_type, "mk", s, 3),
+                          operand(arena, in_type, "nk", s, 2) };
+    check_alone(level, "contract_panels", &(const Panels){ in_type == BF16 }, in, out_type, s);
     arena_free(arena);
 }
 
@@ -207,16 +184,16 @@ static void check_rows_alone(CpuLevel level)
     };
     if (level > cpu_level_available()) test_skip("this CPU lacks the instructions");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        check_alone(level, F32, F32, &sizes[i]);
-        check_alone(level, BF16, BF16, &sizes[i]);
-        check_alone(level, BF16, F32, &sizes[i]);
-        check_alone(level, MIXED, F32, &sizes[i]);
+        check_contract(level, F32, F32, &sizes[i]);
+        check_contract(level, BF16, BF16, &sizes[i]);
+        check_contract(level, BF16, F32, &sizes[i]);
+        check_contract(level, MIXED, F32, &sizes[i]);
     }
     static const Sizes panel_sizes[] = { { 48, 21, 770 }, { 17, 150, 62 }, { 5, 65, 1700 } };
     for (size_t i = 0; i < sizeof panel_sizes / sizeof *panel_sizes; i++) {
-        check_panels_alone(level, BF16, BF16, &panel_sizes[i]);
-        check_panels_alone(level, BF16, F32, &panel_sizes[i]);
-        if (level != CPU_AMX) check_panels_alone(level, F32, F32, &panel_sizes[i]);
+        check_panels(level, BF16, BF16, &panel_sizes[i]);
+        check_panels(level, BF16, F32, &panel_sizes[i]);
+        if (level != CPU_AMX) check_panels(level, F32, F32, &panel_sizes[i]);
     }
 }
 

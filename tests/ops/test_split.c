@@ -96,7 +96,7 @@ static void check_case(const OpCase *c, int *n_splits)
     arena_free(a);
 }
 
-/* Scalars, and tables that every rank makes whole. */
+/* Scalars, tables that every rank makes whole, and weights in an order of their own. */
 static bool is_never_split(const OpDef *op)
 {
     static const char *const names[] = {

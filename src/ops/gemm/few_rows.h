@@ -1,12 +1,12 @@
 /* few_rows.h - products with so few rows of A that packing B would cost more than it saves.
  *
- * Generating text multiplies one token of each text with every weight matrix: B comes from memory
- * once, and each of its elements is multiplied m times meanwhile. So B passes by in groups of a few
- * columns; all rows of A are multiplied with a group while it lies in the first level cache, and
- * the group after it is asked for, little by little, into the second level: the first has little
- * room, and few requests of its own. Each element of C is one dot product along k, summed in the
- * same order however many rows there are, so texts that are continued together get the numbers of
- * one alone. */
+ * So it is for experts, weights that ranks divide, and whatever else of generating text does not
+ * lie in panels (panel_rows.h): B comes from memory once, and each of its elements is multiplied m
+ * times meanwhile. So B passes by in groups of a few columns; all rows of A are multiplied with a
+ * group while it lies in the first level cache, and the group after it is asked for, little by
+ * little, into the second level: the first has little room, and few requests of its own. Each
+ * element of C is one dot product along k, summed in the same order however many rows there are, so
+ * texts that are continued together get the numbers of one alone. */
 #ifndef OPS_GEMM_FEW_ROWS_H
 #define OPS_GEMM_FEW_ROWS_H
 #include "base/thread.h"

@@ -7,26 +7,18 @@
  * however many rows there are: texts that are continued together get the numbers of one alone. */
 #ifndef OPS_GEMM_PANEL_ROWS_H
 #define OPS_GEMM_PANEL_ROWS_H
-#include "base/thread.h"
-#include "ops/gemm/pack.h"
+#include "ops/gemm/panel_tasks.h"
 
 enum {
-    PANEL_PRODUCT_ROWS = 48,
     PANEL_NV = PANEL_ROWS / LANES,
     PANEL_TILE_ROWS = LANES == 16 ? 8 : 6, /* whose sums stay in registers */
-    PANEL_TILES = PANEL_PRODUCT_ROWS / PANEL_TILE_ROWS,
+    PANEL_SUMS =
+        (PANEL_PRODUCT_ROWS + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS * PANEL_ROWS,
     PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
     PANEL_PASS = 128,                  /* steps for which one tile after the other is multiplied */
     PANEL_PASS_BYTES = PANEL_PASS * PANEL_ROWS * 4,
     PANEL_AHEAD_BYTES = 4096, /* what a single tile asks for; several ask for the next pass */
-    PANELS_PER_TASK = 32,     /* at most */
-    PANEL_HEAD_BYTES = 64     /* of a thread's scratch: whether A was packed */
 };
-
-INLINE bool panel_rows_serves(const Product *p)
-{
-    return p->b.in_panels && p->m <= PANEL_PRODUCT_ROWS;
-}
 
 /* How words of panels become factors: floats, pairs of bf16, or pairs that are widened. */
 typedef enum PanelKind { PANEL_FLOATS, PANEL_PAIRS, PANEL_WIDENED } PanelKind;
@@ -136,48 +128,24 @@ static const PanelKernels *panel_kernels_of(int64_t rows)
     return &panel_kernels[i];
 }
 
-/* One product. Steps are words of packed A. */
-typedef struct PanelRows {
-    const Product *p;
-    PanelKind kind;
-    PackFrom a, b;
-    int64_t steps, words; /* along k, of A and of a panel */
-    int64_t n_panels, per_task;
-    char *threads; /* scratch: of each the head, A, a padded panel, sums */
-    int64_t a_words;
-} PanelRows;
-
-static PanelRows panel_rows_of(const Product *p, int n_threads)
+static PanelKind panel_kind(const PanelRows *f)
 {
-    const bool narrow = p->b.dtype == BF16, pairs = DOT_PAIRS && narrow && p->a.dtype == BF16;
-    PanelRows f = { .p = p,
-                    .kind = pairs    ? PANEL_PAIRS
-                            : narrow ? PANEL_WIDENED
-                                     : PANEL_FLOATS,
-                    .a = { p->a, p->m, p->k, pairs },
-                    .b = { p->b, p->n, p->k, narrow },
-                    .steps = pairs ? p->k / 2 : p->k,
-                    .words = narrow ? p->k / 2 : p->k,
-                    .n_panels = (p->n + PANEL_ROWS - 1) / PANEL_ROWS };
-    for (int64_t i = 0; i < p->m; i += PANEL_TILE_ROWS)
-        f.a_words += f.steps * panel_kernels_of(p->m - i)->rows;
-    f.a_words += LANES; /* the last vector written may reach beyond a tile */
-    f.per_task = f.n_panels / (3 * n_threads);
-    f.per_task = f.per_task < 1 ? 1 : f.per_task < PANELS_PER_TASK ? f.per_task : PANELS_PER_TASK;
-    return f;
+    return f->a.pairs ? PANEL_PAIRS : f->b.pairs ? PANEL_WIDENED : PANEL_FLOATS;
 }
 
-static size_t panel_rows_thread_bytes(const PanelRows *f)
+/* Of packed A: the last vector written may reach beyond a tile. */
+static int64_t panel_rows_a_words(const PanelRows *f)
 {
-    const int64_t sums = PANEL_TILES * PANEL_TILE_ROWS * PANEL_ROWS;
-    const int64_t words = f->a_words + PANEL_ROWS * f->words + sums;
-    return PANEL_HEAD_BYTES + (sizeof(Word) * (size_t)words + 63) / 64 * 64;
+    int64_t rows = 0;
+    for (int64_t i = 0; i < f->p->m; i += PANEL_TILE_ROWS)
+        rows += panel_kernels_of(f->p->m - i)->rows;
+    return rows * f->steps + LANES;
 }
 
-static size_t panel_rows_scratch(const Product *p, int n_threads)
+/* A, a padded panel, sums. */
+static int64_t panel_rows_words(const PanelRows *f)
 {
-    const PanelRows f = panel_rows_of(p, n_threads);
-    return panel_rows_thread_bytes(&f) * (size_t)n_threads;
+    return panel_rows_a_words(f) + PANEL_ROWS * f->words + PANEL_SUMS;
 }
 
 /* A, tile by tile, [steps][rows of the tile]: each vector is overwritten where the next begins. */
@@ -209,64 +177,29 @@ static const Word *panel_rows_pad(const PanelRows *f, int64_t j, Word *to)
     return to;
 }
 
-static void panel_rows_put(const Product *p, const float *sums, int64_t i, int64_t rows, int64_t j)
-{
-    for (int64_t r = 0; r < rows && i + r < p->m; r++)
-        for (int64_t v = 0; v < PANEL_ROWS && j + v < p->n; v += LANES) {
-            const int64_t n = p->n - j - v < LANES ? p->n - j - v : LANES;
-            vec_put(p->c_dtype, p->c, (i + r) * p->c_stride + j + v, n,
-                    vec_load(sums + r * PANEL_ROWS + v));
-        }
-}
-
-/* All rows of A with the panel of column j. */
-static void panel_rows_columns(const PanelRows *f, const Word *rows, const Word *panel, float *sums,
-                               int64_t j)
+static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
 {
     const int64_t m = f->p->m, per_word = f->steps / f->words;
-    memset(sums, 0,
-           sizeof(float) * (size_t)((m + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS *
-                                    PANEL_ROWS));
+    Word *padded = room + panel_rows_a_words(f);
+    float *sums = padded + PANEL_ROWS * f->words;
+    const Word *panel =
+        f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
+    memset(sums, 0, sizeof(float) * PANEL_SUMS);
     const bool one = m <= PANEL_TILE_ROWS && panel_kernels_of(m)->vectors == PANEL_NV;
     const int64_t lines = one ? PANEL_LINES : 1;
     for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
         const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
-        const Word *b = panel + from * PANEL_ROWS, *a = rows;
+        const Word *b = panel + from * PANEL_ROWS, *a = room;
         const char *ahead = (const char *)b + (one ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
         for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS) {
             const PanelKernels *k = panel_kernels_of(m - i);
             for (int64_t v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
-                k->of[f->kind](n, a + from * per_word * k->rows, b + v, ahead, lines,
-                               sums + i * PANEL_ROWS + v);
+                k->of[panel_kind(f)](n, a + from * per_word * k->rows, b + v, ahead, lines,
+                                     sums + i * PANEL_ROWS + v);
             a += f->steps * k->rows;
         }
     }
     panel_rows_put(f->p, sums, 0, m, j);
-}
-
-static void panel_rows_task(void *arg, int64_t task, int thread)
-{
-    const PanelRows *f = arg;
-    char *room = f->threads + panel_rows_thread_bytes(f) * (size_t)thread;
-    Word *rows = (Word *)(room + PANEL_HEAD_BYTES), *padded = rows + f->a_words;
-    float *sums = (float *)(padded + PANEL_ROWS * f->words);
-    if (!*room) panel_rows_pack(f, rows);
-    *room = 1;
-    for (int64_t q = task * f->per_task; q < (task + 1) * f->per_task && q < f->n_panels; q++) {
-        const int64_t j = q * PANEL_ROWS;
-        const Word *panel =
-            f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
-        panel_rows_columns(f, rows, panel, sums, j);
-    }
-}
-
-static void panel_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
-{
-    PanelRows f = panel_rows_of(p, pool_size(pool));
-    f.threads = scratch;
-    const size_t each = panel_rows_thread_bytes(&f);
-    for (int i = 0; i < pool_size(pool); i++) f.threads[each * (size_t)i] = 0;
-    pool_run(pool, (f.n_panels + f.per_task - 1) / f.per_task, panel_rows_task, &f);
 }
 
 #endif

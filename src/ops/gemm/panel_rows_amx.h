@@ -5,42 +5,11 @@
  * C is summed along k in the same order however many rows there are. */
 #ifndef OPS_GEMM_PANEL_ROWS_AMX_H
 #define OPS_GEMM_PANEL_ROWS_AMX_H
-#include "base/thread.h"
-#include "ops/gemm/amx.h"
-#include "ops/gemm/pack.h"
+#include "ops/gemm/panel_tasks.h"
 
 enum {
-    PANEL_PRODUCT_ROWS = 48,
-    PANEL_GROUP = 2 * MR,  /* rows of A that are multiplied together */
-    PANELS_PER_TASK = 32,  /* at most */
-    PANEL_HEAD_BYTES = 64, /* of a thread's scratch: whether A was packed */
+    PANEL_GROUP = 2 * MR, /* rows of A that are multiplied together */
 };
-
-INLINE bool panel_rows_serves(const Product *p)
-{
-    return p->b.in_panels && p->m <= PANEL_PRODUCT_ROWS;
-}
-
-/* One product. Steps are words along k. */
-typedef struct PanelRows {
-    const Product *p;
-    PackFrom a, b;
-    int64_t steps;
-    int64_t n_panels, per_task;
-    char *threads; /* scratch: of each the head, sums, A, a padded panel */
-} PanelRows;
-
-static PanelRows panel_rows_of(const Product *p, int n_threads)
-{
-    PanelRows f = { .p = p,
-                    .a = { p->a, p->m, p->k, true },
-                    .b = { p->b, p->n, p->k, true },
-                    .steps = p->k / 2,
-                    .n_panels = (p->n + PANEL_ROWS - 1) / PANEL_ROWS };
-    f.per_task = f.n_panels / (3 * n_threads);
-    f.per_task = f.per_task < 1 ? 1 : f.per_task < PANELS_PER_TASK ? f.per_task : PANELS_PER_TASK;
-    return f;
-}
 
 /* The scratch of a thread. */
 typedef struct PanelRoom {
@@ -49,17 +18,16 @@ typedef struct PanelRoom {
     Word *padded; /* [steps][PANEL_ROWS], up to whole tiles */
 } PanelRoom;
 
-static size_t panel_rows_thread_bytes(const PanelRows *f)
+static int64_t panel_rows_words(const PanelRows *f)
 {
-    const int64_t steps = amx_up(f->steps);
-    const int64_t words = PANEL_GROUP * PANEL_ROWS + (amx_up(f->p->m) + PANEL_ROWS) * steps;
-    return PANEL_HEAD_BYTES + sizeof(Word) * (size_t)words;
+    return PANEL_GROUP * PANEL_ROWS + (amx_up(f->p->m) + PANEL_ROWS) * amx_up(f->steps);
 }
 
-static size_t panel_rows_scratch(const Product *p, int n_threads)
+static PanelRoom panel_room(const PanelRows *f, Word *room)
 {
-    const PanelRows f = panel_rows_of(p, n_threads);
-    return panel_rows_thread_bytes(&f) * (size_t)n_threads;
+    PanelRoom r = { .sums = room, .a = room + PANEL_GROUP * PANEL_ROWS };
+    r.padded = r.a + amx_up(f->p->m) * amx_up(f->steps);
+    return r;
 }
 
 /* Rows of the group that begins with row i, up to whole tiles. */
@@ -68,8 +36,9 @@ INLINE int64_t panel_rows_in_group(const Product *p, int64_t i)
     return p->m - i > MR ? PANEL_GROUP : MR;
 }
 
-static void panel_rows_pack(const PanelRows *f, Word *to)
+static void panel_rows_pack(const PanelRows *f, Word *room)
 {
+    Word *to = panel_room(f, room).a;
     for (int64_t i = 0, rows; i < f->p->m; i += rows) {
         rows = panel_rows_in_group(f->p, i);
         for (int64_t k = 0; k < f->steps; k += AMX_STEPS)
@@ -86,16 +55,6 @@ static void panel_rows_pad(const PanelRows *f, int64_t j, int64_t from, Word *to
     for (int64_t k = from; k < amx_up(f->steps); k++)
         for (int64_t v = j; v < j + PANEL_ROWS; v += LANES, to += LANES)
             vec_store(to, k < f->steps ? pack_from_panels(&f->b, v, k, f->p->n - v) : vec_set(0));
-}
-
-static void panel_rows_put(const Product *p, const float *sums, int64_t i, int64_t rows, int64_t j)
-{
-    for (int64_t r = 0; r < rows && i + r < p->m; r++)
-        for (int64_t v = 0; v < PANEL_ROWS && j + v < p->n; v += LANES) {
-            const int64_t n = p->n - j - v < LANES ? p->n - j - v : LANES;
-            vec_put(p->c_dtype, p->c, (i + r) * p->c_stride + j + v, n,
-                    vec_load(sums + r * PANEL_ROWS + v));
-        }
 }
 
 /* A panel, and what of it must be read elsewhere. */
@@ -129,51 +88,27 @@ static void panel_rows_group(const PanelRows *f, const PanelRoom *room, const Pa
         amx_square_store(2, 2, room->sums, PANEL_ROWS);
 }
 
-/* All rows of A with the panel of column j. */
-static void panel_rows_columns(const PanelRows *f, const PanelRoom *room, int64_t j)
+static void panel_rows_columns(const PanelRows *f, Word *scratch, int64_t j)
 {
     const Product *p = f->p;
+    const PanelRoom room = panel_room(f, scratch);
     const bool is_whole = p->n - j >= PANEL_ROWS;
     PanelTiles panel = { .at = pack_panel_words(&f->b, j, 0),
-                         .rest = room->padded,
+                         .rest = room.padded,
                          .whole = is_whole ? f->steps / AMX_STEPS * AMX_STEPS : 0 };
-    panel_rows_pad(f, j, panel.whole, room->padded);
+    panel_rows_pad(f, j, panel.whole, room.padded);
     const int64_t calls = panel.whole / AMX_STEPS * ((p->m + PANEL_GROUP - 1) / PANEL_GROUP);
     const int64_t bytes = (int64_t)sizeof(Word) * f->steps * PANEL_ROWS;
     Ahead ahead = { 0 };
     if (calls && p->n - j >= 2 * PANEL_ROWS)
         ahead = ahead_of((const char *)panel.at + bytes, bytes, bytes, 1, calls);
-    const Word *a = room->a;
+    const Word *a = room.a;
     for (int64_t i = 0, rows; i < p->m; i += rows) {
         rows = panel_rows_in_group(p, i);
-        panel_rows_group(f, room, &panel, a, rows, &ahead);
-        panel_rows_put(p, room->sums, i, rows, j);
+        panel_rows_group(f, &room, &panel, a, rows, &ahead);
+        panel_rows_put(p, room.sums, i, rows, j);
         a += rows * amx_up(f->steps);
     }
-}
-
-static void panel_rows_task(void *arg, int64_t task, int thread)
-{
-    const PanelRows *f = arg;
-    char *at = f->threads + panel_rows_thread_bytes(f) * (size_t)thread;
-    PanelRoom room = { .sums = (float *)(at + PANEL_HEAD_BYTES) };
-    room.a = room.sums + PANEL_GROUP * PANEL_ROWS;
-    room.padded = room.a + amx_up(f->p->m) * amx_up(f->steps);
-    if (!*at) panel_rows_pack(f, room.a);
-    *at = 1;
-    amx_begin();
-    for (int64_t q = task * f->per_task; q < (task + 1) * f->per_task && q < f->n_panels; q++)
-        panel_rows_columns(f, &room, q * PANEL_ROWS);
-    amx_end();
-}
-
-static void panel_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
-{
-    PanelRows f = panel_rows_of(p, pool_size(pool));
-    f.threads = scratch;
-    const size_t each = panel_rows_thread_bytes(&f);
-    for (int i = 0; i < pool_size(pool); i++) f.threads[each * (size_t)i] = 0;
-    pool_run(pool, (f.n_panels + f.per_task - 1) / f.per_task, panel_rows_task, &f);
 }
 
 #endif
