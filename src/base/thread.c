@@ -49,6 +49,7 @@ struct Pool {
     _Atomic uint32_t generation; /* rises with every pool_run; the futex word */
     _Atomic int sleeping, running;
     _Atomic uint32_t done; /* futex word of the caller */
+    _Atomic bool waits;    /* the caller sleeps, or is about to */
     _Atomic int64_t next;
     int64_t n_tasks;
     void (*task)(void *arg, int64_t i, int thread);
@@ -105,7 +106,7 @@ static void *worker_main(void *arg)
         seen = wait_for_work(w.pool, seen);
         if (w.pool->stop) return NULL;
         claim_tasks(w.pool, w.index);
-        if (atomic_fetch_sub(&w.pool->running, 1) == 1) {
+        if (atomic_fetch_sub(&w.pool->running, 1) == 1 && atomic_load(&w.pool->waits)) {
             atomic_fetch_add(&w.pool->done, 1);
             futex_wake_all(&w.pool->done);
         }
@@ -164,8 +165,10 @@ static void wait_for_workers(Pool *p)
             continue;
         }
         uint32_t seen = atomic_load(&p->done);
+        atomic_store(&p->waits, true);
         if (atomic_load(&p->running) > 0) futex_wait(&p->done, seen);
     }
+    if (atomic_load(&p->waits)) atomic_store(&p->waits, false);
 }
 
 void pool_run(Pool *p, int64_t n_tasks, void (*task)(void *arg, int64_t i, int thread), void *arg)

@@ -8,7 +8,8 @@ enum {
     FEW_QUERIES = 4,
     FEW_HEADS = 16, /* of a task, at most */
     FEW_TASKS = 4,  /* per thread, where they cannot have as many each */
-    FEW_AHEAD_BYTES = 4096,
+    FEW_VALUES = 4, /* added at once */
+    FEW_AHEAD_BYTES = 8192,
 };
 
 INLINE bool few_rows(const Heads *h)
@@ -53,23 +54,31 @@ INLINE Vec few_get(const Tensor *t, Dtype of, int64_t at, int64_t n)
     return n >= LANES ? vec_get(of, t->data, at, LANES) : vec_get(of, t->data, at, n);
 }
 
-/* Scores of n keys, of which so many lie apart; n is known to the compiler. */
-INLINE void few_scores(const Heads *h, Dtype of, int64_t query, int64_t key, const int n, float *to)
+/* Products of a query with a key, LANES sums of them. */
+INLINE Vec few_products(const Heads *h, Dtype of, int64_t query, int64_t key)
 {
-    const int64_t apart = h->n_group * h->d;
-    const float cap = (float)h->a->soft_cap;
-    Vec sum[4];
-    for (int k = 0; k < n; k++) sum[k] = vec_set(0);
-    for (int64_t i = 0; i < h->d; i += LANES) {
-        const Vec q = few_get(h->q, of, query + i, h->d - i);
+    Vec sum = vec_set(0);
+    if (DOT_PAIRS && of == BF16 && h->d % 2 == 0) {
+        const Word *q = (const Word *)((const bf16 *)h->q->data + query),
+                   *k = (const Word *)((const bf16 *)h->k->data + key);
 #pragma GCC unroll 4
-        for (int k = 0; k < n; k++)
-            sum[k] = vec_fma(q, few_get(h->k, of, key + k * apart + i, h->d - i), sum[k]);
+        for (int64_t i = 0, n = h->d / 2; i < n; i += LANES)
+            sum = n - i < LANES
+                      ? vec_dot_pairs(vec_load_n(q + i, n - i), vec_load_n(k + i, n - i), sum)
+                      : vec_dot_pairs(vec_load(q + i), vec_load(k + i), sum);
+        return sum;
     }
-    for (int k = 0; k < n; k++) {
-        const float score = vec_sum(sum[k]) * h->scale;
-        to[k] = cap > 0 ? cap * tanhf(score / cap) : score;
-    }
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < h->d; i += LANES)
+        sum = vec_fma(few_get(h->q, of, query + i, h->d - i), few_get(h->k, of, key + i, h->d - i),
+                      sum);
+    return sum;
+}
+
+INLINE float few_capped(const Heads *h, float score)
+{
+    const float cap = (float)h->a->soft_cap;
+    return cap > 0 ? cap * tanhf(score / cap) : score;
 }
 
 /* One row of the heads [group, group + n) of a batch. Their keys lie side by side, so each key is
@@ -83,79 +92,79 @@ typedef struct FewHeads {
     int64_t apart;
 } FewHeads;
 
-/* Asks for what all heads have of the key or value that comes some keys later. */
+/* Asks for what all heads have of the key or value that comes some keys later: first values come
+ * after the last key. */
 INLINE void few_fetch(const FewHeads *f, const Tensor *t, Dtype of, int64_t key)
 {
     const Heads *h = f->h;
-    const int64_t size = (int64_t)dtype_size(of), bytes = f->n * h->d * size,
-                  later = (FEW_AHEAD_BYTES + bytes - 1) / bytes;
-    const char *from = (const char *)t->data + key_at(h, f->b, f->group, key + later) * size;
+    const int64_t size = (int64_t)dtype_size(of), bytes = f->n * h->d * size;
+    int64_t later = key + (FEW_AHEAD_BYTES + bytes - 1) / bytes;
+    if (later >= f->keys.high) {
+        if (t == h->v) return;
+        later += f->keys.low - f->keys.high;
+        t = h->v;
+    }
+    const char *from = (const char *)t->data + key_at(h, f->b, f->group, later) * size;
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
 }
 
-/* Scores of LANES keys for all heads. */
-INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t key)
+/* Scores of up to LANES keys for all heads. */
+INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t key, int64_t n)
 {
     const Heads *h = f->h;
-    const float cap = (float)h->a->soft_cap;
     Vec part[FEW_HEADS][LANES];
-    for (int t = 0; t < LANES; t++) {
+    for (int64_t t = 0; t < n; t++) {
         few_fetch(f, h->k, of, key + t);
-        for (int64_t k = 0; k < f->n; k++) {
-            const int64_t query = query_at(h, f->b, f->group + k, f->row),
-                          at = key_at(h, f->b, f->group + k, key + t);
-            Vec sum = vec_set(0);
-#pragma GCC unroll 4
-            for (int64_t i = 0; i < h->d; i += LANES)
-                sum = vec_fma(few_get(h->q, of, query + i, h->d - i),
-                              few_get(h->k, of, at + i, h->d - i), sum);
-            part[k][t] = sum;
-        }
+        for (int64_t k = 0; k < f->n; k++)
+            part[k][t] = few_products(h, of, query_at(h, f->b, f->group + k, f->row),
+                                      key_at(h, f->b, f->group + k, key + t));
     }
     for (int64_t k = 0; k < f->n; k++) {
         float *to = f->scores + k * f->apart + key;
+        for (int64_t t = n; t < LANES; t++) part[k][t] = vec_set(0);
         vec_store(to, vec_sums(part[k]) * vec_set(h->scale));
-        for (int t = 0; cap > 0 && t < LANES; t++) to[t] = cap * tanhf(to[t] / cap);
+        for (int64_t t = 0; h->a->soft_cap > 0 && t < n; t++) to[t] = few_capped(h, to[t]);
     }
 }
 
-/* From key j on: less than a vector, or keys of which the row may not see all. */
-INLINE void few_score_single(const FewHeads *f, Dtype of, int64_t head, int64_t j)
+/* Scores of the keys that the row sees, one by one. */
+INLINE void few_scores_of_seen(const FewHeads *f, Dtype of)
 {
     const Heads *h = f->h;
-    const int64_t g = f->group + head, query = query_at(h, f->b, g, f->row);
-    float *scores = f->scores + head * f->apart;
-    for (; f->keys.all && j + 4 <= f->keys.high; j += 4)
-        few_scores(h, of, query, key_at(h, f->b, g, j), 4, scores + j);
-    for (; j < f->keys.high; j++) {
-        scores[j] = -INFINITY;
-        if (f->keys.all || few_sees(h, f->b, f->row / h->n_repeat, j))
-            few_scores(h, of, query, key_at(h, f->b, g, j), 1, scores + j);
-    }
+    for (int64_t j = f->keys.low; j < f->keys.high; j++)
+        for (int64_t k = 0; k < f->n; k++) {
+            float *to = f->scores + k * f->apart + j;
+            *to = -INFINITY;
+            if (!few_sees(h, f->b, f->row / h->n_repeat, j)) continue;
+            const Vec products = few_products(h, of, query_at(h, f->b, f->group + k, f->row),
+                                              key_at(h, f->b, f->group + k, j));
+            *to = few_capped(h, vec_sum(products) * h->scale);
+        }
 }
 
-/* Fills scores from a whole vector on, minus infinity where the row sees no key. */
+/* Fills whole vectors of scores, minus infinity where the row sees no key. */
 INLINE void few_score_heads(const FewHeads *f, Dtype of)
 {
     const int64_t low = f->keys.low, high = f->keys.high;
-    int64_t j = low;
+    for (int64_t j = low / LANES * LANES; f->keys.all && j < high; j += LANES)
+        few_scores_of_vector(f, of, j, high - j < LANES ? high - j : LANES);
+    if (!f->keys.all) few_scores_of_seen(f, of);
     for (int64_t k = 0; k < f->n; k++) {
         float *scores = f->scores + k * f->apart;
         for (int64_t i = low / LANES * LANES; i < low; i++) scores[i] = -INFINITY;
         for (int64_t i = high; i < (high + LANES - 1) / LANES * LANES; i++) scores[i] = -INFINITY;
     }
-    for (; f->keys.all && j + LANES <= high; j += LANES) few_scores_of_vector(f, of, j);
-    for (int64_t k = 0; k < f->n; k++) few_score_single(f, of, k, j);
 }
 
 /* Turns scores to exponentials; returns their sum, and in *largest what they are relative to. */
 INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
 {
-    *largest = -INFINITY;
-    for (int64_t j = f->low; j < f->high; j++)
-        if (!(scores[j] <= *largest)) *largest = scores[j];
+    const int64_t low = f->low / LANES * LANES;
+    Vec most = vec_set(-INFINITY);
+    for (int64_t j = low; j < f->high; j += LANES) most = vec_max(most, vec_load(scores + j));
+    *largest = vec_largest(most);
     Vec sum = vec_set(0), shift = vec_set(*largest == -INFINITY ? 0 : *largest);
-    for (int64_t j = f->low / LANES * LANES; j < f->high; j += LANES) {
+    for (int64_t j = low; j < f->high; j += LANES) {
         Vec p = vec_exp(vec_load(scores + j) - shift);
         vec_store(scores + j, p);
         sum += p;
@@ -163,21 +172,40 @@ INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
     return vec_sum(sum);
 }
 
+/* Adds n values, which lie apart, to the sums of a head by their weights; n is known to the
+ * compiler. */
+INLINE void few_add_values(const FewHeads *f, Dtype of, int64_t head, int64_t key, const int n)
+{
+    const Heads *h = f->h;
+    const int64_t apart = h->n_group * h->d, at = key_at(h, f->b, f->group + head, key);
+    const float *weight = f->scores + head * f->apart + key;
+    float *sums = f->sums + head * h->width;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < h->d; i += LANES) {
+        Vec sum = vec_load(sums + i);
+#pragma GCC unroll 4
+        for (int k = 0; k < n; k++)
+            sum = vec_fma(vec_set(weight[k]), few_get(h->v, of, at + k * apart + i, h->d - i), sum);
+        vec_store(sums + i, sum);
+    }
+}
+
 INLINE void few_sum_heads(const FewHeads *f, Dtype of)
 {
     const Heads *h = f->h;
     for (int64_t k = 0; k < f->n * h->width; k++) f->sums[k] = 0;
-    for (int64_t j = f->keys.low; j < f->keys.high; j++) {
-        few_fetch(f, h->v, of, j);
+    for (int64_t j = f->keys.low, n; j < f->keys.high; j += n) {
+        n = f->keys.high - j < FEW_VALUES ? 1 : FEW_VALUES;
+        for (int64_t t = 0; t < n; t++) few_fetch(f, h->v, of, j + t);
         for (int64_t k = 0; k < f->n; k++) {
-            const float weight = f->scores[k * f->apart + j];
-            const int64_t at = key_at(h, f->b, f->group + k, j);
-            float *sums = f->sums + k * h->width;
-            if (weight == 0) continue; /* what no row sees may be anything */
-#pragma GCC unroll 4
-            for (int64_t i = 0; i < h->d; i += LANES)
-                vec_store(sums + i, vec_fma(vec_set(weight), few_get(h->v, of, at + i, h->d - i),
-                                            vec_load(sums + i)));
+            const float *weight = f->scores + k * f->apart + j;
+            int64_t some = 0; /* what no row sees may be anything */
+            while (some < n && weight[some] != 0) some++;
+            if (some == FEW_VALUES)
+                few_add_values(f, of, k, j, FEW_VALUES);
+            else
+                for (int64_t t = 0; t < n; t++)
+                    if (weight[t] != 0) few_add_values(f, of, k, j + t, 1);
         }
     }
 }

@@ -1,21 +1,35 @@
 /* cache_write_fast.c - stores keys or values of new tokens; the cache is usually both input and
  * result, so only the new rows are touched. */
+#include "base/thread.h"
 #include "ops/kernels.h"
 #include <string.h>
+
+typedef struct Rows {
+    const Launch *l;
+    size_t row; /* bytes */
+    int64_t n, capacity;
+} Rows;
+
+static void write_batch(void *arg, int64_t b, int thread)
+{
+    (void)thread;
+    const Rows *r = arg;
+    const int64_t at = row_position(r->l->now, b);
+    memcpy((char *)r->l->out[0].data + (size_t)(b * r->capacity + at) * r->row,
+           (const char *)r->l->in[1].data + (size_t)(b * r->n) * r->row, (size_t)r->n * r->row);
+}
 
 static int write_rows(const Launch *l)
 {
     const Tensor *cache = &l->in[0], *x = &l->in[1];
-    char *to = l->out[0].data;
-    size_t row = dtype_size(x->dtype) * (size_t)tensor_volume(x, 2, x->n_dims);
-    int64_t n = x->size[1], capacity = cache->size[1];
-    if (to != cache->data) memcpy(to, cache->data, tensor_bytes(cache));
+    Rows r = { l, dtype_size(x->dtype) * (size_t)tensor_volume(x, 2, x->n_dims), x->size[1],
+               cache->size[1] };
+    if (l->out[0].data != cache->data) memcpy(l->out[0].data, cache->data, tensor_bytes(cache));
     for (int64_t b = 0; b < x->size[0]; b++) {
         const int64_t at = row_position(l->now, b);
-        if (at < 0 || at + n > capacity) return KERNEL_BAD_INDEX;
-        memcpy(to + (size_t)(b * capacity + at) * row,
-               (const char *)x->data + (size_t)(b * n) * row, (size_t)n * row);
+        if (at < 0 || at + r.n > r.capacity) return KERNEL_BAD_INDEX;
     }
+    pool_run(l->stream->pool, x->size[0], write_batch, &r);
     return KERNEL_OK;
 }
 

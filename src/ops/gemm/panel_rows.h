@@ -12,6 +12,7 @@
 enum {
     PANEL_NV = PANEL_ROWS / LANES,
     PANEL_TILE_ROWS = LANES == 16 ? 8 : 6, /* whose sums stay in registers */
+    PANEL_A_ROWS = LANES == 16 ? 16 : 6,   /* of A that lie side by side: some tiles */
     PANEL_SUMS =
         (PANEL_PRODUCT_ROWS + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS * PANEL_ROWS,
     PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
@@ -49,17 +50,20 @@ INLINE Vec panel_rows_odd(Vec pairs)
     return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
 }
 
-/* Adds so many words along k to sums that are kept. A is [steps][rows]: a word of the panel is one
- * step, two if it is widened. Of what is `ahead` so many lines are asked for per word. Kind, rows
- * and vectors of columns are known to the compiler. */
+/* Multiplies so many words along k; the sums are kept, and added to if the product goes on. A has
+ * steps `a_step` apart: a word of the panel is one step, two if it is widened. Of what is `ahead`
+ * so many lines are asked for per word. Kind, rows and vectors of columns are known to the
+ * compiler. */
 INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words, const Word *a,
-                           const Word *b, const char *ahead, int64_t lines, float *kept)
+                           int64_t a_step, const Word *b, const char *ahead, int64_t lines,
+                           bool goes_on, float *kept)
 {
     Vec sum[PANEL_TILE_ROWS][PANEL_NV];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(kept + r * PANEL_ROWS + v * LANES);
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] = goes_on ? vec_load(kept + r * PANEL_ROWS + v * LANES) : vec_set(0);
 #pragma GCC unroll 2
     for (; words > 0; words--, b += PANEL_ROWS) {
         Vec right[PANEL_NV], even[PANEL_NV], odd[PANEL_NV];
@@ -74,10 +78,10 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
         }
         panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, kind == PANEL_WIDENED ? even : right,
                         sum);
-        a += rows;
+        a += a_step;
         if (kind != PANEL_WIDENED) continue;
         panel_rows_step(false, rows, vectors, a, odd, sum);
-        a += rows;
+        a += a_step;
     }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
@@ -85,14 +89,15 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
         for (int v = 0; v < vectors; v++) vec_store(kept + r * PANEL_ROWS + v * LANES, sum[r][v]);
 }
 
-typedef void PanelKernel(int64_t words, const Word *a, const Word *b, const char *ahead,
-                         int64_t lines, float *kept);
+typedef void PanelKernel(int64_t words, const Word *a, int64_t a_step, const Word *b,
+                         const char *ahead, int64_t lines, bool goes_on, float *kept);
 
 #define PANEL_KERNEL(kind, rows, vectors)                                                          \
-    NOINLINE void panel_rows_##kind##_##rows(int64_t words, const Word *a, const Word *b,          \
-                                             const char *ahead, int64_t lines, float *kept)        \
+    NOINLINE void panel_rows_##kind##_##rows(int64_t words, const Word *a, int64_t a_step,         \
+                                             const Word *b, const char *ahead, int64_t lines,      \
+                                             bool goes_on, float *kept)                            \
     {                                                                                              \
-        panel_rows_add(kind, rows, vectors, words, a, b, ahead, lines, kept);                      \
+        panel_rows_add(kind, rows, vectors, words, a, a_step, b, ahead, lines, goes_on, kept);     \
     }
 /* clang-format off */
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -133,13 +138,17 @@ static PanelKind panel_kind(const PanelRows *f)
     return f->a.pairs ? PANEL_PAIRS : f->b.pairs ? PANEL_WIDENED : PANEL_FLOATS;
 }
 
+/* Rows of A, from row i on, that lie side by side; some may not be there. */
+static int64_t panel_rows_beside(const PanelRows *f, int64_t i)
+{
+    const int64_t rows = f->p->m - i;
+    return rows > PANEL_TILE_ROWS ? PANEL_A_ROWS : panel_kernels_of(rows)->rows;
+}
+
 /* Of packed A: the last vector written may reach beyond a tile. */
 static int64_t panel_rows_a_words(const PanelRows *f)
 {
-    int64_t rows = 0;
-    for (int64_t i = 0; i < f->p->m; i += PANEL_TILE_ROWS)
-        rows += panel_kernels_of(f->p->m - i)->rows;
-    return rows * f->steps + LANES;
+    return (f->p->m + PANEL_A_ROWS) * f->steps + LANES;
 }
 
 /* A, a padded panel, sums. */
@@ -148,12 +157,12 @@ static int64_t panel_rows_words(const PanelRows *f)
     return panel_rows_a_words(f) + PANEL_ROWS * f->words + PANEL_SUMS;
 }
 
-/* A, tile by tile, [steps][rows of the tile]: each vector is overwritten where the next begins. */
+/* A, [steps][rows side by side] each: a vector is overwritten where the next begins. */
 static void panel_rows_pack(const PanelRows *f, Word *to)
 {
-    for (int64_t i = 0; i < f->p->m; i += PANEL_TILE_ROWS) {
-        const int rows = panel_kernels_of(f->p->m - i)->rows;
-        const int64_t there = f->p->m - i < rows ? f->p->m - i : rows;
+    for (int64_t i = 0; i < f->p->m; i += PANEL_A_ROWS) {
+        const int64_t rows = panel_rows_beside(f, i),
+                      there = f->p->m - i < rows ? f->p->m - i : rows;
         for (int64_t k = 0; k < f->steps; k += LANES) {
             const int64_t n = f->steps - k < LANES ? f->steps - k : LANES;
             Vec square[LANES];
@@ -184,19 +193,20 @@ static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
     float *sums = padded + PANEL_ROWS * f->words;
     const Word *panel =
         f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
-    memset(sums, 0, sizeof(float) * PANEL_SUMS);
     const bool one = m <= PANEL_TILE_ROWS && panel_kernels_of(m)->vectors == PANEL_NV;
     const int64_t lines = one ? PANEL_LINES : 1;
     for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
         const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
-        const Word *b = panel + from * PANEL_ROWS, *a = room;
+        const Word *b = panel + from * PANEL_ROWS;
         const char *ahead = (const char *)b + (one ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
         for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS) {
             const PanelKernels *k = panel_kernels_of(m - i);
+            const int64_t first = i / PANEL_A_ROWS * PANEL_A_ROWS,
+                          beside = panel_rows_beside(f, first);
+            const Word *a = room + first * f->steps + from * per_word * beside + (i - first);
             for (int64_t v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
-                k->of[panel_kind(f)](n, a + from * per_word * k->rows, b + v, ahead, lines,
+                k->of[panel_kind(f)](n, a, beside, b + v, ahead, lines, from > 0,
                                      sums + i * PANEL_ROWS + v);
-            a += f->steps * k->rows;
         }
     }
     panel_rows_put(f->p, sums, 0, m, j);

@@ -1,29 +1,34 @@
-/* panel_tasks.h - products of few rows of A with weights in panels (ops/panels.h), as tasks of the
- * thread pool: each is some panels, which lie one after the other.
+/* panel_tasks.h - products of few rows of A with weights in panels (ops/panels.h), by all threads.
  *
- * Each thread keeps A as the tiles of its instruction set read it, from its first task on. Who
- * includes this has defined the scratch of a thread, how A is packed into it, and how all rows are
- * multiplied with one panel. */
+ * Each thread has panels that lie one after the other, so that it reads memory as a stream; who has
+ * done its own takes the last ones of others, so that all end together. It keeps A as the tiles of
+ * its instruction set read it. Who includes this has defined the scratch of a thread, how A is
+ * packed into it, and how all rows are multiplied with one panel. */
 #ifndef OPS_GEMM_PANEL_TASKS_H
 #define OPS_GEMM_PANEL_TASKS_H
 #include "base/thread.h"
 #include "ops/gemm/amx.h"
 #include "ops/gemm/pack.h"
+#include <stdatomic.h>
 
 enum {
     PANEL_PRODUCT_ROWS = 48,
-    PANELS_PER_TASK = 32,      /* at most, */
-    PANEL_TASKS_OF_THREAD = 3, /* of small weights */
-    PANEL_HEAD_BYTES = 64,     /* of a thread's scratch: whether A was packed */
 };
+
+/* Panels [from, to) of one task that nobody has taken, as from << 32 | to. */
+typedef struct PanelsLeft {
+    _Alignas(64) _Atomic uint64_t range;
+} PanelsLeft;
 
 /* One product. */
 typedef struct PanelRows {
     const Product *p;
     PackFrom a, b;
     int64_t steps, words; /* along k, of packed A and of a panel */
-    int64_t n_panels, per_task;
-    char *threads; /* scratch */
+    int64_t n_panels;
+    int64_t n_tasks;  /* one per thread */
+    PanelsLeft *left; /* by task */
+    char *rooms;      /* scratch of the threads */
 } PanelRows;
 
 /* Words of scratch of a thread. */
@@ -46,53 +51,88 @@ static PanelRows panel_rows_of(const Product *p, int n_threads)
                     .steps = pairs ? p->k / 2 : p->k,
                     .words = narrow ? p->k / 2 : p->k,
                     .n_panels = (p->n + PANEL_ROWS - 1) / PANEL_ROWS };
-    f.per_task = f.n_panels / (PANEL_TASKS_OF_THREAD * n_threads);
-    f.per_task = f.per_task < 1 ? 1 : f.per_task < PANELS_PER_TASK ? f.per_task : PANELS_PER_TASK;
+    f.n_tasks = f.n_panels < n_threads ? f.n_panels : n_threads;
     return f;
 }
 
 static size_t panel_rows_thread_bytes(const PanelRows *f)
 {
-    return PANEL_HEAD_BYTES + (sizeof(Word) * (size_t)panel_rows_words(f) + 63) / 64 * 64;
+    return (sizeof(Word) * (size_t)panel_rows_words(f) + 63) / 64 * 64;
 }
 
 static size_t panel_rows_scratch(const Product *p, int n_threads)
 {
     const PanelRows f = panel_rows_of(p, n_threads);
-    return panel_rows_thread_bytes(&f) * (size_t)n_threads;
+    return (sizeof(PanelsLeft) + panel_rows_thread_bytes(&f)) * (size_t)n_threads;
 }
 
-/* Sums, [rows][PANEL_ROWS], to C. */
-static void panel_rows_put(const Product *p, const float *sums, int64_t i, int64_t rows, int64_t j)
+/* Sums, [rows][PANEL_ROWS], to C; its dtype and the columns that are there may be known to the
+ * compiler. */
+INLINE void panel_rows_put_as(Dtype t, int64_t columns, const Product *p, const float *sums,
+                              int64_t i, int64_t rows, int64_t j)
 {
     for (int64_t r = 0; r < rows && i + r < p->m; r++)
-        for (int64_t v = 0; v < PANEL_ROWS && j + v < p->n; v += LANES) {
-            const int64_t n = p->n - j - v < LANES ? p->n - j - v : LANES;
-            vec_put(p->c_dtype, p->c, (i + r) * p->c_stride + j + v, n,
-                    vec_load(sums + r * PANEL_ROWS + v));
-        }
+        for (int64_t v = 0; v < columns; v += LANES)
+            vec_put(t, p->c, (i + r) * p->c_stride + j + v,
+                    columns - v < LANES ? columns - v : LANES, vec_load(sums + r * PANEL_ROWS + v));
+}
+
+static void panel_rows_put(const Product *p, const float *sums, int64_t i, int64_t rows, int64_t j)
+{
+    if (p->n - j < PANEL_ROWS)
+        panel_rows_put_as(p->c_dtype, p->n - j, p, sums, i, rows, j);
+    else if (p->c_dtype == BF16)
+        panel_rows_put_as(BF16, PANEL_ROWS, p, sums, i, rows, j);
+    else
+        panel_rows_put_as(F32, PANEL_ROWS, p, sums, i, rows, j);
+}
+
+/* Takes a panel of a task: its first, or its last. False: none is left. */
+static bool panel_rows_take(PanelsLeft *left, bool last, int64_t *panel)
+{
+    uint64_t range = atomic_load(&left->range), from, to;
+    do {
+        from = range >> 32, to = range & UINT32_MAX;
+        if (from == to) return false;
+        *panel = (int64_t)(last ? to - 1 : from);
+    } while (!atomic_compare_exchange_weak(&left->range, &range,
+                                           last ? range - 1 : range + ((uint64_t)1 << 32)));
+    return true;
+}
+
+/* The next panel of this task, else one of those after it. */
+static bool panel_rows_next(const PanelRows *f, int64_t task, int64_t *panel)
+{
+    bool found = panel_rows_take(&f->left[task], false, panel);
+    for (int64_t i = 1; !found && i < f->n_tasks; i++)
+        found = panel_rows_take(&f->left[(task + i) % f->n_tasks], true, panel);
+    return found;
 }
 
 static void panel_rows_task(void *arg, int64_t task, int thread)
 {
     const PanelRows *f = arg;
-    char *head = f->threads + panel_rows_thread_bytes(f) * (size_t)thread;
-    Word *room = (Word *)(head + PANEL_HEAD_BYTES);
-    if (!*head) panel_rows_pack(f, room);
-    *head = 1;
+    Word *room = (Word *)(f->rooms + panel_rows_thread_bytes(f) * (size_t)thread);
+    int64_t panel;
+    if (!panel_rows_next(f, task, &panel)) return;
+    panel_rows_pack(f, room);
     amx_begin();
-    for (int64_t q = task * f->per_task; q < (task + 1) * f->per_task && q < f->n_panels; q++)
-        panel_rows_columns(f, room, q * PANEL_ROWS);
+    do panel_rows_columns(f, room, panel * PANEL_ROWS);
+    while (panel_rows_next(f, task, &panel));
     amx_end();
 }
 
 static void panel_rows_multiply(const Product *p, void *scratch, struct Pool *pool)
 {
     PanelRows f = panel_rows_of(p, pool_size(pool));
-    f.threads = scratch;
-    const size_t each = panel_rows_thread_bytes(&f);
-    for (int i = 0; i < pool_size(pool); i++) f.threads[each * (size_t)i] = 0;
-    pool_run(pool, (f.n_panels + f.per_task - 1) / f.per_task, panel_rows_task, &f);
+    f.left = scratch;
+    f.rooms = (char *)(f.left + pool_size(pool));
+    for (int64_t i = 0; i < f.n_tasks; i++) {
+        int64_t from, to;
+        split_range(f.n_panels, f.n_tasks, i, &from, &to);
+        atomic_init(&f.left[i].range, (uint64_t)from << 32 | (uint64_t)to);
+    }
+    pool_run(pool, f.n_tasks, panel_rows_task, &f);
 }
 
 #endif
