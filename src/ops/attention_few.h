@@ -61,11 +61,11 @@ INLINE Vec few_products(const Heads *h, Dtype of, int64_t query, int64_t key)
     if (DOT_PAIRS && of == BF16 && h->d % 2 == 0) {
         const Word *q = (const Word *)((const bf16 *)h->q->data + query),
                    *k = (const Word *)((const bf16 *)h->k->data + key);
-#pragma GCC unroll 4
-        for (int64_t i = 0, n = h->d / 2; i < n; i += LANES)
-            sum = n - i < LANES
-                      ? vec_dot_pairs(vec_load_n(q + i, n - i), vec_load_n(k + i, n - i), sum)
-                      : vec_dot_pairs(vec_load(q + i), vec_load(k + i), sum);
+        const int64_t n = h->d / 2;
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES)
+            sum = vec_dot_pairs(vec_load(q + i), vec_load(k + i), sum);
+        if (i < n) sum = vec_dot_pairs(vec_load_n(q + i, n - i), vec_load_n(k + i, n - i), sum);
         return sum;
     }
 #pragma GCC unroll 4
@@ -112,12 +112,13 @@ INLINE void few_fetch(const FewHeads *f, const Tensor *t, Dtype of, int64_t key)
 INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t key, int64_t n)
 {
     const Heads *h = f->h;
+    const int64_t query = query_at(h, f->b, f->group, f->row);
     Vec part[FEW_HEADS][LANES];
     for (int64_t t = 0; t < n; t++) {
+        const int64_t at = key_at(h, f->b, f->group, key + t);
         few_fetch(f, h->k, of, key + t);
         for (int64_t k = 0; k < f->n; k++)
-            part[k][t] = few_products(h, of, query_at(h, f->b, f->group + k, f->row),
-                                      key_at(h, f->b, f->group + k, key + t));
+            part[k][t] = few_products(h, of, query + k * h->n_repeat * h->d, at + k * h->d);
     }
     for (int64_t k = 0; k < f->n; k++) {
         float *to = f->scores + k * f->apart + key;
@@ -177,7 +178,7 @@ INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
 INLINE void few_add_values(const FewHeads *f, Dtype of, int64_t head, int64_t key, const int n)
 {
     const Heads *h = f->h;
-    const int64_t apart = h->n_group * h->d, at = key_at(h, f->b, f->group + head, key);
+    const int64_t apart = h->n_group * h->d, at = key_at(h, f->b, f->group, key) + head * h->d;
     const float *weight = f->scores + head * f->apart + key;
     float *sums = f->sums + head * h->width;
 #pragma GCC unroll 4
@@ -190,6 +191,14 @@ INLINE void few_add_values(const FewHeads *f, Dtype of, int64_t head, int64_t ke
     }
 }
 
+/* Whether none of FEW_VALUES weights is 0: what no row sees may be anything. */
+INLINE bool few_are_seen(const float *weight)
+{
+    float least = weight[0];
+    for (int k = 1; k < FEW_VALUES; k++) least = weight[k] < least ? weight[k] : least;
+    return least != 0;
+}
+
 INLINE void few_sum_heads(const FewHeads *f, Dtype of)
 {
     const Heads *h = f->h;
@@ -199,13 +208,12 @@ INLINE void few_sum_heads(const FewHeads *f, Dtype of)
         for (int64_t t = 0; t < n; t++) few_fetch(f, h->v, of, j + t);
         for (int64_t k = 0; k < f->n; k++) {
             const float *weight = f->scores + k * f->apart + j;
-            int64_t some = 0; /* what no row sees may be anything */
-            while (some < n && weight[some] != 0) some++;
-            if (some == FEW_VALUES)
+            if (n == FEW_VALUES && few_are_seen(weight)) {
                 few_add_values(f, of, k, j, FEW_VALUES);
-            else
-                for (int64_t t = 0; t < n; t++)
-                    if (weight[t] != 0) few_add_values(f, of, k, j + t, 1);
+                continue;
+            }
+            for (int64_t t = 0; t < n; t++)
+                if (weight[t] != 0) few_add_values(f, of, k, j + t, 1);
         }
     }
 }
