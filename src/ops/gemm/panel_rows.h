@@ -12,7 +12,6 @@
 enum {
     PANEL_NV = PANEL_ROWS / LANES,
     PANEL_TILE_ROWS = LANES == 16 ? 8 : 6, /* whose sums stay in registers */
-    PANEL_A_ROWS = LANES == 16 ? 16 : 6,   /* of A that lie side by side: some tiles */
     PANEL_SUMS =
         (PANEL_PRODUCT_ROWS + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS * PANEL_ROWS,
     PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
@@ -66,21 +65,21 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
             sum[r][v] = goes_on ? vec_load(kept + r * PANEL_ROWS + v * LANES) : vec_set(0);
 #pragma GCC unroll 2
     for (; words > 0; words--, b += PANEL_ROWS) {
-        Vec right[PANEL_NV], even[PANEL_NV], odd[PANEL_NV];
+        Vec right[PANEL_NV];
         __builtin_prefetch(ahead, 0, 2);
         if (lines > 1) __builtin_prefetch(ahead + 64, 0, 2);
         ahead += lines * 64;
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             right[v] = vec_load(b + v * LANES);
-            even[v] = panel_rows_even(right[v]);
-            odd[v] = panel_rows_odd(right[v]);
+            if (kind == PANEL_WIDENED) right[v] = panel_rows_even(right[v]);
         }
-        panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, kind == PANEL_WIDENED ? even : right,
-                        sum);
+        panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, right, sum);
         a += a_step;
         if (kind != PANEL_WIDENED) continue;
-        panel_rows_step(false, rows, vectors, a, odd, sum);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) right[v] = panel_rows_odd(vec_load(b + v * LANES));
+        panel_rows_step(false, rows, vectors, a, right, sum);
         a += a_step;
     }
 #pragma GCC unroll 8
@@ -101,7 +100,7 @@ typedef void PanelKernel(int64_t words, const Word *a, int64_t a_step, const Wor
     }
 /* clang-format off */
 #if defined(__AVX2__) && !defined(__AVX512F__)
-#define PANEL_SIZES(X, kind) X(kind, 1, 4) X(kind, 2, 4) X(kind, 4, 2) X(kind, 6, 2)
+#define PANEL_SIZES(X, kind) X(kind, 1, 4) X(kind, 2, 4) X(kind, 4, 2) X(kind, 5, 2) X(kind, 6, 2)
 #else
 #define PANEL_SIZES(X, kind) X(kind, 1, 2) X(kind, 2, 2) X(kind, 4, 2) X(kind, 8, 2)
 #endif
@@ -138,17 +137,26 @@ static PanelKind panel_kind(const PanelRows *f)
     return f->a.pairs ? PANEL_PAIRS : f->b.pairs ? PANEL_WIDENED : PANEL_FLOATS;
 }
 
-/* Rows of A, from row i on, that lie side by side; some may not be there. */
-static int64_t panel_rows_beside(const PanelRows *f, int64_t i)
+/* Rows of the next tile where so many are left. */
+static int64_t panel_tile(int64_t left)
 {
-    const int64_t rows = f->p->m - i;
-    return rows > PANEL_TILE_ROWS ? PANEL_A_ROWS : panel_kernels_of(rows)->rows;
+    const bool halves = LANES < 16 && left > PANEL_TILE_ROWS && left < 2 * PANEL_TILE_ROWS;
+    if (halves) return (left + 1) / 2; /* few sums do not hide how long an addition takes */
+    return left < PANEL_TILE_ROWS ? left : PANEL_TILE_ROWS;
+}
+
+/* Where so many are left: rows of A that lie side by side, of some tiles; the last may not be
+ * there. */
+static int64_t panel_rows_beside(int64_t left)
+{
+    return left > PANEL_TILE_ROWS && LANES == 16 ? 2 * PANEL_TILE_ROWS
+                                                 : panel_kernels_of(panel_tile(left))->rows;
 }
 
 /* Of packed A: the last vector written may reach beyond a tile. */
 static int64_t panel_rows_a_words(const PanelRows *f)
 {
-    return (f->p->m + PANEL_A_ROWS) * f->steps + LANES;
+    return (f->p->m + 2 * PANEL_TILE_ROWS) * f->steps + LANES;
 }
 
 /* A, a padded panel, sums. */
@@ -160,9 +168,9 @@ static int64_t panel_rows_words(const PanelRows *f)
 /* A, [steps][rows side by side] each: a vector is overwritten where the next begins. */
 static void panel_rows_pack(const PanelRows *f, Word *to)
 {
-    for (int64_t i = 0; i < f->p->m; i += PANEL_A_ROWS) {
-        const int64_t rows = panel_rows_beside(f, i),
-                      there = f->p->m - i < rows ? f->p->m - i : rows;
+    for (int64_t i = 0, rows; i < f->p->m; i += rows) {
+        rows = panel_rows_beside(f->p->m - i);
+        const int64_t there = f->p->m - i < rows ? f->p->m - i : rows;
         for (int64_t k = 0; k < f->steps; k += LANES) {
             const int64_t n = f->steps - k < LANES ? f->steps - k : LANES;
             Vec square[LANES];
@@ -186,30 +194,49 @@ static const Word *panel_rows_pad(const PanelRows *f, int64_t j, Word *to)
     return to;
 }
 
+/* Rows of A that are multiplied at once. */
+typedef struct PanelTile {
+    const PanelKernels *kernel;
+    int64_t row, a, beside; /* the first, its place in packed A, and how steps lie apart there */
+} PanelTile;
+
+static int panel_tiles(const PanelRows *f, PanelTile to[PANEL_PRODUCT_ROWS])
+{
+    int n = 0;
+    for (int64_t i = 0, a = 0, beside, m = f->p->m; i < m; i += beside, a += beside * f->steps) {
+        beside = panel_rows_beside(m - i);
+        for (int64_t r = 0, rows; r < beside && i + r < m; r += rows) {
+            rows = panel_tile(m - i - r);
+            to[n++] = (PanelTile){ panel_kernels_of(rows), i + r, a + r, beside };
+        }
+    }
+    return n;
+}
+
 static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
 {
-    const int64_t m = f->p->m, per_word = f->steps / f->words;
+    const int64_t per_word = f->steps / f->words;
     Word *padded = room + panel_rows_a_words(f);
     float *sums = padded + PANEL_ROWS * f->words;
     const Word *panel =
         f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
-    const bool one = m <= PANEL_TILE_ROWS && panel_kernels_of(m)->vectors == PANEL_NV;
+    PanelTile tile[PANEL_PRODUCT_ROWS];
+    const int n_tiles = panel_tiles(f, tile);
+    const bool one = n_tiles == 1 && tile[0].kernel->vectors == PANEL_NV;
     const int64_t lines = one ? PANEL_LINES : 1;
     for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
         const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
         const Word *b = panel + from * PANEL_ROWS;
         const char *ahead = (const char *)b + (one ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
-        for (int64_t i = 0; i < m; i += PANEL_TILE_ROWS) {
-            const PanelKernels *k = panel_kernels_of(m - i);
-            const int64_t first = i / PANEL_A_ROWS * PANEL_A_ROWS,
-                          beside = panel_rows_beside(f, first);
-            const Word *a = room + first * f->steps + from * per_word * beside + (i - first);
-            for (int64_t v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
-                k->of[panel_kind(f)](n, a, beside, b + v, ahead, lines, from > 0,
-                                     sums + i * PANEL_ROWS + v);
+        for (const PanelTile *t = tile; t < tile + n_tiles; t++) {
+            const PanelKernels *k = t->kernel;
+            const Word *a = room + t->a + from * per_word * t->beside;
+            for (int v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
+                k->of[panel_kind(f)](n, a, t->beside, b + v, ahead, lines, from > 0,
+                                     sums + t->row * PANEL_ROWS + v);
         }
     }
-    panel_rows_put(f->p, sums, 0, m, j);
+    panel_rows_put(f->p, sums, 0, f->p->m, j);
 }
 
 #endif
