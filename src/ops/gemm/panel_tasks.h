@@ -11,11 +11,10 @@
 #include "ops/gemm/pack.h"
 #include <stdatomic.h>
 
-enum {
-    PANEL_PRODUCT_ROWS = 48,
-};
+enum { PANEL_PRODUCT_ROWS = 48 };
 
-/* Panels [from, to) of one task that nobody has taken, as from << 32 | to. */
+/* Panels [from, to) of a task that nobody has taken, as from << 32 | to: one word, so that the
+ * first and the last can be taken at the same time. */
 typedef struct PanelsLeft {
     _Alignas(64) _Atomic uint64_t range;
 } PanelsLeft;
