@@ -1,10 +1,13 @@
 /* test_attention.c - masks, caps and joining of attention, against numbers computed by other means.
  */
+#include "base/cpu.h"
+#include "base/thread.h"
 #include "op_sheet.h"
 #include "ops/all_ops.h"
 #include "ops/attention.h"
 #include "ops/kernels.h"
 #include "test.h"
+#include <math.h>
 #include <string.h>
 
 static const double q[] = { 1, 0.5, -0.5, 2, 0.25, -1 };
@@ -173,6 +176,49 @@ TEST(tiles_attend_in_bf16_from_many_queries)
     assert_int_equal(level_taken(a, BF16, 40), CPU_AMX);
     assert_int_equal(level_taken(a, BF16, 1), CPU_AVX512);
     assert_int_equal(level_taken(a, F32, 40), CPU_AVX512);
+    arena_free(a);
+}
+
+/* What a level's kernel makes of four tokens in two documents, whose last key and value are not
+ * numbers. */
+static void attend_beside_nan(CpuLevel level, Dtype t, Tensor *made)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Value *x = op_input(g, "q", F64, SIZES(1, 4, 1, 1, 8));
+    Value *y = op_input(g, "k", F64, SIZES(1, 4, 1, 8)),
+          *z = op_input(g, "v", F64, SIZES(1, 4, 1, 8));
+    Value *d = op_input(g, "documents", I32, SIZES(1, 4));
+    attention(g, x, y, z, d, &(Attention){ 0 });
+    OpRun *r = op_run_new(a, g, 0);
+    const NodeRun run = op_run_node(r, a, 0);
+    Tensor in[5], out[2] = { *made, op_tensor(a, F32, 4, SIZES(1, 4, 1, 1)) };
+    for (int i = 0; i < 5; i++) in[i] = i < 3 ? op_tensor_as(a, t, &run.in[i]) : run.in[i];
+    for (int i = 3; i < 5; i++)
+        for (int c = 0; c < 4; c++) ((int32_t *)in[i].data)[c] = c == 3;
+    for (int i = 1; i < 3; i++)
+        for (int c = 0; c < 8; c++) dtype_set(t, in[i].data, 3 * 8 + c, NAN);
+    Launch l = op_launch(run.node, in, out, &r->now);
+    const KernelDef *kernel = kernel_find("attention", "cpu", level, &l);
+    Pool *pool = pool_new(2);
+    Stream stream = { .pool = pool, .now = &r->now };
+    l.stream = &stream;
+    l.scratch = kernel->scratch ? arena_alloc(a, kernel->scratch(&l, 2) + 64) : NULL;
+    l.scratch = (void *)(((uintptr_t)l.scratch + 63) / 64 * 64);
+    assert_int_equal(kernel->run(&l), KERNEL_OK);
+    pool_free(pool);
+    arena_free(a);
+}
+
+TEST(keys_that_no_query_sees_may_be_anything)
+{
+    Arena *a = arena_new();
+    for (CpuLevel level = CPU_SCALAR; level <= cpu_level_available(); level++)
+        for (int narrow = 0; narrow < 2; narrow++) {
+            Tensor o = op_tensor(a, narrow ? BF16 : F32, 5, SIZES(1, 4, 1, 1, 8));
+            attend_beside_nan(level, o.dtype, &o);
+            for (int64_t i = 0; i < 4 * 8; i++) assert_int_equal(isnan(op_get(&o, i)), i >= 3 * 8);
+        }
     arena_free(a);
 }
 

@@ -189,7 +189,9 @@ static void check_rows_alone(CpuLevel level)
         check_contract(level, BF16, F32, &sizes[i]);
         check_contract(level, MIXED, F32, &sizes[i]);
     }
-    static const Sizes panel_sizes[] = { { 48, 21, 770 }, { 17, 150, 62 }, { 5, 65, 1700 } };
+    static const Sizes panel_sizes[] = {
+        { 48, 21, 770 }, { 17, 150, 62 }, { 5, 65, 1700 }, { 7, 40, 66 }
+    };
     for (size_t i = 0; i < sizeof panel_sizes / sizeof *panel_sizes; i++) {
         check_panels(level, BF16, BF16, &panel_sizes[i]);
         check_panels(level, BF16, F32, &panel_sizes[i]);
