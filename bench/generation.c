@@ -6,8 +6,7 @@
  * the bar is 0.85 of the rate at which all threads together read memory in the same run. Sixteen
  * texts at once should reach 0.75 of the lower of sixteen times that and what products alone would
  * allow, and so should the reading of a prompt of products. Rounds of each and of the memory take
- * turns for some seconds, since other guests of a host disturb for as long; the best of each
- * counts. */
+ * turns for some seconds, since other guests of a host disturb as long; the best of each counts. */
 #include "bare_step.h"
 #include "base/clock.h"
 #include "base/thread.h"

@@ -1,6 +1,7 @@
 /* op_run.c - a minimal interpreter of graphs, and the chain rule. */
 #include "op_run.h"
 #include "base/rng.h"
+#include "base/thread.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
 #include "tensor/target.h"
@@ -121,6 +122,17 @@ int op_reference(Arena *a, const OpDef *op, Launch l)
     }
     l.scratch = arena_alloc(a, reference_scratch(op, &l));
     return reference_run(op, &l);
+}
+
+void op_kernel_run(const KernelDef *k, Launch l, int n_threads)
+{
+    Arena *a = arena_new();
+    Stream stream = { .pool = pool_new(n_threads), .now = l.now };
+    l.stream = &stream;
+    if (k->scratch) l.scratch = arena_alloc(a, k->scratch(&l, n_threads));
+    CHECK(k->run(&l) == KERNEL_OK);
+    pool_free(stream.pool);
+    arena_free(a);
 }
 
 NodeRun op_run_node(OpRun *r, Arena *a, int64_t i)

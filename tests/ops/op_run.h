@@ -7,6 +7,7 @@
 #ifndef TESTS_OPS_OP_RUN_H
 #define TESTS_OPS_OP_RUN_H
 #include "graph/op.h"
+#include "ops/kernels.h"
 
 typedef struct OpRun {
     Arena *arena;
@@ -47,6 +48,8 @@ Launch op_launch(const Node *n, const Tensor *in, Tensor *out, const RunTime *no
 bool op_row_types(const char *types, const Node *n, unsigned narrow, Dtype *out);
 /* Runs the reference (a view: copies) with scratch from `a` and returns its status. */
 int op_reference(Arena *a, const OpDef *op, Launch l);
+/* Runs a kernel on so many threads; a status other than KERNEL_OK is a bug. */
+void op_kernel_run(const KernelDef *k, Launch l, int n_threads);
 
 /* Appends the gradient of all inputs and parameters with respect to `y`, given that of y; returns
  * them by id of the value, NULL where there is none. */

@@ -1,7 +1,6 @@
 /* test_attention.c - masks, caps and joining of attention, against numbers computed by other means.
  */
 #include "base/cpu.h"
-#include "base/thread.h"
 #include "op_sheet.h"
 #include "ops/all_ops.h"
 #include "ops/attention.h"
@@ -198,15 +197,8 @@ static void attend_beside_nan(CpuLevel level, Dtype t, Tensor *made)
         for (int c = 0; c < 4; c++) ((int32_t *)in[i].data)[c] = c == 3;
     for (int i = 1; i < 3; i++)
         for (int c = 0; c < 8; c++) dtype_set(t, in[i].data, 3 * 8 + c, NAN);
-    Launch l = op_launch(run.node, in, out, &r->now);
-    const KernelDef *kernel = kernel_find("attention", "cpu", level, &l);
-    Pool *pool = pool_new(2);
-    Stream stream = { .pool = pool, .now = &r->now };
-    l.stream = &stream;
-    l.scratch = kernel->scratch ? arena_alloc(a, kernel->scratch(&l, 2) + 64) : NULL;
-    l.scratch = (void *)(((uintptr_t)l.scratch + 63) / 64 * 64);
-    assert_int_equal(kernel->run(&l), KERNEL_OK);
-    pool_free(pool);
+    const Launch l = op_launch(run.node, in, out, &r->now);
+    op_kernel_run(kernel_find("attention", "cpu", level, &l), l, 2);
     arena_free(a);
 }
 

@@ -1,6 +1,5 @@
 /* test_gemm.c - matrix products of every orientation, size class and dtype against double sums. */
 #include "base/rng.h"
-#include "base/thread.h"
 #include "op_run.h"
 #include "ops/kernels.h"
 #include "ops/panels.h"
@@ -75,17 +74,6 @@ static void check_sums(const char *dims, const Sizes *s, const Tensor *a, const 
     arena_free(arena);
 }
 
-static void run(const KernelDef *k, Launch l, int n_threads)
-{
-    Arena *arena = arena_new();
-    Stream stream = { .pool = pool_new(n_threads) };
-    l.stream = &stream;
-    l.scratch = arena_alloc(arena, k->scratch(&l, n_threads) + 64);
-    assert_int_equal(k->run(&l), KERNEL_OK);
-    pool_free(stream.pool);
-    arena_free(arena);
-}
-
 static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type, Dtype out_type,
                   bool add)
 {
@@ -106,10 +94,10 @@ static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type,
     assert_non_null(k);
     bool narrow = in_type == BF16; /* tiles are for these alone */
     assert_int_equal(k->level, level == CPU_AMX && !narrow ? CPU_AVX512 : level);
-    run(k, l, 1);
+    op_kernel_run(k, l, 1);
     check_sums(dims, s, &in[0], &in[1], add ? &before : NULL, &out);
     l.out = &again;
-    run(k, l, 3);
+    op_kernel_run(k, l, 3);
     assert_memory_equal(out.data, again.data, bytes);
     arena_free(arena);
 }
@@ -151,7 +139,7 @@ static void check_alone(CpuLevel level, const char *op, const void *attrs, const
         const Launch l = {
             .attrs = attrs, .dims = spec, .in = of, .out = &out, .n_in = 2, .n_out = 1, .add = &add
         };
-        run(kernel_find(op, "cpu", level, &l), l, 2);
+        op_kernel_run(kernel_find(op, "cpu", level, &l), l, 2);
     }
     assert_memory_equal(together.data, alone.data, tensor_bytes(&together));
     arena_free(arena);
