@@ -23,9 +23,11 @@ CLI_SRC  := $(shell find cli -name '*.c' 2>/dev/null | sort)
 TEST_SRC := $(shell find tests -name '*.c' -not -path 'tests/fuzz/*' -not -path 'tests/preload/*' -not -path 'tests/adding/*' -not -path 'tests/cuda/*' | sort)
 FAST_SRC := $(filter %_fast.c,$(LIB_SRC))
 LEVELS   := scalar $(if $(X86_64),avx2 avx512)
+OP_LEVELS := $(LEVELS) $(if $(X86_64),avx512_bf16)
 TILE_SRC := $(if $(X86_64),$(filter %/head_loss_fast.c %/head_step_fast.c %/attention_fast.c %/attention_grad_fast.c,$(FAST_SRC)))
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
-            $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
+            $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) \
+            $(patsubst %.c,$(BUILD)/%.avx512_bf16.o,$(filter src/ops/%,$(FAST_SRC))) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
@@ -37,8 +39,9 @@ all: $(BUILD)/modalities $(BUILD)/bin/modalities $(BUILD)/libmodalities.so
 # AMX has tiles for products of bf16 alone: only what gains from them, TILE_SRC, is compiled for it, too.
 ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi
 ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
-ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
-ARCH_amx    := $(patsubst -DLEVEL=%,-DLEVEL=CPU_AMX,$(ARCH_avx512)) -mamx-tile -mamx-bf16
+ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
+ARCH_avx512_bf16 := $(patsubst -DLEVEL=%,-DLEVEL=CPU_AVX512_BF16,$(ARCH_avx512)) -mavx512bf16
+ARCH_amx    := $(patsubst -DLEVEL=%,-DLEVEL=CPU_AMX,$(ARCH_avx512_bf16)) -mamx-tile -mamx-bf16
 $(BUILD)/src/%_avx2.o:   ARCH := $(ARCH_avx2)
 $(BUILD)/src/%_avx512.o: ARCH := $(ARCH_avx512)
 $(BUILD)/src/%_amx.o:    ARCH := $(ARCH_amx)
@@ -48,7 +51,7 @@ $$(BUILD)/%_fast.$(1).o: %_fast.c Makefile | $$(BUILD)/headers
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$< ($(1)))$$(CC) $$(ALL_CFLAGS) $$(ARCH_$(1)) -DTABLE=$$(*F)_$(1) -c $$< -o $$@
 endef
-$(foreach level,$(LEVELS) amx,$(eval $(call level_rule,$(level))))
+$(foreach level,$(OP_LEVELS) amx,$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
 # Before the first file is compiled: one line for a machine on which libraries are missing, instead of many errors.
@@ -136,8 +139,8 @@ $(BUILD)/tests/adding/modalities: $(wildcard tests/adding/*.* tests/adding/*/*.*
 	@sed 's/^    SCHEDULE(gpipe)/    SCHEDULE(one_at_a_time) \\\n&/' src/exec/schedules/all_schedules.c >$(@D)/all_schedules.c
 	@sed -e 's/^    COMPONENT(model_compiled)/    COMPONENT(model_bigram) \\\n&/' \
 	    -e 's/^    COMPONENT(progress_subscriber_dummy)/    COMPONENT(optimizer_lion) \\\n&/' src/components.c >$(@D)/components.c
-	@$(foreach level,$(LEVELS),$(ADDED_CC) $(ARCH_$(level)) -DTABLE=soft_cap_$(level) -c tests/adding/ops/soft_cap_fast.c -o $(@D)/soft_cap_$(level).o &&) true
-	$(call say,LINK,$@)$(ADDED_CC) $(LDALL) -o $@ $(ADDED) $(addprefix $(@D)/,$(notdir $(ADDED_LIST))) $(LEVELS:%=$(@D)/soft_cap_%.o) \
+	@$(foreach level,$(OP_LEVELS),$(ADDED_CC) $(ARCH_$(level)) -DTABLE=soft_cap_$(level) -c tests/adding/ops/soft_cap_fast.c -o $(@D)/soft_cap_$(level).o &&) true
+	$(call say,LINK,$@)$(ADDED_CC) $(LDALL) -o $@ $(ADDED) $(addprefix $(@D)/,$(notdir $(ADDED_LIST))) $(OP_LEVELS:%=$(@D)/soft_cap_%.o) \
 	    $(CLI_OBJ) $(BUILD)/libmodalities.a $(LDLIBS)
 
 .PHONY: tests
@@ -286,7 +289,7 @@ check-layers:
 	@tools/check_layers.sh
 # What a machine with the next lower instruction sets computes.
 check-levels: tests
-	@if grep -q amx_bf16 /proc/cpuinfo; then MODALITIES_CPU=avx512 $(BUILD)/tests/all golden/test_models passes/ train/test_generation; fi
+	@if grep -q avx512_bf16 /proc/cpuinfo; then for level in avx512 avx512_bf16; do MODALITIES_CPU=$$level $(BUILD)/tests/all golden/test_models passes/ train/test_generation || exit 1; done; fi
 	@if grep -q avx512 /proc/cpuinfo; then MODALITIES_CPU=avx2 MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all --without recipes --without fenced golden/ layouts/ models/ train/ generation exec/ ops/; \
 	else MODALITIES_CPU=scalar $(BUILD)/tests/all golden/test_models; fi
 # every option of every command with bad paths and values

@@ -42,10 +42,11 @@
 #define NOTHING(name)
 #define DECLARE_OPS(name) extern const OpDef *const name##_ops[];
 #define DECLARE_SCALAR(name) extern const KernelDef name##_scalar[];
-#define DECLARE_X86(name) extern const KernelDef name##_avx2[], name##_avx512[];
+#define DECLARE_X86(name)                                                                          \
+    extern const KernelDef name##_avx2[], name##_avx512[], name##_avx512_bf16[];
 #define POINT_TO_OPS(name) name##_ops,
 #define POINT_TO_SCALAR(name) name##_scalar,
-#define POINT_TO_X86(name) name##_avx2, name##_avx512,
+#define POINT_TO_X86(name) name##_avx2, name##_avx512, name##_avx512_bf16,
 
 LIST(DECLARE_OPS, DECLARE_SCALAR)
 static const OpDef *const *const files[] = { LIST(POINT_TO_OPS, NOTHING) NULL };

@@ -202,6 +202,11 @@ TEST(few_rows_have_the_bits_of_each_alone_avx512)
     check_rows_alone(CPU_AVX512);
 }
 
+TEST(few_rows_have_the_bits_of_each_alone_avx512_bf16)
+{
+    check_rows_alone(CPU_AVX512_BF16);
+}
+
 TEST(portable_products_equal_double_sums)
 {
     check_all(CPU_SCALAR);
@@ -215,6 +220,11 @@ TEST(avx2_products_equal_double_sums)
 TEST(avx512_products_equal_double_sums)
 {
     check_all(CPU_AVX512);
+}
+
+TEST(avx512_bf16_products_equal_double_sums)
+{
+    check_all(CPU_AVX512_BF16);
 }
 
 TEST(few_rows_have_the_bits_of_each_alone_amx)

@@ -24,7 +24,7 @@
 /* Any 32 bits in memory: a float, or two bf16 that belong together. May lie at any address. */
 typedef float Word __attribute__((may_alias, aligned(2)));
 
-#if defined(__AVX512BF16__)
+#if defined(__AVX512F__)
 #include "ops/vector/vector_avx512.h"
 #elif defined(__AVX2__)
 #include "ops/vector/vector_avx2.h"

@@ -1,11 +1,18 @@
-/* vector_avx512.h - Vec as one 512-bit register. See vector.h. */
+/* vector_avx512.h - Vec as one 512-bit register, with or without the instructions for bf16. See
+ * vector.h. */
 #ifndef OPS_VECTOR_AVX512_H
 #define OPS_VECTOR_AVX512_H
 #include <immintrin.h>
 
+#if defined(__AVX512BF16__)
+#define HAS_BF16 1
+#else
+#define HAS_BF16 0
+#endif
+
 /* DOT_PAIRS: bf16 are multiplied in pairs. PANEL_VECTORS: vectors in a row of a matrix tile, so
  * that six rows fill the registers. */
-enum { LANES = 16, DOT_PAIRS = 1, PANEL_VECTORS = 4 };
+enum { LANES = 16, DOT_PAIRS = HAS_BF16, PANEL_VECTORS = 4 };
 typedef float Vec __attribute__((vector_size(64)));
 typedef int32_t VecInt __attribute__((vector_size(64)));
 typedef double VecDouble __attribute__((vector_size(64)));
@@ -66,6 +73,7 @@ INLINE Vec vec_load_bf16_n(const bf16 *p, int64_t n)
     return (Vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
 }
 
+#if HAS_BF16
 /* Rounds to nearest even; what is too small for a normal number becomes 0. */
 INLINE __m256i vec_round_bf16(Vec v)
 {
@@ -80,6 +88,40 @@ INLINE Vec vec_round_pairs(Vec even, Vec odd)
         0x160006, 0x150005, 0x140004, 0x130003, 0x120002, 0x110001, 0x100000);
     return (Vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
 }
+
+/* c + the product of the even plus the product of the odd bf16 in each 32 bits. */
+INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
+{
+    return _mm512_dpbf16_ps(c, (__m512bh)(__m512i)a, (__m512bh)(__m512i)b);
+}
+#else
+/* Rounded to nearest even in the upper 16 bits; the lower are anything. */
+INLINE __m512i vec_round_high(Vec v)
+{
+    const __m512i bits = (__m512i)v, odd = _mm512_srli_epi32(bits, 16) & _mm512_set1_epi32(1);
+    const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    return _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), bits,
+                                _mm512_set1_epi32(0x400000)); /* a quiet NaN */
+}
+
+INLINE __m256i vec_round_bf16(Vec v)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(vec_round_high(v), 16));
+}
+
+INLINE Vec vec_round_pairs(Vec even, Vec odd)
+{
+    return (Vec)_mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(vec_round_high(even), 16),
+                                        vec_round_high(odd));
+}
+
+INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
+{
+    const VecInt odd = (VecInt){ 0 } + (int32_t)0xffff0000;
+    c = _mm512_fmadd_ps((Vec)((VecInt)a & odd), (Vec)((VecInt)b & odd), c);
+    return _mm512_fmadd_ps((Vec)((VecInt)a << 16), (Vec)((VecInt)b << 16), c);
+}
+#endif
 
 INLINE void vec_store_bf16(bf16 *p, Vec v)
 {
@@ -117,12 +159,6 @@ INLINE Vec vec_fnma(Vec a, Vec b, Vec c)
 INLINE void vec_add_product(Vec *sum, Vec a, Vec b)
 {
     *sum = vec_fma(a, b, *sum);
-}
-
-/* c + the product of the even plus the product of the odd bf16 in each 32 bits. */
-INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
-{
-    return _mm512_dpbf16_ps(c, (__m512bh)(__m512i)a, (__m512bh)(__m512i)b);
 }
 
 /* Two rows of bf16 as pairs: (even[0], odd[0]), (even[1], odd[1]) ... */
