@@ -289,7 +289,7 @@ check-layers:
 	@tools/check_layers.sh
 # What a machine with the next lower instruction sets computes.
 check-levels: tests
-	@if grep -q avx512_bf16 /proc/cpuinfo; then for level in avx512 avx512_bf16; do MODALITIES_CPU=$$level $(BUILD)/tests/all golden/test_models passes/ train/test_generation || exit 1; done; fi
+	@if grep -q avx512_bf16 /proc/cpuinfo; then for level in avx512 avx512_bf16 avx512_pairs; do MODALITIES_CPU=$$level $(BUILD)/tests/all golden/test_models passes/ train/test_generation || exit 1; done; fi
 	@if grep -q avx512 /proc/cpuinfo; then MODALITIES_CPU=avx2 MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all --without recipes --without fenced golden/ layouts/ models/ train/ generation exec/ ops/; \
 	else MODALITIES_CPU=scalar $(BUILD)/tests/all golden/test_models; fi
 # every option of every command with bad paths and values

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     if (best >= CPU_AVX2) report(F32, CPU_AVX2, tokens);
     if (best >= CPU_AVX512) report(F32, CPU_AVX512, tokens);
     report(BF16, best < CPU_AVX512 ? best : CPU_AVX512, tokens);
-    if (best >= CPU_AVX512_BF16) report(BF16, CPU_AVX512_BF16, tokens);
+    if (best >= CPU_AVX512_PAIRS) report(BF16, CPU_AVX512_PAIRS, tokens);
     if (best >= CPU_AMX) report(BF16, CPU_AMX, tokens);
     watch_report(&w);
     return 0;

@@ -103,9 +103,9 @@ static void measure(const OpCase *c, const Node *n, const KernelDef *k, const Dt
         }
         double peak = is_half ? limits->half[k->level] : limits->flops[k->level];
         double least = fmax(flops / peak, bytes / limits->bytes);
-        printf("    %-7s %-28s %9.3f ms %8.1f GFLOP/s %7.1f GB/s %6.2f\n", cpu_level_name(k->level),
-               k->types, seconds * 1e3, flops / seconds * 1e-9, bytes / seconds * 1e-9,
-               least / seconds);
+        printf("    %-12s %-28s %9.3f ms %8.1f GFLOP/s %7.1f GB/s %6.2f\n",
+               cpu_level_name(k->level), k->types, seconds * 1e3, flops / seconds * 1e-9,
+               bytes / seconds * 1e-9, least / seconds);
         fflush(stdout);
     }
     arena_free(a);

@@ -9,7 +9,8 @@
 #include <unistd.h>
 #endif
 
-static const char *const level_names[] = { "scalar", "avx2", "avx512", "avx512_bf16", "amx" };
+static const char *const level_names[] = { "scalar",      "avx2",         "avx512",
+                                           "avx512_bf16", "avx512_pairs", "amx" };
 
 const char *cpu_level_name(CpuLevel level)
 {
@@ -50,7 +51,7 @@ CpuLevel cpu_level_available(void)
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (!avx512 || !avx2) return avx2 ? CPU_AVX2 : CPU_SCALAR;
     if (!__builtin_cpu_supports("avx512bf16")) return CPU_AVX512;
-    return has_tiles() ? CPU_AMX : CPU_AVX512_BF16;
+    return has_tiles() ? CPU_AMX : CPU_AVX512_PAIRS;
 #else
     return CPU_SCALAR;
 #endif
@@ -74,7 +75,7 @@ Error *cpu_level(CpuLevel *out)
 {
     CpuLevel available = cpu_level_available();
     const char *set = environment_get("MODALITIES_CPU");
-    *out = available == CPU_AVX512_BF16 && pairs_are_slow() ? CPU_AVX512 : available;
+    *out = available == CPU_AVX512_PAIRS && pairs_are_slow() ? CPU_AVX512_BF16 : available;
     if (!set || !*set) return NULL;
     for (int level = CPU_SCALAR; level <= CPU_AMX; level++) {
         if (strcmp(set, level_names[level])) continue;
@@ -84,7 +85,8 @@ Error *cpu_level(CpuLevel *out)
         *out = (CpuLevel)level;
         return NULL;
     }
-    return error_usage("MODALITIES_CPU=%s: allowed are scalar, avx2, avx512, avx512_bf16, amx",
+    return error_usage("MODALITIES_CPU=%s: allowed are scalar, avx2, avx512, avx512_bf16, "
+                       "avx512_pairs, amx",
                        set);
 }
 

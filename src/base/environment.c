@@ -9,7 +9,7 @@
 /* clang-format off */
 const EnvironmentVariable environment_variables[] = {
     { "MODALITIES_THREADS", "threads where --threads does not say it; by default one per core. Results do not depend on it." },
-    { "MODALITIES_CPU", "scalar, avx2, avx512, avx512_bf16 or amx: the instruction set of the kernels, at most what the CPU has." },
+    { "MODALITIES_CPU", "scalar, avx2, avx512, avx512_bf16, avx512_pairs or amx: the instruction set of the kernels, at most what the CPU has." },
     { "MODALITIES_DEVICE", "where --device does not say it: cpu, cuda or cuda:N; or fenced: the CPU as if its memory were a GPU's and its work were done late, for tests." },
     { "MODALITIES_MEMORY_LIMIT", "bytes that a plan may take, instead of the memory that is free; word caches of tokenizers take an eighth of it at most." },
     { "MODALITIES_PART_BYTES", "bytes that a data command writes until a further part of its output is finished, after which it goes on after an interruption; by default 128 MiB, or what ten seconds bring." },

@@ -99,7 +99,7 @@ static double rate(Dtype t, CpuLevel level)
 {
 #if defined(__x86_64__)
     if (level == CPU_AMX && t == BF16) return rate_tiles();
-    if (level == CPU_AVX512_BF16 && t == BF16) return rate_bf16_pairs();
+    if (level == CPU_AVX512_PAIRS && t == BF16) return rate_bf16_pairs();
     if (level >= CPU_AVX512) return rate_avx512();
     if (level == CPU_AVX2) return rate_avx2();
 #else

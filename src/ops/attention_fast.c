@@ -266,10 +266,10 @@ static bool serves(const Launch *l)
 
 /* clang-format off */
 const KernelDef TABLE[] = {
-    { "attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", LEVEL, forward, scratch, serves },
-    { "attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", LEVEL, forward, scratch, serves },
-    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", LEVEL, ring, scratch, serves },
-    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", LEVEL, ring, scratch, serves },
+    { "attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", PRODUCT_LEVEL, forward, scratch, serves },
+    { "attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", PRODUCT_LEVEL, forward, scratch, serves },
+    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16>any f32" : "any any any>any f32", PRODUCT_LEVEL, ring, scratch, serves },
+    { "ring_attention", "cpu", TILES ? "bf16 bf16 bf16 i32 i32>any f32" : "any any any i32 i32>any f32", PRODUCT_LEVEL, ring, scratch, serves },
     { 0 },
 };
 /* clang-format on */

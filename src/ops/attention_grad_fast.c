@@ -342,10 +342,10 @@ static bool serves(const Launch *l)
 
 /* clang-format off */
 const KernelDef TABLE[] = {
-    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", LEVEL, backward, scratch, serves },
-    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", LEVEL, backward, scratch, serves },
-    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", LEVEL, ring, scratch, serves },
-    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", LEVEL, ring, scratch, serves },
+    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", PRODUCT_LEVEL, backward, scratch, serves },
+    { "attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", PRODUCT_LEVEL, backward, scratch, serves },
+    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 any f32 bf16>any any any" : "any any any any f32 any>any any any", PRODUCT_LEVEL, ring, scratch, serves },
+    { "ring_attention_grad", "cpu", TILES ? "bf16 bf16 bf16 i32 i32 any f32 bf16>any any any" : "any any any i32 i32 any f32 any>any any any", PRODUCT_LEVEL, ring, scratch, serves },
     { 0 },
 };
 /* clang-format on */

@@ -229,7 +229,7 @@ static void inner_of(const Launch *l, char *scratch, Inner *i)
     i->out.dtype = F32;
     i->out.data = take(&scratch, tensor_bytes(&i->out));
     i->launch.scratch = scratch;
-    i->kernel = kernel_find("contract", "cpu", LEVEL, &i->launch);
+    i->kernel = kernel_find("contract", "cpu", PRODUCT_LEVEL, &i->launch);
 }
 
 static bool contract_serves(const Launch *l)
@@ -325,13 +325,13 @@ const KernelDef TABLE[] = {
     { "float8_quantize", "cpu", "bf16 f32>f8_e4m3", LEVEL, run_quantize, NULL, NULL },
     { "float8_quantize", "cpu", "f32 f32>f8_e5m2", LEVEL, run_quantize, NULL, NULL },
     { "float8_quantize", "cpu", "bf16 f32>f8_e5m2", LEVEL, run_quantize, NULL, NULL },
-    { "float8_contract", "cpu", "f8_e4m3 f8_e4m3 f32 f32>f32", LEVEL, run_contract,
+    { "float8_contract", "cpu", "f8_e4m3 f8_e4m3 f32 f32>f32", PRODUCT_LEVEL, run_contract,
       contract_scratch, contract_serves },
-    { "float8_contract", "cpu", "f8_e4m3 f8_e4m3 f32 f32>bf16", LEVEL, run_contract,
+    { "float8_contract", "cpu", "f8_e4m3 f8_e4m3 f32 f32>bf16", PRODUCT_LEVEL, run_contract,
       contract_scratch, contract_serves },
-    { "float8_contract", "cpu", "f8_e5m2 f8_e4m3 f32 f32>f32", LEVEL, run_contract,
+    { "float8_contract", "cpu", "f8_e5m2 f8_e4m3 f32 f32>f32", PRODUCT_LEVEL, run_contract,
       contract_scratch, contract_serves },
-    { "float8_contract", "cpu", "f8_e5m2 f8_e4m3 f32 f32>bf16", LEVEL, run_contract,
+    { "float8_contract", "cpu", "f8_e5m2 f8_e4m3 f32 f32>bf16", PRODUCT_LEVEL, run_contract,
       contract_scratch, contract_serves },
     { 0 },
 };

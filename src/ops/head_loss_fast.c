@@ -106,8 +106,8 @@ static size_t scratch(const Launch *l, int n_threads)
 
 /* A row without an op ends the table: tiles are for bf16 alone. */
 const KernelDef TABLE[] = {
-    { "head_loss", "cpu", "bf16 bf16 i32>f32 f64", LEVEL, loss_per_token, scratch, NULL },
-    { TILES ? NULL : "head_loss", "cpu", "f32 f32 i32>f32 f64", LEVEL, loss_per_token, scratch,
-      NULL },
+    { "head_loss", "cpu", "bf16 bf16 i32>f32 f64", PRODUCT_LEVEL, loss_per_token, scratch, NULL },
+    { TILES ? NULL : "head_loss", "cpu", "f32 f32 i32>f32 f64", PRODUCT_LEVEL, loss_per_token,
+      scratch, NULL },
     { 0 },
 };

@@ -206,7 +206,9 @@ static bool serves(const Launch *l)
 }
 
 const KernelDef TABLE[] = {
-    { "head_loss_grad", "cpu", "f32 f32 i32 f64 f32>any f32", LEVEL, gradients, scratch, serves },
-    { "head_loss_grad", "cpu", "bf16 bf16 i32 f64 f32>any f32", LEVEL, gradients, scratch, serves },
+    { "head_loss_grad", "cpu", "f32 f32 i32 f64 f32>any f32", PRODUCT_LEVEL, gradients, scratch,
+      serves },
+    { "head_loss_grad", "cpu", "bf16 bf16 i32 f64 f32>any f32", PRODUCT_LEVEL, gradients, scratch,
+      serves },
     { 0 },
 };

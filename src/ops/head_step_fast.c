@@ -407,8 +407,8 @@ static bool serves(const Launch *l)
 
 /* A row without an op ends the table: tiles are for bf16 alone. */
 const KernelDef TABLE[] = {
-    { "head_step", "cpu", "bf16 bf16 i32 f32>f32 any f32", LEVEL, step, scratch, serves },
-    { TILES ? NULL : "head_step", "cpu", "f32 f32 i32 f32>f32 any f32", LEVEL, step, scratch,
-      serves },
+    { "head_step", "cpu", "bf16 bf16 i32 f32>f32 any f32", PRODUCT_LEVEL, step, scratch, serves },
+    { TILES ? NULL : "head_step", "cpu", "f32 f32 i32 f32>f32 any f32", PRODUCT_LEVEL, step,
+      scratch, serves },
     { 0 },
 };

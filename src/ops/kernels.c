@@ -37,7 +37,7 @@ static const KernelDef *find(const KernelDef *const *tables, const char *op, con
     for (int t = 0; tables[t]; t++)
         for (const KernelDef *k = tables[t]; k->op; k++) {
             if (strcmp(k->op, op) || strcmp(k->device, device) || k->level > level) continue;
-            if (level == CPU_AMX && k->level == CPU_AVX512_BF16) continue; /* see base/cpu.h */
+            if (level == CPU_AMX && k->level == CPU_AVX512_PAIRS) continue; /* see base/cpu.h */
             if (best && best->level >= k->level) continue;
             if (match_types(k->types, l) && (!k->serves || k->serves(l))) best = k;
         }

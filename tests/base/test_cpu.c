@@ -22,12 +22,12 @@ TEST(an_instruction_set_is_asked_for_by_its_name)
     const CpuLevel best = level_of("", NULL), available = cpu_level_available();
     assert_true(best <= available);
     /* only pairs of bf16 are ever left out */
-    assert_true(best == available || (best == CPU_AVX512 && available == CPU_AVX512_BF16));
+    assert_true(best == available || (best == CPU_AVX512_BF16 && available == CPU_AVX512_PAIRS));
     for (CpuLevel level = CPU_SCALAR; level <= CPU_AMX; level++) {
         const bool has = level <= available;
         const char *name = cpu_level_name(level);
         assert_int_equal(level_of(name, has ? NULL : cpu_level_name(available)),
                          has ? level : best);
     }
-    assert_int_equal(level_of("avx", "scalar, avx2, avx512, avx512_bf16, amx"), best);
+    assert_int_equal(level_of("avx", "scalar, avx2, avx512, avx512_bf16, avx512_pairs, amx"), best);
 }

@@ -124,6 +124,12 @@ int op_reference(Arena *a, const OpDef *op, Launch l)
     return reference_run(op, &l);
 }
 
+CpuLevel op_product_level(CpuLevel level, bool has_tiles)
+{
+    if (level == CPU_AMX && has_tiles) return level;
+    return level == CPU_AVX512_BF16 || level == CPU_AMX ? CPU_AVX512 : level;
+}
+
 void op_kernel_run(const KernelDef *k, Launch l, int n_threads)
 {
     Arena *a = arena_new();

@@ -50,6 +50,8 @@ bool op_row_types(const char *types, const Node *n, unsigned narrow, Dtype *out)
 int op_reference(Arena *a, const OpDef *op, Launch l);
 /* Runs a kernel on so many threads; a status other than KERNEL_OK is a bug. */
 void op_kernel_run(const KernelDef *k, Launch l, int n_threads);
+/* The level of the kernels that multiply at a level; tiles are for some products alone. */
+CpuLevel op_product_level(CpuLevel level, bool has_tiles);
 
 /* Appends the gradient of all inputs and parameters with respect to `y`, given that of y; returns
  * them by id of the value, NULL where there is none. */

@@ -93,7 +93,7 @@ static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type,
     const KernelDef *k = kernel_find("contract", "cpu", level, &l);
     assert_non_null(k);
     bool narrow = in_type == BF16; /* tiles are for these alone */
-    assert_int_equal(k->level, level == CPU_AMX && !narrow ? CPU_AVX512 : level);
+    assert_int_equal(k->level, op_product_level(level, narrow));
     op_kernel_run(k, l, 1);
     check_sums(dims, s, &in[0], &in[1], add ? &before : NULL, &out);
     l.out = &again;
@@ -202,9 +202,9 @@ TEST(few_rows_have_the_bits_of_each_alone_avx512)
     check_rows_alone(CPU_AVX512);
 }
 
-TEST(few_rows_have_the_bits_of_each_alone_avx512_bf16)
+TEST(few_rows_have_the_bits_of_each_alone_pairs)
 {
-    check_rows_alone(CPU_AVX512_BF16);
+    check_rows_alone(CPU_AVX512_PAIRS);
 }
 
 TEST(portable_products_equal_double_sums)
@@ -222,9 +222,9 @@ TEST(avx512_products_equal_double_sums)
     check_all(CPU_AVX512);
 }
 
-TEST(avx512_bf16_products_equal_double_sums)
+TEST(avx512_pairs_products_equal_double_sums)
 {
-    check_all(CPU_AVX512_BF16);
+    check_all(CPU_AVX512_PAIRS);
 }
 
 TEST(few_rows_have_the_bits_of_each_alone_amx)

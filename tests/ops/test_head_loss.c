@@ -51,7 +51,7 @@ static void run(Arena *a, const char *op, CpuLevel level, Launch l)
     assert_non_null(k);
     /* tiles are for bf16 alone */
     bool has_tiles = strcmp(op, "head_loss_grad") && l.in[0].dtype == BF16;
-    assert_int_equal(k->level, level < CPU_AMX || has_tiles ? level : CPU_AVX512);
+    assert_int_equal(k->level, op_product_level(level, has_tiles));
     Stream stream = { .pool = pool_new(2) };
     l.stream = &stream;
     l.scratch = arena_alloc(a, k->scratch(&l, 2));

@@ -153,14 +153,17 @@ static bool factors_fit(const Launch *l)
 }
 
 const KernelDef TABLE[] = {
-    { "grouped_linear", "cpu", "any any i32>any", LEVEL, run_grouped_linear, grouped_scratch,
+    { "grouped_linear", "cpu", "any any i32>any", PRODUCT_LEVEL, run_grouped_linear,
+      grouped_scratch, grouped_serves },
+    { "grouped_outer", "cpu", "any any i32>any", PRODUCT_LEVEL, run_grouped_outer, grouped_scratch,
       grouped_serves },
-    { "grouped_outer", "cpu", "any any i32>any", LEVEL, run_grouped_outer, grouped_scratch,
-      grouped_serves },
-    { "contract", "cpu", "any any>any", LEVEL, run_contract, contract_scratch, contract_serves },
-    { "contract_panels", "cpu", "any any>any", LEVEL, run_contract_panels, panels_scratch,
+    { "contract", "cpu", "any any>any", PRODUCT_LEVEL, run_contract, contract_scratch,
+      contract_serves },
+    { "contract_panels", "cpu", "any any>any", PRODUCT_LEVEL, run_contract_panels, panels_scratch,
       panels_serve },
-    { "gather_contract", "cpu", "*", LEVEL, run_gather_contract, pieces_scratch, pieces_serve },
-    { "contract_scatter", "cpu", "*", LEVEL, run_contract_scatter, pieces_scratch, pieces_serve },
+    { "gather_contract", "cpu", "*", PRODUCT_LEVEL, run_gather_contract, pieces_scratch,
+      pieces_serve },
+    { "contract_scatter", "cpu", "*", PRODUCT_LEVEL, run_contract_scatter, pieces_scratch,
+      pieces_serve },
     { 0 },
 };

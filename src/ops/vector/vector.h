@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The level of kernels that multiply bf16: with instructions for them, in pairs. */
+#define PRODUCT_LEVEL (LEVEL == CPU_AVX512_BF16 ? CPU_AVX512_PAIRS : LEVEL)
 /* Kernels are specialised by inlining with constant arguments. */
 #define INLINE static inline __attribute__((always_inline, unused))
 /* Loops that need all registers get a function of their own, compiled without a look at its
