@@ -31,27 +31,53 @@ static const KernelRunner with_pools = { .n_ways = 2,
                                          .run = run_with_pool,
                                          .threads = threads_of_pool };
 
-static const char *check_rows(const KernelDef *rows, Arena *result)
+/* Those of levels from `first` on, up to `last`. */
+static const char *check_rows(const KernelDef *rows, CpuLevel first, CpuLevel last, Arena *result)
 {
     const char *problem = NULL;
     pools[0] = pool_new(1);
     pools[1] = pool_new(3);
     for (const KernelDef *k = rows; k->op && !problem; k++)
-        if (k->level <= cpu_level_available() && !kernel_talks(k))
+        if (k->level >= first && k->level <= last && k->level <= cpu_level_available() &&
+            !kernel_talks(k))
             problem = kernel_check(k, &with_pools, result);
     pool_free(pools[0]);
     pool_free(pools[1]);
     return problem;
 }
 
-TEST(tuned_kernels_agree_with_their_references)
+static void check_levels(CpuLevel first, CpuLevel last)
 {
+    if (cpu_level_available() < first) test_skip("this CPU lacks the instructions");
+#if defined(__SANITIZE_THREAD__)
+    if (last < cpu_level_available()) test_skip("threads do the same with any instructions");
+#endif
     Arena *a = arena_new();
     for (int t = 0; all_cpu_kernels[t]; t++) {
-        const char *problem = check_rows(all_cpu_kernels[t], a);
+        const char *problem = check_rows(all_cpu_kernels[t], first, last, a);
         if (problem) fail_msg("%s", problem);
     }
     arena_free(a);
+}
+
+TEST(portable_kernels_agree_with_their_references)
+{
+    check_levels(KERNEL_PLAIN, CPU_SCALAR);
+}
+
+TEST(avx2_kernels_agree_with_their_references)
+{
+    check_levels(CPU_AVX2, CPU_AVX2);
+}
+
+TEST(avx512_kernels_agree_with_their_references)
+{
+    check_levels(CPU_AVX512, CPU_AVX512);
+}
+
+TEST(kernels_for_bf16_agree_with_their_references)
+{
+    check_levels(CPU_AVX512_BF16, CPU_AMX);
 }
 
 TEST(every_kernel_is_of_a_known_op)
@@ -133,7 +159,7 @@ static void assert_row_problem(KernelDef row, const char *expected)
 {
     Arena *a = arena_new();
     row.device = "cpu";
-    const char *problem = check_rows((const KernelDef[]){ row, { 0 } }, a);
+    const char *problem = check_rows((const KernelDef[]){ row, { 0 } }, KERNEL_PLAIN, CPU_AMX, a);
     if (!expected)
         assert_null(problem);
     else
