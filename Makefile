@@ -36,6 +36,7 @@ all: $(BUILD)/modalities $(BUILD)/bin/modalities $(BUILD)/libmodalities.so
 
 # Code for one instruction set runs only where the CPU has it. Files with its name are compiled for it; files *_fast.c are
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
+# Kernels (OP_LEVELS) are compiled with AVX-512's instructions for bf16, too.
 # AMX has tiles for products of bf16 alone: only what gains from them, TILE_SRC, is compiled for it, too.
 ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi
 ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt

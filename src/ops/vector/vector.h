@@ -34,6 +34,16 @@ typedef float Word __attribute__((may_alias, aligned(2)));
 #include "ops/vector/vector_portable.h"
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512BF16__)
+/* Where no instruction multiplies pairs; matrix kernels widen bf16 to f32 before instead. */
+INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
+{
+    const VecInt odd = (VecInt){ 0 } + (int32_t)0xffff0000;
+    c = vec_fma((Vec)((VecInt)a & odd), (Vec)((VecInt)b & odd), c);
+    return vec_fma((Vec)((VecInt)a << 16), (Vec)((VecInt)b << 16), c);
+}
+#endif
+
 INLINE VecInt vec_bits(Vec v)
 {
     return (VecInt)v;

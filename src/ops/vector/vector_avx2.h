@@ -117,14 +117,6 @@ INLINE void vec_add_product(Vec *sum, Vec a, Vec b)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(a), "x"(b));
 }
 
-/* There is no instruction for pairs; matrix kernels widen bf16 to f32 before instead. */
-INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
-{
-    const VecInt odd = (VecInt){ 0 } + (int32_t)0xffff0000;
-    c = vec_fma((Vec)((VecInt)a & odd), (Vec)((VecInt)b & odd), c);
-    return vec_fma((Vec)((VecInt)a << 16), (Vec)((VecInt)b << 16), c);
-}
-
 INLINE Vec vec_pairs(const bf16 *even, const bf16 *odd)
 {
     __m256i low = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)even));

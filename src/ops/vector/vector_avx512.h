@@ -114,13 +114,6 @@ INLINE Vec vec_round_pairs(Vec even, Vec odd)
     return (Vec)_mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(vec_round_high(even), 16),
                                         vec_round_high(odd));
 }
-
-INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
-{
-    const VecInt odd = (VecInt){ 0 } + (int32_t)0xffff0000;
-    c = _mm512_fmadd_ps((Vec)((VecInt)a & odd), (Vec)((VecInt)b & odd), c);
-    return _mm512_fmadd_ps((Vec)((VecInt)a << 16), (Vec)((VecInt)b << 16), c);
-}
 #endif
 
 INLINE void vec_store_bf16(bf16 *p, Vec v)
