@@ -101,6 +101,18 @@ static Value *repeated(Build *b, Value *x, int64_t n)
     return n == b->d->n_head_kv ? x : repeat_heads(b->g, x, n);
 }
 
+double decoder_attention_scale(const Decoder *d)
+{
+    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_width);
+}
+
+/* 0: the usual one */
+static double score_scale(const Decoder *d, const DecoderLayer *layer)
+{
+    if (!d->scale_by_layer) return d->attention_scale;
+    return decoder_attention_scale(d) / (double)(layer - d->layer + 1);
+}
+
 static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
@@ -125,7 +137,7 @@ static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
     k = maybe_norm(g, "k_norm", k, d->qk_norm);
     if (d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
     const Attention attrs = { .causal = true,
-                              .scale = d->attention_scale,
+                              .scale = score_scale(d, layer),
                               .soft_cap = d->attention_cap,
                               .window = layer->window,
                               .dropout = b->f->training ? d->attention_dropout : 0,
@@ -182,7 +194,9 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
                 .moe.training = f->training,
                 .moe.continues = f->cache_length > 0 };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
-    if (longest > d->sequence_length)
+    /* `model run` is compared with transformers, which goes on beyond max_position_embeddings */
+    const bool is_bounded = !self->hf || !f->inspect || d->learned_positions;
+    if (is_bounded && longest > d->sequence_length)
         return error_new(
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",
             (long long)longest, (long long)d->sequence_length);

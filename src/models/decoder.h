@@ -25,6 +25,7 @@ typedef struct Decoder {
     double dropout, attention_dropout;
     double embedding_scale; /* multiplies what the table gives */
     double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
+    bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
     bool learned_positions, is_tied;
     bool qkv_bias, out_bias, ffn_bias;
@@ -41,6 +42,8 @@ typedef struct Decoder {
 
 /* A model that refers to the description, which must stay as long. */
 Model *decoder_new(Arena *a, const Decoder *d);
+/* What q k^T is multiplied by, before scale_by_layer. */
+double decoder_attention_scale(const Decoder *d);
 /* The description of a model that decoder_new made; NULL for others. */
 const Decoder *decoder_of(const Model *m);
 #endif

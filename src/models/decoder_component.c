@@ -28,7 +28,7 @@ typedef struct Settings {
     const int64_t *head_width;
     int64_t seed;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap;
-    bool learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
+    bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
     int activation;
     NormSettings norm;
     bool norm_in_front, norm_behind;
@@ -108,6 +108,7 @@ static const Field fields[] = {
     FIELD_FLOAT(Settings, attention_dropout, "0.0", 0, 1, "of attention's probabilities", .flags = FIELD_OPEN_MAX),
     FIELD_FLOAT(Settings, embedding_scale, "0.0", 0, INFINITY, "multiplies embeddings; 0: nothing does"),
     FIELD_FLOAT(Settings, attention_scale, "0.0", 0, INFINITY, "multiplies scores; 0: 1 / sqrt(head_width)"),
+    FIELD_BOOL(Settings, scale_by_layer, "false", "scores are divided by the number of the block, too"),
     FIELD_FLOAT(Settings, attention_cap, "0.0", 0, INFINITY, "scores are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Settings, logit_cap, "0.0", 0, INFINITY, "logits likewise"),
     FIELD_BOOL(Settings, learned_positions, "false", "a learned vector for each position"),
@@ -260,6 +261,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .attention_dropout = s->attention_dropout,
         .embedding_scale = s->embedding_scale,
         .attention_scale = s->attention_scale,
+        .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
         .logit_cap = s->logit_cap,
         .learned_positions = s->learned_positions,

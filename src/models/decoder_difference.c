@@ -28,11 +28,6 @@ static const char *norms(Arena *a, const char *name, const Norm *x, const Norm *
     return number(a, arena_printf(a, "%s eps", name), x->eps, y->eps);
 }
 
-static double scale_of(const Decoder *d)
-{
-    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_width);
-}
-
 static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
 {
     const char *e = number(a, "rope base", x->base, y->base);
@@ -124,7 +119,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
                          activation_choices[y->activation]);
     if (!e) e = flag(a, "tied head", x->is_tied, y->is_tied);
     if (!e) e = number(a, "scale of the embedding", x->embedding_scale, y->embedding_scale);
-    if (!e) e = number(a, "scale of scores", scale_of(x), scale_of(y));
+    if (!e)
+        e = number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
+    if (!e) e = flag(a, "scale of scores by the layer", x->scale_by_layer, y->scale_by_layer);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);

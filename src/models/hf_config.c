@@ -17,22 +17,33 @@ static Error *read_activation(HfReading *r)
         const char *name;
         Activation activation;
     } names[] = { { "gelu", ACTIVATE_GELU },
+                  { "gelu_python", ACTIVATE_GELU },
                   { "gelu_new", ACTIVATE_GELU_TANH },
-                  { "silu", ACTIVATE_SILU },
+                  { "gelu_fast", ACTIVATE_GELU_TANH },
+                  { "gelu_accurate", ACTIVATE_GELU_TANH },
                   { "gelu_pytorch_tanh", ACTIVATE_GELU_TANH },
-                  { "swish", ACTIVATE_SILU } };
-    const char *of_class = r->family->activation;
-    const char *key = r->c.hidden_activation ? "hidden_activation" : "hidden_act";
-    const char *name = r->c.hidden_activation ? r->c.hidden_activation : r->c.hidden_act;
-    if (r->family->flags & HF_GPT2) key = "activation_function";
+                  { "silu", ACTIVATE_SILU },
+                  { "swish", ACTIVATE_SILU },
+                  { "relu", ACTIVATE_RELU },
+                  { "relu2", ACTIVATE_RELU_SQUARED } };
+    const unsigned flags = r->family->flags;
+    const bool is_gpt2 = flags & HF_GPT2, of_gemma = flags & HF_FROM_ONE;
+    const bool is_newer = is_gpt2 || flags & HF_SANDWICH || (of_gemma && !r->c.hidden_act);
+    const char *key = is_gpt2    ? "activation_function"
+                      : is_newer ? "hidden_activation"
+                                 : "hidden_act";
+    const char *name = is_newer ? r->c.hidden_activation : r->c.hidden_act;
+    if (!name) name = r->family->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
-    if (!name || (r->family->flags & HF_FROM_ONE && !r->c.hidden_activation)) name = of_class;
+    if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = r->family->activation;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i].name, name)) {
             r->d->activation = names[i].activation;
             return NULL;
         }
-    return hf_unknown(r, key, "known are gelu, gelu_new, gelu_pytorch_tanh, silu, swish");
+    return hf_unknown(r, key,
+                      "known are gelu, gelu_python, gelu_new, gelu_fast, gelu_accurate, "
+                      "gelu_pytorch_tanh, silu, swish, relu, relu2");
 }
 
 /* What sliding_window says; 0: no window. */
@@ -176,8 +187,6 @@ static Error *refuse(const HfReading *r)
     if (c->partial_rotary_factor && *c->partial_rotary_factor != 1)
         return hf_unknown(r, "partial_rotary_factor", "only 1.0 is: whole heads turn");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
-    if (c->scale_attn_by_inverse_layer_idx)
-        return hf_unknown(r, "scale_attn_by_inverse_layer_idx", "only false is");
     return NULL;
 }
 
@@ -251,10 +260,13 @@ static Error *read_decoder(HfReading *r)
     TRY(refuse(r));
     d->embedding_scale = embedding_scale(r);
     d->attention_scale = attention_scale(r);
-    d->attention_cap =
-        cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, r->family->attention_cap);
+    /* the class of Gemma 3 has the option and does not use it */
+    if (r->family->attention_cap != 0)
+        d->attention_cap =
+            cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, r->family->attention_cap);
     d->logit_cap =
         cap(r, "final_logit_softcapping", c->final_logit_softcapping, r->family->logit_cap);
+    d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = c->tie_word_embeddings ? *c->tie_word_embeddings : r->family->is_tied;
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & HF_GPT2);

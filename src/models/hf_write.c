@@ -57,7 +57,7 @@ static void put_window(Text *t, int64_t window)
 
 static const char *activation_name(const Decoder *d)
 {
-    static const char *const names[] = { "gelu", "gelu_pytorch_tanh", "silu" };
+    static const char *const names[] = { "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2" };
     return names[d->activation];
 }
 
@@ -164,7 +164,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool grows = d->layer[0].n_rope && s->kind == ROPE_DYNAMIC;
     put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     put_double(t, "rms_norm_eps", d->head_norm->eps);
-    put_text(t, f->flags & HF_FROM_ONE ? "hidden_activation" : "hidden_act", activation_name(d));
+    if (f->flags & HF_FROM_ONE) put_text(t, "hidden_activation", activation_name(d));
+    if (!(f->flags & HF_SANDWICH)) put_text(t, "hidden_act", activation_name(d));
     put_bool(t, "tie_word_embeddings", d->is_tied);
     put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
     put_bool(t, "mlp_bias", d->ffn_bias);
@@ -195,7 +196,8 @@ static void put_gpt2(Text *t, const Decoder *d)
     put_double(t, "attn_pdrop", d->attention_dropout);
     put_double(t, "resid_pdrop", d->dropout);
     put_double(t, "embd_pdrop", d->dropout);
-    put_bool(t, "scale_attn_weights", true);
+    put_bool(t, "scale_attn_weights", d->attention_scale != 1);
+    put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
 
 static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out)

@@ -7,6 +7,7 @@
 #include "ops/gelu_tanh.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
+#include "ops/relu.h"
 #include <math.h>
 
 Value *layer_param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
@@ -89,7 +90,9 @@ static Linear out_of_hidden(int64_t width, bool bias)
     };
 }
 
-const char *const activation_choices[] = { "gelu", "gelu_tanh", "silu", NULL };
+const char *const activation_choices[] = {
+    "gelu", "gelu_tanh", "silu", "relu", "relu_squared", NULL
+};
 
 static Value *activate(Graph *g, Value *x, Activation activation)
 {
@@ -98,6 +101,10 @@ static Value *activate(Graph *g, Value *x, Activation activation)
         return gelu_tanh(g, x);
     case ACTIVATE_SILU:
         return silu(g, x);
+    case ACTIVATE_RELU:
+        return relu(g, x);
+    case ACTIVATE_RELU_SQUARED:
+        return relu_squared(g, x);
     default:
         return gelu(g, x);
     }

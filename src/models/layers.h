@@ -18,6 +18,8 @@ typedef enum Activation {
     ACTIVATE_GELU,
     ACTIVATE_GELU_TANH,
     ACTIVATE_SILU,
+    ACTIVATE_RELU,
+    ACTIVATE_RELU_SQUARED,
     N_ACTIVATIONS
 } Activation;
 extern const char *const activation_choices[];

@@ -251,6 +251,32 @@ KERNEL(gelu_tanh_grad_kernel, 256)
     });
 }
 
+/* NaN stays */
+__device__ static float above_zero(float x)
+{
+    return x < 0 ? 0 : x;
+}
+
+KERNEL(relu_kernel, 256)
+{
+    map<1>(c, [](auto, float x) { return above_zero(x); });
+}
+
+KERNEL(relu_grad_kernel, 256)
+{
+    map<2>(c, [](auto, float y, float dy) { return y > 0 ? dy : 0; });
+}
+
+KERNEL(relu_squared_kernel, 256)
+{
+    map<1>(c, [](auto, float x) { return above_zero(x) * above_zero(x); });
+}
+
+KERNEL(relu_squared_grad_kernel, 256)
+{
+    map<2>(c, [](auto, float x, float dy) { return 2 * above_zero(x) * dy; });
+}
+
 KERNEL(offset_kernel, 256)
 {
     const float by = (float)attrs_of<Offset>(c).by;

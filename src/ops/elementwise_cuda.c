@@ -56,6 +56,26 @@ static int run_gelu_tanh_grad(const Launch *l)
     return cuda_run_elements(l, "gelu_tanh_grad_kernel", 0);
 }
 
+static int run_relu(const Launch *l)
+{
+    return cuda_run_elements(l, "relu_kernel", 0);
+}
+
+static int run_relu_grad(const Launch *l)
+{
+    return cuda_run_elements(l, "relu_grad_kernel", 0);
+}
+
+static int run_relu_squared(const Launch *l)
+{
+    return cuda_run_elements(l, "relu_squared_kernel", 0);
+}
+
+static int run_relu_squared_grad(const Launch *l)
+{
+    return cuda_run_elements(l, "relu_squared_grad_kernel", 0);
+}
+
 static int run_offset(const Launch *l)
 {
     return cuda_run_elements(l, "offset_kernel", sizeof(Offset));
@@ -120,6 +140,11 @@ const KernelDef elementwise_cuda[] = {
     { "gelu_grad", "cuda", "any any>any", CPU_SCALAR, run_gelu_grad, NULL, cuda_floats_fit },
     { "gelu_tanh", "cuda", "any>any", CPU_SCALAR, run_gelu_tanh, NULL, cuda_floats_fit },
     { "gelu_tanh_grad", "cuda", "any any>any", CPU_SCALAR, run_gelu_tanh_grad, NULL,
+      cuda_floats_fit },
+    { "relu", "cuda", "any>any", CPU_SCALAR, run_relu, NULL, cuda_floats_fit },
+    { "relu_grad", "cuda", "any any>any", CPU_SCALAR, run_relu_grad, NULL, cuda_floats_fit },
+    { "relu_squared", "cuda", "any>any", CPU_SCALAR, run_relu_squared, NULL, cuda_floats_fit },
+    { "relu_squared_grad", "cuda", "any any>any", CPU_SCALAR, run_relu_squared_grad, NULL,
       cuda_floats_fit },
     { "offset", "cuda", "any>any", CPU_SCALAR, run_offset, NULL, cuda_floats_fit },
     { "logit_cap", "cuda", "any>any", CPU_SCALAR, run_logit_cap, NULL, cuda_floats_fit },

@@ -144,6 +144,32 @@ INLINE void gelu_tanh_grad_step(const Vec *x, Vec *y, float c)
     y[0] = (s + more) * x[1];
 }
 
+INLINE void relu_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = vec_max(vec_set(0), x[0]); /* in this order NaN stays */
+}
+
+INLINE void relu_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    y[0] = vec_keep(x[0] > vec_set(0), x[1]);
+}
+
+INLINE void relu_squared_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Vec above = vec_max(vec_set(0), x[0]);
+    y[0] = above * above;
+}
+
+INLINE void relu_squared_grad_step(const Vec *x, Vec *y, float c)
+{
+    (void)c;
+    Vec above = vec_max(vec_set(0), x[0]);
+    y[0] = (above + above) * x[1];
+}
+
 INLINE void swiglu_step(const Vec *x, Vec *y, float c)
 {
     (void)c;
@@ -158,137 +184,34 @@ INLINE void swiglu_grad_step(const Vec *x, Vec *y, float c)
     y[1] = value * x[2];
 }
 
-static void copy_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 1, 1, copy_step);
-}
-
-static void add_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, add_step);
-}
-
-static void mul_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, mul_step);
-}
-
-static void scale_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 1, 1, scale_step);
-}
-
-static void silu_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 1, 1, silu_step);
-}
-
-static void silu_grad_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, silu_grad_step);
-}
-
-static void gelu_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 1, 1, gelu_step);
-}
-
-static void gelu_grad_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, gelu_grad_step);
-}
-
-static void gelu_tanh_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 1, 1, gelu_tanh_step);
-}
-
-static void gelu_tanh_grad_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, gelu_tanh_grad_step);
-}
-
-static void swiglu_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 2, 1, swiglu_step);
-}
-
-static void swiglu_grad_task(void *arg, int64_t i, int thread)
-{
-    (void)thread;
-    map_chunk(arg, i, 3, 2, swiglu_grad_step);
-}
-
-static int run_copy(const Launch *l)
-{
-    return map(l, copy_task, 0);
-}
-
-static int run_add(const Launch *l)
-{
-    return map(l, add_task, 0);
-}
-
-static int run_mul(const Launch *l)
-{
-    return map(l, mul_task, 0);
-}
-
-static int run_scale(const Launch *l)
-{
-    return map(l, scale_task, (float)((const Scale *)l->attrs)->factor);
-}
-
-static int run_silu(const Launch *l)
-{
-    return map(l, silu_task, 0);
-}
-
-static int run_silu_grad(const Launch *l)
-{
-    return map(l, silu_grad_task, 0);
-}
-
-static int run_gelu(const Launch *l)
-{
-    return map(l, gelu_task, 0);
-}
-
-static int run_gelu_grad(const Launch *l)
-{
-    return map(l, gelu_grad_task, 0);
-}
-
-static int run_gelu_tanh(const Launch *l)
-{
-    return map(l, gelu_tanh_task, 0);
-}
-
-static int run_gelu_tanh_grad(const Launch *l)
-{
-    return map(l, gelu_tanh_grad_task, 0);
-}
-
-static int run_swiglu(const Launch *l)
-{
-    return map(l, swiglu_task, 0);
-}
-
-static int run_swiglu_grad(const Launch *l)
-{
-    return map(l, swiglu_grad_task, 0);
-}
+/* run_NAME, which maps the function NAME_step over all elements. */
+#define RUN(name, n_in, n_out, constant)                                                           \
+    static void name##_task(void *arg, int64_t i, int thread)                                      \
+    {                                                                                              \
+        (void)thread;                                                                              \
+        map_chunk(arg, i, n_in, n_out, name##_step);                                               \
+    }                                                                                              \
+    static int run_##name(const Launch *l)                                                         \
+    {                                                                                              \
+        return map(l, name##_task, constant);                                                      \
+    }
+RUN(copy, 1, 1, 0)
+RUN(add, 2, 1, 0)
+RUN(mul, 2, 1, 0)
+RUN(scale, 1, 1, (float)((const Scale *)l->attrs)->factor)
+RUN(silu, 1, 1, 0)
+RUN(silu_grad, 2, 1, 0)
+RUN(gelu, 1, 1, 0)
+RUN(gelu_grad, 2, 1, 0)
+RUN(gelu_tanh, 1, 1, 0)
+RUN(gelu_tanh_grad, 2, 1, 0)
+RUN(relu, 1, 1, 0)
+RUN(relu_grad, 2, 1, 0)
+RUN(relu_squared, 1, 1, 0)
+RUN(relu_squared_grad, 2, 1, 0)
+RUN(swiglu, 2, 1, 0)
+RUN(swiglu_grad, 3, 2, 0)
+#undef RUN
 
 const KernelDef TABLE[] = {
     { "cast", "cpu", "any>any", LEVEL, run_copy, NULL, floats_fit },
@@ -302,6 +225,10 @@ const KernelDef TABLE[] = {
     { "gelu_grad", "cpu", "any any>any", LEVEL, run_gelu_grad, NULL, floats_fit },
     { "gelu_tanh", "cpu", "any>any", LEVEL, run_gelu_tanh, NULL, floats_fit },
     { "gelu_tanh_grad", "cpu", "any any>any", LEVEL, run_gelu_tanh_grad, NULL, floats_fit },
+    { "relu", "cpu", "any>any", LEVEL, run_relu, NULL, floats_fit },
+    { "relu_grad", "cpu", "any any>any", LEVEL, run_relu_grad, NULL, floats_fit },
+    { "relu_squared", "cpu", "any>any", LEVEL, run_relu_squared, NULL, floats_fit },
+    { "relu_squared_grad", "cpu", "any any>any", LEVEL, run_relu_squared_grad, NULL, floats_fit },
     { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
     { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
     { 0 },

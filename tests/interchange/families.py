@@ -34,8 +34,11 @@ LOCAL_ROPE = {"rope_parameters": {"full_attention": {"rope_type": "default", "ro
 
 FAMILIES = {
     "gpt2": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
+    "gpt2_by_layer": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
+                                    scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False, activation_function="relu")),
     "llama": ("Llama", LLAMA),
     "llama_tied_biases": ("Llama", LLAMA | dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "llama_relu": ("Llama", LLAMA | dict(hidden_act="relu")),
     "llama_linear": ("Llama", LLAMA | rope("linear", factor=4.0)),
     "llama_dynamic": ("Llama", LLAMA | rope("dynamic", factor=4.0)),
     "llama_llama3": ("Llama", LLAMA | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,

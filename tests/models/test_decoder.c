@@ -3,7 +3,8 @@
 #include "config/builder.h"
 #include "graph/op.h"
 #include "models/decoder_difference.h"
-#include "models/hf_config.h"
+#include "models/hf_write.h"
+#include "ops/attention.h"
 #include "test.h"
 #include <string.h>
 
@@ -63,6 +64,28 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, learned_positions: true, "
       "use_weight_tying: true, qkv_bias: true, out_bias: true, ffn_bias: true, gated: false, "
       "activation: gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}" },
+    { "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
+      "\"n_positions\": 32, \"layer_norm_epsilon\": 1e-5, \"resid_pdrop\": 0.0, \"embd_pdrop\": "
+      "0.0, \"attn_pdrop\": 0.0, \"activation_function\": \"relu\", \"scale_attn_weights\": false, "
+      "\"scale_attn_by_inverse_layer_idx\": true",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, learned_positions: true, "
+      "use_weight_tying: true, qkv_bias: true, out_bias: true, ffn_bias: true, gated: false, "
+      "activation: relu, norm: {type: layer, eps: 1e-5, bias: true}, attention_scale: 1.0, "
+      "scale_by_layer: true" },
+    { SIZES "\"model_type\": \"gemma\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, \"hidden_act\": "
+            "\"relu2\"",
+      SETTINGS "norm: {eps: 1e-6, from_one: true}, activation: relu_squared, embedding_scale: "
+               "2.8284270763397217, rope: {base: 10000.0}" },
+    /* Gemma 3 has the option of bent scores, and its class does not use it. */
+    { SIZES "\"model_type\": \"gemma3_text\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"sliding_window\": 8, \"layer_types\": [\"sliding_attention\", \"full_attention\", "
+            "\"sliding_attention\", \"full_attention\"], \"query_pre_attn_scalar\": 16, "
+            "\"attn_logit_softcapping\": 5.0, \"final_logit_softcapping\": 3.0",
+      SETTINGS "norm: {eps: 1e-6, from_one: true}, norm_behind: true, activation: gelu_tanh, "
+               "embedding_scale: 2.8284270763397217, attention_scale: 0.25, logit_cap: 3.0, "
+               "qk_norm: head, rope: {base: 1000000.0}, layers: [{window: 8, rope: {base: "
+               "10000.0}}, {}]" },
 };
 
 static Error *model_of(Arena *a, const char *settings, Model **out)
@@ -83,17 +106,63 @@ static Error *decoder_from_json(Arena *a, const char *members, HfModel *out)
     return hf_config_parse(a, root, "config.json", out);
 }
 
+/* And are written as a class. */
 TEST(families_are_rows_of_the_settings_of_a_decoder)
 {
     Arena *a = arena_new();
+    Text text = { 0 };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         Model *m = NULL;
         HfModel hf;
+        const HfFamily *written;
         assert_no_error(decoder_from_json(a, pairs[i].json, &hf));
         assert_no_error(model_of(a, pairs[i].yaml, &m));
         const char *difference = decoder_difference(a, decoder_of(m), hf.decoder);
         if (difference) fail_msg("%s: %s", hf.family->model_type, difference);
+        assert_no_error(hf_config_write(a, decoder_of(m), F32, &written, &text));
     }
+    text_free(&text);
+    arena_free(a);
+}
+
+/* What transformers would leave out is no option of the class. */
+TEST(bent_scores_are_not_written_as_gemma_3)
+{
+    Arena *a = arena_new();
+    HfModel hf;
+    Text text = { 0 };
+    const HfFamily *written;
+    assert_no_error(decoder_from_json(a, pairs[sizeof pairs / sizeof *pairs - 1].json, &hf));
+    Decoder d = *hf.decoder;
+    d.attention_cap = 5;
+    assert_error_has(hf_config_write(a, &d, F32, &written, &text), "no standard class");
+    text_free(&text);
+    arena_free(a);
+}
+
+static double scale_of_layer(const Model *m, int layer)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    ModelOutput out = { 0 };
+    double scale = -1;
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (!strcmp(g->node[i]->op->name, "attention") && layer-- == 0)
+            scale = ((const Attention *)g->node[i]->attrs)->scale;
+    arena_free(a);
+    return scale;
+}
+
+TEST(scores_are_divided_by_the_number_of_the_block)
+{
+    Arena *a = arena_new();
+    Model *m = NULL;
+    assert_no_error(model_of(a, SETTINGS "attention_scale: 0.5, scale_by_layer: true", &m));
+    assert_close(scale_of_layer(m, 0), 0.5, 0);
+    assert_close(scale_of_layer(m, 3), 0.125, 0);
+    assert_no_error(model_of(a, SETTINGS "scale_by_layer: true", &m));
+    assert_close(scale_of_layer(m, 1), 0.25, 1e-15); /* heads of width 4 */
     arena_free(a);
 }
 

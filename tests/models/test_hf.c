@@ -55,9 +55,8 @@ TEST(config_json_of_an_unknown_class_is_refused_with_its_new_options)
 TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
 {
     Arena *a = arena_new();
-    refuses(a, llama, ", \"hidden_act\": \"relu2\"", "config.json:2:");
-    refuses(a, llama, ", \"hidden_act\": \"relu2\"",
-            "hidden_act: \"relu2\" is not known; known are");
+    refuses(a, llama, ", \"hidden_act\": \"mish\"", "config.json:2:");
+    refuses(a, llama, ", \"hidden_act\": \"mish\"", "hidden_act: \"mish\" is not known; known are");
     refuses(a, llama, ", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2.0}",
             "rope scaling longrope is not known");
     refuses(a, llama, ", \"rope_scaling\": {\"type\": \"linear\"}",
@@ -68,6 +67,37 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     refuses(a, llama, ", \"num_key_value_heads\": 3", "num_key_value_heads: 3 is not known");
     refuses(a, "\"model_type\": \"llama\", \"vocab_size\": 16, \"hidden_size\": \"wide\"", "",
             "hidden_size");
+    arena_free(a);
+}
+
+/* Each class of transformers looks at one of the two options. */
+TEST(config_json_gives_the_activation_that_the_class_takes)
+{
+    static const struct {
+        const char *type, *more;
+        Activation activation;
+    } row[] = {
+        { "llama", "", ACTIVATE_SILU },
+        { "llama", ", \"hidden_act\": \"relu\"", ACTIVATE_RELU },
+        { "llama", ", \"hidden_act\": \"relu2\"", ACTIVATE_RELU_SQUARED },
+        { "llama", ", \"hidden_act\": \"gelu\"", ACTIVATE_GELU },
+        { "llama", ", \"hidden_act\": \"gelu_fast\"", ACTIVATE_GELU_TANH },
+        { "llama", ", \"hidden_activation\": \"relu\"", ACTIVATE_SILU },
+        { "gemma", "", ACTIVATE_GELU_TANH },
+        { "gemma", ", \"hidden_act\": \"gelu\"", ACTIVATE_GELU_TANH },
+        { "gemma", ", \"hidden_act\": \"silu\"", ACTIVATE_SILU },
+        { "gemma", ", \"hidden_act\": \"silu\", \"hidden_activation\": \"gelu\"", ACTIVATE_SILU },
+        { "gemma", ", \"hidden_activation\": \"gelu\"", ACTIVATE_GELU },
+        { "gemma2", ", \"hidden_act\": \"silu\"", ACTIVATE_GELU_TANH },
+        { "gemma2", ", \"hidden_activation\": \"gelu\"", ACTIVATE_GELU },
+        { "gemma3_text", ", \"hidden_activation\": \"silu\"", ACTIVATE_SILU },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *members =
+            arena_printf(a, "\"model_type\": \"%s\"%s", row[i].type, strchr(llama, ','));
+        assert_int_equal(decoder_with(a, members, row[i].more)->activation, row[i].activation);
+    }
     arena_free(a);
 }
 
@@ -400,5 +430,27 @@ TEST(config_json_of_transformers_4_gives_the_same_bits)
         const Str x = run_of(a, from, batch, "v5"), y = run_of(a, to, batch, "v4");
         assert_true(x.len == y.len && !memcmp(x.ptr, y.ptr, x.len));
     }
+    arena_free(a);
+}
+
+/* transformers goes on beyond it where positions turn; `model run` is compared with it. */
+TEST(a_model_is_run_beyond_its_max_position_embeddings)
+{
+    Arena *a = arena_new();
+    Str config;
+    const char *from = shared_path(a, "data/goldens/models/hf_llama_gqa"),
+               *to = path_join(a, test_folder(), "short"),
+               *batch = path_join(a, from, "batch.safetensors");
+    assert_no_error(file_read(a, path_join(a, from, "config.json"), &config));
+    char *text = arena_string(a, config.ptr), *at = strstr(text, "max_position_embeddings\": ");
+    assert_non_null(at);
+    for (at += strlen("max_position_embeddings\": "); *at != ','; at++)
+        *at = at[1] == ',' ? '3' : ' ';
+    assert_no_error(make_directories(to));
+    assert_no_error(file_write_unsynced(path_join(a, to, "config.json"), text, strlen(text)));
+    assert_int_equal(0, symlink(path_absolute(a, path_join(a, from, "model.safetensors")),
+                                path_join(a, to, "model.safetensors")));
+    const Str x = run_of(a, from, batch, "long"), y = run_of(a, to, batch, "short.out");
+    assert_true(x.len == y.len && !memcmp(x.ptr, y.ptr, x.len));
     arena_free(a);
 }

@@ -12,6 +12,7 @@
 #include "ops/norm.h"
 #include "ops/offset.h"
 #include "ops/patches.h"
+#include "ops/relu.h"
 #include "ops/reshape.h"
 #include "ops/sequence.h"
 
@@ -152,6 +153,10 @@ const OpCase element_cases[] = {
     { "gelu of many elements", build_unary, .unary = gelu, .n = { 123, 45 } },
     { "gelu_tanh", build_unary, .unary = gelu_tanh, .n = { 6, 7 }, .large = { 4096, 3072 } },
     { "gelu_tanh of many elements", build_unary, .unary = gelu_tanh, .n = { 123, 45 } },
+    { "relu", build_unary, .unary = relu, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "relu of many elements", build_unary, .unary = relu, .n = { 123, 45 } },
+    { "relu_squared", build_unary, .unary = relu_squared, .n = { 6, 7 }, .large = { 4096, 3072 } },
+    { "relu_squared of many elements", build_unary, .unary = relu_squared, .n = { 123, 45 } },
     { "offset", build_unary, .unary = offset_by_one, .n = { 6, 8 } },
     { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
     { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
