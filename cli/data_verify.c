@@ -58,16 +58,10 @@ static Error *verify_lines(const char *jsonl, const char *index, const Crew *cre
     return NULL;
 }
 
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), m = strlen(suffix);
-    return n > m && !strcmp(s + n - m, suffix);
-}
-
 static Error *verify(Arena *a, const char *path, const PbinExpectation *expected, const Crew *crew)
 {
-    if (ends_with(path, ".pbin")) return verify_packed(path, expected, crew);
-    if (ends_with(path, ".idx"))
+    if (str_ends(str_of(path), ".pbin")) return verify_packed(path, expected, crew);
+    if (str_ends(str_of(path), ".idx"))
         return verify_lines(path_with_suffix(a, path, ".jsonl"), path, crew);
     return verify_lines(path, path_with_suffix(a, path, ".idx"), crew);
 }

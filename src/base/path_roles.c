@@ -110,15 +110,9 @@ static bool is_above(const struct stat *above, const char *folder)
 
 /* ---- what inputs stand for ---- */
 
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), m = strlen(suffix);
-    return n > m && !strcmp(s + n - m, suffix);
-}
-
 static bool has_suffix(const char *name, const char *const *suffixes)
 {
-    while (*suffixes && !ends_with(name, *suffixes)) suffixes++;
+    while (*suffixes && !str_ends(str_of(name), *suffixes)) suffixes++;
     return *suffixes;
 }
 

@@ -28,6 +28,12 @@ bool str_starts(Str s, const char *prefix)
     return s.len >= n && !memcmp(s.ptr, prefix, n);
 }
 
+bool str_ends(Str s, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return s.len >= n && !memcmp(s.ptr + s.len - n, suffix, n);
+}
+
 /* Greedy with one remembered star: linear for practical patterns, no recursion. */
 bool text_matches(const char *pattern, const char *text)
 {

@@ -15,6 +15,7 @@ Str str_of(const char *s);
 bool str_equal(Str a, Str b);
 bool str_is(Str a, const char *b);
 bool str_starts(Str s, const char *prefix);
+bool str_ends(Str s, const char *suffix);
 /* Shell-like pattern with `*` and `?`; the whole text must match. */
 bool text_matches(const char *pattern, const char *text);
 /* Number of insertions, deletions and substitutions from a to b; for "did you mean". */

@@ -40,12 +40,6 @@ bool text_input_exists(const char *given)
     return some;
 }
 
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), m = strlen(suffix);
-    return n >= m && !strcmp(s + n - m, suffix);
-}
-
 static Error *refuse_parquet(const char *path)
 {
     size_t stem = strlen(path) - strlen(".parquet");
@@ -56,7 +50,7 @@ static Error *refuse_parquet(const char *path)
 
 static Error *add_file(Arena *a, const char *path, PathList *out)
 {
-    if (ends_with(path, ".parquet")) return refuse_parquet(path);
+    if (str_ends(str_of(path), ".parquet")) return refuse_parquet(path);
     out->item = arena_grow(a, out->item, out->n, &out->cap, sizeof *out->item);
     out->item[out->n++] = arena_string(a, path);
     return NULL;
@@ -64,8 +58,8 @@ static Error *add_file(Arena *a, const char *path, PathList *out)
 
 bool text_input_is_text_name(const char *path)
 {
-    return ends_with(path, ".jsonl") || ends_with(path, ".jsonl.gz") ||
-           ends_with(path, ".jsonl.zst");
+    return str_ends(str_of(path), ".jsonl") || str_ends(str_of(path), ".jsonl.gz") ||
+           str_ends(str_of(path), ".jsonl.zst");
 }
 
 static Error *add_folder(Arena *a, const char *folder, PathList *out)
@@ -76,7 +70,7 @@ static Error *add_folder(Arena *a, const char *folder, PathList *out)
     TRY(files_below(a, folder, "", &all));
     for (int64_t i = 0; i < all.n; i++) {
         if (text_input_is_text_name(all.item[i])) TRY(add_file(a, all.item[i], out));
-        if (ends_with(all.item[i], ".parquet") && !parquet) parquet = all.item[i];
+        if (str_ends(str_of(all.item[i]), ".parquet") && !parquet) parquet = all.item[i];
     }
     if (out->n > before) return NULL;
     if (parquet) return refuse_parquet(parquet);

@@ -47,12 +47,6 @@ static Error *open_folder(Arena *a, const char *path, const char *folder, Checkp
                      SUPPORTED);
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), m = strlen(suffix);
-    return n > m && !strcmp(path + n - m, suffix);
-}
-
 static Error *open_path(Arena *a, const char *path, CheckpointReader **out);
 
 /* The folder, or the pair of files, that a last_checkpoint_info.json names. */
@@ -75,10 +69,11 @@ static Error *open_path(Arena *a, const char *path, CheckpointReader **out)
     const char *place = folder_resolve(a, path);
     if (!file_exists(place)) return error_new("%s: no such checkpoint", path);
     if (is_directory(place)) return open_folder(a, path, place, out);
-    if (has_suffix(path, ".safetensors")) return weights_open(a, path, out);
-    if (has_suffix(path, ".bin") || has_suffix(path, ".pt") || has_suffix(path, ".pth"))
+    if (str_ends(str_of(path), ".safetensors")) return weights_open(a, path, out);
+    if (str_ends(str_of(path), ".bin") || str_ends(str_of(path), ".pt") ||
+        str_ends(str_of(path), ".pth"))
         return torch_open(a, &path, 1, out);
-    if (has_suffix(path, ".distcp"))
+    if (str_ends(str_of(path), ".distcp"))
         return error_new("%s: a part of a DCP checkpoint; give the folder that it lies in", path);
     return error_new("%s: no checkpoint; %s", path, SUPPORTED);
 }

@@ -1,13 +1,13 @@
-/* hf_weights.c - reads parameters from .safetensors files with Hugging Face's names and layouts. */
+/* hf_weights.c - reads parameters from files with Hugging Face's names and layouts. */
 #include "checkpoint/hf_weights.h"
 #include "base/file.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/hf_file.h"
 #include "config/yaml.h"
 #include <string.h>
 
 /* A tensor and the file that it is in. */
 typedef struct Found {
-    const Safetensors *file;
+    const HfFile *file;
     const Tensor *tensor;
 } Found;
 
@@ -21,52 +21,59 @@ typedef struct HfWeights {
 typedef struct Folder {
     Arena *arena;
     const char *path;
+    const char *file;   /* that all tensors lie in, or NULL */
     const char *index;  /* path of the index; NULL: one file */
     const Yaml *shards; /* name of a tensor to its file */
-    Map *open;          /* name of a file to Safetensors * */
+    Map *open;          /* name of a file to HfFile * */
 } Folder;
+
+static Error *read_index(Folder *f, const char *path)
+{
+    Yaml *index;
+    f->index = path;
+    TRY(yaml_read_json(f->arena, path, &index));
+    f->shards = yaml_get(index, "weight_map");
+    if (f->shards && f->shards->type == YAML_MAP) return NULL;
+    return error_new("%s: there is no weight_map in it", path);
+}
 
 static Error *open_folder(Folder *f)
 {
-    static const char one[] = "model.safetensors", many[] = "model.safetensors.index.json";
+    /* in the order in which transformers looks for them */
+    static const char *const files[] = { "model.safetensors", "pytorch_model.bin" };
     f->open = map_new(f->arena);
-    if (file_exists(path_join(f->arena, f->path, many))) {
-        Yaml *index;
-        f->index = path_join(f->arena, f->path, many);
-        TRY(yaml_read_json(f->arena, f->index, &index));
-        f->shards = yaml_get(index, "weight_map");
-        if (f->shards && f->shards->type == YAML_MAP) return NULL;
-        return error_new("%s: there is no weight_map in it", f->index);
+    for (int i = 0; i < 2; i++) {
+        const char *index =
+            path_join(f->arena, f->path, arena_printf(f->arena, "%s.index.json", files[i]));
+        if (file_exists(index)) return read_index(f, index);
+        f->file = files[i];
+        if (file_exists(path_join(f->arena, f->path, f->file))) return NULL;
     }
-    if (file_exists(path_join(f->arena, f->path, one))) return NULL;
-    if (file_exists(path_join(f->arena, f->path, "pytorch_model.bin")))
-        return error_new("%s holds pytorch_model.bin, which cannot be read yet; readable is %s",
-                         f->path, one);
-    return error_as_absent(
-        error_new("%s holds no weights: there is neither %s nor %s", f->path, one, many));
+    return error_as_absent(error_new("%s holds no weights: there is neither %s nor %s, nor "
+                                     "an .index.json of one of them",
+                                     f->path, files[0], files[1]));
 }
 
-static Error *open_file(Folder *f, const char *name, const char *tensor, const Safetensors **out)
+static Error *open_file(Folder *f, const char *name, const char *tensor, const HfFile **out)
 {
-    Safetensors *s = map_get(f->open, str_of(name));
-    *out = s;
-    if (s) return NULL;
+    HfFile *file = map_get(f->open, str_of(name));
+    *out = file;
+    if (file) return NULL;
     const char *path = path_join(f->arena, f->path, name);
     if (strchr(name, '/'))
         return error_new("%s: %s lies in %s, which is no file of the folder", f->index, tensor,
                          name);
     if (!file_exists(path))
         return error_new("%s: %s lies in %s, which is missing", f->index, tensor, path);
-    TRY(safetensors_open(f->arena, path, &s));
-    map_set(f->open, str_of(name), s);
-    *out = s;
+    TRY(hf_file_open(f->arena, path, &file));
+    map_set(f->open, str_of(name), file);
+    *out = file;
     return NULL;
 }
 
-/* Under its name, or without the name of the model around it: files of the first GPT-2. */
 static Error *find_named(Folder *f, const char *name, Found *out)
 {
-    const char *file = "model.safetensors";
+    const char *file = f->file;
     if (f->shards) {
         const Yaml *shard = yaml_get(f->shards, name);
         if (!shard) return NULL;
@@ -75,21 +82,31 @@ static Error *find_named(Folder *f, const char *name, Found *out)
         file = shard->text;
     }
     TRY(open_file(f, file, name, &out->file));
-    out->tensor = safetensors_find(out->file, name);
+    TRY(hf_file_find(out->file, name, &out->tensor));
     if (out->tensor || !f->shards) return NULL;
-    return error_new("%s has no tensor %s, although %s says so", out->file->path, name, f->index);
+    return error_new("%s has no tensor %s, although %s says so", hf_file_path(out->file), name,
+                     f->index);
 }
 
+/* Under its name; without that of the model around it, as in files of the first GPT-2; or as the
+ * text model of a larger one, in the spelling of transformers 5 and 4. */
 static Error *find(Folder *f, const char *name, Found *out)
 {
-    static const char *const prefixes[] = { "transformer.", "model." };
+    static const struct {
+        const char *without, *with;
+    } spelling[] = { { "", "" },
+                     { "transformer.", "" },
+                     { "model.", "" },
+                     { "model.", "model.language_model." },
+                     { "", "language_model." } };
     *out = (Found){ 0 };
-    TRY(find_named(f, name, out));
-    for (int i = 0; i < 2 && !out->tensor; i++)
-        if (str_starts(str_of(name), prefixes[i]))
-            TRY(find_named(f, name + strlen(prefixes[i]), out));
+    for (size_t i = 0; i < sizeof spelling / sizeof *spelling && !out->tensor; i++) {
+        if (!str_starts(str_of(name), spelling[i].without)) continue;
+        const char *rest = name + strlen(spelling[i].without);
+        TRY(find_named(f, arena_printf(f->arena, "%s%s", spelling[i].with, rest), out));
+    }
     if (out->tensor) return NULL;
-    return error_new("%s has no tensor %s", f->index ? f->index : out->file->path, name);
+    return error_new("%s has no tensor %s", f->index ? f->index : hf_file_path(out->file), name);
 }
 
 static const char *shape_text(Arena *a, int n_dims, const int64_t *size)
@@ -110,10 +127,10 @@ static Error *check(Arena *a, const Found *f, const HfSource *s, const char *nam
     for (int d = 0; same && d < s->n_dims; d++) same = t->size[d] == s->size[d];
     if (same && dtype_is_float(t->dtype)) return NULL;
     if (same)
-        return error_new("%s: %s is of type %s; allowed are floats", f->file->path, name,
+        return error_new("%s: %s is of type %s; allowed are floats", hf_file_path(f->file), name,
                          dtype_name(t->dtype));
-    return error_new("%s: %s has the shape %s, but config.json makes it %s", f->file->path, name,
-                     shape_text(a, t->n_dims, t->size), shape_text(a, s->n_dims, s->size));
+    return error_new("%s: %s has the shape %s, but config.json makes it %s", hf_file_path(f->file),
+                     name, shape_text(a, t->n_dims, t->size), shape_text(a, s->n_dims, s->size));
 }
 
 /* Columns of one row of the parameter; `at` is the element of the tensor where they begin. */
@@ -161,8 +178,9 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
         TRY(check(f->arena, &w->found[i][k], s, s->tensor[k]));
         entry->dtype = w->found[i][k].tensor->dtype;
         if (entry->dtype != w->found[i][0].tensor->dtype)
-            return error_new("%s: %s is of type %s, but %s of type %s", w->found[i][k].file->path,
-                             s->tensor[k], dtype_name(entry->dtype), s->tensor[0],
+            return error_new("%s: %s is of type %s, but %s of type %s",
+                             hf_file_path(w->found[i][k].file), s->tensor[k],
+                             dtype_name(entry->dtype), s->tensor[0],
                              dtype_name(w->found[i][0].tensor->dtype));
     }
     entry->name = arena_printf(f->arena, "app.model.%s", entry->name);

@@ -6,7 +6,8 @@
 #include "models/hf_config.h"
 
 /* The parameters `param` (names, without "app.model.", and sizes) from the folder's
- * model.safetensors, or from the shards that model.safetensors.index.json lists. Errors name file
+ * model.safetensors, or from the shards that model.safetensors.index.json lists; where there is
+ * neither, from pytorch_model.bin likewise. Errors name file
  * and tensor: a shard or tensor that is not there, another shape than config.json asks for. */
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
                        CheckpointReader **out);

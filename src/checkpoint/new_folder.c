@@ -169,12 +169,6 @@ void folder_abandon(NewFolder *f)
     forget(f);
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && !strcmp(s + n - m, end);
-}
-
 static Error *remove_dead(const char *path)
 {
     int fd;
@@ -194,9 +188,9 @@ static Error *sweep_one(Arena *a, const char *path)
         temporary_remove_dead(path);
         return NULL;
     }
-    if (ends_with(path, SAVING)) return remove_dead(path);
-    if (ends_with(path, DELETING)) return remove_tree(path);
-    if (!ends_with(path, REPLACED)) return NULL;
+    if (str_ends(str_of(path), SAVING)) return remove_dead(path);
+    if (str_ends(str_of(path), DELETING)) return remove_tree(path);
+    if (!str_ends(str_of(path), REPLACED)) return NULL;
     const char *final = arena_string_n(a, path, strlen(path) - strlen(REPLACED));
     if (file_exists(final)) return discard(a, path, final);
     return rename(path, final) == 0 ? NULL : failed("rename back into", final);

@@ -7,8 +7,9 @@
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
 {
     const Yaml *v = yaml_get(r->root, key);
-    return error_new("%s: %s: %s is not known; %s", v ? yaml_place(r->arena, v) : r->path, key,
-                     v ? yaml_show(r->arena, v) : "nothing", allowed);
+    if (!v) return error_new("%s: %s is missing; %s", yaml_place(r->arena, r->root), key, allowed);
+    return error_new("%s: %s: %s is not known; %s", yaml_place(r->arena, v), key,
+                     yaml_show(r->arena, v), allowed);
 }
 
 static Error *read_activation(HfReading *r)
@@ -208,11 +209,14 @@ static Error *read_sizes(HfReading *r)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
-    d->vocab_size = c->vocab_size;
+    d->vocab_size = c->vocab_size ? *c->vocab_size : f->vocab_size;
     d->width = c->hidden_size;
     d->n_layer = c->num_hidden_layers;
-    d->n_head_q = c->num_attention_heads;
-    d->n_head_kv = c->num_key_value_heads ? *c->num_key_value_heads : d->n_head_q;
+    d->n_head_q = c->num_attention_heads ? *c->num_attention_heads : f->n_heads;
+    if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
+    if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
+    const int64_t n_key_heads = f->n_key_heads ? f->n_key_heads : d->n_head_q;
+    d->n_head_kv = c->num_key_value_heads ? *c->num_key_value_heads : n_key_heads;
     d->sequence_length =
         c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
@@ -249,6 +253,14 @@ static double cap(const HfReading *r, const char *key, const double *given, doub
     return yaml_get(r->root, key) ? 0 : of_class;
 }
 
+/* The whole model decides, where it says so. */
+static bool is_tied(const HfReading *r)
+{
+    const Yaml *whole = yaml_get(r->whole, "tie_word_embeddings");
+    if (whole && whole->type == YAML_BOOL) return whole->boolean;
+    return r->c.tie_word_embeddings ? *r->c.tie_word_embeddings : r->family->is_tied;
+}
+
 static Error *read_decoder(HfReading *r)
 {
     const HfConfig *c = &r->c;
@@ -267,7 +279,7 @@ static Error *read_decoder(HfReading *r)
     d->logit_cap =
         cap(r, "final_logit_softcapping", c->final_logit_softcapping, r->family->logit_cap);
     d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
-    d->is_tied = c->tie_word_embeddings ? *c->tie_word_embeddings : r->family->is_tied;
+    d->is_tied = is_tied(r);
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & HF_GPT2);
     const bool bias = c->attention_bias && flags & HF_BIASES;
@@ -281,25 +293,32 @@ static Error *read_decoder(HfReading *r)
     return flags & HF_SPARSE ? read_moe(r) : NULL;
 }
 
-static Dtype dtype_of(const HfConfig *c)
+static Dtype dtype_of(const HfReading *r)
 {
-    if (c->dtype && strstr(c->dtype, "bfloat16")) return BF16;
-    if (c->dtype && strstr(c->dtype, "float16")) return F16;
+    const Yaml *whole = yaml_get(r->whole, "dtype");
+    if (!whole) whole = yaml_get(r->whole, "torch_dtype");
+    const char *name = r->c.dtype                            ? r->c.dtype
+                       : whole && whole->type == YAML_STRING ? whole->text
+                                                             : "";
+    if (strstr(name, "bfloat16")) return BF16;
+    if (strstr(name, "float16")) return F16;
     return F32;
 }
 
 Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *out)
 {
-    HfReading r = { .arena = a, .path = path, .root = root };
+    HfReading r = { .arena = a, .path = path, .root = root, .whole = root };
     if (root->type != YAML_MAP) return error_new("%s: this is no JSON object", path);
     TRY(hf_find_family(&r));
     Problems problems = { .arena = a };
     FieldReader reader = { .arena = a, .problems = &problems };
-    fields_fill(&reader, hf_config_fields, root, true, &r.c);
+    fields_fill(&reader, hf_config_fields, r.root, true, &r.c);
     TRY(problems_error(&problems));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
-    *out = (HfModel){ .family = r.family, .decoder = r.d, .dtype = dtype_of(&r.c) };
+    *out = (HfModel){
+        .family = r.family, .decoder = r.d, .dtype = dtype_of(&r), .is_part = r.root != r.whole
+    };
     return NULL;
 }
 

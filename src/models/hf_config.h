@@ -8,6 +8,7 @@ typedef struct HfModel {
     const char *folder; /* as the user gave it, or where the cache has it */
     const HfFamily *family;
     const Decoder *decoder;
+    bool is_part; /* the language model of a larger one, with images, say */
     Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not
                   */
 } HfModel;

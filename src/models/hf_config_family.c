@@ -49,11 +49,22 @@ static Error *unknown_class(Arena *a, const Yaml *root, const char *type)
     return e;
 }
 
+/* Models of images and text have the language model's options apart. */
+static bool find_part(HfReading *r)
+{
+    const Yaml *text = yaml_get(r->root, "text_config"), *type = yaml_get(text, "model_type");
+    if (!type || type->type != YAML_STRING) return false;
+    r->family = hf_family_find(type->text);
+    if (r->family) r->root = text;
+    return r->family != NULL;
+}
+
 Error *hf_find_family(HfReading *r)
 {
     const Yaml *type = yaml_get(r->root, "model_type");
     const char *name = type && type->type == YAML_STRING ? type->text : NULL;
     r->family = name ? hf_family_find(name) : NULL;
+    if (!r->family && find_part(r)) return NULL;
     if (!r->family) return unknown_class(r->arena, r->root, name);
     const Yaml *classes = yaml_get(r->root, "architectures");
     if (!classes || classes->type != YAML_LIST || classes->n == 0) return NULL;

@@ -6,10 +6,10 @@
 #define COUNT(m, def, text, ...) FIELD_INT(HfConfig, m, def, 1, 2147483647, text, __VA_ARGS__)
 const Field hf_config_fields[] = {
     FIELD_STRING(HfConfig, model_type, NULL, "family"),
-    COUNT(vocab_size, NULL, "number of token ids"),
+    COUNT(vocab_size, "null", "number of token ids"),
     COUNT(hidden_size, NULL, "width", .alias = "n_embd"),
     FIELD_INT(HfConfig, num_hidden_layers, NULL, 1, 1000, "blocks", .alias = "n_layer"),
-    COUNT(num_attention_heads, NULL, "query heads", .alias = "n_head"),
+    COUNT(num_attention_heads, "null", "query heads", .alias = "n_head"),
     COUNT(intermediate_size, "null", "width of the feed-forward layer"),
     COUNT(n_inner, "null", "the same of GPT-2; null: 4 times the width"),
     COUNT(num_key_value_heads, "null", "key and value heads; null: as query heads"),

@@ -7,9 +7,9 @@
 /* The options of all families, each by its newest name. */
 typedef struct HfConfig {
     const char *model_type;
-    int64_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads;
-    const int64_t *intermediate_size, *n_inner, *num_key_value_heads, *head_dim,
-        *max_position_embeddings;
+    int64_t hidden_size, num_hidden_layers;
+    const int64_t *vocab_size, *num_attention_heads, *intermediate_size, *n_inner,
+        *num_key_value_heads, *head_dim, *max_position_embeddings;
     const double *rms_norm_eps, *layer_norm_epsilon;
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
@@ -37,8 +37,9 @@ extern const Field hf_config_fields[];
 
 typedef struct HfReading {
     Arena *arena;
-    const char *path; /* of config.json */
-    const Yaml *root;
+    const char *path;  /* of config.json */
+    const Yaml *root;  /* of the language model */
+    const Yaml *whole; /* of the model that it is a part of, or the same */
     const HfFamily *family;
     HfConfig c;
     Decoder *d;

@@ -48,7 +48,8 @@ typedef struct HfFamily {
     const HfName *first, *names; /* tables of names, looked up in this order; ends with empty row */
     unsigned flags;
     HfWindows windows;
-    /* What holds where config.json is silent. */
+    /* What holds where config.json is silent; sizes of 0: it must not be. */
+    int64_t vocab_size, n_heads, n_key_heads;
     double theta, eps;
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t window;                    /* 0: none */

@@ -1,5 +1,6 @@
 /* huggingface_pretrained_model.c - model.huggingface_pretrained_model: a decoder as the config.json
  * of a folder describes it, with the folder's weights. */
+#include "base/log.h"
 #include "config/builder.h"
 #include "models/hf_config.h"
 #include "models/hf_model.h"
@@ -19,6 +20,9 @@ Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const ch
     TRY(hf_find(a, name, &folder));
     TRY(hf_config_read(a, folder, hf));
     Decoder *d = arena_copy(a, hf->decoder, sizeof *hf->decoder);
+    if (hf->is_part)
+        log_info("%s: the language model is taken alone; as %s it is written, too", folder,
+                 hf->family->class_name);
     d->sample_key = sample_key;
     d->prediction_key = prediction_key;
     hf->decoder = d;

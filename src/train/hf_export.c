@@ -45,7 +45,8 @@ static Error *choose(Arena *a, const HfExport *x, Dtype dtype, const HfFamily **
             "model.%s is no decoder of language: transformers has no class for it here",
             x->model->name);
     if (x->custom_code) return hf_custom_config_write(a, d, dtype, family, config);
-    if (!hf || dtype != hf->dtype) return hf_config_write(a, d, dtype, family, config);
+    if (!hf || hf->is_part || dtype != hf->dtype)
+        return hf_config_write(a, d, dtype, family, config);
     *family = hf->family;
     TRY(file_read(a, path_join(a, hf->folder, "config.json"), &bytes));
     text_add(config, bytes.ptr, bytes.len);

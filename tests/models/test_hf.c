@@ -2,7 +2,9 @@
  * errors, the local cache. */
 #include "checkpoint/hf_tensors.h"
 #include "checkpoint/hf_weights.h"
+#include "checkpoint/pickle.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/zip.h"
 #include "models/hf_model.h"
 #include "test.h"
 #include "train/generate.h"
@@ -95,7 +97,8 @@ TEST(config_json_gives_the_activation_that_the_class_takes)
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const char *members =
-            arena_printf(a, "\"model_type\": \"%s\"%s", row[i].type, strchr(llama, ','));
+            arena_printf(a, "\"model_type\": \"%s\", \"num_key_value_heads\": 1%s", row[i].type,
+                         strchr(llama, ','));
         assert_int_equal(decoder_with(a, members, row[i].more)->activation, row[i].activation);
     }
     arena_free(a);
@@ -226,8 +229,93 @@ static Error *open_weights(Arena *a, const Model *m, const NamedTensor *param, i
     return hf_weights_open(a, m->hf, entry, n, out);
 }
 
+static void put_sizes(PickleWriter *w, const Tensor *t, bool strides)
+{
+    pickle_begin(w, PICKLE_TUPLE);
+    for (int d = 0; d < t->n_dims; d++)
+        pickle_put_int(w, strides ? tensor_volume(t, d + 1, t->n_dims) : t->size[d]);
+    pickle_finish(w, PICKLE_TUPLE);
+}
+
+/* As torch.save writes floats: each in a storage of its own, called by its number. */
+static void put_torch(Arena *a, PickleWriter *w, const Tensor *t, int64_t number)
+{
+    pickle_put_global(w, "torch._utils _rebuild_tensor_v2");
+    pickle_begin(w, PICKLE_TUPLE);
+    pickle_begin(w, PICKLE_TUPLE);
+    pickle_put_text(w, str_of("storage"));
+    pickle_put_global(w, "torch FloatStorage");
+    pickle_put_text(w, str_of(arena_printf(a, "%lld", (long long)number)));
+    pickle_put_text(w, str_of("cpu"));
+    pickle_put_int(w, tensor_count(t));
+    pickle_finish(w, PICKLE_TUPLE);
+    pickle_persist(w);
+    pickle_put_int(w, 0);
+    put_sizes(w, t, false);
+    put_sizes(w, t, true);
+    pickle_finish(w, PICKLE_TUPLE);
+    pickle_call(w);
+}
+
+static void write_torch(Arena *a, const char *path, const NamedTensor *list, int64_t n)
+{
+    PickleWriter *w = pickle_writer(a, 2);
+    ZipWriter *z = zip_writer(a, "archive", 0);
+    Text out = { 0 };
+    pickle_begin(w, PICKLE_DICT);
+    for (int64_t i = 0; i < n; i++) {
+        pickle_put_text(w, str_of(list[i].name));
+        put_torch(a, w, &list[i].tensor, i);
+    }
+    pickle_finish(w, PICKLE_DICT);
+    zip_put(z, "data.pkl", pickle_end(w), 0, &out);
+    for (int64_t i = 0; i < n; i++) {
+        const Str numbers = { list[i].tensor.data, tensor_bytes(&list[i].tensor) };
+        zip_put(z, arena_printf(a, "data/%lld", (long long)i), numbers, 0, &out);
+    }
+    zip_end(z, 0, &out);
+    assert_no_error(file_write(path, out.ptr, out.len));
+    text_free(&out);
+}
+
+static void write_index(Arena *a, const char *path, const char *map)
+{
+    const char *text = arena_printf(a, "{\"weight_map\": {%s}}", map);
+    assert_no_error(file_write_unsynced(path, text, strlen(text)));
+}
+
+/* How a folder's tensors are stored. */
+typedef enum Store { ONE_FILE, TORCH_FILE, TORCH_SHARDS, PART_OF_5, PART_OF_4 } Store;
+
+static void store_shards(Arena *a, const char *folder, const NamedTensor *file, int64_t n)
+{
+    const int64_t half = n / 2;
+    Text map = { 0 };
+    write_torch(a, path_join(a, folder, "0.bin"), file, half);
+    write_torch(a, path_join(a, folder, "1.bin"), file + half, n - half);
+    for (int64_t i = 0; i < n; i++)
+        text_printf(&map, "%s\"%s\": \"%d.bin\"", i ? ", " : "", file[i].name, i >= half);
+    write_index(a, path_join(a, folder, "pytorch_model.bin.index.json"), map.ptr);
+    text_free(&map);
+}
+
+static void store(Arena *a, const char *folder, Store how, NamedTensor *file, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const char *rest = strchr(file[i].name, '.') + 1;
+        if (how == PART_OF_4) file[i].name = arena_printf(a, "language_model.%s", file[i].name);
+        if (how == PART_OF_5) file[i].name = arena_printf(a, "model.language_model.%s", rest);
+    }
+    if (how == TORCH_SHARDS)
+        store_shards(a, folder, file, n);
+    else if (how == TORCH_FILE)
+        write_torch(a, path_join(a, folder, "pytorch_model.bin"), file, n);
+    else
+        assert_no_error(safetensors_write(path_join(a, folder, "model.safetensors"), file, n));
+}
+
 /* Written and read again, every parameter is what it was: fused, transposed and split ones, too. */
-static void round_trip(Arena *a, const char *members)
+static void round_trip(Arena *a, const char *members, Store how)
 {
     const char *folder = folder_with(a, members, "");
     Model *m = NULL;
@@ -237,7 +325,7 @@ static void round_trip(Arena *a, const char *members)
     assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
     NamedTensor *param = parameters(a, m, &n);
     assert_no_error(hf_tensors(a, m->hf->family, param, n, &file, &n_file));
-    assert_no_error(safetensors_write(path_join(a, folder, "model.safetensors"), file, n_file));
+    store(a, folder, how, file, n_file);
     assert_no_error(open_weights(a, m, param, n, &r));
     for (int64_t i = 0; i < n; i++) {
         const Tensor *t = &param[i].tensor;
@@ -252,19 +340,73 @@ TEST(parameters_return_from_the_layouts_of_every_family)
 {
     static const char rest[] =
         ", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, "
-        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
         "\"head_dim\": 4, \"num_experts\": 3, \"moe_intermediate_size\": 5";
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
-        round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest));
+        round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest), ONE_FILE);
+    arena_free(a);
+}
+
+TEST(parameters_are_read_from_files_of_torch)
+{
+    Arena *a = arena_new();
+    round_trip(a,
+               "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
+               "\"n_head\": 2",
+               TORCH_FILE);
+    const char *file = path_join(a, test_folder(), "model/pytorch_model.bin");
+    Str bytes;
+    CheckpointReader *r;
+    Model *m = NULL;
+    int64_t n;
+    assert_no_error(file_read(a, file, &bytes));
+    const float first[] = { 100000, 100001, 100002 }; /* of the second parameter */
+    char *copy = arena_copy(a, bytes.ptr, bytes.len),
+         *at = memmem(copy, bytes.len, first, sizeof first);
+    assert_non_null(at);
+    at[1] ^= 1;
+    assert_no_error(file_write(file, copy, bytes.len));
+    assert_no_error(hf_model_new(a, path_join(a, test_folder(), "model"), "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "pytorch_model.bin: transformer.wpe.weight: ");
+    unlink(file);
+    round_trip(a, llama, TORCH_SHARDS);
+    arena_free(a);
+}
+
+/* Its config.json leaves out what the class of the language model has by itself. */
+TEST(the_language_model_of_a_larger_one_is_read_alone)
+{
+    static const char of_text[] =
+        "\"model_type\": \"gemma3\", \"architectures\": [\"Gemma3ForConditionalGeneration\"], "
+        "\"torch_dtype\": \"bfloat16\", \"vision_config\": {\"hidden_size\": 4}, \"text_config\": "
+        "{\"model_type\": \"gemma3_text\", \"hidden_size\": 8, \"intermediate_size\": 12, "
+        "\"num_hidden_layers\": 2, \"head_dim\": 4%s}";
+    Arena *a = arena_new();
+    HfModel m;
+    assert_no_error(hf_config_read(a, folder_with(a, arena_printf(a, of_text, ""), ""), &m));
+    assert_true(m.is_part && m.dtype == BF16 && m.decoder->vocab_size == 262208 &&
+                m.decoder->n_head_q == 8 && m.decoder->n_head_kv == 4 && m.decoder->is_tied);
+    const char *small = arena_printf(a, of_text, ", \"vocab_size\": 16");
+    round_trip(a, small, PART_OF_4);
+    round_trip(a, small, PART_OF_5);
+    assert_false(decoder_with(a, small, ", \"tie_word_embeddings\": false")->is_tied);
+    refuses(a, "\"model_type\": \"novel\", \"text_config\": {\"model_type\": \"other\"}", "",
+            "model_type novel");
+    refuses(a, "\"model_type\": \"llama\", \"hidden_size\": 8, \"num_hidden_layers\": 1", "",
+            "vocab_size is missing; it is needed");
     arena_free(a);
 }
 
 TEST(part_of_a_fused_tensor_is_read_alone)
 {
     Arena *a = arena_new();
-    round_trip(a, "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
-                  "\"n_head\": 2");
+    round_trip(a,
+               "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
+               "\"n_head\": 2",
+               ONE_FILE);
     Model *m = NULL;
     CheckpointReader *r;
     int64_t n;
@@ -280,21 +422,15 @@ TEST(part_of_a_fused_tensor_is_read_alone)
     arena_free(a);
 }
 
-static void write_index(Arena *a, const char *folder, const char *map)
-{
-    const char *text = arena_printf(a, "{\"weight_map\": {%s}}", map);
-    assert_no_error(file_write_unsynced(path_join(a, folder, "model.safetensors.index.json"), text,
-                                        strlen(text)));
-}
-
 TEST(weights_that_do_not_fit_are_named_with_their_file)
 {
     Arena *a = arena_new();
     Model *m = NULL;
     CheckpointReader *r;
     int64_t n;
-    round_trip(a, llama);
-    const char *folder = path_join(a, test_folder(), "model");
+    round_trip(a, llama, ONE_FILE);
+    const char *folder = path_join(a, test_folder(), "model"),
+               *index = path_join(a, folder, "model.safetensors.index.json");
     folder_with(a, llama, ", \"num_key_value_heads\": 1");
     assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
     NamedTensor *param = parameters(a, m, &n);
@@ -306,17 +442,17 @@ TEST(weights_that_do_not_fit_are_named_with_their_file)
     param = parameters(a, m, &n);
     assert_error_has(open_weights(a, m, param, n, &r),
                      "model.safetensors has no tensor model.layers.0.self_attn.q_proj.bias");
-    write_index(a, folder, "\"model.embed_tokens.weight\": \"model-00001-of-00002.safetensors\"");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"model-00001-of-00002.safetensors\"");
     assert_error_has(open_weights(a, m, param, n, &r), "model.embed_tokens.weight lies in ");
     assert_error_has(open_weights(a, m, param, n, &r),
                      "model-00001-of-00002.safetensors, which is missing");
-    write_index(a, folder, "\"model.embed_tokens.weight\": \"../x.safetensors\"");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"../x.safetensors\"");
     assert_error_has(open_weights(a, m, param, n, &r), "which is no file of the folder");
-    write_index(a, folder, "\"model.embed_tokens.weight\": \"model.safetensors\"");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"model.safetensors\"");
     assert_error_has(open_weights(a, m, param, n, &r),
                      "index.json has no tensor model.layers.0.input_layernorm.weight");
     unlink(path_join(a, folder, "model.safetensors"));
-    unlink(path_join(a, folder, "model.safetensors.index.json"));
+    unlink(index);
     assert_error_has(open_weights(a, m, param, n, &r), "holds no weights");
     arena_free(a);
 }
