@@ -276,9 +276,12 @@ uninstall: ## remove what install put below PREFIX
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
-# Everything that must hold beside the tests. Each part can be run alone. Trainings with the real vocabulary, the
-# elastic one that Slurm queues again, the recipes' plans, the tables of settings, the longest goldens and scripts are left out under
-# the address sanitizer, and tests that one thread runs under that of threads: they take minutes there and run no code that smaller ones do not.
+# Everything that must hold beside the tests. Each part can be run alone. Of the tests LARGE are left out under the address
+# sanitizer, and those that one thread runs under that of threads: they take minutes there and run no code that smaller ones do not.
+LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_a training_equals_golden_b training_equals_golden_e \
+             an_elastic_slurm every_rank_of_the_recipes recipes_train_on_few_ranks every_setting_of on_four_ranks on_four_processes \
+             warm_start_at_step_50 scripts_of_scaling_up commands_of_the_readme tutorial_trains every_training_of_the_original \
+             in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
@@ -307,9 +310,7 @@ check-lint:
 	@tools/lint.sh
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
-	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without real_vocabulary --without "golden/test_training*fenced" --without an_elastic_slurm \
-	    --without every_rank_of_the_recipes --without every_setting_of --without on_four_ranks --without on_four_processes --without warm_start_at_step_50 \
-	    --without training_equals_golden_b --without scripts_of_scaling_up --without commands_of_the_readme
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again $(patsubst %,--without '%',$(LARGE))
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh

@@ -328,12 +328,6 @@ static const char *lasting(Arena *a, const char *text, const char *root)
     return t;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-    return n >= k && !strcmp(s + n - k, end);
-}
-
 typedef struct Gatherer {
     Arena *arena;
     const char *root;
@@ -345,16 +339,16 @@ static void gather_file(Gatherer *g, const char *path)
 {
     Str bytes;
     assert_no_error(file_read(g->arena, path, &bytes));
-    if (ends_with(path, ".yaml")) return;
-    if (ends_with(path, ".yaml.resolved")) {
+    if (str_ends(str_of(path), ".yaml")) return;
+    if (str_ends(str_of(path), ".yaml.resolved")) {
         g->seen->resolved = bytes.ptr;
         return;
     }
     text_printf(&g->text, "== %s\n", lasting(g->arena, path, g->root));
     if (strstr(path, "profiler_summary") || strstr(path, "tfevents") || strstr(path, ".wandb") ||
-        ends_with(path, ".csv"))
+        str_ends(str_of(path), ".csv"))
         return; /* times */
-    bool is_text = ends_with(path, ".json") || ends_with(path, ".jsonl");
+    bool is_text = str_ends(str_of(path), ".json") || str_ends(str_of(path), ".jsonl");
     char digest[65];
     sha256_hex(bytes.ptr, bytes.len, digest);
     text_puts(&g->text, is_text ? lasting(g->arena, bytes.ptr, g->root) : digest);
