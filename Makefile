@@ -277,11 +277,13 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
 # Everything that must hold beside the tests. Each part can be run alone. Of the tests LARGE are left out under the address
-# sanitizer, and those that one thread runs under that of threads: they take minutes there and run no code that smaller ones do not.
+# sanitizer and LONG under that of threads, and there those that one thread runs, too: they take minutes and run no code that smaller ones do not.
 LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_a training_equals_golden_b training_equals_golden_e \
              an_elastic_slurm every_rank_of_the_recipes recipes_train_on_few_ranks every_setting_of on_four_ranks on_four_processes \
              warm_start_at_step_50 scripts_of_scaling_up commands_of_the_readme tutorial_trains every_training_of_the_original \
              in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device
+LONG      := data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
+             portable_kernels
 THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
@@ -323,7 +325,7 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
-	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again --without data/test_sampler $(THREADED)
+	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again $(patsubst %,--without '%',$(LONG)) $(THREADED)
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=5
 
