@@ -12,7 +12,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool sparse;
+    bool no_rope, sparse;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -72,6 +72,7 @@ static const Field layer_fields[] = {
     FIELD_INT(LayerSettings, count, "1", 1, MOST, "so many blocks in a row"),
     FIELD_INT(LayerSettings, window, "0", 0, MOST, "keys that a token sees, its own included; 0: all earlier ones"),
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
+    FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     { 0 },
 };
@@ -181,6 +182,8 @@ static Error *check(const void *settings)
         char key[64];
         snprintf(key, sizeof key, "layers.%lld.rope", (long long)i);
         TRY(check_rope(s, key, s->layers.item[i].rope));
+        if (s->layers.item[i].rope && s->layers.item[i].no_rope)
+            return error_new("%s: the blocks have no_rope", key);
     }
     return check_mixture(s);
 }
@@ -219,7 +222,7 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
         layer[i] = (DecoderLayer){
-            .window = x->window, .rope = rope, .n_rope = rope != NULL, .is_sparse = x->sparse
+            .window = x->window, .rope = rope, .n_rope = rope && !x->no_rope, .is_sparse = x->sparse
         };
         if (++of_kind < x->count) continue;
         of_kind = 0;

@@ -60,16 +60,26 @@ static Error *read_window(const HfReading *r, int64_t *out)
     else if (v)
         *out = 0;
     const bool is_asked = c->use_sliding_window && *c->use_sliding_window;
-    const bool asks =
-        r->family->windows == HF_WINDOW_UPPER || !strcmp(r->family->model_type, "qwen3_moe");
-    if ((asks && !is_asked) || r->family->windows == HF_NO_WINDOW) *out = 0;
+    const HfWindows kind = r->family->windows;
+    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_NO_ROPE ||
+                      !strcmp(r->family->model_type, "qwen3_moe");
+    if ((asks && !is_asked) || kind == HF_NO_WINDOW) *out = 0;
     return NULL;
+}
+
+static bool turns(const HfReading *r, int64_t i)
+{
+    const HfConfig *c = &r->c;
+    if (!(r->family->flags & HF_NO_ROPE)) return !(r->family->flags & HF_GPT2);
+    if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
+    return (i + 1) % c->no_rope_layer_interval != 0;
 }
 
 static Error *is_local(const HfReading *r, int64_t i, bool *out)
 {
     const HfConfig *c = &r->c;
-    const int64_t pattern = c->sliding_window_pattern ? *c->sliding_window_pattern : 6;
+    const int64_t pattern =
+        c->sliding_window_pattern ? *c->sliding_window_pattern : r->family->pattern;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
         *out = !strcmp(type, "sliding_attention");
@@ -86,6 +96,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
         break;
     case HF_WINDOW_UPPER:
         *out = i >= (c->max_window_layers ? *c->max_window_layers : 28);
+        break;
+    case HF_WINDOW_NO_ROPE:
+        *out = !turns(r, i);
         break;
     default:
         *out = true;
@@ -107,8 +120,10 @@ static Error *read_layers(HfReading *r)
     Decoder *d = r->d;
     RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
     DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer);
-    const bool turns = !(r->family->flags & HF_GPT2);
     int64_t window;
+    if (r->family->flags & HF_NO_ROPE && r->c.no_rope_layers.n &&
+        r->c.no_rope_layers.n < d->n_layer)
+        return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
     TRY(hf_read_ropes(r, &rope[0], &rope[1]));
     TRY(read_window(r, &window));
     for (int64_t i = 0; i < d->n_layer; i++) {
@@ -116,7 +131,7 @@ static Error *read_layers(HfReading *r)
         TRY(is_local(r, i, &local));
         layer[i] = (DecoderLayer){ .window = local ? window : 0,
                                    .rope = &rope[local],
-                                   .n_rope = turns ? 1 : 0,
+                                   .n_rope = turns(r, i) ? 1 : 0,
                                    .is_sparse = is_sparse(r, i) };
     }
     d->layer = layer;
@@ -187,6 +202,7 @@ static Error *refuse(const HfReading *r)
         return hf_unknown(r, "use_bidirectional_attention", "only false and null are");
     if (c->partial_rotary_factor && *c->partial_rotary_factor != 1)
         return hf_unknown(r, "partial_rotary_factor", "only 1.0 is: whole heads turn");
+    if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
     return NULL;
 }
@@ -281,7 +297,7 @@ static Error *read_decoder(HfReading *r)
     d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
     d->learned_positions = flags & HF_GPT2;
-    d->is_gated = !(flags & HF_GPT2);
+    d->is_gated = !(flags & (HF_GPT2 | HF_PLAIN));
     const bool bias = c->attention_bias && flags & HF_BIASES;
     d->qkv_bias = flags & HF_QKV_BIAS || bias;
     d->out_bias = flags & HF_GPT2 || bias;

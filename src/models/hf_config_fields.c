@@ -54,6 +54,9 @@ const Field hf_config_fields[] = {
     FIELD_ANY(HfConfig, quantization_config, "null", "how weights are packed"),
     FIELD_ANY(HfConfig, use_bidirectional_attention, "null", "tokens see later ones"),
     FIELD_STRING(HfConfig, dtype, "null", "format of the weights", .alias = "torch_dtype"),
+    FIELD_FLOAT(HfConfig, clip_qkv, "null", 0, INFINITY, "bound of queries, keys and values"),
+    FIELD_INTS(HfConfig, no_rope_layers, "[]", 0, 0, "of each layer: 1, positions turn; 0, they do not"),
+    COUNT(no_rope_layer_interval, "4", "in each such layer they do not"),
     FIELD_FLOAT(HfConfig, router_jitter_noise, "0.0", 0, INFINITY, "noise of the router"),
     { 0 },
 };

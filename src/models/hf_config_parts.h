@@ -31,6 +31,9 @@ typedef struct HfConfig {
     const Yaml *rope_parameters, *rope_scaling, *quantization_config, *use_bidirectional_attention;
     const char *dtype;
     double router_jitter_noise;
+    const double *clip_qkv;
+    IntList no_rope_layers; /* 1: positions turn */
+    int64_t no_rope_layer_interval;
 } HfConfig;
 
 extern const Field hf_config_fields[];

@@ -78,7 +78,8 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     TRY(read_rope(r, v5 ? v5 : v4, theta, full));
     *local = *full;
     if (r->family->windows != HF_WINDOW_PATTERN) return NULL;
-    *local = (RopeScaling){ .base = c->rope_local_base_freq ? *c->rope_local_base_freq : 10000,
+    const double of_class = r->family->local_theta != 0 ? r->family->local_theta : full->base;
+    *local = (RopeScaling){ .base = c->rope_local_base_freq ? *c->rope_local_base_freq : of_class,
                             .attention = 1 };
     return NULL;
 }

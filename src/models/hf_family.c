@@ -45,6 +45,12 @@ static const HfName mixtral_names[] = {
     { 0 },
 };
 
+static const HfName plain_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -64,7 +70,7 @@ static const HfName gpt2_names[] = {
 /* clang-format off */
 #define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING | HF_BIASES)
 const HfFamily hf_families[] = {
-    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS, HF_NO_WINDOW,
+    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_DIVIDED, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
     { "mistral", "MistralForCausalLM", "MistralDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .window = 4096, .activation = "silu" },
@@ -76,18 +82,26 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH, HF_WINDOW_ALTERNATING,
+    { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_DIVIDED, HF_WINDOW_ALTERNATING,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .window = 4096,
       .attention_cap = 50, .logit_cap = 30, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_QK_NORM, HF_WINDOW_PATTERN,
+    { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_QK_NORM | HF_DIVIDED, HF_WINDOW_PATTERN,
       .vocab_size = 262208, .n_heads = 8, .n_key_heads = 4, .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256,
-      .window = 4096, .activation = "gelu_pytorch_tanh", .is_tied = true },
+      .window = 4096, .pattern = 6, .local_theta = 10000, .activation = "gelu_pytorch_tanh", .is_tied = true },
     { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | HF_QKV_BIAS, HF_NO_WINDOW,
       .eps = 1e-5, .max_positions = 1024, .activation = "gelu_new", .is_tied = true },
-    { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED, HF_WINDOW_EACH,
+    { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE, HF_WINDOW_EACH,
       .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
     { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM | HF_BIASES, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
+    { "olmo3", "Olmo3ForCausalLM", "Olmo3DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH | HF_BIASES, HF_WINDOW_PATTERN,
+      .theta = 500000, .eps = 1e-5, .max_positions = 2048, .window = 4096, .pattern = 4, .activation = "silu" },
+    { "olmoe", "OlmoeForCausalLM", "OlmoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_QK_NORM_WIDTH | HF_BIASES, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "silu" },
+    { "smollm3", "SmolLM3ForCausalLM", "SmolLM3DecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_NO_ROPE, HF_WINDOW_NO_ROPE,
+      .theta = 2000000, .eps = 1e-6, .max_positions = 32768, .activation = "silu", .is_tied = true },
+    { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", plain_names, llama_names, HF_BIASES | HF_MLP_BIAS | HF_PLAIN | HF_DIVIDED, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
     { 0 },
 };
 #undef GEMMA

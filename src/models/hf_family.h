@@ -25,13 +25,17 @@ enum {
     HF_QK_NORM_WIDTH = 4, /* of all heads together */
     HF_FROM_ONE = 8,      /* norms store weight - 1 */
     HF_SCALED_EMBEDDING = 16,
-    HF_SANDWICH = 32,   /* norms before a layer and after it */
-    HF_POST_NORM = 64,  /* after it only */
-    HF_SPARSE = 128,    /* mixtures of experts */
-    HF_GPT2 = 256,      /* layer norms, learned positions, one plain feed-forward layer */
-    HF_BIASES = 1024,   /* attention_bias counts */
-    HF_MLP_BIAS = 2048, /* mlp_bias does */
-    HF_NORMALIZED = 512 /* the weights of a token's experts always add up to 1 */
+    HF_SANDWICH = 32,     /* norms before a layer and after it */
+    HF_POST_NORM = 64,    /* after it only */
+    HF_SPARSE = 128,      /* mixtures of experts */
+    HF_GPT2 = 256,        /* layer norms, learned positions, one plain feed-forward layer */
+    HF_BIASES = 1024,     /* attention_bias counts */
+    HF_MLP_BIAS = 2048,   /* mlp_bias does */
+    HF_NORMALIZED = 512,  /* the weights of a token's experts always add up to 1 */
+    HF_ALL_SPARSE = 4096, /* each layer is a mixture, of experts of intermediate_size */
+    HF_PLAIN = 8192,      /* feed-forward layers without a gate */
+    HF_NO_ROPE = 16384,   /* no_rope_layers counts */
+    HF_DIVIDED = 32768 /* the class asks that heads divide the width, even if head_dim is given */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -40,7 +44,8 @@ typedef enum HfWindows {
     HF_WINDOW_EACH,
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_PATTERN,
-    HF_WINDOW_UPPER
+    HF_WINDOW_UPPER,
+    HF_WINDOW_NO_ROPE /* in layers whose positions do not turn */
 } HfWindows;
 
 typedef struct HfFamily {
@@ -53,6 +58,8 @@ typedef struct HfFamily {
     double theta, eps;
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t window;                    /* 0: none */
+    int64_t pattern;                   /* each such layer sees all, others have the window */
+    double local_theta;                /* of those; 0: theta */
     double attention_cap, logit_cap;
     const char *activation;
     bool is_tied;

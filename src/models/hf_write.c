@@ -79,14 +79,15 @@ static void put_class(Text *t, const char *model_type, const char *class, Dtype 
     }
 }
 
-static void put_rope_scaling(Text *t, const RopeScaling *s)
+/* An object of its own; with the base, as transformers 5 has it. */
+static void put_rope(Text *t, const char *name, const RopeScaling *s, bool with_base)
 {
-    if (s->kind == ROPE_PLAIN) return;
     Text r = { 0 };
     text_putc(&r, '{');
-    put_text(&r, "rope_type", rope_scaling_choices[s->kind]);
-    put_double(&r, "factor", s->factor);
-    if (s->kind != ROPE_LINEAR && s->kind != ROPE_DYNAMIC)
+    if (with_base) put_double(&r, "rope_theta", s->base);
+    put_text(&r, "rope_type", s->kind == ROPE_PLAIN ? "default" : rope_scaling_choices[s->kind]);
+    if (s->kind != ROPE_PLAIN) put_double(&r, "factor", s->factor);
+    if (s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN)
         put_int(&r, "original_max_position_embeddings", s->original);
     if (s->kind == ROPE_LLAMA3) {
         put_double(&r, "low_freq_factor", s->low_freq);
@@ -98,23 +99,43 @@ static void put_rope_scaling(Text *t, const RopeScaling *s)
         put_double(&r, "attention_factor", s->attention);
         put_bool(&r, "truncate", s->truncate);
     }
-    key(t, "rope_scaling");
+    key(t, name);
     text_add(t, r.ptr, r.len);
     text_putc(t, '}');
     text_free(&r);
 }
 
-/* The last layer with a window, or the first; and one without, if there are both. */
+static void put_no_rope_layers(Text *t, const Decoder *d)
+{
+    key(t, "no_rope_layers");
+    for (int64_t i = 0; i < d->n_layer; i++)
+        text_printf(t, "%s%d", i ? ", " : "[", d->layer[i].n_rope > 0);
+    text_putc(t, ']');
+}
+
+/* A layer with a window, or NULL. */
+static const DecoderLayer *local_layer(const Decoder *d)
+{
+    int64_t i = d->n_layer - 1;
+    while (i >= 0 && !d->layer[i].window) i--;
+    return i < 0 ? NULL : &d->layer[i];
+}
+
+/* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
+static const DecoderLayer *turning_layer(const Decoder *d)
+{
+    const DecoderLayer *found = NULL;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].n_rope && (!found || !d->layer[i].window)) found = &d->layer[i];
+    return found;
+}
+
 static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
-    const DecoderLayer *local = NULL, *full = &d->layer[0];
-    for (int64_t i = 0; i < d->n_layer; i++) {
-        if (d->layer[i].window)
-            local = &d->layer[i];
-        else
-            full = &d->layer[i];
-    }
-    put_window(t, local ? local->window : 0);
+    const DecoderLayer *local = local_layer(d), *full = turning_layer(d);
+    /* classes that have both kinds of layers want a window, even where none has it */
+    const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN;
+    put_window(t, local ? local->window : needs ? f->window : 0);
     if (local) put_bool(t, "use_sliding_window", true);
     if (f->windows > HF_WINDOW_EACH) {
         key(t, "layer_types");
@@ -123,11 +144,23 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                         d->layer[i].window ? "sliding" : "full");
         text_putc(t, ']');
     }
-    if (full->n_rope == 0) return;
+    if (f->flags & HF_NO_ROPE) put_no_rope_layers(t, d);
+    if (!full) return;
     put_double(t, "rope_theta", full->rope->base);
-    if (f->windows == HF_WINDOW_PATTERN && local)
+    if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, false);
+    if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
+    if (f->local_theta != 0) {
         put_double(t, "rope_local_base_freq", local->rope->base);
-    put_rope_scaling(t, full->rope);
+        return;
+    }
+    Text both = { 0 };
+    text_putc(&both, '{');
+    put_rope(&both, "full_attention", full->rope, true);
+    put_rope(&both, "sliding_attention", local->rope, true);
+    key(t, "rope_parameters");
+    text_add(t, both.ptr, both.len);
+    text_putc(t, '}');
+    text_free(&both);
 }
 
 static void put_moe(Text *t, const Decoder *d)
@@ -152,16 +185,17 @@ static void put_moe(Text *t, const Decoder *d)
 
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
-    const bool is_mixtral = f->flags & HF_NORMALIZED;
+    const bool all_sparse = f->flags & HF_ALL_SPARSE;
     put_int(t, "vocab_size", d->vocab_size);
     put_int(t, "hidden_size", d->width);
-    put_int(t, "intermediate_size", is_mixtral && d->moe ? d->moe->hidden : d->hidden);
+    put_int(t, "intermediate_size", all_sparse && d->moe ? d->moe->hidden : d->hidden);
     put_int(t, "num_hidden_layers", d->n_layer);
     put_int(t, "num_attention_heads", d->n_head_q);
     put_int(t, "num_key_value_heads", d->n_head_kv);
     put_int(t, "head_dim", d->head_width);
-    const RopeScaling *s = d->layer[0].rope;
-    const bool grows = d->layer[0].n_rope && s->kind == ROPE_DYNAMIC;
+    const DecoderLayer *turning = turning_layer(d);
+    const RopeScaling *s = turning ? turning->rope : NULL;
+    const bool grows = s && s->kind == ROPE_DYNAMIC;
     put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     put_double(t, "rms_norm_eps", d->head_norm->eps);
     if (f->flags & HF_FROM_ONE) put_text(t, "hidden_activation", activation_name(d));
@@ -217,6 +251,7 @@ static const char *obstacle(Arena *a, const Decoder *d, const HfFamily *f, Dtype
 {
     Yaml *root;
     HfModel m;
+    if (f->flags & HF_DIVIDED && d->width % d->n_head_q) return "width: no multiple of the heads";
     write_as(d, f, dtype, out);
     Error *e = yaml_parse(a, (Str){ arena_string(a, out->ptr), out->len }, "config.json", &root);
     if (!e) e = hf_config_parse(a, root, "config.json", &m);
@@ -225,8 +260,11 @@ static const char *obstacle(Arena *a, const Decoder *d, const HfFamily *f, Dtype
     return text;
 }
 
-Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily **family, Text *out)
+Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *wanted,
+                       const HfFamily **family, Text *out)
 {
+    *family = wanted;
+    if (wanted && !obstacle(a, d, wanted, dtype, out)) return NULL;
     const HfFamily *closest = hf_family_find(d->learned_positions ? "gpt2" : "llama");
     if (d->moe) closest = hf_family_find("mixtral");
     for (const HfFamily *f = hf_families; f->model_type; f++) {

@@ -79,8 +79,8 @@ static const Field fields[] = {
 const ComponentDef model_huggingface_pretrained_model = {
     .kind = "model",
     .variant = "huggingface_pretrained_model",
-    .doc =
-        "a Hugging Face model: Llama, Mistral, Mixtral, Qwen 2 and 3, OLMo 2, Gemma 1 to 3, GPT-2",
+    .doc = "a Hugging Face model: Llama, Mistral, Mixtral, Qwen 2 and 3, OLMo 2 and 3, OLMoE, "
+           "SmolLM 3, Arcee, Gemma 1 to 3, GPT-2",
     .fields = fields,
     .settings_size = sizeof(Settings),
     .check = check,

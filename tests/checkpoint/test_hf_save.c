@@ -274,7 +274,7 @@ TEST(every_golden_config_is_written_as_its_own_class)
         const HfFamily *family;
         const char *folder = shared_path(a, arena_printf(a, "data/goldens/models/hf_%s", names[i]));
         assert_no_error(hf_config_read(a, folder, &m));
-        assert_no_error(hf_config_write(a, m.decoder, F32, &family, &text));
+        assert_no_error(hf_config_write(a, m.decoder, F32, NULL, &family, &text));
         assert_string_equal(family->class_name, m.family->class_name);
         const Str written = { arena_string(a, text.ptr), text.len };
         assert_no_error(yaml_parse(a, written, names[i], &root));

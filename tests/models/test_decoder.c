@@ -77,6 +77,32 @@ static const Pair pairs[] = {
             "\"relu2\"",
       SETTINGS "norm: {eps: 1e-6, from_one: true}, activation: relu_squared, embedding_scale: "
                "2.8284270763397217, rope: {base: 10000.0}" },
+    { SIZES
+      "\"model_type\": \"olmo3\", \"rms_norm_eps\": 1e-6, \"sliding_window\": 8, \"rope_scaling\": "
+      "{\"rope_type\": \"linear\", \"factor\": 2.0}",
+      SETTINGS "norm: {eps: 1e-6}, norm_in_front: false, norm_behind: true, qk_norm: width, rope: "
+               "{base: 500000.0, kind: linear, factor: 2.0}, layers: [{count: 3, window: 8, rope: "
+               "{base: 500000.0}}, {}]" },
+    { SIZES
+      "\"model_type\": \"olmo3\", \"rms_norm_eps\": 1e-6, \"layer_types\": [\"full_attention\", "
+      "\"full_attention\", \"full_attention\", \"full_attention\"], \"sliding_window\": 4",
+      SETTINGS "norm: {eps: 1e-6}, norm_in_front: false, norm_behind: true, qk_norm: width, rope: "
+               "{base: 500000.0}" },
+    { SIZES "\"model_type\": \"olmoe\", \"rms_norm_eps\": 1e-6, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2",
+      SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, qk_norm: width, layers: [{sparse: true}], "
+      "mixture: {n_experts: 4, top_k: 2, hidden: 12, normalize: false}" },
+    { SIZES "\"model_type\": \"smollm3\", \"rms_norm_eps\": 1e-6, \"use_sliding_window\": true, "
+            "\"sliding_window\": 4",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 2000000.0}, layers: [{count: 3}, {no_rope: true, "
+               "window: 4}]" },
+    { SIZES "\"model_type\": \"smollm3\", \"rms_norm_eps\": 1e-6, \"no_rope_layers\": [0, 1, 1, 0]",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 2000000.0}, layers: [{no_rope: true}, {count: 2}, "
+               "{no_rope: true}]" },
+    { SIZES "\"model_type\": \"arcee\", \"rms_norm_eps\": 1e-6, \"mlp_bias\": true",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, gated: false, activation: relu_squared, "
+               "ffn_bias: true" },
     /* Gemma 3 has the option of bent scores, and its class does not use it. */
     { SIZES "\"model_type\": \"gemma3_text\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
             "\"sliding_window\": 8, \"layer_types\": [\"sliding_attention\", \"full_attention\", "
@@ -119,7 +145,7 @@ TEST(families_are_rows_of_the_settings_of_a_decoder)
         assert_no_error(model_of(a, pairs[i].yaml, &m));
         const char *difference = decoder_difference(a, decoder_of(m), hf.decoder);
         if (difference) fail_msg("%s: %s", hf.family->model_type, difference);
-        assert_no_error(hf_config_write(a, decoder_of(m), F32, &written, &text));
+        assert_no_error(hf_config_write(a, decoder_of(m), F32, NULL, &written, &text));
     }
     text_free(&text);
     arena_free(a);
@@ -135,7 +161,7 @@ TEST(bent_scores_are_not_written_as_gemma_3)
     assert_no_error(decoder_from_json(a, pairs[sizeof pairs / sizeof *pairs - 1].json, &hf));
     Decoder d = *hf.decoder;
     d.attention_cap = 5;
-    assert_error_has(hf_config_write(a, &d, F32, &written, &text), "no standard class");
+    assert_error_has(hf_config_write(a, &d, F32, NULL, &written, &text), "no standard class");
     text_free(&text);
     arena_free(a);
 }
@@ -178,6 +204,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "mixture: top_k 3 is above n_experts 2" },
         { "mixture: {n_experts: 2, top_k: 1, hidden: 4, score: hard}, layers: [{sparse: true}]",
           "score" },
+        { "layers: [{}, {rope: {base: 5.0}, no_rope: true}]",
+          "layers.1.rope: the blocks have no_rope" },
         { "layers: []", "layers" },
     };
     Arena *a = arena_new();

@@ -66,6 +66,11 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     refuses(a, llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
             "each layer is of type");
     refuses(a, llama, ", \"quantization_config\": {\"bits\": 4}", "quantization_config");
+    refuses(a, llama, ", \"clip_qkv\": 8.0", "clip_qkv: 8.0 is not known; only null is");
+    refuses(a,
+            "\"model_type\": \"smollm3\", \"vocab_size\": 16, \"hidden_size\": 8, "
+            "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2",
+            ", \"no_rope_layers\": [1]", "it must have a number for each layer");
     refuses(a, llama, ", \"num_key_value_heads\": 3", "num_key_value_heads: 3 is not known");
     refuses(a, "\"model_type\": \"llama\", \"vocab_size\": 16, \"hidden_size\": \"wide\"", "",
             "hidden_size");
