@@ -17,7 +17,8 @@
 
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
-    "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0",
+    "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0, "
+    "\"scale_attn_by_inverse_layer_idx\": true",
     MEMBERS ROPE("llama3") "\"model_type\": \"llama\", \"attention_bias\": true, \"mlp_bias\": "
                            "true, \"tie_word_embeddings\": true",
     MEMBERS "\"model_type\": \"mistral\", \"sliding_window\": 5",
@@ -25,6 +26,12 @@ static const char *const families[] = {
             "\"max_window_layers\": 2",
     MEMBERS "\"model_type\": \"qwen3\", \"head_dim\": 6",
     MEMBERS "\"model_type\": \"olmo2\"",
+    MEMBERS "\"model_type\": \"olmo3\", \"sliding_window\": 3",
+    MEMBERS "\"model_type\": \"olmoe\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"router_aux_loss_coef\": 0.02",
+    MEMBERS "\"model_type\": \"smollm3\", \"no_rope_layer_interval\": 2, \"use_sliding_window\": "
+            "true, \"sliding_window\": 3",
+    MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
     MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",
     GEMMA "\"model_type\": \"gemma2\", \"attn_logit_softcapping\": 5.0, "
           "\"final_logit_softcapping\": 3.0",
