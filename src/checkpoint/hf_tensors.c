@@ -38,14 +38,14 @@ static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
     }
 }
 
-Error *hf_tensors(Arena *a, const HfFamily *f, const NamedTensor *param, int64_t n,
-                  NamedTensor **out, int64_t *n_out)
+Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTensor *param,
+                  int64_t n, NamedTensor **out, int64_t *n_out)
 {
     Made m = { .arena = a, .by_name = map_new(a) };
     for (int64_t i = 0; i < n; i++) {
         const Tensor *t = &param[i].tensor;
         HfSource s;
-        TRY(hf_source(a, f, param[i].name, t->n_dims, t->size, &s));
+        TRY(hf_source(a, f, d, param[i].name, t->n_dims, t->size, &s));
         for (int64_t e = 0; e < s.n_tensors; e++)
             put(t, e, &s, tensor_named(&m, s.tensor[e], &s, t->dtype));
     }

@@ -4,8 +4,8 @@
 #include "checkpoint/safetensors.h"
 #include "models/hf_family.h"
 
-/* Parameters, or what is shaped like them, as the tensors of the family: fused and transposed ones
- * are copied, experts come apart. In order of first use. */
-Error *hf_tensors(Arena *a, const HfFamily *f, const NamedTensor *param, int64_t n,
-                  NamedTensor **out, int64_t *n_out);
+/* Parameters of `d`, or what is shaped like them, as the tensors of the family: fused and
+ * transposed ones are copied, experts come apart. In order of first use. */
+Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTensor *param,
+                  int64_t n, NamedTensor **out, int64_t *n_out);
 #endif

@@ -171,7 +171,7 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
                          int64_t i)
 {
     HfSource *s = &w->source[i];
-    TRY(hf_source(f->arena, m->family, entry->name, entry->n_dims, entry->size, s));
+    TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
     w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; k < s->n_tensors; k++) {
         TRY(find(f, s->tensor[k], &w->found[i][k]));

@@ -214,6 +214,8 @@ static Error *read_dropout(HfReading *r)
     const double *attention = is_gpt2 ? c->attn_pdrop : c->attention_dropout;
     const double otherwise = is_gpt2 ? 0.1 : 0;
     r->d->attention_dropout = attention ? *attention : otherwise;
+    if (r->family->flags & HF_NO_DROPOUT && c->resid_pdrop && *c->resid_pdrop > 0)
+        return hf_unknown(r, "resid_pdrop", "only 0.0 is");
     if (!is_gpt2) return NULL;
     r->d->dropout = c->resid_pdrop ? *c->resid_pdrop : otherwise;
     if ((c->embd_pdrop ? *c->embd_pdrop : otherwise) == r->d->dropout) return NULL;

@@ -29,6 +29,9 @@ static double yarn_attention(const Yaml *p, double factor)
 static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeScaling *out)
 {
     const Yaml *type = yaml_get(p, "rope_type");
+    if (number(p, "partial_rotary_factor", 1) != 1)
+        return error_new("%s: partial_rotary_factor: only 1.0 is known: whole heads turn",
+                         yaml_place(r->arena, p));
     if (!type) type = yaml_get(p, "type");
     *out = (RopeScaling){ .base = number(p, "rope_theta", theta), .attention = 1 };
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;

@@ -51,6 +51,15 @@ static const HfName plain_names[] = {
     { 0 },
 };
 
+static const HfName fused_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_VALUES },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.gate_up_proj.*", HF_SECOND_HALF },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -102,6 +111,8 @@ const HfFamily hf_families[] = {
       .theta = 2000000, .eps = 1e-6, .max_positions = 32768, .activation = "silu", .is_tied = true },
     { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", plain_names, llama_names, HF_BIASES | HF_MLP_BIAS | HF_PLAIN | HF_DIVIDED, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
+    { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, HF_NO_DROPOUT, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "silu" },
     { 0 },
 };
 #undef GEMMA
@@ -148,13 +159,31 @@ static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t 
     return s;
 }
 
-static void place(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
+/* Rows of a tensor that lie before those of a parameter with `rows` of them, and all. */
+static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t *before,
+                       int64_t *all)
+{
+    const int64_t queries = d->n_head_q * d->head_width, keys = d->n_head_kv * d->head_width;
+    *before = layout == HF_SECOND_HALF ? rows
+              : layout == HF_KEYS      ? queries
+              : layout == HF_VALUES    ? queries + keys
+                                       : 0;
+    *all = layout >= HF_FIRST_HALF ? 2 * rows : queries + 2 * keys;
+}
+
+static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
 {
     const int64_t rows = n_dims > 1 ? size[n_dims - 2] : 1, columns = size[n_dims - 1];
     const bool is_third = layout >= HF_FIRST_THIRD && layout <= HF_LAST_THIRD;
     const int64_t third = is_third ? layout - HF_FIRST_THIRD : 0, n_thirds = is_third ? 3 : 1;
     s->n_dims = n_dims > 1 ? 2 : 1;
-    if (n_dims == 1) {
+    if (layout >= HF_QUERIES && layout <= HF_SECOND_HALF) {
+        const int64_t width = n_dims > 1 ? columns : 1;
+        place_rows(d, layout, n_dims > 1 ? rows : columns, &s->base, &s->size[0]);
+        s->base *= width;
+        s->size[1] = width;
+        s->row_stride = width, s->column_stride = 1;
+    } else if (n_dims == 1) {
         s->size[0] = n_thirds * columns;
         s->base = third * columns;
         s->column_stride = 1;
@@ -168,8 +197,8 @@ static void place(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
     }
 }
 
-Error *hf_source(Arena *a, const HfFamily *f, const char *param, int n_dims, const int64_t *size,
-                 HfSource *out)
+Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
+                 const int64_t *size, HfSource *out)
 {
     const HfName *tables[] = { f->first, f->names };
     for (int t = 0; t < 2; t++)
@@ -181,7 +210,7 @@ Error *hf_source(Arena *a, const HfFamily *f, const char *param, int n_dims, con
             out->tensor = NEW_N(a, const char *, out->n_tensors);
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
-            place(out, n->layout, n_dims, size);
+            place(out, d, n->layout, n_dims, size);
             return NULL;
         }
     return error_new("%s has no place for the parameter %s", f->class_name, param);

@@ -10,6 +10,11 @@ typedef enum HfLayout {
     HF_FIRST_THIRD, /* transposed, as a third of a fused one */
     HF_SECOND_THIRD,
     HF_LAST_THIRD,
+    HF_QUERIES, /* rows of one tensor: those of all queries, then of keys, then of values */
+    HF_KEYS,
+    HF_VALUES,
+    HF_FIRST_HALF, /* of the rows */
+    HF_SECOND_HALF,
     HF_EXPERTS /* a tensor for each expert */
 } HfLayout;
 
@@ -25,16 +30,17 @@ enum {
     HF_QK_NORM_WIDTH = 4, /* of all heads together */
     HF_FROM_ONE = 8,      /* norms store weight - 1 */
     HF_SCALED_EMBEDDING = 16,
-    HF_SANDWICH = 32,     /* norms before a layer and after it */
-    HF_POST_NORM = 64,    /* after it only */
-    HF_SPARSE = 128,      /* mixtures of experts */
-    HF_GPT2 = 256,        /* layer norms, learned positions, one plain feed-forward layer */
-    HF_BIASES = 1024,     /* attention_bias counts */
-    HF_MLP_BIAS = 2048,   /* mlp_bias does */
-    HF_NORMALIZED = 512,  /* the weights of a token's experts always add up to 1 */
-    HF_ALL_SPARSE = 4096, /* each layer is a mixture, of experts of intermediate_size */
-    HF_PLAIN = 8192,      /* feed-forward layers without a gate */
-    HF_NO_ROPE = 16384,   /* no_rope_layers counts */
+    HF_SANDWICH = 32,      /* norms before a layer and after it */
+    HF_POST_NORM = 64,     /* after it only */
+    HF_SPARSE = 128,       /* mixtures of experts */
+    HF_GPT2 = 256,         /* layer norms, learned positions, one plain feed-forward layer */
+    HF_BIASES = 1024,      /* attention_bias counts */
+    HF_MLP_BIAS = 2048,    /* mlp_bias does */
+    HF_NORMALIZED = 512,   /* the weights of a token's experts always add up to 1 */
+    HF_ALL_SPARSE = 4096,  /* each layer is a mixture, of experts of intermediate_size */
+    HF_PLAIN = 8192,       /* feed-forward layers without a gate */
+    HF_NO_ROPE = 16384,    /* no_rope_layers counts */
+    HF_NO_DROPOUT = 65536, /* resid_pdrop would count, and is not built for gated layers */
     HF_DIVIDED = 32768 /* the class asks that heads divide the width, even if head_dim is given */
 };
 
@@ -79,7 +85,7 @@ typedef struct HfSource {
     int64_t base, row_stride, column_stride;
 } HfSource;
 
-/* An error when the family has no place for such a parameter. */
-Error *hf_source(Arena *a, const HfFamily *f, const char *param, int n_dims, const int64_t *size,
-                 HfSource *out);
+/* Of a model with the heads of `d`. An error when the family has no place for such a parameter. */
+Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
+                 const int64_t *size, HfSource *out);
 #endif

@@ -62,7 +62,7 @@ static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const H
     TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
     if (x->model->adapters) TRY(adapters_merge(session_store(s), x->model->adapters));
     TRY(read_parameters(a, session_store(s), dtype, &param, &n));
-    TRY(hf_tensors(a, family, param, n, &theirs, &n_theirs));
+    TRY(hf_tensors(a, family, decoder_of(x->model), param, n, &theirs, &n_theirs));
     const HfFolder folder = { .path = x->output_path,
                               .config = config,
                               .tokenizer = x->tokenizer   ? x->tokenizer

@@ -105,7 +105,7 @@ static Error *gradients(Arena *a, const ModelRun *r, ParamStore *s, Dtype as, Na
     *out = list;
     if (!r->model->hf) return NULL;
     for (int64_t i = 0; i < *n; i++) list[i].name += strlen("grad.");
-    TRY(hf_tensors(a, r->model->hf->family, list, *n, out, n));
+    TRY(hf_tensors(a, r->model->hf->family, r->model->hf->decoder, list, *n, out, n));
     for (int64_t i = 0; i < *n; i++) (*out)[i].name = arena_printf(a, "grad.%s", (*out)[i].name);
     return NULL;
 }

@@ -52,6 +52,7 @@ FAMILIES = {
     "olmo3": ("Olmo3", LLAMA | dict(sliding_window=24, num_hidden_layers=5)),
     "olmoe": ("Olmoe", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
     "smollm3": ("SmolLM3", LLAMA | dict(num_hidden_layers=5, use_sliding_window=True, sliding_window=24)),
+    "phi3": ("Phi3", LLAMA | dict(sliding_window=24)),
     "arcee": ("Arcee", LLAMA),
     "gemma": ("Gemma", LLAMA | dict(head_dim=16)),
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),

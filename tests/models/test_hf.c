@@ -66,6 +66,14 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     refuses(a, llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
             "each layer is of type");
     refuses(a, llama, ", \"quantization_config\": {\"bits\": 4}", "quantization_config");
+    refuses(a, llama,
+            ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",
+            "partial_rotary_factor: only 1.0 is known");
+    refuses(a,
+            "\"model_type\": \"phi3\", \"vocab_size\": 16, \"hidden_size\": 8, "
+            "\"intermediate_size\": 12, "
+            "\"num_hidden_layers\": 2, \"num_attention_heads\": 2",
+            ", \"resid_pdrop\": 0.1", "resid_pdrop: 0.1 is not known; only 0.0 is");
     refuses(a, llama, ", \"clip_qkv\": 8.0", "clip_qkv: 8.0 is not known; only null is");
     refuses(a,
             "\"model_type\": \"smollm3\", \"vocab_size\": 16, \"hidden_size\": 8, "
@@ -329,7 +337,7 @@ static void round_trip(Arena *a, const char *members, Store how)
     int64_t n, n_file;
     assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
     NamedTensor *param = parameters(a, m, &n);
-    assert_no_error(hf_tensors(a, m->hf->family, param, n, &file, &n_file));
+    assert_no_error(hf_tensors(a, m->hf->family, m->hf->decoder, param, n, &file, &n_file));
     store(a, folder, how, file, n_file);
     assert_no_error(open_weights(a, m, param, n, &r));
     for (int64_t i = 0; i < n; i++) {
