@@ -139,7 +139,7 @@ static char *place_of_rank(const Packed *p, int rank)
 {
     int64_t before = 0;
     for (int m = 0; m < rank; m++) before += p->counts[m];
-    return p->data + (size_t)before * dtype_size(p->part[0].dtype);
+    return p->data + (size_t)before * dtype_size(p->whole[0].dtype);
 }
 
 /* Copies between whole tensors and `data`. */

@@ -78,7 +78,8 @@ static const char *type(Arena *a, const char *page, const char *set)
     assert_no_error(file_write(script, commands, strlen(commands)));
     int status = shell_run(
         a, arena_printf(a, "cd %s && LC_ALL=C SET=\"%s\" bash -e -x script", folder, set), &said);
-    if (status) fail_msg("%s: status %d: %s", page, status, said);
+    if (status) printf("%s\n", said); /* longer than a message can be */
+    if (status) fail_msg("%s: status %d", page, status);
     return said;
 }
 
