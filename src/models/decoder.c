@@ -157,6 +157,13 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x)
     return plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias, b->dropout, b->salt++);
 }
 
+/* The stream with what a layer gives. */
+static Value *added(Build *b, Value *x, Value *y)
+{
+    const double factor = b->d->residual_scale;
+    return add(b->g, x, factor != 0 ? scale(b->g, y, factor) : y);
+}
+
 static Value *block(Build *b, Value *x, int i)
 {
     Graph *g = b->g;
@@ -166,12 +173,12 @@ static Value *block(Build *b, Value *x, int i)
     graph_enter(g, "attn", -1);
     Value *y = attention_layer(b, &d->layer[i], n);
     graph_leave(g);
-    x = add(g, x, maybe_norm(g, "attention_post_norm", y, d->attention_post_norm));
+    x = added(b, x, maybe_norm(g, "attention_post_norm", y, d->attention_post_norm));
     n = maybe_norm(g, "ffn_norm", x, d->ffn_norm);
     graph_enter(g, "mlp", -1);
     y = feed_forward(b, &d->layer[i], n);
     graph_leave(g);
-    x = add(g, x, maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm));
+    x = added(b, x, maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm));
     graph_leave(g);
     return x;
 }
@@ -211,8 +218,9 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     x = maybe_dropout(g, x, b.dropout, b.salt++);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
-    *out = (ModelOutput){ .hidden = norm(g, "lm_head_norm", x, d->head_norm),
-                          .logit_cap = d->logit_cap };
+    x = norm(g, "lm_head_norm", x, d->head_norm);
+    if (d->logit_divisor != 0) x = scale(g, x, 1 / d->logit_divisor);
+    *out = (ModelOutput){ .hidden = x, .logit_cap = d->logit_cap };
     out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);

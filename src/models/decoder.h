@@ -27,6 +27,8 @@ typedef struct Decoder {
     double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
+    double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
+    double logit_divisor;  /* 0: none */
     bool learned_positions, is_tied;
     bool qkv_bias, out_bias, ffn_bias;
     Activation activation;

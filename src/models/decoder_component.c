@@ -27,7 +27,8 @@ typedef struct Settings {
     int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
     const int64_t *head_width;
     int64_t seed;
-    double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap;
+    double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
+        residual_scale, logit_divisor;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
     int activation;
     NormSettings norm;
@@ -112,6 +113,8 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, scale_by_layer, "false", "scores are divided by the number of the block, too"),
     FIELD_FLOAT(Settings, attention_cap, "0.0", 0, INFINITY, "scores are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Settings, logit_cap, "0.0", 0, INFINITY, "logits likewise"),
+    FIELD_FLOAT(Settings, residual_scale, "0.0", 0, INFINITY, "multiplies what attention and feed-forward layers add to the stream; 0: nothing does"),
+    FIELD_FLOAT(Settings, logit_divisor, "0.0", 0, INFINITY, "logits are divided by it; 0: they are not"),
     FIELD_BOOL(Settings, learned_positions, "false", "a learned vector for each position"),
     FIELD_BOOL(Settings, use_weight_tying, "false", "the head uses the embedding's weight"),
     FIELD_BOOL(Settings, qkv_bias, "false", "biases of queries, keys and values"),
@@ -267,6 +270,8 @@ static Error *build(Builder *b, const void *settings, void **out)
         .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
         .logit_cap = s->logit_cap,
+        .residual_scale = s->residual_scale,
+        .logit_divisor = s->logit_divisor,
         .learned_positions = s->learned_positions,
         .is_tied = s->use_weight_tying,
         .qkv_bias = s->qkv_bias,

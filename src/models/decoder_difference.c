@@ -122,6 +122,8 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
     if (!e) e = flag(a, "scale of scores by the layer", x->scale_by_layer, y->scale_by_layer);
+    if (!e) e = number(a, "scale of what layers add", x->residual_scale, y->residual_scale);
+    if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);

@@ -271,6 +271,19 @@ static double cap(const HfReading *r, const char *key, const double *given, doub
     return yaml_get(r->root, key) ? 0 : of_class;
 }
 
+static double unless_one(double x)
+{
+    return x == 1 ? 0 : x;
+}
+
+static void read_multipliers(const HfConfig *c, Decoder *d)
+{
+    d->embedding_scale = unless_one(c->embedding_multiplier);
+    d->attention_scale = c->attention_multiplier;
+    d->residual_scale = unless_one(c->residual_multiplier);
+    d->logit_divisor = unless_one(c->logits_scaling);
+}
+
 /* The whole model decides, where it says so. */
 static bool is_tied(const HfReading *r)
 {
@@ -296,6 +309,7 @@ static Error *read_decoder(HfReading *r)
             cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, r->family->attention_cap);
     d->logit_cap =
         cap(r, "final_logit_softcapping", c->final_logit_softcapping, r->family->logit_cap);
+    if (flags & HF_MULTIPLIERS) read_multipliers(c, d);
     d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
     d->learned_positions = flags & HF_GPT2;

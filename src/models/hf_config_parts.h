@@ -32,6 +32,7 @@ typedef struct HfConfig {
     const char *dtype;
     double router_jitter_noise;
     const double *clip_qkv;
+    double embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
     IntList no_rope_layers; /* 1: positions turn */
     int64_t no_rope_layer_interval;
 } HfConfig;

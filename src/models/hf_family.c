@@ -111,6 +111,8 @@ const HfFamily hf_families[] = {
       .theta = 2000000, .eps = 1e-6, .max_positions = 32768, .activation = "silu", .is_tied = true },
     { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", plain_names, llama_names, HF_BIASES | HF_MLP_BIAS | HF_PLAIN | HF_DIVIDED, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
+    { "granite", "GraniteForCausalLM", "GraniteDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_MULTIPLIERS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
     { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, HF_NO_DROPOUT, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "silu" },
     { 0 },

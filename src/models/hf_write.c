@@ -183,6 +183,14 @@ static void put_moe(Text *t, const Decoder *d)
     text_putc(t, ']');
 }
 
+static void put_multipliers(Text *t, const Decoder *d)
+{
+    put_double(t, "embedding_multiplier", d->embedding_scale != 0 ? d->embedding_scale : 1);
+    put_double(t, "attention_multiplier", decoder_attention_scale(d));
+    put_double(t, "residual_multiplier", d->residual_scale != 0 ? d->residual_scale : 1);
+    put_double(t, "logits_scaling", d->logit_divisor != 0 ? d->logit_divisor : 1);
+}
+
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
     const bool all_sparse = f->flags & HF_ALL_SPARSE;
@@ -211,6 +219,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         put_optional(t, "attn_logit_softcapping", d->attention_cap);
         put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
+    if (f->flags & HF_MULTIPLIERS) put_multipliers(t, d);
     put_layers(t, d, f);
     if (f->flags & HF_SPARSE && d->moe) put_moe(t, d);
 }

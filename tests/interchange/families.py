@@ -52,6 +52,7 @@ FAMILIES = {
     "olmo3": ("Olmo3", LLAMA | dict(sliding_window=24, num_hidden_layers=5)),
     "olmoe": ("Olmoe", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
     "smollm3": ("SmolLM3", LLAMA | dict(num_hidden_layers=5, use_sliding_window=True, sliding_window=24)),
+    "granite": ("Granite", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "phi3": ("Phi3", LLAMA | dict(sliding_window=24)),
     "arcee": ("Arcee", LLAMA),
     "gemma": ("Gemma", LLAMA | dict(head_dim=16)),

@@ -31,6 +31,9 @@ static const char *const families[] = {
             "\"router_aux_loss_coef\": 0.02",
     MEMBERS "\"model_type\": \"smollm3\", \"no_rope_layer_interval\": 2, \"use_sliding_window\": "
             "true, \"sliding_window\": 3",
+    MEMBERS
+    "\"model_type\": \"granite\", \"embedding_multiplier\": 3.0, \"attention_multiplier\": 0.3, "
+    "\"residual_multiplier\": 0.5, \"logits_scaling\": 2.0",
     MEMBERS "\"model_type\": \"phi3\", \"sliding_window\": 5",
     MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
     MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",

@@ -103,6 +103,13 @@ static const Pair pairs[] = {
     { SIZES "\"model_type\": \"arcee\", \"rms_norm_eps\": 1e-6, \"mlp_bias\": true",
       SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, gated: false, activation: relu_squared, "
                "ffn_bias: true" },
+    { SIZES
+      "\"model_type\": \"granite\", \"rms_norm_eps\": 1e-6, \"embedding_multiplier\": 12.0, "
+      "\"attention_multiplier\": 0.015625, \"residual_multiplier\": 0.22, \"logits_scaling\": 8.0",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, embedding_scale: 12.0, attention_scale: "
+               "0.015625, residual_scale: 0.22, logit_divisor: 8.0" },
+    { SIZES "\"model_type\": \"granite\", \"rms_norm_eps\": 1e-6",
+      SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, attention_scale: 1.0" },
     /* Gemma 3 has the option of bent scores, and its class does not use it. */
     { SIZES "\"model_type\": \"gemma3_text\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
             "\"sliding_window\": 8, \"layer_types\": [\"sliding_attention\", \"full_attention\", "
