@@ -5,6 +5,7 @@
 #include "models/decoder_difference.h"
 #include "models/hf_write.h"
 #include "ops/attention.h"
+#include "ops/elementwise.h"
 #include "test.h"
 #include <string.h>
 
@@ -170,6 +171,43 @@ TEST(bent_scores_are_not_written_as_gemma_3)
     d.attention_cap = 5;
     assert_error_has(hf_config_write(a, &d, F32, NULL, &written, &text), "no standard class");
     text_free(&text);
+    arena_free(a);
+}
+
+/* transformers does not load such a class without one. */
+TEST(a_class_with_windows_is_written_with_one_where_no_layer_has_it)
+{
+    static const char *const types[] = { "olmo3", "gemma2" };
+    Arena *a = arena_new();
+    Text text = { 0 };
+    for (int i = 0; i < 2; i++) {
+        HfModel hf;
+        const HfFamily *written;
+        const char *json = arena_printf(a,
+                                        SIZES "\"model_type\": \"%s\", \"layer_types\": "
+                                              "[\"full_attention\", \"full_attention\", "
+                                              "\"full_attention\", \"full_attention\"]",
+                                        types[i]);
+        assert_no_error(decoder_from_json(a, json, &hf));
+        assert_no_error(hf_config_write(a, hf.decoder, F32, hf.family, &written, &text));
+        assert_string_equal(written->model_type, types[i]);
+        assert_contains(arena_string(a, text.ptr), "\"sliding_window\": 4096");
+    }
+    text_free(&text);
+    arena_free(a);
+}
+
+/* Of the last node that scales: the hidden states of the head. */
+TEST(logits_are_divided)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(model_of(a, SETTINGS "residual_scale: 0.5, logit_divisor: 8.0", &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    assert_string_equal(out.hidden->from->op->name, "scale");
+    assert_close(((const Scale *)out.hidden->from->attrs)->factor, 0.125, 0);
     arena_free(a);
 }
 
