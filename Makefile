@@ -284,7 +284,7 @@ LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_
              in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device
 LONG      := data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
              portable_kernels
-THREADED  := base/test_base comm/ ops/test_kernels data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
+THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
 check: check-format check-layers check-levels check-bad-paths check-docs check-warnings check-lint check-address check-thread check-fuzz check-cuda ## all checks

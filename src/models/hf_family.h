@@ -30,19 +30,19 @@ enum {
     HF_QK_NORM_WIDTH = 4, /* of all heads together */
     HF_FROM_ONE = 8,      /* norms store weight - 1 */
     HF_SCALED_EMBEDDING = 16,
-    HF_SANDWICH = 32,        /* norms before a layer and after it */
-    HF_POST_NORM = 64,       /* after it only */
-    HF_SPARSE = 128,         /* mixtures of experts */
-    HF_GPT2 = 256,           /* layer norms, learned positions, one plain feed-forward layer */
-    HF_BIASES = 1024,        /* attention_bias counts */
-    HF_MLP_BIAS = 2048,      /* mlp_bias does */
-    HF_NORMALIZED = 512,     /* the weights of a token's experts always add up to 1 */
-    HF_ALL_SPARSE = 4096,    /* each layer is a mixture, of experts of intermediate_size */
-    HF_PLAIN = 8192,         /* feed-forward layers without a gate */
-    HF_NO_ROPE = 16384,      /* no_rope_layers counts */
-    HF_NO_DROPOUT = 65536,   /* resid_pdrop would count, and is not built for gated layers */
-    HF_MULTIPLIERS = 131072, /* of embeddings, scores, what layers add, and logits */
-    HF_DIVIDED = 32768 /* the class asks that heads divide the width, even if head_dim is given */
+    HF_SANDWICH = 32,     /* norms before a layer and after it */
+    HF_POST_NORM = 64,    /* after it only */
+    HF_SPARSE = 128,      /* mixtures of experts */
+    HF_GPT2 = 256,        /* layer norms, learned positions, one plain feed-forward layer */
+    HF_NORMALIZED = 512,  /* the weights of a token's experts always add up to 1 */
+    HF_BIASES = 1024,     /* attention_bias counts */
+    HF_MLP_BIAS = 2048,   /* mlp_bias does */
+    HF_ALL_SPARSE = 4096, /* each layer is a mixture, of experts of intermediate_size */
+    HF_PLAIN = 8192,      /* feed-forward layers without a gate */
+    HF_NO_ROPE = 16384,   /* no_rope_layers counts */
+    HF_DIVIDED = 32768, /* the class asks that heads divide the width, even if head_dim is given */
+    HF_NO_DROPOUT = 65536,  /* resid_pdrop would count, and is not built for gated layers */
+    HF_MULTIPLIERS = 131072 /* of embeddings, scores, what layers add, and logits */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -101,6 +101,8 @@ TEST(doubles_print_as_python_prints_them)
 
 TEST(patterns_match_whole_texts)
 {
+    assert_true(str_ends(str_of("a.bin"), ".bin") && str_ends(str_of(".bin"), ".bin"));
+    assert_false(str_ends(str_of("bin"), ".bin") || str_ends(str_of("a.bin.gz"), ".bin"));
     assert_true(text_matches("gpt2_*_tied", "gpt2_strict_gelu_absolute_tied"));
     assert_false(text_matches("gpt2_*_tied", "gpt2_strict_tied_x"));
     assert_true(text_matches("*", ""));

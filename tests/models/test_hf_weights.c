@@ -1,0 +1,273 @@
+/* test_hf_weights.c - parameters in the files of Hugging Face folders: names, layouts, formats,
+ * errors. */
+#include "checkpoint/hf_tensors.h"
+#include "checkpoint/hf_weights.h"
+#include "checkpoint/pickle.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/zip.h"
+#include "models/hf_folder.h"
+#include "models/hf_model.h"
+#include "test.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The parameters of the folder's model, each element its own number. */
+static NamedTensor *parameters(Arena *a, const Model *m, int64_t *n)
+{
+    Graph *g = graph_new(a);
+    ModelOutput out = { 0 };
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 2 }, &out));
+    NamedTensor *list = NEW_N(a, NamedTensor, g->n_values);
+    *n = 0;
+    for (int64_t i = 0; i < g->n_values; i++) {
+        const Value *v = g->value[i];
+        if (v->kind != VALUE_PARAM) continue;
+        Tensor t = { .dtype = F32, .n_dims = v->n_dims };
+        for (int d = 0; d < t.n_dims; d++) t.size[d] = v->dim[d].size;
+        t.data = arena_alloc(a, tensor_bytes(&t));
+        for (int64_t k = 0; k < tensor_count(&t); k++)
+            ((float *)t.data)[k] = (float)(100000 * *n + k);
+        list[(*n)++] = (NamedTensor){ v->name, t };
+    }
+    return list;
+}
+
+static Error *open_weights(Arena *a, const Model *m, const NamedTensor *param, int64_t n,
+                           CheckpointReader **out)
+{
+    CheckpointEntry *entry = NEW_N(a, CheckpointEntry, n);
+    for (int64_t i = 0; i < n; i++) {
+        entry[i] = (CheckpointEntry){ .name = param[i].name, .n_dims = param[i].tensor.n_dims };
+        memcpy(entry[i].size, param[i].tensor.size, sizeof entry[i].size);
+    }
+    return hf_weights_open(a, m->hf, entry, n, out);
+}
+
+static void put_sizes(PickleWriter *w, const Tensor *t, bool strides)
+{
+    pickle_begin(w, PICKLE_TUPLE);
+    for (int d = 0; d < t->n_dims; d++)
+        pickle_put_int(w, strides ? tensor_volume(t, d + 1, t->n_dims) : t->size[d]);
+    pickle_finish(w, PICKLE_TUPLE);
+}
+
+/* As torch.save writes floats: each in a storage of its own, called by its number. */
+static void put_torch(Arena *a, PickleWriter *w, const Tensor *t, int64_t number)
+{
+    pickle_put_global(w, "torch._utils _rebuild_tensor_v2");
+    pickle_begin(w, PICKLE_TUPLE);
+    pickle_begin(w, PICKLE_TUPLE);
+    pickle_put_text(w, str_of("storage"));
+    pickle_put_global(w, "torch FloatStorage");
+    pickle_put_text(w, str_of(arena_printf(a, "%lld", (long long)number)));
+    pickle_put_text(w, str_of("cpu"));
+    pickle_put_int(w, tensor_count(t));
+    pickle_finish(w, PICKLE_TUPLE);
+    pickle_persist(w);
+    pickle_put_int(w, 0);
+    put_sizes(w, t, false);
+    put_sizes(w, t, true);
+    pickle_finish(w, PICKLE_TUPLE);
+    pickle_call(w);
+}
+
+static void write_torch(Arena *a, const char *path, const NamedTensor *list, int64_t n)
+{
+    PickleWriter *w = pickle_writer(a, 2);
+    ZipWriter *z = zip_writer(a, "archive", 0);
+    Text out = { 0 };
+    pickle_begin(w, PICKLE_DICT);
+    for (int64_t i = 0; i < n; i++) {
+        pickle_put_text(w, str_of(list[i].name));
+        put_torch(a, w, &list[i].tensor, i);
+    }
+    pickle_finish(w, PICKLE_DICT);
+    zip_put(z, "data.pkl", pickle_end(w), 0, &out);
+    for (int64_t i = 0; i < n; i++) {
+        const Str numbers = { list[i].tensor.data, tensor_bytes(&list[i].tensor) };
+        zip_put(z, arena_printf(a, "data/%lld", (long long)i), numbers, 0, &out);
+    }
+    zip_end(z, 0, &out);
+    assert_no_error(file_write(path, out.ptr, out.len));
+    text_free(&out);
+}
+
+static void write_index(Arena *a, const char *path, const char *map)
+{
+    const char *text = arena_printf(a, "{\"weight_map\": {%s}}", map);
+    assert_no_error(file_write_unsynced(path, text, strlen(text)));
+}
+
+/* How a folder's tensors are stored. */
+typedef enum Store { ONE_FILE, TORCH_FILE, TORCH_SHARDS, PART_OF_5, PART_OF_4 } Store;
+
+static void store_shards(Arena *a, const char *folder, const NamedTensor *file, int64_t n)
+{
+    const int64_t half = n / 2;
+    Text map = { 0 };
+    write_torch(a, path_join(a, folder, "0.bin"), file, half);
+    write_torch(a, path_join(a, folder, "1.bin"), file + half, n - half);
+    for (int64_t i = 0; i < n; i++)
+        text_printf(&map, "%s\"%s\": \"%d.bin\"", i ? ", " : "", file[i].name, i >= half);
+    write_index(a, path_join(a, folder, "pytorch_model.bin.index.json"), map.ptr);
+    text_free(&map);
+}
+
+static void store(Arena *a, const char *folder, Store how, NamedTensor *file, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const char *rest = strchr(file[i].name, '.') + 1;
+        if (how == PART_OF_4) file[i].name = arena_printf(a, "language_model.%s", file[i].name);
+        if (how == PART_OF_5) file[i].name = arena_printf(a, "model.language_model.%s", rest);
+    }
+    if (how == TORCH_SHARDS)
+        store_shards(a, folder, file, n);
+    else if (how == TORCH_FILE)
+        write_torch(a, path_join(a, folder, "pytorch_model.bin"), file, n);
+    else
+        assert_no_error(safetensors_write(path_join(a, folder, "model.safetensors"), file, n));
+}
+
+/* Written and read again, every parameter is what it was: fused, transposed and split ones, too. */
+static void round_trip(Arena *a, const char *members, Store how)
+{
+    const char *folder = hf_folder_with(a, members, "");
+    Model *m = NULL;
+    CheckpointReader *r;
+    NamedTensor *file;
+    int64_t n, n_file;
+    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_no_error(hf_tensors(a, m->hf->family, m->hf->decoder, param, n, &file, &n_file));
+    store(a, folder, how, file, n_file);
+    assert_no_error(open_weights(a, m, param, n, &r));
+    for (int64_t i = 0; i < n; i++) {
+        const Tensor *t = &param[i].tensor;
+        const Box box = box_whole(t->n_dims, t->size);
+        void *read = arena_alloc(a, tensor_bytes(t));
+        assert_no_error(r->get(r, i, &box, read));
+        if (memcmp(read, t->data, tensor_bytes(t))) fail_msg("%s is another", param[i].name);
+    }
+}
+
+TEST(parameters_return_from_the_layouts_of_every_family)
+{
+    static const char rest[] =
+        ", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, "
+        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
+        "\"head_dim\": 4, \"num_experts\": 3, \"moe_intermediate_size\": 5";
+    Arena *a = arena_new();
+    for (const HfFamily *f = hf_families; f->model_type; f++)
+        round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest), ONE_FILE);
+    arena_free(a);
+}
+
+TEST(parameters_are_read_from_files_of_torch)
+{
+    Arena *a = arena_new();
+    round_trip(a,
+               "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
+               "\"n_head\": 2",
+               TORCH_FILE);
+    const char *file = path_join(a, test_folder(), "model/pytorch_model.bin");
+    Str bytes;
+    CheckpointReader *r;
+    Model *m = NULL;
+    int64_t n;
+    assert_no_error(file_read(a, file, &bytes));
+    const float first[] = { 100000, 100001, 100002 }; /* of the second parameter */
+    char *copy = arena_copy(a, bytes.ptr, bytes.len),
+         *at = memmem(copy, bytes.len, first, sizeof first);
+    assert_non_null(at);
+    at[1] ^= 1;
+    assert_no_error(file_write(file, copy, bytes.len));
+    assert_no_error(hf_model_new(a, path_join(a, test_folder(), "model"), "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "pytorch_model.bin: transformer.wpe.weight: ");
+    unlink(file);
+    round_trip(a, hf_llama, TORCH_SHARDS);
+    arena_free(a);
+}
+
+/* Its config.json leaves out what the class of the language model has by itself. */
+TEST(the_language_model_of_a_larger_one_is_read_alone)
+{
+    static const char of_text[] =
+        "\"model_type\": \"gemma3\", \"architectures\": [\"Gemma3ForConditionalGeneration\"], "
+        "\"torch_dtype\": \"bfloat16\", \"vision_config\": {\"hidden_size\": 4}, \"text_config\": "
+        "{\"model_type\": \"gemma3_text\", \"hidden_size\": 8, \"intermediate_size\": 12, "
+        "\"num_hidden_layers\": 2, \"head_dim\": 4%s}";
+    Arena *a = arena_new();
+    HfModel m;
+    assert_no_error(hf_config_read(a, hf_folder_with(a, arena_printf(a, of_text, ""), ""), &m));
+    assert_true(m.is_part && m.dtype == BF16 && m.decoder->vocab_size == 262208 &&
+                m.decoder->n_head_q == 8 && m.decoder->n_head_kv == 4 && m.decoder->is_tied);
+    const char *small = arena_printf(a, of_text, ", \"vocab_size\": 16");
+    round_trip(a, small, PART_OF_4);
+    round_trip(a, small, PART_OF_5);
+    assert_false(hf_decoder_with(a, small, ", \"tie_word_embeddings\": false")->is_tied);
+    hf_refuses(a, "\"model_type\": \"novel\", \"text_config\": {\"model_type\": \"other\"}", "",
+               "model_type novel");
+    hf_refuses(a, "\"model_type\": \"llama\", \"hidden_size\": 8, \"num_hidden_layers\": 1", "",
+               "vocab_size is missing; it is needed");
+    arena_free(a);
+}
+
+TEST(part_of_a_fused_tensor_is_read_alone)
+{
+    Arena *a = arena_new();
+    round_trip(a,
+               "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
+               "\"n_head\": 2",
+               ONE_FILE);
+    Model *m = NULL;
+    CheckpointReader *r;
+    int64_t n;
+    assert_no_error(hf_model_new(a, path_join(a, test_folder(), "model"), "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_no_error(open_weights(a, m, param, n, &r));
+    const int64_t i = checkpoint_find(r, "app.model.transformer.h.0.attn.v_attn.weight");
+    const Box box = { .n_dims = 2, .start = { 2, 3 }, .size = { 2, 4 } };
+    float read[8];
+    assert_no_error(r->get(r, i, &box, read));
+    const float *whole = param[i].tensor.data;
+    for (int k = 0; k < 8; k++) assert_true(read[k] == whole[(2 + k / 4) * 8 + 3 + k % 4]);
+    arena_free(a);
+}
+
+TEST(weights_that_do_not_fit_are_named_with_their_file)
+{
+    Arena *a = arena_new();
+    Model *m = NULL;
+    CheckpointReader *r;
+    int64_t n;
+    round_trip(a, hf_llama, ONE_FILE);
+    const char *folder = path_join(a, test_folder(), "model"),
+               *index = path_join(a, folder, "model.safetensors.index.json");
+    hf_folder_with(a, hf_llama, ", \"num_key_value_heads\": 1");
+    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "model.safetensors: model.layers.0.self_attn.k_proj.weight has the shape "
+                     "[8, 8], but config.json makes it [4, 8]");
+    hf_folder_with(a, hf_llama, ", \"attention_bias\": true");
+    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
+    param = parameters(a, m, &n);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "model.safetensors has no tensor model.layers.0.self_attn.q_proj.bias");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"model-00001-of-00002.safetensors\"");
+    assert_error_has(open_weights(a, m, param, n, &r), "model.embed_tokens.weight lies in ");
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "model-00001-of-00002.safetensors, which is missing");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"../x.safetensors\"");
+    assert_error_has(open_weights(a, m, param, n, &r), "which is no file of the folder");
+    write_index(a, index, "\"model.embed_tokens.weight\": \"model.safetensors\"");
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "index.json has no tensor model.layers.0.input_layernorm.weight");
+    unlink(path_join(a, folder, "model.safetensors"));
+    unlink(index);
+    assert_error_has(open_weights(a, m, param, n, &r), "holds no weights");
+    arena_free(a);
+}
