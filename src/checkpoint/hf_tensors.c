@@ -27,11 +27,12 @@ static Tensor *tensor_named(Made *m, const char *name, const HfSource *s, Dtype 
 static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
 {
     const int last = from->n_dims - 1;
-    const int64_t columns = from->size[last], rows = last > 0 ? from->size[last - 1] : 1;
+    const int64_t columns = last > 0 ? from->size[last] : 1,
+                  rows = from->size[last > 0 ? last - 1 : 0];
     const size_t each = dtype_size(from->dtype);
     const char *in = (const char *)from->data + (size_t)(e * rows * columns) * each;
     for (int64_t r = 0; r < rows; r++, in += (size_t)columns * each) {
-        char *at = (char *)to->data + (size_t)(s->base + r * s->row_stride) * each;
+        char *at = (char *)to->data + (size_t)hf_source_row(s, r) * each;
         for (int64_t c = 0; s->column_stride != 1 && c < columns; c++)
             memcpy(at + (size_t)(c * s->column_stride) * each, in + (size_t)c * each, each);
         if (s->column_stride == 1) memcpy(at, in, (size_t)columns * each);

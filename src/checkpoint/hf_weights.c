@@ -150,16 +150,16 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
 {
     const HfWeights *w = (const HfWeights *)base;
     const HfSource *s = &w->source[i];
-    const int last = box->n_dims - 1;
-    const int64_t columns = box->size[last], rows = last > 0 ? box->size[last - 1] : 1;
-    const int64_t first_row = last > 0 ? box->start[last - 1] : 0;
+    const int last = box->n_dims - 1, row = last > 0 ? last - 1 : 0;
+    const int64_t columns = last > 0 ? box->size[last] : 1,
+                  first_column = last > 0 ? box->start[last] : 0;
     const int64_t n = last > 1 ? box->size[0] : 1, first = last > 1 ? box->start[0] : 0;
     char *to = out;
     for (int64_t e = 0; e < n; e++) {
         const Tensor *from = w->found[i][first + e].tensor;
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t at =
-                s->base + (first_row + r) * s->row_stride + box->start[last] * s->column_stride;
+        for (int64_t r = 0; r < box->size[row]; r++) {
+            const int64_t at =
+                hf_source_row(s, box->start[row] + r) + first_column * s->column_stride;
             copy_row(from, at, s->column_stride, columns, to);
             to += (size_t)columns * dtype_size(from->dtype);
         }

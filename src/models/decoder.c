@@ -11,6 +11,8 @@
 #include "ops/reshape.h"
 #include "ops/rope.h"
 
+const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
+
 typedef struct DecoderModel {
     Model base;
     const Decoder *decoder;
@@ -48,8 +50,9 @@ static Value *rotary_table(Build *b, const RopeScaling *s)
         graph_fail(b->g, error_new("rope scaling dynamic changes all positions as a text grows, so "
                                    "texts can be continued up to %lld tokens, not %lld",
                                    (long long)s->original, (long long)b->f->cache_length));
-    Value *v = s->kind == ROPE_PLAIN ? rope_table(b->g, F32, n, width, s->base, rounded)
-                                     : rope_scaled_table(b->g, F32, n, width, s, rounded);
+    Value *v = s->kind == ROPE_PLAIN && !s->width
+                   ? rope_table(b->g, F32, n, width, s->base, rounded)
+                   : rope_scaled_table(b->g, F32, n, width, s, rounded);
     b->table = arena_grow(b->g->arena, b->table, b->n_tables, &b->cap_tables, sizeof *b->table);
     b->table[b->n_tables++] = (Table){ s, v };
     return v;
@@ -171,14 +174,16 @@ static Value *block(Build *b, Value *x, int i)
     graph_enter(g, "h", i);
     Value *n = maybe_norm(g, "attention_norm", x, d->attention_norm);
     graph_enter(g, "attn", -1);
-    Value *y = attention_layer(b, &d->layer[i], n);
+    Value *attended = attention_layer(b, &d->layer[i], n);
     graph_leave(g);
-    x = added(b, x, maybe_norm(g, "attention_post_norm", y, d->attention_post_norm));
-    n = maybe_norm(g, "ffn_norm", x, d->ffn_norm);
+    attended = maybe_norm(g, "attention_post_norm", attended, d->attention_post_norm);
+    if (d->residual == RESIDUAL_SERIAL) x = added(b, x, attended);
+    if (d->residual != RESIDUAL_ONE_NORM) n = maybe_norm(g, "ffn_norm", x, d->ffn_norm);
     graph_enter(g, "mlp", -1);
-    y = feed_forward(b, &d->layer[i], n);
+    Value *y = feed_forward(b, &d->layer[i], n);
     graph_leave(g);
-    x = added(b, x, maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm));
+    y = maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm);
+    x = added(b, x, d->residual == RESIDUAL_SERIAL ? y : add(g, attended, y));
     graph_leave(g);
     return x;
 }

@@ -7,6 +7,14 @@
 #include "models/moe.h"
 #include "ops/rope_scaled.h"
 
+/* Where a block's feed-forward layer reads the stream. */
+typedef enum Residual {
+    RESIDUAL_SERIAL,    /* behind attention */
+    RESIDUAL_TWO_NORMS, /* where attention does, behind a norm of its own */
+    RESIDUAL_ONE_NORM   /* and behind attention's norm; ffn_norm is NULL */
+} Residual;
+extern const char *const residual_choices[];
+
 /* What may differ from block to block. */
 typedef struct DecoderLayer {
     int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
@@ -27,6 +35,7 @@ typedef struct Decoder {
     double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
+    Residual residual;
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
     bool learned_positions, is_tied;

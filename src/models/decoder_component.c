@@ -33,7 +33,7 @@ typedef struct Settings {
     int activation;
     NormSettings norm;
     bool norm_in_front, norm_behind;
-    int qk_norm;
+    int residual, qk_norm;
     bool qk_norm_before_rope;
     const RopeScaling *rope;
     LayerList layers;
@@ -67,6 +67,7 @@ static const Field rope_fields[] = {
     FIELD_FLOAT(RopeScaling, beta_slow, "1.0", 0, INFINITY, "yarn: below which all is", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(RopeScaling, attention, "0.0", 0, INFINITY, "multiplies cosines and sines; 0: yarn's own rule, else 1"),
     FIELD_BOOL(RopeScaling, truncate, "true", "yarn: bounds are whole features"),
+    FIELD_INT(RopeScaling, width, "0", 0, MOST, "features of a head that turn, an even number; 0: all"),
     { 0 },
 };
 static const Field layer_fields[] = {
@@ -125,6 +126,7 @@ static const Field fields[] = {
     FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(Settings, norm_behind, "false", "norms of what they give, before it is added"),
+    FIELD_CHOICE(Settings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, or of all together"),
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
@@ -146,8 +148,11 @@ static Error *check_rope(const Settings *s, const char *key, const RopeScaling *
     if (head_width(s) % 2)
         return error_new("%s: rotary positions need an even head width, not %lld", key,
                          (long long)head_width(s));
+    if (r->width % 2 || r->width > head_width(s))
+        return error_new("%s: width %lld is odd, or above the head width %lld", key,
+                         (long long)r->width, (long long)head_width(s));
     if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
-        return error_new("%s: kind none takes base alone, not factor or attention", key);
+        return error_new("%s: kind none takes base and width alone, not factor or attention", key);
     if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
         return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
                          r->low_freq);
@@ -180,6 +185,8 @@ static Error *check(const void *settings)
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
+    if (s->residual == RESIDUAL_ONE_NORM && !s->norm_in_front)
+        return error_new("residual: one_norm needs norm_in_front");
     TRY(check_rope(s, "rope", s->rope));
     for (int64_t i = 0; i < s->layers.n; i++) {
         char key[64];
@@ -208,6 +215,7 @@ static RopeScaling *rope_of(Arena *a, const Settings *s, const RopeScaling *give
 {
     if (!given) return NULL;
     RopeScaling *r = arena_copy(a, given, sizeof *given);
+    if (r->width == head_width(s)) r->width = 0;
     if (r->original == 0) r->original = s->sequence_length;
     if (r->attention == 0)
         r->attention = r->kind == ROPE_YARN ? rope_yarn_attention(r->factor, 1) : 1;
@@ -270,6 +278,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
         .logit_cap = s->logit_cap,
+        .residual = (Residual)s->residual,
         .residual_scale = s->residual_scale,
         .logit_divisor = s->logit_divisor,
         .learned_positions = s->learned_positions,
@@ -281,7 +290,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .is_gated = s->gated,
         .attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front),
         .attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
-        .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front),
+        .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && s->residual != RESIDUAL_ONE_NORM),
         .ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
         .head_norm = norm_of(a, s, s->n_embd, true),
         .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD),

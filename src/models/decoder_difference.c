@@ -34,6 +34,7 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
     if (!e && x->kind != y->kind)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
+    if (!e) e = number(a, "features of a head that turn", (double)x->width, (double)y->width);
     if (e || x->kind == ROPE_PLAIN) return e;
     const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
     e = number(a, "rope factor", x->factor, y->factor);
@@ -74,7 +75,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
-    if (!e) e = flag(a, "router biases", x->balance_rate > 0, y->balance_rate > 0);
+    if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
     if (!e)
         e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);
@@ -122,6 +123,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
     if (!e) e = flag(a, "scale of scores by the layer", x->scale_by_layer, y->scale_by_layer);
+    if (!e && x->residual != y->residual)
+        e = arena_printf(a, "residual: %s instead of %s", residual_choices[x->residual],
+                         residual_choices[y->residual]);
     if (!e) e = number(a, "scale of what layers add", x->residual_scale, y->residual_scale);
     if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);

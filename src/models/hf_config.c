@@ -12,6 +12,12 @@ Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
                      yaml_show(r->arena, v), allowed);
 }
 
+double hf_number(const Yaml *map, const char *key, double otherwise)
+{
+    const Yaml *v = yaml_get(map, key);
+    return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
+}
+
 static Error *read_activation(HfReading *r)
 {
     static const struct {
@@ -28,8 +34,8 @@ static Error *read_activation(HfReading *r)
                   { "relu", ACTIVATE_RELU },
                   { "relu2", ACTIVATE_RELU_SQUARED } };
     const unsigned flags = r->family->flags;
-    const bool is_gpt2 = flags & HF_GPT2, of_gemma = flags & HF_FROM_ONE;
-    const bool is_newer = is_gpt2 || flags & HF_SANDWICH || (of_gemma && !r->c.hidden_act);
+    const bool is_gpt2 = flags & HF_GPT2, of_gemma = flags & HF_SCALED_EMBEDDING;
+    const bool is_newer = is_gpt2 || flags & HF_SOFT_CAPS || (of_gemma && !r->c.hidden_act);
     const char *key = is_gpt2    ? "activation_function"
                       : is_newer ? "hidden_activation"
                                  : "hidden_act";
@@ -47,134 +53,17 @@ static Error *read_activation(HfReading *r)
                       "gelu_pytorch_tanh, silu, swish, relu, relu2");
 }
 
-/* What sliding_window says; 0: no window. */
-static Error *read_window(const HfReading *r, int64_t *out)
-{
-    const HfConfig *c = &r->c;
-    const Yaml *v = yaml_get(r->root, "sliding_window");
-    *out = r->family->window;
-    if (v && v->type == YAML_INT && v->integer > 0)
-        *out = v->integer;
-    else if (v && v->type != YAML_NULL)
-        return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");
-    else if (v)
-        *out = 0;
-    const bool is_asked = c->use_sliding_window && *c->use_sliding_window;
-    const HfWindows kind = r->family->windows;
-    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_NO_ROPE ||
-                      !strcmp(r->family->model_type, "qwen3_moe");
-    if ((asks && !is_asked) || kind == HF_NO_WINDOW) *out = 0;
-    return NULL;
-}
-
-static bool turns(const HfReading *r, int64_t i)
-{
-    const HfConfig *c = &r->c;
-    if (!(r->family->flags & HF_NO_ROPE)) return !(r->family->flags & HF_GPT2);
-    if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
-    return (i + 1) % c->no_rope_layer_interval != 0;
-}
-
-static Error *is_local(const HfReading *r, int64_t i, bool *out)
-{
-    const HfConfig *c = &r->c;
-    const int64_t pattern =
-        c->sliding_window_pattern ? *c->sliding_window_pattern : r->family->pattern;
-    if (c->layer_types) {
-        const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
-        *out = !strcmp(type, "sliding_attention");
-        if (*out || !strcmp(type, "full_attention")) return NULL;
-        return hf_unknown(r, "layer_types",
-                          "each layer is of type full_attention or sliding_attention");
-    }
-    switch (r->family->windows) {
-    case HF_WINDOW_ALTERNATING:
-        *out = i % 2 == 0;
-        break;
-    case HF_WINDOW_PATTERN:
-        *out = (i + 1) % pattern != 0;
-        break;
-    case HF_WINDOW_UPPER:
-        *out = i >= (c->max_window_layers ? *c->max_window_layers : 28);
-        break;
-    case HF_WINDOW_NO_ROPE:
-        *out = !turns(r, i);
-        break;
-    default:
-        *out = true;
-    }
-    return NULL;
-}
-
-static bool is_sparse(const HfReading *r, int64_t i)
-{
-    const HfConfig *c = &r->c;
-    if (!(r->family->flags & HF_SPARSE)) return false;
-    for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
-        if (c->mlp_only_layers.item[k] == i) return false;
-    return (i + 1) % c->decoder_sparse_step == 0;
-}
-
-static Error *read_layers(HfReading *r)
-{
-    Decoder *d = r->d;
-    RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
-    DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer);
-    int64_t window;
-    if (r->family->flags & HF_NO_ROPE && r->c.no_rope_layers.n &&
-        r->c.no_rope_layers.n < d->n_layer)
-        return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
-    TRY(hf_read_ropes(r, &rope[0], &rope[1]));
-    TRY(read_window(r, &window));
-    for (int64_t i = 0; i < d->n_layer; i++) {
-        bool local;
-        TRY(is_local(r, i, &local));
-        layer[i] = (DecoderLayer){ .window = local ? window : 0,
-                                   .rope = &rope[local],
-                                   .n_rope = turns(r, i) ? 1 : 0,
-                                   .is_sparse = is_sparse(r, i) };
-    }
-    d->layer = layer;
-    if (rope[0].kind == ROPE_DYNAMIC)
-        d->sequence_length = (int64_t)(rope[0].factor * (double)rope[0].original);
-    return NULL;
-}
-
-static Error *read_moe(HfReading *r)
-{
-    const HfConfig *c = &r->c;
-    Moe *m = NEW(r->arena, Moe);
-    const int64_t *n = c->num_local_experts ? c->num_local_experts : c->num_experts;
-    const int64_t *hidden =
-        c->moe_intermediate_size ? c->moe_intermediate_size : c->intermediate_size;
-    if (!n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
-    if (!hidden) return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs it");
-    *m = (Moe){ .n_experts = *n,
-                .top_k = c->num_experts_per_tok ? *c->num_experts_per_tok : 2,
-                .hidden = *hidden,
-                .normalize =
-                    r->family->flags & HF_NORMALIZED || (c->norm_topk_prob && *c->norm_topk_prob),
-                .aux_loss = c->router_aux_loss_coef,
-                .activation = r->d->activation };
-    if (m->top_k > m->n_experts)
-        return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");
-    if (c->router_jitter_noise > 0)
-        return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
-    r->d->moe = m;
-    return NULL;
-}
-
 static const Norm *norm_of(HfReading *r, int64_t width)
 {
-    const HfConfig *c = &r->c;
-    const bool layer = r->family->flags & HF_GPT2;
-    const double *eps = layer ? c->layer_norm_epsilon : c->rms_norm_eps;
-    const Norm n = { .type = layer ? NORM_LAYER : NORM_PYTORCH_RMS,
+    const HfFamily *f = r->family;
+    const bool bare = f->flags & HF_NO_NORM_WEIGHT;
+    const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
+    const Norm n = { .type = f->flags & HF_LAYER_NORM ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
-                     .eps = eps ? *eps : r->family->eps,
-                     .has_weight = true,
-                     .has_bias = layer,
-                     .from_one = r->family->flags & HF_FROM_ONE };
+                     .eps = bare ? f->eps : hf_number(r->root, key, f->eps),
+                     .has_weight = !bare,
+                     .has_bias = f->flags & HF_NORM_BIAS,
+                     .from_one = f->flags & HF_FROM_ONE };
     return arena_copy(r->arena, &n, sizeof n);
 }
 
@@ -185,8 +74,10 @@ static void read_norms(HfReading *r)
     const Norm *n = norm_of(r, d->width);
     d->head_norm = n;
     if (!(flags & HF_POST_NORM)) d->attention_norm = d->ffn_norm = n;
+    if (d->residual == RESIDUAL_ONE_NORM) d->ffn_norm = NULL;
     if (flags & (HF_POST_NORM | HF_SANDWICH)) d->attention_post_norm = d->ffn_post_norm = n;
-    if (flags & HF_QK_NORM) d->qk_norm = norm_of(r, d->head_width);
+    const bool asked = r->family->options & HF_USE_QK_NORM && r->c.use_qk_norm;
+    if (flags & HF_QK_NORM || asked) d->qk_norm = norm_of(r, d->head_width);
     if (flags & HF_QK_NORM_WIDTH) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);
     d->qk_norm_before_rope = true;
 }
@@ -200,9 +91,11 @@ static Error *refuse(const HfReading *r)
         return hf_unknown(r, "quantization_config", "only weights that are not packed can be read");
     if (both && both->type == YAML_BOOL && both->boolean)
         return hf_unknown(r, "use_bidirectional_attention", "only false and null are");
-    if (c->partial_rotary_factor && *c->partial_rotary_factor != 1)
-        return hf_unknown(r, "partial_rotary_factor", "only 1.0 is: whole heads turn");
     if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
+    if (c->qk_layernorm)
+        return hf_unknown(r, "qk_layernorm", "only false is: each head would have its own norm");
+    if (c->use_qk_norm && !(r->family->options & HF_USE_QK_NORM))
+        return hf_unknown(r, "use_qk_norm", "only false is: each head would have its own norm");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
     return NULL;
 }
@@ -210,16 +103,18 @@ static Error *refuse(const HfReading *r)
 static Error *read_dropout(HfReading *r)
 {
     const HfConfig *c = &r->c;
-    const bool is_gpt2 = r->family->flags & HF_GPT2;
-    const double *attention = is_gpt2 ? c->attn_pdrop : c->attention_dropout;
-    const double otherwise = is_gpt2 ? 0.1 : 0;
-    r->d->attention_dropout = attention ? *attention : otherwise;
-    if (r->family->flags & HF_NO_DROPOUT && c->resid_pdrop && *c->resid_pdrop > 0)
-        return hf_unknown(r, "resid_pdrop", "only 0.0 is");
-    if (!is_gpt2) return NULL;
-    r->d->dropout = c->resid_pdrop ? *c->resid_pdrop : otherwise;
-    if ((c->embd_pdrop ? *c->embd_pdrop : otherwise) == r->d->dropout) return NULL;
-    return hf_unknown(r, "embd_pdrop", "it must equal resid_pdrop");
+    const HfFamily *f = r->family;
+    Decoder *d = r->d;
+    const double *attention = f->flags & HF_GPT2 ? c->attn_pdrop : c->attention_dropout;
+    d->attention_dropout = attention ? *attention : f->dropout;
+    if (!f->dropout_key) return NULL;
+    const double of_layers = hf_number(r->root, f->dropout_key, f->dropout);
+    if (f->flags & HF_NO_DROPOUT)
+        return of_layers > 0 ? hf_unknown(r, f->dropout_key, "only 0.0 is") : NULL;
+    d->dropout = of_layers;
+    const char *other = f->embedding_dropout_key;
+    if (!other || hf_number(r->root, other, f->dropout) == of_layers) return NULL;
+    return hf_unknown(r, other, arena_printf(r->arena, "it must equal %s", f->dropout_key));
 }
 
 static Error *read_sizes(HfReading *r)
@@ -233,8 +128,9 @@ static Error *read_sizes(HfReading *r)
     d->n_head_q = c->num_attention_heads ? *c->num_attention_heads : f->n_heads;
     if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
     if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
-    const int64_t n_key_heads = f->n_key_heads ? f->n_key_heads : d->n_head_q;
-    d->n_head_kv = c->num_key_value_heads ? *c->num_key_value_heads : n_key_heads;
+    d->n_head_kv = f->n_key_heads ? f->n_key_heads : d->n_head_q;
+    if (c->num_key_value_heads && !(f->flags & HF_NO_GROUPS))
+        d->n_head_kv = *c->num_key_value_heads;
     d->sequence_length =
         c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
@@ -243,6 +139,8 @@ static Error *read_sizes(HfReading *r)
     if (!d->head_width && d->width % d->n_head_q)
         return hf_unknown(r, "num_attention_heads", "it must divide hidden_size");
     if (!d->head_width) d->head_width = d->width / d->n_head_q;
+    if (f->flags & HF_SQUARE && d->head_width * d->n_head_q != d->width)
+        return hf_unknown(r, "head_dim", "the class has hidden_size / num_attention_heads");
     const int64_t *hidden = f->flags & HF_GPT2 ? c->n_inner : c->intermediate_size;
     if (!hidden && !(f->flags & HF_GPT2)) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
@@ -258,7 +156,7 @@ static double embedding_scale(const HfReading *r)
 /* 0: 1/sqrt(head width) */
 static double attention_scale(const HfReading *r)
 {
-    if (r->family->flags & HF_SANDWICH)
+    if (r->family->flags & HF_SOFT_CAPS)
         return 1 / sqrt(r->c.query_pre_attn_scalar ? *r->c.query_pre_attn_scalar : 256);
     return r->c.scale_attn_weights ? 0 : 1;
 }
@@ -266,7 +164,7 @@ static double attention_scale(const HfReading *r)
 /* null means none, silence what the class has. */
 static double cap(const HfReading *r, const char *key, const double *given, double of_class)
 {
-    if (!(r->family->flags & HF_SANDWICH)) return 0;
+    if (!(r->family->flags & HF_SOFT_CAPS)) return 0;
     if (given) return *given;
     return yaml_get(r->root, key) ? 0 : of_class;
 }
@@ -284,6 +182,34 @@ static void read_multipliers(const HfConfig *c, Decoder *d)
     d->logit_divisor = unless_one(c->logits_scaling);
 }
 
+static Residual residual_of(const HfReading *r)
+{
+    const unsigned flags = r->family->flags, options = r->family->options;
+    const bool *given = r->c.use_parallel_residual;
+    const bool parallel = options & HF_PARALLEL_RESIDUAL && given ? *given : flags & HF_PARALLEL;
+    if (!parallel) return RESIDUAL_SERIAL;
+    return flags & HF_ONE_NORM ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
+}
+
+/* What an option decides that counts in the class. */
+static bool option(const HfFamily *f, unsigned counts, const bool *given)
+{
+    return f->options & counts && (given ? *given : f->flags & HF_BIASED);
+}
+
+static void read_biases(const HfReading *r)
+{
+    const HfConfig *c = &r->c;
+    const HfFamily *f = r->family;
+    Decoder *d = r->d;
+    const bool attention = option(f, HF_ATTENTION_BIAS, c->attention_bias);
+    const bool all = f->flags & HF_GPT2 || option(f, HF_USE_BIAS, c->use_bias);
+    d->qkv_bias =
+        all || attention || f->flags & HF_QKV_BIAS || option(f, HF_USE_QKV_BIAS, c->use_qkv_bias);
+    d->out_bias = all || (attention && !(f->flags & HF_QKV_ALONE));
+    d->ffn_bias = all || f->flags & HF_FFN_BIAS || option(f, HF_MLP_BIAS, c->mlp_bias);
+}
+
 /* The whole model decides, where it says so. */
 static bool is_tied(const HfReading *r)
 {
@@ -295,7 +221,7 @@ static bool is_tied(const HfReading *r)
 static Error *read_decoder(HfReading *r)
 {
     const HfConfig *c = &r->c;
-    const unsigned flags = r->family->flags;
+    const unsigned flags = r->family->flags, options = r->family->options;
     Decoder *d = r->d;
     d->name = "huggingface_pretrained_model";
     d->block_class = r->family->block_class;
@@ -309,20 +235,19 @@ static Error *read_decoder(HfReading *r)
             cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, r->family->attention_cap);
     d->logit_cap =
         cap(r, "final_logit_softcapping", c->final_logit_softcapping, r->family->logit_cap);
-    if (flags & HF_MULTIPLIERS) read_multipliers(c, d);
+    if (options & HF_MULTIPLIERS) read_multipliers(c, d);
+    if (options & HF_LOGIT_SCALE) d->logit_divisor = unless_one(1 / c->logit_scale);
     d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & (HF_GPT2 | HF_PLAIN));
-    const bool bias = c->attention_bias && flags & HF_BIASES;
-    d->qkv_bias = flags & HF_QKV_BIAS || bias;
-    d->out_bias = flags & HF_GPT2 || bias;
-    d->ffn_bias = flags & HF_GPT2 || (c->mlp_bias && flags & HF_MLP_BIAS);
+    d->residual = residual_of(r);
+    read_biases(r);
     TRY(read_activation(r));
     TRY(read_dropout(r));
     read_norms(r);
-    TRY(read_layers(r));
-    return flags & HF_SPARSE ? read_moe(r) : NULL;
+    if (flags & HF_SPARSE) TRY(hf_read_moe(r));
+    return hf_read_layers(r);
 }
 
 static Dtype dtype_of(const HfReading *r)

@@ -10,24 +10,29 @@ typedef struct HfConfig {
     int64_t hidden_size, num_hidden_layers;
     const int64_t *vocab_size, *num_attention_heads, *intermediate_size, *n_inner,
         *num_key_value_heads, *head_dim, *max_position_embeddings;
-    const double *rms_norm_eps, *layer_norm_epsilon;
+    const double *rms_norm_eps, *layer_norm_epsilon, *layer_norm_eps, *norm_epsilon, *norm_eps;
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
-    bool attention_bias, mlp_bias;
+    const bool *attention_bias, *mlp_bias, *use_bias, *use_qkv_bias;
     const Yaml *sliding_window;
     const bool *use_sliding_window;
     const int64_t *max_window_layers, *sliding_window_pattern;
     const StringList *layer_types;
     const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
-    const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size;
+    const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size,
+        *n_routed_experts, *n_shared_experts, *first_k_dense_replace;
+    int64_t n_group, topk_group;
+    double routed_scaling_factor;
     const bool *norm_topk_prob;
     int64_t decoder_sparse_step;
     IntList mlp_only_layers;
     double router_aux_loss_coef;
-    const double *attention_dropout, *attn_pdrop, *resid_pdrop, *embd_pdrop;
+    const double *attention_dropout, *attn_pdrop, *resid_pdrop, *embd_pdrop, *hidden_dropout,
+        *residual_dropout, *embedding_dropout;
     bool scale_attn_weights, scale_attn_by_inverse_layer_idx, reorder_and_upcast_attn,
         add_cross_attention;
-    const double *rope_theta, *rope_local_base_freq, *partial_rotary_factor;
+    const double *rope_theta, *rope_local_base_freq, *partial_rotary_factor, *rotary_emb_base,
+        *rotary_pct;
     const Yaml *rope_parameters, *rope_scaling, *quantization_config, *use_bidirectional_attention;
     const char *dtype;
     double router_jitter_noise;
@@ -35,6 +40,9 @@ typedef struct HfConfig {
     double embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
     IntList no_rope_layers; /* 1: positions turn */
     int64_t no_rope_layer_interval;
+    const bool *use_parallel_residual;
+    bool qk_layernorm, use_qk_norm;
+    double logit_scale;
 } HfConfig;
 
 extern const Field hf_config_fields[];
@@ -51,8 +59,14 @@ typedef struct HfReading {
 
 /* The error for a value that is not known; `allowed` says what is. */
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
+/* The number at a key; what is missing or none gives `otherwise`. */
+double hf_number(const Yaml *map, const char *key, double otherwise);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
+/* hf_config_layers.c: each layer, after the sizes are known. */
+Error *hf_read_layers(HfReading *r);
+/* hf_config_moe.c: the mixture of experts of a class that has one. */
+Error *hf_read_moe(HfReading *r);
 /* hf_config_rope.c: how positions turn in layers that see all, and in those with a window. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local);
 #endif

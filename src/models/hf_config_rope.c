@@ -2,12 +2,6 @@
 #include "models/hf_config_parts.h"
 #include <string.h>
 
-static double number(const Yaml *map, const char *key, double otherwise)
-{
-    const Yaml *v = yaml_get(map, key);
-    return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
-}
-
 static Error *missing(const HfReading *r, const Yaml *map, const char *key, const char *kind)
 {
     return error_new("%s: rope scaling %s needs the number %s", yaml_place(r->arena, map), kind,
@@ -17,23 +11,40 @@ static Error *missing(const HfReading *r, const Yaml *map, const char *key, cons
 /* YaRN's own rule, unless the file says otherwise. */
 static double yarn_attention(const Yaml *p, double factor)
 {
-    const double given = number(p, "attention_factor", -1), mscale = number(p, "mscale", 0),
-                 all = number(p, "mscale_all_dim", 0);
+    const double given = hf_number(p, "attention_factor", -1), mscale = hf_number(p, "mscale", 0),
+                 all = hf_number(p, "mscale_all_dim", 0);
     if (given >= 0) return given;
     if (mscale != 0 && all != 0)
         return rope_yarn_attention(factor, mscale) / rope_yarn_attention(factor, all);
     return rope_yarn_attention(factor, 1);
 }
 
+/* How many features of a head turn, as RopeScaling.width. */
+static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
+{
+    const double of_class = r->family->rotary_share;
+    const char *key = r->family->share_key ? r->family->share_key : "partial_rotary_factor";
+    const int64_t head = r->d->head_width;
+    const double share =
+        hf_number(p, "partial_rotary_factor", hf_number(r->root, key, of_class > 0 ? of_class : 1));
+    const int64_t width = (int64_t)((double)head * share);
+    const Yaml *at = yaml_get(p, "partial_rotary_factor");
+    if (!at) at = yaml_get(r->root, key);
+    *out = width == head ? 0 : width;
+    if (share == 1 || (of_class > 0 && width >= 2 && width <= head && width % 2 == 0)) return NULL;
+    return error_new("%s: %s %g of a head of %lld is not known; %s",
+                     yaml_place(r->arena, at ? at : r->root), key, share, (long long)head,
+                     of_class > 0 ? "so many that turn must be an even number of them"
+                                  : "whole heads turn in this class");
+}
+
 /* One set of parameters; `p` may be NULL. */
 static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeScaling *out)
 {
     const Yaml *type = yaml_get(p, "rope_type");
-    if (number(p, "partial_rotary_factor", 1) != 1)
-        return error_new("%s: partial_rotary_factor: only 1.0 is known: whole heads turn",
-                         yaml_place(r->arena, p));
     if (!type) type = yaml_get(p, "type");
-    *out = (RopeScaling){ .base = number(p, "rope_theta", theta), .attention = 1 };
+    *out = (RopeScaling){ .base = hf_number(p, "rope_theta", theta), .attention = 1 };
+    TRY(read_width(r, p, &out->width));
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
     int kind = 1;
     while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], type->text)) kind++;
@@ -42,12 +53,12 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
                          "llama3, yarn",
                          yaml_place(r->arena, type), type->text);
     out->kind = kind;
-    out->factor = number(p, "factor", 0);
+    out->factor = hf_number(p, "factor", 0);
     if (!(out->factor > 0)) return missing(r, p, "factor", type->text);
-    out->original = (int64_t)number(p, "original_max_position_embeddings", 0);
+    out->original = (int64_t)hf_number(p, "original_max_position_embeddings", 0);
     if (kind == ROPE_LLAMA3) {
-        out->low_freq = number(p, "low_freq_factor", 0);
-        out->high_freq = number(p, "high_freq_factor", 0);
+        out->low_freq = hf_number(p, "low_freq_factor", 0);
+        out->high_freq = hf_number(p, "high_freq_factor", 0);
         if (!(out->low_freq > 0)) return missing(r, p, "low_freq_factor", type->text);
         if (!(out->high_freq > 0)) return missing(r, p, "high_freq_factor", type->text);
         if (out->original <= 0)
@@ -56,8 +67,8 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     if (out->original <= 0) out->original = r->d->sequence_length;
     if (kind == ROPE_YARN) {
         const Yaml *truncate = yaml_get(p, "truncate");
-        out->beta_fast = number(p, "beta_fast", 32);
-        out->beta_slow = number(p, "beta_slow", 1);
+        out->beta_fast = hf_number(p, "beta_fast", 32);
+        out->beta_slow = hf_number(p, "beta_slow", 1);
         out->truncate = !truncate || truncate->type != YAML_BOOL || truncate->boolean;
         out->attention = yarn_attention(p, out->factor);
     }
@@ -71,7 +82,8 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
-    const double theta = c->rope_theta ? *c->rope_theta : r->family->theta;
+    const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
+    const double theta = hf_number(r->root, key, r->family->theta);
     const Yaml *of_full = yaml_get(v5, "full_attention"),
                *of_local = yaml_get(v5, "sliding_attention");
     if (of_full || of_local) {

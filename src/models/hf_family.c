@@ -60,6 +60,49 @@ static const HfName fused_names[] = {
     { 0 },
 };
 
+static const HfName starcoder_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName neox_names[] = {
+    { "transformer.wte.*", "gpt_neox.embed_in.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "gpt_neox.layers.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "gpt_neox.layers.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "gpt_neox.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "gpt_neox.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "gpt_neox.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "gpt_neox.final_layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "embed_out.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName glm_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.gate_up_proj.*", HF_SECOND_HALF },
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_self_attn_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName sigmoid_names[] = {
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -77,47 +120,82 @@ static const HfName gpt2_names[] = {
 };
 
 /* clang-format off */
-#define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING | HF_BIASES)
+#define LAYER_NORM (HF_LAYER_NORM | HF_NORM_BIAS)
+#define GLM (HF_BIASED | HF_QKV_ALONE | HF_INTERLEAVED)
+#define COHERE (HF_LAYER_NORM | HF_PARALLEL | HF_ONE_NORM | HF_INTERLEAVED)
+#define GEMMA (HF_FROM_ONE | HF_SCALED_EMBEDDING)
+#define GEMMA2 (GEMMA | HF_SANDWICH | HF_SOFT_CAPS | HF_DIVIDED)
 const HfFamily hf_families[] = {
-    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_DIVIDED, HF_NO_WINDOW,
+    { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, llama_names, HF_DIVIDED, HF_ATTENTION_BIAS | HF_MLP_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
-    { "mistral", "MistralForCausalLM", "MistralDecoderLayer", NULL, llama_names, 0, HF_WINDOW_EACH,
+    { "mistral", "MistralForCausalLM", "MistralDecoderLayer", NULL, llama_names, 0, 0, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .window = 4096, .activation = "silu" },
-    { "qwen2", "Qwen2ForCausalLM", "Qwen2DecoderLayer", NULL, llama_names, HF_QKV_BIAS, HF_WINDOW_UPPER,
+    { "qwen2", "Qwen2ForCausalLM", "Qwen2DecoderLayer", NULL, llama_names, HF_QKV_BIAS, 0, HF_WINDOW_UPPER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
-    { "qwen3", "Qwen3ForCausalLM", "Qwen3DecoderLayer", NULL, llama_names, HF_QK_NORM | HF_BIASES, HF_WINDOW_UPPER,
+    { "qwen3", "Qwen3ForCausalLM", "Qwen3DecoderLayer", NULL, llama_names, HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_UPPER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .head_width = 128, .activation = "silu" },
-    { "olmo2", "Olmo2ForCausalLM", "Olmo2DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH | HF_BIASES, HF_NO_WINDOW,
+    { "olmo2", "Olmo2ForCausalLM", "Olmo2DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
-    { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_NO_WINDOW,
+    { "gemma", "GemmaForCausalLM", "GemmaDecoderLayer", NULL, llama_names, GEMMA, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_DIVIDED, HF_WINDOW_ALTERNATING,
+    { "gemma2", "Gemma2ForCausalLM", "Gemma2DecoderLayer", sandwich_names, llama_names, GEMMA2, HF_ATTENTION_BIAS, HF_WINDOW_ALTERNATING,
       .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .window = 4096,
       .attention_cap = 50, .logit_cap = 30, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA | HF_SANDWICH | HF_QK_NORM | HF_DIVIDED, HF_WINDOW_PATTERN,
+    { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA2 | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_PATTERN,
       .vocab_size = 262208, .n_heads = 8, .n_key_heads = 4, .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256,
       .window = 4096, .pattern = 6, .local_theta = 10000, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | HF_QKV_BIAS, HF_NO_WINDOW,
-      .eps = 1e-5, .max_positions = 1024, .activation = "gelu_new", .is_tied = true },
-    { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE, HF_WINDOW_EACH,
+    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | LAYER_NORM | HF_NO_GROUPS | HF_SQUARE, 0, HF_NO_WINDOW,
+      .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1024, .activation = "gelu_new", .is_tied = true,
+      .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop", .dropout = 0.1 },
+    { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE, 0, HF_WINDOW_EACH,
       .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
-    { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM | HF_BIASES, HF_WINDOW_EACH,
+    { "qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .activation = "silu" },
-    { "olmo3", "Olmo3ForCausalLM", "Olmo3DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH | HF_BIASES, HF_WINDOW_PATTERN,
+    { "olmo3", "Olmo3ForCausalLM", "Olmo3DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM_WIDTH, HF_ATTENTION_BIAS, HF_WINDOW_PATTERN,
       .theta = 500000, .eps = 1e-5, .max_positions = 2048, .window = 4096, .pattern = 4, .activation = "silu" },
-    { "olmoe", "OlmoeForCausalLM", "OlmoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_QK_NORM_WIDTH | HF_BIASES, HF_NO_WINDOW,
+    { "olmoe", "OlmoeForCausalLM", "OlmoeDecoderLayer", NULL, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_QK_NORM_WIDTH, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "silu" },
-    { "smollm3", "SmolLM3ForCausalLM", "SmolLM3DecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_NO_ROPE, HF_WINDOW_NO_ROPE,
+    { "smollm3", "SmolLM3ForCausalLM", "SmolLM3DecoderLayer", NULL, llama_names, 0, HF_ATTENTION_BIAS | HF_MLP_BIAS | HF_NO_ROPE_LAYERS, HF_WINDOW_NO_ROPE,
       .theta = 2000000, .eps = 1e-6, .max_positions = 32768, .activation = "silu", .is_tied = true },
-    { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", plain_names, llama_names, HF_BIASES | HF_MLP_BIAS | HF_PLAIN | HF_DIVIDED, HF_NO_WINDOW,
+    { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", plain_names, llama_names, HF_PLAIN | HF_DIVIDED, HF_ATTENTION_BIAS | HF_MLP_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
-    { "granite", "GraniteForCausalLM", "GraniteDecoderLayer", NULL, llama_names, HF_BIASES | HF_MLP_BIAS | HF_MULTIPLIERS, HF_NO_WINDOW,
+    { "granite", "GraniteForCausalLM", "GraniteDecoderLayer", NULL, llama_names, 0, HF_ATTENTION_BIAS | HF_MLP_BIAS | HF_MULTIPLIERS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
-    { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, HF_NO_DROPOUT, HF_WINDOW_EACH,
-      .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "silu" },
+    { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, HF_NO_DROPOUT, 0, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-5, .max_positions = 4096, .rotary_share = 1, .activation = "silu", .dropout_key = "resid_pdrop" },
+    { "gpt_neox", "GPTNeoXForCausalLM", "GPTNeoXLayer", NULL, neox_names, LAYER_NORM | HF_BIASED | HF_FFN_BIAS | HF_PLAIN | HF_PARALLEL | HF_NO_GROUPS | HF_SQUARE, HF_ATTENTION_BIAS | HF_PARALLEL_RESIDUAL, HF_NO_WINDOW,
+      .vocab_size = 50432, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .theta_key = "rotary_emb_base", .share_key = "rotary_pct",
+      .max_positions = 2048, .rotary_share = 0.25, .activation = "gelu",
+      .dropout_key = "hidden_dropout" },
+    { "stablelm", "StableLmForCausalLM", "StableLmDecoderLayer", NULL, llama_names, LAYER_NORM | HF_NO_DROPOUT | HF_ONE_NORM | HF_SQUARE, HF_USE_QKV_BIAS | HF_PARALLEL_RESIDUAL, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 4096, .rotary_share = 0.25, .activation = "silu",
+      .dropout_key = "hidden_dropout" },
+    { "starcoder2", "Starcoder2ForCausalLM", "Starcoder2DecoderLayer", starcoder_names, llama_names, LAYER_NORM | HF_BIASED | HF_PLAIN, HF_USE_BIAS, HF_WINDOW_EACH,
+      .theta = 10000, .eps = 1e-5, .eps_key = "norm_epsilon", .max_positions = 4096, .activation = "gelu_pytorch_tanh", .is_tied = true,
+      .dropout_key = "residual_dropout", .embedding_dropout_key = "embedding_dropout" },
+    { "nemotron", "NemotronForCausalLM", "NemotronDecoderLayer", plain_names, llama_names, LAYER_NORM | HF_FROM_ONE | HF_PLAIN, HF_ATTENTION_BIAS | HF_MLP_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .eps_key = "norm_eps", .max_positions = 4096, .rotary_share = 0.5, .activation = "relu2" },
+    { "cohere", "CohereForCausalLM", "CohereDecoderLayer", NULL, llama_names, COHERE, HF_ATTENTION_BIAS | HF_LOGIT_SCALE, HF_NO_WINDOW,
+      .theta = 500000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .activation = "silu", .is_tied = true },
+    { "cohere2", "Cohere2ForCausalLM", "Cohere2DecoderLayer", NULL, llama_names, COHERE | HF_SQUARE, HF_ATTENTION_BIAS | HF_LOGIT_SCALE, HF_WINDOW_ROPE,
+      .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .window = 4096, .pattern = 4, .activation = "silu", .is_tied = true },
+    { "glm", "GlmForCausalLM", "GlmDecoderLayer", glm_names, llama_names, GLM, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
+    { "glm4", "Glm4ForCausalLM", "Glm4DecoderLayer", glm_names, llama_names, GLM | HF_SANDWICH, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
+    { "glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeDecoderLayer", sigmoid_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_QKV_ALONE, HF_ATTENTION_BIAS | HF_USE_QK_NORM, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
+    { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .activation = "silu", .is_tied = true },
+    { "olmo", "OlmoForCausalLM", "OlmoDecoderLayer", NULL, llama_names, HF_LAYER_NORM | HF_NO_NORM_WEIGHT | HF_DIVIDED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { 0 },
 };
+#undef GLM
+#undef GEMMA2
 #undef GEMMA
+#undef COHERE
+#undef LAYER_NORM
 /* clang-format on */
 
 const HfFamily *hf_family_find(const char *model_type)
@@ -141,6 +219,7 @@ static bool fits(const char *pattern, const char *name, int64_t *layer, const ch
         name = end;
     }
     *rest = name;
+    if (!*pattern) return !*name;
     return !strcmp(name, "weight") || !strcmp(name, "bias");
 }
 
@@ -166,37 +245,71 @@ static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t 
                        int64_t *all)
 {
     const int64_t queries = d->n_head_q * d->head_width, keys = d->n_head_kv * d->head_width;
-    *before = layout == HF_SECOND_HALF ? rows
-              : layout == HF_KEYS      ? queries
-              : layout == HF_VALUES    ? queries + keys
-                                       : 0;
-    *all = layout >= HF_FIRST_HALF ? 2 * rows : queries + 2 * keys;
+    *before = layout == HF_SECOND_HALF    ? rows
+              : layout == HF_KEYS         ? queries
+              : layout == HF_VALUES       ? queries + keys
+              : layout >= HF_HEAD_QUERIES ? (layout - HF_HEAD_QUERIES) * d->head_width
+                                          : 0;
+    *all = layout >= HF_HEAD_QUERIES ? 3 * rows
+           : layout >= HF_FIRST_HALF ? 2 * rows
+                                     : queries + 2 * keys;
+}
+
+/* Where the features of a head lie in a file. Here the two that turn together are half a head
+ * apart, and what does not turn comes last of each half; there they are half of what turns apart,
+ * or side by side, and what does not turn comes last. */
+static const int64_t *places(Arena *a, int64_t head, int64_t turning, bool interleaved)
+{
+    int64_t *place = NEW_N(a, int64_t, head), half = head / 2, turned = turning / 2;
+    for (int64_t j = 0; j < half; j++) {
+        place[j] = j >= turned ? turned + j : interleaved ? 2 * j : j;
+        place[half + j] = j >= turned ? half + j : interleaved ? 2 * j + 1 : turned + j;
+    }
+    return place;
+}
+
+/* Queries, keys and their norms of a layer whose positions turn. */
+static void place_heads(Arena *a, HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
+                        const DecoderLayer *layer)
+{
+    const int64_t head = d->head_width;
+    const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES;
+    const bool can_turn = strstr(n->ours, ".q_") || strstr(n->ours, ".k_");
+    const int64_t turning = !can_turn || !layer->n_rope ? head
+                            : layer->rope->width        ? layer->rope->width
+                                                        : head;
+    const bool interleaved = can_turn && layer->n_rope && f->flags & HF_INTERLEAVED;
+    if (!by_head && turning == head && !interleaved) return;
+    s->head = head;
+    s->head_stride = by_head ? 3 * head : head;
+    s->place = places(a, head, turning, interleaved);
 }
 
 static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
 {
-    const int64_t rows = n_dims > 1 ? size[n_dims - 2] : 1, columns = size[n_dims - 1];
+    const bool is_matrix = n_dims > 1;
+    const int64_t rows = is_matrix ? size[n_dims - 2] : size[0],
+                  width = is_matrix ? size[n_dims - 1] : 1;
     const bool is_third = layout >= HF_FIRST_THIRD && layout <= HF_LAST_THIRD;
     const int64_t third = is_third ? layout - HF_FIRST_THIRD : 0, n_thirds = is_third ? 3 : 1;
-    s->n_dims = n_dims > 1 ? 2 : 1;
-    if (layout >= HF_QUERIES && layout <= HF_SECOND_HALF) {
-        const int64_t width = n_dims > 1 ? columns : 1;
-        place_rows(d, layout, n_dims > 1 ? rows : columns, &s->base, &s->size[0]);
+    s->n_dims = is_matrix ? 2 : 1;
+    s->column_stride = 1;
+    s->size[0] = rows, s->size[1] = width;
+    s->row_stride = width;
+    if (layout >= HF_QUERIES && layout <= HF_HEAD_VALUES) {
+        place_rows(d, layout, rows, &s->base, &s->size[0]);
         s->base *= width;
-        s->size[1] = width;
-        s->row_stride = width, s->column_stride = 1;
-    } else if (n_dims == 1) {
-        s->size[0] = n_thirds * columns;
-        s->base = third * columns;
-        s->column_stride = 1;
-    } else if (layout == HF_SAME || layout == HF_EXPERTS) {
-        s->size[0] = rows, s->size[1] = columns;
-        s->row_stride = columns, s->column_stride = 1;
-    } else {
-        s->size[0] = columns, s->size[1] = n_thirds * rows;
+    } else if (layout != HF_SAME && layout != HF_EXPERTS) {
+        s->size[0] = is_matrix ? width : n_thirds * rows, s->size[1] = n_thirds * rows;
         s->base = third * rows;
         s->row_stride = 1, s->column_stride = n_thirds * rows;
     }
+}
+
+int64_t hf_source_row(const HfSource *s, int64_t row)
+{
+    if (s->head) row = row / s->head * s->head_stride + s->place[row % s->head];
+    return s->base + row * s->row_stride;
 }
 
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
@@ -213,6 +326,7 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
             place(out, d, n->layout, n_dims, size);
+            place_heads(a, out, f, d, n, &d->layer[layer]);
             return NULL;
         }
     return error_new("%s has no place for the parameter %s", f->class_name, param);

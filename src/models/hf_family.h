@@ -15,6 +15,9 @@ typedef enum HfLayout {
     HF_VALUES,
     HF_FIRST_HALF, /* of the rows */
     HF_SECOND_HALF,
+    HF_HEAD_QUERIES, /* rows of one tensor: for each head its query, its key, its value */
+    HF_HEAD_KEYS,
+    HF_HEAD_VALUES,
     HF_EXPERTS /* a tensor for each expert */
 } HfLayout;
 
@@ -24,25 +27,48 @@ typedef struct HfName {
     HfLayout layout;
 } HfName;
 
+/* What the class computes. */
 enum {
-    HF_QKV_BIAS = 1,      /* whatever config.json says */
-    HF_QK_NORM = 2,       /* of each head, before rope */
-    HF_QK_NORM_WIDTH = 4, /* of all heads together */
-    HF_FROM_ONE = 8,      /* norms store weight - 1 */
-    HF_SCALED_EMBEDDING = 16,
-    HF_SANDWICH = 32,     /* norms before a layer and after it */
-    HF_POST_NORM = 64,    /* after it only */
-    HF_SPARSE = 128,      /* mixtures of experts */
-    HF_GPT2 = 256,        /* layer norms, learned positions, one plain feed-forward layer */
-    HF_NORMALIZED = 512,  /* the weights of a token's experts always add up to 1 */
-    HF_BIASES = 1024,     /* attention_bias counts */
-    HF_MLP_BIAS = 2048,   /* mlp_bias does */
-    HF_ALL_SPARSE = 4096, /* each layer is a mixture, of experts of intermediate_size */
-    HF_PLAIN = 8192,      /* feed-forward layers without a gate */
-    HF_NO_ROPE = 16384,   /* no_rope_layers counts */
-    HF_DIVIDED = 32768, /* the class asks that heads divide the width, even if head_dim is given */
-    HF_NO_DROPOUT = 65536,  /* resid_pdrop would count, and is not built for gated layers */
-    HF_MULTIPLIERS = 131072 /* of embeddings, scores, what layers add, and logits */
+    HF_QKV_BIAS = 1 << 0,      /* whatever config.json says */
+    HF_QK_NORM = 1 << 1,       /* of each head, before rope */
+    HF_QK_NORM_WIDTH = 1 << 2, /* of all heads together */
+    HF_FROM_ONE = 1 << 3,      /* norms store weight - 1 */
+    HF_SCALED_EMBEDDING = 1 << 4,
+    HF_SANDWICH = 1 << 5,    /* norms before a layer and after it */
+    HF_POST_NORM = 1 << 6,   /* after it only */
+    HF_SPARSE = 1 << 7,      /* mixtures of experts */
+    HF_GPT2 = 1 << 8,        /* learned positions, one plain feed-forward layer */
+    HF_NORMALIZED = 1 << 9,  /* the weights of a token's experts always add up to 1 */
+    HF_ALL_SPARSE = 1 << 10, /* each layer is a mixture, of experts of intermediate_size */
+    HF_PLAIN = 1 << 11,      /* feed-forward layers without a gate */
+    HF_DIVIDED = 1 << 12,    /* heads must divide the width, even if head_dim is given */
+    HF_NO_DROPOUT = 1 << 13, /* that of layers would count, and is not built for gated ones */
+    HF_LAYER_NORM = 1 << 14,
+    HF_NORM_BIAS = 1 << 15,
+    HF_NO_NORM_WEIGHT = 1 << 16, /* and eps is the class's */
+    HF_BIASED = 1 << 17,        /* attention_bias or use_bias is true where config.json is silent */
+    HF_QKV_ALONE = 1 << 18,     /* attention_bias is theirs, without that of what follows */
+    HF_FFN_BIAS = 1 << 19,      /* whatever config.json says */
+    HF_PARALLEL = 1 << 20,      /* attention and feed-forward layers side by side */
+    HF_ONE_NORM = 1 << 21,      /* where they are, they read one norm */
+    HF_INTERLEAVED = 1 << 22,   /* features that turn together lie side by side */
+    HF_NO_GROUPS = 1 << 23,     /* as many key heads as query heads, whatever config.json says */
+    HF_SQUARE = 1 << 24,        /* heads are as wide as the width divided by their number */
+    HF_SOFT_CAPS = 1 << 25,     /* scores and logits may be bent, and scores have a scale */
+    HF_SIGMOID_ROUTER = 1 << 26 /* with biases for the choice, and shared experts */
+};
+
+/* Keys of config.json that count, where most classes do not have them. */
+enum {
+    HF_ATTENTION_BIAS = 1 << 0,
+    HF_MLP_BIAS = 1 << 1,
+    HF_USE_BIAS = 1 << 2, /* of all linear layers */
+    HF_USE_QKV_BIAS = 1 << 3,
+    HF_NO_ROPE_LAYERS = 1 << 4,
+    HF_MULTIPLIERS = 1 << 5, /* of embeddings, scores, what layers add, and logits */
+    HF_LOGIT_SCALE = 1 << 6,
+    HF_PARALLEL_RESIDUAL = 1 << 7,
+    HF_USE_QK_NORM = 1 << 8 /* of each head, before rope */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -52,13 +78,14 @@ typedef enum HfWindows {
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_PATTERN,
     HF_WINDOW_UPPER,
-    HF_WINDOW_NO_ROPE /* in layers whose positions do not turn */
+    HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */
+    HF_WINDOW_ROPE     /* by a pattern; positions of the others do not turn */
 } HfWindows;
 
 typedef struct HfFamily {
     const char *model_type, *class_name, *block_class;
     const HfName *first, *names; /* tables of names, looked up in this order; ends with empty row */
-    unsigned flags;
+    unsigned flags, options;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads;
@@ -68,8 +95,14 @@ typedef struct HfFamily {
     int64_t pattern;                   /* each such layer sees all, others have the window */
     double local_theta;                /* of those; 0: theta */
     double attention_cap, logit_cap;
+    /* Of the features of a head, how many turn; 0: all, whatever config.json says. */
+    double rotary_share;
+    /* NULL: rms_norm_eps, rope_theta, partial_rotary_factor */
+    const char *eps_key, *theta_key, *share_key;
     const char *activation;
     bool is_tied;
+    const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none */
+    double dropout;                                  /* attention's, too */
 } HfFamily;
 
 extern const HfFamily hf_families[]; /* ends with an empty row */
@@ -82,9 +115,17 @@ typedef struct HfSource {
     int64_t n_tensors;
     int n_dims; /* of each of them */
     int64_t size[MAX_DIMS];
-    /* Element (row, column) of the parameter, or of its part of an expert, within the tensor. */
+    /* Element (row, column) of the parameter, or of its part of an expert, within the tensor. A
+     * vector is a column. */
     int64_t base, row_stride, column_stride;
+    /* Where `head` is not 0, so many rows are a head: row r is that of `place[r % head]` within
+     * head r / head, and heads are `head_stride` rows apart. */
+    int64_t head, head_stride;
+    const int64_t *place;
 } HfSource;
+
+/* The element of the tensor that the row begins with. */
+int64_t hf_source_row(const HfSource *s, int64_t row);
 
 /* Of a model with the heads of `d`. An error when the family has no place for such a parameter. */
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,

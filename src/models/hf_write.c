@@ -130,11 +130,19 @@ static const DecoderLayer *turning_layer(const Decoder *d)
     return found;
 }
 
+/* A number that gives the width again: there the product is cut to an integer. */
+static double turning_share(int64_t width, int64_t head)
+{
+    const double share = width ? (double)width / (double)head : 1;
+    return (int64_t)(share * (double)head) < width ? nextafter(share, 1) : share;
+}
+
 static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = turning_layer(d);
     /* classes that have both kinds of layers want a window, even where none has it */
-    const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN;
+    const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN ||
+                       f->windows == HF_WINDOW_ROPE;
     put_window(t, local ? local->window : needs ? f->window : 0);
     if (local) put_bool(t, "use_sliding_window", true);
     if (f->windows > HF_WINDOW_EACH) {
@@ -144,9 +152,12 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                         d->layer[i].window ? "sliding" : "full");
         text_putc(t, ']');
     }
-    if (f->flags & HF_NO_ROPE) put_no_rope_layers(t, d);
+    if (f->options & HF_NO_ROPE_LAYERS) put_no_rope_layers(t, d);
     if (!full) return;
-    put_double(t, "rope_theta", full->rope->base);
+    put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
+    if (f->rotary_share > 0)
+        put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
+                   turning_share(full->rope->width, d->head_width));
     if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, false);
     if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
     if (f->local_theta != 0) {
@@ -161,6 +172,23 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');
     text_free(&both);
+}
+
+/* Of layers that are sparse from one on. */
+static void put_sigmoid_router(Text *t, const Decoder *d)
+{
+    const Moe *m = d->moe;
+    int64_t first = 0;
+    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
+    put_int(t, "n_routed_experts", m->n_experts);
+    put_int(t, "n_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, "num_experts_per_tok", m->top_k);
+    put_int(t, "moe_intermediate_size", m->hidden);
+    put_int(t, "first_k_dense_replace", first);
+    put_bool(t, "norm_topk_prob", m->normalize);
+    put_double(t, "routed_scaling_factor", m->factor != 0 ? m->factor : 1);
+    put_int(t, "n_group", 1);
+    put_int(t, "topk_group", 1);
 }
 
 static void put_moe(Text *t, const Decoder *d)
@@ -205,26 +233,39 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const RopeScaling *s = turning ? turning->rope : NULL;
     const bool grows = s && s->kind == ROPE_DYNAMIC;
     put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
-    put_double(t, "rms_norm_eps", d->head_norm->eps);
-    if (f->flags & HF_FROM_ONE) put_text(t, "hidden_activation", activation_name(d));
-    if (!(f->flags & HF_SANDWICH)) put_text(t, "hidden_act", activation_name(d));
+    put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
+    if (f->flags & HF_SCALED_EMBEDDING) put_text(t, "hidden_activation", activation_name(d));
+    if (!(f->flags & HF_SOFT_CAPS)) put_text(t, "hidden_act", activation_name(d));
     put_bool(t, "tie_word_embeddings", d->is_tied);
     put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
     put_bool(t, "mlp_bias", d->ffn_bias);
+    if (f->options & HF_USE_BIAS) put_bool(t, "use_bias", d->ffn_bias);
+    if (f->options & HF_USE_QKV_BIAS) put_bool(t, "use_qkv_bias", d->qkv_bias);
+    if (f->options & HF_PARALLEL_RESIDUAL)
+        put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
+    if (f->options & HF_LOGIT_SCALE)
+        put_double(t, "logit_scale", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
+    if (f->dropout_key) put_double(t, f->dropout_key, d->dropout);
+    if (f->embedding_dropout_key) put_double(t, f->embedding_dropout_key, d->dropout);
     put_double(t, "attention_dropout", d->attention_dropout);
-    if (f->flags & HF_SANDWICH) {
+    if (f->flags & HF_SOFT_CAPS) {
         const double scale = d->attention_scale;
         put_int(t, "query_pre_attn_scalar", /* an integer there */
                 scale != 0 ? (int64_t)rint(1 / (scale * scale)) : d->head_width);
         put_optional(t, "attn_logit_softcapping", d->attention_cap);
         put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
-    if (f->flags & HF_MULTIPLIERS) put_multipliers(t, d);
+    if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
     put_layers(t, d, f);
-    if (f->flags & HF_SPARSE && d->moe) put_moe(t, d);
+    if (f->options & HF_USE_QK_NORM) put_bool(t, "use_qk_norm", d->qk_norm);
+    if (!(f->flags & HF_SPARSE) || !d->moe) return;
+    if (f->flags & HF_SIGMOID_ROUTER)
+        put_sigmoid_router(t, d);
+    else
+        put_moe(t, d);
 }
 
-static void put_gpt2(Text *t, const Decoder *d)
+static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
 {
     put_int(t, "vocab_size", d->vocab_size);
     put_int(t, "n_embd", d->width);
@@ -232,13 +273,13 @@ static void put_gpt2(Text *t, const Decoder *d)
     put_int(t, "n_head", d->n_head_q);
     put_int(t, "n_inner", d->hidden);
     put_int(t, "n_positions", d->sequence_length);
-    put_double(t, "layer_norm_epsilon", d->head_norm->eps);
+    put_double(t, f->eps_key, d->head_norm->eps);
     put_text(t, "activation_function",
              d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));
     put_bool(t, "tie_word_embeddings", d->is_tied);
     put_double(t, "attn_pdrop", d->attention_dropout);
-    put_double(t, "resid_pdrop", d->dropout);
-    put_double(t, "embd_pdrop", d->dropout);
+    put_double(t, f->dropout_key, d->dropout);
+    put_double(t, f->embedding_dropout_key, d->dropout);
     put_bool(t, "scale_attn_weights", d->attention_scale != 1);
     put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
@@ -249,7 +290,7 @@ static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out
     text_putc(out, '{');
     put_class(out, f->model_type, f->class_name, dtype);
     if (f->flags & HF_GPT2)
-        put_gpt2(out, d);
+        put_gpt2(out, d, f);
     else
         put_llama(out, d, f);
     text_puts(out, "\n}\n");
@@ -297,10 +338,14 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.activation = ACTIVATE_SILU;
     class.out_bias = class.ffn_bias = d->qkv_bias;
     class.moe = NULL;
+    class.residual = RESIDUAL_SERIAL;
+    class.scale_by_layer = false;
     class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
+    class.residual_scale = class.logit_divisor = 0;
     if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
     for (int64_t i = 0; i < d->n_layer; i++)
-        if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN || d->layer[i].window)
+        if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||
+            d->layer[i].rope->width || d->layer[i].window)
             return "positions: there is not one rotary transform";
     return decoder_difference(a, d, &class);
 }

@@ -56,11 +56,16 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
 
 #define LOAD "load"
 
+bool moe_has_biases(const Moe *m)
+{
+    return m->has_biases || m->balance_rate > 0;
+}
+
 /* Biases that begin with 0 and change with the load alone (passes/balance.c). */
 static Value *balance(Graph *g, const Moe *m)
 {
     const Dim d = { .size = m->n_experts };
-    if (m->balance_rate <= 0) return NULL;
+    if (!moe_has_biases(m)) return NULL;
     Value *v = layer_param(g, "router", "balance", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ZEROS });
     v->is_frozen = true;
     return v;
@@ -83,7 +88,8 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
     Value *bias = balance(g, m);
     Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
-    if (bias && sums->training) moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
+    if (m->balance_rate > 0 && sums->training)
+        moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
     if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);

@@ -17,7 +17,8 @@ typedef struct Moe {
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
     double aux_loss, z_loss; /* weights of the penalties */
-    double balance_rate;     /* by which biases of the router change in a step; 0: there are none */
+    bool has_biases;         /* the router has biases for the choice alone */
+    double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
 } Moe;
 
@@ -33,9 +34,11 @@ typedef struct MoeSums {
                        tokens come at a time: no expert has a capacity */
 } MoeSums;
 
-/* Parameters router.weight (and router.balance [experts], which no gradient changes),
+/* Parameters router.weight (and router.balance [experts], biases that no gradient changes),
  * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* Whether routers have biases. */
+bool moe_has_biases(const Moe *m);
 /* The biases of the router whose load this is. */
 Value *moe_bias_of(const Graph *g, const Value *load);
 /* Outputs of training programs: of each expert, how often a token chose it, summed over the layers;

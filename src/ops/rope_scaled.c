@@ -16,8 +16,9 @@ static const Field attrs[] = {
     FIELD_FLOAT(RopeScaledTable, scaling.high_freq, NULL, 0, 0, "llama3: above so many rotations kept"),
     FIELD_FLOAT(RopeScaledTable, scaling.beta_fast, NULL, 0, 0, "yarn: above so many rotations kept"),
     FIELD_FLOAT(RopeScaledTable, scaling.beta_slow, NULL, 0, 0, "yarn: below so many rotations divided by the factor"),
-    FIELD_FLOAT(RopeScaledTable, scaling.attention, NULL, 0, 0, "multiplies cosines and sines"),
+    FIELD_FLOAT(RopeScaledTable, scaling.attention, NULL, 0, 0, "multiplies cosines and sines of what turns"),
     FIELD_BOOL(RopeScaledTable, scaling.truncate, NULL, "yarn: bounds are rounded to whole features"),
+    FIELD_INT(RopeScaledTable, scaling.width, NULL, 0, 0, "so many features of a head turn; 0: all"),
     FIELD_BOOL(RopeScaledTable, rounded, NULL, "frequencies are rounded to bf16"),
     FIELD_CHOICE(RopeScaledTable, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
@@ -55,9 +56,10 @@ static int reference(const Launch *l)
     for (int64_t j = 0; j < half; j++) {
         float f = rope_scaled_frequency(&a->scaling, n, j, d);
         if (a->rounded) f = bf16_to_float(bf16_of_float(f));
+        const double factor = f == 0 ? 1 : a->scaling.attention;
         for (int64_t p = 0; p < n; p++) {
-            y[p * d + j] = a->scaling.attention * cos((double)p * f);
-            y[p * d + j + half] = a->scaling.attention * sin((double)p * f);
+            y[p * d + j] = factor * cos((double)p * f);
+            y[p * d + j + half] = factor * sin((double)p * f);
         }
     }
     return KERNEL_OK;

@@ -19,8 +19,10 @@ typedef struct RopeScaling {
     int64_t original;
     double low_freq, high_freq;  /* LLAMA3: rotations within `original` that bound the blend */
     double beta_fast, beta_slow; /* YARN: likewise */
-    double attention;            /* cosines and sines are multiplied by it */
+    double attention;            /* cosines and sines of what turns are multiplied by it */
     bool truncate;               /* YARN: the bounds are rounded to whole features */
+    int64_t width; /* the first width/2 pairs of a head turn, by the frequencies of such a head; 0:
+                      all */
 } RopeScaling;
 extern const char *const rope_scaling_choices[];
 
@@ -28,7 +30,7 @@ extern const char *const rope_scaling_choices[];
  * as it exceeds `original`. */
 Value *rope_scaled_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, const RopeScaling *s,
                          bool rounded);
-/* Frequency j of d/2, rounded as the originals round. */
+/* Frequency j of d/2, rounded as the originals round; 0 of a pair that does not turn. */
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d);
 /* YARN's multiplier of cosines and sines for a factor (Peng et al. 2023). */
 double rope_yarn_attention(double factor, double mscale);

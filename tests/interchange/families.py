@@ -19,6 +19,7 @@ VERSION = int(transformers.__version__.split(".")[0])
 
 LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
+NEOX = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
 
 
@@ -55,6 +56,21 @@ FAMILIES = {
     "granite": ("Granite", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "phi3": ("Phi3", LLAMA | dict(sliding_window=24)),
     "arcee": ("Arcee", LLAMA),
+    "gpt_neox": ("GPTNeoX", NEOX),
+    "gpt_neox_serial": ("GPTNeoX", NEOX | dict(use_parallel_residual=False, attention_bias=False, rotary_pct=0.5, rotary_emb_base=500)),
+    "stablelm": ("StableLm", LLAMA | dict(partial_rotary_factor=0.5, use_qkv_bias=True)),
+    "stablelm_parallel": ("StableLm", LLAMA | dict(use_parallel_residual=True)),
+    "starcoder2": ("Starcoder2", LLAMA | dict(sliding_window=24)),
+    "nemotron": ("Nemotron", LLAMA | dict(head_dim=16)),
+    "nemotron_yarn": ("Nemotron", LLAMA | rope("yarn", factor=4.0, original_max_position_embeddings=64)),
+    "cohere": ("Cohere", LLAMA | dict(attention_bias=True)),
+    "glm": ("Glm", LLAMA | dict(head_dim=16)),
+    "glm4": ("Glm4", LLAMA | dict(head_dim=16, partial_rotary_factor=0.75)),
+    "glm4_moe": ("Glm4Moe", LLAMA | dict(head_dim=16, use_qk_norm=True, attention_bias=True, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2,
+                                          moe_intermediate_size=24, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5)),
+    "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),
+    "olmo": ("Olmo", LLAMA),
+    "cohere2": ("Cohere2", LLAMA | dict(sliding_window=24, num_hidden_layers=5)),
     "gemma": ("Gemma", LLAMA | dict(head_dim=16)),
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
     "gemma3": ("Gemma3Text", GEMMA | LOCAL_ROPE | dict(num_hidden_layers=7)),
@@ -192,7 +208,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder))
     assert export(work, folder, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

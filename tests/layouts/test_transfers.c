@@ -2,6 +2,7 @@
  * rank keeps, and transfers beside the computation. */
 #include "graph/op.h"
 #include "layout.h"
+#include "models/decoder.h"
 #include "test.h"
 #include <string.h>
 
@@ -111,6 +112,61 @@ TEST(parameters_that_stay_whole_are_gathered_once_per_step)
     assert_int_equal(t.reduced[BACKWARD_WEIGHT], 0);
     assert_int_equal(t.reduced[BACKWARD_LAST], 1); /* a small model is one bucket */
     assert_int_equal(t.cleared, 1);
+}
+
+/* Of activations: how often ranks that share matrices gather them, and add them up. */
+typedef struct Shared {
+    int gathered, added;
+} Shared;
+
+static void count_shared(const Graph *g, void *to)
+{
+    Shared *s = to;
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        s->gathered += g->node[i]->phase == FORWARD && is_named(g->node[i], "all_gather");
+        s->added += g->node[i]->phase == FORWARD && is_named(g->node[i], "reduce_scatter");
+    }
+}
+
+/* Where attention and feed-forward layers stand side by side behind one norm, what they read is
+ * gathered once, and what they give is added up once. */
+TEST(layers_side_by_side_share_their_transfers)
+{
+    Arena *a = arena_new();
+    const Norm n = { .type = NORM_RMS, .width = 16, .eps = 1e-5, .has_weight = true };
+    Decoder d = { .name = "decoder",
+                  .block_class = "DecoderBlock",
+                  .sample_key = "input_ids",
+                  .prediction_key = "logits",
+                  .vocab_size = 16,
+                  .sequence_length = 32,
+                  .n_layer = LAYERS,
+                  .width = 16,
+                  .n_head_q = 4,
+                  .n_head_kv = 4,
+                  .head_width = 4,
+                  .hidden = 16,
+                  .is_gated = true,
+                  .attention_norm = &n,
+                  .ffn_norm = &n,
+                  .head_norm = &n,
+                  .layer = NEW_N(a, DecoderLayer, LAYERS) };
+    Shared serial = { 0 }, beside = { 0 };
+    LayoutCase l = { .size[MESH_TP] = 2,
+                     .sharding = { .tensor = true, .sequence = true },
+                     .decoder = &d,
+                     .vocabulary = 16,
+                     .compute = F32,
+                     .inspect = count_shared,
+                     .inspect_to = &serial };
+    layout_run(a, &l);
+    d.residual = RESIDUAL_ONE_NORM;
+    d.ffn_norm = NULL;
+    l.inspect_to = &beside;
+    layout_run(a, &l);
+    assert_int_equal(serial.gathered - beside.gathered, LAYERS);
+    assert_int_equal(serial.added - beside.added, LAYERS);
+    arena_free(a);
 }
 
 TEST(copies_of_a_model_sum_their_gradients_in_buckets)

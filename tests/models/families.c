@@ -36,6 +36,23 @@ static const char *const families[] = {
     "\"residual_multiplier\": 0.5, \"logits_scaling\": 2.0",
     MEMBERS "\"model_type\": \"phi3\", \"sliding_window\": 5",
     MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
+    MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
+    MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",
+    MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
+            "\"use_parallel_residual\": true",
+    MEMBERS "\"model_type\": \"starcoder2\", \"sliding_window\": 5",
+    MEMBERS "\"model_type\": \"nemotron\"",
+    MEMBERS "\"model_type\": \"cohere\"",
+    MEMBERS "\"model_type\": \"glm\", \"head_dim\": 4",
+    MEMBERS "\"model_type\": \"glm4\", \"head_dim\": 8",
+    MEMBERS
+    "\"model_type\": \"glm4_moe\", \"head_dim\": 8, \"use_qk_norm\": true, "
+    "\"attention_bias\": true, \"n_routed_experts\": 4, \"n_shared_experts\": 2, "
+    "\"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
+    "\"norm_topk_prob\": true, \"routed_scaling_factor\": 1.5",
+    MEMBERS "\"model_type\": \"ernie4_5\", \"head_dim\": 6, \"use_bias\": true",
+    MEMBERS "\"model_type\": \"olmo\"",
+    MEMBERS "\"model_type\": \"cohere2\", \"sliding_window\": 3, \"sliding_window_pattern\": 2",
     MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",
     GEMMA "\"model_type\": \"gemma2\", \"attn_logit_softcapping\": 5.0, "
           "\"final_logit_softcapping\": 3.0",

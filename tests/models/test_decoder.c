@@ -120,6 +120,53 @@ static const Pair pairs[] = {
                "embedding_scale: 2.8284270763397217, attention_scale: 0.25, logit_cap: 3.0, "
                "qk_norm: head, rope: {base: 1000000.0}, layers: [{window: 8, rope: {base: "
                "10000.0}}, {}]" },
+    { SIZES "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"rotary_emb_base\": 500.0, "
+            "\"rope_theta\": 20.0, \"hidden_dropout\": 0.1",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, qkv_bias: true, out_bias: true, "
+      "ffn_bias: true, gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, "
+      "residual: two_norms, rope: {base: 500.0, width: 2}, dropout: 0.1" },
+    { SIZES "\"model_type\": \"gpt_neox\", \"rotary_pct\": 1.0, \"use_parallel_residual\": false, "
+            "\"attention_bias\": false, \"layer_norm_eps\": 1e-6",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, ffn_bias: true, gated: false, "
+      "activation: gelu, norm: {type: layer, eps: 1e-6, bias: true}, rope: {base: 10000.0, width: "
+      "4}" },
+    { SIZES "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
+            "\"use_parallel_residual\": true, \"use_qkv_bias\": true",
+      SETTINGS "norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, qkv_bias: true, "
+               "rope: {width: 2}" },
+    { SIZES "\"model_type\": \"starcoder2\", \"sliding_window\": 4, \"residual_dropout\": 0.2, "
+            "\"embedding_dropout\": 0.2, \"norm_epsilon\": 1e-4",
+      SETTINGS "norm: {type: layer, eps: 1e-4, bias: true}, gated: false, activation: gelu_tanh, "
+               "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}, layers: [{window: 4}], "
+               "dropout: 0.2" },
+    { SIZES "\"model_type\": \"nemotron\", \"rope_scaling\": {\"rope_type\": \"yarn\", "
+            "\"factor\": 4.0, \"original_max_position_embeddings\": 8}",
+      SETTINGS "norm: {type: layer, eps: 1e-5, bias: true, from_one: true}, gated: false, "
+               "activation: relu_squared, rope: {kind: yarn, factor: 4.0, original: 8, width: 2}" },
+    { SIZES "\"model_type\": \"cohere\", \"logit_scale\": 0.25",
+      SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {base: 500000.0}, "
+               "logit_divisor: 4.0" },
+    { SIZES "\"model_type\": \"cohere2\", \"sliding_window\": 4",
+      SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {}, logit_divisor: 16.0, "
+               "layers: [{count: 3, window: 4}, {no_rope: true}]" },
+    { SIZES "\"model_type\": \"glm\", \"head_dim\": 8, \"rms_norm_eps\": 1e-5",
+      SETTINGS "head_width: 8, qkv_bias: true, rope: {width: 4}" },
+    { SIZES "\"model_type\": \"glm4\", \"head_dim\": 8, \"rms_norm_eps\": 1e-5, "
+            "\"attention_bias\": false",
+      SETTINGS "head_width: 8, norm_behind: true, rope: {width: 4}" },
+    { SIZES "\"model_type\": \"glm4_moe\", \"head_dim\": 8, \"use_qk_norm\": true, "
+            "\"n_routed_experts\": 4, \"n_shared_experts\": 2, \"num_experts_per_tok\": 2, "
+            "\"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, \"norm_topk_prob\": "
+            "false, \"routed_scaling_factor\": 1.5",
+      SETTINGS "head_width: 8, qk_norm: head, rope: {width: 4}, layers: [{}, {count: 3, sparse: "
+               "true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+               "shared_hidden: 12, normalize: false, factor: 1.5, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"ernie4_5\", \"head_dim\": 4, \"use_bias\": true",
+      SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
+    { SIZES "\"model_type\": \"olmo\"",
+      SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
 };
 
 static Error *model_of(Arena *a, const char *settings, Model **out)
@@ -197,6 +244,29 @@ TEST(a_class_with_windows_is_written_with_one_where_no_layer_has_it)
     arena_free(a);
 }
 
+TEST(what_the_original_class_lacks_is_not_written_as_it)
+{
+    static const char *const row[][2] = {
+        { "residual_scale: 0.5", "scale of what layers add" },
+        { "logit_divisor: 2.0", "divisor of logits" },
+        { "scale_by_layer: true", "scale of scores by the layer" },
+        { "residual: two_norms", "residual: two_norms instead of serial" },
+        { "rope: {width: 2}", "positions: there is not one rotary transform" },
+    };
+    Arena *a = arena_new();
+    const HfFamily *f;
+    Text text = { 0 };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Model *m = NULL;
+        const char *rope = i < 4 ? "rope: {}, " : "";
+        assert_no_error(model_of(
+            a, arena_printf(a, SETTINGS "norm: {type: layer}, %s%s", rope, row[i][0]), &m));
+        assert_error_has(hf_custom_config_write(a, decoder_of(m), F32, &f, &text), row[i][1]);
+    }
+    text_free(&text);
+    arena_free(a);
+}
+
 /* Of the last node that scales: the hidden states of the head. */
 TEST(logits_are_divided)
 {
@@ -208,6 +278,43 @@ TEST(logits_are_divided)
     assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
     assert_string_equal(out.hidden->from->op->name, "scale");
     assert_close(((const Scale *)out.hidden->from->attrs)->factor, 0.125, 0);
+    arena_free(a);
+}
+
+/* What the first block's product with this weight reads: behind how many additions that is. */
+static const Value *read_by(const Graph *g, const char *weight)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < g->node[i]->n_in; k++)
+            if (!strcmp(g->node[i]->in[k]->name, weight)) return g->node[i]->in[0];
+    fail_msg("nothing reads %s", weight);
+    return NULL;
+}
+
+TEST(feed_forward_layers_read_the_stream_where_residual_says)
+{
+    static const char *const row[] = { "serial", "two_norms", "one_norm" };
+    Arena *a = arena_new();
+    for (int i = 0; i < 3; i++) {
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        assert_no_error(
+            model_of(a, arena_printf(a, SETTINGS "residual: %s, residual_scale: 0.5", row[i]), &m));
+        assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+        const Value *q = read_by(g, "transformer.h.0.attn.q_attn.weight"),
+                    *w = read_by(g, "transformer.h.0.mlp.W.weight"),
+                    *next = read_by(g, "transformer.h.1.attn.q_attn.weight");
+        assert_true((q == w) == (i == 2));
+        const Value *stream = q->from->in[0], *after = next->from->in[0];
+        assert_true((w->from->in[0] == stream) == (i > 0));
+        /* x + scaled, of attention's and the other's sum, or of the latter alone */
+        assert_string_equal(after->from->op->name, "add");
+        assert_true((after->from->in[0] == stream) == (i > 0));
+        assert_string_equal(after->from->in[1]->from->op->name, "scale");
+        assert_string_equal(after->from->in[1]->from->in[0]->from->op->name,
+                            i ? "add" : "contract");
+    }
     arena_free(a);
 }
 
@@ -252,6 +359,10 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{}, {rope: {base: 5.0}, no_rope: true}]",
           "layers.1.rope: the blocks have no_rope" },
         { "layers: []", "layers" },
+        { "rope: {width: 3}", "rope: width 3 is odd, or above the head width 4" },
+        { "layers: [{rope: {width: 6}}]", "layers.0.rope: width 6 is odd, or above" },
+        { "residual: one_norm, norm_in_front: false, norm_behind: true",
+          "residual: one_norm needs norm_in_front" },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

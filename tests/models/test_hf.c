@@ -39,7 +39,7 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     hf_refuses(
         a, hf_llama,
         ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",
-        "partial_rotary_factor: only 1.0 is known");
+        "partial_rotary_factor 0.5 of a head of 4 is not known; whole heads turn in this class");
     hf_refuses(a,
                "\"model_type\": \"phi3\", \"vocab_size\": 16, \"hidden_size\": 8, "
                "\"intermediate_size\": 12, "
@@ -53,6 +53,40 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     hf_refuses(a, hf_llama, ", \"num_key_value_heads\": 3", "num_key_value_heads: 3 is not known");
     hf_refuses(a, "\"model_type\": \"llama\", \"vocab_size\": 16, \"hidden_size\": \"wide\"", "",
                "hidden_size");
+    arena_free(a);
+}
+
+TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
+{
+    static const struct {
+        const char *type, *more, *error;
+    } row[] = {
+        { "gpt_neox", "\"rotary_pct\": 0.3",
+          "rotary_pct 0.3 of a head of 4 is not known; so many" },
+        { "gpt_neox", "\"head_dim\": 8",
+          "head_dim: 8 is not known; the class has hidden_size / num_attention_heads" },
+        { "starcoder2", "\"residual_dropout\": 0.1, \"embedding_dropout\": 0.2",
+          "embedding_dropout: 0.2 is not known; it must equal residual_dropout" },
+        { "stablelm", "\"partial_rotary_factor\": 0.5, \"hidden_dropout\": 0.1",
+          "hidden_dropout: 0.1 is not known; only 0.0 is" },
+        { "stablelm", "\"qk_layernorm\": true", "qk_layernorm: true is not known" },
+        { "cohere", "\"use_qk_norm\": true", "use_qk_norm: true is not known" },
+        { "glm4_moe", "\"n_routed_experts\": 4", "n_shared_experts is missing" },
+        { "glm4_moe",
+          "\"n_routed_experts\": 4, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "
+          "\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
+          "\"n_group\": 2",
+          "topk_group is missing; it must equal n_group" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a,
+                   arena_printf(a,
+                                "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, "
+                                "\"intermediate_size\": 12, \"num_hidden_layers\": 2, "
+                                "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, ",
+                                row[i].type),
+                   row[i].more, row[i].error);
     arena_free(a);
 }
 

@@ -154,12 +154,63 @@ static void round_trip(Arena *a, const char *members, Store how)
 TEST(parameters_return_from_the_layouts_of_every_family)
 {
     static const char rest[] =
-        ", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, "
+        ", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, "
         "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
-        "\"head_dim\": 4, \"num_experts\": 3, \"moe_intermediate_size\": 5";
+        "\"head_dim\": 8, \"num_experts\": 3, \"moe_intermediate_size\": 5, \"n_routed_experts\": "
+        "3, "
+        "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
+        "\"norm_topk_prob\": true";
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
         round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest), ONE_FILE);
+    arena_free(a);
+}
+
+/* Which row of a file's tensor is row `row` of the parameter. */
+static int64_t file_row(Arena *a, const char *members, const char *param, int64_t row)
+{
+    const Decoder *d = hf_decoder_with(a, members, "");
+    HfModel m;
+    HfSource s;
+    assert_no_error(hf_config_read(a, hf_folder_with(a, members, ""), &m));
+    const int64_t size[] = { d->n_head_q * d->head_width, d->width };
+    const bool is_bias = strstr(param, ".bias");
+    assert_no_error(hf_source(a, m.family, d, param, is_bias ? 1 : 2, size, &s));
+    const int64_t at = hf_source_row(&s, row), width = is_bias ? 1 : d->width;
+    assert_true(at % width == 0);
+    return at / width;
+}
+
+/* GPT-NeoX: head by head its query, key and value; of four features the first two turn together.
+ * Cohere: pairs side by side. GLM: such pairs in the first half of a head. */
+TEST(features_of_a_head_lie_where_the_family_has_them)
+{
+    static const char heads[] =
+        "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": "
+        "12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
+        "\"head_dim\": %d, \"rotary_pct\": 0.5";
+    static const int64_t neox[] = { 0, 2, 1, 3 }, cohere[] = { 0, 2, 4, 6, 1, 3, 5, 7 },
+                         glm[] = { 0, 2, 4, 5, 1, 3, 6, 7 };
+    Arena *a = arena_new();
+    const char *json = arena_printf(a, heads, "gpt_neox", 4);
+    for (int64_t j = 0; j < 4; j++) {
+        const char *layer = "transformer.h.1.attn";
+        assert_int_equal(file_row(a, json, arena_printf(a, "%s.q_attn.weight", layer), 4 + j),
+                         12 + neox[j]);
+        assert_int_equal(file_row(a, json, arena_printf(a, "%s.k_attn.bias", layer), 4 + j),
+                         12 + 4 + neox[j]);
+        assert_int_equal(file_row(a, json, arena_printf(a, "%s.v_attn.weight", layer), 4 + j),
+                         12 + 8 + j);
+    }
+    for (int64_t j = 0; j < 8; j++) {
+        const char *query = "transformer.h.0.attn.q_attn.weight",
+                   *value = "transformer.h.0.attn.v_attn.weight";
+        json = arena_printf(a, heads, "cohere", 8);
+        assert_int_equal(file_row(a, json, query, 8 + j), 8 + cohere[j]);
+        assert_int_equal(file_row(a, json, value, 8 + j), 8 + j);
+        json = arena_printf(a, heads, "glm", 8);
+        assert_int_equal(file_row(a, json, query, 8 + j), 8 + glm[j]);
+    }
     arena_free(a);
 }
 

@@ -16,6 +16,7 @@
 #include "ops/positions.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/rope_scaled.h"
 #include "test.h"
 #include <string.h>
 
@@ -212,6 +213,20 @@ TEST(rope_frequencies_can_be_rounded_to_bf16)
     Sheet *s = sheet_new();
     Value *table = rope_table(s->graph, F64, 2, 4, 100, true);
     expect(s, table, ARE(1, 1, 0, 0, cos(1), cos(0.10009765625), sin(1), sin(0.10009765625)));
+    sheet_free(s);
+}
+
+/* Two of four features: as in a head of two, at 1.5 times; the others stay as they are. */
+TEST(rope_turns_a_part_of_a_head)
+{
+    Sheet *s = sheet_new();
+    const RopeScaling half = { .base = 100, .attention = 1.5, .width = 2 };
+    Value *table = rope_scaled_table(s->graph, F64, 2, 4, &half, false);
+    expect(s, table, ARE(1.5, 1, 0, 0, 1.5 * cos(1), 1, 1.5 * sin(1), 0));
+    assert_true(rope_scaled_frequency(&half, 2, 0, 4) == 1);
+    const RopeScaling wide = { .base = 10000, .kind = ROPE_LINEAR, .factor = 2, .width = 32 };
+    assert_true(rope_scaled_frequency(&wide, 9, 15, 64) == rope_frequency(10000, 15, 32) / 2);
+    assert_true(rope_scaled_frequency(&wide, 9, 16, 64) == 0);
     sheet_free(s);
 }
 

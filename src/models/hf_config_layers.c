@@ -1,0 +1,101 @@
+/* hf_config_layers.c - what differs from layer to layer: windows, whether positions turn, experts.
+ */
+#include "models/hf_config_parts.h"
+#include <string.h>
+
+/* What sliding_window says; 0: no window. */
+static Error *read_window(const HfReading *r, int64_t *out)
+{
+    const HfConfig *c = &r->c;
+    const Yaml *v = yaml_get(r->root, "sliding_window");
+    *out = r->family->window;
+    if (v && v->type == YAML_INT && v->integer > 0)
+        *out = v->integer;
+    else if (v && v->type != YAML_NULL)
+        return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");
+    else if (v)
+        *out = 0;
+    const bool is_asked = c->use_sliding_window && *c->use_sliding_window;
+    const HfWindows kind = r->family->windows;
+    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_NO_ROPE ||
+                      !strcmp(r->family->model_type, "qwen3_moe");
+    if ((asks && !is_asked) || kind == HF_NO_WINDOW) *out = 0;
+    return NULL;
+}
+
+static bool turns(const HfReading *r, int64_t i)
+{
+    const HfConfig *c = &r->c;
+    if (!(r->family->options & HF_NO_ROPE_LAYERS)) return !(r->family->flags & HF_GPT2);
+    if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
+    return (i + 1) % c->no_rope_layer_interval != 0;
+}
+
+static Error *is_local(const HfReading *r, int64_t i, bool *out)
+{
+    const HfConfig *c = &r->c;
+    const int64_t pattern =
+        c->sliding_window_pattern ? *c->sliding_window_pattern : r->family->pattern;
+    if (c->layer_types) {
+        const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
+        *out = !strcmp(type, "sliding_attention");
+        if (*out || !strcmp(type, "full_attention")) return NULL;
+        return hf_unknown(r, "layer_types",
+                          "each layer is of type full_attention or sliding_attention");
+    }
+    switch (r->family->windows) {
+    case HF_WINDOW_ALTERNATING:
+        *out = i % 2 == 0;
+        break;
+    case HF_WINDOW_PATTERN:
+    case HF_WINDOW_ROPE:
+        *out = (i + 1) % pattern != 0;
+        break;
+    case HF_WINDOW_UPPER:
+        *out = i >= (c->max_window_layers ? *c->max_window_layers : 28);
+        break;
+    case HF_WINDOW_NO_ROPE:
+        *out = !turns(r, i);
+        break;
+    default:
+        *out = true;
+    }
+    return NULL;
+}
+
+static bool is_sparse(const HfReading *r, int64_t i)
+{
+    const HfConfig *c = &r->c;
+    if (!(r->family->flags & HF_SPARSE)) return false;
+    if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *c->first_k_dense_replace;
+    for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
+        if (c->mlp_only_layers.item[k] == i) return false;
+    return (i + 1) % c->decoder_sparse_step == 0;
+}
+
+Error *hf_read_layers(HfReading *r)
+{
+    Decoder *d = r->d;
+    RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
+    DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer);
+    int64_t window;
+    if (r->family->options & HF_NO_ROPE_LAYERS && r->c.no_rope_layers.n &&
+        r->c.no_rope_layers.n < d->n_layer)
+        return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
+    const bool all_turn = r->family->windows != HF_WINDOW_ROPE;
+    TRY(hf_read_ropes(r, &rope[0], &rope[1]));
+    TRY(read_window(r, &window));
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        bool local;
+        TRY(is_local(r, i, &local));
+        const int64_t own = local ? window : 0;
+        layer[i] = (DecoderLayer){ .window = own,
+                                   .rope = &rope[local],
+                                   .n_rope = turns(r, i) && (all_turn || own),
+                                   .is_sparse = is_sparse(r, i) };
+    }
+    d->layer = layer;
+    if (rope[0].kind == ROPE_DYNAMIC)
+        d->sequence_length = (int64_t)(rope[0].factor * (double)rope[0].original);
+    return NULL;
+}
