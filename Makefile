@@ -281,7 +281,9 @@ help: ## this list
 LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_a training_equals_golden_b training_equals_golden_e \
              an_elastic_slurm every_rank_of_the_recipes recipes_train_on_few_ranks every_setting_of on_four_ranks on_four_processes \
              warm_start_at_step_50 scripts_of_scaling_up commands_of_the_readme tutorial_trains every_training_of_the_original \
-             in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device
+             in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device \
+             every_layout_of_the_configurations an_elastic_job_of_four_steps training_equals_golden_d training_equals_golden_f \
+             losses_of_200_steps golden_corpora
 LONG      := data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
              portable_kernels
 THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background

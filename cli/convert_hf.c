@@ -72,7 +72,7 @@ static Error *run(Arena *a, const void *from)
     FIELD_STRING(Options, model_key, "null", "key of the model in the YAML, where adapters (model.lora) or averages (model.averaged) wrap it: initialized_model"), \
     FIELD_PATH(Options, tokenizer_path, "null", "folder whose tokenizer files are copied; null: that of the model's Hugging Face folder", .flags = FIELD_EXISTS_ANY), \
     FIELD_CHOICE(Options, dtype, "as_loaded", dtypes, "format of the weights"), \
-    FIELD_BOOL(Options, custom_code, "false", "the original's own class, for models with layer norms and RoPE, which no standard class has"), \
+    FIELD_BOOL(Options, custom_code, "false", "the original's own class instead of a standard one, for models with layer norms and RoPE"), \
     FIELD_STRINGS(Options, set, "[]", 0, 0, "overrides, a.b=value"), \
     { 0 },
 static const Field options[] = {

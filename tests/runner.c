@@ -305,7 +305,8 @@ static void run_again(Job *job, Outcome *slot, Tally *tally)
 
 int main(int argc, char **argv)
 {
-    int n_jobs = (int)sysconf(_SC_NPROCESSORS_ONLN), i = 1;
+    /* half as many again as processors: many wait for other processes */
+    int n_jobs = (int)sysconf(_SC_NPROCESSORS_ONLN) * 3 / 2, i = 1;
     bool list = false, again = false;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (!strcmp(argv[i], "--list"))

@@ -4,32 +4,49 @@
 set -eu
 cd "$(dirname "$0")/.."
 status=0
-# A family of files may be named by its common beginning: "yaml" stands for yaml_scalar, too.
-named() {
-    stem=$1
-    while ! grep -qw -- "$stem" "$2" && ! grep -q -- "$stem\*" "$2"; do
-        case $stem in *_*) stem=${stem%_*} ;; *) return 1 ;; esac
-    done
-}
 complain() { echo "$*"; status=1; }
-for folder in $(tools/files.sh src cli tests bench tools docs configs examples | xargs -n1 dirname | sort -u); do
-    files=$(tools/files.sh "$folder" | grep -E "^$folder/[^/]+$" | grep -v README.md || true)
-    n=$(echo "$files" | grep -c . || true)
-    case $folder in tests/*|configs/*) continue ;; esac # these mirror src/ and the commands
-    [ "$n" -ge 3 ] || continue
-    if [ ! -f "$folder/README.md" ]; then
-        complain "$folder: $n files, but no README.md"
-        continue
-    fi
-    for file in $files; do
-        stem=$(basename "$file" | sed 's/\.[a-z]*$//')
-        named "$stem" "$folder/README.md" || complain "$folder/README.md does not mention $(basename "$file")"
-    done
-done
-for file in $(tools/files.sh '*.c' '*.h' '*.cu'); do
-    case $(basename "$file") in utils.*|util.*|common.*|misc.*|helpers.*|helper.*) complain "$file: name it by what it holds" ;; esac
-    head -1 "$file" | grep -q "^/\* $(basename "$file") - " || complain "$file: the first line must be /* $(basename "$file") - one sentence. */"
-done
+# A family of files may be named by its common beginning: "yaml" stands for yaml_scalar, too. Folders that mirror src/
+# and the commands need no page.
+tools/files.sh src cli tests bench tools docs configs examples | grep -v -e '^tests/.*/' -e '^configs/.*/' | awk '
+    function text_of(path,    line, text) {
+        while ((getline line < path) > 0) text = text " " line " "
+        return text
+    }
+    function is_named(stem, text) {
+        for (;;) {
+            if (text ~ ("[^A-Za-z0-9_]" stem "[^A-Za-z0-9_]") || index(text, stem "*")) return 1
+            if (!sub(/_[^_]*$/, "", stem)) return 0
+        }
+    }
+    !/README\.md$/ {
+        folder = $0
+        sub(/\/[^\/]*$/, "", folder)
+        file[folder, ++n[folder]] = substr($0, length(folder) + 2)
+    }
+    END {
+        for (folder in n) {
+            if (n[folder] < 3) continue
+            text = text_of(folder "/README.md")
+            if (text == "") { print folder ": " n[folder] " files, but no README.md"; bad = 1; continue }
+            for (i = 1; i <= n[folder]; i++) {
+                stem = file[folder, i]
+                sub(/\.[a-z]*$/, "", stem)
+                if (!is_named(stem, text)) { print folder "/README.md does not mention " file[folder, i]; bad = 1 }
+            }
+        }
+        exit bad
+    }' || status=1
+# shellcheck disable=SC2046
+awk '
+    function complain(text) { print FILENAME ": " text; bad = 1 }
+    FNR == 1 {
+        name = FILENAME
+        sub(/.*\//, "", name)
+        if (name ~ /^(utils?|common|misc|helpers?)\./) complain("name it by what it holds")
+        if (index($0, "/* " name " - ") != 1) complain("the first line must be /* " name " - one sentence. */")
+        nextfile
+    }
+    END { exit bad }' $(tools/files.sh '*.c' '*.h' '*.cu') || status=1
 lines=$(cat ARCHITECTURE.md 2>/dev/null | wc -l)
 [ "$lines" -le 120 ] || complain "ARCHITECTURE.md: $lines lines; at most 120: decisions of one folder go to its README.md"
 for folder in src/tokenizer/*/; do

@@ -34,48 +34,35 @@ decode
 hf
 sentencepiece
 train'
-status=0
-# rank_of FOLDER LIST
-rank_of() {
-    echo "$2" | awk -v name="$1" '{ for (i = 1; i <= NF; i++) if ($i == name) { print NR; exit } }'
-}
-for file in $(tools/files.sh 'src/*.c' 'src/*.h' 'src/*.cu'); do
-    folder=$(echo "$file" | cut -d/ -f2)
-    case $folder in *.*) folder=components ;; esac
-    own=$(rank_of "$folder" "$layers")
-    if [ -z "$own" ]; then
-        echo "$file: folder $folder is in no layer"
-        status=1
-        continue
-    fi
-    for other in $(sed -n 's/^ *# *include "\([a-z_]*\)\/.*/\1/p' "$file" | sort -u); do
-        [ "$other" = "$folder" ] && continue
-        rank=$(rank_of "$other" "$layers")
-        if [ -z "$rank" ] || [ "$rank" -ge "$own" ]; then
-            echo "$file: layer $folder may not include $other/"
-            status=1
-        fi
-    done
-done
-# Files of src/tokenizer itself are above its folders, but for tokenizer.h, which all may include.
-for file in $(tools/files.sh 'src/tokenizer/*/*.c' 'src/tokenizer/*/*.h'); do
-    folder=$(echo "$file" | cut -d/ -f3)
-    own=$(rank_of "$folder" "$tokenizer")
-    for header in $(sed -n 's/^ *# *include "tokenizer\/\(.*\)"/\1/p' "$file"); do
-        other=${header%/*}
-        [ "$header" = tokenizer.h ] || [ "$other" = "$folder" ] && continue
-        rank=$(rank_of "$other" "$tokenizer")
-        if [ -z "$own" ] || [ -z "$rank" ] || [ "$rank" -ge "$own" ]; then
-            echo "$file: folder $folder may not include tokenizer/$header"
-            status=1
-        fi
-    done
-done
-# Kernels see what a launch is, and attributes of ops; nothing of graphs.
-for file in $(tools/files.sh 'src/*.cu'); do
-    if sed -n 's/^#include "\(.*\)"/\1/p' "$file" | grep -qv -e '^device/cuda/kernel.h$' -e '^device/cuda/mma.h$' -e '^ops/' -e '^tensor/target.h$'; then
-        echo "$file: .cu files include device/cuda/kernel.h, mma.h, tensor/target.h and headers of ops only"
-        status=1
-    fi
-done
-exit $status
+files=$(tools/files.sh 'src/*.c' 'src/*.h' 'src/*.cu')
+# shellcheck disable=SC2086
+awk -v layers="$layers" -v tokenizer="$tokenizer" '
+    function learn(list, rank,    line, n, i, name, m, k) {
+        n = split(list, line, "\n")
+        for (i = 1; i <= n; i++) {
+            m = split(line[i], name, " ")
+            for (k = 1; k <= m; k++) rank[name[k]] = i
+        }
+    }
+    function complain(text) { print FILENAME ": " text; bad = 1 }
+    BEGIN { learn(layers, layer); learn(tokenizer, part) }
+    FNR == 1 {
+        n = split(FILENAME, at, "/")
+        folder = n > 2 ? at[2] : "components"
+        if (!(folder in layer)) complain("folder " folder " is in no layer")
+        # files of src/tokenizer itself are above its folders, but for tokenizer.h, which all may include
+        own = folder == "tokenizer" && n > 3 ? at[3] : ""
+        if (own && !(own in part)) complain("folder " own " of the tokenizer is in no order")
+    }
+    /^ *# *include "/ {
+        split($0, quoted, "\"")
+        n = split(quoted[2], to, "/")
+        if (n > 1 && to[1] != folder && to[1] != ".." && !(to[1] in layer && layer[to[1]] < layer[folder]))
+            complain("layer " folder " may not include " to[1] "/")
+        if (own && to[1] == "tokenizer" && quoted[2] != "tokenizer/tokenizer.h" && to[2] != own && !(to[2] in part && part[to[2]] < part[own]))
+            complain("folder " own " may not include " quoted[2])
+        # kernels see what a launch is, and attributes of ops; nothing of graphs
+        if (FILENAME ~ /\.cu$/ && quoted[2] !~ /^(device\/cuda\/kernel\.h|device\/cuda\/mma\.h|ops\/.*|tensor\/target\.h)$/)
+            complain(".cu files include device/cuda/kernel.h, mma.h, tensor/target.h and headers of ops only")
+    }
+    END { exit bad }' $files

@@ -127,6 +127,11 @@ TEST(gpt2_models_become_the_standard_class_that_computes_the_same)
                                      "model_raw.config.attention_config={qkv_transforms: []}",
                                      NORMS };
     exports_as(a, 8, absolute, "GPT2LMHeadModel");
+    const char *const norms[] = { NORMS };
+    exports_as(a, 3, norms, "StableLmForCausalLM");
+    const char *const plain[] = { "model_raw.config.activation_type=gelu", NORMS };
+    exports_as(a, 4, plain, "Starcoder2ForCausalLM");
+    exports_as(a, 1, plain, "ArceeForCausalLM");
     arena_free(a);
 }
 
@@ -228,34 +233,41 @@ TEST(an_export_of_an_averaged_model_has_the_averages)
     arena_free(a);
 }
 
-TEST(a_model_without_standard_class_is_refused_by_option_or_written_for_its_own)
+TEST(a_model_without_standard_class_is_refused_by_option)
+{
+    Arena *a = arena_new();
+    const char *const normed[] = { "model_raw.config.attention_config.qk_norm_config={norm_type: "
+                                   "pytorch_rms_norm, config: {normalized_shape: 4}}",
+                                   NORMS };
+    Model *m = model_with(a, 4, normed);
+    const char *name, *folder = path_join(a, test_folder(), "refused");
+    m->weights_path = weights_of(a, m);
+    HfExport x = { .model = m, .output_path = folder };
+    assert_error_has(hf_export(a, &x, &name),
+                     "the closest is LlamaForCausalLM, but for norm in front of attention: a layer "
+                     "norm instead of an RMS norm");
+    x.custom_code = true;
+    assert_error_has(hf_export(a, &x, &name), "norm of queries and keys");
+    assert_false(file_exists(folder));
+    x.custom_code = false;
+    x.model = model_with(a, 0, NULL);
+    assert_error_has(hf_export(a, &x, &name), "brings no weights");
+    arena_free(a);
+}
+
+TEST(a_model_is_written_for_the_original_s_own_class)
 {
     Arena *a = arena_new();
     const char *const set[] = { NORMS };
     Model *m = model_with(a, 3, set);
     const char *name, *folder = path_join(a, test_folder(), "custom");
     m->weights_path = weights_of(a, m);
-    HfExport x = { .model = m, .output_path = folder };
-    assert_error_has(hf_export(a, &x, &name),
-                     "the closest is LlamaForCausalLM, but for norm in front of attention: a layer "
-                     "norm instead of an RMS norm");
-    assert_false(file_exists(folder));
-    x.custom_code = true;
     Str config;
+    const HfExport x = { .model = m, .output_path = folder, .custom_code = true };
     assert_no_error(hf_export(a, &x, &name));
     assert_no_error(file_read(a, path_join(a, folder, "config.json"), &config));
     assert_contains(config.ptr, "\"auto_map\": {\"AutoConfig\": \"configuration_gpt2.GPT2Config\"");
     assert_contains(config.ptr, "\"layer_norm_bias\": true");
-    const char *const normed[] = { "model_raw.config.attention_config.qk_norm_config={norm_type: "
-                                   "pytorch_rms_norm, config: {normalized_shape: 4}}",
-                                   NORMS };
-    x.model = model_with(a, 4, normed);
-    ((Model *)x.model)->weights_path = m->weights_path;
-    x.output_path = path_join(a, test_folder(), "other");
-    assert_error_has(hf_export(a, &x, &name), "norm of queries and keys");
-    x.custom_code = false;
-    x.model = model_with(a, 0, NULL);
-    assert_error_has(hf_export(a, &x, &name), "brings no weights");
     arena_free(a);
 }
 
