@@ -10,8 +10,11 @@
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/sigmoid_gate.h"
 
 const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
+
+const char *const attention_gates[] = { "none", "head", "feature", NULL };
 
 typedef struct DecoderModel {
     Model base;
@@ -116,6 +119,26 @@ static double score_scale(const Decoder *d, const DecoderLayer *layer)
     return decoder_attention_scale(d) / (double)(layer - d->layer + 1);
 }
 
+/* What heads o [b s g r d] give to the next product, behind the gates that x opens. */
+static Value *gated(Build *b, Value *o, Value *x)
+{
+    const Decoder *d = b->d;
+    Graph *g = b->g;
+    const bool of_heads = d->attention_gate == GATE_HEAD;
+    const Linear gates = { of_heads ? d->n_head_q : d->head_width * d->n_head_q, "heads", "embed",
+                           false, ROLE_LINEAR };
+    if (d->attention_gate == GATE_NONE) return reshape(g, "bsgrd->bs(grd)", NULL, o);
+    Value *gate = linear(g, "g_attn", x, &gates);
+    if (of_heads) {
+        const char *groups = arena_printf(g->arena, "g=%lld", (long long)o->dim[2].size);
+        o = sigmoid_gate(g, o, reshape(g, "bs(gr)->bsgr", groups, gate));
+        return reshape(g, "bsgrd->bs(grd)", NULL, o);
+    }
+    Value *flat = reshape(g, "bsgrd->bs(grd)", NULL, o);
+    flat = sigmoid_gate(g, reshape(g, "bs(no)->bsno", "o=1", flat), gate);
+    return reshape(g, "bsno->bs(no)", NULL, flat);
+}
+
 static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
@@ -148,7 +171,7 @@ static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);
     Value *o = attention(g, q, k, v, b->documents, &attrs);
-    Value *y = linear(g, "c_proj", reshape(g, "bsgrd->bs(grd)", NULL, o), &out);
+    Value *y = linear(g, "c_proj", gated(b, o, x), &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }
 

@@ -15,6 +15,10 @@ typedef enum Residual {
 } Residual;
 extern const char *const residual_choices[];
 
+/* What heads give counts by the sigmoid of a product of the token (Qiu et al. 2025). */
+typedef enum AttentionGate { GATE_NONE, GATE_HEAD, GATE_FEATURE } AttentionGate;
+extern const char *const attention_gates[];
+
 /* What may differ from block to block. */
 typedef struct DecoderLayer {
     int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
@@ -44,6 +48,7 @@ typedef struct Decoder {
     bool is_gated;
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
+    AttentionGate attention_gate;
     const Norm *qk_norm;       /* of each head */
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */

@@ -33,7 +33,7 @@ typedef struct Settings {
     int activation;
     NormSettings norm;
     bool norm_in_front, norm_behind;
-    int residual, qk_norm;
+    int residual, qk_norm, attention_gate;
     bool qk_norm_before_rope;
     const RopeScaling *rope;
     LayerList layers;
@@ -88,6 +88,7 @@ static const Field mixture_fields[] = {
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
+    FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
     FIELD_FLOAT(Moe, balance_rate, "0.0", 0, INFINITY, "routers have biases, for the choice alone, that change by so much with each step: up for experts that were chosen too seldom; 0: they have none"),
     FIELD_FLOAT(Moe, z_loss, "0.0", 0, INFINITY, "weight of the penalty for large router logits"),
@@ -128,6 +129,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_CHOICE(Settings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, or of all together"),
+    FIELD_CHOICE(Settings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
@@ -163,6 +165,8 @@ static Error *check_mixture(const Settings *s)
 {
     bool any = false;
     for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
+    if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
+        return error_new("mixture: shared_gate needs shared_hidden");
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");
@@ -278,6 +282,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
         .logit_cap = s->logit_cap,
+        .attention_gate = (AttentionGate)s->attention_gate,
         .residual = (Residual)s->residual,
         .residual_scale = s->residual_scale,
         .logit_divisor = s->logit_divisor,

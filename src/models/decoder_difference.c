@@ -77,6 +77,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
     if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
+    if (!e) e = flag(a, "gate of shared experts", x->shared_gate, y->shared_gate);
     if (!e)
         e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);
     return e;
@@ -111,6 +112,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e && x->qk_norm && x->layer[0].n_rope)
         e = flag(a, "norm of queries and keys before rope", x->qk_norm_before_rope,
                  y->qk_norm_before_rope);
+    if (!e && x->attention_gate != y->attention_gate)
+        e = arena_printf(a, "gate of attention: %s instead of %s",
+                         attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);

@@ -6,21 +6,16 @@
 /* What sliding_window says; 0: no window. */
 static Error *read_window(const HfReading *r, int64_t *out)
 {
-    const HfConfig *c = &r->c;
+    const bool *use = r->c.use_sliding_window;
     const Yaml *v = yaml_get(r->root, "sliding_window");
-    *out = r->family->window;
-    if (v && v->type == YAML_INT && v->integer > 0)
-        *out = v->integer;
-    else if (v && v->type != YAML_NULL)
-        return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");
-    else if (v)
-        *out = 0;
-    const bool is_asked = c->use_sliding_window && *c->use_sliding_window;
     const HfWindows kind = r->family->windows;
-    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_NO_ROPE ||
-                      !strcmp(r->family->model_type, "qwen3_moe");
-    if ((asks && !is_asked) || kind == HF_NO_WINDOW) *out = 0;
-    return NULL;
+    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_LOWER ||
+                      kind == HF_WINDOW_NO_ROPE || !strcmp(r->family->model_type, "qwen3_moe");
+    *out = 0;
+    if (kind == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
+    *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
+    if (!v || v->type == YAML_NULL || *out > 0) return NULL;
+    return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");
 }
 
 static bool turns(const HfReading *r, int64_t i)
@@ -36,6 +31,7 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     const HfConfig *c = &r->c;
     const int64_t pattern =
         c->sliding_window_pattern ? *c->sliding_window_pattern : r->family->pattern;
+    const int64_t bound = c->max_window_layers ? *c->max_window_layers : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
         *out = !strcmp(type, "sliding_attention");
@@ -52,7 +48,10 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
         *out = (i + 1) % pattern != 0;
         break;
     case HF_WINDOW_UPPER:
-        *out = i >= (c->max_window_layers ? *c->max_window_layers : 28);
+        *out = i >= bound;
+        break;
+    case HF_WINDOW_LOWER:
+        *out = i % 2 == 0 && i < bound;
         break;
     case HF_WINDOW_NO_ROPE:
         *out = !turns(r, i);

@@ -15,6 +15,12 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
     m->hidden = *hidden;
     m->normalize = r->family->flags & HF_NORMALIZED || (c->norm_topk_prob && *c->norm_topk_prob);
     m->aux_loss = c->router_aux_loss_coef;
+    if (r->family->flags & HF_SHARED_EXPERT) {
+        if (!c->shared_expert_intermediate_size)
+            return hf_unknown(r, "shared_expert_intermediate_size", "the class needs it");
+        m->shared_hidden = *c->shared_expert_intermediate_size;
+        m->shared_gate = true;
+    }
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     return NULL;

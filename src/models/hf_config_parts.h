@@ -14,6 +14,7 @@ typedef struct HfConfig {
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
     const bool *attention_bias, *mlp_bias, *use_bias, *use_qkv_bias;
+    const int64_t *shared_expert_intermediate_size;
     const Yaml *sliding_window;
     const bool *use_sliding_window;
     const int64_t *max_window_layers, *sliding_window_pattern;

@@ -103,6 +103,14 @@ static const HfName sigmoid_names[] = {
     { 0 },
 };
 
+static const HfName shared_names[] = {
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_expert.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_expert.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_expert.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.gate.*", "model.layers.%.mlp.shared_expert_gate.*", HF_SAME },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -185,6 +193,8 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
     { "glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeDecoderLayer", sigmoid_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_QKV_ALONE, HF_ATTENTION_BIAS | HF_USE_QK_NORM, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
+    { "qwen2_moe", "Qwen2MoeForCausalLM", "Qwen2MoeDecoderLayer", shared_names, llama_names, HF_SPARSE | HF_SHARED_EXPERT | HF_BIASED, HF_USE_QKV_BIAS, HF_WINDOW_LOWER,
+      .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .n_key_heads = 16, .activation = "silu" },
     { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .activation = "silu", .is_tied = true },
     { "olmo", "OlmoForCausalLM", "OlmoDecoderLayer", NULL, llama_names, HF_LAYER_NORM | HF_NO_NORM_WEIGHT | HF_DIVIDED, HF_ATTENTION_BIAS, HF_NO_WINDOW,

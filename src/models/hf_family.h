@@ -46,24 +46,25 @@ enum {
     HF_LAYER_NORM = 1 << 14,
     HF_NORM_BIAS = 1 << 15,
     HF_NO_NORM_WEIGHT = 1 << 16, /* and eps is the class's */
-    HF_BIASED = 1 << 17,        /* attention_bias or use_bias is true where config.json is silent */
-    HF_QKV_ALONE = 1 << 18,     /* attention_bias is theirs, without that of what follows */
-    HF_FFN_BIAS = 1 << 19,      /* whatever config.json says */
-    HF_PARALLEL = 1 << 20,      /* attention and feed-forward layers side by side */
-    HF_ONE_NORM = 1 << 21,      /* where they are, they read one norm */
-    HF_INTERLEAVED = 1 << 22,   /* features that turn together lie side by side */
-    HF_NO_GROUPS = 1 << 23,     /* as many key heads as query heads, whatever config.json says */
-    HF_SQUARE = 1 << 24,        /* heads are as wide as the width divided by their number */
-    HF_SOFT_CAPS = 1 << 25,     /* scores and logits may be bent, and scores have a scale */
-    HF_SIGMOID_ROUTER = 1 << 26 /* with biases for the choice, and shared experts */
+    HF_BIASED = 1 << 17,      /* attention_bias or use_bias is true where config.json is silent */
+    HF_QKV_ALONE = 1 << 18,   /* attention_bias is theirs, without that of what follows */
+    HF_FFN_BIAS = 1 << 19,    /* whatever config.json says */
+    HF_PARALLEL = 1 << 20,    /* attention and feed-forward layers side by side */
+    HF_ONE_NORM = 1 << 21,    /* where they are, they read one norm */
+    HF_INTERLEAVED = 1 << 22, /* features that turn together lie side by side */
+    HF_NO_GROUPS = 1 << 23,   /* as many key heads as query heads, whatever config.json says */
+    HF_SQUARE = 1 << 24,      /* heads are as wide as the width divided by their number */
+    HF_SOFT_CAPS = 1 << 25,   /* scores and logits may be bent, and scores have a scale */
+    HF_SIGMOID_ROUTER = 1 << 26, /* with biases for the choice, and shared experts */
+    HF_SHARED_EXPERT = 1 << 27   /* one, behind a gate */
 };
 
 /* Keys of config.json that count, where most classes do not have them. */
 enum {
     HF_ATTENTION_BIAS = 1 << 0,
     HF_MLP_BIAS = 1 << 1,
-    HF_USE_BIAS = 1 << 2, /* of all linear layers */
-    HF_USE_QKV_BIAS = 1 << 3,
+    HF_USE_BIAS = 1 << 2,     /* of all linear layers */
+    HF_USE_QKV_BIAS = 1 << 3, /* or qkv_bias */
     HF_NO_ROPE_LAYERS = 1 << 4,
     HF_MULTIPLIERS = 1 << 5, /* of embeddings, scores, what layers add, and logits */
     HF_LOGIT_SCALE = 1 << 6,
@@ -78,6 +79,7 @@ typedef enum HfWindows {
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_PATTERN,
     HF_WINDOW_UPPER,
+    HF_WINDOW_LOWER,   /* in every second one of the lower layers */
     HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */
     HF_WINDOW_ROPE     /* by a pattern; positions of the others do not turn */
 } HfWindows;

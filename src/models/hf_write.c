@@ -199,6 +199,7 @@ static void put_moe(Text *t, const Decoder *d)
     put_int(t, "num_experts", m->n_experts);
     put_int(t, "num_experts_per_tok", m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
+    if (m->shared_hidden) put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     put_bool(t, "norm_topk_prob", m->normalize);
     put_double(t, "router_aux_loss_coef", m->aux_loss);
     key(t, "mlp_only_layers");
@@ -240,7 +241,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
     put_bool(t, "mlp_bias", d->ffn_bias);
     if (f->options & HF_USE_BIAS) put_bool(t, "use_bias", d->ffn_bias);
-    if (f->options & HF_USE_QKV_BIAS) put_bool(t, "use_qkv_bias", d->qkv_bias);
+    if (f->options & HF_USE_QKV_BIAS)
+        put_bool(t, f->flags & HF_BIASED ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
     if (f->options & HF_PARALLEL_RESIDUAL)
         put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
     if (f->options & HF_LOGIT_SCALE)
@@ -339,6 +341,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.out_bias = class.ffn_bias = d->qkv_bias;
     class.moe = NULL;
     class.residual = RESIDUAL_SERIAL;
+    class.attention_gate = GATE_NONE;
     class.scale_by_layer = false;
     class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
     class.residual_scale = class.logit_divisor = 0;

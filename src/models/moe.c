@@ -9,6 +9,7 @@
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
 #include "ops/reshape.h"
+#include "ops/sigmoid_gate.h"
 #include <string.h>
 
 /* "experts.<name>.weight" [experts rows columns] */
@@ -76,6 +77,18 @@ Value *moe_bias_of(const Graph *g, const Value *load)
     return graph_find(g, load->name + strlen(LOAD ".grad."));
 }
 
+/* Of every token. */
+static Value *shared_expert(Graph *g, Value *x, const Moe *m)
+{
+    const Linear one = { 1, NULL, "embed", false, ROLE_LINEAR };
+    graph_enter(g, "shared", -1);
+    Value *y = gated_mlp(g, x, m->activation, m->shared_hidden, false);
+    if (m->shared_gate)
+        y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
+    graph_leave(g);
+    return y;
+}
+
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
@@ -95,11 +108,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
     Value *y = run_experts(g, moe_gather(g, x, &rows), &limited, &rows);
     y = moe_combine(g, y, weight, &rows);
-    if (m->shared_hidden) {
-        graph_enter(g, "shared", -1);
-        y = add(g, y, gated_mlp(g, x, m->activation, m->shared_hidden, false));
-        graph_leave(g);
-    }
+    if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)
         graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),

@@ -16,6 +16,7 @@ typedef struct Moe {
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
+    bool shared_gate;        /* what it gives counts by the sigmoid of a product of the token */
     double aux_loss, z_loss; /* weights of the penalties */
     bool has_biases;         /* the router has biases for the choice alone */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
@@ -35,7 +36,7 @@ typedef struct MoeSums {
 } MoeSums;
 
 /* Parameters router.weight (and router.balance [experts], biases that no gradient changes),
- * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2}. */
+ * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
 /* Whether routers have biases. */
 bool moe_has_biases(const Moe *m);

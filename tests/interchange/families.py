@@ -68,6 +68,7 @@ FAMILIES = {
     "glm4": ("Glm4", LLAMA | dict(head_dim=16, partial_rotary_factor=0.75)),
     "glm4_moe": ("Glm4Moe", LLAMA | dict(head_dim=16, use_qk_norm=True, attention_bias=True, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2,
                                           moe_intermediate_size=24, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5)),
+    "qwen2_moe": ("Qwen2Moe", LLAMA | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
     "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),
     "olmo": ("Olmo", LLAMA),
     "cohere2": ("Cohere2", LLAMA | dict(sliding_window=24, num_hidden_layers=5)),

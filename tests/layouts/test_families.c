@@ -88,3 +88,17 @@ TEST(every_family_learns_on_ranks_what_it_learns_on_one)
     for (int i = 0; i < n_tiny_families(); i++) check_family(tiny_family(a, i));
     arena_free(a);
 }
+
+/* Of Qwen 2, whose key heads are fewer than query heads. */
+TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
+{
+    Arena *a = arena_new();
+    int i = 0;
+    while (strcmp(tiny_family(a, i)->block_class, "Qwen2DecoderLayer") != 0) i++;
+    for (AttentionGate gate = GATE_HEAD; gate <= GATE_FEATURE; gate++) {
+        Decoder d = *tiny_family(a, i);
+        d.attention_gate = gate;
+        check_family(&d);
+    }
+    arena_free(a);
+}

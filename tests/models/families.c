@@ -50,6 +50,9 @@ static const char *const families[] = {
     "\"attention_bias\": true, \"n_routed_experts\": 4, \"n_shared_experts\": 2, "
     "\"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
     "\"norm_topk_prob\": true, \"routed_scaling_factor\": 1.5",
+    MEMBERS "\"model_type\": \"qwen2_moe\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"moe_intermediate_size\": 6, \"shared_expert_intermediate_size\": 10, "
+            "\"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
     MEMBERS "\"model_type\": \"ernie4_5\", \"head_dim\": 6, \"use_bias\": true",
     MEMBERS "\"model_type\": \"olmo\"",
     MEMBERS "\"model_type\": \"cohere2\", \"sliding_window\": 3, \"sliding_window_pattern\": 2",

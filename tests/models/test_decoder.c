@@ -163,6 +163,12 @@ static const Pair pairs[] = {
       SETTINGS "head_width: 8, qk_norm: head, rope: {width: 4}, layers: [{}, {count: 3, sparse: "
                "true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
                "shared_hidden: 12, normalize: false, factor: 1.5, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"qwen2_moe\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"moe_intermediate_size\": 6, \"shared_expert_intermediate_size\": 10, \"qkv_bias\": "
+            "false, \"use_sliding_window\": true, \"sliding_window\": 4, \"max_window_layers\": 3",
+      SETTINGS "norm: {eps: 1e-6}, rope: {}, layers: [{sparse: true, window: 4}, {sparse: true}], "
+               "mixture: {n_experts: 4, top_k: 2, hidden: 6, normalize: false, shared_hidden: 10, "
+               "shared_gate: true}" },
     { SIZES "\"model_type\": \"ernie4_5\", \"head_dim\": 4, \"use_bias\": true",
       SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"olmo\"",
@@ -251,6 +257,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "logit_divisor: 2.0", "divisor of logits" },
         { "scale_by_layer: true", "scale of scores by the layer" },
         { "residual: two_norms", "residual: two_norms instead of serial" },
+        { "attention_gate: head", "gate of attention: head instead of none" },
         { "rope: {width: 2}", "positions: there is not one rotary transform" },
     };
     Arena *a = arena_new();
@@ -258,7 +265,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
     Text text = { 0 };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = NULL;
-        const char *rope = i < 4 ? "rope: {}, " : "";
+        const char *rope = i < 5 ? "rope: {}, " : "";
         assert_no_error(model_of(
             a, arena_printf(a, SETTINGS "norm: {type: layer}, %s%s", rope, row[i][0]), &m));
         assert_error_has(hf_custom_config_write(a, decoder_of(m), F32, &f, &text), row[i][1]);
@@ -289,6 +296,28 @@ static const Value *read_by(const Graph *g, const char *weight)
             if (!strcmp(g->node[i]->in[k]->name, weight)) return g->node[i]->in[0];
     fail_msg("nothing reads %s", weight);
     return NULL;
+}
+
+TEST(gates_of_attention_have_a_product_of_their_own)
+{
+    static const struct {
+        const char *gate;
+        int64_t width;
+    } row[] = { { "head", 2 }, { "feature", 8 } };
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        assert_no_error(
+            model_of(a, arena_printf(a, SETTINGS "attention_gate: %s", row[i].gate), &m));
+        assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+        const Value *weight = graph_find(g, "transformer.h.0.attn.g_attn.weight");
+        assert_int_equal(weight->dim[0].size, row[i].width);
+        assert_ptr_equal(read_by(g, "transformer.h.0.attn.g_attn.weight"),
+                         read_by(g, "transformer.h.0.attn.q_attn.weight"));
+    }
+    arena_free(a);
 }
 
 TEST(feed_forward_layers_read_the_stream_where_residual_says)
@@ -359,6 +388,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{}, {rope: {base: 5.0}, no_rope: true}]",
           "layers.1.rope: the blocks have no_rope" },
         { "layers: []", "layers" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, shared_gate: "
+          "true}",
+          "mixture: shared_gate needs shared_hidden" },
         { "rope: {width: 3}", "rope: width 3 is odd, or above the head width 4" },
         { "layers: [{rope: {width: 6}}]", "layers.0.rope: width 6 is odd, or above" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",

@@ -72,6 +72,7 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "stablelm", "\"qk_layernorm\": true", "qk_layernorm: true is not known" },
         { "cohere", "\"use_qk_norm\": true", "use_qk_norm: true is not known" },
         { "glm4_moe", "\"n_routed_experts\": 4", "n_shared_experts is missing" },
+        { "qwen2_moe", "\"num_experts\": 4", "shared_expert_intermediate_size is missing" },
         { "glm4_moe",
           "\"n_routed_experts\": 4, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "
           "\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "

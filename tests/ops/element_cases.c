@@ -15,12 +15,21 @@
 #include "ops/relu.h"
 #include "ops/reshape.h"
 #include "ops/sequence.h"
+#include "ops/sigmoid_gate.h"
 
 static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
     int last = count(n) - 1;
     return add_bias(g, floats(g, "x", last + 1, n), floats(g, "bias", 1, n + last));
+}
+
+/* the sizes of the rows, the last one of each */
+static Value *build_sigmoid_gate(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const int last = count(n) - 1;
+    return sigmoid_gate(g, floats(g, "x", last + 1, n), floats(g, "gate", last, n));
 }
 
 static Value *scale_down(Graph *g, Value *x)
@@ -161,6 +170,9 @@ const OpCase element_cases[] = {
     { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
     { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "sigmoid_gate", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
+    { "sigmoid_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
+    { "sigmoid_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
