@@ -100,6 +100,14 @@ Stored *store_at(const ParamStore *s, int64_t i)
     return s->by_name->entry[i].value;
 }
 
+/* Lists of attributes are of floats. */
+static void put_floats(Text *t, const char *name, const FloatList *list)
+{
+    text_printf(t, " %s=[", name);
+    for (int64_t i = 0; i < list->n; i++) text_printf(t, " %.17g", list->item[i]);
+    text_putc(t, ']');
+}
+
 const char *store_derived_name(Arena *a, const Value *v)
 {
     if (!v->from) return v->name;
@@ -118,6 +126,10 @@ const char *store_derived_name(Arena *a, const Value *v)
             text_printf(&t, " %s=%lld", f->name, (long long)*(const int64_t *)at);
         else if (f->type == FIELD_FLOAT)
             text_printf(&t, " %s=%.17g", f->name, *(const double *)at);
+        else if (f->type == FIELD_CHOICE)
+            text_printf(&t, " %s=%s", f->name, f->choices[*(const int *)at]);
+        else
+            put_floats(&t, f->name, (const FloatList *)at);
     }
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] == v) text_printf(&t, " #%d", k);

@@ -32,6 +32,13 @@ static void print_value(const Value *v, FILE *to)
     if (v->partial) fprintf(to, "%s%u", v->reduce == REDUCE_MAX ? "^" : "+", v->partial);
 }
 
+static void print_floats(const FloatList *list, const char *name, FILE *to)
+{
+    fprintf(to, " %s=[", name);
+    for (int64_t i = 0; i < list->n; i++) fprintf(to, "%s%.17g", i ? " " : "", list->item[i]);
+    fprintf(to, "]");
+}
+
 static void print_attrs(const Node *n, FILE *to)
 {
     for (const Field *f = n->op->attrs; f && f->name; f++) {
@@ -49,8 +56,8 @@ static void print_attrs(const Node *n, FILE *to)
         case FIELD_CHOICE:
             fprintf(to, " %s=%s", f->name, f->choices[*(const int *)at]);
             break;
-        default:
-            fprintf(to, " %s=?", f->name);
+        default: /* a list of floats */
+            print_floats((const FloatList *)at, f->name, to);
             break;
         }
     }

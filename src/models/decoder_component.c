@@ -65,8 +65,10 @@ static const Field rope_fields[] = {
     FIELD_FLOAT(RopeScaling, high_freq, "4.0", 0, INFINITY, "llama3: above which nothing is", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(RopeScaling, beta_fast, "32.0", 0, INFINITY, "yarn: rotations above which nothing is scaled", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(RopeScaling, beta_slow, "1.0", 0, INFINITY, "yarn: below which all is", .flags = FIELD_OPEN_MIN),
-    FIELD_FLOAT(RopeScaling, attention, "0.0", 0, INFINITY, "multiplies cosines and sines; 0: yarn's own rule, else 1"),
+    FIELD_FLOAT(RopeScaling, attention, "0.0", 0, INFINITY, "multiplies cosines and sines; 0: the own rule of yarn and longrope, else 1"),
     FIELD_BOOL(RopeScaling, truncate, "true", "yarn: bounds are whole features"),
+    FIELD_FLOATS(RopeScaling, short_factors, "[]", 0, 0, "longrope: divide each frequency in texts of at most `original` tokens"),
+    FIELD_FLOATS(RopeScaling, long_factors, "[]", 0, 0, "longrope: in longer texts"),
     FIELD_INT(RopeScaling, width, "0", 0, MOST, "features of a head that turn, an even number; 0: all"),
     { 0 },
 };
@@ -144,6 +146,22 @@ static int64_t head_width(const Settings *s)
     return s->head_width ? *s->head_width : s->n_embd / s->n_head_q;
 }
 
+/* A number for each pair that turns. */
+static Error *check_factors(const Settings *s, const char *key, const RopeScaling *r)
+{
+    const int64_t n = r->kind == ROPE_LONG ? (r->width ? r->width : head_width(s)) / 2 : 0;
+    const FloatList *list[] = { &r->short_factors, &r->long_factors };
+    for (int k = 0; k < 2; k++) {
+        if (list[k]->n != n)
+            return error_new("%s: %s are %lld numbers, but kind %s takes %lld", key,
+                             k ? "long_factors" : "short_factors", (long long)list[k]->n,
+                             rope_scaling_choices[r->kind], (long long)n);
+        for (int64_t i = 0; i < n; i++)
+            if (!(list[k]->item[i] > 0)) return error_new("%s: a factor is not above 0", key);
+    }
+    return NULL;
+}
+
 static Error *check_rope(const Settings *s, const char *key, const RopeScaling *r)
 {
     if (!r) return NULL;
@@ -158,7 +176,7 @@ static Error *check_rope(const Settings *s, const char *key, const RopeScaling *
     if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
         return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
                          r->low_freq);
-    return NULL;
+    return check_factors(s, key, r);
 }
 
 static Error *check_mixture(const Settings *s)
@@ -222,7 +240,9 @@ static RopeScaling *rope_of(Arena *a, const Settings *s, const RopeScaling *give
     if (r->width == head_width(s)) r->width = 0;
     if (r->original == 0) r->original = s->sequence_length;
     if (r->attention == 0)
-        r->attention = r->kind == ROPE_YARN ? rope_yarn_attention(r->factor, 1) : 1;
+        r->attention = r->kind == ROPE_YARN   ? rope_yarn_attention(r->factor, 1)
+                       : r->kind == ROPE_LONG ? rope_long_attention(r->factor, r->original)
+                                              : 1;
     return r;
 }
 

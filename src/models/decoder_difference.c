@@ -28,6 +28,13 @@ static const char *norms(Arena *a, const char *name, const Norm *x, const Norm *
     return number(a, arena_printf(a, "%s eps", name), x->eps, y->eps);
 }
 
+static const char *factors(Arena *a, const FloatList *x, const FloatList *y)
+{
+    const char *e = number(a, "rope factors", (double)x->n, (double)y->n);
+    for (int64_t i = 0; !e && i < x->n; i++) e = number(a, "rope factor", x->item[i], y->item[i]);
+    return e;
+}
+
 static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
 {
     const char *e = number(a, "rope base", x->base, y->base);
@@ -37,13 +44,15 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
     if (!e) e = number(a, "features of a head that turn", (double)x->width, (double)y->width);
     if (e || x->kind == ROPE_PLAIN) return e;
     const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
-    e = number(a, "rope factor", x->factor, y->factor);
+    if (x->kind != ROPE_LONG) e = number(a, "rope factor", x->factor, y->factor);
     if (!e) e = number(a, "rope attention_factor", x->attention, y->attention);
     if (!e && llama3) e = number(a, "rope low_freq_factor", x->low_freq, y->low_freq);
     if (!e && llama3) e = number(a, "rope high_freq_factor", x->high_freq, y->high_freq);
     if (!e && yarn) e = number(a, "rope beta_fast", x->beta_fast, y->beta_fast);
     if (!e && yarn) e = number(a, "rope beta_slow", x->beta_slow, y->beta_slow);
     if (!e && yarn) e = flag(a, "rope truncate", x->truncate, y->truncate);
+    if (!e && x->kind == ROPE_LONG) e = factors(a, &x->short_factors, &y->short_factors);
+    if (!e && x->kind == ROPE_LONG) e = factors(a, &x->long_factors, &y->long_factors);
     if (e || x->kind == ROPE_LINEAR) return e;
     return number(a, "rope original length", (double)x->original, (double)y->original);
 }

@@ -2,6 +2,24 @@
 #include "models/hf_config_parts.h"
 #include <string.h>
 
+/* The list of numbers above 0, one for each pair that turns. */
+static Error *read_factors(const HfReading *r, const Yaml *p, const char *key, FloatList *out)
+{
+    const Yaml *v = yaml_get(p, key);
+    const int64_t width = r->d->head_width, n = (out->n ? out->n : width) / 2;
+    bool fits = v && v->type == YAML_LIST && v->n == n;
+    out->item = NEW_N(r->arena, double, n);
+    out->n = n;
+    for (int64_t i = 0; fits && i < n; i++) {
+        const Yaml *x = v->item[i];
+        fits = (x->type == YAML_INT || x->type == YAML_FLOAT) && x->number > 0;
+        if (fits) out->item[i] = x->number;
+    }
+    if (fits) return NULL;
+    return error_new("%s: rope scaling longrope needs a list %s of %lld numbers above 0",
+                     yaml_place(r->arena, v ? v : p), key, (long long)n);
+}
+
 static Error *missing(const HfReading *r, const Yaml *map, const char *key, const char *kind)
 {
     return error_new("%s: rope scaling %s needs the number %s", yaml_place(r->arena, map), kind,
@@ -38,6 +56,32 @@ static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
                                   : "whole heads turn in this class");
 }
 
+/* Without a factor it is that of the longest sequence to the original one, which some files have
+ * beside the parameters. */
+static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
+{
+    static const char key[] = "original_max_position_embeddings";
+    const double otherwise = hf_number(r->root, key, 0);
+    out->original = (int64_t)hf_number(p, key, otherwise);
+    if (out->original <= 1) return missing(r, p, key, "longrope");
+    if (!(out->factor > 0)) out->factor = (double)r->d->sequence_length / (double)out->original;
+    out->attention =
+        hf_number(p, "attention_factor", rope_long_attention(out->factor, out->original));
+    out->short_factors.n = out->long_factors.n = out->width;
+    TRY(read_factors(r, p, "short_factor", &out->short_factors));
+    return read_factors(r, p, "long_factor", &out->long_factors);
+}
+
+/* The first files of Phi 3 have other names for what it does. */
+static int kind_of(const HfReading *r, const char *name)
+{
+    const bool is_phi3 = !strcmp(r->family->model_type, "phi3");
+    int kind = 1;
+    if (!strcmp(name, "su") || (is_phi3 && !strcmp(name, "yarn"))) return ROPE_LONG;
+    while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], name)) kind++;
+    return kind;
+}
+
 /* One set of parameters; `p` may be NULL. */
 static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeScaling *out)
 {
@@ -46,14 +90,14 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     *out = (RopeScaling){ .base = hf_number(p, "rope_theta", theta), .attention = 1 };
     TRY(read_width(r, p, &out->width));
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
-    int kind = 1;
-    while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], type->text)) kind++;
+    const int kind = kind_of(r, type->text);
     if (!rope_scaling_choices[kind])
         return error_new("%s: rope scaling %s is not known; known are default, linear, dynamic, "
-                         "llama3, yarn",
+                         "llama3, yarn, longrope",
                          yaml_place(r->arena, type), type->text);
     out->kind = kind;
     out->factor = hf_number(p, "factor", 0);
+    if (kind == ROPE_LONG) return read_longrope(r, p, out);
     if (!(out->factor > 0)) return missing(r, p, "factor", type->text);
     out->original = (int64_t)hf_number(p, "original_max_position_embeddings", 0);
     if (kind == ROPE_LLAMA3) {

@@ -35,6 +35,16 @@ static void put_bool(Text *t, const char *name, bool value)
     text_puts(t, value ? "true" : "false");
 }
 
+static void put_doubles(Text *t, const char *name, const FloatList *list)
+{
+    key(t, name);
+    for (int64_t i = 0; i < list->n; i++) {
+        text_puts(t, i ? ", " : "[");
+        text_json_double(t, list->item[i]);
+    }
+    text_putc(t, ']');
+}
+
 /* null: none */
 static void put_optional(Text *t, const char *name, double value)
 {
@@ -79,15 +89,23 @@ static void put_class(Text *t, const char *model_type, const char *class, Dtype 
     }
 }
 
-/* An object of its own; with the base, as transformers 5 has it. */
-static void put_rope(Text *t, const char *name, const RopeScaling *s, bool with_base)
+/* An object of its own; with the base, as transformers 5 has it. Phi 3 wants of longrope no more
+ * than the factors in it. */
+static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
+                     bool with_base)
 {
+    const bool is_phi3 = !strcmp(f->model_type, "phi3");
     Text r = { 0 };
     text_putc(&r, '{');
     if (with_base) put_double(&r, "rope_theta", s->base);
     put_text(&r, "rope_type", s->kind == ROPE_PLAIN ? "default" : rope_scaling_choices[s->kind]);
-    if (s->kind != ROPE_PLAIN) put_double(&r, "factor", s->factor);
-    if (s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN)
+    if (s->kind == ROPE_LONG) {
+        put_doubles(&r, "short_factor", &s->short_factors);
+        put_doubles(&r, "long_factor", &s->long_factors);
+        if (!is_phi3) put_double(&r, "attention_factor", s->attention);
+    } else if (s->kind != ROPE_PLAIN)
+        put_double(&r, "factor", s->factor);
+    if (s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN || (s->kind == ROPE_LONG && !is_phi3))
         put_int(&r, "original_max_position_embeddings", s->original);
     if (s->kind == ROPE_LLAMA3) {
         put_double(&r, "low_freq_factor", s->low_freq);
@@ -158,7 +176,9 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (f->rotary_share > 0)
         put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
                    turning_share(full->rope->width, d->head_width));
-    if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, false);
+    if (full->rope->kind == ROPE_LONG && !strcmp(f->model_type, "phi3"))
+        put_int(t, "original_max_position_embeddings", full->rope->original);
+    if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, f, false);
     if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
     if (f->local_theta != 0) {
         put_double(t, "rope_local_base_freq", local->rope->base);
@@ -166,8 +186,8 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     }
     Text both = { 0 };
     text_putc(&both, '{');
-    put_rope(&both, "full_attention", full->rope, true);
-    put_rope(&both, "sliding_attention", local->rope, true);
+    put_rope(&both, "full_attention", full->rope, f, true);
+    put_rope(&both, "sliding_attention", local->rope, f, true);
     key(t, "rope_parameters");
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');

@@ -30,8 +30,10 @@ static const char *type_name(const Field *f)
         return "float";
     case FIELD_CHOICE:
         return "choice";
+    case FIELD_LIST:
+        return "floats";
     default:
-        CHECK(!"attributes are bools, numbers and choices");
+        CHECK(!"attributes are bools, numbers, choices and lists of floats");
     }
 }
 

@@ -1,7 +1,7 @@
 /* rope_frequency.c - frequencies of rotary positions, also for longer texts: divided throughout
  * (linear), by a base that grows with the text (dynamic NTK), or low ones more than high ones
- * (Llama 3; YaRN, Peng et al. 2023). Steps are rounded to float as in transformers, so that tables
- * agree. */
+ * (Llama 3; YaRN, Peng et al. 2023), or each by its own number (LongRoPE, Ding et al. 2024). Steps
+ * are rounded to float as in transformers, so that tables agree. */
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
 
@@ -51,6 +51,18 @@ static float yarn(const RopeScaling *s, int64_t j, int64_t d)
     return divided * (1 - kept) + 1 / power * kept;
 }
 
+double rope_long_attention(double factor, int64_t original)
+{
+    return factor <= 1 ? 1 : sqrt(1 + log(factor) / log((double)original));
+}
+
+static float longrope(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d)
+{
+    const FloatList *f = n_positions > s->original ? &s->long_factors : &s->short_factors;
+    const float power = (float)pow(s->base, (float)(2 * j) / (float)d);
+    return 1 / ((float)f->item[j] * power);
+}
+
 static double dynamic_base(const RopeScaling *s, int64_t n_positions, int64_t d)
 {
     if (n_positions <= s->original) return s->base;
@@ -71,6 +83,8 @@ float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j
         return llama3(s, rope_frequency(s->base, j, d));
     case ROPE_YARN:
         return yarn(s, j, d);
+    case ROPE_LONG:
+        return longrope(s, n_positions, j, d);
     default:
         return rope_frequency(s->base, j, d);
     }

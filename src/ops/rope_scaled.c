@@ -4,7 +4,8 @@
 
 static const OpDef op_rope_scaled_table;
 
-const char *const rope_scaling_choices[] = { "none", "linear", "dynamic", "llama3", "yarn", NULL };
+const char *const rope_scaling_choices[] = { "none", "linear",   "dynamic", "llama3",
+                                             "yarn", "longrope", NULL };
 
 /* clang-format off */
 static const Field attrs[] = {
@@ -18,6 +19,8 @@ static const Field attrs[] = {
     FIELD_FLOAT(RopeScaledTable, scaling.beta_slow, NULL, 0, 0, "yarn: below so many rotations divided by the factor"),
     FIELD_FLOAT(RopeScaledTable, scaling.attention, NULL, 0, 0, "multiplies cosines and sines of what turns"),
     FIELD_BOOL(RopeScaledTable, scaling.truncate, NULL, "yarn: bounds are rounded to whole features"),
+    FIELD_FLOATS(RopeScaledTable, scaling.short_factors, NULL, 0, 0, "longrope: of short texts"),
+    FIELD_FLOATS(RopeScaledTable, scaling.long_factors, NULL, 0, 0, "longrope: of long texts"),
     FIELD_INT(RopeScaledTable, scaling.width, NULL, 0, 0, "so many features of a head turn; 0: all"),
     FIELD_BOOL(RopeScaledTable, rounded, NULL, "frequencies are rounded to bf16"),
     FIELD_CHOICE(RopeScaledTable, dtype, NULL, dtype_choices, "of the result"),

@@ -1,5 +1,6 @@
 /* test_store_fill.c - initial numbers do not depend on where a device keeps them. */
 #include "exec/store.h"
+#include "ops/rope_scaled.h"
 #include "tensor/halves.h"
 #include "test.h"
 
@@ -64,5 +65,41 @@ TEST(initial_numbers_are_the_same_in_memory_of_a_device)
     store_free(y);
     host->free(host);
     apart->free(apart);
+    arena_free(a);
+}
+
+/* The same numbers, but for how frequencies are scaled, and by what. */
+TEST(derived_values_are_told_apart_by_all_their_attributes)
+{
+    double few[] = { 1, 2 }, other[] = { 1, 3 };
+    const RopeScaling of[] = {
+        { .base = 100, .kind = ROPE_LINEAR, .factor = 2, .original = 8, .attention = 1 },
+        { .base = 100, .kind = ROPE_DYNAMIC, .factor = 2, .original = 8, .attention = 1 },
+        { .base = 100,
+          .kind = ROPE_LONG,
+          .original = 8,
+          .short_factors = { few, 2 },
+          .long_factors = { few, 2 } },
+        { .base = 100,
+          .kind = ROPE_LONG,
+          .original = 8,
+          .short_factors = { few, 2 },
+          .long_factors = { other, 2 } },
+        { .base = 100,
+          .kind = ROPE_LONG,
+          .original = 8,
+          .short_factors = { other, 2 },
+          .long_factors = { few, 2 } },
+    };
+    enum { N = sizeof of / sizeof *of };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    const char *name[N];
+    for (int i = 0; i < N; i++) {
+        name[i] = store_derived_name(a, rope_scaled_table(g, F32, 4, 4, &of[i], false));
+        for (int k = 0; k < i; k++) assert_string_not_equal(name[i], name[k]);
+    }
+    assert_string_equal(store_derived_name(a, rope_scaled_table(g, F32, 4, 4, &of[3], false)),
+                        name[3]);
     arena_free(a);
 }

@@ -55,6 +55,10 @@ FAMILIES = {
     "smollm3": ("SmolLM3", LLAMA | dict(num_hidden_layers=5, use_sliding_window=True, sliding_window=24)),
     "granite": ("Granite", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "phi3": ("Phi3", LLAMA | dict(sliding_window=24)),
+    "phi3_longrope": ("Phi3", LLAMA | dict(original_max_position_embeddings=SIZE // 2, partial_rotary_factor=0.75) | rope(
+        "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
+    "llama_longrope": ("Llama", LLAMA | rope("longrope", short_factor=[1.0, 1.5, 2.0, 3.0], long_factor=[1.5, 4.0, 9.0, 9.5], factor=4.0,
+                                              original_max_position_embeddings=SIZE)),
     "arcee": ("Arcee", LLAMA),
     "gpt_neox": ("GPTNeoX", NEOX),
     "gpt_neox_serial": ("GPTNeoX", NEOX | dict(use_parallel_residual=False, attention_bias=False, rotary_pct=0.5, rotary_emb_base=500)),

@@ -34,7 +34,9 @@ static const char *const families[] = {
     MEMBERS
     "\"model_type\": \"granite\", \"embedding_multiplier\": 3.0, \"attention_multiplier\": 0.3, "
     "\"residual_multiplier\": 0.5, \"logits_scaling\": 2.0",
-    MEMBERS "\"model_type\": \"phi3\", \"sliding_window\": 5",
+    MEMBERS "\"model_type\": \"phi3\", \"sliding_window\": 5, "
+            "\"original_max_position_embeddings\": 4, \"rope_scaling\": {\"type\": \"longrope\", "
+            "\"short_factor\": [1.0, 2.0], \"long_factor\": [1.5, 4.0]}",
     MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
     MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",

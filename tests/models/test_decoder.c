@@ -145,6 +145,16 @@ static const Pair pairs[] = {
             "\"factor\": 4.0, \"original_max_position_embeddings\": 8}",
       SETTINGS "norm: {type: layer, eps: 1e-5, bias: true, from_one: true}, gated: false, "
                "activation: relu_squared, rope: {kind: yarn, factor: 4.0, original: 8, width: 2}" },
+    { SIZES "\"model_type\": \"phi3\", \"rms_norm_eps\": 1e-5, \"sliding_window\": null, "
+            "\"original_max_position_embeddings\": 8, \"rope_scaling\": {\"type\": \"su\", "
+            "\"short_factor\": [1.0, 1.5], \"long_factor\": [2.0, 4.0]}",
+      SETTINGS "rope: {kind: longrope, factor: 4.0, original: 8, short_factors: [1.0, 1.5], "
+               "long_factors: [2.0, 4.0]}" },
+    { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-5, \"rope_scaling\": {\"rope_type\": "
+            "\"longrope\", \"short_factor\": [1.0, 1.5], \"long_factor\": [2.0, 4.0], "
+            "\"attention_factor\": 1.25, \"original_max_position_embeddings\": 8}",
+      SETTINGS "rope: {kind: longrope, original: 8, short_factors: [1.0, 1.5], long_factors: [2.0, "
+               "4.0], attention: 1.25}" },
     { SIZES "\"model_type\": \"cohere\", \"logit_scale\": 0.25",
       SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {base: 500000.0}, "
                "logit_divisor: 4.0" },
@@ -391,6 +401,12 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, shared_gate: "
           "true}",
           "mixture: shared_gate needs shared_hidden" },
+        { "rope: {kind: longrope, short_factors: [1.0, 1.0], long_factors: [1.0]}",
+          "rope: long_factors are 1 numbers, but kind longrope takes 2" },
+        { "rope: {kind: longrope, short_factors: [1.0, 0.0], long_factors: [1.0, 1.0]}",
+          "rope: a factor is not above 0" },
+        { "rope: {kind: linear, short_factors: [1.0, 1.0]}",
+          "rope: short_factors are 2 numbers, but kind linear takes 0" },
         { "rope: {width: 3}", "rope: width 3 is odd, or above the head width 4" },
         { "layers: [{rope: {width: 6}}]", "layers.0.rope: width 6 is odd, or above" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",

@@ -29,8 +29,14 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"", "config.json:2:");
     hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"",
                "hidden_act: \"mish\" is not known; known are");
+    hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}",
+               "rope scaling ntk is not known");
     hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2.0}",
-               "rope scaling longrope is not known");
+               "longrope needs the number original_max_position_embeddings");
+    hf_refuses(a, hf_llama,
+               ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1.0, 2.0], "
+               "\"long_factor\": [1.0], \"original_max_position_embeddings\": 8}",
+               "longrope needs a list long_factor of 2 numbers above 0");
     hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"linear\"}",
                "linear needs the number factor");
     hf_refuses(a, hf_llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
@@ -167,24 +173,27 @@ TEST(rope_scaling_equals_that_of_transformers)
                                  .original = 64,
                                  .beta_fast = 16,
                                  .beta_slow = 2 };
+    double of_short[] = { 1, 1.25, 1.5, 2, 2, 2, 2, 3 },
+           of_long[] = { 1.5, 2.5, 4, 5, 6, 7, 8, 9.75 };
+    const RopeScaling longrope = { .base = 10000,
+                                   .kind = ROPE_LONG,
+                                   .original = 64,
+                                   .short_factors = { of_short, 8 },
+                                   .long_factors = { of_long, 8 } };
     const struct {
         const RopeScaling *s;
         int64_t n, j;
         float expected;
     } row[] = {
-        { &linear, 64, 1, 0.105409257f },
-        { &linear, 64, 7, 0.000105409265f },
-        { &dynamic, 200, 1, 0.249528468f },
-        { &dynamic, 200, 7, 6.02338623e-05f },
-        { &dynamic, 40, 1, 0.316227764f },
-        { &llama3, 64, 0, 0.576056361f },
-        { &llama3, 64, 1, 0.0242403448f },
-        { &llama3, 64, 7, 1.28917316e-06f },
-        { &yarn, 256, 0, 1 },
-        { &yarn, 256, 1, 0.237170815f },
-        { &yarn, 256, 2, 0.049999997f },
-        { &yarn, 256, 7, 7.90569466e-05f },
-        { &smooth, 256, 1, 0.14849025f },
+        { &longrope, 64, 1, 0.252982229f },     { &longrope, 64, 7, 0.000105409257f },
+        { &longrope, 65, 1, 0.126491114f },     { &longrope, 200, 0, 0.666666687f },
+        { &longrope, 200, 7, 3.24336179e-05f }, { &linear, 64, 1, 0.105409257f },
+        { &linear, 64, 7, 0.000105409265f },    { &dynamic, 200, 1, 0.249528468f },
+        { &dynamic, 200, 7, 6.02338623e-05f },  { &dynamic, 40, 1, 0.316227764f },
+        { &llama3, 64, 0, 0.576056361f },       { &llama3, 64, 1, 0.0242403448f },
+        { &llama3, 64, 7, 1.28917316e-06f },    { &yarn, 256, 0, 1 },
+        { &yarn, 256, 1, 0.237170815f },        { &yarn, 256, 2, 0.049999997f },
+        { &yarn, 256, 7, 7.90569466e-05f },     { &smooth, 256, 1, 0.14849025f },
         { &smooth, 256, 2, 0.0250000004f },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -192,6 +201,8 @@ TEST(rope_scaling_equals_that_of_transformers)
         if (fabsf(f - row[i].expected) > 1e-7f * row[i].expected)
             fail_msg("row %zu: %.9g, not %.9g", i, (double)f, (double)row[i].expected);
     }
+    assert_close(rope_long_attention(4, 64), 1.1547005383792517, 1e-15);
+    assert_close(rope_long_attention(1, 64), 1, 0);
     assert_close(rope_yarn_attention(4, 1), 1.138629436111989, 1e-15);
     assert_close(rope_yarn_attention(40, 1) / rope_yarn_attention(40, 0.5), 1.1557219901962608,
                  1e-15);

@@ -68,6 +68,7 @@ static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+#define THREE(...) { (double[]){ __VA_ARGS__ }, 3 }
 /* clang-format off */
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
@@ -75,6 +76,7 @@ static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
 const OpCase attention_cases[] = {
     { "rope_table", build_rope_table, .n = { 7, 6 } },
     { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
+    { "rope_scaled_table by factors", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LONG, 4, 5, .attention = 1.5, .short_factors = THREE(1, 1.5, 2), .long_factors = THREE(2, 4, 8) }, .n = { 7, 6 } },
     { "rope_scaled_table of a part", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1.5, .width = 4 }, .n = { 7, 8 } },
     { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
     { "rope of keys after others", build_rope, .position = 5, .n = { 9, 2, 4, 2, 6 } },
