@@ -266,25 +266,36 @@ TEST(the_language_model_of_a_larger_one_is_read_alone)
     arena_free(a);
 }
 
-TEST(part_of_a_fused_tensor_is_read_alone)
+/* Four columns of two rows of a parameter with 8 columns, from the third row on. */
+static void part_is_read(Arena *a, const char *members, const char *name)
 {
-    Arena *a = arena_new();
-    round_trip(a,
-               "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
-               "\"n_head\": 2",
-               ONE_FILE);
     Model *m = NULL;
     CheckpointReader *r;
     int64_t n;
+    round_trip(a, members, ONE_FILE);
     assert_no_error(hf_model_new(a, path_join(a, test_folder(), "model"), "ids", "logits", &m));
     NamedTensor *param = parameters(a, m, &n);
     assert_no_error(open_weights(a, m, param, n, &r));
-    const int64_t i = checkpoint_find(r, "app.model.transformer.h.0.attn.v_attn.weight");
+    const int64_t i = checkpoint_find(r, arena_printf(a, "app.model.transformer.h.0.%s", name));
     const Box box = { .n_dims = 2, .start = { 2, 3 }, .size = { 2, 4 } };
     float read[8];
     assert_no_error(r->get(r, i, &box, read));
     const float *whole = param[i].tensor.data;
     for (int k = 0; k < 8; k++) assert_true(read[k] == whole[(2 + k / 4) * 8 + 3 + k % 4]);
+}
+
+TEST(part_of_a_fused_tensor_is_read_alone)
+{
+    Arena *a = arena_new();
+    part_is_read(a,
+                 "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 1, "
+                 "\"n_head\": 2",
+                 "attn.v_attn.weight");
+    part_is_read(a,
+                 "\"model_type\": \"gpt_neox\", \"vocab_size\": 16, \"hidden_size\": 8, "
+                 "\"intermediate_size\": 12, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+                 "\"rotary_pct\": 0.5",
+                 "attn.k_attn.weight");
     arena_free(a);
 }
 

@@ -68,11 +68,8 @@ static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
-#define THREE(...)                                                                                 \
-    {                                                                                              \
-        (double[]){ __VA_ARGS__ }, 3                                                               \
-    }
 /* clang-format off */
+#define THREE(...) { (double[]){ __VA_ARGS__ }, 3 }
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
 
