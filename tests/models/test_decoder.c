@@ -175,10 +175,11 @@ static const Pair pairs[] = {
                "shared_hidden: 12, normalize: false, factor: 1.5, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"qwen2_moe\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"shared_expert_intermediate_size\": 10, \"qkv_bias\": "
-            "false, \"use_sliding_window\": true, \"sliding_window\": 4, \"max_window_layers\": 3",
-      SETTINGS "norm: {eps: 1e-6}, rope: {}, layers: [{sparse: true, window: 4}, {sparse: true}], "
-               "mixture: {n_experts: 4, top_k: 2, hidden: 6, normalize: false, shared_hidden: 10, "
-               "shared_gate: true}" },
+            "false, \"use_sliding_window\": true, \"sliding_window\": 4, \"max_window_layers\": 2",
+      SETTINGS
+      "norm: {eps: 1e-6}, rope: {}, layers: [{sparse: true, window: 4}, {count: 3, sparse: true}], "
+      "mixture: {n_experts: 4, top_k: 2, hidden: 6, normalize: false, shared_hidden: 10, "
+      "shared_gate: true}" },
     { SIZES "\"model_type\": \"ernie4_5\", \"head_dim\": 4, \"use_bias\": true",
       SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"olmo\"",
@@ -257,6 +258,36 @@ TEST(a_class_with_windows_is_written_with_one_where_no_layer_has_it)
         assert_contains(arena_string(a, text.ptr), "\"sliding_window\": 4096");
     }
     text_free(&text);
+    arena_free(a);
+}
+
+static const char *class_of(Arena *a, const char *settings)
+{
+    Model *m = NULL;
+    const HfFamily *f;
+    Text text = { 0 };
+    assert_no_error(model_of(a, settings, &m));
+    Error *e = hf_config_write(a, decoder_of(m), F32, NULL, &f, &text);
+    const char *said = e ? arena_string(a, error_text(e)) : f->model_type;
+    error_free(e);
+    text_free(&text);
+    return said;
+}
+
+TEST(the_class_of_a_decoder_has_each_of_its_options)
+{
+    Arena *a = arena_new();
+    assert_string_equal(class_of(a, SETTINGS "rope: {}"), "llama");
+    assert_string_equal(class_of(a, SETTINGS "rope: {width: 2}"), "phi3");
+    /* 98 * (2 / 98) is less than 2 */
+    assert_string_equal(
+        class_of(a, "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                    "sequence_length: 32, n_embd: 98, n_layer: 1, n_head_q: 1, n_head_kv: 1, "
+                    "ffn_hidden: 12, norm: {type: layer, bias: true}, rope: {width: 2}"),
+        "stablelm");
+    assert_contains(class_of(a, SETTINGS "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
+                                         "4, top_k: 2, hidden: 6, shared_hidden: 6}"),
+                    "no standard class");
     arena_free(a);
 }
 
@@ -416,6 +447,33 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = NULL;
         assert_error_has(model_of(a, arena_printf(a, SETTINGS "%s", row[i][0]), &m), row[i][1]);
+    }
+    arena_free(a);
+}
+
+/* Biases of GLM 4.5's routers stay as they are. */
+TEST(the_load_of_experts_is_counted_where_biases_follow_it)
+{
+    static const char *const rate[] = { "0.0", "0.1" };
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        int n = 0;
+        assert_no_error(
+            model_of(a,
+                     arena_printf(a,
+                                  SETTINGS "layers: [{sparse: true}], mixture: {n_experts: 4, "
+                                           "top_k: 2, hidden: 6, balance_rate: %s}",
+                                  rate[i]),
+                     &m));
+        ((Moe *)decoder_of(m)->moe)->has_biases = true;
+        const ForwardSettings f = { .batch = 1, .sequence = 4, .training = true };
+        assert_no_error(m->forward(m, g, &f, &out));
+        assert_non_null(graph_find(g, "transformer.h.0.mlp.router.balance"));
+        for (int64_t k = 0; k < g->n_nodes; k++) n += !strcmp(g->node[k]->op->name, "moe_load");
+        assert_int_equal(n, i ? 4 : 0);
     }
     arena_free(a);
 }
