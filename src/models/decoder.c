@@ -178,9 +178,12 @@ static Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
-    if (layer->is_sparse) return moe_layer(b->g, x, d->moe, &b->moe);
-    if (d->is_gated) return gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
-    return plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias, b->dropout, b->salt++);
+    const bool is_gated = layer->is_sparse || d->is_gated;
+    Value *y = layer->is_sparse ? moe_layer(b->g, x, d->moe, &b->moe)
+               : d->is_gated    ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias)
+                                : plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
+    if (is_gated && (d->keeps_gated || b->dropout == 0)) return y;
+    return maybe_dropout(b->g, y, b->dropout, b->salt++);
 }
 
 /* The stream with what a layer gives. */
@@ -243,7 +246,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     if (d->learned_positions)
         x = add_learned(
             &b, x, embedding_table(g, "wpe", d->sequence_length, d->width, NULL, ROLE_POSITION));
-    x = maybe_dropout(g, x, b.dropout, b.salt++);
+    x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
     x = norm(g, "lm_head_norm", x, d->head_norm);

@@ -34,7 +34,9 @@ typedef struct Decoder {
     const char *document_key; /* NULL: a sequence is one document */
     int64_t vocab_size, sequence_length, n_layer, width, n_head_q, n_head_kv, head_width, hidden;
     int64_t seed;
-    double dropout, attention_dropout;
+    double dropout; /* behind layers; not behind gated ones of the original (keeps_gated) */
+    double embedding_dropout, attention_dropout;
+    bool keeps_gated;
     double embedding_scale; /* multiplies what the table gives */
     double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */

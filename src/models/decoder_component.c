@@ -27,6 +27,7 @@ typedef struct Settings {
     int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
     const int64_t *head_width;
     int64_t seed;
+    const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
         residual_scale, logit_divisor;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
@@ -110,7 +111,8 @@ static const Field fields[] = {
     COUNT(ffn_hidden, "width of the feed-forward layer"),
     FIELD_INT(Settings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
     FIELD_INT(Settings, seed, "0", 0, 0, "of the initial weights"),
-    FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "after embeddings and layers", .flags = FIELD_OPEN_MAX),
+    FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
+    FIELD_FLOAT(Settings, embedding_dropout, "null", 0, 1, "after embeddings; null: as dropout", .flags = FIELD_OPEN_MAX),
     FIELD_FLOAT(Settings, attention_dropout, "0.0", 0, 1, "of attention's probabilities", .flags = FIELD_OPEN_MAX),
     FIELD_FLOAT(Settings, embedding_scale, "0.0", 0, INFINITY, "multiplies embeddings; 0: nothing does"),
     FIELD_FLOAT(Settings, attention_scale, "0.0", 0, INFINITY, "multiplies scores; 0: 1 / sqrt(head_width)"),
@@ -296,6 +298,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .hidden = s->ffn_hidden,
         .seed = s->seed,
         .dropout = s->dropout,
+        .embedding_dropout = s->embedding_dropout ? *s->embedding_dropout : s->dropout,
         .attention_dropout = s->attention_dropout,
         .embedding_scale = s->embedding_scale,
         .attention_scale = s->attention_scale,

@@ -112,9 +112,9 @@ static Error *read_dropout(HfReading *r)
     if (f->flags & HF_NO_DROPOUT)
         return of_layers > 0 ? hf_unknown(r, f->dropout_key, "only 0.0 is") : NULL;
     d->dropout = of_layers;
-    const char *other = f->embedding_dropout_key;
-    if (!other || hf_number(r->root, other, f->dropout) == of_layers) return NULL;
-    return hf_unknown(r, other, arena_printf(r->arena, "it must equal %s", f->dropout_key));
+    if (f->embedding_dropout_key)
+        d->embedding_dropout = hf_number(r->root, f->embedding_dropout_key, f->dropout);
+    return NULL;
 }
 
 static Error *read_sizes(HfReading *r)
@@ -149,6 +149,7 @@ static Error *read_sizes(HfReading *r)
 
 static double embedding_scale(const HfReading *r)
 {
+    if (r->family->flags & HF_AFMOE && r->c.mup_enabled) return sqrt((double)r->d->width);
     if (!(r->family->flags & HF_SCALED_EMBEDDING)) return 0;
     return (float)sqrt((double)r->d->width); /* kept as a float there */
 }
@@ -194,7 +195,8 @@ static Residual residual_of(const HfReading *r)
 /* What an option decides that counts in the class. */
 static bool option(const HfFamily *f, unsigned counts, const bool *given)
 {
-    return f->options & counts && (given ? *given : f->flags & HF_BIASED);
+    const bool otherwise = f->flags & HF_BIASED && counts != HF_MLP_BIAS && counts != HF_OUT_BIAS;
+    return f->options & counts && (given ? *given : otherwise);
 }
 
 static void read_biases(const HfReading *r)
@@ -206,7 +208,8 @@ static void read_biases(const HfReading *r)
     const bool all = f->flags & HF_GPT2 || option(f, HF_USE_BIAS, c->use_bias);
     d->qkv_bias =
         all || attention || f->flags & HF_QKV_BIAS || option(f, HF_USE_QKV_BIAS, c->use_qkv_bias);
-    d->out_bias = all || (attention && !(f->flags & HF_QKV_ALONE));
+    d->out_bias = all || (attention && !(f->flags & HF_QKV_ALONE)) ||
+                  option(f, HF_OUT_BIAS, c->attention_out_bias);
     d->ffn_bias = all || f->flags & HF_FFN_BIAS || option(f, HF_MLP_BIAS, c->mlp_bias);
 }
 
@@ -242,6 +245,7 @@ static Error *read_decoder(HfReading *r)
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & (HF_GPT2 | HF_PLAIN));
     d->residual = residual_of(r);
+    d->attention_gate = flags & HF_AFMOE ? GATE_FEATURE : GATE_NONE;
     read_biases(r);
     TRY(read_activation(r));
     TRY(read_dropout(r));

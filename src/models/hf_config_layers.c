@@ -29,8 +29,9 @@ static bool turns(const HfReading *r, int64_t i)
 static Error *is_local(const HfReading *r, int64_t i, bool *out)
 {
     const HfConfig *c = &r->c;
-    const int64_t pattern =
-        c->sliding_window_pattern ? *c->sliding_window_pattern : r->family->pattern;
+    const int64_t *given =
+        r->family->flags & HF_AFMOE ? c->global_attn_every_n_layers : c->sliding_window_pattern;
+    const int64_t pattern = given ? *given : r->family->pattern;
     const int64_t bound = c->max_window_layers ? *c->max_window_layers : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
@@ -62,11 +63,16 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     return NULL;
 }
 
+const int64_t *hf_first_sparse(const HfReading *r)
+{
+    return r->family->flags & HF_AFMOE ? r->c.num_dense_layers : r->c.first_k_dense_replace;
+}
+
 static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
     if (!(r->family->flags & HF_SPARSE)) return false;
-    if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *c->first_k_dense_replace;
+    if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *hf_first_sparse(r);
     for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
         if (c->mlp_only_layers.item[k] == i) return false;
     return (i + 1) % c->decoder_sparse_step == 0;

@@ -30,27 +30,31 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
 static Error *read_sigmoid_router(const HfReading *r, Moe *m)
 {
     const HfConfig *c = &r->c;
+    const unsigned flags = r->family->flags;
+    const bool is_afmoe = flags & HF_AFMOE;
+    const int64_t *n = is_afmoe ? c->num_experts : c->n_routed_experts,
+                  *n_shared = is_afmoe ? c->num_shared_experts : c->n_shared_experts;
     const struct {
         const char *key;
         const void *given;
-    } needed[] = { { "n_routed_experts", c->n_routed_experts },
-                   { "n_shared_experts", c->n_shared_experts },
+    } needed[] = { { is_afmoe ? "num_experts" : "n_routed_experts", n },
+                   { is_afmoe ? "num_shared_experts" : "n_shared_experts", n_shared },
                    { "num_experts_per_tok", c->num_experts_per_tok },
                    { "moe_intermediate_size", c->moe_intermediate_size },
-                   { "first_k_dense_replace", c->first_k_dense_replace },
-                   { "norm_topk_prob", c->norm_topk_prob } };
+                   { is_afmoe ? "num_dense_layers" : "first_k_dense_replace", hf_first_sparse(r) },
+                   { "norm_topk_prob", flags & HF_NORMALIZED ? (void *)c : c->norm_topk_prob } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
     if (c->n_group != c->topk_group)
         return hf_unknown(r, "topk_group", "it must equal n_group: all experts are chosen from");
-    *m = (Moe){ .n_experts = *c->n_routed_experts,
+    *m = (Moe){ .n_experts = *n,
                 .top_k = *c->num_experts_per_tok,
                 .hidden = *c->moe_intermediate_size,
                 .score = SCORE_SIGMOID,
-                .normalize = *c->norm_topk_prob,
-                .factor = c->routed_scaling_factor,
+                .normalize = flags & HF_NORMALIZED || *c->norm_topk_prob,
+                .factor = is_afmoe ? c->route_scale : c->routed_scaling_factor,
                 .has_biases = true,
-                .shared_hidden = *c->n_shared_experts * *c->moe_intermediate_size };
+                .shared_hidden = *n_shared * *c->moe_intermediate_size };
     return NULL;
 }
 

@@ -13,15 +13,18 @@ typedef struct HfConfig {
     const double *rms_norm_eps, *layer_norm_epsilon, *layer_norm_eps, *norm_epsilon, *norm_eps;
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
-    const bool *attention_bias, *mlp_bias, *use_bias, *use_qkv_bias;
+    const bool *attention_bias, *attention_out_bias, *mlp_bias, *use_bias, *use_qkv_bias;
     const int64_t *shared_expert_intermediate_size;
     const Yaml *sliding_window;
     const bool *use_sliding_window;
-    const int64_t *max_window_layers, *sliding_window_pattern;
+    const int64_t *max_window_layers, *sliding_window_pattern, *global_attn_every_n_layers;
     const StringList *layer_types;
     const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
     const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size,
-        *n_routed_experts, *n_shared_experts, *first_k_dense_replace;
+        *n_routed_experts, *n_shared_experts, *first_k_dense_replace, *num_shared_experts,
+        *num_dense_layers;
+    double route_scale;
+    bool mup_enabled;
     int64_t n_group, topk_group;
     double routed_scaling_factor;
     const bool *norm_topk_prob;
@@ -66,6 +69,8 @@ double hf_number(const Yaml *map, const char *key, double otherwise);
 Error *hf_find_family(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
+/* The layer that sparse ones begin with; NULL: config.json does not say. */
+const int64_t *hf_first_sparse(const HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */
 Error *hf_read_moe(HfReading *r);
 /* hf_config_rope.c: how positions turn in layers that see all, and in those with a window. */

@@ -1,7 +1,6 @@
 /* hf_family.c - the rows of families and of the names of their tensors. To add a family:
  * docs/models.md. */
 #include "models/hf_family.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const HfName llama_names[] = {
@@ -103,6 +102,21 @@ static const HfName sigmoid_names[] = {
     { 0 },
 };
 
+static const HfName afmoe_names[] = {
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_mlp_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.expert_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
 static const HfName shared_names[] = {
     { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_expert.gate_proj.*", HF_SAME },
     { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_expert.up_proj.*", HF_SAME },
@@ -169,12 +183,12 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
     { "granite", "GraniteForCausalLM", "GraniteDecoderLayer", NULL, llama_names, 0, HF_ATTENTION_BIAS | HF_MLP_BIAS | HF_MULTIPLIERS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
-    { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, HF_NO_DROPOUT, 0, HF_WINDOW_EACH,
+    { "phi3", "Phi3ForCausalLM", "Phi3DecoderLayer", fused_names, llama_names, 0, 0, HF_WINDOW_EACH,
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .rotary_share = 1, .activation = "silu", .dropout_key = "resid_pdrop" },
     { "gpt_neox", "GPTNeoXForCausalLM", "GPTNeoXLayer", NULL, neox_names, LAYER_NORM | HF_BIASED | HF_FFN_BIAS | HF_PLAIN | HF_PARALLEL | HF_NO_GROUPS | HF_SQUARE, HF_ATTENTION_BIAS | HF_PARALLEL_RESIDUAL, HF_NO_WINDOW,
       .vocab_size = 50432, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .theta_key = "rotary_emb_base", .share_key = "rotary_pct",
       .max_positions = 2048, .rotary_share = 0.25, .activation = "gelu",
-      .dropout_key = "hidden_dropout" },
+      .dropout_key = "hidden_dropout", .embedding_dropout_key = "hidden_dropout" },
     { "stablelm", "StableLmForCausalLM", "StableLmDecoderLayer", NULL, llama_names, LAYER_NORM | HF_NO_DROPOUT | HF_ONE_NORM | HF_SQUARE, HF_USE_QKV_BIAS | HF_PARALLEL_RESIDUAL, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 4096, .rotary_share = 0.25, .activation = "silu",
       .dropout_key = "hidden_dropout" },
@@ -195,8 +209,12 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
     { "qwen2_moe", "Qwen2MoeForCausalLM", "Qwen2MoeDecoderLayer", shared_names, llama_names, HF_SPARSE | HF_SHARED_EXPERT | HF_BIASED, HF_USE_QKV_BIAS, HF_WINDOW_LOWER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .n_key_heads = 16, .activation = "silu" },
+    { "afmoe", "AfmoeForCausalLM", "AfmoeDecoderLayer", afmoe_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_AFMOE | HF_NORMALIZED | HF_SANDWICH | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_ROPE,
+      .theta = 10000, .eps = 1e-5, .max_positions = 16384, .head_width = 128, .window = 1024, .pattern = 4, .activation = "silu" },
     { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .activation = "silu", .is_tied = true },
+    { "seed_oss", "SeedOssForCausalLM", "SeedOssDecoderLayer", NULL, llama_names, HF_BIASED | HF_QKV_ALONE, HF_ATTENTION_BIAS | HF_OUT_BIAS | HF_MLP_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 524288, .head_width = 128, .activation = "silu", .dropout_key = "residual_dropout", .dropout = 0.1 },
     { "olmo", "OlmoForCausalLM", "OlmoDecoderLayer", NULL, llama_names, HF_LAYER_NORM | HF_NO_NORM_WEIGHT | HF_DIVIDED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { 0 },
@@ -213,131 +231,4 @@ const HfFamily *hf_family_find(const char *model_type)
     for (const HfFamily *f = hf_families; f->model_type; f++)
         if (!strcmp(f->model_type, model_type)) return f;
     return NULL;
-}
-
-/* Whether the pattern fits; *layer and *rest are what `%` and `*` stand for. */
-static bool fits(const char *pattern, const char *name, int64_t *layer, const char **rest)
-{
-    for (; *pattern && *pattern != '*'; pattern++) {
-        if (*pattern != '%') {
-            if (*name++ != *pattern) return false;
-            continue;
-        }
-        char *end;
-        if (*name < '0' || *name > '9') return false;
-        *layer = strtoll(name, &end, 10);
-        name = end;
-    }
-    *rest = name;
-    if (!*pattern) return !*name;
-    return !strcmp(name, "weight") || !strcmp(name, "bias");
-}
-
-static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t expert,
-                          const char *rest)
-{
-    Text t = { 0 };
-    for (const char *p = pattern; *p; p++) {
-        if (*p == '*')
-            text_puts(&t, rest);
-        else if (*p == '%' || *p == '#')
-            text_printf(&t, "%lld", (long long)(*p == '%' ? layer : expert));
-        else
-            text_putc(&t, *p);
-    }
-    const char *s = arena_string(a, t.ptr);
-    text_free(&t);
-    return s;
-}
-
-/* Rows of a tensor that lie before those of a parameter with `rows` of them, and all. */
-static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t *before,
-                       int64_t *all)
-{
-    const int64_t queries = d->n_head_q * d->head_width, keys = d->n_head_kv * d->head_width;
-    *before = layout == HF_SECOND_HALF    ? rows
-              : layout == HF_KEYS         ? queries
-              : layout == HF_VALUES       ? queries + keys
-              : layout >= HF_HEAD_QUERIES ? (layout - HF_HEAD_QUERIES) * d->head_width
-                                          : 0;
-    *all = layout >= HF_HEAD_QUERIES ? 3 * rows
-           : layout >= HF_FIRST_HALF ? 2 * rows
-                                     : queries + 2 * keys;
-}
-
-/* Where the features of a head lie in a file. Here the two that turn together are half a head
- * apart, and what does not turn comes last of each half; there they are half of what turns apart,
- * or side by side, and what does not turn comes last. */
-static const int64_t *places(Arena *a, int64_t head, int64_t turning, bool interleaved)
-{
-    int64_t *place = NEW_N(a, int64_t, head), half = head / 2, turned = turning / 2;
-    for (int64_t j = 0; j < half; j++) {
-        place[j] = j >= turned ? turned + j : interleaved ? 2 * j : j;
-        place[half + j] = j >= turned ? half + j : interleaved ? 2 * j + 1 : turned + j;
-    }
-    return place;
-}
-
-/* Queries, keys and their norms of a layer whose positions turn. */
-static void place_heads(Arena *a, HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
-                        const DecoderLayer *layer)
-{
-    const int64_t head = d->head_width;
-    const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES;
-    const bool can_turn = strstr(n->ours, ".q_") || strstr(n->ours, ".k_");
-    const int64_t turning = !can_turn || !layer->n_rope ? head
-                            : layer->rope->width        ? layer->rope->width
-                                                        : head;
-    const bool interleaved = can_turn && layer->n_rope && f->flags & HF_INTERLEAVED;
-    if (!by_head && turning == head && !interleaved) return;
-    s->head = head;
-    s->head_stride = by_head ? 3 * head : head;
-    s->place = places(a, head, turning, interleaved);
-}
-
-static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
-{
-    const bool is_matrix = n_dims > 1;
-    const int64_t rows = is_matrix ? size[n_dims - 2] : size[0],
-                  width = is_matrix ? size[n_dims - 1] : 1;
-    const bool is_third = layout >= HF_FIRST_THIRD && layout <= HF_LAST_THIRD;
-    const int64_t third = is_third ? layout - HF_FIRST_THIRD : 0, n_thirds = is_third ? 3 : 1;
-    s->n_dims = is_matrix ? 2 : 1;
-    s->column_stride = 1;
-    s->size[0] = rows, s->size[1] = width;
-    s->row_stride = width;
-    if (layout >= HF_QUERIES && layout <= HF_HEAD_VALUES) {
-        place_rows(d, layout, rows, &s->base, &s->size[0]);
-        s->base *= width;
-    } else if (layout != HF_SAME && layout != HF_EXPERTS) {
-        s->size[0] = is_matrix ? width : n_thirds * rows, s->size[1] = n_thirds * rows;
-        s->base = third * rows;
-        s->row_stride = 1, s->column_stride = n_thirds * rows;
-    }
-}
-
-int64_t hf_source_row(const HfSource *s, int64_t row)
-{
-    if (s->head) row = row / s->head * s->head_stride + s->place[row % s->head];
-    return s->base + row * s->row_stride;
-}
-
-Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
-                 const int64_t *size, HfSource *out)
-{
-    const HfName *tables[] = { f->first, f->names };
-    for (int t = 0; t < 2; t++)
-        for (const HfName *n = tables[t]; n && n->ours; n++) {
-            int64_t layer = 0;
-            const char *rest;
-            if (!fits(n->ours, param, &layer, &rest)) continue;
-            *out = (HfSource){ .n_tensors = n->layout == HF_EXPERTS ? size[0] : 1 };
-            out->tensor = NEW_N(a, const char *, out->n_tensors);
-            for (int64_t e = 0; e < out->n_tensors; e++)
-                out->tensor[e] = filled(a, n->theirs, layer, e, rest);
-            place(out, d, n->layout, n_dims, size);
-            place_heads(a, out, f, d, n, &d->layer[layer]);
-            return NULL;
-        }
-    return error_new("%s has no place for the parameter %s", f->class_name, param);
 }

@@ -42,21 +42,23 @@ enum {
     HF_ALL_SPARSE = 1 << 10, /* each layer is a mixture, of experts of intermediate_size */
     HF_PLAIN = 1 << 11,      /* feed-forward layers without a gate */
     HF_DIVIDED = 1 << 12,    /* heads must divide the width, even if head_dim is given */
-    HF_NO_DROPOUT = 1 << 13, /* that of layers would count, and is not built for gated ones */
+    HF_NO_DROPOUT = 1 << 13, /* it is behind feed-forward layers alone, which is not built */
     HF_LAYER_NORM = 1 << 14,
     HF_NORM_BIAS = 1 << 15,
     HF_NO_NORM_WEIGHT = 1 << 16, /* and eps is the class's */
-    HF_BIASED = 1 << 17,      /* attention_bias or use_bias is true where config.json is silent */
-    HF_QKV_ALONE = 1 << 18,   /* attention_bias is theirs, without that of what follows */
-    HF_FFN_BIAS = 1 << 19,    /* whatever config.json says */
-    HF_PARALLEL = 1 << 20,    /* attention and feed-forward layers side by side */
-    HF_ONE_NORM = 1 << 21,    /* where they are, they read one norm */
-    HF_INTERLEAVED = 1 << 22, /* features that turn together lie side by side */
-    HF_NO_GROUPS = 1 << 23,   /* as many key heads as query heads, whatever config.json says */
-    HF_SQUARE = 1 << 24,      /* heads are as wide as the width divided by their number */
-    HF_SOFT_CAPS = 1 << 25,   /* scores and logits may be bent, and scores have a scale */
+    HF_BIASED =
+        1 << 17, /* attention_bias, use_bias or qkv_bias is true where config.json is silent */
+    HF_QKV_ALONE = 1 << 18,      /* attention_bias is theirs, without that of what follows */
+    HF_FFN_BIAS = 1 << 19,       /* whatever config.json says */
+    HF_PARALLEL = 1 << 20,       /* attention and feed-forward layers side by side */
+    HF_ONE_NORM = 1 << 21,       /* where they are, they read one norm */
+    HF_INTERLEAVED = 1 << 22,    /* features that turn together lie side by side */
+    HF_NO_GROUPS = 1 << 23,      /* as many key heads as query heads, whatever config.json says */
+    HF_SQUARE = 1 << 24,         /* heads are as wide as the width divided by their number */
+    HF_SOFT_CAPS = 1 << 25,      /* scores and logits may be bent, and scores have a scale */
     HF_SIGMOID_ROUTER = 1 << 26, /* with biases for the choice, and shared experts */
-    HF_SHARED_EXPERT = 1 << 27   /* one, behind a gate */
+    HF_SHARED_EXPERT = 1 << 27,  /* one, behind a gate */
+    HF_AFMOE = 1 << 28 /* gated attention, and names of its own for the mixture and the layers */
 };
 
 /* Keys of config.json that count, where most classes do not have them. */
@@ -69,7 +71,8 @@ enum {
     HF_MULTIPLIERS = 1 << 5, /* of embeddings, scores, what layers add, and logits */
     HF_LOGIT_SCALE = 1 << 6,
     HF_PARALLEL_RESIDUAL = 1 << 7,
-    HF_USE_QK_NORM = 1 << 8 /* of each head, before rope */
+    HF_USE_QK_NORM = 1 << 8, /* of each head, before rope */
+    HF_OUT_BIAS = 1 << 9     /* attention_out_bias */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -103,7 +106,7 @@ typedef struct HfFamily {
     const char *eps_key, *theta_key, *share_key;
     const char *activation;
     bool is_tied;
-    const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none */
+    const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none there */
     double dropout;                                  /* attention's, too */
 } HfFamily;
 

@@ -195,18 +195,21 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
 }
 
 /* Of layers that are sparse from one on. */
-static void put_sigmoid_router(Text *t, const Decoder *d)
+static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
+    const bool is_afmoe = f->flags & HF_AFMOE;
     int64_t first = 0;
     while (first < d->n_layer && !d->layer[first].is_sparse) first++;
-    put_int(t, "n_routed_experts", m->n_experts);
-    put_int(t, "n_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, is_afmoe ? "num_experts" : "n_routed_experts", m->n_experts);
+    put_int(t, is_afmoe ? "num_shared_experts" : "n_shared_experts", m->shared_hidden / m->hidden);
     put_int(t, "num_experts_per_tok", m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
-    put_int(t, "first_k_dense_replace", first);
+    put_int(t, is_afmoe ? "num_dense_layers" : "first_k_dense_replace", first);
+    put_double(t, is_afmoe ? "route_scale" : "routed_scaling_factor",
+               m->factor != 0 ? m->factor : 1);
+    if (is_afmoe) return;
     put_bool(t, "norm_topk_prob", m->normalize);
-    put_double(t, "routed_scaling_factor", m->factor != 0 ? m->factor : 1);
     put_int(t, "n_group", 1);
     put_int(t, "topk_group", 1);
 }
@@ -240,6 +243,14 @@ static void put_multipliers(Text *t, const Decoder *d)
     put_double(t, "logits_scaling", d->logit_divisor != 0 ? d->logit_divisor : 1);
 }
 
+static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const char *embedding = f->embedding_dropout_key;
+    if (f->dropout_key) put_double(t, f->dropout_key, d->dropout);
+    if (embedding && strcmp(embedding, f->dropout_key) != 0)
+        put_double(t, embedding, d->embedding_dropout);
+}
+
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
     const bool all_sparse = f->flags & HF_ALL_SPARSE;
@@ -267,8 +278,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
     if (f->options & HF_LOGIT_SCALE)
         put_double(t, "logit_scale", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
-    if (f->dropout_key) put_double(t, f->dropout_key, d->dropout);
-    if (f->embedding_dropout_key) put_double(t, f->embedding_dropout_key, d->dropout);
+    if (f->options & HF_OUT_BIAS) put_bool(t, "attention_out_bias", d->out_bias);
+    put_dropout(t, d, f);
     put_double(t, "attention_dropout", d->attention_dropout);
     if (f->flags & HF_SOFT_CAPS) {
         const double scale = d->attention_scale;
@@ -279,10 +290,11 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     }
     if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
     put_layers(t, d, f);
+    if (f->flags & HF_AFMOE) put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->options & HF_USE_QK_NORM) put_bool(t, "use_qk_norm", d->qk_norm);
     if (!(f->flags & HF_SPARSE) || !d->moe) return;
     if (f->flags & HF_SIGMOID_ROUTER)
-        put_sigmoid_router(t, d);
+        put_sigmoid_router(t, d, f);
     else
         put_moe(t, d);
 }
@@ -300,8 +312,7 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
              d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));
     put_bool(t, "tie_word_embeddings", d->is_tied);
     put_double(t, "attn_pdrop", d->attention_dropout);
-    put_double(t, f->dropout_key, d->dropout);
-    put_double(t, f->embedding_dropout_key, d->dropout);
+    put_dropout(t, d, f);
     put_bool(t, "scale_attn_weights", d->attention_scale != 1);
     put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }

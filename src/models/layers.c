@@ -125,11 +125,9 @@ Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool
     return linear(g, "W_2", gate(g, a, b, activation), &down);
 }
 
-Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                 double dropout_p, int64_t salt)
+Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
 {
     const Linear in = into_hidden(hidden, bias, ROLE_LINEAR),
                  out = out_of_hidden(value_width(x), bias);
-    Value *y = linear(g, "c_proj", activate(g, linear(g, "c_fc", x, &in), activation), &out);
-    return maybe_dropout(g, y, dropout_p, salt);
+    return linear(g, "c_proj", activate(g, linear(g, "c_fc", x, &in), activation), &out);
 }

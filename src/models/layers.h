@@ -54,9 +54,8 @@ Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
 /* w2(activation(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
-/* c_proj(activation(c_fc x)) with dropout after. */
-Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                 double dropout_p, int64_t salt);
+/* c_proj(activation(c_fc x)). */
+Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */
 int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of);
 /* Dropout that vanishes when p is 0. */

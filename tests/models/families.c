@@ -55,7 +55,14 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"qwen2_moe\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"shared_expert_intermediate_size\": 10, "
             "\"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
+    MEMBERS
+    "\"model_type\": \"afmoe\", \"head_dim\": 4, \"num_experts\": 4, \"num_shared_experts\": "
+    "1, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"num_dense_layers\": 1, "
+    "\"route_scale\": 1.5, \"mup_enabled\": true, \"sliding_window\": 3, "
+    "\"global_attn_every_n_layers\": 2",
     MEMBERS "\"model_type\": \"ernie4_5\", \"head_dim\": 6, \"use_bias\": true",
+    MEMBERS "\"model_type\": \"seed_oss\", \"head_dim\": 4, \"attention_out_bias\": true, "
+            "\"residual_dropout\": 0.0, \"attention_dropout\": 0.0",
     MEMBERS "\"model_type\": \"olmo\"",
     MEMBERS "\"model_type\": \"cohere2\", \"sliding_window\": 3, \"sliding_window_pattern\": 2",
     MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",

@@ -180,8 +180,20 @@ static const Pair pairs[] = {
       "norm: {eps: 1e-6}, rope: {}, layers: [{sparse: true, window: 4}, {count: 3, sparse: true}], "
       "mixture: {n_experts: 4, top_k: 2, hidden: 6, normalize: false, shared_hidden: 10, "
       "shared_gate: true}" },
+    { SIZES
+      "\"model_type\": \"afmoe\", \"head_dim\": 4, \"num_experts\": 4, \"num_shared_experts\": 2, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"num_dense_layers\": 1, "
+      "\"route_scale\": 1.5, \"mup_enabled\": true, \"sliding_window\": 4, "
+      "\"global_attn_every_n_layers\": 2",
+      SETTINGS "norm_behind: true, qk_norm: head, rope: {}, attention_gate: feature, "
+               "embedding_scale: 2.8284271247461903, layers: [{window: 4}, {no_rope: true, sparse: "
+               "true}, {window: 4, sparse: true}, {no_rope: true, sparse: true}], mixture: {score: "
+               "sigmoid, n_experts: 4, top_k: 2, hidden: 6, shared_hidden: 12, factor: 1.5, "
+               "balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"ernie4_5\", \"head_dim\": 4, \"use_bias\": true",
       SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
+    { SIZES "\"model_type\": \"seed_oss\", \"head_dim\": 4",
+      SETTINGS "norm: {eps: 1e-6}, qkv_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"olmo\"",
       SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
 };
@@ -384,6 +396,36 @@ TEST(feed_forward_layers_read_the_stream_where_residual_says)
         assert_string_equal(after->from->in[1]->from->op->name, "scale");
         assert_string_equal(after->from->in[1]->from->in[0]->from->op->name,
                             i ? "add" : "contract");
+    }
+    arena_free(a);
+}
+
+/* Of a training: behind the embedding, and behind attention and feed-forward layers of whatever
+ * kind; the original has none behind a gated one. */
+TEST(dropout_is_behind_each_layer)
+{
+    static const struct {
+        const char *settings;
+        int nodes;
+    } row[] = {
+        { "dropout: 0.1", 1 + 2 * 4 },
+        { "dropout: 0.1, gated: false", 1 + 2 * 4 },
+        { "dropout: 0.1, embedding_dropout: 0.0", 2 * 4 },
+        { "embedding_dropout: 0.1", 1 },
+        { "dropout: 0.1, layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4}",
+          1 + 2 * 4 },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        int n = 0;
+        assert_no_error(model_of(a, arena_printf(a, SETTINGS "%s", row[i].settings), &m));
+        const ForwardSettings f = { .batch = 1, .sequence = 4, .training = true };
+        assert_no_error(m->forward(m, g, &f, &out));
+        for (int64_t k = 0; k < g->n_nodes; k++) n += !strcmp(g->node[k]->op->name, "dropout");
+        assert_int_equal(n, row[i].nodes);
     }
     arena_free(a);
 }

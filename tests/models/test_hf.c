@@ -2,6 +2,7 @@
  */
 #include "models/hf_folder.h"
 #include "models/hf_model.h"
+#include "models/hf_write.h"
 #include "test.h"
 #include "train/generate.h"
 #include "train/model_run.h"
@@ -46,11 +47,6 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
         a, hf_llama,
         ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",
         "partial_rotary_factor 0.5 of a head of 4 is not known; whole heads turn in this class");
-    hf_refuses(a,
-               "\"model_type\": \"phi3\", \"vocab_size\": 16, \"hidden_size\": 8, "
-               "\"intermediate_size\": 12, "
-               "\"num_hidden_layers\": 2, \"num_attention_heads\": 2",
-               ", \"resid_pdrop\": 0.1", "resid_pdrop: 0.1 is not known; only 0.0 is");
     hf_refuses(a, hf_llama, ", \"clip_qkv\": 8.0", "clip_qkv: 8.0 is not known; only null is");
     hf_refuses(a,
                "\"model_type\": \"smollm3\", \"vocab_size\": 16, \"hidden_size\": 8, "
@@ -71,8 +67,6 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "rotary_pct 0.3 of a head of 4 is not known; so many" },
         { "gpt_neox", "\"head_dim\": 8",
           "head_dim: 8 is not known; the class has hidden_size / num_attention_heads" },
-        { "starcoder2", "\"residual_dropout\": 0.1, \"embedding_dropout\": 0.2",
-          "embedding_dropout: 0.2 is not known; it must equal residual_dropout" },
         { "stablelm", "\"partial_rotary_factor\": 0.5, \"hidden_dropout\": 0.1",
           "hidden_dropout: 0.1 is not known; only 0.0 is" },
         { "stablelm", "\"qk_layernorm\": true", "qk_layernorm: true is not known" },
@@ -94,6 +88,45 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
                                 "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, ",
                                 row[i].type),
                    row[i].more, row[i].error);
+    arena_free(a);
+}
+
+TEST(each_class_has_dropout_at_its_own_places)
+{
+    static const struct {
+        const char *type, *more;
+        double layers, embedding, attention;
+    } row[] = {
+        { "llama", "\"resid_pdrop\": 0.1, \"attention_dropout\": 0.3", 0, 0, 0.3 },
+        { "gpt2", "\"resid_pdrop\": 0.2", 0.2, 0.1, 0.1 },
+        { "phi3", "\"resid_pdrop\": 0.2, \"embd_pdrop\": 0.3", 0.2, 0, 0 },
+        { "gpt_neox", "\"hidden_dropout\": 0.2, \"rotary_pct\": 0.5", 0.2, 0.2, 0 },
+        { "starcoder2", "\"residual_dropout\": 0.2, \"embedding_dropout\": 0.3", 0.2, 0.3, 0 },
+        { "seed_oss", "\"attention_dropout\": 0.2, \"head_dim\": 4", 0.1, 0, 0.2 },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *members = arena_printf(
+            a,
+            "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, "
+            "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, ",
+            row[i].type);
+        const Decoder *d = hf_decoder_with(a, members, row[i].more);
+        assert_close(d->dropout, row[i].layers, 0);
+        assert_close(d->embedding_dropout, row[i].embedding, 0);
+        assert_close(d->attention_dropout, row[i].attention, 0);
+        const HfFamily *f;
+        Text text = { 0 };
+        HfModel again;
+        Yaml *root;
+        assert_no_error(hf_config_write(a, d, F32, hf_family_find(row[i].type), &f, &text));
+        assert_string_equal(f->model_type, row[i].type);
+        assert_no_error(yaml_parse(a, str_of(arena_string(a, text.ptr)), "config.json", &root));
+        assert_no_error(hf_config_parse(a, root, "config.json", &again));
+        assert_close(again.decoder->dropout, row[i].layers, 0);
+        assert_close(again.decoder->embedding_dropout, row[i].embedding, 0);
+        text_free(&text);
+    }
     arena_free(a);
 }
 

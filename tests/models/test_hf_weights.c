@@ -159,7 +159,8 @@ TEST(parameters_return_from_the_layouts_of_every_family)
         "\"head_dim\": 8, \"num_experts\": 3, \"moe_intermediate_size\": 5, \"n_routed_experts\": "
         "3, "
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
-        "\"norm_topk_prob\": true, \"shared_expert_intermediate_size\": 7";
+        "\"norm_topk_prob\": true, \"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
+        "1, \"num_dense_layers\": 1";
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
         round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest), ONE_FILE);
