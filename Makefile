@@ -188,7 +188,7 @@ graphs: tests ## write the printed graphs of tests/golden/graphs anew; git shows
 # from outside are compiled for it, the few others that they lead to come from the usual build.
 FUZZ_SECONDS ?= 60
 FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LAYERS  := base config tensor tokenizer template data checkpoint
+FUZZ_LAYERS  := base config tensor models tokenizer template data checkpoint
 FUZZ_BUILD   := $(BUILD)-fuzz
 FUZZ_SAN     := address,undefined
 USUAL_LIB    ?= $(BUILD)/libmodalities.a

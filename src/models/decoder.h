@@ -50,10 +50,10 @@ typedef struct Decoder {
     bool is_gated;
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
-    AttentionGate attention_gate;
     const Norm *qk_norm;       /* of each head */
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
+    AttentionGate attention_gate;
     const DecoderLayer *layer; /* n_layer of them */
     const Moe *moe;            /* NULL: no layer is sparse */
 } Decoder;

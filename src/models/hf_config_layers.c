@@ -100,7 +100,10 @@ Error *hf_read_layers(HfReading *r)
                                    .is_sparse = is_sparse(r, i) };
     }
     d->layer = layer;
-    if (rope[0].kind == ROPE_DYNAMIC)
-        d->sequence_length = (int64_t)(rope[0].factor * (double)rope[0].original);
+    if (rope[0].kind != ROPE_DYNAMIC) return NULL;
+    const double longest = rope[0].factor * (double)rope[0].original;
+    if (!(longest >= 1 && longest <= 2147483647))
+        return hf_unknown(r, "max_position_embeddings", "no text is of that length times factor");
+    d->sequence_length = (int64_t)longest;
     return NULL;
 }

@@ -8,8 +8,7 @@ static Error *read_factors(const HfReading *r, const Yaml *p, const char *key, F
     const Yaml *v = yaml_get(p, key);
     const int64_t width = r->d->head_width, n = (out->n ? out->n : width) / 2;
     bool fits = v && v->type == YAML_LIST && v->n == n;
-    out->item = NEW_N(r->arena, double, n);
-    out->n = n;
+    if (fits) *out = (FloatList){ NEW_N(r->arena, double, n), n };
     for (int64_t i = 0; fits && i < n; i++) {
         const Yaml *x = v->item[i];
         fits = (x->type == YAML_INT || x->type == YAML_FLOAT) && x->number > 0;
@@ -18,6 +17,12 @@ static Error *read_factors(const HfReading *r, const Yaml *p, const char *key, F
     if (fits) return NULL;
     return error_new("%s: rope scaling longrope needs a list %s of %lld numbers above 0",
                      yaml_place(r->arena, v ? v : p), key, (long long)n);
+}
+
+/* Of a text; 0: there is no such text. */
+static int64_t length(double tokens)
+{
+    return tokens >= 1 && tokens <= 2147483647 ? (int64_t)tokens : 0;
 }
 
 static Error *missing(const HfReading *r, const Yaml *map, const char *key, const char *kind)
@@ -45,7 +50,7 @@ static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
     const int64_t head = r->d->head_width;
     const double share =
         hf_number(p, "partial_rotary_factor", hf_number(r->root, key, of_class > 0 ? of_class : 1));
-    const int64_t width = (int64_t)((double)head * share);
+    const int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
     const Yaml *at = yaml_get(p, "partial_rotary_factor");
     if (!at) at = yaml_get(r->root, key);
     *out = width == head ? 0 : width;
@@ -62,7 +67,7 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
 {
     static const char key[] = "original_max_position_embeddings";
     const double otherwise = hf_number(r->root, key, 0);
-    out->original = (int64_t)hf_number(p, key, otherwise);
+    out->original = length(hf_number(p, key, otherwise));
     if (out->original <= 1) return missing(r, p, key, "longrope");
     if (!(out->factor > 0)) out->factor = (double)r->d->sequence_length / (double)out->original;
     out->attention =
@@ -99,7 +104,7 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     out->factor = hf_number(p, "factor", 0);
     if (kind == ROPE_LONG) return read_longrope(r, p, out);
     if (!(out->factor > 0)) return missing(r, p, "factor", type->text);
-    out->original = (int64_t)hf_number(p, "original_max_position_embeddings", 0);
+    out->original = length(hf_number(p, "original_max_position_embeddings", 0));
     if (kind == ROPE_LLAMA3) {
         out->low_freq = hf_number(p, "low_freq_factor", 0);
         out->high_freq = hf_number(p, "high_freq_factor", 0);

@@ -123,10 +123,10 @@ typedef struct HfSource {
     /* Element (row, column) of the parameter, or of its part of an expert, within the tensor. A
      * vector is a column. */
     int64_t base, row_stride, column_stride;
-    /* Where `head` is not 0, so many rows are a head: row r is that of `place[r % head]` within
-     * head r / head, and heads are `head_stride` rows apart. */
-    int64_t head, head_stride;
-    const int64_t *place;
+    /* Where `head` is not 0, so many rows are a head, heads are `head_stride` rows apart, and of
+     * the features of one so many turn, in pairs that lie side by side or not. */
+    int64_t head, head_stride, turning;
+    bool interleaved;
 } HfSource;
 
 /* The element of the tensor that the row begins with. */

@@ -54,34 +54,18 @@ static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t 
                                      : queries + 2 * keys;
 }
 
-/* Where the features of a head lie in a file. Here the two that turn together are half a head
- * apart, and what does not turn comes last of each half; there they are half of what turns apart,
- * or side by side, and what does not turn comes last. */
-static const int64_t *places(Arena *a, int64_t head, int64_t turning, bool interleaved)
-{
-    int64_t *place = NEW_N(a, int64_t, head), half = head / 2, turned = turning / 2;
-    for (int64_t j = 0; j < half; j++) {
-        place[j] = j >= turned ? turned + j : interleaved ? 2 * j : j;
-        place[half + j] = j >= turned ? half + j : interleaved ? 2 * j + 1 : turned + j;
-    }
-    return place;
-}
-
 /* Queries, keys and their norms of a layer whose positions turn. */
-static void place_heads(Arena *a, HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
+static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
                         const DecoderLayer *layer)
 {
     const int64_t head = d->head_width;
     const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES;
-    const bool can_turn = strstr(n->ours, ".q_") || strstr(n->ours, ".k_");
-    const int64_t turning = !can_turn || !layer->n_rope ? head
-                            : layer->rope->width        ? layer->rope->width
-                                                        : head;
-    const bool interleaved = can_turn && layer->n_rope && f->flags & HF_INTERLEAVED;
-    if (!by_head && turning == head && !interleaved) return;
+    const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
+    s->turning = turns && layer->rope->width ? layer->rope->width : head;
+    s->interleaved = turns && f->flags & HF_INTERLEAVED;
+    if (!by_head && s->turning == head && !s->interleaved) return;
     s->head = head;
     s->head_stride = by_head ? 3 * head : head;
-    s->place = places(a, head, turning, interleaved);
 }
 
 static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
@@ -105,9 +89,21 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     }
 }
 
+/* Where feature j of a head lies in a file. Here the two that turn together are half a head apart,
+ * and what does not turn comes last of each half; there they are half of what turns apart, or side
+ * by side, and what does not turn comes last. */
+static int64_t place_of(const HfSource *s, int64_t j)
+{
+    const int64_t half = s->head / 2, turned = s->turning / 2;
+    const bool is_second = j >= half;
+    const int64_t pair = is_second ? j - half : j;
+    if (pair >= turned) return pair + (is_second ? half : turned);
+    return s->interleaved ? 2 * pair + is_second : pair + (is_second ? turned : 0);
+}
+
 int64_t hf_source_row(const HfSource *s, int64_t row)
 {
-    if (s->head) row = row / s->head * s->head_stride + s->place[row % s->head];
+    if (s->head) row = row / s->head * s->head_stride + place_of(s, row % s->head);
     return s->base + row * s->row_stride;
 }
 
@@ -125,7 +121,7 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
             place(out, d, n->layout, n_dims, size);
-            place_heads(a, out, f, d, n, &d->layer[layer]);
+            place_heads(out, f, d, n, &d->layer[layer]);
             return NULL;
         }
     return error_new("%s has no place for the parameter %s", f->class_name, param);

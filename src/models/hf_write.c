@@ -282,9 +282,9 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     put_dropout(t, d, f);
     put_double(t, "attention_dropout", d->attention_dropout);
     if (f->flags & HF_SOFT_CAPS) {
-        const double scale = d->attention_scale;
+        const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
         put_int(t, "query_pre_attn_scalar", /* an integer there */
-                scale != 0 ? (int64_t)rint(1 / (scale * scale)) : d->head_width);
+                of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
         put_optional(t, "attn_logit_softcapping", d->attention_cap);
         put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
