@@ -245,9 +245,10 @@ static void put_multipliers(Text *t, const Decoder *d)
 
 static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
 {
-    const char *embedding = f->embedding_dropout_key;
-    if (f->dropout_key) put_double(t, f->dropout_key, d->dropout);
-    if (embedding && strcmp(embedding, f->dropout_key) != 0)
+    const char *of_layers = f->dropout_key, *embedding = f->embedding_dropout_key;
+    if (!of_layers) return;
+    put_double(t, of_layers, d->dropout);
+    if (embedding && strcmp(embedding, of_layers) != 0)
         put_double(t, embedding, d->embedding_dropout);
 }
 
