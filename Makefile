@@ -283,8 +283,10 @@ LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_
              warm_start_at_step_50 scripts_of_scaling_up commands_of_the_readme tutorial_trains every_training_of_the_original \
              in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device \
              every_layout_of_the_configurations an_elastic_job_of_four_steps training_equals_golden_d training_equals_golden_f \
-             losses_of_200_steps golden_corpora
-LONG      := data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
+             losses_of_200_steps golden_corpora every_family_learns data_commands_do_what golden_sentencepiece_models \
+             a_training_goes_on_on_ranks_that_share layouts_on_two_processes offsets_are_those golden_classes_hold \
+             products_of_layouts_equal_one_rank_in_every_format every_configuration_is_free
+LONG      := parameters_in_halves_are_saved data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
              portable_kernels
 THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
