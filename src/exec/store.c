@@ -100,14 +100,6 @@ Stored *store_at(const ParamStore *s, int64_t i)
     return s->by_name->entry[i].value;
 }
 
-/* Lists of attributes are of floats. */
-static void put_floats(Text *t, const char *name, const FloatList *list)
-{
-    text_printf(t, " %s=[", name);
-    for (int64_t i = 0; i < list->n; i++) text_printf(t, " %.17g", list->item[i]);
-    text_putc(t, ']');
-}
-
 const char *store_derived_name(Arena *a, const Value *v)
 {
     if (!v->from) return v->name;
@@ -118,19 +110,7 @@ const char *store_derived_name(Arena *a, const Value *v)
         text_printf(&t, "%s%s", k ? ", " : "", store_derived_name(a, n->in[k]));
     text_printf(&t, ")%s:%s", n->dims->text, dtype_name(v->dtype));
     for (int d = 0; d < v->n_dims; d++) text_printf(&t, " %lld", (long long)v->dim[d].size);
-    for (const Field *f = n->op->attrs; f && f->name; f++) {
-        const char *at = (const char *)n->attrs + f->offset;
-        if (f->type == FIELD_BOOL)
-            text_printf(&t, " %s=%d", f->name, *(const bool *)at);
-        else if (f->type == FIELD_INT)
-            text_printf(&t, " %s=%lld", f->name, (long long)*(const int64_t *)at);
-        else if (f->type == FIELD_FLOAT)
-            text_printf(&t, " %s=%.17g", f->name, *(const double *)at);
-        else if (f->type == FIELD_CHOICE)
-            text_printf(&t, " %s=%s", f->name, f->choices[*(const int *)at]);
-        else
-            put_floats(&t, f->name, (const FloatList *)at);
-    }
+    graph_attrs_text(n, &t);
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] == v) text_printf(&t, " #%d", k);
     char *name = arena_string(a, t.ptr);

@@ -251,6 +251,8 @@ void graph_forget_unused(Graph *g);
 /* One line per parameter, with its first content, and one per node. Reads like "x[4 6 16] =
  * contract(a, b) *k,nk->*n  #block". */
 void graph_print(const Graph *g, FILE *to);
+/* Appends " name=value" for each attribute of the node: what tells two nodes of one op apart. */
+void graph_attrs_text(const Node *n, Text *to);
 /* Checks every invariant that passes must keep; the error names the node. */
 Error *graph_verify(const Graph *g);
 const char *phase_name(Phase p);

@@ -32,35 +32,46 @@ static void print_value(const Value *v, FILE *to)
     if (v->partial) fprintf(to, "%s%u", v->reduce == REDUCE_MAX ? "^" : "+", v->partial);
 }
 
-static void print_floats(const FloatList *list, const char *name, FILE *to)
+static void put_floats(Text *t, const FloatList *list)
 {
-    fprintf(to, " %s=[", name);
-    for (int64_t i = 0; i < list->n; i++) fprintf(to, "%s%.17g", i ? " " : "", list->item[i]);
-    fprintf(to, "]");
+    text_putc(t, '[');
+    for (int64_t i = 0; i < list->n; i++) text_printf(t, "%s%.17g", i ? " " : "", list->item[i]);
+    text_putc(t, ']');
+}
+
+void graph_attrs_text(const Node *n, Text *to)
+{
+    for (const Field *f = n->op->attrs; f && f->name; f++) {
+        const char *at = (const char *)n->attrs + f->offset;
+        text_printf(to, " %s=", f->name);
+        switch (f->type) {
+        case FIELD_BOOL:
+            text_puts(to, *(const bool *)at ? "true" : "false");
+            break;
+        case FIELD_INT:
+            text_printf(to, "%lld", (long long)*(const int64_t *)at);
+            break;
+        case FIELD_FLOAT:
+            text_printf(to, "%.17g", *(const double *)at);
+            break;
+        case FIELD_CHOICE:
+            text_puts(to, f->choices[*(const int *)at]);
+            break;
+        case FIELD_LIST:
+            put_floats(to, (const FloatList *)at);
+            break;
+        default:
+            CHECK(!"attributes are bools, numbers, choices and lists of floats");
+        }
+    }
 }
 
 static void print_attrs(const Node *n, FILE *to)
 {
-    for (const Field *f = n->op->attrs; f && f->name; f++) {
-        const char *at = (const char *)n->attrs + f->offset;
-        switch (f->type) {
-        case FIELD_BOOL:
-            fprintf(to, " %s=%s", f->name, *(const bool *)at ? "true" : "false");
-            break;
-        case FIELD_INT:
-            fprintf(to, " %s=%lld", f->name, (long long)*(const int64_t *)at);
-            break;
-        case FIELD_FLOAT:
-            fprintf(to, " %s=%.17g", f->name, *(const double *)at);
-            break;
-        case FIELD_CHOICE:
-            fprintf(to, " %s=%s", f->name, f->choices[*(const int *)at]);
-            break;
-        default: /* a list of floats */
-            print_floats((const FloatList *)at, f->name, to);
-            break;
-        }
-    }
+    Text t = { 0 };
+    graph_attrs_text(n, &t);
+    if (t.len) fputs(t.ptr, to);
+    text_free(&t);
 }
 
 static void print_init(const Init *r, FILE *to)

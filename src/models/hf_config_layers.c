@@ -8,11 +8,9 @@ static Error *read_window(const HfReading *r, int64_t *out)
 {
     const bool *use = r->c.use_sliding_window;
     const Yaml *v = yaml_get(r->root, "sliding_window");
-    const HfWindows kind = r->family->windows;
-    const bool asks = kind == HF_WINDOW_UPPER || kind == HF_WINDOW_LOWER ||
-                      kind == HF_WINDOW_NO_ROPE || !strcmp(r->family->model_type, "qwen3_moe");
+    const bool asks = r->family->options & HF_USE_SLIDING_WINDOW;
     *out = 0;
-    if (kind == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
+    if (r->family->windows == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
     *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
     if (!v || v->type == YAML_NULL || *out > 0) return NULL;
     return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");

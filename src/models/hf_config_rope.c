@@ -80,7 +80,7 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
 /* The first files of Phi 3 have other names for what it does. */
 static int kind_of(const HfReading *r, const char *name)
 {
-    const bool is_phi3 = !strcmp(r->family->model_type, "phi3");
+    const bool is_phi3 = r->family->flags & HF_PHI3;
     int kind = 1;
     if (!strcmp(name, "su") || (is_phi3 && !strcmp(name, "yarn"))) return ROPE_LONG;
     while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], name)) kind++;

@@ -46,8 +46,7 @@ enum {
     HF_LAYER_NORM = 1 << 14,
     HF_NORM_BIAS = 1 << 15,
     HF_NO_NORM_WEIGHT = 1 << 16, /* and eps is the class's */
-    HF_BIASED =
-        1 << 17, /* attention_bias, use_bias or qkv_bias is true where config.json is silent */
+    HF_BIASED = 1 << 17,         /* keys of biases that are silent mean true */
     HF_QKV_ALONE = 1 << 18,      /* attention_bias is theirs, without that of what follows */
     HF_FFN_BIAS = 1 << 19,       /* whatever config.json says */
     HF_PARALLEL = 1 << 20,       /* attention and feed-forward layers side by side */
@@ -58,7 +57,8 @@ enum {
     HF_SOFT_CAPS = 1 << 25,      /* scores and logits may be bent, and scores have a scale */
     HF_SIGMOID_ROUTER = 1 << 26, /* with biases for the choice, and shared experts */
     HF_SHARED_EXPERT = 1 << 27,  /* one, behind a gate */
-    HF_AFMOE = 1 << 28 /* gated attention, and names of its own for the mixture and the layers */
+    HF_AFMOE = 1 << 28, /* gated attention, and names of its own for the mixture and the layers */
+    HF_PHI3 = 1 << 29   /* longrope by other names, its original length beside its parameters */
 };
 
 /* Keys of config.json that count, where most classes do not have them. */
@@ -72,7 +72,8 @@ enum {
     HF_LOGIT_SCALE = 1 << 6,
     HF_PARALLEL_RESIDUAL = 1 << 7,
     HF_USE_QK_NORM = 1 << 8, /* of each head, before rope */
-    HF_OUT_BIAS = 1 << 9     /* attention_out_bias */
+    HF_OUT_BIAS = 1 << 9,    /* attention_out_bias */
+    HF_USE_SLIDING_WINDOW = 1 << 10
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -94,7 +94,7 @@ static void put_class(Text *t, const char *model_type, const char *class, Dtype 
 static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
                      bool with_base)
 {
-    const bool is_phi3 = !strcmp(f->model_type, "phi3");
+    const bool is_phi3 = f->flags & HF_PHI3;
     Text r = { 0 };
     text_putc(&r, '{');
     if (with_base) put_double(&r, "rope_theta", s->base);
@@ -176,7 +176,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (f->rotary_share > 0)
         put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
                    turning_share(full->rope->width, d->head_width));
-    if (full->rope->kind == ROPE_LONG && !strcmp(f->model_type, "phi3"))
+    if (full->rope->kind == ROPE_LONG && f->flags & HF_PHI3)
         put_int(t, "original_max_position_embeddings", full->rope->original);
     if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, f, false);
     if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
