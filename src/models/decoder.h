@@ -27,6 +27,16 @@ typedef struct DecoderLayer {
     bool is_sparse; /* `moe` instead of one feed-forward layer */
 } DecoderLayer;
 
+/* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
+ * keys have features in front that all heads share; these alone turn (Multi-Head Latent Attention,
+ * DeepSeek-AI 2024). Queries may have such a vector, too. */
+typedef struct Latent {
+    int64_t key_rank, query_rank; /* widths of the vectors; query_rank 0: queries have none */
+    int64_t turning;              /* of the features of a head, an even number, as the others */
+    int64_t value_width;
+    const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
+} Latent;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -54,6 +64,8 @@ typedef struct Decoder {
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
     AttentionGate attention_gate;
+    const Latent *latent;      /* NULL: queries, keys and values are products of the token itself;
+                                  else each query head has a key head, and rope turns `turning` */
     const DecoderLayer *layer; /* n_layer of them */
     const Moe *moe;            /* NULL: no layer is sparse */
 } Decoder;

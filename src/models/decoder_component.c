@@ -1,6 +1,7 @@
 /* decoder_component.c - model.decoder: a decoder-only transformer described option by option. */
 #include "config/builder.h"
 #include "models/decoder.h"
+#include "ops/moe_route.h"
 #include <string.h>
 
 typedef struct NormSettings {
@@ -20,6 +21,11 @@ typedef struct LayerList {
     int64_t n;
 } LayerList;
 
+typedef struct LatentSettings {
+    int64_t key_rank, query_rank, rope_width, value_width;
+    double eps;
+} LatentSettings;
+
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
 
 typedef struct Settings {
@@ -38,6 +44,7 @@ typedef struct Settings {
     bool qk_norm_before_rope;
     const RopeScaling *rope;
     LayerList layers;
+    const LatentSettings *latent;
     const Moe *mixture;
 } Settings;
 
@@ -81,6 +88,14 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     { 0 },
 };
+static const Field latent_fields[] = {
+    FIELD_INT(LatentSettings, key_rank, NULL, 1, MOST, "width of the vector that keys and values are products of"),
+    FIELD_INT(LatentSettings, query_rank, "0", 0, MOST, "likewise of queries; 0: they are products of the token itself"),
+    FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
+    FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
+    FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
 static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
@@ -88,6 +103,8 @@ static const Field mixture_fields[] = {
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
+    FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
+    FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
@@ -137,6 +154,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
+    FIELD_STRUCT(Settings, latent, LatentSettings, latent_fields, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     { 0 },
 };
@@ -151,7 +169,10 @@ static int64_t head_width(const Settings *s)
 /* A number for each pair that turns. */
 static Error *check_factors(const Settings *s, const char *key, const RopeScaling *r)
 {
-    const int64_t n = r->kind == ROPE_LONG ? (r->width ? r->width : head_width(s)) / 2 : 0;
+    const int64_t turning = s->latent  ? s->latent->rope_width
+                            : r->width ? r->width
+                                       : head_width(s),
+                  n = r->kind == ROPE_LONG ? turning / 2 : 0;
     const FloatList *list[] = { &r->short_factors, &r->long_factors };
     for (int k = 0; k < 2; k++) {
         if (list[k]->n != n)
@@ -193,6 +214,34 @@ static Error *check_mixture(const Settings *s)
     if (s->mixture->top_k > s->mixture->n_experts)
         return error_new("mixture: top_k %lld is above n_experts %lld",
                          (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    const char *why = moe_groups_wrong(s->mixture);
+    return why ? error_new("mixture: %s", why) : NULL;
+}
+
+static bool any_rope_width(const Settings *s)
+{
+    bool any = s->rope && s->rope->width;
+    for (int64_t i = 0; i < s->layers.n; i++)
+        any |= s->layers.item[i].rope && s->layers.item[i].rope->width;
+    return any;
+}
+
+static Error *check_latent(const Settings *s)
+{
+    const LatentSettings *l = s->latent;
+    if (!l) return NULL;
+    if (l->rope_width % 2 || l->rope_width >= head_width(s) || head_width(s) % 2)
+        return error_new("latent: rope_width %lld and head_width %lld must be even numbers, "
+                         "head_width the larger one",
+                         (long long)l->rope_width, (long long)head_width(s));
+    if (s->n_head_kv != s->n_head_q)
+        return error_new("latent: each query head has a key head, so n_head_kv %lld must be "
+                         "n_head_q %lld",
+                         (long long)s->n_head_kv, (long long)s->n_head_q);
+    if (s->qk_norm != QK_NONE)
+        return error_new("latent: it has norms of its own; qk_norm must be none");
+    if (any_rope_width(s))
+        return error_new("latent: its rope_width says what turns; width of rope must be 0");
     return NULL;
 }
 
@@ -219,6 +268,7 @@ static Error *check(const void *settings)
         if (s->layers.item[i].rope && s->layers.item[i].no_rope)
             return error_new("%s: the blocks have no_rope", key);
     }
+    TRY(check_latent(s));
     return check_mixture(s);
 }
 
@@ -240,6 +290,7 @@ static RopeScaling *rope_of(Arena *a, const Settings *s, const RopeScaling *give
     if (!given) return NULL;
     RopeScaling *r = arena_copy(a, given, sizeof *given);
     if (r->width == head_width(s)) r->width = 0;
+    if (s->latent) r->width = s->latent->rope_width;
     if (r->original == 0) r->original = s->sequence_length;
     if (r->attention == 0)
         r->attention = r->kind == ROPE_YARN   ? rope_yarn_attention(r->factor, 1)
@@ -266,6 +317,27 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
         k = (k + 1) % s->layers.n;
     }
     return layer;
+}
+
+static const Norm *latent_norm(Arena *a, const Settings *s, int64_t width)
+{
+    if (!width) return NULL;
+    Norm *n = arena_copy(a, norm_of(a, s, width, true), sizeof *n);
+    n->eps = s->latent->eps;
+    return n;
+}
+
+static const Latent *latent_of(Arena *a, const Settings *s)
+{
+    const LatentSettings *l = s->latent;
+    if (!l) return NULL;
+    const Latent made = { .key_rank = l->key_rank,
+                          .query_rank = l->query_rank,
+                          .turning = l->rope_width,
+                          .value_width = l->value_width,
+                          .key_norm = latent_norm(a, s, l->key_rank),
+                          .query_norm = latent_norm(a, s, l->query_rank) };
+    return arena_copy(a, &made, sizeof made);
 }
 
 static const Moe *mixture_of(Arena *a, const Settings *s)
@@ -324,6 +396,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD),
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .latent = latent_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
     };

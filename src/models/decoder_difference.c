@@ -57,6 +57,17 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
     return number(a, "rope original length", (double)x->original, (double)y->original);
 }
 
+static const char *latents(Arena *a, const Latent *x, const Latent *y)
+{
+    if (!x || !y) return flag(a, "latent attention", x, y);
+    const char *e = number(a, "latent key_rank", (double)x->key_rank, (double)y->key_rank);
+    if (!e) e = number(a, "latent query_rank", (double)x->query_rank, (double)y->query_rank);
+    if (!e) e = number(a, "latent rope_width", (double)x->turning, (double)y->turning);
+    if (!e) e = number(a, "latent value_width", (double)x->value_width, (double)y->value_width);
+    if (!e) e = norms(a, "norm of latent keys", x->key_norm, y->key_norm);
+    return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
+}
+
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
@@ -84,6 +95,8 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
+    if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
     if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
     if (!e) e = flag(a, "gate of shared experts", x->shared_gate, y->shared_gate);
@@ -124,6 +137,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e && x->attention_gate != y->attention_gate)
         e = arena_printf(a, "gate of attention: %s instead of %s",
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
+    if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);

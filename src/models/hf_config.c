@@ -136,6 +136,7 @@ static Error *read_sizes(HfReading *r)
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
+    if (f->flags & HF_LATENT) TRY(hf_read_latent(r));
     if (!d->head_width && d->width % d->n_head_q)
         return hf_unknown(r, "num_attention_heads", "it must divide hidden_size");
     if (!d->head_width) d->head_width = d->width / d->n_head_q;

@@ -70,10 +70,22 @@ static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
     if (!(r->family->flags & HF_SPARSE)) return false;
+    if (r->family->options & HF_MLP_LAYER_TYPES)
+        return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
     if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *hf_first_sparse(r);
     for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
         if (c->mlp_only_layers.item[k] == i) return false;
     return (i + 1) % c->decoder_sparse_step == 0;
+}
+
+static Error *check_layer_types(const HfReading *r)
+{
+    const StringList *list = r->c.mlp_layer_types;
+    if (!(r->family->options & HF_MLP_LAYER_TYPES) || !list) return NULL;
+    bool fits = list->n >= r->d->n_layer;
+    for (int64_t i = 0; fits && i < list->n; i++)
+        fits = !strcmp(list->item[i], "dense") || !strcmp(list->item[i], "sparse");
+    return fits ? NULL : hf_unknown(r, "mlp_layer_types", "each layer is dense or sparse");
 }
 
 Error *hf_read_layers(HfReading *r)
@@ -86,6 +98,7 @@ Error *hf_read_layers(HfReading *r)
         r->c.no_rope_layers.n < d->n_layer)
         return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
     const bool all_turn = r->family->windows != HF_WINDOW_ROPE;
+    TRY(check_layer_types(r));
     TRY(hf_read_ropes(r, &rope[0], &rope[1]));
     TRY(read_window(r, &window));
     for (int64_t i = 0; i < d->n_layer; i++) {

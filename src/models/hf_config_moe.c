@@ -1,5 +1,6 @@
 /* hf_config_moe.c - mixtures of experts, of two kinds of routers. */
 #include "models/hf_config_parts.h"
+#include <string.h>
 
 /* A softmax over the experts. */
 static Error *read_softmax_router(const HfReading *r, Moe *m)
@@ -26,12 +27,45 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
     return NULL;
 }
 
-/* Sigmoids, biases for the choice, and experts that every token goes through. */
-static Error *read_sigmoid_router(const HfReading *r, Moe *m)
+/* The groups that a token's experts are chosen from; none where that is all of them. */
+static Error *read_groups(const HfReading *r, Moe *m)
 {
     const HfConfig *c = &r->c;
-    const unsigned flags = r->family->flags;
-    const bool is_afmoe = flags & HF_AFMOE;
+    const bool by_method = r->family->options & HF_TOPK_METHOD;
+    const char *method = c->topk_method ? c->topk_method : by_method ? "greedy" : "noaux_tc";
+    const bool is_limited = !strcmp(method, by_method ? "group_limited_greedy" : "noaux_tc");
+    if (!is_limited && (!by_method || strcmp(method, "greedy") != 0))
+        return hf_unknown(r, "topk_method",
+                          by_method ? "known are greedy and group_limited_greedy"
+                                    : "only noaux_tc is");
+    const int64_t n = c->n_group ? *c->n_group : 1, top = c->topk_group ? *c->topk_group : 1;
+    if (is_limited && n != top) m->n_groups = n, m->top_groups = top;
+    const char *why = moe_groups_wrong(m);
+    return why ? hf_unknown(r, "n_group", why) : NULL;
+}
+
+/* What the file says of the router, and the class does not ask. */
+static Error *check_router(const HfReading *r)
+{
+    const HfConfig *c = &r->c;
+    const bool softmax = r->family->options & HF_TOPK_METHOD;
+    if (softmax && c->norm_topk_prob && *c->norm_topk_prob)
+        return hf_unknown(r, "norm_topk_prob",
+                          "only false is: the class leaves weights as they are");
+    if (c->scoring_func && strcmp(c->scoring_func, softmax ? "softmax" : "sigmoid") != 0)
+        return hf_unknown(r, "scoring_func", softmax ? "only softmax is" : "only sigmoid is");
+    if (c->moe_layer_freq != 1) return hf_unknown(r, "moe_layer_freq", "only 1 is");
+    return NULL;
+}
+
+/* Sigmoids with biases for the choice, or a softmax without, and experts that every token goes
+ * through. */
+static Error *read_shared_router(const HfReading *r, Moe *m)
+{
+    const HfConfig *c = &r->c;
+    const unsigned flags = r->family->flags, options = r->family->options;
+    const bool is_afmoe = flags & HF_AFMOE, softmax = options & HF_TOPK_METHOD;
+    const bool no_first = options & HF_MLP_LAYER_TYPES, no_norm = flags & HF_NORMALIZED || softmax;
     const int64_t *n = is_afmoe ? c->num_experts : c->n_routed_experts,
                   *n_shared = is_afmoe ? c->num_shared_experts : c->n_shared_experts;
     const struct {
@@ -41,28 +75,29 @@ static Error *read_sigmoid_router(const HfReading *r, Moe *m)
                    { is_afmoe ? "num_shared_experts" : "n_shared_experts", n_shared },
                    { "num_experts_per_tok", c->num_experts_per_tok },
                    { "moe_intermediate_size", c->moe_intermediate_size },
-                   { is_afmoe ? "num_dense_layers" : "first_k_dense_replace", hf_first_sparse(r) },
-                   { "norm_topk_prob", flags & HF_NORMALIZED ? (void *)c : c->norm_topk_prob } };
+                   { is_afmoe ? "num_dense_layers" : "first_k_dense_replace",
+                     no_first ? (const void *)c : hf_first_sparse(r) },
+                   { "norm_topk_prob", no_norm ? (const void *)c : c->norm_topk_prob } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
-    if (c->n_group != c->topk_group)
-        return hf_unknown(r, "topk_group", "it must equal n_group: all experts are chosen from");
+    TRY(check_router(r));
     *m = (Moe){ .n_experts = *n,
                 .top_k = *c->num_experts_per_tok,
                 .hidden = *c->moe_intermediate_size,
-                .score = SCORE_SIGMOID,
-                .normalize = flags & HF_NORMALIZED || *c->norm_topk_prob,
+                .score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID,
+                .normalize = flags & HF_NORMALIZED || (!softmax && *c->norm_topk_prob),
                 .factor = is_afmoe ? c->route_scale : c->routed_scaling_factor,
-                .has_biases = true,
+                .has_biases = !softmax,
                 .shared_hidden = *n_shared * *c->moe_intermediate_size };
-    return NULL;
+    if (m->top_k > m->n_experts) return NULL; /* told by the caller */
+    return read_groups(r, m);
 }
 
 Error *hf_read_moe(HfReading *r)
 {
     Moe *m = NEW(r->arena, Moe);
     *m = (Moe){ 0 };
-    TRY(r->family->flags & HF_SIGMOID_ROUTER ? read_sigmoid_router(r, m)
+    TRY(r->family->flags & HF_SIGMOID_ROUTER ? read_shared_router(r, m)
                                              : read_softmax_router(r, m));
     m->activation = r->d->activation;
     if (m->top_k > m->n_experts)

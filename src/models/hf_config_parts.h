@@ -25,7 +25,12 @@ typedef struct HfConfig {
         *num_dense_layers;
     double route_scale;
     bool mup_enabled;
-    int64_t n_group, topk_group;
+    const int64_t *n_group, *topk_group;
+    const char *topk_method, *scoring_func;
+    int64_t moe_layer_freq;
+    const StringList *mlp_layer_types;
+    const int64_t *kv_lora_rank, *q_lora_rank, *qk_nope_head_dim, *qk_rope_head_dim, *v_head_dim;
+    const bool *rope_interleave;
     double routed_scaling_factor;
     const bool *norm_topk_prob;
     int64_t decoder_sparse_step;
@@ -71,6 +76,8 @@ Error *hf_find_family(HfReading *r);
 Error *hf_read_layers(HfReading *r);
 /* The layer that sparse ones begin with; NULL: config.json does not say. */
 const int64_t *hf_first_sparse(const HfReading *r);
+/* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */
+Error *hf_read_latent(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */
 Error *hf_read_moe(HfReading *r);
 /* hf_config_rope.c: how positions turn in layers that see all, and in those with a window. */

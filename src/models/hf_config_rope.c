@@ -47,13 +47,14 @@ static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
 {
     const double of_class = r->family->rotary_share;
     const char *key = r->family->share_key ? r->family->share_key : "partial_rotary_factor";
-    const int64_t head = r->d->head_width;
+    const Latent *latent = r->d->latent;
+    const int64_t head = latent ? latent->turning : r->d->head_width;
     const double share =
         hf_number(p, "partial_rotary_factor", hf_number(r->root, key, of_class > 0 ? of_class : 1));
     const int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
     const Yaml *at = yaml_get(p, "partial_rotary_factor");
     if (!at) at = yaml_get(r->root, key);
-    *out = width == head ? 0 : width;
+    *out = width == head && !latent ? 0 : width;
     if (share == 1 || (of_class > 0 && width >= 2 && width <= head && width % 2 == 0)) return NULL;
     return error_new("%s: %s %g of a head of %lld is not known; %s",
                      yaml_place(r->arena, at ? at : r->root), key, share, (long long)head,
@@ -124,6 +125,15 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     return NULL;
 }
 
+/* Scores of latent attention grow with the length that its YaRN is for. */
+static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s)
+{
+    const double all = hf_number(p, "mscale_all_dim", 0),
+                 of_yarn = rope_yarn_attention(s->factor, all);
+    if (!r->d->latent || all == 0 || s->kind == ROPE_PLAIN) return;
+    r->d->attention_scale = of_yarn * of_yarn / sqrt((double)r->d->head_width);
+}
+
 /* transformers 5 keeps the parameters of each type of layer apart where they differ. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
@@ -140,6 +150,7 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
         return read_rope(r, of_local, theta, local);
     }
     TRY(read_rope(r, v5 ? v5 : v4, theta, full));
+    scale_scores(r, v5 ? v5 : v4, full);
     *local = *full;
     if (r->family->windows != HF_WINDOW_PATTERN) return NULL;
     const double of_class = r->family->local_theta != 0 ? r->family->local_theta : full->base;

@@ -92,13 +92,30 @@ static const HfName glm_names[] = {
     { 0 },
 };
 
-static const HfName sigmoid_names[] = {
-    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias",
+/* clang-format off */
+#define SIGMOID_ROUTER \
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*", HF_SAME }
+/* clang-format on */
+
+static const HfName sigmoid_names[] = { SIGMOID_ROUTER, { 0 } };
+
+static const HfName latent_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES },
+    { "transformer.h.%.attn.q_latent.*", "model.layers.%.self_attn.q_a_proj.*", HF_SAME },
+    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.self_attn.q_a_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_QUERIES },
+    { "transformer.h.%.attn.kv_latent.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
+      HF_LATENT_VECTOR },
+    { "transformer.h.%.attn.k_rope.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
+      HF_LATENT_ROPE },
+    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%.self_attn.kv_a_layernorm.*",
       HF_SAME },
-    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
-      HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES },
+    SIGMOID_ROUTER,
     { 0 },
 };
 
@@ -217,8 +234,17 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-6, .max_positions = 524288, .head_width = 128, .activation = "silu", .dropout_key = "residual_dropout", .dropout = 0.1 },
     { "olmo", "OlmoForCausalLM", "OlmoDecoderLayer", NULL, llama_names, HF_LAYER_NORM | HF_NO_NORM_WEIGHT | HF_DIVIDED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
+    { "deepseek_v2", "DeepseekV2ForCausalLM", "DeepseekV2DecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_TOPK_METHOD, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
+    { "deepseek_v3", "DeepseekV3ForCausalLM", "DeepseekV3DecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
+    { "glm4_moe_lite", "Glm4MoeLiteForCausalLM", "Glm4MoeLiteDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_MLP_LAYER_TYPES, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 202752, .activation = "silu" },
+    { "youtu", "YoutuForCausalLM", "YoutuDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 131072, .activation = "silu", .is_tied = true },
     { 0 },
 };
+#undef SIGMOID_ROUTER
 #undef GLM
 #undef GEMMA2
 #undef GEMMA

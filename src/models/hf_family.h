@@ -18,7 +18,12 @@ typedef enum HfLayout {
     HF_HEAD_QUERIES, /* rows of one tensor: for each head its query, its key, its value */
     HF_HEAD_KEYS,
     HF_HEAD_VALUES,
-    HF_EXPERTS /* a tensor for each expert */
+    HF_LATENT_VECTOR, /* rows of one tensor: those of the narrow vector, then of what turns */
+    HF_LATENT_ROPE,
+    HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
+    HF_LATENT_VALUES,
+    HF_LATENT_QUERIES, /* what turns of a head comes last */
+    HF_EXPERTS         /* a tensor for each expert */
 } HfLayout;
 
 /* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
@@ -58,7 +63,9 @@ enum {
     HF_SIGMOID_ROUTER = 1 << 26, /* with biases for the choice, and shared experts */
     HF_SHARED_EXPERT = 1 << 27,  /* one, behind a gate */
     HF_AFMOE = 1 << 28, /* gated attention, and names of its own for the mixture and the layers */
-    HF_PHI3 = 1 << 29   /* longrope by other names, its original length beside its parameters */
+    HF_PHI3 = 1 << 29,  /* longrope by other names, its original length beside its parameters */
+    HF_LATENT =
+        1 << 30 /* keys and values from a narrow vector; its norms have an eps of their own */
 };
 
 /* Keys of config.json that count, where most classes do not have them. */
@@ -73,7 +80,9 @@ enum {
     HF_PARALLEL_RESIDUAL = 1 << 7,
     HF_USE_QK_NORM = 1 << 8, /* of each head, before rope */
     HF_OUT_BIAS = 1 << 9,    /* attention_out_bias */
-    HF_USE_SLIDING_WINDOW = 1 << 10
+    HF_USE_SLIDING_WINDOW = 1 << 10,
+    HF_TOPK_METHOD = 1 << 11, /* scores are a softmax, and it says whether experts have groups */
+    HF_MLP_LAYER_TYPES = 1 << 12
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -127,7 +136,7 @@ typedef struct HfSource {
     /* Where `head` is not 0, so many rows are a head, heads are `head_stride` rows apart, and of
      * the features of one so many turn, in pairs that lie side by side or not. */
     int64_t head, head_stride, turning;
-    bool interleaved;
+    bool interleaved, turns_last;
 } HfSource;
 
 /* The element of the tensor that the row begins with. */

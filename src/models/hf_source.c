@@ -68,6 +68,31 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
     s->head_stride = by_head ? 3 * head : head;
 }
 
+/* Parts of latent attention. */
+static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLayout layout,
+                         int64_t width)
+{
+    const Latent *l = d->latent;
+    const int64_t own = d->head_width - l->turning, both = own + l->value_width;
+    const bool is_queries = layout == HF_LATENT_QUERIES, is_rope = layout == HF_LATENT_ROPE,
+               is_values = layout == HF_LATENT_VALUES;
+    if (layout == HF_LATENT_VECTOR || is_rope) {
+        s->size[0] = l->key_rank + l->turning;
+        s->base = is_rope ? l->key_rank * width : 0;
+    }
+    if (layout == HF_LATENT_KEYS || is_values) {
+        s->size[0] = d->n_head_q * both;
+        s->base = is_values ? own * width : 0;
+        s->head_stride = both;
+        s->head = s->turning = is_values ? l->value_width : own;
+    }
+    if (!is_queries && !is_rope) return;
+    s->head = s->head_stride = is_queries ? d->head_width : l->turning;
+    s->turning = l->turning;
+    s->turns_last = is_queries;
+    s->interleaved = f->flags & HF_INTERLEAVED;
+}
+
 static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
 {
     const bool is_matrix = n_dims > 1;
@@ -82,7 +107,7 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     if (layout >= HF_QUERIES && layout <= HF_HEAD_VALUES) {
         place_rows(d, layout, rows, &s->base, &s->size[0]);
         s->base *= width;
-    } else if (layout != HF_SAME && layout != HF_EXPERTS) {
+    } else if (layout >= HF_TRANSPOSED && layout <= HF_LAST_THIRD) {
         s->size[0] = is_matrix ? width : n_thirds * rows, s->size[1] = n_thirds * rows;
         s->base = third * rows;
         s->row_stride = 1, s->column_stride = n_thirds * rows;
@@ -91,14 +116,16 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
 
 /* Where feature j of a head lies in a file. Here the two that turn together are half a head apart,
  * and what does not turn comes last of each half; there they are half of what turns apart, or side
- * by side, and what does not turn comes last. */
+ * by side, and what does not turn comes last of all, or first. */
 static int64_t place_of(const HfSource *s, int64_t j)
 {
-    const int64_t half = s->head / 2, turned = s->turning / 2;
+    const int64_t half = s->head / 2, turned = s->turning / 2, still = s->head - s->turning;
     const bool is_second = j >= half;
     const int64_t pair = is_second ? j - half : j;
-    if (pair >= turned) return pair + (is_second ? half : turned);
-    return s->interleaved ? 2 * pair + is_second : pair + (is_second ? turned : 0);
+    if (pair >= turned)
+        return pair + (is_second ? half : turned) - (s->turns_last ? s->turning : 0);
+    return (s->turns_last ? still : 0) +
+           (s->interleaved ? 2 * pair + is_second : pair + (is_second ? turned : 0));
 }
 
 int64_t hf_source_row(const HfSource *s, int64_t row)
@@ -121,7 +148,10 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
             place(out, d, n->layout, n_dims, size);
-            place_heads(out, f, d, n, &d->layer[layer]);
+            if (d->latent)
+                place_latent(out, f, d, n->layout, out->size[1]);
+            else
+                place_heads(out, f, d, n, &d->layer[layer]);
             return NULL;
         }
     return error_new("%s has no place for the parameter %s", f->class_name, param);

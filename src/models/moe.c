@@ -97,7 +97,9 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .normalize = m->normalize,
-                             .factor = m->factor != 0 ? m->factor : 1 };
+                             .factor = m->factor != 0 ? m->factor : 1,
+                             .n_groups = m->n_groups,
+                             .top_groups = m->top_groups };
     Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
     Value *bias = balance(g, m);
     Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
@@ -114,6 +116,20 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
         graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),
                      reshape(g, "bse->(bs)e", NULL, logits));
     return y;
+}
+
+const char *moe_groups_wrong(const Moe *m)
+{
+    const int64_t n = m->n_groups, size = n ? m->n_experts / n : m->n_experts,
+                  least = m->score == SCORE_SIGMOID ? 2 : 1;
+    if (n > MOST_EXPERT_GROUPS) return "there are more than 64 groups of experts";
+    if (n && (m->n_experts % n || size < least))
+        return "groups must be of equal size, of at least two experts where scores are sigmoids";
+    if (n ? m->top_groups < 1 || m->top_groups > n : m->top_groups != 0)
+        return "a token's experts must be chosen from at least one of the groups";
+    if (n && m->top_k > m->top_groups * size)
+        return "the groups that are chosen have fewer experts than a token";
+    return NULL;
 }
 
 const char *moe_share_name(Arena *a, int64_t expert)

@@ -10,9 +10,10 @@ typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
 
 typedef struct Moe {
     int64_t n_experts, top_k, hidden;
-    int score;       /* RouterScore */
-    bool normalize;  /* the weights of a token's experts add up to 1 */
-    double factor;   /* that the weights are multiplied by; 0: as 1 */
+    int score;                    /* RouterScore */
+    bool normalize;               /* the weights of a token's experts add up to 1 */
+    double factor;                /* that the weights are multiplied by; 0: as 1 */
+    int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
@@ -38,6 +39,8 @@ typedef struct MoeSums {
 /* Parameters router.weight (and router.balance [experts], biases that no gradient changes),
  * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */
+const char *moe_groups_wrong(const Moe *m);
 /* Whether routers have biases. */
 bool moe_has_biases(const Moe *m);
 /* The biases of the router whose load this is. */

@@ -11,7 +11,7 @@
     OPS(float8) KERNELS(float8) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(sigmoid_gate) KERNELS(sigmoid_gate) \
-    OPS(reshape) \
+    OPS(reshape) OPS(features) KERNELS(features) \
     OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \
     OPS(accumulate) \

@@ -28,8 +28,41 @@ __device__ static float score(const MoeRoute &a, float x, double lse)
 /* What experts are chosen by: their score and its bias, where there is one. */
 __device__ static float rank_of(const Call &c, int64_t at, int64_t expert, double lse)
 {
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
     const float x = get(c.in[0], at + expert);
-    return c.n_in > 1 ? score(attrs_of<MoeRoute>(c), x, lse) + get(c.in[1], expert) : x;
+    if (c.n_in == 1 && !a.n_groups) return x;
+    return score(a, x, lse) + (c.n_in > 1 ? get(c.in[1], expert) : 0);
+}
+
+/* How good a group of `size` experts is: as its best one, with sigmoids as its best two. */
+__device__ static float group_rank(const Call &c, int64_t at, int64_t group, int64_t size,
+                                   double lse)
+{
+    float first = -INFINITY, second = -INFINITY;
+    for (int64_t m = group * size; m < (group + 1) * size; m++) {
+        const float rank = rank_of(c, at, m, lse);
+        second = rank > first ? first : rank > second ? rank : second;
+        first = rank > first ? rank : first;
+    }
+    return attrs_of<MoeRoute>(c).sigmoid ? first + second : first;
+}
+
+/* The groups that experts are chosen from, as bits; without groups it is one. */
+__device__ static uint64_t best_groups(const Call &c, int64_t at, int64_t e, double lse)
+{
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
+    if (!a.n_groups) return 1;
+    const int64_t size = e / a.n_groups;
+    float rank[MOST_EXPERT_GROUPS];
+    uint64_t best = 0;
+    for (int64_t g = 0; g < a.n_groups; g++) rank[g] = group_rank(c, at, g, size, lse);
+    for (int64_t j = 0; j < a.top_groups; j++) {
+        int64_t next = -1;
+        for (int64_t g = 0; g < a.n_groups; g++)
+            if (!(best >> g & 1) && (next < 0 || rank[g] > rank[next])) next = g;
+        best |= (uint64_t)1 << next;
+    }
+    return best;
 }
 
 /* in: logits, biases; out: weights, experts. */
@@ -37,9 +70,11 @@ KERNEL(moe_route_kernel, 128)
 {
     const MoeRoute &a = attrs_of<MoeRoute>(c);
     const CallTensor &x = c.in[0];
-    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
+    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e,
+                  of_group = a.n_groups ? e / a.n_groups : e;
     for (int64_t i = thread_number(); i < n; i += all_threads()) {
         const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
+        const uint64_t groups = best_groups(c, i * e, e, lse);
         int32_t chosen[MOST_CHOICES];
         float sum = 0;
         for (int64_t j = 0; j < k; j++) {
@@ -47,7 +82,7 @@ KERNEL(moe_route_kernel, 128)
             float most = 0;
             for (int32_t m = 0; m < e; m++) {
                 const float rank = rank_of(c, i * e, m, lse);
-                bool is_taken = false;
+                bool is_taken = !(groups >> m / of_group & 1);
                 for (int64_t t = 0; t < j; t++) is_taken |= chosen[t] == m;
                 if (is_taken || (best >= 0 && !(rank > most))) continue;
                 best = m;

@@ -33,7 +33,8 @@ static int per_pair(const Launch *l, const char *kernel, size_t attrs_bytes, con
 
 static bool serves_route(const Launch *l)
 {
-    return cuda_floats_fit(l) && ((const MoeRoute *)l->attrs)->top_k <= MOST_CHOICES;
+    const MoeRoute *a = l->attrs;
+    return cuda_floats_fit(l) && a->top_k <= MOST_CHOICES && a->n_groups <= MOST_EXPERT_GROUPS;
 }
 
 static int run_route(const Launch *l)

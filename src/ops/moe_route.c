@@ -12,6 +12,8 @@ static const Field route_attrs[] = {
     FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
     FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
     FIELD_FLOAT(MoeRoute, factor, NULL, 0, 0, "multiplies the weights"),
+    FIELD_INT(MoeRoute, n_groups, NULL, 0, 0, "groups of experts; 0: none"),
+    FIELD_INT(MoeRoute, top_groups, NULL, 0, 0, "groups that a token's experts are chosen from"),
     { 0 },
 };
 
@@ -115,7 +117,7 @@ static void scores_of(const MoeRoute *a, const double *x, int64_t n, double *sco
     for (int64_t i = 0; a->sigmoid && i < n; i++) score[i] = 1 / (1 + exp(-x[i]));
 }
 
-/* The largest of n numbers: logits, with which scores rise. */
+/* The largest of n numbers, of equal ones the first. */
 static void choose(const double *x, int64_t n, int64_t k, int32_t *chosen)
 {
     for (int64_t j = 0; j < k; j++) {
@@ -127,6 +129,29 @@ static void choose(const double *x, int64_t n, int64_t k, int32_t *chosen)
         }
         chosen[j] = (int32_t)best;
     }
+}
+
+/* How good a group of n experts is. */
+static double group_rank(const double *x, int64_t n, bool of_two)
+{
+    int32_t best[2];
+    choose(x, n, of_two ? 2 : 1, best);
+    return of_two ? x[best[0]] + x[best[1]] : x[best[0]];
+}
+
+/* Leaves the ranks of the best groups, and minus infinity in the others. */
+static void keep_groups(const MoeRoute *a, double *rank, int64_t n)
+{
+    const int64_t size = n / a->n_groups;
+    double of_group[MOST_EXPERT_GROUPS];
+    int32_t best[MOST_EXPERT_GROUPS];
+    bool is_kept[MOST_EXPERT_GROUPS] = { false };
+    for (int64_t g = 0; g < a->n_groups; g++)
+        of_group[g] = group_rank(rank + g * size, size, a->sigmoid);
+    choose(of_group, a->n_groups, a->top_groups, best);
+    for (int64_t j = 0; j < a->top_groups; j++) is_kept[best[j]] = true;
+    for (int64_t i = 0; i < n; i++)
+        if (!is_kept[i / size]) rank[i] = -INFINITY;
 }
 
 static int route_reference(const Launch *l)
@@ -142,7 +167,10 @@ static int route_reference(const Launch *l)
     for (int64_t i = 0; i < n; i++, x += e, weight += k, expert += k) {
         double sum = 0;
         scores_of(a, x, e, score);
-        for (int64_t j = 0; j < e; j++) rank[j] = bias ? score[j] + bias[j] : x[j];
+        /* scores rise with logits, which tell more of them apart, but sums of two do not */
+        const bool by_score = bias || a->n_groups;
+        for (int64_t j = 0; j < e; j++) rank[j] = by_score ? score[j] + (bias ? bias[j] : 0) : x[j];
+        if (a->n_groups) keep_groups(a, rank, e);
         choose(rank, e, k, expert);
         for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
         for (int64_t j = 0; j < k; j++)

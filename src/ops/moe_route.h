@@ -8,7 +8,11 @@ typedef struct MoeRoute {
     bool sigmoid;   /* scores are sigmoids of the logits, not their softmax */
     bool normalize; /* the weights of a token's experts add up to 1 */
     double factor;  /* that the weights are multiplied by */
+    /* Experts are chosen from the best `top_groups` of so many groups of neighbours. A group is as
+     * good as its best expert, with sigmoids as its best two together. 0: there are none. */
+    int64_t n_groups, top_groups;
 } MoeRoute;
+#define MOST_EXPERT_GROUPS 64
 
 /* Logits [* e] give the weights [* k] (f32 or better), and in *expert [* k] the experts with the
  * largest scores, largest first; of equal ones the lower number. `bias` [e] is added to scores for

@@ -22,6 +22,9 @@ LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hi
 NEOX = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
 
+LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
+ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
+
 
 def rope(kind, **more):
     """Rotary positions in the spelling of either version."""
@@ -72,6 +75,12 @@ FAMILIES = {
     "glm4": ("Glm4", LLAMA | dict(head_dim=16, partial_rotary_factor=0.75)),
     "glm4_moe": ("Glm4Moe", LLAMA | dict(head_dim=16, use_qk_norm=True, attention_bias=True, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2,
                                           moe_intermediate_size=24, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5)),
+    "deepseek_v2": ("DeepseekV2", LATENT | ROUTED | dict(q_lora_rank=None, first_k_dense_replace=1, topk_method="group_limited_greedy")),
+    "deepseek_v3": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True, attention_bias=True)),
+    "deepseek_v3_yarn": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),
+    "youtu": ("Youtu", LATENT | dict(q_lora_rank=20)),
     "qwen2_moe": ("Qwen2Moe", LLAMA | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),

@@ -4,16 +4,25 @@
 #include "models/hf_config.h"
 #include "test.h"
 
-#define MEMBERS                                                                                    \
+#define SIZES                                                                                      \
     "\"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, \"num_hidden_layers\": "  \
-    "4, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"max_position_embeddings\": 32, " \
-    "\"rms_norm_eps\": 1e-6, "
+    "4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, \"rms_norm_eps\": 1e-6, "
+#define MEMBERS SIZES "\"num_key_value_heads\": 2, "
 #define GEMMA                                                                                      \
     MEMBERS "\"head_dim\": 4, \"query_pre_attn_scalar\": 9, \"sliding_window\": 3, "               \
             "\"hidden_activation\": \"gelu_pytorch_tanh\", "
 #define ROPE(kind)                                                                                 \
     "\"rope_scaling\": {\"rope_type\": \"" kind "\", \"factor\": 4.0, \"low_freq_factor\": 1.0, "  \
     "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8}, "
+
+/* Four heads with keys and values of their own, from a vector; of six features two turn. */
+#define LATENT                                                                                     \
+    SIZES "\"num_key_value_heads\": 4, \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 4, "             \
+          "\"qk_rope_head_dim\": 2, "
+#define ROUTED                                                                                     \
+    "\"n_routed_experts\": 6, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "               \
+    "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5, \"n_group\": 2, "               \
+    "\"topk_group\": 1, "
 
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
@@ -75,6 +84,17 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"qwen3_moe\", \"head_dim\": 6, \"num_experts\": 4, "
             "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"norm_topk_prob\": true, "
             "\"decoder_sparse_step\": 1, \"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
+    LATENT ROUTED "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"v_head_dim\": 4, "
+                  "\"first_k_dense_replace\": 1, \"topk_method\": \"group_limited_greedy\"",
+    LATENT ROUTED
+    "\"model_type\": \"deepseek_v3\", \"q_lora_rank\": 10, \"v_head_dim\": 8, "
+    "\"attention_bias\": true, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
+    "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"mscale\": 1.0, "
+    "\"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 8}",
+    LATENT ROUTED "\"model_type\": \"glm4_moe_lite\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
+                  "\"norm_topk_prob\": false, \"mlp_layer_types\": [\"dense\", \"sparse\", "
+                  "\"dense\", \"sparse\"]",
+    LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
 };
 
 int n_tiny_families(void)

@@ -164,6 +164,27 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "rope: short_factors are 2 numbers, but kind linear takes 0" },
         { "rope: {width: 3}", "rope: width 3 is odd, or above the head width 4" },
         { "layers: [{rope: {width: 6}}]", "layers.0.rope: width 6 is odd, or above" },
+        { "latent: {key_rank: 4, rope_width: 2, value_width: 4}",
+          "latent: each query head has a key head, so n_head_kv 1 must be n_head_q 2" },
+        { "latent: {key_rank: 4, rope_width: 4, value_width: 4}",
+          "latent: rope_width 4 and head_width 4 must be even numbers, head_width the larger" },
+        { "latent: {key_rank: 4, rope_width: 3, value_width: 4}", "latent: rope_width 3" },
+        { "head_width: 5, latent: {key_rank: 4, rope_width: 2, value_width: 4}",
+          "latent: rope_width 2 and head_width 5" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, n_groups: 3, "
+          "top_groups: 1}",
+          "mixture: groups must be of equal size" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, n_groups: 4, "
+          "top_groups: 1, score: sigmoid}",
+          "mixture: groups must be of equal size, of at least two experts" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, top_groups: 1}",
+          "mixture: a token's experts must be chosen from at least one" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, n_groups: 2, "
+          "top_groups: 3}",
+          "mixture: a token's experts must be chosen from at least one" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 3, hidden: 4, n_groups: 2, "
+          "top_groups: 1}",
+          "mixture: the groups that are chosen have fewer experts than a token" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
     };
@@ -173,6 +194,33 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         assert_error_has(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", row[i][0]), &m),
                          row[i][1]);
     }
+    arena_free(a);
+}
+
+/* Norms of queries and keys, and another width that turns, beside latent attention. */
+TEST(latent_attention_has_its_own_norms_and_what_turns)
+{
+    static const char *const row[][2] = {
+        { "qk_norm: head", "latent: it has norms of its own; qk_norm must be none" },
+        { "qk_norm: width", "latent: it has norms of its own; qk_norm must be none" },
+        { "rope: {width: 2}", "latent: its rope_width says what turns; width of rope must be 0" },
+        { "layers: [{}, {rope: {width: 2}}]", "latent: its rope_width says what turns" },
+        { "rope: {kind: longrope, short_factors: [1.0, 1.0], long_factors: [1.0, 1.0]}",
+          "rope: short_factors are 2 numbers, but kind longrope takes 1" },
+    };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_error_has(
+            decoder_model(a,
+                          arena_printf(a,
+                                       "sample_key: ids, prediction_key: logits, vocab_size: 16, "
+                                       "sequence_length: 32, n_embd: 8, n_layer: 4, n_head_q: 2, "
+                                       "n_head_kv: 2, ffn_hidden: 12, latent: {key_rank: 4, "
+                                       "rope_width: 2, value_width: 4}, %s",
+                                       row[i][0]),
+                          &m),
+            row[i][1]);
     arena_free(a);
 }
 

@@ -16,6 +16,16 @@ typedef struct Pair {
     "4, "                                                                                          \
     "\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"max_position_embeddings\": 32, "    \
     "\"tie_word_embeddings\": false, "
+#define LATENT                                                                                     \
+    "\"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, \"num_hidden_layers\": "   \
+    "4, \"num_attention_heads\": 2, \"max_position_embeddings\": 32, \"tie_word_embeddings\": "    \
+    "false, \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, "               \
+    "\"v_head_dim\": 3, \"n_routed_experts\": 8, \"n_shared_experts\": 1, "                        \
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5, "   \
+    "\"n_group\": 4, \"topk_group\": 2, "
+#define LATENT_SETTINGS                                                                            \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, "
 static const Pair pairs[] = {
     { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-6, \"rope_theta\": 500000.0, "
             "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": "
@@ -206,6 +216,31 @@ static const Pair pairs[] = {
       DECODER_SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"seed_oss\", \"head_dim\": 4",
       DECODER_SETTINGS "norm: {eps: 1e-6}, qkv_bias: true, rope: {}" },
+    { LATENT "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"topk_method\": "
+             "\"group_limited_greedy\", \"first_k_dense_replace\": 1",
+      LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "
+                      "rope: {}, layers: [{}, {count: 3, sparse: true}], mixture: {n_experts: 8, "
+                      "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
+                      "n_groups: 4, top_groups: 2}" },
+    { LATENT
+      "\"model_type\": \"deepseek_v3\", \"q_lora_rank\": 5, \"norm_topk_prob\": true, "
+      "\"first_k_dense_replace\": 1, \"attention_bias\": true, \"rope_scaling\": {\"rope_type\": "
+      "\"yarn\", \"factor\": 4.0, \"mscale\": 1.0, \"mscale_all_dim\": 1.0, "
+      "\"original_max_position_embeddings\": 8}",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, qkv_bias: true, out_bias: true, latent: {key_rank: 6, query_rank: "
+      "5, rope_width: 2, value_width: 3}, rope: {kind: yarn, factor: 4.0, original: 8, attention: "
+      "1.0}, attention_scale: 0.5292845159284535, layers: [{}, {count: 3, sparse: true}], "
+      "mixture: {score: sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, factor: 1.5, "
+      "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"glm4_moe_lite\", \"q_lora_rank\": 5, \"norm_topk_prob\": false, "
+             "\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", \"dense\"]",
+      LATENT_SETTINGS "latent: {key_rank: 6, query_rank: 5, rope_width: 2, value_width: 3}, rope: "
+                      "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
+                      "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
+                      "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null", LATENT_SETTINGS
+      "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}" },
     { SIZES "\"model_type\": \"olmo\"",
       DECODER_SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
 };

@@ -58,6 +58,12 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     arena_free(a);
 }
 
+#define LATENT                                                                                     \
+    "\"kv_lora_rank\": 4, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"v_head_dim\": 3, "
+#define ROUTED                                                                                     \
+    "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
+
 TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
 {
     static const struct {
@@ -76,8 +82,32 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "glm4_moe",
           "\"n_routed_experts\": 4, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "
           "\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
-          "\"n_group\": 2",
-          "topk_group is missing; it must equal n_group" },
+          "\"n_group\": 3",
+          "n_group: 3 is not known; groups must be of equal size" },
+        { "deepseek_v3", LATENT "\"q_lora_rank\": null, \"rope_interleave\": false",
+          "rope_interleave: false is not known; only true is" },
+        { "deepseek_v3", "\"kv_lora_rank\": 4", "qk_nope_head_dim is missing; the class needs it" },
+        { "youtu", LATENT "\"attention_bias\": true",
+          "q_lora_rank is missing; the class needs it" },
+        { "youtu", LATENT "\"q_lora_rank\": 4, \"partial_rotary_factor\": 0.5",
+          "partial_rotary_factor 0.5 of a head of 2 is not known; whole heads turn" },
+        { "deepseek_v2", LATENT ROUTED "\"norm_topk_prob\": true",
+          "norm_topk_prob: true is not known; only false is" },
+        { "deepseek_v2", LATENT ROUTED "\"topk_method\": \"noaux_tc\"",
+          "topk_method: \"noaux_tc\" is not known; known are greedy and group_limited_greedy" },
+        { "deepseek_v3", LATENT ROUTED "\"norm_topk_prob\": true, \"topk_method\": \"greedy\"",
+          "topk_method: \"greedy\" is not known; only noaux_tc is" },
+        { "deepseek_v3", LATENT ROUTED "\"norm_topk_prob\": true, \"scoring_func\": \"softmax\"",
+          "scoring_func: \"softmax\" is not known; only sigmoid is" },
+        { "deepseek_v2", LATENT ROUTED "\"scoring_func\": \"sigmoid\"", "only softmax is" },
+        { "deepseek_v2", LATENT ROUTED "\"moe_layer_freq\": 2", "moe_layer_freq: 2 is not known" },
+        { "deepseek_v2", LATENT ROUTED "\"mlp_bias\": true", "mlp_bias: true is not known" },
+        { "glm4_moe_lite",
+          LATENT ROUTED "\"norm_topk_prob\": true, \"mlp_layer_types\": [\"dense\"]",
+          "each layer is dense or sparse" },
+        { "glm4_moe_lite",
+          LATENT ROUTED "\"norm_topk_prob\": true, \"mlp_layer_types\": [\"dense\", \"full\"]",
+          "each layer is dense or sparse" },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

@@ -159,27 +159,38 @@ TEST(parameters_return_from_the_layouts_of_every_family)
         "\"head_dim\": 8, \"num_experts\": 3, \"moe_intermediate_size\": 5, \"n_routed_experts\": "
         "3, "
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
-        "\"norm_topk_prob\": true, \"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
-        "1, \"num_dense_layers\": 1";
+        "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
+        "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
+        "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3";
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
-        round_trip(a, arena_printf(a, "\"model_type\": \"%s\"%s", f->model_type, rest), ONE_FILE);
+        round_trip(a,
+                   arena_printf(a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s",
+                                f->model_type, rest,
+                                f->options & HF_TOPK_METHOD ? "false" : "true"),
+                   ONE_FILE);
     arena_free(a);
 }
 
-/* Which row of a file's tensor is row `row` of the parameter. */
-static int64_t file_row(Arena *a, const char *members, const char *param, int64_t row)
+/* Which row of a file's tensor is row `row` of the parameter with so many rows; 0: as queries. */
+static int64_t file_row_of(Arena *a, const char *members, const char *param, int64_t rows,
+                           int64_t row)
 {
     const Decoder *d = hf_decoder_with(a, members, "");
     HfModel m;
     HfSource s;
     assert_no_error(hf_config_read(a, hf_folder_with(a, members, ""), &m));
-    const int64_t size[] = { d->n_head_q * d->head_width, d->width };
+    const int64_t size[] = { rows ? rows : d->n_head_q * d->head_width, d->width };
     const bool is_bias = strstr(param, ".bias");
     assert_no_error(hf_source(a, m.family, d, param, is_bias ? 1 : 2, size, &s));
     const int64_t at = hf_source_row(&s, row), width = is_bias ? 1 : d->width;
     assert_true(at % width == 0);
     return at / width;
+}
+
+static int64_t file_row(Arena *a, const char *members, const char *param, int64_t row)
+{
+    return file_row_of(a, members, param, 0, row);
 }
 
 /* GPT-NeoX: head by head its query, key and value; of four features the first two turn together.
@@ -211,6 +222,36 @@ TEST(features_of_a_head_lie_where_the_family_has_them)
         assert_int_equal(file_row(a, json, value, 8 + j), 8 + j);
         json = arena_printf(a, heads, "glm", 8);
         assert_int_equal(file_row(a, json, query, 8 + j), 8 + glm[j]);
+    }
+    arena_free(a);
+}
+
+/* Heads of four features that do not turn, which come first in files, and four that turn, in pairs
+ * side by side; values of three. */
+TEST(heads_of_latent_attention_lie_where_deepseek_has_them)
+{
+    static const char json[] =
+        "\"model_type\": \"youtu\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+        "\"kv_lora_rank\": 5, \"q_lora_rank\": null, \"qk_nope_head_dim\": 4, "
+        "\"qk_rope_head_dim\": 4, \"v_head_dim\": 3, \"attention_bias\": true";
+    static const int64_t query[] = { 4, 6, 0, 1, 5, 7, 2, 3 }, turning[] = { 0, 2, 1, 3 };
+    static const char layer[] = "transformer.h.0.attn";
+    Arena *a = arena_new();
+    for (int64_t j = 0; j < 8; j++)
+        assert_int_equal(file_row(a, json, arena_printf(a, "%s.q_attn.weight", layer), 8 + j),
+                         8 + query[j]);
+    for (int64_t j = 0; j < 4; j++) {
+        assert_int_equal(file_row_of(a, json, arena_printf(a, "%s.k_rope.weight", layer), 4, j),
+                         5 + turning[j]);
+        assert_int_equal(file_row_of(a, json, arena_printf(a, "%s.k_rope.bias", layer), 4, j),
+                         5 + turning[j]);
+        assert_int_equal(file_row_of(a, json, arena_printf(a, "%s.kv_latent.weight", layer), 5, j),
+                         j);
+        assert_int_equal(file_row_of(a, json, arena_printf(a, "%s.k_attn.weight", layer), 8, 4 + j),
+                         7 + j);
+        assert_int_equal(file_row_of(a, json, arena_printf(a, "%s.v_attn.weight", layer), 6, 2 + j),
+                         j ? 7 + 4 + j - 1 : 6);
     }
     arena_free(a);
 }

@@ -5,6 +5,7 @@
 #include "ops/cast.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/features.h"
 #include "ops/fill.h"
 #include "ops/gelu_tanh.h"
 #include "ops/host_copy.h"
@@ -45,6 +46,29 @@ static Value *middle_rows(Graph *g, Value *x)
 static Value *for_each_of_four(Graph *g, Value *rows)
 {
     return repeat_rows(g, rows, 4);
+}
+
+static Value *some_features(Graph *g, Value *x)
+{
+    return slice_features(g, x, 3, 5);
+}
+
+static Value *first_features(Graph *g, Value *x)
+{
+    return slice_features(g, x, 0, 128);
+}
+
+static Value *widened(Graph *g, Value *x)
+{
+    return pad_features(g, x, value_width(x) + value_width(x) / 2);
+}
+
+/* tokens, heads, parts, width; width of what heads share */
+static Value *build_join_features(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *front = floats(g, "front", 4, (int64_t[]){ n[0], 1, n[2], n[4] });
+    return join_features(g, floats(g, "x", 4, n), front);
 }
 
 /* batch, rows, width; the place of the row */
@@ -212,6 +236,12 @@ const OpCase element_cases[] = {
     { "slice_rows", build_unary, .unary = middle_rows, .n = { 2, 5, 4 } },
     { "mean_rows", build_unary, .unary = mean_rows, .n = { 2, 5, 4 } },
     { "repeat_rows", build_unary, .unary = for_each_of_four, .n = { 6, 4 } },
+    { "slice_features", build_unary, .unary = some_features, .n = { 3, 2, 9 } },
+    { "slice_features of many rows", build_unary, .unary = first_features, .n = { 201, 3, 192 }, .large = { 4096, 16, 192 } },
+    { "pad_features", build_unary, .unary = widened, .n = { 4, 7 }, .large = { 4096, 16, 128 } },
+    { "pad_features of many rows", build_unary, .unary = widened, .n = { 301, 66 } },
+    { "join_features", build_join_features, .n = { 3, 4, 2, 5, 3 }, .large = { 4096, 16, 2, 64, 32 } },
+    { "join_features of many rows", build_join_features, .n = { 67, 5, 2, 33, 32 } },
     { "patches", build_patches, .n = { 2, 3, 7, 8, 3, 2 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },

@@ -82,11 +82,13 @@ static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
 
 /* clang-format off */
 const OpCase expert_cases[] = {
-    { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ 2, false, false, 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
-    { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 3, false, true, 0.7 }, .n = { 2, 4, 5 } },
-    { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ 2, true, false, 1 }, .n = { 2, 4, 5 } },
-    { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 2.5 }, .n = { 2, 4, 5 } },
-    { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ 2, true, true, 1 }, .n = { 2, 4, 6 } },
+    { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .factor = 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
+    { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .normalize = true, .factor = 0.7 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .factor = 1 }, .n = { 2, 4, 5 } },
+    { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 2.5 }, .n = { 2, 4, 5 } },
+    { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },
+    { "moe_route by groups", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .factor = 1, .n_groups = 4, .top_groups = 2 }, .n = { 2, 32, 12 }, .large = { 4, 1024, 64 } },
+    { "moe_route by groups with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 4, .sigmoid = true, .normalize = true, .factor = 2.5, .n_groups = 3, .top_groups = 2 }, .n = { 2, 40, 9 } },
     { "repeat_heads", build_repeat_heads, .n = { 2, 4, 2, 3, 4 } },
     { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },

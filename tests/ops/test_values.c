@@ -9,9 +9,11 @@
 #include "ops/dropout_mask.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
+#include "ops/features.h"
 #include "ops/fill.h"
 #include "ops/gradient_norm.h"
 #include "ops/mean_valid.h"
+#include "ops/moe_route.h"
 #include "ops/norm.h"
 #include "ops/positions.h"
 #include "ops/reshape.h"
@@ -49,6 +51,49 @@ TEST(activations_and_their_slopes)
     expect(s, b, ARE(-0.0455002638963584, -0.154268769362993, 0.149676581420731, 2.99595030590511));
     expect(s, db, ARE(-0.0852318010781969, 0.132504875343837, 0.695373354883636, 1.01194564720418));
     expect(s, c, ARE(-0.357608766066353, 0.188770334399073, 0.281088250442899, 1.42886119023365));
+    sheet_free(s);
+}
+
+TEST(features_are_cut_out_widened_and_joined)
+{
+    Sheet *s = sheet_new();
+    Graph *g = s->graph;
+    Value *x = give(s, "x", SIZES(1, 2, 1, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    Value *front = give(s, "front", SIZES(1, 1, 1, 2), NUMBERS(-1, -2));
+    Value *dy = give(s, "dy", SIZES(1, 2, 1, 5), NUMBERS(10, 20, 30, 40, 50, 1, 2, 3, 4, 5));
+    Value *part = slice_features(g, x, 1, 2), *wide = pad_features(g, x, 4),
+          *both = join_features(g, x, front);
+    Value **grad = op_differentiate(g, both, dy);
+    expect(s, part, ARE(2, 3, 5, 6));
+    expect(s, wide, ARE(1, 2, 3, 0, 4, 5, 6, 0));
+    expect(s, both, ARE(-1, -2, 1, 2, 3, -1, -2, 4, 5, 6));
+    expect(s, grad[x->id], ARE(30, 40, 50, 3, 4, 5));
+    expect(s, grad[front->id], ARE(11, 22));
+    sheet_free(s);
+}
+
+/* Six experts in groups of two. By a softmax the second group has the best one, and the first the
+ * next; by sigmoids the third is as good as its two together; a bias moves the choice alone. */
+TEST(experts_are_chosen_from_the_best_groups)
+{
+    Sheet *s = sheet_new();
+    Graph *g = s->graph;
+    Value *x = give(s, "x", SIZES(1, 6), NUMBERS(2, -3, 2.5, -4, 1.5, 1.4));
+    Value *bias = give(s, "bias", SIZES(6), NUMBERS(0, 0, 0, 1, 0, 0));
+    Value *best, *two, *biased;
+    const MoeRoute softmax = { .top_k = 2, .factor = 1, .n_groups = 3, .top_groups = 1 },
+                   sigmoid = {
+                       .top_k = 2, .sigmoid = true, .factor = 2, .n_groups = 3, .top_groups = 1
+                   };
+    Value *weight = moe_route(g, x, NULL, &softmax, &best);
+    Value *of_two = moe_route(g, x, NULL, &sigmoid, &two);
+    Value *of_biased = moe_route(g, x, bias, &sigmoid, &biased);
+    expect(s, best, ARE(2, 3));
+    expect(s, weight, ARE(0.4323629934934833, 0.0006500314700112099));
+    expect(s, two, ARE(4, 5));
+    expect(s, of_two, ARE(1.6351489523872873, 1.6043677771171634));
+    expect(s, biased, ARE(3, 2));
+    expect(s, of_biased, ARE(0.03597241992418312, 1.848283639957513));
     sheet_free(s);
 }
 

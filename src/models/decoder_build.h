@@ -1,0 +1,31 @@
+/* decoder_build.h - what the files that build a decoder's forward pass share. */
+#ifndef MODELS_DECODER_BUILD_H
+#define MODELS_DECODER_BUILD_H
+#include "models/decoder.h"
+
+/* A rotary table for heads of a width, and what it was made for. */
+typedef struct Table {
+    const RopeScaling *of;
+    int64_t width;
+    Value *value;
+} Table;
+
+/* While one forward pass is built. */
+typedef struct Build {
+    const Decoder *d;
+    const ForwardSettings *f;
+    Graph *g;
+    double dropout;
+    int64_t salt; /* of the next dropout */
+    Table *table; /* of each rotary transform, made at its first use */
+    int64_t n_tables, cap_tables;
+    Value *documents; /* of the tokens; NULL: all are one */
+    MoeSums moe;      /* over the layers so far */
+} Build;
+
+/* x where there is no norm. */
+Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
+/* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
+ */
+Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
+#endif

@@ -1,0 +1,364 @@
+/* hf_write_members.c - the members of config.json that say what a description does. */
+#include "models/hf_write_members.h"
+#include "base/json.h"
+#include <string.h>
+
+/* A JSON object that grows. */
+void hf_put_key(Text *t, const char *name)
+{
+    text_printf(t, "%s\n  \"%s\": ", t->len > 1 ? "," : "", name);
+}
+
+static void put_text(Text *t, const char *name, const char *value)
+{
+    hf_put_key(t, name);
+    text_json_string(t, str_of(value));
+}
+
+static void put_int(Text *t, const char *name, int64_t value)
+{
+    hf_put_key(t, name);
+    text_printf(t, "%lld", (long long)value);
+}
+
+void hf_put_double(Text *t, const char *name, double value)
+{
+    hf_put_key(t, name);
+    text_json_double(t, value);
+}
+
+void hf_put_bool(Text *t, const char *name, bool value)
+{
+    hf_put_key(t, name);
+    text_puts(t, value ? "true" : "false");
+}
+
+static void put_doubles(Text *t, const char *name, const FloatList *list)
+{
+    hf_put_key(t, name);
+    for (int64_t i = 0; i < list->n; i++) {
+        text_puts(t, i ? ", " : "[");
+        text_json_double(t, list->item[i]);
+    }
+    text_putc(t, ']');
+}
+
+/* null: none */
+static void put_optional(Text *t, const char *name, double value)
+{
+    if (value > 0)
+        hf_put_double(t, name, value);
+    else {
+        hf_put_key(t, name);
+        text_puts(t, "null");
+    }
+}
+
+static void put_window(Text *t, int64_t window)
+{
+    hf_put_key(t, "sliding_window");
+    if (window)
+        text_printf(t, "%lld", (long long)window);
+    else
+        text_puts(t, "null");
+}
+
+static const char *activation_name(const Decoder *d)
+{
+    static const char *const names[] = { "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2" };
+    return names[d->activation];
+}
+
+static const char *dtype_text(Dtype t)
+{
+    return t == BF16 ? "bfloat16" : t == F16 ? "float16" : "float32";
+}
+
+void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtype)
+{
+    hf_put_key(t, "architectures");
+    text_printf(t, "[\"%s\"]", class);
+    put_text(t, "model_type", model_type);
+    put_text(t, "torch_dtype", dtype_text(dtype));
+    static const char *const ids[] = { "bos_token_id", "eos_token_id", "pad_token_id" };
+    for (int i = 0; i < 3; i++) {
+        hf_put_key(t, ids[i]);
+        text_puts(t, "null");
+    }
+}
+
+/* An object of its own; with the base, as transformers 5 has it. Phi 3 wants of longrope no more
+ * than the factors in it. */
+static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
+                     bool with_base, double mscale)
+{
+    const bool is_phi3 = f->flags & HF_PHI3;
+    Text r = { 0 };
+    text_putc(&r, '{');
+    if (with_base) hf_put_double(&r, "rope_theta", s->base);
+    put_text(&r, "rope_type", s->kind == ROPE_PLAIN ? "default" : rope_scaling_choices[s->kind]);
+    if (s->kind == ROPE_LONG) {
+        put_doubles(&r, "short_factor", &s->short_factors);
+        put_doubles(&r, "long_factor", &s->long_factors);
+        if (!is_phi3) hf_put_double(&r, "attention_factor", s->attention);
+    } else if (s->kind != ROPE_PLAIN)
+        hf_put_double(&r, "factor", s->factor);
+    if (s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN || (s->kind == ROPE_LONG && !is_phi3))
+        put_int(&r, "original_max_position_embeddings", s->original);
+    if (s->kind == ROPE_LLAMA3) {
+        hf_put_double(&r, "low_freq_factor", s->low_freq);
+        hf_put_double(&r, "high_freq_factor", s->high_freq);
+    }
+    if (s->kind == ROPE_YARN) {
+        hf_put_double(&r, "beta_fast", s->beta_fast);
+        hf_put_double(&r, "beta_slow", s->beta_slow);
+        hf_put_double(&r, "attention_factor", s->attention);
+        hf_put_bool(&r, "truncate", s->truncate);
+    }
+    if (mscale != 0) hf_put_double(&r, "mscale_all_dim", mscale);
+    if (mscale != 0 && s->kind == ROPE_LONG) hf_put_double(&r, "factor", s->factor);
+    hf_put_key(t, name);
+    text_add(t, r.ptr, r.len);
+    text_putc(t, '}');
+    text_free(&r);
+}
+
+static void put_no_rope_layers(Text *t, const Decoder *d)
+{
+    hf_put_key(t, "no_rope_layers");
+    for (int64_t i = 0; i < d->n_layer; i++)
+        text_printf(t, "%s%d", i ? ", " : "[", d->layer[i].n_rope > 0);
+    text_putc(t, ']');
+}
+
+/* A layer with a window, or NULL. */
+static const DecoderLayer *local_layer(const Decoder *d)
+{
+    int64_t i = d->n_layer - 1;
+    while (i >= 0 && !d->layer[i].window) i--;
+    return i < 0 ? NULL : &d->layer[i];
+}
+
+/* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
+static const DecoderLayer *turning_layer(const Decoder *d)
+{
+    const DecoderLayer *found = NULL;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].n_rope && (!found || !d->layer[i].window)) found = &d->layer[i];
+    return found;
+}
+
+/* A number that gives the width again: there the product is cut to an integer. */
+static double turning_share(int64_t width, int64_t head)
+{
+    const double share = width ? (double)width / (double)head : 1;
+    return (int64_t)(share * (double)head) < width ? nextafter(share, 1) : share;
+}
+
+/* What makes the scale of scores of the factor; 0: nothing does. Most are short numbers, which
+ * rounding brings back. */
+static double mscale_of(const Decoder *d, const RopeScaling *s)
+{
+    if (!d->latent || d->attention_scale <= 0 || s->factor <= 1) return 0;
+    const double scale = sqrt(d->attention_scale * sqrt((double)d->head_width));
+    return rint(1e9 * (scale - 1) / (0.1 * log(s->factor))) / 1e9;
+}
+
+static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const DecoderLayer *local = local_layer(d), *full = turning_layer(d);
+    /* classes that have both kinds of layers want a window, even where none has it */
+    const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN ||
+                       f->windows == HF_WINDOW_ROPE;
+    put_window(t, local ? local->window : needs ? f->window : 0);
+    if (local) hf_put_bool(t, "use_sliding_window", true);
+    if (f->windows > HF_WINDOW_EACH) {
+        hf_put_key(t, "layer_types");
+        for (int64_t i = 0; i < d->n_layer; i++)
+            text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
+                        d->layer[i].window ? "sliding" : "full");
+        text_putc(t, ']');
+    }
+    if (f->options & HF_NO_ROPE_LAYERS) put_no_rope_layers(t, d);
+    if (!full) return;
+    hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
+    if (f->rotary_share > 0)
+        hf_put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
+                      turning_share(full->rope->width, d->head_width));
+    if (full->rope->kind == ROPE_LONG && f->flags & HF_PHI3)
+        put_int(t, "original_max_position_embeddings", full->rope->original);
+    if (full->rope->kind != ROPE_PLAIN)
+        put_rope(t, "rope_scaling", full->rope, f, false, mscale_of(d, full->rope));
+    if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
+    if (f->local_theta != 0) {
+        hf_put_double(t, "rope_local_base_freq", local->rope->base);
+        return;
+    }
+    Text both = { 0 };
+    text_putc(&both, '{');
+    put_rope(&both, "full_attention", full->rope, f, true, 0);
+    put_rope(&both, "sliding_attention", local->rope, f, true, 0);
+    hf_put_key(t, "rope_parameters");
+    text_add(t, both.ptr, both.len);
+    text_putc(t, '}');
+    text_free(&both);
+}
+
+static void put_mlp_layer_types(Text *t, const Decoder *d)
+{
+    hf_put_key(t, "mlp_layer_types");
+    for (int64_t i = 0; i < d->n_layer; i++)
+        text_printf(t, "%s\"%s\"", i ? ", " : "[", d->layer[i].is_sparse ? "sparse" : "dense");
+    text_putc(t, ']');
+}
+
+static void put_latent(Text *t, const Decoder *d)
+{
+    const Latent *l = d->latent;
+    put_int(t, "kv_lora_rank", l->key_rank);
+    if (l->query_rank)
+        put_int(t, "q_lora_rank", l->query_rank);
+    else {
+        hf_put_key(t, "q_lora_rank");
+        text_puts(t, "null");
+    }
+    put_int(t, "qk_nope_head_dim", d->head_width - l->turning);
+    put_int(t, "qk_rope_head_dim", l->turning);
+    put_int(t, "v_head_dim", l->value_width);
+}
+
+/* Of layers that are sparse from one on. */
+static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const Moe *m = d->moe;
+    const bool is_afmoe = f->flags & HF_AFMOE;
+    int64_t first = 0;
+    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
+    put_int(t, is_afmoe ? "num_experts" : "n_routed_experts", m->n_experts);
+    put_int(t, is_afmoe ? "num_shared_experts" : "n_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, "num_experts_per_tok", m->top_k);
+    put_int(t, "moe_intermediate_size", m->hidden);
+    put_int(t, is_afmoe ? "num_dense_layers" : "first_k_dense_replace", first);
+    hf_put_double(t, is_afmoe ? "route_scale" : "routed_scaling_factor",
+                  m->factor != 0 ? m->factor : 1);
+    if (f->options & HF_MLP_LAYER_TYPES) put_mlp_layer_types(t, d);
+    if (is_afmoe) return;
+    hf_put_bool(t, "norm_topk_prob", m->normalize);
+    put_int(t, "n_group", m->n_groups ? m->n_groups : 1);
+    put_int(t, "topk_group", m->n_groups ? m->top_groups : 1);
+    if (f->options & HF_TOPK_METHOD)
+        put_text(t, "topk_method", m->n_groups ? "group_limited_greedy" : "greedy");
+}
+
+static void put_moe(Text *t, const Decoder *d)
+{
+    const Moe *m = d->moe;
+    bool first = true;
+    put_int(t, "num_local_experts", m->n_experts);
+    put_int(t, "num_experts", m->n_experts);
+    put_int(t, "num_experts_per_tok", m->top_k);
+    put_int(t, "moe_intermediate_size", m->hidden);
+    if (m->shared_hidden) put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
+    hf_put_bool(t, "norm_topk_prob", m->normalize);
+    hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+    hf_put_key(t, "mlp_only_layers");
+    text_putc(t, '[');
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        if (d->layer[i].is_sparse) continue;
+        text_printf(t, "%s%lld", first ? "" : ", ", (long long)i);
+        first = false;
+    }
+    text_putc(t, ']');
+}
+
+static void put_multipliers(Text *t, const Decoder *d)
+{
+    hf_put_double(t, "embedding_multiplier", d->embedding_scale != 0 ? d->embedding_scale : 1);
+    hf_put_double(t, "attention_multiplier", decoder_attention_scale(d));
+    hf_put_double(t, "residual_multiplier", d->residual_scale != 0 ? d->residual_scale : 1);
+    hf_put_double(t, "logits_scaling", d->logit_divisor != 0 ? d->logit_divisor : 1);
+}
+
+static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const char *of_layers = f->dropout_key, *embedding = f->embedding_dropout_key;
+    if (!of_layers) return;
+    hf_put_double(t, of_layers, d->dropout);
+    if (embedding && strcmp(embedding, of_layers) != 0)
+        hf_put_double(t, embedding, d->embedding_dropout);
+}
+
+static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const bool all_sparse = f->flags & HF_ALL_SPARSE;
+    put_int(t, "vocab_size", d->vocab_size);
+    put_int(t, "hidden_size", d->width);
+    put_int(t, "intermediate_size", all_sparse && d->moe ? d->moe->hidden : d->hidden);
+    put_int(t, "num_hidden_layers", d->n_layer);
+    put_int(t, "num_attention_heads", d->n_head_q);
+    put_int(t, "num_key_value_heads", d->n_head_kv);
+    put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
+    if (f->flags & HF_LATENT && d->latent) put_latent(t, d);
+    const DecoderLayer *turning = turning_layer(d);
+    const RopeScaling *s = turning ? turning->rope : NULL;
+    const bool grows = s && s->kind == ROPE_DYNAMIC;
+    put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
+    hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
+    if (f->flags & HF_SCALED_EMBEDDING) put_text(t, "hidden_activation", activation_name(d));
+    if (!(f->flags & HF_SOFT_CAPS)) put_text(t, "hidden_act", activation_name(d));
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    hf_put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
+    hf_put_bool(t, "mlp_bias", d->ffn_bias);
+    if (f->options & HF_USE_BIAS) hf_put_bool(t, "use_bias", d->ffn_bias);
+    if (f->options & HF_USE_QKV_BIAS)
+        hf_put_bool(t, f->flags & HF_BIASED ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
+    if (f->options & HF_PARALLEL_RESIDUAL)
+        hf_put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
+    if (f->options & HF_LOGIT_SCALE)
+        hf_put_double(t, "logit_scale", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
+    if (f->options & HF_OUT_BIAS) hf_put_bool(t, "attention_out_bias", d->out_bias);
+    put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+    if (f->flags & HF_SOFT_CAPS) {
+        const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
+        put_int(t, "query_pre_attn_scalar", /* an integer there */
+                of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
+        put_optional(t, "attn_logit_softcapping", d->attention_cap);
+        put_optional(t, "final_logit_softcapping", d->logit_cap);
+    }
+    if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
+    put_layers(t, d, f);
+    if (f->flags & HF_AFMOE) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
+    if (f->options & HF_USE_QK_NORM) hf_put_bool(t, "use_qk_norm", d->qk_norm);
+    if (!(f->flags & HF_SPARSE) || !d->moe) return;
+    if (f->flags & HF_SIGMOID_ROUTER)
+        put_sigmoid_router(t, d, f);
+    else
+        put_moe(t, d);
+}
+
+static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
+{
+    put_int(t, "vocab_size", d->vocab_size);
+    put_int(t, "n_embd", d->width);
+    put_int(t, "n_layer", d->n_layer);
+    put_int(t, "n_head", d->n_head_q);
+    put_int(t, "n_inner", d->hidden);
+    put_int(t, "n_positions", d->sequence_length);
+    hf_put_double(t, f->eps_key, d->head_norm->eps);
+    put_text(t, "activation_function",
+             d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    hf_put_double(t, "attn_pdrop", d->attention_dropout);
+    put_dropout(t, d, f);
+    hf_put_bool(t, "scale_attn_weights", d->attention_scale != 1);
+    hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
+}
+
+void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
+{
+    if (f->flags & HF_GPT2)
+        put_gpt2(t, d, f);
+    else
+        put_llama(t, d, f);
+}

@@ -1,0 +1,143 @@
+/* test_latent.c - latent attention against its formula, computed head by head. */
+#include "models/decoder_model.h"
+#include "ops/op_run.h"
+#include "test.h"
+#include <math.h>
+#include <string.h>
+
+enum { TOKENS = 5, WIDTH = 8, HEADS = 2, HEAD = 6, TURNING = 2, OWN = HEAD - TURNING, MOST = 8 };
+
+/* What the first block's attention reads and has, as numbers. */
+typedef struct Layer {
+    const OpRun *run;
+    const Value *x, *o;
+    int64_t key_rank, query_rank, value_width;
+} Layer;
+
+static double param(const Layer *l, const char *name, int64_t i)
+{
+    const char *full = arena_printf(l->run->arena, "transformer.h.0.attn.%s.weight", name);
+    const Value *v = graph_find(l->run->graph, full);
+    if (!v) fail_msg("there is no %s", full);
+    return op_get(&l->run->tensor[v->id], i);
+}
+
+static void product(const Layer *l, const char *name, const double *x, int64_t n, double *y,
+                    int64_t m)
+{
+    for (int64_t i = 0; i < m; i++) {
+        y[i] = 0;
+        for (int64_t k = 0; k < n; k++) y[i] += param(l, name, i * n + k) * x[k];
+    }
+}
+
+static void rms(const Layer *l, const char *name, double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
+    for (int64_t i = 0; i < n; i++) x[i] *= param(l, name, i) / sqrt(sum / (double)n + 1e-6);
+}
+
+/* By as many radians as there are tokens before: of the two features the base does not matter. */
+static void turn(double *a, double *b, int64_t position)
+{
+    const double c = cos((double)position), s = sin((double)position), first = *a;
+    *a = first * c - *b * s;
+    *b = *b * c + first * s;
+}
+
+/* Of a token: queries and keys by head, each the turning feature and two that do not, twice. */
+static void heads_of(const Layer *l, int64_t token, double q[HEADS][HEAD], double k[HEADS][HEAD],
+                     double v[HEADS][MOST])
+{
+    double x[WIDTH], latent[MOST], shared[TURNING], own[HEADS * OWN];
+    for (int i = 0; i < WIDTH; i++) x[i] = op_get(&l->run->tensor[l->x->id], token * WIDTH + i);
+    if (l->query_rank) {
+        product(l, "q_latent", x, WIDTH, latent, l->query_rank);
+        rms(l, "q_latent_norm", latent, l->query_rank);
+        product(l, "q_up", latent, l->query_rank, q[0], HEADS * HEAD);
+    } else {
+        product(l, "q_attn", x, WIDTH, q[0], HEADS * HEAD);
+    }
+    product(l, "kv_latent", x, WIDTH, latent, l->key_rank);
+    rms(l, "kv_latent_norm", latent, l->key_rank);
+    product(l, "k_rope", x, WIDTH, shared, TURNING);
+    product(l, "k_attn", latent, l->key_rank, own, HEADS * OWN);
+    turn(&shared[0], &shared[1], token);
+    double values[HEADS * MOST];
+    product(l, "v_attn", latent, l->key_rank, values, HEADS * l->value_width);
+    for (int h = 0; h < HEADS; h++) {
+        turn(&q[h][0], &q[h][HEAD / 2], token);
+        for (int half = 0; half < 2; half++) {
+            k[h][half * HEAD / 2] = shared[half];
+            for (int j = 0; j < OWN / 2; j++)
+                k[h][half * HEAD / 2 + 1 + j] = own[h * OWN + half * OWN / 2 + j];
+        }
+        for (int64_t j = 0; j < l->value_width; j++) v[h][j] = values[h * l->value_width + j];
+    }
+}
+
+static void check_attention(const Layer *l)
+{
+    double q[TOKENS][HEADS][HEAD], k[TOKENS][HEADS][HEAD], v[TOKENS][HEADS][MOST];
+    for (int t = 0; t < TOKENS; t++) heads_of(l, t, q[t], k[t], v[t]);
+    for (int t = 0; t < TOKENS; t++)
+        for (int h = 0; h < HEADS; h++) {
+            double sum = 0, o[MOST] = { 0 };
+            for (int s = 0; s <= t; s++) {
+                double dot = 0;
+                for (int j = 0; j < HEAD; j++) dot += q[t][h][j] * k[s][h][j];
+                const double p = exp(dot / sqrt(HEAD));
+                sum += p;
+                for (int64_t j = 0; j < l->value_width; j++) o[j] += p * v[s][h][j];
+            }
+            for (int64_t j = 0; j < l->value_width; j++)
+                assert_close(
+                    op_get(&l->run->tensor[l->o->id], (t * HEADS + h) * l->value_width + j),
+                    o[j] / sum, 1e-5);
+        }
+}
+
+/* What a product with the weight reads. */
+static const Value *read_by(const Graph *g, const char *weight)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i]->n_in == 2 && !strcmp(g->node[i]->in[1]->name, weight))
+            return g->node[i]->in[0];
+    fail_msg("nothing reads %s", weight);
+    return NULL;
+}
+
+/* With values narrower than keys, as wide, and wider. */
+TEST(latent_attention_equals_its_formula)
+{
+    static const Layer row[] = { { .key_rank = 5, .query_rank = 3, .value_width = 3 },
+                                 { .key_rank = 7, .query_rank = 0, .value_width = HEAD },
+                                 { .key_rank = 4, .query_rank = 6, .value_width = 8 } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        assert_no_error(decoder_model(
+            a,
+            arena_printf(a,
+                         "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                         "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
+                         "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
+                         "%lld, query_rank: %lld, rope_width: 2, value_width: %lld}",
+                         (long long)row[i].key_rank, (long long)row[i].query_rank,
+                         (long long)row[i].value_width),
+            &m));
+        const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
+        assert_no_error(m->forward(m, g, &f, &out));
+        Layer l = row[i];
+        OpRun *run = op_run_new(a, g, 0);
+        op_run_nodes(run, 0, g->n_nodes);
+        l.run = run;
+        l.x = read_by(g, "transformer.h.0.attn.kv_latent.weight");
+        l.o = read_by(g, "transformer.h.0.attn.c_proj.weight");
+        check_attention(&l);
+        arena_free(a);
+    }
+}
