@@ -60,6 +60,7 @@ static Error *keep_input(Program *p, const char *input, int64_t microbatch, cons
 Error *program_write(Program *p, const char *input, int64_t microbatch, const void *data)
 {
     Device *d = p->settings.device;
+    TRY(store_settle(p->settings.store, p)); /* what another left under way uses this memory */
     const Tensor *t = program_input(p, input, microbatch);
     CHECK(t != NULL);
     if (is_split(t) || !d->is_host) TRY(keep_input(p, input, microbatch, t, &data));

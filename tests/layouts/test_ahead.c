@@ -107,9 +107,12 @@ static Error *run_step(RankRun *r, int step)
     return NULL;
 }
 
+/* Its inputs lie where gatherings that are under way have theirs. */
 static Error *evaluate(RankRun *r, double *loss)
 {
     TRY(feed(r, r->evaluation));
+    if (session_store(r->session)->finish)
+        return error_new("nobody has waited for what uses the memory of the inputs");
     TRY(program_run_phases(r->evaluation, RUN_FORWARD, &(RunTime){ .loss_scale = 1 }));
     if (r->rank == 0) *loss = program_scalar(r->evaluation, "loss_mean", 0);
     return NULL;
