@@ -72,6 +72,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
                 .f = f,
                 .g = g,
                 .dropout = f->training ? d->dropout : 0,
+                .has_adapters = self->adapters,
                 .moe.inspect = f->inspect,
                 .moe.training = f->training,
                 .moe.continues = f->cache_length > 0 };

@@ -5,6 +5,7 @@
 #include "models/decoder_build.h"
 #include "ops/attention.h"
 #include "ops/cache_write.h"
+#include "ops/contract.h"
 #include "ops/features.h"
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
@@ -59,14 +60,13 @@ static Value *wide_norm(Build *b, const char *name, Value *x)
     return norm(b->g, name, x, &n);
 }
 
-/* Where more ranks share matrices than there are heads of keys, each has one of its own: the keys
+/* Where more ranks share matrices than there are n heads of keys, each has one of its own: the keys
  * of all are computed by everyone, and repeated. */
-static int64_t key_heads(const Build *b)
+static int64_t key_heads(const Build *b, int64_t n)
 {
-    const Decoder *d = b->d;
     const int64_t ranks = b->g->mesh ? b->g->mesh->size[MESH_TP] : 1;
-    const bool fits = ranks % d->n_head_kv == 0 && d->n_head_q % ranks == 0;
-    return ranks > d->n_head_kv && fits ? ranks : d->n_head_kv;
+    const bool fits = ranks % n == 0 && b->d->n_head_q % ranks == 0;
+    return ranks > n && fits ? ranks : n;
 }
 
 static Value *repeated(Build *b, Value *x, int64_t n)
@@ -106,16 +106,11 @@ static Value *gated(Build *b, Value *o, Value *x)
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
-/* Queries [b s g r d], keys and values [b t g d] of a layer. */
-typedef struct Heads {
-    Value *q, *k, *v;
-} Heads;
-
-static Heads plain_heads(Build *b, const DecoderLayer *layer, Value *x)
+static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
-    const int64_t n_keys = key_heads(b);
+    const int64_t n_keys = key_heads(b, d->n_head_kv);
     const char *axis = n_keys == d->n_head_kv ? "heads" : NULL;
     const char *groups =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)d->head_width, (long long)n_keys);
@@ -134,7 +129,8 @@ static Heads plain_heads(Build *b, const DecoderLayer *layer, Value *x)
     k = maybe_norm(g, "k_norm", k, d->qk_norm);
     if (d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
-    return (Heads){ q, repeated(b, cached(b, "k_cache", k), n_keys), v };
+    k = repeated(b, cached(b, "k_cache", k), n_keys);
+    return attention(g, q, k, v, b->documents, attrs);
 }
 
 static Value *latent_queries(Build *b, Value *x)
@@ -159,9 +155,14 @@ static Value *widened(Build *b, Value *x)
     return value_width(x) == width ? x : pad_features(b->g, x, width);
 }
 
-/* The pairs of features that turn come first in each half of a head, so that half a head apart are
- * those of one pair; keys get them from one product that all heads share. */
-static Heads latent_heads(Build *b, const DecoderLayer *layer, Value *x)
+/* What keys and values of all heads are made of. */
+typedef struct LatentKeys {
+    Value *vector; /* [b s key_rank], behind its norm */
+    Value *shared; /* [b s 1 turning], turned */
+    Value *up[2];  /* weights of keys and of values [heads*width key_rank] */
+} LatentKeys;
+
+static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
@@ -171,26 +172,88 @@ static Heads latent_heads(Build *b, const DecoderLayer *layer, Value *x)
                  turning = { l->turning, NULL, "embed", d->qkv_bias, ROLE_LINEAR },
                  keys = { own * n, "heads", NULL, false, ROLE_LINEAR },
                  values = { l->value_width * n, "heads", NULL, false, ROLE_LINEAR };
-    const char *heads = arena_printf(g->arena, "g=%lld", (long long)n),
-               *halves = arena_printf(g->arena, "g=%lld c=2", (long long)n),
-               *alone = arena_printf(g->arena, "g=%lld r=1", (long long)n);
-    Value *c = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
+    Value *vector = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
     Value *shared = reshape(g, "bs(gd)->bsgd", "g=1", linear(g, "k_rope", x, &turning));
-    shared = reshape(g, "bsg(cd)->bsgcd", "c=2", transform(b, layer, shared));
-    Value *k = reshape(g, "bs(gcd)->bsgcd", halves, linear(g, "k_attn", c, &keys));
+    return (LatentKeys){ vector,
+                         transform(b, layer, shared),
+                         { linear_weight(g, "k_attn", l->key_rank, &keys),
+                           linear_weight(g, "v_attn", l->key_rank, &values) } };
+}
+
+static Value *turned_queries(Build *b, const DecoderLayer *layer, Value *x)
+{
+    const char *alone = arena_printf(b->g->arena, "g=%lld r=1", (long long)b->d->n_head_q);
+    return transform(b, layer, reshape(b->g, "bs(grd)->bsgrd", alone, latent_queries(b, x)));
+}
+
+/* The pairs of features that turn come first in each half of a head, so that half a head apart are
+ * those of one pair; keys get them from one product that all heads share. */
+static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attention *attrs,
+                               Value *x)
+{
+    Graph *g = b->g;
+    const LatentKeys m = latent_keys(b, layer, x);
+    const int64_t n = b->d->n_head_q, width = b->d->latent->value_width;
+    const char *heads = arena_printf(g->arena, "g=%lld", (long long)n),
+               *halves = arena_printf(g->arena, "g=%lld c=2", (long long)n);
+    Value *shared = reshape(g, "bsg(cd)->bsgcd", "c=2", m.shared);
+    Value *k = reshape(g, "bs(gcd)->bsgcd", halves, contract(g, "*k,nk->*n", m.vector, m.up[0]));
     k = reshape(g, "bsgcd->bsg(cd)", NULL, join_features(g, k, shared));
-    Value *v = reshape(g, "bs(gd)->bsgd", heads, linear(g, "v_attn", c, &values));
-    Value *q = reshape(g, "bs(grd)->bsgrd", alone, latent_queries(b, x));
-    return (Heads){ widened(b, transform(b, layer, q)), cached(b, "k_cache", widened(b, k)),
-                    cached(b, "v_cache", widened(b, v)) };
+    Value *v = reshape(g, "bs(gd)->bsgd", heads, contract(g, "*k,nk->*n", m.vector, m.up[1]));
+    Value *q = turned_queries(b, layer, x);
+    k = cached(b, "k_cache", widened(b, k));
+    v = cached(b, "v_cache", widened(b, v));
+    Value *o = attention(g, widened(b, q), k, v, b->documents, attrs);
+    return value_width(o) == width ? o : slice_features(g, o, 0, width);
+}
+
+/* The weights of heads, one matrix for each. */
+static Value *by_head(Build *b, Value *weight)
+{
+    const char *heads = arena_printf(b->g->arena, "h=%lld", (long long)b->d->n_head_q);
+    return reshape(b->g, "(hn)k->hnk", heads, weight);
+}
+
+/* `own` and what is in front of it, both [b s h d], in one row per head. */
+static Value *joined_heads(Graph *g, Value *own, Value *front)
+{
+    own = reshape(g, "bsh(ocd)->bshocd", "o=1 c=1", own);
+    front = reshape(g, "bsh(ocd)->bshocd", "o=1 c=1", front);
+    return reshape(g, "bshocd->bsh(ocd)", NULL, join_features(g, own, front));
+}
+
+/* While a text is continued nothing but the vectors and what turns is kept of earlier tokens: keys
+ * of one head. A score q (W c) is (q W) c, and a head's result W (sum of p c): its queries go
+ * through the weights of keys first, and its results through those of values last. Not where these
+ * have adapters beside them. */
+static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Attention *attrs,
+                                 Value *x)
+{
+    const Decoder *d = b->d;
+    Graph *g = b->g;
+    const int64_t turning = d->latent->turning, rank = d->latent->key_rank,
+                  own = d->head_width - turning, n_keys = key_heads(b, 1);
+    const LatentKeys m = latent_keys(b, layer, x);
+    Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, x));
+    q = reshape(g, "bsh(cd)->bshcd", "c=2", q);
+    Value *turned = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, 0, turning / 2)),
+          *rest = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, turning / 2, own / 2));
+    rest = contract(g, "bshn,hnk->bshk", rest, by_head(b, m.up[0]));
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)n_keys);
+    q = reshape(g, "bs(gr)d->bsgrd", groups, joined_heads(g, rest, turned));
+    Value *vector = reshape(g, "bs(gd)->bsgd", "g=1", m.vector);
+    Value *k = cached(b, "latent_cache", joined_heads(g, vector, m.shared));
+    if (n_keys > 1) k = repeat_heads(g, k, n_keys);
+    Value *o = slice_features(g, attention(g, q, k, k, b->documents, attrs), turning, rank);
+    o = reshape(g, "bsgrd->bs(gr)d", NULL, o);
+    o = contract(g, "bshk,hnk->bshn", o, by_head(b, m.up[1]));
+    return reshape(g, "bs(gr)d->bsgrd", groups, o);
 }
 
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
-    const Heads h = d->latent ? latent_heads(b, layer, x) : plain_heads(b, layer, x);
-    const int64_t width = d->latent ? d->latent->value_width : d->head_width;
     const Linear out = { d->width, "embed", "heads", d->out_bias, ROLE_RESIDUAL };
     const Attention attrs = { .causal = true,
                               .scale = score_scale(d, layer),
@@ -198,8 +261,10 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .window = layer->window,
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
-    Value *o = attention(g, h.q, h.k, h.v, b->documents, &attrs);
-    if (value_width(o) != width) o = slice_features(g, o, 0, width);
+    const bool absorbs = b->f->cache_length && !b->has_adapters;
+    Value *o = !d->latent ? plain_attention(b, layer, &attrs, x)
+               : absorbs  ? absorbed_attention(b, layer, &attrs, x)
+                          : latent_attention(b, layer, &attrs, x);
     Value *y = linear(g, "c_proj", gated(b, o, x), &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

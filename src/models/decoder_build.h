@@ -16,8 +16,9 @@ typedef struct Build {
     const ForwardSettings *f;
     Graph *g;
     double dropout;
-    int64_t salt; /* of the next dropout */
-    Table *table; /* of each rotary transform, made at its first use */
+    bool has_adapters; /* low-rank ones, beside products with weights */
+    int64_t salt;      /* of the next dropout */
+    Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
     Value *documents; /* of the tokens; NULL: all are one */
     MoeSums moe;      /* over the layers so far */

@@ -195,6 +195,48 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
     if (lane == 0) put(c.out[1], row, all == 0 ? -INFINITY : top + logf(all));
 }
 
+constexpr int WIDEST = 1024, WIDE_PER_LANE = WIDEST / WARP;
+
+/* The same for rows up to WIDEST, which lie over the lanes of a warp: it takes key after key. */
+KERNEL(attention_wide_kernel, QUERY_WARPS *WARP)
+{
+    const Rows w = rows_of(c);
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const Place p = place_of(w.n_group * w.n_repeat, w.n_query, QUERY_WARPS);
+    const int64_t i = p.first + warp, group = (unsigned)p.head / (unsigned)w.n_repeat, d = w.d;
+    if (i >= w.n_query) return;
+    const int64_t row = query_row(w, p.b, i, p.head);
+    float own[WIDE_PER_LANE], sum[WIDE_PER_LANE], top = -INFINITY, all = 0;
+#pragma unroll
+    for (int e = 0; e < WIDE_PER_LANE; e++) {
+        own[e] = lane + e * WARP < d ? get(*w.q, row * d + lane + e * WARP) : 0;
+        sum[e] = 0;
+    }
+    const Range keys = key_range(w, first_position(c, p.b), i, i + 1);
+    for (int64_t j = keys.from; j < keys.to; j++) {
+        const int64_t at = key_row(w, p.b, j, group) * d + lane;
+        float slope, part = 0;
+        if (!sees(c, w, p.b, i, j)) continue;
+#pragma unroll
+        for (int e = 0; e < WIDE_PER_LANE; e++)
+            if (lane + e * WARP < d) part += own[e] * get(*w.k, at + e * WARP);
+        const float score = capped(w, over_warp(part, Sum()), &slope), larger = fmaxf(top, score);
+        const float shrink = top == larger ? 1 : expf(top - larger), weight = expf(score - larger);
+        const float counts = weight * kept(c, w, row, j);
+        all = all * shrink + weight;
+        top = larger;
+#pragma unroll
+        for (int e = 0; e < WIDE_PER_LANE; e++)
+            if (lane + e * WARP < d)
+                sum[e] = sum[e] * shrink + counts * get(*w.v, at + e * WARP);
+    }
+#pragma unroll
+    for (int e = 0; e < WIDE_PER_LANE; e++)
+        if (lane + e * WARP < d)
+            put(c.out[0], row * d + lane + e * WARP, all == 0 ? 0 : sum[e] / all);
+    if (lane == 0) put(c.out[1], row, all == 0 ? -INFINITY : top + logf(all));
+}
+
 /* A NaN gives way. */
 struct LargestNumber {
     __device__ float operator()(float a, float b) const { return fmaxf(a, b); }

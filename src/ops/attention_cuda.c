@@ -5,11 +5,16 @@
 #include "ops/kernels.h"
 #include <string.h>
 
-enum { MOST_WIDTH = 256, QUERY_WARPS = 8, KEY_WARPS = 4 }; /* as in attention.cu */
+enum { MOST_WIDTH = 256, WIDEST = 1024, QUERY_WARPS = 8, KEY_WARPS = 4 }; /* as in attention.cu */
 
 static bool serves(const Launch *l)
 {
     return cuda_floats_fit(l) && l->in[0].size[4] <= MOST_WIDTH;
+}
+
+static bool serves_wide(const Launch *l)
+{
+    return cuda_floats_fit(l) && l->in[0].size[4] <= WIDEST;
 }
 
 static int64_t tiles(int64_t rows, int64_t warps)
@@ -41,6 +46,12 @@ static int forward(const Launch *l)
 {
     const Call c = call_of(l);
     return cuda_start(l, "attention_kernel", &c, query_blocks(l), QUERY_WARPS * 32, 0);
+}
+
+static int forward_wide(const Launch *l)
+{
+    const Call c = call_of(l);
+    return cuda_start(l, "attention_wide_kernel", &c, query_blocks(l), QUERY_WARPS * 32, 0);
 }
 
 /* A number per row of q. */
@@ -122,6 +133,8 @@ static size_t ring_grad_scratch(const Launch *l, int n_threads)
 const KernelDef attention_cuda[] = {
     { "attention", "cuda", "any any any>any f32", KERNEL_PLAIN, forward, NULL, serves },
     { "attention", "cuda", "any any any i32 i32>any f32", KERNEL_PLAIN, forward, NULL, serves },
+    { "attention", "cuda", "any any any>any f32", KERNEL_PLAIN, forward_wide, NULL, serves_wide },
+    { "attention", "cuda", "any any any i32 i32>any f32", KERNEL_PLAIN, forward_wide, NULL, serves_wide },
     { "attention_grad", "cuda", "any any any any f32 any>any any any", KERNEL_PLAIN, backward, scratch, serves },
     { "attention_grad", "cuda", "any any any i32 i32 any f32 any>any any any", KERNEL_PLAIN, backward, scratch, serves },
     { "attention_max", "cuda", "any any any>f32", CPU_SCALAR, largest, max_scratch, serves },

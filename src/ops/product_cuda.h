@@ -4,14 +4,23 @@
 #include "device/cuda/matmul.h"
 #include "ops/gemm/product.h"
 
+static inline MatmulFactor matmul_factor_of(const Factor *f, int64_t rows, int64_t k)
+{
+    return (MatmulFactor){ .data = f->data,
+                           .dtype = f->dtype,
+                           .k_inner = f->k_inner,
+                           .beside = f->stride != (f->k_inner ? k : rows) };
+}
+
 static inline Matmul matmul_of(const Product *p)
 {
     return (Matmul){ .m = p->m,
                      .n = p->n,
                      .k = p->k,
                      .n_batches = p->n_batches,
-                     .a = { .data = p->a.data, .dtype = p->a.dtype, .k_inner = p->a.k_inner },
-                     .b = { .data = p->b.data, .dtype = p->b.dtype, .k_inner = p->b.k_inner },
+                     .a = matmul_factor_of(&p->a, p->m, p->k),
+                     .b = matmul_factor_of(&p->b, p->n, p->k),
+                     .c_beside = p->c_stride != p->n,
                      .c = p->c,
                      .c_dtype = p->c_dtype,
                      .add = p->add };

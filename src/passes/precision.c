@@ -95,12 +95,24 @@ static Dtype choose(const Mixer *m, const Node *n, int k)
     return m->narrow[v->id] ? m->compute : F32;
 }
 
+static bool is_view_of_param(const Value *v)
+{
+    return v->from && v->from->op->flags & OP_VIEW && v->from->in[0]->kind == VALUE_PARAM;
+}
+
 /* The value in the compute dtype; made where it is first needed, for parameters before everything.
- */
+ * Of the view of a parameter it is the view of its copy. */
 static Value *lowered(Mixer *m, Value *v, const Node *user)
 {
     if (v->dtype != F32) return v;
     if (m->low[v->id]) return m->low[v->id];
+    if (is_view_of_param(v)) {
+        Value *copy = lowered(m, v->from->in[0], user);
+        Node *view = graph_copy_node(m->g, v->from);
+        view->in[0] = copy;
+        view->out[0]->dtype = copy->dtype;
+        return m->low[v->id] = view->out[0];
+    }
     Phase phase = m->g->phase;
     int block = m->g->block;
     m->g->phase = v->kind == VALUE_PARAM ? PREPARE : user->phase;

@@ -1,7 +1,11 @@
-/* test_latent.c - latent attention against its formula, computed head by head. */
+/* test_latent.c - latent attention against its formula, computed head by head, and while a text is
+ * continued. */
+#include "exec/schedule.h"
 #include "models/decoder_model.h"
 #include "ops/op_run.h"
+#include "passes/adapters.h"
 #include "test.h"
+#include "train/session.h"
 #include <math.h>
 #include <string.h>
 
@@ -140,4 +144,76 @@ TEST(latent_attention_equals_its_formula)
         check_attention(&l);
         arena_free(a);
     }
+}
+
+#define SMALL                                                                                      \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 2, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, rope: {base: "       \
+    "100.0}, latent: {key_rank: 5, query_rank: 3, rope_width: 2, value_width: 4}"
+
+static void run_tokens(Program *p, const int32_t *ids, int64_t position)
+{
+    assert_no_error(program_write(p, "input_ids", 0, ids));
+    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = position }));
+}
+
+/* Of the last of all tokens: read at once, and one after four in a cache. */
+static void check_continued(const Adapters *adapters)
+{
+    static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5 };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *whole, *first, *next;
+    float all[TOKENS * 16], last[16];
+    assert_no_error(decoder_model(a, SMALL, &m));
+    m->adapters = adapters;
+    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
+    assert_no_error(session_inspection_program(s, NULL, false, 1, TOKENS, &whole));
+    assert_no_error(session_generation_program(s, 1, TOKENS - 1, 32, &first));
+    assert_no_error(session_generation_program(s, 1, 1, 32, &next));
+    assert_no_error(store_initialize(session_store(s), 1));
+    run_tokens(whole, ids, 0);
+    assert_no_error(program_read(whole, "logits", 0, all));
+    run_tokens(first, ids, 0);
+    run_tokens(next, ids + TOKENS - 1, TOKENS - 1);
+    assert_no_error(program_read(next, "logits", 0, last));
+    for (int i = 0; i < 16; i++) assert_close(last[i], all[(TOKENS - 1) * 16 + i], 1e-5);
+    const bool keeps_vectors = graph_find(program_graph(next), "transformer.h.1.attn.latent_cache");
+    assert_true(keeps_vectors == !adapters);
+    session_free(s);
+    arena_free(a);
+}
+
+TEST(a_text_is_continued_with_the_narrow_vectors_alone)
+{
+    check_continued(NULL);
+    check_continued(&(Adapters){ .rank = 1, .alpha = 1 });
+}
+
+/* Not with each token. */
+TEST(weights_of_heads_are_rounded_with_all_others)
+{
+    static const Dtype precision = BF16;
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *p;
+    int n = 0;
+    assert_no_error(decoder_model(a, SMALL, &m));
+    assert_no_error(
+        session_new(&(SessionSettings){ .model = m, .precision = &precision, .n_threads = 1 }, &s));
+    assert_no_error(session_generation_program(s, 1, 1, 32, &p));
+    const Graph *g = program_graph(p);
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *x = g->node[i];
+        if (strcmp(x->dims->text, "bshn,hnk->bshk") != 0) continue;
+        const Value *copy = x->in[1]->from->in[0];
+        assert_true(copy->dtype == BF16 && copy->from->phase == PREPARE);
+        assert_contains(copy->from->in[0]->name, "attn.k_attn.weight");
+        n++;
+    }
+    assert_int_equal(n, 2);
+    session_free(s);
+    arena_free(a);
 }

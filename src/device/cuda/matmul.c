@@ -17,6 +17,7 @@ typedef struct Shape {
     int64_t m, n, k, n_batches;
     int32_t a, b, c; /* dtypes */
     int32_t a_inner, b_inner;
+    int32_t factors_beside, c_beside;   /* the first: 1 of A, 2 of B */
     uint32_t a_align, b_align, c_align; /* bytes that addresses are multiples of */
     int32_t a_scale, b_scale;           /* ScaleKind */
     int32_t fast, epilogue;             /* of the library */
@@ -124,12 +125,13 @@ static cudaDataType_t type_of(Dtype t)
 
 /* Column by column, a factor whose sum runs fastest has k rows. */
 static cublasStatus_t make_layout(const CudaCalls *c, cublasLtMatrixLayout_t *out, int32_t t,
-                                  int64_t rows, int64_t columns, int64_t n_batches)
+                                  int64_t rows, int64_t columns, int64_t n_batches, bool beside)
 {
     const int32_t n = (int32_t)n_batches;
-    const int64_t distance = rows * columns;
-    cublasStatus_t status = c->cublasLtMatrixLayoutCreate(out, type_of((Dtype)t), (uint64_t)rows,
-                                                          (uint64_t)columns, rows);
+    const int64_t distance = beside ? rows : rows * columns;
+    cublasStatus_t status =
+        c->cublasLtMatrixLayoutCreate(out, type_of((Dtype)t), (uint64_t)rows, (uint64_t)columns,
+                                      beside ? rows * n_batches : rows);
     if (!status && n > 1)
         status = c->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n,
                                                      sizeof n);
@@ -188,11 +190,11 @@ static cublasStatus_t make_product(const Matmuls *m, Made *x, const Matmul *p)
                                                    sizeof second);
     if (!status)
         status = make_layout(c, &x->first, s->b, s->b_inner ? s->k : s->n, s->b_inner ? s->n : s->k,
-                             s->n_batches);
+                             s->n_batches, s->factors_beside & 2);
     if (!status)
         status = make_layout(c, &x->second, s->a, s->a_inner ? s->k : s->m,
-                             s->a_inner ? s->m : s->k, s->n_batches);
-    if (!status) status = make_layout(c, &x->result, s->c, s->n, s->m, s->n_batches);
+                             s->a_inner ? s->m : s->k, s->n_batches, s->factors_beside & 1);
+    if (!status) status = make_layout(c, &x->result, s->c, s->n, s->m, s->n_batches, s->c_beside);
     if (!status) status = set_places(c, x, p);
     return status;
 }
@@ -224,11 +226,13 @@ static void put_key(const Matmuls *m, const Shape *s, char *to)
 {
     snprintf(to, ALGORITHM_KEY,
              "cuBLASLt %zu, %s: %lld x %lld x %lld, %lld times, dtypes %d %d %d, inner %d %d, "
+             "beside %d %d, "
              "aligned %u %u %u, scales %d %d, fast %d, tf32 %d, end %d aligned %u %u",
              m->cuda->calls->cublasLtGetVersion(), m->cuda->facts.name, (long long)s->m,
              (long long)s->n, (long long)s->k, (long long)s->n_batches, s->a, s->b, s->c,
-             s->a_inner, s->b_inner, s->a_align, s->b_align, s->c_align, s->a_scale, s->b_scale,
-             s->fast, m->cuda->tf32, s->epilogue, s->bias_align, s->gelu_align);
+             s->a_inner, s->b_inner, s->factors_beside, s->c_beside, s->a_align, s->b_align,
+             s->c_align, s->a_scale, s->b_scale, s->fast, m->cuda->tf32, s->epilogue, s->bias_align,
+             s->gelu_align);
 }
 
 /* One that was kept must still be possible. */
@@ -352,6 +356,8 @@ static void shape_of(const Matmul *p, Shape *s)
     s->c = p->c_dtype;
     s->a_inner = p->a.k_inner;
     s->b_inner = p->b.k_inner;
+    s->factors_beside = p->a.beside | p->b.beside << 1;
+    s->c_beside = p->c_beside;
     s->a_align = align_of(p->a.data);
     s->b_align = align_of(p->b.data);
     s->c_align = align_of(p->c);

@@ -5,13 +5,14 @@
 
 /* C[m][n] (+)= A[m][k] B[n][k]^T, row by row; element (row, k) of A or B lies at row * k + k if
  * `k_inner`, else at k * rows + row. Pairs of dtypes: f32 of f32, and bf16 or f32 of bf16 (f16
- * likewise). Batches lie one after the other in all three.
+ * likewise). Products of a batch lie one after the other in each of the three, or row beside row
+ * (`beside`): the first rows of all of them, then the second ones.
  * Factors of eight bits are multiplied where matmul_is_possible says so: with the sum in dimension
  * k inner, by their scales in memory of the device. */
 typedef struct MatmulFactor {
     const void *data;
     Dtype dtype;
-    bool k_inner;
+    bool k_inner, beside;
     const float *scale; /* what a factor of eight bits is multiplied by */
     bool scale_rows;    /* there is one for each row */
 } MatmulFactor;
@@ -25,6 +26,7 @@ typedef struct Matmul {
     MatmulFactor a, b;
     void *c;
     Dtype c_dtype;
+    bool c_beside;
     bool add;         /* to what is in C */
     const void *plus; /* what lies as C does and is added instead; NULL: nothing */
     bool fast;        /* factors of eight bits: partial sums may have fewer bits than f32 */

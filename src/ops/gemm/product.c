@@ -1,8 +1,9 @@
 /* product.c - recognises matrix products in the dimensions of a contraction.
  *
  * Letters fall into four groups by the operands that have them: batch (all three), rows (a and c),
- * columns (b and c), sum (a and b). It is a product if every operand is the batch followed by its
- * two groups, each in one piece and with its letters in the same order everywhere. */
+ * columns (b and c), sum (a and b). It is a product if every operand is the batch and its two
+ * groups, each in one piece and with its letters in the same order everywhere; the batch comes
+ * first, or between the two (heads of a token). */
 #include "ops/gemm/product.h"
 #include "tensor/dims.h"
 
@@ -35,8 +36,13 @@ static bool find_runs(const DimSpec *s, const Operand *o, const Tensor *t, Runs 
         out->group[out->n++] = g;
     }
     for (int r = 1; r < out->n; r++)
-        if (out->group[r] == BATCH) return false;
+        if (out->group[r] == BATCH && r + 1 == out->n) return false;
     return true;
+}
+
+static bool splits_groups(const Runs *r)
+{
+    return r->n == 3 && r->group[1] == BATCH;
 }
 
 /* The letters that two operands share come in the same order in both. */
@@ -71,6 +77,18 @@ static bool lies_behind(const Runs *r, Group inner, Group outer)
     return true;
 }
 
+/* Elements from one row (or column) of an operand to the next where a row in one piece has `inner`,
+ * and from one product of the batch to the next where one has `size`. */
+static int64_t row_step(const Runs *r, int64_t inner, int64_t n_batches)
+{
+    return splits_groups(r) ? n_batches * inner : inner;
+}
+
+static int64_t batch_step(const Runs *r, int64_t inner, int64_t size)
+{
+    return splits_groups(r) ? inner : size;
+}
+
 static bool fill(const Launch *l, Product *p)
 {
     const DimSpec *s = l->dims;
@@ -91,15 +109,19 @@ static bool fill(const Launch *l, Product *p)
     p->b = (Factor){ .data = b->data,
                      .dtype = b->dtype,
                      .k_inner = lies_behind(&runs_b, SUM, COLUMNS) };
-    p->a.stride = p->a.k_inner ? p->k : p->m;
-    p->b.stride = p->b.k_inner ? p->k : p->n;
-    p->a_batch = p->m * p->k;
-    p->b_batch = p->n * p->k;
+    const bool is_turned = !lies_behind(&runs_c, COLUMNS, ROWS);
+    const int64_t inner_a = p->a.k_inner ? p->k : p->m, inner_b = p->b.k_inner ? p->k : p->n,
+                  inner_c = is_turned ? p->m : p->n;
+    p->a.stride = row_step(&runs_a, inner_a, p->n_batches);
+    p->b.stride = row_step(&runs_b, inner_b, p->n_batches);
+    p->c_stride = row_step(&runs_c, inner_c, p->n_batches);
+    p->a_batch = batch_step(&runs_a, inner_a, p->m * p->k);
+    p->b_batch = batch_step(&runs_b, inner_b, p->n * p->k);
+    p->c_batch = batch_step(&runs_c, inner_c, p->m * p->n);
     p->c = c->data;
-    p->c_batch = p->m * p->n;
     p->c_dtype = c->dtype;
     p->add = launch_adds(l, 0);
-    if (!lies_behind(&runs_c, COLUMNS, ROWS)) { /* C is stored [n][m]: exchange the factors */
+    if (is_turned) { /* C is stored [n][m]: exchange the factors */
         Factor f = p->a;
         p->a = p->b;
         p->b = f;
@@ -109,7 +131,6 @@ static bool fill(const Launch *l, Product *p)
         p->a_batch = p->b_batch;
         p->b_batch = distance;
     }
-    p->c_stride = p->n;
     return true;
 }
 

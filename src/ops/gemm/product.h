@@ -19,8 +19,8 @@ typedef struct Product {
     void *c;
     int64_t c_stride;
     Dtype c_dtype;
-    bool add;          /* to what is in C (F32 only) */
-    int64_t n_batches; /* products of this shape, one after the other in all three arrays */
+    bool add;                          /* to what is in C (F32 only) */
+    int64_t n_batches;                 /* products of this shape */
     int64_t a_batch, b_batch, c_batch; /* distance of one to the next, in elements */
 } Product;
 
