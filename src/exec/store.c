@@ -26,9 +26,12 @@ ParamStore *store_new(Device *d)
 {
     Arena *a = arena_new();
     ParamStore *s = NEW(a, ParamStore);
-    *s = (ParamStore){
-        .arena = a, .device = d, .by_name = map_new(a), .elsewhere = map_new(a), .version = 1
-    };
+    *s = (ParamStore){ .arena = a,
+                       .device = d,
+                       .by_name = map_new(a),
+                       .elsewhere = map_new(a),
+                       .left_out = map_new(a),
+                       .version = 1 };
     return s;
 }
 
@@ -192,6 +195,8 @@ static size_t room_for(const Stored *x)
 
 static void note_elsewhere(ParamStore *s, const Graph *g)
 {
+    for (int64_t i = 0; i < g->n_left_out; i++)
+        map_set(s->left_out, str_of(arena_string(s->arena, g->left_out[i])), s);
     for (int64_t i = 0; i < g->n_elsewhere; i++) {
         const Value *v = g->elsewhere[i];
         if (map_has(s->elsewhere, str_of(v->name))) continue;

@@ -32,6 +32,7 @@ typedef struct ParamStore {
     Stream *stream;  /* for copies; NULL: not needed yet */
     Map *by_name;    /* Stored, in order of adding */
     int64_t version; /* rises whenever parameters change */
+    Map *left_out;   /* as in Graph, of any of the programs */
     Map *elsewhere;  /* Tensor without memory: parameters that other ranks of the pipeline have */
     size_t bytes;
     struct Workspace *workspace; /* for activations: programs run one at a time and overlay it */

@@ -157,6 +157,14 @@ static Value *accumulator(Graph *g, const char *name, const Value *param)
                 param->dim);
 }
 
+void graph_leave_out(Graph *g, const char *name, int index)
+{
+    const char *below = arena_printf(g->arena, "%s.%d.", graph_name(g, name), index);
+    g->left_out =
+        arena_grow(g->arena, g->left_out, g->n_left_out, &g->cap_left_out, sizeof *g->left_out);
+    g->left_out[g->n_left_out++] = below;
+}
+
 Value *graph_accumulator(Graph *g, Value *param)
 {
     if (!param->grad)

@@ -168,6 +168,8 @@ typedef struct Graph {
                           one rank of a pipeline; else 0 */
     Value **elsewhere; /* parameters that only other ranks of the pipeline have */
     int64_t n_elsewhere;
+    const char **left_out; /* how names begin of parameters that only other programs have */
+    int64_t n_left_out, cap_left_out;
     Error *error;
     struct Scope *scope; /* the open graph_enter calls */
     int block, stage;    /* of the nodes to come */
@@ -198,6 +200,9 @@ Value *graph_param(Graph *g, const char *name, int n_dims, const Dim *dims);
 Value *graph_state(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
 /* A STATE that can be made again, so that no checkpoint holds it. */
 Value *graph_cache(Graph *g, const char *name, Dtype t, int n_dims, const Dim *dims);
+/* Parameters of the model below `name` (in the present place, with an index as in graph_enter) are
+ * for other programs of it; checkpoints may have them. */
+void graph_leave_out(Graph *g, const char *name, int index);
 Value *graph_accumulator(Graph *g, Value *param);
 /* Another one, "{name}.grad.{parameter}", split as the parameter is. */
 Value *graph_accumulator_named(Graph *g, const char *name, Value *param);

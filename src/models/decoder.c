@@ -4,6 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
+#include "ops/sequence.h"
 
 const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
 
@@ -37,11 +38,10 @@ static Value *added(Build *b, Value *x, Value *y)
     return add(b->g, x, factor != 0 ? scale(b->g, y, factor) : y);
 }
 
-static Value *block(Build *b, Value *x, int i)
+static Value *layers_of_block(Build *b, Value *x, int64_t i)
 {
     Graph *g = b->g;
     const Decoder *d = b->d;
-    graph_enter(g, "h", i);
     Value *n = maybe_norm(g, "attention_norm", x, d->attention_norm);
     graph_enter(g, "attn", -1);
     Value *attended = attention_layer(b, &d->layer[i], n);
@@ -53,8 +53,14 @@ static Value *block(Build *b, Value *x, int i)
     Value *y = feed_forward(b, &d->layer[i], n);
     graph_leave(g);
     y = maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm);
-    x = added(b, x, d->residual == RESIDUAL_SERIAL ? y : add(g, attended, y));
-    graph_leave(g);
+    return added(b, x, d->residual == RESIDUAL_SERIAL ? y : add(g, attended, y));
+}
+
+static Value *block(Build *b, Value *x, int i)
+{
+    graph_enter(b->g, "h", i);
+    x = layers_of_block(b, x, i);
+    graph_leave(b->g);
     return x;
 }
 
@@ -63,6 +69,45 @@ static Value *add_learned(Build *b, Value *x, Value *table)
 {
     if (!b->documents) return add_positions(b->g, x, table);
     return add(b->g, x, embed(b->g, document_positions(b->g, b->documents), table));
+}
+
+static Value *embedded(Build *b, Value *ids, Value *table)
+{
+    Value *x = embed(b->g, ids, table);
+    return b->d->embedding_scale != 0 ? scale(b->g, x, b->d->embedding_scale) : x;
+}
+
+/* What the head reads. */
+static Value *head_input(Build *b, const char *name, Value *x)
+{
+    x = norm(b->g, name, x, b->d->head_norm);
+    return b->d->logit_divisor != 0 ? scale(b->g, x, 1 / b->d->logit_divisor) : x;
+}
+
+/* From the stream x behind the last block. */
+static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, ModelOutput *out)
+{
+    const Decoder *d = b->d;
+    Graph *g = b->g;
+    const Linear same = { d->width, "embed", "embed", false, ROLE_LINEAR };
+    Value *token[MAX_AHEAD];
+    const int n = (int)d->multi_token->depth;
+    /* outside of the blocks, where the table is */
+    for (int i = 0; i < n; i++) token[i] = embedded(b, later_ids(g, ids, i + 1, 0), table);
+    for (int i = 0; i < n; i++) {
+        graph_enter(g, "h", (int)d->n_layer + i);
+        graph_enter(g, "mtp", -1);
+        Value *stream = linear(g, "stream", norm(g, "stream_norm", x, d->head_norm), &same),
+              *next = linear(g, "token", norm(g, "token_norm", token[i], d->head_norm), &same);
+        graph_leave(g);
+        x = layers_of_block(b, add(g, stream, next), d->n_layer + i);
+        graph_enter(g, "mtp", -1);
+        out->ahead[i] = head_input(b, "ahead_norm", x);
+        graph_leave(g);
+        graph_leave(g);
+    }
+    out->n_ahead = n;
+    out->ahead_weight = d->multi_token->weight;
 }
 
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
@@ -85,8 +130,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
             (long long)longest, (long long)d->sequence_length);
     graph_enter(g, "transformer", -1);
     Value *wte = embedding_table(g, "wte", d->vocab_size, d->width, "vocab", ROLE_EMBEDDING);
-    Value *x = embed(g, model_input(g, &self->inputs[0], f), wte);
-    if (d->embedding_scale != 0) x = scale(g, x, d->embedding_scale);
+    Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
     if (d->learned_positions)
         x = add_learned(
@@ -94,9 +138,10 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
-    x = norm(g, "lm_head_norm", x, d->head_norm);
-    if (d->logit_divisor != 0) x = scale(g, x, 1 / d->logit_divisor);
-    *out = (ModelOutput){ .hidden = x, .logit_cap = d->logit_cap };
+    *out = (ModelOutput){ .hidden = head_input(&b, "lm_head_norm", x), .logit_cap = d->logit_cap };
+    if (d->multi_token && f->training) predict_ahead(&b, ids, wte, x, out);
+    for (int i = 0; d->multi_token && !f->training && i < d->multi_token->depth; i++)
+        graph_leave_out(g, "h", (int)d->n_layer + i);
     out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
@@ -105,10 +150,12 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn", "mlp", "lm_head.weight", NULL } },
+    { "linear",
+      (const char *const[]){ "attn", "mlp", "mtp.stream.", "mtp.token.", "lm_head.weight", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm", (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm",
-                                          "attention_post_norm", "ffn_post_norm", NULL } },
+    { "layernorm",
+      (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
+                             "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm", NULL } },
     { 0 },
 };
 
@@ -123,7 +170,7 @@ Model *decoder_new(Arena *a, const Decoder *d)
                   .prediction_key = d->prediction_key,
                   .vocab_size = d->vocab_size,
                   .sequence_length = d->sequence_length,
-                  .n_layer = d->n_layer,
+                  .n_layer = d->n_layer + (d->multi_token ? d->multi_token->depth : 0),
                   .width = d->width,
                   .seed = d->seed,
                   .groups = groups,

@@ -37,6 +37,14 @@ typedef struct Latent {
     const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
 } Latent;
 
+/* Further blocks, each with the stream of the one before and the embedding of one token more,
+ * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
+ * DeepSeek-AI 2024). */
+typedef struct MultiToken {
+    int64_t depth; /* blocks, at most MAX_AHEAD */
+    double weight; /* of the mean of their losses */
+} MultiToken;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -66,7 +74,8 @@ typedef struct Decoder {
     AttentionGate attention_gate;
     const Latent *latent;      /* NULL: queries, keys and values are products of the token itself;
                                   else each query head has a key head, and rope turns `turning` */
-    const DecoderLayer *layer; /* n_layer of them */
+    const MultiToken *multi_token; /* NULL: the next token alone is predicted */
+    const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
     const Moe *moe;            /* NULL: no layer is sparse */
 } Decoder;
 

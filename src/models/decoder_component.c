@@ -46,6 +46,7 @@ typedef struct Settings {
     LayerList layers;
     const LatentSettings *latent;
     const Moe *mixture;
+    const MultiToken *multi_token;
 } Settings;
 
 static const char *const norm_types[] = { "rms", "layer", NULL };
@@ -94,6 +95,11 @@ static const Field latent_fields[] = {
     FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+static const Field multi_token_fields[] = {
+    FIELD_INT(MultiToken, depth, "1", 1, MAX_AHEAD, "so many tokens after the next one, with a block for each"),
+    FIELD_FLOAT(MultiToken, weight, "0.3", 0, INFINITY, "of the mean of their losses in what is lowered", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 static const Field mixture_fields[] = {
@@ -156,6 +162,7 @@ static const Field fields[] = {
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
     FIELD_STRUCT(Settings, latent, LatentSettings, latent_fields, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
+    FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
 };
 #undef COUNT
@@ -302,7 +309,8 @@ static RopeScaling *rope_of(Arena *a, const Settings *s, const RopeScaling *give
 /* Blocks of one kind share their rotary table. */
 static const DecoderLayer *layers_of(Arena *a, const Settings *s)
 {
-    DecoderLayer *layer = NEW_N(a, DecoderLayer, s->n_layer);
+    const int64_t n = s->n_layer + (s->multi_token ? s->multi_token->depth : 0);
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, n);
     const RopeScaling *common = rope_of(a, s, s->rope);
     RopeScaling **own = NEW_N(a, RopeScaling *, s->layers.n);
     for (int64_t k = 0; k < s->layers.n; k++) own[k] = rope_of(a, s, s->layers.item[k].rope);
@@ -316,6 +324,7 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
         of_kind = 0;
         k = (k + 1) % s->layers.n;
     }
+    for (int64_t i = s->n_layer; i < n; i++) layer[i] = layer[i - 1];
     return layer;
 }
 
@@ -399,6 +408,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .latent = latent_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
+        .multi_token = s->multi_token,
     };
     *out = decoder_new(a, d);
     return NULL;

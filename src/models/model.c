@@ -6,6 +6,8 @@
 #include "ops/head_loss.h"
 #include "ops/logit_cap.h"
 #include "ops/mean_valid.h"
+#include "ops/sequence.h"
+#include "tensor/target.h"
 #include <string.h>
 
 static int64_t size_of(const Dim *d, const ForwardSettings *f)
@@ -85,13 +87,39 @@ Value *model_logits(Graph *g, const ModelOutput *out)
     return out->logit_cap > 0 ? logit_cap(g, logits, out->logit_cap) : logits;
 }
 
-Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
+static Value *token_losses(Graph *g, const ModelOutput *out, Value *targets)
 {
     const bool from_logits = out->logits || out->logit_cap > 0;
-    Value *token_loss = from_logits ? cross_entropy(g, model_logits(g, out), targets)
-                                    : head_loss(g, out->hidden, out->head, targets);
+    return from_logits ? cross_entropy(g, model_logits(g, out), targets)
+                       : head_loss(g, out->hidden, out->head, targets);
+}
+
+const char *model_ahead_name(Arena *a, int i)
+{
+    return arena_printf(a, "loss_ahead.%d", i);
+}
+
+/* With the losses of the tokens after the next one. */
+static Value *with_ahead(Graph *g, const ModelOutput *out, Value *targets)
+{
+    Value *penalty = out->penalty;
+    for (int i = 0; i < out->n_ahead; i++) {
+        ModelOutput one = *out;
+        one.hidden = out->ahead[i];
+        Value *later = later_ids(g, targets, i + 1, IGNORED_TARGET);
+        Value *mean = mean_valid(g, token_losses(g, &one, later), later);
+        graph_output(g, model_ahead_name(g->arena, i), mean);
+        mean = scale(g, mean, out->ahead_weight / out->n_ahead);
+        penalty = penalty ? add(g, penalty, mean) : mean;
+    }
+    return penalty;
+}
+
+Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens)
+{
+    Value *token_loss = token_losses(g, out, targets);
     Value *mean = mean_valid(g, token_loss, targets), *sum = sum_valid(g, token_loss, targets);
-    Value *loss = global_tokens ? sum : mean, *penalty = out->penalty;
+    Value *loss = global_tokens ? sum : mean, *penalty = with_ahead(g, out, targets);
     if (penalty && global_tokens) penalty = mul(g, penalty, count_valid(g, targets));
     if (penalty) loss = add(g, loss, penalty);
     graph_output(g, "loss", loss);

@@ -26,7 +26,7 @@ typedef struct ModelInput {
     bool of_documents; /* left out where batches do not tell documents apart */
 } ModelInput;
 
-enum { MAX_NAMED_OUTPUTS = 4 };
+enum { MAX_NAMED_OUTPUTS = 4, MAX_AHEAD = 8 };
 
 /* A prediction besides the logits. */
 typedef struct NamedOutput {
@@ -43,6 +43,11 @@ typedef struct ModelOutput {
     int n_named;
     double logit_cap; /* logits are bent to stay within it; 0: they are not */
     Value *penalty;   /* scalar that training lowers besides the loss; NULL: none */
+    /* Hidden states of the head for the tokens after the next one, in order; the mean of their
+     * losses times the weight is such a penalty. */
+    Value *ahead[MAX_AHEAD];
+    int n_ahead;
+    double ahead_weight;
 } ModelOutput;
 
 /* Names of parameters of one weight decay group: a parameter belongs when its name contains one of
@@ -113,6 +118,8 @@ Value *model_logits(Graph *g, const ModelOutput *out);
  * valid tokens). Targets are the input `target_key` [b s]. With `global_tokens` the gradient is
  * that of the sum, and RunTime.loss_scale brings 1 / tokens of the step. */
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens);
+/* The graph's output that is the mean loss of ahead[i]. */
+const char *model_ahead_name(Arena *a, int i);
 /* Number of elements of all parameters, those of other ranks of a pipeline included. */
 int64_t graph_parameter_count(const Graph *g);
 #endif

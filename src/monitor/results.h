@@ -19,6 +19,8 @@ typedef struct TrainingNumbers {
     const char *const *load_name; /* of experts; NULL: there are none; NULL ends the list */
     const double *load;
     int n_shown_loads; /* the first of them are shown on the console */
+    const char *const *ahead_name; /* losses of the tokens after the next one; likewise */
+    const double *ahead;
     bool has_attention_logit;
     double attention_logit; /* the largest of the last step */
     double peak_memory_mb;  /* MiB */

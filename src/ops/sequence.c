@@ -1,10 +1,10 @@
-/* sequence.c - ops that change which rows a sequence has: class tokens, queries that are learned.
- */
+/* sequence.c - ops that change which rows a sequence has: class tokens, queries that are learned;
+ * and which ids its tokens have. */
 #include "ops/sequence.h"
 #include <string.h>
 
 static const OpDef op_join_row, op_join_row_grad, op_slice_rows, op_pad_rows, op_mean_rows,
-    op_mean_rows_grad, op_repeat_rows, op_repeat_rows_grad;
+    op_mean_rows_grad, op_repeat_rows, op_repeat_rows_grad, op_later_ids;
 
 static const Field join_attrs[] = {
     FIELD_BOOL(JoinRow, in_front, NULL, "the row comes first"),
@@ -13,6 +13,12 @@ static const Field join_attrs[] = {
 
 static const Field slice_attrs[] = {
     FIELD_INT(SliceRows, from, NULL, 0, 0, "the first row"),
+    { 0 },
+};
+
+static const Field later_attrs[] = {
+    FIELD_INT(LaterIds, n, NULL, 0, 0, "so many tokens further on"),
+    FIELD_INT(LaterIds, after, NULL, 0, 0, "after the last one"),
     { 0 },
 };
 
@@ -38,6 +44,11 @@ static Value *cut(Graph *g, const OpDef *op, Value *x, int64_t from, int64_t n)
 Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n)
 {
     return cut(g, &op_slice_rows, x, from, n);
+}
+
+Value *later_ids(Graph *g, Value *ids, int64_t n, int32_t after)
+{
+    return graph_add(g, &op_later_ids, &(LaterIds){ n, after }, 1, &ids)->out[0];
 }
 
 Value *mean_rows(Graph *g, Value *x)
@@ -78,6 +89,12 @@ static void repeat_grad(Graph *g, const Node *n, Value *const *dout, Value **din
 {
     (void)n;
     din[0] = graph_add(g, &op_repeat_rows_grad, NULL, 1, dout)->out[0];
+}
+
+static void id_dtype(const Node *n, Dtype *out)
+{
+    (void)n;
+    out[0] = I32;
 }
 
 static void sum_dtype(const Node *n, Dtype *out)
@@ -135,6 +152,16 @@ static int pad_reference(const Launch *l)
     memset(y->data, 0, tensor_bytes(y));
     copy_rows(x->data, x->size[1], (double *)y->data + from * d, y->size[1], x->size[0], x->size[1],
               d);
+    return KERNEL_OK;
+}
+
+static int later_reference(const Launch *l)
+{
+    const LaterIds *a = l->attrs;
+    const int64_t s = l->in[0].size[1], n = tensor_count(&l->in[0]);
+    const int32_t *x = l->in[0].data;
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)l->out[0].data)[i] = i % s + a->n < s ? x[i + a->n] : (int32_t)a->after;
     return KERNEL_OK;
 }
 
@@ -244,6 +271,17 @@ static const OpDef op_repeat_rows_grad = {
     .flags = OP_LINEAR,
 };
 
-const OpDef *const sequence_ops[] = { &op_join_row,    &op_join_row_grad,    &op_slice_rows,
-                                      &op_pad_rows,    &op_mean_rows,        &op_mean_rows_grad,
-                                      &op_repeat_rows, &op_repeat_rows_grad, NULL };
+static const OpDef op_later_ids = {
+    .name = "later_ids",
+    .doc = "the ids of tokens further on",
+    .dims = "bs!->bs!",
+    .attrs = later_attrs,
+    .attrs_size = sizeof(LaterIds),
+    .dtypes = id_dtype,
+    .reference = later_reference,
+};
+
+const OpDef *const sequence_ops[] = {
+    &op_join_row,       &op_join_row_grad, &op_slice_rows,       &op_pad_rows,  &op_mean_rows,
+    &op_mean_rows_grad, &op_repeat_rows,   &op_repeat_rows_grad, &op_later_ids, NULL
+};

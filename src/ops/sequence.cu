@@ -51,6 +51,15 @@ KERNEL(pad_rows_kernel, 256)
     move_rows(c, -attrs_of<SliceRows>(c).from);
 }
 
+KERNEL(later_ids_kernel, 256)
+{
+    const LaterIds &a = attrs_of<LaterIds>(c);
+    const CallTensor &x = c.in[0];
+    const int64_t s = x.size[1];
+    for (int64_t i = thread_number(); i < x.count; i += all_threads())
+        set(c.out[0], i, i % s + a.n < s ? get_int(x, i + a.n) : (int32_t)a.after);
+}
+
 KERNEL(mean_rows_kernel, 256)
 {
     const CallTensor &x = c.in[0];

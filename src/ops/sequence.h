@@ -7,6 +7,8 @@
 Value *join_row(Graph *g, Value *x, Value *row, bool in_front);
 /* The `n` rows of x [b s d] from row `from` on: [b n d]. */
 Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n);
+/* The ids [b s] from n tokens further on, and `after` where the sequence is over. */
+Value *later_ids(Graph *g, Value *ids, int64_t n, int32_t after);
 /* The mean row of x [b s d]: [b d]. */
 Value *mean_rows(Graph *g, Value *x);
 /* The rows [q d] for each of `batch` samples: [b q d]. */
@@ -16,6 +18,11 @@ Value *repeat_rows(Graph *g, Value *rows, int64_t batch);
 typedef struct JoinRow {
     bool in_front;
 } JoinRow;
+
+/* Attributes of "later_ids". */
+typedef struct LaterIds {
+    int64_t n, after;
+} LaterIds;
 
 /* Attributes of "slice_rows" and of its gradient. */
 typedef struct SliceRows {

@@ -163,8 +163,10 @@ static Error *give_stages(Cutter *c)
     p->cost = NEW_N(c->g->arena, double, p->n);
     for (int64_t i = 0; i < c->g->n_nodes; i++)
         if (is_cut(c->g->node[i])) p->cost[c->part[i]] += node_cost(c->g->node[i]);
-    if (s->kept && s->kept->n == p->n) {
+    if (s->kept &&
+        s->kept->n >= p->n) { /* with fewer blocks, what follows them stays in its place */
         memcpy(p->stage_of, s->kept->stage_of, sizeof *p->stage_of * (size_t)p->n);
+        p->stage_of[p->n - 1] = s->kept->stage_of[s->kept->n - 1];
         return NULL;
     }
     TRY(s->by_cost ? stages_by_cost(p->cost, p->n, s->n, p->stage_of) : cut_by_weight(c));

@@ -1,6 +1,7 @@
 /* hf_export.c - loads a model's weights and writes them in the names of a class of transformers. */
 #include "train/hf_export.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "checkpoint/hf_save.h"
 #include "checkpoint/hf_tensors.h"
 #include "models/adapter_names.h"
@@ -59,10 +60,14 @@ static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const H
     Program *unused;
     NamedTensor *param, *theirs;
     int64_t n, n_theirs;
+    const Decoder *d = decoder_of(x->model);
     TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
+    if (d->multi_token)
+        log_warning("the blocks of multi_token stay behind: classes of transformers predict the "
+                    "next token alone");
     if (x->model->adapters) TRY(adapters_merge(session_store(s), x->model->adapters));
     TRY(read_parameters(a, session_store(s), dtype, &param, &n));
-    TRY(hf_tensors(a, family, decoder_of(x->model), param, n, &theirs, &n_theirs));
+    TRY(hf_tensors(a, family, d, param, n, &theirs, &n_theirs));
     const HfFolder folder = { .path = x->output_path,
                               .config = config,
                               .tokenizer = x->tokenizer   ? x->tokenizer

@@ -108,10 +108,23 @@ static bool is_averaged(const ParamStore *s, const char *name)
     return x && x->kind == VALUE_PARAM;
 }
 
+/* Whether only other programs of the model have the parameter. */
+static bool is_left_out(const ParamStore *s, const char *name)
+{
+    static const char prefix[] = "app.model.";
+    if (!str_starts(str_of(name), prefix)) return false;
+    for (int64_t i = 0; i < s->left_out->n; i++) {
+        const Str below = s->left_out->entry[i].key;
+        if (!strncmp(name + strlen(prefix), below.ptr, below.len)) return true;
+    }
+    return false;
+}
+
 static bool must_fit(const void *ctx, const char *name)
 {
     const Names *n = ctx;
-    return n->wanted(name) && !is_state_elsewhere(n->store, name) && !is_averaged(n->store, name);
+    return n->wanted(name) && !is_state_elsewhere(n->store, name) && !is_averaged(n->store, name) &&
+           !is_left_out(n->store, name);
 }
 
 /* The state of this rank, and after it what the others have of the model. */

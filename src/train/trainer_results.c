@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "exec/rank_plan.h"
+#include "models/decoder.h"
 #include "monitor/results.h"
 #include "optim/param_groups.h"
 #include "passes/qk_clip.h"
@@ -84,6 +85,42 @@ static Error *add_attention_logit(Trainer *t, TrainingNumbers *n)
     return consensus_reach(t->job->consensus, NULL, &n->attention_logit, 1);
 }
 
+static const char *const ahead_names[MAX_AHEAD] = {
+    "train loss of token +2", "train loss of token +3", "train loss of token +4",
+    "train loss of token +5", "train loss of token +6", "train loss of token +7",
+    "train loss of token +8", "train loss of token +9",
+};
+
+/* The sum over the microbatches of the last step. */
+static double sum_of(const Trainer *t, const char *output, double *n)
+{
+    const Program *p = t->step.program;
+    double sum = 0;
+    for (int64_t m = 0; m < t->step.plan.n && program_has_scalar(p, output); m++, ++*n)
+        sum += program_scalar(p, output, m);
+    return sum;
+}
+
+/* Means over the microbatches of all ranks; those of a pipeline that have no head have none. */
+static Error *add_ahead(Trainer *t, TrainingNumbers *n)
+{
+    const Decoder *d = decoder_of(t->job->state->model);
+    const int depth = d && d->multi_token ? (int)d->multi_token->depth : 0;
+    double sum[MAX_AHEAD + 1] = { 0 }, count = 0;
+    Arena *a = arena_new();
+    for (int i = 0; i < depth; i++) {
+        sum[i] = sum_of(t, model_ahead_name(a, i), &count);
+        t->ahead_name[i] = ahead_names[i];
+    }
+    arena_free(a);
+    sum[MAX_AHEAD] = count;
+    if (depth) TRY(consensus_sum(t->job->consensus, sum, MAX_AHEAD + 1));
+    for (int i = 0; i < depth; i++) t->ahead[i] = sum[i] * depth / fmax(sum[MAX_AHEAD], 1);
+    if (depth) n->ahead_name = t->ahead_name;
+    n->ahead = t->ahead;
+    return NULL;
+}
+
 /* By the original's formula, and by what the graphs of all ranks need. */
 static Error *add_mfu(const Trainer *t, TrainingNumbers *n)
 {
@@ -130,6 +167,7 @@ static Error *publish_results(Trainer *t)
     n.load = t->load.value;
     n.n_shown_loads = N_LOAD_SUMMARIES;
     TRY(add_attention_logit(t, &n));
+    TRY(add_ahead(t, &n));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });

@@ -26,6 +26,8 @@ typedef struct Trainer {
     bool data_ended;         /* on any rank: there is no further step */
     ShownRates rates;
     ExpertLoad load;
+    const char *ahead_name[MAX_AHEAD + 1]; /* as in TrainingNumbers */
+    double ahead[MAX_AHEAD];
 } Trainer;
 
 /* Whether a step is one of every so many. */

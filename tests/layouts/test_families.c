@@ -89,15 +89,38 @@ TEST(every_family_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+static Decoder family(Arena *a, const char *block_class)
+{
+    int i = 0;
+    while (strcmp(tiny_family(a, i)->block_class, block_class) != 0) i++;
+    return *tiny_family(a, i);
+}
+
 /* Of Qwen 2, whose key heads are fewer than query heads. */
 TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
 {
     Arena *a = arena_new();
-    int i = 0;
-    while (strcmp(tiny_family(a, i)->block_class, "Qwen2DecoderLayer") != 0) i++;
     for (AttentionGate gate = GATE_HEAD; gate <= GATE_FEATURE; gate++) {
-        Decoder d = *tiny_family(a, i);
+        Decoder d = family(a, "Qwen2DecoderLayer");
         d.attention_gate = gate;
+        check_family(&d);
+    }
+    arena_free(a);
+}
+
+/* Two tokens more by plain blocks, and one by a mixture with latent attention. */
+TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
+{
+    static const char *const class[] = { "Qwen2DecoderLayer", "DeepseekV3DecoderLayer" };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        Decoder d = family(a, class[k]);
+        const MultiToken ahead = { .depth = 2 - k, .weight = 0.7 };
+        DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + ahead.depth);
+        memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);
+        for (int64_t i = 0; i < ahead.depth; i++) layer[d.n_layer + i] = layer[d.n_layer - 1];
+        d.layer = layer;
+        d.multi_token = &ahead;
         check_family(&d);
     }
     arena_free(a);

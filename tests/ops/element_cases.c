@@ -63,6 +63,13 @@ static Value *widened(Graph *g, Value *x)
     return pad_features(g, x, value_width(x) + value_width(x) / 2);
 }
 
+/* batch, sequence */
+static Value *build_later_ids(Graph *g, const OpCase *c, const int64_t *n)
+{
+    later_ids(g, ids(g, "ids", 9, 2, n), c->position, -100);
+    return NULL;
+}
+
 /* tokens, heads, parts, width; width of what heads share */
 static Value *build_join_features(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -242,6 +249,7 @@ const OpCase element_cases[] = {
     { "pad_features of many rows", build_unary, .unary = widened, .n = { 301, 66 } },
     { "join_features", build_join_features, .n = { 3, 4, 2, 5, 3 }, .large = { 4096, 16, 2, 64, 32 } },
     { "join_features of many rows", build_join_features, .n = { 67, 5, 2, 33, 32 } },
+    { "later_ids", build_later_ids, .position = 2, .n = { 4, 7 } },
     { "patches", build_patches, .n = { 2, 3, 7, 8, 3, 2 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },

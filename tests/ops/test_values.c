@@ -19,6 +19,7 @@
 #include "ops/reshape.h"
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
+#include "ops/sequence.h"
 #include "test.h"
 #include <string.h>
 
@@ -69,6 +70,17 @@ TEST(features_are_cut_out_widened_and_joined)
     expect(s, both, ARE(-1, -2, 1, 2, 3, -1, -2, 4, 5, 6));
     expect(s, grad[x->id], ARE(30, 40, 50, 3, 4, 5));
     expect(s, grad[front->id], ARE(11, 22));
+    sheet_free(s);
+}
+
+TEST(later_ids_are_those_further_on)
+{
+    Sheet *s = sheet_new();
+    Value *x = give(s, "x", SIZES(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    x->dtype = I32;
+    Value *next = later_ids(s->graph, x, 1, -100), *none = later_ids(s->graph, x, 4, 7);
+    expect(s, next, ARE(2, 3, -100, 5, 6, -100));
+    expect(s, none, ARE(7, 7, 7, 7, 7, 7));
     sheet_free(s);
 }
 

@@ -65,6 +65,32 @@ static int blocks_of_first_stage(Arena *a, const Stages *s, bool with_head)
     return n;
 }
 
+/* Blocks that only training has are the last ones; what follows them stays where it is. */
+TEST(a_graph_with_fewer_blocks_is_cut_as_the_first)
+{
+    Arena *a = arena_new();
+    int room[MOST];
+    StagesKept kept = { .room = MOST, .stage_of = room };
+    const Stages s = { .n = 3, .by_cost = true, .kept = &kept };
+    StageParts whole, fewer;
+    for (int i = 0; i < 2; i++) {
+        Gpt2Settings settings = tiny_settings(false);
+        settings.n_layer = i ? 3 : 5;
+        Graph *g = graph_new(a);
+        ModelOutput out = { 0 };
+        Model *m = gpt2_new(a, &settings);
+        assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+        graph_output(g, "logits", model_logits(g, &out));
+        assert_no_error(stages_find(g, &s, i ? &fewer : &whole));
+    }
+    assert_int_equal(whole.n, 7);
+    assert_int_equal(fewer.n, 5);
+    for (int i = 0; i < 4; i++) assert_int_equal(fewer.stage_of[i], whole.stage_of[i]);
+    assert_int_equal(fewer.stage_of[4], whole.stage_of[6]);
+    assert_true(whole.stage_of[4] < whole.stage_of[6]);
+    arena_free(a);
+}
+
 TEST(all_graphs_of_a_model_are_cut_as_the_first)
 {
     Arena *a = arena_new();
