@@ -18,7 +18,7 @@ typedef struct TrainingNumbers {
     const double *rate;
     const char *const *load_name; /* of experts; NULL: there are none; NULL ends the list */
     const double *load;
-    int n_shown_loads; /* the first of them are shown on the console */
+    int n_shown_loads;             /* the first of them are shown on the console */
     const char *const *ahead_name; /* losses of the tokens after the next one; likewise */
     const double *ahead;
     bool has_attention_logit;
