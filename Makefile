@@ -287,7 +287,7 @@ LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_
              a_training_goes_on_on_ranks_that_share layouts_on_two_processes offsets_are_those golden_classes_hold \
              products_of_layouts_equal_one_rank_in_every_format every_configuration_is_free
 LONG      := parameters_in_halves_are_saved data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
-             portable_kernels
+             portable_kernels avx512_kernels kernels_for_bf16
 THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz

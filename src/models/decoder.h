@@ -72,11 +72,12 @@ typedef struct Decoder {
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
     AttentionGate attention_gate;
-    const Latent *latent;      /* NULL: queries, keys and values are products of the token itself;
-                                  else each query head has a key head, and rope turns `turning` */
+    bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
+    const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
+                             else each query head has a key head, and rope turns `turning` */
     const MultiToken *multi_token; /* NULL: the next token alone is predicted */
     const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
-    const Moe *moe;            /* NULL: no layer is sparse */
+    const Moe *moe;                /* NULL: no layer is sparse */
 } Decoder;
 
 /* A model that refers to the description, which must stay as long. */

@@ -4,6 +4,7 @@
 #include "comm/mesh.h"
 #include "models/decoder_build.h"
 #include "ops/attention.h"
+#include "ops/attention_sink.h"
 #include "ops/cache_write.h"
 #include "ops/contract.h"
 #include "ops/features.h"
@@ -106,6 +107,20 @@ static Value *gated(Build *b, Value *o, Value *x)
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
+/* What heads give, with the place beside all keys that they may have. */
+static Value *attended(Build *b, Value *q, Value *k, Value *v, const Attention *attrs)
+{
+    Graph *g = b->g;
+    Value *o = attention(g, q, k, v, b->documents, attrs);
+    if (!b->d->attention_sinks) return o;
+    const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
+    const Init zeros = { .kind = INIT_ZEROS };
+    Value *sinks = graph_param(g, graph_name(g, "sinks"), 1, &heads);
+    sinks->role = ROLE_TOKEN;
+    sinks->init = zeros;
+    return attention_sink(g, o, sinks);
+}
+
 static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x)
 {
     const Decoder *d = b->d;
@@ -130,7 +145,7 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     if (d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);
-    return attention(g, q, k, v, b->documents, attrs);
+    return attended(b, q, k, v, attrs);
 }
 
 static Value *latent_queries(Build *b, Value *x)
@@ -203,7 +218,7 @@ static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attent
     Value *q = turned_queries(b, layer, x);
     k = cached(b, "k_cache", widened(b, k));
     v = cached(b, "v_cache", widened(b, v));
-    Value *o = attention(g, widened(b, q), k, v, b->documents, attrs);
+    Value *o = attended(b, widened(b, q), k, v, attrs);
     return value_width(o) == width ? o : slice_features(g, o, 0, width);
 }
 
@@ -244,7 +259,7 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     Value *vector = reshape(g, "bs(gd)->bsgd", "g=1", m.vector);
     Value *k = cached(b, "latent_cache", joined_heads(g, vector, m.shared));
     if (n_keys > 1) k = repeat_heads(g, k, n_keys);
-    Value *o = slice_features(g, attention(g, q, k, k, b->documents, attrs), turning, rank);
+    Value *o = slice_features(g, attended(b, q, k, k, attrs), turning, rank);
     o = reshape(g, "bsgrd->bs(gr)d", NULL, o);
     o = contract(g, "bshk,hnk->bshn", o, by_head(b, m.up[1]));
     return reshape(g, "bs(gr)d->bsgrd", groups, o);

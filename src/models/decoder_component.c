@@ -41,6 +41,7 @@ typedef struct Settings {
     NormSettings norm;
     bool norm_in_front, norm_behind;
     int residual, qk_norm, attention_gate;
+    bool attention_sinks;
     bool qk_norm_before_rope;
     const RopeScaling *rope;
     LayerList layers;
@@ -157,6 +158,7 @@ static const Field fields[] = {
     FIELD_CHOICE(Settings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, or of all together"),
     FIELD_CHOICE(Settings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
+    FIELD_BOOL(Settings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
@@ -387,6 +389,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .attention_cap = s->attention_cap,
         .logit_cap = s->logit_cap,
         .attention_gate = (AttentionGate)s->attention_gate,
+        .attention_sinks = s->attention_sinks,
         .residual = (Residual)s->residual,
         .residual_scale = s->residual_scale,
         .logit_divisor = s->logit_divisor,

@@ -137,6 +137,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e && x->attention_gate != y->attention_gate)
         e = arena_printf(a, "gate of attention: %s instead of %s",
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
+    if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);

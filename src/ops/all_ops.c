@@ -23,7 +23,7 @@
     OPS(sequence) OPS(patches) OPS(nce) \
     OPS(moe_route) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) OPS(grouped_linear) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
-    OPS(attention_ring) \
+    OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \

@@ -108,6 +108,19 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* With keys that ranks share, and in latent attention. */
+TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
+{
+    static const char *const class[] = { "Qwen2DecoderLayer", "YoutuDecoderLayer" };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        Decoder d = family(a, class[k]);
+        d.attention_sinks = true;
+        check_family(&d);
+    }
+    arena_free(a);
+}
+
 /* Two tokens more by plain blocks, and one by a mixture with latent attention. */
 TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
 {

@@ -1,6 +1,7 @@
 /* attention_cases.c - cases of rotary positions, attention and its caches. */
 #include "case_leaves.h"
 #include "ops/attention.h"
+#include "ops/attention_sink.h"
 #include "ops/cache_write.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
@@ -38,6 +39,12 @@ static Value *build_attention(Graph *g, const OpCase *c, const int64_t *n)
     int64_t keys[] = { n[0], n[2], n[3], n[5] };
     Value *documents = n[6] ? ids(g, "documents", 1, 2, n) : NULL;
     return attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), documents, c->attrs);
+}
+
+static Value *build_attention_sink(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *sink = floats(g, "sink", 1, (int64_t[]){ n[3] * n[4] });
+    return attention_sink(g, build_attention(g, c, n), sink);
 }
 
 static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
@@ -108,6 +115,10 @@ const OpCase attention_cases[] = {
       .n = { 2, 4, 4, 2, 2, 3 } },
     { "attention with dropout, long", build_attention, .attrs = ATTENTION(.causal = true, .dropout = 0.2, .salt = 2),
       .n = { 1, 70, 70, 1, 2, 16 } },
+    { "attention_sink", build_attention_sink, .attrs = ATTENTION(.causal = true), .n = { 2, 4, 4, 2, 3, 5 },
+      .large = { 1, 1024, 1024, 12, 1, 64 } },
+    { "attention_sink of many rows", build_attention_sink, .attrs = ATTENTION(.causal = true, .window = 7), .n = { 1, 70, 70, 2, 1, 20 } },
+    { "attention_sink, rows without keys", build_attention_sink, .attrs = ATTENTION(.causal = true), .position = -2, .n = { 1, 4, 4, 1, 2, 3 } },
     { "attention_max", build_attention_max, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
     { "attention_max, causal, long", build_attention_max, .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7),
       .n = { 2, 150, 150, 2, 3, 16 }, .large = { 1, 1024, 1024, 12, 1, 64 } },
