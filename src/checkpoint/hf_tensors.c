@@ -32,7 +32,7 @@ static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
     const size_t each = dtype_size(from->dtype);
     const char *in = (const char *)from->data + (size_t)(e * rows * columns) * each;
     for (int64_t r = 0; r < rows; r++, in += (size_t)columns * each) {
-        char *at = (char *)to->data + (size_t)hf_source_row(s, r) * each;
+        char *at = (char *)to->data + (size_t)(e * s->part_stride + hf_source_row(s, r)) * each;
         for (int64_t c = 0; s->column_stride != 1 && c < columns; c++)
             memcpy(at + (size_t)(c * s->column_stride) * each, in + (size_t)c * each, each);
         if (s->column_stride == 1) memcpy(at, in, (size_t)columns * each);
@@ -47,8 +47,9 @@ Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTens
         const Tensor *t = &param[i].tensor;
         HfSource s;
         TRY(hf_source(a, f, d, param[i].name, t->n_dims, t->size, &s));
-        for (int64_t e = 0; e < s.n_tensors; e++)
-            put(t, e, &s, tensor_named(&m, s.tensor[e], &s, t->dtype));
+        const int64_t n_parts = t->n_dims > 2 ? t->size[0] : 1;
+        for (int64_t e = 0; e < n_parts; e++)
+            put(t, e, &s, tensor_named(&m, s.tensor[s.part_stride ? 0 : e], &s, t->dtype));
     }
     *out = m.item;
     *n_out = m.n;

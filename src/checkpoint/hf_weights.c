@@ -156,10 +156,11 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
     const int64_t n = last > 1 ? box->size[0] : 1, first = last > 1 ? box->start[0] : 0;
     char *to = out;
     for (int64_t e = 0; e < n; e++) {
-        const Tensor *from = w->found[i][first + e].tensor;
+        const Tensor *from = w->found[i][s->part_stride ? 0 : first + e].tensor;
         for (int64_t r = 0; r < box->size[row]; r++) {
-            const int64_t at =
-                hf_source_row(s, box->start[row] + r) + first_column * s->column_stride;
+            const int64_t at = (first + e) * s->part_stride +
+                               hf_source_row(s, box->start[row] + r) +
+                               first_column * s->column_stride;
             copy_row(from, at, s->column_stride, columns, to);
             to += (size_t)columns * dtype_size(from->dtype);
         }

@@ -115,7 +115,7 @@ static Value *attended(Build *b, Value *q, Value *k, Value *v, const Attention *
     if (!b->d->attention_sinks) return o;
     const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
     const Init zeros = { .kind = INIT_ZEROS };
-    Value *sinks = graph_param(g, graph_name(g, "sinks"), 1, &heads);
+    Value *sinks = graph_param(g, "sinks", 1, &heads);
     sinks->role = ROLE_TOKEN;
     sinks->init = zeros;
     return attention_sink(g, o, sinks);

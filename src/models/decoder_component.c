@@ -114,6 +114,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
+    FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
@@ -277,6 +278,8 @@ static Error *check(const void *settings)
         if (s->layers.item[i].rope && s->layers.item[i].no_rope)
             return error_new("%s: the blocks have no_rope", key);
     }
+    if (s->activation == ACTIVATE_CLAMPED_SWIGLU && !s->gated)
+        return error_new("activation: clamped_swiglu is of gated layers; gated is false");
     TRY(check_latent(s));
     return check_mixture(s);
 }

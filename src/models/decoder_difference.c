@@ -95,6 +95,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
     if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));

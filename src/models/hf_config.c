@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "config/field_read.h"
 #include "models/hf_config_parts.h"
+#include "ops/clamped_swiglu.h"
 #include <string.h>
 
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
@@ -51,6 +52,19 @@ static Error *read_activation(HfReading *r)
     return hf_unknown(r, key,
                       "known are gelu, gelu_python, gelu_new, gelu_fast, gelu_accurate, "
                       "gelu_pytorch_tanh, silu, swish, relu, relu2");
+}
+
+/* Its gates are bounded, always by the same numbers. */
+static Error *bound_gates(HfReading *r)
+{
+    if (!(r->family->options & HF_GPT_OSS)) return NULL;
+    if (r->d->activation != ACTIVATE_SILU)
+        return hf_unknown(r, "hidden_act", "only silu is, which the class bounds");
+    if (r->c.swiglu_limit != GATE_LIMIT) return hf_unknown(r, "swiglu_limit", "only 7.0 is");
+    if (r->c.swiglu_alpha != CLAMPED_SWIGLU_ALPHA)
+        return hf_unknown(r, "swiglu_alpha", "only 1.702 is");
+    r->d->activation = ACTIVATE_CLAMPED_SWIGLU;
+    return NULL;
 }
 
 static const Norm *norm_of(HfReading *r, int64_t width)
@@ -248,7 +262,9 @@ static Error *read_decoder(HfReading *r)
     d->residual = residual_of(r);
     d->attention_gate = flags & HF_AFMOE ? GATE_FEATURE : GATE_NONE;
     read_biases(r);
+    d->attention_sinks = options & HF_GPT_OSS;
     TRY(read_activation(r));
+    TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
     if (flags & HF_SPARSE) TRY(hf_read_moe(r));

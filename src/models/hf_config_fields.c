@@ -97,6 +97,8 @@ const Field hf_config_fields[] = {
     FIELD_BOOL(HfConfig, use_parallel_residual, "null", "attention and feed-forward layers side by side"),
     FIELD_BOOL(HfConfig, qk_layernorm, "false", "norms of queries and keys"),
     FIELD_BOOL(HfConfig, use_qk_norm, "false", "norms of queries and keys"),
+    FIELD_FLOAT(HfConfig, swiglu_limit, "7.0", 0, INFINITY, "bound of the factors of gated layers", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(HfConfig, swiglu_alpha, "1.702", 0, INFINITY, "of the gate's sigmoid", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, logit_scale, "0.0625", 0, INFINITY, "multiplies logits", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, router_jitter_noise, "0.0", 0, INFINITY, "noise of the router"),
     { 0 },

@@ -16,6 +16,7 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
     m->hidden = *hidden;
     m->normalize = r->family->flags & HF_NORMALIZED || (c->norm_topk_prob && *c->norm_topk_prob);
     m->aux_loss = c->router_aux_loss_coef;
+    m->bias = r->family->options & HF_GPT_OSS;
     if (r->family->flags & HF_SHARED_EXPERT) {
         if (!c->shared_expert_intermediate_size)
             return hf_unknown(r, "shared_expert_intermediate_size", "the class needs it");

@@ -51,6 +51,7 @@ typedef struct HfConfig {
     int64_t no_rope_layer_interval;
     const bool *use_parallel_residual;
     bool qk_layernorm, use_qk_norm;
+    double swiglu_limit, swiglu_alpha;
     double logit_scale;
 } HfConfig;
 

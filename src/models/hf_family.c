@@ -142,6 +142,24 @@ static const HfName shared_names[] = {
     { 0 },
 };
 
+static const HfName gpt_oss_names[] = {
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.sinks", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_EVEN },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_ODD },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
+      HF_STACKED },
+    { "transformer.h.%.mlp.experts.W.bias", "model.layers.%.mlp.experts.gate_up_proj_bias",
+      HF_STACKED_EVEN },
+    { "transformer.h.%.mlp.experts.V.bias", "model.layers.%.mlp.experts.gate_up_proj_bias",
+      HF_STACKED_ODD },
+    { "transformer.h.%.mlp.experts.W_2.bias", "model.layers.%.mlp.experts.down_proj_bias",
+      HF_SAME },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -240,6 +258,8 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
     { "glm4_moe_lite", "Glm4MoeLiteForCausalLM", "Glm4MoeLiteDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_MLP_LAYER_TYPES, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 202752, .activation = "silu" },
+    { "gpt_oss", "GptOssForCausalLM", "GptOssDecoderLayer", gpt_oss_names, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_NORMALIZED | HF_BIASED, HF_ATTENTION_BIAS | HF_GPT_OSS, HF_WINDOW_ALTERNATING,
+      .theta = 150000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .head_width = 64, .window = 128, .activation = "silu" },
     { "youtu", "YoutuForCausalLM", "YoutuDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .activation = "silu", .is_tied = true },
     { 0 },

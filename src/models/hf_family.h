@@ -23,7 +23,10 @@ typedef enum HfLayout {
     HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
     HF_LATENT_VALUES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
-    HF_EXPERTS         /* a tensor for each expert */
+    HF_EXPERTS,        /* a tensor for each expert */
+    HF_STACKED,        /* all experts in one tensor, each transposed */
+    HF_STACKED_EVEN,   /* likewise, as every second column: of biases, too */
+    HF_STACKED_ODD
 } HfLayout;
 
 /* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
@@ -82,7 +85,8 @@ enum {
     HF_OUT_BIAS = 1 << 9,    /* attention_out_bias */
     HF_USE_SLIDING_WINDOW = 1 << 10,
     HF_TOPK_METHOD = 1 << 11, /* scores are a softmax, and it says whether experts have groups */
-    HF_MLP_LAYER_TYPES = 1 << 12
+    HF_MLP_LAYER_TYPES = 1 << 12,
+    HF_GPT_OSS = 1 << 13 /* attention sinks; bounded gates and biases in the mixture */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -133,6 +137,7 @@ typedef struct HfSource {
     /* Element (row, column) of the parameter, or of its part of an expert, within the tensor. A
      * vector is a column. */
     int64_t base, row_stride, column_stride;
+    int64_t part_stride; /* from one expert to the next, where one tensor has all; 0: else */
     /* Where `head` is not 0, so many rows are a head, heads are `head_stride` rows apart, and of
      * the features of one so many turn, in pairs that lie side by side or not. */
     int64_t head, head_stride, turning;

@@ -93,6 +93,22 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
     s->interleaved = f->flags & HF_INTERLEAVED;
 }
 
+/* Weights [experts rows width] as [experts width rows], biases [experts rows] as they are; with
+ * what lies in the columns between. */
+static void place_stacked(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
+{
+    const int64_t rows = size[1], width = n_dims == 3 ? size[2] : 1,
+                  between = layout == HF_STACKED ? 1 : 2;
+    s->base = layout == HF_STACKED_ODD;
+    s->n_dims = n_dims;
+    s->size[0] = size[0];
+    s->size[1] = n_dims == 3 ? width : between * rows;
+    s->size[2] = between * rows;
+    s->row_stride = n_dims == 3 ? between : between * rows;
+    s->column_stride = n_dims == 3 ? between * rows : between;
+    s->part_stride = n_dims == 3 ? width * between * rows : 0;
+}
+
 static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
 {
     const bool is_matrix = n_dims > 1;
@@ -104,6 +120,10 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     s->column_stride = 1;
     s->size[0] = rows, s->size[1] = width;
     s->row_stride = width;
+    if (layout >= HF_STACKED) {
+        place_stacked(s, layout, n_dims, size);
+        return;
+    }
     if (layout >= HF_QUERIES && layout <= HF_HEAD_VALUES) {
         place_rows(d, layout, rows, &s->base, &s->size[0]);
         s->base *= width;

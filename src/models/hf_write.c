@@ -35,6 +35,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (wanted && !obstacle(a, d, wanted, dtype, out)) return NULL;
     const HfFamily *closest = hf_family_find(d->learned_positions ? "gpt2" : "llama");
     if (d->moe) closest = hf_family_find("mixtral");
+    if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;

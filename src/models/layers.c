@@ -1,6 +1,7 @@
 /* layers.c - tables, linear layers, norms, feed-forward layers, dropout: what has parameters says
  * their role, and how they begin. */
 #include "models/layers.h"
+#include "ops/clamped_swiglu.h"
 #include "ops/contract.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
@@ -90,9 +91,8 @@ static Linear out_of_hidden(int64_t width, bool bias)
     };
 }
 
-const char *const activation_choices[] = {
-    "gelu", "gelu_tanh", "silu", "relu", "relu_squared", NULL
-};
+const char *const activation_choices[] = { "gelu",         "gelu_tanh",      "silu", "relu",
+                                           "relu_squared", "clamped_swiglu", NULL };
 
 static Value *activate(Graph *g, Value *x, Activation activation)
 {
@@ -113,6 +113,7 @@ static Value *activate(Graph *g, Value *x, Activation activation)
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation)
 {
     if (activation == ACTIVATE_SILU) return swiglu(g, gate, up);
+    if (activation == ACTIVATE_CLAMPED_SWIGLU) return clamped_swiglu(g, gate, up, GATE_LIMIT);
     return mul(g, activate(g, gate, activation), up);
 }
 

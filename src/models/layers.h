@@ -20,6 +20,7 @@ typedef enum Activation {
     ACTIVATE_SILU,
     ACTIVATE_RELU,
     ACTIVATE_RELU_SQUARED,
+    ACTIVATE_CLAMPED_SWIGLU, /* of gated layers alone (ops/clamped_swiglu.h) */
     N_ACTIVATIONS
 } Activation;
 extern const char *const activation_choices[];
@@ -50,7 +51,8 @@ Value *linear(Graph *g, const char *name, Value *x, const Linear *l);
 /* "<name>.weight" and "<name>.bias" as the norm has them, begun with 1 and 0 (from_one: 0 and 0).
  */
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
-/* activation(gate) * up. */
+/* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. */
+#define GATE_LIMIT 7.0
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
 /* w2(activation(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);

@@ -3,6 +3,7 @@
 #include "models/moe.h"
 #include "comm/mesh.h"
 #include "ops/elementwise.h"
+#include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
 #include "ops/moe_route.h"
@@ -22,6 +23,22 @@ static Value *experts(Graph *g, const char *name, const Moe *m, int64_t rows, in
     const Role role = is_down ? ROLE_RESIDUAL : *name == 'V' ? ROLE_UP : ROLE_LINEAR;
     return layer_param(g, arena_printf(g->arena, "experts.%s", name), "weight", 3, d, role,
                        init_of_linear(columns));
+}
+
+/* Rows [g r k] times the weight of their expert, plus its bias: "experts.<name>.bias". */
+static Value *expert_linear(Graph *g, const char *name, Value *x, const Moe *m, int64_t width,
+                            const MoeMeeting *at, int64_t n)
+{
+    const int64_t inputs = value_width(x);
+    const bool is_down = !strcmp(name, "W_2");
+    Value *weight = experts(g, name, m, width, inputs, is_down);
+    Value *y = grouped_linear(g, x, weight, at->at, n);
+    if (!m->bias) return y;
+    const Dim d[] = { weight->dim[0], weight->dim[1] };
+    Value *bias = layer_param(g, arena_printf(g->arena, "experts.%s", name), "bias", 2, d,
+                              weight->role, init_of_linear(inputs));
+    bias->is_bias = true;
+    return grouped_bias(g, y, bias, at->at);
 }
 
 static void add_up(Graph *g, Value **sum, Value *more)
@@ -49,10 +66,10 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     const MoeMeeting at =
         moe_meet(g, rows->of, m->n_experts, moe_room(n, m->n_experts, m->capacity), parts);
     Value *in = moe_send(g, x, &at);
-    Value *a = grouped_linear(g, in, experts(g, "W", m, m->hidden, width, false), at.at, n),
-          *b = grouped_linear(g, in, experts(g, "V", m, m->hidden, width, false), at.at, n);
-    Value *down = experts(g, "W_2", m, width, m->hidden, true);
-    return moe_return(g, grouped_linear(g, gate(g, a, b, m->activation), down, at.at, n), &at);
+    Value *a = expert_linear(g, "W", in, m, m->hidden, &at, n),
+          *b = expert_linear(g, "V", in, m, m->hidden, &at, n);
+    Value *y = expert_linear(g, "W_2", gate(g, a, b, m->activation), m, width, &at, n);
+    return moe_return(g, y, &at);
 }
 
 #define LOAD "load"
@@ -93,7 +110,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
     if (sums->continues) limited.capacity = 0;
-    const Linear router = { m->n_experts, NULL, "embed", false, ROLE_LINEAR };
+    const Linear router = { m->n_experts, NULL, "embed", m->bias, ROLE_LINEAR };
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .normalize = m->normalize,

@@ -19,6 +19,7 @@ typedef struct Moe {
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
     bool shared_gate;        /* what it gives counts by the sigmoid of a product of the token */
     double aux_loss, z_loss; /* weights of the penalties */
+    bool bias;               /* of the router and of the experts */
     bool has_biases;         /* the router has biases for the choice alone */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;

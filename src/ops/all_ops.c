@@ -10,7 +10,7 @@
     OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
     OPS(float8) KERNELS(float8) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
-    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(sigmoid_gate) KERNELS(sigmoid_gate) \
+    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(sigmoid_gate) KERNELS(sigmoid_gate) OPS(clamped_swiglu) \
     OPS(reshape) OPS(features) KERNELS(features) \
     OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \
@@ -21,7 +21,7 @@
     OPS(rope) KERNELS(rope) \
     OPS(rope_scaled) \
     OPS(sequence) OPS(patches) OPS(nce) \
-    OPS(moe_route) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) OPS(grouped_linear) \
+    OPS(moe_route) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) OPS(grouped_linear) OPS(grouped_bias) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
     OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
     OPS(cache_write) KERNELS(cache_write) \

@@ -1,6 +1,7 @@
 /* elementwise.cu - sums, products and functions of single elements on a GPU. */
 #include "device/cuda/kernel.h"
 extern "C" {
+#include "ops/clamped_swiglu.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/logit_cap.h"
@@ -9,8 +10,10 @@ extern "C" {
 
 /* How exact a function must be: to a few units of the last place of a float, also where it is
  * small; or, where the result has 16 bits, to 2^-14 of itself. */
-struct Exact {};
-struct Quick {};
+struct Exact {
+};
+struct Quick {
+};
 
 template <class How, class F> __device__ inline float apply(How how, F f, const float (&x)[1])
 {
@@ -312,8 +315,7 @@ __device__ static void swiglu_slopes(How how, float gate, float up, float dz, fl
 template <class How> __device__ static void swiglu_grad(const Call &c, How how)
 {
     const int64_t n = c.out[0].count;
-    const bool in_eights =
-        all_have_eights<3>(c) && has_eights(c.out[0]) && has_eights(c.out[1]);
+    const bool in_eights = all_have_eights<3>(c) && has_eights(c.out[0]) && has_eights(c.out[1]);
     const int64_t whole = in_eights ? n / EIGHT * EIGHT : 0;
 #pragma unroll 1
     for (int64_t i = EIGHT * thread_number(); i < whole; i += EIGHT * all_threads()) {
@@ -340,6 +342,43 @@ KERNEL(swiglu_grad_kernel, 256)
         swiglu_grad(c, Quick());
     else
         swiglu_grad(c, Exact());
+}
+
+struct Factors {
+    float gate, up;
+    bool gate_flows, up_flows;
+};
+
+__device__ static Factors clamped(float gate, float up, float limit)
+{
+    Factors f;
+    f.gate_flows = !(gate > limit);
+    f.up_flows = !(up > limit || up < -limit);
+    f.gate = f.gate_flows ? gate : limit;
+    f.up = f.up_flows ? up : up > 0 ? limit : -limit;
+    return f;
+}
+
+KERNEL(clamped_swiglu_kernel, 256)
+{
+    const float limit = (float)attrs_of<ClampedSwiglu>(c).limit,
+                alpha = (float)CLAMPED_SWIGLU_ALPHA;
+    map_both<2>(c, [=](auto how, float gate, float up) {
+        const Factors f = clamped(gate, up, limit);
+        return f.gate * sigmoid(how, alpha * f.gate) * (f.up + 1);
+    });
+}
+
+KERNEL(clamped_swiglu_grad_kernel, 256)
+{
+    const float limit = (float)attrs_of<ClampedSwiglu>(c).limit,
+                alpha = (float)CLAMPED_SWIGLU_ALPHA;
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const Factors f = clamped(get(c.in[0], i), get(c.in[1], i), limit);
+        const float dy = get(c.in[2], i), s = sigmoid(Exact(), alpha * f.gate);
+        put(c.out[0], i, f.gate_flows ? dy * (f.up + 1) * s * (1 + alpha * f.gate * (1 - s)) : 0);
+        put(c.out[1], i, f.up_flows ? dy * f.gate * s : 0);
+    }
 }
 
 KERNEL(fill_kernel, 256)

@@ -1,5 +1,6 @@
 /* elementwise_cuda.c - starts the kernels of elementwise.cu. */
 #include "device/cuda/cuda.h"
+#include "ops/clamped_swiglu.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/kernels.h"
@@ -91,6 +92,16 @@ static int run_logit_cap_grad(const Launch *l)
     return cuda_run_elements(l, "logit_cap_grad_kernel", sizeof(LogitCap));
 }
 
+static int run_clamped_swiglu(const Launch *l)
+{
+    return cuda_run_elements(l, "clamped_swiglu_kernel", sizeof(ClampedSwiglu));
+}
+
+static int run_clamped_swiglu_grad(const Launch *l)
+{
+    return cuda_run_elements(l, "clamped_swiglu_grad_kernel", sizeof(ClampedSwiglu));
+}
+
 static int run_swiglu(const Launch *l)
 {
     return cuda_run_elements(l, "swiglu_kernel", 0);
@@ -129,6 +140,10 @@ static int run_join_halves(const Launch *l)
 }
 
 const KernelDef elementwise_cuda[] = {
+    { "clamped_swiglu", "cuda", "any any>any", CPU_SCALAR, run_clamped_swiglu, NULL,
+      cuda_floats_fit },
+    { "clamped_swiglu_grad", "cuda", "any any any>any any", CPU_SCALAR, run_clamped_swiglu_grad,
+      NULL, cuda_floats_fit },
     { "cast", "cuda", "any>any", CPU_SCALAR, run_copy, NULL, cuda_floats_fit },
     { "accumulate", "cuda", "any>any", CPU_SCALAR, run_copy, NULL, cuda_floats_fit },
     { "add", "cuda", "any any>any", CPU_SCALAR, run_add, NULL, cuda_floats_fit },

@@ -2,6 +2,7 @@
  *
  * A map is one function on vectors; the loops around it are shared. Inputs and results may be F32
  * or BF16 in any mix, computed in f32. */
+#include "ops/clamped_swiglu.h"
 #include "ops/elementwise.h"
 #include "ops/kernels.h"
 #include "ops/vector/chunks.h"
@@ -184,6 +185,22 @@ INLINE void swiglu_grad_step(const Vec *x, Vec *y, float c)
     y[1] = value * x[2];
 }
 
+INLINE void clamped_swiglu_step(const Vec *x, Vec *y, float limit)
+{
+    const Vec most = vec_set(limit), gate = vec_min(most, x[0]),
+              up = vec_max(-most, vec_min(most, x[1]));
+    y[0] = gate * vec_sigmoid(gate * vec_set((float)CLAMPED_SWIGLU_ALPHA)) * (up + vec_set(1));
+}
+
+INLINE void clamped_swiglu_grad_step(const Vec *x, Vec *y, float limit)
+{
+    const Vec most = vec_set(limit), alpha = vec_set((float)CLAMPED_SWIGLU_ALPHA);
+    const Vec gate = vec_min(most, x[0]), up = vec_max(-most, vec_min(most, x[1]));
+    const Vec s = vec_sigmoid(gate * alpha), slope = vec_fma(gate * alpha, s * (vec_set(1) - s), s);
+    y[0] = vec_keep(x[0] <= most, x[2] * (up + vec_set(1)) * slope);
+    y[1] = vec_keep((x[1] <= most) & (x[1] >= -most), x[2] * gate * s);
+}
+
 /* run_NAME, which maps the function NAME_step over all elements. */
 #define RUN(name, n_in, n_out, constant)                                                           \
     static void name##_task(void *arg, int64_t i, int thread)                                      \
@@ -211,6 +228,8 @@ RUN(relu_squared, 1, 1, 0)
 RUN(relu_squared_grad, 2, 1, 0)
 RUN(swiglu, 2, 1, 0)
 RUN(swiglu_grad, 3, 2, 0)
+RUN(clamped_swiglu, 2, 1, (float)((const ClampedSwiglu *)l->attrs)->limit)
+RUN(clamped_swiglu_grad, 3, 2, (float)((const ClampedSwiglu *)l->attrs)->limit)
 #undef RUN
 
 const KernelDef TABLE[] = {
@@ -231,5 +250,8 @@ const KernelDef TABLE[] = {
     { "relu_squared_grad", "cpu", "any any>any", LEVEL, run_relu_squared_grad, NULL, floats_fit },
     { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
     { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
+    { "clamped_swiglu", "cpu", "any any>any", LEVEL, run_clamped_swiglu, NULL, floats_fit },
+    { "clamped_swiglu_grad", "cpu", "any any any>any any", LEVEL, run_clamped_swiglu_grad, NULL,
+      floats_fit },
     { 0 },
 };

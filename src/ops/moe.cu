@@ -375,3 +375,43 @@ KERNEL(grouped_outer_kernel, 256)
         put(c.out[0], i, sum);
     }
 }
+
+/* in: rows, biases, experts of rows. */
+KERNEL(grouped_bias_kernel, 256)
+{
+    const int64_t d = c.out[0].size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int32_t expert = get_int(c.in[2], i / d);
+        if (expert >= c.in[1].size[0]) fail(c, KERNEL_BAD_INDEX);
+        const bool has = expert >= 0 && expert < c.in[1].size[0];
+        put(c.out[0], i, get(c.in[0], i) + (has ? get(c.in[1], expert * d + i % d) : 0));
+    }
+}
+
+/* The first row of an expert or of a later one; those after the last row have none (-1). */
+__device__ static int64_t row_of_expert(const CallTensor &of, uint32_t expert)
+{
+    int64_t from = 0, to = of.count;
+    while (from < to) {
+        const int64_t middle = (from + to) / 2;
+        if ((uint32_t)get_int(of, middle) < expert)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* A thread per element. in: gradient of the rows, experts of rows. */
+KERNEL(grouped_bias_grad_kernel, 256)
+{
+    const int64_t d = c.out[0].size[1];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const uint32_t expert = (uint32_t)(i / d);
+        const int64_t end = row_of_expert(c.in[1], expert + 1);
+        float sum = 0;
+        for (int64_t row = row_of_expert(c.in[1], expert); row < end; row++)
+            sum += get(c.in[0], row * d + i % d);
+        put(c.out[0], i, sum);
+    }
+}

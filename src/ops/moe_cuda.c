@@ -149,6 +149,17 @@ static bool wants_mma(void)
     return !set || strcmp(set, "off");
 }
 
+static int run_bias(const Launch *l)
+{
+    return cuda_run_elements(l, "grouped_bias_kernel", 0);
+}
+
+static int run_bias_grad(const Launch *l)
+{
+    return cuda_run(l, "grouped_bias_grad_kernel", 0, cuda_blocks(l, tensor_count(&l->out[0]), 256),
+                    256);
+}
+
 /* Lines are whole pieces of 16 bytes. */
 static bool fits_mma(const Launch *l)
 {
@@ -209,6 +220,8 @@ const KernelDef moe_cuda[] = {
     { "moe_combine", "cuda", "any any i32>any", CPU_SCALAR, run_combine, NULL, cuda_floats_fit },
     { "moe_combine_grad_rows", "cuda", "any any i32>any", CPU_SCALAR, run_grad_rows, NULL, cuda_floats_fit },
     { "moe_combine_grad_weight", "cuda", "any any i32>any", CPU_SCALAR, run_grad_weight, NULL, cuda_floats_fit },
+    { "grouped_bias", "cuda", "any any i32>any", CPU_SCALAR, run_bias, NULL, cuda_floats_fit },
+    { "grouped_bias_grad", "cuda", "any i32>any", CPU_SCALAR, run_bias_grad, NULL, cuda_floats_fit },
     { "grouped_linear", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },
     { "grouped_linear", "cuda", "f16 f16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },
     { "grouped_outer", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_outer_mma, NULL, serves_mma },

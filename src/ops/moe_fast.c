@@ -156,6 +156,59 @@ static int run_grad_weight(const Launch *l)
     return KERNEL_OK;
 }
 
+/* ---- biases of experts ---- */
+
+static void bias_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Launch *l = arg;
+    const Tensor *x = &l->in[0], *bias = &l->in[1], *y = &l->out[0];
+    const int32_t *of = l->in[2].data;
+    const int64_t d = y->size[2];
+    const Range r = chunk(tensor_count(&l->in[2]), ROWS, i);
+    for (int64_t row = r.from; row < r.to; row++)
+        for (int64_t j = 0; j < d; j += LANES) {
+            const int64_t n = at_most(d - j);
+            Vec v = vec_get(x->dtype, x->data, row * d + j, n);
+            if (of[row] >= 0) v += vec_get(bias->dtype, bias->data, of[row] * d + j, n);
+            vec_put(y->dtype, y->data, row * d + j, n, v);
+        }
+}
+
+/* Columns: rows are sorted by expert, so that each expert's sum is made in one piece. */
+static void bias_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Launch *l = arg;
+    const Tensor *dy = &l->in[0], *to = &l->out[0];
+    const int32_t *of = l->in[1].data;
+    const int64_t d = to->size[1], n_rows = tensor_count(&l->in[1]), j = i * LANES,
+                  n = at_most(d - j);
+    int64_t row = 0;
+    for (int32_t expert = 0; expert < to->size[0]; expert++) {
+        Vec sum = vec_set(0);
+        for (; row < n_rows && of[row] == expert; row++)
+            sum += vec_get(dy->dtype, dy->data, row * d + j, n);
+        vec_put(to->dtype, to->data, expert * d + j, n, sum);
+    }
+}
+
+static int run_bias(const Launch *l)
+{
+    const int32_t *of = l->in[2].data;
+    const int64_t n = tensor_count(&l->in[2]);
+    for (int64_t i = 0; i < n; i++)
+        if (of[i] >= l->in[1].size[0]) return KERNEL_BAD_INDEX;
+    pool_run(l->stream->pool, chunk_count(n, ROWS), bias_task, (void *)l);
+    return KERNEL_OK;
+}
+
+static int run_bias_grad(const Launch *l)
+{
+    pool_run(l->stream->pool, chunk_count(l->out[0].size[1], LANES), bias_grad_task, (void *)l);
+    return KERNEL_OK;
+}
+
 const KernelDef TABLE[] = {
     { "moe_gather", "cpu", "any i32 i32>any", LEVEL, run_gather, NULL, floats_fit },
     { "moe_scatter", "cpu", "any i32>any", LEVEL, run_scatter, NULL, floats_fit },
@@ -163,5 +216,7 @@ const KernelDef TABLE[] = {
     { "moe_combine_grad_rows", "cpu", "any any i32>any", LEVEL, run_grad_rows, NULL, floats_fit },
     { "moe_combine_grad_weight", "cpu", "any any i32>any", LEVEL, run_grad_weight, NULL,
       floats_fit },
+    { "grouped_bias", "cpu", "any any i32>any", LEVEL, run_bias, NULL, floats_fit },
+    { "grouped_bias_grad", "cpu", "any i32>any", LEVEL, run_bias_grad, NULL, floats_fit },
     { 0 },
 };

@@ -81,6 +81,8 @@ FAMILIES = {
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),
     "youtu": ("Youtu", LATENT | dict(q_lora_rank=20)),
+    "gpt_oss": ("GptOss", LLAMA | dict(head_dim=16, num_local_experts=5, num_experts_per_tok=2, sliding_window=24) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, truncate=False)),
     "qwen2_moe": ("Qwen2Moe", LLAMA | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),

@@ -216,6 +216,13 @@ static const Pair pairs[] = {
       DECODER_SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"seed_oss\", \"head_dim\": 4",
       DECODER_SETTINGS "norm: {eps: 1e-6}, qkv_bias: true, rope: {}" },
+    { SIZES "\"model_type\": \"gpt_oss\", \"head_dim\": 4, \"sliding_window\": 5, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"rope_parameters\": "
+            "{\"rope_type\": \"default\"}",
+      DECODER_SETTINGS "rope: {base: 150000.0}, qkv_bias: true, out_bias: true, attention_sinks: "
+                       "true, activation: clamped_swiglu, layers: [{window: 5, sparse: true}, "
+                       "{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, bias: true, "
+                       "aux_loss: 0.001}" },
     { LATENT "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"topk_method\": "
              "\"group_limited_greedy\", \"first_k_dense_replace\": 1",
       LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "

@@ -84,6 +84,12 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
           "\"n_group\": 3",
           "n_group: 3 is not known; groups must be of equal size" },
+        { "gpt_oss", "\"num_local_experts\": 4",
+          "rope_parameters is missing; the class needs them" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_limit\": 5.0",
+          "swiglu_limit: 5.0 is not known; only 7.0 is" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_alpha\": 1.5", "only 1.702 is" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"hidden_act\": \"gelu\"", "only silu is" },
         { "deepseek_v3", LATENT "\"q_lora_rank\": null, \"rope_interleave\": false",
           "rope_interleave: false is not known; only true is" },
         { "deepseek_v3", "\"kv_lora_rank\": 4", "qk_nope_head_dim is missing; the class needs it" },

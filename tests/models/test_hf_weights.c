@@ -161,7 +161,7 @@ TEST(parameters_return_from_the_layouts_of_every_family)
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
         "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
         "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
-        "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3";
+        "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, \"rope_scaling\": {}";
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
         round_trip(a,

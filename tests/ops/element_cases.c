@@ -3,6 +3,7 @@
 #include "op_run.h"
 #include "ops/accumulate.h"
 #include "ops/cast.h"
+#include "ops/clamped_swiglu.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/features.h"
@@ -46,6 +47,11 @@ static Value *middle_rows(Graph *g, Value *x)
 static Value *for_each_of_four(Graph *g, Value *rows)
 {
     return repeat_rows(g, rows, 4);
+}
+
+static Value *bounded_swiglu(Graph *g, Value *gate, Value *up)
+{
+    return clamped_swiglu(g, gate, up, 0.9);
 }
 
 static Value *some_features(Graph *g, Value *x)
@@ -201,6 +207,8 @@ const OpCase element_cases[] = {
     { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
     { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "clamped_swiglu", build_binary, .binary = bounded_swiglu, .n = { 6, 7 }, .large = { 4096, 2880 } },
+    { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
     { "sigmoid_gate", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
     { "sigmoid_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
     { "sigmoid_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },

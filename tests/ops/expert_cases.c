@@ -1,6 +1,7 @@
 /* expert_cases.c - cases of mixtures of experts. */
 #include "case_leaves.h"
 #include "ops/elementwise.h"
+#include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
 #include "ops/moe_route.h"
@@ -80,6 +81,16 @@ static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
     return grouped_linear(g, x, weight, at.at, n[0] * n[1]);
 }
 
+/* tokens, choices, experts, width */
+static Value *build_grouped_bias(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert = ids(g, "expert", n[2], 3, (int64_t[]){ 1, n[0], n[1] });
+    const MoeRows rows = rows_of_experts(g, expert, n[2], *(const double *)c->attrs);
+    const MoeMeeting at = moe_meet(g, rows.of, n[2], n[0] * n[1], 1);
+    Value *x = floats(g, "x", 3, (int64_t[]){ 1, n[0] * n[1], n[3] });
+    return grouped_bias(g, x, floats(g, "bias", 2, n + 2), at.at);
+}
+
 /* clang-format off */
 const OpCase expert_cases[] = {
     { "moe_route", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .factor = 1 }, .n = { 2, 4, 5 }, .large = { 4, 1024, 64 } },
@@ -101,6 +112,8 @@ const OpCase expert_cases[] = {
     { "grouped_linear in tiles", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 131, 1, 3, 40, 136 } },
     { "grouped_linear in tiles with a capacity", build_grouped_linear, .attrs = &(const double){ 0.7 }, .n = { 10, 2, 3, 72, 16 } },
     { "grouped_linear of long groups", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 1100, 2, 2, 5, 3 } },
+    { "grouped_bias", build_grouped_bias, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4 } },
+    { "grouped_bias with a capacity", build_grouped_bias, .attrs = &(const double){ 0.6 }, .n = { 65, 2, 5, 67 }, .large = { 2048, 4, 32, 2880 } },
     { 0 },
 };
 /* clang-format on */
