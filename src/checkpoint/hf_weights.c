@@ -2,6 +2,7 @@
 #include "checkpoint/hf_weights.h"
 #include "base/file.h"
 #include "checkpoint/hf_file.h"
+#include "checkpoint/mxfp4.h"
 #include "config/yaml.h"
 #include <string.h>
 
@@ -14,7 +15,8 @@ typedef struct Found {
 typedef struct HfWeights {
     CheckpointReader base;
     HfSource *source; /* of each entry */
-    Found **found;    /* of each entry its tensors */
+    Found **found;    /* of each entry its tensors; of packed ones blocks and scales */
+    bool *is_packed;
 } HfWeights;
 
 /* What a folder holds. */
@@ -146,6 +148,20 @@ static void copy_row(const Tensor *from, int64_t at, int64_t stride, int64_t n, 
         memcpy(to + (size_t)i * each, in + (size_t)(at + i * stride) * each, each);
 }
 
+/* Numbers of four bits: rows of experts [experts rows width], blocks beside each other. */
+static void get_packed(const HfWeights *w, int64_t i, const Box *box, bf16 *to)
+{
+    const HfSource *s = &w->source[i];
+    const uint8_t *blocks = w->found[i][0].tensor->data, *scales = w->found[i][1].tensor->data;
+    const int64_t per_row = s->size[1] / MXFP4_BLOCK;
+    for (int64_t e = box->start[0]; e < box->start[0] + box->size[0]; e++)
+        for (int64_t r = box->start[1]; r < box->start[1] + box->size[1]; r++) {
+            const int64_t at = (e * s->size[2] + s->base + r * s->row_stride) * per_row;
+            mxfp4_read(blocks + at * MXFP4_BYTES, scales + at, box->start[2], box->size[2], to);
+            to += box->size[2];
+        }
+}
+
 static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
 {
     const HfWeights *w = (const HfWeights *)base;
@@ -155,6 +171,10 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
                   first_column = last > 0 ? box->start[last] : 0;
     const int64_t n = last > 1 ? box->size[0] : 1, first = last > 1 ? box->start[0] : 0;
     char *to = out;
+    if (w->is_packed[i]) {
+        get_packed(w, i, box, out);
+        return NULL;
+    }
     for (int64_t e = 0; e < n; e++) {
         const Tensor *from = w->found[i][s->part_stride ? 0 : first + e].tensor;
         for (int64_t r = 0; r < box->size[row]; r++) {
@@ -168,13 +188,45 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
     return NULL;
 }
 
+/* Blocks have a dimension more than scales. */
+static Error *check_packed(Arena *a, const Found *f, const HfSource *s, const char *name,
+                           int n_dims)
+{
+    const int64_t size[] = { s->size[0], s->size[2], s->size[1] / MXFP4_BLOCK, MXFP4_BYTES };
+    const Tensor *t = f->tensor;
+    bool same = t->dtype == U8 && t->n_dims == n_dims && s->size[1] % MXFP4_BLOCK == 0;
+    for (int d = 0; same && d < n_dims; d++) same = t->size[d] == size[d];
+    if (same) return NULL;
+    return error_new("%s: %s has the shape %s and type %s, but config.json makes it %s of u8, for "
+                     "rows of %lld numbers in blocks of 32",
+                     hf_file_path(f->file), name, shape_text(a, t->n_dims, t->size),
+                     dtype_name(t->dtype), shape_text(a, n_dims, size), (long long)s->size[1]);
+}
+
+static Error *open_packed(Folder *f, HfWeights *w, CheckpointEntry *entry, int64_t i)
+{
+    static const char *const parts[] = { "blocks", "scales" };
+    HfSource *s = &w->source[i];
+    w->is_packed[i] = true;
+    w->found[i] = NEW_N(f->arena, Found, 2);
+    for (int k = 0; k < 2; k++) {
+        const char *name = arena_printf(f->arena, "%s_%s", s->tensor[0], parts[k]);
+        TRY(find(f, name, &w->found[i][k]));
+        TRY(check_packed(f->arena, &w->found[i][k], s, name, 4 - k));
+    }
+    entry->dtype = BF16;
+    return NULL;
+}
+
 static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                          int64_t i)
 {
     HfSource *s = &w->source[i];
     TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
-    w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
-    for (int64_t k = 0; k < s->n_tensors; k++) {
+    const bool is_packed = m->is_packed && s->part_stride;
+    if (is_packed) TRY(open_packed(f, w, entry, i));
+    if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
+    for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
         TRY(find(f, s->tensor[k], &w->found[i][k]));
         TRY(check(f->arena, &w->found[i][k], s, s->tensor[k]));
         entry->dtype = w->found[i][k].tensor->dtype;
@@ -197,6 +249,7 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
     TRY(open_folder(&f));
     w->source = NEW_N(a, HfSource, n);
     w->found = NEW_N(a, Found *, n);
+    w->is_packed = NEW_N(a, bool, n);
     for (int64_t i = 0; i < n; i++) {
         entry[i] = param[i];
         TRY(open_entry(&f, m, w, &entry[i], i));

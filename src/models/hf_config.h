@@ -8,7 +8,8 @@ typedef struct HfModel {
     const char *folder; /* as the user gave it, or where the cache has it */
     const HfFamily *family;
     const Decoder *decoder;
-    bool is_part; /* the language model of a larger one, with images, say */
+    bool is_part;   /* the language model of a larger one, with images, say */
+    bool is_packed; /* experts' weights are of four bits (mxfp4) */
     Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not
                   */
 } HfModel;

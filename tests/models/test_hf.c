@@ -43,6 +43,8 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     hf_refuses(a, hf_llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
                "each layer is of type");
     hf_refuses(a, hf_llama, ", \"quantization_config\": {\"bits\": 4}", "quantization_config");
+    hf_refuses(a, hf_llama, ", \"quantization_config\": {\"quant_method\": \"mxfp4\"}",
+               "only weights that are not packed can be read, and mxfp4 of gpt_oss");
     hf_refuses(
         a, hf_llama,
         ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",

@@ -256,6 +256,92 @@ TEST(heads_of_latent_attention_lie_where_deepseek_has_them)
     arena_free(a);
 }
 
+#define PACKED                                                                                     \
+    "\"model_type\": \"gpt_oss\", \"vocab_size\": 16, \"hidden_size\": 64, "                       \
+    "\"intermediate_size\": "                                                                      \
+    "32, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "       \
+    "\"head_dim\": 8, \"num_local_experts\": 2, \"num_experts_per_tok\": 1, \"rope_scaling\": "    \
+    "{}, "                                                                                         \
+    "\"quantization_config\": {\"quant_method\": \"mxfp4\"}"
+
+/* Experts' weights become blocks of bytes that count up, and scales of the expert's number. */
+static NamedTensor *pack(Arena *a, const NamedTensor *file, int64_t n, int64_t *n_out)
+{
+    NamedTensor *list = NEW_N(a, NamedTensor, 2 * n);
+    *n_out = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const Tensor *t = &file[i].tensor;
+        if (t->n_dims != 3) {
+            list[(*n_out)++] = file[i];
+            continue;
+        }
+        Tensor blocks = { .dtype = U8,
+                          .n_dims = 4,
+                          .size = { t->size[0], t->size[2], t->size[1] / 32, 16 } },
+               scales = { .dtype = U8,
+                          .n_dims = 3,
+                          .size = { t->size[0], t->size[2], t->size[1] / 32 } };
+        uint8_t *b = blocks.data = arena_alloc(a, tensor_bytes(&blocks)),
+                *s = scales.data = arena_alloc(a, tensor_bytes(&scales));
+        for (int64_t k = 0; k < tensor_count(&blocks); k++) b[k] = (uint8_t)(k * 37);
+        for (int64_t k = 0; k < tensor_count(&scales); k++)
+            s[k] = (uint8_t)(125 + k / (tensor_count(&scales) / 2));
+        list[(*n_out)++] = (NamedTensor){ arena_printf(a, "%s_blocks", file[i].name), blocks };
+        list[(*n_out)++] = (NamedTensor){ arena_printf(a, "%s_scales", file[i].name), scales };
+    }
+    return list;
+}
+
+/* Gates lie in even rows of the file, what they multiply in odd ones. */
+TEST(experts_of_four_bits_are_read_as_bf16)
+{
+    static const float number[] = { 0, 0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                    0, -0.5f, -1, -1.5f, -2, -3, -4, -6 };
+    static const struct {
+        const char *name;
+        int64_t rows, width, step, first;
+    } row[] = { { "W", 32, 64, 2, 0 }, { "V", 32, 64, 2, 1 }, { "W_2", 64, 32, 1, 0 } };
+    Arena *a = arena_new();
+    const char *folder = hf_folder_with(a, PACKED, "");
+    Model *m = NULL;
+    CheckpointReader *r;
+    NamedTensor *file;
+    int64_t n, n_file;
+    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
+    NamedTensor *param = parameters(a, m, &n);
+    assert_no_error(hf_tensors(a, m->hf->family, m->hf->decoder, param, n, &file, &n_file));
+    file = pack(a, file, n_file, &n_file);
+    store(a, folder, ONE_FILE, file, n_file);
+    assert_no_error(open_weights(a, m, param, n, &r));
+    for (int k = 0; k < 3; k++) {
+        const int64_t i = checkpoint_find(
+            r, arena_printf(a, "app.model.transformer.h.0.mlp.experts.%s.weight", row[k].name));
+        const int64_t rows = row[k].rows, width = row[k].width, all = rows * row[k].step;
+        const Box box = { .n_dims = 3, .start = { 1, 2, 5 }, .size = { 1, 3, 7 } };
+        bf16 read[21];
+        assert_true(r->entry[i].dtype == BF16);
+        assert_no_error(r->get(r, i, &box, read));
+        for (int64_t j = 0; j < 21; j++) {
+            const int64_t in_file = all + (2 + j / 7) * row[k].step + row[k].first,
+                          column = 5 + j % 7, byte = in_file * width / 2 + column / 2;
+            const int bits = (uint8_t)(byte * 37) >> (column % 2 ? 4 : 0) & 15;
+            assert_true(bf16_to_float(read[j]) == number[bits] * 0.5f);
+        }
+    }
+    NamedTensor *scales = file;
+    while (strcmp(scales->name, "model.layers.0.mlp.experts.down_proj_scales") != 0) scales++;
+    scales->tensor.size[1] /= 2;
+    store(a, folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "down_proj_scales has the shape [2, 32, 1] and type u8, but config.json makes "
+                     "it [2, 64, 1] of u8, for rows of 32 numbers in blocks of 32");
+    scales->name = "other";
+    store(a, folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, m, param, n, &r),
+                     "has no tensor model.layers.0.mlp.experts.down_proj_scales");
+    arena_free(a);
+}
+
 TEST(parameters_are_read_from_files_of_torch)
 {
     Arena *a = arena_new();
