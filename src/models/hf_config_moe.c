@@ -40,6 +40,8 @@ static Error *read_groups(const HfReading *r, Moe *m)
                           by_method ? "known are greedy and group_limited_greedy"
                                     : "only noaux_tc is");
     const int64_t n = c->n_group ? *c->n_group : 1, top = c->topk_group ? *c->topk_group : 1;
+    if (n != top && r->family->flags & HF_AFMOE)
+        return hf_unknown(r, "topk_group", "it must equal n_group: all experts are chosen from");
     if (is_limited && n != top) m->n_groups = n, m->top_groups = top;
     const char *why = moe_groups_wrong(m);
     return why ? hf_unknown(r, "n_group", why) : NULL;

@@ -88,6 +88,12 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "n_group: 3 is not known; groups must be of equal size" },
         { "gpt_oss", "\"num_local_experts\": 4",
           "rope_parameters is missing; the class needs them" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"rope_scaling\": null",
+          "rope_parameters is missing" },
+        { "afmoe",
+          "\"num_experts\": 4, \"num_shared_experts\": 1, \"num_experts_per_tok\": 2, "
+          "\"moe_intermediate_size\": 4, \"num_dense_layers\": 1, \"n_group\": 2",
+          "topk_group is missing; it must equal n_group" },
         { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_limit\": 5.0",
           "swiglu_limit: 5.0 is not known; only 7.0 is" },
         { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_alpha\": 1.5", "only 1.702 is" },
