@@ -3,7 +3,7 @@
 #include "ops/features.h"
 #include <string.h>
 
-static const OpDef op_slice_features, op_pad_features, op_join_features, op_join_features_grad;
+static const OpDef op_slice_features, op_pad_features, op_join_features_grad;
 
 static const Field attrs[] = {
     FIELD_INT(PlaceOfFeatures, from, NULL, 0, 0, "where the narrow rows lie in the wide ones"),
@@ -146,7 +146,7 @@ static const OpDef op_pad_features = {
     .reference = pad_reference,
     .flags = OP_LINEAR,
 };
-static const OpDef op_join_features = {
+const OpDef op_join_features = {
     .name = "join_features",
     .doc = "features that heads share, in front of each head's own",
     .grad = join_grad,

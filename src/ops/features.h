@@ -4,6 +4,7 @@
 #define OPS_FEATURES_H
 #include "graph/op.h"
 
+extern const OpDef op_join_features;
 /* The n features of x [* d] from feature `from` on: [* n]. */
 Value *slice_features(Graph *g, Value *x, int64_t from, int64_t n);
 /* x [* n] with zeros behind it: [* d]. */

@@ -3,19 +3,22 @@
  *
  * Logits are linear in the queries' weights and in the keys', so that with a head's largest logit m
  * above the threshold, factors (threshold / m)^alpha and (threshold / m)^(1 - alpha) would have
- * made it the threshold. Query heads that share keys are scaled alike, by the largest of them. */
+ * made it the threshold. Query heads that share keys are scaled alike, by the largest of them. Keys
+ * of latent attention have features that all heads share, so that queries take the whole factor. */
 #include "passes/qk_clip.h"
 #include "config/builder.h"
 #include "models/model.h"
 #include "ops/attention.h"
 #include "ops/collective.h"
+#include "ops/features.h"
 #include "ops/gradient_norm.h"
 #include "ops/qk_clip.h"
 #include "passes/all_passes.h"
 #include "passes/data_parallel.h"
 #include <string.h>
 
-/* The state "logit_max.QUERY,KEY" [heads] names the weights whose products these logits are. */
+/* The state "logit_max.QUERY,KEY" [heads] names the weights whose products these logits are; KEY is
+ * empty where keys are no product of one. */
 #define LOGIT_MAX "logit_max."
 
 /* ---- watching ---- */
@@ -43,11 +46,18 @@ static Error *find_weight(const Value *v, const char *what, const char **weight)
     return NULL;
 }
 
+static bool have_shared_features(const Value *keys)
+{
+    while (keys->from && keys->from->op->flags & OP_LINEAR && !(keys->from->op->flags & OP_MATMUL))
+        keys = keys->from->in[0];
+    return keys->from && keys->from->op == &op_join_features;
+}
+
 static Error *watch(Graph *g, const Node *n)
 {
-    const char *query, *key;
+    const char *query, *key = "";
     TRY(find_weight(n->in[0], "queries", &query));
-    TRY(find_weight(n->in[1], "keys", &key));
+    if (!have_shared_features(n->in[1])) TRY(find_weight(n->in[1], "keys", &key));
     g->block = n->block;
     g->stage = n->stage;
     g->module = n->module;
@@ -168,11 +178,12 @@ static void clip_layer(Graph *g, Value *logit, const char *name, const QkClip *s
     const char *names = name + strlen(LOGIT_MAX), *comma = strchr(names, ',');
     Value *query = graph_find(g, arena_printf(g->arena, "%.*s", (int)(comma - names), names)),
           *key = graph_find(g, comma + 1);
-    const int64_t width = query->dim[0].size / value_count(logit);
-    const LogitClip of_query = { s->threshold, s->alpha, key->dim[0].size / width },
+    const int64_t n_heads = value_count(logit), width = query->dim[0].size / n_heads;
+    const LogitClip of_query = { s->threshold, key ? s->alpha : 1,
+                                 key ? key->dim[0].size / width : n_heads },
                     of_key = { s->threshold, 1 - s->alpha, of_query.groups };
     clip(g, logit, query, &of_query);
-    clip(g, logit, key, &of_key);
+    if (key) clip(g, logit, key, &of_key);
 }
 
 static Error *run_clip(Graph *g, const struct Mesh *mesh, const void *settings)
@@ -215,7 +226,7 @@ static Error *build(Builder *b, const void *settings, void **out)
 static const Field fields[] = {
     FIELD_COMPONENT(Settings, model, Model, "model", NULL, "the model", .flags = FIELD_MAPS),
     FIELD_FLOAT(Settings, threshold, "100.0", 0, INFINITY, "the largest logit of a head in a step that changes nothing", .flags = FIELD_OPEN_MIN),
-    FIELD_FLOAT(Settings, alpha, "0.5", 0, 1, "with a larger logit m, weights of queries are multiplied by (threshold / m)^alpha, those of keys by (threshold / m)^(1 - alpha)"),
+    FIELD_FLOAT(Settings, alpha, "0.5", 0, 1, "with a larger logit m, weights of queries are multiplied by (threshold / m)^alpha, those of keys by (threshold / m)^(1 - alpha); with latent attention queries take all of it"),
     { 0 },
 };
 /* clang-format on */

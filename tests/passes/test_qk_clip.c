@@ -1,7 +1,12 @@
 /* test_qk_clip.c - clipped queries and keys: by the formula, on ranks, in a training. */
+#include "exec/schedule.h"
 #include "layouts/layout.h"
 #include "models/decoder.h"
+#include "models/decoder_model.h"
+#include "models/families.h"
+#include "models/loss.h"
 #include "models/model.h"
+#include "optim/gradient_clipper.h"
 #include "optim/made_optimizer.h"
 #include "passes/all_passes.h"
 #include "passes/freeze.h"
@@ -9,6 +14,7 @@
 #include "passes/qk_clip.h"
 #include "test.h"
 #include "tiny_model.h"
+#include "train/session.h"
 #include "train/small_job.h"
 #include <math.h>
 #include <string.h>
@@ -116,6 +122,50 @@ TEST(clipping_brings_the_largest_logits_of_heads_to_the_threshold)
     check_formula(true, 1);
 }
 
+/* Two steps at rate 0: the first one's logits, then those of clipped weights. */
+static void logits_of_two_steps(const QkClip *c, double *most)
+{
+    static const char config[] =
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, rope: "
+        "{base: 100.0}, latent: {key_rank: 5, query_rank: 3, rope_width: 2, value_width: 4}";
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *p;
+    const Loss loss = loss_of_tokens("target_ids");
+    const GradientClipper clipper = { .norm_type = 2, .max_norm = 1 };
+    assert_no_error(decoder_model(a, config, &m));
+    m->qk_clip = c;
+    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
+    assert_no_error(
+        session_training_program(s, &loss, made_optimizer(a, ADAM), &clipper, NULL, 1, 8, &p));
+    assert_no_error(store_initialize(session_store(s), 1));
+    const int32_t ids[] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+    for (int step = 0; step < 2; step++) {
+        const RunTime now = { .step = step, .updates = step, .loss_scale = 1 };
+        assert_no_error(program_write(p, "input_ids", 0, ids));
+        assert_no_error(program_write(p, "target_ids", 0, ids));
+        assert_no_error(program_run_phases(p, RUN_FORWARD | RUN_BACKWARD, &now));
+        assert_no_error(program_run_phases(p, RUN_REDUCE | RUN_UPDATE, &now));
+        most[step] = program_scalar(p, ATTENTION_LOGIT_MAX, 0);
+    }
+    session_free(s);
+    arena_free(a);
+}
+
+TEST(queries_of_latent_attention_are_clipped_alone)
+{
+    double most[2];
+    logits_of_two_steps(&(QkClip){ 1e30, 0.5 }, most);
+    assert_true(most[0] > 0);
+    assert_close(most[1], most[0], 1e-6);
+    const double threshold = most[0] / 3;
+    logits_of_two_steps(&(QkClip){ threshold, 0.5 }, most);
+    assert_close(most[0], 3 * threshold, 1e-6);
+    assert_close(most[1], threshold, 1e-6);
+}
+
 /* Nothing is left of an earlier step, though it had larger ones. */
 TEST(logits_are_those_of_one_step)
 {
@@ -182,6 +232,21 @@ TEST(clipping_under_tensor_and_context_parallelism_equals_one)
                           .sharding = { .context = true,
                                         .layout = method == CONTEXT_RING ? ZIGZAG : CONTIGUOUS,
                                         .method = (ContextMethod)method } });
+}
+
+TEST(clipping_of_latent_attention_on_ranks_equals_one)
+{
+    Arena *a = arena_new();
+    int i = 0;
+    while (strcmp(tiny_family(a, i)->block_class, "YoutuDecoderLayer") != 0) i++;
+    const Decoder *d = tiny_family(a, i);
+    clipped_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                          .size[MESH_TP] = 2,
+                                          .decoder = d,
+                                          .vocabulary = (int)d->vocab_size,
+                                          .sharding = { .tensor = true, .sequence = true },
+                                          .data_parallel.stage = ZERO_PARAMETERS });
+    arena_free(a);
 }
 
 TEST(clipping_on_ranks_of_a_pipeline_equals_one)
