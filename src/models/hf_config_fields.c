@@ -31,7 +31,7 @@ const Field hf_config_fields[] = {
     FIELD_ANY(HfConfig, sliding_window, "absent", "keys that a token sees"),
     FIELD_BOOL(HfConfig, use_sliding_window, "null", "whether it counts"),
     FIELD_INT(HfConfig, max_window_layers, "null", 0, 2147483647, "layers below see all keys"),
-    COUNT(sliding_window_pattern, "null", "each such layer sees all keys", .alias = "_sliding_window_pattern"),
+    FIELD_ANY(HfConfig, sliding_window_pattern, "null", "each such layer sees all keys", .alias = "_sliding_window_pattern"),
     FIELD_LIST(HfConfig, layer_types, StringList, &field_string_item, "null", 0, 0, "of each layer"),
     FIELD_FLOAT(HfConfig, attn_logit_softcapping, "null", 0, INFINITY, "bound of scores", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, final_logit_softcapping, "null", 0, INFINITY, "bound of logits", .flags = FIELD_OPEN_MIN),

@@ -24,12 +24,24 @@ static bool turns(const HfReading *r, int64_t i)
     return (i + 1) % c->no_rope_layer_interval != 0;
 }
 
+/* Each such layer sees all; letters for layers (EXAONE's "LLLG") come with layer_types alone. */
+static Error *read_pattern(const HfReading *r, int64_t *out)
+{
+    const HfConfig *c = &r->c;
+    const bool is_afmoe = r->family->flags & HF_AFMOE;
+    const Yaml *v = c->sliding_window_pattern;
+    *out = is_afmoe && c->global_attn_every_n_layers ? *c->global_attn_every_n_layers
+                                                     : r->family->pattern;
+    if (is_afmoe || !v || v->type == YAML_NULL || r->family->windows < HF_WINDOW_PATTERN)
+        return NULL;
+    *out = v->type == YAML_INT ? v->integer : 0;
+    return *out > 0 ? NULL : hf_unknown(r, "sliding_window_pattern", "known are positive integers");
+}
+
 static Error *is_local(const HfReading *r, int64_t i, bool *out)
 {
     const HfConfig *c = &r->c;
-    const int64_t *given =
-        r->family->flags & HF_AFMOE ? c->global_attn_every_n_layers : c->sliding_window_pattern;
-    const int64_t pattern = given ? *given : r->family->pattern;
+    int64_t pattern;
     const int64_t bound = c->max_window_layers ? *c->max_window_layers : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
@@ -38,12 +50,14 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
         return hf_unknown(r, "layer_types",
                           "each layer is of type full_attention or sliding_attention");
     }
+    TRY(read_pattern(r, &pattern));
     switch (r->family->windows) {
     case HF_WINDOW_ALTERNATING:
         *out = i % 2 == 0;
         break;
     case HF_WINDOW_PATTERN:
     case HF_WINDOW_ROPE:
+    case HF_WINDOW_HYBRID:
         *out = (i + 1) % pattern != 0;
         break;
     case HF_WINDOW_UPPER:
@@ -97,10 +111,11 @@ Error *hf_read_layers(HfReading *r)
     if (r->family->options & HF_NO_ROPE_LAYERS && r->c.no_rope_layers.n &&
         r->c.no_rope_layers.n < d->n_layer)
         return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
-    const bool all_turn = r->family->windows != HF_WINDOW_ROPE;
     TRY(check_layer_types(r));
     TRY(hf_read_ropes(r, &rope[0], &rope[1]));
     TRY(read_window(r, &window));
+    const bool all_turn =
+        r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
         bool local;
         TRY(is_local(r, i, &local));

@@ -17,7 +17,8 @@ typedef struct HfConfig {
     const int64_t *shared_expert_intermediate_size;
     const Yaml *sliding_window;
     const bool *use_sliding_window;
-    const int64_t *max_window_layers, *sliding_window_pattern, *global_attn_every_n_layers;
+    const Yaml *sliding_window_pattern;
+    const int64_t *max_window_layers, *global_attn_every_n_layers;
     const StringList *layer_types;
     const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
     const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size,

@@ -260,6 +260,8 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 202752, .activation = "silu" },
     { "gpt_oss", "GptOssForCausalLM", "GptOssDecoderLayer", gpt_oss_names, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_NORMALIZED | HF_BIASED, HF_ATTENTION_BIAS | HF_GPT_OSS, HF_WINDOW_ALTERNATING,
       .theta = 150000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .head_width = 64, .window = 128, .activation = "silu" },
+    { "exaone4", "Exaone4ForCausalLM", "Exaone4DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM, 0, HF_WINDOW_HYBRID,
+      .theta = 10000, .eps = 1e-5, .max_positions = 2048, .window = 4096, .pattern = 4, .activation = "silu" },
     { "youtu", "YoutuForCausalLM", "YoutuDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .activation = "silu", .is_tied = true },
     { 0 },

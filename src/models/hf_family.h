@@ -98,7 +98,8 @@ typedef enum HfWindows {
     HF_WINDOW_UPPER,
     HF_WINDOW_LOWER,   /* in every second one of the lower layers */
     HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */
-    HF_WINDOW_ROPE     /* by a pattern; positions of the others do not turn */
+    HF_WINDOW_ROPE,    /* by a pattern; positions of the others do not turn */
+    HF_WINDOW_HYBRID   /* likewise, but all turn where there is no window */
 } HfWindows;
 
 typedef struct HfFamily {

@@ -170,7 +170,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     const DecoderLayer *local = local_layer(d), *full = turning_layer(d);
     /* classes that have both kinds of layers want a window, even where none has it */
     const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN ||
-                       f->windows == HF_WINDOW_ROPE;
+                       f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_window(t, local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
     if (f->windows > HF_WINDOW_EACH) {

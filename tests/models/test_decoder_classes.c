@@ -216,6 +216,13 @@ static const Pair pairs[] = {
       DECODER_SETTINGS "qkv_bias: true, out_bias: true, ffn_bias: true, rope: {}" },
     { SIZES "\"model_type\": \"seed_oss\", \"head_dim\": 4",
       DECODER_SETTINGS "norm: {eps: 1e-6}, qkv_bias: true, rope: {}" },
+    { SIZES "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 5, "
+            "\"sliding_window_pattern\": \"LG\", \"layer_types\": [\"sliding_attention\", "
+            "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+      DECODER_SETTINGS "norm_in_front: false, norm_behind: true, qk_norm: head, rope: {}, layers: "
+                       "[{window: 5}, {no_rope: true}]" },
+    { SIZES "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": null",
+      DECODER_SETTINGS "norm_in_front: false, norm_behind: true, qk_norm: head, rope: {}" },
     { SIZES "\"model_type\": \"gpt_oss\", \"head_dim\": 4, \"sliding_window\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"rope_parameters\": "
             "{\"rope_type\": \"default\"}",

@@ -90,6 +90,8 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "rope_parameters is missing; the class needs them" },
         { "gpt_oss", "\"num_local_experts\": 4, \"rope_scaling\": null",
           "rope_parameters is missing" },
+        { "exaone4", "\"sliding_window_pattern\": \"LLLG\"",
+          "sliding_window_pattern: \"LLLG\" is not known; known are positive integers" },
         { "afmoe",
           "\"num_experts\": 4, \"num_shared_experts\": 1, \"num_experts_per_tok\": 2, "
           "\"moe_intermediate_size\": 4, \"num_dense_layers\": 1, \"n_group\": 2",
