@@ -51,6 +51,12 @@ Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTens
         for (int64_t e = 0; e < n_parts; e++)
             put(t, e, &s, tensor_named(&m, s.tensor[s.part_stride ? 0 : e], &s, t->dtype));
     }
+    for (const HfConstant *c = hf_constants(f, d); n && c->name; c++)
+        for (int64_t i = 0; i < d->n_layer; i++) {
+            const HfSource scalar = { .n_dims = 0 };
+            Tensor *t = tensor_named(&m, hf_constant_name(a, c, i), &scalar, param[0].tensor.dtype);
+            dtype_set(t->dtype, t->data, 0, c->value);
+        }
     *out = m.item;
     *n_out = m.n;
     return NULL;

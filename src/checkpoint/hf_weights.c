@@ -4,6 +4,7 @@
 #include "checkpoint/hf_file.h"
 #include "checkpoint/mxfp4.h"
 #include "config/yaml.h"
+#include <math.h>
 #include <string.h>
 
 /* A tensor and the file that it is in. */
@@ -240,6 +241,25 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     return NULL;
 }
 
+/* Where a file has them, they are as near as its format allows. */
+static Error *check_constants(Folder *f, const HfModel *m)
+{
+    for (const HfConstant *c = hf_constants(m->family, m->decoder); c->name; c++)
+        for (int64_t i = 0; i < m->decoder->n_layer; i++) {
+            const char *name = hf_constant_name(f->arena, c, i);
+            Found found;
+            Error *e = find(f, name, &found);
+            const Tensor *t = e ? NULL : found.tensor;
+            error_free(e);
+            if (!t || tensor_count(t) != 1 || !dtype_is_float(t->dtype)) continue;
+            const double x = dtype_get(t->dtype, t->data, 0);
+            if (fabs(x - c->value) > 0.01 * fabs(c->value))
+                return error_new("%s: %s is %g; only %g is known", hf_file_path(found.file), name,
+                                 x, c->value);
+        }
+    return NULL;
+}
+
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
                        CheckpointReader **out)
 {
@@ -254,6 +274,7 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
         entry[i] = param[i];
         TRY(open_entry(&f, m, w, &entry[i], i));
     }
+    TRY(check_constants(&f, m));
     w->base = (CheckpointReader){ .format = "huggingface",
                                   .path = m->folder,
                                   .progress = "{}",

@@ -280,6 +280,10 @@ static Error *check(const void *settings)
     }
     if (s->activation == ACTIVATE_CLAMPED_SWIGLU && !s->gated)
         return error_new("activation: clamped_swiglu is of gated layers; gated is false");
+    if (s->activation == ACTIVATE_XIELU && (s->gated || s->mixture))
+        return error_new(
+            "activation: xielu is of layers without a gate; it needs gated: false, and "
+            "no mixture");
     TRY(check_latent(s));
     return check_mixture(s);
 }

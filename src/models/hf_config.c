@@ -33,7 +33,8 @@ static Error *read_activation(HfReading *r)
                   { "silu", ACTIVATE_SILU },
                   { "swish", ACTIVATE_SILU },
                   { "relu", ACTIVATE_RELU },
-                  { "relu2", ACTIVATE_RELU_SQUARED } };
+                  { "relu2", ACTIVATE_RELU_SQUARED },
+                  { "xielu", ACTIVATE_XIELU } };
     const unsigned flags = r->family->flags;
     const bool is_gpt2 = flags & HF_GPT2, of_gemma = flags & HF_SCALED_EMBEDDING;
     const bool is_newer = is_gpt2 || flags & HF_SOFT_CAPS || (of_gemma && !r->c.hidden_act);
@@ -44,7 +45,8 @@ static Error *read_activation(HfReading *r)
     if (!name) name = r->family->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
     if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = r->family->activation;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    const bool knows_xielu = r->family->options & HF_XIELU;
+    for (size_t i = 0; i < sizeof names / sizeof *names - !knows_xielu; i++)
         if (!strcmp(names[i].name, name)) {
             r->d->activation = names[i].activation;
             return NULL;

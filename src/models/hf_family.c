@@ -160,6 +160,16 @@ static const HfName gpt_oss_names[] = {
     { 0 },
 };
 
+static const HfName apertus_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.feedforward_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.act.alpha_p", "model.layers.%.mlp.act_fn.alpha_p", HF_SAME },
+    { "transformer.h.%.mlp.act.alpha_n", "model.layers.%.mlp.act_fn.alpha_n", HF_SAME },
+    { 0 },
+};
+
 static const HfName gpt2_names[] = {
     { "transformer.wte.*", "transformer.wte.*", HF_SAME },
     { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
@@ -260,6 +270,8 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 202752, .activation = "silu" },
     { "gpt_oss", "GptOssForCausalLM", "GptOssDecoderLayer", gpt_oss_names, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_NORMALIZED | HF_BIASED, HF_ATTENTION_BIAS | HF_GPT_OSS, HF_WINDOW_ALTERNATING,
       .theta = 150000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .head_width = 64, .window = 128, .activation = "silu" },
+    { "apertus", "ApertusForCausalLM", "ApertusDecoderLayer", apertus_names, llama_names, HF_QK_NORM | HF_PLAIN, HF_ATTENTION_BIAS | HF_XIELU, HF_NO_WINDOW,
+      .theta = 12000000, .eps = 1e-5, .max_positions = 65536, .activation = "xielu" },
     { "exaone4", "Exaone4ForCausalLM", "Exaone4DecoderLayer", sandwich_names, llama_names, HF_POST_NORM | HF_QK_NORM, 0, HF_WINDOW_HYBRID,
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .window = 4096, .pattern = 4, .activation = "silu" },
     { "youtu", "YoutuForCausalLM", "YoutuDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED, HF_ATTENTION_BIAS, HF_NO_WINDOW,

@@ -86,6 +86,7 @@ enum {
     HF_USE_SLIDING_WINDOW = 1 << 10,
     HF_TOPK_METHOD = 1 << 11, /* scores are a softmax, and it says whether experts have groups */
     HF_MLP_LAYER_TYPES = 1 << 12,
+    HF_XIELU = 1 << 14, /* may be the activation, with learned numbers and two constants in files */
     HF_GPT_OSS = 1 << 13 /* attention sinks; bounded gates and biases in the mixture */
 };
 
@@ -128,6 +129,16 @@ typedef struct HfFamily {
 extern const HfFamily hf_families[]; /* ends with an empty row */
 /* By model_type; NULL: there is none. */
 const HfFamily *hf_family_find(const char *model_type);
+
+/* A number that files have as a tensor of each layer, always the same; `%` stands for the layer. */
+typedef struct HfConstant {
+    const char *name;
+    double value;
+} HfConstant;
+
+/* Those of a decoder of the family; ends with an empty one. */
+const HfConstant *hf_constants(const HfFamily *f, const Decoder *d);
+const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer);
 
 /* Where a parameter lies in the tensors of a file. */
 typedef struct HfSource {

@@ -1,6 +1,7 @@
 /* hf_source.c - where a parameter lies in the tensors of a family: their names, parts of them, and
  * the order of their rows. */
 #include "models/hf_family.h"
+#include "ops/xielu.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,20 @@ static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t 
     const char *s = arena_string(a, t.ptr);
     text_free(&t);
     return s;
+}
+
+const HfConstant *hf_constants(const HfFamily *f, const Decoder *d)
+{
+    static const HfConstant of_xielu[] = { { "model.layers.%.mlp.act_fn.beta", XIELU_BETA },
+                                           { "model.layers.%.mlp.act_fn.eps", XIELU_EPS },
+                                           { 0 } },
+                            none[] = { { 0 } };
+    return f->options & HF_XIELU && d->activation == ACTIVATE_XIELU ? of_xielu : none;
+}
+
+const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
+{
+    return filled(a, c->name, layer, 0, "");
 }
 
 /* Rows of a tensor that lie before those of a parameter with `rows` of them, and all. */

@@ -65,8 +65,9 @@ static void put_window(Text *t, int64_t window)
 
 static const char *activation_name(const Decoder *d)
 {
-    static const char *const names[] = { "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2",
-                                         "silu" };
+    static const char *const names[] = {
+        "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2", "xielu", "silu"
+    };
     return names[d->activation];
 }
 
@@ -189,7 +190,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (full->rope->kind == ROPE_LONG && f->flags & HF_PHI3)
         put_int(t, "original_max_position_embeddings", full->rope->original);
     /* the class has a scaling of its own where nothing is said */
-    if (full->rope->kind == ROPE_PLAIN && f->options & HF_GPT_OSS)
+    if (full->rope->kind == ROPE_PLAIN && f->options & (HF_GPT_OSS | HF_XIELU))
         put_rope(t, "rope_parameters", full->rope, f, true, 0);
     if (full->rope->kind != ROPE_PLAIN)
         put_rope(t, "rope_scaling", full->rope, f, false, mscale_of(d, full->rope));

@@ -9,6 +9,7 @@
 #include "ops/norm.h"
 #include "ops/offset.h"
 #include "ops/relu.h"
+#include "ops/xielu.h"
 #include <math.h>
 
 Value *layer_param(Graph *g, const char *name, const char *what, int n_dims, const Dim *dims,
@@ -91,8 +92,8 @@ static Linear out_of_hidden(int64_t width, bool bias)
     };
 }
 
-const char *const activation_choices[] = { "gelu",         "gelu_tanh",      "silu", "relu",
-                                           "relu_squared", "clamped_swiglu", NULL };
+const char *const activation_choices[] = { "gelu",         "gelu_tanh", "silu",           "relu",
+                                           "relu_squared", "xielu",     "clamped_swiglu", NULL };
 
 static Value *activate(Graph *g, Value *x, Activation activation)
 {
@@ -126,9 +127,26 @@ Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool
     return linear(g, "W_2", gate(g, a, b, activation), &down);
 }
 
+/* softplus of it is `value`. */
+static Value *learned_factor(Graph *g, const char *what, double value)
+{
+    const Dim one = { .size = 1 };
+    const double x = log(expm1(value));
+    return layer_param(g, "act", what, 1, &one, ROLE_TOKEN,
+                       (Init){ .kind = INIT_UNIFORM, .low = x, .high = x });
+}
+
+static Value *activate_xielu(Graph *g, Value *x)
+{
+    return xielu(g, x, learned_factor(g, "alpha_p", 0.8),
+                 learned_factor(g, "alpha_n", 0.8 - XIELU_BETA));
+}
+
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
 {
     const Linear in = into_hidden(hidden, bias, ROLE_LINEAR),
                  out = out_of_hidden(value_width(x), bias);
-    return linear(g, "c_proj", activate(g, linear(g, "c_fc", x, &in), activation), &out);
+    Value *y = linear(g, "c_fc", x, &in);
+    y = activation == ACTIVATE_XIELU ? activate_xielu(g, y) : activate(g, y, activation);
+    return linear(g, "c_proj", y, &out);
 }

@@ -39,12 +39,17 @@ static void sink_task(void *arg, int64_t i, int thread)
     }
 }
 
+static int64_t rows_of_part(const Rows *w)
+{
+    return w->n > PARTS ? (w->n + PARTS - 1) / PARTS : 1;
+}
+
 static void grad_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
     const Rows *w = arg;
     const Tensor *o = &w->l->in[0], *lse = &w->l->in[1], *sink = &w->l->in[2], *dy = &w->l->in[3];
-    const Range r = chunk(w->n, (w->n + PARTS - 1) / PARTS, i);
+    const Range r = chunk(w->n, rows_of_part(w), i);
     double *part = w->part + i * w->n_heads;
     for (int64_t h = 0; h < w->n_heads; h++) part[h] = 0;
     for (int64_t row = r.from; row < r.to; row++) {
@@ -69,11 +74,11 @@ static int run_sink(const Launch *l)
 static int run_grad(const Launch *l)
 {
     Rows w = rows_of(l);
-    const int64_t n_parts = chunk_count(w.n, (w.n + PARTS - 1) / PARTS);
-    if (w.n) pool_run(l->stream->pool, n_parts, grad_task, &w);
+    const int64_t n_parts = chunk_count(w.n, rows_of_part(&w));
+    pool_run(l->stream->pool, n_parts, grad_task, &w);
     for (int64_t h = 0; h < w.n_heads; h++) {
         double sum = 0;
-        for (int64_t i = 0; w.n && i < n_parts; i++) sum += w.part[i * w.n_heads + h];
+        for (int64_t i = 0; i < n_parts; i++) sum += w.part[i * w.n_heads + h];
         vec_put(l->out[0].dtype, l->out[0].data, h, 1, vec_set((float)sum));
     }
     return KERNEL_OK;

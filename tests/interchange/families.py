@@ -83,6 +83,7 @@ FAMILIES = {
     "youtu": ("Youtu", LATENT | dict(q_lora_rank=20)),
     "gpt_oss": ("GptOss", LLAMA | dict(head_dim=16, num_local_experts=5, num_experts_per_tok=2, sliding_window=24) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, truncate=False)),
+    "apertus": ("Apertus", LLAMA | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
     "exaone4": ("Exaone4", LLAMA | dict(head_dim=16, sliding_window=24, num_hidden_layers=5)),
     "exaone4_whole": ("Exaone4", LLAMA | dict(head_dim=16, sliding_window=None, layer_types=["full_attention"] * 3)),
     "qwen2_moe": ("Qwen2Moe", LLAMA | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),

@@ -86,6 +86,8 @@ static const char *const families[] = {
             "\"decoder_sparse_step\": 1, \"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
+    MEMBERS
+    "\"model_type\": \"apertus\", \"attention_bias\": true, " ROPE("llama3") "\"mlp_bias\": false",
     MEMBERS "\"model_type\": \"gpt_oss\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"router_aux_loss_coef\": 0.02, "
             "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"truncate\": false, "

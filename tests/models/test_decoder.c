@@ -185,6 +185,11 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 3, hidden: 4, n_groups: 2, "
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
+        { "activation: xielu", "activation: xielu is of layers without a gate" },
+        { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
+          "top_k: "
+          "1, hidden: 4}",
+          "it needs gated: false, and no mixture" },
         { "gated: false, activation: clamped_swiglu",
           "activation: clamped_swiglu is of gated layers" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",

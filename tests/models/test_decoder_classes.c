@@ -223,6 +223,8 @@ static const Pair pairs[] = {
                        "[{window: 5}, {no_rope: true}]" },
     { SIZES "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": null",
       DECODER_SETTINGS "norm_in_front: false, norm_behind: true, qk_norm: head, rope: {}" },
+    { SIZES "\"model_type\": \"apertus\", \"rope_parameters\": {\"rope_type\": \"default\"}",
+      DECODER_SETTINGS "qk_norm: head, gated: false, activation: xielu, rope: {base: 12000000.0}" },
     { SIZES "\"model_type\": \"gpt_oss\", \"head_dim\": 4, \"sliding_window\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"rope_parameters\": "
             "{\"rope_type\": \"default\"}",

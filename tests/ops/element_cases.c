@@ -18,6 +18,7 @@
 #include "ops/reshape.h"
 #include "ops/sequence.h"
 #include "ops/sigmoid_gate.h"
+#include "ops/xielu.h"
 
 static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -52,6 +53,14 @@ static Value *for_each_of_four(Graph *g, Value *rows)
 static Value *bounded_swiglu(Graph *g, Value *gate, Value *up)
 {
     return clamped_swiglu(g, gate, up, 0.9);
+}
+
+static Value *build_xielu(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const int64_t one[] = { 1 };
+    Value *p = floats(g, "alpha_p", 1, one), *q = floats(g, "alpha_n", 1, one);
+    return xielu(g, floats(g, "x", count(n), n), p, q);
 }
 
 static Value *some_features(Graph *g, Value *x)
@@ -209,6 +218,8 @@ const OpCase element_cases[] = {
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
     { "clamped_swiglu", build_binary, .binary = bounded_swiglu, .n = { 6, 7 }, .large = { 4096, 2880 } },
     { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
+    { "xielu", build_xielu, .n = { 6, 7 }, .large = { 4096, 14336 } },
+    { "xielu of many elements", build_xielu, .n = { 123, 345 } },
     { "sigmoid_gate", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
     { "sigmoid_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
     { "sigmoid_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },
