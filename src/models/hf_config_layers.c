@@ -29,12 +29,10 @@ static Error *read_pattern(const HfReading *r, int64_t *out)
 {
     const HfConfig *c = &r->c;
     const bool is_afmoe = r->family->flags & HF_AFMOE;
-    const Yaml *v = c->sliding_window_pattern;
+    const Yaml *v = is_afmoe ? NULL : c->sliding_window_pattern;
     *out = is_afmoe && c->global_attn_every_n_layers ? *c->global_attn_every_n_layers
                                                      : r->family->pattern;
-    if (is_afmoe || !v || v->type == YAML_NULL || r->family->windows < HF_WINDOW_PATTERN)
-        return NULL;
-    *out = v->type == YAML_INT ? v->integer : 0;
+    if (v && v->type != YAML_NULL) *out = v->type == YAML_INT ? v->integer : 0;
     return *out > 0 ? NULL : hf_unknown(r, "sliding_window_pattern", "known are positive integers");
 }
 
@@ -50,7 +48,6 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
         return hf_unknown(r, "layer_types",
                           "each layer is of type full_attention or sliding_attention");
     }
-    TRY(read_pattern(r, &pattern));
     switch (r->family->windows) {
     case HF_WINDOW_ALTERNATING:
         *out = i % 2 == 0;
@@ -58,6 +55,7 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     case HF_WINDOW_PATTERN:
     case HF_WINDOW_ROPE:
     case HF_WINDOW_HYBRID:
+        TRY(read_pattern(r, &pattern));
         *out = (i + 1) % pattern != 0;
         break;
     case HF_WINDOW_UPPER:
