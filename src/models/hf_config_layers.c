@@ -24,22 +24,22 @@ static bool turns(const HfReading *r, int64_t i)
     return (i + 1) % c->no_rope_layer_interval != 0;
 }
 
-/* Each such layer sees all; letters for layers (EXAONE's "LLLG") come with layer_types alone. */
-static Error *read_pattern(const HfReading *r, int64_t *out)
+/* Each such layer sees all; 0: what the file says is no number. Letters for layers (EXAONE's
+ * "LLLG") come with layer_types alone. */
+static int64_t pattern_of(const HfReading *r)
 {
     const HfConfig *c = &r->c;
     const bool is_afmoe = r->family->flags & HF_AFMOE;
-    const Yaml *v = is_afmoe ? NULL : c->sliding_window_pattern;
-    *out = is_afmoe && c->global_attn_every_n_layers ? *c->global_attn_every_n_layers
-                                                     : r->family->pattern;
-    if (v && v->type != YAML_NULL) *out = v->type == YAML_INT ? v->integer : 0;
-    return *out > 0 ? NULL : hf_unknown(r, "sliding_window_pattern", "known are positive integers");
+    const Yaml *v = c->sliding_window_pattern;
+    if (is_afmoe && c->global_attn_every_n_layers) return *c->global_attn_every_n_layers;
+    if (is_afmoe || !v || v->type == YAML_NULL) return r->family->pattern;
+    return v->type == YAML_INT && v->integer > 0 ? v->integer : 0;
 }
 
 static Error *is_local(const HfReading *r, int64_t i, bool *out)
 {
     const HfConfig *c = &r->c;
-    int64_t pattern;
+    const int64_t pattern = pattern_of(r);
     const int64_t bound = c->max_window_layers ? *c->max_window_layers : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
@@ -55,7 +55,8 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     case HF_WINDOW_PATTERN:
     case HF_WINDOW_ROPE:
     case HF_WINDOW_HYBRID:
-        TRY(read_pattern(r, &pattern));
+        if (pattern <= 0)
+            return hf_unknown(r, "sliding_window_pattern", "known are positive integers");
         *out = (i + 1) % pattern != 0;
         break;
     case HF_WINDOW_UPPER:
