@@ -116,7 +116,7 @@ Error *hf_read_layers(HfReading *r)
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
-        bool local;
+        bool local = false;
         TRY(is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .window = own,

@@ -28,8 +28,8 @@ Value *pad_features(Graph *g, Value *x, int64_t d)
 
 Value *join_features(Graph *g, Value *x, Value *front)
 {
-    const char *size =
-        arena_printf(g->arena, "d=%lld", (long long)(value_width(x) + value_width(front)));
+    const int64_t width = value_width(x) + value_width(front);
+    const char *size = arena_printf(g->arena, "d=%lld", (long long)width);
     Value *in[] = { x, front };
     return graph_add_dims(g, &op_join_features, "*hcn!,*ocr!->*hcd!", size, NULL, 2, in)->out[0];
 }

@@ -150,8 +150,8 @@ static void keep_groups(const MoeRoute *a, double *rank, int64_t n)
         of_group[g] = group_rank(rank + g * size, size, a->sigmoid);
     choose(of_group, a->n_groups, a->top_groups, best);
     for (int64_t j = 0; j < a->top_groups; j++) is_kept[best[j]] = true;
-    for (int64_t i = 0; i < n; i++)
-        if (!is_kept[i / size]) rank[i] = -INFINITY;
+    for (int64_t g = 0; g < a->n_groups; g++)
+        for (int64_t i = g * size; !is_kept[g] && i < (g + 1) * size; i++) rank[i] = -INFINITY;
 }
 
 static int route_reference(const Launch *l)
