@@ -6,23 +6,59 @@
 
 enum { MOST_ROWS = 4096 };
 
-/* A weight with one column: no two of its rows share an element of the tensor. */
-static void check_rows(Arena *a, const HfModel *m, const char *param, int64_t heads)
+#define ATTENTION "transformer.h.0.attn."
+
+/* Weights with one column, that may share a tensor: no two of their rows share an element of it. */
+typedef struct Share {
+    const char *param;
+    int64_t heads, width;
+} Share;
+
+static void check_rows(Arena *a, const HfModel *m, const Share *part, int n)
+{
+    bool *taken = NULL;
+    int64_t all = 0;
+    for (int k = 0; k < n; k++)
+        if (part[k].heads > MOST_ROWS || part[k].width > MOST_ROWS ||
+            part[k].heads * part[k].width > MOST_ROWS)
+            return;
+    for (int k = 0; k < n; k++) {
+        HfSource s;
+        const int64_t size[] = { part[k].heads * part[k].width, 1 };
+        CHECK(!hf_source(a, m->family, m->decoder, part[k].param, 2, size, &s));
+        if (!taken) {
+            all = s.size[0] * s.size[1];
+            taken = NEW_N(a, bool, all);
+            for (int64_t i = 0; i < all; i++) taken[i] = false;
+        }
+        CHECK(all == s.size[0] * s.size[1]);
+        for (int64_t i = 0; i < size[0]; i++) {
+            const int64_t at = hf_source_row(&s, i);
+            CHECK(at >= 0 && at < all && !taken[at]);
+            taken[at] = true;
+        }
+    }
+}
+
+static void check_heads(Arena *a, const HfModel *m)
 {
     const Decoder *d = m->decoder;
-    HfSource s;
-    if (heads > MOST_ROWS || d->head_width > MOST_ROWS || heads * d->head_width > MOST_ROWS) return;
-    const int64_t size[] = { heads * d->head_width, 1 };
-    Error *e = hf_source(a, m->family, d, param, 2, size, &s);
-    CHECK(e == NULL);
-    const int64_t all = s.size[0] * s.size[1];
-    bool *taken = NEW_N(a, bool, all);
-    for (int64_t i = 0; i < all; i++) taken[i] = false;
-    for (int64_t i = 0; i < size[0]; i++) {
-        const int64_t at = hf_source_row(&s, i);
-        CHECK(at >= 0 && at < all && !taken[at]);
-        taken[at] = true;
+    const Latent *l = d->latent;
+    const bool has_vector = l && l->query_rank;
+    check_rows(a, m,
+               &(Share){ has_vector ? ATTENTION "q_up.weight" : ATTENTION "q_attn.weight",
+                         d->n_head_q, d->head_width },
+               1);
+    if (!l) {
+        check_rows(a, m, &(Share){ ATTENTION "k_attn.weight", d->n_head_kv, d->head_width }, 1);
+        return;
     }
+    const Share narrow[] = { { ATTENTION "kv_latent.weight", 1, l->key_rank },
+                             { ATTENTION "k_rope.weight", 1, l->turning } },
+                wide[] = { { ATTENTION "k_attn.weight", d->n_head_q, d->head_width - l->turning },
+                           { ATTENTION "v_attn.weight", d->n_head_q, l->value_width } };
+    check_rows(a, m, narrow, 2);
+    check_rows(a, m, wide, 2);
 }
 
 static void check_written(Arena *a, const HfModel *m)
@@ -50,8 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!e) e = hf_config_parse(a, root, "config.json", &m);
     if (!e) {
         check_written(a, &m);
-        check_rows(a, &m, "transformer.h.0.attn.q_attn.weight", m.decoder->n_head_q);
-        check_rows(a, &m, "transformer.h.0.attn.k_attn.weight", m.decoder->n_head_kv);
+        check_heads(a, &m);
     }
     error_free(e);
     arena_free(a);
