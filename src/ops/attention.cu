@@ -195,7 +195,7 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
     if (lane == 0) put(c.out[1], row, all == 0 ? -INFINITY : top + logf(all));
 }
 
-constexpr int WIDEST = 1024, WIDE_PER_LANE = WIDEST / WARP;
+constexpr int WIDEST = 640, WIDE_PER_LANE = WIDEST / WARP;
 
 /* The same for rows up to WIDEST, which lie over the lanes of a warp: it takes key after key. */
 KERNEL(attention_wide_kernel, QUERY_WARPS *WARP)

@@ -5,7 +5,7 @@
 #include "ops/kernels.h"
 #include <string.h>
 
-enum { MOST_WIDTH = 256, WIDEST = 1024, QUERY_WARPS = 8, KEY_WARPS = 4 }; /* as in attention.cu */
+enum { MOST_WIDTH = 256, WIDEST = 640, QUERY_WARPS = 8, KEY_WARPS = 4 }; /* as in attention.cu */
 
 static bool serves(const Launch *l)
 {
