@@ -141,7 +141,7 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
-    if (r->family->options & (HF_GPT_OSS | HF_XIELU) && !v5 && !v4)
+    if (r->family->options & HF_SCALED_ROPE && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
     const double theta = hf_number(r->root, key, r->family->theta);

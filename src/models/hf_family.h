@@ -86,8 +86,10 @@ enum {
     HF_USE_SLIDING_WINDOW = 1 << 10,
     HF_TOPK_METHOD = 1 << 11, /* scores are a softmax, and it says whether experts have groups */
     HF_MLP_LAYER_TYPES = 1 << 12,
+    HF_GPT_OSS = 1 << 13, /* attention sinks; bounded gates and biases in the mixture */
     HF_XIELU = 1 << 14, /* may be the activation, with learned numbers and two constants in files */
-    HF_GPT_OSS = 1 << 13 /* attention sinks; bounded gates and biases in the mixture */
+    HF_SCALED_ROPE =
+        1 << 15 /* where nothing is said of it the class scales rope by numbers of its own */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -43,24 +43,27 @@ static void put_doubles(Text *t, const char *name, const FloatList *list)
     text_putc(t, ']');
 }
 
-/* null: none */
+static void put_null(Text *t, const char *name)
+{
+    hf_put_key(t, name);
+    text_puts(t, "null");
+}
+
+/* 0: none, which is null; likewise below. */
 static void put_optional(Text *t, const char *name, double value)
 {
     if (value > 0)
         hf_put_double(t, name, value);
-    else {
-        hf_put_key(t, name);
-        text_puts(t, "null");
-    }
+    else
+        put_null(t, name);
 }
 
-static void put_window(Text *t, int64_t window)
+static void put_optional_int(Text *t, const char *name, int64_t value)
 {
-    hf_put_key(t, "sliding_window");
-    if (window)
-        text_printf(t, "%lld", (long long)window);
+    if (value > 0)
+        put_int(t, name, value);
     else
-        text_puts(t, "null");
+        put_null(t, name);
 }
 
 static const char *activation_name(const Decoder *d)
@@ -83,10 +86,7 @@ void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtyp
     put_text(t, "model_type", model_type);
     put_text(t, "torch_dtype", dtype_text(dtype));
     static const char *const ids[] = { "bos_token_id", "eos_token_id", "pad_token_id" };
-    for (int i = 0; i < 3; i++) {
-        hf_put_key(t, ids[i]);
-        text_puts(t, "null");
-    }
+    for (int i = 0; i < 3; i++) put_null(t, ids[i]);
 }
 
 /* An object of its own; with the base, as transformers 5 has it. Phi 3 wants of longrope no more
@@ -172,7 +172,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
     /* classes that have both kinds of layers want a window, even where none has it */
     const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN ||
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
-    put_window(t, local ? local->window : needs ? f->window : 0);
+    put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
     if (f->windows > HF_WINDOW_EACH) {
         hf_put_key(t, "layer_types");
@@ -189,8 +189,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                       turning_share(full->rope->width, d->head_width));
     if (full->rope->kind == ROPE_LONG && f->flags & HF_PHI3)
         put_int(t, "original_max_position_embeddings", full->rope->original);
-    /* the class has a scaling of its own where nothing is said */
-    if (full->rope->kind == ROPE_PLAIN && f->options & (HF_GPT_OSS | HF_XIELU))
+    if (full->rope->kind == ROPE_PLAIN && f->options & HF_SCALED_ROPE)
         put_rope(t, "rope_parameters", full->rope, f, true, 0);
     if (full->rope->kind != ROPE_PLAIN)
         put_rope(t, "rope_scaling", full->rope, f, false, mscale_of(d, full->rope));
@@ -221,12 +220,7 @@ static void put_latent(Text *t, const Decoder *d)
 {
     const Latent *l = d->latent;
     put_int(t, "kv_lora_rank", l->key_rank);
-    if (l->query_rank)
-        put_int(t, "q_lora_rank", l->query_rank);
-    else {
-        hf_put_key(t, "q_lora_rank");
-        text_puts(t, "null");
-    }
+    put_optional_int(t, "q_lora_rank", l->query_rank);
     put_int(t, "qk_nope_head_dim", d->head_width - l->turning);
     put_int(t, "qk_rope_head_dim", l->turning);
     put_int(t, "v_head_dim", l->value_width);

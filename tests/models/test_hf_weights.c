@@ -129,20 +129,33 @@ static void store(Arena *a, const char *folder, Store how, NamedTensor *file, in
         assert_no_error(safetensors_write(path_join(a, folder, "model.safetensors"), file, n));
 }
 
+/* A model of a folder without weights, with parameters, and the tensors that a file has of them. */
+typedef struct Unwritten {
+    const char *folder;
+    Model *model;
+    NamedTensor *param, *file;
+    int64_t n, n_file;
+} Unwritten;
+
+static Unwritten unwritten(Arena *a, const char *members)
+{
+    Unwritten u = { .folder = hf_folder_with(a, members, "") };
+    assert_no_error(hf_model_new(a, u.folder, "ids", "logits", &u.model));
+    const HfModel *hf = u.model->hf;
+    u.param = parameters(a, u.model, &u.n);
+    assert_no_error(hf_tensors(a, hf->family, hf->decoder, u.param, u.n, &u.file, &u.n_file));
+    return u;
+}
+
 /* Written and read again, every parameter is what it was: fused, transposed and split ones, too. */
 static void round_trip(Arena *a, const char *members, Store how)
 {
-    const char *folder = hf_folder_with(a, members, "");
-    Model *m = NULL;
+    const Unwritten u = unwritten(a, members);
+    const NamedTensor *param = u.param;
     CheckpointReader *r;
-    NamedTensor *file;
-    int64_t n, n_file;
-    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
-    NamedTensor *param = parameters(a, m, &n);
-    assert_no_error(hf_tensors(a, m->hf->family, m->hf->decoder, param, n, &file, &n_file));
-    store(a, folder, how, file, n_file);
-    assert_no_error(open_weights(a, m, param, n, &r));
-    for (int64_t i = 0; i < n; i++) {
+    store(a, u.folder, how, u.file, u.n_file);
+    assert_no_error(open_weights(a, u.model, param, u.n, &r));
+    for (int64_t i = 0; i < u.n; i++) {
         const Tensor *t = &param[i].tensor;
         const Box box = box_whole(t->n_dims, t->size);
         void *read = arena_alloc(a, tensor_bytes(t));
@@ -302,17 +315,12 @@ TEST(experts_of_four_bits_are_read_as_bf16)
         int64_t rows, width, step, first;
     } row[] = { { "W", 32, 64, 2, 0 }, { "V", 32, 64, 2, 1 }, { "W_2", 64, 32, 1, 0 } };
     Arena *a = arena_new();
-    const char *folder = hf_folder_with(a, PACKED, "");
-    Model *m = NULL;
+    const Unwritten u = unwritten(a, PACKED);
     CheckpointReader *r;
-    NamedTensor *file;
-    int64_t n, n_file;
-    assert_no_error(hf_model_new(a, folder, "ids", "logits", &m));
-    NamedTensor *param = parameters(a, m, &n);
-    assert_no_error(hf_tensors(a, m->hf->family, m->hf->decoder, param, n, &file, &n_file));
-    file = pack(a, file, n_file, &n_file);
-    store(a, folder, ONE_FILE, file, n_file);
-    assert_no_error(open_weights(a, m, param, n, &r));
+    int64_t n_file;
+    NamedTensor *file = pack(a, u.file, u.n_file, &n_file);
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_no_error(open_weights(a, u.model, u.param, u.n, &r));
     for (int k = 0; k < 3; k++) {
         const int64_t i = checkpoint_find(
             r, arena_printf(a, "app.model.transformer.h.0.mlp.experts.%s.weight", row[k].name));
@@ -331,13 +339,13 @@ TEST(experts_of_four_bits_are_read_as_bf16)
     NamedTensor *scales = file;
     while (strcmp(scales->name, "model.layers.0.mlp.experts.down_proj_scales") != 0) scales++;
     scales->tensor.size[1] /= 2;
-    store(a, folder, ONE_FILE, file, n_file);
-    assert_error_has(open_weights(a, m, param, n, &r),
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
                      "down_proj_scales has the shape [2, 32, 1] and type u8, but config.json makes "
                      "it [2, 64, 1] of u8, for rows of 32 numbers in blocks of 32");
     scales->name = "other";
-    store(a, folder, ONE_FILE, file, n_file);
-    assert_error_has(open_weights(a, m, param, n, &r),
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
                      "has no tensor model.layers.0.mlp.experts.down_proj_scales");
     arena_free(a);
 }
