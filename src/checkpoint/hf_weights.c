@@ -1,6 +1,7 @@
 /* hf_weights.c - reads parameters from files with Hugging Face's names and layouts. */
 #include "checkpoint/hf_weights.h"
 #include "base/file.h"
+#include "checkpoint/fp8.h"
 #include "checkpoint/hf_file.h"
 #include "checkpoint/mxfp4.h"
 #include "config/yaml.h"
@@ -17,7 +18,9 @@ typedef struct HfWeights {
     CheckpointReader base;
     HfSource *source; /* of each entry */
     Found **found;    /* of each entry its tensors; of packed ones blocks and scales */
+    Fp8 **scaled;     /* of each entry its tensors with scales, or NULL */
     bool *is_packed;
+    float fp8[256];
 } HfWeights;
 
 /* What a folder holds. */
@@ -177,13 +180,17 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
         return NULL;
     }
     for (int64_t e = 0; e < n; e++) {
-        const Tensor *from = w->found[i][s->part_stride ? 0 : first + e].tensor;
+        const int64_t part = s->part_stride ? 0 : first + e;
+        const Tensor *from = w->found[i][part].tensor;
         for (int64_t r = 0; r < box->size[row]; r++) {
             const int64_t at = (first + e) * s->part_stride +
                                hf_source_row(s, box->start[row] + r) +
                                first_column * s->column_stride;
-            copy_row(from, at, s->column_stride, columns, to);
-            to += (size_t)columns * dtype_size(from->dtype);
+            if (w->scaled[i])
+                fp8_read(&w->scaled[i][part], at, s->column_stride, columns, (float *)to);
+            else
+                copy_row(from, at, s->column_stride, columns, to);
+            to += (size_t)columns * dtype_size(base->entry[i].dtype);
         }
     }
     return NULL;
@@ -219,24 +226,91 @@ static Error *open_packed(Folder *f, HfWeights *w, CheckpointEntry *entry, int64
     return NULL;
 }
 
+/* In transformers' spelling, or as other programs have it. */
+static Error *find_scales(Folder *f, const char *tensor, Found *out)
+{
+    Error *e = find(f, arena_printf(f->arena, "%s_scale_inv", tensor), out);
+    if (!e) return NULL;
+    Error *other = find(f, arena_printf(f->arena, "%s_scale", tensor), out);
+    if (!other) {
+        error_free(e);
+        return NULL;
+    }
+    error_free(other);
+    return error_wrap(e, "%s is of eight bits, without scales", tensor);
+}
+
+/* One for each block of the last two dimensions; one for all may be a number. */
+static Error *check_scales(Arena *a, const Found *f, const char *tensor, const Tensor *of,
+                           const int64_t *block)
+{
+    int64_t size[MAX_DIMS];
+    const Tensor *t = f->tensor;
+    bool same = t->n_dims == of->n_dims;
+    memcpy(size, of->size, sizeof size);
+    for (int k = 0; k < 2; k++) {
+        int64_t *n = &size[of->n_dims - 2 + k];
+        *n = (*n + block[k] - 1) / block[k];
+    }
+    for (int d = 0; same && d < t->n_dims; d++) same = t->size[d] == size[d];
+    int64_t n = 1;
+    for (int d = 0; d < of->n_dims; d++) n *= size[d];
+    const bool is_number = n == 1 && t->n_dims < 2 && tensor_count(t) == 1;
+    const bool has_type = t->dtype == F32 || t->dtype == BF16 || t->dtype == F16;
+    if (has_type && (same || is_number)) return NULL;
+    return error_new("%s: the scales of %s have the shape %s and type %s; with blocks of %lld x "
+                     "%lld they must be %s of f32, bf16 or f16",
+                     hf_file_path(f->file), tensor, shape_text(a, t->n_dims, t->size),
+                     dtype_name(t->dtype), (long long)block[0], (long long)block[1],
+                     shape_text(a, of->n_dims, size));
+}
+
+/* Tensor k of an entry, whose numbers have scales beside them. */
+static Error *open_scaled(Folder *f, const HfModel *m, HfWeights *w, int64_t i, int64_t k)
+{
+    const HfSource *s = &w->source[i];
+    const Tensor *t = w->found[i][k].tensor;
+    Found scales;
+    const char *path = hf_file_path(w->found[i][k].file), *name = s->tensor[k];
+    if (t->dtype != F8_E4M3)
+        return error_new("%s: %s is of type %s; with scales only f8_e4m3 is known", path, name,
+                         dtype_name(t->dtype));
+    if (t->n_dims < 2) return error_new("%s: %s is of eight bits, but no matrix", path, name);
+    TRY(find_scales(f, name, &scales));
+    const int64_t rows = t->size[t->n_dims - 2], columns = t->size[t->n_dims - 1];
+    const Fp8 all = { .number = w->fp8,
+                      .codes = t->data,
+                      .scales = scales.tensor,
+                      .rows = rows,
+                      .columns = columns,
+                      .block = { m->packing.block[0] ? m->packing.block[0] : rows,
+                                 m->packing.block[1] ? m->packing.block[1] : columns } };
+    if (!w->scaled[i]) w->scaled[i] = NEW_N(f->arena, Fp8, s->n_tensors);
+    w->scaled[i][k] = all;
+    return check_scales(f->arena, &scales, name, t, all.block);
+}
+
 static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                          int64_t i)
 {
     HfSource *s = &w->source[i];
     TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
-    const bool is_packed = m->is_packed && s->part_stride;
+    const bool is_packed = m->packing.format == HF_MXFP4 && s->part_stride,
+               has_scales = m->packing.format == HF_FP8;
     if (is_packed) TRY(open_packed(f, w, entry, i));
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
+        const Found *found = &w->found[i][k];
         TRY(find(f, s->tensor[k], &w->found[i][k]));
-        TRY(check(f->arena, &w->found[i][k], s, s->tensor[k]));
-        entry->dtype = w->found[i][k].tensor->dtype;
+        TRY(check(f->arena, found, s, s->tensor[k]));
+        entry->dtype = found->tensor->dtype;
         if (entry->dtype != w->found[i][0].tensor->dtype)
-            return error_new("%s: %s is of type %s, but %s of type %s",
-                             hf_file_path(w->found[i][k].file), s->tensor[k],
-                             dtype_name(entry->dtype), s->tensor[0],
+            return error_new("%s: %s is of type %s, but %s of type %s", hf_file_path(found->file),
+                             s->tensor[k], dtype_name(entry->dtype), s->tensor[0],
                              dtype_name(w->found[i][0].tensor->dtype));
+        if (has_scales && dtype_size(entry->dtype) == 1) TRY(open_scaled(f, m, w, i, k));
     }
+    if (w->scaled[i]) entry->dtype = F32;
     entry->name = arena_printf(f->arena, "app.model.%s", entry->name);
     return NULL;
 }
@@ -270,6 +344,8 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
     w->source = NEW_N(a, HfSource, n);
     w->found = NEW_N(a, Found *, n);
     w->is_packed = NEW_N(a, bool, n);
+    w->scaled = NEW_N(a, Fp8 *, n);
+    fp8_numbers(w->fp8);
     for (int64_t i = 0; i < n; i++) {
         entry[i] = param[i];
         TRY(open_entry(&f, m, w, &entry[i], i));

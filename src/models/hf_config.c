@@ -98,23 +98,11 @@ static void read_norms(HfReading *r)
     d->qk_norm_before_rope = true;
 }
 
-/* As gpt-oss comes. */
-static bool is_packed(const HfReading *r)
-{
-    const Yaml *q = r->c.quantization_config,
-               *method = q && q->type == YAML_MAP ? yaml_get(q, "quant_method") : NULL;
-    return r->family->options & HF_GPT_OSS && method && method->type == YAML_STRING &&
-           !strcmp(method->text, "mxfp4");
-}
-
 /* What transformers would compute otherwise than is done here. */
 static Error *refuse(const HfReading *r)
 {
     const HfConfig *c = &r->c;
     const Yaml *both = c->use_bidirectional_attention;
-    if (c->quantization_config && c->quantization_config->type != YAML_NULL && !is_packed(r))
-        return hf_unknown(r, "quantization_config",
-                          "only weights that are not packed can be read, and mxfp4 of gpt_oss");
     if (both && both->type == YAML_BOOL && both->boolean)
         return hf_unknown(r, "use_bidirectional_attention", "only false and null are");
     if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
@@ -306,12 +294,10 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     TRY(problems_error(&problems));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
-    *out = (HfModel){ .family = r.family,
-                      .decoder = r.d,
-                      .dtype = dtype_of(&r),
-                      .is_part = r.root != r.whole,
-                      .is_packed = is_packed(&r) };
-    return NULL;
+    *out = (HfModel){
+        .family = r.family, .decoder = r.d, .dtype = dtype_of(&r), .is_part = r.root != r.whole
+    };
+    return hf_read_packing(&r, &out->packing);
 }
 
 Error *hf_config_read(Arena *a, const char *folder, HfModel *out)

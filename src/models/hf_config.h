@@ -3,13 +3,23 @@
 #define MODELS_HF_CONFIG_H
 #include "models/hf_family.h"
 
+/* How the numbers of weights are packed in a folder's files. */
+typedef struct HfPacking {
+    enum {
+        HF_UNPACKED,
+        HF_MXFP4, /* experts' weights are of four bits */
+        HF_FP8    /* those that are of eight bits have scales beside them */
+    } format;
+    int64_t block[2]; /* of HF_FP8: rows and columns of a weight that share a scale; 0: all */
+} HfPacking;
+
 /* A model of a folder with config.json. */
 typedef struct HfModel {
     const char *folder; /* as the user gave it, or where the cache has it */
     const HfFamily *family;
     const Decoder *decoder;
-    bool is_part;   /* the language model of a larger one, with images, say */
-    bool is_packed; /* experts' weights are of four bits (mxfp4) */
+    bool is_part; /* the language model of a larger one, with images, say */
+    HfPacking packing;
     Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not
                   */
 } HfModel;

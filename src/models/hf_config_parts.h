@@ -82,6 +82,8 @@ const int64_t *hf_first_sparse(const HfReading *r);
 Error *hf_read_latent(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */
 Error *hf_read_moe(HfReading *r);
+/* hf_config_packing.c: how weights are packed. */
+Error *hf_read_packing(const HfReading *r, HfPacking *out);
 /* hf_config_rope.c: how positions turn in layers that see all, and in those with a window. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local);
 #endif

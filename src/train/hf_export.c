@@ -46,7 +46,7 @@ static Error *choose(Arena *a, const HfExport *x, Dtype dtype, const HfFamily **
             "model.%s is no decoder of language: transformers has no class for it here",
             x->model->name);
     if (x->custom_code) return hf_custom_config_write(a, d, dtype, family, config);
-    if (!hf || hf->is_part || hf->is_packed || dtype != hf->dtype)
+    if (!hf || hf->is_part || hf->packing.format || dtype != hf->dtype)
         return hf_config_write(a, d, dtype, hf ? hf->family : NULL, family, config);
     *family = hf->family;
     TRY(file_read(a, path_join(a, hf->folder, "config.json"), &bytes));

@@ -42,9 +42,6 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
                "linear needs the number factor");
     hf_refuses(a, hf_llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
                "each layer is of type");
-    hf_refuses(a, hf_llama, ", \"quantization_config\": {\"bits\": 4}", "quantization_config");
-    hf_refuses(a, hf_llama, ", \"quantization_config\": {\"quant_method\": \"mxfp4\"}",
-               "only weights that are not packed can be read, and mxfp4 of gpt_oss");
     hf_refuses(
         a, hf_llama,
         ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",
@@ -57,6 +54,55 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     hf_refuses(a, hf_llama, ", \"num_key_value_heads\": 3", "num_key_value_heads: 3 is not known");
     hf_refuses(a, "\"model_type\": \"llama\", \"vocab_size\": 16, \"hidden_size\": \"wide\"", "",
                "hidden_size");
+    arena_free(a);
+}
+
+#define COMPRESSED(weights)                                                                        \
+    "\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", "                  \
+    "\"config_groups\": {\"group_0\": {\"weights\": {" weights "}}}"
+
+TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
+{
+    static const struct {
+        const char *options, *error;
+    } row[] = {
+        { "\"bits\": 4", "quantization_config: quant_method is missing; known are fp8," },
+        { "\"quant_method\": \"mxfp4\"",
+          "quant_method: \"mxfp4\" is not known; known are fp8, compressed-tensors of 8 bits, and "
+          "mxfp4 of gpt_oss" },
+        { "\"quant_method\": \"fp8\", \"fmt\": \"e5m2\"", "fmt: \"e5m2\" is not known" },
+        { "\"quant_method\": \"fp8\", \"activation_scheme\": \"none\"",
+          "activation_scheme: \"none\" is not known" },
+        { "\"quant_method\": \"fp8\", \"expert_dtype\": \"fp4\"",
+          "expert_dtype: \"fp4\" is not known; only fp8 is" },
+        { "\"quant_method\": \"fp8\", \"weight_block_size\": [128]",
+          "weight_block_size: a list of 1 is not known" },
+        { "\"quant_method\": \"fp8\", \"weight_block_size\": [0, 128]",
+          "weight_block_size: a list of 2 is not known" },
+        { "\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\"",
+          "format: \"pack-quantized\" is not known; of compressed-tensors only" },
+        { COMPRESSED("\"num_bits\": 4, \"type\": \"float\", \"strategy\": \"tensor\""),
+          "num_bits: 4 is not known; only 8 are" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"int\", \"strategy\": \"tensor\""),
+          "type: \"int\" is not known; only float is" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"group\""),
+          "strategy: \"group\" is not known; known are tensor, channel and block" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"block\""),
+          "block_structure is missing; known are two sizes above 0" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"tensor\", "
+                     "\"symmetric\": false"),
+          "symmetric: false is not known" },
+        { COMPRESSED(
+              "\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"tensor\"") ", "
+                                                                                "\"kv_cache_"
+                                                                                "scheme\": "
+                                                                                "{\"num_bits\": 8}",
+          "kv_cache_scheme: a mapping is not known" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, hf_llama, arena_printf(a, ", \"quantization_config\": {%s}", row[i].options),
+                   row[i].error);
     arena_free(a);
 }
 

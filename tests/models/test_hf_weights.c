@@ -164,7 +164,8 @@ static void round_trip(Arena *a, const char *members, Store how)
     }
 }
 
-TEST(parameters_return_from_the_layouts_of_every_family)
+/* Members of config.json that are enough for every family, of small sizes. */
+static const char *family_members(Arena *a, const HfFamily *f)
 {
     static const char rest[] =
         ", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, "
@@ -175,13 +176,15 @@ TEST(parameters_return_from_the_layouts_of_every_family)
         "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
         "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
         "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, \"rope_scaling\": {}";
+    return arena_printf(a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s", f->model_type, rest,
+                        f->options & HF_TOPK_METHOD ? "false" : "true");
+}
+
+TEST(parameters_return_from_the_layouts_of_every_family)
+{
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
-        round_trip(a,
-                   arena_printf(a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s",
-                                f->model_type, rest,
-                                f->options & HF_TOPK_METHOD ? "false" : "true"),
-                   ONE_FILE);
+        round_trip(a, family_members(a, f), ONE_FILE);
     arena_free(a);
 }
 
@@ -347,6 +350,169 @@ TEST(experts_of_four_bits_are_read_as_bf16)
     store(a, u.folder, ONE_FILE, file, n_file);
     assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
                      "has no tensor model.layers.0.mlp.experts.down_proj_scales");
+    arena_free(a);
+}
+
+/* Numbers of eight bits with scales in the place of matrices: of blocks of so many rows and
+ * columns. What they stand for goes into `plain`. */
+static NamedTensor *pack8(Arena *a, const NamedTensor *file, int64_t n, const int64_t *block,
+                          Dtype scale_type, NamedTensor *plain, int64_t *n_out)
+{
+    NamedTensor *list = NEW_N(a, NamedTensor, 2 * n);
+    *n_out = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const Tensor *t = &file[i].tensor;
+        plain[i] = list[(*n_out)++] = file[i];
+        if (t->n_dims < 2) continue;
+        const int last = t->n_dims - 1;
+        const int64_t columns = t->size[last], rows = t->size[last - 1],
+                      across = (columns + block[1] - 1) / block[1],
+                      down = (rows + block[0] - 1) / block[0];
+        Tensor codes = *t, scales = *t, numbers = *t;
+        codes.dtype = F8_E4M3, scales.dtype = scale_type;
+        scales.size[last] = across, scales.size[last - 1] = down;
+        codes.data = arena_alloc(a, tensor_bytes(&codes));
+        scales.data = arena_alloc(a, tensor_bytes(&scales));
+        numbers.data = arena_alloc(a, tensor_bytes(&numbers));
+        for (int64_t k = 0; k < tensor_count(&scales); k++)
+            dtype_set(scale_type, scales.data, k, 0.5 + (double)(k % 13) / 16);
+        for (int64_t k = 0; k < tensor_count(&codes); k++) {
+            const int64_t row = k / columns % rows, at = k / columns / rows * down * across +
+                                                         row / block[0] * across +
+                                                         k % columns / block[1];
+            ((uint8_t *)codes.data)[k] = (uint8_t)((k + i) * 37 % 127);
+            ((float *)numbers.data)[k] =
+                (float)(dtype_get(F8_E4M3, codes.data, k) * dtype_get(scale_type, scales.data, at));
+        }
+        plain[i].tensor = numbers;
+        list[*n_out - 1].tensor = codes;
+        list[(*n_out)++] = (NamedTensor){ arena_printf(a, "%s_scale_inv", file[i].name), scales };
+    }
+    return list;
+}
+
+/* The whole of an entry, and what is left of it without the first row and column of each part. */
+static void same_numbers(Arena *a, CheckpointReader *r, CheckpointReader *plain, int64_t i)
+{
+    const CheckpointEntry *e = &r->entry[i];
+    Box box = box_whole(e->n_dims, e->size);
+    for (int part = 0; part < 2; part++) {
+        int64_t n = 1;
+        for (int d = 0; d < e->n_dims; d++) {
+            if (part && e->size[d] > 1) box.start[d] = 1, box.size[d] = e->size[d] - 1;
+            n *= box.size[d];
+        }
+        float *x = NEW_N(a, float, n), *y = NEW_N(a, float, n);
+        assert_no_error(r->get(r, i, &box, x));
+        assert_no_error(plain->get(plain, i, &box, y));
+        assert_true(e->dtype == F32 && plain->entry[i].dtype == F32);
+        for (int64_t k = 0; k < n; k++)
+            if (x[k] != y[k])
+                fail_msg("number %d of %s is %g, not %g", (int)k, e->name, x[k], y[k]);
+    }
+}
+
+/* Where tensors are transposed, fused, split by heads, or one for each expert, too. */
+static void packed_as(Arena *a, const char *members, const char *config, const int64_t *block,
+                      Dtype scale_type)
+{
+    const Unwritten u =
+        unwritten(a, arena_printf(a, "%s, \"quantization_config\": {%s}", members, config));
+    const char *other = path_join(a, test_folder(), "plain");
+    NamedTensor *plain = NEW_N(a, NamedTensor, u.n_file);
+    CheckpointReader *r, *p;
+    Model m = *u.model;
+    HfModel hf = *m.hf;
+    int64_t n_file;
+    NamedTensor *file = pack8(a, u.file, u.n_file, block, scale_type, plain, &n_file);
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_no_error(make_directories(other));
+    store(a, other, ONE_FILE, plain, u.n_file);
+    assert_no_error(open_weights(a, u.model, u.param, u.n, &r));
+    hf.folder = other;
+    hf.packing.format = HF_UNPACKED;
+    m.hf = &hf;
+    assert_no_error(open_weights(a, &m, u.param, u.n, &p));
+    for (int64_t i = 0; i < u.n; i++) same_numbers(a, r, p, i);
+}
+
+TEST(weights_of_eight_bits_are_read_with_their_scales_in_every_family)
+{
+    static const int64_t block[] = { 3, 5 };
+    Arena *a = arena_new();
+    for (const HfFamily *f = hf_families; f->model_type; f++)
+        packed_as(a, family_members(a, f),
+                  "\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"weight_block_size\": [3, 5], "
+                  "\"activation_scheme\": \"dynamic\", \"modules_to_not_convert\": null",
+                  block, f->flags & HF_SPARSE ? BF16 : F32);
+    arena_free(a);
+}
+
+TEST(scales_of_rows_and_of_whole_tensors_are_read)
+{
+    static const char compressed[] =
+        "\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", "
+        "\"config_groups\": {\"group_0\": {\"weights\": {\"num_bits\": 8, \"type\": \"float\", "
+        "\"strategy\": \"%s\", \"symmetric\": true, \"block_structure\": %s}}}";
+    static const int64_t block[] = { 4, 2 }, row[] = { 1, 1000 }, all[] = { 1000, 1000 };
+    Arena *a = arena_new();
+    packed_as(a, hf_llama, arena_printf(a, compressed, "block", "[4, 2]"), block, F32);
+    packed_as(a, hf_llama, arena_printf(a, compressed, "channel", "null"), row, BF16);
+    packed_as(a, hf_llama, arena_printf(a, compressed, "tensor", "null"), all, F32);
+    packed_as(a, hf_llama, "\"quant_method\": \"fp8\", \"activation_scheme\": \"static\"", all,
+              BF16);
+    arena_free(a);
+}
+
+/* The tensor of this name is another, or called otherwise. */
+static NamedTensor *named(NamedTensor *file, const char *name)
+{
+    while (strcmp(file->name, name) != 0) file++;
+    return file;
+}
+
+TEST(scales_of_eight_bits_must_be_there_and_fit)
+{
+    static const char name[] = "model.layers.1.mlp.down_proj.weight_scale_inv";
+    static const int64_t block[] = { 3, 5 };
+    Arena *a = arena_new();
+    const Unwritten u =
+        unwritten(a, arena_printf(a,
+                                  "%s, \"quantization_config\": {\"quant_method\": \"fp8\", "
+                                  "\"weight_block_size\": [3, 5]}",
+                                  hf_llama));
+    NamedTensor *plain = NEW_N(a, NamedTensor, u.n_file);
+    CheckpointReader *r;
+    int64_t n_file;
+    NamedTensor *file = pack8(a, u.file, u.n_file, block, F32, plain, &n_file),
+                *scales = named(file, name);
+    const Tensor before = scales->tensor;
+    scales->tensor.n_dims = 0; /* one number is no scale of nine blocks */
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(
+        open_weights(a, u.model, u.param, u.n, &r),
+        "model.safetensors: the scales of model.layers.1.mlp.down_proj.weight have the "
+        "shape [] and type f32; with blocks of 3 x 5 they must be [3, 3] of f32, bf16 "
+        "or f16");
+    scales->tensor = before;
+    scales->tensor.dtype = I32;
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
+                     "have the shape [3, 3] and type i32");
+    scales->tensor = before;
+    scales->name = "model.layers.1.mlp.down_proj.weight_scale";
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_no_error(open_weights(a, u.model, u.param, u.n, &r));
+    scales->name = "other";
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
+                     "model.layers.1.mlp.down_proj.weight is of eight bits, without scales: ");
+    Tensor *codes = &named(file, "model.layers.1.mlp.down_proj.weight")->tensor;
+    codes->dtype = F8_E5M2;
+    store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
+                     "model.layers.1.mlp.down_proj.weight is of type f8_e5m2; with scales only "
+                     "f8_e4m3 is known");
     arena_free(a);
 }
 
