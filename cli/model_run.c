@@ -41,10 +41,11 @@ static Error *find_model(Arena *a, const Options *o, void **out)
         *out = m;
         return NULL;
     }
-    if (!o->config_file_path || !o->weights_path)
-        return error_usage("--config_file_path and --weights_path are needed, or --hf_model_path "
-                           "in their place");
-    return component_from_file(a, o->config_file_path, o->set, "model_raw", "model", out);
+    static const char needed[] =
+        "--config_file_path and --weights_path are needed, or --hf_model_path in their place";
+    if (!o->config_file_path) return error_usage(needed);
+    TRY(component_from_file(a, o->config_file_path, o->set, "model_raw", "model", out));
+    return o->weights_path || ((const Model *)*out)->hf ? NULL : error_usage(needed);
 }
 
 static Error *run(Arena *a, const void *from)

@@ -39,6 +39,31 @@ static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
     }
 }
 
+static const NamedTensor *made(const Made *m, const char *name)
+{
+    const intptr_t i = (intptr_t)map_get(m->by_name, str_of(name));
+    return i ? &m->item[i - 1] : NULL;
+}
+
+/* Embedding and head again, for each block that predicts a later token. */
+static void share_ahead(Made *m, const HfFamily *f, const Decoder *d)
+{
+    const char *why;
+    const int64_t n = hf_takes_ahead(f, d, &why) ? d->multi_token->depth : 0;
+    for (int64_t i = d->n_layer; i < d->n_layer + n; i++) {
+        const char *block = arena_printf(m->arena, "model.layers.%lld", (long long)i);
+        if (!made(m, arena_printf(m->arena, "%s.eh_proj.weight", block))) continue;
+        for (const HfShared *s = hf_shared; s->copy; s++) {
+            const NamedTensor *own = made(m, d->is_tied ? hf_shared->tensor : s->tensor);
+            const char *name = arena_printf(m->arena, "%s.%s", block, s->copy);
+            if (!own) continue;
+            const Tensor t = own->tensor;
+            m->item = arena_grow(m->arena, m->item, m->n, &m->cap, sizeof *m->item);
+            m->item[m->n++] = (NamedTensor){ name, t };
+        }
+    }
+}
+
 Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTensor *param,
                   int64_t n, NamedTensor **out, int64_t *n_out)
 {
@@ -57,6 +82,7 @@ Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTens
             Tensor *t = tensor_named(&m, hf_constant_name(a, c, i), &scalar, param[0].tensor.dtype);
             dtype_set(t->dtype, t->data, 0, c->value);
         }
+    share_ahead(&m, f, d);
     *out = m.item;
     *n_out = m.n;
     return NULL;

@@ -334,6 +334,67 @@ static Error *check_constants(Folder *f, const HfModel *m)
     return NULL;
 }
 
+static bool same_row(const Tensor *x, const Tensor *y, int64_t row)
+{
+    const size_t bytes = (size_t)x->size[1] * dtype_size(x->dtype), at = (size_t)row * bytes;
+    return !memcmp((const char *)x->data + at, (const char *)y->data + at, bytes);
+}
+
+/* Some of the rows, in order not to read all of them. */
+static bool same_rows(const Tensor *x, const Tensor *y)
+{
+    enum { LOOKED_AT = 16 };
+    bool same = x->dtype == y->dtype && x->n_dims == 2 && y->n_dims == 2 &&
+                x->size[0] == y->size[0] && x->size[1] == y->size[1];
+    for (int64_t i = 0; same && i < LOOKED_AT; i++)
+        same = same_row(x, y, (x->size[0] - 1) * i / (LOOKED_AT - 1));
+    return same;
+}
+
+static bool is_there(Folder *f, const char *name, Found *out)
+{
+    Error *e = find(f, name, out);
+    const bool found = !e;
+    error_free(e);
+    return found;
+}
+
+/* Where blocks for later tokens have embedding and head again, they are the model's. */
+static Error *check_shared(Folder *f, const HfModel *m)
+{
+    const Decoder *d = m->decoder;
+    const int64_t n = d->multi_token ? d->multi_token->depth : 0;
+    for (const HfShared *s = hf_shared; s->copy; s++)
+        for (int64_t i = d->n_layer; i < d->n_layer + n; i++) {
+            const char *own = d->is_tied ? hf_shared->tensor : s->tensor,
+                       *copy =
+                           arena_printf(f->arena, "model.layers.%lld.%s", (long long)i, s->copy);
+            Found one, other;
+            if (!is_there(f, copy, &other)) continue;
+            TRY(find(f, own, &one));
+            if (!same_rows(one.tensor, other.tensor))
+                return error_new(
+                    "%s: %s is not the same as %s, which blocks for later tokens share",
+                    hf_file_path(other.file), copy, own);
+        }
+    return NULL;
+}
+
+bool hf_weights_ahead(const HfModel *m)
+{
+    if (!m->n_ahead) return false;
+    Arena *a = arena_new();
+    Folder f = { .arena = a, .path = m->folder };
+    Found found;
+    const char *name =
+        arena_printf(a, "model.layers.%lld.eh_proj.weight", (long long)m->decoder->n_layer);
+    Error *e = open_folder(&f);
+    const bool has = !e && is_there(&f, name, &found);
+    error_free(e);
+    arena_free(a);
+    return has;
+}
+
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
                        CheckpointReader **out)
 {
@@ -351,6 +412,7 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
         TRY(open_entry(&f, m, w, &entry[i], i));
     }
     TRY(check_constants(&f, m));
+    TRY(check_shared(&f, m));
     w->base = (CheckpointReader){ .format = "huggingface",
                                   .path = m->folder,
                                   .progress = "{}",

@@ -77,17 +77,19 @@ static Value *embedded(Build *b, Value *ids, Value *table)
     return b->d->embedding_scale != 0 ? scale(b->g, x, b->d->embedding_scale) : x;
 }
 
-/* What the head reads. */
-static Value *head_input(Build *b, const char *name, Value *x)
+/* What the head reads of the stream behind its norm. */
+static Value *head_input(Build *b, Value *x)
 {
-    x = norm(b->g, name, x, b->d->head_norm);
     return b->d->logit_divisor != 0 ? scale(b->g, x, 1 / b->d->logit_divisor) : x;
 }
 
-/* From the stream x behind the last block. */
-static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, ModelOutput *out)
+/* From the stream x behind the last block, or as the head's norm gives it; that is computed again
+ * in the block, where a pipeline has the stream. */
+static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, NormParams last,
+                          ModelOutput *out)
 {
     const Decoder *d = b->d;
+    const bool behind_norm = d->multi_token->behind_norm;
     Graph *g = b->g;
     const Linear same = { d->width, "embed", "embed", false, ROLE_LINEAR };
     Value *token[MAX_AHEAD];
@@ -97,12 +99,14 @@ static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, ModelOut
     for (int i = 0; i < n; i++) {
         graph_enter(g, "h", (int)d->n_layer + i);
         graph_enter(g, "mtp", -1);
+        if (behind_norm) x = norm_by(g, last, x, d->head_norm);
         Value *stream = linear(g, "stream", norm(g, "stream_norm", x, d->head_norm), &same),
               *next = linear(g, "token", norm(g, "token_norm", token[i], d->head_norm), &same);
         graph_leave(g);
         x = layers_of_block(b, add(g, stream, next), d->n_layer + i);
         graph_enter(g, "mtp", -1);
-        out->ahead[i] = head_input(b, "ahead_norm", x);
+        last = norm_params(g, "ahead_norm", d->head_norm);
+        out->ahead[i] = head_input(b, norm_by(g, last, x, d->head_norm));
         graph_leave(g);
         graph_leave(g);
     }
@@ -138,9 +142,12 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
-    *out = (ModelOutput){ .hidden = head_input(&b, "lm_head_norm", x), .logit_cap = d->logit_cap };
-    if (d->multi_token && f->training) predict_ahead(&b, ids, wte, x, out);
-    for (int i = 0; d->multi_token && !f->training && i < d->multi_token->depth; i++)
+    *out = (ModelOutput){ .hidden = head_input(&b, norm(g, "lm_head_norm", x, d->head_norm)),
+                          .logit_cap = d->logit_cap };
+    const bool looks_ahead = d->multi_token && (f->training || f->ahead);
+    if (looks_ahead)
+        predict_ahead(&b, ids, wte, x, norm_params(g, "lm_head_norm", d->head_norm), out);
+    for (int i = 0; d->multi_token && !looks_ahead && i < d->multi_token->depth; i++)
         graph_leave_out(g, "h", (int)d->n_layer + i);
     out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
     graph_leave(g);

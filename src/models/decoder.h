@@ -43,6 +43,9 @@ typedef struct Latent {
 typedef struct MultiToken {
     int64_t depth; /* blocks, at most MAX_AHEAD */
     double weight; /* of the mean of their losses */
+    /* The stream comes to the next block behind the norm that the head has in front, as in the
+     * weights of DeepSeek V3 and GLM 4.5. */
+    bool behind_norm;
 } MultiToken;
 
 /* Norms are NULL where there is none; scales and caps are 0. */

@@ -101,6 +101,7 @@ static const Field latent_fields[] = {
 static const Field multi_token_fields[] = {
     FIELD_INT(MultiToken, depth, "1", 1, MAX_AHEAD, "so many tokens after the next one, with a block for each"),
     FIELD_FLOAT(MultiToken, weight, "0.3", 0, INFINITY, "of the mean of their losses in what is lowered", .flags = FIELD_OPEN_MIN),
+    FIELD_BOOL(MultiToken, behind_norm, "false", "blocks read the stream behind the norm in front of the head, as the weights of DeepSeek V3 want it; exports have the blocks then"),
     { 0 },
 };
 static const Field mixture_fields[] = {

@@ -294,9 +294,11 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     TRY(problems_error(&problems));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
-    *out = (HfModel){
-        .family = r.family, .decoder = r.d, .dtype = dtype_of(&r), .is_part = r.root != r.whole
-    };
+    *out = (HfModel){ .family = r.family,
+                      .decoder = r.d,
+                      .dtype = dtype_of(&r),
+                      .is_part = r.root != r.whole,
+                      .n_ahead = hf_n_ahead(&r) };
     return hf_read_packing(&r, &out->packing);
 }
 

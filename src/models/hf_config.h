@@ -20,6 +20,8 @@ typedef struct HfModel {
     const Decoder *decoder;
     bool is_part; /* the language model of a larger one, with images, say */
     HfPacking packing;
+    int64_t n_ahead; /* blocks for later tokens that the files may have; `layer` of the decoder has
+                        them, too */
     Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not
                   */
 } HfModel;

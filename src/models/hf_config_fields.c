@@ -49,6 +49,7 @@ const Field hf_config_fields[] = {
     FIELD_BOOL(HfConfig, mup_enabled, "false", "embeddings are multiplied by the root of the width"),
     COUNT(global_attn_every_n_layers, "null", "each such layer sees all keys"),
     FIELD_INT(HfConfig, first_k_dense_replace, "null", 0, 1000, "layers below are not sparse"),
+    FIELD_INT(HfConfig, num_nextn_predict_layers, "0", 0, 1000, "blocks for later tokens", .alias = "num_mtp_layers"),
     COUNT(n_group, "null", "groups of experts; null: 1"),
     COUNT(topk_group, "null", "groups that a token's experts are chosen from; null: 1"),
     FIELD_STRING(HfConfig, topk_method, "null", "how experts are chosen"),

@@ -79,6 +79,11 @@ const int64_t *hf_first_sparse(const HfReading *r)
     return r->family->flags & HF_AFMOE ? r->c.num_dense_layers : r->c.first_k_dense_replace;
 }
 
+int64_t hf_n_ahead(const HfReading *r)
+{
+    return r->family->options & HF_NEXTN ? r->c.num_nextn_predict_layers : 0;
+}
+
 static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
@@ -105,7 +110,8 @@ Error *hf_read_layers(HfReading *r)
 {
     Decoder *d = r->d;
     RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
-    DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer);
+    const int64_t n_ahead = hf_n_ahead(r);
+    DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer + n_ahead);
     int64_t window;
     if (r->family->options & HF_NO_ROPE_LAYERS && r->c.no_rope_layers.n &&
         r->c.no_rope_layers.n < d->n_layer)
@@ -123,6 +129,10 @@ Error *hf_read_layers(HfReading *r)
                                    .rope = &rope[local],
                                    .n_rope = turns(r, i) && (all_turn || own),
                                    .is_sparse = is_sparse(r, i) };
+    }
+    for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
+        layer[i] = layer[i - 1];
+        layer[i].is_sparse = true;
     }
     d->layer = layer;
     if (rope[0].kind != ROPE_DYNAMIC) return NULL;

@@ -26,6 +26,7 @@ typedef struct HfConfig {
         *num_dense_layers;
     double route_scale;
     bool mup_enabled;
+    int64_t num_nextn_predict_layers;
     const int64_t *n_group, *topk_group;
     const char *topk_method, *scoring_func;
     int64_t moe_layer_freq;
@@ -76,6 +77,8 @@ double hf_number(const Yaml *map, const char *key, double otherwise);
 Error *hf_find_family(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
+/* Blocks for later tokens, of a class that has them. */
+int64_t hf_n_ahead(const HfReading *r);
 /* The layer that sparse ones begin with; NULL: config.json does not say. */
 const int64_t *hf_first_sparse(const HfReading *r);
 /* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */

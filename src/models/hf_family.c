@@ -100,7 +100,20 @@ static const HfName glm_names[] = {
     { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*", HF_SAME }
 /* clang-format on */
 
-static const HfName sigmoid_names[] = { SIGMOID_ROUTER, { 0 } };
+/* clang-format off */
+#define NEXTN \
+    { "transformer.h.%.mtp.token.*", "model.layers.%.eh_proj.*", HF_FIRST_COLUMNS }, \
+    { "transformer.h.%.mtp.stream.*", "model.layers.%.eh_proj.*", HF_SECOND_COLUMNS }, \
+    { "transformer.h.%.mtp.token_norm.*", "model.layers.%.enorm.*", HF_SAME }, \
+    { "transformer.h.%.mtp.stream_norm.*", "model.layers.%.hnorm.*", HF_SAME }, \
+    { "transformer.h.%.mtp.ahead_norm.*", "model.layers.%.shared_head.norm.*", HF_SAME }
+/* clang-format on */
+
+const HfShared hf_shared[] = { { "model.embed_tokens.weight", "embed_tokens.weight" },
+                               { "lm_head.weight", "shared_head.head.weight" },
+                               { 0 } };
+
+static const HfName sigmoid_names[] = { SIGMOID_ROUTER, NEXTN, { 0 } };
 
 static const HfName latent_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES },
@@ -116,6 +129,7 @@ static const HfName latent_names[] = {
     { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS },
     { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES },
     SIGMOID_ROUTER,
+    NEXTN,
     { 0 },
 };
 
@@ -250,7 +264,7 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
     { "glm4", "Glm4ForCausalLM", "Glm4DecoderLayer", glm_names, llama_names, GLM | HF_SANDWICH, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
-    { "glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeDecoderLayer", sigmoid_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_QKV_ALONE, HF_ATTENTION_BIAS | HF_USE_QK_NORM, HF_NO_WINDOW,
+    { "glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeDecoderLayer", sigmoid_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_QKV_ALONE, HF_ATTENTION_BIAS | HF_USE_QK_NORM | HF_NEXTN, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
     { "qwen2_moe", "Qwen2MoeForCausalLM", "Qwen2MoeDecoderLayer", shared_names, llama_names, HF_SPARSE | HF_SHARED_EXPERT | HF_BIASED, HF_USE_QKV_BIAS | HF_USE_SLIDING_WINDOW, HF_WINDOW_LOWER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .n_key_heads = 16, .activation = "silu" },
@@ -264,9 +278,9 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { "deepseek_v2", "DeepseekV2ForCausalLM", "DeepseekV2DecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_TOPK_METHOD, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
-    { "deepseek_v3", "DeepseekV3ForCausalLM", "DeepseekV3DecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS, HF_NO_WINDOW,
+    { "deepseek_v3", "DeepseekV3ForCausalLM", "DeepseekV3DecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_NEXTN, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
-    { "glm4_moe_lite", "Glm4MoeLiteForCausalLM", "Glm4MoeLiteDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_MLP_LAYER_TYPES, HF_NO_WINDOW,
+    { "glm4_moe_lite", "Glm4MoeLiteForCausalLM", "Glm4MoeLiteDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED | HF_SPARSE | HF_SIGMOID_ROUTER, HF_ATTENTION_BIAS | HF_MLP_LAYER_TYPES | HF_NEXTN, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .max_positions = 202752, .activation = "silu" },
     { "gpt_oss", "GptOssForCausalLM", "GptOssDecoderLayer", gpt_oss_names, llama_names, HF_SPARSE | HF_ALL_SPARSE | HF_NORMALIZED | HF_BIASED, HF_ATTENTION_BIAS | HF_GPT_OSS | HF_SCALED_ROPE, HF_WINDOW_ALTERNATING,
       .theta = 150000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .head_width = 64, .window = 128, .activation = "silu" },
@@ -278,6 +292,7 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .activation = "silu", .is_tied = true },
     { 0 },
 };
+#undef NEXTN
 #undef SIGMOID_ROUTER
 #undef GLM
 #undef GEMMA2

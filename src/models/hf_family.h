@@ -23,9 +23,11 @@ typedef enum HfLayout {
     HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
     HF_LATENT_VALUES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
-    HF_EXPERTS,        /* a tensor for each expert */
-    HF_STACKED,        /* all experts in one tensor, each transposed */
-    HF_STACKED_EVEN,   /* likewise, as every second column: of biases, too */
+    HF_FIRST_COLUMNS,  /* half of those of a tensor */
+    HF_SECOND_COLUMNS,
+    HF_EXPERTS,      /* a tensor for each expert */
+    HF_STACKED,      /* all experts in one tensor, each transposed */
+    HF_STACKED_EVEN, /* likewise, as every second column: of biases, too */
     HF_STACKED_ODD
 } HfLayout;
 
@@ -89,7 +91,8 @@ enum {
     HF_GPT_OSS = 1 << 13, /* attention sinks; bounded gates and biases in the mixture */
     HF_XIELU = 1 << 14, /* may be the activation, with learned numbers and two constants in files */
     HF_SCALED_ROPE =
-        1 << 15 /* where nothing is said of it the class scales rope by numbers of its own */
+        1 << 15,       /* where nothing is said of it the class scales rope by numbers of its own */
+    HF_NEXTN = 1 << 16 /* blocks for later tokens come behind the others, each a mixture */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -141,6 +144,16 @@ typedef struct HfConstant {
 /* Those of a decoder of the family; ends with an empty one. */
 const HfConstant *hf_constants(const HfFamily *f, const Decoder *d);
 const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer);
+
+/* Whether files of the family have the decoder's blocks for later tokens; else *why, if there are
+ * some, says what is in the way. */
+bool hf_takes_ahead(const HfFamily *f, const Decoder *d, const char **why);
+/* What such a block shares with the model, and has again in files: tensors "model.layers.N.<copy>".
+ */
+typedef struct HfShared {
+    const char *tensor, *copy;
+} HfShared;
+extern const HfShared hf_shared[]; /* ends with an empty one */
 
 /* Where a parameter lies in the tensors of a file. */
 typedef struct HfSource {

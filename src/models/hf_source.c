@@ -54,6 +54,20 @@ const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
     return filled(a, c->name, layer, 0, "");
 }
 
+bool hf_takes_ahead(const HfFamily *f, const Decoder *d, const char **why)
+{
+    const MultiToken *m = d->multi_token;
+    *why = !m                         ? NULL
+           : !(f->options & HF_NEXTN) ? "the class predicts the next token alone"
+           : !m->behind_norm
+               ? "they read the stream itself, those of the class behind the head's norm"
+               : NULL;
+    for (int64_t i = 0; m && !*why && i < m->depth; i++)
+        if (!d->layer[d->n_layer + i].is_sparse)
+            *why = "those of the class are mixtures of experts";
+    return m && !*why;
+}
+
 /* Rows of a tensor that lie before those of a parameter with `rows` of them, and all. */
 static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t *before,
                        int64_t *all)
@@ -146,6 +160,9 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         s->size[0] = is_matrix ? width : n_thirds * rows, s->size[1] = n_thirds * rows;
         s->base = third * rows;
         s->row_stride = 1, s->column_stride = n_thirds * rows;
+    } else if (layout == HF_FIRST_COLUMNS || layout == HF_SECOND_COLUMNS) {
+        s->size[1] = s->row_stride = 2 * width;
+        s->base = layout == HF_SECOND_COLUMNS ? width : 0;
     }
 }
 

@@ -243,6 +243,9 @@ static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
     if (f->options & HF_MLP_LAYER_TYPES) put_mlp_layer_types(t, d);
     if (is_afmoe) return;
     hf_put_bool(t, "norm_topk_prob", m->normalize);
+    const char *why;
+    const int64_t n_ahead = hf_takes_ahead(f, d, &why) ? d->multi_token->depth : 0;
+    if (f->options & HF_NEXTN) put_int(t, "num_nextn_predict_layers", n_ahead);
     put_int(t, "n_group", m->n_groups ? m->n_groups : 1);
     put_int(t, "topk_group", m->n_groups ? m->top_groups : 1);
     if (f->options & HF_TOPK_METHOD)

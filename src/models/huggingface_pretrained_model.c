@@ -10,10 +10,23 @@ typedef struct Settings {
     int model_type;
     const char *model_name, *prediction_key, *huggingface_prediction_subscription_key, *sample_key;
     const Yaml *model_args, *kwargs;
+    double multi_token_weight;
 } Settings;
 
-Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const char *prediction_key,
-                    Model **out)
+static Error *add_ahead(Arena *a, const HfModel *hf, double weight, Decoder *d)
+{
+    if (!hf->n_ahead || hf->n_ahead > MAX_AHEAD)
+        return error_new("%s: multi_token_weight %g: config.json tells of %lld blocks for later "
+                         "tokens (num_nextn_predict_layers), of classes that are known to have "
+                         "them; allowed are 1 to %d",
+                         hf->folder, weight, (long long)hf->n_ahead, MAX_AHEAD);
+    const MultiToken m = { .depth = hf->n_ahead, .weight = weight, .behind_norm = true };
+    d->multi_token = arena_copy(a, &m, sizeof m);
+    return NULL;
+}
+
+Error *hf_model_ahead_new(Arena *a, const char *name, const char *sample_key,
+                          const char *prediction_key, double weight, Model **out)
 {
     HfModel *hf = NEW(a, HfModel);
     const char *folder;
@@ -25,10 +38,17 @@ Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const ch
                  hf->family->class_name);
     d->sample_key = sample_key;
     d->prediction_key = prediction_key;
+    if (weight > 0) TRY(add_ahead(a, hf, weight, d));
     hf->decoder = d;
     *out = decoder_new(a, d);
     (*out)->hf = hf;
     return NULL;
+}
+
+Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const char *prediction_key,
+                    Model **out)
+{
+    return hf_model_ahead_new(a, name, sample_key, prediction_key, 0, out);
 }
 
 static bool is_empty(const Yaml *y)
@@ -57,7 +77,8 @@ static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
     Model *m = NULL;
-    TRY(hf_model_new(builder_arena(b), s->model_name, s->sample_key, s->prediction_key, &m));
+    TRY(hf_model_ahead_new(builder_arena(b), s->model_name, s->sample_key, s->prediction_key,
+                           s->multi_token_weight, &m));
     *out = m;
     return NULL;
 }
@@ -72,6 +93,7 @@ static const Field fields[] = {
     FIELD_STRING(Settings, sample_key, NULL, "name of the token ids in a batch"),
     FIELD_ANY(Settings, model_args, "null", "for the Python class: null or empty"),
     FIELD_ANY(Settings, kwargs, "null", "for the Python class: null or empty"),
+    FIELD_FLOAT(Settings, multi_token_weight, "0.0", 0, INFINITY, "of the losses of the tokens after the next one, which further blocks of the folder predict (num_nextn_predict_layers); 0: these blocks are neither trained nor exported"),
     { 0 },
 };
 /* clang-format on */

@@ -52,20 +52,31 @@ Value *linear(Graph *g, const char *name, Value *x, const Linear *l)
     return add_bias(g, y, bias);
 }
 
+NormParams norm_params(Graph *g, const char *name, const Norm *s)
+{
+    const Dim d = { .size = s->width };
+    const Init ones = { .kind = INIT_ONES }, zeros = { .kind = INIT_ZEROS };
+    const Init first = s->from_one ? zeros : ones;
+    NormParams p = { 0 };
+    if (s->has_weight) p.weight = layer_param(g, name, "weight", 1, &d, ROLE_NORM, first);
+    if (s->has_bias) p.bias = layer_param(g, name, "bias", 1, &d, ROLE_NORM, zeros);
+    if (p.bias) p.bias->is_bias = true;
+    return p;
+}
+
+Value *norm_by(Graph *g, NormParams p, Value *x, const Norm *s)
+{
+    if (p.weight && s->from_one) p.weight = offset(g, p.weight, 1);
+    return s->type == NORM_LAYER ? layer_norm(g, x, p.weight, p.bias, s->eps)
+                                 : rms_norm(g, x, p.weight, p.bias, s->eps);
+}
+
 Value *norm(Graph *g, const char *name, Value *x, const Norm *s)
 {
-    Dim d = { .size = s->width, .axis = NULL };
     if (s->width != value_width(x))
         graph_fail(g, error_new("%s has width %lld, but its input %lld", graph_name(g, name),
                                 (long long)s->width, (long long)value_width(x)));
-    const Init ones = { .kind = INIT_ONES }, zeros = { .kind = INIT_ZEROS };
-    const Init first = s->from_one ? zeros : ones;
-    Value *weight = s->has_weight ? layer_param(g, name, "weight", 1, &d, ROLE_NORM, first) : NULL;
-    Value *bias = s->has_bias ? layer_param(g, name, "bias", 1, &d, ROLE_NORM, zeros) : NULL;
-    if (bias) bias->is_bias = true;
-    if (weight && s->from_one) weight = offset(g, weight, 1);
-    return s->type == NORM_LAYER ? layer_norm(g, x, weight, bias, s->eps)
-                                 : rms_norm(g, x, weight, bias, s->eps);
+    return norm_by(g, norm_params(g, name, s), x, s);
 }
 
 Value *maybe_dropout(Graph *g, Value *x, double p, int64_t salt)

@@ -49,8 +49,15 @@ typedef struct Linear {
 Value *linear_weight(Graph *g, const char *name, int64_t inputs, const Linear *l);
 /* y = x W^T (+ bias): the weight, and "<name>.bias" [width]. */
 Value *linear(Graph *g, const char *name, Value *x, const Linear *l);
-/* "<name>.weight" and "<name>.bias" as the norm has them, begun with 1 and 0 (from_one: 0 and 0).
- */
+/* The parameters "<name>.weight" and "<name>.bias" of a norm, as it has them. */
+typedef struct NormParams {
+    Value *weight, *bias; /* NULL: none */
+} NormParams;
+
+/* Begun with 1 and 0 (from_one: 0 and 0). */
+NormParams norm_params(Graph *g, const char *name, const Norm *settings);
+/* x behind a norm with these parameters, or with its own. */
+Value *norm_by(Graph *g, NormParams p, Value *x, const Norm *settings);
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
 /* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. */
 #define GATE_LIMIT 7.0

@@ -99,6 +99,16 @@ const char *model_ahead_name(Arena *a, int i)
     return arena_printf(a, "loss_ahead.%d", i);
 }
 
+void model_give_ahead(Graph *g, ModelOutput *out)
+{
+    for (int i = 0; i < out->n_ahead; i++) {
+        ModelOutput one = *out;
+        one.hidden = out->ahead[i];
+        graph_output(g, arena_printf(g->arena, "logits_ahead.%d", i), model_logits(g, &one));
+    }
+    out->n_ahead = 0;
+}
+
 /* With the losses of the tokens after the next one. */
 static Value *with_ahead(Graph *g, const ModelOutput *out, Value *targets)
 {

@@ -13,6 +13,7 @@ typedef struct ForwardSettings {
     int64_t cache_length; /* above 0: keys and values go through a cache of this many positions */
     bool documents;       /* batches tell documents apart, if the model's settings ask for it */
     bool inspect; /* all that can be looked at is an output; penalties are no part of the loss */
+    bool ahead;   /* predictions of later tokens, too, which else training alone has */
 } ForwardSettings;
 
 /* What a batch must bring: token ids, but images and masks, too. */
@@ -120,6 +121,8 @@ Value *model_logits(Graph *g, const ModelOutput *out);
 Value *model_loss(Graph *g, const ModelOutput *out, Value *targets, bool global_tokens);
 /* The graph's output that is the mean loss of ahead[i]. */
 const char *model_ahead_name(Arena *a, int i);
+/* Logits of ahead as the outputs "logits_ahead.0" ..., and no part of the loss. */
+void model_give_ahead(Graph *g, ModelOutput *out);
 /* Number of elements of all parameters, those of other ranks of a pipeline included. */
 int64_t graph_parameter_count(const Graph *g);
 #endif

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "checkpoint/hf_save.h"
 #include "checkpoint/hf_tensors.h"
+#include "checkpoint/hf_weights.h"
 #include "models/adapter_names.h"
 #include "models/hf_write.h"
 #include "passes/average.h"
@@ -61,10 +62,16 @@ static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const H
     NamedTensor *param, *theirs;
     int64_t n, n_theirs;
     const Decoder *d = decoder_of(x->model);
-    TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
-    if (d->multi_token)
-        log_warning("the blocks of multi_token stay behind: classes of transformers predict the "
-                    "next token alone");
+    const char *why;
+    if (hf_takes_ahead(family, d, &why))
+        TRY(session_whole_program(s, NULL, false, 1, 1, &unused));
+    else
+        TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
+    if (why) log_warning("the blocks of multi_token stay behind: %s", why);
+    if (x->model->hf && !d->multi_token && hf_weights_ahead(x->model->hf))
+        log_warning("%s has blocks for later tokens, which stay behind: the model has no "
+                    "multi_token_weight",
+                    x->model->hf->folder);
     if (x->model->adapters) TRY(adapters_merge(session_store(s), x->model->adapters));
     TRY(read_parameters(a, session_store(s), dtype, &param, &n));
     TRY(hf_tensors(a, family, d, param, n, &theirs, &n_theirs));

@@ -143,8 +143,7 @@ static Error *run(Arena *a, const ModelRun *r, Session *s)
         return error_new("%s has no tensor %s, which gradients need", r->batch_path,
                          loss.target_key);
     Program *p;
-    TRY(session_inspection_program(s, has_loss ? used : NULL, r->gradients, batch_size, sequence,
-                                   &p));
+    TRY(session_whole_program(s, has_loss ? used : NULL, r->gradients, batch_size, sequence, &p));
     if (r->weights_path)
         TRY(error_wrap(state_load(session_store(s), r->weights_path, NULL, false, NULL), "%s",
                        r->weights_path));

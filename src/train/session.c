@@ -139,7 +139,7 @@ double session_peak_flops(Session *s)
 typedef struct Recipe {
     const char *kind;
     int64_t batch, sequence, cache;
-    bool training, gradients, logits, documents;
+    bool training, gradients, logits, documents, inspect, ahead;
     const Loss *loss;
     const Optimize *optimize;
     const Schedule *schedule;
@@ -167,11 +167,13 @@ static Error *build_graph(Session *s, const Recipe *r, Graph **out)
                           .rounded_buffers = s->rounded_buffers,
                           .cache_length = r->cache,
                           .documents = r->documents,
-                          .inspect = !strcmp(r->kind, "inspection") };
+                          .inspect = r->inspect,
+                          .ahead = r->ahead };
     TRY(s->model->forward(s->model, g, &f, &result));
     if (r->logits) graph_output(g, "logits", model_logits(g, &result));
     for (int i = 0; f.inspect && i < result.n_named; i++)
         graph_output(g, result.named[i].key, result.named[i].value);
+    if (f.ahead) model_give_ahead(g, &result);
     if (r->loss) TRY(r->loss->apply(r->loss, g, &result, &f));
     const Purpose purpose = { .model = s->model,
                               .precision = &s->precision,
@@ -303,7 +305,22 @@ Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, 
                  .sequence = sequence,
                  .loss = loss,
                  .gradients = gradients,
-                 .logits = true };
+                 .logits = true,
+                 .inspect = true };
+    return make(s, &r, out);
+}
+
+Error *session_whole_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
+                             int64_t sequence, Program **out)
+{
+    Recipe r = { .kind = "whole",
+                 .batch = batch,
+                 .sequence = sequence,
+                 .loss = loss,
+                 .gradients = gradients,
+                 .logits = true,
+                 .inspect = true,
+                 .ahead = true };
     return make(s, &r, out);
 }
 

@@ -54,6 +54,9 @@ Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, i
 /* Forward pass to the output "logits" (and "loss" with gradients when targets are given). */
 Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
                                   int64_t sequence, Program **out);
+/* The same with the blocks that predict later tokens, whose logits are outputs, too. */
+Error *session_whole_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
+                             int64_t sequence, Program **out);
 /* The forward pass alone, of a model that says its own outputs and brings neither logits nor loss.
  */
 Error *session_plain_program(Session *s, Program **out);

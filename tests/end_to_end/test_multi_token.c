@@ -10,7 +10,8 @@
     "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "        \
     "n_head_q: 4, n_head_kv: 4, ffn_hidden: 24, norm: {eps: 1e-6}, rope: {base: 10000.0}, "        \
     "latent: {key_rank: 8, rope_width: 4, value_width: 8}, multi_token: {depth: 2, weight: 0.5}}}"
-#define MODEL SET, "model_raw=" DECODER, SET, "wrapped_model.config.block_names=[DecoderBlock]"
+#define BLOCKS SET, "wrapped_model.config.block_names=[DecoderBlock]"
+#define MODEL SET, "model_raw=" DECODER, BLOCKS
 
 TEST(a_training_of_later_tokens_tells_their_losses_and_goes_on)
 {
@@ -32,29 +33,87 @@ TEST(a_training_of_later_tokens_tells_their_losses_and_goes_on)
     arena_free(b.arena);
 }
 
+/* A training of the model, and what its export says; *config receives its config.json. */
+static Outcome exported(const Bench *b, const char *model, const char **config)
+{
+    int64_t steps;
+    const char *yaml = path_join(b->arena, b->root, "model.yaml"),
+               *out = path_join(b->arena, b->root, "hf"),
+               *text = arena_printf(b->arena, "model_raw: %s\n", model);
+    const char *set = arena_printf(b->arena, "model_raw=%s", model);
+    assert_ended_well(bench_run(b, "run", NULL, (const char *[]){ SET, set, BLOCKS, NULL }, NULL));
+    assert_no_error(file_write_unsynced(yaml, text, strlen(text)));
+    const char *words[] = { "convert_pytorch_to_hf_checkpoint",
+                            "--config_file_path",
+                            yaml,
+                            "--checkpoint_path",
+                            bench_last_checkpoint(b, "run", &steps),
+                            "--output_hf_checkpoint_dir",
+                            out,
+                            NULL };
+    const Outcome o = command_output(b->arena, words, NULL);
+    assert_ended_well(o);
+    Str json;
+    assert_no_error(file_read(b->arena, path_join(b->arena, out, "config.json"), &json));
+    *config = arena_string_n(b->arena, json.ptr, json.len);
+    return o;
+}
+
 /* Whoever reads them has no blocks for later tokens. */
 TEST(a_checkpoint_with_blocks_of_later_tokens_is_exported_without_them)
 {
     Bench b = bench_new();
-    int64_t steps;
-    assert_ended_well(bench_run(&b, "run", NULL, (const char *[]){ MODEL, NULL }, NULL));
-    const char *config = path_join(b.arena, b.root, "model.yaml"),
-               *out = path_join(b.arena, b.root, "hf");
-    static const char text[] = "model_raw: " DECODER "\n";
-    assert_no_error(file_write_unsynced(config, text, strlen(text)));
-    const char *words[] = { "convert_pytorch_to_hf_checkpoint",
-                            "--config_file_path",
-                            config,
-                            "--checkpoint_path",
-                            bench_last_checkpoint(&b, "run", &steps),
-                            "--output_hf_checkpoint_dir",
-                            out,
-                            NULL };
-    const Outcome o = command_output(b.arena, words, NULL);
-    assert_ended_well(o);
-    assert_contains(o.text, "the blocks of multi_token stay behind");
-    Str json;
-    assert_no_error(file_read(b.arena, path_join(b.arena, out, "config.json"), &json));
-    assert_contains(arena_string_n(b.arena, json.ptr, json.len), "\"YoutuForCausalLM\"");
+    const char *config;
+    const Outcome o = exported(&b, DECODER, &config);
+    assert_contains(
+        o.text, "the blocks of multi_token stay behind: the class predicts the next token alone");
+    assert_contains(config, "\"YoutuForCausalLM\"");
+    arena_free(b.arena);
+}
+
+/* What is exported goes on as a folder: three steps, and out again. */
+TEST(blocks_of_later_tokens_go_out_to_a_class_that_has_them_and_come_back)
+{
+    Bench b = bench_new();
+    const char *config;
+    const Outcome o = exported(
+        &b,
+        "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
+        "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 2, n_embd: 32, "
+        "n_head_q: 4, n_head_kv: 4, ffn_hidden: 24, norm: {eps: 1e-6}, rope: {base: 10000.0}, "
+        "latent: {key_rank: 8, rope_width: 4, value_width: 8}, layers: [{sparse: true}], mixture: "
+        "{n_experts: 4, top_k: 2, hidden: 8, shared_hidden: 8, score: sigmoid, balance_rate: "
+        "0.001}, multi_token: {behind_norm: true}}}",
+        &config);
+    assert_null(strstr(o.text, "stay behind"));
+    assert_contains(config, "\"DeepseekV3ForCausalLM\"");
+    assert_contains(config, "\"num_nextn_predict_layers\": 1");
+    const char *folder = arena_printf(
+        b.arena,
+        "{component_key: model, variant_key: huggingface_pretrained_model, config: {model_type: "
+        "AutoModelForCausalLM, model_name: %s/hf, prediction_key: logits, "
+        "huggingface_prediction_subscription_key: logits, sample_key: input_ids, "
+        "multi_token_weight: 0.3}}",
+        b.root);
+    const char *yaml = path_join(b.arena, b.root, "hf.yaml"),
+               *again = path_join(b.arena, b.root, "again"),
+               *text = arena_printf(b.arena, "model: %s\n", folder);
+    assert_no_error(file_write_unsynced(yaml, text, strlen(text)));
+    assert_ended_well(
+        command_output(b.arena, (const char *[]){ "convert_gpt2", yaml, again, NULL }, NULL));
+    Str first, second;
+    static const char weights[] = "model.safetensors";
+    assert_no_error(
+        file_read(b.arena, path_join(b.arena, path_join(b.arena, b.root, "hf"), weights), &first));
+    assert_no_error(file_read(b.arena, path_join(b.arena, again, weights), &second));
+    assert_true(first.len == second.len && !memcmp(first.ptr, second.ptr, first.len));
+    const Outcome more = bench_run(
+        &b, "more", NULL,
+        (const char *[]){ SET, arena_printf(b.arena, "model_raw=%s", folder), SET,
+                          "initialized_model.config.model_initializer.config.num_layers=2", SET,
+                          "wrapped_model.config.block_names=[DeepseekV3DecoderLayer]", NULL },
+        NULL);
+    assert_ended_well(more);
+    assert_contains(more.text, " | train loss of token +2: ");
     arena_free(b.arena);
 }

@@ -18,6 +18,7 @@ VOCABULARY, SIZE, NEW, NEAR = len(LETTERS), 256, 200, 1e-4
 VERSION = int(transformers.__version__.split(".")[0])
 if VERSION >= 5:
     from transformers.integrations.finegrained_fp8 import Fp8Dequantize
+    from transformers.modeling_layers import MtpModel
 
 LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
@@ -115,11 +116,14 @@ PACKED = {
         "num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}}}}, (1, 10**6), torch.float32),
 }
 
+# Folders with blocks for later tokens: of which family, and how many.
+AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2)}
+
 MODEL = """{key}:
   component_key: model
   variant_key: huggingface_pretrained_model
   config: {{model_type: AutoModelForCausalLM, model_name: {folder}, prediction_key: logits, huggingface_prediction_subscription_key: logits,
-    sample_key: input_ids}}
+    sample_key: input_ids, multi_token_weight: {ahead}}}
 """
 GENERATE = """settings:
   referencing_keys: {{sample_key: input_ids, prediction_key: logits}}
@@ -182,16 +186,16 @@ def logits_there(model, ids):
         return model(ids, use_cache=False).logits
 
 
-def logits_here(work, folder, ids):
+def logits_here(work, folder, ids, *model):
     save_file({"input_ids": ids, "target_ids": ids.clone()}, work / "batch.safetensors")
-    run(work, "model", "run", "--hf_model_path", folder, "--batch_path", "batch.safetensors", "--output_path", "out.safetensors",
+    run(work, "model", "run", *(model or ("--hf_model_path", folder)), "--batch_path", "batch.safetensors", "--output_path", "out.safetensors",
         "--file_existence_policy", "override")
-    return load_file(work / "out.safetensors")["logits"]
+    return load_file(work / "out.safetensors")
 
 
 def greedy_here(work, folder, prompts):
     """Answered side by side, from a cache."""
-    (work / "generate.yaml").write_text(MODEL.format(key="model", folder=folder) + GENERATE.format(folder=folder, tokenizer=work / "tokenizer.json", size=SIZE))
+    (work / "generate.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=0) + GENERATE.format(folder=folder, tokenizer=work / "tokenizer.json", size=SIZE))
     (work / "prompts.jsonl").write_text("".join(json.dumps({"x": "".join(LETTERS[i] for i in p)}) + "\n" for p in prompts))
     run(work, "generate_text", "--config_file_path", "generate.yaml", "--prompts_file_path", "prompts.jsonl", "--output_file_path",
         "answers.jsonl", "--max_new_tokens", NEW, "--file_existence_policy", "override")
@@ -241,10 +245,47 @@ def pack8(folder, plain, options, block, scale_type):
     assert len(packed) > len(weights) + 5
 
 
+def put_ahead(folder, depth):
+    """The last blocks of a folder become those for later tokens, with what else these have."""
+    config = json.loads((folder / "config.json").read_text())
+    n, width = config["num_hidden_layers"] - depth, config["hidden_size"]
+    config |= {"num_hidden_layers": n, "num_nextn_predict_layers": depth}
+    # transformers knows such blocks by the numbers that they have in the models that were published
+    getattr(transformers, config["architectures"][0])._keys_to_ignore_on_load_unexpected = [rf"model\.layers\.{i}\." for i in range(n, n + depth)]
+    weights = load_file(folder / "model.safetensors")
+    for i in range(n, n + depth):
+        weights |= {f"model.layers.{i}.{name}.weight": 1 + 0.1 * torch.randn(width) for name in ("enorm", "hnorm", "shared_head.norm")}
+        weights[f"model.layers.{i}.eh_proj.weight"] = 0.15 * torch.randn(width, 2 * width)
+        weights[f"model.layers.{i}.embed_tokens.weight"] = weights["model.embed_tokens.weight"].clone()
+        weights[f"model.layers.{i}.shared_head.head.weight"] = weights["lm_head.weight"].clone()
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def compare_ahead(work, folder, depth):
+    """Logits of later tokens, of all positions that have such a token in front of them."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    ahead = MtpModel.from_pretrained(model).eval()
+    ids = torch.randint(0, VOCABULARY, (1, 40), generator=torch.Generator().manual_seed(3))
+    (work / "ahead.yaml").write_text(MODEL.format(key="model_raw", folder=folder, ahead=0.3))
+    ours = logits_here(work, None, ids, "--config_file_path", "ahead.yaml")
+    worst = 0
+    with torch.no_grad():
+        hidden = model.model(ids, use_cache=False).last_hidden_state
+        for i in range(depth):
+            later = ids[:, i + 1 :]
+            positions = torch.arange(later.shape[1])[None] + i + 1
+            hidden = ahead.forward_layer(i, hidden[:, : later.shape[1]], positions, None, input_ids=later)
+            theirs = model.lm_head(hidden)
+            worst = max(worst, ((theirs - ours[f"logits_ahead.{i}"][:, : later.shape[1]]).abs().max() / theirs.abs().max()).item())
+    assert worst < 2e-5, f"logits of later tokens differ by {worst:.1e}"
+    return f", of later tokens {worst:.0e}"
+
+
 def compare(work, folder, reference=None):
     model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
-    theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)
+    theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
     assert difference < 2e-5, f"logits differ by {difference:.1e}"
     prompts = [ids[0, :30].tolist(), ids[1, :7].tolist()]
@@ -262,7 +303,10 @@ def export(work, folder, to, *words):
 
 
 def check(name, work):
-    kind, options = FAMILIES[PACKED[name][0] if name in PACKED else name]
+    kind, options = FAMILIES[(PACKED | AHEAD).get(name, (name,))[0]]
+    depth = AHEAD[name][1] if name in AHEAD else 0
+    options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
+    ahead = 0.3 if depth else 0
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
@@ -274,19 +318,21 @@ def check(name, work):
     plain = work / "plain" if name in PACKED else folder
     if name in PACKED:
         pack8(folder, plain, *PACKED[name][1:])
-    text = [compare(work, folder, plain)]
+    if depth:
+        put_ahead(folder, depth)
+    text = [compare(work, folder, plain) + (compare_ahead(work, folder, depth) if depth else "")]
 
-    (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder))
+    (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
     block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
-    (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder))
+    (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))
     trained = work / "ours"
     assert not export(work, plain, trained, "convert_pytorch_to_hf_checkpoint", "--config_file_path", "train.yaml", "--checkpoint_path",
                       checkpoint, "--output_hf_checkpoint_dir", trained), "three steps change nothing"
-    text.append("after 3 steps " + compare(work, trained))
+    text.append("after 3 steps " + compare(work, trained) + (compare_ahead(work, trained, depth) if depth else ""))
     print(f"{name}: {'; '.join(text)}", flush=True)
 
 
@@ -303,7 +349,7 @@ def pack(work):
 
 
 failed = []
-for name in ONLY or [*FAMILIES, *PACKED]:
+for name in ONLY or [*FAMILIES, *PACKED, *AHEAD]:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         tokenizer(work)

@@ -121,14 +121,15 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
-/* Two tokens more by plain blocks, and one by a mixture with latent attention. */
+/* Two tokens more by plain blocks, and one by a mixture with latent attention, behind the head's
+ * norm. */
 TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
 {
     static const char *const class[] = { "Qwen2DecoderLayer", "DeepseekV3DecoderLayer" };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
         Decoder d = family(a, class[k]);
-        const MultiToken ahead = { .depth = 2 - k, .weight = 0.7 };
+        const MultiToken ahead = { .depth = 2 - k, .weight = 0.7, .behind_norm = k };
         DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + ahead.depth);
         memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);
         for (int64_t i = 0; i < ahead.depth; i++) layer[d.n_layer + i] = layer[d.n_layer - 1];

@@ -17,7 +17,8 @@ static NamedTensor *parameters(Arena *a, const Model *m, int64_t *n)
 {
     Graph *g = graph_new(a);
     ModelOutput out = { 0 };
-    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 2 }, &out));
+    const ForwardSettings f = { .batch = 1, .sequence = 2, .ahead = true };
+    assert_no_error(m->forward(m, g, &f, &out));
     NamedTensor *list = NEW_N(a, NamedTensor, g->n_values);
     *n = 0;
     for (int64_t i = 0; i < g->n_values; i++) {
@@ -137,31 +138,41 @@ typedef struct Unwritten {
     int64_t n, n_file;
 } Unwritten;
 
-static Unwritten unwritten(Arena *a, const char *members)
+/* With blocks for later tokens where `ahead` is above 0. */
+static Unwritten unwritten_ahead(Arena *a, const char *members, double ahead)
 {
     Unwritten u = { .folder = hf_folder_with(a, members, "") };
-    assert_no_error(hf_model_new(a, u.folder, "ids", "logits", &u.model));
+    assert_no_error(hf_model_ahead_new(a, u.folder, "ids", "logits", ahead, &u.model));
     const HfModel *hf = u.model->hf;
     u.param = parameters(a, u.model, &u.n);
     assert_no_error(hf_tensors(a, hf->family, hf->decoder, u.param, u.n, &u.file, &u.n_file));
     return u;
 }
 
-/* Written and read again, every parameter is what it was: fused, transposed and split ones, too. */
-static void round_trip(Arena *a, const char *members, Store how)
+static Unwritten unwritten(Arena *a, const char *members)
 {
-    const Unwritten u = unwritten(a, members);
-    const NamedTensor *param = u.param;
+    return unwritten_ahead(a, members, 0);
+}
+
+/* Written and read again, every parameter is what it was: fused, transposed and split ones, too. */
+static void returns(Arena *a, const Unwritten *u, Store how)
+{
     CheckpointReader *r;
-    store(a, u.folder, how, u.file, u.n_file);
-    assert_no_error(open_weights(a, u.model, param, u.n, &r));
-    for (int64_t i = 0; i < u.n; i++) {
-        const Tensor *t = &param[i].tensor;
+    store(a, u->folder, how, u->file, u->n_file);
+    assert_no_error(open_weights(a, u->model, u->param, u->n, &r));
+    for (int64_t i = 0; i < u->n; i++) {
+        const Tensor *t = &u->param[i].tensor;
         const Box box = box_whole(t->n_dims, t->size);
         void *read = arena_alloc(a, tensor_bytes(t));
         assert_no_error(r->get(r, i, &box, read));
-        if (memcmp(read, t->data, tensor_bytes(t))) fail_msg("%s is another", param[i].name);
+        if (memcmp(read, t->data, tensor_bytes(t))) fail_msg("%s is another", u->param[i].name);
     }
+}
+
+static void round_trip(Arena *a, const char *members, Store how)
+{
+    const Unwritten u = unwritten(a, members);
+    returns(a, &u, how);
 }
 
 /* Members of config.json that are enough for every family, of small sizes. */
@@ -185,6 +196,67 @@ TEST(parameters_return_from_the_layouts_of_every_family)
     Arena *a = arena_new();
     for (const HfFamily *f = hf_families; f->model_type; f++)
         round_trip(a, family_members(a, f), ONE_FILE);
+    arena_free(a);
+}
+
+/* The tensor of this name. */
+static NamedTensor *named(NamedTensor *file, const char *name)
+{
+    while (strcmp(file->name, name) != 0) file++;
+    return file;
+}
+
+/* Embedding and head are there again, as in the files of DeepSeek V3: the token's columns of
+ * eh_proj come first. */
+TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_them)
+{
+    Arena *a = arena_new();
+    int n = 0;
+    for (const HfFamily *f = hf_families; f->model_type; f++) {
+        if (!(f->options & HF_NEXTN)) continue;
+        const Unwritten u = unwritten_ahead(
+            a, arena_printf(a, "%s, \"num_nextn_predict_layers\": 2", family_members(a, f)), 0.3);
+        returns(a, &u, ONE_FILE);
+        assert_true(hf_weights_ahead(u.model->hf));
+        const NamedTensor *both = named(u.file, "model.layers.3.eh_proj.weight"),
+                          *token = named(u.param, "transformer.h.3.mtp.token.weight"),
+                          *stream = named(u.param, "transformer.h.3.mtp.stream.weight");
+        const float *x = both->tensor.data;
+        assert_int_equal(both->tensor.size[1], 32);
+        assert_true(x[32 + 3] == ((float *)token->tensor.data)[16 + 3] &&
+                    x[32 + 16 + 3] == ((float *)stream->tensor.data)[16 + 3]);
+        n++;
+    }
+    assert_int_equal(n, 3);
+    arena_free(a);
+}
+
+TEST(blocks_for_later_tokens_must_be_there_and_share_the_embedding)
+{
+    static const char lite[] = "glm4_moe_lite";
+    Arena *a = arena_new();
+    CheckpointReader *r;
+    Model *m = NULL;
+    const char *members = family_members(a, hf_family_find(lite));
+    assert_error_has(
+        hf_model_ahead_new(a, hf_folder_with(a, members, ""), "ids", "logits", 0.3, &m),
+        "config.json tells of 0 blocks for later tokens");
+    const Unwritten u =
+        unwritten_ahead(a, arena_printf(a, "%s, \"num_mtp_layers\": 1", members), 0.3);
+    NamedTensor *copy = named(u.file, "model.layers.2.shared_head.head.weight");
+    copy->tensor.data = arena_copy(a, copy->tensor.data, tensor_bytes(&copy->tensor));
+    ((float *)copy->tensor.data)[0] = -1;
+    store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
+                     "model.layers.2.shared_head.head.weight is not the same as lm_head.weight, "
+                     "which blocks for later tokens share");
+    copy->name = "other";
+    store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_no_error(open_weights(a, u.model, u.param, u.n, &r));
+    named(u.file, "model.layers.2.enorm.weight")->name = "another";
+    store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(open_weights(a, u.model, u.param, u.n, &r),
+                     "has no tensor model.layers.2.enorm.weight");
     arena_free(a);
 }
 
@@ -462,13 +534,6 @@ TEST(scales_of_rows_and_of_whole_tensors_are_read)
     packed_as(a, hf_llama, "\"quant_method\": \"fp8\", \"activation_scheme\": \"static\"", all,
               BF16);
     arena_free(a);
-}
-
-/* The tensor of this name is another, or called otherwise. */
-static NamedTensor *named(NamedTensor *file, const char *name)
-{
-    while (strcmp(file->name, name) != 0) file++;
-    return file;
 }
 
 TEST(scales_of_eight_bits_must_be_there_and_fit)

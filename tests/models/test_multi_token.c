@@ -118,6 +118,26 @@ TEST(blocks_of_later_tokens_read_the_stream_and_the_embedding_of_one_token_more)
     arena_free(p.arena);
 }
 
+/* Its parameters are those of the norm in front of the head, or of the block before. */
+TEST(blocks_of_later_tokens_may_read_the_stream_behind_the_norm_of_the_head)
+{
+    Pass p = pass_of("logit_divisor: 2.0, multi_token: {depth: 2, behind_norm: true}", true);
+    static const char *const norm[] = { "transformer.lm_head_norm.weight",
+                                        "transformer.h.4.mtp.ahead_norm.weight" };
+    for (int i = 0; i < 2; i++) {
+        const Node *reads =
+            reader(p.g, arena_printf(p.arena, "transformer.h.%d.mtp.stream_norm.weight", 4 + i));
+        const Node *before = reads->in[0]->from;
+        assert_string_equal(before->in[1]->name, norm[i]);
+        assert_int_equal(before->block, reads->block);
+        const Tensor *x = numbers(&p, reads->in[0]),
+                     *head = numbers(&p, reader(p.g, norm[i])->out[0]);
+        for (int k = 0; k < BATCH * TOKENS * WIDTH; k++)
+            assert_close(op_get(x, k), op_get(head, k), 1e-6);
+    }
+    arena_free(p.arena);
+}
+
 TEST(later_tokens_are_predicted_in_training_alone)
 {
     Pass p = pass_of("multi_token: {depth: 1}", false);
