@@ -114,6 +114,14 @@ static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, NormPara
     out->ahead_weight = d->multi_token->weight;
 }
 
+static Value *bias_of_head(Graph *g, const Decoder *d)
+{
+    const Dim ids = { .size = d->vocab_size, .axis = "vocab" };
+    Value *bias = layer_param(g, "lm_head", "bias", 1, &ids, ROLE_HEAD, init_of_linear(d->width));
+    bias->is_bias = true;
+    return bias;
+}
+
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
 {
     const Decoder *d = ((const DecoderModel *)self)->decoder;
@@ -150,6 +158,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     for (int i = 0; d->multi_token && !looks_ahead && i < d->multi_token->depth; i++)
         graph_leave_out(g, "h", (int)d->n_layer + i);
     out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
+    if (d->head_bias) out->head_bias = bias_of_head(g, d);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
     return graph_finish(g);
@@ -157,8 +166,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear",
-      (const char *const[]){ "attn", "mlp", "mtp.stream.", "mtp.token.", "lm_head.weight", NULL } },
+    { "linear", (const char *const[]){ "attn", "mlp", "mtp.stream.", "mtp.token.", "lm_head.weight",
+                                       "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",

@@ -66,7 +66,7 @@ typedef struct Decoder {
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
     bool learned_positions, is_tied;
-    bool qkv_bias, out_bias, ffn_bias;
+    bool qkv_bias, out_bias, ffn_bias, head_bias;
     Activation activation;
     bool is_gated;
     /* In front of a layer, and after it before its result is added to the stream. */

@@ -36,7 +36,8 @@ typedef struct Settings {
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
         residual_scale, logit_divisor;
-    bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias, gated;
+    bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
+        head_bias, gated;
     int activation;
     NormSettings norm;
     bool norm_in_front, norm_behind;
@@ -152,6 +153,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, qkv_bias, "false", "biases of queries, keys and values"),
     FIELD_BOOL(Settings, out_bias, "false", "bias after attention"),
     FIELD_BOOL(Settings, ffn_bias, "false", "biases of feed-forward layers"),
+    FIELD_BOOL(Settings, head_bias, "false", "bias of the head: one number for each token id"),
     FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another"),
     FIELD_CHOICE(Settings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
@@ -406,6 +408,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qkv_bias = s->qkv_bias,
         .out_bias = s->out_bias,
         .ffn_bias = s->ffn_bias,
+        .head_bias = s->head_bias,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
         .attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front),

@@ -36,7 +36,7 @@ static Error *read_activation(HfReading *r)
                   { "relu2", ACTIVATE_RELU_SQUARED },
                   { "xielu", ACTIVATE_XIELU } };
     const unsigned flags = r->family->flags;
-    const bool is_gpt2 = flags & HF_GPT2, of_gemma = flags & HF_SCALED_EMBEDDING;
+    const bool is_gpt2 = r->family->options & HF_GPT2_KEYS, of_gemma = flags & HF_SCALED_EMBEDDING;
     const bool is_newer = is_gpt2 || flags & HF_SOFT_CAPS || (of_gemma && !r->c.hidden_act);
     const char *key = is_gpt2    ? "activation_function"
                       : is_newer ? "hidden_activation"
@@ -119,7 +119,7 @@ static Error *read_dropout(HfReading *r)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
-    const double *attention = f->flags & HF_GPT2 ? c->attn_pdrop : c->attention_dropout;
+    const double *attention = f->options & HF_GPT2_KEYS ? c->attn_pdrop : c->attention_dropout;
     d->attention_dropout = attention ? *attention : f->dropout;
     if (!f->dropout_key) return NULL;
     const double of_layers = hf_number(r->root, f->dropout_key, f->dropout);
@@ -156,8 +156,9 @@ static Error *read_sizes(HfReading *r)
     if (!d->head_width) d->head_width = d->width / d->n_head_q;
     if (f->flags & HF_SQUARE && d->head_width * d->n_head_q != d->width)
         return hf_unknown(r, "head_dim", "the class has hidden_size / num_attention_heads");
-    const int64_t *hidden = f->flags & HF_GPT2 ? c->n_inner : c->intermediate_size;
-    if (!hidden && !(f->flags & HF_GPT2)) return hf_unknown(r, "intermediate_size", "it is needed");
+    const bool is_gpt2 = f->options & HF_GPT2_KEYS;
+    const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
+    if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
     return NULL;
 }
@@ -220,12 +221,14 @@ static void read_biases(const HfReading *r)
     const HfFamily *f = r->family;
     Decoder *d = r->d;
     const bool attention = option(f, HF_ATTENTION_BIAS, c->attention_bias);
-    const bool all = f->flags & HF_GPT2 || option(f, HF_USE_BIAS, c->use_bias);
+    const bool all =
+        f->flags & HF_GPT2 || f->options & HF_ALL_BIASES || option(f, HF_USE_BIAS, c->use_bias);
     d->qkv_bias =
         all || attention || f->flags & HF_QKV_BIAS || option(f, HF_USE_QKV_BIAS, c->use_qkv_bias);
     d->out_bias = all || (attention && !(f->flags & HF_QKV_ALONE)) ||
                   option(f, HF_OUT_BIAS, c->attention_out_bias);
     d->ffn_bias = all || f->flags & HF_FFN_BIAS || option(f, HF_MLP_BIAS, c->mlp_bias);
+    d->head_bias = f->options & HF_HEAD_BIAS;
 }
 
 /* The whole model decides, where it says so. */

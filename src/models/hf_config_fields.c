@@ -83,6 +83,7 @@ const Field hf_config_fields[] = {
     FIELD_FLOAT(HfConfig, rope_local_base_freq, "null", 0, INFINITY, "base in layers with a window", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, partial_rotary_factor, "null", 0, 1, "share of a head that turns"),
     FIELD_FLOAT(HfConfig, rotary_pct, "null", 0, 1, "the same of GPT-NeoX"),
+    COUNT(rotary_dim, "null", "features of a head that turn"),
     FIELD_ANY(HfConfig, rope_parameters, "null", "how positions turn"),
     FIELD_ANY(HfConfig, rope_scaling, "null", "the same in transformers 4"),
     FIELD_ANY(HfConfig, quantization_config, "null", "how weights are packed"),

@@ -44,6 +44,7 @@ typedef struct HfConfig {
         add_cross_attention;
     const double *rope_theta, *rope_local_base_freq, *partial_rotary_factor, *rotary_emb_base,
         *rotary_pct;
+    const int64_t *rotary_dim;
     const Yaml *rope_parameters, *rope_scaling, *quantization_config, *use_bidirectional_attention;
     const char *dtype;
     double router_jitter_noise;

@@ -45,19 +45,29 @@ static double yarn_attention(const Yaml *p, double factor)
 /* How many features of a head turn, as RopeScaling.width. */
 static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
 {
-    const double of_class = r->family->rotary_share;
-    const char *key = r->family->share_key ? r->family->share_key : "partial_rotary_factor";
+    const HfFamily *f = r->family;
+    const double of_class = f->rotary_share;
+    const char *key = f->share_key ? f->share_key : "partial_rotary_factor";
     const Latent *latent = r->d->latent;
     const int64_t head = latent ? latent->turning : r->d->head_width;
-    const double share =
+    double share =
         hf_number(p, "partial_rotary_factor", hf_number(r->root, key, of_class > 0 ? of_class : 1));
-    const int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
+    int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
     const Yaml *at = yaml_get(p, "partial_rotary_factor");
     if (!at) at = yaml_get(r->root, key);
+    const int64_t *features = f->options & HF_ROTARY_DIM ? r->c.rotary_dim : NULL;
+    if (features) {
+        key = "rotary_dim";
+        at = yaml_get(r->root, key);
+        width = *features;
+        share = (double)width / (double)head;
+    } else if (f->options & HF_ROTARY_DIM && f->options & HF_GPT2_KEYS)
+        return hf_unknown(r, "rotary_dim", "the class needs a number of features that turn");
     *out = width == head && !latent ? 0 : width;
     if (share == 1 || (of_class > 0 && width >= 2 && width <= head && width % 2 == 0)) return NULL;
     return error_new("%s: %s %g of a head of %lld is not known; %s",
-                     yaml_place(r->arena, at ? at : r->root), key, share, (long long)head,
+                     yaml_place(r->arena, at ? at : r->root), key, features ? (double)width : share,
+                     (long long)head,
                      of_class > 0 ? "so many that turn must be an even number of them"
                                   : "whole heads turn in this class");
 }
@@ -138,6 +148,12 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
+    if (r->family->options &
+        HF_GPT2_KEYS) { /* the class of GPT-J asks config.json for nothing else */
+        TRY(read_rope(r, NULL, r->family->theta, full));
+        *local = *full;
+        return NULL;
+    }
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;

@@ -200,6 +200,25 @@ static const HfName gpt2_names[] = {
     { 0 },
 };
 
+static const HfName phi_names[] = {
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName gptj_names[] = {
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.fc_in.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.fc_out.*", HF_SAME },
+    { 0 },
+};
+
 /* clang-format off */
 #define LAYER_NORM (HF_LAYER_NORM | HF_NORM_BIAS)
 #define GLM (HF_BIASED | HF_QKV_ALONE | HF_INTERLEAVED)
@@ -225,7 +244,7 @@ const HfFamily hf_families[] = {
     { "gemma3_text", "Gemma3ForCausalLM", "Gemma3DecoderLayer", sandwich_names, llama_names, GEMMA2 | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_PATTERN,
       .vocab_size = 262208, .n_heads = 8, .n_key_heads = 4, .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256,
       .window = 4096, .pattern = 6, .local_theta = 10000, .activation = "gelu_pytorch_tanh", .is_tied = true },
-    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | LAYER_NORM | HF_NO_GROUPS | HF_SQUARE, 0, HF_NO_WINDOW,
+    { "gpt2", "GPT2LMHeadModel", "GPT2Block", NULL, gpt2_names, HF_GPT2 | LAYER_NORM | HF_NO_GROUPS | HF_SQUARE, HF_GPT2_KEYS, HF_NO_WINDOW,
       .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1024, .activation = "gelu_new", .is_tied = true,
       .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop", .dropout = 0.1 },
     { "mixtral", "MixtralForCausalLM", "MixtralDecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE, 0, HF_WINDOW_EACH,
@@ -290,6 +309,12 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .window = 4096, .pattern = 4, .activation = "silu" },
     { "youtu", "YoutuForCausalLM", "YoutuDecoderLayer", latent_names, llama_names, HF_LATENT | HF_INTERLEAVED, HF_ATTENTION_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-6, .max_positions = 131072, .activation = "silu", .is_tied = true },
+    { "phi", "PhiForCausalLM", "PhiDecoderLayer", phi_names, llama_names, LAYER_NORM | HF_PLAIN | HF_PARALLEL | HF_ONE_NORM, HF_ALL_BIASES | HF_HEAD_BIAS, HF_NO_WINDOW,
+      .vocab_size = 51200, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 2048, .rotary_share = 0.5, .activation = "gelu_new",
+      .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop" },
+    { "gptj", "GPTJForCausalLM", "GPTJBlock", gptj_names, gpt2_names, LAYER_NORM | HF_PLAIN | HF_PARALLEL | HF_ONE_NORM | HF_FFN_BIAS | HF_NO_GROUPS | HF_SQUARE | HF_INTERLEAVED, HF_GPT2_KEYS | HF_ROTARY_DIM | HF_HEAD_BIAS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .rotary_share = 1, .activation = "gelu_new",
+      .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop" },
     { 0 },
 };
 #undef NEXTN

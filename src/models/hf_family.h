@@ -91,8 +91,12 @@ enum {
     HF_GPT_OSS = 1 << 13, /* attention sinks; bounded gates and biases in the mixture */
     HF_XIELU = 1 << 14, /* may be the activation, with learned numbers and two constants in files */
     HF_SCALED_ROPE =
-        1 << 15,       /* where nothing is said of it the class scales rope by numbers of its own */
-    HF_NEXTN = 1 << 16 /* blocks for later tokens come behind the others, each a mixture */
+        1 << 15, /* where nothing is said of it the class scales rope by numbers of its own */
+    HF_NEXTN = 1 << 16,      /* blocks for later tokens come behind the others, each a mixture */
+    HF_GPT2_KEYS = 1 << 17,  /* options are called as GPT-2 calls them */
+    HF_ROTARY_DIM = 1 << 18, /* may say how many features of a head turn */
+    HF_ALL_BIASES = 1 << 19, /* of the layers of a block, whatever config.json says */
+    HF_HEAD_BIAS = 1 << 20   /* always */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

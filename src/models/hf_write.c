@@ -57,6 +57,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.is_gated = true;
     class.activation = ACTIVATE_SILU;
     class.out_bias = class.ffn_bias = d->qkv_bias;
+    class.head_bias = false;
     class.moe = NULL;
     class.residual = RESIDUAL_SERIAL;
     class.attention_gate = GATE_NONE;

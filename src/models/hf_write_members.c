@@ -353,13 +353,17 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_double(t, "attn_pdrop", d->attention_dropout);
     put_dropout(t, d, f);
+    const DecoderLayer *turning = turning_layer(d);
+    const int64_t width = turning ? turning->rope->width : 0;
+    if (f->options & HF_ROTARY_DIM) put_int(t, "rotary_dim", width ? width : d->head_width);
+    if (!(f->flags & HF_GPT2)) return;
     hf_put_bool(t, "scale_attn_weights", d->attention_scale != 1);
     hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
 
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->flags & HF_GPT2)
+    if (f->options & HF_GPT2_KEYS)
         put_gpt2(t, d, f);
     else
         put_llama(t, d, f);

@@ -102,7 +102,7 @@ const ComponentDef model_huggingface_pretrained_model = {
     .kind = "model",
     .variant = "huggingface_pretrained_model",
     .doc = "a Hugging Face model: Llama, Mistral, Mixtral, Qwen 2 and 3, OLMo 2 and 3, OLMoE, "
-           "SmolLM 3, Phi 3 and 4, Granite, Arcee, Gemma 1 to 3, GPT-2",
+           "SmolLM 3, Phi 1 to 4, Granite, Arcee, Gemma 1 to 3, GPT-2",
     .fields = fields,
     .settings_size = sizeof(Settings),
     .check = check,

@@ -84,12 +84,13 @@ Value *model_logits(Graph *g, const ModelOutput *out)
 {
     if (out->logits) return out->logits;
     Value *logits = contract(g, "*k,nk->*n", out->hidden, out->head);
+    if (out->head_bias) logits = add_bias(g, logits, out->head_bias);
     return out->logit_cap > 0 ? logit_cap(g, logits, out->logit_cap) : logits;
 }
 
 static Value *token_losses(Graph *g, const ModelOutput *out, Value *targets)
 {
-    const bool from_logits = out->logits || out->logit_cap > 0;
+    const bool from_logits = out->logits || out->head_bias || out->logit_cap > 0;
     return from_logits ? cross_entropy(g, model_logits(g, out), targets)
                        : head_loss(g, out->hidden, out->head, targets);
 }

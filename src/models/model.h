@@ -39,7 +39,8 @@ typedef struct NamedOutput {
  * product, which the loss need not write down. Other models give logits. */
 typedef struct ModelOutput {
     Value *hidden, *head;
-    Value *logits; /* NULL: hidden and head are given */
+    Value *head_bias; /* [v], added to the product; NULL: none */
+    Value *logits;    /* NULL: hidden and head are given */
     NamedOutput named[MAX_NAMED_OUTPUTS];
     int n_named;
     double logit_cap; /* logits are bent to stay within it; 0: they are not */

@@ -99,6 +99,9 @@ FAMILIES = {
     "gemma": ("Gemma", LLAMA | dict(head_dim=16)),
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
     "gemma3": ("Gemma3Text", GEMMA | LOCAL_ROPE | dict(num_hidden_layers=7)),
+    "phi": ("Phi", LLAMA),
+    "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
+    "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
     "qwen3_moe": ("Qwen3Moe", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True,
                                             decoder_sparse_step=1, mlp_only_layers=[1])),
@@ -325,7 +328,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -102,6 +102,9 @@ static const char *const families[] = {
     LATENT ROUTED "\"model_type\": \"glm4_moe_lite\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"norm_topk_prob\": false, \"mlp_layer_types\": [\"dense\", \"sparse\", "
                   "\"dense\", \"sparse\"]",
+    MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
+    "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
+    "\"n_positions\": 32, \"rotary_dim\": 2",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
 };
 

@@ -141,6 +141,18 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, "
       "residual: two_norms, rope: {base: 500.0, width: 2}, dropout: 0.1" },
+    { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-6, "
+            "\"resid_pdrop\": 0.1",
+      DECODER_SETTINGS
+      "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
+      "gelu_tanh, norm: {type: layer, eps: 1e-6, bias: true}, residual: one_norm, rope: {width: "
+      "2}, dropout: 0.1, embedding_dropout: 0.0" },
+    { "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
+      "\"n_positions\": 32, \"rotary_dim\": 2, \"attn_pdrop\": 0.1",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, ffn_bias: true, head_bias: true, "
+      "gated: false, activation: gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "one_norm, rope: {width: 2}, attention_dropout: 0.1" },
     { SIZES "\"model_type\": \"gpt_neox\", \"rotary_pct\": 1.0, \"use_parallel_residual\": false, "
             "\"attention_bias\": false, \"layer_norm_eps\": 1e-6",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "

@@ -186,7 +186,8 @@ static const char *family_members(Arena *a, const HfFamily *f)
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
         "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
         "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
-        "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, \"rope_scaling\": {}";
+        "\"rotary_dim\": 4, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, "
+        "\"rope_scaling\": {}";
     return arena_printf(a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s", f->model_type, rest,
                         f->options & HF_TOPK_METHOD ? "false" : "true");
 }
