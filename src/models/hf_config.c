@@ -95,7 +95,7 @@ static void read_norms(HfReading *r)
     const bool asked = r->family->options & HF_USE_QK_NORM && r->c.use_qk_norm;
     if (flags & HF_QK_NORM || asked) d->qk_norm = norm_of(r, d->head_width);
     if (flags & HF_QK_NORM_WIDTH) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);
-    d->qk_norm_before_rope = true;
+    d->qk_norm_before_rope = !(r->family->options & HF_NORM_AFTER_ROPE);
 }
 
 /* What transformers would compute otherwise than is done here. */
@@ -108,7 +108,9 @@ static Error *refuse(const HfReading *r)
     if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
     if (c->qk_layernorm)
         return hf_unknown(r, "qk_layernorm", "only false is: each head would have its own norm");
-    if (c->use_qk_norm && !(r->family->options & HF_USE_QK_NORM))
+    const bool has_norm =
+        r->family->options & HF_USE_QK_NORM || r->family->flags & (HF_QK_NORM | HF_QK_NORM_WIDTH);
+    if (c->use_qk_norm && !has_norm)
         return hf_unknown(r, "use_qk_norm", "only false is: each head would have its own norm");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
     return NULL;

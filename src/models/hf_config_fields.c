@@ -3,6 +3,9 @@
 #include <math.h>
 
 /* clang-format off */
+static const Field count_item = { .type = FIELD_INT, .min = 1, .max = 2147483647 };
+/* A number, or one for each layer. */
+#define LAYERS(m, text, ...) FIELD_LIST(HfConfig, m, IntList, &count_item, "null", 1, 1000, text, .flags = FIELD_LIST_OR_ONE, __VA_ARGS__)
 #define COUNT(m, def, text, ...) FIELD_INT(HfConfig, m, def, 1, 2147483647, text, __VA_ARGS__)
 const Field hf_config_fields[] = {
     FIELD_STRING(HfConfig, model_type, NULL, "family"),
@@ -39,7 +42,15 @@ const Field hf_config_fields[] = {
     COUNT(num_experts_per_tok, "null", "experts of a token"),
     COUNT(num_local_experts, "null", "experts"),
     COUNT(num_experts, "null", "experts"),
-    COUNT(moe_intermediate_size, "null", "width of an expert"),
+    LAYERS(moe_intermediate_size, "width of an expert"),
+    LAYERS(moe_topk, "experts of a token, by Hunyuan and ERNIE", .alias = "moe_k"),
+    LAYERS(num_shared_expert, "experts that every token goes through, by Hunyuan"),
+    COUNT(moe_num_experts, "null", "experts of ERNIE"),
+    FIELD_INT(HfConfig, moe_num_shared_experts, "null", 0, 1000, "experts of ERNIE that every token goes through"),
+    FIELD_INT(HfConfig, moe_layer_start_index, "1", 0, 1000, "ERNIE: the layer that sparse ones begin with"),
+    FIELD_INT(HfConfig, moe_layer_end_index, "-1", -1, 1000, "ERNIE: the last that may be sparse; -1: that of the model"),
+    COUNT(moe_layer_interval, "1", "ERNIE: each such layer is sparse"),
+    FIELD_FLOAT(HfConfig, moe_norm_min, "1e-12", 0, INFINITY, "ERNIE: weights of a token's experts are divided by no less"),
     COUNT(shared_expert_intermediate_size, "null", "width of the expert that every token goes through"),
     COUNT(n_routed_experts, "null", "experts that are chosen"),
     FIELD_INT(HfConfig, n_shared_experts, "null", 0, 1000, "experts that every token goes through"),
@@ -106,4 +117,5 @@ const Field hf_config_fields[] = {
     { 0 },
 };
 #undef COUNT
+#undef LAYERS
 /* clang-format on */

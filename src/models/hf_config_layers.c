@@ -40,7 +40,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
 {
     const HfConfig *c = &r->c;
     const int64_t pattern = pattern_of(r);
-    const int64_t bound = c->max_window_layers ? *c->max_window_layers : 28;
+    const int64_t bound = c->max_window_layers     ? *c->max_window_layers
+                          : r->family->pattern > 0 ? r->family->pattern
+                                                   : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
         *out = !strcmp(type, "sliding_attention");
@@ -91,6 +93,9 @@ static bool is_sparse(const HfReading *r, int64_t i)
     if (r->family->options & HF_MLP_LAYER_TYPES)
         return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
     if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *hf_first_sparse(r);
+    if (r->family->options & HF_ERNIE_MOE)
+        return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
+               (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);
     for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
         if (c->mlp_only_layers.item[k] == i) return false;
     return (i + 1) % c->decoder_sparse_step == 0;

@@ -2,13 +2,69 @@
 #include "models/hf_config_parts.h"
 #include <string.h>
 
+/* What a list has for each layer must be the same in all; NULL: there is none. */
+static Error *same_in_all(const HfReading *r, const char *key, const IntList *list,
+                          const int64_t **out)
+{
+    *out = list ? list->item : NULL;
+    for (int64_t i = 0; list && i < list->n; i++)
+        if (list->item[i] != list->item[0])
+            return hf_unknown(r, key, "only the same number in all layers is");
+    return NULL;
+}
+
+/* Hunyuan's, beside those that are read already. */
+static Error *read_hunyuan(const HfReading *r, Moe *m)
+{
+    const HfConfig *c = &r->c;
+    const int64_t *top_k, *n_shared;
+    TRY(same_in_all(r, "moe_topk", c->moe_topk, &top_k));
+    TRY(same_in_all(r, "num_shared_expert", c->num_shared_expert, &n_shared));
+    if (!top_k && !c->num_experts_per_tok) return hf_unknown(r, "moe_topk", "the class needs it");
+    if (n_shared && *n_shared != 1) return hf_unknown(r, "num_shared_expert", "only 1 is");
+    if (m->hidden != *c->intermediate_size)
+        return hf_unknown(r, "moe_intermediate_size", "it must equal intermediate_size");
+    m->top_k = top_k ? *top_k : *c->num_experts_per_tok;
+    m->shared_hidden = m->hidden;
+    return NULL;
+}
+
+/* A softmax with biases for the choice, and experts that every token goes through. */
+static Error *read_ernie_router(const HfReading *r, Moe *m)
+{
+    const HfConfig *c = &r->c;
+    const int64_t *hidden, *top_k;
+    TRY(same_in_all(r, "moe_intermediate_size", c->moe_intermediate_size, &hidden));
+    TRY(same_in_all(r, "moe_k", c->moe_topk, &top_k));
+    const struct {
+        const char *key;
+        const void *given;
+    } needed[] = { { "moe_num_experts", c->moe_num_experts },
+                   { "moe_num_shared_experts", c->moe_num_shared_experts },
+                   { "moe_k", top_k },
+                   { "moe_intermediate_size", hidden } };
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
+    if (c->use_bias && *c->use_bias)
+        return hf_unknown(r, "use_bias", "only false is: shared experts have no biases");
+    if (c->moe_norm_min > 1e-12) return hf_unknown(r, "moe_norm_min", "only up to 1e-12 is");
+    *m = (Moe){ .n_experts = *c->moe_num_experts,
+                .top_k = *top_k,
+                .hidden = *hidden,
+                .normalize = true,
+                .has_biases = true,
+                .shared_hidden = *c->moe_num_shared_experts * *hidden,
+                .aux_loss = c->router_aux_loss_coef };
+    return NULL;
+}
+
 /* A softmax over the experts. */
 static Error *read_softmax_router(const HfReading *r, Moe *m)
 {
     const HfConfig *c = &r->c;
-    const int64_t *n = c->num_local_experts ? c->num_local_experts : c->num_experts;
-    const int64_t *hidden =
-        c->moe_intermediate_size ? c->moe_intermediate_size : c->intermediate_size;
+    const int64_t *n = c->num_local_experts ? c->num_local_experts : c->num_experts, *hidden;
+    TRY(same_in_all(r, "moe_intermediate_size", c->moe_intermediate_size, &hidden));
+    if (!hidden) hidden = c->intermediate_size;
     if (!n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
     if (!hidden) return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs it");
     m->n_experts = *n;
@@ -17,6 +73,15 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
     m->normalize = r->family->flags & HF_NORMALIZED || (c->norm_topk_prob && *c->norm_topk_prob);
     m->aux_loss = c->router_aux_loss_coef;
     m->bias = r->family->options & HF_GPT_OSS;
+    if (r->family->options & HF_HUNYUAN_MOE) TRY(read_hunyuan(r, m));
+    if (r->family->options & HF_SIGMOIDS) {
+        if (!c->num_experts_per_tok)
+            return hf_unknown(r, "num_experts_per_tok", "a mixture of experts needs it");
+        if (c->scoring_func && strcmp(c->scoring_func, "sigmoid") != 0)
+            return hf_unknown(r, "scoring_func", "only sigmoid is");
+        m->score = SCORE_SIGMOID;
+        m->has_biases = true;
+    }
     if (r->family->flags & HF_SHARED_EXPERT) {
         if (!c->shared_expert_intermediate_size)
             return hf_unknown(r, "shared_expert_intermediate_size", "the class needs it");
@@ -70,14 +135,15 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     const bool is_afmoe = flags & HF_AFMOE, softmax = options & HF_TOPK_METHOD;
     const bool no_first = options & HF_MLP_LAYER_TYPES, no_norm = flags & HF_NORMALIZED || softmax;
     const int64_t *n = is_afmoe ? c->num_experts : c->n_routed_experts,
-                  *n_shared = is_afmoe ? c->num_shared_experts : c->n_shared_experts;
+                  *n_shared = is_afmoe ? c->num_shared_experts : c->n_shared_experts, *hidden;
+    TRY(same_in_all(r, "moe_intermediate_size", c->moe_intermediate_size, &hidden));
     const struct {
         const char *key;
         const void *given;
     } needed[] = { { is_afmoe ? "num_experts" : "n_routed_experts", n },
                    { is_afmoe ? "num_shared_experts" : "n_shared_experts", n_shared },
                    { "num_experts_per_tok", c->num_experts_per_tok },
-                   { "moe_intermediate_size", c->moe_intermediate_size },
+                   { "moe_intermediate_size", hidden },
                    { is_afmoe ? "num_dense_layers" : "first_k_dense_replace",
                      no_first ? (const void *)c : hf_first_sparse(r) },
                    { "norm_topk_prob", no_norm ? (const void *)c : c->norm_topk_prob } };
@@ -86,12 +152,12 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     TRY(check_router(r));
     *m = (Moe){ .n_experts = *n,
                 .top_k = *c->num_experts_per_tok,
-                .hidden = *c->moe_intermediate_size,
+                .hidden = *hidden,
                 .score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID,
                 .normalize = flags & HF_NORMALIZED || (!softmax && *c->norm_topk_prob),
                 .factor = is_afmoe ? c->route_scale : c->routed_scaling_factor,
                 .has_biases = !softmax,
-                .shared_hidden = *n_shared * *c->moe_intermediate_size };
+                .shared_hidden = *n_shared * *hidden };
     if (m->top_k > m->n_experts) return NULL; /* told by the caller */
     return read_groups(r, m);
 }
@@ -101,6 +167,7 @@ Error *hf_read_moe(HfReading *r)
     Moe *m = NEW(r->arena, Moe);
     *m = (Moe){ 0 };
     TRY(r->family->flags & HF_SIGMOID_ROUTER ? read_shared_router(r, m)
+        : r->family->options & HF_ERNIE_MOE  ? read_ernie_router(r, m)
                                              : read_softmax_router(r, m));
     m->activation = r->d->activation;
     if (m->top_k > m->n_experts)

@@ -21,9 +21,12 @@ typedef struct HfConfig {
     const int64_t *max_window_layers, *global_attn_every_n_layers;
     const StringList *layer_types;
     const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
-    const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *moe_intermediate_size,
-        *n_routed_experts, *n_shared_experts, *first_k_dense_replace, *num_shared_experts,
-        *num_dense_layers;
+    const IntList *moe_intermediate_size, *moe_topk, *num_shared_expert;
+    const int64_t *moe_num_experts, *moe_num_shared_experts;
+    int64_t moe_layer_start_index, moe_layer_end_index, moe_layer_interval;
+    double moe_norm_min;
+    const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *n_routed_experts,
+        *n_shared_experts, *first_k_dense_replace, *num_shared_experts, *num_dense_layers;
     double route_scale;
     bool mup_enabled;
     int64_t num_nextn_predict_layers;

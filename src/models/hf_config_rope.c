@@ -107,6 +107,15 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     TRY(read_width(r, p, &out->width));
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
     const int kind = kind_of(r, type->text);
+    const double alpha = hf_number(p, "alpha", 0), turning = (double)r->d->head_width;
+    if (kind == ROPE_DYNAMIC && r->family->options & HF_NORM_AFTER_ROPE && alpha > 0) {
+        /* Hunyuan says dynamic where a fixed factor makes the base larger */
+        out->base *= pow(alpha, turning / (turning - 2));
+        if (out->base >= 1 && isfinite(out->base)) return NULL;
+        return error_new("%s: alpha %g makes the base of the frequencies %g; only finite ones from "
+                         "1 on are known",
+                         yaml_place(r->arena, yaml_get(p, "alpha")), alpha, out->base);
+    }
     if (!rope_scaling_choices[kind])
         return error_new("%s: rope scaling %s is not known; known are default, linear, dynamic, "
                          "llama3, yarn, longrope",

@@ -34,6 +34,8 @@ static const HfName sandwich_names[] = {
 };
 
 static const HfName mixtral_names[] = {
+    { "transformer.h.%.mlp.router.balance",
+      "model.layers.%.block_sparse_moe.e_score_correction_bias", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*",
       HF_EXPERTS },
@@ -200,6 +202,43 @@ static const HfName gpt2_names[] = {
     { 0 },
 };
 
+static const HfName granitemoe_names[] = {
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.output_linear.*",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+static const HfName hunyuan_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName hunyuan_moe_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.gate.wg.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_mlp.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_mlp.down_proj.*", HF_SAME },
+    { 0 },
+};
+
+static const HfName ernie_moe_names[] = {
+    { "transformer.h.%.mlp.router.balance",
+      "model.layers.%.mlp.moe_statics.e_score_correction_bias", HF_ROW },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
 static const HfName phi_names[] = {
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
     { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
@@ -315,6 +354,18 @@ const HfFamily hf_families[] = {
     { "gptj", "GPTJForCausalLM", "GPTJBlock", gptj_names, gpt2_names, LAYER_NORM | HF_PLAIN | HF_PARALLEL | HF_ONE_NORM | HF_FFN_BIAS | HF_NO_GROUPS | HF_SQUARE | HF_INTERLEAVED, HF_GPT2_KEYS | HF_ROTARY_DIM | HF_HEAD_BIAS, HF_NO_WINDOW,
       .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .rotary_share = 1, .activation = "gelu_new",
       .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop" },
+    { "granitemoe", "GraniteMoeForCausalLM", "GraniteMoeDecoderLayer", granitemoe_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE, HF_ATTENTION_BIAS | HF_MULTIPLIERS, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
+    { "dots1", "Dots1ForCausalLM", "Dots1DecoderLayer", sigmoid_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_UPPER,
+      .theta = 10000, .eps = 1e-6, .max_positions = 2048, .window = 4096, .pattern = 62, .n_key_heads = 32, .activation = "silu" },
+    { "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", "HunYuanDenseV1DecoderLayer", hunyuan_names, llama_names, HF_QK_NORM, HF_ATTENTION_BIAS | HF_NORM_AFTER_ROPE, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
+    { "minimax_m2", "MiniMaxM2ForCausalLM", "MiniMaxM2DecoderLayer", mixtral_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE | HF_QK_NORM_WIDTH, HF_SIGMOIDS | HF_ROTARY_DIM, HF_NO_WINDOW,
+      .theta = 5000000, .eps = 1e-6, .max_positions = 196608, .n_key_heads = 8, .head_width = 128, .rotary_share = 1, .activation = "silu" },
+    { "hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", "HunYuanMoEV1DecoderLayer", hunyuan_moe_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE | HF_QK_NORM, HF_ATTENTION_BIAS | HF_NORM_AFTER_ROPE | HF_HUNYUAN_MOE, HF_NO_WINDOW,
+      .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
+    { "ernie4_5_moe", "Ernie4_5_MoeForCausalLM", "Ernie4_5_MoeDecoderLayer", ernie_moe_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_INTERLEAVED, HF_ERNIE_MOE, HF_NO_WINDOW,
+      .theta = 500000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 4, .activation = "silu", .is_tied = true },
     { 0 },
 };
 #undef NEXTN

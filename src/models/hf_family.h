@@ -28,7 +28,11 @@ typedef enum HfLayout {
     HF_EXPERTS,      /* a tensor for each expert */
     HF_STACKED,      /* all experts in one tensor, each transposed */
     HF_STACKED_EVEN, /* likewise, as every second column: of biases, too */
-    HF_STACKED_ODD
+    HF_STACKED_ODD,
+    HF_STACKED_ROWS,       /* all experts in one tensor, as they are */
+    HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
+    HF_STACKED_SECOND_HALF,
+    HF_ROW /* a vector as the one row of a matrix */
 } HfLayout;
 
 /* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
@@ -96,7 +100,11 @@ enum {
     HF_GPT2_KEYS = 1 << 17,  /* options are called as GPT-2 calls them */
     HF_ROTARY_DIM = 1 << 18, /* may say how many features of a head turn */
     HF_ALL_BIASES = 1 << 19, /* of the layers of a block, whatever config.json says */
-    HF_HEAD_BIAS = 1 << 20   /* always */
+    HF_HEAD_BIAS = 1 << 20,  /* always */
+    HF_NORM_AFTER_ROPE = 1 << 21,
+    HF_SIGMOIDS = 1 << 22,   /* scores of the router are, with biases for the choice */
+    HF_ERNIE_MOE = 1 << 23,  /* names of its own for the mixture, which has biases for the choice */
+    HF_HUNYUAN_MOE = 1 << 24 /* likewise; a shared expert as wide as the others */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -122,8 +130,9 @@ typedef struct HfFamily {
     double theta, eps;
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t window;                    /* 0: none */
-    int64_t pattern;                   /* each such layer sees all, others have the window */
-    double local_theta;                /* of those; 0: theta */
+    int64_t pattern; /* each such layer sees all, others have the window; of HF_WINDOW_UPPER: layers
+                        below see all */
+    double local_theta; /* of those; 0: theta */
     double attention_cap, logit_cap;
     /* Of the features of a head, how many turn; 0: all, whatever config.json says. */
     double rotary_share;

@@ -122,6 +122,18 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
     s->interleaved = f->flags & HF_INTERLEAVED;
 }
 
+/* Weights [experts rows width] as they are, or as half of the rows of each expert. */
+static void place_stacked_rows(HfSource *s, HfLayout layout, const int64_t *size)
+{
+    const int64_t rows = size[1], width = size[2], parts = layout == HF_STACKED_ROWS ? 1 : 2;
+    s->n_dims = 3;
+    s->base = layout == HF_STACKED_SECOND_HALF ? rows * width : 0;
+    s->size[0] = size[0];
+    s->size[1] = parts * rows;
+    s->size[2] = s->row_stride = width;
+    s->part_stride = parts * rows * width;
+}
+
 /* Weights [experts rows width] as [experts width rows], biases [experts rows] as they are; with
  * what lies in the columns between. */
 static void place_stacked(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
@@ -149,6 +161,15 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     s->column_stride = 1;
     s->size[0] = rows, s->size[1] = width;
     s->row_stride = width;
+    if (layout == HF_ROW) {
+        s->n_dims = 2;
+        s->size[0] = 1, s->size[1] = rows;
+        return;
+    }
+    if (layout >= HF_STACKED_ROWS) {
+        place_stacked_rows(s, layout, size);
+        return;
+    }
     if (layout >= HF_STACKED) {
         place_stacked(s, layout, n_dims, size);
         return;

@@ -252,10 +252,29 @@ static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
         put_text(t, "topk_method", m->n_groups ? "group_limited_greedy" : "greedy");
 }
 
-static void put_moe(Text *t, const Decoder *d)
+/* Sparse layers are those of an interval, from one on and up to another. */
+static void put_ernie_moe(Text *t, const Decoder *d)
+{
+    const Moe *m = d->moe;
+    int64_t first = 0, last = d->n_layer - 1, interval = 1;
+    while (first < last && !d->layer[first].is_sparse) first++;
+    while (last > first && !d->layer[last].is_sparse) last--;
+    while (first + interval < last && !d->layer[first + interval].is_sparse) interval++;
+    put_int(t, "moe_num_experts", m->n_experts);
+    put_int(t, "moe_k", m->top_k);
+    put_int(t, "moe_intermediate_size", m->hidden);
+    put_int(t, "moe_num_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, "moe_layer_start_index", first);
+    put_int(t, "moe_layer_end_index", last);
+    put_int(t, "moe_layer_interval", interval);
+    hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+}
+
+static void put_moe(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
     bool first = true;
+    if (f->options & HF_HUNYUAN_MOE) put_int(t, "moe_topk", m->top_k);
     put_int(t, "num_local_experts", m->n_experts);
     put_int(t, "num_experts", m->n_experts);
     put_int(t, "num_experts_per_tok", m->top_k);
@@ -335,8 +354,10 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (!(f->flags & HF_SPARSE) || !d->moe) return;
     if (f->flags & HF_SIGMOID_ROUTER)
         put_sigmoid_router(t, d, f);
+    else if (f->options & HF_ERNIE_MOE)
+        put_ernie_moe(t, d);
     else
-        put_moe(t, d);
+        put_moe(t, d, f);
 }
 
 static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)

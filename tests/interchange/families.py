@@ -99,6 +99,15 @@ FAMILIES = {
     "gemma": ("Gemma", LLAMA | dict(head_dim=16)),
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
     "gemma3": ("Gemma3Text", GEMMA | LOCAL_ROPE | dict(num_hidden_layers=7)),
+    "granitemoe": ("GraniteMoe", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0,
+                                               num_local_experts=5, num_experts_per_tok=2)),
+    "dots1": ("Dots1", LLAMA | dict(head_dim=16, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24,
+                                     first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=24, max_window_layers=1)),
+    "hunyuan_v1_dense": ("HunYuanDenseV1", LLAMA | dict(head_dim=16) | rope("dynamic", alpha=50.0, factor=1.0)),
+    "minimax_m2": ("MiniMaxM2", LLAMA | dict(head_dim=16, num_local_experts=5, num_experts_per_tok=2, rotary_dim=8)),
+    "hunyuan_v1_moe": ("HunYuanMoEV1", LLAMA | dict(head_dim=16, num_experts=5, moe_topk=2) | rope("dynamic", alpha=50.0, factor=1.0)),
+    "ernie4_5_moe": ("Ernie4_5_Moe", LLAMA | dict(moe_num_experts=5, moe_k=2, moe_num_shared_experts=2, moe_intermediate_size=24,
+                                                   moe_layer_start_index=1, num_hidden_layers=5, moe_layer_interval=2)),
     "phi": ("Phi", LLAMA),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
@@ -316,6 +325,9 @@ def check(name, work):
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
         parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
+    for buffer_name, buffer in model.named_buffers():  # biases of routers begin with 0
+        if buffer_name.endswith("e_score_correction_bias"):
+            buffer += torch.randn_like(buffer) * 0.15
     folder = work / "theirs"
     model.save_pretrained(folder)
     plain = work / "plain" if name in PACKED else folder

@@ -102,6 +102,22 @@ static const char *const families[] = {
     LATENT ROUTED "\"model_type\": \"glm4_moe_lite\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"norm_topk_prob\": false, \"mlp_layer_types\": [\"dense\", \"sparse\", "
                   "\"dense\", \"sparse\"]",
+    MEMBERS "\"model_type\": \"granitemoe\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"residual_multiplier\": 0.5",
+    MEMBERS
+    "\"model_type\": \"dots1\", \"n_routed_experts\": 4, \"n_shared_experts\": 1, "
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
+    "\"norm_topk_prob\": true, \"sliding_window\": 3, \"max_window_layers\": 2",
+    MEMBERS "\"model_type\": \"hunyuan_v1_dense\", \"head_dim\": 4, \"rope_scaling\": {\"type\": "
+            "\"dynamic\", \"alpha\": 9.0}",
+    MEMBERS "\"model_type\": \"minimax_m2\", \"head_dim\": 4, \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"rotary_dim\": 2",
+    MEMBERS
+    "\"model_type\": \"hunyuan_v1_moe\", \"head_dim\": 4, \"num_experts\": 4, \"moe_topk\": [2, "
+    "2, 2, 2]",
+    MEMBERS
+    "\"model_type\": \"ernie4_5_moe\", \"moe_num_experts\": 4, \"moe_k\": 2, "
+    "\"moe_num_shared_experts\": 1, \"moe_intermediate_size\": 6, \"moe_layer_interval\": 2",
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",

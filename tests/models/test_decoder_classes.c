@@ -141,6 +141,46 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, "
       "residual: two_norms, rope: {base: 500.0, width: 2}, dropout: 0.1" },
+    { SIZES "\"model_type\": \"granitemoe\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"embedding_multiplier\": 12.0, \"attention_multiplier\": 0.015625, "
+            "\"residual_multiplier\": 0.22, \"logits_scaling\": 8.0",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, embedding_scale: 12.0, attention_scale: 0.015625, "
+      "residual_scale: 0.22, logit_divisor: 8.0, layers: [{sparse: true}], mixture: {n_experts: 4, "
+      "top_k: 2, hidden: 12}" },
+    { SIZES
+      "\"model_type\": \"dots1\", \"n_routed_experts\": 8, \"n_shared_experts\": 2, "
+      "\"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
+      "\"norm_topk_prob\": true, \"routed_scaling_factor\": 2.5, \"sliding_window\": 4, "
+      "\"max_window_layers\": 2",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, qk_norm: head, layers: [{}, {sparse: true}, "
+      "{sparse: true, window: 4, count: 2}], mixture: {score: sigmoid, n_experts: 8, top_k: 3, "
+      "hidden: 6, shared_hidden: 12, factor: 2.5, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"hunyuan_v1_dense\", \"head_dim\": 4, \"use_qk_norm\": true, "
+            "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 9.0, \"factor\": 1.0}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, rope: {base: 810000.0}, qk_norm: head, qk_norm_before_rope: false" },
+    { SIZES "\"model_type\": \"hunyuan_v1_moe\", \"num_experts\": 4, \"moe_topk\": [2, 2, 2, 2], "
+            "\"moe_intermediate_size\": [12, 12, 12, 12], \"num_shared_expert\": [1, 1, 1, 1]",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, rope: {base: 10000.0}, qk_norm: head, qk_norm_before_rope: false, "
+      "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, shared_hidden: "
+      "12}" },
+    { SIZES "\"model_type\": \"minimax_m2\", \"head_dim\": 4, \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"rotary_dim\": 2, \"use_qk_norm\": true, "
+            "\"scoring_func\": \"sigmoid\"",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 5000000.0, width: 2}, qk_norm: width, layers: [{sparse: "
+      "true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 12, balance_rate: "
+      "0.001}" },
+    { SIZES
+      "\"model_type\": \"ernie4_5_moe\", \"moe_num_experts\": 4, \"moe_k\": 2, "
+      "\"moe_num_shared_experts\": 1, \"moe_intermediate_size\": 6, \"moe_layer_interval\": 2, "
+      "\"moe_layer_end_index\": 2",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, rope: {base: 500000.0}, layers: [{}, {sparse: true}, {count: 2}], "
+      "mixture: {n_experts: 4, top_k: 2, hidden: 6, shared_hidden: 6, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-6, "
             "\"resid_pdrop\": 0.1",
       DECODER_SETTINGS

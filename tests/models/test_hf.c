@@ -112,6 +112,10 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
     "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
 
+#define ERNIE                                                                                      \
+    "\"moe_num_experts\": 4, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "                        \
+    "\"moe_intermediate_size\": 6"
+
 TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
 {
     static const struct {
@@ -121,6 +125,27 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "rotary_pct 0.3 of a head of 4 is not known; so many" },
         { "gpt_neox", "\"head_dim\": 8",
           "head_dim: 8 is not known; the class has hidden_size / num_attention_heads" },
+        { "hunyuan_v1_dense", "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1e200}",
+          "alpha 1e+200 makes the base of the frequencies inf; only finite ones" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4, \"moe_topk\": [2, 1]",
+          "moe_topk: a list of 2 is not known; only the same number in all layers is" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4, \"moe_topk\": 2, \"num_shared_expert\": 2",
+          "num_shared_expert: 2 is not known; only 1 is" },
+        { "hunyuan_v1_moe",
+          "\"num_experts\": 4, \"moe_topk\": 2, \"moe_intermediate_size\": [6, 6]",
+          "moe_intermediate_size: a list of 2 is not known; it must equal intermediate_size" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4", "moe_topk is missing; the class needs it" },
+        { "minimax_m2", "\"num_local_experts\": 4",
+          "num_experts_per_tok is missing; a mixture of experts needs it" },
+        { "minimax_m2",
+          "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"scoring_func\": \"softmax\"",
+          "scoring_func: \"softmax\" is not known; only sigmoid is" },
+        { "ernie4_5_moe", ERNIE ", \"use_bias\": true",
+          "use_bias: true is not known; only false is" },
+        { "ernie4_5_moe", ERNIE ", \"moe_norm_min\": 0.1",
+          "moe_norm_min: 0.1 is not known; only up to 1e-12 is" },
+        { "ernie4_5_moe", "\"moe_num_experts\": 4",
+          "moe_num_shared_experts is missing; the class needs it" },
         { "gptj", "\"rotary_dim\": null",
           "rotary_dim: null is not known; the class needs a number of features that turn" },
         { "gptj", "\"rotary_dim\": 6",

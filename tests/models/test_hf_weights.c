@@ -181,15 +181,18 @@ static const char *family_members(Arena *a, const HfFamily *f)
     static const char rest[] =
         ", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, "
         "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
-        "\"head_dim\": 8, \"num_experts\": 3, \"moe_intermediate_size\": 5, \"n_routed_experts\": "
+        "\"head_dim\": 8, \"num_experts\": 3, \"n_routed_experts\": "
         "3, "
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
         "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
         "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
-        "\"rotary_dim\": 4, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, "
+        "\"rotary_dim\": 4, \"moe_num_experts\": 3, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "
+        "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, "
         "\"rope_scaling\": {}";
-    return arena_printf(a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s", f->model_type, rest,
-                        f->options & HF_TOPK_METHOD ? "false" : "true");
+    return arena_printf(
+        a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d",
+        f->model_type, rest, f->options & HF_TOPK_METHOD ? "false" : "true",
+        f->options & HF_HUNYUAN_MOE ? 12 : 5);
 }
 
 TEST(parameters_return_from_the_layouts_of_every_family)
