@@ -205,6 +205,7 @@ static Residual residual_of(const HfReading *r)
 {
     const unsigned flags = r->family->flags, options = r->family->options;
     const bool *given = r->c.use_parallel_residual;
+    if (options & HF_FALCON) return hf_falcon_residual(r);
     const bool parallel = options & HF_PARALLEL_RESIDUAL && given ? *given : flags & HF_PARALLEL;
     if (!parallel) return RESIDUAL_SERIAL;
     return flags & HF_ONE_NORM ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
@@ -248,6 +249,7 @@ static Error *read_decoder(HfReading *r)
     Decoder *d = r->d;
     d->name = "huggingface_pretrained_model";
     d->block_class = r->family->block_class;
+    if (options & HF_FALCON) TRY(hf_read_falcon(r));
     TRY(read_sizes(r));
     TRY(refuse(r));
     d->embedding_scale = embedding_scale(r);

@@ -57,6 +57,9 @@ typedef struct HfConfig {
     int64_t no_rope_layer_interval;
     const bool *use_parallel_residual;
     bool qk_layernorm, use_qk_norm;
+    bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;
+    const int64_t *num_kv_heads, *ffn_hidden_size, *num_ln_in_parallel_attn;
+    const char *activation;
     double swiglu_limit, swiglu_alpha;
     double logit_scale;
 } HfConfig;
@@ -79,6 +82,10 @@ Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
 double hf_number(const Yaml *map, const char *key, double otherwise);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
+/* hf_config_falcon.c: puts Falcon's options in the place of those that others have. */
+Error *hf_read_falcon(HfReading *r);
+/* Which norms its feed-forward layers have in front. */
+Residual hf_falcon_residual(const HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

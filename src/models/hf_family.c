@@ -239,6 +239,26 @@ static const HfName ernie_moe_names[] = {
     { 0 },
 };
 
+static const HfName falcon_names[] = {
+    { "transformer.wte.*", "transformer.word_embeddings.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_attn.*", HF_OF_TWO_NORMS },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_mlp.*", HF_OF_TWO_NORMS },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.self_attention.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
 static const HfName phi_names[] = {
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
     { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
@@ -366,6 +386,9 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { "ernie4_5_moe", "Ernie4_5_MoeForCausalLM", "Ernie4_5_MoeDecoderLayer", ernie_moe_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_INTERLEAVED, HF_ERNIE_MOE, HF_NO_WINDOW,
       .theta = 500000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 4, .activation = "silu", .is_tied = true },
+    { "falcon", "FalconForCausalLM", "FalconDecoderLayer", NULL, falcon_names, LAYER_NORM | HF_PLAIN | HF_SQUARE | HF_NO_DROPOUT, HF_USE_BIAS | HF_FALCON, HF_NO_WINDOW,
+      .vocab_size = 65024, .n_heads = 71, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .activation = "gelu", .is_tied = true,
+      .dropout_key = "hidden_dropout" },
     { 0 },
 };
 #undef NEXTN

@@ -32,7 +32,11 @@ typedef enum HfLayout {
     HF_STACKED_ROWS,       /* all experts in one tensor, as they are */
     HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
     HF_STACKED_SECOND_HALF,
-    HF_ROW /* a vector as the one row of a matrix */
+    HF_ROW,           /* a vector as the one row of a matrix */
+    HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
+    HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
+    HF_GROUP_KEYS,
+    HF_GROUP_VALUES
 } HfLayout;
 
 /* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
@@ -102,9 +106,10 @@ enum {
     HF_ALL_BIASES = 1 << 19, /* of the layers of a block, whatever config.json says */
     HF_HEAD_BIAS = 1 << 20,  /* always */
     HF_NORM_AFTER_ROPE = 1 << 21,
-    HF_SIGMOIDS = 1 << 22,   /* scores of the router are, with biases for the choice */
-    HF_ERNIE_MOE = 1 << 23,  /* names of its own for the mixture, which has biases for the choice */
-    HF_HUNYUAN_MOE = 1 << 24 /* likewise; a shared expert as wide as the others */
+    HF_SIGMOIDS = 1 << 22,  /* scores of the router are, with biases for the choice */
+    HF_ERNIE_MOE = 1 << 23, /* names of its own for the mixture, which has biases for the choice */
+    HF_HUNYUAN_MOE = 1 << 24, /* likewise; a shared expert as wide as the others */
+    HF_FALCON = 1 << 25
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -181,6 +186,8 @@ typedef struct HfSource {
     /* Where `head` is not 0, so many rows are a head, heads are `head_stride` rows apart, and of
      * the features of one so many turn, in pairs that lie side by side or not. */
     int64_t head, head_stride, turning;
+    int64_t group,
+        group_stride; /* so many heads lie together, and groups so many rows apart; 0: all */
     bool interleaved, turns_last;
 } HfSource;
 

@@ -83,6 +83,18 @@ static void place_rows(const Decoder *d, HfLayout layout, int64_t rows, int64_t 
                                      : queries + 2 * keys;
 }
 
+/* Rows of queries, keys or values of all heads within groups. */
+static void place_group(HfSource *s, const Decoder *d, HfLayout layout, int64_t width)
+{
+    const int64_t shared = d->n_head_q / d->n_head_kv, head = d->head_width,
+                  before = layout == HF_GROUP_QUERIES ? 0 : shared + (layout == HF_GROUP_VALUES);
+    s->size[0] = d->n_head_kv * (shared + 2) * head;
+    s->base = before * head * width;
+    s->head = s->head_stride = head;
+    s->group = layout == HF_GROUP_QUERIES ? shared : 1;
+    s->group_stride = (shared + 2) * head;
+}
+
 /* Queries, keys and their norms of a layer whose positions turn. */
 static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
                         const DecoderLayer *layer)
@@ -92,7 +104,7 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
     const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
     s->turning = turns && layer->rope->width ? layer->rope->width : head;
     s->interleaved = turns && f->flags & HF_INTERLEAVED;
-    if (!by_head && s->turning == head && !s->interleaved) return;
+    if (s->group || (!by_head && s->turning == head && !s->interleaved)) return;
     s->head = head;
     s->head_stride = by_head ? 3 * head : head;
 }
@@ -161,6 +173,10 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     s->column_stride = 1;
     s->size[0] = rows, s->size[1] = width;
     s->row_stride = width;
+    if (layout >= HF_GROUP_QUERIES) {
+        place_group(s, d, layout, width);
+        return;
+    }
     if (layout == HF_ROW) {
         s->n_dims = 2;
         s->size[0] = 1, s->size[1] = rows;
@@ -203,7 +219,10 @@ static int64_t place_of(const HfSource *s, int64_t j)
 
 int64_t hf_source_row(const HfSource *s, int64_t row)
 {
-    if (s->head) row = row / s->head * s->head_stride + place_of(s, row % s->head);
+    const int64_t head = s->head ? row / s->head : 0;
+    const int64_t first = s->group ? head / s->group * s->group_stride : 0,
+                  within = s->group ? head % s->group : head;
+    if (s->head) row = first + within * s->head_stride + place_of(s, row % s->head);
     return s->base + row * s->row_stride;
 }
 
@@ -216,11 +235,13 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             int64_t layer = 0;
             const char *rest;
             if (!fits(n->ours, param, &layer, &rest)) continue;
+            const bool of_two = n->layout == HF_OF_TWO_NORMS;
+            if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
             *out = (HfSource){ .n_tensors = n->layout == HF_EXPERTS ? size[0] : 1 };
             out->tensor = NEW_N(a, const char *, out->n_tensors);
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
-            place(out, d, n->layout, n_dims, size);
+            place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (d->latent)
                 place_latent(out, f, d, n->layout, out->size[1]);
             else

@@ -382,10 +382,40 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
 
+/* The old class has one key head or as many as query heads, and one norm for layers side by side.
+ */
+static void put_falcon(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const bool two_norms = d->residual == RESIDUAL_TWO_NORMS,
+               is_old = d->n_head_kv == 1 || d->n_head_kv == d->n_head_q,
+               is_new = d->residual != RESIDUAL_SERIAL && (two_norms || !is_old);
+    put_int(t, "vocab_size", d->vocab_size);
+    put_int(t, "hidden_size", d->width);
+    put_int(t, "ffn_hidden_size", d->hidden);
+    put_int(t, "num_hidden_layers", d->n_layer);
+    put_int(t, "num_attention_heads", d->n_head_q);
+    put_int(t, "num_kv_heads", d->n_head_kv);
+    put_int(t, "max_position_embeddings", d->sequence_length);
+    hf_put_double(t, f->eps_key, d->head_norm->eps);
+    put_text(t, "activation", activation_name(d));
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    hf_put_bool(t, "bias", d->ffn_bias);
+    hf_put_bool(t, "alibi", false);
+    hf_put_bool(t, "new_decoder_architecture", is_new);
+    hf_put_bool(t, "multi_query", !is_new && d->n_head_kv == 1);
+    hf_put_bool(t, "parallel_attn", d->residual != RESIDUAL_SERIAL);
+    put_int(t, "num_ln_in_parallel_attn", two_norms ? 2 : 1);
+    put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+    put_layers(t, d, f);
+}
+
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->options & HF_GPT2_KEYS)
         put_gpt2(t, d, f);
+    else if (f->options & HF_FALCON)
+        put_falcon(t, d, f);
     else
         put_llama(t, d, f);
 }

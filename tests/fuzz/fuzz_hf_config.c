@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "models/decoder_difference.h"
 #include "models/hf_write.h"
+#include <string.h>
 
 enum { MOST_ROWS = 4096 };
 
@@ -40,6 +41,16 @@ static void check_rows(Arena *a, const HfModel *m, const Share *part, int n)
     }
 }
 
+/* Whether keys lie in the tensor that queries do. */
+static bool share_tensor(Arena *a, const HfModel *m)
+{
+    const int64_t size[] = { 1, 1 };
+    HfSource queries, keys;
+    CHECK(!hf_source(a, m->family, m->decoder, ATTENTION "q_attn.weight", 2, size, &queries));
+    CHECK(!hf_source(a, m->family, m->decoder, ATTENTION "k_attn.weight", 2, size, &keys));
+    return !strcmp(queries.tensor[0], keys.tensor[0]);
+}
+
 static void check_heads(Arena *a, const HfModel *m)
 {
     const Decoder *d = m->decoder;
@@ -50,7 +61,11 @@ static void check_heads(Arena *a, const HfModel *m)
                          d->n_head_q, d->head_width },
                1);
     if (!l) {
-        check_rows(a, m, &(Share){ ATTENTION "k_attn.weight", d->n_head_kv, d->head_width }, 1);
+        const Share all[] = { { ATTENTION "q_attn.weight", d->n_head_q, d->head_width },
+                              { ATTENTION "k_attn.weight", d->n_head_kv, d->head_width },
+                              { ATTENTION "v_attn.weight", d->n_head_kv, d->head_width } };
+        check_rows(a, m, &all[1], 1);
+        if (share_tensor(a, m)) check_rows(a, m, all, 3);
         return;
     }
     const Share narrow[] = { { ATTENTION "kv_latent.weight", 1, l->key_rank },

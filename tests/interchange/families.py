@@ -23,6 +23,7 @@ if VERSION >= 5:
 LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 NEOX = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
+FALCON = {k: v for k, v in NEOX.items() if k != "intermediate_size"}
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
 
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
@@ -108,6 +109,10 @@ FAMILIES = {
     "hunyuan_v1_moe": ("HunYuanMoEV1", LLAMA | dict(head_dim=16, num_experts=5, moe_topk=2) | rope("dynamic", alpha=50.0, factor=1.0)),
     "ernie4_5_moe": ("Ernie4_5_Moe", LLAMA | dict(moe_num_experts=5, moe_k=2, moe_num_shared_experts=2, moe_intermediate_size=24,
                                                    moe_layer_start_index=1, num_hidden_layers=5, moe_layer_interval=2)),
+    "falcon_7b": ("Falcon", FALCON),
+    "falcon_40b": ("Falcon", FALCON | dict(new_decoder_architecture=True, num_kv_heads=2, tie_word_embeddings=False)),
+    "falcon_11b": ("Falcon", FALCON | dict(new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1, ffn_hidden_size=48)),
+    "falcon_serial": ("Falcon", FALCON | dict(multi_query=False, parallel_attn=False, bias=True)),
     "phi": ("Phi", LLAMA),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),

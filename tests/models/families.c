@@ -118,6 +118,9 @@ static const char *const families[] = {
     MEMBERS
     "\"model_type\": \"ernie4_5_moe\", \"moe_num_experts\": 4, \"moe_k\": 2, "
     "\"moe_num_shared_experts\": 1, \"moe_intermediate_size\": 6, \"moe_layer_interval\": 2",
+    SIZES "\"model_type\": \"falcon\", \"tie_word_embeddings\": true",
+    SIZES "\"model_type\": \"falcon\", \"new_decoder_architecture\": true, \"num_kv_heads\": 2, "
+          "\"ffn_hidden_size\": 12",
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",

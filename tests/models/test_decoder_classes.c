@@ -181,6 +181,18 @@ static const Pair pairs[] = {
       DECODER_SETTINGS
       "norm: {eps: 1e-5}, rope: {base: 500000.0}, layers: [{}, {sparse: true}, {count: 2}], "
       "mixture: {n_experts: 4, top_k: 2, hidden: 6, shared_hidden: 6, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"falcon\", \"ffn_hidden_size\": 12", DECODER_SETTINGS
+      "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "one_norm, rope: {base: 10000.0}" },
+    { SIZES "\"model_type\": \"falcon\", \"ffn_hidden_size\": 12, \"new_decoder_architecture\": "
+            "true, \"num_kv_heads\": 1, \"bias\": true",
+      DECODER_SETTINGS
+      "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "two_norms, rope: {base: 10000.0}, qkv_bias: true, out_bias: true, ffn_bias: true" },
+    { SIZES "\"model_type\": \"falcon\", \"ffn_hidden_size\": 12, \"parallel_attn\": false",
+      DECODER_SETTINGS
+      "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, rope: {base: "
+      "10000.0}" },
     { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-6, "
             "\"resid_pdrop\": 0.1",
       DECODER_SETTINGS

@@ -318,6 +318,26 @@ TEST(features_of_a_head_lie_where_the_family_has_them)
     arena_free(a);
 }
 
+/* Two queries, their key, their value, and the same again. */
+TEST(queries_of_a_key_head_lie_in_front_of_it_where_falcon_has_them)
+{
+    static const char json[] =
+        "\"model_type\": \"falcon\", \"vocab_size\": 16, \"hidden_size\": 16, "
+        "\"num_hidden_layers\": "
+        "1, \"num_attention_heads\": 4, \"num_kv_heads\": 2, \"new_decoder_architecture\": true";
+    static const int64_t head[] = { 0, 1, 4, 5 };
+    Arena *a = arena_new();
+    for (int64_t i = 0; i < 16; i++)
+        assert_int_equal(file_row(a, json, "transformer.h.0.attn.q_attn.weight", i),
+                         4 * head[i / 4] + i % 4);
+    for (int64_t i = 0; i < 8; i++) {
+        const int64_t at = 16 * (i / 4) + i % 4;
+        assert_int_equal(file_row_of(a, json, "transformer.h.0.attn.k_attn.weight", 8, i), at + 8);
+        assert_int_equal(file_row_of(a, json, "transformer.h.0.attn.v_attn.bias", 8, i), at + 12);
+    }
+    arena_free(a);
+}
+
 /* Heads of four features that do not turn, which come first in files, and four that turn, in pairs
  * side by side; values of three. */
 TEST(heads_of_latent_attention_lie_where_deepseek_has_them)
