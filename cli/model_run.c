@@ -16,7 +16,7 @@ static const char *const precisions[] = { "f32", "bf16", "autocast", "f64", NULL
 /* clang-format off */
 static const Field options[] = {
     FIELD_PATH(Options, config_file_path, "null", "YAML with the component model_raw", .flags = FIELD_EXISTS),
-    FIELD_PATH(Options, weights_path, "null", "parameters: a .safetensors file or a checkpoint folder", .flags = FIELD_EXISTS_ANY),
+    FIELD_PATH(Options, weights_path, "null", "parameters: a .safetensors file or a checkpoint folder; null: those of the folder that model_raw names", .flags = FIELD_EXISTS_ANY),
     FIELD_STRING(Options, hf_model_path, "null", "in the place of both a Hugging Face folder with config.json and .safetensors, or a name in its local cache"),
     FIELD_PATH(Options, batch_path, NULL, ".safetensors with the model's token ids and, for the loss, the targets", .flags = FIELD_EXISTS),
     FIELD_PATH(Options, output_path, NULL, "gets logits, loss and grad.<parameter>", .role = PATH_WRITTEN),

@@ -109,7 +109,7 @@ enum {
     HF_SIGMOIDS = 1 << 22,  /* scores of the router are, with biases for the choice */
     HF_ERNIE_MOE = 1 << 23, /* names of its own for the mixture, which has biases for the choice */
     HF_HUNYUAN_MOE = 1 << 24, /* likewise; a shared expert as wide as the others */
-    HF_FALCON = 1 << 25
+    HF_FALCON = 1 << 25       /* names of its own for most */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -1,6 +1,7 @@
 /* test_multi_token.c - a training that predicts later tokens, too: its results, how it goes on, and
  * what its checkpoints are for. */
 #include "base/file.h"
+#include "checkpoint/safetensors.h"
 #include "end_to_end/training.h"
 #include <string.h>
 
@@ -71,6 +72,31 @@ TEST(a_checkpoint_with_blocks_of_later_tokens_is_exported_without_them)
     arena_free(b.arena);
 }
 
+/* `model run` of a component that brings its weights gives logits of later tokens, too. */
+static void give_logits(const Bench *b, const char *model)
+{
+    int32_t ids[6] = { 3, 1, 4, 1, 5, 9 };
+    const char *yaml = path_join(b->arena, b->root, "run.yaml"),
+               *batch = path_join(b->arena, b->root, "batch.safetensors"),
+               *out = path_join(b->arena, b->root, "out.safetensors"),
+               *text = arena_printf(b->arena, "model_raw: %s\n", model);
+    const NamedTensor input = { "input_ids",
+                                { .dtype = I32, .n_dims = 2, .size = { 1, 6 }, .data = ids } };
+    Safetensors *made;
+    assert_no_error(file_write_unsynced(yaml, text, strlen(text)));
+    assert_no_error(safetensors_write(batch, &input, 1));
+    assert_ended_well(
+        command_output(b->arena,
+                       (const char *[]){ "model", "run", "--config_file_path", yaml, "--batch_path",
+                                         batch, "--output_path", out, NULL },
+                       NULL));
+    assert_no_error(safetensors_open(b->arena, out, &made));
+    const Tensor *next = safetensors_find(made, "logits"),
+                 *later = safetensors_find(made, "logits_ahead.0");
+    assert_true(next && later && tensor_count(next) == tensor_count(later));
+    assert_null(safetensors_find(made, "logits_ahead.1"));
+}
+
 /* What is exported goes on as a folder: three steps, and out again. */
 TEST(blocks_of_later_tokens_go_out_to_a_class_that_has_them_and_come_back)
 {
@@ -107,6 +133,7 @@ TEST(blocks_of_later_tokens_go_out_to_a_class_that_has_them_and_come_back)
         file_read(b.arena, path_join(b.arena, path_join(b.arena, b.root, "hf"), weights), &first));
     assert_no_error(file_read(b.arena, path_join(b.arena, again, weights), &second));
     assert_true(first.len == second.len && !memcmp(first.ptr, second.ptr, first.len));
+    give_logits(&b, folder);
     const Outcome more = bench_run(
         &b, "more", NULL,
         (const char *[]){ SET, arena_printf(b.arena, "model_raw=%s", folder), SET,
