@@ -138,6 +138,19 @@ TEST(blocks_of_later_tokens_may_read_the_stream_behind_the_norm_of_the_head)
     arena_free(p.arena);
 }
 
+TEST(blocks_of_later_tokens_are_like_the_last_block)
+{
+    Pass p = pass_of(
+        "layers: [{count: 3}, {sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 6}, "
+        "multi_token: {depth: 3}",
+        true);
+    for (int i = 0; i < 7; i++) {
+        const char *router = arena_printf(p.arena, "transformer.h.%d.mlp.router.weight", i);
+        assert_int_equal(graph_find(p.g, router) != NULL, i >= 3);
+    }
+    arena_free(p.arena);
+}
+
 TEST(later_tokens_are_predicted_in_training_alone)
 {
     Pass p = pass_of("multi_token: {depth: 1}", false);
