@@ -30,6 +30,7 @@ typedef struct RunTime {
     int64_t position; /* of the first token of the inputs; above 0 only with a KV cache */
     int64_t n_texts;  /* rows of the batch with a position of their own; 0: all have the same */
     int64_t text_position[MAX_TEXTS];
+    bool text_waits[MAX_TEXTS]; /* the row's token is none of its text, whose states stay */
     double loss_scale;     /* gradient of the loss: 1 / microbatches, or 1 / tokens of the step */
     double gradient_scale; /* what loss_scale and so all gradients were multiplied by, for the range
                               of F16 (train/loss_scaling.h); 0: by 1 */
@@ -46,6 +47,12 @@ typedef struct RunTime {
 static inline int64_t row_position(const RunTime *t, int64_t b)
 {
     return b < t->n_texts ? t->text_position[b] : t->position;
+}
+
+/* Whether what row b of the batch brings must leave no trace in what is kept of its text. */
+static inline bool row_waits(const RunTime *t, int64_t b)
+{
+    return b < t->n_texts && t->text_waits[b];
 }
 
 /* What transfers do with memory that the host cannot touch, in the order of the launch's stream.

@@ -143,7 +143,7 @@ static void mix_node(Mixer *m, Node *n)
         for (int k = 0; k < n->n_in; k++)
             if (is_factor(n, k)) n->in[k] = lowered(m, n->in[k], n);
     for (int k = 0; k < n->n_out; k++)
-        if (n->out[k]->is_cache) n->out[k]->dtype = m->compute;
+        if (n->out[k]->is_cache) n->out[k]->dtype = n->op->dtypes ? choose(m, n, k) : m->compute;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k]->kind == VALUE_RESULT && dtype_is_float(n->out[k]->dtype) &&
             n->phase != PREPARE)

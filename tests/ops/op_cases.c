@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const OpCase element_cases[], product_cases[], attention_cases[], expert_cases[],
-    loss_cases[], update_cases[];
+extern const OpCase element_cases[], product_cases[], attention_cases[], delta_cases[],
+    expert_cases[], loss_cases[], update_cases[];
 
 /* Each ends with a row without a name. */
 static const OpCase *const families[] = { element_cases, product_cases, attention_cases,
-                                          expert_cases,  loss_cases,    update_cases };
+                                          delta_cases,   expert_cases,  loss_cases,
+                                          update_cases };
 
 const OpCase *op_case_at(int i)
 {

@@ -1,0 +1,91 @@
+/* delta_cases.c - cases of linear attention: its convolutions, its gates, and the gated delta rule.
+ */
+#include "case_leaves.h"
+#include "ops/causal_conv.h"
+#include "ops/delta_gates.h"
+#include "ops/elementwise.h"
+#include "ops/gated_delta.h"
+
+/* b, s, c, width; above 0: numbers of documents lie below it */
+static Value *build_causal_conv(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *documents = n[4] ? ids(g, "documents", n[4], 2, n) : NULL;
+    return causal_conv(g, floats(g, "x", 3, n), floats(g, "weight", 2, n + 2), documents);
+}
+
+static Value *build_causal_conv_cached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *tail = state(g, "tail", 4, (int64_t[]){ n[0], 1, n[3] - 1, n[2] });
+    causal_conv_cached(g, tail, floats(g, "x", 3, n), floats(g, "weight", 2, n + 2));
+    return NULL;
+}
+
+/* b, s, g, r */
+static Value *build_delta_gates(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const int64_t heads = n[2] * n[3];
+    const DeltaGates made =
+        delta_gates(g, floats(g, "x", 4, n), floats(g, "y", 4, n), floats(g, "speed", 1, &heads),
+                    floats(g, "bias", 1, &heads), 2);
+    return mul(g, made.decay, made.rate);
+}
+
+/* What the rule reads: b, s, g, r, d, e; above 0: numbers of documents lie below it */
+typedef struct Operands {
+    Value *q, *k, *v, *decay, *rate;
+} Operands;
+
+static Operands operands(Graph *g, const int64_t *n)
+{
+    const int64_t keys[] = { n[0], n[1], n[2], n[4] }, values[] = { n[0], n[1], n[2], n[3], n[5] };
+    return (Operands){ floats(g, "q", 4, keys), floats(g, "k", 4, keys), floats(g, "v", 5, values),
+                       uniform(floats(g, "decay", 4, n), -0.5, 0),
+                       uniform(floats(g, "rate", 4, n), 0, 1) };
+}
+
+static Value *build_gated_delta(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Operands x = operands(g, n);
+    Value *documents = n[6] ? ids(g, "documents", n[6], 2, n) : NULL;
+    return gated_delta(g, x.q, x.k, x.v, x.decay, x.rate, documents, c->attrs);
+}
+
+static Value *build_gated_delta_cached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Operands x = operands(g, n);
+    Value *kept = state(g, "state", 6, (int64_t[]){ n[0], 1, n[2], n[3], n[4], n[5] });
+    gated_delta_cached(g, kept, x.q, x.k, x.v, x.decay, x.rate, c->attrs);
+    return NULL;
+}
+
+/* clang-format off */
+#define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
+#define DELTA(scale, key_scale) &(const GatedDelta){ scale, key_scale }
+
+const OpCase delta_cases[] = {
+    { "causal_conv", build_causal_conv, .n = { 2, 6, 5, 3 }, .large = { 1, 1024, 1024, 4 } },
+    { "causal_conv with documents", build_causal_conv, .n = { 2, 9, 4, 4, 2 } },
+    { "causal_conv of one token", build_causal_conv, .n = { 1, 1, 3, 4 } },
+    { "causal_conv, long", build_causal_conv, .n = { 2, 150, 37, 4, 2 } },
+    { "causal_conv_cached", build_causal_conv_cached, .position = 3, .n = { 2, 2, 5, 4 } },
+    { "causal_conv_cached, many tokens", build_causal_conv_cached, .position = 3, .n = { 2, 70, 20, 4 } },
+    { "causal_conv_cached of a text that begins", build_causal_conv_cached, .n = { 1, 2, 5, 4 } },
+    { "causal_conv_cached of texts of their own lengths", build_causal_conv_cached, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 18, 3 } },
+    { "delta_gates", build_delta_gates, .n = { 2, 4, 2, 3 }, .large = { 1, 1024, 16, 2 } },
+    { "delta_gates, many tokens", build_delta_gates, .n = { 2, 150, 3, 7 } },
+    { "gated_delta", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 8, 2, 128, 128 } },
+    { "gated_delta with documents", build_gated_delta, .attrs = DELTA(1, 0.5), .n = { 2, 7, 1, 2, 3, 2, 2 } },
+    { "gated_delta, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 2, 2, 16, 32 } },
+    { "gated_delta, odd sizes", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 2, 131, 1, 3, 19, 13 } },
+    { "gated_delta with documents, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 2, 130, 1, 1, 16, 40, 2 } },
+    { "gated_delta of two chunks", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 128, 1, 1, 16, 16 } },
+    { "gated_delta_cached", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .position = 3, .n = { 2, 4, 2, 2, 3, 4 } },
+    { "gated_delta_cached, many tokens", build_gated_delta_cached, .attrs = DELTA(0.3, 0.2), .position = 3, .n = { 1, 70, 2, 1, 16, 20 } },
+    { "gated_delta_cached of a text that begins", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .n = { 1, 2, 1, 2, 3, 4 } },
+    { "gated_delta_cached of texts of their own lengths", build_gated_delta_cached, .attrs = DELTA(0.7, 0.3), .texts = TEXTS(6, 0, 3), .n = { 3, 1, 2, 2, 20, 16 } },
+    { 0 },
+};
+/* clang-format on */
