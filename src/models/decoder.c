@@ -43,9 +43,14 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
     Graph *g = b->g;
     const Decoder *d = b->d;
     Value *n = maybe_norm(g, "attention_norm", x, d->attention_norm);
-    graph_enter(g, "attn", -1);
-    Value *attended = attention_layer(b, &d->layer[i], n);
-    graph_leave(g);
+    Value *attended;
+    if (d->layer[i].is_linear) {
+        attended = linear_attention_layer(b, n);
+    } else {
+        graph_enter(g, "attn", -1);
+        attended = attention_layer(b, &d->layer[i], n);
+        graph_leave(g);
+    }
     attended = maybe_norm(g, "attention_post_norm", attended, d->attention_post_norm);
     if (d->residual == RESIDUAL_SERIAL) x = added(b, x, attended);
     if (d->residual != RESIDUAL_ONE_NORM) n = maybe_norm(g, "ffn_norm", x, d->ffn_norm);
@@ -171,7 +176,8 @@ static const DecayGroup groups[] = {
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
-                             "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm", NULL } },
+                             "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
+                             "delta_norm", "delta_gates", NULL } },
     { 0 },
 };
 

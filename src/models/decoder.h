@@ -25,6 +25,7 @@ typedef struct DecoderLayer {
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
+    bool is_linear; /* `linear` instead of attention: no window, and nothing turns */
 } DecoderLayer;
 
 /* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
@@ -36,6 +37,15 @@ typedef struct Latent {
     int64_t value_width;
     const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
 } Latent;
+
+/* Attention whose heads keep a matrix of what they have read, by the gated delta rule
+ * (ops/gated_delta.h). Neighbouring heads of values share one of keys. */
+typedef struct LinearAttention {
+    int64_t key_heads, value_heads, key_width, value_width;
+    int64_t conv_width; /* tokens that a convolution sees, at least 2 */
+    double most_rate;   /* what corrections are below: 1, or 2 */
+    const Norm *norm;   /* of what each head gives; there always */
+} LinearAttention;
 
 /* Further blocks, each with the stream of the one before and the embedding of one token more,
  * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
@@ -78,6 +88,7 @@ typedef struct Decoder {
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
+    const LinearAttention *linear; /* NULL: no layer is linear */
     const MultiToken *multi_token; /* NULL: the next token alone is predicted */
     const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
     const Moe *moe;                /* NULL: no layer is sparse */

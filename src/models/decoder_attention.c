@@ -41,15 +41,19 @@ static Value *transform(Build *b, const DecoderLayer *layer, Value *x)
     return x;
 }
 
-static Value *cached(Build *b, const char *name, Value *x)
+Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims)
 {
-    if (!b->f->cache_length) return x;
-    Dim d[] = { x->dim[0], { .size = b->f->cache_length }, x->dim[2], x->dim[3] };
     /* several texts have caches beside that of a single one, from which they are filled */
     const long long n = (long long)x->dim[0].size;
     if (n > 1) name = arena_printf(b->g->arena, "%s.%lld", name, n);
-    Value *cache = graph_cache(b->g, graph_name(b->g, name), x->dtype, 4, d);
-    return cache_write(b->g, cache, x);
+    return graph_cache(b->g, graph_name(b->g, name), x->dtype, n_dims, dims);
+}
+
+static Value *cached(Build *b, const char *name, Value *x)
+{
+    if (!b->f->cache_length) return x;
+    const Dim d[] = { x->dim[0], { .size = b->f->cache_length }, x->dim[2], x->dim[3] };
+    return cache_write(b->g, decoder_cache(b, name, x, 4, d), x);
 }
 
 /* One of queries and keys, not yet split into heads. */

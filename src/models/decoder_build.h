@@ -29,4 +29,9 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
  */
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
+/* decoder_linear.c: the same of a layer of linear attention. It names its modules itself. */
+Value *linear_attention_layer(Build *b, Value *x);
+/* decoder_attention.c: the cache of that name for what is kept of texts, [texts ...]. What has a
+ * second dimension of 1 is kept of a text as a whole, else that is its positions. */
+Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims);
 #endif

@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse;
+    bool no_rope, sparse, linear;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -25,6 +25,12 @@ typedef struct LatentSettings {
     int64_t key_rank, query_rank, rope_width, value_width;
     double eps;
 } LatentSettings;
+
+typedef struct LinearSettings {
+    int64_t key_heads, value_heads, key_width, value_width, conv_width;
+    bool negative;
+    double eps;
+} LinearSettings;
 
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
 
@@ -47,6 +53,7 @@ typedef struct Settings {
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;
+    const LinearSettings *linear_attention;
     const Moe *mixture;
     const MultiToken *multi_token;
 } Settings;
@@ -89,6 +96,7 @@ static const Field layer_fields[] = {
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
+    FIELD_BOOL(LayerSettings, linear, "false", "linear attention in the place of attention"),
     { 0 },
 };
 static const Field latent_fields[] = {
@@ -97,6 +105,16 @@ static const Field latent_fields[] = {
     FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+static const Field linear_fields[] = {
+    FIELD_INT(LinearSettings, key_heads, NULL, 1, MOST, "heads of queries and keys"),
+    FIELD_INT(LinearSettings, value_heads, NULL, 1, MOST, "heads of values, a multiple: neighbours share a head of queries and keys"),
+    FIELD_INT(LinearSettings, key_width, NULL, 1, MOST, "width of a query and a key"),
+    FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
+    FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
+    FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
+    FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 static const Field multi_token_fields[] = {
@@ -167,6 +185,7 @@ static const Field fields[] = {
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
     FIELD_STRUCT(Settings, latent, LatentSettings, latent_fields, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
+    FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_fields, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -258,6 +277,26 @@ static Error *check_latent(const Settings *s)
     return NULL;
 }
 
+static Error *check_linear(const Settings *s)
+{
+    const LinearSettings *l = s->linear_attention;
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->linear;
+        if (x->linear && (x->window || x->rope))
+            return error_new("layers.%lld: a linear block has neither window nor rope",
+                             (long long)i);
+    }
+    if (any && !l) return error_new("layers: a linear block needs the settings `linear_attention`");
+    if (!l) return NULL;
+    if (!any) return error_new("linear_attention: no block of `layers` is linear");
+    if (l->value_heads % l->key_heads)
+        return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
+                         (long long)l->key_heads, (long long)l->value_heads);
+    return NULL;
+}
+
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
@@ -288,6 +327,7 @@ static Error *check(const void *settings)
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
     TRY(check_latent(s));
+    TRY(check_linear(s));
     return check_mixture(s);
 }
 
@@ -329,9 +369,11 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
-        layer[i] = (DecoderLayer){
-            .window = x->window, .rope = rope, .n_rope = rope && !x->no_rope, .is_sparse = x->sparse
-        };
+        layer[i] = (DecoderLayer){ .window = x->window,
+                                   .rope = rope,
+                                   .n_rope = rope && !x->no_rope && !x->linear,
+                                   .is_sparse = x->sparse,
+                                   .is_linear = x->linear };
         if (++of_kind < x->count) continue;
         of_kind = 0;
         k = (k + 1) % s->layers.n;
@@ -358,6 +400,23 @@ static const Latent *latent_of(Arena *a, const Settings *s)
                           .value_width = l->value_width,
                           .key_norm = latent_norm(a, s, l->key_rank),
                           .query_norm = latent_norm(a, s, l->query_rank) };
+    return arena_copy(a, &made, sizeof made);
+}
+
+static const LinearAttention *linear_of(Arena *a, const Settings *s)
+{
+    const LinearSettings *l = s->linear_attention;
+    if (!l) return NULL;
+    const Norm norm = {
+        .type = NORM_RMS, .width = l->value_width, .eps = l->eps, .has_weight = true
+    };
+    const LinearAttention made = { .key_heads = l->key_heads,
+                                   .value_heads = l->value_heads,
+                                   .key_width = l->key_width,
+                                   .value_width = l->value_width,
+                                   .conv_width = l->conv_width,
+                                   .most_rate = l->negative ? 2 : 1,
+                                   .norm = arena_copy(a, &norm, sizeof norm) };
     return arena_copy(a, &made, sizeof made);
 }
 
@@ -420,6 +479,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = latent_of(a, s),
+        .linear = linear_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

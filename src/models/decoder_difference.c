@@ -68,11 +68,24 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
 
+static const char *linears(Arena *a, const LinearAttention *x, const LinearAttention *y)
+{
+    if (!x || !y) return flag(a, "linear attention", x, y);
+    const char *e = number(a, "linear key_heads", (double)x->key_heads, (double)y->key_heads);
+    if (!e) e = number(a, "linear value_heads", (double)x->value_heads, (double)y->value_heads);
+    if (!e) e = number(a, "linear key_width", (double)x->key_width, (double)y->key_width);
+    if (!e) e = number(a, "linear value_width", (double)x->value_width, (double)y->value_width);
+    if (!e) e = number(a, "linear conv_width", (double)x->conv_width, (double)y->conv_width);
+    if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
+    return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
+}
+
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
         const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
-        const char *e = number(a, "window", (double)p->window, (double)q->window);
+        const char *e = flag(a, "linear attention", p->is_linear, q->is_linear);
+        if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
@@ -140,6 +153,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
+    if (!e) e = linears(a, x->linear, y->linear);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);

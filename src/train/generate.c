@@ -56,7 +56,8 @@ const ModelInput *generator_input(const Generator *g)
     return g->text;
 }
 
-/* Stale rows of the cache lie after the position, where causal attention does not look. */
+/* Stale rows of the cache lie after the position, where causal attention does not look; at position
+ * 0 linear attention takes nothing from it. */
 void generator_restart(Generator *g)
 {
     g->position = 0;

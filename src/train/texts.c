@@ -81,7 +81,8 @@ static const Stored *shared_cache(const Texts *t, const Stored *one, Arena *a)
     return store_find(t->store, arena_printf(a, "%s.%lld", one->name, (long long)t->n));
 }
 
-/* Rows [0, n) of the generator's caches become those of text i. */
+/* Rows [0, n) of the generator's caches become those of text i. What is kept as a whole is one row.
+ */
 static Error *copy_caches(Texts *t, int64_t i, int64_t n)
 {
     Arena *a = arena_new();
@@ -91,8 +92,9 @@ static Error *copy_caches(Texts *t, int64_t i, int64_t n)
         const Stored *all = one->is_cache ? shared_cache(t, one, a) : NULL;
         if (!all) continue;
         const size_t text = tensor_bytes(&one->tensor);
+        const int64_t rows = one->tensor.size[1];
         e = store_copy(t->store, &all->tensor, text * (size_t)i, &one->tensor,
-                       text / (size_t)one->tensor.size[1] * (size_t)n);
+                       text / (size_t)rows * (size_t)(n < rows ? n : rows));
     }
     arena_free(a);
     return e;
@@ -120,7 +122,8 @@ void texts_end(Texts *t, int64_t i)
 }
 
 /* A text that does not grow is given a token, too: what that leaves in its cache lies behind its
- * end, where nobody looks before it is overwritten, and its logits are kept. */
+ * end, where nobody looks before it is overwritten, what is kept as a whole is told to stay, and
+ * its logits are kept. */
 static Error *run(Texts *t, const uint32_t *id, const bool *grows)
 {
     RunTime now = { .loss_scale = 1, .n_texts = t->n };
@@ -129,6 +132,7 @@ static Error *run(Texts *t, const uint32_t *id, const bool *grows)
     for (int64_t i = 0; i < t->n; i++) {
         dtype_set(t->id_dtype, t->ids, i, grows[i] ? id[i] : 0);
         now.text_position[i] = t->position[i];
+        now.text_waits[i] = !grows[i];
     }
     Arena *a = arena_new();
     made.data = arena_alloc(a, tensor_bytes(&made));

@@ -121,6 +121,38 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2 and of a mixture, in two of three layers. */
+TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
+{
+    static const char *const class[] = { "Qwen2DecoderLayer", "Qwen3MoeDecoderLayer" };
+    const Norm norm = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
+    const LinearAttention linear = { .key_heads = 2,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .most_rate = 1,
+                                     .norm = &norm };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        Decoder d = family(a, class[k]);
+        DecoderLayer *layer = arena_copy(a, d.layer, sizeof *layer * (size_t)d.n_layer);
+        for (int64_t i = 0; i < d.n_layer; i++) {
+            layer[i].is_linear = i % 3 < 2;
+            if (layer[i].is_linear) layer[i].n_rope = layer[i].window = 0;
+        }
+        d.layer = layer;
+        d.linear = &linear;
+        check_family(&d);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_CP] = 2,
+                                      .sharding = { .context = true, .method = CONTEXT_ULYSSES },
+                                      .compute = F64 },
+                        1e-11);
+    }
+    arena_free(a);
+}
+
 /* Two tokens more by plain blocks, and one by a mixture with latent attention, behind the head's
  * norm. */
 TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)

@@ -185,6 +185,15 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 3, hidden: 4, n_groups: 2, "
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
+        { "layers: [{linear: true}]",
+          "layers: a linear block needs the settings `linear_attention`" },
+        { "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
+          "linear_attention: no block of `layers` is linear" },
+        { "layers: [{linear: true}], linear_attention: {key_heads: 2, value_heads: 3, key_width: "
+          "4, value_width: 4}",
+          "linear_attention: key_heads 2 does not divide value_heads 3" },
+        { "layers: [{}, {linear: true, window: 4}]",
+          "layers.1: a linear block has neither window nor rope" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },
         { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
           "top_k: "

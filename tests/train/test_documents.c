@@ -1,5 +1,5 @@
 /* test_documents.c - documents that share a sequence: the logits of each are those that it has
- * alone, with rotary positions and with learned ones. */
+ * alone, with rotary positions, with learned ones, and in linear attention. */
 #include "components.h"
 #include "exec/program.h"
 #include "exec/schedule.h"
@@ -10,23 +10,26 @@
 #include <math.h>
 #include <string.h>
 
-static const char yaml[] =
-    "model: {component_key: model, variant_key: gpt2, config: {sample_key: x, prediction_key: "
-    "logits, poe_type: %s, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, "
-    "n_head_kv: 2, n_embd: 32, ffn_hidden: 64, dropout: 0.0, bias: true, seed: 1, "
-    "attention_config: {qkv_transforms: [%s]}, attention_implementation: manual, "
-    "activation_type: gelu, document_key: %s, "
-    "attention_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "
-    "ffn_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "
-    "lm_head_norm_config: {norm_type: rms_norm, config: {ndim: 32}}}}\n";
-static const char rotary[] = "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, "
-                             "seq_length_dim: -2, base_freq: 10000}}";
+/* `%s` is the document_key. */
+#define GPT2(positions, transforms)                                                                \
+    "model: {component_key: model, variant_key: gpt2, config: {sample_key: x, prediction_key: "    \
+    "logits, poe_type: " positions ", sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: " \
+    "4, n_head_kv: 2, n_embd: 32, ffn_hidden: 64, dropout: 0.0, bias: true, seed: 1, "             \
+    "attention_config: {qkv_transforms: [" transforms "]}, attention_implementation: manual, "     \
+    "activation_type: gelu, document_key: %s, "                                                    \
+    "attention_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "                           \
+    "ffn_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "                                 \
+    "lm_head_norm_config: {norm_type: rms_norm, config: {ndim: 32}}}}\n"
 
-typedef struct Kind {
-    const char *poe_type, *transforms;
-} Kind;
-
-static const Kind kinds[] = { { "NOPE", rotary }, { "ABSOLUTE", "" } };
+static const char *const kinds[] = {
+    GPT2("NOPE", "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, seq_length_dim: "
+                 "-2, base_freq: 10000}}"),
+    GPT2("ABSOLUTE", ""),
+    "model: {component_key: model, variant_key: decoder, config: {sample_key: x, prediction_key: "
+    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, n_head_kv: 2, n_embd: "
+    "32, ffn_hidden: 64, seed: 1, document_key: %s, layers: [{linear: true}], linear_attention: "
+    "{key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}}}\n",
+};
 
 enum { FIRST = 6, SECOND = 9, WHOLE = FIRST + SECOND, VOCAB = 32 };
 
@@ -45,10 +48,10 @@ static void free_fixture(void *fixture)
     f->device->free(f->device);
 }
 
-static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_key, int64_t n)
+static Fixture *make_fixture(Arena *a, const char *kind, const char *document_key, int64_t n)
 {
     const char *path = path_join(a, test_folder(), "model.yaml");
-    const char *text = arena_printf(a, yaml, kind->poe_type, kind->transforms, document_key);
+    const char *text = arena_printf(a, kind, document_key);
     const ForwardSettings settings = { .batch = 1, .sequence = n, .documents = true };
     Dim tokens[] = { { .size = 1, .axis = "batch" }, { .size = n, .axis = "seq" } };
     Graph *g = graph_new(a);
@@ -78,7 +81,7 @@ static Fixture *make_fixture(Arena *a, const Kind *kind, const char *document_ke
 
 /* The tokens [from, to) of a sequence whose second document begins at FIRST: their logits, and the
  * gradient of the sum of losses for every parameter. */
-static Error *run(Arena *a, const Kind *kind, const char *document_key, int64_t from, int64_t to,
+static Error *run(Arena *a, const char *kind, const char *document_key, int64_t from, int64_t to,
                   bool has_documents, double *logits, ParamStore **out)
 {
     int64_t n = to - from, size[] = { 1, n };
@@ -129,15 +132,15 @@ static void assert_gradients_add_up(ParamStore *whole, ParamStore *first, ParamS
 
 TEST(documents_in_one_sequence_are_as_if_each_stood_alone)
 {
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         Arena *a = arena_new();
         double whole[WHOLE * VOCAB], mixed[WHOLE * VOCAB], first[FIRST * VOCAB],
             second[SECOND * VOCAB];
         ParamStore *of_whole, *of_mixed, *of_first, *of_second;
-        assert_no_error(run(a, &kinds[k], "d", 0, WHOLE, true, whole, &of_whole));
-        assert_no_error(run(a, &kinds[k], "d", 0, FIRST, true, first, &of_first));
-        assert_no_error(run(a, &kinds[k], "d", FIRST, WHOLE, true, second, &of_second));
-        assert_no_error(run(a, &kinds[k], "null", 0, WHOLE, true, mixed, &of_mixed));
+        assert_no_error(run(a, kinds[k], "d", 0, WHOLE, true, whole, &of_whole));
+        assert_no_error(run(a, kinds[k], "d", 0, FIRST, true, first, &of_first));
+        assert_no_error(run(a, kinds[k], "d", FIRST, WHOLE, true, second, &of_second));
+        assert_no_error(run(a, kinds[k], "null", 0, WHOLE, true, mixed, &of_mixed));
         assert_true(largest_difference(whole, first, FIRST * VOCAB) < 1e-6);
         assert_true(largest_difference(whole + FIRST * VOCAB, second, SECOND * VOCAB) < 1e-6);
         assert_gradients_add_up(of_whole, of_first, of_second);
@@ -152,7 +155,7 @@ TEST(a_batch_without_the_documents_that_a_model_needs_is_refused)
     Arena *a = arena_new();
     double logits[WHOLE * VOCAB];
     ParamStore *store;
-    assert_error_has(run(a, &kinds[0], "d", 0, WHOLE, false, logits, &store),
+    assert_error_has(run(a, kinds[0], "d", 0, WHOLE, false, logits, &store),
                      "the batch has no 'd', which the model");
     arena_free(a);
 }

@@ -1,0 +1,182 @@
+/* test_linear.c - linear attention against its formula, computed token by token, and while a text
+ * is continued. */
+#include "exec/schedule.h"
+#include "models/decoder_model.h"
+#include "ops/op_run.h"
+#include "test.h"
+#include "train/session.h"
+#include <math.h>
+#include <string.h>
+
+enum { TOKENS = 9, WIDTH = 8, KEYS = 2, REPEAT = 2, HEADS = KEYS * REPEAT, D = 3, E = 5, TAPS = 3 };
+
+#define SMALL                                                                                      \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 2, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, rope: {base: 100.0}, layers: "      \
+    "[{linear: true}, {}], linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, "        \
+    "value_width: 5, conv_width: 3, negative: true}"
+
+/* What the first block's layer reads, as numbers. */
+typedef struct Layer {
+    const OpRun *run;
+    const Value *x;
+} Layer;
+
+static double param(const Layer *l, const char *name, int64_t i)
+{
+    const Value *v =
+        graph_find(l->run->graph, arena_printf(l->run->arena, "transformer.h.0.%s", name));
+    if (!v) fail_msg("there is no %s", name);
+    return op_get(&l->run->tensor[v->id], i);
+}
+
+/* Row i of the product of token t with a weight. */
+static double product(const Layer *l, const char *name, int64_t t, int64_t i)
+{
+    double sum = 0;
+    const char *weight = arena_printf(l->run->arena, "attn.%s.weight", name);
+    for (int64_t k = 0; k < WIDTH; k++)
+        sum += param(l, weight, i * WIDTH + k) * op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
+    return sum;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Row i of queries, keys or values of token t: weighted over the tokens up to it, then silu. */
+static double convolved(const Layer *l, const char *name, int64_t t, int64_t i)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < TAPS && k <= t; k++)
+        sum += param(l, arena_printf(l->run->arena, "attn.%s_conv.weight", name),
+                     i * TAPS + TAPS - 1 - k) *
+               product(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
+    return sum * sigmoid(sum);
+}
+
+static void unit_rows(const Layer *l, const char *name, int64_t t, int64_t head, double *to)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < D; i++) {
+        to[i] = convolved(l, name, t, head * D + i);
+        sum += to[i] * to[i];
+    }
+    for (int64_t i = 0; i < D; i++) to[i] /= sqrt(sum + 1e-6);
+}
+
+/* Of one head: its matrix behind token t, and what the token reads of it, normalized and gated. */
+static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], double o[E])
+{
+    double q[D], k[D], sum = 0;
+    unit_rows(l, "q", t, h / REPEAT, q);
+    unit_rows(l, "k", t, h / REPEAT, k);
+    const double speed = exp(param(l, "delta_gates.speed", h)),
+                 step = log1p(exp(product(l, "a_attn", t, h) + param(l, "delta_gates.bias", h))),
+                 rate = 2 * sigmoid(product(l, "b_attn", t, h));
+    for (int j = 0; j < E; j++) {
+        double known = 0;
+        for (int i = 0; i < D; i++) known += (state[i][j] *= exp(-speed * step)) * k[i];
+        const double wrong = convolved(l, "v", t, h * E + j) - known;
+        o[j] = 0;
+        for (int i = 0; i < D; i++) {
+            state[i][j] += rate * k[i] * wrong;
+            o[j] += state[i][j] * q[i] / sqrt(D);
+        }
+        sum += o[j] * o[j];
+    }
+    for (int j = 0; j < E; j++) {
+        const double gate = product(l, "g_attn", t, h * E + j);
+        o[j] *= param(l, "delta_norm.weight", j) / sqrt(sum / E + 1e-6) * gate * sigmoid(gate);
+    }
+}
+
+/* What a product with the weight reads. */
+static const Value *read_by(const Graph *g, const char *weight)
+{
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i]->n_in == 2 && !strcmp(g->node[i]->in[1]->name, weight))
+            return g->node[i]->in[0];
+    fail_msg("nothing reads %s", weight);
+    return NULL;
+}
+
+TEST(linear_attention_equals_its_formula)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a, SMALL, &m));
+    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
+    assert_no_error(m->forward(m, g, &f, &out));
+    OpRun *run = op_run_new(a, g, 0);
+    op_run_nodes(run, 0, g->n_nodes);
+    const Layer l = { run, read_by(g, "transformer.h.0.attn.q_attn.weight") };
+    const Value *made = read_by(g, "transformer.h.0.attn.c_proj.weight");
+    for (int h = 0; h < HEADS; h++) {
+        double state[D][E] = { { 0 } }, o[E];
+        for (int t = 0; t < TOKENS; t++) {
+            step(&l, t, h, state, o);
+            for (int j = 0; j < E; j++)
+                assert_close(op_get(&run->tensor[made->id], (t * HEADS + h) * E + j), o[j], 1e-6);
+        }
+    }
+    arena_free(a);
+}
+
+static void run_tokens(Program *p, const int32_t *ids, int64_t position)
+{
+    assert_no_error(program_write(p, "input_ids", 0, ids));
+    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = position }));
+}
+
+/* Of the last of all tokens: read at once, and behind what was kept of four, then of four more. The
+ * second text finds what the first one has left. */
+TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
+{
+    static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5, 9, 2, 6, 5 };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *whole, *several, *next;
+    float all[TOKENS * 16], last[16];
+    assert_no_error(decoder_model(a, SMALL, &m));
+    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
+    assert_no_error(session_inspection_program(s, NULL, false, 1, TOKENS, &whole));
+    assert_no_error(session_generation_program(s, 1, (TOKENS - 1) / 2, 32, &several));
+    assert_no_error(session_generation_program(s, 1, 1, 32, &next));
+    assert_no_error(store_initialize(session_store(s), 1));
+    run_tokens(whole, ids, 0);
+    assert_no_error(program_read(whole, "logits", 0, all));
+    for (int text = 0; text < 2; text++) {
+        run_tokens(several, ids, 0);
+        run_tokens(several, ids + (TOKENS - 1) / 2, (TOKENS - 1) / 2);
+        run_tokens(next, ids + TOKENS - 1, TOKENS - 1);
+        assert_no_error(program_read(next, "logits", 0, last));
+        for (int i = 0; i < 16; i++) assert_close(last[i], all[(TOKENS - 1) * 16 + i], 1e-5);
+    }
+    session_free(s);
+    arena_free(a);
+}
+
+/* What adds up over a text is not rounded with each token. */
+TEST(matrices_of_linear_attention_stay_f32)
+{
+    static const Dtype precision = BF16;
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *p;
+    assert_no_error(decoder_model(a, SMALL, &m));
+    assert_no_error(
+        session_new(&(SessionSettings){ .model = m, .precision = &precision, .n_threads = 1 }, &s));
+    assert_no_error(session_generation_program(s, 1, 1, 32, &p));
+    const Graph *g = program_graph(p);
+    assert_int_equal(graph_find(g, "transformer.h.0.matrices")->dtype, F32);
+    assert_int_equal(graph_find(g, "transformer.h.0.attn.q_tail")->dtype, BF16);
+    assert_int_equal(graph_find(g, "transformer.h.1.attn.k_cache")->dtype, BF16);
+    session_free(s);
+    arena_free(a);
+}
