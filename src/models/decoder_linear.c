@@ -75,7 +75,7 @@ Value *linear_attention_layer(Build *b, Value *x)
     const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads),
                *heads = arena_printf(g->arena, "g=%lld e=%lld", (long long)l->key_heads,
                                      (long long)l->value_width);
-    graph_enter(g, "attn", -1);
+    graph_enter(g, "linear_attn", -1);
     Value *q = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "q", x, keys));
     Value *k = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "k", x, keys));
     Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", x, values));
@@ -85,7 +85,7 @@ Value *linear_attention_layer(Build *b, Value *x)
     graph_leave(g);
     Value *o = read_matrices(b, q, k, v, gates(b, decay, rate));
     o = swiglu(g, gate, norm(g, "delta_norm", o, l->norm));
-    graph_enter(g, "attn", -1);
+    graph_enter(g, "linear_attn", -1);
     Value *y = linear(g, "c_proj", reshape(g, "bsgre->bs(gre)", NULL, o), &out);
     graph_leave(g);
     return maybe_dropout(g, y, b->dropout, b->salt++);

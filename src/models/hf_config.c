@@ -267,13 +267,14 @@ static Error *read_decoder(HfReading *r)
     d->learned_positions = flags & HF_GPT2;
     d->is_gated = !(flags & (HF_GPT2 | HF_PLAIN));
     d->residual = residual_of(r);
-    d->attention_gate = flags & HF_AFMOE ? GATE_FEATURE : GATE_NONE;
+    d->attention_gate = flags & HF_AFMOE || options & HF_LINEAR ? GATE_FEATURE : GATE_NONE;
     read_biases(r);
     d->attention_sinks = options & HF_GPT_OSS;
     TRY(read_activation(r));
     TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
+    if (options & HF_LINEAR) TRY(hf_read_linear(r));
     if (flags & HF_SPARSE) TRY(hf_read_moe(r));
     return hf_read_layers(r);
 }

@@ -122,6 +122,12 @@ const Field hf_config_fields[] = {
     FIELD_FLOAT(HfConfig, swiglu_limit, "7.0", 0, INFINITY, "bound of the factors of gated layers", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, swiglu_alpha, "1.702", 0, INFINITY, "of the gate's sigmoid", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, logit_scale, "0.0625", 0, INFINITY, "multiplies logits", .flags = FIELD_OPEN_MIN),
+    COUNT(linear_num_key_heads, "null", "heads of keys of linear attention"),
+    COUNT(linear_num_value_heads, "null", "heads of values"),
+    COUNT(linear_key_head_dim, "null", "width of a key"),
+    COUNT(linear_value_head_dim, "null", "width of a value"),
+    COUNT(linear_conv_kernel_dim, "null", "tokens that convolutions see"),
+    COUNT(full_attention_interval, "4", "each such layer has attention"),
     FIELD_FLOAT(HfConfig, router_jitter_noise, "0.0", 0, INFINITY, "noise of the router"),
     { 0 },
 };

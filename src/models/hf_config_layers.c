@@ -1,5 +1,5 @@
-/* hf_config_layers.c - what differs from layer to layer: windows, whether positions turn, experts.
- */
+/* hf_config_layers.c - what differs from layer to layer: windows, whether positions turn, experts,
+ * linear attention. */
 #include "models/hf_config_parts.h"
 #include <string.h>
 
@@ -127,13 +127,14 @@ Error *hf_read_layers(HfReading *r)
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
-        bool local = false;
-        TRY(is_local(r, i, &local));
+        bool local = false, linear = false;
+        TRY(r->family->options & HF_LINEAR ? hf_is_linear(r, i, &linear) : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .window = own,
                                    .rope = &rope[local],
-                                   .n_rope = turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i) };
+                                   .n_rope = !linear && turns(r, i) && (all_turn || own),
+                                   .is_sparse = is_sparse(r, i),
+                                   .is_linear = linear };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

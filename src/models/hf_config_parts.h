@@ -62,6 +62,9 @@ typedef struct HfConfig {
     const char *activation;
     double swiglu_limit, swiglu_alpha;
     double logit_scale;
+    const int64_t *linear_num_key_heads, *linear_num_value_heads, *linear_key_head_dim,
+        *linear_value_head_dim, *linear_conv_kernel_dim;
+    int64_t full_attention_interval;
 } HfConfig;
 
 extern const Field hf_config_fields[];
@@ -94,6 +97,10 @@ int64_t hf_n_ahead(const HfReading *r);
 const int64_t *hf_first_sparse(const HfReading *r);
 /* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */
 Error *hf_read_latent(HfReading *r);
+/* hf_config_linear.c: sizes of linear attention, after the norms and the activation; and whether a
+ * layer is of it, in a class that has it. */
+Error *hf_read_linear(HfReading *r);
+Error *hf_is_linear(const HfReading *r, int64_t i, bool *out);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */
 Error *hf_read_moe(HfReading *r);
 /* hf_config_packing.c: how weights are packed. */

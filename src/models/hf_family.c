@@ -150,11 +150,55 @@ static const HfName afmoe_names[] = {
     { 0 },
 };
 
-static const HfName shared_names[] = {
-    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_expert.gate_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_expert.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_expert.down_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.gate.*", "model.layers.%.mlp.shared_expert_gate.*", HF_SAME },
+/* clang-format off */
+#define SHARED_EXPERT \
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_expert.gate_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_expert.up_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_expert.down_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.gate.*", "model.layers.%.mlp.shared_expert_gate.*", HF_SAME }
+#define LINEAR_ATTENTION \
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_GATED_QUERIES }, \
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.q_proj.*", HF_FEATURE_GATES }, \
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_QUERIES }, \
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_KEYS }, \
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_VALUES }, \
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.linear_attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.linear_attn.A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.linear_attn.dt_bias", HF_SAME }, \
+    { "transformer.h.%.delta_norm.*", "model.layers.%.linear_attn.norm.*", HF_SAME }
+/* clang-format on */
+
+static const HfName shared_names[] = { SHARED_EXPERT, { 0 } };
+
+static const HfName qwen3_next_names[] = {
+    LINEAR_ATTENTION,
+    SHARED_EXPERT,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_QUERIES },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_KEYS },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_VALUES },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_GATES },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.linear_attn.in_proj_ba.*",
+      HF_LINEAR_RATES },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.linear_attn.in_proj_ba.*",
+      HF_LINEAR_DECAYS },
+    { 0 },
+};
+
+static const HfName qwen3_5_names[] = {
+    LINEAR_ATTENTION,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_QUERIES },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_KEYS },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_VALUES },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.linear_attn.in_proj_z.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.linear_attn.in_proj_b.*", HF_SAME },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.linear_attn.in_proj_a.*", HF_SAME },
     { 0 },
 };
 
@@ -346,6 +390,10 @@ const HfFamily hf_families[] = {
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
     { "qwen2_moe", "Qwen2MoeForCausalLM", "Qwen2MoeDecoderLayer", shared_names, llama_names, HF_SPARSE | HF_SHARED_EXPERT | HF_BIASED, HF_USE_QKV_BIAS | HF_USE_SLIDING_WINDOW, HF_WINDOW_LOWER,
       .theta = 10000, .eps = 1e-6, .max_positions = 32768, .window = 4096, .n_key_heads = 16, .activation = "silu" },
+    { "qwen3_next", "Qwen3NextForCausalLM", "Qwen3NextDecoderLayer", qwen3_next_names, llama_names, HF_SPARSE | HF_SHARED_EXPERT | HF_FROM_ONE | HF_QK_NORM, HF_LINEAR, HF_NO_WINDOW,
+      .vocab_size = 151936, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 2, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
+    { "qwen3_5_text", "Qwen3_5ForCausalLM", "Qwen3_5DecoderLayer", qwen3_5_names, llama_names, HF_FROM_ONE | HF_QK_NORM, HF_LINEAR, HF_NO_WINDOW,
+      .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 4, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
     { "afmoe", "AfmoeForCausalLM", "AfmoeDecoderLayer", afmoe_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_AFMOE | HF_NORMALIZED | HF_SANDWICH | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_ROPE,
       .theta = 10000, .eps = 1e-5, .max_positions = 16384, .head_width = 128, .window = 1024, .pattern = 4, .activation = "silu" },
     { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,
@@ -391,6 +439,8 @@ const HfFamily hf_families[] = {
       .dropout_key = "hidden_dropout" },
     { 0 },
 };
+#undef LINEAR_ATTENTION
+#undef SHARED_EXPERT
 #undef NEXTN
 #undef SIGMOID_ROUTER
 #undef GLM

@@ -23,7 +23,20 @@ typedef enum HfLayout {
     HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
     HF_LATENT_VALUES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
-    HF_FIRST_COLUMNS,  /* half of those of a tensor */
+    HF_GATED_QUERIES,  /* rows of one tensor: for each head its query, then gates of its features */
+    HF_FEATURE_GATES,
+    HF_LINEAR_QUERIES, /* rows of one tensor: for each head of keys of linear attention its query,
+                          its key, its values, their gates */
+    HF_LINEAR_KEYS,
+    HF_LINEAR_VALUES,
+    HF_LINEAR_GATES,
+    HF_LINEAR_RATES, /* likewise, a row for each head of values: rates, then decays */
+    HF_LINEAR_DECAYS,
+    HF_ALL_QUERIES, /* rows of one tensor: of all heads of linear attention, then keys, then values;
+                       of convolutions, too, which have a dimension of 1 */
+    HF_ALL_KEYS,
+    HF_ALL_VALUES,
+    HF_FIRST_COLUMNS, /* half of those of a tensor */
     HF_SECOND_COLUMNS,
     HF_EXPERTS,      /* a tensor for each expert */
     HF_STACKED,      /* all experts in one tensor, each transposed */
@@ -109,7 +122,8 @@ enum {
     HF_SIGMOIDS = 1 << 22,  /* scores of the router are, with biases for the choice */
     HF_ERNIE_MOE = 1 << 23, /* names of its own for the mixture, which has biases for the choice */
     HF_HUNYUAN_MOE = 1 << 24, /* likewise; a shared expert as wide as the others */
-    HF_FALCON = 1 << 25       /* names of its own for most */
+    HF_FALCON = 1 << 25,      /* names of its own for most */
+    HF_LINEAR = 1 << 26 /* layers may be of linear attention, and heads of the others are gated */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -100,13 +100,48 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
                         const DecoderLayer *layer)
 {
     const int64_t head = d->head_width;
-    const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES;
+    const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES,
+               is_gates = n->layout == HF_FEATURE_GATES,
+               gated = is_gates || n->layout == HF_GATED_QUERIES;
     const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
     s->turning = turns && layer->rope->width ? layer->rope->width : head;
     s->interleaved = turns && f->flags & HF_INTERLEAVED;
-    if (s->group || (!by_head && s->turning == head && !s->interleaved)) return;
+    if (gated) s->size[0] *= 2;
+    if (is_gates) s->base = head * s->row_stride;
+    if (s->group || (!by_head && !gated && s->turning == head && !s->interleaved)) return;
     s->head = head;
-    s->head_stride = by_head ? 3 * head : head;
+    s->head_stride = by_head ? 3 * head : gated ? 2 * head : head;
+}
+
+/* So many of the rows stand together, the first of them behind `before` others of `all` that belong
+ * to one head of keys. */
+static void place_share(HfSource *s, const LinearAttention *l, int64_t rows, int64_t before,
+                        int64_t all)
+{
+    s->size[0] = l->key_heads * all;
+    s->base = before * s->row_stride;
+    s->head = s->turning = rows;
+    s->head_stride = all;
+}
+
+/* Parts of linear attention that share tensors. */
+static void place_linear(HfSource *s, const LinearAttention *l, HfLayout layout, bool is_conv)
+{
+    const int64_t repeat = l->value_heads / l->key_heads, values = repeat * l->value_width,
+                  keys = l->key_width, all = 2 * keys + 2 * values, all_keys = l->key_heads * keys;
+    if (layout >= HF_ALL_QUERIES) {
+        s->base = (layout - HF_ALL_QUERIES) * all_keys * s->row_stride;
+        s->size[0] = 2 * all_keys + l->key_heads * values;
+    } else if (layout == HF_LINEAR_RATES || layout == HF_LINEAR_DECAYS)
+        place_share(s, l, repeat, layout == HF_LINEAR_RATES ? 0 : repeat, 2 * repeat);
+    else if (layout == HF_LINEAR_QUERIES || layout == HF_LINEAR_KEYS)
+        place_share(s, l, keys, layout == HF_LINEAR_QUERIES ? 0 : keys, all);
+    else
+        place_share(s, l, values, 2 * keys + (layout == HF_LINEAR_VALUES ? 0 : values), all);
+    if (!is_conv) return;
+    s->n_dims = 3;
+    s->size[2] = s->size[1];
+    s->size[1] = 1;
 }
 
 /* Parts of latent attention. */
@@ -242,7 +277,9 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
-            if (d->latent)
+            if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
+                place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
+            else if (d->latent)
                 place_latent(out, f, d, n->layout, out->size[1]);
             else
                 place_heads(out, f, d, n, &d->layer[layer]);

@@ -174,11 +174,13 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
-    if (f->windows > HF_WINDOW_EACH) {
+    if (f->windows > HF_WINDOW_EACH || f->options & HF_LINEAR) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
-                        d->layer[i].window ? "sliding" : "full");
+                        d->layer[i].is_linear ? "linear"
+                        : d->layer[i].window  ? "sliding"
+                                              : "full");
         text_putc(t, ']');
     }
     if (f->options & HF_NO_ROPE_LAYERS) put_no_rope_layers(t, d);
@@ -224,6 +226,15 @@ static void put_latent(Text *t, const Decoder *d)
     put_int(t, "qk_nope_head_dim", d->head_width - l->turning);
     put_int(t, "qk_rope_head_dim", l->turning);
     put_int(t, "v_head_dim", l->value_width);
+}
+
+static void put_linear(Text *t, const LinearAttention *l)
+{
+    put_int(t, "linear_num_key_heads", l->key_heads);
+    put_int(t, "linear_num_value_heads", l->value_heads);
+    put_int(t, "linear_key_head_dim", l->key_width);
+    put_int(t, "linear_value_head_dim", l->value_width);
+    put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
 /* Of layers that are sparse from one on. */
@@ -349,6 +360,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     }
     if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
     put_layers(t, d, f);
+    if (f->options & HF_LINEAR && d->linear) put_linear(t, d->linear);
     if (f->flags & HF_AFMOE) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->options & HF_USE_QK_NORM) hf_put_bool(t, "use_qk_norm", d->qk_norm);
     if (!(f->flags & HF_SPARSE) || !d->moe) return;

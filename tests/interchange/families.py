@@ -28,6 +28,8 @@ GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, h
 
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
+# keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
+LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
 
 
 def rope(kind, **more):
@@ -91,6 +93,10 @@ FAMILIES = {
     "exaone4": ("Exaone4", LLAMA | dict(head_dim=16, sliding_window=24, num_hidden_layers=5)),
     "exaone4_whole": ("Exaone4", LLAMA | dict(head_dim=16, sliding_window=None, layer_types=["full_attention"] * 3)),
     "qwen2_moe": ("Qwen2Moe", LLAMA | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
+    "qwen3_next": ("Qwen3Next", LINEAR | dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
+    "qwen3_next_whole_heads": ("Qwen3Next", LINEAR | dict(linear_num_value_heads=2, linear_conv_kernel_dim=3, num_experts=5, num_experts_per_tok=2,
+                                                           moe_intermediate_size=24, shared_expert_intermediate_size=40) | rope("default", partial_rotary_factor=1.0)),
+    "qwen3_5": ("Qwen3_5", LINEAR | dict(layer_types=["linear_attention", "full_attention", "full_attention", "linear_attention"])),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),
     "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),
@@ -325,7 +331,7 @@ def check(name, work):
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
-    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig")}
+    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too

@@ -24,6 +24,12 @@
     "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5, \"n_group\": 2, "               \
     "\"topk_group\": 1, "
 
+/* Two heads of keys, four of values; two of the others' eight features turn. */
+#define LINEAR                                                                                     \
+    MEMBERS "\"head_dim\": 8, \"linear_num_key_heads\": 2, \"linear_num_value_heads\": 4, "        \
+            "\"linear_key_head_dim\": 6, \"linear_value_head_dim\": 4, "                           \
+            "\"linear_conv_kernel_dim\": 3, "
+
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0, "
@@ -84,6 +90,11 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"qwen3_moe\", \"head_dim\": 6, \"num_experts\": 4, "
             "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"norm_topk_prob\": true, "
             "\"decoder_sparse_step\": 1, \"mlp_only_layers\": [1], \"router_aux_loss_coef\": 0.02",
+    LINEAR "\"model_type\": \"qwen3_next\", \"full_attention_interval\": 2, \"num_experts\": 4, "
+           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"norm_topk_prob\": true, "
+           "\"shared_expert_intermediate_size\": 10, \"router_aux_loss_coef\": 0.02",
+    LINEAR "\"model_type\": \"qwen3_5_text\", \"layer_types\": [\"linear_attention\", "
+           "\"full_attention\", \"full_attention\", \"linear_attention\"]",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
     MEMBERS

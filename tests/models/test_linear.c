@@ -34,7 +34,7 @@ static double param(const Layer *l, const char *name, int64_t i)
 static double product(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     double sum = 0;
-    const char *weight = arena_printf(l->run->arena, "attn.%s.weight", name);
+    const char *weight = arena_printf(l->run->arena, "linear_attn.%s.weight", name);
     for (int64_t k = 0; k < WIDTH; k++)
         sum += param(l, weight, i * WIDTH + k) * op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
     return sum;
@@ -50,7 +50,7 @@ static double convolved(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     double sum = 0;
     for (int64_t k = 0; k < TAPS && k <= t; k++)
-        sum += param(l, arena_printf(l->run->arena, "attn.%s_conv.weight", name),
+        sum += param(l, arena_printf(l->run->arena, "linear_attn.%s_conv.weight", name),
                      i * TAPS + TAPS - 1 - k) *
                product(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
     return sum * sigmoid(sum);
@@ -113,8 +113,8 @@ TEST(linear_attention_equals_its_formula)
     assert_no_error(m->forward(m, g, &f, &out));
     OpRun *run = op_run_new(a, g, 0);
     op_run_nodes(run, 0, g->n_nodes);
-    const Layer l = { run, read_by(g, "transformer.h.0.attn.q_attn.weight") };
-    const Value *made = read_by(g, "transformer.h.0.attn.c_proj.weight");
+    const Layer l = { run, read_by(g, "transformer.h.0.linear_attn.q_attn.weight") };
+    const Value *made = read_by(g, "transformer.h.0.linear_attn.c_proj.weight");
     for (int h = 0; h < HEADS; h++) {
         double state[D][E] = { { 0 } }, o[E];
         for (int t = 0; t < TOKENS; t++) {
@@ -175,7 +175,7 @@ TEST(matrices_of_linear_attention_stay_f32)
     assert_no_error(session_generation_program(s, 1, 1, 32, &p));
     const Graph *g = program_graph(p);
     assert_int_equal(graph_find(g, "transformer.h.0.matrices")->dtype, F32);
-    assert_int_equal(graph_find(g, "transformer.h.0.attn.q_tail")->dtype, BF16);
+    assert_int_equal(graph_find(g, "transformer.h.0.linear_attn.q_tail")->dtype, BF16);
     assert_int_equal(graph_find(g, "transformer.h.1.attn.k_cache")->dtype, BF16);
     session_free(s);
     arena_free(a);

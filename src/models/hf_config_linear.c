@@ -1,0 +1,44 @@
+/* hf_config_linear.c - linear attention: its sizes, and which layers are of it. */
+#include "models/hf_config_parts.h"
+#include <string.h>
+
+/* What the class has where config.json is silent. */
+static int64_t size_of(const int64_t *given, int64_t of_class)
+{
+    return given ? *given : of_class;
+}
+
+Error *hf_read_linear(HfReading *r)
+{
+    const HfConfig *c = &r->c;
+    LinearAttention *l = NEW(r->arena, LinearAttention);
+    Norm *n = arena_copy(r->arena, r->d->head_norm, sizeof *n);
+    *l = (LinearAttention){ .key_heads = size_of(c->linear_num_key_heads, 16),
+                            .value_heads = size_of(c->linear_num_value_heads, 32),
+                            .key_width = size_of(c->linear_key_head_dim, 128),
+                            .value_width = size_of(c->linear_value_head_dim, 128),
+                            .conv_width = size_of(c->linear_conv_kernel_dim, 4),
+                            .most_rate = 1,
+                            .norm = n };
+    n->width = l->value_width;
+    n->from_one = false;
+    if (l->value_heads % l->key_heads)
+        return hf_unknown(r, "linear_num_value_heads", "it must be a multiple of the key heads");
+    if (l->conv_width < 2)
+        return hf_unknown(r, "linear_conv_kernel_dim", "a convolution sees at least 2 tokens");
+    if (r->d->activation != ACTIVATE_SILU)
+        return hf_unknown(r, "hidden_act", "only silu is, behind convolutions");
+    if (c->attention_bias && *c->attention_bias)
+        return hf_unknown(r, "attention_bias", "only false is: gates would have biases, too");
+    r->d->linear = l;
+    return NULL;
+}
+
+Error *hf_is_linear(const HfReading *r, int64_t i, bool *out)
+{
+    const StringList *list = r->c.layer_types;
+    const char *type = list && i < list->n ? list->item[i] : "";
+    *out = list ? !strcmp(type, "linear_attention") : (i + 1) % r->c.full_attention_interval != 0;
+    if (!list || *out || !strcmp(type, "full_attention")) return NULL;
+    return hf_unknown(r, "layer_types", "each layer is of type full_attention or linear_attention");
+}
