@@ -530,6 +530,12 @@ __device__ inline int64_t first_position(const Call &c, int64_t b)
     return b < c.now->n_texts ? c.now->text_position[b] : c.now->position;
 }
 
+/* Whether what row b of the batch brings must leave no trace in what is kept of its text. */
+__device__ inline bool text_waits(const Call &c, int64_t b)
+{
+    return b < c.now->n_texts && c.now->text_waits[b];
+}
+
 /* dropout_mask.h, on the GPU. */
 __device__ inline uint64_t dropout_key_of(const RunTime *now, int64_t salt)
 {

@@ -1,0 +1,34 @@
+/* causal_conv_cuda.c - starts the kernels of causal_conv.cu. */
+#include "device/cuda/cuda.h"
+#include "ops/kernels.h"
+
+static int conv(const Launch *l)
+{
+    return cuda_run(l, "causal_conv_kernel", 0, cuda_blocks(l, tensor_count(&l->out[0]), 256), 256);
+}
+
+static int grad(const Launch *l)
+{
+    enum { FEATURES = 32 }; /* of a block */
+    const int64_t blocks = (l->in[1].size[0] + FEATURES - 1) / FEATURES * l->in[1].size[1];
+    const int status = cuda_run(l, "causal_conv_x_grad_kernel", 0,
+                                cuda_blocks(l, tensor_count(&l->out[0]), 256), 256);
+    return status ? status : cuda_run(l, "causal_conv_weight_grad_kernel", 0, blocks, 256);
+}
+
+static int cached(const Launch *l)
+{
+    const int64_t n = l->in[1].size[0] * l->in[1].size[2];
+    return cuda_run(l, "causal_conv_cached_kernel", 0, cuda_blocks(l, n, 256), 256);
+}
+
+const KernelDef causal_conv_cuda[] = {
+    { "causal_conv", "cuda", "any any>any", CPU_SCALAR, conv, NULL, cuda_floats_fit },
+    { "causal_conv", "cuda", "any any i32>any", CPU_SCALAR, conv, NULL, cuda_floats_fit },
+    { "causal_conv_grad", "cuda", "any any any>any any", CPU_SCALAR, grad, NULL, cuda_floats_fit },
+    { "causal_conv_grad", "cuda", "any any i32 any>any any", CPU_SCALAR, grad, NULL,
+      cuda_floats_fit },
+    { "causal_conv_cached", "cuda", "any any any>any any", CPU_SCALAR, cached, NULL,
+      cuda_floats_fit },
+    { 0 },
+};
