@@ -38,11 +38,24 @@ static Value *added(Build *b, Value *x, Value *y)
     return add(b->g, x, factor != 0 ? scale(b->g, y, factor) : y);
 }
 
+/* Of a block, in front of its layers and behind them. */
+typedef struct BlockNorms {
+    const Norm *attention, *attention_post, *ffn, *ffn_post;
+} BlockNorms;
+
+static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
+{
+    const Norm *front = layer->is_linear ? d->linear->front_norm : NULL;
+    if (front) return (BlockNorms){ .attention = front, .ffn = front };
+    return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm, d->ffn_post_norm };
+}
+
 static Value *layers_of_block(Build *b, Value *x, int64_t i)
 {
     Graph *g = b->g;
     const Decoder *d = b->d;
-    Value *n = maybe_norm(g, "attention_norm", x, d->attention_norm);
+    const BlockNorms norms = norms_of(d, &d->layer[i]);
+    Value *n = maybe_norm(g, "attention_norm", x, norms.attention);
     Value *attended;
     if (d->layer[i].is_linear) {
         attended = linear_attention_layer(b, n);
@@ -51,13 +64,13 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
         attended = attention_layer(b, &d->layer[i], n);
         graph_leave(g);
     }
-    attended = maybe_norm(g, "attention_post_norm", attended, d->attention_post_norm);
+    attended = maybe_norm(g, "attention_post_norm", attended, norms.attention_post);
     if (d->residual == RESIDUAL_SERIAL) x = added(b, x, attended);
-    if (d->residual != RESIDUAL_ONE_NORM) n = maybe_norm(g, "ffn_norm", x, d->ffn_norm);
+    if (d->residual != RESIDUAL_ONE_NORM) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
     graph_enter(g, "mlp", -1);
     Value *y = feed_forward(b, &d->layer[i], n);
     graph_leave(g);
-    y = maybe_norm(g, "ffn_post_norm", y, d->ffn_post_norm);
+    y = maybe_norm(g, "ffn_post_norm", y, norms.ffn_post);
     return added(b, x, d->residual == RESIDUAL_SERIAL ? y : add(g, attended, y));
 }
 

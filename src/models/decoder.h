@@ -45,6 +45,9 @@ typedef struct LinearAttention {
     int64_t conv_width; /* tokens that a convolution sees, at least 2 */
     double most_rate;   /* what corrections are below: 1, or 2 */
     const Norm *norm;   /* of what each head gives; there always */
+    /* In front of both layers of a linear block, which then has no norms behind them, whatever
+     * other blocks have; NULL: as those. */
+    const Norm *front_norm;
 } LinearAttention;
 
 /* Further blocks, each with the stream of the one before and the embedding of one token more,

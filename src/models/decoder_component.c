@@ -28,7 +28,7 @@ typedef struct LatentSettings {
 
 typedef struct LinearSettings {
     int64_t key_heads, value_heads, key_width, value_width, conv_width;
-    bool negative;
+    bool negative, norm_in_front;
     double eps;
 } LinearSettings;
 
@@ -114,6 +114,7 @@ static const Field linear_fields[] = {
     FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
     FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
+    FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
     FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
@@ -291,6 +292,8 @@ static Error *check_linear(const Settings *s)
     if (any && !l) return error_new("layers: a linear block needs the settings `linear_attention`");
     if (!l) return NULL;
     if (!any) return error_new("linear_attention: no block of `layers` is linear");
+    if (l->norm_in_front && s->residual != RESIDUAL_SERIAL)
+        return error_new("linear_attention: norm_in_front needs residual: serial");
     if (l->value_heads % l->key_heads)
         return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
                          (long long)l->key_heads, (long long)l->value_heads);
@@ -416,7 +419,8 @@ static const LinearAttention *linear_of(Arena *a, const Settings *s)
                                    .value_width = l->value_width,
                                    .conv_width = l->conv_width,
                                    .most_rate = l->negative ? 2 : 1,
-                                   .norm = arena_copy(a, &norm, sizeof norm) };
+                                   .norm = arena_copy(a, &norm, sizeof norm),
+                                   .front_norm = norm_of(a, s, s->n_embd, l->norm_in_front) };
     return arena_copy(a, &made, sizeof made);
 }
 

@@ -77,6 +77,7 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = number(a, "linear value_width", (double)x->value_width, (double)y->value_width);
     if (!e) e = number(a, "linear conv_width", (double)x->conv_width, (double)y->conv_width);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
+    if (!e) e = norms(a, "norm in front of linear layers alone", x->front_norm, y->front_norm);
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }
 

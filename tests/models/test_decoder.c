@@ -192,6 +192,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{linear: true}], linear_attention: {key_heads: 2, value_heads: 3, key_width: "
           "4, value_width: 4}",
           "linear_attention: key_heads 2 does not divide value_heads 3" },
+        { "residual: two_norms, layers: [{linear: true}], linear_attention: {key_heads: 1, "
+          "value_heads: 1, key_width: 4, value_width: 4, norm_in_front: true}",
+          "linear_attention: norm_in_front needs residual: serial" },
         { "layers: [{}, {linear: true, window: 4}]",
           "layers.1: a linear block has neither window nor rope" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },

@@ -126,6 +126,31 @@ TEST(linear_attention_equals_its_formula)
     arena_free(a);
 }
 
+/* As OLMo hybrids have them: behind attention, in front of linear attention. */
+TEST(linear_blocks_may_have_norms_where_others_have_none)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
+    assert_no_error(decoder_model(
+        a,
+        DECODER_SETTINGS "norm_in_front: false, norm_behind: true, layers: [{linear: true}, {}], "
+                         "linear_attention: {key_heads: 1, value_heads: 1, key_width: 4, "
+                         "value_width: 4, norm_in_front: true}",
+        &m));
+    assert_no_error(m->forward(m, g, &f, &out));
+    for (int i = 0; i < 2; i++) {
+        static const char *const name[] = { "attention_norm", "ffn_norm", "attention_post_norm",
+                                            "ffn_post_norm" };
+        for (int k = 0; k < 4; k++)
+            assert_true((graph_find(g, arena_printf(a, "transformer.h.%d.%s.weight", i, name[k])) !=
+                         NULL) == (i == k / 2));
+    }
+    arena_free(a);
+}
+
 static void run_tokens(Program *p, const int32_t *ids, int64_t position)
 {
     assert_no_error(program_write(p, "input_ids", 0, ids));
