@@ -1,5 +1,6 @@
 /* fuzz_hf_config.c - any config.json: an error, or a model that is written as a config.json of the
- * same, and whose queries and keys lie each at a place of their own in the tensors of the class. */
+ * same, and whose queries and keys lie each at a place of their own in the tensors of the class, as
+ * do the parts of linear attention. */
 #include "fuzz.h"
 #include "models/decoder_difference.h"
 #include "models/hf_write.h"
@@ -8,6 +9,7 @@
 enum { MOST_ROWS = 4096 };
 
 #define ATTENTION "transformer.h.0.attn."
+#define LINEAR "transformer.h.0.linear_attn."
 
 /* Weights with one column, that may share a tensor: no two of their rows share an element of it. */
 typedef struct Share {
@@ -76,6 +78,30 @@ static void check_heads(Arena *a, const HfModel *m)
     check_rows(a, m, wide, 2);
 }
 
+static void check_linear(Arena *a, const HfModel *m)
+{
+    const LinearAttention *l = m->decoder->linear;
+    if (!l) return;
+    const bool fused = m->family->flags & HF_SPARSE;
+    const Share gated[] = { { ATTENTION "q_attn.weight", m->decoder->n_head_q,
+                              m->decoder->head_width },
+                            { ATTENTION "g_attn.weight", m->decoder->n_head_q,
+                              m->decoder->head_width } },
+                products[] = { { LINEAR "q_attn.weight", l->key_heads, l->key_width },
+                               { LINEAR "k_attn.weight", l->key_heads, l->key_width },
+                               { LINEAR "v_attn.weight", l->value_heads, l->value_width },
+                               { LINEAR "g_attn.weight", l->value_heads, l->value_width } },
+                convolutions[] = { { LINEAR "q_conv.weight", l->key_heads, l->key_width },
+                                   { LINEAR "k_conv.weight", l->key_heads, l->key_width },
+                                   { LINEAR "v_conv.weight", l->value_heads, l->value_width } },
+                gates[] = { { LINEAR "a_attn.weight", l->value_heads, 1 },
+                            { LINEAR "b_attn.weight", l->value_heads, 1 } };
+    check_rows(a, m, gated, 2);
+    check_rows(a, m, products, fused ? 4 : 3);
+    check_rows(a, m, convolutions, 3);
+    if (fused) check_rows(a, m, gates, 2);
+}
+
 static void check_written(Arena *a, const HfModel *m)
 {
     const HfFamily *family;
@@ -102,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!e) {
         check_written(a, &m);
         check_heads(a, &m);
+        check_linear(a, &m);
     }
     error_free(e);
     arena_free(a);
