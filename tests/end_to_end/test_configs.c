@@ -52,6 +52,7 @@ static const Case cases[] = {
     { "configs/training/muon.yaml", "",
       TINY_RUN " --set lr_scheduler.config.warmup_steps=1 --set lr_scheduler.config.decay_steps=1",
       NULL },
+    { "configs/training/hybrid.yaml", "", TINY_RUN, NULL },
     { "configs/generate/small.yaml", " --set settings.model_path=$MODALITIES_DATA/info.json",
       TINY_MODEL " --set settings.sequence_length=16", NULL },
     { "configs/tutorial/warmstart_config.yaml",
