@@ -3,13 +3,15 @@
 #include "base/arena.h"
 #include <string.h>
 
-static const OpDef op_causal_conv, op_causal_conv_grad, op_causal_conv_cached;
+static const OpDef op_causal_conv, op_causal_conv_x_grad, op_causal_conv_weight_grad,
+    op_causal_conv_cached;
 
+/* x comes twice: ranks that divide a sequence make their own tokens from all of it. */
 Value *causal_conv(Graph *g, Value *x, Value *weight, Value *documents)
 {
-    Value *in[] = { x, weight, documents };
-    const char *dims = documents ? "bs!c,cw!,bs->bsc" : "bs!c,cw!->bsc";
-    return graph_add_dims(g, &op_causal_conv, dims, NULL, NULL, documents ? 3 : 2, in)->out[0];
+    Value *in[] = { x, x, weight, documents };
+    const char *dims = documents ? "bsc,bt!c,cw!,bt->bsc" : "bsc,bt!c,cw!->bsc";
+    return graph_add_dims(g, &op_causal_conv, dims, NULL, NULL, documents ? 4 : 3, in)->out[0];
 }
 
 Value *causal_conv_cached(Graph *g, Value *tail, Value *x, Value *weight)
@@ -24,13 +26,22 @@ Value *causal_conv_cached(Graph *g, Value *tail, Value *x, Value *weight)
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
-    Value *in[4];
-    memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
-    in[n->n_in] = dout[0];
-    const char *dims = n->n_in == 3 ? "bs!c,cw!,bs,bsc->bsc,cw" : "bs!c,cw!,bsc->bsc,cw";
-    const Node *made = graph_add_dims(g, &op_causal_conv_grad, dims, NULL, NULL, n->n_in + 1, in);
-    din[0] = made->out[0];
-    din[1] = made->out[1];
+    Value *weight = n->in[2], *documents = n->n_in == 4 ? n->in[3] : NULL;
+    const char *width = arena_printf(g->arena, "w=%lld", (long long)value_width(weight));
+    if (documents) {
+        Value *of_x[] = { weight, documents, dout[0] }, *of_w[] = { n->in[1], documents, dout[0] };
+        din[1] = graph_add_dims(g, &op_causal_conv_x_grad, "cw!,bs,bs!c->bsc", NULL, NULL, 3, of_x)
+                     ->out[0];
+        din[2] =
+            graph_add_dims(g, &op_causal_conv_weight_grad, "bt!c,bt,bsc->cw!", width, NULL, 3, of_w)
+                ->out[0];
+        return;
+    }
+    Value *of_x[] = { weight, dout[0] }, *of_w[] = { n->in[1], dout[0] };
+    din[1] =
+        graph_add_dims(g, &op_causal_conv_x_grad, "cw!,bs!c->bsc", NULL, NULL, 2, of_x)->out[0];
+    din[2] = graph_add_dims(g, &op_causal_conv_weight_grad, "bt!c,bsc->cw!", width, NULL, 2, of_w)
+                 ->out[0];
 }
 
 /* How many tokens in front of t, up to `most`, are of its document; t is a number over all
@@ -43,42 +54,64 @@ static int64_t n_before(const int32_t *document, int64_t t, int64_t length, int6
     return n;
 }
 
+/* The number over all sequences of row i of a rank's own tokens; -1: it is padding. */
+static int64_t token_of(const Tensor *own, int64_t i, int64_t length)
+{
+    const int64_t t = global_index(own, 1, i % own->size[1]);
+    return t < length ? i / own->size[1] * length + t : -1;
+}
+
 static int reference(const Launch *l)
 {
-    const Tensor *x = &l->in[0], *weight = &l->in[1];
-    const int32_t *document = l->n_in == 3 ? l->in[2].data : NULL;
+    const Tensor *own = &l->in[0], *x = &l->in[1], *weight = &l->in[2];
+    const int32_t *document = l->n_in == 4 ? l->in[3].data : NULL;
     const double *in = x->data, *w = weight->data;
     const int64_t length = x->size[1], c = x->size[2], width = weight->size[1];
     double *y = l->out[0].data;
-    for (int64_t t = 0; t < x->size[0] * length; t++) {
-        const int64_t n = n_before(document, t, length, width - 1);
+    for (int64_t row = 0; row < own->size[0] * own->size[1]; row++) {
+        const int64_t t = token_of(own, row, length);
+        const int64_t n = t < 0 ? -1 : n_before(document, t, length, width - 1);
         for (int64_t k = 0; k < c; k++) {
             double sum = 0;
             for (int64_t i = 0; i <= n; i++)
                 sum += w[k * width + width - 1 - i] * in[(t - i) * c + k];
-            y[t * c + k] = sum;
+            y[row * c + k] = sum;
         }
     }
     return KERNEL_OK;
 }
 
-static int grad_reference(const Launch *l)
+static int x_grad_reference(const Launch *l)
 {
-    const Tensor *x = &l->in[0], *weight = &l->in[1];
-    const int32_t *document = l->n_in == 4 ? l->in[2].data : NULL;
-    const double *in = x->data, *w = weight->data, *dy = l->in[l->n_in - 1].data;
-    const int64_t length = x->size[1], c = x->size[2], width = weight->size[1];
-    double *dx = l->out[0].data, *dw = l->out[1].data;
-    memset(dx, 0, tensor_bytes(&l->out[0]));
-    memset(dw, 0, tensor_bytes(&l->out[1]));
-    for (int64_t t = 0; t < x->size[0] * length; t++) {
+    const Tensor *weight = &l->in[0], *dx = &l->out[0];
+    const int32_t *document = l->n_in == 3 ? l->in[1].data : NULL;
+    const double *w = weight->data, *dy = l->in[l->n_in - 1].data;
+    const int64_t length = dx->size[1], c = dx->size[2], width = weight->size[1];
+    double *to = dx->data;
+    memset(to, 0, tensor_bytes(dx));
+    for (int64_t t = 0; t < dx->size[0] * length; t++) {
         const int64_t n = n_before(document, t, length, width - 1);
         for (int64_t k = 0; k < c; k++)
-            for (int64_t i = 0; i <= n; i++) {
-                const int64_t of_w = k * width + width - 1 - i, of_x = (t - i) * c + k;
-                dx[of_x] += w[of_w] * dy[t * c + k];
-                dw[of_w] += in[of_x] * dy[t * c + k];
-            }
+            for (int64_t i = 0; i <= n; i++)
+                to[(t - i) * c + k] += w[k * width + width - 1 - i] * dy[t * c + k];
+    }
+    return KERNEL_OK;
+}
+
+static int weight_grad_reference(const Launch *l)
+{
+    const Tensor *x = &l->in[0], *own = &l->in[l->n_in - 1], *dw = &l->out[0];
+    const int32_t *document = l->n_in == 3 ? l->in[1].data : NULL;
+    const double *in = x->data, *dy = own->data;
+    const int64_t length = x->size[1], c = x->size[2], width = dw->size[1];
+    double *to = dw->data;
+    memset(to, 0, tensor_bytes(dw));
+    for (int64_t row = 0; row < own->size[0] * own->size[1]; row++) {
+        const int64_t t = token_of(own, row, length);
+        const int64_t n = t < 0 ? -1 : n_before(document, t, length, width - 1);
+        for (int64_t k = 0; k < c; k++)
+            for (int64_t i = 0; i <= n; i++)
+                to[k * width + width - 1 - i] += in[(t - i) * c + k] * dy[row * c + k];
     }
     return KERNEL_OK;
 }
@@ -118,10 +151,9 @@ static int cached_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static void grad_dtypes(const Node *n, Dtype *out)
+static void x_grad_dtypes(const Node *n, Dtype *out)
 {
-    out[0] = n->in[0]->dtype;
-    out[1] = n->in[1]->dtype;
+    out[0] = n->in[n->n_in - 1]->dtype;
 }
 
 static void cached_dtypes(const Node *n, Dtype *out)
@@ -135,11 +167,16 @@ static const OpDef op_causal_conv = {
     .grad = grad,
     .reference = reference,
 };
-static const OpDef op_causal_conv_grad = {
-    .name = "causal_conv_grad",
-    .doc = "gradients of what is summed and of the weights",
-    .dtypes = grad_dtypes,
-    .reference = grad_reference,
+static const OpDef op_causal_conv_x_grad = {
+    .name = "causal_conv_x_grad",
+    .doc = "gradient of what is summed",
+    .dtypes = x_grad_dtypes,
+    .reference = x_grad_reference,
+};
+static const OpDef op_causal_conv_weight_grad = {
+    .name = "causal_conv_weight_grad",
+    .doc = "gradient of the weights",
+    .reference = weight_grad_reference,
 };
 static const OpDef op_causal_conv_cached = {
     .name = "causal_conv_cached",
@@ -148,5 +185,6 @@ static const OpDef op_causal_conv_cached = {
     .reference = cached_reference,
 };
 
-const OpDef *const causal_conv_ops[] = { &op_causal_conv, &op_causal_conv_grad,
-                                         &op_causal_conv_cached, NULL };
+const OpDef *const causal_conv_ops[] = { &op_causal_conv, &op_causal_conv_x_grad,
+                                         &op_causal_conv_weight_grad, &op_causal_conv_cached,
+                                         NULL };

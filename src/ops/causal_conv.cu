@@ -12,27 +12,35 @@ __device__ static int64_t n_before(const CallTensor *document, int64_t t, int64_
     return n;
 }
 
-/* in: x, weights, perhaps documents. */
+/* The number over all sequences of row i of a rank's own tokens; -1: it is padding. */
+__device__ static int64_t token_of(const Call &c, const CallTensor &own, int64_t i, int64_t length)
+{
+    const int64_t t = whole_index(c, own, 1, i % own.size[1]);
+    return t < length ? i / own.size[1] * length + t : -1;
+}
+
+/* in: own tokens, whole sequences, weights, perhaps documents. */
 KERNEL(causal_conv_kernel, 256)
 {
-    const CallTensor &x = c.in[0], &w = c.in[1], &y = c.out[0];
-    const CallTensor *document = c.n_in == 3 ? &c.in[2] : nullptr;
+    const CallTensor &own = c.in[0], &x = c.in[1], &w = c.in[2], &y = c.out[0];
+    const CallTensor *document = c.n_in == 4 ? &c.in[3] : nullptr;
     const int64_t length = x.size[1], n = x.size[2], width = w.size[1];
     for (int64_t i = thread_number(); i < y.count; i += all_threads()) {
-        const int64_t t = i / n, k = i % n, before = n_before(document, t, length, width - 1);
+        const int64_t t = token_of(c, own, i / n, length), k = i % n,
+                      before = t < 0 ? -1 : n_before(document, t, length, width - 1);
         float sum = 0;
         for (int64_t j = 0; j <= before; j++)
-            sum += get(w, k * width + width - 1 - j) * get(x, i - j * n);
+            sum += get(w, k * width + width - 1 - j) * get(x, (t - j) * n + k);
         put(y, i, sum);
     }
 }
 
-/* in: x, weights, perhaps documents, gradient of the result. A token gets from those behind it that
+/* in: weights, perhaps documents, gradient of the result. A token gets from those behind it that
  * have it in front of them. */
 KERNEL(causal_conv_x_grad_kernel, 256)
 {
-    const CallTensor &w = c.in[1], &dy = c.in[c.n_in - 1], &dx = c.out[0];
-    const CallTensor *document = c.n_in == 4 ? &c.in[2] : nullptr;
+    const CallTensor &w = c.in[0], &dy = c.in[c.n_in - 1], &dx = c.out[0];
+    const CallTensor *document = c.n_in == 3 ? &c.in[1] : nullptr;
     const int64_t length = dx.size[1], n = dx.size[2], width = w.size[1];
     for (int64_t i = thread_number(); i < dx.count; i += all_threads()) {
         const int64_t t = i / n, k = i % n;
@@ -45,20 +53,22 @@ KERNEL(causal_conv_x_grad_kernel, 256)
     }
 }
 
-/* A block for 32 features and one weight of each; warps take tokens in turns. */
+/* A block for 32 features and one weight of each; warps take tokens in turns. in: whole sequences,
+ * perhaps documents, gradient of the own tokens. */
 KERNEL(causal_conv_weight_grad_kernel, 256)
 {
     enum { WARPS = 8 };
     __shared__ float part[WARPS][WARP];
-    const CallTensor &x = c.in[0], &dy = c.in[c.n_in - 1], &dw = c.out[1];
-    const CallTensor *document = c.n_in == 4 ? &c.in[2] : nullptr;
+    const CallTensor &x = c.in[0], &dy = c.in[c.n_in - 1], &dw = c.out[0];
+    const CallTensor *document = c.n_in == 3 ? &c.in[1] : nullptr;
     const int64_t length = x.size[1], n = x.size[2], width = dw.size[1];
     const int64_t j = blockIdx.x % width, k = blockIdx.x / width * WARP + threadIdx.x % WARP;
     const int warp = threadIdx.x / WARP;
     float sum = 0;
-    for (int64_t t = warp; t < x.size[0] * length; t += WARPS) {
-        if (n_before(document, t, length, j) < j || k >= n) continue;
-        sum += get(dy, t * n + k) * get(x, (t - j) * n + k);
+    for (int64_t i = warp; i < dy.size[0] * dy.size[1]; i += WARPS) {
+        const int64_t t = token_of(c, dy, i, length);
+        if (t < 0 || k >= n || n_before(document, t, length, j) < j) continue;
+        sum += get(dy, i * n + k) * get(x, (t - j) * n + k);
     }
     part[warp][threadIdx.x % WARP] = sum;
     __syncthreads();

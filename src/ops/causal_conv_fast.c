@@ -5,27 +5,37 @@
 /* Tokens of a task; parts of all tokens, whose sums are added in order; the widest kernel. */
 enum { TOKENS = 64, PARTS = 64, MAX_WIDTH = 16 };
 
+/* `own` are the tokens that are made, or whose gradient is there, of whole sequences x. */
 typedef struct Conv {
     const Launch *l;
-    const Tensor *x, *weight;
+    const Tensor *own, *x, *weight;
     const int32_t *document; /* NULL: one document */
     int64_t n, length, c, width;
     float *turned; /* scratch: weights [width][c], that of the token itself first */
     float *part;   /* scratch: [PARTS][width][c], likewise */
 } Conv;
 
-static Conv conv_of(const Launch *l, const Tensor *in, int n_in)
+static Conv conv_of(const Launch *l, const Tensor *own, const Tensor *x, const Tensor *weight,
+                    const Tensor *document)
 {
     return (Conv){ .l = l,
-                   .x = &in[0],
-                   .weight = &in[1],
-                   .document = n_in == 3 ? in[2].data : NULL,
-                   .n = in[0].size[0] * in[0].size[1],
-                   .length = in[0].size[1],
-                   .c = in[0].size[2],
-                   .width = in[1].size[1],
+                   .own = own,
+                   .x = x,
+                   .weight = weight,
+                   .document = document ? document->data : NULL,
+                   .n = own->size[0] * own->size[1],
+                   .length = x->size[1],
+                   .c = x->size[2],
+                   .width = weight->size[1],
                    .turned = l->scratch,
-                   .part = (float *)l->scratch + tensor_count(&in[1]) };
+                   .part = l->scratch };
+}
+
+/* The number over all sequences of row i of the own tokens; -1: it is padding. */
+static int64_t token_of(const Conv *w, int64_t i)
+{
+    const int64_t t = global_index(w->own, 1, i % w->own->size[1]);
+    return t < w->length ? i / w->own->size[1] * w->length + t : -1;
 }
 
 static void turn_weights(const Conv *w)
@@ -57,22 +67,22 @@ static void conv_task(void *arg, int64_t task, int thread)
     const Conv *w = arg;
     const Tensor *y = &w->l->out[0];
     const Range r = chunk(w->n, TOKENS, task);
-    for (int64_t t = r.from; t < r.to; t++) {
-        const int64_t before = n_before(w, t);
+    for (int64_t row = r.from; row < r.to; row++) {
+        const int64_t t = token_of(w, row), before = t < 0 ? -1 : n_before(w, t);
         for (int64_t k = 0; k < w->c; k += LANES) {
             const int64_t n = w->c - k < LANES ? w->c - k : LANES;
             Vec sum = vec_set(0);
             for (int64_t i = 0; i <= before; i++)
                 sum = vec_fma(features(w->x, (t - i) * w->c + k, n),
                               vec_get(F32, w->turned, i * w->c + k, n), sum);
-            vec_put(y->dtype, y->data, t * w->c + k, n, sum);
+            vec_put(y->dtype, y->data, row * w->c + k, n, sum);
         }
     }
 }
 
 static int conv(const Launch *l)
 {
-    Conv w = conv_of(l, l->in, l->n_in);
+    Conv w = conv_of(l, &l->in[0], &l->in[1], &l->in[2], l->n_in == 4 ? &l->in[3] : NULL);
     turn_weights(&w);
     pool_run(l->stream->pool, chunk_count(w.n, TOKENS), conv_task, &w);
     return KERNEL_OK;
@@ -81,7 +91,7 @@ static int conv(const Launch *l)
 static size_t scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
-    return sizeof(float) * (size_t)tensor_count(&l->in[1]);
+    return sizeof(float) * (size_t)tensor_count(&l->in[2]);
 }
 
 /* ---- backwards ---- */
@@ -91,7 +101,7 @@ static void dx_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
     const Conv *w = arg;
-    const Tensor *dx = &w->l->out[0], *dy = &w->l->in[w->l->n_in - 1];
+    const Tensor *dx = &w->l->out[0], *dy = w->own;
     const Range r = chunk(w->n, TOKENS, task);
     for (int64_t t = r.from; t < r.to; t++) {
         int64_t behind = 0;
@@ -118,15 +128,14 @@ static void dw_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
     const Conv *w = arg;
-    const Tensor *dy = &w->l->in[w->l->n_in - 1];
     const Range r = chunk(w->n, rows_of_part(w), task);
     float *part = w->part + task * w->width * w->c;
     for (int64_t k = 0; k < w->c; k += LANES) {
         const int64_t n = w->c - k < LANES ? w->c - k : LANES;
         Vec sum[MAX_WIDTH] = { 0 };
-        for (int64_t t = r.from; t < r.to; t++) {
-            const Vec d = features(dy, t * w->c + k, n);
-            const int64_t before = n_before(w, t);
+        for (int64_t row = r.from; row < r.to; row++) {
+            const Vec d = features(w->own, row * w->c + k, n);
+            const int64_t t = token_of(w, row), before = t < 0 ? -1 : n_before(w, t);
             for (int64_t i = 0; i <= before; i++)
                 sum[i] = vec_fma(d, features(w->x, (t - i) * w->c + k, n), sum[i]);
         }
@@ -134,13 +143,26 @@ static void dw_task(void *arg, int64_t task, int thread)
     }
 }
 
-static int grad(const Launch *l)
+static int x_grad(const Launch *l)
 {
-    Conv w = conv_of(l, l->in, l->n_in - 1);
-    const int64_t n_parts = chunk_count(w.n, rows_of_part(&w));
-    const Tensor *dw = &l->out[1];
+    const Tensor *dy = &l->in[l->n_in - 1];
+    Conv w = conv_of(l, dy, dy, &l->in[0], l->n_in == 3 ? &l->in[1] : NULL);
     turn_weights(&w);
     pool_run(l->stream->pool, chunk_count(w.n, TOKENS), dx_task, &w);
+    return KERNEL_OK;
+}
+
+static size_t x_grad_scratch(const Launch *l, int n_threads)
+{
+    (void)n_threads;
+    return sizeof(float) * (size_t)tensor_count(&l->in[0]);
+}
+
+static int weight_grad(const Launch *l)
+{
+    const Tensor *dw = &l->out[0];
+    Conv w = conv_of(l, &l->in[l->n_in - 1], &l->in[0], dw, l->n_in == 3 ? &l->in[1] : NULL);
+    const int64_t n_parts = chunk_count(w.n, rows_of_part(&w));
     pool_run(l->stream->pool, n_parts, dw_task, &w);
     for (int64_t k = 0; k < w.c; k++)
         for (int64_t i = 0; i < w.width; i++) {
@@ -151,15 +173,15 @@ static int grad(const Launch *l)
     return KERNEL_OK;
 }
 
-static size_t grad_scratch(const Launch *l, int n_threads)
+static size_t weight_grad_scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
-    return sizeof(float) * (PARTS + 1) * (size_t)tensor_count(&l->in[1]);
+    return sizeof(float) * PARTS * (size_t)tensor_count(&l->out[0]);
 }
 
-static bool serves(const Launch *l)
+static bool serves_weight_grad(const Launch *l)
 {
-    return floats_fit(l) && l->in[1].size[1] <= MAX_WIDTH;
+    return floats_fit(l) && l->out[0].size[1] <= MAX_WIDTH;
 }
 
 /* ---- a text that is continued ---- */
@@ -197,7 +219,7 @@ static void cached_task(void *arg, int64_t task, int thread)
 
 static int cached(const Launch *l)
 {
-    Conv w = conv_of(l, l->in + 1, l->n_in - 1);
+    Conv w = conv_of(l, &l->in[1], &l->in[1], &l->in[2], NULL);
     turn_weights(&w);
     pool_run(l->stream->pool, w.x->size[0] * chunk_count(w.c, LANES), cached_task, &w);
     return KERNEL_OK;
@@ -214,12 +236,15 @@ static bool serves_cached(const Launch *l)
     return floats_fit(l) && l->in[2].size[1] <= MAX_WIDTH;
 }
 
+/* clang-format off */
 const KernelDef TABLE[] = {
-    { "causal_conv", "cpu", "any any>any", LEVEL, conv, scratch, serves },
-    { "causal_conv", "cpu", "any any i32>any", LEVEL, conv, scratch, serves },
-    { "causal_conv_grad", "cpu", "any any any>any any", LEVEL, grad, grad_scratch, serves },
-    { "causal_conv_grad", "cpu", "any any i32 any>any any", LEVEL, grad, grad_scratch, serves },
-    { "causal_conv_cached", "cpu", "any any any>any any", LEVEL, cached, cached_scratch,
-      serves_cached },
+    { "causal_conv", "cpu", "any any any>any", LEVEL, conv, scratch, floats_fit },
+    { "causal_conv", "cpu", "any any any i32>any", LEVEL, conv, scratch, floats_fit },
+    { "causal_conv_x_grad", "cpu", "any any>any", LEVEL, x_grad, x_grad_scratch, floats_fit },
+    { "causal_conv_x_grad", "cpu", "any i32 any>any", LEVEL, x_grad, x_grad_scratch, floats_fit },
+    { "causal_conv_weight_grad", "cpu", "any any>any", LEVEL, weight_grad, weight_grad_scratch, serves_weight_grad },
+    { "causal_conv_weight_grad", "cpu", "any i32 any>any", LEVEL, weight_grad, weight_grad_scratch, serves_weight_grad },
+    { "causal_conv_cached", "cpu", "any any any>any any", LEVEL, cached, cached_scratch, serves_cached },
     { 0 },
 };
+/* clang-format on */

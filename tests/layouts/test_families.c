@@ -149,6 +149,13 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
                                       .sharding = { .context = true, .method = CONTEXT_ULYSSES },
                                       .compute = F64 },
                         1e-11);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                      .size[MESH_CP] = 2,
+                                      .sharding = { .context = true, .layout = ZIGZAG },
+                                      .data_parallel.stage = ZERO_PARAMETERS,
+                                      .compute = F64 },
+                        1e-11);
     }
     arena_free(a);
 }
