@@ -285,7 +285,15 @@ LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_
              every_layout_of_the_configurations an_elastic_job_of_four_steps training_equals_golden_d training_equals_golden_f \
              losses_of_200_steps golden_corpora every_family_learns data_commands_do_what golden_sentencepiece_models \
              a_training_goes_on_on_ranks_that_share layouts_on_two_processes offsets_are_those golden_classes_hold \
-             products_of_layouts_equal_one_rank_in_every_format every_configuration_is_free
+             products_of_layouts_equal_one_rank_in_every_format every_configuration_is_free \
+             going_on_by_the_file going_on_in_a_folder going_on_from_anywhere going_on_is_what_a_run_does going_on_with_a_warm_start \
+             going_on_without_a_checkpoint going_on_after_a_stop_between resume_after_a_job_scheduler resume_after_a_lost resume_after_ctrl_c \
+             parameters_in_halves_are_saved whole_files_of_ranks that_keeps_one_checkpoint killed_processes_of_ _outlives_threads _outlive_threads \
+             a_pipeline_with_shared one_rank_goes_on_from_a_pipeline in_the_error_logs_of_all that_lives_but_does_not_come a_stopped_rank_of_a_training \
+             and_the_next_job_goes_on a_crew_can_begin_while killed_filtering killed_copying killed_at_an_event_of evaluate_scores_documents_on_ranks \
+             a_training_of_experts_is_exported ranks_that_share_experts_learn an_elastic_job_goes_on_when ranks_that_exchange_heads ranks_that_share_sequences \
+             head_loss_survives head_loss_of_several a_report_of_a_sweep that_was_killed_twice texts_are_made_at_checkpoints permutations_are_torchs \
+             agree_for_gpt2 agree_for_qwen2 agree_for_word_piece
 LONG      := parameters_in_halves_are_saved data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
              portable_kernels avx512_kernels kernels_for_bf16
 THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background

@@ -53,7 +53,9 @@ export -f usable goldens sanitized
 : >gpu-check.log
 stage devices 60 bash -c usable
 stage memory "${box:-60}" build/tests/cuda_all --jobs 1 a_program_takes all_of_a_gpus_memory # by themselves: they count what is free
+[ -z "${GPU_CHECK_TINY:-}" ] || export MODALITIES_TEST_OP=rms_norm # all of them run on the mock under the address sanitizer
 MODALITIES_TEST_IN_GPU_MEMORY=1 stage kernels "${box:-180}" build/tests/cuda_all kernels_of_gpus
+unset MODALITIES_TEST_OP
 stage trainings "${box:-150}" build/tests/cuda_all --without a_program_takes a_gpu_begins on_a_gpu_what on_a_gpu_resumes a_gpu_what recorded_steps_of_a_gpu_in_bf16 recorded_steps_of_a_gpu_with_two
 stage long "${box:-120}" build/tests/cuda_all a_long_training
 stage goldens "${box:-120}" bash -c goldens
