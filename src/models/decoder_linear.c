@@ -44,7 +44,7 @@ static DeltaGates gates(Build *b, Value *x, Value *y)
     const LinearAttention *l = b->d->linear;
     Value *speed = gate_param(g, "speed", l->value_heads, 0, log(16)),
           *bias = gate_param(g, "bias", l->value_heads, log(expm1(0.001)), log(expm1(0.1)));
-    return delta_gates(g, x, y, speed, bias, l->most_rate);
+    return delta_gates(g, x, y, speed, bias, &(DeltaGatesAttrs){ .most = l->most_rate });
 }
 
 /* What heads [b s g r e] read of their matrices. */
@@ -53,7 +53,7 @@ static Value *read_matrices(Build *b, Value *q, Value *k, Value *v, DeltaGates g
     Graph *g = b->g;
     const double width = (double)b->d->linear->key_width;
     /* norms of length sqrt(width); queries are divided by it once more, as those of attention */
-    const GatedDelta attrs = { 1 / width, 1 / sqrt(width) };
+    const GatedDelta attrs = { .scale = 1 / width, .key_scale = 1 / sqrt(width) };
     q = rms_norm(g, q, NULL, NULL, LENGTH_EPS / width);
     k = rms_norm(g, k, NULL, NULL, LENGTH_EPS / width);
     if (!b->f->cache_length)

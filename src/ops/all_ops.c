@@ -26,6 +26,7 @@
     OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(gated_delta) KERNELS(gated_delta) \
+    OPS(scale_heads) KERNELS(scale_heads) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \
     OPS(head_loss) KERNELS(head_loss) KERNELS(head_loss_grad) KERNELS(head_step) \

@@ -1,4 +1,4 @@
-/* delta_gates.c - decays and rates of the gated delta rule. */
+/* delta_gates.c - decays and rates of linear attention. */
 #include "ops/delta_gates.h"
 #include <string.h>
 
@@ -6,22 +6,32 @@ static const OpDef op_delta_gates, op_delta_gates_grad;
 
 static const Field delta_gates_fields[] = {
     FIELD_FLOAT(DeltaGatesAttrs, most, NULL, 0, 0, "what rates are below"),
+    FIELD_FLOAT(DeltaGatesAttrs, least_step, "0.0", 0, 0, "smaller steps are that"),
+    FIELD_FLOAT(DeltaGatesAttrs, most_step, "0.0", 0, 0, "larger steps are that; 0: none are"),
     { 0 },
 };
 
-DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias, double most)
+DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias,
+                       const DeltaGatesAttrs *attrs)
 {
-    const Node *n = graph_add(g, &op_delta_gates, &(DeltaGatesAttrs){ most }, 4,
-                              (Value *[]){ x, y, speed, bias });
+    const Node *n = y ? graph_add_dims(g, &op_delta_gates, "bsgr,(gr),(gr),bsgr->bsgr,bsgr", NULL,
+                                       attrs, 4, (Value *[]){ x, speed, bias, y })
+                      : graph_add_dims(g, &op_delta_gates, "bsgr,(gr),(gr)->bsgr,bsgr", NULL, attrs,
+                                       3, (Value *[]){ x, speed, bias });
     return (DeltaGates){ n->out[0], n->out[1] };
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     CHECK(dout[0] && dout[1]); /* the rule reads both */
-    Value *in[] = { n->in[0], n->in[1], n->in[2], n->in[3], dout[0], dout[1] };
-    const Node *made = graph_add(g, &op_delta_gates_grad, n->attrs, 6, in);
-    for (int k = 0; k < 4; k++) din[k] = made->out[k];
+    Value *in[] = {
+        n->in[0], n->in[1], n->in[2], dout[0], dout[1], n->n_in == 4 ? n->in[3] : NULL
+    };
+    const char *dims = n->n_in == 4 ? "bsgr,(gr),(gr),bsgr,bsgr,bsgr->bsgr,(gr),(gr),bsgr"
+                                    : "bsgr,(gr),(gr),bsgr,bsgr->bsgr,(gr),(gr)";
+    const Node *made =
+        graph_add_dims(g, &op_delta_gates_grad, dims, NULL, n->attrs, n->n_in + 2, in);
+    for (int k = 0; k < n->n_in; k++) din[k] = made->out[k];
 }
 
 static double softplus(double x)
@@ -34,35 +44,51 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+/* The step that x + bias makes, and its slope there. */
+static double step_of(const DeltaGatesAttrs *a, double x, double *slope)
+{
+    const double step = softplus(x);
+    *slope = 0;
+    if (step < a->least_step) return a->least_step;
+    if (a->most_step > 0 && step > a->most_step) return a->most_step;
+    *slope = sigmoid(x);
+    return step;
+}
+
 static int reference(const Launch *l)
 {
-    const double *x = l->in[0].data, *y = l->in[1].data, *speed = l->in[2].data,
-                 *bias = l->in[3].data, most = ((const DeltaGatesAttrs *)l->attrs)->most;
-    double *decay = l->out[0].data, *rate = l->out[1].data;
-    const int64_t n = tensor_count(&l->in[2]);
+    const DeltaGatesAttrs *a = l->attrs;
+    const double *x = l->in[0].data, *speed = l->in[1].data, *bias = l->in[2].data,
+                 *y = l->n_in == 4 ? l->in[3].data : NULL;
+    double *decay = l->out[0].data, *rate = l->out[1].data, slope;
+    const int64_t n = tensor_count(&l->in[1]);
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        decay[i] = -exp(speed[i % n]) * softplus(x[i] + bias[i % n]);
-        rate[i] = most * sigmoid(y[i]);
+        const double step = step_of(a, x[i] + bias[i % n], &slope);
+        decay[i] = -exp(speed[i % n]) * step;
+        rate[i] = y ? a->most * sigmoid(y[i]) : step;
     }
     return KERNEL_OK;
 }
 
 static int grad_reference(const Launch *l)
 {
-    const double *x = l->in[0].data, *y = l->in[1].data, *speed = l->in[2].data,
-                 *bias = l->in[3].data, *ddecay = l->in[4].data, *drate = l->in[5].data,
-                 most = ((const DeltaGatesAttrs *)l->attrs)->most;
-    double *dx = l->out[0].data, *dy = l->out[1].data, *dspeed = l->out[2].data,
-           *dbias = l->out[3].data;
-    const int64_t n = tensor_count(&l->in[2]);
-    memset(dspeed, 0, tensor_bytes(&l->out[2]));
-    memset(dbias, 0, tensor_bytes(&l->out[3]));
+    const DeltaGatesAttrs *a = l->attrs;
+    const double *x = l->in[0].data, *speed = l->in[1].data, *bias = l->in[2].data,
+                 *ddecay = l->in[3].data, *drate = l->in[4].data,
+                 *y = l->n_in == 6 ? l->in[5].data : NULL;
+    double *dx = l->out[0].data, *dspeed = l->out[1].data, *dbias = l->out[2].data,
+           *dy = y ? l->out[3].data : NULL, slope;
+    const int64_t n = tensor_count(&l->in[1]);
+    memset(dspeed, 0, tensor_bytes(&l->out[1]));
+    memset(dbias, 0, tensor_bytes(&l->out[2]));
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double a = x[i] + bias[i % n], s = sigmoid(y[i]), fast = exp(speed[i % n]);
-        dx[i] = -ddecay[i] * fast * sigmoid(a);
-        dy[i] = drate[i] * most * s * (1 - s);
-        dspeed[i % n] -= ddecay[i] * fast * softplus(a);
+        const double step = step_of(a, x[i] + bias[i % n], &slope), fast = exp(speed[i % n]);
+        dx[i] = ((y ? 0 : drate[i]) - ddecay[i] * fast) * slope;
+        dspeed[i % n] -= ddecay[i] * fast * step;
         dbias[i % n] += dx[i];
+        if (!y) continue;
+        const double s = sigmoid(y[i]);
+        dy[i] = drate[i] * a->most * s * (1 - s);
     }
     return KERNEL_OK;
 }
@@ -74,13 +100,14 @@ static void dtypes(const Node *n, Dtype *out)
 
 static void grad_dtypes(const Node *n, Dtype *out)
 {
-    for (int k = 0; k < 4; k++) out[k] = n->in[k]->dtype;
+    for (int k = 0; k < 3; k++) out[k] = n->in[k]->dtype;
+    if (n->n_in == 6) out[3] = n->in[5]->dtype;
 }
 
 static const OpDef op_delta_gates = {
     .name = "delta_gates",
-    .doc = "how fast states of the gated delta rule fade, and by how much a token corrects them",
-    .dims = "bsgr,bsgr,(gr),(gr)->bsgr,bsgr",
+    .doc = "how fast states of linear attention fade, and by how much a token corrects them, or "
+           "adds to them",
     .attrs = delta_gates_fields,
     .attrs_size = sizeof(DeltaGatesAttrs),
     .dtypes = dtypes,
@@ -89,8 +116,7 @@ static const OpDef op_delta_gates = {
 };
 static const OpDef op_delta_gates_grad = {
     .name = "delta_gates_grad",
-    .doc = "gradients of both products, of the speeds and of the biases",
-    .dims = "bsgr,bsgr,(gr),(gr),bsgr,bsgr->bsgr,bsgr,(gr),(gr)",
+    .doc = "gradients of the products, of the speeds and of the biases",
     .attrs = delta_gates_fields,
     .attrs_size = sizeof(DeltaGatesAttrs),
     .dtypes = grad_dtypes,

@@ -1,4 +1,4 @@
-/* delta_gates.cu - decays and rates of the gated delta rule, on a GPU. */
+/* delta_gates.cu - decays and rates of linear attention, on a GPU. */
 #include "device/cuda/kernel.h"
 #include "ops/delta_gates.h"
 
@@ -12,36 +12,54 @@ __device__ static float sigmoid_of(float x)
     return 1 / (1 + expf(-x));
 }
 
-/* in: products for decays and for rates, speeds, biases. */
+/* The step that x + bias makes, and its slope there. */
+__device__ static float step_of(const DeltaGatesAttrs &a, float x, float *slope)
+{
+    const float step = softplus_of(x);
+    *slope = 0;
+    if (step < (float)a.least_step) return (float)a.least_step;
+    if (a.most_step > 0 && step > (float)a.most_step) return (float)a.most_step;
+    *slope = sigmoid_of(x);
+    return step;
+}
+
+/* in: products for decays, speeds, biases, perhaps products for rates. */
 KERNEL(delta_gates_kernel, 256)
 {
-    const int64_t heads = c.in[2].count;
-    const float most = (float)attrs_of<DeltaGatesAttrs>(c).most;
+    const int64_t heads = c.in[1].count;
+    const DeltaGatesAttrs &a = attrs_of<DeltaGatesAttrs>(c);
     for (int64_t i = thread_number(); i < c.in[0].count; i += all_threads()) {
-        const float x = get(c.in[0], i) + get(c.in[3], i % heads);
-        put(c.out[0], i, -expf(get(c.in[2], i % heads)) * softplus_of(x));
-        put(c.out[1], i, most * sigmoid_of(get(c.in[1], i)));
+        float slope;
+        const float step = step_of(a, get(c.in[0], i) + get(c.in[2], i % heads), &slope);
+        put(c.out[0], i, -expf(get(c.in[1], i % heads)) * step);
+        put(c.out[1], i, c.n_in == 4 ? (float)a.most * sigmoid_of(get(c.in[3], i)) : step);
     }
 }
 
-/* A block per head. in: the same, gradients of both results. */
+/* A block per head. in: products for decays, speeds, biases, gradients of both results, perhaps
+ * products for rates. */
 KERNEL(delta_gates_grad_kernel, 256)
 {
-    const int64_t heads = c.in[2].count, h = blockIdx.x;
-    const float most = (float)attrs_of<DeltaGatesAttrs>(c).most, fast = expf(get(c.in[2], h)),
-                bias = get(c.in[3], h);
+    const int64_t heads = c.in[1].count, h = blockIdx.x;
+    const DeltaGatesAttrs &a = attrs_of<DeltaGatesAttrs>(c);
+    const bool has_rates = c.n_in == 6;
+    const float fast = expf(get(c.in[1], h)), bias = get(c.in[2], h);
     float of_speed = 0, of_bias = 0;
     for (int64_t i = h + heads * threadIdx.x; i < c.in[0].count; i += heads * blockDim.x) {
-        const float x = get(c.in[0], i) + bias, s = sigmoid_of(get(c.in[1], i)),
-                    d = fast * get(c.in[4], i), dx = -d * sigmoid_of(x);
+        float slope;
+        const float step = step_of(a, get(c.in[0], i) + bias, &slope),
+                    d = fast * get(c.in[3], i), drate = get(c.in[4], i),
+                    dx = ((has_rates ? 0 : drate) - d) * slope;
         put(c.out[0], i, dx);
-        put(c.out[1], i, get(c.in[5], i) * most * s * (1 - s));
-        of_speed -= d * softplus_of(x);
+        of_speed -= d * step;
         of_bias += dx;
+        if (!has_rates) continue;
+        const float s = sigmoid_of(get(c.in[5], i));
+        put(c.out[3], i, drate * (float)a.most * s * (1 - s));
     }
     of_speed = over_block(of_speed, Sum(), 0.0f);
     of_bias = over_block(of_bias, Sum(), 0.0f);
     if (threadIdx.x > 0) return;
-    put(c.out[2], h, of_speed);
-    put(c.out[3], h, of_bias);
+    put(c.out[1], h, of_speed);
+    put(c.out[2], h, of_bias);
 }

@@ -11,13 +11,16 @@ static int gates(const Launch *l)
 
 static int grad(const Launch *l)
 {
-    return cuda_run(l, "delta_gates_grad_kernel", sizeof(DeltaGatesAttrs), tensor_count(&l->in[2]),
+    return cuda_run(l, "delta_gates_grad_kernel", sizeof(DeltaGatesAttrs), tensor_count(&l->in[1]),
                     256);
 }
 
+/* clang-format off */
 const KernelDef delta_gates_cuda[] = {
     { "delta_gates", "cuda", "any any any any>any any", CPU_SCALAR, gates, NULL, cuda_floats_fit },
-    { "delta_gates_grad", "cuda", "any any any any any any>any any any any", CPU_SCALAR, grad, NULL,
-      cuda_floats_fit },
+    { "delta_gates", "cuda", "any any any>any any", CPU_SCALAR, gates, NULL, cuda_floats_fit },
+    { "delta_gates_grad", "cuda", "any any any any any any>any any any any", CPU_SCALAR, grad, NULL, cuda_floats_fit },
+    { "delta_gates_grad", "cuda", "any any any any any>any any any", CPU_SCALAR, grad, NULL, cuda_floats_fit },
     { 0 },
 };
+/* clang-format on */

@@ -1,4 +1,4 @@
-/* delta_gates_fast.c - decays and rates of the gated delta rule. */
+/* delta_gates_fast.c - decays and rates of linear attention. */
 #include "ops/delta_gates.h"
 #include "ops/kernels.h"
 #include "ops/vector/chunks.h"
@@ -10,15 +10,14 @@ enum { TOKENS = 64, PARTS = 64 };
 typedef struct Gates {
     const Launch *l;
     int64_t n, heads; /* tokens; of each */
-    double most;
+    const DeltaGatesAttrs *attrs;
     double *part; /* scratch: [PARTS][2][heads] */
 } Gates;
 
 static Gates gates_of(const Launch *l)
 {
-    const int64_t heads = tensor_count(&l->in[2]);
-    return (Gates){ l, tensor_count(&l->in[0]) / heads, heads,
-                    ((const DeltaGatesAttrs *)l->attrs)->most, l->scratch };
+    const int64_t heads = tensor_count(&l->in[1]);
+    return (Gates){ l, tensor_count(&l->in[0]) / heads, heads, l->attrs, l->scratch };
 }
 
 INLINE double number_at(const Tensor *t, int64_t i)
@@ -41,6 +40,17 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+/* The step that x + bias makes, and its slope there. */
+static double step_of(const DeltaGatesAttrs *a, double x, double *slope)
+{
+    const double step = softplus(x);
+    *slope = 0;
+    if (step < a->least_step) return a->least_step;
+    if (a->most_step > 0 && step > a->most_step) return a->most_step;
+    *slope = sigmoid(x);
+    return step;
+}
+
 static void gates_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
@@ -48,11 +58,14 @@ static void gates_task(void *arg, int64_t task, int thread)
     const Launch *l = w->l;
     const Range r = chunk(w->n, TOKENS, task);
     for (int64_t h = 0; h < w->heads; h++) {
-        const double fast = exp(number_at(&l->in[2], h)), bias = number_at(&l->in[3], h);
+        const double fast = exp(number_at(&l->in[1], h)), bias = number_at(&l->in[2], h);
         for (int64_t t = r.from; t < r.to; t++) {
             const int64_t i = t * w->heads + h;
-            put_number(&l->out[0], i, -fast * softplus(number_at(&l->in[0], i) + bias));
-            put_number(&l->out[1], i, w->most * sigmoid(number_at(&l->in[1], i)));
+            double slope;
+            const double step = step_of(w->attrs, number_at(&l->in[0], i) + bias, &slope);
+            put_number(&l->out[0], i, -fast * step);
+            put_number(&l->out[1], i,
+                       l->n_in == 4 ? w->attrs->most * sigmoid(number_at(&l->in[3], i)) : step);
         }
     }
 }
@@ -75,18 +88,23 @@ static void grad_task(void *arg, int64_t task, int thread)
     const Gates *w = arg;
     const Launch *l = w->l;
     const Range r = chunk(w->n, rows_of_part(w), task);
+    const bool has_rates = l->n_in == 6;
     double *part = w->part + task * 2 * w->heads;
     for (int64_t h = 0; h < w->heads; h++) {
-        const double fast = exp(number_at(&l->in[2], h)), bias = number_at(&l->in[3], h);
+        const double fast = exp(number_at(&l->in[1], h)), bias = number_at(&l->in[2], h);
         double of_speed = 0, of_bias = 0;
         for (int64_t t = r.from; t < r.to; t++) {
             const int64_t i = t * w->heads + h;
-            const double a = number_at(&l->in[0], i) + bias, s = sigmoid(number_at(&l->in[1], i)),
-                         d = fast * number_at(&l->in[4], i), dx = -d * sigmoid(a);
+            double slope;
+            const double step = step_of(w->attrs, number_at(&l->in[0], i) + bias, &slope),
+                         d = fast * number_at(&l->in[3], i), drate = number_at(&l->in[4], i),
+                         dx = ((has_rates ? 0 : drate) - d) * slope;
             put_number(&l->out[0], i, dx);
-            put_number(&l->out[1], i, number_at(&l->in[5], i) * w->most * s * (1 - s));
-            of_speed -= d * softplus(a);
+            of_speed -= d * step;
             of_bias += dx;
+            if (!has_rates) continue;
+            const double s = sigmoid(number_at(&l->in[5], i));
+            put_number(&l->out[3], i, drate * w->attrs->most * s * (1 - s));
         }
         part[h] = of_speed;
         part[w->heads + h] = of_bias;
@@ -101,7 +119,7 @@ static int grad(const Launch *l)
     for (int64_t k = 0; k < 2 * w.heads; k++) {
         double sum = 0;
         for (int64_t p = 0; p < n_parts; p++) sum += w.part[p * 2 * w.heads + k];
-        put_number(&l->out[2 + k / w.heads], k % w.heads, sum);
+        put_number(&l->out[1 + k / w.heads], k % w.heads, sum);
     }
     return KERNEL_OK;
 }
@@ -109,12 +127,15 @@ static int grad(const Launch *l)
 static size_t grad_scratch(const Launch *l, int n_threads)
 {
     (void)n_threads;
-    return sizeof(double) * PARTS * 2 * (size_t)tensor_count(&l->in[2]);
+    return sizeof(double) * PARTS * 2 * (size_t)tensor_count(&l->in[1]);
 }
 
+/* clang-format off */
 const KernelDef TABLE[] = {
     { "delta_gates", "cpu", "any any any any>any any", LEVEL, gates, NULL, floats_fit },
-    { "delta_gates_grad", "cpu", "any any any any any any>any any any any", LEVEL, grad,
-      grad_scratch, floats_fit },
+    { "delta_gates", "cpu", "any any any>any any", LEVEL, gates, NULL, floats_fit },
+    { "delta_gates_grad", "cpu", "any any any any any any>any any any any", LEVEL, grad, grad_scratch, floats_fit },
+    { "delta_gates_grad", "cpu", "any any any any any>any any any", LEVEL, grad, grad_scratch, floats_fit },
     { 0 },
 };
+/* clang-format on */

@@ -3,7 +3,8 @@
  * Letters: b batch, s token, g head of keys, r heads of values that share it, d width of keys, e of
  * values. A token's correction is w = rate u with u = v - P^T k. Backwards, with D the gradient of
  * S behind a token, the token's own reading included: dw = D^T k, du = rate dw = dv, and P gets D -
- * k du^T, of which exp(decay) goes on to the token in front. */
+ * k du^T, of which exp(decay) goes on to the token in front. Where values are added alone u = v,
+ * and P gets D. */
 #include "ops/gated_delta.h"
 #include "base/arena.h"
 #include <string.h>
@@ -13,6 +14,7 @@ static const OpDef op_gated_delta, op_gated_delta_grad, op_gated_delta_cached;
 const Field gated_delta_fields[] = {
     FIELD_FLOAT(GatedDelta, scale, NULL, 0, 0, "of what a query reads"),
     FIELD_FLOAT(GatedDelta, key_scale, NULL, 0, 0, "of keys"),
+    FIELD_BOOL(GatedDelta, adds, "false", "values are added, and nothing is corrected"),
     { 0 },
 };
 
@@ -52,6 +54,7 @@ typedef struct Delta {
     const int32_t *document; /* NULL: one document */
     int64_t length, n_group, n_repeat, d, e;
     double scale, key_scale;
+    bool adds;
 } Delta;
 
 static Delta delta_of(const Launch *l, const Tensor *in, int n_in)
@@ -70,7 +73,8 @@ static Delta delta_of(const Launch *l, const Tensor *in, int n_in)
                     .d = in[0].size[3],
                     .e = v->size[4],
                     .scale = a->scale,
-                    .key_scale = a->key_scale };
+                    .key_scale = a->key_scale,
+                    .adds = a->adds };
 }
 
 /* The number of token t of sequence b, and head h of values there. */
@@ -87,7 +91,8 @@ static void step(const Delta *x, int64_t at, double *before, double *behind, dou
     for (int64_t i = 0; i < x->d * x->e; i++) before[i] *= keep;
     for (int64_t j = 0; j < x->e; j++) {
         u[j] = v[j];
-        for (int64_t i = 0; i < x->d; i++) u[j] -= x->key_scale * k[i] * before[i * x->e + j];
+        for (int64_t i = 0; i < x->d && !x->adds; i++)
+            u[j] -= x->key_scale * k[i] * before[i * x->e + j];
     }
     for (int64_t i = 0; i < x->d; i++)
         for (int64_t j = 0; j < x->e; j++)
@@ -197,8 +202,10 @@ static void step_grad(const Delta *x, const DeltaGrads *to, int64_t at, const do
     }
     for (int64_t i = 0; i < x->d; i++) {
         double *of_state = dstate + i * e;
-        to->k[row + i] += x->key_scale * (rate * dot(of_state, u, e) - dot(faded + i * e, du, e));
-        for (int64_t j = 0; j < e; j++) of_state[j] -= x->key_scale * x->k[row + i] * du[j];
+        const double known = x->adds ? 0 : dot(faded + i * e, du, e);
+        to->k[row + i] += x->key_scale * (rate * dot(of_state, u, e) - known);
+        for (int64_t j = 0; j < e && !x->adds; j++)
+            of_state[j] -= x->key_scale * x->k[row + i] * du[j];
         to->decay[at] += keep * dot(of_state, before + i * e, e);
         for (int64_t j = 0; j < e; j++) of_state[j] *= keep;
     }
@@ -242,11 +249,11 @@ static int grad_reference(const Launch *l)
 }
 
 /* Three products of a token and a head with its matrix: what P has under k, the correction, what q
- * reads. */
+ * reads; where values are added alone there is not the first. */
 static int64_t products(const Node *n, const Value *v, int64_t width)
 {
-    (void)n;
-    return 2 * 3 * value_count(v) * width;
+    const int64_t of_token = ((const GatedDelta *)n->attrs)->adds ? 2 : 3;
+    return 2 * of_token * value_count(v) * width;
 }
 
 static int64_t forward_flops(const Node *n)
@@ -284,7 +291,7 @@ static void cached_dtypes(const Node *n, Dtype *out)
 static const OpDef op_gated_delta = {
     .name = "gated_delta",
     .doc = "linear attention by the gated delta rule: what queries read of matrices that fade and "
-           "are corrected token by token",
+           "are corrected, or added to, token by token",
     .attrs = gated_delta_fields,
     .attrs_size = sizeof(GatedDelta),
     .dtypes = dtypes,

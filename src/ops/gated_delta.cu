@@ -9,6 +9,7 @@ struct Delta {
     const CallTensor *document; /* NULL: one document */
     int64_t length, n_repeat, n_heads, d, e;
     float scale, key_scale;
+    bool adds;
 };
 
 __device__ static Delta delta_of(const Call &c, int first, bool has_documents)
@@ -27,7 +28,8 @@ __device__ static Delta delta_of(const Call &c, int first, bool has_documents)
              in[0].size[3],
              in[2].size[4],
              (float)a.scale,
-             (float)a.key_scale };
+             (float)a.key_scale,
+             a.adds };
 }
 
 __device__ static bool begins(const Delta &x, int64_t b, int64_t t)
@@ -80,7 +82,7 @@ __device__ static void run_columns(const Delta &x, const Columns &w, int64_t b, 
             w.state[i][lane] *= keep;
             known += w.k[i] * w.state[i][lane];
         }
-        known = over_rows(w, known);
+        known = x.adds ? 0 : over_rows(w, known);
         const float correction = rate * ((is_there ? get(x.v, place) : 0) - known);
         for (int64_t i = warp; i < x.d; i += GATED_DELTA_WARPS) {
             w.state[i][lane] += w.k[i] * correction;
@@ -146,7 +148,7 @@ __device__ static void step(const Delta &x, const Back &w, int64_t b, int64_t h,
     __syncthreads();
     for (int64_t j = threadIdx.x; j < x.e; j += blockDim.x) {
         float rest = get(x.v, at * x.e + j);
-        for (int64_t i = 0; i < x.d && keep != 0; i++)
+        for (int64_t i = 0; i < x.d && keep != 0 && !x.adds; i++)
             rest -= w.k[i] * keep * before[i * x.e + j];
         for (int64_t i = 0; i < x.d; i++)
             behind[i * x.e + j] =
@@ -196,9 +198,9 @@ __device__ static void rows_back(const Call &c, const Delta &x, const Back &w, i
         for (int64_t j = lane; j < x.e; j += WARP) {
             const int64_t place = i * x.e + j;
             const float faded = keep != 0 ? keep * before[place] : 0, d = w.dstate[place],
-                        rest = d - w.k[i] * w.u[j];
+                        corrected = x.adds ? 0 : w.u[j], rest = d - w.k[i] * corrected;
             of_q += behind[place] * w.dout[j];
-            of_k += d * rate * corrections[j] - faded * w.u[j];
+            of_k += d * rate * corrections[j] - faded * corrected;
             sum += rest * faded;
             w.dstate[place] = rest * keep;
         }

@@ -1,4 +1,5 @@
-/* gated_delta.h - linear attention by the gated delta rule (Yang et al. 2025, Gated DeltaNet). */
+/* gated_delta.h - linear attention by the gated delta rule (Yang et al. 2025, Gated DeltaNet), or
+ * by that of state spaces (Dao and Gu 2024, Mamba-2). */
 #ifndef OPS_GATED_DELTA_H
 #define OPS_GATED_DELTA_H
 #include "graph/op.h"
@@ -7,12 +8,15 @@ typedef struct GatedDelta {
     double scale;     /* of what is read by a query */
     double key_scale; /* of keys; with queries of any length and this, keys may be normalized ones
                        */
+    bool adds;        /* state spaces: values are added, whatever the matrix has under their keys */
 } GatedDelta;
 extern const Field gated_delta_fields[]; /* of its attributes */
 
 /* Each head has a matrix S [d e], zeros at first, which a token lets fade, corrects and reads:
  *
  *     P = exp(decay) S    S = P + rate k (v - P^T k)^T    o = scale S^T q
+ *
+ * Where it adds, S = P + rate k v^T: nothing is corrected.
  *
  * q and k [b s g d], v [b s g r e], decay (at most 0) and rate [b s g r], documents [b s] or NULL:
  * S begins anew with each. Result: o [b s g r e]. */

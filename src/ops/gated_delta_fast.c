@@ -12,7 +12,8 @@
  *     o(i) = exp(y(i)) S^T q(i) + sum over j <= i of near(i,j) (q(i) k(j)) w(j)
  *     S' = exp(y(n)) S + sum over j of exp(y(n) - y(j)) k(j) w(j)^T
  *
- * No exponent is above 0. A chunk ends with its document, so that the next one begins with S = 0.
+ * Where values are added alone, as in state spaces, u = v, and there is no system to solve. No
+ * exponent is above 0. A chunk ends with its document, so that the next one begins with S = 0.
  * The backward pass keeps S in front of chunks, and makes the rest of a chunk again. Decays only
  * stand beside products of q and k, thus their gradients are dots of those with their own. */
 #include "ops/gated_delta.h"
@@ -31,6 +32,7 @@ typedef struct Delta {
     const int32_t *document; /* NULL: one document */
     int64_t length, n_group, n_repeat, d, e, wide_d, wide_e;
     float scale, key_scale;
+    bool adds;
     float *scratch;
     size_t thread_floats;
 } Delta;
@@ -87,6 +89,7 @@ static Delta delta_of(const Launch *l, const Tensor *in, int n_in)
                     .wide_e = whole_vectors(v->size[4]),
                     .scale = (float)a->scale,
                     .key_scale = (float)a->key_scale,
+                    .adds = a->adds,
                     .scratch = l->scratch };
 }
 
@@ -300,6 +303,13 @@ static void load_chunk(const Delta *x, Chunk *c, int64_t b, int64_t h)
     load_decays(x, c, b, h);
 }
 
+/* w of rows that are u. */
+INLINE void rate_rows(const Delta *x, Chunk *c, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i++)
+        scale_row(c->u + i * x->wide_e, c->rate[i], x->wide_e, c->w + i * x->wide_e);
+}
+
 /* Rows of u become u without what the rows in front of them have corrected, and w. */
 static void solve(const Delta *x, Chunk *c)
 {
@@ -311,9 +321,17 @@ static void solve(const Delta *x, Chunk *c)
         for (int64_t i = first; i < end; i++) {
             for (int64_t j = first; j < i; j++)
                 add_row(c->w + j * e, c->corrected[i * TOKENS + j], e, c->u + i * e);
-            scale_row(c->u + i * e, c->rate[i], e, c->w + i * e);
+            rate_rows(x, c, i, i + 1);
         }
     }
+}
+
+/* Pairs of a chunk's tokens, times near and a sign. */
+INLINE void times_near(const Chunk *c, int64_t columns, float sign, float *pairs)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        for (int64_t j = i * TOKENS; j < i * TOKENS + columns; j += LANES)
+            vec_store(pairs + j, vec_set(sign) * vec_load(c->near + j) * vec_load(pairs + j));
 }
 
 /* All that products of one chunk have, but o and S behind it. */
@@ -325,15 +343,13 @@ static void correct_chunk(const Delta *x, Chunk *c, int64_t b, int64_t h)
                   of_state = { c->k, d, 1, c->state, e };
     load_chunk(x, c, b, h);
     product(c->n, columns, d, &reads, false, c->read, TOKENS);
-    product(c->n, columns, d, &corrections, false, c->corrected, TOKENS);
-    for (int64_t i = 0; i < c->n; i++) {
-        float *read = c->read + i * TOKENS, *corrected = c->corrected + i * TOKENS;
-        for (int64_t j = 0; j < columns; j += LANES) {
-            const Vec near = vec_load(c->near + i * TOKENS + j);
-            vec_store(read + j, near * vec_load(read + j));
-            vec_store(corrected + j, -near * vec_load(corrected + j));
-        }
+    times_near(c, columns, 1, c->read);
+    if (x->adds) {
+        rate_rows(x, c, 0, c->n);
+        return;
     }
+    product(c->n, columns, d, &corrections, false, c->corrected, TOKENS);
+    times_near(c, columns, -1, c->corrected);
     if (!c->begins) {
         product(c->n, e, d, &of_state, false, c->some, e);
         for (int64_t i = 0; i < c->n; i++)
@@ -476,10 +492,11 @@ static void solve_back(const Delta *x, const Chunk *c, const Back *back, int64_t
     for (int64_t first = (c->n - 1) / SOLVED * SOLVED; first >= 0; first -= SOLVED) {
         const int64_t end = first + SOLVED < c->n ? first + SOLVED : c->n;
         const Factors f = { c->corrected + end * TOKENS + first, 1, TOKENS, back->du + end * e, e };
-        if (end < c->n) product(end - first, e, c->n - end, &f, true, back->du + first * e, e);
+        if (end < c->n && !x->adds)
+            product(end - first, e, c->n - end, &f, true, back->du + first * e, e);
         for (int64_t i = end - 1; i >= first; i--) {
             float *du = back->du + i * e;
-            for (int64_t j = i + 1; j < end; j++)
+            for (int64_t j = i + 1; j < end && !x->adds; j++)
                 add_row(back->du + j * e, c->corrected[j * TOKENS + i], e, du);
             vec_put(drate->dtype, drate->data, head_at(x, b, c->first + i, h), 1,
                     vec_set(vec_sum(dot_rows(du, c->u + i * e, e))));
@@ -520,18 +537,17 @@ static void pairs_back(const Delta *x, const Chunk *c, const Back *back)
                   of_former = { back->dcorrected, 1, TOKENS, c->k, d };
     turn(c->w, c->n, e, back->turned_w, TOKENS);
     product(c->n, columns, e, &reads, false, back->dread, TOKENS);
-    product(c->n, columns, e, &corrections, false, back->dcorrected, TOKENS);
-    for (int64_t i = 0; i < c->n; i++) {
-        float *read = back->dread + i * TOKENS, *corrected = back->dcorrected + i * TOKENS;
-        for (int64_t j = 0; j < columns; j += LANES) {
-            const Vec near = vec_load(c->near + i * TOKENS + j);
-            vec_store(read + j, near * vec_load(read + j));
-            vec_store(corrected + j, -near * vec_load(corrected + j));
-        }
-        corrected[i] = 0; /* a token does not correct itself */
-    }
+    times_near(c, columns, 1, back->dread);
     product(c->n, d, c->n, &of_q, false, back->dq, d);
     product(c->n, d, c->n, &of_read_k, false, back->former, d);
+    if (x->adds) {
+        memset(back->later, 0, sizeof(float) * (size_t)(c->n * d));
+        return;
+    }
+    product(c->n, columns, e, &corrections, false, back->dcorrected, TOKENS);
+    times_near(c, columns, -1, back->dcorrected);
+    for (int64_t i = 0; i < c->n; i++) /* a token does not correct itself */
+        back->dcorrected[i * TOKENS + i] = 0;
     product(c->n, d, c->n, &of_former, true, back->former, d);
     product(c->n, d, c->n, &of_later, false, back->later, d);
 }
@@ -560,11 +576,11 @@ static void begin_back(const Delta *x, const Chunk *c, Back *back)
         scale_row(back->du + i * e, -c->from_begin[i], e, back->du + i * e);
     }
     product(c->n, d, e, &of_q, true, back->dq, d);
-    product(c->n, d, e, &of_k, true, back->later, d);
+    if (!x->adds) product(c->n, d, e, &of_k, true, back->later, d);
     for (int64_t i = 0; i < d && !back->ends; i++)
         scale_row(back->dstate + i * e, c->from_begin[c->n - 1], e, back->dstate + i * e);
     product(d, e, c->n, &q_of_state, !back->ends, back->dstate, e);
-    product(d, e, c->n, &k_of_state, true, back->dstate, e);
+    if (!x->adds) product(d, e, c->n, &k_of_state, true, back->dstate, e);
 }
 
 /* `sum`: of the gradient of S behind the chunk times that S. */

@@ -1,10 +1,11 @@
-/* delta_cases.c - cases of linear attention: its convolutions, its gates, and the gated delta rule.
- */
+/* delta_cases.c - cases of linear attention: its convolutions, its gates, the gated delta rule, and
+ * factors of its heads. */
 #include "case_leaves.h"
 #include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
 #include "ops/gated_delta.h"
+#include "ops/scale_heads.h"
 
 /* b, s, c, width; above 0: numbers of documents lie below it */
 static Value *build_causal_conv(Graph *g, const OpCase *c, const int64_t *n)
@@ -22,15 +23,21 @@ static Value *build_causal_conv_cached(Graph *g, const OpCase *c, const int64_t 
     return NULL;
 }
 
-/* b, s, g, r */
+/* b, s, g, r; above 0: rates have no products of their own */
 static Value *build_delta_gates(Graph *g, const OpCase *c, const int64_t *n)
 {
-    (void)c;
     const int64_t heads = n[2] * n[3];
+    Value *x = floats(g, "x", 4, n), *y = n[4] ? NULL : floats(g, "y", 4, n);
     const DeltaGates made =
-        delta_gates(g, floats(g, "x", 4, n), floats(g, "y", 4, n), floats(g, "speed", 1, &heads),
-                    floats(g, "bias", 1, &heads), 2);
+        delta_gates(g, x, y, floats(g, "speed", 1, &heads), floats(g, "bias", 1, &heads), c->attrs);
     return mul(g, made.decay, made.rate);
+}
+
+/* b, s, h, e */
+static Value *build_scale_heads(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return scale_heads(g, floats(g, "x", 4, n), floats(g, "factor", 1, n + 2));
 }
 
 /* What the rule reads: b, s, g, r, d, e; above 0: numbers of documents lie below it */
@@ -63,7 +70,9 @@ static Value *build_gated_delta_cached(Graph *g, const OpCase *c, const int64_t 
 
 /* clang-format off */
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
-#define DELTA(scale, key_scale) &(const GatedDelta){ scale, key_scale }
+#define GATES(least_step, most_step) &(const DeltaGatesAttrs){ 2, least_step, most_step }
+#define DELTA(scale, key_scale) &(const GatedDelta){ scale, key_scale, false }
+#define ADDS &(const GatedDelta){ 0.7, 0.4, true }
 
 const OpCase delta_cases[] = {
     { "causal_conv", build_causal_conv, .n = { 2, 6, 5, 3 }, .large = { 1, 1024, 1024, 4 } },
@@ -74,18 +83,30 @@ const OpCase delta_cases[] = {
     { "causal_conv_cached, many tokens", build_causal_conv_cached, .position = 3, .n = { 2, 70, 20, 4 } },
     { "causal_conv_cached of a text that begins", build_causal_conv_cached, .n = { 1, 2, 5, 4 } },
     { "causal_conv_cached of texts of their own lengths", build_causal_conv_cached, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 18, 3 } },
-    { "delta_gates", build_delta_gates, .n = { 2, 4, 2, 3 }, .large = { 1, 1024, 16, 2 } },
-    { "delta_gates, many tokens", build_delta_gates, .n = { 2, 150, 3, 7 } },
+    { "delta_gates", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3 }, .large = { 1, 1024, 16, 2 } },
+    { "delta_gates, many tokens", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 150, 3, 7 } },
+    { "delta_gates whose rates are steps", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3, 1 }, .large = { 1, 1024, 1, 32, 1 } },
+    { "delta_gates with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 1 } },
     { "gated_delta", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 8, 2, 128, 128 } },
     { "gated_delta with documents", build_gated_delta, .attrs = DELTA(1, 0.5), .n = { 2, 7, 1, 2, 3, 2, 2 } },
     { "gated_delta, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 2, 2, 16, 32 } },
     { "gated_delta, odd sizes", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 2, 131, 1, 3, 19, 13 } },
     { "gated_delta with documents, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 2, 130, 1, 1, 16, 40, 2 } },
     { "gated_delta of two chunks", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 128, 1, 1, 16, 16 } },
+    { "gated_delta that adds", build_gated_delta, .attrs = ADDS, .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 1, 32, 128, 64 } },
+    { "gated_delta that adds, with documents", build_gated_delta, .attrs = ADDS, .n = { 2, 7, 1, 2, 3, 2, 2 } },
+    { "gated_delta that adds, long", build_gated_delta, .attrs = ADDS, .n = { 2, 150, 1, 3, 19, 13, 2 } },
+    { "gated_delta that adds, of two chunks", build_gated_delta, .attrs = ADDS, .n = { 1, 128, 1, 1, 16, 16 } },
+    { "gated_delta_cached that adds", build_gated_delta_cached, .attrs = ADDS, .position = 3, .n = { 2, 4, 2, 2, 3, 4 } },
+    { "gated_delta_cached that adds, many tokens", build_gated_delta_cached, .attrs = ADDS, .position = 3, .n = { 1, 70, 2, 1, 16, 20 } },
+    { "gated_delta_cached that adds, of texts of their own lengths", build_gated_delta_cached, .attrs = ADDS, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 2, 2, 20, 16 } },
     { "gated_delta_cached", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .position = 3, .n = { 2, 4, 2, 2, 3, 4 } },
     { "gated_delta_cached, many tokens", build_gated_delta_cached, .attrs = DELTA(0.3, 0.2), .position = 3, .n = { 1, 70, 2, 1, 16, 20 } },
     { "gated_delta_cached of a text that begins", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .n = { 1, 2, 1, 2, 3, 4 } },
     { "gated_delta_cached of texts of their own lengths", build_gated_delta_cached, .attrs = DELTA(0.7, 0.3), .texts = TEXTS(6, 0, 3), .n = { 3, 1, 2, 2, 20, 16 } },
+    { "scale_heads", build_scale_heads, .n = { 2, 3, 4, 5 }, .large = { 1, 1024, 32, 64 } },
+    { "scale_heads, many tokens", build_scale_heads, .n = { 2, 70, 3, 37 } },
+    { "scale_heads of features", build_scale_heads, .n = { 2, 150, 37, 1 }, .large = { 1, 1024, 2048, 1 } },
     { 0 },
 };
 /* clang-format on */
