@@ -39,12 +39,22 @@ typedef struct Latent {
 } Latent;
 
 /* Attention whose heads keep a matrix of what they have read, by the gated delta rule
- * (ops/gated_delta.h). Neighbouring heads of values share one of keys. */
+ * (ops/gated_delta.h). Neighbouring heads of values share one of keys.
+ *
+ * Or a state space (Mamba-2), by the rule that adds: heads of values are those of its input x,
+ * keys are B and queries C, which the heads of a group share, and rates are the steps that decays
+ * come from, too. Queries and keys keep their lengths, and the gate comes in front of the norm. */
 typedef struct LinearAttention {
     int64_t key_heads, value_heads, key_width, value_width;
     int64_t conv_width; /* tokens that a convolution sees, at least 2 */
     double most_rate;   /* what corrections are below: 1, or 2 */
-    const Norm *norm;   /* of what each head gives; there always */
+    const Norm *norm;   /* of what each head gives; there always; of a state space, of what each
+                           group gives, and with a weight for each feature of all */
+    bool is_state_space;
+    /* Of state spaces alone: */
+    bool conv_bias, bias;         /* biases of convolutions, and of products */
+    bool has_skip;                /* each head gives its input, too, times a number of its own */
+    double least_step, most_step; /* as in ops/delta_gates.h */
     /* In front of both layers of a linear block, which then has no norms behind them, whatever
      * other blocks have; NULL: as those. */
     const Norm *front_norm;

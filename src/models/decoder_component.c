@@ -32,6 +32,12 @@ typedef struct LinearSettings {
     double eps;
 } LinearSettings;
 
+typedef struct StateSpaceSettings {
+    int64_t heads, head_width, state_width, n_groups, conv_width;
+    bool conv_bias, bias, skip, norm_in_front;
+    double least_step, most_step, eps;
+} StateSpaceSettings;
+
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
 
 typedef struct Settings {
@@ -54,6 +60,7 @@ typedef struct Settings {
     LayerList layers;
     const LatentSettings *latent;
     const LinearSettings *linear_attention;
+    const StateSpaceSettings *state_space;
     const Moe *mixture;
     const MultiToken *multi_token;
 } Settings;
@@ -96,7 +103,7 @@ static const Field layer_fields[] = {
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
-    FIELD_BOOL(LayerSettings, linear, "false", "linear attention in the place of attention"),
+    FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
     { 0 },
 };
 static const Field latent_fields[] = {
@@ -116,6 +123,21 @@ static const Field linear_fields[] = {
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
     FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
     FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+static const Field state_space_fields[] = {
+    FIELD_INT(StateSpaceSettings, heads, NULL, 1, MOST, "heads, each with a matrix"),
+    FIELD_INT(StateSpaceSettings, head_width, NULL, 1, MOST, "width of what a head reads and gives"),
+    FIELD_INT(StateSpaceSettings, state_width, NULL, 1, MOST, "width of B and C: numbers that are kept of each feature of a head"),
+    FIELD_INT(StateSpaceSettings, n_groups, "1", 1, MOST, "groups of neighbouring heads, which share B and C, and a norm; divides heads"),
+    FIELD_INT(StateSpaceSettings, conv_width, "4", 2, 1024, "tokens that the convolutions see"),
+    FIELD_BOOL(StateSpaceSettings, conv_bias, "true", "biases of the convolutions"),
+    FIELD_BOOL(StateSpaceSettings, bias, "false", "biases of products"),
+    FIELD_BOOL(StateSpaceSettings, skip, "true", "a head gives its input, too, times a learned number (D)"),
+    FIELD_BOOL(StateSpaceSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
+    FIELD_FLOAT(StateSpaceSettings, least_step, "0.0", 0, INFINITY, "smaller steps are that"),
+    FIELD_FLOAT(StateSpaceSettings, most_step, "0.0", 0, INFINITY, "larger steps are that; 0: none are"),
+    FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives, behind its gate", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 static const Field multi_token_fields[] = {
@@ -187,6 +209,7 @@ static const Field fields[] = {
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
     FIELD_STRUCT(Settings, latent, LatentSettings, latent_fields, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_fields, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
+    FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_fields, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -278,6 +301,23 @@ static Error *check_latent(const Settings *s)
     return NULL;
 }
 
+static Error *check_state_space(const Settings *s)
+{
+    const StateSpaceSettings *l = s->state_space;
+    if (s->linear_attention)
+        return error_new("state_space: linear blocks are of one kind; linear_attention must be "
+                         "null");
+    if (l->norm_in_front && s->residual != RESIDUAL_SERIAL)
+        return error_new("state_space: norm_in_front needs residual: serial");
+    if (l->heads % l->n_groups)
+        return error_new("state_space: n_groups %lld does not divide heads %lld",
+                         (long long)l->n_groups, (long long)l->heads);
+    if (l->most_step > 0 && l->most_step < l->least_step)
+        return error_new("state_space: most_step %g is below least_step %g", l->most_step,
+                         l->least_step);
+    return NULL;
+}
+
 static Error *check_linear(const Settings *s)
 {
     const LinearSettings *l = s->linear_attention;
@@ -289,9 +329,14 @@ static Error *check_linear(const Settings *s)
             return error_new("layers.%lld: a linear block has neither window nor rope",
                              (long long)i);
     }
-    if (any && !l) return error_new("layers: a linear block needs the settings `linear_attention`");
+    if (any && !l && !s->state_space)
+        return error_new("layers: a linear block needs the settings `linear_attention`, or "
+                         "`state_space`");
+    if (!any && (l || s->state_space))
+        return error_new("%s: no block of `layers` is linear",
+                         l ? "linear_attention" : "state_space");
+    if (s->state_space) return check_state_space(s);
     if (!l) return NULL;
-    if (!any) return error_new("linear_attention: no block of `layers` is linear");
     if (l->norm_in_front && s->residual != RESIDUAL_SERIAL)
         return error_new("linear_attention: norm_in_front needs residual: serial");
     if (l->value_heads % l->key_heads)
@@ -424,6 +469,29 @@ static const LinearAttention *linear_of(Arena *a, const Settings *s)
     return arena_copy(a, &made, sizeof made);
 }
 
+static const LinearAttention *state_space_of(Arena *a, const Settings *s)
+{
+    const StateSpaceSettings *l = s->state_space;
+    const Norm norm = { .type = NORM_RMS,
+                        .width = l->heads / l->n_groups * l->head_width,
+                        .eps = l->eps,
+                        .has_weight = true };
+    const LinearAttention made = { .key_heads = l->n_groups,
+                                   .value_heads = l->heads,
+                                   .key_width = l->state_width,
+                                   .value_width = l->head_width,
+                                   .conv_width = l->conv_width,
+                                   .norm = arena_copy(a, &norm, sizeof norm),
+                                   .is_state_space = true,
+                                   .conv_bias = l->conv_bias,
+                                   .bias = l->bias,
+                                   .has_skip = l->skip,
+                                   .least_step = l->least_step,
+                                   .most_step = l->most_step,
+                                   .front_norm = norm_of(a, s, s->n_embd, l->norm_in_front) };
+    return arena_copy(a, &made, sizeof made);
+}
+
 static const Moe *mixture_of(Arena *a, const Settings *s)
 {
     if (!s->mixture) return NULL;
@@ -483,7 +551,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = latent_of(a, s),
-        .linear = linear_of(a, s),
+        .linear = s->state_space ? state_space_of(a, s) : linear_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

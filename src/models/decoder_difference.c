@@ -76,7 +76,13 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = number(a, "linear key_width", (double)x->key_width, (double)y->key_width);
     if (!e) e = number(a, "linear value_width", (double)x->value_width, (double)y->value_width);
     if (!e) e = number(a, "linear conv_width", (double)x->conv_width, (double)y->conv_width);
+    if (!e) e = flag(a, "state space", x->is_state_space, y->is_state_space);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
+    if (!e) e = flag(a, "bias of linear convolutions", x->conv_bias, y->conv_bias);
+    if (!e) e = flag(a, "bias of linear layers", x->bias, y->bias);
+    if (!e) e = flag(a, "skip of state spaces", x->has_skip, y->has_skip);
+    if (!e) e = number(a, "smallest step", x->least_step, y->least_step);
+    if (!e) e = number(a, "largest step", x->most_step, y->most_step);
     if (!e) e = norms(a, "norm in front of linear layers alone", x->front_norm, y->front_norm);
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }

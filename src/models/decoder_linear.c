@@ -1,7 +1,7 @@
 /* decoder_linear.c - linear attention of decoders: Gated DeltaNet (Yang et al. 2025), with the
- * order of its parts as Qwen3-Next has it. Queries, keys and values go through a convolution along
- * the sequence, heads read matrices that fade and are corrected token by token, and what they give
- * goes through a norm and a gate. */
+ * order of its parts as Qwen3-Next has it, and Mamba-2 (Dao and Gu 2024). Queries, keys and values
+ * go through a convolution along the sequence, heads read matrices that fade and are corrected, or
+ * added to, token by token, and what they give goes through a norm and a gate. */
 #include "models/decoder_build.h"
 #include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
@@ -9,31 +9,45 @@
 #include "ops/gated_delta.h"
 #include "ops/norm.h"
 #include "ops/reshape.h"
+#include "ops/scale_heads.h"
 
 /* Added to the squared length of queries and keys. */
 #define LENGTH_EPS 1e-6
+
+/* A product of the token, [b s width]. */
+static Value *product(Build *b, const char *name, Value *x, int64_t width)
+{
+    const Linear l = { width, "heads", "embed", b->d->linear->bias, ROLE_LINEAR };
+    return linear(b->g, arena_printf(b->g->arena, "%s_attn", name), x, &l);
+}
 
 /* One of queries, keys and values [b s width], behind its convolution. */
 static Value *convolved(Build *b, const char *name, Value *x, int64_t width)
 {
     Graph *g = b->g;
     const int64_t taps = b->d->linear->conv_width;
-    const Linear product = { width, "heads", "embed", false, ROLE_LINEAR };
-    Value *y = linear(g, arena_printf(g->arena, "%s_attn", name), x, &product);
+    const char *module = arena_printf(g->arena, "%s_conv", name);
     const Dim d[] = { { .size = width, .axis = "heads" }, { .size = taps } };
-    Value *weight = layer_param(g, arena_printf(g->arena, "%s_conv", name), "weight", 2, d,
-                                ROLE_TOKEN, init_of_linear(taps));
-    if (!b->f->cache_length) return silu(g, causal_conv(g, y, weight, b->documents));
-    const Dim kept[] = { y->dim[0], { .size = 1 }, { .size = taps - 1 }, y->dim[2] };
-    Value *tail = decoder_cache(b, arena_printf(g->arena, "%s_tail", name), y, 4, kept);
-    return silu(g, causal_conv_cached(g, tail, y, weight));
+    Value *y = product(b, name, x, width),
+          *weight = layer_param(g, module, "weight", 2, d, ROLE_TOKEN, init_of_linear(taps)),
+          *bias = b->d->linear->conv_bias
+                      ? layer_param(g, module, "bias", 1, d, ROLE_TOKEN, init_of_linear(taps))
+                      : NULL;
+    if (bias) bias->is_bias = true;
+    if (b->f->cache_length) {
+        const Dim kept[] = { y->dim[0], { .size = 1 }, { .size = taps - 1 }, y->dim[2] };
+        Value *tail = decoder_cache(b, arena_printf(g->arena, "%s_tail", name), y, 4, kept);
+        y = causal_conv_cached(g, tail, y, weight);
+    } else {
+        y = causal_conv(g, y, weight, b->documents);
+    }
+    return silu(g, bias ? add_bias(g, y, bias) : y);
 }
 
-static Value *gate_param(Graph *g, const char *what, int64_t heads, double low, double high)
+static Value *gate_param(Graph *g, const char *what, int64_t heads, Init init)
 {
     const Dim d = { .size = heads, .axis = "heads" };
-    return layer_param(g, "delta_gates", what, 1, &d, ROLE_TOKEN,
-                       (Init){ .kind = INIT_UNIFORM, .low = low, .high = high });
+    return layer_param(g, "delta_gates", what, 1, &d, ROLE_TOKEN, init);
 }
 
 /* Heads begin with memories of very different lengths: steps of 0.001 to 0.1, as softplus makes
@@ -42,25 +56,71 @@ static DeltaGates gates(Build *b, Value *x, Value *y)
 {
     Graph *g = b->g;
     const LinearAttention *l = b->d->linear;
-    Value *speed = gate_param(g, "speed", l->value_heads, 0, log(16)),
-          *bias = gate_param(g, "bias", l->value_heads, log(expm1(0.001)), log(expm1(0.1)));
-    return delta_gates(g, x, y, speed, bias, &(DeltaGatesAttrs){ .most = l->most_rate });
+    const Init of_speed = { .kind = INIT_UNIFORM, .low = 0, .high = log(16) }, of_bias = {
+        .kind = INIT_UNIFORM, .low = log(expm1(0.001)), .high = log(expm1(0.1))
+    };
+    Value *speed = gate_param(g, "speed", l->value_heads, of_speed),
+          *bias = gate_param(g, "bias", l->value_heads, of_bias);
+    const DeltaGatesAttrs attrs = { l->most_rate, l->least_step, l->most_step };
+    return delta_gates(g, x, y, speed, bias, &attrs);
 }
 
 /* What heads [b s g r e] read of their matrices. */
-static Value *read_matrices(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
+static Value *read_matrices(Build *b, Value *q, Value *k, Value *v, DeltaGates gates,
+                            const GatedDelta *attrs)
 {
     Graph *g = b->g;
-    const double width = (double)b->d->linear->key_width;
-    /* norms of length sqrt(width); queries are divided by it once more, as those of attention */
-    const GatedDelta attrs = { .scale = 1 / width, .key_scale = 1 / sqrt(width) };
-    q = rms_norm(g, q, NULL, NULL, LENGTH_EPS / width);
-    k = rms_norm(g, k, NULL, NULL, LENGTH_EPS / width);
     if (!b->f->cache_length)
-        return gated_delta(g, q, k, v, gates.decay, gates.rate, b->documents, &attrs);
+        return gated_delta(g, q, k, v, gates.decay, gates.rate, b->documents, attrs);
     const Dim kept[] = { v->dim[0], { .size = 1 }, v->dim[2], v->dim[3], q->dim[3], v->dim[4] };
     Value *state = decoder_cache(b, "matrices", v, 6, kept);
-    return gated_delta_cached(g, state, q, k, v, gates.decay, gates.rate, &attrs);
+    return gated_delta_cached(g, state, q, k, v, gates.decay, gates.rate, attrs);
+}
+
+/* The rule that corrects, with queries and keys of length 1; queries are divided by the root of
+ * their width once more, as those of attention. */
+static Value *corrected(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
+{
+    const double width = (double)b->d->linear->key_width;
+    const GatedDelta attrs = { .scale = 1 / width, .key_scale = 1 / sqrt(width) };
+    q = rms_norm(b->g, q, NULL, NULL, LENGTH_EPS / width); /* of length sqrt(width) */
+    k = rms_norm(b->g, k, NULL, NULL, LENGTH_EPS / width);
+    return read_matrices(b, q, k, v, gates, &attrs);
+}
+
+/* The rule of state spaces, and the skip. */
+static Value *added(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    const GatedDelta attrs = { .scale = 1, .key_scale = 1, .adds = true };
+    Value *o = read_matrices(b, q, k, v, gates, &attrs);
+    if (!l->has_skip) return o;
+    Value *skip = gate_param(g, "skip", l->value_heads, (Init){ .kind = INIT_ONES }),
+          *own = scale_heads(g, reshape(g, "bsgre->bs(gr)e", NULL, v), skip);
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads);
+    return add(g, o, reshape(g, "bs(gr)e->bsgre", groups, own));
+}
+
+/* Norms of what each head gives, then gates: [b s (g r e)]. */
+static Value *gated_heads(Build *b, Value *o, Value *gate)
+{
+    o = swiglu(b->g, gate, norm(b->g, "delta_norm", o, b->d->linear->norm));
+    return reshape(b->g, "bsgre->bs(gre)", NULL, o);
+}
+
+/* Gates, then norms of what each group gives. */
+static Value *normed_groups(Build *b, Value *o, Value *gate)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    const Dim d = { .size = l->value_heads * l->value_width, .axis = "heads" };
+    Value *weight =
+        layer_param(g, "delta_norm", "weight", 1, &d, ROLE_NORM, (Init){ .kind = INIT_ONES });
+    o = reshape(g, "bsgre->bsg(re)", NULL, swiglu(g, gate, o));
+    o = rms_norm(g, o, NULL, NULL, l->norm->eps);
+    o = scale_heads(g, reshape(g, "bsgd->bs(gd)o", "o=1", o), weight);
+    return reshape(g, "bsho->bs(ho)", NULL, o);
 }
 
 Value *linear_attention_layer(Build *b, Value *x)
@@ -69,9 +129,7 @@ Value *linear_attention_layer(Build *b, Value *x)
     const LinearAttention *l = d->linear;
     Graph *g = b->g;
     const int64_t keys = l->key_heads * l->key_width, values = l->value_heads * l->value_width;
-    const Linear of_head = { l->value_heads, "heads", "embed", false, ROLE_LINEAR },
-                 of_value = { values, "heads", "embed", false, ROLE_LINEAR },
-                 out = { d->width, "embed", "heads", false, ROLE_RESIDUAL };
+    const Linear out = { d->width, "embed", "heads", l->bias, ROLE_RESIDUAL };
     const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads),
                *heads = arena_printf(g->arena, "g=%lld e=%lld", (long long)l->key_heads,
                                      (long long)l->value_width);
@@ -79,14 +137,17 @@ Value *linear_attention_layer(Build *b, Value *x)
     Value *q = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "q", x, keys));
     Value *k = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "k", x, keys));
     Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", x, values));
-    Value *decay = reshape(g, "bs(gr)->bsgr", groups, linear(g, "a_attn", x, &of_head)),
-          *rate = reshape(g, "bs(gr)->bsgr", groups, linear(g, "b_attn", x, &of_head)),
-          *gate = reshape(g, "bs(gre)->bsgre", heads, linear(g, "g_attn", x, &of_value));
+    Value *decay = reshape(g, "bs(gr)->bsgr", groups, product(b, "a", x, l->value_heads)),
+          *rate = l->is_state_space
+                      ? NULL
+                      : reshape(g, "bs(gr)->bsgr", groups, product(b, "b", x, l->value_heads)),
+          *gate = reshape(g, "bs(gre)->bsgre", heads, product(b, "g", x, values));
     graph_leave(g);
-    Value *o = read_matrices(b, q, k, v, gates(b, decay, rate));
-    o = swiglu(g, gate, norm(g, "delta_norm", o, l->norm));
+    const DeltaGates made = gates(b, decay, rate);
+    Value *o = l->is_state_space ? normed_groups(b, added(b, q, k, v, made), gate)
+                                 : gated_heads(b, corrected(b, q, k, v, made), gate);
     graph_enter(g, "linear_attn", -1);
-    Value *y = linear(g, "c_proj", reshape(g, "bsgre->bs(gre)", NULL, o), &out);
+    Value *y = linear(g, "c_proj", o, &out);
     graph_leave(g);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

@@ -121,6 +121,18 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* In two of three. */
+static void with_linear_layers(Arena *a, Decoder *d, const LinearAttention *linear)
+{
+    DecoderLayer *layer = arena_copy(a, d->layer, sizeof *layer * (size_t)d->n_layer);
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        layer[i].is_linear = i % 3 < 2;
+        if (layer[i].is_linear) layer[i].n_rope = layer[i].window = 0;
+    }
+    d->layer = layer;
+    d->linear = linear;
+}
+
 /* Of Qwen 2 and of a mixture, in two of three layers. */
 TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
 {
@@ -136,13 +148,7 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
         Decoder d = family(a, class[k]);
-        DecoderLayer *layer = arena_copy(a, d.layer, sizeof *layer * (size_t)d.n_layer);
-        for (int64_t i = 0; i < d.n_layer; i++) {
-            layer[i].is_linear = i % 3 < 2;
-            if (layer[i].is_linear) layer[i].n_rope = layer[i].window = 0;
-        }
-        d.layer = layer;
-        d.linear = &linear;
+        with_linear_layers(a, &d, &linear);
         check_family(&d);
         equals_one_rank(&d,
                         (LayoutCase){ .size[MESH_CP] = 2,
@@ -157,6 +163,57 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
                                       .compute = F64 },
                         1e-11);
     }
+    arena_free(a);
+}
+
+/* Of Qwen 2, in two of three layers: groups are divided, with their heads. */
+TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
+{
+    const Norm norm = { .type = NORM_RMS, .width = 12, .eps = 1e-6, .has_weight = true };
+    const LinearAttention linear = { .key_heads = 2,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .norm = &norm,
+                                     .is_state_space = true,
+                                     .conv_bias = true,
+                                     .bias = true,
+                                     .has_skip = true };
+    Arena *a = arena_new();
+    Decoder d = family(a, "Qwen2DecoderLayer");
+    with_linear_layers(a, &d, &linear);
+    check_family(&d);
+    equals_one_rank(&d,
+                    (LayoutCase){ .size[MESH_CP] = 2,
+                                  .sharding = { .context = true, .method = CONTEXT_ULYSSES },
+                                  .compute = F64 },
+                    1e-11);
+    arena_free(a);
+}
+
+/* Heads of one group share B, C and a norm. */
+TEST(a_group_of_state_spaces_is_not_divided)
+{
+    const Norm norm = { .type = NORM_RMS, .width = 24, .eps = 1e-6, .has_weight = true };
+    const LinearAttention linear = { .key_heads = 1,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .norm = &norm,
+                                     .is_state_space = true };
+    Arena *a = arena_new();
+    Decoder d = family(a, "Qwen2DecoderLayer");
+    LayoutResult out;
+    with_linear_layers(a, &d, &linear);
+    const LayoutCase l = { .size[MESH_TP] = 2,
+                           .sharding.tensor = true,
+                           .decoder = &d,
+                           .vocabulary = (int)d.vocab_size,
+                           .compute = F64 };
+    assert_error_has(layout_try(a, &l, &out),
+                     "q_attn.weight: 1 units of 4 do not divide among 2 ranks of tp");
     arena_free(a);
 }
 

@@ -186,7 +186,21 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
         { "layers: [{linear: true}]",
-          "layers: a linear block needs the settings `linear_attention`" },
+          "layers: a linear block needs the settings `linear_attention`, or `state_space`" },
+        { "state_space: {heads: 2, head_width: 4, state_width: 4}",
+          "state_space: no block of `layers` is linear" },
+        { "layers: [{linear: true}], state_space: {heads: 3, head_width: 4, state_width: 4, "
+          "n_groups: 2}",
+          "state_space: n_groups 2 does not divide heads 3" },
+        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4, "
+          "least_step: 0.5, most_step: 0.25}",
+          "state_space: most_step 0.25 is below least_step 0.5" },
+        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
+          "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
+          "state_space: linear blocks are of one kind; linear_attention must be null" },
+        { "residual: two_norms, layers: [{linear: true}], state_space: {heads: 2, head_width: 4, "
+          "state_width: 4, norm_in_front: true}",
+          "state_space: norm_in_front needs residual: serial" },
         { "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
           "linear_attention: no block of `layers` is linear" },
         { "layers: [{linear: true}], linear_attention: {key_heads: 2, value_heads: 3, key_width: "

@@ -1,5 +1,5 @@
-/* test_linear.c - linear attention against its formula, computed token by token, and while a text
- * is continued. */
+/* test_linear.c - linear attention and state spaces against their formulas, computed token by
+ * token, and while a text is continued. */
 #include "exec/schedule.h"
 #include "models/decoder_model.h"
 #include "ops/op_run.h"
@@ -10,11 +10,16 @@
 
 enum { TOKENS = 9, WIDTH = 8, KEYS = 2, REPEAT = 2, HEADS = KEYS * REPEAT, D = 3, E = 5, TAPS = 3 };
 
-#define SMALL                                                                                      \
+#define MODEL                                                                                      \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 2, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, rope: {base: 100.0}, layers: "      \
-    "[{linear: true}, {}], linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, "        \
-    "value_width: 5, conv_width: 3, negative: true}"
+    "[{linear: true}, {}], "
+#define SMALL                                                                                      \
+    MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
+          "conv_width: 3, negative: true}"
+#define SPACE                                                                                      \
+    MODEL "state_space: {heads: 4, head_width: 5, state_width: 3, n_groups: 2, conv_width: 3, "    \
+          "bias: true, most_step: 0.05, eps: 1e-6}"
 
 /* What the first block's layer reads, as numbers. */
 typedef struct Layer {
@@ -92,6 +97,42 @@ static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], doubl
     }
 }
 
+/* With the biases that state spaces have here. */
+static double biased(const Layer *l, const char *name, int64_t t, int64_t i)
+{
+    return product(l, name, t, i) +
+           param(l, arena_printf(l->run->arena, "linear_attn.%s.bias", name), i);
+}
+
+static double space_convolved(const Layer *l, const char *name, int64_t t, int64_t i)
+{
+    const char *module = arena_printf(l->run->arena, "linear_attn.%s_conv", name);
+    double sum = param(l, arena_printf(l->run->arena, "%s.bias", module), i);
+    for (int64_t k = 0; k < TAPS && k <= t; k++)
+        sum += param(l, arena_printf(l->run->arena, "%s.weight", module), i * TAPS + TAPS - 1 - k) *
+               biased(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
+    return sum * sigmoid(sum);
+}
+
+/* Of one head: its matrix behind token t, and what it gives, gated. */
+static void space_step(const Layer *l, int64_t t, int64_t h, double state[D][E], double o[E])
+{
+    const double softplus = log1p(exp(biased(l, "a_attn", t, h) + param(l, "delta_gates.bias", h)));
+    const double step = fmin(softplus, 0.05),
+                 keep = exp(-exp(param(l, "delta_gates.speed", h)) * step);
+    for (int j = 0; j < E; j++) {
+        const double x = space_convolved(l, "v", t, h * E + j),
+                     gate = biased(l, "g_attn", t, h * E + j);
+        o[j] = param(l, "delta_gates.skip", h) * x;
+        for (int i = 0; i < D; i++) {
+            const int64_t row = h / REPEAT * D + i;
+            state[i][j] = keep * state[i][j] + step * space_convolved(l, "k", t, row) * x;
+            o[j] += state[i][j] * space_convolved(l, "q", t, row);
+        }
+        o[j] *= gate * sigmoid(gate);
+    }
+}
+
 /* What a product with the weight reads. */
 static const Value *read_by(const Graph *g, const char *weight)
 {
@@ -121,6 +162,39 @@ TEST(linear_attention_equals_its_formula)
             step(&l, t, h, state, o);
             for (int j = 0; j < E; j++)
                 assert_close(op_get(&run->tensor[made->id], (t * HEADS + h) * E + j), o[j], 1e-6);
+        }
+    }
+    arena_free(a);
+}
+
+/* Norms are of both heads of a group. */
+TEST(state_spaces_equal_their_formula)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a, SPACE, &m));
+    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
+    assert_no_error(m->forward(m, g, &f, &out));
+    OpRun *run = op_run_new(a, g, 0);
+    op_run_nodes(run, 0, g->n_nodes);
+    const Layer l = { run, read_by(g, "transformer.h.0.linear_attn.q_attn.weight") };
+    const Value *made = read_by(g, "transformer.h.0.linear_attn.c_proj.weight");
+    for (int group = 0; group < KEYS; group++) {
+        double state[REPEAT][D][E] = { 0 }, o[REPEAT * E];
+        for (int t = 0; t < TOKENS; t++) {
+            double sum = 0;
+            for (int r = 0; r < REPEAT; r++)
+                space_step(&l, t, group * REPEAT + r, state[r], o + r * E);
+            for (int j = 0; j < REPEAT * E; j++) sum += o[j] * o[j];
+            for (int j = 0; j < REPEAT * E; j++) {
+                const int64_t i = group * REPEAT * E + j;
+                assert_close(op_get(&run->tensor[made->id], t * HEADS * E + i),
+                             o[j] / sqrt(sum / (REPEAT * E) + 1e-6) *
+                                 param(&l, "delta_norm.weight", i),
+                             1e-6);
+            }
         }
     }
     arena_free(a);
@@ -159,7 +233,7 @@ static void run_tokens(Program *p, const int32_t *ids, int64_t position)
 
 /* Of the last of all tokens: read at once, and behind what was kept of four, then of four more. The
  * second text finds what the first one has left. */
-TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
+static void check_continued(const char *settings)
 {
     static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5, 9, 2, 6, 5 };
     Arena *a = arena_new();
@@ -167,7 +241,7 @@ TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
     Session *s;
     Program *whole, *several, *next;
     float all[TOKENS * 16], last[16];
-    assert_no_error(decoder_model(a, SMALL, &m));
+    assert_no_error(decoder_model(a, settings, &m));
     assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
     assert_no_error(session_inspection_program(s, NULL, false, 1, TOKENS, &whole));
     assert_no_error(session_generation_program(s, 1, (TOKENS - 1) / 2, 32, &several));
@@ -184,6 +258,12 @@ TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
     }
     session_free(s);
     arena_free(a);
+}
+
+TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
+{
+    check_continued(SMALL);
+    check_continued(SPACE);
 }
 
 /* What adds up over a text is not rounded with each token. */

@@ -1,5 +1,5 @@
 /* test_documents.c - documents that share a sequence: the logits of each are those that it has
- * alone, with rotary positions, with learned ones, and in linear attention. */
+ * alone, with rotary positions, with learned ones, in linear attention, and in state spaces. */
 #include "components.h"
 #include "exec/program.h"
 #include "exec/schedule.h"
@@ -21,14 +21,17 @@
     "ffn_norm_config: {norm_type: rms_norm, config: {ndim: 32}}, "                                 \
     "lm_head_norm_config: {norm_type: rms_norm, config: {ndim: 32}}}}\n"
 
+#define LINEAR(kind)                                                                               \
+    "model: {component_key: model, variant_key: decoder, config: {sample_key: x, prediction_key: " \
+    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, n_head_kv: 2, n_embd: " \
+    "32, ffn_hidden: 64, seed: 1, document_key: %s, layers: [{linear: true}], " kind "}}\n"
+
 static const char *const kinds[] = {
     GPT2("NOPE", "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, seq_length_dim: "
                  "-2, base_freq: 10000}}"),
     GPT2("ABSOLUTE", ""),
-    "model: {component_key: model, variant_key: decoder, config: {sample_key: x, prediction_key: "
-    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, n_head_kv: 2, n_embd: "
-    "32, ffn_hidden: 64, seed: 1, document_key: %s, layers: [{linear: true}], linear_attention: "
-    "{key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}}}\n",
+    LINEAR("linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
+    LINEAR("state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
 };
 
 enum { FIRST = 6, SECOND = 9, WHOLE = FIRST + SECOND, VOCAB = 32 };
@@ -132,7 +135,7 @@ static void assert_gradients_add_up(ParamStore *whole, ParamStore *first, ParamS
 
 TEST(documents_in_one_sequence_are_as_if_each_stood_alone)
 {
-    for (int k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         Arena *a = arena_new();
         double whole[WHOLE * VOCAB], mixed[WHOLE * VOCAB], first[FIRST * VOCAB],
             second[SECOND * VOCAB];

@@ -155,6 +155,13 @@ TEST(texts_side_by_side_with_linear_attention_get_the_logits_of_each_alone)
         "{key_heads: 2, value_heads: 4, key_width: 12, value_width: 20}");
 }
 
+TEST(texts_side_by_side_with_state_spaces_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, layers: [{count: 2, linear: true}, {}], state_space: {heads: 6, "
+        "head_width: 12, state_width: 20, n_groups: 2}");
+}
+
 /* As many as fit, and at least one; three quarters of the memory are for them. */
 TEST(texts_side_by_side_are_as_many_as_fit)
 {
