@@ -162,6 +162,8 @@ static Error *read_sizes(HfReading *r)
     const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
     if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
+    if (f->options & HF_SHARED_ALONE)
+        d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
     return NULL;
 }
 
@@ -242,6 +244,13 @@ static bool is_tied(const HfReading *r)
     return r->c.tie_word_embeddings ? *r->c.tie_word_embeddings : r->family->is_tied;
 }
 
+/* Where there are none the expert that every token goes through is the feed-forward layer. */
+static bool has_no_experts(const HfReading *r)
+{
+    const int64_t *n = r->c.num_local_experts;
+    return r->family->options & HF_SHARED_ALONE && n && *n == 0;
+}
+
 static Error *read_decoder(HfReading *r)
 {
     const HfConfig *c = &r->c;
@@ -275,7 +284,8 @@ static Error *read_decoder(HfReading *r)
     TRY(read_dropout(r));
     read_norms(r);
     if (options & HF_LINEAR) TRY(hf_read_linear(r));
-    if (flags & HF_SPARSE) TRY(hf_read_moe(r));
+    if (options & HF_STATE_SPACE) TRY(hf_read_state_space(r));
+    if (flags & HF_SPARSE && !has_no_experts(r)) TRY(hf_read_moe(r));
     return hf_read_layers(r);
 }
 

@@ -19,6 +19,8 @@ static Error *read_window(const HfReading *r, int64_t *out)
 static bool turns(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
+    if (r->family->options & HF_POSITION_TYPE)
+        return c->position_embedding_type && !strcmp(c->position_embedding_type, "rope");
     if (!(r->family->options & HF_NO_ROPE_LAYERS)) return !(r->family->flags & HF_GPT2);
     if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
     return (i + 1) % c->no_rope_layer_interval != 0;
@@ -89,7 +91,7 @@ int64_t hf_n_ahead(const HfReading *r)
 static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
-    if (!(r->family->flags & HF_SPARSE)) return false;
+    if (!r->d->moe) return false;
     if (r->family->options & HF_MLP_LAYER_TYPES)
         return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
     if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *hf_first_sparse(r);
@@ -128,7 +130,8 @@ Error *hf_read_layers(HfReading *r)
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
         bool local = false, linear = false;
-        TRY(r->family->options & HF_LINEAR ? hf_is_linear(r, i, &linear) : is_local(r, i, &local));
+        TRY(r->family->options & (HF_LINEAR | HF_STATE_SPACE) ? hf_is_linear(r, i, &linear)
+                                                              : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .window = own,
                                    .rope = &rope[local],

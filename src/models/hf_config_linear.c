@@ -38,7 +38,12 @@ Error *hf_is_linear(const HfReading *r, int64_t i, bool *out)
 {
     const StringList *list = r->c.layer_types;
     const char *type = list && i < list->n ? list->item[i] : "";
-    *out = list ? !strcmp(type, "linear_attention") : (i + 1) % r->c.full_attention_interval != 0;
+    const bool of_spaces = r->family->options & HF_STATE_SPACE;
+    *out = !list ? of_spaces || (i + 1) % r->c.full_attention_interval != 0
+                 : !strcmp(type, "linear_attention") || (of_spaces && !strcmp(type, "mamba"));
     if (!list || *out || !strcmp(type, "full_attention")) return NULL;
-    return hf_unknown(r, "layer_types", "each layer is of type full_attention or linear_attention");
+    if (of_spaces && !strcmp(type, "attention")) return NULL;
+    return hf_unknown(r, "layer_types",
+                      of_spaces ? "each layer is of type attention or mamba"
+                                : "each layer is of type full_attention or linear_attention");
 }

@@ -65,10 +65,11 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
     const int64_t *n = c->num_local_experts ? c->num_local_experts : c->num_experts, *hidden;
     TRY(same_in_all(r, "moe_intermediate_size", c->moe_intermediate_size, &hidden));
     if (!hidden) hidden = c->intermediate_size;
-    if (!n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
+    if (!n || !*n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
     if (!hidden) return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs it");
     m->n_experts = *n;
     m->top_k = c->num_experts_per_tok ? *c->num_experts_per_tok : 2;
+    if (!m->top_k) return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     m->hidden = *hidden;
     m->normalize = r->family->flags & HF_NORMALIZED || (c->norm_topk_prob && *c->norm_topk_prob);
     m->aux_loss = c->router_aux_loss_coef;
@@ -88,6 +89,7 @@ static Error *read_softmax_router(const HfReading *r, Moe *m)
         m->shared_hidden = *c->shared_expert_intermediate_size;
         m->shared_gate = true;
     }
+    if (r->family->options & HF_SHARED_ALONE) m->shared_hidden = r->d->hidden;
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     return NULL;
@@ -149,6 +151,8 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
                    { "norm_topk_prob", no_norm ? (const void *)c : c->norm_topk_prob } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
+    if (!*c->num_experts_per_tok)
+        return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     TRY(check_router(r));
     *m = (Moe){ .n_experts = *n,
                 .top_k = *c->num_experts_per_tok,

@@ -65,6 +65,11 @@ typedef struct HfConfig {
     const int64_t *linear_num_key_heads, *linear_num_value_heads, *linear_key_head_dim,
         *linear_value_head_dim, *linear_conv_kernel_dim;
     int64_t full_attention_interval;
+    const int64_t *mamba_n_heads, *mamba_d_state, *mamba_n_groups, *mamba_d_conv, *mamba_expand;
+    const Yaml *mamba_d_head, *time_step_limit;
+    const bool *mamba_conv_bias, *mamba_proj_bias;
+    const int64_t *shared_intermediate_size;
+    const char *position_embedding_type;
 } HfConfig;
 
 extern const Field hf_config_fields[];
@@ -101,6 +106,8 @@ Error *hf_read_latent(HfReading *r);
  * layer is of it, in a class that has it. */
 Error *hf_read_linear(HfReading *r);
 Error *hf_is_linear(const HfReading *r, int64_t i, bool *out);
+/* hf_config_state_space.c: sizes of state spaces, likewise. */
+Error *hf_read_state_space(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */
 Error *hf_read_moe(HfReading *r);
 /* hf_config_packing.c: how weights are packed. */

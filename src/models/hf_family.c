@@ -202,6 +202,42 @@ static const HfName qwen3_5_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define STATE_SPACE \
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_GATES }, \
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_STEPS }, \
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.mamba.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.mamba.A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.mamba.dt_bias", HF_SAME }, \
+    { "transformer.h.%.delta_gates.skip", "model.layers.%.mamba.D", HF_SAME }, \
+    { "transformer.h.%.delta_norm.*", "model.layers.%.mamba.norm.*", HF_SAME }
+/* clang-format on */
+
+static const HfName granite_hybrid_names[] = {
+    STATE_SPACE,
+    { "transformer.h.%.mlp.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.shared_mlp.input_linear.*", HF_SECOND_HALF },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.shared_mlp.input_linear.*",
+      HF_SECOND_HALF },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.output_linear.*",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
 static const HfName gpt_oss_names[] = {
     { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.sinks", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
@@ -394,6 +430,8 @@ const HfFamily hf_families[] = {
       .vocab_size = 151936, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 2, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
     { "qwen3_5_text", "Qwen3_5ForCausalLM", "Qwen3_5DecoderLayer", qwen3_5_names, llama_names, HF_FROM_ONE | HF_QK_NORM, HF_LINEAR, HF_NO_WINDOW,
       .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 4, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
+    { "granitemoehybrid", "GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", granite_hybrid_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE | HF_DIVIDED, HF_ATTENTION_BIAS | HF_MULTIPLIERS | HF_STATE_SPACE | HF_POSITION_TYPE | HF_SHARED_ALONE, HF_NO_WINDOW,
+      .vocab_size = 32000, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .n_heads = 32, .activation = "silu" },
     { "afmoe", "AfmoeForCausalLM", "AfmoeDecoderLayer", afmoe_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_AFMOE | HF_NORMALIZED | HF_SANDWICH | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_ROPE,
       .theta = 10000, .eps = 1e-5, .max_positions = 16384, .head_width = 128, .window = 1024, .pattern = 4, .activation = "silu" },
     { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,
@@ -439,6 +477,7 @@ const HfFamily hf_families[] = {
       .dropout_key = "hidden_dropout" },
     { 0 },
 };
+#undef STATE_SPACE
 #undef LINEAR_ATTENTION
 #undef SHARED_EXPERT
 #undef NEXTN

@@ -38,6 +38,13 @@ typedef enum HfLayout {
     HF_ALL_VALUES,
     HF_FIRST_COLUMNS, /* half of those of a tensor */
     HF_SECOND_COLUMNS,
+    HF_SPACE_GATES, /* rows of one tensor: of all heads of a state space their gates, then values;
+                       keys and queries of groups; a row for the step of each head. Those of
+                       convolutions have neither gates nor steps */
+    HF_SPACE_VALUES,
+    HF_SPACE_KEYS,
+    HF_SPACE_QUERIES,
+    HF_SPACE_STEPS,
     HF_EXPERTS,      /* a tensor for each expert */
     HF_STACKED,      /* all experts in one tensor, each transposed */
     HF_STACKED_EVEN, /* likewise, as every second column: of biases, too */
@@ -123,7 +130,11 @@ enum {
     HF_ERNIE_MOE = 1 << 23, /* names of its own for the mixture, which has biases for the choice */
     HF_HUNYUAN_MOE = 1 << 24, /* likewise; a shared expert as wide as the others */
     HF_FALCON = 1 << 25,      /* names of its own for most */
-    HF_LINEAR = 1 << 26 /* layers may be of linear attention, and heads of the others are gated */
+    HF_LINEAR = 1 << 26, /* layers may be of linear attention, and heads of the others are gated */
+    HF_STATE_SPACE = 1 << 27,   /* layers may be state spaces */
+    HF_POSITION_TYPE = 1 << 28, /* positions turn where it says so */
+    HF_SHARED_ALONE = 1 << 29   /* an expert that every token goes through, without a gate, and
+                                   perhaps no others */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -124,6 +124,23 @@ static void place_share(HfSource *s, const LinearAttention *l, int64_t rows, int
     s->head_stride = all;
 }
 
+/* Parts of state spaces that share tensors. */
+static void place_space(HfSource *s, const LinearAttention *l, HfLayout layout, bool is_conv)
+{
+    const int64_t values = l->value_heads * l->value_width, keys = l->key_heads * l->key_width,
+                  rows[] = { is_conv ? 0 : values, values, keys, keys,
+                             is_conv ? 0 : l->value_heads };
+    s->size[0] = 0;
+    for (int i = 0; i < 5; i++) {
+        if (i == (int)(layout - HF_SPACE_GATES)) s->base = s->size[0] * s->row_stride;
+        s->size[0] += rows[i];
+    }
+    if (!is_conv || s->n_dims == 1) return;
+    s->n_dims = 3;
+    s->size[2] = s->size[1];
+    s->size[1] = 1;
+}
+
 /* Parts of linear attention that share tensors. */
 static void place_linear(HfSource *s, const LinearAttention *l, HfLayout layout, bool is_conv)
 {
@@ -279,6 +296,8 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
+            else if (n->layout >= HF_SPACE_GATES && n->layout <= HF_SPACE_STEPS)
+                place_space(out, d->linear, n->layout, strstr(n->ours, "_conv."));
             else if (d->latent)
                 place_latent(out, f, d, n->layout, out->size[1]);
             else

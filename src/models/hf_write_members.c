@@ -174,7 +174,13 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
-    if (f->windows > HF_WINDOW_EACH || f->options & HF_LINEAR) {
+    if (f->options & HF_STATE_SPACE) {
+        hf_put_key(t, "layer_types");
+        for (int64_t i = 0; i < d->n_layer; i++)
+            text_printf(t, "%s\"%s\"", i ? ", " : "[",
+                        d->layer[i].is_linear ? "mamba" : "attention");
+        text_putc(t, ']');
+    } else if (f->windows > HF_WINDOW_EACH || f->options & HF_LINEAR) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
@@ -183,6 +189,8 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                                               : "full");
         text_putc(t, ']');
     }
+    if (f->options & HF_POSITION_TYPE)
+        put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->options & HF_NO_ROPE_LAYERS) put_no_rope_layers(t, d);
     if (!full) return;
     hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
@@ -235,6 +243,37 @@ static void put_linear(Text *t, const LinearAttention *l)
     put_int(t, "linear_key_head_dim", l->key_width);
     put_int(t, "linear_value_head_dim", l->value_width);
     put_int(t, "linear_conv_kernel_dim", l->conv_width);
+}
+
+static void put_state_space(Text *t, const Decoder *d)
+{
+    const LinearAttention *l = d->linear;
+    put_int(t, "mamba_n_heads", l->value_heads);
+    put_int(t, "mamba_d_head", l->value_width);
+    put_int(t, "mamba_expand", l->value_heads * l->value_width / d->width);
+    put_int(t, "mamba_d_state", l->key_width);
+    put_int(t, "mamba_n_groups", l->key_heads);
+    put_int(t, "mamba_d_conv", l->conv_width);
+    hf_put_bool(t, "mamba_conv_bias", l->conv_bias);
+    hf_put_bool(t, "mamba_proj_bias", l->bias);
+    hf_put_key(t, "time_step_limit");
+    text_putc(t, '[');
+    text_json_double(t, l->least_step);
+    text_puts(t, ", ");
+    if (l->most_step > 0)
+        text_json_double(t, l->most_step);
+    else
+        text_puts(t, "{\"__float__\": \"Infinity\"}");
+    text_putc(t, ']');
+}
+
+/* Beside the experts, if there are any. */
+static void put_shared_alone(Text *t, const Decoder *d)
+{
+    put_int(t, "shared_intermediate_size", d->moe ? d->moe->shared_hidden : d->hidden);
+    if (d->moe) return;
+    put_int(t, "num_local_experts", 0);
+    put_int(t, "num_experts_per_tok", 0);
 }
 
 /* Of layers that are sparse from one on. */
@@ -361,6 +400,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
     put_layers(t, d, f);
     if (f->options & HF_LINEAR && d->linear) put_linear(t, d->linear);
+    if (f->options & HF_STATE_SPACE && d->linear) put_state_space(t, d);
+    if (f->options & HF_SHARED_ALONE) put_shared_alone(t, d);
     if (f->flags & HF_AFMOE) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->options & HF_USE_QK_NORM) hf_put_bool(t, "use_qk_norm", d->qk_norm);
     if (!(f->flags & HF_SPARSE) || !d->moe) return;

@@ -1,6 +1,6 @@
 /* fuzz_hf_config.c - any config.json: an error, or a model that is written as a config.json of the
  * same, and whose queries and keys lie each at a place of their own in the tensors of the class, as
- * do the parts of linear attention. */
+ * do the parts of linear attention and of state spaces. */
 #include "fuzz.h"
 #include "models/decoder_difference.h"
 #include "models/hf_write.h"
@@ -81,7 +81,7 @@ static void check_heads(Arena *a, const HfModel *m)
 static void check_linear(Arena *a, const HfModel *m)
 {
     const LinearAttention *l = m->decoder->linear;
-    if (!l) return;
+    if (!l || l->is_state_space) return;
     const bool fused = m->family->flags & HF_SPARSE;
     const Share gated[] = { { ATTENTION "q_attn.weight", m->decoder->n_head_q,
                               m->decoder->head_width },
@@ -100,6 +100,22 @@ static void check_linear(Arena *a, const HfModel *m)
     check_rows(a, m, products, fused ? 4 : 3);
     check_rows(a, m, convolutions, 3);
     if (fused) check_rows(a, m, gates, 2);
+}
+
+static void check_space(Arena *a, const HfModel *m)
+{
+    const LinearAttention *l = m->decoder->linear;
+    if (!l || !l->is_state_space) return;
+    const Share products[] = { { LINEAR "g_attn.weight", l->value_heads, l->value_width },
+                               { LINEAR "v_attn.weight", l->value_heads, l->value_width },
+                               { LINEAR "k_attn.weight", l->key_heads, l->key_width },
+                               { LINEAR "q_attn.weight", l->key_heads, l->key_width },
+                               { LINEAR "a_attn.weight", l->value_heads, 1 } },
+                convolutions[] = { { LINEAR "v_conv.weight", l->value_heads, l->value_width },
+                                   { LINEAR "k_conv.weight", l->key_heads, l->key_width },
+                                   { LINEAR "q_conv.weight", l->key_heads, l->key_width } };
+    check_rows(a, m, products, 5);
+    check_rows(a, m, convolutions, 3);
 }
 
 static void check_written(Arena *a, const HfModel *m)
@@ -129,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_written(a, &m);
         check_heads(a, &m);
         check_linear(a, &m);
+        check_space(a, &m);
     }
     error_free(e);
     arena_free(a);

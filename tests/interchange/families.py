@@ -30,6 +30,8 @@ LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
+SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
+                     layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
 
 def rope(kind, **more):
@@ -97,6 +99,10 @@ FAMILIES = {
     "qwen3_next_whole_heads": ("Qwen3Next", LINEAR | dict(linear_num_value_heads=2, linear_conv_kernel_dim=3, num_experts=5, num_experts_per_tok=2,
                                                            moe_intermediate_size=24, shared_expert_intermediate_size=40) | rope("default", partial_rotary_factor=1.0)),
     "qwen3_5": ("Qwen3_5", LINEAR | dict(layer_types=["linear_attention", "full_attention", "full_attention", "linear_attention"])),
+    "granite_hybrid": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=5, num_experts_per_tok=2, position_embedding_type="rope", embedding_multiplier=3.0,
+                                                         attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
+    "granite_hybrid_dense": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=0, mamba_n_groups=1, mamba_d_conv=3, mamba_proj_bias=True, mamba_conv_bias=False,
+                                                               mamba_expand=3, mamba_n_heads=6, mamba_d_head=16)),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),
     "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),

@@ -170,16 +170,16 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
 TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
 {
     const Norm norm = { .type = NORM_RMS, .width = 12, .eps = 1e-6, .has_weight = true };
-    const LinearAttention linear = { .key_heads = 2,
-                                     .value_heads = 4,
-                                     .key_width = 4,
-                                     .value_width = 6,
-                                     .conv_width = 3,
-                                     .norm = &norm,
-                                     .is_state_space = true,
-                                     .conv_bias = true,
-                                     .bias = true,
-                                     .has_skip = true };
+    LinearAttention linear = { .key_heads = 2,
+                               .value_heads = 4,
+                               .key_width = 4,
+                               .value_width = 6,
+                               .conv_width = 3,
+                               .norm = &norm,
+                               .is_state_space = true,
+                               .conv_bias = true,
+                               .bias = true,
+                               .has_skip = true };
     Arena *a = arena_new();
     Decoder d = family(a, "Qwen2DecoderLayer");
     with_linear_layers(a, &d, &linear);
@@ -187,6 +187,14 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
     equals_one_rank(&d,
                     (LayoutCase){ .size[MESH_CP] = 2,
                                   .sharding = { .context = true, .method = CONTEXT_ULYSSES },
+                                  .compute = F64 },
+                    1e-11);
+    linear.bias = false; /* its gradients would be whole on ranks of a sequence */
+    equals_one_rank(&d,
+                    (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                  .size[MESH_CP] = 2,
+                                  .sharding = { .context = true, .layout = ZIGZAG },
+                                  .data_parallel.stage = ZERO_PARAMETERS,
                                   .compute = F64 },
                     1e-11);
     arena_free(a);

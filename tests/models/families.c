@@ -30,6 +30,15 @@
             "\"linear_key_head_dim\": 6, \"linear_value_head_dim\": 4, "                           \
             "\"linear_conv_kernel_dim\": 3, "
 
+/* Two groups of two heads. */
+#define SPACE                                                                                      \
+    MEMBERS                                                                                        \
+    "\"model_type\": \"granitemoehybrid\", \"mamba_n_heads\": 4, \"mamba_n_groups\": 2, "          \
+    "\"mamba_d_state\": 6, \"mamba_d_conv\": 3, \"shared_intermediate_size\": 10, "                \
+    "\"layer_types\": [\"mamba\", \"mamba\", \"attention\", \"mamba\"], "                          \
+    "\"embedding_multiplier\": 3.0, \"attention_multiplier\": 0.3, \"residual_multiplier\": 0.5, " \
+    "\"logits_scaling\": 2.0, "
+
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0, "
@@ -95,6 +104,10 @@ static const char *const families[] = {
            "\"shared_expert_intermediate_size\": 10, \"router_aux_loss_coef\": 0.02",
     LINEAR "\"model_type\": \"qwen3_5_text\", \"layer_types\": [\"linear_attention\", "
            "\"full_attention\", \"full_attention\", \"linear_attention\"]",
+    SPACE "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"router_aux_loss_coef\": 0.02, "
+          "\"position_embedding_type\": \"rope\"",
+    SPACE "\"num_local_experts\": 0, \"mamba_proj_bias\": true, \"mamba_conv_bias\": false, "
+          "\"time_step_limit\": [0.01, 0.5]",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
     MEMBERS

@@ -188,7 +188,8 @@ static const char *family_members(Arena *a, const HfFamily *f)
         "1, \"num_dense_layers\": 1, \"kv_lora_rank\": 3, \"q_lora_rank\": 5, "
         "\"rotary_dim\": 4, \"moe_num_experts\": 3, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "
         "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, "
-        "\"rope_scaling\": {}";
+        "\"mamba_n_heads\": 4, \"mamba_n_groups\": 2, \"mamba_d_state\": 3, "
+        "\"shared_intermediate_size\": 7, \"rope_scaling\": {}";
     return arena_printf(
         a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d",
         f->model_type, rest, f->options & HF_TOPK_METHOD ? "false" : "true",
