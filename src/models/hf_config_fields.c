@@ -138,6 +138,7 @@ const Field hf_config_fields[] = {
     FIELD_BOOL(HfConfig, mamba_conv_bias, "null", "biases of convolutions"),
     FIELD_BOOL(HfConfig, mamba_proj_bias, "null", "biases of products"),
     COUNT(shared_intermediate_size, "null", "width of the expert that every token goes through"),
+    FIELD_INTS(HfConfig, attn_layer_indices, "[]", 0, 0, "layers that have attention"),
     FIELD_STRING(HfConfig, position_embedding_type, "null", "rope: positions turn"),
     FIELD_FLOAT(HfConfig, router_jitter_noise, "0.0", 0, INFINITY, "noise of the router"),
     { 0 },

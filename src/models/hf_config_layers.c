@@ -126,6 +126,8 @@ Error *hf_read_layers(HfReading *r)
     TRY(check_layer_types(r));
     TRY(hf_read_ropes(r, &rope[0], &rope[1]));
     TRY(read_window(r, &window));
+    if (r->family->options & HF_ATTENTION_LAYERS && 2 * rope[0].width != d->head_width)
+        return hf_unknown(r, "partial_rotary_factor", "only 0.5 is: the class asks for no other");
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {

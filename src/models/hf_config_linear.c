@@ -34,8 +34,21 @@ Error *hf_read_linear(HfReading *r)
     return NULL;
 }
 
+/* In a class that lists those that are not. */
+static bool is_listed(const HfReading *r, int64_t i)
+{
+    const IntList *list = &r->c.attn_layer_indices;
+    for (int64_t k = 0; k < list->n; k++)
+        if (list->item[k] == i) return true;
+    return false;
+}
+
 Error *hf_is_linear(const HfReading *r, int64_t i, bool *out)
 {
+    if (r->family->options & HF_ATTENTION_LAYERS) {
+        *out = !is_listed(r, i);
+        return NULL;
+    }
     const StringList *list = r->c.layer_types;
     const char *type = list && i < list->n ? list->item[i] : "";
     const bool of_spaces = r->family->options & HF_STATE_SPACE;

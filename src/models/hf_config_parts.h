@@ -70,6 +70,7 @@ typedef struct HfConfig {
     const bool *mamba_conv_bias, *mamba_proj_bias;
     const int64_t *shared_intermediate_size;
     const char *position_embedding_type;
+    IntList attn_layer_indices;
 } HfConfig;
 
 extern const Field hf_config_fields[];

@@ -219,6 +219,16 @@ static const HfName qwen3_5_names[] = {
     { "transformer.h.%.delta_norm.*", "model.layers.%.mamba.norm.*", HF_SAME }
 /* clang-format on */
 
+static const HfName bamba_names[] = {
+    STATE_SPACE,
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_ff_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
 static const HfName granite_hybrid_names[] = {
     STATE_SPACE,
     { "transformer.h.%.mlp.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
@@ -432,6 +442,8 @@ const HfFamily hf_families[] = {
       .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 4, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
     { "granitemoehybrid", "GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", granite_hybrid_names, llama_names, HF_SPARSE | HF_NORMALIZED | HF_ALL_SPARSE | HF_DIVIDED, HF_ATTENTION_BIAS | HF_MULTIPLIERS | HF_STATE_SPACE | HF_POSITION_TYPE | HF_SHARED_ALONE, HF_NO_WINDOW,
       .vocab_size = 32000, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .n_heads = 32, .activation = "silu" },
+    { "bamba", "BambaForCausalLM", "BambaDecoderLayer", bamba_names, llama_names, 0, HF_ATTENTION_BIAS | HF_MLP_BIAS | HF_STATE_SPACE | HF_ATTENTION_LAYERS, HF_NO_WINDOW,
+      .vocab_size = 128000, .theta = 10000, .eps = 1e-5, .max_positions = 262144, .n_heads = 32, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
     { "afmoe", "AfmoeForCausalLM", "AfmoeDecoderLayer", afmoe_names, llama_names, HF_SPARSE | HF_SIGMOID_ROUTER | HF_AFMOE | HF_NORMALIZED | HF_SANDWICH | HF_QK_NORM, HF_ATTENTION_BIAS, HF_WINDOW_ROPE,
       .theta = 10000, .eps = 1e-5, .max_positions = 16384, .head_width = 128, .window = 1024, .pattern = 4, .activation = "silu" },
     { "ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5DecoderLayer", NULL, llama_names, HF_INTERLEAVED, HF_USE_BIAS, HF_NO_WINDOW,

@@ -131,10 +131,12 @@ enum {
     HF_HUNYUAN_MOE = 1 << 24, /* likewise; a shared expert as wide as the others */
     HF_FALCON = 1 << 25,      /* names of its own for most */
     HF_LINEAR = 1 << 26, /* layers may be of linear attention, and heads of the others are gated */
-    HF_STATE_SPACE = 1 << 27,   /* layers may be state spaces */
-    HF_POSITION_TYPE = 1 << 28, /* positions turn where it says so */
-    HF_SHARED_ALONE = 1 << 29   /* an expert that every token goes through, without a gate, and
-                                   perhaps no others */
+    HF_STATE_SPACE = 1 << 27,     /* layers may be state spaces */
+    HF_POSITION_TYPE = 1 << 28,   /* positions turn where it says so */
+    HF_SHARED_ALONE = 1 << 29,    /* an expert that every token goes through, without a gate, and
+                                     perhaps no others */
+    HF_ATTENTION_LAYERS = 1 << 30 /* a list of the layers that have attention, where half of a head
+                                     turns, whatever config.json says */
 };
 
 /* What a window is in layers that config.json does not list in layer_types. */

@@ -174,7 +174,17 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
-    if (f->options & HF_STATE_SPACE) {
+    if (f->options & HF_ATTENTION_LAYERS) {
+        bool first = true;
+        hf_put_key(t, "attn_layer_indices");
+        text_putc(t, '[');
+        for (int64_t i = 0; i < d->n_layer; i++) {
+            if (d->layer[i].is_linear) continue;
+            text_printf(t, "%s%lld", first ? "" : ", ", (long long)i);
+            first = false;
+        }
+        text_putc(t, ']');
+    } else if (f->options & HF_STATE_SPACE) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s\"", i ? ", " : "[",

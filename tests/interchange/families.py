@@ -99,6 +99,8 @@ FAMILIES = {
     "qwen3_next_whole_heads": ("Qwen3Next", LINEAR | dict(linear_num_value_heads=2, linear_conv_kernel_dim=3, num_experts=5, num_experts_per_tok=2,
                                                            moe_intermediate_size=24, shared_expert_intermediate_size=40) | rope("default", partial_rotary_factor=1.0)),
     "qwen3_5": ("Qwen3_5", LINEAR | dict(layer_types=["linear_attention", "full_attention", "full_attention", "linear_attention"])),
+    "bamba": ("Bamba", {k: v for k, v in SPACE.items() if k not in ("layer_types", "shared_intermediate_size")} | dict(
+        attn_layer_indices=[1], attention_bias=True, mlp_bias=True)),
     "granite_hybrid": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=5, num_experts_per_tok=2, position_embedding_type="rope", embedding_multiplier=3.0,
                                                          attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "granite_hybrid_dense": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=0, mamba_n_groups=1, mamba_d_conv=3, mamba_proj_bias=True, mamba_conv_bias=False,

@@ -104,6 +104,8 @@ static const char *const families[] = {
            "\"shared_expert_intermediate_size\": 10, \"router_aux_loss_coef\": 0.02",
     LINEAR "\"model_type\": \"qwen3_5_text\", \"layer_types\": [\"linear_attention\", "
            "\"full_attention\", \"full_attention\", \"linear_attention\"]",
+    MEMBERS "\"model_type\": \"bamba\", \"mamba_n_heads\": 4, \"mamba_n_groups\": 2, "
+            "\"mamba_d_state\": 6, \"attn_layer_indices\": [2], \"mlp_bias\": true",
     SPACE "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"router_aux_loss_coef\": 0.02, "
           "\"position_embedding_type\": \"rope\"",
     SPACE "\"num_local_experts\": 0, \"mamba_proj_bias\": true, \"mamba_conv_bias\": false, "
