@@ -1,54 +1,87 @@
-/* test_linear_attention.c - a training of layers of linear attention from YAML: how it goes on, and
- * the class that it is exported as. */
+/* test_linear_attention.c - trainings of layers of linear attention and of state spaces from YAML:
+ * how they go on, and the class that they are exported as. */
 #include "base/file.h"
 #include "end_to_end/training.h"
 #include <string.h>
 
 #define SET "--set"
-#define DECODER                                                                                    \
+#define DECODER(layers)                                                                            \
     "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "                \
     "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
-    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, norm: {eps: 1e-6, from_one: true}, rope: {base: "  \
-    "10000.0, width: 4}, qk_norm: head, attention_gate: feature, layers: [{count: 3, linear: "     \
-    "true}, {}], linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: "     \
-    "6}}}"
-#define MODEL SET, "model_raw=" DECODER, SET, "wrapped_model.config.block_names=[DecoderBlock]"
+    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, layers: [{count: 3, linear: true}, {}], " layers   \
+    "}}"
+#define LINEAR                                                                                     \
+    DECODER(                                                                                       \
+        "norm: {eps: 1e-6, from_one: true}, rope: {base: 10000.0, width: 4}, qk_norm: head, "      \
+        "attention_gate: feature, linear_attention: {key_heads: 2, value_heads: 4, key_width: "    \
+        "8, value_width: 6}")
+#define SPACE                                                                                      \
+    DECODER("residual_scale: 0.5, state_space: {heads: 8, head_width: 8, state_width: 6, "         \
+            "n_groups: 2, most_step: 0.5}")
+#define MODEL(decoder)                                                                             \
+    SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
+#define HALF                                                                                       \
+    SET, "settings.training_target.num_target_steps=4", SET, "lr_scheduler.config.total_steps=8"
 
-TEST(a_training_of_linear_attention_goes_on_as_if_it_had_not_stopped)
+static void check_goes_on(const char *const *whole, const char *const *half)
 {
     Bench b = bench_new();
-    assert_ended_well(bench_run(&b, "whole", NULL, (const char *[]){ MODEL, NULL }, NULL));
-    assert_ended_well(
-        bench_run(&b, "half", NULL,
-                  (const char *[]){ MODEL, SET, "settings.training_target.num_target_steps=4", SET,
-                                    "lr_scheduler.config.total_steps=8", NULL },
-                  NULL));
+    assert_ended_well(bench_run(&b, "whole", NULL, whole, NULL));
+    assert_ended_well(bench_run(&b, "half", NULL, half, NULL));
     assert_goes_on_as(&b, "half", "whole");
     arena_free(b.arena);
 }
 
-TEST(a_model_with_linear_attention_is_exported_as_the_class_that_has_it)
+TEST(a_training_of_linear_attention_goes_on_as_if_it_had_not_stopped)
 {
-    Bench b = bench_new();
+    check_goes_on((const char *[]){ MODEL(LINEAR), NULL },
+                  (const char *[]){ MODEL(LINEAR), HALF, NULL });
+}
+
+TEST(a_training_of_state_spaces_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(SPACE), NULL },
+                  (const char *[]){ MODEL(SPACE), HALF, NULL });
+}
+
+/* The config.json of a trained model, whose settings are the text. */
+static const char *exported(Bench *b, const char *const *set, const char *text)
+{
     int64_t steps;
-    assert_ended_well(bench_run(&b, "run", NULL, (const char *[]){ MODEL, NULL }, NULL));
-    const char *config = path_join(b.arena, b.root, "model.yaml"),
-               *out = path_join(b.arena, b.root, "hf");
-    static const char text[] = "model_raw: " DECODER "\n";
+    assert_ended_well(bench_run(b, "run", NULL, set, NULL));
+    const char *config = path_join(b->arena, b->root, "model.yaml"),
+               *out = path_join(b->arena, b->root, "hf");
     assert_no_error(file_write_unsynced(config, text, strlen(text)));
     const char *words[] = { "convert_pytorch_to_hf_checkpoint",
                             "--config_file_path",
                             config,
                             "--checkpoint_path",
-                            bench_last_checkpoint(&b, "run", &steps),
+                            bench_last_checkpoint(b, "run", &steps),
                             "--output_hf_checkpoint_dir",
                             out,
                             NULL };
-    assert_ended_well(command_output(b.arena, words, NULL));
+    assert_ended_well(command_output(b->arena, words, NULL));
     Str json;
-    assert_no_error(file_read(b.arena, path_join(b.arena, out, "config.json"), &json));
-    const char *written = arena_string_n(b.arena, json.ptr, json.len);
+    assert_no_error(file_read(b->arena, path_join(b->arena, out, "config.json"), &json));
+    return arena_string_n(b->arena, json.ptr, json.len);
+}
+
+TEST(a_model_with_linear_attention_is_exported_as_the_class_that_has_it)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(LINEAR), NULL }, "model_raw: " LINEAR "\n");
     assert_contains(written, "\"Qwen3_5ForCausalLM\"");
     assert_contains(written, "\"linear_num_value_heads\": 4");
+    arena_free(b.arena);
+}
+
+TEST(a_model_with_state_spaces_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(SPACE), NULL }, "model_raw: " SPACE "\n");
+    assert_contains(written, "\"GraniteMoeHybridForCausalLM\"");
+    assert_contains(written, "\"mamba_n_heads\": 8");
     arena_free(b.arena);
 }
