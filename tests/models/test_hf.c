@@ -57,6 +57,37 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     arena_free(a);
 }
 
+TEST(state_spaces_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"mamba_d_head\": 3", "mamba_d_head: 3 is not known; times mamba_n_heads it must be" },
+        { ", \"mamba_d_head\": 4, \"mamba_n_groups\": 3", "it must divide mamba_n_heads" },
+        { ", \"mamba_d_conv\": 1", "a convolution sees at least 2 tokens" },
+        { ", \"hidden_act\": \"gelu\"", "hidden_act: \"gelu\" is not known; only silu is" },
+        { ", \"time_step_limit\": [0.5, 0.1]", "known are a smallest step and a larger one" },
+        { ", \"time_step_limit\": [0.0, 0.0]", "known are a smallest step and a larger one" },
+        { ", \"layer_types\": [\"mamba\", \"sliding_attention\"]",
+          "each layer is of type attention or mamba" },
+        { ", \"num_experts_per_tok\": 0", "a token needs an expert" },
+    };
+    static const char members[] =
+        "\"model_type\": \"granitemoehybrid\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"mamba_n_heads\": 4, \"num_local_experts\": 4";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, members, row[i].more, row[i].part);
+    hf_refuses(a,
+               "\"model_type\": \"bamba\", \"vocab_size\": 16, \"hidden_size\": 16, "
+               "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+               "\"num_key_value_heads\": 2, \"mamba_n_heads\": 4",
+               ", \"partial_rotary_factor\": 1.0",
+               "partial_rotary_factor: 1.0 is not known; only 0.5 is");
+    arena_free(a);
+}
+
 #define COMPRESSED(weights)                                                                        \
     "\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", "                  \
     "\"config_groups\": {\"group_0\": {\"weights\": {" weights "}}}"
