@@ -1,5 +1,5 @@
 /* delta_gates.c - decays and rates of linear attention. */
-#include "ops/delta_gates.h"
+#include "ops/delta_step.h"
 #include <string.h>
 
 static const OpDef op_delta_gates, op_delta_gates_grad;
@@ -34,27 +34,6 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     for (int k = 0; k < n->n_in; k++) din[k] = made->out[k];
 }
 
-static double softplus(double x)
-{
-    return x > 30 ? x : log1p(exp(x));
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-/* The step that x + bias makes, and its slope there. */
-static double step_of(const DeltaGatesAttrs *a, double x, double *slope)
-{
-    const double step = softplus(x);
-    *slope = 0;
-    if (step < a->least_step) return a->least_step;
-    if (a->most_step > 0 && step > a->most_step) return a->most_step;
-    *slope = sigmoid(x);
-    return step;
-}
-
 static int reference(const Launch *l)
 {
     const DeltaGatesAttrs *a = l->attrs;
@@ -63,9 +42,9 @@ static int reference(const Launch *l)
     double *decay = l->out[0].data, *rate = l->out[1].data, slope;
     const int64_t n = tensor_count(&l->in[1]);
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double step = step_of(a, x[i] + bias[i % n], &slope);
+        const double step = delta_step(a, x[i] + bias[i % n], &slope);
         decay[i] = -exp(speed[i % n]) * step;
-        rate[i] = y ? a->most * sigmoid(y[i]) : step;
+        rate[i] = y ? a->most * delta_sigmoid(y[i]) : step;
     }
     return KERNEL_OK;
 }
@@ -82,12 +61,12 @@ static int grad_reference(const Launch *l)
     memset(dspeed, 0, tensor_bytes(&l->out[1]));
     memset(dbias, 0, tensor_bytes(&l->out[2]));
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double step = step_of(a, x[i] + bias[i % n], &slope), fast = exp(speed[i % n]);
+        const double step = delta_step(a, x[i] + bias[i % n], &slope), fast = exp(speed[i % n]);
         dx[i] = ((y ? 0 : drate[i]) - ddecay[i] * fast) * slope;
         dspeed[i % n] -= ddecay[i] * fast * step;
         dbias[i % n] += dx[i];
         if (!y) continue;
-        const double s = sigmoid(y[i]);
+        const double s = delta_sigmoid(y[i]);
         dy[i] = drate[i] * a->most * s * (1 - s);
     }
     return KERNEL_OK;

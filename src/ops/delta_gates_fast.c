@@ -1,5 +1,5 @@
 /* delta_gates_fast.c - decays and rates of linear attention. */
-#include "ops/delta_gates.h"
+#include "ops/delta_step.h"
 #include "ops/kernels.h"
 #include "ops/vector/chunks.h"
 #include <math.h>
@@ -30,27 +30,6 @@ INLINE void put_number(const Tensor *t, int64_t i, double x)
     vec_put(t->dtype, t->data, i, 1, vec_set((float)x));
 }
 
-static double softplus(double x)
-{
-    return x > 30 ? x : log1p(exp(x));
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-/* The step that x + bias makes, and its slope there. */
-static double step_of(const DeltaGatesAttrs *a, double x, double *slope)
-{
-    const double step = softplus(x);
-    *slope = 0;
-    if (step < a->least_step) return a->least_step;
-    if (a->most_step > 0 && step > a->most_step) return a->most_step;
-    *slope = sigmoid(x);
-    return step;
-}
-
 static void gates_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
@@ -62,10 +41,11 @@ static void gates_task(void *arg, int64_t task, int thread)
         for (int64_t t = r.from; t < r.to; t++) {
             const int64_t i = t * w->heads + h;
             double slope;
-            const double step = step_of(w->attrs, number_at(&l->in[0], i) + bias, &slope);
+            const double step = delta_step(w->attrs, number_at(&l->in[0], i) + bias, &slope);
             put_number(&l->out[0], i, -fast * step);
             put_number(&l->out[1], i,
-                       l->n_in == 4 ? w->attrs->most * sigmoid(number_at(&l->in[3], i)) : step);
+                       l->n_in == 4 ? w->attrs->most * delta_sigmoid(number_at(&l->in[3], i))
+                                    : step);
         }
     }
 }
@@ -96,14 +76,14 @@ static void grad_task(void *arg, int64_t task, int thread)
         for (int64_t t = r.from; t < r.to; t++) {
             const int64_t i = t * w->heads + h;
             double slope;
-            const double step = step_of(w->attrs, number_at(&l->in[0], i) + bias, &slope),
+            const double step = delta_step(w->attrs, number_at(&l->in[0], i) + bias, &slope),
                          d = fast * number_at(&l->in[3], i), drate = number_at(&l->in[4], i),
                          dx = ((has_rates ? 0 : drate) - d) * slope;
             put_number(&l->out[0], i, dx);
             of_speed -= d * step;
             of_bias += dx;
             if (!has_rates) continue;
-            const double s = sigmoid(number_at(&l->in[5], i));
+            const double s = delta_sigmoid(number_at(&l->in[5], i));
             put_number(&l->out[3], i, drate * w->attrs->most * s * (1 - s));
         }
         part[h] = of_speed;

@@ -297,31 +297,30 @@ Error *session_evaluation_program(Session *s, const Loss *loss, int64_t batch, i
     return make(s, &r, out);
 }
 
+static Error *make_inspection(Session *s, const char *kind, bool ahead, const Loss *loss,
+                              bool gradients, int64_t batch, int64_t sequence, Program **out)
+{
+    const Recipe r = { .kind = kind,
+                       .batch = batch,
+                       .sequence = sequence,
+                       .loss = loss,
+                       .gradients = gradients,
+                       .logits = true,
+                       .inspect = true,
+                       .ahead = ahead };
+    return make(s, &r, out);
+}
+
 Error *session_inspection_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
                                   int64_t sequence, Program **out)
 {
-    Recipe r = { .kind = "inspection",
-                 .batch = batch,
-                 .sequence = sequence,
-                 .loss = loss,
-                 .gradients = gradients,
-                 .logits = true,
-                 .inspect = true };
-    return make(s, &r, out);
+    return make_inspection(s, "inspection", false, loss, gradients, batch, sequence, out);
 }
 
 Error *session_whole_program(Session *s, const Loss *loss, bool gradients, int64_t batch,
                              int64_t sequence, Program **out)
 {
-    Recipe r = { .kind = "whole",
-                 .batch = batch,
-                 .sequence = sequence,
-                 .loss = loss,
-                 .gradients = gradients,
-                 .logits = true,
-                 .inspect = true,
-                 .ahead = true };
-    return make(s, &r, out);
+    return make_inspection(s, "whole", true, loss, gradients, batch, sequence, out);
 }
 
 Error *session_plain_program(Session *s, Program **out)
