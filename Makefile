@@ -276,26 +276,8 @@ uninstall: ## remove what install put below PREFIX
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST:%.d=) | sed 's/:.*## /\t/' | expand -t 16
 
-# Everything that must hold beside the tests. Each part can be run alone. Of the tests LARGE are left out under the address
-# sanitizer and LONG under that of threads, and there those that one thread runs, too: they take minutes and run no code that smaller ones do not.
-LARGE     := real_vocabulary golden/test_training*fenced training_equals_golden_a training_equals_golden_b training_equals_golden_e \
-             an_elastic_slurm every_rank_of_the_recipes recipes_train_on_few_ranks every_setting_of on_four_ranks on_four_processes \
-             warm_start_at_step_50 scripts_of_scaling_up commands_of_the_readme tutorial_trains every_training_of_the_original \
-             in_every_format_on_the_fenced_device in_every_way_on_the_fenced_device answers_of_each_alone_on_the_fenced_device \
-             every_layout_of_the_configurations an_elastic_job_of_four_steps training_equals_golden_d training_equals_golden_f \
-             losses_of_200_steps golden_corpora every_family_learns data_commands_do_what golden_sentencepiece_models \
-             a_training_goes_on_on_ranks_that_share layouts_on_two_processes offsets_are_those golden_classes_hold \
-             products_of_layouts_equal_one_rank_in_every_format every_configuration_is_free \
-             going_on_by_the_file going_on_in_a_folder going_on_from_anywhere going_on_is_what_a_run_does going_on_with_a_warm_start \
-             going_on_without_a_checkpoint going_on_after_a_stop_between resume_after_a_job_scheduler resume_after_a_lost resume_after_ctrl_c \
-             parameters_in_halves_are_saved whole_files_of_ranks that_keeps_one_checkpoint killed_processes_of_ _outlives_threads _outlive_threads \
-             a_pipeline_with_shared one_rank_goes_on_from_a_pipeline in_the_error_logs_of_all that_lives_but_does_not_come a_stopped_rank_of_a_training \
-             and_the_next_job_goes_on a_crew_can_begin_while killed_filtering killed_copying killed_at_an_event_of evaluate_scores_documents_on_ranks \
-             a_training_of_experts_is_exported ranks_that_share_experts_learn an_elastic_job_goes_on_when ranks_that_exchange_heads ranks_that_share_sequences \
-             head_loss_survives head_loss_of_several a_report_of_a_sweep that_was_killed_twice texts_are_made_at_checkpoints permutations_are_torchs \
-             agree_for_gpt2 agree_for_qwen2 agree_for_word_piece
-LONG      := parameters_in_halves_are_saved data/test_sampler data/test_goldens data/test_memory ranks_read_no_more_than_their_share in_every_way_on_the_fenced_device \
-             portable_kernels avx512_kernels kernels_for_bf16
+# Everything that must hold beside the tests. Each part can be run alone. The tests of tests/large.txt are left out under the
+# address sanitizer, those of tests/long.txt under that of threads, where only THREADED run: the others have one thread.
 THREADED  := base/test_base comm/ ops/test_kernels ops/test_unit data/ tokenizer/test_commands tokenizer/test_train.c tokenizer/test_sentencepiece_train exec/ device/ layouts/test_transfers layouts/test_ahead layouts/test_pipeline train/test_lost_data test_ranks test_shares test_staging test_state_saving test_background
 
 .PHONY: check check-bad-paths check-cuda check-format check-layers check-levels check-docs check-warnings check-lint check-address check-thread check-fuzz
@@ -324,7 +306,7 @@ check-lint:
 	@tools/lint.sh
 check-address:
 	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
-	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again $(patsubst %,--without '%',$(LARGE))
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without @tests/large.txt
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh
@@ -337,7 +319,7 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
 check-thread:
 	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
-	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again $(patsubst %,--without '%',$(LONG)) $(THREADED)
+	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again --without @tests/long.txt $(THREADED)
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=5
 

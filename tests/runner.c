@@ -1,10 +1,11 @@
 /* runner.c - runs every registered test in a process of its own, several at a time.
  *
- * usage: tests [--list] [--show] [--times] [--again] [--jobs N] [--timeout S] [--without PATTERN]
- * [pattern ...] A pattern is matched against "file:name". --times prints what processor time each
- * test took; --again runs what failed once more, alone, and calls it unsteady if it then passes,
- * but not what a sanitizer found. A test that crashes, hangs or exits fails alone; the output of a
- * test is shown when it fails, or at once with --show. */
+ * usage: tests [--list] [--show] [--times] [--again] [--jobs N] [--timeout S]
+ * [--without PATTERN|@FILE] [pattern ...] A pattern is matched against "file:name"; FILE has one
+ * per line, and # begins a comment. A pattern to leave out that names no test is an error. --times
+ * prints what processor time each test took; --again runs what failed once more, alone, and calls
+ * it unsteady if it then passes, but not what a sanitizer found. A test that crashes, hangs or
+ * exits fails alone; the output of a test is shown when it fails, or at once with --show. */
 #include "base/clock.h"
 #include "test.h"
 #include <math.h>
@@ -20,8 +21,8 @@
 enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
-enum { MOST_WITHOUT = 64 };
-static char *without[MOST_WITHOUT]; /* tests to leave out */
+enum { MOST_WITHOUT = 256 };
+static const char *without[MOST_WITHOUT]; /* tests to leave out */
 static int n_without;
 static bool shows_output, shows_times;
 static const TestCase *failures[5]; /* the first ones that may be run again */
@@ -283,6 +284,33 @@ static bool selected(const TestCase *t, char **pattern, int n)
     return n == 0;
 }
 
+static bool leaves_out(const char *pattern)
+{
+    const TestCase *t = tests;
+    while (t && !is_named(t, pattern)) t = t->next;
+    const bool is_right = t && n_without < MOST_WITHOUT;
+    if (is_right)
+        without[n_without++] = pattern;
+    else
+        fprintf(stderr, "tests: --without %s %s\n", pattern,
+                t ? "is one pattern too many" : "names no test");
+    return is_right;
+}
+
+static bool leaves_out_those_of(const char *path)
+{
+    static char text[16384]; /* the patterns stay here */
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    const bool is_whole = f && feof(f);
+    if (f) fclose(f);
+    if (!is_whole) return fprintf(stderr, "tests: %s cannot be read as a whole\n", path), false;
+    text[n] = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (line[0] != '#' && !leaves_out(line)) return false;
+    return true;
+}
+
 /* Runs the few that failed once more, alone: one that passes now depends on what ran beside it. */
 static void run_again(Job *job, Outcome *slot, Tally *tally)
 {
@@ -321,12 +349,14 @@ int main(int argc, char **argv)
             n_jobs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--timeout") && i + 1 < argc)
             timeout_s = atof(argv[++i]);
-        else if (!strcmp(argv[i], "--without") && i + 1 < argc && n_without < MOST_WITHOUT)
-            without[n_without++] = argv[++i];
-        else
+        else if (!strcmp(argv[i], "--without") && i + 1 < argc) {
+            const char *pattern = argv[++i];
+            if (!(pattern[0] == '@' ? leaves_out_those_of(pattern + 1) : leaves_out(pattern)))
+                return 2;
+        } else
             return fprintf(stderr, "usage: tests [--list] [--show] [--times] [--again] [--jobs N] "
                                    "[--timeout S] "
-                                   "[--without PATTERN] [pattern ...]\n"),
+                                   "[--without PATTERN|@FILE] [pattern ...]\n"),
                    2;
     }
     for (size_t k = sizeof longest / sizeof *longest; k > 0; k--) begin_with(longest[k - 1]);

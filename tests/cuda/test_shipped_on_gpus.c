@@ -14,6 +14,7 @@ typedef struct Shipped {
 static const Shipped shipped[] = {
     { "configs/training/small.yaml", "1", { NULL } },
     { "configs/training/gpt2_124m.yaml", "1", { NULL } },
+    { "configs/training/hybrid.yaml", "1", { NULL } },
     { "configs/training/muon.yaml", "1", { NULL } },
     { "configs/recipes/llama3_8b.yaml", "1", { NULL } },
     { "configs/recipes/llama3_8b_one_gpu.yaml", "1", { NULL } },
