@@ -19,6 +19,12 @@ double hf_number(const Yaml *map, const char *key, double otherwise)
     return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
 }
 
+const int64_t *hf_count(const HfReading *r, const char *key)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    return v && v->type == YAML_INT ? &v->integer : NULL;
+}
+
 static Error *read_activation(HfReading *r)
 {
     static const struct {
@@ -35,18 +41,17 @@ static Error *read_activation(HfReading *r)
                   { "relu", ACTIVATE_RELU },
                   { "relu2", ACTIVATE_RELU_SQUARED },
                   { "xielu", ACTIVATE_XIELU } };
-    const unsigned flags = r->family->flags;
-    const bool is_gpt2 = r->family->options & HF_GPT2_KEYS, of_gemma = flags & HF_SCALED_EMBEDDING;
-    const bool is_newer = is_gpt2 || flags & HF_SOFT_CAPS || (of_gemma && !r->c.hidden_act);
+    const HfFamily *f = r->family;
+    const bool is_gpt2 = f->gpt2_keys, of_gemma = f->scaled_embedding;
+    const bool is_newer = is_gpt2 || f->soft_caps || (of_gemma && !r->c.hidden_act);
     const char *key = is_gpt2    ? "activation_function"
                       : is_newer ? "hidden_activation"
                                  : "hidden_act";
     const char *name = is_newer ? r->c.hidden_activation : r->c.hidden_act;
-    if (!name) name = r->family->activation;
+    if (!name) name = f->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
-    if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = r->family->activation;
-    const bool knows_xielu = r->family->options & HF_XIELU;
-    for (size_t i = 0; i < sizeof names / sizeof *names - !knows_xielu; i++)
+    if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = f->activation;
+    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++)
         if (!strcmp(names[i].name, name)) {
             r->d->activation = names[i].activation;
             return NULL;
@@ -59,7 +64,7 @@ static Error *read_activation(HfReading *r)
 /* Its gates are bounded, always by the same numbers. */
 static Error *bound_gates(HfReading *r)
 {
-    if (!(r->family->options & HF_GPT_OSS)) return NULL;
+    if (!r->family->bounded_gates) return NULL;
     if (r->d->activation != ACTIVATE_SILU)
         return hf_unknown(r, "hidden_act", "only silu is, which the class bounds");
     if (r->c.swiglu_limit != GATE_LIMIT) return hf_unknown(r, "swiglu_limit", "only 7.0 is");
@@ -72,30 +77,30 @@ static Error *bound_gates(HfReading *r)
 static const Norm *norm_of(HfReading *r, int64_t width)
 {
     const HfFamily *f = r->family;
-    const bool bare = f->flags & HF_NO_NORM_WEIGHT;
+    const bool bare = f->no_norm_weight;
     const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
-    const Norm n = { .type = f->flags & HF_LAYER_NORM ? NORM_LAYER : NORM_PYTORCH_RMS,
+    const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
                      .eps = bare ? f->eps : hf_number(r->root, key, f->eps),
                      .has_weight = !bare,
-                     .has_bias = f->flags & HF_NORM_BIAS,
-                     .from_one = f->flags & HF_FROM_ONE };
+                     .has_bias = f->norm_bias,
+                     .from_one = f->from_one };
     return arena_copy(r->arena, &n, sizeof n);
 }
 
 static void read_norms(HfReading *r)
 {
-    const unsigned flags = r->family->flags;
+    const HfFamily *f = r->family;
     Decoder *d = r->d;
     const Norm *n = norm_of(r, d->width);
     d->head_norm = n;
-    if (!(flags & HF_POST_NORM)) d->attention_norm = d->ffn_norm = n;
+    if (!f->post_norm) d->attention_norm = d->ffn_norm = n;
     if (d->residual == RESIDUAL_ONE_NORM) d->ffn_norm = NULL;
-    if (flags & (HF_POST_NORM | HF_SANDWICH)) d->attention_post_norm = d->ffn_post_norm = n;
-    const bool asked = r->family->options & HF_USE_QK_NORM && r->c.use_qk_norm;
-    if (flags & HF_QK_NORM || asked) d->qk_norm = norm_of(r, d->head_width);
-    if (flags & HF_QK_NORM_WIDTH) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);
-    d->qk_norm_before_rope = !(r->family->options & HF_NORM_AFTER_ROPE);
+    if (f->post_norm || f->sandwich) d->attention_post_norm = d->ffn_post_norm = n;
+    const bool asked = f->keys.use_qk_norm && r->c.use_qk_norm;
+    if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
+    if (f->qk_norm_width) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);
+    d->qk_norm_before_rope = !f->norm_after_rope;
 }
 
 /* What transformers would compute otherwise than is done here. */
@@ -108,8 +113,8 @@ static Error *refuse(const HfReading *r)
     if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
     if (c->qk_layernorm)
         return hf_unknown(r, "qk_layernorm", "only false is: each head would have its own norm");
-    const bool has_norm =
-        r->family->options & HF_USE_QK_NORM || r->family->flags & (HF_QK_NORM | HF_QK_NORM_WIDTH);
+    const HfFamily *f = r->family;
+    const bool has_norm = f->keys.use_qk_norm || f->qk_norm || f->qk_norm_width;
     if (c->use_qk_norm && !has_norm)
         return hf_unknown(r, "use_qk_norm", "only false is: each head would have its own norm");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
@@ -121,12 +126,11 @@ static Error *read_dropout(HfReading *r)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
-    const double *attention = f->options & HF_GPT2_KEYS ? c->attn_pdrop : c->attention_dropout;
+    const double *attention = f->gpt2_keys ? c->attn_pdrop : c->attention_dropout;
     d->attention_dropout = attention ? *attention : f->dropout;
     if (!f->dropout_key) return NULL;
     const double of_layers = hf_number(r->root, f->dropout_key, f->dropout);
-    if (f->flags & HF_NO_DROPOUT)
-        return of_layers > 0 ? hf_unknown(r, f->dropout_key, "only 0.0 is") : NULL;
+    if (f->no_dropout) return of_layers > 0 ? hf_unknown(r, f->dropout_key, "only 0.0 is") : NULL;
     d->dropout = of_layers;
     if (f->embedding_dropout_key)
         d->embedding_dropout = hf_number(r->root, f->embedding_dropout_key, f->dropout);
@@ -145,47 +149,46 @@ static Error *read_sizes(HfReading *r)
     if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
     if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
     d->n_head_kv = f->n_key_heads ? f->n_key_heads : d->n_head_q;
-    if (c->num_key_value_heads && !(f->flags & HF_NO_GROUPS))
-        d->n_head_kv = *c->num_key_value_heads;
+    if (c->num_key_value_heads && !f->no_groups) d->n_head_kv = *c->num_key_value_heads;
     d->sequence_length =
         c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
-    if (f->flags & HF_LATENT) TRY(hf_read_latent(r));
+    if (f->latent) TRY(hf_read_latent(r));
     if (!d->head_width && d->width % d->n_head_q)
         return hf_unknown(r, "num_attention_heads", "it must divide hidden_size");
     if (!d->head_width) d->head_width = d->width / d->n_head_q;
-    if (f->flags & HF_SQUARE && d->head_width * d->n_head_q != d->width)
+    if (f->heads_fill_width && d->head_width * d->n_head_q != d->width)
         return hf_unknown(r, "head_dim", "the class has hidden_size / num_attention_heads");
-    const bool is_gpt2 = f->options & HF_GPT2_KEYS;
+    const bool is_gpt2 = f->gpt2_keys;
     const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
     if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
-    if (f->options & HF_SHARED_ALONE)
+    if (f->shared_alone)
         d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
     return NULL;
 }
 
 static double embedding_scale(const HfReading *r)
 {
-    if (r->family->flags & HF_AFMOE && r->c.mup_enabled) return sqrt((double)r->d->width);
-    if (!(r->family->flags & HF_SCALED_EMBEDDING)) return 0;
+    if (r->family->keys.mup_enabled && r->c.mup_enabled) return sqrt((double)r->d->width);
+    if (!r->family->scaled_embedding) return 0;
     return (float)sqrt((double)r->d->width); /* kept as a float there */
 }
 
 /* 0: 1/sqrt(head width) */
 static double attention_scale(const HfReading *r)
 {
-    if (r->family->flags & HF_SOFT_CAPS)
+    if (r->family->soft_caps)
         return 1 / sqrt(r->c.query_pre_attn_scalar ? *r->c.query_pre_attn_scalar : 256);
-    return r->c.scale_attn_weights ? 0 : 1;
+    return r->family->scale_by_layer && !r->c.scale_attn_weights ? 1 : 0;
 }
 
 /* null means none, silence what the class has. */
 static double cap(const HfReading *r, const char *key, const double *given, double of_class)
 {
-    if (!(r->family->flags & HF_SOFT_CAPS)) return 0;
+    if (!r->family->soft_caps) return 0;
     if (given) return *given;
     return yaml_get(r->root, key) ? 0 : of_class;
 }
@@ -205,35 +208,34 @@ static void read_multipliers(const HfConfig *c, Decoder *d)
 
 static Residual residual_of(const HfReading *r)
 {
-    const unsigned flags = r->family->flags, options = r->family->options;
+    const HfFamily *f = r->family;
     const bool *given = r->c.use_parallel_residual;
-    if (options & HF_FALCON) return hf_falcon_residual(r);
-    const bool parallel = options & HF_PARALLEL_RESIDUAL && given ? *given : flags & HF_PARALLEL;
+    if (f->falcon_keys) return hf_falcon_residual(r);
+    const bool parallel = f->keys.use_parallel_residual && given ? *given : f->side_by_side;
     if (!parallel) return RESIDUAL_SERIAL;
-    return flags & HF_ONE_NORM ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
+    return f->one_norm ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
 }
 
-/* What an option decides that counts in the class. */
-static bool option(const HfFamily *f, unsigned counts, const bool *given)
+/* What a key decides, if it counts in the class. */
+static bool option(bool counts, const bool *given, bool otherwise)
 {
-    const bool otherwise = f->flags & HF_BIASED && counts != HF_MLP_BIAS && counts != HF_OUT_BIAS;
-    return f->options & counts && (given ? *given : otherwise);
+    return counts && (given ? *given : otherwise);
 }
 
 static void read_biases(const HfReading *r)
 {
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
+    const HfKeys *k = &f->keys;
     Decoder *d = r->d;
-    const bool attention = option(f, HF_ATTENTION_BIAS, c->attention_bias);
-    const bool all =
-        f->flags & HF_GPT2 || f->options & HF_ALL_BIASES || option(f, HF_USE_BIAS, c->use_bias);
+    const bool attention = option(k->attention_bias, c->attention_bias, f->biased);
+    const bool all = f->all_biases || option(k->use_bias, c->use_bias, f->biased);
     d->qkv_bias =
-        all || attention || f->flags & HF_QKV_BIAS || option(f, HF_USE_QKV_BIAS, c->use_qkv_bias);
-    d->out_bias = all || (attention && !(f->flags & HF_QKV_ALONE)) ||
-                  option(f, HF_OUT_BIAS, c->attention_out_bias);
-    d->ffn_bias = all || f->flags & HF_FFN_BIAS || option(f, HF_MLP_BIAS, c->mlp_bias);
-    d->head_bias = f->options & HF_HEAD_BIAS;
+        all || attention || f->qkv_bias || option(k->use_qkv_bias, c->use_qkv_bias, f->biased);
+    d->out_bias = all || (attention && !f->qkv_alone) ||
+                  option(k->attention_out_bias, c->attention_out_bias, false);
+    d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, false);
+    d->head_bias = f->head_bias;
 }
 
 /* The whole model decides, where it says so. */
@@ -248,44 +250,43 @@ static bool is_tied(const HfReading *r)
 static bool has_no_experts(const HfReading *r)
 {
     const int64_t *n = r->c.num_local_experts;
-    return r->family->options & HF_SHARED_ALONE && n && *n == 0;
+    return r->family->shared_alone && n && *n == 0;
 }
 
 static Error *read_decoder(HfReading *r)
 {
     const HfConfig *c = &r->c;
-    const unsigned flags = r->family->flags, options = r->family->options;
+    const HfFamily *f = r->family;
     Decoder *d = r->d;
     d->name = "huggingface_pretrained_model";
-    d->block_class = r->family->block_class;
-    if (options & HF_FALCON) TRY(hf_read_falcon(r));
+    d->block_class = f->block_class;
+    if (f->falcon_keys) TRY(hf_read_falcon(r));
     TRY(read_sizes(r));
     TRY(refuse(r));
     d->embedding_scale = embedding_scale(r);
     d->attention_scale = attention_scale(r);
     /* the class of Gemma 3 has the option and does not use it */
-    if (r->family->attention_cap != 0)
+    if (f->attention_cap != 0)
         d->attention_cap =
-            cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, r->family->attention_cap);
-    d->logit_cap =
-        cap(r, "final_logit_softcapping", c->final_logit_softcapping, r->family->logit_cap);
-    if (options & HF_MULTIPLIERS) read_multipliers(c, d);
-    if (options & HF_LOGIT_SCALE) d->logit_divisor = unless_one(1 / c->logit_scale);
-    d->scale_by_layer = flags & HF_GPT2 && c->scale_attn_by_inverse_layer_idx;
+            cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, f->attention_cap);
+    d->logit_cap = cap(r, "final_logit_softcapping", c->final_logit_softcapping, f->logit_cap);
+    if (f->keys.multipliers) read_multipliers(c, d);
+    if (f->keys.logit_scale) d->logit_divisor = unless_one(1 / c->logit_scale);
+    d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
-    d->learned_positions = flags & HF_GPT2;
-    d->is_gated = !(flags & (HF_GPT2 | HF_PLAIN));
+    d->learned_positions = f->learned_positions;
+    d->is_gated = !f->plain;
     d->residual = residual_of(r);
-    d->attention_gate = flags & HF_AFMOE || options & HF_LINEAR ? GATE_FEATURE : GATE_NONE;
+    d->attention_gate = f->gated_attention ? GATE_FEATURE : GATE_NONE;
     read_biases(r);
-    d->attention_sinks = options & HF_GPT_OSS;
+    d->attention_sinks = f->attention_sinks;
     TRY(read_activation(r));
     TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
-    if (options & HF_LINEAR) TRY(hf_read_linear(r));
-    if (options & HF_STATE_SPACE) TRY(hf_read_state_space(r));
-    if (flags & HF_SPARSE && !has_no_experts(r)) TRY(hf_read_moe(r));
+    if (f->linear) TRY(hf_read_linear(r));
+    if (f->state_space) TRY(hf_read_state_space(r));
+    if (f->sparse && !has_no_experts(r)) TRY(hf_read_moe(r));
     return hf_read_layers(r);
 }
 

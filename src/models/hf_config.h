@@ -1,6 +1,7 @@
 /* hf_config.h - config.json of a Hugging Face model as the description of a decoder. */
 #ifndef MODELS_HF_CONFIG_H
 #define MODELS_HF_CONFIG_H
+#include "models/decoder.h"
 #include "models/hf_family.h"
 
 /* How the numbers of weights are packed in a folder's files. */

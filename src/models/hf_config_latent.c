@@ -9,7 +9,7 @@ static Error *refuse(const HfReading *r)
     const HfConfig *c = &r->c;
     if (c->rope_interleave && !*c->rope_interleave)
         return hf_unknown(r, "rope_interleave", "only true is");
-    if (r->family->options & HF_TOPK_METHOD && c->mlp_bias && *c->mlp_bias)
+    if (r->family->keys.topk_method && c->mlp_bias && *c->mlp_bias)
         return hf_unknown(r, "mlp_bias", "only false is: shared experts have no biases");
     return NULL;
 }

@@ -8,7 +8,7 @@ static Error *read_window(const HfReading *r, int64_t *out)
 {
     const bool *use = r->c.use_sliding_window;
     const Yaml *v = yaml_get(r->root, "sliding_window");
-    const bool asks = r->family->options & HF_USE_SLIDING_WINDOW;
+    const bool asks = r->family->keys.use_sliding_window;
     *out = 0;
     if (r->family->windows == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
     *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
@@ -19,9 +19,9 @@ static Error *read_window(const HfReading *r, int64_t *out)
 static bool turns(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
-    if (r->family->options & HF_POSITION_TYPE)
+    if (r->family->keys.position_embedding_type)
         return c->position_embedding_type && !strcmp(c->position_embedding_type, "rope");
-    if (!(r->family->options & HF_NO_ROPE_LAYERS)) return !(r->family->flags & HF_GPT2);
+    if (!r->family->keys.no_rope_layers) return !r->family->learned_positions;
     if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
     return (i + 1) % c->no_rope_layer_interval != 0;
 }
@@ -30,11 +30,9 @@ static bool turns(const HfReading *r, int64_t i)
  * "LLLG") come with layer_types alone. */
 static int64_t pattern_of(const HfReading *r)
 {
-    const HfConfig *c = &r->c;
-    const bool is_afmoe = r->family->flags & HF_AFMOE;
-    const Yaml *v = c->sliding_window_pattern;
-    if (is_afmoe && c->global_attn_every_n_layers) return *c->global_attn_every_n_layers;
-    if (is_afmoe || !v || v->type == YAML_NULL) return r->family->pattern;
+    const char *own = r->family->pattern_key;
+    const Yaml *v = own ? yaml_get(r->root, own) : r->c.sliding_window_pattern;
+    if (!v || v->type == YAML_NULL) return r->family->pattern;
     return v->type == YAML_INT && v->integer > 0 ? v->integer : 0;
 }
 
@@ -78,24 +76,19 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     return NULL;
 }
 
-const int64_t *hf_first_sparse(const HfReading *r)
-{
-    return r->family->flags & HF_AFMOE ? r->c.num_dense_layers : r->c.first_k_dense_replace;
-}
-
 int64_t hf_n_ahead(const HfReading *r)
 {
-    return r->family->options & HF_NEXTN ? r->c.num_nextn_predict_layers : 0;
+    return r->family->keys.num_nextn_predict_layers ? r->c.num_nextn_predict_layers : 0;
 }
 
 static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
     if (!r->d->moe) return false;
-    if (r->family->options & HF_MLP_LAYER_TYPES)
+    if (r->family->keys.mlp_layer_types)
         return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
-    if (r->family->flags & HF_SIGMOID_ROUTER) return i >= *hf_first_sparse(r);
-    if (r->family->options & HF_ERNIE_MOE)
+    if (r->family->first_sparse_key) return i >= *hf_count(r, r->family->first_sparse_key);
+    if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);
     for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
@@ -106,7 +99,7 @@ static bool is_sparse(const HfReading *r, int64_t i)
 static Error *check_layer_types(const HfReading *r)
 {
     const StringList *list = r->c.mlp_layer_types;
-    if (!(r->family->options & HF_MLP_LAYER_TYPES) || !list) return NULL;
+    if (!r->family->keys.mlp_layer_types || !list) return NULL;
     bool fits = list->n >= r->d->n_layer;
     for (int64_t i = 0; fits && i < list->n; i++)
         fits = !strcmp(list->item[i], "dense") || !strcmp(list->item[i], "sparse");
@@ -120,20 +113,20 @@ Error *hf_read_layers(HfReading *r)
     const int64_t n_ahead = hf_n_ahead(r);
     DecoderLayer *layer = NEW_N(r->arena, DecoderLayer, d->n_layer + n_ahead);
     int64_t window;
-    if (r->family->options & HF_NO_ROPE_LAYERS && r->c.no_rope_layers.n &&
+    if (r->family->keys.no_rope_layers && r->c.no_rope_layers.n &&
         r->c.no_rope_layers.n < d->n_layer)
         return hf_unknown(r, "no_rope_layers", "it must have a number for each layer");
     TRY(check_layer_types(r));
     TRY(hf_read_ropes(r, &rope[0], &rope[1]));
     TRY(read_window(r, &window));
-    if (r->family->options & HF_ATTENTION_LAYERS && 2 * rope[0].width != d->head_width)
+    if (r->family->keys.attn_layer_indices && 2 * rope[0].width != d->head_width)
         return hf_unknown(r, "partial_rotary_factor", "only 0.5 is: the class asks for no other");
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
         bool local = false, linear = false;
-        TRY(r->family->options & (HF_LINEAR | HF_STATE_SPACE) ? hf_is_linear(r, i, &linear)
-                                                              : is_local(r, i, &local));
+        TRY(r->family->linear || r->family->state_space ? hf_is_linear(r, i, &linear)
+                                                        : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .window = own,
                                    .rope = &rope[local],

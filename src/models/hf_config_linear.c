@@ -45,13 +45,13 @@ static bool is_listed(const HfReading *r, int64_t i)
 
 Error *hf_is_linear(const HfReading *r, int64_t i, bool *out)
 {
-    if (r->family->options & HF_ATTENTION_LAYERS) {
+    if (r->family->keys.attn_layer_indices) {
         *out = !is_listed(r, i);
         return NULL;
     }
     const StringList *list = r->c.layer_types;
     const char *type = list && i < list->n ? list->item[i] : "";
-    const bool of_spaces = r->family->options & HF_STATE_SPACE;
+    const bool of_spaces = r->family->state_space;
     *out = !list ? of_spaces || (i + 1) % r->c.full_attention_interval != 0
                  : !strcmp(type, "linear_attention") || (of_spaces && !strcmp(type, "mamba"));
     if (!list || *out || !strcmp(type, "full_attention")) return NULL;

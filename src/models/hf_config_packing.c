@@ -126,7 +126,7 @@ Error *hf_read_packing(const HfReading *r, HfPacking *out)
     const char *name = method && method->type == YAML_STRING ? method->text : "";
     if (!strcmp(name, "fp8")) return read_fp8(r, q, out);
     if (!strcmp(name, "compressed-tensors")) return read_compressed(r, q, out);
-    if (!strcmp(name, "mxfp4") && r->family->options & HF_GPT_OSS) {
+    if (!strcmp(name, "mxfp4") && r->family->mxfp4) {
         out->format = HF_MXFP4;
         return NULL;
     }

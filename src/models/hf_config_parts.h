@@ -4,7 +4,8 @@
 #include "config/field.h"
 #include "models/hf_config.h"
 
-/* The options of all families, each by its newest name. */
+/* The options of all families, each by its newest name. Those whose key a row of hf_family.c names
+ * are checked here, and read by that key. */
 typedef struct HfConfig {
     const char *model_type;
     int64_t hidden_size, num_hidden_layers;
@@ -21,7 +22,7 @@ typedef struct HfConfig {
     const int64_t *max_window_layers, *global_attn_every_n_layers;
     const StringList *layer_types;
     const double *attn_logit_softcapping, *final_logit_softcapping, *query_pre_attn_scalar;
-    const IntList *moe_intermediate_size, *moe_topk, *num_shared_expert;
+    const IntList *moe_intermediate_size, *moe_topk, *moe_k, *num_shared_expert;
     const int64_t *moe_num_experts, *moe_num_shared_experts;
     int64_t moe_layer_start_index, moe_layer_end_index, moe_layer_interval;
     double moe_norm_min;
@@ -89,6 +90,8 @@ typedef struct HfReading {
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
 /* The number at a key; what is missing or none gives `otherwise`. */
 double hf_number(const Yaml *map, const char *key, double otherwise);
+/* The whole number at a key; NULL: there is none. */
+const int64_t *hf_count(const HfReading *r, const char *key);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
 /* hf_config_falcon.c: puts Falcon's options in the place of those that others have. */
@@ -99,8 +102,6 @@ Residual hf_falcon_residual(const HfReading *r);
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */
 int64_t hf_n_ahead(const HfReading *r);
-/* The layer that sparse ones begin with; NULL: config.json does not say. */
-const int64_t *hf_first_sparse(const HfReading *r);
 /* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */
 Error *hf_read_latent(HfReading *r);
 /* hf_config_linear.c: sizes of linear attention, after the norms and the activation; and whether a

@@ -55,13 +55,13 @@ static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
     int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
     const Yaml *at = yaml_get(p, "partial_rotary_factor");
     if (!at) at = yaml_get(r->root, key);
-    const int64_t *features = f->options & HF_ROTARY_DIM ? r->c.rotary_dim : NULL;
+    const int64_t *features = f->keys.rotary_dim ? r->c.rotary_dim : NULL;
     if (features) {
         key = "rotary_dim";
         at = yaml_get(r->root, key);
         width = *features;
         share = (double)width / (double)head;
-    } else if (f->options & HF_ROTARY_DIM && f->options & HF_GPT2_KEYS)
+    } else if (f->keys.rotary_dim && f->gpt2_keys)
         return hf_unknown(r, "rotary_dim", "the class needs a number of features that turn");
     *out = width == head && !latent ? 0 : width;
     if (share == 1 || (of_class > 0 && width >= 2 && width <= head && width % 2 == 0)) return NULL;
@@ -91,7 +91,7 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
 /* The first files of Phi 3 have other names for what it does. */
 static int kind_of(const HfReading *r, const char *name)
 {
-    const bool is_phi3 = r->family->flags & HF_PHI3;
+    const bool is_phi3 = r->family->phi3_rope;
     int kind = 1;
     if (!strcmp(name, "su") || (is_phi3 && !strcmp(name, "yarn"))) return ROPE_LONG;
     while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], name)) kind++;
@@ -108,7 +108,7 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
     const int kind = kind_of(r, type->text);
     const double alpha = hf_number(p, "alpha", 0), turning = (double)r->d->head_width;
-    if (kind == ROPE_DYNAMIC && r->family->options & HF_NORM_AFTER_ROPE && alpha > 0) {
+    if (kind == ROPE_DYNAMIC && r->family->alpha_rope && alpha > 0) {
         /* Hunyuan says dynamic where a fixed factor makes the base larger */
         out->base *= pow(alpha, turning / (turning - 2));
         if (out->base >= 1 && isfinite(out->base)) return NULL;
@@ -157,8 +157,7 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
-    if (r->family->options &
-        HF_GPT2_KEYS) { /* the class of GPT-J asks config.json for nothing else */
+    if (r->family->gpt2_keys) { /* the class of GPT-J asks config.json for nothing else */
         TRY(read_rope(r, NULL, r->family->theta, full));
         *local = *full;
         return NULL;
@@ -166,7 +165,7 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
-    if (r->family->options & HF_SCALED_ROPE && !v5 && !v4)
+    if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
     const double theta = hf_number(r->root, key, r->family->theta);

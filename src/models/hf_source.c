@@ -1,9 +1,13 @@
 /* hf_source.c - where a parameter lies in the tensors of a family: their names, parts of them, and
  * the order of their rows. */
-#include "models/hf_family.h"
+#include "models/hf_source.h"
 #include "ops/xielu.h"
 #include <stdlib.h>
 #include <string.h>
+
+const HfShared hf_shared[] = { { "model.embed_tokens.weight", "embed_tokens.weight" },
+                               { "lm_head.weight", "shared_head.head.weight" },
+                               { 0 } };
 
 /* Whether the pattern fits; *layer and *rest are what `%` and `*` stand for. */
 static bool fits(const char *pattern, const char *name, int64_t *layer, const char **rest)
@@ -46,7 +50,7 @@ const HfConstant *hf_constants(const HfFamily *f, const Decoder *d)
                                            { "model.layers.%.mlp.act_fn.eps", XIELU_EPS },
                                            { 0 } },
                             none[] = { { 0 } };
-    return f->options & HF_XIELU && d->activation == ACTIVATE_XIELU ? of_xielu : none;
+    return f->xielu && d->activation == ACTIVATE_XIELU ? of_xielu : none;
 }
 
 const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
@@ -57,8 +61,8 @@ const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
 bool hf_takes_ahead(const HfFamily *f, const Decoder *d, const char **why)
 {
     const MultiToken *m = d->multi_token;
-    *why = !m                         ? NULL
-           : !(f->options & HF_NEXTN) ? "the class predicts the next token alone"
+    *why = !m                                  ? NULL
+           : !f->keys.num_nextn_predict_layers ? "the class predicts the next token alone"
            : !m->behind_norm
                ? "they read the stream itself, those of the class behind the head's norm"
                : NULL;
@@ -105,7 +109,7 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
                gated = is_gates || n->layout == HF_GATED_QUERIES;
     const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
     s->turning = turns && layer->rope->width ? layer->rope->width : head;
-    s->interleaved = turns && f->flags & HF_INTERLEAVED;
+    s->interleaved = turns && f->interleaved;
     if (gated) s->size[0] *= 2;
     if (is_gates) s->base = head * s->row_stride;
     if (s->group || (!by_head && !gated && s->turning == head && !s->interleaved)) return;
@@ -183,7 +187,7 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
     s->head = s->head_stride = is_queries ? d->head_width : l->turning;
     s->turning = l->turning;
     s->turns_last = is_queries;
-    s->interleaved = f->flags & HF_INTERLEAVED;
+    s->interleaved = f->interleaved;
 }
 
 /* Weights [experts rows width] as they are, or as half of the rows of each expert. */

@@ -1,6 +1,7 @@
 /* hf_write_members.c - the members of config.json that say what a description does. */
 #include "models/hf_write_members.h"
 #include "base/json.h"
+#include "models/hf_source.h"
 #include <string.h>
 
 /* A JSON object that grows. */
@@ -94,7 +95,7 @@ void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtyp
 static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
                      bool with_base, double mscale)
 {
-    const bool is_phi3 = f->flags & HF_PHI3;
+    const bool is_phi3 = f->phi3_rope;
     Text r = { 0 };
     text_putc(&r, '{');
     if (with_base) hf_put_double(&r, "rope_theta", s->base);
@@ -174,7 +175,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
-    if (f->options & HF_ATTENTION_LAYERS) {
+    if (f->keys.attn_layer_indices) {
         bool first = true;
         hf_put_key(t, "attn_layer_indices");
         text_putc(t, '[');
@@ -184,13 +185,13 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
             first = false;
         }
         text_putc(t, ']');
-    } else if (f->options & HF_STATE_SPACE) {
+    } else if (f->state_space) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s\"", i ? ", " : "[",
                         d->layer[i].is_linear ? "mamba" : "attention");
         text_putc(t, ']');
-    } else if (f->windows > HF_WINDOW_EACH || f->options & HF_LINEAR) {
+    } else if (f->windows > HF_WINDOW_EACH || f->linear) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
@@ -199,17 +200,17 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                                               : "full");
         text_putc(t, ']');
     }
-    if (f->options & HF_POSITION_TYPE)
+    if (f->keys.position_embedding_type)
         put_text(t, "position_embedding_type", full ? "rope" : "nope");
-    if (f->options & HF_NO_ROPE_LAYERS) put_no_rope_layers(t, d);
+    if (f->keys.no_rope_layers) put_no_rope_layers(t, d);
     if (!full) return;
     hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
     if (f->rotary_share > 0)
         hf_put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
                       turning_share(full->rope->width, d->head_width));
-    if (full->rope->kind == ROPE_LONG && f->flags & HF_PHI3)
+    if (full->rope->kind == ROPE_LONG && f->phi3_rope)
         put_int(t, "original_max_position_embeddings", full->rope->original);
-    if (full->rope->kind == ROPE_PLAIN && f->options & HF_SCALED_ROPE)
+    if (full->rope->kind == ROPE_PLAIN && f->scaled_rope)
         put_rope(t, "rope_parameters", full->rope, f, true, 0);
     if (full->rope->kind != ROPE_PLAIN)
         put_rope(t, "rope_scaling", full->rope, f, false, mscale_of(d, full->rope));
@@ -290,40 +291,38 @@ static void put_shared_alone(Text *t, const Decoder *d)
 static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
-    const bool is_afmoe = f->flags & HF_AFMOE;
     int64_t first = 0;
     while (first < d->n_layer && !d->layer[first].is_sparse) first++;
-    put_int(t, is_afmoe ? "num_experts" : "n_routed_experts", m->n_experts);
-    put_int(t, is_afmoe ? "num_shared_experts" : "n_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, f->experts_key, m->n_experts);
+    put_int(t, f->shared_key, m->shared_hidden / m->hidden);
     put_int(t, "num_experts_per_tok", m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
-    put_int(t, is_afmoe ? "num_dense_layers" : "first_k_dense_replace", first);
-    hf_put_double(t, is_afmoe ? "route_scale" : "routed_scaling_factor",
-                  m->factor != 0 ? m->factor : 1);
-    if (f->options & HF_MLP_LAYER_TYPES) put_mlp_layer_types(t, d);
-    if (is_afmoe) return;
+    put_int(t, f->first_sparse_key, first);
+    hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
+    if (f->keys.mlp_layer_types) put_mlp_layer_types(t, d);
+    if (f->no_expert_groups) return;
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     const char *why;
     const int64_t n_ahead = hf_takes_ahead(f, d, &why) ? d->multi_token->depth : 0;
-    if (f->options & HF_NEXTN) put_int(t, "num_nextn_predict_layers", n_ahead);
+    if (f->keys.num_nextn_predict_layers) put_int(t, "num_nextn_predict_layers", n_ahead);
     put_int(t, "n_group", m->n_groups ? m->n_groups : 1);
     put_int(t, "topk_group", m->n_groups ? m->top_groups : 1);
-    if (f->options & HF_TOPK_METHOD)
+    if (f->keys.topk_method)
         put_text(t, "topk_method", m->n_groups ? "group_limited_greedy" : "greedy");
 }
 
 /* Sparse layers are those of an interval, from one on and up to another. */
-static void put_ernie_moe(Text *t, const Decoder *d)
+static void put_ernie_moe(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
     int64_t first = 0, last = d->n_layer - 1, interval = 1;
     while (first < last && !d->layer[first].is_sparse) first++;
     while (last > first && !d->layer[last].is_sparse) last--;
     while (first + interval < last && !d->layer[first + interval].is_sparse) interval++;
-    put_int(t, "moe_num_experts", m->n_experts);
-    put_int(t, "moe_k", m->top_k);
+    put_int(t, f->experts_key, m->n_experts);
+    put_int(t, f->top_k_key, m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
-    put_int(t, "moe_num_shared_experts", m->shared_hidden / m->hidden);
+    put_int(t, f->shared_key, m->shared_hidden / m->hidden);
     put_int(t, "moe_layer_start_index", first);
     put_int(t, "moe_layer_end_index", last);
     put_int(t, "moe_layer_interval", interval);
@@ -334,7 +333,7 @@ static void put_moe(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
     bool first = true;
-    if (f->options & HF_HUNYUAN_MOE) put_int(t, "moe_topk", m->top_k);
+    if (f->top_k_key) put_int(t, f->top_k_key, m->top_k);
     put_int(t, "num_local_experts", m->n_experts);
     put_int(t, "num_experts", m->n_experts);
     put_int(t, "num_experts_per_tok", m->top_k);
@@ -371,7 +370,7 @@ static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
 
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
-    const bool all_sparse = f->flags & HF_ALL_SPARSE;
+    const bool all_sparse = f->all_sparse;
     put_int(t, "vocab_size", d->vocab_size);
     put_int(t, "hidden_size", d->width);
     put_int(t, "intermediate_size", all_sparse && d->moe ? d->moe->hidden : d->hidden);
@@ -379,46 +378,45 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     put_int(t, "num_attention_heads", d->n_head_q);
     put_int(t, "num_key_value_heads", d->n_head_kv);
     put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
-    if (f->flags & HF_LATENT && d->latent) put_latent(t, d);
+    if (f->latent && d->latent) put_latent(t, d);
     const DecoderLayer *turning = turning_layer(d);
     const RopeScaling *s = turning ? turning->rope : NULL;
     const bool grows = s && s->kind == ROPE_DYNAMIC;
     put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
-    if (f->flags & HF_SCALED_EMBEDDING) put_text(t, "hidden_activation", activation_name(d));
-    if (!(f->flags & HF_SOFT_CAPS)) put_text(t, "hidden_act", activation_name(d));
+    if (f->scaled_embedding) put_text(t, "hidden_activation", activation_name(d));
+    if (!f->soft_caps) put_text(t, "hidden_act", activation_name(d));
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
-    hf_put_bool(t, "attention_bias", d->qkv_bias && !(f->flags & HF_QKV_BIAS));
+    hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
-    if (f->options & HF_USE_BIAS) hf_put_bool(t, "use_bias", d->ffn_bias);
-    if (f->options & HF_USE_QKV_BIAS)
-        hf_put_bool(t, f->flags & HF_BIASED ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
-    if (f->options & HF_PARALLEL_RESIDUAL)
+    if (f->keys.use_bias) hf_put_bool(t, "use_bias", d->ffn_bias);
+    if (f->keys.use_qkv_bias) hf_put_bool(t, f->biased ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
+    if (f->keys.use_parallel_residual)
         hf_put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
-    if (f->options & HF_LOGIT_SCALE)
+    if (f->keys.logit_scale)
         hf_put_double(t, "logit_scale", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
-    if (f->options & HF_OUT_BIAS) hf_put_bool(t, "attention_out_bias", d->out_bias);
+    if (f->keys.attention_out_bias) hf_put_bool(t, "attention_out_bias", d->out_bias);
     put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
-    if (f->flags & HF_SOFT_CAPS) {
+    if (f->soft_caps) {
         const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
         put_int(t, "query_pre_attn_scalar", /* an integer there */
                 of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
         put_optional(t, "attn_logit_softcapping", d->attention_cap);
         put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
-    if (f->options & HF_MULTIPLIERS) put_multipliers(t, d);
+    if (f->keys.multipliers) put_multipliers(t, d);
     put_layers(t, d, f);
-    if (f->options & HF_LINEAR && d->linear) put_linear(t, d->linear);
-    if (f->options & HF_STATE_SPACE && d->linear) put_state_space(t, d);
-    if (f->options & HF_SHARED_ALONE) put_shared_alone(t, d);
-    if (f->flags & HF_AFMOE) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
-    if (f->options & HF_USE_QK_NORM) hf_put_bool(t, "use_qk_norm", d->qk_norm);
-    if (!(f->flags & HF_SPARSE) || !d->moe) return;
-    if (f->flags & HF_SIGMOID_ROUTER)
+    if (f->linear && d->linear) put_linear(t, d->linear);
+    if (f->state_space && d->linear) put_state_space(t, d);
+    if (f->shared_alone) put_shared_alone(t, d);
+    if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
+    if (f->keys.use_qk_norm) hf_put_bool(t, "use_qk_norm", d->qk_norm);
+    if (!f->sparse || !d->moe) return;
+    if (f->shared_experts)
         put_sigmoid_router(t, d, f);
-    else if (f->options & HF_ERNIE_MOE)
-        put_ernie_moe(t, d);
+    else if (f->ernie_moe)
+        put_ernie_moe(t, d, f);
     else
         put_moe(t, d, f);
 }
@@ -439,8 +437,8 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
     put_dropout(t, d, f);
     const DecoderLayer *turning = turning_layer(d);
     const int64_t width = turning ? turning->rope->width : 0;
-    if (f->options & HF_ROTARY_DIM) put_int(t, "rotary_dim", width ? width : d->head_width);
-    if (!(f->flags & HF_GPT2)) return;
+    if (f->keys.rotary_dim) put_int(t, "rotary_dim", width ? width : d->head_width);
+    if (!f->scale_by_layer) return;
     hf_put_bool(t, "scale_attn_weights", d->attention_scale != 1);
     hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
@@ -475,9 +473,9 @@ static void put_falcon(Text *t, const Decoder *d, const HfFamily *f)
 
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->options & HF_GPT2_KEYS)
+    if (f->gpt2_keys)
         put_gpt2(t, d, f);
-    else if (f->options & HF_FALCON)
+    else if (f->falcon_keys)
         put_falcon(t, d, f);
     else
         put_llama(t, d, f);

@@ -2,6 +2,7 @@
  * begun with "{". */
 #ifndef MODELS_HF_WRITE_MEMBERS_H
 #define MODELS_HF_WRITE_MEMBERS_H
+#include "models/decoder.h"
 #include "models/hf_family.h"
 
 /* Class and format of the weights. */

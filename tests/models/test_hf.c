@@ -176,9 +176,9 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "hunyuan_v1_moe",
           "\"num_experts\": 4, \"moe_topk\": 2, \"moe_intermediate_size\": [6, 6]",
           "moe_intermediate_size: a list of 2 is not known; it must equal intermediate_size" },
-        { "hunyuan_v1_moe", "\"num_experts\": 4", "moe_topk is missing; the class needs it" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4", "moe_topk is missing; a token needs an expert" },
         { "minimax_m2", "\"num_local_experts\": 4",
-          "num_experts_per_tok is missing; a mixture of experts needs it" },
+          "num_experts_per_tok is missing; a token needs an expert" },
         { "minimax_m2",
           "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"scoring_func\": \"softmax\"",
           "scoring_func: \"softmax\" is not known; only sigmoid is" },
@@ -325,6 +325,31 @@ TEST(config_json_gives_the_activation_that_the_class_takes)
             arena_printf(a, "\"model_type\": \"%s\", \"num_key_value_heads\": 1%s", row[i].type,
                          strchr(hf_llama, ','));
         assert_int_equal(hf_decoder_with(a, members, row[i].more)->activation, row[i].activation);
+    }
+    arena_free(a);
+}
+
+TEST(a_silent_config_json_means_the_mixture_of_the_class)
+{
+    static const struct {
+        const char *type;
+        int64_t top_k;
+        bool normalize;
+    } row[] = { { "mixtral", 2, true },     { "qwen3_moe", 8, false }, { "olmoe", 8, false },
+                { "qwen3_next", 10, true }, { "gpt_oss", 4, true },    { "granitemoe", 2, true } };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Decoder *d = hf_decoder_with(
+            a,
+            arena_printf(a,
+                         "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, "
+                         "\"intermediate_size\": 12, \"num_hidden_layers\": 2, "
+                         "\"num_attention_heads\": 2, \"num_key_value_heads\": 2",
+                         row[i].type),
+            ", \"num_local_experts\": 16, \"shared_expert_intermediate_size\": 4, "
+            "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}");
+        assert_int_equal(d->moe->top_k, row[i].top_k);
+        assert_int_equal(d->moe->normalize, row[i].normalize);
     }
     arena_free(a);
 }

@@ -192,8 +192,7 @@ static const char *family_members(Arena *a, const HfFamily *f)
         "\"shared_intermediate_size\": 7, \"rope_scaling\": {}";
     return arena_printf(
         a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d",
-        f->model_type, rest, f->options & HF_TOPK_METHOD ? "false" : "true",
-        f->options & HF_HUNYUAN_MOE ? 12 : 5);
+        f->model_type, rest, f->keys.topk_method ? "false" : "true", f->shared_alike ? 12 : 5);
 }
 
 TEST(parameters_return_from_the_layouts_of_every_family)
@@ -218,7 +217,7 @@ TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_th
     Arena *a = arena_new();
     int n = 0;
     for (const HfFamily *f = hf_families; f->model_type; f++) {
-        if (!(f->options & HF_NEXTN)) continue;
+        if (!f->keys.num_nextn_predict_layers) continue;
         const Unwritten u = unwritten_ahead(
             a, arena_printf(a, "%s, \"num_nextn_predict_layers\": 2", family_members(a, f)), 0.3);
         returns(a, &u, ONE_FILE);
@@ -541,7 +540,7 @@ TEST(weights_of_eight_bits_are_read_with_their_scales_in_every_family)
         packed_as(a, family_members(a, f),
                   "\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"weight_block_size\": [3, 5], "
                   "\"activation_scheme\": \"dynamic\", \"modules_to_not_convert\": null",
-                  block, f->flags & HF_SPARSE ? BF16 : F32);
+                  block, f->sparse ? BF16 : F32);
     arena_free(a);
 }
 
