@@ -3,6 +3,7 @@
  * do the parts of linear attention and of state spaces. */
 #include "fuzz.h"
 #include "models/decoder_difference.h"
+#include "models/hf_source.h"
 #include "models/hf_write.h"
 #include <string.h>
 
