@@ -42,6 +42,11 @@ const char *hf_file_path(const HfFile *f)
     return f->path;
 }
 
+const Map *hf_file_names(const HfFile *f)
+{
+    return f->safetensors ? f->safetensors->by_name : f->by_name;
+}
+
 static Error *read_torch(const HfFile *f, const Pickle *value, Tensor **out)
 {
     TorchTensor t;

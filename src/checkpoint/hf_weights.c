@@ -381,19 +381,52 @@ static Error *check_shared(Folder *f, const HfModel *m)
     return NULL;
 }
 
-bool hf_weights_ahead(const HfModel *m)
+/* "model.layers.61.*", "mtp.*" or "model.mtp_*" of a tensor of blocks for later tokens; else NULL.
+ */
+static const char *ahead_pattern(Arena *a, const char *name)
 {
-    if (!m->n_ahead) return false;
-    Arena *a = arena_new();
+    for (const char *part = name; part; part = strchr(part, '.')) {
+        if (*part == '.') part++;
+        const bool is_mtp = str_starts(str_of(part), "mtp.") || str_starts(str_of(part), "mtp_");
+        if (!is_mtp && !str_starts(str_of(part), "eh_proj.")) continue;
+        return arena_printf(a, "%.*s*", (int)(part - name) + (is_mtp ? 4 : 0), name);
+    }
+    return NULL;
+}
+
+/* Adds the pattern of a tensor's name, unless it is there. */
+static void add_ahead(Arena *a, const char *name, Text *out)
+{
+    const char *pattern = ahead_pattern(a, name);
+    if (!pattern || (out->len && strstr(out->ptr, pattern))) return;
+    text_printf(out, "%s%s", out->len ? ", " : "", pattern);
+}
+
+static Error *find_ahead(Folder *f, Text *out)
+{
+    const HfFile *file;
+    TRY(open_folder(f));
+    for (int64_t i = 0; f->shards && i < f->shards->n; i++)
+        add_ahead(f->arena, f->shards->key[i]->text, out);
+    if (f->shards) return NULL;
+    TRY(open_file(f, f->file, "", &file));
+    const Map *names = hf_file_names(file);
+    for (int64_t i = 0; i < names->n; i++) {
+        const Str name = names->entry[i].key;
+        add_ahead(f->arena, arena_string_n(f->arena, name.ptr, name.len), out);
+    }
+    return NULL;
+}
+
+bool hf_weights_ahead(Arena *a, const HfModel *m, const char **tensors, const char **why)
+{
     Folder f = { .arena = a, .path = m->folder };
-    Found found;
-    const char *name =
-        arena_printf(a, "model.layers.%lld.eh_proj.weight", (long long)m->decoder->n_layer);
-    Error *e = open_folder(&f);
-    const bool has = !e && is_there(&f, name, &found);
-    error_free(e);
-    arena_free(a);
-    return has;
+    Text found = { 0 };
+    *why = m->n_ahead ? "multi_token_weight is 0" : "those of this class are not read";
+    if (!m->decoder->multi_token) error_free(find_ahead(&f, &found));
+    *tensors = found.len ? arena_string(a, found.ptr) : NULL;
+    text_free(&found);
+    return *tensors;
 }
 
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,

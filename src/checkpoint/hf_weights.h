@@ -11,6 +11,7 @@
  * and tensor: a shard or tensor that is not there, another shape than config.json asks for. */
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
                        CheckpointReader **out);
-/* Whether the folder has weights of blocks for later tokens. */
-bool hf_weights_ahead(const HfModel *m);
+/* Whether the folder has blocks for later tokens that the model leaves out; their tensors as
+ * patterns, and why. */
+bool hf_weights_ahead(Arena *a, const HfModel *m, const char **tensors, const char **why);
 #endif

@@ -1,5 +1,7 @@
 /* begin.c - a session, the first batches, the program that fits them, and its first state. */
 #include "train/begin.h"
+#include "base/log.h"
+#include "checkpoint/hf_weights.h"
 #include "train/memory_budget.h"
 #include "train/memory_remedy.h"
 #include "train/state.h"
@@ -69,6 +71,19 @@ static Error *read_scaling(const char *checkpoint, OptimizerStep *step)
     return e;
 }
 
+/* What of a Hugging Face folder a training that begins with it does not take along. */
+static void tell_left_out(const TrainingJob *job)
+{
+    const Model *m = job->state->model;
+    const char *tensors, *why;
+    if (!m->hf || m->initializer || m->weights_path || job->mesh.rank) return;
+    Arena *a = arena_new();
+    if (hf_weights_ahead(a, m->hf, &tensors, &why))
+        log_info("%s has blocks for later tokens (%s), which are not trained: %s", m->hf->folder,
+                 tensors, why);
+    arena_free(a);
+}
+
 Error *begin_state(const TrainingJob *job, Session *session, OptimizerStep *step)
 {
     ParamStore *s = session_store(session);
@@ -79,6 +94,7 @@ Error *begin_state(const TrainingJob *job, Session *session, OptimizerStep *step
         TRY(state_check_progress(job->state->checkpoint_path, job->seen_steps, job->seen_tokens));
         TRY(read_scaling(job->state->checkpoint_path, step));
     }
+    if (!job->state->checkpoint_path) tell_left_out(job);
     const char *states = job->state->optimizer->state_path;
     if (states && !job->state->checkpoint_path) {
         TRY(error_wrap(state_load_optimizer(s, states, comm, &step->updates), "%s", states));

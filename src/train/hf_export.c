@@ -68,18 +68,19 @@ static Error *save(Arena *a, const HfExport *x, Session *s, Dtype dtype, const H
     else
         TRY(session_inspection_program(s, NULL, false, 1, 1, &unused));
     if (why) log_warning("the blocks of multi_token stay behind: %s", why);
-    if (x->model->hf && !d->multi_token && hf_weights_ahead(x->model->hf))
-        log_warning("%s has blocks for later tokens, which stay behind: the model has no "
-                    "multi_token_weight",
-                    x->model->hf->folder);
+    const char *tensors;
+    const HfModel *hf = x->model->hf;
+    if (hf && !d->multi_token && hf_weights_ahead(a, hf, &tensors, &why))
+        log_warning("%s has blocks for later tokens (%s), which stay behind: %s", hf->folder,
+                    tensors, why);
     if (x->model->adapters) TRY(adapters_merge(session_store(s), x->model->adapters));
     TRY(read_parameters(a, session_store(s), dtype, &param, &n));
     TRY(hf_tensors(a, family, d, param, n, &theirs, &n_theirs));
     const HfFolder folder = { .path = x->output_path,
                               .config = config,
-                              .tokenizer = x->tokenizer   ? x->tokenizer
-                                           : x->model->hf ? x->model->hf->folder
-                                                          : NULL,
+                              .tokenizer = x->tokenizer ? x->tokenizer
+                                           : hf         ? hf->folder
+                                                        : NULL,
                               .tensor = theirs,
                               .n = n_theirs };
     return hf_save(a, &folder);

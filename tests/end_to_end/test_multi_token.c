@@ -97,6 +97,46 @@ static void give_logits(const Bench *b, const char *model)
     assert_null(safetensors_find(made, "logits_ahead.1"));
 }
 
+/* A folder's model, with the weight of the losses of its blocks for later tokens. */
+static const char *model_of(const Bench *b, const char *folder, const char *weight)
+{
+    return arena_printf(
+        b->arena,
+        "{component_key: model, variant_key: huggingface_pretrained_model, config: {model_type: "
+        "AutoModelForCausalLM, model_name: %s, prediction_key: logits, "
+        "huggingface_prediction_subscription_key: logits, sample_key: input_ids, "
+        "multi_token_weight: %s}}",
+        path_join(b->arena, b->root, folder), weight);
+}
+
+/* What an export of such a model into the folder `to` says. */
+static Outcome written(const Bench *b, const char *model, const char *to)
+{
+    const char *yaml = path_join(b->arena, b->root, "hf.yaml"),
+               *text = arena_printf(b->arena, "model: %s\n", model);
+    assert_no_error(file_write_unsynced(yaml, text, strlen(text)));
+    const Outcome o = command_output(
+        b->arena, (const char *[]){ "convert_gpt2", yaml, path_join(b->arena, b->root, to), NULL },
+        NULL);
+    assert_ended_well(o);
+    return o;
+}
+
+/* Of the folder's weights: there is no initializer. */
+static Outcome trained(const Bench *b, const char *model, const char *run)
+{
+    const Outcome o = bench_run(
+        b, run, NULL,
+        (const char *[]){ SET, arena_printf(b->arena, "model_raw=%s", model), SET,
+                          "initialized_model={component_key: model, variant_key: compiled, config: "
+                          "{model: {instance_key: wrapped_model, pass_type: BY_REFERENCE}, "
+                          "block_names: [DeepseekV3DecoderLayer]}}",
+                          SET, "wrapped_model.config.block_names=[DeepseekV3DecoderLayer]", NULL },
+        NULL);
+    assert_ended_well(o);
+    return o;
+}
+
 /* What is exported goes on as a folder: three steps, and out again. */
 TEST(blocks_of_later_tokens_go_out_to_a_class_that_has_them_and_come_back)
 {
@@ -114,33 +154,25 @@ TEST(blocks_of_later_tokens_go_out_to_a_class_that_has_them_and_come_back)
     assert_null(strstr(o.text, "stay behind"));
     assert_contains(config, "\"DeepseekV3ForCausalLM\"");
     assert_contains(config, "\"num_nextn_predict_layers\": 1");
-    const char *folder = arena_printf(
-        b.arena,
-        "{component_key: model, variant_key: huggingface_pretrained_model, config: {model_type: "
-        "AutoModelForCausalLM, model_name: %s/hf, prediction_key: logits, "
-        "huggingface_prediction_subscription_key: logits, sample_key: input_ids, "
-        "multi_token_weight: 0.3}}",
-        b.root);
-    const char *yaml = path_join(b.arena, b.root, "hf.yaml"),
-               *again = path_join(b.arena, b.root, "again"),
-               *text = arena_printf(b.arena, "model: %s\n", folder);
-    assert_no_error(file_write_unsynced(yaml, text, strlen(text)));
-    assert_ended_well(
-        command_output(b.arena, (const char *[]){ "convert_gpt2", yaml, again, NULL }, NULL));
+    const char *folder = model_of(&b, "hf", "0.3");
+    assert_null(strstr(written(&b, folder, "again").text, "stay behind"));
     Str first, second;
     static const char weights[] = "model.safetensors";
     assert_no_error(
         file_read(b.arena, path_join(b.arena, path_join(b.arena, b.root, "hf"), weights), &first));
-    assert_no_error(file_read(b.arena, path_join(b.arena, again, weights), &second));
+    assert_no_error(file_read(
+        b.arena, path_join(b.arena, path_join(b.arena, b.root, "again"), weights), &second));
     assert_true(first.len == second.len && !memcmp(first.ptr, second.ptr, first.len));
     give_logits(&b, folder);
-    const Outcome more = bench_run(
-        &b, "more", NULL,
-        (const char *[]){ SET, arena_printf(b.arena, "model_raw=%s", folder), SET,
-                          "initialized_model.config.model_initializer.config.num_layers=2", SET,
-                          "wrapped_model.config.block_names=[DeepseekV3DecoderLayer]", NULL },
-        NULL);
-    assert_ended_well(more);
+    const Outcome more = trained(&b, folder, "more");
     assert_contains(more.text, " | train loss of token +2: ");
+    assert_null(strstr(more.text, "are not trained"));
+    const char *alone = model_of(&b, "hf", "0.0");
+    assert_contains(written(&b, alone, "alone").text,
+                    "/hf has blocks for later tokens (model.layers.2.*), which stay behind: "
+                    "multi_token_weight is 0");
+    assert_contains(trained(&b, alone, "less").text,
+                    "/hf has blocks for later tokens (model.layers.2.*), which are not trained: "
+                    "multi_token_weight is 0");
     arena_free(b.arena);
 }

@@ -221,7 +221,15 @@ TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_th
         const Unwritten u = unwritten_ahead(
             a, arena_printf(a, "%s, \"num_nextn_predict_layers\": 2", family_members(a, f)), 0.3);
         returns(a, &u, ONE_FILE);
-        assert_true(hf_weights_ahead(u.model->hf));
+        const char *tensors, *why;
+        HfModel without = *u.model->hf;
+        Decoder d = *without.decoder;
+        assert_false(hf_weights_ahead(a, u.model->hf, &tensors, &why));
+        d.multi_token = NULL;
+        without.decoder = &d;
+        assert_true(hf_weights_ahead(a, &without, &tensors, &why));
+        assert_string_equal(tensors, "model.layers.2.*, model.layers.3.*");
+        assert_string_equal(why, "multi_token_weight is 0");
         const NamedTensor *both = named(u.file, "model.layers.3.eh_proj.weight"),
                           *token = named(u.param, "transformer.h.3.mtp.token.weight"),
                           *stream = named(u.param, "transformer.h.3.mtp.stream.weight");
@@ -232,6 +240,33 @@ TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_th
         n++;
     }
     assert_int_equal(n, 3);
+    arena_free(a);
+}
+
+/* In a folder of the family, with a tensor that its class does not read. */
+static void names_ahead(Arena *a, const char *type, Store how, const char *tensor,
+                        const char *pattern)
+{
+    const Unwritten u = unwritten(a, family_members(a, hf_family_find(type)));
+    const char *tensors, *why;
+    NamedTensor *more = NEW_N(a, NamedTensor, u.n_file + 1);
+    memcpy(more, u.file, (size_t)u.n_file * sizeof *more);
+    more[u.n_file] = (NamedTensor){ tensor, u.file[0].tensor };
+    store(a, u.folder, how, u.file, u.n_file);
+    if (hf_weights_ahead(a, u.model->hf, &tensors, &why)) fail_msg("%s: %s", type, tensors);
+    store(a, u.folder, how, more, u.n_file + 1);
+    assert_true(hf_weights_ahead(a, u.model->hf, &tensors, &why));
+    assert_string_equal(tensors, pattern);
+    assert_string_equal(why, "those of this class are not read");
+}
+
+TEST(blocks_for_later_tokens_that_a_class_does_not_read_are_named)
+{
+    Arena *a = arena_new();
+    /* the folder is one; of its files the last ones are read first */
+    names_ahead(a, "ernie4_5_moe", TORCH_FILE, "model.mtp_emb_norm.0.weight", "model.mtp_*");
+    names_ahead(a, "qwen3_5_text", TORCH_SHARDS, "mtp.layers.0.mlp.up_proj.weight", "mtp.*");
+    names_ahead(a, "qwen3_next", ONE_FILE, "mtp.pre_fc_norm_hidden.weight", "mtp.*");
     arena_free(a);
 }
 
