@@ -1,6 +1,6 @@
 /* decoder_component.c - model.decoder: a decoder-only transformer described option by option. */
 #include "config/builder.h"
-#include "models/decoder.h"
+#include "models/decoder_attention_settings.h"
 #include "ops/moe_route.h"
 #include <string.h>
 
@@ -20,23 +20,6 @@ typedef struct LayerList {
     LayerSettings *item;
     int64_t n;
 } LayerList;
-
-typedef struct LatentSettings {
-    int64_t key_rank, query_rank, rope_width, value_width;
-    double eps;
-} LatentSettings;
-
-typedef struct LinearSettings {
-    int64_t key_heads, value_heads, key_width, value_width, conv_width;
-    bool negative, norm_in_front;
-    double eps;
-} LinearSettings;
-
-typedef struct StateSpaceSettings {
-    int64_t heads, head_width, state_width, n_groups, conv_width;
-    bool conv_bias, bias, skip, norm_in_front;
-    double least_step, most_step, eps;
-} StateSpaceSettings;
 
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
 
@@ -106,40 +89,6 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
     { 0 },
 };
-static const Field latent_fields[] = {
-    FIELD_INT(LatentSettings, key_rank, NULL, 1, MOST, "width of the vector that keys and values are products of"),
-    FIELD_INT(LatentSettings, query_rank, "0", 0, MOST, "likewise of queries; 0: they are products of the token itself"),
-    FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
-    FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
-    FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
-    { 0 },
-};
-static const Field linear_fields[] = {
-    FIELD_INT(LinearSettings, key_heads, NULL, 1, MOST, "heads of queries and keys"),
-    FIELD_INT(LinearSettings, value_heads, NULL, 1, MOST, "heads of values, a multiple: neighbours share a head of queries and keys"),
-    FIELD_INT(LinearSettings, key_width, NULL, 1, MOST, "width of a query and a key"),
-    FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
-    FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
-    FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
-    FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
-    FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
-    { 0 },
-};
-static const Field state_space_fields[] = {
-    FIELD_INT(StateSpaceSettings, heads, NULL, 1, MOST, "heads, each with a matrix"),
-    FIELD_INT(StateSpaceSettings, head_width, NULL, 1, MOST, "width of what a head reads and gives"),
-    FIELD_INT(StateSpaceSettings, state_width, NULL, 1, MOST, "width of B and C: numbers that are kept of each feature of a head"),
-    FIELD_INT(StateSpaceSettings, n_groups, "1", 1, MOST, "groups of neighbouring heads, which share B and C, and a norm; divides heads"),
-    FIELD_INT(StateSpaceSettings, conv_width, "4", 2, 1024, "tokens that the convolutions see"),
-    FIELD_BOOL(StateSpaceSettings, conv_bias, "true", "biases of the convolutions"),
-    FIELD_BOOL(StateSpaceSettings, bias, "false", "biases of products"),
-    FIELD_BOOL(StateSpaceSettings, skip, "true", "a head gives its input, too, times a learned number (D)"),
-    FIELD_BOOL(StateSpaceSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
-    FIELD_FLOAT(StateSpaceSettings, least_step, "0.0", 0, INFINITY, "smaller steps are that"),
-    FIELD_FLOAT(StateSpaceSettings, most_step, "0.0", 0, INFINITY, "larger steps are that; 0: none are"),
-    FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives, behind its gate", .flags = FIELD_OPEN_MIN),
-    { 0 },
-};
 static const Field multi_token_fields[] = {
     FIELD_INT(MultiToken, depth, "1", 1, MAX_AHEAD, "so many tokens after the next one, with a block for each"),
     FIELD_FLOAT(MultiToken, weight, "0.3", 0, INFINITY, "of the mean of their losses in what is lowered", .flags = FIELD_OPEN_MIN),
@@ -207,9 +156,9 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(Settings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(Settings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
-    FIELD_STRUCT(Settings, latent, LatentSettings, latent_fields, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
-    FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_fields, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
-    FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_fields, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
+    FIELD_STRUCT(Settings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
+    FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
+    FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -286,10 +235,7 @@ static Error *check_latent(const Settings *s)
 {
     const LatentSettings *l = s->latent;
     if (!l) return NULL;
-    if (l->rope_width % 2 || l->rope_width >= head_width(s) || head_width(s) % 2)
-        return error_new("latent: rope_width %lld and head_width %lld must be even numbers, "
-                         "head_width the larger one",
-                         (long long)l->rope_width, (long long)head_width(s));
+    TRY(latent_settings_check(l, head_width(s)));
     if (s->n_head_kv != s->n_head_q)
         return error_new("latent: each query head has a key head, so n_head_kv %lld must be "
                          "n_head_q %lld",
@@ -298,23 +244,6 @@ static Error *check_latent(const Settings *s)
         return error_new("latent: it has norms of its own; qk_norm must be none");
     if (any_rope_width(s))
         return error_new("latent: its rope_width says what turns; width of rope must be 0");
-    return NULL;
-}
-
-static Error *check_state_space(const Settings *s)
-{
-    const StateSpaceSettings *l = s->state_space;
-    if (s->linear_attention)
-        return error_new("state_space: linear blocks are of one kind; linear_attention must be "
-                         "null");
-    if (l->norm_in_front && s->residual != RESIDUAL_SERIAL)
-        return error_new("state_space: norm_in_front needs residual: serial");
-    if (l->heads % l->n_groups)
-        return error_new("state_space: n_groups %lld does not divide heads %lld",
-                         (long long)l->n_groups, (long long)l->heads);
-    if (l->most_step > 0 && l->most_step < l->least_step)
-        return error_new("state_space: most_step %g is below least_step %g", l->most_step,
-                         l->least_step);
     return NULL;
 }
 
@@ -335,14 +264,16 @@ static Error *check_linear(const Settings *s)
     if (!any && (l || s->state_space))
         return error_new("%s: no block of `layers` is linear",
                          l ? "linear_attention" : "state_space");
-    if (s->state_space) return check_state_space(s);
-    if (!l) return NULL;
-    if (l->norm_in_front && s->residual != RESIDUAL_SERIAL)
-        return error_new("linear_attention: norm_in_front needs residual: serial");
-    if (l->value_heads % l->key_heads)
-        return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
-                         (long long)l->key_heads, (long long)l->value_heads);
-    return NULL;
+    if (l && s->state_space)
+        return error_new("state_space: linear blocks are of one kind; linear_attention must be "
+                         "null");
+    const bool in_front =
+        (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
+    if (in_front && s->residual != RESIDUAL_SERIAL)
+        return error_new("%s: norm_in_front needs residual: serial",
+                         l ? "linear_attention" : "state_space");
+    if (s->state_space) return state_space_settings_check(s->state_space);
+    return l ? linear_settings_check(l) : NULL;
 }
 
 static Error *check(const void *settings)
@@ -430,66 +361,11 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     return layer;
 }
 
-static const Norm *latent_norm(Arena *a, const Settings *s, int64_t width)
-{
-    if (!width) return NULL;
-    Norm *n = arena_copy(a, norm_of(a, s, width, true), sizeof *n);
-    n->eps = s->latent->eps;
-    return n;
-}
-
-static const Latent *latent_of(Arena *a, const Settings *s)
-{
-    const LatentSettings *l = s->latent;
-    if (!l) return NULL;
-    const Latent made = { .key_rank = l->key_rank,
-                          .query_rank = l->query_rank,
-                          .turning = l->rope_width,
-                          .value_width = l->value_width,
-                          .key_norm = latent_norm(a, s, l->key_rank),
-                          .query_norm = latent_norm(a, s, l->query_rank) };
-    return arena_copy(a, &made, sizeof made);
-}
-
 static const LinearAttention *linear_of(Arena *a, const Settings *s)
 {
-    const LinearSettings *l = s->linear_attention;
-    if (!l) return NULL;
-    const Norm norm = {
-        .type = NORM_RMS, .width = l->value_width, .eps = l->eps, .has_weight = true
-    };
-    const LinearAttention made = { .key_heads = l->key_heads,
-                                   .value_heads = l->value_heads,
-                                   .key_width = l->key_width,
-                                   .value_width = l->value_width,
-                                   .conv_width = l->conv_width,
-                                   .most_rate = l->negative ? 2 : 1,
-                                   .norm = arena_copy(a, &norm, sizeof norm),
-                                   .front_norm = norm_of(a, s, s->n_embd, l->norm_in_front) };
-    return arena_copy(a, &made, sizeof made);
-}
-
-static const LinearAttention *state_space_of(Arena *a, const Settings *s)
-{
-    const StateSpaceSettings *l = s->state_space;
-    const Norm norm = { .type = NORM_RMS,
-                        .width = l->heads / l->n_groups * l->head_width,
-                        .eps = l->eps,
-                        .has_weight = true };
-    const LinearAttention made = { .key_heads = l->n_groups,
-                                   .value_heads = l->heads,
-                                   .key_width = l->state_width,
-                                   .value_width = l->head_width,
-                                   .conv_width = l->conv_width,
-                                   .norm = arena_copy(a, &norm, sizeof norm),
-                                   .is_state_space = true,
-                                   .conv_bias = l->conv_bias,
-                                   .bias = l->bias,
-                                   .has_skip = l->skip,
-                                   .least_step = l->least_step,
-                                   .most_step = l->most_step,
-                                   .front_norm = norm_of(a, s, s->n_embd, l->norm_in_front) };
-    return arena_copy(a, &made, sizeof made);
+    const Norm *front = norm_of(a, s, s->n_embd, true);
+    if (s->state_space) return state_space_settings_make(a, s->state_space, front);
+    return s->linear_attention ? linear_settings_make(a, s->linear_attention, front) : NULL;
 }
 
 static const Moe *mixture_of(Arena *a, const Settings *s)
@@ -506,6 +382,7 @@ static Error *build(Builder *b, const void *settings, void **out)
     Arena *a = builder_arena(b);
     Decoder *d = NEW(a, Decoder);
     const int64_t width = head_width(s);
+    const Norm *head_norm = norm_of(a, s, s->n_embd, true);
     *d = (Decoder){
         .name = "decoder",
         .block_class = "DecoderBlock",
@@ -546,12 +423,12 @@ static Error *build(Builder *b, const void *settings, void **out)
         .attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
         .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && s->residual != RESIDUAL_ONE_NORM),
         .ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
-        .head_norm = norm_of(a, s, s->n_embd, true),
+        .head_norm = head_norm,
         .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD),
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
-        .latent = latent_of(a, s),
-        .linear = s->state_space ? state_space_of(a, s) : linear_of(a, s),
+        .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
+        .linear = linear_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

@@ -1,0 +1,128 @@
+/* decoder_attention_settings.c - latent attention, linear attention and state spaces as settings
+ * say them. */
+#include "models/decoder_attention_settings.h"
+
+/* Beyond any model: products of two fit in 64 bits. */
+#define MOST 2147483647
+/* clang-format off */
+const Field latent_settings[] = {
+    FIELD_INT(LatentSettings, key_rank, NULL, 1, MOST, "width of the vector that keys and values are products of"),
+    FIELD_INT(LatentSettings, query_rank, "0", 0, MOST, "likewise of queries; 0: they are products of the token itself"),
+    FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
+    FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
+    FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+const Field linear_settings[] = {
+    FIELD_INT(LinearSettings, key_heads, NULL, 1, MOST, "heads of queries and keys"),
+    FIELD_INT(LinearSettings, value_heads, NULL, 1, MOST, "heads of values, a multiple: neighbours share a head of queries and keys"),
+    FIELD_INT(LinearSettings, key_width, NULL, 1, MOST, "width of a query and a key"),
+    FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
+    FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
+    FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
+    FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
+    FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+const Field state_space_settings[] = {
+    FIELD_INT(StateSpaceSettings, heads, NULL, 1, MOST, "heads, each with a matrix"),
+    FIELD_INT(StateSpaceSettings, head_width, NULL, 1, MOST, "width of what a head reads and gives"),
+    FIELD_INT(StateSpaceSettings, state_width, NULL, 1, MOST, "width of B and C: numbers that are kept of each feature of a head"),
+    FIELD_INT(StateSpaceSettings, n_groups, "1", 1, MOST, "groups of neighbouring heads, which share B and C, and a norm; divides heads"),
+    FIELD_INT(StateSpaceSettings, conv_width, "4", 2, 1024, "tokens that the convolutions see"),
+    FIELD_BOOL(StateSpaceSettings, conv_bias, "true", "biases of the convolutions"),
+    FIELD_BOOL(StateSpaceSettings, bias, "false", "biases of products"),
+    FIELD_BOOL(StateSpaceSettings, skip, "true", "a head gives its input, too, times a learned number (D)"),
+    FIELD_BOOL(StateSpaceSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
+    FIELD_FLOAT(StateSpaceSettings, least_step, "0.0", 0, INFINITY, "smaller steps are that"),
+    FIELD_FLOAT(StateSpaceSettings, most_step, "0.0", 0, INFINITY, "larger steps are that; 0: none are"),
+    FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives, behind its gate", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+/* clang-format on */
+
+Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
+{
+    if (s->rope_width % 2 == 0 && s->rope_width < head_width && head_width % 2 == 0) return NULL;
+    return error_new("latent: rope_width %lld and head_width %lld must be even numbers, head_width "
+                     "the larger one",
+                     (long long)s->rope_width, (long long)head_width);
+}
+
+Error *linear_settings_check(const LinearSettings *s)
+{
+    if (s->value_heads % s->key_heads == 0) return NULL;
+    return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
+                     (long long)s->key_heads, (long long)s->value_heads);
+}
+
+Error *state_space_settings_check(const StateSpaceSettings *s)
+{
+    if (s->heads % s->n_groups)
+        return error_new("state_space: n_groups %lld does not divide heads %lld",
+                         (long long)s->n_groups, (long long)s->heads);
+    if (s->most_step > 0 && s->most_step < s->least_step)
+        return error_new("state_space: most_step %g is below least_step %g", s->most_step,
+                         s->least_step);
+    return NULL;
+}
+
+static const Norm *latent_norm(Arena *a, const Norm *norm, int64_t width, double eps)
+{
+    if (!width) return NULL;
+    Norm *n = arena_copy(a, norm, sizeof *norm);
+    n->width = width;
+    n->eps = eps;
+    return n;
+}
+
+const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm *norm)
+{
+    const Latent made = { .key_rank = s->key_rank,
+                          .query_rank = s->query_rank,
+                          .turning = s->rope_width,
+                          .value_width = s->value_width,
+                          .key_norm = latent_norm(a, norm, s->key_rank, s->eps),
+                          .query_norm = latent_norm(a, norm, s->query_rank, s->eps) };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
+                                            const Norm *front_norm)
+{
+    const Norm norm = {
+        .type = NORM_RMS, .width = s->value_width, .eps = s->eps, .has_weight = true
+    };
+    const LinearAttention made = { .key_heads = s->key_heads,
+                                   .value_heads = s->value_heads,
+                                   .key_width = s->key_width,
+                                   .value_width = s->value_width,
+                                   .conv_width = s->conv_width,
+                                   .most_rate = s->negative ? 2 : 1,
+                                   .norm = arena_copy(a, &norm, sizeof norm),
+                                   .front_norm = s->norm_in_front ? front_norm : NULL };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSettings *s,
+                                                 const Norm *front_norm)
+{
+    const Norm norm = { .type = NORM_RMS,
+                        .width = s->heads / s->n_groups * s->head_width,
+                        .eps = s->eps,
+                        .has_weight = true };
+    const LinearAttention made = { .key_heads = s->n_groups,
+                                   .value_heads = s->heads,
+                                   .key_width = s->state_width,
+                                   .value_width = s->head_width,
+                                   .conv_width = s->conv_width,
+                                   .norm = arena_copy(a, &norm, sizeof norm),
+                                   .is_state_space = true,
+                                   .conv_bias = s->conv_bias,
+                                   .bias = s->bias,
+                                   .has_skip = s->skip,
+                                   .least_step = s->least_step,
+                                   .most_step = s->most_step,
+                                   .front_norm = s->norm_in_front ? front_norm : NULL };
+    return arena_copy(a, &made, sizeof made);
+}

@@ -1,0 +1,39 @@
+/* decoder_attention_settings.h - settings of model.decoder for latent attention, linear attention
+ * and state spaces. */
+#ifndef MODELS_DECODER_ATTENTION_SETTINGS_H
+#define MODELS_DECODER_ATTENTION_SETTINGS_H
+#include "config/field.h"
+#include "models/decoder.h"
+
+typedef struct LatentSettings {
+    int64_t key_rank, query_rank, rope_width, value_width;
+    double eps;
+} LatentSettings;
+
+typedef struct LinearSettings {
+    int64_t key_heads, value_heads, key_width, value_width, conv_width;
+    bool negative, norm_in_front;
+    double eps;
+} LinearSettings;
+
+typedef struct StateSpaceSettings {
+    int64_t heads, head_width, state_width, n_groups, conv_width;
+    bool conv_bias, bias, skip, norm_in_front;
+    double least_step, most_step, eps;
+} StateSpaceSettings;
+
+extern const Field latent_settings[], linear_settings[], state_space_settings[];
+
+/* What cannot be, by itself and beside the width of a head. */
+Error *latent_settings_check(const LatentSettings *s, int64_t head_width);
+Error *linear_settings_check(const LinearSettings *s);
+Error *state_space_settings_check(const StateSpaceSettings *s);
+
+/* The norms of the vectors are as `norm`, but for width and eps. */
+const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm *norm);
+/* `front_norm` counts where norm_in_front asks for one. */
+const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
+                                            const Norm *front_norm);
+const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSettings *s,
+                                                 const Norm *front_norm);
+#endif
