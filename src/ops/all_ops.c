@@ -25,7 +25,7 @@
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
     OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
     OPS(cache_write) KERNELS(cache_write) \
-    OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(gated_delta) KERNELS(gated_delta) \
+    OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \
     OPS(scale_heads) KERNELS(scale_heads) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \
