@@ -1,11 +1,9 @@
 /* test_latent.c - latent attention against its formula, computed head by head, and while a text is
  * continued. */
-#include "exec/schedule.h"
 #include "models/decoder_model.h"
-#include "ops/op_run.h"
+#include "models/decoder_run.h"
 #include "passes/adapters.h"
 #include "test.h"
-#include "train/session.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,10 +18,7 @@ typedef struct Layer {
 
 static double param(const Layer *l, const char *name, int64_t i)
 {
-    const char *full = arena_printf(l->run->arena, "transformer.h.0.attn.%s.weight", name);
-    const Value *v = graph_find(l->run->graph, full);
-    if (!v) fail_msg("there is no %s", full);
-    return op_get(&l->run->tensor[v->id], i);
+    return decoder_param(l->run, arena_printf(l->run->arena, "attn.%s.weight", name), i);
 }
 
 static void product(const Layer *l, const char *name, const double *x, int64_t n, double *y,
@@ -102,16 +97,6 @@ static void check_attention(const Layer *l)
         }
 }
 
-/* What a product with the weight reads. */
-static const Value *read_by(const Graph *g, const char *weight)
-{
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->n_in == 2 && !strcmp(g->node[i]->in[1]->name, weight))
-            return g->node[i]->in[0];
-    fail_msg("nothing reads %s", weight);
-    return NULL;
-}
-
 /* With values narrower than keys, as wide, and wider. */
 TEST(latent_attention_equals_its_formula)
 {
@@ -120,27 +105,18 @@ TEST(latent_attention_equals_its_formula)
                                  { .key_rank = 4, .query_rank = 6, .value_width = 8 } };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
-        Graph *g = graph_new(a);
-        Model *m = NULL;
-        ModelOutput out = { 0 };
-        assert_no_error(decoder_model(
-            a,
+        const char *settings =
             arena_printf(a,
                          "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
                          "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
                          "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
                          "%lld, query_rank: %lld, rope_width: 2, value_width: %lld}",
                          (long long)row[i].key_rank, (long long)row[i].query_rank,
-                         (long long)row[i].value_width),
-            &m));
-        const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
-        assert_no_error(m->forward(m, g, &f, &out));
+                         (long long)row[i].value_width);
         Layer l = row[i];
-        OpRun *run = op_run_new(a, g, 0);
-        op_run_nodes(run, 0, g->n_nodes);
-        l.run = run;
-        l.x = read_by(g, "transformer.h.0.attn.kv_latent.weight");
-        l.o = read_by(g, "transformer.h.0.attn.c_proj.weight");
+        l.run = decoder_run(a, settings, TOKENS);
+        l.x = decoder_read_by(l.run, "attn.kv_latent.weight");
+        l.o = decoder_read_by(l.run, "attn.c_proj.weight");
         check_attention(&l);
         arena_free(a);
     }
@@ -151,34 +127,14 @@ TEST(latent_attention_equals_its_formula)
     "8, n_layer: 2, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, rope: {base: "       \
     "100.0}, latent: {key_rank: 5, query_rank: 3, rope_width: 2, value_width: 4}"
 
-static void run_tokens(Program *p, const int32_t *ids, int64_t position)
-{
-    assert_no_error(program_write(p, "input_ids", 0, ids));
-    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = position }));
-}
-
-/* Of the last of all tokens: read at once, and one after four in a cache. */
 static void check_continued(const Adapters *adapters)
 {
-    static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5 };
     Arena *a = arena_new();
     Model *m = NULL;
-    Session *s;
-    Program *whole, *first, *next;
-    float all[TOKENS * 16], last[16];
+    Program *next;
     assert_no_error(decoder_model(a, SMALL, &m));
     m->adapters = adapters;
-    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
-    assert_no_error(session_inspection_program(s, NULL, false, 1, TOKENS, &whole));
-    assert_no_error(session_generation_program(s, 1, TOKENS - 1, 32, &first));
-    assert_no_error(session_generation_program(s, 1, 1, 32, &next));
-    assert_no_error(store_initialize(session_store(s), 1));
-    run_tokens(whole, ids, 0);
-    assert_no_error(program_read(whole, "logits", 0, all));
-    run_tokens(first, ids, 0);
-    run_tokens(next, ids + TOKENS - 1, TOKENS - 1);
-    assert_no_error(program_read(next, "logits", 0, last));
-    for (int i = 0; i < 16; i++) assert_close(last[i], all[(TOKENS - 1) * 16 + i], 1e-5);
+    Session *s = decoder_continues(m, TOKENS, TOKENS - 1, &next);
     const bool keeps_vectors = graph_find(program_graph(next), "transformer.h.1.attn.latent_cache");
     assert_true(keeps_vectors == !adapters);
     session_free(s);

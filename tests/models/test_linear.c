@@ -1,10 +1,8 @@
 /* test_linear.c - linear attention and state spaces against their formulas, computed token by
  * token, and while a text is continued. */
-#include "exec/schedule.h"
 #include "models/decoder_model.h"
-#include "ops/op_run.h"
+#include "models/decoder_run.h"
 #include "test.h"
-#include "train/session.h"
 #include <math.h>
 #include <string.h>
 
@@ -27,21 +25,14 @@ typedef struct Layer {
     const Value *x;
 } Layer;
 
-static double param(const Layer *l, const char *name, int64_t i)
-{
-    const Value *v =
-        graph_find(l->run->graph, arena_printf(l->run->arena, "transformer.h.0.%s", name));
-    if (!v) fail_msg("there is no %s", name);
-    return op_get(&l->run->tensor[v->id], i);
-}
-
 /* Row i of the product of token t with a weight. */
 static double product(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     double sum = 0;
     const char *weight = arena_printf(l->run->arena, "linear_attn.%s.weight", name);
     for (int64_t k = 0; k < WIDTH; k++)
-        sum += param(l, weight, i * WIDTH + k) * op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
+        sum += decoder_param(l->run, weight, i * WIDTH + k) *
+               op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
     return sum;
 }
 
@@ -55,9 +46,10 @@ static double convolved(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     double sum = 0;
     for (int64_t k = 0; k < TAPS && k <= t; k++)
-        sum += param(l, arena_printf(l->run->arena, "linear_attn.%s_conv.weight", name),
-                     i * TAPS + TAPS - 1 - k) *
-               product(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
+        sum +=
+            decoder_param(l->run, arena_printf(l->run->arena, "linear_attn.%s_conv.weight", name),
+                          i * TAPS + TAPS - 1 - k) *
+            product(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
     return sum * sigmoid(sum);
 }
 
@@ -77,8 +69,9 @@ static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], doubl
     double q[D], k[D], sum = 0;
     unit_rows(l, "q", t, h / REPEAT, q);
     unit_rows(l, "k", t, h / REPEAT, k);
-    const double speed = exp(param(l, "delta_gates.speed", h)),
-                 step = log1p(exp(product(l, "a_attn", t, h) + param(l, "delta_gates.bias", h))),
+    const double speed = exp(decoder_param(l->run, "delta_gates.speed", h)),
+                 step = log1p(exp(product(l, "a_attn", t, h) +
+                                  decoder_param(l->run, "delta_gates.bias", h))),
                  rate = 2 * sigmoid(product(l, "b_attn", t, h));
     for (int j = 0; j < E; j++) {
         double known = 0;
@@ -93,7 +86,8 @@ static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], doubl
     }
     for (int j = 0; j < E; j++) {
         const double gate = product(l, "g_attn", t, h * E + j);
-        o[j] *= param(l, "delta_norm.weight", j) / sqrt(sum / E + 1e-6) * gate * sigmoid(gate);
+        o[j] *= decoder_param(l->run, "delta_norm.weight", j) / sqrt(sum / E + 1e-6) * gate *
+                sigmoid(gate);
     }
 }
 
@@ -101,15 +95,16 @@ static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], doubl
 static double biased(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     return product(l, name, t, i) +
-           param(l, arena_printf(l->run->arena, "linear_attn.%s.bias", name), i);
+           decoder_param(l->run, arena_printf(l->run->arena, "linear_attn.%s.bias", name), i);
 }
 
 static double space_convolved(const Layer *l, const char *name, int64_t t, int64_t i)
 {
     const char *module = arena_printf(l->run->arena, "linear_attn.%s_conv", name);
-    double sum = param(l, arena_printf(l->run->arena, "%s.bias", module), i);
+    double sum = decoder_param(l->run, arena_printf(l->run->arena, "%s.bias", module), i);
     for (int64_t k = 0; k < TAPS && k <= t; k++)
-        sum += param(l, arena_printf(l->run->arena, "%s.weight", module), i * TAPS + TAPS - 1 - k) *
+        sum += decoder_param(l->run, arena_printf(l->run->arena, "%s.weight", module),
+                             i * TAPS + TAPS - 1 - k) *
                biased(l, arena_printf(l->run->arena, "%s_attn", name), t - k, i);
     return sum * sigmoid(sum);
 }
@@ -117,13 +112,14 @@ static double space_convolved(const Layer *l, const char *name, int64_t t, int64
 /* Of one head: its matrix behind token t, and what it gives, gated. */
 static void space_step(const Layer *l, int64_t t, int64_t h, double state[D][E], double o[E])
 {
-    const double softplus = log1p(exp(biased(l, "a_attn", t, h) + param(l, "delta_gates.bias", h)));
+    const double softplus =
+        log1p(exp(biased(l, "a_attn", t, h) + decoder_param(l->run, "delta_gates.bias", h)));
     const double step = fmin(softplus, 0.05),
-                 keep = exp(-exp(param(l, "delta_gates.speed", h)) * step);
+                 keep = exp(-exp(decoder_param(l->run, "delta_gates.speed", h)) * step);
     for (int j = 0; j < E; j++) {
         const double x = space_convolved(l, "v", t, h * E + j),
                      gate = biased(l, "g_attn", t, h * E + j);
-        o[j] = param(l, "delta_gates.skip", h) * x;
+        o[j] = decoder_param(l->run, "delta_gates.skip", h) * x;
         for (int i = 0; i < D; i++) {
             const int64_t row = h / REPEAT * D + i;
             state[i][j] = keep * state[i][j] + step * space_convolved(l, "k", t, row) * x;
@@ -133,29 +129,12 @@ static void space_step(const Layer *l, int64_t t, int64_t h, double state[D][E],
     }
 }
 
-/* What a product with the weight reads. */
-static const Value *read_by(const Graph *g, const char *weight)
-{
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->n_in == 2 && !strcmp(g->node[i]->in[1]->name, weight))
-            return g->node[i]->in[0];
-    fail_msg("nothing reads %s", weight);
-    return NULL;
-}
-
 TEST(linear_attention_equals_its_formula)
 {
     Arena *a = arena_new();
-    Graph *g = graph_new(a);
-    Model *m = NULL;
-    ModelOutput out = { 0 };
-    assert_no_error(decoder_model(a, SMALL, &m));
-    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
-    assert_no_error(m->forward(m, g, &f, &out));
-    OpRun *run = op_run_new(a, g, 0);
-    op_run_nodes(run, 0, g->n_nodes);
-    const Layer l = { run, read_by(g, "transformer.h.0.linear_attn.q_attn.weight") };
-    const Value *made = read_by(g, "transformer.h.0.linear_attn.c_proj.weight");
+    const OpRun *run = decoder_run(a, SMALL, TOKENS);
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight") };
+    const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int h = 0; h < HEADS; h++) {
         double state[D][E] = { { 0 } }, o[E];
         for (int t = 0; t < TOKENS; t++) {
@@ -171,16 +150,9 @@ TEST(linear_attention_equals_its_formula)
 TEST(state_spaces_equal_their_formula)
 {
     Arena *a = arena_new();
-    Graph *g = graph_new(a);
-    Model *m = NULL;
-    ModelOutput out = { 0 };
-    assert_no_error(decoder_model(a, SPACE, &m));
-    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
-    assert_no_error(m->forward(m, g, &f, &out));
-    OpRun *run = op_run_new(a, g, 0);
-    op_run_nodes(run, 0, g->n_nodes);
-    const Layer l = { run, read_by(g, "transformer.h.0.linear_attn.q_attn.weight") };
-    const Value *made = read_by(g, "transformer.h.0.linear_attn.c_proj.weight");
+    const OpRun *run = decoder_run(a, SPACE, TOKENS);
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight") };
+    const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int group = 0; group < KEYS; group++) {
         double state[REPEAT][D][E] = { 0 }, o[REPEAT * E];
         for (int t = 0; t < TOKENS; t++) {
@@ -192,7 +164,7 @@ TEST(state_spaces_equal_their_formula)
                 const int64_t i = group * REPEAT * E + j;
                 assert_close(op_get(&run->tensor[made->id], t * HEADS * E + i),
                              o[j] / sqrt(sum / (REPEAT * E) + 1e-6) *
-                                 param(&l, "delta_norm.weight", i),
+                                 decoder_param(run, "delta_norm.weight", i),
                              1e-6);
             }
         }
@@ -225,38 +197,13 @@ TEST(linear_blocks_may_have_norms_where_others_have_none)
     arena_free(a);
 }
 
-static void run_tokens(Program *p, const int32_t *ids, int64_t position)
-{
-    assert_no_error(program_write(p, "input_ids", 0, ids));
-    assert_no_error(program_run_phases(p, RUN_FORWARD, &(RunTime){ .position = position }));
-}
-
-/* Of the last of all tokens: read at once, and behind what was kept of four, then of four more. The
- * second text finds what the first one has left. */
 static void check_continued(const char *settings)
 {
-    static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5, 9, 2, 6, 5 };
     Arena *a = arena_new();
     Model *m = NULL;
-    Session *s;
-    Program *whole, *several, *next;
-    float all[TOKENS * 16], last[16];
+    Program *next;
     assert_no_error(decoder_model(a, settings, &m));
-    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
-    assert_no_error(session_inspection_program(s, NULL, false, 1, TOKENS, &whole));
-    assert_no_error(session_generation_program(s, 1, (TOKENS - 1) / 2, 32, &several));
-    assert_no_error(session_generation_program(s, 1, 1, 32, &next));
-    assert_no_error(store_initialize(session_store(s), 1));
-    run_tokens(whole, ids, 0);
-    assert_no_error(program_read(whole, "logits", 0, all));
-    for (int text = 0; text < 2; text++) {
-        run_tokens(several, ids, 0);
-        run_tokens(several, ids + (TOKENS - 1) / 2, (TOKENS - 1) / 2);
-        run_tokens(next, ids + TOKENS - 1, TOKENS - 1);
-        assert_no_error(program_read(next, "logits", 0, last));
-        for (int i = 0; i < 16; i++) assert_close(last[i], all[(TOKENS - 1) * 16 + i], 1e-5);
-    }
-    session_free(s);
+    session_free(decoder_continues(m, TOKENS, (TOKENS - 1) / 2, &next));
     arena_free(a);
 }
 
