@@ -3,6 +3,7 @@
 #include "models/hf_write.h"
 #include "models/decoder_difference.h"
 #include "models/hf_write_members.h"
+#include "models/hf_write_values.h"
 #include <string.h>
 
 static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out)

@@ -9,8 +9,9 @@
 void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtype);
 /* What the class of a family reads. */
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f);
-/* A member of the name that the next value is of; numbers, and true or false. */
-void hf_put_key(Text *t, const char *name);
-void hf_put_double(Text *t, const char *name, double value);
-void hf_put_bool(Text *t, const char *name, bool value);
+/* Of them, what it says layer by layer, and of mixtures of experts. */
+void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f);
+void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
+/* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
+const DecoderLayer *hf_turning_layer(const Decoder *d);
 #endif
