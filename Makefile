@@ -9,7 +9,8 @@ CFLAGS ?= $(OPT) $(if $(SAN),-g1,-g) # g1: lines, which is what sanitizers tell;
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off \
              -MMD -MP $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 LDLIBS = -lyaml -ljansson -lpcre2-8 -ljq -lutf8proc -lz -lzstd -lsqlite3 -lpthread -ldl -lm
-LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -rdynamic
+# Checks of undefined behaviour put hundreds of thousands of addresses into a program; where it may lie anywhere, each start adapts them all.
+LDALL  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN) $(if $(filter %.so,$@),,-no-pie)) -rdynamic
 
 # A short line per file; V=1 prints the commands instead, -s neither.
 V      ?=
@@ -28,6 +29,13 @@ TILE_SRC := $(if $(X86_64),$(filter %/head_loss_fast.c %/head_step_fast.c %/atte
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
             $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) \
             $(patsubst %.c,$(BUILD)/%.avx512_bf16.o,$(filter src/ops/%,$(FAST_SRC))) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
+# With ONLY_LEVEL, code for other instruction sets comes from the usual build, USUAL_LIB.
+ONLY_LEVEL ?=
+USUAL_LIB  ?= $(BUILD)/libmodalities.a
+ifneq ($(ONLY_LEVEL),)
+LIB_OBJ := $(filter-out $(addsuffix .o,$(addprefix %.,$(filter-out $(ONLY_LEVEL),$(OP_LEVELS) amx))),$(LIB_OBJ))
+LDLIBS  := $(USUAL_LIB) $(LDLIBS)
+endif
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 
@@ -191,7 +199,6 @@ FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_LAYERS  := base config tensor models tokenizer template data checkpoint
 FUZZ_BUILD   := $(BUILD)-fuzz
 FUZZ_SAN     := address,undefined
-USUAL_LIB    ?= $(BUILD)/libmodalities.a
 
 .PHONY: fuzz $(FUZZ:%=fuzz-%)
 fuzz: $(BUILD)/libmodalities.a ## fuzz every parser for FUZZ_SECONDS (60) each, as many at once as make's -j; FUZZ="safetensors manifest" chooses
@@ -317,9 +324,11 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    if $(PYTHON) -c "import $${test%%:*}" 2>/dev/null; \
 	    then $(PYTHON) -W ignore tests/interchange/$${test#*:}.py $(BUILD)/modalities || exit 1; \
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
-check-thread:
-	$(MAKE) BUILD=$(BUILD)-thread OPT=-O1 SAN=thread tests
-	MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again --without @tests/long.txt $(THREADED)
+# Kernels for one instruction set alone: all of them share work among threads in the same way.
+check-thread: LEVEL := $(if $(X86_64),avx2,scalar)
+check-thread: $(BUILD)/libmodalities.a
+	$(MAKE) BUILD=$(BUILD)-thread USUAL_LIB=$< ONLY_LEVEL=$(LEVEL) OPT=-O1 SAN=thread tests
+	MODALITIES_CPU=$(LEVEL) MODALITIES_PROGRAM=$(BUILD)-thread/modalities $(BUILD)-thread/tests/all --again --without @tests/long.txt $(THREADED)
 check-fuzz:
 	$(MAKE) fuzz FUZZ_SECONDS=5
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 400000, CHAINS = 12, REPEATS = 5, MAX_THREADS = 512 };
+enum { ROUNDS = 50000, CHAINS = 12, REPEATS = 5, MAX_THREADS = 512 };
 
 #if defined(__x86_64__)
 #include "base/tile_shapes.h"
