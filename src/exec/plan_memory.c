@@ -410,23 +410,66 @@ static bool is_alive_at(const Block *b, int64_t moment, int64_t node)
     return false;
 }
 
-/* The blocks that are alive when most bytes are; something always begins at a peak. */
-static int64_t alive_at_peak(const MemoryPlan *m, const Block **out)
+/* Where a block begins or ends to be alive; the spans of all blocks are counted on. */
+typedef struct Edge {
+    int64_t moment, node, span;
+    bool ends;
+    size_t bytes;
+} Edge;
+
+static int by_time(const void *x, const void *y)
 {
-    size_t most = 0;
-    Span peak = { 0 };
+    const Edge *a = x, *b = y;
+    if (a->moment != b->moment) return a->moment < b->moment ? -1 : 1;
+    if (a->node != b->node) return a->node < b->node ? -1 : 1;
+    if (a->ends != b->ends) return a->ends ? 1 : -1; /* alive up to the end of a node */
+    return (a->span > b->span) - (a->span < b->span);
+}
+
+static int64_t edges_of(const MemoryPlan *m, Arena *a, Edge **out)
+{
+    int64_t n = 0, n_spans = 0;
+    for (int64_t i = 0; i < m->n_blocks; i++) n_spans += m->block[i].n_spans;
+    Edge *edge = *out = NEW_N(a, Edge, 2 * n_spans);
     for (int64_t i = 0; i < m->n_blocks; i++)
-        for (int64_t k = 0; k < m->block[i].n_spans; k++) {
+        for (int64_t k = 0; k < m->block[i].n_spans; k++, n += 2) {
             const Span *s = &m->block[i].span[k];
-            size_t bytes = 0;
-            for (int64_t j = 0; j < m->n_blocks; j++)
-                if (is_alive_at(&m->block[j], s->moment, s->from)) bytes += m->block[j].bytes;
-            if (bytes > most) peak = *s;
-            if (bytes > most) most = bytes;
+            edge[n] = (Edge){ s->moment, s->from, n, false, m->block[i].bytes };
+            edge[n + 1] = (Edge){ s->moment, s->to, n, true, m->block[i].bytes };
         }
+    qsort(edge, (size_t)n, sizeof *edge, by_time);
+    return n;
+}
+
+/* Something always begins at a peak; of equal ones, that of the first block is taken. */
+static Edge peak_of(const MemoryPlan *m, Arena *a)
+{
+    Edge *edge, peak = { 0 };
+    const int64_t n = edges_of(m, a, &edge);
+    size_t bytes = 0, most = 0;
+    for (int64_t i = 0, first = 0; i < n; i++) {
+        const Edge *e = &edge[i], *next = i + 1 < n ? e + 1 : NULL;
+        if (e->ends) {
+            bytes -= e->bytes;
+            first = i + 1;
+            continue;
+        }
+        bytes += e->bytes;
+        if (next && !next->ends && next->moment == e->moment && next->node == e->node) continue;
+        if (bytes > most || (bytes == most && edge[first].span < peak.span)) peak = edge[first];
+        if (bytes > most) most = bytes;
+        first = i + 1;
+    }
+    return peak;
+}
+
+/* The blocks that are alive when most bytes are. */
+static int64_t alive_at_peak(const MemoryPlan *m, Arena *a, const Block **out)
+{
+    const Edge peak = peak_of(m, a);
     int64_t n = 0;
     for (int64_t i = 0; i < m->n_blocks; i++)
-        if (is_alive_at(&m->block[i], peak.moment, peak.from)) out[n++] = &m->block[i];
+        if (is_alive_at(&m->block[i], peak.moment, peak.node)) out[n++] = &m->block[i];
     return n;
 }
 
@@ -434,7 +477,7 @@ void memory_print(const MemoryPlan *m, int n, FILE *to)
 {
     Arena *a = arena_new();
     const Block **alive = NEW_N(a, const Block *, m->n_blocks);
-    int64_t n_alive = alive_at_peak(m, alive);
+    int64_t n_alive = alive_at_peak(m, a, alive);
     size_t rest = 0;
     char text[32];
     qsort(alive, (size_t)n_alive, sizeof *alive, by_size);
