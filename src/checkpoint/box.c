@@ -129,6 +129,8 @@ static Ranges ranges_of(const Tensor *t, int d, int64_t whole)
         int64_t size = t->size[d] / n_chunks, local = c * size;
         int64_t start = size ? global_index(t, d, local) : 0;
         if (start + size > whole) size = whole - start;
+        while (size > 0 && global_index(t, d, local + size - 1) != start + size - 1)
+            size--; /* padding of an inner part */
         if (size <= 0) continue;
         r.whole[r.n] = start;
         r.local[r.n] = local;

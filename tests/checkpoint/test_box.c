@@ -82,15 +82,20 @@ TEST(box_runs_are_as_long_as_they_can_be)
 }
 
 /* Every element of the whole belongs to exactly one part, at the place that global_index says. */
-static void check_parts(int64_t whole, int64_t padded, int n_parts, Layout layout)
+static void check_inner_parts(int64_t whole, int64_t padded, int n_parts, Layout layout,
+                              int n_inner)
 {
     Arena *a = arena_new();
     int seen[64][2] = { 0 };
-    for (int index = 0; index < n_parts; index++) {
-        Part part = { .whole = padded, .n_parts = n_parts, .index = index, .layout = layout };
-        Tensor t = {
-            .dtype = I32, .n_dims = 2, .size = { padded / n_parts, 2 }, .part = { &part }
-        };
+    for (int index = 0; index < n_parts * n_inner; index++) {
+        Part part = { .whole = padded,
+                      .n_parts = n_parts,
+                      .index = index / n_inner,
+                      .layout = layout,
+                      .n_inner = n_inner,
+                      .inner = index % n_inner };
+        const int64_t size = (padded / n_parts + n_inner - 1) / n_inner;
+        Tensor t = { .dtype = I32, .n_dims = 2, .size = { size, 2 }, .part = { &part } };
         PartBox *box;
         int n = part_boxes(a, (int64_t[]){ whole, 2 }, &t, &box);
         for (int i = 0; i < n; i++) {
@@ -106,6 +111,11 @@ static void check_parts(int64_t whole, int64_t padded, int n_parts, Layout layou
     arena_free(a);
 }
 
+static void check_parts(int64_t whole, int64_t padded, int n_parts, Layout layout)
+{
+    check_inner_parts(whole, padded, n_parts, layout, 1);
+}
+
 TEST(box_parts_tile_the_whole_without_padding)
 {
     check_parts(12, 12, 1, CONTIGUOUS);
@@ -114,6 +124,11 @@ TEST(box_parts_tile_the_whole_without_padding)
     check_parts(5, 12, 4, CONTIGUOUS); /* the last parts are padding only */
     check_parts(24, 24, 3, ZIGZAG);
     check_parts(17, 24, 3, ZIGZAG);
+    for (int n_inner = 2; n_inner <= 7; n_inner++) { /* which have padding of their own */
+        check_inner_parts(10, 10, 2, CONTIGUOUS, n_inner);
+        check_inner_parts(9, 10, 2, CONTIGUOUS, n_inner);
+        check_inner_parts(23, 24, 3, CONTIGUOUS, n_inner);
+    }
 }
 
 TEST(box_bytes_that_no_int64_holds_are_refused)
