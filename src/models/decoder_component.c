@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear;
+    bool no_rope, sparse, linear, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -104,6 +104,8 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
+    FIELD_BOOL(LayerSettings, no_mixer, "false", "neither attention nor what may be in its place: these blocks are a feed-forward layer, or the mixture, behind one norm"),
+    FIELD_BOOL(LayerSettings, no_ffn, "false", "no feed-forward layer: these blocks are attention, or what is in its place, behind one norm"),
     { 0 },
 };
 static const Field latent_fields[] = {
@@ -345,6 +347,25 @@ static Error *check_linear(const Settings *s)
     return NULL;
 }
 
+static Error *check_halves(const Settings *s)
+{
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
+        if (!x->no_mixer && !x->no_ffn) continue;
+        const char *wrong = x->no_mixer && x->no_ffn ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && x->linear
+                                ? "leaves no place for the layer of linear"
+                            : x->no_mixer && (x->window || x->rope || x->no_rope)
+                                ? "leaves nothing that has window, rope or no_rope"
+                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
+                                                             : NULL;
+        if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
+    }
+    return NULL;
+}
+
 static Error *check(const void *settings)
 {
     const Settings *s = settings;
@@ -374,6 +395,7 @@ static Error *check(const void *settings)
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
+    TRY(check_halves(s));
     TRY(check_latent(s));
     TRY(check_linear(s));
     return check_mixture(s);
@@ -417,11 +439,14 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
-        layer[i] = (DecoderLayer){ .window = x->window,
+        layer[i] = (DecoderLayer){ .mixer = x->linear     ? MIXER_LINEAR
+                                            : x->no_mixer ? MIXER_NONE
+                                                          : MIXER_ATTENTION,
+                                   .window = x->window,
                                    .rope = rope,
-                                   .n_rope = rope && !x->no_rope && !x->linear,
+                                   .n_rope = rope && !x->no_rope && !x->linear && !x->no_mixer,
                                    .is_sparse = x->sparse,
-                                   .is_linear = x->linear };
+                                   .no_ffn = x->no_ffn };
         if (++of_kind < x->count) continue;
         of_kind = 0;
         k = (k + 1) % s->layers.n;

@@ -128,11 +128,11 @@ Error *hf_read_layers(HfReading *r)
         TRY(r->family->linear || r->family->state_space ? hf_is_linear(r, i, &linear)
                                                         : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] = (DecoderLayer){ .window = own,
+        layer[i] = (DecoderLayer){ .mixer = linear ? MIXER_LINEAR : MIXER_ATTENTION,
+                                   .window = own,
                                    .rope = &rope[local],
                                    .n_rope = !linear && turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i),
-                                   .is_linear = linear };
+                                   .is_sparse = is_sparse(r, i) };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

@@ -180,7 +180,7 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_key(t, "attn_layer_indices");
         text_putc(t, '[');
         for (int64_t i = 0; i < d->n_layer; i++) {
-            if (d->layer[i].is_linear) continue;
+            if (d->layer[i].mixer == MIXER_LINEAR) continue;
             text_printf(t, "%s%lld", first ? "" : ", ", (long long)i);
             first = false;
         }
@@ -189,13 +189,13 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s\"", i ? ", " : "[",
-                        d->layer[i].is_linear ? "mamba" : "attention");
+                        d->layer[i].mixer == MIXER_LINEAR ? "mamba" : "attention");
         text_putc(t, ']');
     } else if (f->windows > HF_WINDOW_EACH || f->linear) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
-                        d->layer[i].is_linear ? "linear"
+                        d->layer[i].mixer == MIXER_LINEAR ? "linear"
                         : d->layer[i].window  ? "sliding"
                                               : "full");
         text_putc(t, ']');

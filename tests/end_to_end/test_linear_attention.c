@@ -18,6 +18,12 @@
 #define SPACE                                                                                      \
     DECODER("residual_scale: 0.5, state_space: {heads: 8, head_width: 8, state_width: 6, "         \
             "n_groups: 2, most_step: 0.5}")
+#define ALONE                                                                                      \
+    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "                \
+    "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
+    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, gated: false, activation: relu_squared, layers: "  \
+    "[{linear: true, no_ffn: true}, {no_mixer: true}, {no_ffn: true}, {no_mixer: true}], "         \
+    "state_space: {heads: 8, head_width: 8, state_width: 6, n_groups: 2}}}"
 #define MODEL(decoder)                                                                             \
     SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define HALF                                                                                       \
@@ -42,6 +48,12 @@ TEST(a_training_of_state_spaces_goes_on_as_if_it_had_not_stopped)
 {
     check_goes_on((const char *[]){ MODEL(SPACE), NULL },
                   (const char *[]){ MODEL(SPACE), HALF, NULL });
+}
+
+TEST(a_training_of_blocks_of_one_layer_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(ALONE), NULL },
+                  (const char *[]){ MODEL(ALONE), HALF, NULL });
 }
 
 /* The config.json of a trained model, whose settings are the text. */

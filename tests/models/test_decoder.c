@@ -211,6 +211,22 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "linear_attention: norm_in_front needs residual: serial" },
         { "layers: [{}, {linear: true, window: 4}]",
           "layers.1: a linear block has neither window nor rope" },
+        { "layers: [{}, {no_mixer: true, no_ffn: true}]",
+          "layers.1: no_mixer and no_ffn leave nothing of the block" },
+        { "layers: [{no_ffn: true, sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4}",
+          "layers.0: no_ffn leaves no place for the mixture of sparse" },
+        { "layers: [{no_mixer: true, linear: true}], state_space: {heads: 2, head_width: 4, "
+          "state_width: 4}",
+          "layers.0: no_mixer leaves no place for the layer of linear" },
+        { "layers: [{no_mixer: true, window: 4}]",
+          "layers.0: no_mixer leaves nothing that has window, rope or no_rope" },
+        { "layers: [{no_mixer: true, rope: {}}]", "layers.0: no_mixer leaves nothing that has" },
+        { "layers: [{no_mixer: true, no_rope: true}]",
+          "layers.0: no_mixer leaves nothing that has" },
+        { "residual: two_norms, layers: [{}, {no_ffn: true}]",
+          "layers.1: no_ffn needs residual: serial" },
+        { "residual: one_norm, layers: [{no_mixer: true}]",
+          "layers.0: no_mixer needs residual: serial" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },
         { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
           "top_k: "
@@ -227,6 +243,32 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         assert_error_has(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", row[i][0]), &m),
                          row[i][1]);
     }
+    arena_free(a);
+}
+
+/* Of the blocks of a model, those of attention, of a feed-forward layer, and of a mixture alone. */
+TEST(a_block_of_one_layer_has_the_norms_of_that_layer)
+{
+    static const char *const parts[] = { "attention_norm", "attention_post_norm", "attn.q_attn",
+                                         "ffn_norm",       "ffn_post_norm",       "mlp.W",
+                                         "mlp.router" };
+    static const char *const has[] = { "1110000", "0001110", "0001101", "1111110" };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(
+        a,
+        DECODER_SETTINGS "norm_behind: true, layers: [{no_ffn: true}, {no_mixer: true}, {no_mixer: "
+                         "true, sparse: true}, {}], mixture: {n_experts: 4, top_k: 2, hidden: 6}",
+        &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 7; k++) {
+            const char *name = arena_printf(a, "transformer.h.%d.%s.weight", i, parts[k]);
+            if ((graph_find(g, name) != NULL) != (has[i][k] == '1'))
+                fail_msg("%s: %s", name, has[i][k] == '1' ? "is missing" : "is there");
+        }
     arena_free(a);
 }
 
