@@ -176,9 +176,9 @@ static const Field fields[] = {
     COUNT(sequence_length, "longest sequence"),
     FIELD_INT(Settings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_embd, "width of the residual stream"),
-    COUNT(n_head_q, "number of query heads"),
-    COUNT(n_head_kv, "number of key and value heads; divides n_head_q"),
-    COUNT(ffn_hidden, "width of the feed-forward layer"),
+    FIELD_INT(Settings, n_head_q, "0", 0, MOST, "number of query heads; 0: no block has attention", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, ffn_hidden, "0", 0, MOST, "width of the feed-forward layer; 0: no block has one, but for mixtures", .flags = FIELD_STRICT),
     FIELD_INT(Settings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
     FIELD_INT(Settings, seed, "0", 0, 0, "of the initial weights"),
     FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
@@ -221,7 +221,7 @@ static const Field fields[] = {
 
 static int64_t head_width(const Settings *s)
 {
-    return s->head_width ? *s->head_width : s->n_embd / s->n_head_q;
+    return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
 }
 
 /* A number for each pair that turns. */
@@ -353,10 +353,9 @@ static Error *check_halves(const Settings *s)
         const LayerSettings *x = &s->layers.item[i];
         const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
         if (!x->no_mixer && !x->no_ffn) continue;
-        const char *wrong = x->no_mixer && x->no_ffn ? "and no_ffn leave nothing of the block"
-                            : x->no_ffn && x->sparse ? "leaves no place for the mixture of sparse"
-                            : x->no_mixer && x->linear
-                                ? "leaves no place for the layer of linear"
+        const char *wrong = x->no_mixer && x->no_ffn   ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse   ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && x->linear ? "leaves no place for the layer of linear"
                             : x->no_mixer && (x->window || x->rope || x->no_rope)
                                 ? "leaves nothing that has window, rope or no_rope"
                             : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
@@ -366,9 +365,11 @@ static Error *check_halves(const Settings *s)
     return NULL;
 }
 
-static Error *check(const void *settings)
+static Error *check_heads(const Settings *s)
 {
-    const Settings *s = settings;
+    if (!s->n_head_q || !s->n_head_kv)
+        return error_new("%s: a block with attention needs it",
+                         s->n_head_q ? "n_head_kv" : "n_head_q");
     if (s->n_head_q % s->n_head_kv)
         return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
                          (long long)s->n_head_q);
@@ -376,6 +377,42 @@ static Error *check(const void *settings)
         return error_new("n_head_q %lld does not divide n_embd %lld; head_width may say another "
                          "width than n_embd / n_head_q",
                          (long long)s->n_head_q, (long long)s->n_embd);
+    return NULL;
+}
+
+/* What no block reads is not given. */
+static Error *check_sizes(const Settings *s)
+{
+    bool attends = false, feeds = false, is_dense = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        attends |= !x->linear && !x->no_mixer;
+        feeds |= !x->no_ffn;
+        is_dense |= !x->no_ffn && !x->sparse;
+    }
+    const struct {
+        const char *key;
+        bool given;
+    } of_attention[] = { { "n_head_q", s->n_head_q },
+                         { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },
+                         { "rope", s->rope },
+                         { "latent", s->latent } };
+    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !attends; i++)
+        if (of_attention[i].given)
+            return error_new("%s: no block of `layers` has attention", of_attention[i].key);
+    if (is_dense && !s->ffn_hidden)
+        return error_new("ffn_hidden: a block with a feed-forward layer needs it");
+    if (!feeds && s->ffn_hidden)
+        return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
+    return attends ? check_heads(s) : NULL;
+}
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    TRY(check_halves(s));
+    TRY(check_sizes(s));
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
@@ -395,7 +432,6 @@ static Error *check(const void *settings)
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
-    TRY(check_halves(s));
     TRY(check_latent(s));
     TRY(check_linear(s));
     return check_mixture(s);

@@ -94,10 +94,10 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
         const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
-        const char *e = p->mixer == q->mixer
-                            ? NULL
-                            : arena_printf(a, "%s instead of %s", mixer_names[p->mixer],
-                                           mixer_names[q->mixer]);
+        const char *e =
+            p->mixer == q->mixer
+                ? NULL
+                : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);

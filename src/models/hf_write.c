@@ -19,7 +19,8 @@ static const char *obstacle(Arena *a, const Decoder *d, const HfFamily *f, Dtype
 {
     Yaml *root;
     HfModel m;
-    if (f->heads_divide_width && d->width % d->n_head_q) return "width: no multiple of the heads";
+    if (f->heads_divide_width && d->n_head_q && d->width % d->n_head_q)
+        return "width: no multiple of the heads";
     write_as(d, f, dtype, out);
     Error *e = yaml_parse(a, (Str){ arena_string(a, out->ptr), out->len }, "config.json", &root);
     if (!e) e = hf_config_parse(a, root, "config.json", &m);

@@ -196,8 +196,8 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
         for (int64_t i = 0; i < d->n_layer; i++)
             text_printf(t, "%s\"%s_attention\"", i ? ", " : "[",
                         d->layer[i].mixer == MIXER_LINEAR ? "linear"
-                        : d->layer[i].window  ? "sliding"
-                                              : "full");
+                        : d->layer[i].window              ? "sliding"
+                                                          : "full");
         text_putc(t, ']');
     }
     if (f->keys.position_embedding_type)

@@ -185,28 +185,30 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 3, hidden: 4, n_groups: 2, "
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
-        { "layers: [{linear: true}]",
+        { "layers: [{linear: true}, {}]",
           "layers: a linear block needs the settings `linear_attention`, or `state_space`" },
         { "state_space: {heads: 2, head_width: 4, state_width: 4}",
           "state_space: no block of `layers` is linear" },
-        { "layers: [{linear: true}], state_space: {heads: 3, head_width: 4, state_width: 4, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 3, head_width: 4, state_width: 4, "
           "n_groups: 2}",
           "state_space: n_groups 2 does not divide heads 3" },
-        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 2, head_width: 4, state_width: 4, "
           "least_step: 0.5, most_step: 0.25}",
           "state_space: most_step 0.25 is below least_step 0.5" },
-        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
           "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
           "state_space: linear blocks are of one kind; linear_attention must be null" },
-        { "residual: two_norms, layers: [{linear: true}], state_space: {heads: 2, head_width: 4, "
+        { "residual: two_norms, layers: [{linear: true}, {}], state_space: {heads: 2, head_width: "
+          "4, "
           "state_width: 4, norm_in_front: true}",
           "state_space: norm_in_front needs residual: serial" },
         { "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
           "linear_attention: no block of `layers` is linear" },
-        { "layers: [{linear: true}], linear_attention: {key_heads: 2, value_heads: 3, key_width: "
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 2, value_heads: 3, "
+          "key_width: "
           "4, value_width: 4}",
           "linear_attention: key_heads 2 does not divide value_heads 3" },
-        { "residual: two_norms, layers: [{linear: true}], linear_attention: {key_heads: 1, "
+        { "residual: two_norms, layers: [{linear: true}, {}], linear_attention: {key_heads: 1, "
           "value_heads: 1, key_width: 4, value_width: 4, norm_in_front: true}",
           "linear_attention: norm_in_front needs residual: serial" },
         { "layers: [{}, {linear: true, window: 4}]",
@@ -215,17 +217,18 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.1: no_mixer and no_ffn leave nothing of the block" },
         { "layers: [{no_ffn: true, sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4}",
           "layers.0: no_ffn leaves no place for the mixture of sparse" },
-        { "layers: [{no_mixer: true, linear: true}], state_space: {heads: 2, head_width: 4, "
+        { "layers: [{no_mixer: true, linear: true}, {}], state_space: {heads: 2, head_width: 4, "
           "state_width: 4}",
           "layers.0: no_mixer leaves no place for the layer of linear" },
-        { "layers: [{no_mixer: true, window: 4}]",
+        { "layers: [{no_mixer: true, window: 4}, {}]",
           "layers.0: no_mixer leaves nothing that has window, rope or no_rope" },
-        { "layers: [{no_mixer: true, rope: {}}]", "layers.0: no_mixer leaves nothing that has" },
-        { "layers: [{no_mixer: true, no_rope: true}]",
+        { "layers: [{no_mixer: true, rope: {}}, {}]",
+          "layers.0: no_mixer leaves nothing that has" },
+        { "layers: [{no_mixer: true, no_rope: true}, {}]",
           "layers.0: no_mixer leaves nothing that has" },
         { "residual: two_norms, layers: [{}, {no_ffn: true}]",
           "layers.1: no_ffn needs residual: serial" },
-        { "residual: one_norm, layers: [{no_mixer: true}]",
+        { "residual: one_norm, layers: [{no_mixer: true}, {}]",
           "layers.0: no_mixer needs residual: serial" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },
         { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
@@ -243,6 +246,43 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         assert_error_has(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", row[i][0]), &m),
                          row[i][1]);
     }
+    arena_free(a);
+}
+
+/* Sizes that blocks need, and those that none reads. */
+TEST(sizes_are_given_where_blocks_have_them)
+{
+#define SIZES                                                                                      \
+    "sample_key: ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: 8, "    \
+    "n_layer: 2, "
+#define SPACES                                                                                     \
+    "layers: [{linear: true, no_ffn: true}], state_space: {heads: 2, head_width: 4, state_width: " \
+    "4}"
+    static const char *const row[][2] = {
+        { "n_head_kv: 1, ffn_hidden: 12", "n_head_q: a block with attention needs it" },
+        { "n_head_q: 1, ffn_hidden: 12", "n_head_kv: a block with attention needs it" },
+        { "n_head_q: 1, n_head_kv: 1", "ffn_hidden: a block with a feed-forward layer needs it" },
+        { "n_head_q: 1, n_head_kv: 1, ffn_hidden: 12, layers: [{no_ffn: true}]",
+          "ffn_hidden: no block of `layers` has a feed-forward layer" },
+        { "n_head_q: 1, " SPACES, "n_head_q: no block of `layers` has attention" },
+        { "n_head_kv: 1, " SPACES, "n_head_kv: no block of `layers` has attention" },
+        { "head_width: 4, " SPACES, "head_width: no block of `layers` has attention" },
+        { "rope: {}, " SPACES, "rope: no block of `layers` has attention" },
+        { "latent: {key_rank: 4, rope_width: 2, value_width: 4}, " SPACES,
+          "latent: no block of `layers` has attention" },
+        { "n_head_q: 1, n_head_kv: 1, layers: [{no_mixer: true}], ffn_hidden: 12",
+          "n_head_q: no block of `layers` has attention" },
+    };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_error_has(decoder_model(a, arena_printf(a, SIZES "%s", row[i][0]), &m), row[i][1]);
+    assert_no_error(decoder_model(a, SIZES SPACES, &m));
+    assert_no_error(decoder_model(
+        a,
+        SIZES "n_head_q: 1, n_head_kv: 1, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: "
+              "1, hidden: 4}",
+        &m));
     arena_free(a);
 }
 
