@@ -197,7 +197,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, out_bias, "false", "bias after attention"),
     FIELD_BOOL(Settings, ffn_bias, "false", "biases of feed-forward layers"),
     FIELD_BOOL(Settings, head_bias, "false", "bias of the head: one number for each token id"),
-    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another"),
+    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(Settings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
@@ -558,6 +558,7 @@ static const Moe *mixture_of(Arena *a, const Settings *s)
     if (!s->mixture) return NULL;
     Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
     m->activation = (Activation)s->activation;
+    m->is_plain = !s->gated;
     return m;
 }
 
