@@ -134,17 +134,41 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     return e;
 }
 
+static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
+{
+    bool any = false;
+    for (int64_t i = 0; i < d->n_layer; i++) any |= is(&d->layer[i]);
+    return any;
+}
+
+static bool attends(const DecoderLayer *l)
+{
+    return l->mixer == MIXER_ATTENTION;
+}
+
+static bool is_dense(const DecoderLayer *l)
+{
+    return !l->no_ffn && !l->is_sparse;
+}
+
+static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
+    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
+    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
+    return e ? e
+             : number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
+}
+
 static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
 {
     const char *e = number(a, "vocab_size", (double)x->vocab_size, (double)y->vocab_size);
     if (!e) e = number(a, "n_layer", (double)x->n_layer, (double)y->n_layer);
     if (!e) e = number(a, "width", (double)x->width, (double)y->width);
-    if (!e) e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
-    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
-    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
     if (!e)
         e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
-    if (!e && !(x->moe && y->moe))
+    if (!e && any_layer(x, attends)) e = heads(a, x, y);
+    if (!e && any_layer(x, is_dense))
         e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
     return e;
 }
@@ -179,8 +203,6 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
                          activation_choices[y->activation]);
     if (!e) e = flag(a, "tied head", x->is_tied, y->is_tied);
     if (!e) e = number(a, "scale of the embedding", x->embedding_scale, y->embedding_scale);
-    if (!e)
-        e = number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
     if (!e) e = flag(a, "scale of scores by the layer", x->scale_by_layer, y->scale_by_layer);
     if (!e && x->residual != y->residual)
         e = arena_printf(a, "residual: %s instead of %s", residual_choices[x->residual],

@@ -167,6 +167,18 @@ static double mscale_of(const Decoder *d, const RopeScaling *s)
     return rint(1e9 * (scale - 1) / (0.1 * log(s->factor))) / 1e9;
 }
 
+static void put_block_types(Text *t, const Decoder *d)
+{
+    hf_put_key(t, "layers_block_type");
+    for (int64_t i = 0; i < d->n_layer; i++)
+        text_printf(t, "%s\"%s\"", i ? ", " : "[",
+                    d->layer[i].mixer == MIXER_LINEAR      ? "linear_attention"
+                    : d->layer[i].mixer == MIXER_ATTENTION ? "full_attention"
+                    : d->layer[i].is_sparse                ? "moe"
+                                                           : "mlp");
+    text_putc(t, ']');
+}
+
 static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = turning_layer(d);
@@ -175,7 +187,9 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
-    if (f->keys.attn_layer_indices) {
+    if (f->one_layer) {
+        if (!f->no_attention) put_block_types(t, d);
+    } else if (f->keys.attn_layer_indices) {
         bool first = true;
         hf_put_key(t, "attn_layer_indices");
         text_putc(t, '[');
@@ -256,17 +270,22 @@ static void put_linear(Text *t, const LinearAttention *l)
     put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
-static void put_state_space(Text *t, const Decoder *d)
+static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
 {
     const LinearAttention *l = d->linear;
-    put_int(t, "mamba_n_heads", l->value_heads);
-    put_int(t, "mamba_d_head", l->value_width);
-    put_int(t, "mamba_expand", l->value_heads * l->value_width / d->width);
-    put_int(t, "mamba_d_state", l->key_width);
-    put_int(t, "mamba_n_groups", l->key_heads);
-    put_int(t, "mamba_d_conv", l->conv_width);
-    hf_put_bool(t, "mamba_conv_bias", l->conv_bias);
-    hf_put_bool(t, "mamba_proj_bias", l->bias);
+    put_int(t, k->heads, l->value_heads);
+    put_int(t, k->head_width, l->value_width);
+    if (k->expand) put_int(t, k->expand, l->value_heads * l->value_width / d->width);
+    put_int(t, k->state_width, l->key_width);
+    put_int(t, k->groups, l->key_heads);
+    put_int(t, k->conv_width, l->conv_width);
+    hf_put_bool(t, k->conv_bias, l->conv_bias);
+    hf_put_bool(t, k->bias, l->bias);
+    if (k->activation) put_text(t, k->activation, "silu");
+    if (k->least_step) {
+        hf_put_double(t, k->least_step, l->least_step);
+        return;
+    }
     hf_put_key(t, "time_step_limit");
     text_putc(t, '[');
     text_json_double(t, l->least_step);
@@ -294,10 +313,11 @@ static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
     int64_t first = 0;
     while (first < d->n_layer && !d->layer[first].is_sparse) first++;
     put_int(t, f->experts_key, m->n_experts);
-    put_int(t, f->shared_key, m->shared_hidden / m->hidden);
+    put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
+    if (f->shared_width_key) put_int(t, f->shared_width_key, m->shared_hidden);
     put_int(t, "num_experts_per_tok", m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
-    put_int(t, f->first_sparse_key, first);
+    if (f->first_sparse_key) put_int(t, f->first_sparse_key, first);
     hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->keys.mlp_layer_types) put_mlp_layer_types(t, d);
     if (f->no_expert_groups) return;
@@ -373,11 +393,14 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool all_sparse = f->all_sparse;
     put_int(t, "vocab_size", d->vocab_size);
     put_int(t, "hidden_size", d->width);
-    put_int(t, "intermediate_size", all_sparse && d->moe ? d->moe->hidden : d->hidden);
+    const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
+    if (hidden) put_int(t, "intermediate_size", hidden);
     put_int(t, "num_hidden_layers", d->n_layer);
-    put_int(t, "num_attention_heads", d->n_head_q);
-    put_int(t, "num_key_value_heads", d->n_head_kv);
-    put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
+    if (d->n_head_q) {
+        put_int(t, "num_attention_heads", d->n_head_q);
+        put_int(t, "num_key_value_heads", d->n_head_kv);
+        put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
+    }
     if (f->latent && d->latent) put_latent(t, d);
     const DecoderLayer *turning = turning_layer(d);
     const RopeScaling *s = turning ? turning->rope : NULL;
@@ -385,7 +408,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
     if (f->scaled_embedding) put_text(t, "hidden_activation", activation_name(d));
-    if (!f->soft_caps) put_text(t, "hidden_act", activation_name(d));
+    if (!f->soft_caps)
+        put_text(t, f->activation_key ? f->activation_key : "hidden_act", activation_name(d));
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
@@ -408,7 +432,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d);
     put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
-    if (f->state_space && d->linear) put_state_space(t, d);
+    if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
     if (f->shared_alone) put_shared_alone(t, d);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->keys.use_qk_norm) hf_put_bool(t, "use_qk_norm", d->qk_norm);

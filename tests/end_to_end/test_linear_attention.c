@@ -1,5 +1,5 @@
-/* test_linear_attention.c - trainings of layers of linear attention and of state spaces from YAML:
- * how they go on, and the class that they are exported as. */
+/* test_linear_attention.c - trainings of layers of linear attention and of state spaces, and of
+ * blocks of one layer, from YAML: how they go on, and the class that they are exported as. */
 #include "base/file.h"
 #include "end_to_end/training.h"
 #include <string.h>
@@ -95,5 +95,15 @@ TEST(a_model_with_state_spaces_is_exported_as_the_class_that_has_them)
         exported(&b, (const char *[]){ MODEL(SPACE), NULL }, "model_raw: " SPACE "\n");
     assert_contains(written, "\"GraniteMoeHybridForCausalLM\"");
     assert_contains(written, "\"mamba_n_heads\": 8");
+    arena_free(b.arena);
+}
+
+TEST(a_model_of_blocks_of_one_layer_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(ALONE), NULL }, "model_raw: " ALONE "\n");
+    assert_contains(written, "\"NemotronHForCausalLM\"");
+    assert_contains(written, "[\"linear_attention\", \"mlp\", \"full_attention\", \"mlp\"]");
     arena_free(b.arena);
 }
