@@ -19,13 +19,21 @@ extern const char *const residual_choices[];
 typedef enum AttentionGate { GATE_NONE, GATE_HEAD, GATE_FEATURE } AttentionGate;
 extern const char *const attention_gates[];
 
-/* What may differ from block to block. */
+/* What reads other tokens in a block. */
+typedef enum Mixer {
+    MIXER_ATTENTION,
+    MIXER_LINEAR, /* `linear`: no window, and nothing turns */
+    MIXER_NONE    /* the block is a feed-forward layer */
+} Mixer;
+
+/* What may differ from block to block. A block has a mixer, a feed-forward layer, or both. */
 typedef struct DecoderLayer {
+    Mixer mixer;
     int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
-    bool is_linear; /* `linear` instead of attention: no window, and nothing turns */
+    bool no_ffn;
 } DecoderLayer;
 
 /* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
@@ -55,7 +63,7 @@ typedef struct LinearAttention {
     bool conv_bias, bias;         /* biases of convolutions, and of products */
     bool has_skip;                /* each head gives its input, too, times a number of its own */
     double least_step, most_step; /* as in ops/delta_gates.h */
-    /* In front of both layers of a linear block, which then has no norms behind them, whatever
+    /* In front of the layers of a linear block, which then has no norms behind them, whatever
      * other blocks have; NULL: as those. */
     const Norm *front_norm;
 } LinearAttention;

@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear;
+    bool no_rope, sparse, linear, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -87,6 +87,8 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
+    FIELD_BOOL(LayerSettings, no_mixer, "false", "neither attention nor what may be in its place: these blocks are a feed-forward layer, or the mixture, behind one norm"),
+    FIELD_BOOL(LayerSettings, no_ffn, "false", "no feed-forward layer: these blocks are attention, or what is in its place, behind one norm"),
     { 0 },
 };
 static const Field multi_token_fields[] = {
@@ -123,9 +125,9 @@ static const Field fields[] = {
     COUNT(sequence_length, "longest sequence"),
     FIELD_INT(Settings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_embd, "width of the residual stream"),
-    COUNT(n_head_q, "number of query heads"),
-    COUNT(n_head_kv, "number of key and value heads; divides n_head_q"),
-    COUNT(ffn_hidden, "width of the feed-forward layer"),
+    FIELD_INT(Settings, n_head_q, "0", 0, MOST, "number of query heads; 0: no block has attention", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, ffn_hidden, "0", 0, MOST, "width of the feed-forward layer; 0: no block has one, but for mixtures", .flags = FIELD_STRICT),
     FIELD_INT(Settings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
     FIELD_INT(Settings, seed, "0", 0, 0, "of the initial weights"),
     FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
@@ -144,7 +146,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, out_bias, "false", "bias after attention"),
     FIELD_BOOL(Settings, ffn_bias, "false", "biases of feed-forward layers"),
     FIELD_BOOL(Settings, head_bias, "false", "bias of the head: one number for each token id"),
-    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another"),
+    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(Settings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
@@ -168,7 +170,7 @@ static const Field fields[] = {
 
 static int64_t head_width(const Settings *s)
 {
-    return s->head_width ? *s->head_width : s->n_embd / s->n_head_q;
+    return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
 }
 
 /* A number for each pair that turns. */
@@ -276,9 +278,29 @@ static Error *check_linear(const Settings *s)
     return l ? linear_settings_check(l) : NULL;
 }
 
-static Error *check(const void *settings)
+static Error *check_halves(const Settings *s)
 {
-    const Settings *s = settings;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
+        if (!x->no_mixer && !x->no_ffn) continue;
+        const char *wrong = x->no_mixer && x->no_ffn   ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse   ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && x->linear ? "leaves no place for the layer of linear"
+                            : x->no_mixer && (x->window || x->rope || x->no_rope)
+                                ? "leaves nothing that has window, rope or no_rope"
+                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
+                                                             : NULL;
+        if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
+    }
+    return NULL;
+}
+
+static Error *check_heads(const Settings *s)
+{
+    if (!s->n_head_q || !s->n_head_kv)
+        return error_new("%s: a block with attention needs it",
+                         s->n_head_q ? "n_head_kv" : "n_head_q");
     if (s->n_head_q % s->n_head_kv)
         return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
                          (long long)s->n_head_q);
@@ -286,6 +308,42 @@ static Error *check(const void *settings)
         return error_new("n_head_q %lld does not divide n_embd %lld; head_width may say another "
                          "width than n_embd / n_head_q",
                          (long long)s->n_head_q, (long long)s->n_embd);
+    return NULL;
+}
+
+/* What no block reads is not given. */
+static Error *check_sizes(const Settings *s)
+{
+    bool attends = false, feeds = false, is_dense = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        attends |= !x->linear && !x->no_mixer;
+        feeds |= !x->no_ffn;
+        is_dense |= !x->no_ffn && !x->sparse;
+    }
+    const struct {
+        const char *key;
+        bool given;
+    } of_attention[] = { { "n_head_q", s->n_head_q },
+                         { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },
+                         { "rope", s->rope },
+                         { "latent", s->latent } };
+    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !attends; i++)
+        if (of_attention[i].given)
+            return error_new("%s: no block of `layers` has attention", of_attention[i].key);
+    if (is_dense && !s->ffn_hidden)
+        return error_new("ffn_hidden: a block with a feed-forward layer needs it");
+    if (!feeds && s->ffn_hidden)
+        return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
+    return attends ? check_heads(s) : NULL;
+}
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    TRY(check_halves(s));
+    TRY(check_sizes(s));
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
@@ -348,11 +406,14 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
-        layer[i] = (DecoderLayer){ .window = x->window,
+        layer[i] = (DecoderLayer){ .mixer = x->linear     ? MIXER_LINEAR
+                                            : x->no_mixer ? MIXER_NONE
+                                                          : MIXER_ATTENTION,
+                                   .window = x->window,
                                    .rope = rope,
-                                   .n_rope = rope && !x->no_rope && !x->linear,
+                                   .n_rope = rope && !x->no_rope && !x->linear && !x->no_mixer,
                                    .is_sparse = x->sparse,
-                                   .is_linear = x->linear };
+                                   .no_ffn = x->no_ffn };
         if (++of_kind < x->count) continue;
         of_kind = 0;
         k = (k + 1) % s->layers.n;
@@ -373,6 +434,7 @@ static const Moe *mixture_of(Arena *a, const Settings *s)
     if (!s->mixture) return NULL;
     Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
     m->activation = (Activation)s->activation;
+    m->is_plain = !s->gated;
     return m;
 }
 

@@ -21,7 +21,8 @@ static bool turns(const HfReading *r, int64_t i)
     const HfConfig *c = &r->c;
     if (r->family->keys.position_embedding_type)
         return c->position_embedding_type && !strcmp(c->position_embedding_type, "rope");
-    if (!r->family->keys.no_rope_layers) return !r->family->learned_positions;
+    if (!r->family->keys.no_rope_layers)
+        return !r->family->learned_positions && !r->family->no_rope;
     if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
     return (i + 1) % c->no_rope_layer_interval != 0;
 }
@@ -106,6 +107,15 @@ static Error *check_layer_types(const HfReading *r)
     return fits ? NULL : hf_unknown(r, "mlp_layer_types", "each layer is dense or sparse");
 }
 
+static DecoderLayer layer_alone(char letter)
+{
+    return (DecoderLayer){ .mixer = letter == 'M'   ? MIXER_LINEAR
+                                    : letter == '*' ? MIXER_ATTENTION
+                                                    : MIXER_NONE,
+                           .is_sparse = letter == 'E',
+                           .no_ffn = letter == 'M' || letter == '*' };
+}
+
 Error *hf_read_layers(HfReading *r)
 {
     Decoder *d = r->d;
@@ -125,14 +135,18 @@ Error *hf_read_layers(HfReading *r)
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
         bool local = false, linear = false;
+        if (r->blocks) {
+            layer[i] = layer_alone(r->blocks[i]);
+            continue;
+        }
         TRY(r->family->linear || r->family->state_space ? hf_is_linear(r, i, &linear)
                                                         : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] = (DecoderLayer){ .window = own,
+        layer[i] = (DecoderLayer){ .mixer = linear ? MIXER_LINEAR : MIXER_ATTENTION,
+                                   .window = own,
                                    .rope = &rope[local],
                                    .n_rope = !linear && turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i),
-                                   .is_linear = linear };
+                                   .is_sparse = is_sparse(r, i) };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

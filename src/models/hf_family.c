@@ -10,6 +10,12 @@
 #define GEMMA2 GEMMA, .sandwich = true, .soft_caps = true, .heads_divide_width = true
 #define SHARED_EXPERTS .shared_experts = true, .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", \
     .first_sparse_key = "first_k_dense_replace", .factor_key = "routed_scaling_factor"
+static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
+                                        .n_heads = 128, .n_state = 256, .n_groups = 1, .expand = "mamba_expand" },
+                         mamba2_keys = { "num_heads", "head_dim", "state_size", "n_groups", "conv_kernel", "use_conv_bias", "use_bias",
+                                         .n_heads = 128, .width = 64, .n_state = 128, .n_groups = 8, .expand = "expand" },
+                         nemotron_keys = { "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel", "use_conv_bias", "use_bias",
+                                           .n_heads = 128, .width = 64, .n_state = 128, .n_groups = 8, .least_step = "time_step_min", .activation = "mamba_hidden_act" };
 const HfFamily hf_families[] = {
     { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, hf_llama_names,
       .heads_divide_width = true, .keys = { .attention_bias = true, .mlp_bias = true },
@@ -106,11 +112,18 @@ const HfFamily hf_families[] = {
       .from_one = true, .qk_norm = true, .linear = true, .gated_attention = true,
       .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 4, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
     { "granitemoehybrid", "GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", hf_granite_hybrid_names, hf_llama_names,
-      .sparse = true, .normalized = true, .all_sparse = true, .heads_divide_width = true, .state_space = true, .shared_alone = true, .keys = { .attention_bias = true, .multipliers = true, .position_embedding_type = true },
+      .sparse = true, .normalized = true, .all_sparse = true, .heads_divide_width = true, .state_space = &mamba_keys, .shared_alone = true, .keys = { .attention_bias = true, .multipliers = true, .position_embedding_type = true },
       .vocab_size = 32000, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .n_heads = 32, .top_k = 2, .activation = "silu" },
     { "bamba", "BambaForCausalLM", "BambaDecoderLayer", hf_bamba_names, hf_llama_names,
-      .state_space = true, .keys = { .attention_bias = true, .mlp_bias = true, .attn_layer_indices = true },
+      .state_space = &mamba_keys, .keys = { .attention_bias = true, .mlp_bias = true, .attn_layer_indices = true },
       .vocab_size = 128000, .theta = 10000, .eps = 1e-5, .max_positions = 262144, .n_heads = 32, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
+    { "mamba2", "Mamba2ForCausalLM", "Mamba2Block", NULL, hf_mamba2_names,
+      .state_space = &mamba2_keys, .one_layer = true, .no_attention = true, .no_rope = true,
+      .vocab_size = 32768, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1048576, .activation = "silu" },
+    { "nemotron_h", "NemotronHForCausalLM", "NemotronHBlock", NULL, hf_nemotron_h_names,
+      .state_space = &nemotron_keys, .one_layer = true, .no_rope = true, .never_tied = true, .plain = true, .sparse = true, .shared_experts = true, .norm_topk_prob = true, .keys = { .mlp_bias = true },
+      .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", .shared_width_key = "moe_shared_expert_intermediate_size", .factor_key = "routed_scaling_factor",
+      .vocab_size = 131072, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 4096, .n_heads = 32, .n_key_heads = 8, .head_width = 128, .activation = "relu2", .activation_key = "mlp_hidden_act" },
     { "afmoe", "AfmoeForCausalLM", "AfmoeDecoderLayer", hf_afmoe_names, hf_llama_names,
       .sparse = true, .shared_experts = true, .gated_attention = true, .no_expert_groups = true, .normalized = true, .sandwich = true, .qk_norm = true, .keys = { .mup_enabled = true, .attention_bias = true }, .windows = HF_WINDOW_ROPE,
       .experts_key = "num_experts", .shared_key = "num_shared_experts", .first_sparse_key = "num_dense_layers", .factor_key = "route_scale", .pattern_key = "global_attn_every_n_layers",

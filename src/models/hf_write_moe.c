@@ -30,10 +30,11 @@ static void put_shared_router(Text *t, const Decoder *d, const HfFamily *f)
     int64_t first = 0;
     while (first < d->n_layer && !d->layer[first].is_sparse) first++;
     hf_put_int(t, f->experts_key, m->n_experts);
-    hf_put_int(t, f->shared_key, m->shared_hidden / m->hidden);
+    hf_put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
+    if (f->shared_width_key) hf_put_int(t, f->shared_width_key, m->shared_hidden);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
-    hf_put_int(t, f->first_sparse_key, first);
+    if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first);
     hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->keys.mlp_layer_types) hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
     if (f->no_expert_groups) return;

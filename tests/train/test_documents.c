@@ -23,15 +23,19 @@
 
 #define LINEAR(kind)                                                                               \
     "model: {component_key: model, variant_key: decoder, config: {sample_key: x, prediction_key: " \
-    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, n_head_kv: 2, n_embd: " \
-    "32, ffn_hidden: 64, seed: 1, document_key: %s, layers: [{linear: true}], " kind "}}\n"
+    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_embd: 32, seed: 1, document_key: " \
+    "%s, " kind "}}\n"
+#define BLOCKS "ffn_hidden: 64, layers: [{linear: true}], "
 
 static const char *const kinds[] = {
     GPT2("NOPE", "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, seq_length_dim: "
                  "-2, base_freq: 10000}}"),
     GPT2("ABSOLUTE", ""),
-    LINEAR("linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
-    LINEAR("state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
+    LINEAR(BLOCKS
+           "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
+    LINEAR(BLOCKS "state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
+    LINEAR("layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: 12, "
+           "state_width: 8}"),
 };
 
 enum { FIRST = 6, SECOND = 9, WHOLE = FIRST + SECOND, VOCAB = 32 };
