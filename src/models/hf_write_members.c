@@ -199,6 +199,12 @@ static void put_layers(Text *t, const Decoder *d, const HfFamily *f)
             first = false;
         }
         text_putc(t, ']');
+    } else if (f->short_conv) {
+        hf_put_key(t, "layer_types");
+        for (int64_t i = 0; i < d->n_layer; i++)
+            text_printf(t, "%s\"%s\"", i ? ", " : "[",
+                        d->layer[i].mixer == MIXER_CONV ? "conv" : "full_attention");
+        text_putc(t, ']');
     } else if (f->state_space) {
         hf_put_key(t, "layer_types");
         for (int64_t i = 0; i < d->n_layer; i++)
@@ -270,6 +276,12 @@ static void put_linear(Text *t, const LinearAttention *l)
     put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
+static void put_conv(Text *t, const ShortConv *s)
+{
+    put_int(t, "conv_L_cache", s->width);
+    hf_put_bool(t, "conv_bias", s->bias);
+}
+
 static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
 {
     const LinearAttention *l = d->linear;
@@ -306,18 +318,23 @@ static void put_shared_alone(Text *t, const Decoder *d)
     put_int(t, "num_experts_per_tok", 0);
 }
 
+static int64_t first_sparse(const Decoder *d)
+{
+    int64_t first = 0;
+    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
+    return first;
+}
+
 /* Of layers that are sparse from one on. */
 static void put_sigmoid_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
-    int64_t first = 0;
-    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
     put_int(t, f->experts_key, m->n_experts);
     put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
     if (f->shared_width_key) put_int(t, f->shared_width_key, m->shared_hidden);
     put_int(t, "num_experts_per_tok", m->top_k);
     put_int(t, "moe_intermediate_size", m->hidden);
-    if (f->first_sparse_key) put_int(t, f->first_sparse_key, first);
+    if (f->first_sparse_key) put_int(t, f->first_sparse_key, first_sparse(d));
     hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->keys.mlp_layer_types) put_mlp_layer_types(t, d);
     if (f->no_expert_groups) return;
@@ -361,6 +378,9 @@ static void put_moe(Text *t, const Decoder *d, const HfFamily *f)
     if (m->shared_hidden) put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+    if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
+    if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
+    if (f->first_sparse_key) put_int(t, f->first_sparse_key, first_sparse(d));
     hf_put_key(t, "mlp_only_layers");
     text_putc(t, '[');
     for (int64_t i = 0; i < d->n_layer; i++) {
@@ -432,6 +452,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d);
     put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
+    if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
+    if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
     if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
     if (f->shared_alone) put_shared_alone(t, d);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
