@@ -57,6 +57,8 @@ static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms
     Value *y;
     if (layer->mixer == MIXER_LINEAR) {
         y = linear_attention_layer(b, n);
+    } else if (layer->mixer == MIXER_CONV) {
+        y = short_conv_layer(b, n);
     } else {
         graph_enter(g, "attn", -1);
         y = attention_layer(b, layer, n);
@@ -202,8 +204,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn", "mlp", "mtp.stream.", "mtp.token.", "lm_head.weight",
-                                       "lm_head.bias", NULL } },
+    { "linear", (const char *const[]){ "attn", "mlp", "short_conv.", "mtp.stream.", "mtp.token.",
+                                       "lm_head.weight", "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",

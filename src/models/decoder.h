@@ -23,6 +23,7 @@ extern const char *const attention_gates[];
 typedef enum Mixer {
     MIXER_ATTENTION,
     MIXER_LINEAR, /* `linear`: no window, and nothing turns */
+    MIXER_CONV,   /* `short_conv`, likewise */
     MIXER_NONE    /* the block is a feed-forward layer */
 } Mixer;
 
@@ -68,6 +69,13 @@ typedef struct LinearAttention {
     const Norm *front_norm;
 } LinearAttention;
 
+/* Of each feature a weighted sum over the last tokens, between two gates that the token opens by
+ * products without an activation (Liquid AI 2025, LFM2). */
+typedef struct ShortConv {
+    int64_t width; /* tokens, at least 2 */
+    bool bias;     /* of products and of the convolution */
+} ShortConv;
+
 /* Further blocks, each with the stream of the one before and the embedding of one token more,
  * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
  * DeepSeek-AI 2024). */
@@ -110,6 +118,7 @@ typedef struct Decoder {
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
     const LinearAttention *linear; /* NULL: no layer is linear */
+    const ShortConv *short_conv;   /* NULL: no layer is such a convolution */
     const MultiToken *multi_token; /* NULL: the next token alone is predicted */
     const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
     const Moe *moe;                /* NULL: no layer is sparse */

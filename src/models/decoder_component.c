@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear, no_mixer, no_ffn;
+    bool no_rope, sparse, linear, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -44,6 +44,7 @@ typedef struct Settings {
     const LatentSettings *latent;
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
+    const ShortConv *short_conv;
     const Moe *mixture;
     const MultiToken *multi_token;
 } Settings;
@@ -87,8 +88,14 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
+    FIELD_BOOL(LayerSettings, conv, "false", "a short convolution in the place of attention"),
     FIELD_BOOL(LayerSettings, no_mixer, "false", "neither attention nor what may be in its place: these blocks are a feed-forward layer, or the mixture, behind one norm"),
     FIELD_BOOL(LayerSettings, no_ffn, "false", "no feed-forward layer: these blocks are attention, or what is in its place, behind one norm"),
+    { 0 },
+};
+static const Field short_conv_fields[] = {
+    FIELD_INT(ShortConv, width, "3", 2, 1024, "tokens that a convolution sees"),
+    FIELD_BOOL(ShortConv, bias, "false", "biases of products and of convolutions"),
     { 0 },
 };
 static const Field multi_token_fields[] = {
@@ -103,6 +110,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
+    FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
     FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
     FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
@@ -161,12 +169,18 @@ static const Field fields[] = {
     FIELD_STRUCT(Settings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
+    FIELD_STRUCT(Settings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
 };
 #undef COUNT
 /* clang-format on */
+
+static bool attends(const LayerSettings *x)
+{
+    return !x->linear && !x->conv && !x->no_mixer;
+}
 
 static int64_t head_width(const Settings *s)
 {
@@ -249,6 +263,25 @@ static Error *check_latent(const Settings *s)
     return NULL;
 }
 
+static Error *check_conv(const Settings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->conv;
+        if (x->conv && x->linear)
+            return error_new("layers.%lld: conv and linear are each in the place of attention",
+                             (long long)i);
+        if (x->conv && (x->window || x->rope || x->no_rope))
+            return error_new("layers.%lld: a conv block has no window, rope or no_rope",
+                             (long long)i);
+    }
+    if (any && !s->short_conv)
+        return error_new("layers: a conv block needs the settings `short_conv`");
+    if (!any && s->short_conv) return error_new("short_conv: no block of `layers` is conv");
+    return NULL;
+}
+
 static Error *check_linear(const Settings *s)
 {
     const LinearSettings *l = s->linear_attention;
@@ -284,9 +317,10 @@ static Error *check_halves(const Settings *s)
         const LayerSettings *x = &s->layers.item[i];
         const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
         if (!x->no_mixer && !x->no_ffn) continue;
-        const char *wrong = x->no_mixer && x->no_ffn   ? "and no_ffn leave nothing of the block"
-                            : x->no_ffn && x->sparse   ? "leaves no place for the mixture of sparse"
-                            : x->no_mixer && x->linear ? "leaves no place for the layer of linear"
+        const char *wrong = x->no_mixer && x->no_ffn ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && (x->linear || x->conv)
+                                ? "leaves no place for the layer of linear or conv"
                             : x->no_mixer && (x->window || x->rope || x->no_rope)
                                 ? "leaves nothing that has window, rope or no_rope"
                             : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
@@ -314,10 +348,10 @@ static Error *check_heads(const Settings *s)
 /* What no block reads is not given. */
 static Error *check_sizes(const Settings *s)
 {
-    bool attends = false, feeds = false, is_dense = false;
+    bool any_attends = false, feeds = false, is_dense = false;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
-        attends |= !x->linear && !x->no_mixer;
+        any_attends |= attends(x);
         feeds |= !x->no_ffn;
         is_dense |= !x->no_ffn && !x->sparse;
     }
@@ -329,14 +363,14 @@ static Error *check_sizes(const Settings *s)
                          { "head_width", s->head_width },
                          { "rope", s->rope },
                          { "latent", s->latent } };
-    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !attends; i++)
+    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);
     if (is_dense && !s->ffn_hidden)
         return error_new("ffn_hidden: a block with a feed-forward layer needs it");
     if (!feeds && s->ffn_hidden)
         return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
-    return attends ? check_heads(s) : NULL;
+    return any_attends ? check_heads(s) : NULL;
 }
 
 static Error *check(const void *settings)
@@ -364,6 +398,7 @@ static Error *check(const void *settings)
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
     TRY(check_latent(s));
+    TRY(check_conv(s));
     TRY(check_linear(s));
     return check_mixture(s);
 }
@@ -407,11 +442,12 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
         layer[i] = (DecoderLayer){ .mixer = x->linear     ? MIXER_LINEAR
+                                            : x->conv     ? MIXER_CONV
                                             : x->no_mixer ? MIXER_NONE
                                                           : MIXER_ATTENTION,
                                    .window = x->window,
                                    .rope = rope,
-                                   .n_rope = rope && !x->no_rope && !x->linear && !x->no_mixer,
+                                   .n_rope = rope && !x->no_rope && attends(x),
                                    .is_sparse = x->sparse,
                                    .no_ffn = x->no_ffn };
         if (++of_kind < x->count) continue;
@@ -491,6 +527,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .linear = linear_of(a, s),
+        .short_conv = s->short_conv,
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

@@ -87,8 +87,15 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }
 
-static const char *const mixer_names[] = { "attention", "linear attention",
+static const char *const mixer_names[] = { "attention", "linear attention", "a short convolution",
                                            "a feed-forward layer alone" };
+
+static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y)
+{
+    if (!x || !y) return flag(a, "short convolutions", x, y);
+    const char *e = number(a, "width of short convolutions", (double)x->width, (double)y->width);
+    return e ? e : flag(a, "biases of short convolutions", x->bias, y->bias);
+}
 
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
@@ -122,6 +129,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
+    if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
     if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
@@ -193,6 +201,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = linears(a, x->linear, y->linear);
+    if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);

@@ -184,8 +184,10 @@ static Error *read_sizes(HfReading *r)
     TRY(read_heads(r));
     const bool is_gpt2 = f->gpt2_keys;
     const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
+    if (f->short_conv && c->block_ff_dim) hidden = c->block_ff_dim;
     if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
+    if (f->keys.block_ff_dim) TRY(hf_adjust_hidden(r));
     if (f->shared_alone)
         d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
     return NULL;
@@ -262,6 +264,7 @@ static void read_biases(const HfReading *r)
 /* The whole model decides, where it says so. */
 static bool is_tied(const HfReading *r)
 {
+    if (r->family->short_conv && r->c.tie_embedding) return *r->c.tie_embedding;
     const Yaml *whole = yaml_get(r->whole, "tie_word_embeddings");
     if (whole && whole->type == YAML_BOOL) return whole->boolean;
     return r->c.tie_word_embeddings ? *r->c.tie_word_embeddings : r->family->is_tied;
@@ -310,6 +313,7 @@ static Error *read_decoder(HfReading *r)
     TRY(read_dropout(r));
     read_norms(r);
     if (f->linear) TRY(hf_read_linear(r));
+    if (f->short_conv) TRY(hf_read_conv(r));
     if (f->state_space) TRY(hf_read_state_space(r));
     if (f->sparse && !has_no_experts(r)) TRY(hf_read_moe(r));
     return hf_read_layers(r);

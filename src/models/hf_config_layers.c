@@ -88,7 +88,10 @@ static bool is_sparse(const HfReading *r, int64_t i)
     if (!r->d->moe) return false;
     if (r->family->keys.mlp_layer_types)
         return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
-    if (r->family->first_sparse_key) return i >= *hf_count(r, r->family->first_sparse_key);
+    if (r->family->first_sparse_key) {
+        const int64_t *first = hf_count(r, r->family->first_sparse_key);
+        return i >= (first ? *first : r->family->first_sparse);
+    }
     if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);
@@ -134,19 +137,22 @@ Error *hf_read_layers(HfReading *r)
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
-        bool local = false, linear = false;
+        bool local = false;
+        Mixer mixer = MIXER_ATTENTION;
         if (r->blocks) {
             layer[i] = layer_alone(r->blocks[i]);
             continue;
         }
-        TRY(r->family->linear || r->family->state_space ? hf_is_linear(r, i, &linear)
-                                                        : is_local(r, i, &local));
+        const HfFamily *f = r->family;
+        TRY(f->linear || f->state_space || f->short_conv ? hf_read_mixer(r, i, &mixer)
+                                                         : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] = (DecoderLayer){ .mixer = linear ? MIXER_LINEAR : MIXER_ATTENTION,
-                                   .window = own,
-                                   .rope = &rope[local],
-                                   .n_rope = !linear && turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i) };
+        layer[i] =
+            (DecoderLayer){ .mixer = mixer,
+                            .window = own,
+                            .rope = &rope[local],
+                            .n_rope = mixer == MIXER_ATTENTION && turns(r, i) && (all_turn || own),
+                            .is_sparse = is_sparse(r, i) };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

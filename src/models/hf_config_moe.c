@@ -102,7 +102,9 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     if (f->sigmoids && c->scoring_func && strcmp(c->scoring_func, "sigmoid") != 0)
         return hf_unknown(r, "scoring_func", "only sigmoid is");
     if (f->sigmoids) m->score = SCORE_SIGMOID;
-    m->has_biases = f->sigmoids;
+    m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
+    if (m->normalize) m->sum_eps = f->sum_eps;
+    if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     return read_shared(r, m);

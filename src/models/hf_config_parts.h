@@ -77,6 +77,12 @@ typedef struct HfConfig {
     const int64_t *shared_intermediate_size;
     const char *position_embedding_type;
     IntList attn_layer_indices;
+    const IntList *full_attn_idxs;
+    int64_t conv_L_cache, block_multiple_of;
+    bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
+    const int64_t *block_ff_dim;
+    const double *block_ffn_dim_multiplier;
+    const bool *tie_embedding;
 } HfConfig;
 
 extern const Field hf_config_fields[];
@@ -115,10 +121,14 @@ Error *hf_read_layers(HfReading *r);
 int64_t hf_n_ahead(const HfReading *r);
 /* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */
 Error *hf_read_latent(HfReading *r);
-/* hf_config_linear.c: sizes of linear attention, after the norms and the activation; and whether a
- * layer is of it, in a class that has it. */
+/* hf_config_linear.c: sizes of linear attention, after the norms and the activation. */
 Error *hf_read_linear(HfReading *r);
-Error *hf_is_linear(const HfReading *r, int64_t i, bool *out);
+/* What reads other tokens in a layer, in a class that has not attention alone. */
+Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out);
+/* hf_config_conv.c: sizes of short convolutions. */
+Error *hf_read_conv(HfReading *r);
+/* The width of feed-forward layers beside them. */
+Error *hf_adjust_hidden(HfReading *r);
 /* hf_config_state_space.c: sizes of state spaces, likewise. */
 Error *hf_read_state_space(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */

@@ -23,6 +23,8 @@ typedef struct HfKeys {
     bool position_embedding_type;  /* positions turn where it says so */
     bool attn_layer_indices;       /* a list of the layers that have attention, where half of a head
                                       turns, whatever config.json says */
+    bool use_expert_bias;          /* routers have biases for the choice */
+    bool block_ff_dim;             /* and what else the width of feed-forward layers follows from */
     bool mup_enabled;              /* embeddings are multiplied by the root of the width */
 } HfKeys;
 
@@ -88,6 +90,7 @@ typedef struct HfFamily {
     const HfSpaceKeys *state_space; /* layers may be state spaces; NULL: they are not */
     bool one_layer;    /* a block is a state space, attention, a feed-forward layer or a mixture,
                           behind    one norm */
+    bool short_conv;   /* layers may be short convolutions */
     bool no_attention; /* all of them are state spaces */
     bool no_rope;      /* positions do not turn */
     bool never_tied;   /* whatever config.json says */
@@ -113,6 +116,8 @@ typedef struct HfFamily {
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
+    double sum_eps;       /* added to the sum that weights of a token's experts are divided by */
+    int64_t first_sparse; /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t window;                    /* 0: none */
     int64_t pattern; /* each such layer sees all, others have the window; of HF_WINDOW_UPPER: layers

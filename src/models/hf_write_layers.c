@@ -97,6 +97,12 @@ static void put_attention_type(Text *item, const DecoderLayer *l, int64_t i)
                                          : "full");
 }
 
+static void put_conv_type(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\"" : "\"full_attention\"");
+}
+
 static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
@@ -114,6 +120,8 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "layers_block_type", d, put_block_type);
     else if (f->keys.attn_layer_indices)
         hf_put_of_layers(t, "attn_layer_indices", d, put_attention_index);
+    else if (f->short_conv)
+        hf_put_of_layers(t, "layer_types", d, put_conv_type);
     else if (f->state_space)
         hf_put_of_layers(t, "layer_types", d, put_hybrid_type);
     else if (f->windows > HF_WINDOW_EACH || f->linear)

@@ -46,6 +46,12 @@ static void put_linear(Text *t, const LinearAttention *l)
     hf_put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
+static void put_conv(Text *t, const ShortConv *s)
+{
+    hf_put_int(t, "conv_L_cache", s->width);
+    hf_put_bool(t, "conv_bias", s->bias);
+}
+
 static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
 {
     const LinearAttention *l = d->linear;
@@ -134,6 +140,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d);
     hf_put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
+    if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
+    if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
     if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->keys.use_qk_norm) hf_put_bool(t, "use_qk_norm", d->qk_norm);

@@ -119,6 +119,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .normalize = m->normalize,
+                             .sum_eps = m->sum_eps,
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };

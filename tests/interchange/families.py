@@ -108,6 +108,13 @@ FAMILIES = {
                                                          attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "granite_hybrid_dense": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=0, mamba_n_groups=1, mamba_d_conv=3, mamba_proj_bias=True, mamba_conv_bias=False,
                                                                mamba_expand=3, mamba_n_heads=6, mamba_d_head=16)),
+    "lfm2": ("Lfm2", LLAMA | dict(num_hidden_layers=4, full_attn_idxs=[1, 3], block_multiple_of=20, block_ffn_dim_multiplier=1.1)),
+    "lfm2_biases": ("Lfm2", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], conv_bias=True, conv_L_cache=4, tie_word_embeddings=False,
+                                          block_auto_adjust_ff_dim=False)),
+    "lfm2_moe": ("Lfm2Moe", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], num_dense_layers=1, num_experts=5, num_experts_per_tok=2,
+                                          moe_intermediate_size=24, routed_scaling_factor=1.5)),
+    "lfm2_moe_no_biases": ("Lfm2Moe", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], num_dense_layers=2, num_experts=5, num_experts_per_tok=2,
+                                                    moe_intermediate_size=24, use_expert_bias=False, norm_topk_prob=False)),
     "mamba2": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16)),
     "mamba2_biases": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=6, head_dim=16, n_groups=1, state_size=16, expand=3, conv_kernel=3, use_bias=True,
                                              use_conv_bias=False, tie_word_embeddings=True, time_step_limit=[0.0, 0.5])),
@@ -354,7 +361,7 @@ def check(name, work):
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
         parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
     for buffer_name, buffer in model.named_buffers():  # biases of routers begin with 0
-        if buffer_name.endswith("e_score_correction_bias"):
+        if buffer_name.endswith(("e_score_correction_bias", "expert_bias")):
             buffer += torch.randn_like(buffer) * 0.15
     folder = work / "theirs"
     model.save_pretrained(folder)

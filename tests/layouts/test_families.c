@@ -237,6 +237,33 @@ TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2, in two of four layers. */
+TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
+{
+    Arena *a = arena_new();
+    for (int bias = 0; bias < 2; bias++) {
+        const ShortConv conv = { .width = 3, .bias = bias };
+        Decoder d = family(a, "Qwen2DecoderLayer");
+        DecoderLayer layer[4];
+        memcpy(layer, d.layer, sizeof layer);
+        for (int i = 0; i < 4; i += 3) {
+            layer[i].mixer = MIXER_CONV;
+            layer[i].n_rope = layer[i].window = 0;
+        }
+        d.layer = layer;
+        d.short_conv = &conv;
+        check_family(&d);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                      .size[MESH_CP] = 2,
+                                      .sharding = { .context = true, .layout = ZIGZAG },
+                                      .data_parallel.stage = ZERO_PARAMETERS,
+                                      .compute = F64 },
+                        1e-11);
+    }
+    arena_free(a);
+}
+
 /* Heads of one group share B, C and a norm. */
 TEST(a_group_of_state_spaces_is_not_divided)
 {

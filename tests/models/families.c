@@ -115,6 +115,12 @@ static const char *const families[] = {
           "\"position_embedding_type\": \"rope\"",
     SPACE "\"num_local_experts\": 0, \"mamba_proj_bias\": true, \"mamba_conv_bias\": false, "
           "\"time_step_limit\": [0.01, 0.5]",
+    MEMBERS "\"model_type\": \"lfm2\", \"layer_types\": [\"conv\", \"full_attention\", \"conv\", "
+            "\"full_attention\"], \"conv_bias\": true, \"block_multiple_of\": 4",
+    MEMBERS
+    "\"model_type\": \"lfm2_moe\", \"layer_types\": [\"conv\", \"conv\", \"full_attention\", "
+    "\"conv\"], \"num_dense_layers\": 1, \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+    "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5",
     "\"model_type\": \"mamba2\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_hidden_layers\": "
     "4, "
     "\"num_heads\": 4, \"head_dim\": 8, \"state_size\": 6, \"n_groups\": 2, \"use_bias\": true",

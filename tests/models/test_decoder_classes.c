@@ -321,6 +321,19 @@ static const Pair pairs[] = {
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null", LATENT_SETTINGS
       "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}" },
+    { SIZES "\"model_type\": \"lfm2\", \"full_attn_idxs\": [1, 3], \"conv_bias\": true, "
+            "\"block_auto_adjust_ff_dim\": false",
+      DECODER_SETTINGS "rope: {base: 1000000.0}, qk_norm: head, layers: [{conv: true}, {}], "
+                       "short_conv: {bias: true}" },
+    { SIZES
+      "\"model_type\": \"lfm2_moe\", \"layer_types\": [\"conv\", \"full_attention\", \"conv\", "
+      "\"full_attention\"], \"conv_L_cache\": 4, \"num_experts\": 4, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"num_dense_layers\": 1, "
+      "\"routed_scaling_factor\": 1.5",
+      DECODER_SETTINGS "rope: {base: 1000000.0}, qk_norm: head, layers: [{conv: true}, {sparse: "
+                       "true}, {conv: true, sparse: true}, {sparse: true}], short_conv: {width: "
+                       "4}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, sum_eps: "
+                       "1e-6, factor: 1.5, balance_rate: 0.001}" },
     { "\"model_type\": \"mamba2\", \"vocab_size\": 16, \"hidden_size\": 8, "
       "\"num_hidden_layers\": 4, \"num_heads\": 4, \"head_dim\": 4, \"state_size\": 6, "
       "\"n_groups\": "

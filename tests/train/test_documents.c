@@ -34,6 +34,7 @@ static const char *const kinds[] = {
     LINEAR(BLOCKS
            "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
     LINEAR(BLOCKS "state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
+    LINEAR("layers: [{conv: true, no_ffn: true}], short_conv: {bias: true}"),
     LINEAR("layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: 12, "
            "state_width: 8}"),
 };
@@ -143,7 +144,7 @@ TEST(documents_in_one_sequence_are_as_if_each_stood_alone)
         Arena *a = arena_new();
         double whole[WHOLE * VOCAB], mixed[WHOLE * VOCAB], first[FIRST * VOCAB],
             second[SECOND * VOCAB];
-        ParamStore *of_whole, *of_mixed, *of_first, *of_second;
+        ParamStore *of_whole = NULL, *of_mixed = NULL, *of_first = NULL, *of_second = NULL;
         assert_no_error(run(a, kinds[k], "d", 0, WHOLE, true, whole, &of_whole));
         assert_no_error(run(a, kinds[k], "d", 0, FIRST, true, first, &of_first));
         assert_no_error(run(a, kinds[k], "d", FIRST, WHOLE, true, second, &of_second));
