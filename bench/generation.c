@@ -6,7 +6,10 @@
  * the bar is 0.85 of the rate at which all threads together read memory in the same run. Sixteen
  * texts at once should reach 0.75 of the lower of sixteen times that and what products alone would
  * allow, and so should the reading of a prompt of products. Rounds of each and of the memory take
- * turns for some seconds, since other guests of a host disturb as long; the best of each counts. */
+ * turns for some seconds, since other guests of a host disturb as long; the best of each counts.
+ * Where $PYTHON (python3) can import transformers, its GPT-2 of the same sizes, precision and
+ * number of threads takes turns, too (generation_peer.py); what is beyond memory's rate shows in
+ * its share. */
 #include "bare_step.h"
 #include "base/clock.h"
 #include "base/thread.h"
@@ -35,7 +38,20 @@ typedef struct Case {
     const char *name;
     int64_t n_layer, n_head, width;
     Dtype precision;
+    double peer_bar; /* tokens/s of one text, as a multiple of transformers' */
 } Case;
+
+/* Seconds: of a token of one text, of one of all texts, of a prompt. */
+typedef struct Times {
+    double one, many, prompt;
+} Times;
+
+static void keep_best(Times *best, Times t)
+{
+    best->one = fmin(best->one, t.one);
+    best->many = fmin(best->many, t.many);
+    best->prompt = fmin(best->prompt, t.prompt);
+}
 
 /* Those of all matrices that a token is multiplied with. */
 static double weight_bytes(const Program *p, Dtype t)
@@ -72,6 +88,52 @@ static double time_of(Program *p, int64_t count, int n_runs, int64_t from, int64
     return (clock_seconds() - start) / n_runs;
 }
 
+/* ---- transformers beside ---- */
+
+static bool start_peer(const Case *c, Peer *p, char *version)
+{
+    const int64_t numbers[] = { c->n_layer, c->n_head, c->width, POSITIONS,
+                                CHUNK,      FIRST,     TEXTS,    thread_cores() };
+    char text[8][24];
+    for (int i = 0; i < 8; i++) snprintf(text[i], sizeof text[i], "%lld", (long long)numbers[i]);
+    const char *const args[] = { "bench/generation_peer.py",
+                                 text[0],
+                                 text[1],
+                                 text[2],
+                                 dtype_name(c->precision),
+                                 text[3],
+                                 text[4],
+                                 text[5],
+                                 text[6],
+                                 text[7],
+                                 NULL };
+    if (!peer_start(p, args)) return false;
+    if (fscanf(p->out, "%31s", version) == 1) return true;
+    peer_stop(p);
+    return false;
+}
+
+static double ask(Peer *p, const char *what, int count)
+{
+    double seconds = INFINITY;
+    fprintf(p->in, "%s %d\n", what, count);
+    fflush(p->in);
+    if (fscanf(p->out, "%lf", &seconds) != 1) fprintf(stderr, "transformers ended\n");
+    return seconds;
+}
+
+static void print_peer(const Case *c, const char *version, const Times *ours, const Times *theirs,
+                       double share)
+{
+    const double ratio = theirs->one / ours->one;
+    printf(
+        "  transformers %s: one text %.1f tokens/s, %.3f of memory's rate, ours : its = %.2f, bar "
+        "%.1f %s; 16 texts %.1f, %.2f; prompt %.1f, %.2f\n",
+        version, 1 / theirs->one, share, ratio, c->peer_bar,
+        ratio >= c->peer_bar ? "met" : "NOT MET", TEXTS / theirs->many, theirs->many / ours->many,
+        CHUNK / theirs->prompt, theirs->prompt / ours->prompt);
+}
+
 static void print_share(const char *what, double rate, double share, const char *of, double bar)
 {
     printf("  %-22s %9.1f tokens/s, %.3f of %s, bar %.2f %s\n", what, rate, share, of, bar,
@@ -93,35 +155,49 @@ static void measure(const Case *c, const void *memory, size_t bytes)
     die(session_generation_program(s, TEXTS, 1, POSITIONS, &many));
     die(session_generation_program(s, 1, CHUNK, POSITIONS, &chunk));
     die(store_initialize(session_store(s), 1));
-    double decode = INFINITY, batch = INFINITY, prefill = INFINITY, dram = 0;
+    Peer peer;
+    char version[32];
+    const bool has_peer = start_peer(c, &peer, version);
+    Times best = { INFINITY, INFINITY, INFINITY }, theirs = best;
+    double dram = 0;
     const double start = clock_seconds();
     /* the first round warms up, and makes copies of weights */
     for (int i = 0; i <= ROUNDS || clock_seconds() - start < SECONDS; i++) {
-        const double x = time_of(chunk, CHUNK, 1, 0, 0), y = time_of(one, 1, TOKENS, FIRST, 1),
-                     z = time_of(many, TEXTS, TOKENS / 2, FIRST, 1);
+        const Times t = { time_of(one, 1, TOKENS, FIRST, 1),
+                          time_of(many, TEXTS, TOKENS / 2, FIRST, 1),
+                          time_of(chunk, CHUNK, 1, 0, 0) };
         dram = fmax(dram, read_rate(memory, bytes, thread_cores()));
-        if (!i) continue;
-        prefill = fmin(prefill, x), decode = fmin(decode, y), batch = fmin(batch, z);
+        if (i) keep_best(&best, t);
+        if (has_peer)
+            keep_best(&theirs, (Times){ ask(&peer, "one", TOKENS), ask(&peer, "many", TOKENS / 2),
+                                        ask(&peer, "prompt", 1) });
     }
     const double peak = session_peak_flops(s), size = weight_bytes(one, c->precision);
-    const double products = peak / (flops_of(many) / TEXTS), most = fmin(TEXTS / decode, products);
+    const double products = peak / (flops_of(many) / TEXTS),
+                 most = fmin(TEXTS / best.one, products);
     printf("%s %s: %.0f MB of weights, memory %.1f GB/s, products %.0f GFLOP/s\n", c->name,
            dtype_name(c->precision), size * 1e-6, dram * 1e-9, peak * 1e-9);
-    print_share("one text", 1 / decode, size / decode / dram, "memory's rate", decode_bar);
-    print_share("16 texts", TEXTS / batch, TEXTS / batch / most,
-                products < TEXTS / decode ? "what products allow" : "16 times one", batch_bar);
-    print_share("prompt of 256", CHUNK / prefill, flops_of(chunk) / prefill / peak,
+    print_share("one text", 1 / best.one, size / best.one / dram, "memory's rate", decode_bar);
+    print_share("16 texts", TEXTS / best.many, TEXTS / best.many / most,
+                products < TEXTS / best.one ? "what products allow" : "16 times one", batch_bar);
+    print_share("prompt of 256", CHUNK / best.prompt, flops_of(chunk) / best.prompt / peak,
                 "what products allow", prefill_bar);
+    if (has_peer) {
+        print_peer(c, version, &best, &theirs, size / theirs.one / dram);
+        peer_stop(&peer);
+    } else {
+        printf("  transformers: skipped, $PYTHON (python3) cannot import it\n");
+    }
     session_free(s);
     arena_free(a);
 }
 
 int main(int argc, char **argv)
 {
-    static const Case cases[] = { { "124m", 12, 12, 768, F32 },
-                                  { "124m", 12, 12, 768, BF16 },
-                                  { "1b", 20, 16, 2048, F32 },
-                                  { "1b", 20, 16, 2048, BF16 } };
+    static const Case cases[] = { { "124m", 12, 12, 768, F32, 2 },
+                                  { "124m", 12, 12, 768, BF16, 2 },
+                                  { "1b", 20, 16, 2048, F32, 1.1 },
+                                  { "1b", 20, 16, 2048, BF16, 1.1 } };
     const size_t bytes = (size_t)1 << 30;
     const Watch w = watch_start();
     void *memory = fresh_bytes(bytes);

@@ -110,7 +110,10 @@ typedef struct Decoder {
     bool is_gated;
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
+    double qkv_clip;           /* bound of queries, keys and values, behind norms of all heads
+                                  together; 0: none */
     const Norm *qk_norm;       /* of each head */
+    bool qk_norm_by_head;      /* with weights of its own, and without biases */
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
     AttentionGate attention_gate;

@@ -6,11 +6,13 @@
 #include "ops/attention.h"
 #include "ops/attention_sink.h"
 #include "ops/cache_write.h"
+#include "ops/clip.h"
 #include "ops/contract.h"
 #include "ops/features.h"
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/scale_heads.h"
 #include "ops/sigmoid_gate.h"
 
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
@@ -63,6 +65,29 @@ static Value *wide_norm(Build *b, const char *name, Value *x)
     Norm n = *b->d->qk_norm_width;
     n.width = value_width(x);
     return norm(b->g, name, x, &n);
+}
+
+/* One of queries and keys [... d], of n features in all heads, which ranks divide by `axis`. */
+static Value *head_norm(Build *b, const char *name, Value *x, int64_t n, const char *axis)
+{
+    Graph *g = b->g;
+    const Norm *s = b->d->qk_norm;
+    if (!s || !b->d->qk_norm_by_head) return maybe_norm(g, name, x, s);
+    const Dim d = { .size = n, .axis = axis };
+    const char *groups = arena_printf(g->arena, "g=%lld d=%lld", (long long)x->dim[2].size,
+                                      (long long)b->d->head_width);
+    const bool grouped = x->n_dims == 5; /* [b s g r d] */
+    x = norm_by(g, (NormParams){ 0 }, x, s);
+    if (!s->has_weight) return x;
+    Value *weight = layer_param(g, name, "weight", 1, &d, ROLE_NORM, (Init){ .kind = INIT_ONES });
+    x = reshape(g, grouped ? "bsgrd->bs(grd)o" : "bsgd->bs(gd)o", "o=1", x);
+    x = reshape(g, "bsho->bs(ho)", NULL, scale_heads(g, x, weight));
+    return reshape(g, grouped ? "bs(grd)->bsgrd" : "bs(gd)->bsgd", groups, x);
+}
+
+static Value *clipped(Build *b, Value *x)
+{
+    return b->d->qkv_clip > 0 ? clip(b->g, x, b->d->qkv_clip) : x;
 }
 
 /* Where more ranks share matrices than there are n heads of keys, each has one of its own: the keys
@@ -138,14 +163,15 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     const Linear queries = { d->head_width * d->n_head_q, "heads", "embed", d->qkv_bias,
                              ROLE_LINEAR },
                  keys = { d->head_width * d->n_head_kv, axis, "embed", d->qkv_bias, ROLE_LINEAR };
-    Value *q = reshape(g, "bs(grd)->bsgrd", groups,
-                       wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
-    Value *k =
-        reshape(g, "bs(gd)->bsgd", sizes, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
-    Value *v = reshape(g, "bs(gd)->bsgd", sizes, linear(g, "v_attn", x, &keys));
+    Value *q = clipped(b, wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
+    Value *k = clipped(b, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
+    Value *v = clipped(b, linear(g, "v_attn", x, &keys));
+    q = reshape(g, "bs(grd)->bsgrd", groups, q);
+    k = reshape(g, "bs(gd)->bsgd", sizes, k);
+    v = reshape(g, "bs(gd)->bsgd", sizes, v);
     if (!d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
-    q = maybe_norm(g, "q_norm", q, d->qk_norm);
-    k = maybe_norm(g, "k_norm", k, d->qk_norm);
+    q = head_norm(b, "q_norm", q, queries.width, queries.axis);
+    k = head_norm(b, "k_norm", k, keys.width, keys.axis);
     if (d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);

@@ -21,7 +21,7 @@ typedef struct LayerList {
     int64_t n;
 } LayerList;
 
-typedef enum QkNorm { QK_NONE, QK_HEAD, QK_WIDTH } QkNorm;
+typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 
 typedef struct Settings {
     const char *sample_key, *prediction_key, *document_key;
@@ -30,7 +30,7 @@ typedef struct Settings {
     int64_t seed;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
-        residual_scale, logit_divisor;
+        residual_scale, logit_divisor, qkv_clip;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
     int activation;
@@ -50,7 +50,7 @@ typedef struct Settings {
 } Settings;
 
 static const char *const norm_types[] = { "rms", "layer", NULL };
-static const char *const qk_norms[] = { "none", "head", "width", NULL };
+static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
 static const char *const scores[] = { "softmax", "sigmoid", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
@@ -160,7 +160,8 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(Settings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_CHOICE(Settings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
-    FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, or of all together"),
+    FIELD_FLOAT(Settings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
+    FIELD_CHOICE(Settings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_CHOICE(Settings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(Settings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(Settings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
@@ -258,6 +259,8 @@ static Error *check_latent(const Settings *s)
                          (long long)s->n_head_kv, (long long)s->n_head_q);
     if (s->qk_norm != QK_NONE)
         return error_new("latent: it has norms of its own; qk_norm must be none");
+    if (s->qkv_clip > 0)
+        return error_new("latent: keys and values have no bound; qkv_clip must be 0");
     if (any_rope_width(s))
         return error_new("latent: its rope_width says what turns; width of rope must be 0");
     return NULL;
@@ -397,6 +400,9 @@ static Error *check(const void *settings)
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
+    if (s->qk_norm == QK_EACH_HEAD && (s->norm.bias || s->norm.from_one || !s->norm.weight))
+        return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
+                         "norm asks for others");
     TRY(check_latent(s));
     TRY(check_conv(s));
     TRY(check_linear(s));
@@ -522,7 +528,9 @@ static Error *build(Builder *b, const void *settings, void **out)
         .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && s->residual != RESIDUAL_ONE_NORM),
         .ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
         .head_norm = head_norm,
-        .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD),
+        .qkv_clip = s->qkv_clip,
+        .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
+        .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,

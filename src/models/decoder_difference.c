@@ -191,6 +191,8 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
+    if (!e && x->qk_norm)
+        e = flag(a, "weights of each head in that", x->qk_norm_by_head, y->qk_norm_by_head);
     if (!e) e = norms(a, "norm of all heads together", x->qk_norm_width, y->qk_norm_width);
     if (!e && x->qk_norm && x->layer[0].n_rope)
         e = flag(a, "norm of queries and keys before rope", x->qk_norm_before_rope,
@@ -219,6 +221,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = number(a, "scale of what layers add", x->residual_scale, y->residual_scale);
     if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
+    if (!e) e = number(a, "bound of queries, keys and values", x->qkv_clip, y->qkv_clip);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);
     return e ? e : mixtures(a, x->moe, y->moe);

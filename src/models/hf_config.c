@@ -108,6 +108,8 @@ static void read_norms(HfReading *r)
     if (f->post_norm || f->sandwich) d->attention_post_norm = d->ffn_post_norm = n;
     const bool asked = f->keys.use_qk_norm && r->c.use_qk_norm;
     if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
+    d->qkv_clip = f->keys.clip_qkv && r->c.clip_qkv ? *r->c.clip_qkv : 0;
+    d->qk_norm_by_head = f->norm_by_head && d->qk_norm;
     if (f->qk_norm_width) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);
     d->qk_norm_before_rope = !f->norm_after_rope;
 }
@@ -119,13 +121,14 @@ static Error *refuse(const HfReading *r)
     const Yaml *both = c->use_bidirectional_attention;
     if (both && both->type == YAML_BOOL && both->boolean)
         return hf_unknown(r, "use_bidirectional_attention", "only false and null are");
-    if (c->clip_qkv) return hf_unknown(r, "clip_qkv", "only null is: nothing bounds them");
-    if (c->qk_layernorm)
-        return hf_unknown(r, "qk_layernorm", "only false is: each head would have its own norm");
     const HfFamily *f = r->family;
+    if (c->clip_qkv && !f->keys.clip_qkv)
+        return hf_unknown(r, "clip_qkv", "only null is: the class bounds nothing");
+    if (c->qk_layernorm)
+        return hf_unknown(r, "qk_layernorm", "only false is: no norms of queries and keys");
     const bool has_norm = f->keys.use_qk_norm || f->qk_norm || f->qk_norm_width;
     if (c->use_qk_norm && !has_norm)
-        return hf_unknown(r, "use_qk_norm", "only false is: each head would have its own norm");
+        return hf_unknown(r, "use_qk_norm", "only false is: no norms of queries and keys");
     if (c->add_cross_attention) return hf_unknown(r, "add_cross_attention", "only false is");
     return NULL;
 }

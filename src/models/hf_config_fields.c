@@ -105,7 +105,7 @@ const Field hf_config_fields[] = {
     FIELD_FLOAT(HfConfig, attention_multiplier, "1.0", 0, INFINITY, "of scores", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, residual_multiplier, "1.0", 0, INFINITY, "of what a layer adds", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(HfConfig, logits_scaling, "1.0", 0, INFINITY, "logits are divided by it", .flags = FIELD_OPEN_MIN),
-    FIELD_FLOAT(HfConfig, clip_qkv, "null", 0, INFINITY, "bound of queries, keys and values"),
+    FIELD_FLOAT(HfConfig, clip_qkv, "null", 0, INFINITY, "bound of queries, keys and values", .flags = FIELD_OPEN_MIN),
     FIELD_INTS(HfConfig, no_rope_layers, "[]", 0, 0, "of each layer: 1, positions turn; 0, they do not"),
     COUNT(no_rope_layer_interval, "4", "in each such layer they do not"),
     FIELD_BOOL(HfConfig, use_parallel_residual, "null", "attention and feed-forward layers side by side"),

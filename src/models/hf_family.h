@@ -14,6 +14,7 @@ typedef struct HfKeys {
     bool multipliers; /* of embeddings, scores, what layers add, and logits */
     bool logit_scale, use_parallel_residual;
     bool use_qk_norm; /* of each head, before rope */
+    bool clip_qkv;
     bool use_sliding_window;
     bool topk_method; /* scores are a softmax, and it says whether experts have groups */
     bool mlp_layer_types;
@@ -57,6 +58,7 @@ typedef struct HfFamily {
     /* What the class computes. */
     bool qkv_bias;      /* whatever config.json says */
     bool qk_norm;       /* of each head, before rope */
+    bool norm_by_head;  /* those have weights of their own, as rows of a matrix */
     bool qk_norm_width; /* of all heads together */
     bool norm_after_rope;
     bool from_one; /* norms store weight - 1 */

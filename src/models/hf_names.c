@@ -31,6 +31,12 @@ const HfName hf_sandwich_names[] = {
     { 0 },
 };
 
+const HfName hf_cohere_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_HEAD_ROWS },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_HEAD_ROWS },
+    { 0 },
+};
+
 const HfName hf_mixtral_names[] = {
     { "transformer.h.%.mlp.router.balance",
       "model.layers.%.block_sparse_moe.e_score_correction_bias", HF_SAME },

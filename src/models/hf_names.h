@@ -58,6 +58,7 @@ typedef enum HfLayout {
     HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
     HF_STACKED_SECOND_HALF,
     HF_ROW,           /* a vector as the one row of a matrix */
+    HF_HEAD_ROWS,     /* likewise, as a row for each head */
     HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
     HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
     HF_GROUP_KEYS,
@@ -77,6 +78,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_latent_names[], hf_afmoe_names[], hf_shared_names[], hf_qwen3_next_names[],
     hf_qwen3_5_names[], hf_bamba_names[], hf_lfm2_names[], hf_mamba2_names[], hf_nemotron_h_names[],
     hf_granite_hybrid_names[], hf_gpt_oss_names[], hf_apertus_names[], hf_gpt2_names[],
-    hf_granitemoe_names[], hf_hunyuan_names[], hf_hunyuan_moe_names[], hf_ernie_moe_names[],
-    hf_falcon_names[], hf_phi_names[], hf_gptj_names[];
+    hf_cohere_names[], hf_granitemoe_names[], hf_hunyuan_names[], hf_hunyuan_moe_names[],
+    hf_ernie_moe_names[], hf_falcon_names[], hf_phi_names[], hf_gptj_names[];
 #endif

@@ -251,6 +251,11 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         s->size[0] = 1, s->size[1] = rows;
         return;
     }
+    if (layout == HF_HEAD_ROWS) {
+        s->n_dims = 2;
+        s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
+        return;
+    }
     if (layout >= HF_STACKED_ROWS) {
         place_stacked_rows(s, layout, size);
         return;

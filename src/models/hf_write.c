@@ -69,7 +69,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.attention_gate = GATE_NONE;
     class.scale_by_layer = false;
     class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
-    class.residual_scale = class.logit_divisor = 0;
+    class.residual_scale = class.logit_divisor = class.qkv_clip = 0;
     if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||

@@ -2,6 +2,7 @@
 #include "device/cuda/kernel.h"
 extern "C" {
 #include "ops/clamped_swiglu.h"
+#include "ops/clip.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/logit_cap.h"
@@ -296,6 +297,18 @@ KERNEL(logit_cap_grad_kernel, 256)
 {
     const float cap = (float)attrs_of<LogitCap>(c).cap;
     map<2>(c, [=](auto, float y, float dy) { return dy * (1 - y / cap * (y / cap)); });
+}
+
+KERNEL(clip_kernel, 256)
+{
+    const float most = (float)attrs_of<Clip>(c).bound;
+    map<1>(c, [=](auto, float x) { return x > most ? most : x < -most ? -most : x; });
+}
+
+KERNEL(clip_grad_kernel, 256)
+{
+    const float most = (float)attrs_of<Clip>(c).bound;
+    map<2>(c, [=](auto, float x, float dy) { return x <= most && x >= -most ? dy : 0; });
 }
 
 KERNEL(swiglu_kernel, 256)

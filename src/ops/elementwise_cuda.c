@@ -1,6 +1,7 @@
 /* elementwise_cuda.c - starts the kernels of elementwise.cu. */
 #include "device/cuda/cuda.h"
 #include "ops/clamped_swiglu.h"
+#include "ops/clip.h"
 #include "ops/elementwise.h"
 #include "ops/fill.h"
 #include "ops/kernels.h"
@@ -92,6 +93,16 @@ static int run_logit_cap_grad(const Launch *l)
     return cuda_run_elements(l, "logit_cap_grad_kernel", sizeof(LogitCap));
 }
 
+static int run_clip(const Launch *l)
+{
+    return cuda_run_elements(l, "clip_kernel", sizeof(Clip));
+}
+
+static int run_clip_grad(const Launch *l)
+{
+    return cuda_run_elements(l, "clip_grad_kernel", sizeof(Clip));
+}
+
 static int run_clamped_swiglu(const Launch *l)
 {
     return cuda_run_elements(l, "clamped_swiglu_kernel", sizeof(ClampedSwiglu));
@@ -162,6 +173,8 @@ const KernelDef elementwise_cuda[] = {
     { "relu_squared_grad", "cuda", "any any>any", CPU_SCALAR, run_relu_squared_grad, NULL,
       cuda_floats_fit },
     { "offset", "cuda", "any>any", CPU_SCALAR, run_offset, NULL, cuda_floats_fit },
+    { "clip", "cuda", "any>any", CPU_SCALAR, run_clip, NULL, cuda_floats_fit },
+    { "clip_grad", "cuda", "any any>any", CPU_SCALAR, run_clip_grad, NULL, cuda_floats_fit },
     { "logit_cap", "cuda", "any>any", CPU_SCALAR, run_logit_cap, NULL, cuda_floats_fit },
     { "logit_cap_grad", "cuda", "any any>any", CPU_SCALAR, run_logit_cap_grad, NULL,
       cuda_floats_fit },

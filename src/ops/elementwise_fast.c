@@ -3,6 +3,7 @@
  * A map is one function on vectors; the loops around it are shared. Inputs and results may be F32
  * or BF16 in any mix, computed in f32. */
 #include "ops/clamped_swiglu.h"
+#include "ops/clip.h"
 #include "ops/elementwise.h"
 #include "ops/kernels.h"
 #include "ops/vector/chunks.h"
@@ -201,6 +202,18 @@ INLINE void clamped_swiglu_grad_step(const Vec *x, Vec *y, float limit)
     y[1] = vec_keep((x[1] <= most) & (x[1] >= -most), x[2] * gate * s);
 }
 
+INLINE void clip_step(const Vec *x, Vec *y, float bound)
+{
+    const Vec most = vec_set(bound);
+    y[0] = vec_max(-most, vec_min(most, x[0]));
+}
+
+INLINE void clip_grad_step(const Vec *x, Vec *y, float bound)
+{
+    const Vec most = vec_set(bound);
+    y[0] = vec_keep((x[0] <= most) & (x[0] >= -most), x[1]);
+}
+
 /* run_NAME, which maps the function NAME_step over all elements. */
 #define RUN(name, n_in, n_out, constant)                                                           \
     static void name##_task(void *arg, int64_t i, int thread)                                      \
@@ -226,6 +239,8 @@ RUN(relu, 1, 1, 0)
 RUN(relu_grad, 2, 1, 0)
 RUN(relu_squared, 1, 1, 0)
 RUN(relu_squared_grad, 2, 1, 0)
+RUN(clip, 1, 1, (float)((const Clip *)l->attrs)->bound)
+RUN(clip_grad, 2, 1, (float)((const Clip *)l->attrs)->bound)
 RUN(swiglu, 2, 1, 0)
 RUN(swiglu_grad, 3, 2, 0)
 RUN(clamped_swiglu, 2, 1, (float)((const ClampedSwiglu *)l->attrs)->limit)
@@ -248,6 +263,8 @@ const KernelDef TABLE[] = {
     { "relu_grad", "cpu", "any any>any", LEVEL, run_relu_grad, NULL, floats_fit },
     { "relu_squared", "cpu", "any>any", LEVEL, run_relu_squared, NULL, floats_fit },
     { "relu_squared_grad", "cpu", "any any>any", LEVEL, run_relu_squared_grad, NULL, floats_fit },
+    { "clip", "cpu", "any>any", LEVEL, run_clip, NULL, floats_fit },
+    { "clip_grad", "cpu", "any any>any", LEVEL, run_clip_grad, NULL, floats_fit },
     { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
     { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
     { "clamped_swiglu", "cpu", "any any>any", LEVEL, run_clamped_swiglu, NULL, floats_fit },

@@ -73,7 +73,7 @@ static const char *const families[] = {
             "\"use_parallel_residual\": true",
     MEMBERS "\"model_type\": \"starcoder2\", \"sliding_window\": 5",
     MEMBERS "\"model_type\": \"nemotron\"",
-    MEMBERS "\"model_type\": \"cohere\"",
+    MEMBERS "\"model_type\": \"cohere\", \"use_qk_norm\": true",
     MEMBERS "\"model_type\": \"glm\", \"head_dim\": 4",
     MEMBERS "\"model_type\": \"glm4\", \"head_dim\": 8",
     MEMBERS
@@ -92,7 +92,7 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"ernie4_5\", \"head_dim\": 6, \"use_bias\": true",
     MEMBERS "\"model_type\": \"seed_oss\", \"head_dim\": 4, \"attention_out_bias\": true, "
             "\"residual_dropout\": 0.0, \"attention_dropout\": 0.0",
-    MEMBERS "\"model_type\": \"olmo\"",
+    MEMBERS "\"model_type\": \"olmo\", \"clip_qkv\": 0.1",
     MEMBERS "\"model_type\": \"cohere2\", \"sliding_window\": 3, \"sliding_window_pattern\": 2",
     MEMBERS "\"model_type\": \"gemma\", \"head_dim\": 4",
     GEMMA "\"model_type\": \"gemma2\", \"attn_logit_softcapping\": 5.0, "

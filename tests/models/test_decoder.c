@@ -3,7 +3,9 @@
 #include "models/decoder_model.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
+#include "ops/op_run.h"
 #include "test.h"
+#include <math.h>
 #include <string.h>
 
 /* Of the last node that scales: the hidden states of the head. */
@@ -138,6 +140,59 @@ TEST(scores_are_divided_by_the_number_of_the_block)
     arena_free(a);
 }
 
+/* Behind its own weight, a feature of queries or keys of a head, or of values, which have none:
+ * what its product gives, kept within the bound, over the root of the head's mean square. */
+static double made_feature(OpRun *run, const Graph *g, const char *name, int64_t t, int64_t head,
+                           int64_t i)
+{
+    enum { WIDTH = 8, HEAD = 4 };
+    const char *prefix = "transformer.h.0.attn.";
+    const Value *weight = graph_find(g, arena_printf(run->arena, "%s%s_attn.weight", prefix, name)),
+                *norm = graph_find(g, arena_printf(run->arena, "%s%s_norm.weight", prefix, name));
+    const Tensor *x = &run->tensor[read_by(g, weight->name)->id];
+    double made[HEAD], squares = 0;
+    for (int64_t j = 0; j < HEAD; j++) {
+        made[j] = 0;
+        for (int64_t k = 0; k < WIDTH; k++)
+            made[j] += op_get(x, t * WIDTH + k) *
+                       op_get(&run->tensor[weight->id], (head * HEAD + j) * WIDTH + k);
+        made[j] = fmax(-0.5, fmin(0.5, made[j]));
+        squares += made[j] * made[j];
+    }
+    if (!norm) return made[i];
+    return made[i] / sqrt(squares / HEAD + 1e-6) * op_get(&run->tensor[norm->id], head * HEAD + i);
+}
+
+TEST(queries_keys_and_values_are_bounded_and_heads_have_norms_of_their_own)
+{
+    enum { TOKENS = 4, HEADS = 2, HEAD = 4 };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {eps: 1e-6}, "
+        "qk_norm: each_head, qkv_clip: 0.5",
+        &m));
+    const ForwardSettings f = { .batch = 1, .sequence = TOKENS };
+    assert_no_error(m->forward(m, g, &f, &out));
+    OpRun *run = op_run_new(a, g, 0);
+    op_run_nodes(run, 0, g->n_nodes);
+    const Node *n = NULL;
+    for (int64_t i = 0; i < g->n_nodes && !n; i++)
+        if (g->node[i]->op == &op_attention) n = g->node[i];
+    static const char *const names[] = { "q", "k", "v" };
+    for (int k = 0; k < 3; k++)
+        for (int64_t t = 0; t < TOKENS; t++)
+            for (int64_t h = 0; h < HEADS; h++)
+                for (int64_t i = 0; i < HEAD; i++)
+                    assert_close(op_get(&run->tensor[n->in[k]->id], (t * HEADS + h) * HEAD + i),
+                                 made_feature(run, g, names[k], t, h, i), 1e-6);
+    arena_free(a);
+}
+
 TEST(decoders_that_cannot_be_are_refused_by_setting)
 {
     static const char *const row[][2] = {
@@ -145,6 +200,10 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "rope: rotary positions need an even head width" },
         { "layers: [{}, {rope: {kind: llama3, low_freq: 5.0}}]",
           "layers.1.rope: high_freq 4 must be above low_freq 5" },
+        { "qk_norm: each_head, norm: {type: layer, bias: true}",
+          "qk_norm: each_head has weights, and neither biases nor weights from 1" },
+        { "qk_norm: each_head, norm: {from_one: true}", "qk_norm: each_head has weights" },
+        { "qk_norm: each_head, norm: {weight: false}", "qk_norm: each_head has weights" },
         { "layers: [{sparse: true}]", "layers: a sparse block needs the settings `mixture`" },
         { "mixture: {n_experts: 2, top_k: 3, hidden: 4}, layers: [{sparse: true}]",
           "mixture: top_k 3 is above n_experts 2" },
@@ -261,7 +320,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
 /* Sizes that blocks need, and those that none reads. */
 TEST(sizes_are_given_where_blocks_have_them)
 {
-#define SIZES                                                                                      \
+#define HEADLESS                                                                                   \
     "sample_key: ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: 8, "    \
     "n_layer: 2, "
 #define SPACES                                                                                     \
@@ -285,12 +344,14 @@ TEST(sizes_are_given_where_blocks_have_them)
     Arena *a = arena_new();
     Model *m = NULL;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        assert_error_has(decoder_model(a, arena_printf(a, SIZES "%s", row[i][0]), &m), row[i][1]);
-    assert_no_error(decoder_model(a, SIZES SPACES, &m));
+        assert_error_has(decoder_model(a, arena_printf(a, HEADLESS "%s", row[i][0]), &m),
+                         row[i][1]);
+    assert_no_error(decoder_model(a, HEADLESS SPACES, &m));
     assert_no_error(decoder_model(
         a,
-        SIZES "n_head_q: 1, n_head_kv: 1, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: "
-              "1, hidden: 4}",
+        HEADLESS
+        "n_head_q: 1, n_head_kv: 1, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: "
+        "1, hidden: 4}",
         &m));
     arena_free(a);
 }
@@ -327,6 +388,7 @@ TEST(latent_attention_has_its_own_norms_and_what_turns)
     static const char *const row[][2] = {
         { "qk_norm: head", "latent: it has norms of its own; qk_norm must be none" },
         { "qk_norm: width", "latent: it has norms of its own; qk_norm must be none" },
+        { "qkv_clip: 1.0", "latent: keys and values have no bound; qkv_clip must be 0" },
         { "rope: {width: 2}", "latent: its rope_width says what turns; width of rope must be 0" },
         { "layers: [{}, {rope: {width: 2}}]", "latent: its rope_width says what turns" },
         { "rope: {kind: longrope, short_factors: [1.0, 1.0], long_factors: [1.0, 1.0]}",

@@ -242,6 +242,9 @@ static const Pair pairs[] = {
     { SIZES "\"model_type\": \"cohere\", \"logit_scale\": 0.25", DECODER_SETTINGS
       "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {base: 500000.0}, "
       "logit_divisor: 4.0" },
+    { SIZES "\"model_type\": \"cohere\", \"use_qk_norm\": true", DECODER_SETTINGS
+      "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {base: 500000.0}, "
+      "logit_divisor: 16.0, qk_norm: each_head" },
     { SIZES "\"model_type\": \"cohere2\", \"sliding_window\": 4", DECODER_SETTINGS
       "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {}, logit_divisor: 16.0, "
       "layers: [{count: 3, window: 4}, {no_rope: true}]" },
@@ -362,6 +365,8 @@ static const Pair pairs[] = {
       "shared_hidden: 10, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"olmo\"",
       DECODER_SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
+    { SIZES "\"model_type\": \"olmo\", \"clip_qkv\": 0.2",
+      DECODER_SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}, qkv_clip: 0.2" },
 };
 
 static Error *decoder_from_json(Arena *a, const char *members, HfModel *out)
@@ -472,6 +477,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "scale_by_layer: true", "scale of scores by the layer" },
         { "residual: two_norms", "residual: two_norms instead of serial" },
         { "attention_gate: head", "gate of attention: head instead of none" },
+        { "qkv_clip: 2.0", "bound of queries, keys and values" },
         { "rope: {width: 2}", "positions: there is not one rotary transform" },
     };
     Arena *a = arena_new();
@@ -479,7 +485,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
     Text text = { 0 };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = NULL;
-        const char *rope = i < 5 ? "rope: {}, " : "";
+        const char *rope = i < 6 ? "rope: {}, " : "";
         assert_no_error(decoder_model(
             a, arena_printf(a, DECODER_SETTINGS "norm: {type: layer}, %s%s", rope, row[i][0]), &m));
         assert_error_has(hf_custom_config_write(a, decoder_of(m), F32, &f, &text), row[i][1]);

@@ -4,6 +4,7 @@
 #include "ops/accumulate.h"
 #include "ops/cast.h"
 #include "ops/clamped_swiglu.h"
+#include "ops/clip.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/features.h"
@@ -118,6 +119,11 @@ static Value *cap_some(Graph *g, Value *x)
     return logit_cap(g, x, 0.8);
 }
 
+static Value *clip_some(Graph *g, Value *x)
+{
+    return clip(g, x, 0.6);
+}
+
 static Value *through_host(Graph *g, Value *x)
 {
     return host_copy(g, host_copy(g, x, true), false);
@@ -215,6 +221,8 @@ const OpCase element_cases[] = {
     { "offset", build_unary, .unary = offset_by_one, .n = { 6, 8 } },
     { "logit_cap", build_unary, .unary = cap_some, .n = { 6, 8 }, .large = { 256, 16384 } },
     { "logit_cap of many elements", build_unary, .unary = cap_some, .n = { 123, 45 } },
+    { "clip", build_unary, .unary = clip_some, .n = { 6, 8 }, .large = { 4096, 2048 } },
+    { "clip of many elements", build_unary, .unary = clip_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
     { "clamped_swiglu", build_binary, .binary = bounded_swiglu, .n = { 6, 7 }, .large = { 4096, 2880 } },
     { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
