@@ -45,33 +45,53 @@ typedef struct BlockNorms {
 
 static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 {
-    const Norm *front = layer->is_linear ? d->linear->front_norm : NULL;
+    const Norm *front = layer->mixer == MIXER_LINEAR ? d->linear->front_norm : NULL;
     if (front) return (BlockNorms){ .attention = front, .ffn = front };
     return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm, d->ffn_post_norm };
+}
+
+/* Behind its norms; n is the stream behind the one in front. */
+static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *n)
+{
+    Graph *g = b->g;
+    Value *y;
+    if (layer->mixer == MIXER_LINEAR) {
+        y = linear_attention_layer(b, n);
+    } else if (layer->mixer == MIXER_CONV) {
+        y = short_conv_layer(b, n);
+    } else {
+        graph_enter(g, "attn", -1);
+        y = attention_layer(b, layer, n);
+        graph_leave(g);
+    }
+    return maybe_norm(g, "attention_post_norm", y, norms->attention_post);
+}
+
+static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *n)
+{
+    graph_enter(b->g, "mlp", -1);
+    Value *y = feed_forward(b, layer, n);
+    graph_leave(b->g);
+    return maybe_norm(b->g, "ffn_post_norm", y, norms->ffn_post);
 }
 
 static Value *layers_of_block(Build *b, Value *x, int64_t i)
 {
     Graph *g = b->g;
     const Decoder *d = b->d;
-    const BlockNorms norms = norms_of(d, &d->layer[i]);
-    Value *n = maybe_norm(g, "attention_norm", x, norms.attention);
-    Value *attended;
-    if (d->layer[i].is_linear) {
-        attended = linear_attention_layer(b, n);
-    } else {
-        graph_enter(g, "attn", -1);
-        attended = attention_layer(b, &d->layer[i], n);
-        graph_leave(g);
+    const DecoderLayer *layer = &d->layer[i];
+    const BlockNorms norms = norms_of(d, layer);
+    if (d->residual == RESIDUAL_SERIAL) {
+        if (layer->mixer != MIXER_NONE)
+            x = added(b, x,
+                      mixed(b, layer, &norms, maybe_norm(g, "attention_norm", x, norms.attention)));
+        if (layer->no_ffn) return x;
+        return added(b, x, fed_forward(b, layer, &norms, maybe_norm(g, "ffn_norm", x, norms.ffn)));
     }
-    attended = maybe_norm(g, "attention_post_norm", attended, norms.attention_post);
-    if (d->residual == RESIDUAL_SERIAL) x = added(b, x, attended);
-    if (d->residual != RESIDUAL_ONE_NORM) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
-    graph_enter(g, "mlp", -1);
-    Value *y = feed_forward(b, &d->layer[i], n);
-    graph_leave(g);
-    y = maybe_norm(g, "ffn_post_norm", y, norms.ffn_post);
-    return added(b, x, d->residual == RESIDUAL_SERIAL ? y : add(g, attended, y));
+    Value *n = maybe_norm(g, "attention_norm", x, norms.attention),
+          *attended = mixed(b, layer, &norms, n);
+    if (d->residual == RESIDUAL_TWO_NORMS) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
+    return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n)));
 }
 
 static Value *block(Build *b, Value *x, int i)
@@ -184,8 +204,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn", "mlp", "mtp.stream.", "mtp.token.", "lm_head.weight",
-                                       "lm_head.bias", NULL } },
+    { "linear", (const char *const[]){ "attn", "mlp", "short_conv.", "mtp.stream.", "mtp.token.",
+                                       "lm_head.weight", "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",

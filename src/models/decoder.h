@@ -19,13 +19,22 @@ extern const char *const residual_choices[];
 typedef enum AttentionGate { GATE_NONE, GATE_HEAD, GATE_FEATURE } AttentionGate;
 extern const char *const attention_gates[];
 
-/* What may differ from block to block. */
+/* What reads other tokens in a block. */
+typedef enum Mixer {
+    MIXER_ATTENTION,
+    MIXER_LINEAR, /* `linear`: no window, and nothing turns */
+    MIXER_CONV,   /* `short_conv`, likewise */
+    MIXER_NONE    /* the block is a feed-forward layer */
+} Mixer;
+
+/* What may differ from block to block. A block has a mixer, a feed-forward layer, or both. */
 typedef struct DecoderLayer {
+    Mixer mixer;
     int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
-    bool is_linear; /* `linear` instead of attention: no window, and nothing turns */
+    bool no_ffn;
 } DecoderLayer;
 
 /* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
@@ -55,10 +64,17 @@ typedef struct LinearAttention {
     bool conv_bias, bias;         /* biases of convolutions, and of products */
     bool has_skip;                /* each head gives its input, too, times a number of its own */
     double least_step, most_step; /* as in ops/delta_gates.h */
-    /* In front of both layers of a linear block, which then has no norms behind them, whatever
+    /* In front of the layers of a linear block, which then has no norms behind them, whatever
      * other blocks have; NULL: as those. */
     const Norm *front_norm;
 } LinearAttention;
+
+/* Of each feature a weighted sum over the last tokens, between two gates that the token opens by
+ * products without an activation (Liquid AI 2025, LFM2). */
+typedef struct ShortConv {
+    int64_t width; /* tokens, at least 2 */
+    bool bias;     /* of products and of the convolution */
+} ShortConv;
 
 /* Further blocks, each with the stream of the one before and the embedding of one token more,
  * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
@@ -105,6 +121,7 @@ typedef struct Decoder {
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
     const LinearAttention *linear; /* NULL: no layer is linear */
+    const ShortConv *short_conv;   /* NULL: no layer is such a convolution */
     const MultiToken *multi_token; /* NULL: the next token alone is predicted */
     const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
     const Moe *moe;                /* NULL: no layer is sparse */

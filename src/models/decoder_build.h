@@ -31,6 +31,11 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
 /* decoder_linear.c: the same of a layer of linear attention. It names its modules itself. */
 Value *linear_attention_layer(Build *b, Value *x);
+/* decoder_conv.c: the same of a short convolution. */
+Value *short_conv_layer(Build *b, Value *x);
+/* x [b s width] behind a convolution over the last `taps` tokens of its document, whose weight (and
+ * bias) are "<name>_conv.weight"; while a text is continued "<name>_tail" has its last tokens. */
+Value *decoder_conv(Build *b, const char *name, Value *x, int64_t taps, bool bias);
 /* decoder_attention.c: the cache of that name for what is kept of texts, [texts ...]. What has a
  * second dimension of 1 is kept of a text as a whole, else that is its positions. */
 Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims);

@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear;
+    bool no_rope, sparse, linear, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -44,6 +44,7 @@ typedef struct Settings {
     const LatentSettings *latent;
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
+    const ShortConv *short_conv;
     const Moe *mixture;
     const MultiToken *multi_token;
 } Settings;
@@ -87,6 +88,14 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
+    FIELD_BOOL(LayerSettings, conv, "false", "a short convolution in the place of attention"),
+    FIELD_BOOL(LayerSettings, no_mixer, "false", "neither attention nor what may be in its place: these blocks are a feed-forward layer, or the mixture, behind one norm"),
+    FIELD_BOOL(LayerSettings, no_ffn, "false", "no feed-forward layer: these blocks are attention, or what is in its place, behind one norm"),
+    { 0 },
+};
+static const Field short_conv_fields[] = {
+    FIELD_INT(ShortConv, width, "3", 2, 1024, "tokens that a convolution sees"),
+    FIELD_BOOL(ShortConv, bias, "false", "biases of products and of convolutions"),
     { 0 },
 };
 static const Field multi_token_fields[] = {
@@ -101,6 +110,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
+    FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
     FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
     FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
@@ -123,9 +133,9 @@ static const Field fields[] = {
     COUNT(sequence_length, "longest sequence"),
     FIELD_INT(Settings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_embd, "width of the residual stream"),
-    COUNT(n_head_q, "number of query heads"),
-    COUNT(n_head_kv, "number of key and value heads; divides n_head_q"),
-    COUNT(ffn_hidden, "width of the feed-forward layer"),
+    FIELD_INT(Settings, n_head_q, "0", 0, MOST, "number of query heads; 0: no block has attention", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),
+    FIELD_INT(Settings, ffn_hidden, "0", 0, MOST, "width of the feed-forward layer; 0: no block has one, but for mixtures", .flags = FIELD_STRICT),
     FIELD_INT(Settings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
     FIELD_INT(Settings, seed, "0", 0, 0, "of the initial weights"),
     FIELD_FLOAT(Settings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
@@ -144,7 +154,7 @@ static const Field fields[] = {
     FIELD_BOOL(Settings, out_bias, "false", "bias after attention"),
     FIELD_BOOL(Settings, ffn_bias, "false", "biases of feed-forward layers"),
     FIELD_BOOL(Settings, head_bias, "false", "bias of the head: one number for each token id"),
-    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another"),
+    FIELD_BOOL(Settings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(Settings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(Settings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(Settings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
@@ -160,6 +170,7 @@ static const Field fields[] = {
     FIELD_STRUCT(Settings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
+    FIELD_STRUCT(Settings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -167,9 +178,14 @@ static const Field fields[] = {
 #undef COUNT
 /* clang-format on */
 
+static bool attends(const LayerSettings *x)
+{
+    return !x->linear && !x->conv && !x->no_mixer;
+}
+
 static int64_t head_width(const Settings *s)
 {
-    return s->head_width ? *s->head_width : s->n_embd / s->n_head_q;
+    return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
 }
 
 /* A number for each pair that turns. */
@@ -250,6 +266,25 @@ static Error *check_latent(const Settings *s)
     return NULL;
 }
 
+static Error *check_conv(const Settings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->conv;
+        if (x->conv && x->linear)
+            return error_new("layers.%lld: conv and linear are each in the place of attention",
+                             (long long)i);
+        if (x->conv && (x->window || x->rope || x->no_rope))
+            return error_new("layers.%lld: a conv block has no window, rope or no_rope",
+                             (long long)i);
+    }
+    if (any && !s->short_conv)
+        return error_new("layers: a conv block needs the settings `short_conv`");
+    if (!any && s->short_conv) return error_new("short_conv: no block of `layers` is conv");
+    return NULL;
+}
+
 static Error *check_linear(const Settings *s)
 {
     const LinearSettings *l = s->linear_attention;
@@ -279,9 +314,30 @@ static Error *check_linear(const Settings *s)
     return l ? linear_settings_check(l) : NULL;
 }
 
-static Error *check(const void *settings)
+static Error *check_halves(const Settings *s)
 {
-    const Settings *s = settings;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
+        if (!x->no_mixer && !x->no_ffn) continue;
+        const char *wrong = x->no_mixer && x->no_ffn ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && (x->linear || x->conv)
+                                ? "leaves no place for the layer of linear or conv"
+                            : x->no_mixer && (x->window || x->rope || x->no_rope)
+                                ? "leaves nothing that has window, rope or no_rope"
+                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
+                                                             : NULL;
+        if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
+    }
+    return NULL;
+}
+
+static Error *check_heads(const Settings *s)
+{
+    if (!s->n_head_q || !s->n_head_kv)
+        return error_new("%s: a block with attention needs it",
+                         s->n_head_q ? "n_head_kv" : "n_head_q");
     if (s->n_head_q % s->n_head_kv)
         return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
                          (long long)s->n_head_q);
@@ -289,6 +345,42 @@ static Error *check(const void *settings)
         return error_new("n_head_q %lld does not divide n_embd %lld; head_width may say another "
                          "width than n_embd / n_head_q",
                          (long long)s->n_head_q, (long long)s->n_embd);
+    return NULL;
+}
+
+/* What no block reads is not given. */
+static Error *check_sizes(const Settings *s)
+{
+    bool any_attends = false, feeds = false, is_dense = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any_attends |= attends(x);
+        feeds |= !x->no_ffn;
+        is_dense |= !x->no_ffn && !x->sparse;
+    }
+    const struct {
+        const char *key;
+        bool given;
+    } of_attention[] = { { "n_head_q", s->n_head_q },
+                         { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },
+                         { "rope", s->rope },
+                         { "latent", s->latent } };
+    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
+        if (of_attention[i].given)
+            return error_new("%s: no block of `layers` has attention", of_attention[i].key);
+    if (is_dense && !s->ffn_hidden)
+        return error_new("ffn_hidden: a block with a feed-forward layer needs it");
+    if (!feeds && s->ffn_hidden)
+        return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
+    return any_attends ? check_heads(s) : NULL;
+}
+
+static Error *check(const void *settings)
+{
+    const Settings *s = settings;
+    TRY(check_halves(s));
+    TRY(check_sizes(s));
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
@@ -312,6 +404,7 @@ static Error *check(const void *settings)
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm asks for others");
     TRY(check_latent(s));
+    TRY(check_conv(s));
     TRY(check_linear(s));
     return check_mixture(s);
 }
@@ -354,11 +447,15 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
-        layer[i] = (DecoderLayer){ .window = x->window,
+        layer[i] = (DecoderLayer){ .mixer = x->linear     ? MIXER_LINEAR
+                                            : x->conv     ? MIXER_CONV
+                                            : x->no_mixer ? MIXER_NONE
+                                                          : MIXER_ATTENTION,
+                                   .window = x->window,
                                    .rope = rope,
-                                   .n_rope = rope && !x->no_rope && !x->linear,
+                                   .n_rope = rope && !x->no_rope && attends(x),
                                    .is_sparse = x->sparse,
-                                   .is_linear = x->linear };
+                                   .no_ffn = x->no_ffn };
         if (++of_kind < x->count) continue;
         of_kind = 0;
         k = (k + 1) % s->layers.n;
@@ -379,6 +476,7 @@ static const Moe *mixture_of(Arena *a, const Settings *s)
     if (!s->mixture) return NULL;
     Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
     m->activation = (Activation)s->activation;
+    m->is_plain = !s->gated;
     return m;
 }
 
@@ -437,6 +535,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .linear = linear_of(a, s),
+        .short_conv = s->short_conv,
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

@@ -87,11 +87,25 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }
 
+static const char *const mixer_names[] = { "attention", "linear attention", "a short convolution",
+                                           "a feed-forward layer alone" };
+
+static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y)
+{
+    if (!x || !y) return flag(a, "short convolutions", x, y);
+    const char *e = number(a, "width of short convolutions", (double)x->width, (double)y->width);
+    return e ? e : flag(a, "biases of short convolutions", x->bias, y->bias);
+}
+
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
         const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
-        const char *e = flag(a, "linear attention", p->is_linear, q->is_linear);
+        const char *e =
+            p->mixer == q->mixer
+                ? NULL
+                : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
+        if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
@@ -113,7 +127,9 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
+    if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
+    if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
     if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
@@ -126,17 +142,41 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     return e;
 }
 
+static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
+{
+    bool any = false;
+    for (int64_t i = 0; i < d->n_layer; i++) any |= is(&d->layer[i]);
+    return any;
+}
+
+static bool attends(const DecoderLayer *l)
+{
+    return l->mixer == MIXER_ATTENTION;
+}
+
+static bool is_dense(const DecoderLayer *l)
+{
+    return !l->no_ffn && !l->is_sparse;
+}
+
+static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
+    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
+    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
+    return e ? e
+             : number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
+}
+
 static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
 {
     const char *e = number(a, "vocab_size", (double)x->vocab_size, (double)y->vocab_size);
     if (!e) e = number(a, "n_layer", (double)x->n_layer, (double)y->n_layer);
     if (!e) e = number(a, "width", (double)x->width, (double)y->width);
-    if (!e) e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
-    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
-    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
     if (!e)
         e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
-    if (!e && !(x->moe && y->moe))
+    if (!e && any_layer(x, attends)) e = heads(a, x, y);
+    if (!e && any_layer(x, is_dense))
         e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
     return e;
 }
@@ -163,6 +203,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = linears(a, x->linear, y->linear);
+    if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);
@@ -173,8 +214,6 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
                          activation_choices[y->activation]);
     if (!e) e = flag(a, "tied head", x->is_tied, y->is_tied);
     if (!e) e = number(a, "scale of the embedding", x->embedding_scale, y->embedding_scale);
-    if (!e)
-        e = number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
     if (!e) e = flag(a, "scale of scores by the layer", x->scale_by_layer, y->scale_by_layer);
     if (!e && x->residual != y->residual)
         e = arena_printf(a, "residual: %s instead of %s", residual_choices[x->residual],

@@ -3,7 +3,6 @@
  * go through a convolution along the sequence, heads read matrices that fade and are corrected, or
  * added to, token by token, and what they give goes through a norm and a gate. */
 #include "models/decoder_build.h"
-#include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
 #include "ops/gated_delta.h"
@@ -24,24 +23,9 @@ static Value *product(Build *b, const char *name, Value *x, int64_t width)
 /* One of queries, keys and values [b s width], behind its convolution. */
 static Value *convolved(Build *b, const char *name, Value *x, int64_t width)
 {
-    Graph *g = b->g;
-    const int64_t taps = b->d->linear->conv_width;
-    const char *module = arena_printf(g->arena, "%s_conv", name);
-    const Dim d[] = { { .size = width, .axis = "heads" }, { .size = taps } };
-    Value *y = product(b, name, x, width),
-          *weight = layer_param(g, module, "weight", 2, d, ROLE_TOKEN, init_of_linear(taps)),
-          *bias = b->d->linear->conv_bias
-                      ? layer_param(g, module, "bias", 1, d, ROLE_TOKEN, init_of_linear(taps))
-                      : NULL;
-    if (bias) bias->is_bias = true;
-    if (b->f->cache_length) {
-        const Dim kept[] = { y->dim[0], { .size = 1 }, { .size = taps - 1 }, y->dim[2] };
-        Value *tail = decoder_cache(b, arena_printf(g->arena, "%s_tail", name), y, 4, kept);
-        y = causal_conv_cached(g, tail, y, weight);
-    } else {
-        y = causal_conv(g, y, weight, b->documents);
-    }
-    return silu(g, bias ? add_bias(g, y, bias) : y);
+    const LinearAttention *l = b->d->linear;
+    x = product(b, name, x, width);
+    return silu(b->g, decoder_conv(b, name, x, l->conv_width, l->conv_bias));
 }
 
 static Value *gate_param(Graph *g, const char *what, int64_t heads, Init init)

@@ -25,6 +25,12 @@ const int64_t *hf_count(const HfReading *r, const char *key)
     return v && v->type == YAML_INT ? &v->integer : NULL;
 }
 
+const char *hf_text(const HfReading *r, const char *key)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    return v && v->type == YAML_STRING ? v->text : NULL;
+}
+
 static Error *read_activation(HfReading *r)
 {
     static const struct {
@@ -44,10 +50,13 @@ static Error *read_activation(HfReading *r)
     const HfFamily *f = r->family;
     const bool is_gpt2 = f->gpt2_keys, of_gemma = f->scaled_embedding;
     const bool is_newer = is_gpt2 || f->soft_caps || (of_gemma && !r->c.hidden_act);
-    const char *key = is_gpt2    ? "activation_function"
-                      : is_newer ? "hidden_activation"
-                                 : "hidden_act";
-    const char *name = is_newer ? r->c.hidden_activation : r->c.hidden_act;
+    const char *key = f->activation_key ? f->activation_key
+                      : is_gpt2         ? "activation_function"
+                      : is_newer        ? "hidden_activation"
+                                        : "hidden_act";
+    const char *name = f->activation_key ? hf_text(r, key)
+                       : is_newer        ? r->c.hidden_activation
+                                         : r->c.hidden_act;
     if (!name) name = f->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
     if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = f->activation;
@@ -140,21 +149,15 @@ static Error *read_dropout(HfReading *r)
     return NULL;
 }
 
-static Error *read_sizes(HfReading *r)
+static Error *read_heads(HfReading *r)
 {
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
-    d->vocab_size = c->vocab_size ? *c->vocab_size : f->vocab_size;
-    d->width = c->hidden_size;
-    d->n_layer = c->num_hidden_layers;
     d->n_head_q = c->num_attention_heads ? *c->num_attention_heads : f->n_heads;
-    if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
     if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
     d->n_head_kv = f->n_key_heads ? f->n_key_heads : d->n_head_q;
     if (c->num_key_value_heads && !f->no_groups) d->n_head_kv = *c->num_key_value_heads;
-    d->sequence_length =
-        c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
@@ -164,10 +167,30 @@ static Error *read_sizes(HfReading *r)
     if (!d->head_width) d->head_width = d->width / d->n_head_q;
     if (f->heads_fill_width && d->head_width * d->n_head_q != d->width)
         return hf_unknown(r, "head_dim", "the class has hidden_size / num_attention_heads");
+    return NULL;
+}
+
+static Error *read_sizes(HfReading *r)
+{
+    const HfConfig *c = &r->c;
+    const HfFamily *f = r->family;
+    Decoder *d = r->d;
+    d->vocab_size = c->vocab_size ? *c->vocab_size : f->vocab_size;
+    d->width = c->hidden_size;
+    d->n_layer = c->num_hidden_layers ? *c->num_hidden_layers : 0;
+    if (f->one_layer) TRY(hf_read_blocks(r));
+    if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
+    if (!d->n_layer) return hf_unknown(r, "num_hidden_layers", "it is needed");
+    d->sequence_length =
+        c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
+    if (f->no_attention) return NULL;
+    TRY(read_heads(r));
     const bool is_gpt2 = f->gpt2_keys;
     const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
+    if (f->short_conv && c->block_ff_dim) hidden = c->block_ff_dim;
     if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
+    if (f->keys.block_ff_dim) TRY(hf_adjust_hidden(r));
     if (f->shared_alone)
         d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
     return NULL;
@@ -244,15 +267,18 @@ static void read_biases(const HfReading *r)
 /* The whole model decides, where it says so. */
 static bool is_tied(const HfReading *r)
 {
+    if (r->family->short_conv && r->c.tie_embedding) return *r->c.tie_embedding;
     const Yaml *whole = yaml_get(r->whole, "tie_word_embeddings");
     if (whole && whole->type == YAML_BOOL) return whole->boolean;
     return r->c.tie_word_embeddings ? *r->c.tie_word_embeddings : r->family->is_tied;
 }
 
-/* Where there are none the expert that every token goes through is the feed-forward layer. */
+/* No block is a mixture; or where there are none the expert that every token goes through is the
+ * feed-forward layer. */
 static bool has_no_experts(const HfReading *r)
 {
     const int64_t *n = r->c.num_local_experts;
+    if (r->blocks) return !strchr(r->blocks, 'E');
     return r->family->shared_alone && n && *n == 0;
 }
 
@@ -277,6 +303,8 @@ static Error *read_decoder(HfReading *r)
     if (f->keys.logit_scale) d->logit_divisor = unless_one(1 / c->logit_scale);
     d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
+    if (d->is_tied && f->never_tied)
+        return hf_unknown(r, "tie_word_embeddings", "only false is: the class does not tie them");
     d->learned_positions = f->learned_positions;
     d->is_gated = !f->plain;
     d->residual = residual_of(r);
@@ -288,6 +316,7 @@ static Error *read_decoder(HfReading *r)
     TRY(read_dropout(r));
     read_norms(r);
     if (f->linear) TRY(hf_read_linear(r));
+    if (f->short_conv) TRY(hf_read_conv(r));
     if (f->state_space) TRY(hf_read_state_space(r));
     if (f->sparse && !has_no_experts(r)) TRY(hf_read_moe(r));
     return hf_read_layers(r);

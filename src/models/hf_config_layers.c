@@ -21,7 +21,8 @@ static bool turns(const HfReading *r, int64_t i)
     const HfConfig *c = &r->c;
     if (r->family->keys.position_embedding_type)
         return c->position_embedding_type && !strcmp(c->position_embedding_type, "rope");
-    if (!r->family->keys.no_rope_layers) return !r->family->learned_positions;
+    if (!r->family->keys.no_rope_layers)
+        return !r->family->learned_positions && !r->family->no_rope;
     if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
     return (i + 1) % c->no_rope_layer_interval != 0;
 }
@@ -87,7 +88,10 @@ static bool is_sparse(const HfReading *r, int64_t i)
     if (!r->d->moe) return false;
     if (r->family->keys.mlp_layer_types)
         return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
-    if (r->family->first_sparse_key) return i >= *hf_count(r, r->family->first_sparse_key);
+    if (r->family->first_sparse_key) {
+        const int64_t *first = hf_count(r, r->family->first_sparse_key);
+        return i >= (first ? *first : r->family->first_sparse);
+    }
     if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);
@@ -104,6 +108,15 @@ static Error *check_layer_types(const HfReading *r)
     for (int64_t i = 0; fits && i < list->n; i++)
         fits = !strcmp(list->item[i], "dense") || !strcmp(list->item[i], "sparse");
     return fits ? NULL : hf_unknown(r, "mlp_layer_types", "each layer is dense or sparse");
+}
+
+static DecoderLayer layer_alone(char letter)
+{
+    return (DecoderLayer){ .mixer = letter == 'M'   ? MIXER_LINEAR
+                                    : letter == '*' ? MIXER_ATTENTION
+                                                    : MIXER_NONE,
+                           .is_sparse = letter == 'E',
+                           .no_ffn = letter == 'M' || letter == '*' };
 }
 
 Error *hf_read_layers(HfReading *r)
@@ -124,15 +137,22 @@ Error *hf_read_layers(HfReading *r)
     const bool all_turn =
         r->family->windows < HF_WINDOW_ROPE || (r->family->windows == HF_WINDOW_HYBRID && !window);
     for (int64_t i = 0; i < d->n_layer; i++) {
-        bool local = false, linear = false;
-        TRY(r->family->linear || r->family->state_space ? hf_is_linear(r, i, &linear)
-                                                        : is_local(r, i, &local));
+        bool local = false;
+        Mixer mixer = MIXER_ATTENTION;
+        if (r->blocks) {
+            layer[i] = layer_alone(r->blocks[i]);
+            continue;
+        }
+        const HfFamily *f = r->family;
+        TRY(f->linear || f->state_space || f->short_conv ? hf_read_mixer(r, i, &mixer)
+                                                         : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] = (DecoderLayer){ .window = own,
-                                   .rope = &rope[local],
-                                   .n_rope = !linear && turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i),
-                                   .is_linear = linear };
+        layer[i] =
+            (DecoderLayer){ .mixer = mixer,
+                            .window = own,
+                            .rope = &rope[local],
+                            .n_rope = mixer == MIXER_ATTENTION && turns(r, i) && (all_turn || own),
+                            .is_sparse = is_sparse(r, i) };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

@@ -34,27 +34,41 @@ Error *hf_read_linear(HfReading *r)
     return NULL;
 }
 
-/* In a class that lists those that are not. */
-static bool is_listed(const HfReading *r, int64_t i)
+static bool has(const IntList *list, int64_t i)
 {
-    const IntList *list = &r->c.attn_layer_indices;
     for (int64_t k = 0; k < list->n; k++)
         if (list->item[k] == i) return true;
     return false;
 }
 
-Error *hf_is_linear(const HfReading *r, int64_t i, bool *out)
+/* Short convolutions, but for layers that are listed; without a list there are none. */
+static Error *conv_or_attention(const HfReading *r, int64_t i, Mixer *out)
 {
+    const StringList *list = r->c.layer_types;
+    const char *type = list && i < list->n ? list->item[i] : "";
+    const IntList *attention = r->c.full_attn_idxs;
+    *out = list ? (strcmp(type, "conv") != 0 ? MIXER_ATTENTION : MIXER_CONV)
+                : (!attention || has(attention, i) ? MIXER_ATTENTION : MIXER_CONV);
+    if (!list || *out == MIXER_CONV || !strcmp(type, "full_attention")) return NULL;
+    return hf_unknown(r, "layer_types", "each layer is of type full_attention or conv");
+}
+
+Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out)
+{
+    *out = MIXER_ATTENTION;
+    if (r->family->short_conv) return conv_or_attention(r, i, out);
     if (r->family->keys.attn_layer_indices) {
-        *out = !is_listed(r, i);
+        *out = has(&r->c.attn_layer_indices, i) ? MIXER_ATTENTION : MIXER_LINEAR;
         return NULL;
     }
     const StringList *list = r->c.layer_types;
     const char *type = list && i < list->n ? list->item[i] : "";
     const bool of_spaces = r->family->state_space;
-    *out = !list ? of_spaces || (i + 1) % r->c.full_attention_interval != 0
-                 : !strcmp(type, "linear_attention") || (of_spaces && !strcmp(type, "mamba"));
-    if (!list || *out || !strcmp(type, "full_attention")) return NULL;
+    const bool is_linear =
+        !list ? of_spaces || (i + 1) % r->c.full_attention_interval != 0
+              : !strcmp(type, "linear_attention") || (of_spaces && !strcmp(type, "mamba"));
+    if (is_linear) *out = MIXER_LINEAR;
+    if (!list || is_linear || !strcmp(type, "full_attention")) return NULL;
     if (of_spaces && !strcmp(type, "attention")) return NULL;
     return hf_unknown(r, "layer_types",
                       of_spaces ? "each layer is of type attention or mamba"

@@ -35,6 +35,10 @@ static Error *read_sizes(const HfReading *r, Moe *m)
     m->top_k = *top_k;
     m->hidden = *hidden;
     m->shared_hidden = *n_shared * *hidden;
+    const int64_t *width = f->shared_width_key ? hf_count(r, f->shared_width_key) : NULL;
+    if (f->shared_width_key && !width)
+        return hf_unknown(r, f->shared_width_key, "the class needs it");
+    if (width) m->shared_hidden = *width;
     return NULL;
 }
 
@@ -98,7 +102,9 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     if (f->sigmoids && c->scoring_func && strcmp(c->scoring_func, "sigmoid") != 0)
         return hf_unknown(r, "scoring_func", "only sigmoid is");
     if (f->sigmoids) m->score = SCORE_SIGMOID;
-    m->has_biases = f->sigmoids;
+    m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
+    if (m->normalize) m->sum_eps = f->sum_eps;
+    if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     return read_shared(r, m);
@@ -145,14 +151,15 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     const HfFamily *f = r->family;
     const bool softmax = f->keys.topk_method, no_first = f->keys.mlp_layer_types;
     TRY(read_sizes(r, m));
-    if (!no_first && !hf_count(r, f->first_sparse_key))
+    if (!no_first && f->first_sparse_key && !hf_count(r, f->first_sparse_key))
         return hf_unknown(r, f->first_sparse_key, "the class needs it");
-    if (!f->normalized && !softmax && !c->norm_topk_prob)
+    if (!f->normalized && !f->norm_topk_prob && !softmax && !c->norm_topk_prob)
         return hf_unknown(r, "norm_topk_prob", "the class needs it");
     if (!m->top_k) return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     TRY(check_router(r));
     m->score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
-    m->normalize = f->normalized || (!softmax && *c->norm_topk_prob);
+    m->normalize =
+        f->normalized || (!softmax && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
     m->factor = hf_number(r->root, f->factor_key, 1);
     m->has_biases = !softmax;
     if (m->top_k > m->n_experts) return NULL; /* told by the caller */
@@ -162,7 +169,7 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
 Error *hf_read_moe(HfReading *r)
 {
     Moe *m = NEW(r->arena, Moe);
-    *m = (Moe){ .activation = r->d->activation };
+    *m = (Moe){ .activation = r->d->activation, .is_plain = r->family->plain };
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
                                   : read_plain_router(r, m));

@@ -8,9 +8,9 @@
  * are checked here, and read by that key. */
 typedef struct HfConfig {
     const char *model_type;
-    int64_t hidden_size, num_hidden_layers;
-    const int64_t *vocab_size, *num_attention_heads, *intermediate_size, *n_inner,
-        *num_key_value_heads, *head_dim, *max_position_embeddings;
+    int64_t hidden_size;
+    const int64_t *num_hidden_layers, *vocab_size, *num_attention_heads, *intermediate_size,
+        *n_inner, *num_key_value_heads, *head_dim, *max_position_embeddings;
     const double *rms_norm_eps, *layer_norm_epsilon, *layer_norm_eps, *norm_epsilon, *norm_eps;
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
@@ -66,12 +66,23 @@ typedef struct HfConfig {
     const int64_t *linear_num_key_heads, *linear_num_value_heads, *linear_key_head_dim,
         *linear_value_head_dim, *linear_conv_kernel_dim;
     int64_t full_attention_interval;
-    const int64_t *mamba_n_heads, *mamba_d_state, *mamba_n_groups, *mamba_d_conv, *mamba_expand;
+    const int64_t *mamba_n_heads, *mamba_d_state, *mamba_n_groups, *mamba_d_conv, *mamba_expand,
+        *num_heads, *state_size, *n_groups, *conv_kernel, *expand, *mamba_num_heads,
+        *mamba_head_dim, *ssm_state_size, *moe_shared_expert_intermediate_size, *moe_latent_size;
     const Yaml *mamba_d_head, *time_step_limit;
-    const bool *mamba_conv_bias, *mamba_proj_bias;
+    const bool *mamba_conv_bias, *mamba_proj_bias, *use_conv_bias;
+    const double *time_step_min;
+    const char *mamba_hidden_act, *mlp_hidden_act, *hybrid_override_pattern;
+    const StringList *layers_block_type;
     const int64_t *shared_intermediate_size;
     const char *position_embedding_type;
     IntList attn_layer_indices;
+    const IntList *full_attn_idxs;
+    int64_t conv_L_cache, block_multiple_of;
+    bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
+    const int64_t *block_ff_dim;
+    const double *block_ffn_dim_multiplier;
+    const bool *tie_embedding;
 } HfConfig;
 
 extern const Field hf_config_fields[];
@@ -84,6 +95,8 @@ typedef struct HfReading {
     const HfFamily *family;
     HfConfig c;
     Decoder *d;
+    const char *blocks; /* a letter for each, of a class whose blocks are one layer: M is a state
+                           space, * attention, - a feed-forward layer, E a mixture; else NULL */
 } HfReading;
 
 /* The error for a value that is not known; `allowed` says what is. */
@@ -92,6 +105,10 @@ Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
 double hf_number(const Yaml *map, const char *key, double otherwise);
 /* The whole number at a key; NULL: there is none. */
 const int64_t *hf_count(const HfReading *r, const char *key);
+/* The text at a key; NULL: there is none. */
+const char *hf_text(const HfReading *r, const char *key);
+/* hf_config_blocks.c: which layer each block is, and how many blocks there are. */
+Error *hf_read_blocks(HfReading *r);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
 /* hf_config_falcon.c: puts Falcon's options in the place of those that others have. */
@@ -104,10 +121,14 @@ Error *hf_read_layers(HfReading *r);
 int64_t hf_n_ahead(const HfReading *r);
 /* hf_config_latent.c: sizes of latent attention, after the number of heads and the width. */
 Error *hf_read_latent(HfReading *r);
-/* hf_config_linear.c: sizes of linear attention, after the norms and the activation; and whether a
- * layer is of it, in a class that has it. */
+/* hf_config_linear.c: sizes of linear attention, after the norms and the activation. */
 Error *hf_read_linear(HfReading *r);
-Error *hf_is_linear(const HfReading *r, int64_t i, bool *out);
+/* What reads other tokens in a layer, in a class that has not attention alone. */
+Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out);
+/* hf_config_conv.c: sizes of short convolutions. */
+Error *hf_read_conv(HfReading *r);
+/* The width of feed-forward layers beside them. */
+Error *hf_adjust_hidden(HfReading *r);
 /* hf_config_state_space.c: sizes of state spaces, likewise. */
 Error *hf_read_state_space(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */

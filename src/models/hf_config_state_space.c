@@ -1,10 +1,17 @@
-/* hf_config_state_space.c - state spaces (Mamba-2) of hybrids: their sizes. */
+/* hf_config_state_space.c - state spaces (Mamba-2): their sizes. */
 #include "models/hf_config_parts.h"
 #include <string.h>
 
-static int64_t size_of(const int64_t *given, int64_t of_class)
+static int64_t size_of(const HfReading *r, const char *key, int64_t of_class)
 {
+    const int64_t *given = hf_count(r, key);
     return given ? *given : of_class;
+}
+
+static bool flag_of(const HfReading *r, const char *key, bool of_class)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    return v && v->type == YAML_BOOL ? v->boolean : of_class;
 }
 
 /* A bound of steps; *out 0: there is none. */
@@ -23,6 +30,11 @@ static bool read_bound(const Yaml *v, double *out)
 static Error *read_steps(const HfReading *r, LinearAttention *l)
 {
     const Yaml *v = r->c.time_step_limit;
+    const char *least = r->family->state_space->least_step;
+    if (least) {
+        l->least_step = hf_number(r->root, least, 0.001);
+        return NULL;
+    }
     if (!v || v->type == YAML_NULL) return NULL;
     double bound[2];
     const bool is_pair = v->type == YAML_LIST && v->n == 2 && read_bound(v->item[0], &bound[0]) &&
@@ -40,41 +52,55 @@ static Error *read_steps(const HfReading *r, LinearAttention *l)
 }
 
 /* Of a head; 0: it is no number. */
-static int64_t head_width(const HfReading *r, int64_t all, int64_t heads)
+static int64_t head_width(const HfReading *r, int64_t of_class)
 {
-    const Yaml *v = r->c.mamba_d_head;
+    const Yaml *v = yaml_get(r->root, r->family->state_space->head_width);
     if (!v || v->type == YAML_NULL || (v->type == YAML_STRING && !strcmp(v->text, "auto")))
-        return all / heads;
+        return of_class;
     return v->type == YAML_INT && v->integer > 0 ? v->integer : 0;
+}
+
+/* Convolutions have silu behind them, whatever feed-forward layers have. */
+static Error *check_activation(const HfReading *r)
+{
+    const char *key = r->family->state_space->activation, *name = key ? hf_text(r, key) : NULL;
+    const bool is_silu = key ? !name || !strcmp(name, "silu") || !strcmp(name, "swish")
+                             : r->d->activation == ACTIVATE_SILU;
+    return is_silu ? NULL
+                   : hf_unknown(r, key ? key : "hidden_act", "only silu is, behind convolutions");
 }
 
 Error *hf_read_state_space(HfReading *r)
 {
-    const HfConfig *c = &r->c;
-    const int64_t heads = size_of(c->mamba_n_heads, 128),
-                  all = size_of(c->mamba_expand, 2) * r->d->width,
-                  groups = size_of(c->mamba_n_groups, 1), width = head_width(r, all, heads);
-    if (all % heads || width != all / heads)
-        return hf_unknown(r, "mamba_d_head",
-                          "times mamba_n_heads it must be mamba_expand times hidden_size");
-    if (heads % groups) return hf_unknown(r, "mamba_n_groups", "it must divide mamba_n_heads");
+    const HfSpaceKeys *k = r->family->state_space;
+    const int64_t heads = size_of(r, k->heads, k->n_heads),
+                  groups = size_of(r, k->groups, k->n_groups),
+                  wide = k->expand ? size_of(r, k->expand, 2) * r->d->width : 0,
+                  width = head_width(r, k->width ? k->width : wide / heads),
+                  all = k->expand ? wide : heads * width;
+    if (k->expand && width * heads != all)
+        return hf_unknown(r, k->head_width,
+                          arena_printf(r->arena, "times %s it must be %s times hidden_size",
+                                       k->heads, k->expand));
+    if (!width) return hf_unknown(r, k->head_width, "it must be a number above 0");
+    if (heads % groups)
+        return hf_unknown(r, k->groups, arena_printf(r->arena, "it must divide %s", k->heads));
     LinearAttention *l = NEW(r->arena, LinearAttention);
     Norm *n = arena_copy(r->arena, r->d->head_norm, sizeof *n);
     *l = (LinearAttention){ .key_heads = groups,
                             .value_heads = heads,
-                            .key_width = size_of(c->mamba_d_state, 256),
+                            .key_width = size_of(r, k->state_width, k->n_state),
                             .value_width = width,
-                            .conv_width = size_of(c->mamba_d_conv, 4),
+                            .conv_width = size_of(r, k->conv_width, 4),
                             .norm = n,
                             .is_state_space = true,
-                            .conv_bias = !c->mamba_conv_bias || *c->mamba_conv_bias,
-                            .bias = c->mamba_proj_bias && *c->mamba_proj_bias,
+                            .conv_bias = flag_of(r, k->conv_bias, true),
+                            .bias = flag_of(r, k->bias, false),
                             .has_skip = true };
     n->width = all / groups;
     if (l->conv_width < 2)
-        return hf_unknown(r, "mamba_d_conv", "a convolution sees at least 2 tokens");
-    if (r->d->activation != ACTIVATE_SILU)
-        return hf_unknown(r, "hidden_act", "only silu is, behind convolutions");
+        return hf_unknown(r, k->conv_width, "a convolution sees at least 2 tokens");
+    TRY(check_activation(r));
     r->d->linear = l;
     return read_steps(r, l);
 }

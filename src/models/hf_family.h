@@ -24,6 +24,8 @@ typedef struct HfKeys {
     bool position_embedding_type;  /* positions turn where it says so */
     bool attn_layer_indices;       /* a list of the layers that have attention, where half of a head
                                       turns, whatever config.json says */
+    bool use_expert_bias;          /* routers have biases for the choice */
+    bool block_ff_dim;             /* and what else the width of feed-forward layers follows from */
     bool mup_enabled;              /* embeddings are multiplied by the root of the width */
 } HfKeys;
 
@@ -39,6 +41,16 @@ typedef enum HfWindows {
     HF_WINDOW_ROPE,    /* by a pattern; positions of the others do not turn */
     HF_WINDOW_HYBRID   /* likewise, but all turn where there is no window */
 } HfWindows;
+
+/* What keys of config.json call the sizes of state spaces, and what holds where it is silent. */
+typedef struct HfSpaceKeys {
+    const char *heads, *head_width, *state_width, *groups, *conv_width, *conv_bias, *bias;
+    int64_t n_heads, width, n_state, n_groups; /* width 0: what the expansion leaves to a head */
+    const char
+        *expand; /* the width of all heads, as a multiple of hidden_size; NULL: it is theirs */
+    const char *least_step; /* and no step is too large; NULL: time_step_limit says both */
+    const char *activation; /* of convolutions, if it is not that of the feed-forward layers */
+} HfSpaceKeys;
 
 typedef struct HfFamily {
     const char *model_type, *class_name, *block_class;
@@ -75,12 +87,18 @@ typedef struct HfFamily {
     bool soft_caps;          /* scores and logits may be bent, and scores have a scale */
     bool attention_sinks;
     bool gated_attention; /* each feature of a head */
-    bool latent;      /* keys and values from a narrow vector; its norms have an eps of their own */
-    bool linear;      /* layers may be of linear attention */
-    bool state_space; /* layers may be state spaces */
-    bool phi3_rope;   /* longrope by other names, its original length beside its parameters */
-    bool alpha_rope;  /* by dynamic a fixed factor of the base is meant, where alpha is given */
-    bool scaled_rope; /* where nothing is said of it the class scales rope by numbers of its own */
+    bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
+    bool linear; /* layers may be of linear attention */
+    const HfSpaceKeys *state_space; /* layers may be state spaces; NULL: they are not */
+    bool one_layer;    /* a block is a state space, attention, a feed-forward layer or a mixture,
+                          behind    one norm */
+    bool short_conv;   /* layers may be short convolutions */
+    bool no_attention; /* all of them are state spaces */
+    bool no_rope;      /* positions do not turn */
+    bool never_tied;   /* whatever config.json says */
+    bool phi3_rope;    /* longrope by other names, its original length beside its parameters */
+    bool alpha_rope;   /* by dynamic a fixed factor of the base is meant, where alpha is given */
+    bool scaled_rope;  /* where nothing is said of it the class scales rope by numbers of its own */
     /* Of mixtures of experts. */
     bool sparse;     /* there are some */
     bool all_sparse; /* each layer is one, of experts of intermediate_size */
@@ -100,6 +118,8 @@ typedef struct HfFamily {
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
+    double sum_eps;       /* added to the sum that weights of a token's experts are divided by */
+    int64_t first_sparse; /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t window;                    /* 0: none */
     int64_t pattern; /* each such layer sees all, others have the window; of HF_WINDOW_UPPER: layers
@@ -114,7 +134,8 @@ typedef struct HfFamily {
      * their weights, the layers below that are not sparse. NULL: the class does not have it, or, of
      * experts and those of a token, by the usual names. */
     const char *experts_key, *shared_key, *top_k_key, *factor_key, *first_sparse_key;
-    const char *activation;
+    const char *shared_width_key; /* of the expert that every token goes through, if it is given */
+    const char *activation, *activation_key; /* NULL: hidden_act */
     bool is_tied, norm_topk_prob;
     const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none there */
     double dropout;                                  /* attention's, too */

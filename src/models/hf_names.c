@@ -203,24 +203,24 @@ const HfName hf_qwen3_5_names[] = {
 };
 
 /* clang-format off */
-#define STATE_SPACE \
-    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_GATES }, \
-    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_VALUES }, \
-    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_KEYS }, \
-    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_QUERIES }, \
-    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.mamba.in_proj.*", HF_SPACE_STEPS }, \
-    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_VALUES }, \
-    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_KEYS }, \
-    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.mamba.conv1d.*", HF_SPACE_QUERIES }, \
-    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.mamba.out_proj.*", HF_SAME }, \
-    { "transformer.h.%.delta_gates.speed", "model.layers.%.mamba.A_log", HF_SAME }, \
-    { "transformer.h.%.delta_gates.bias", "model.layers.%.mamba.dt_bias", HF_SAME }, \
-    { "transformer.h.%.delta_gates.skip", "model.layers.%.mamba.D", HF_SAME }, \
-    { "transformer.h.%.delta_norm.*", "model.layers.%.mamba.norm.*", HF_SAME }
+#define STATE_SPACE(module) \
+    { "transformer.h.%.linear_attn.g_attn.*", module ".in_proj.*", HF_SPACE_GATES }, \
+    { "transformer.h.%.linear_attn.v_attn.*", module ".in_proj.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_attn.*", module ".in_proj.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_attn.*", module ".in_proj.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.a_attn.*", module ".in_proj.*", HF_SPACE_STEPS }, \
+    { "transformer.h.%.linear_attn.v_conv.*", module ".conv1d.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_conv.*", module ".conv1d.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_conv.*", module ".conv1d.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.c_proj.*", module ".out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", module ".A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", module ".dt_bias", HF_SAME }, \
+    { "transformer.h.%.delta_gates.skip", module ".D", HF_SAME }, \
+    { "transformer.h.%.delta_norm.*", module ".norm.*", HF_SAME }
 /* clang-format on */
 
 const HfName hf_bamba_names[] = {
-    STATE_SPACE,
+    STATE_SPACE("model.layers.%.mamba"),
     { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_ff_layernorm.*", HF_SAME },
     { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
     { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
@@ -229,8 +229,67 @@ const HfName hf_bamba_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define BACKBONE \
+    STATE_SPACE("backbone.layers.%.mixer"), \
+    { "transformer.wte.*", "backbone.embeddings.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", "backbone.layers.%.norm.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", "backbone.norm_f.*", HF_SAME }, \
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_mamba2_names[] = { BACKBONE, { 0 } };
+
+const HfName hf_nemotron_h_names[] = {
+    BACKBONE,
+    { "transformer.h.%.ffn_norm.*", "backbone.layers.%.norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "backbone.layers.%.mixer.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "backbone.layers.%.mixer.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "backbone.layers.%.mixer.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "backbone.layers.%.mixer.o_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "backbone.layers.%.mixer.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "backbone.layers.%.mixer.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "backbone.layers.%.mixer.gate.e_score_correction_bias",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "backbone.layers.%.mixer.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.c_fc.*", "backbone.layers.%.mixer.experts.#.up_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.c_proj.*", "backbone.layers.%.mixer.experts.#.down_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.shared.c_fc.*", "backbone.layers.%.mixer.shared_experts.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.c_proj.*", "backbone.layers.%.mixer.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
+const HfName hf_lfm2_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT },
+    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK },
+    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES },
+    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV },
+    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME },
+    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.feed_forward.expert_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.w1.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.w3.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.w2.*",
+      HF_EXPERTS },
+    { 0 },
+};
+
 const HfName hf_granite_hybrid_names[] = {
-    STATE_SPACE,
+    STATE_SPACE("model.layers.%.mamba"),
     { "transformer.h.%.mlp.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
     { "transformer.h.%.mlp.V.*", "model.layers.%.shared_mlp.input_linear.*", HF_SECOND_HALF },
     { "transformer.h.%.mlp.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
@@ -368,6 +427,7 @@ const HfName hf_gptj_names[] = {
     { 0 },
 };
 
+#undef BACKBONE
 #undef STATE_SPACE
 #undef LINEAR_ATTENTION
 #undef SHARED_EXPERT

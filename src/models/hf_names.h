@@ -45,6 +45,11 @@ typedef enum HfLayout {
     HF_SPACE_KEYS,
     HF_SPACE_QUERIES,
     HF_SPACE_STEPS,
+    HF_CONV_FRONT, /* rows of one tensor: gates in front of short convolutions, those behind, values
+                    */
+    HF_CONV_BACK,
+    HF_CONV_VALUES,
+    HF_CONV,         /* convolutions, which have a dimension of 1 */
     HF_EXPERTS,      /* a tensor for each expert */
     HF_STACKED,      /* all experts in one tensor, each transposed */
     HF_STACKED_EVEN, /* likewise, as every second column: of biases, too */
@@ -71,8 +76,8 @@ typedef struct HfName {
 extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], hf_plain_names[],
     hf_fused_names[], hf_starcoder_names[], hf_neox_names[], hf_glm_names[], hf_sigmoid_names[],
     hf_latent_names[], hf_afmoe_names[], hf_shared_names[], hf_qwen3_next_names[],
-    hf_qwen3_5_names[], hf_bamba_names[], hf_granite_hybrid_names[], hf_gpt_oss_names[],
-    hf_apertus_names[], hf_gpt2_names[], hf_cohere_names[], hf_granitemoe_names[],
-    hf_hunyuan_names[], hf_hunyuan_moe_names[], hf_ernie_moe_names[], hf_falcon_names[],
-    hf_phi_names[], hf_gptj_names[];
+    hf_qwen3_5_names[], hf_bamba_names[], hf_lfm2_names[], hf_mamba2_names[], hf_nemotron_h_names[],
+    hf_granite_hybrid_names[], hf_gpt_oss_names[], hf_apertus_names[], hf_gpt2_names[],
+    hf_cohere_names[], hf_granitemoe_names[], hf_hunyuan_names[], hf_hunyuan_moe_names[],
+    hf_ernie_moe_names[], hf_falcon_names[], hf_phi_names[], hf_gptj_names[];
 #endif

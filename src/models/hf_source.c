@@ -145,6 +145,19 @@ static void place_space(HfSource *s, const LinearAttention *l, HfLayout layout, 
     s->size[1] = 1;
 }
 
+/* Parts of short convolutions that share a tensor, and convolutions. */
+static void place_conv(HfSource *s, HfLayout layout)
+{
+    if (layout != HF_CONV) {
+        s->base = (layout - HF_CONV_FRONT) * s->size[0] * s->row_stride;
+        s->size[0] *= 3;
+        return;
+    }
+    s->n_dims = 3;
+    s->size[2] = s->size[1];
+    s->size[1] = 1;
+}
+
 /* Parts of linear attention that share tensors. */
 static void place_linear(HfSource *s, const LinearAttention *l, HfLayout layout, bool is_conv)
 {
@@ -305,6 +318,8 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
+            else if (n->layout >= HF_CONV_FRONT && n->layout <= HF_CONV)
+                place_conv(out, n->layout);
             else if (n->layout >= HF_SPACE_GATES && n->layout <= HF_SPACE_STEPS)
                 place_space(out, d->linear, n->layout, strstr(n->ours, "_conv."));
             else if (d->latent)

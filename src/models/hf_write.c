@@ -20,7 +20,8 @@ static const char *obstacle(Arena *a, const Decoder *d, const HfFamily *f, Dtype
 {
     Yaml *root;
     HfModel m;
-    if (f->heads_divide_width && d->width % d->n_head_q) return "width: no multiple of the heads";
+    if (f->heads_divide_width && d->n_head_q && d->width % d->n_head_q)
+        return "width: no multiple of the heads";
     write_as(d, f, dtype, out);
     Error *e = yaml_parse(a, (Str){ arena_string(a, out->ptr), out->len }, "config.json", &root);
     if (!e) e = hf_config_parse(a, root, "config.json", &m);
@@ -38,8 +39,10 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->moe) closest = hf_family_find("mixtral");
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
+    if (d->short_conv) closest = hf_family_find(d->moe ? "lfm2_moe" : "lfm2");
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");
-    if (d->linear && d->linear->is_state_space) closest = hf_family_find("granitemoehybrid");
+    if (d->linear && d->linear->is_state_space)
+        closest = hf_family_find(d->layer[0].no_ffn ? "nemotron_h" : "granitemoehybrid");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;
         *family = f;

@@ -79,26 +79,49 @@ static void put_turns(Text *item, const DecoderLayer *l, int64_t i)
 
 static void put_attention_index(Text *item, const DecoderLayer *l, int64_t i)
 {
-    if (!l->is_linear) text_printf(item, "%lld", (long long)i);
+    if (l->mixer != MIXER_LINEAR) text_printf(item, "%lld", (long long)i);
 }
 
 static void put_hybrid_type(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_puts(item, l->is_linear ? "\"mamba\"" : "\"attention\"");
+    text_puts(item, l->mixer == MIXER_LINEAR ? "\"mamba\"" : "\"attention\"");
 }
 
 static void put_attention_type(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_printf(item, "\"%s_attention\"", l->is_linear ? "linear" : l->window ? "sliding" : "full");
+    text_printf(item, "\"%s_attention\"",
+                l->mixer == MIXER_LINEAR ? "linear"
+                : l->window              ? "sliding"
+                                         : "full");
+}
+
+static void put_conv_type(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\"" : "\"full_attention\"");
+}
+
+static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_puts(item, l->mixer == MIXER_LINEAR      ? "\"linear_attention\""
+                    : l->mixer == MIXER_ATTENTION ? "\"full_attention\""
+                    : l->is_sparse                ? "\"moe\""
+                                                  : "\"mlp\"");
 }
 
 /* Which layers have which attention, in classes where they may differ. */
 static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->keys.attn_layer_indices)
+    if (f->one_layer && f->no_attention) return;
+    if (f->one_layer)
+        hf_put_of_layers(t, "layers_block_type", d, put_block_type);
+    else if (f->keys.attn_layer_indices)
         hf_put_of_layers(t, "attn_layer_indices", d, put_attention_index);
+    else if (f->short_conv)
+        hf_put_of_layers(t, "layer_types", d, put_conv_type);
     else if (f->state_space)
         hf_put_of_layers(t, "layer_types", d, put_hybrid_type);
     else if (f->windows > HF_WINDOW_EACH || f->linear)

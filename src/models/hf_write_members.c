@@ -46,17 +46,28 @@ static void put_linear(Text *t, const LinearAttention *l)
     hf_put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
-static void put_state_space(Text *t, const Decoder *d)
+static void put_conv(Text *t, const ShortConv *s)
+{
+    hf_put_int(t, "conv_L_cache", s->width);
+    hf_put_bool(t, "conv_bias", s->bias);
+}
+
+static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
 {
     const LinearAttention *l = d->linear;
-    hf_put_int(t, "mamba_n_heads", l->value_heads);
-    hf_put_int(t, "mamba_d_head", l->value_width);
-    hf_put_int(t, "mamba_expand", l->value_heads * l->value_width / d->width);
-    hf_put_int(t, "mamba_d_state", l->key_width);
-    hf_put_int(t, "mamba_n_groups", l->key_heads);
-    hf_put_int(t, "mamba_d_conv", l->conv_width);
-    hf_put_bool(t, "mamba_conv_bias", l->conv_bias);
-    hf_put_bool(t, "mamba_proj_bias", l->bias);
+    hf_put_int(t, k->heads, l->value_heads);
+    hf_put_int(t, k->head_width, l->value_width);
+    if (k->expand) hf_put_int(t, k->expand, l->value_heads * l->value_width / d->width);
+    hf_put_int(t, k->state_width, l->key_width);
+    hf_put_int(t, k->groups, l->key_heads);
+    hf_put_int(t, k->conv_width, l->conv_width);
+    hf_put_bool(t, k->conv_bias, l->conv_bias);
+    hf_put_bool(t, k->bias, l->bias);
+    if (k->activation) hf_put_text(t, k->activation, "silu");
+    if (k->least_step) {
+        hf_put_double(t, k->least_step, l->least_step);
+        return;
+    }
     hf_put_key(t, "time_step_limit");
     text_putc(t, '[');
     text_json_double(t, l->least_step);
@@ -90,11 +101,14 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool all_sparse = f->all_sparse;
     hf_put_int(t, "vocab_size", d->vocab_size);
     hf_put_int(t, "hidden_size", d->width);
-    hf_put_int(t, "intermediate_size", all_sparse && d->moe ? d->moe->hidden : d->hidden);
+    const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
+    if (hidden) hf_put_int(t, "intermediate_size", hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
-    hf_put_int(t, "num_attention_heads", d->n_head_q);
-    hf_put_int(t, "num_key_value_heads", d->n_head_kv);
-    hf_put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
+    if (d->n_head_q) {
+        hf_put_int(t, "num_attention_heads", d->n_head_q);
+        hf_put_int(t, "num_key_value_heads", d->n_head_kv);
+        hf_put_int(t, "head_dim", d->latent ? d->latent->turning : d->head_width);
+    }
     if (f->latent && d->latent) put_latent(t, d);
     const DecoderLayer *turning = hf_turning_layer(d);
     const RopeScaling *s = turning ? turning->rope : NULL;
@@ -102,7 +116,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
     if (f->scaled_embedding) hf_put_text(t, "hidden_activation", activation_name(d));
-    if (!f->soft_caps) hf_put_text(t, "hidden_act", activation_name(d));
+    if (!f->soft_caps)
+        hf_put_text(t, f->activation_key ? f->activation_key : "hidden_act", activation_name(d));
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
@@ -125,7 +140,9 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d);
     hf_put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
-    if (f->state_space && d->linear) put_state_space(t, d);
+    if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
+    if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
+    if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->keys.clip_qkv) hf_put_optional(t, "clip_qkv", d->qkv_clip);
     if (f->keys.use_qk_norm) hf_put_bool(t, "use_qk_norm", d->qk_norm);

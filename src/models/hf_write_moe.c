@@ -23,17 +23,23 @@ static void put_shared_alone(Text *t, const Decoder *d)
     hf_put_int(t, "num_experts_per_tok", 0);
 }
 
+static int64_t first_sparse(const Decoder *d)
+{
+    int64_t first = 0;
+    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
+    return first;
+}
+
 /* Of layers that are sparse from one on. */
 static void put_shared_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
-    int64_t first = 0;
-    while (first < d->n_layer && !d->layer[first].is_sparse) first++;
     hf_put_int(t, f->experts_key, m->n_experts);
-    hf_put_int(t, f->shared_key, m->shared_hidden / m->hidden);
+    hf_put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
+    if (f->shared_width_key) hf_put_int(t, f->shared_width_key, m->shared_hidden);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
-    hf_put_int(t, f->first_sparse_key, first);
+    if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
     hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->keys.mlp_layer_types) hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
     if (f->no_expert_groups) return;
@@ -76,6 +82,9 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     if (m->shared_hidden) hf_put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+    if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
+    if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
+    if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
     hf_put_of_layers(t, "mlp_only_layers", d, put_dense_index);
 }
 

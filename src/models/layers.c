@@ -106,7 +106,7 @@ static Linear out_of_hidden(int64_t width, bool bias)
 const char *const activation_choices[] = { "gelu",         "gelu_tanh", "silu",           "relu",
                                            "relu_squared", "xielu",     "clamped_swiglu", NULL };
 
-static Value *activate(Graph *g, Value *x, Activation activation)
+Value *activate(Graph *g, Value *x, Activation activation)
 {
     switch (activation) {
     case ACTIVATE_GELU_TANH:

@@ -59,6 +59,8 @@ NormParams norm_params(Graph *g, const char *name, const Norm *settings);
 /* x behind a norm with these parameters, or with its own. */
 Value *norm_by(Graph *g, NormParams p, Value *x, const Norm *settings);
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
+/* Of all but XIELU, which has parameters, and CLAMPED_SWIGLU. */
+Value *activate(Graph *g, Value *x, Activation activation);
 /* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. */
 #define GATE_LIMIT 7.0
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation);

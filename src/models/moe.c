@@ -30,7 +30,7 @@ static Value *expert_linear(Graph *g, const char *name, Value *x, const Moe *m, 
                             const MoeMeeting *at, int64_t n)
 {
     const int64_t inputs = value_width(x);
-    const bool is_down = !strcmp(name, "W_2");
+    const bool is_down = !strcmp(name, "W_2") || !strcmp(name, "c_proj");
     Value *weight = experts(g, name, m, width, inputs, is_down);
     Value *y = grouped_linear(g, x, weight, at->at, n);
     if (!m->bias) return y;
@@ -66,6 +66,10 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     const MoeMeeting at =
         moe_meet(g, rows->of, m->n_experts, moe_room(n, m->n_experts, m->capacity), parts);
     Value *in = moe_send(g, x, &at);
+    if (m->is_plain) {
+        Value *a = activate(g, expert_linear(g, "c_fc", in, m, m->hidden, &at, n), m->activation);
+        return moe_return(g, expert_linear(g, "c_proj", a, m, width, &at, n), &at);
+    }
     Value *a = expert_linear(g, "W", in, m, m->hidden, &at, n),
           *b = expert_linear(g, "V", in, m, m->hidden, &at, n);
     Value *y = expert_linear(g, "W_2", gate(g, a, b, m->activation), m, width, &at, n);
@@ -99,7 +103,8 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
 {
     const Linear one = { 1, NULL, "embed", false, ROLE_LINEAR };
     graph_enter(g, "shared", -1);
-    Value *y = gated_mlp(g, x, m->activation, m->shared_hidden, false);
+    Value *y = m->is_plain ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
+                           : gated_mlp(g, x, m->activation, m->shared_hidden, false);
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);
@@ -114,6 +119,7 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .normalize = m->normalize,
+                             .sum_eps = m->sum_eps,
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };

@@ -12,6 +12,7 @@ typedef struct Moe {
     int64_t n_experts, top_k, hidden;
     int score;                    /* RouterScore */
     bool normalize;               /* the weights of a token's experts add up to 1 */
+    double sum_eps;               /* added to the sum that they are divided by then */
     double factor;                /* that the weights are multiplied by; 0: as 1 */
     int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
@@ -23,6 +24,7 @@ typedef struct Moe {
     bool has_biases;         /* the router has biases for the choice alone */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
+    bool is_plain; /* experts, the shared one too, have no gate */
 } Moe;
 
 /* What the layers of one model have in common. */
@@ -38,7 +40,8 @@ typedef struct MoeSums {
 } MoeSums;
 
 /* Parameters router.weight (and router.balance [experts], biases that no gradient changes),
- * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}. */
+ * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}; where experts are plain,
+ * {c_fc,c_proj} in the place of {W,V,W_2}. */
 Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */
 const char *moe_groups_wrong(const Moe *m);

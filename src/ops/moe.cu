@@ -76,7 +76,7 @@ KERNEL(moe_route_kernel, 128)
         const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
         const uint64_t groups = best_groups(c, i * e, e, lse);
         int32_t chosen[MOST_CHOICES];
-        float sum = 0;
+        float sum = (float)a.sum_eps;
         for (int64_t j = 0; j < k; j++) {
             int32_t best = -1;
             float most = 0;
@@ -107,7 +107,7 @@ KERNEL(moe_route_grad_kernel, 128)
     const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
     for (int64_t i = thread_number(); i < n; i += all_threads()) {
         const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
-        float sum = 0, along = 0, flow = 0;
+        float sum = (float)a.sum_eps, along = 0, flow = 0;
         for (int64_t j = 0; j < k; j++)
             sum += score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
         for (int64_t j = 0; j < k; j++)

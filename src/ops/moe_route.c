@@ -11,6 +11,7 @@ static const Field route_attrs[] = {
     FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
     FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
     FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
+    FIELD_FLOAT(MoeRoute, sum_eps, NULL, 0, 0, "added to the sum that they are divided by then"),
     FIELD_FLOAT(MoeRoute, factor, NULL, 0, 0, "multiplies the weights"),
     FIELD_INT(MoeRoute, n_groups, NULL, 0, 0, "groups of experts; 0: none"),
     FIELD_INT(MoeRoute, top_groups, NULL, 0, 0, "groups that a token's experts are chosen from"),
@@ -165,7 +166,7 @@ static int route_reference(const Launch *l)
     Arena *arena = arena_new();
     double *score = NEW_N(arena, double, e), *rank = NEW_N(arena, double, e);
     for (int64_t i = 0; i < n; i++, x += e, weight += k, expert += k) {
-        double sum = 0;
+        double sum = a->sum_eps;
         scores_of(a, x, e, score);
         /* scores rise with logits, which tell more of them apart, but sums of two do not */
         const bool by_score = bias || a->n_groups;
@@ -180,7 +181,8 @@ static int route_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-/* w = f s / S with S the sum of the chosen scores (or 1): ds = f (dw - [S] sum(dw s) / S) / S. */
+/* w = f s / S with S the sum of the chosen scores and sum_eps (or 1): ds = f (dw - [S] sum(dw s) /
+ * S) / S. */
 static int route_grad_reference(const Launch *l)
 {
     const MoeRoute *a = l->attrs;
@@ -192,7 +194,7 @@ static int route_grad_reference(const Launch *l)
     Arena *arena = arena_new();
     double *score = NEW_N(arena, double, e), *dscore = NEW_N(arena, double, e);
     for (int64_t i = 0; i < n; i++, x += e, dx += e, dweight += k, expert += k) {
-        double sum = 0, along = 0, flow = 0;
+        double sum = a->sum_eps, along = 0, flow = 0;
         scores_of(a, x, e, score);
         memset(dscore, 0, sizeof *dscore * (size_t)e);
         for (int64_t j = 0; j < k; j++) sum += score[expert[j]];

@@ -7,6 +7,7 @@ typedef struct MoeRoute {
     int64_t top_k;
     bool sigmoid;   /* scores are sigmoids of the logits, not their softmax */
     bool normalize; /* the weights of a token's experts add up to 1 */
+    double sum_eps; /* added to the sum that they are divided by then */
     double factor;  /* that the weights are multiplied by */
     /* Experts are chosen from the best `top_groups` of so many groups of neighbours. A group is as
      * good as its best expert, with sigmoids as its best two together. 0: there are none. */

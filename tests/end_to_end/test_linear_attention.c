@@ -1,5 +1,5 @@
-/* test_linear_attention.c - trainings of layers of linear attention and of state spaces from YAML:
- * how they go on, and the class that they are exported as. */
+/* test_linear_attention.c - trainings of layers of linear attention and of state spaces, and of
+ * blocks of one layer, from YAML: how they go on, and the class that they are exported as. */
 #include "base/file.h"
 #include "end_to_end/training.h"
 #include <string.h>
@@ -18,6 +18,17 @@
 #define SPACE                                                                                      \
     DECODER("residual_scale: 0.5, state_space: {heads: 8, head_width: 8, state_width: 6, "         \
             "n_groups: 2, most_step: 0.5}")
+#define ALONE                                                                                      \
+    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "                \
+    "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
+    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, gated: false, activation: relu_squared, layers: "  \
+    "[{linear: true, no_ffn: true}, {no_mixer: true}, {no_ffn: true}, {no_mixer: true}], "         \
+    "state_space: {heads: 8, head_width: 8, state_width: 6, n_groups: 2}}}"
+#define CONV                                                                                       \
+    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "                \
+    "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
+    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 1000.0}, qk_norm: head, layers: "     \
+    "[{count: 3, conv: true}, {}], short_conv: {bias: true}}}"
 #define MODEL(decoder)                                                                             \
     SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define HALF                                                                                       \
@@ -42,6 +53,18 @@ TEST(a_training_of_state_spaces_goes_on_as_if_it_had_not_stopped)
 {
     check_goes_on((const char *[]){ MODEL(SPACE), NULL },
                   (const char *[]){ MODEL(SPACE), HALF, NULL });
+}
+
+TEST(a_training_of_short_convolutions_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(CONV), NULL },
+                  (const char *[]){ MODEL(CONV), HALF, NULL });
+}
+
+TEST(a_training_of_blocks_of_one_layer_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(ALONE), NULL },
+                  (const char *[]){ MODEL(ALONE), HALF, NULL });
 }
 
 /* The config.json of a trained model, whose settings are the text. */
@@ -83,5 +106,25 @@ TEST(a_model_with_state_spaces_is_exported_as_the_class_that_has_them)
         exported(&b, (const char *[]){ MODEL(SPACE), NULL }, "model_raw: " SPACE "\n");
     assert_contains(written, "\"GraniteMoeHybridForCausalLM\"");
     assert_contains(written, "\"mamba_n_heads\": 8");
+    arena_free(b.arena);
+}
+
+TEST(a_model_of_blocks_of_one_layer_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(ALONE), NULL }, "model_raw: " ALONE "\n");
+    assert_contains(written, "\"NemotronHForCausalLM\"");
+    assert_contains(written, "[\"linear_attention\", \"mlp\", \"full_attention\", \"mlp\"]");
+    arena_free(b.arena);
+}
+
+TEST(a_model_with_short_convolutions_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(CONV), NULL }, "model_raw: " CONV "\n");
+    assert_contains(written, "\"Lfm2ForCausalLM\"");
+    assert_contains(written, "\"conv_bias\": true");
     arena_free(b.arena);
 }

@@ -33,6 +33,9 @@ LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, 
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
                      layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
+BARE = {k: LLAMA[k] for k in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+NEMOTRON = {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"} | dict(head_dim=16, mamba_num_heads=8, mamba_head_dim=12, n_groups=2, ssm_state_size=16)
+
 
 def rope(kind, **more):
     """Rotary positions in the spelling of either version."""
@@ -106,6 +109,19 @@ FAMILIES = {
                                                          attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "granite_hybrid_dense": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=0, mamba_n_groups=1, mamba_d_conv=3, mamba_proj_bias=True, mamba_conv_bias=False,
                                                                mamba_expand=3, mamba_n_heads=6, mamba_d_head=16)),
+    "lfm2": ("Lfm2", LLAMA | dict(num_hidden_layers=4, full_attn_idxs=[1, 3], block_multiple_of=20, block_ffn_dim_multiplier=1.1)),
+    "lfm2_biases": ("Lfm2", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], conv_bias=True, conv_L_cache=4, tie_word_embeddings=False,
+                                          block_auto_adjust_ff_dim=False)),
+    "lfm2_moe": ("Lfm2Moe", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], num_dense_layers=1, num_experts=5, num_experts_per_tok=2,
+                                          moe_intermediate_size=24, routed_scaling_factor=1.5)),
+    "lfm2_moe_no_biases": ("Lfm2Moe", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], num_dense_layers=2, num_experts=5, num_experts_per_tok=2,
+                                                    moe_intermediate_size=24, use_expert_bias=False, norm_topk_prob=False)),
+    "mamba2": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16)),
+    "mamba2_biases": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=6, head_dim=16, n_groups=1, state_size=16, expand=3, conv_kernel=3, use_bias=True,
+                                             use_conv_bias=False, tie_word_embeddings=True, time_step_limit=[0.0, 0.5])),
+    "nemotron_h": ("NemotronH", NEMOTRON | dict(layers_block_type=["linear_attention", "mlp", "full_attention", "mlp", "linear_attention"], mlp_bias=True, use_bias=True)),
+    "nemotron_h_moe": ("NemotronH", NEMOTRON | ROUTED | dict(layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp"], n_shared_experts=1,
+                                                              moe_shared_expert_intermediate_size=40)),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),
     "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),
@@ -348,7 +364,7 @@ def check(name, work):
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
         parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
     for buffer_name, buffer in model.named_buffers():  # biases of routers begin with 0
-        if buffer_name.endswith("e_score_correction_bias"):
+        if buffer_name.endswith(("e_score_correction_bias", "expert_bias")):
             buffer += torch.randn_like(buffer) * 0.15
     folder = work / "theirs"
     model.save_pretrained(folder)
@@ -362,7 +378,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

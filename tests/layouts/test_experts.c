@@ -41,6 +41,32 @@ TEST(two_ranks_that_share_experts_equal_one)
         3e-2);
 }
 
+static const Moe plain = { .n_experts = 4,
+                           .top_k = 2,
+                           .hidden = 6,
+                           .score = SCORE_SIGMOID,
+                           .normalize = true,
+                           .shared_hidden = 4,
+                           .activation = ACTIVATE_RELU_SQUARED,
+                           .is_plain = true };
+
+TEST(ranks_that_share_experts_without_gates_equal_one)
+{
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .size[MESH_DP_SHARD] = 2,
+                                         .moe = &plain,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .recompute_every = 1,
+                                         .compute = F64 },
+                           1e-11);
+    layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                         .size[MESH_TP] = 2,
+                                         .moe = &plain,
+                                         .sharding = { .tensor = true, .sequence = true },
+                                         .compute = F64 },
+                           1e-11);
+}
+
 static void every_stage(LayoutCase l)
 {
     for (int stage = ZERO_NONE; stage <= ZERO_PARAMETERS; stage++) {

@@ -126,8 +126,9 @@ static void with_linear_layers(Arena *a, Decoder *d, const LinearAttention *line
 {
     DecoderLayer *layer = arena_copy(a, d->layer, sizeof *layer * (size_t)d->n_layer);
     for (int64_t i = 0; i < d->n_layer; i++) {
-        layer[i].is_linear = i % 3 < 2;
-        if (layer[i].is_linear) layer[i].n_rope = layer[i].window = 0;
+        if (i % 3 == 2) continue;
+        layer[i].mixer = MIXER_LINEAR;
+        layer[i].n_rope = layer[i].window = 0;
     }
     d->layer = layer;
     d->linear = linear;
@@ -197,6 +198,69 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
                                   .data_parallel.stage = ZERO_PARAMETERS,
                                   .compute = F64 },
                     1e-11);
+    arena_free(a);
+}
+
+/* Of Qwen 2 and of a mixture: attention, linear attention and feed-forward layers alone. */
+TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
+{
+    static const char *const class[] = { "Qwen2DecoderLayer", "Qwen3MoeDecoderLayer" };
+    const Norm norm = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
+    const LinearAttention linear = { .key_heads = 2,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .most_rate = 1,
+                                     .norm = &norm };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        Decoder d = family(a, class[k]);
+        const DecoderLayer *of_class = d.layer;
+        DecoderLayer layer[] = { of_class[0], of_class[2], of_class[2], of_class[1] };
+        layer[0].mixer = MIXER_LINEAR;
+        layer[1].mixer = layer[3].mixer = MIXER_NONE;
+        for (int i = 0; i < 4; i += 2) layer[i].no_ffn = true, layer[i].is_sparse = false;
+        for (int i = 0; i < 4; i++)
+            if (layer[i].mixer != MIXER_ATTENTION) layer[i].n_rope = layer[i].window = 0;
+        d.layer = layer;
+        d.linear = &linear;
+        check_family(&d);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                      .size[MESH_CP] = 2,
+                                      .sharding = { .context = true, .layout = ZIGZAG },
+                                      .data_parallel.stage = ZERO_PARAMETERS,
+                                      .compute = F64 },
+                        1e-11);
+    }
+    arena_free(a);
+}
+
+/* Of Qwen 2, in two of four layers. */
+TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
+{
+    Arena *a = arena_new();
+    for (int bias = 0; bias < 2; bias++) {
+        const ShortConv conv = { .width = 3, .bias = bias };
+        Decoder d = family(a, "Qwen2DecoderLayer");
+        DecoderLayer layer[4];
+        memcpy(layer, d.layer, sizeof layer);
+        for (int i = 0; i < 4; i += 3) {
+            layer[i].mixer = MIXER_CONV;
+            layer[i].n_rope = layer[i].window = 0;
+        }
+        d.layer = layer;
+        d.short_conv = &conv;
+        check_family(&d);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                      .size[MESH_CP] = 2,
+                                      .sharding = { .context = true, .layout = ZIGZAG },
+                                      .data_parallel.stage = ZERO_PARAMETERS,
+                                      .compute = F64 },
+                        1e-11);
+    }
     arena_free(a);
 }
 

@@ -39,6 +39,11 @@
     "\"embedding_multiplier\": 3.0, \"attention_multiplier\": 0.3, \"residual_multiplier\": 0.5, " \
     "\"logits_scaling\": 2.0, "
 
+/* Two groups of two heads, blocks of one layer. */
+#define NEMOTRON                                                                                   \
+    MEMBERS "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 4, "            \
+            "\"mamba_head_dim\": 6, \"ssm_state_size\": 6, \"n_groups\": 2, \"conv_kernel\": 3, "
+
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0, "
@@ -110,6 +115,20 @@ static const char *const families[] = {
           "\"position_embedding_type\": \"rope\"",
     SPACE "\"num_local_experts\": 0, \"mamba_proj_bias\": true, \"mamba_conv_bias\": false, "
           "\"time_step_limit\": [0.01, 0.5]",
+    MEMBERS "\"model_type\": \"lfm2\", \"layer_types\": [\"conv\", \"full_attention\", \"conv\", "
+            "\"full_attention\"], \"conv_bias\": true, \"block_multiple_of\": 4",
+    MEMBERS
+    "\"model_type\": \"lfm2_moe\", \"layer_types\": [\"conv\", \"conv\", \"full_attention\", "
+    "\"conv\"], \"num_dense_layers\": 1, \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+    "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5",
+    "\"model_type\": \"mamba2\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_hidden_layers\": "
+    "4, "
+    "\"num_heads\": 4, \"head_dim\": 8, \"state_size\": 6, \"n_groups\": 2, \"use_bias\": true",
+    NEMOTRON "\"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", "
+             "\"mlp\"], \"mlp_bias\": true",
+    NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
+             "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+             "\"moe_shared_expert_intermediate_size\": 10, \"routed_scaling_factor\": 1.5",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
     MEMBERS

@@ -244,32 +244,60 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 3, hidden: 4, n_groups: 2, "
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
-        { "layers: [{linear: true}]",
+        { "layers: [{linear: true}, {}]",
           "layers: a linear block needs the settings `linear_attention`, or `state_space`" },
         { "state_space: {heads: 2, head_width: 4, state_width: 4}",
           "state_space: no block of `layers` is linear" },
-        { "layers: [{linear: true}], state_space: {heads: 3, head_width: 4, state_width: 4, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 3, head_width: 4, state_width: 4, "
           "n_groups: 2}",
           "state_space: n_groups 2 does not divide heads 3" },
-        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 2, head_width: 4, state_width: 4, "
           "least_step: 0.5, most_step: 0.25}",
           "state_space: most_step 0.25 is below least_step 0.5" },
-        { "layers: [{linear: true}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
+        { "layers: [{linear: true}, {}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
           "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
           "state_space: linear blocks are of one kind; linear_attention must be null" },
-        { "residual: two_norms, layers: [{linear: true}], state_space: {heads: 2, head_width: 4, "
+        { "residual: two_norms, layers: [{linear: true}, {}], state_space: {heads: 2, head_width: "
+          "4, "
           "state_width: 4, norm_in_front: true}",
           "state_space: norm_in_front needs residual: serial" },
         { "linear_attention: {key_heads: 1, value_heads: 2, key_width: 4, value_width: 4}",
           "linear_attention: no block of `layers` is linear" },
-        { "layers: [{linear: true}], linear_attention: {key_heads: 2, value_heads: 3, key_width: "
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 2, value_heads: 3, "
+          "key_width: "
           "4, value_width: 4}",
           "linear_attention: key_heads 2 does not divide value_heads 3" },
-        { "residual: two_norms, layers: [{linear: true}], linear_attention: {key_heads: 1, "
+        { "residual: two_norms, layers: [{linear: true}, {}], linear_attention: {key_heads: 1, "
           "value_heads: 1, key_width: 4, value_width: 4, norm_in_front: true}",
           "linear_attention: norm_in_front needs residual: serial" },
         { "layers: [{}, {linear: true, window: 4}]",
           "layers.1: a linear block has neither window nor rope" },
+        { "layers: [{}, {no_mixer: true, no_ffn: true}]",
+          "layers.1: no_mixer and no_ffn leave nothing of the block" },
+        { "layers: [{no_ffn: true, sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4}",
+          "layers.0: no_ffn leaves no place for the mixture of sparse" },
+        { "layers: [{no_mixer: true, linear: true}, {}], state_space: {heads: 2, head_width: 4, "
+          "state_width: 4}",
+          "layers.0: no_mixer leaves no place for the layer of linear or conv" },
+        { "layers: [{}, {conv: true}]", "layers: a conv block needs the settings `short_conv`" },
+        { "short_conv: {}", "short_conv: no block of `layers` is conv" },
+        { "layers: [{}, {conv: true, linear: true}], short_conv: {}",
+          "layers.1: conv and linear are each in the place of attention" },
+        { "layers: [{}, {conv: true, window: 4}], short_conv: {}",
+          "layers.1: a conv block has no window, rope or no_rope" },
+        { "layers: [{}, {conv: true, no_mixer: true}], short_conv: {}",
+          "layers.1: no_mixer leaves no place for the layer of linear or conv" },
+        { "layers: [{}, {conv: true}], short_conv: {width: 1}", "short_conv.width" },
+        { "layers: [{no_mixer: true, window: 4}, {}]",
+          "layers.0: no_mixer leaves nothing that has window, rope or no_rope" },
+        { "layers: [{no_mixer: true, rope: {}}, {}]",
+          "layers.0: no_mixer leaves nothing that has" },
+        { "layers: [{no_mixer: true, no_rope: true}, {}]",
+          "layers.0: no_mixer leaves nothing that has" },
+        { "residual: two_norms, layers: [{}, {no_ffn: true}]",
+          "layers.1: no_ffn needs residual: serial" },
+        { "residual: one_norm, layers: [{no_mixer: true}, {}]",
+          "layers.0: no_mixer needs residual: serial" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },
         { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
           "top_k: "
@@ -286,6 +314,71 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         assert_error_has(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", row[i][0]), &m),
                          row[i][1]);
     }
+    arena_free(a);
+}
+
+/* Sizes that blocks need, and those that none reads. */
+TEST(sizes_are_given_where_blocks_have_them)
+{
+#define HEADLESS                                                                                   \
+    "sample_key: ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: 8, "    \
+    "n_layer: 2, "
+#define SPACES                                                                                     \
+    "layers: [{linear: true, no_ffn: true}], state_space: {heads: 2, head_width: 4, state_width: " \
+    "4}"
+    static const char *const row[][2] = {
+        { "n_head_kv: 1, ffn_hidden: 12", "n_head_q: a block with attention needs it" },
+        { "n_head_q: 1, ffn_hidden: 12", "n_head_kv: a block with attention needs it" },
+        { "n_head_q: 1, n_head_kv: 1", "ffn_hidden: a block with a feed-forward layer needs it" },
+        { "n_head_q: 1, n_head_kv: 1, ffn_hidden: 12, layers: [{no_ffn: true}]",
+          "ffn_hidden: no block of `layers` has a feed-forward layer" },
+        { "n_head_q: 1, " SPACES, "n_head_q: no block of `layers` has attention" },
+        { "n_head_kv: 1, " SPACES, "n_head_kv: no block of `layers` has attention" },
+        { "head_width: 4, " SPACES, "head_width: no block of `layers` has attention" },
+        { "rope: {}, " SPACES, "rope: no block of `layers` has attention" },
+        { "latent: {key_rank: 4, rope_width: 2, value_width: 4}, " SPACES,
+          "latent: no block of `layers` has attention" },
+        { "n_head_q: 1, n_head_kv: 1, layers: [{no_mixer: true}], ffn_hidden: 12",
+          "n_head_q: no block of `layers` has attention" },
+    };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_error_has(decoder_model(a, arena_printf(a, HEADLESS "%s", row[i][0]), &m),
+                         row[i][1]);
+    assert_no_error(decoder_model(a, HEADLESS SPACES, &m));
+    assert_no_error(decoder_model(
+        a,
+        HEADLESS
+        "n_head_q: 1, n_head_kv: 1, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: "
+        "1, hidden: 4}",
+        &m));
+    arena_free(a);
+}
+
+/* Of the blocks of a model, those of attention, of a feed-forward layer, and of a mixture alone. */
+TEST(a_block_of_one_layer_has_the_norms_of_that_layer)
+{
+    static const char *const parts[] = { "attention_norm", "attention_post_norm", "attn.q_attn",
+                                         "ffn_norm",       "ffn_post_norm",       "mlp.W",
+                                         "mlp.router" };
+    static const char *const has[] = { "1110000", "0001110", "0001101", "1111110" };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(
+        a,
+        DECODER_SETTINGS "norm_behind: true, layers: [{no_ffn: true}, {no_mixer: true}, {no_mixer: "
+                         "true, sparse: true}, {}], mixture: {n_experts: 4, top_k: 2, hidden: 6}",
+        &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 7; k++) {
+            const char *name = arena_printf(a, "transformer.h.%d.%s.weight", i, parts[k]);
+            if ((graph_find(g, name) != NULL) != (has[i][k] == '1'))
+                fail_msg("%s: %s", name, has[i][k] == '1' ? "is missing" : "is there");
+        }
     arena_free(a);
 }
 
@@ -373,31 +466,38 @@ TEST(experts_take_all_tokens_where_a_text_is_continued)
 }
 
 /* Initializers go by them. */
-TEST(matrices_of_experts_have_the_roles_of_a_gated_layer)
+TEST(matrices_of_experts_have_the_roles_of_a_layer)
 {
     static const struct {
-        const char *name;
+        const char *gated, *name;
         Role role;
-    } row[] = { { "experts.W.weight", ROLE_LINEAR },
-                { "experts.V.weight", ROLE_UP },
-                { "experts.W_2.weight", ROLE_RESIDUAL } };
+    } row[] = { { "true", "experts.W.weight", ROLE_LINEAR },
+                { "true", "experts.V.weight", ROLE_UP },
+                { "true", "experts.W_2.weight", ROLE_RESIDUAL },
+                { "true", "shared.W_2.weight", ROLE_RESIDUAL },
+                { "false", "experts.c_fc.weight", ROLE_LINEAR },
+                { "false", "experts.c_proj.weight", ROLE_RESIDUAL },
+                { "false", "shared.c_fc.weight", ROLE_LINEAR } };
     Arena *a = arena_new();
-    Graph *g = graph_new(a);
-    Model *m = NULL;
-    ModelOutput out = { 0 };
-    int n_found = 0;
-    assert_no_error(decoder_model(
-        a,
-        DECODER_SETTINGS "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 4}",
-        &m));
-    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
-    for (int64_t i = 0; i < g->n_values; i++)
-        for (int k = 0; k < 3; k++) {
-            if (g->value[i]->kind != VALUE_PARAM || !strstr(g->value[i]->name, row[k].name))
-                continue;
-            assert_int_equal(g->value[i]->role, row[k].role);
-            n_found++;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Graph *g = graph_new(a);
+        Model *m = NULL;
+        ModelOutput out = { 0 };
+        assert_no_error(
+            decoder_model(a,
+                          arena_printf(a,
+                                       DECODER_SETTINGS
+                                       "layers: [{sparse: true}], gated: %s, mixture: {n_experts: "
+                                       "4, top_k: 2, hidden: 4, shared_hidden: 4}",
+                                       row[i].gated),
+                          &m));
+        assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+        for (int k = 0; k < 4; k++) {
+            const Value *v =
+                graph_find(g, arena_printf(a, "transformer.h.%d.mlp.%s", k, row[i].name));
+            assert_non_null(v);
+            assert_int_equal(v->role, row[i].role);
         }
-    assert_int_equal(n_found, 3 * 4);
+    }
     arena_free(a);
 }

@@ -324,6 +324,45 @@ static const Pair pairs[] = {
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null", LATENT_SETTINGS
       "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}" },
+    { SIZES "\"model_type\": \"lfm2\", \"full_attn_idxs\": [1, 3], \"conv_bias\": true, "
+            "\"block_auto_adjust_ff_dim\": false",
+      DECODER_SETTINGS "rope: {base: 1000000.0}, qk_norm: head, layers: [{conv: true}, {}], "
+                       "short_conv: {bias: true}" },
+    { SIZES
+      "\"model_type\": \"lfm2_moe\", \"layer_types\": [\"conv\", \"full_attention\", \"conv\", "
+      "\"full_attention\"], \"conv_L_cache\": 4, \"num_experts\": 4, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"num_dense_layers\": 1, "
+      "\"routed_scaling_factor\": 1.5",
+      DECODER_SETTINGS "rope: {base: 1000000.0}, qk_norm: head, layers: [{conv: true}, {sparse: "
+                       "true}, {conv: true, sparse: true}, {sparse: true}], short_conv: {width: "
+                       "4}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, sum_eps: "
+                       "1e-6, factor: 1.5, balance_rate: 0.001}" },
+    { "\"model_type\": \"mamba2\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"num_hidden_layers\": 4, \"num_heads\": 4, \"head_dim\": 4, \"state_size\": 6, "
+      "\"n_groups\": "
+      "2, \"use_conv_bias\": false, \"max_position_embeddings\": 32, \"time_step_limit\": [0.0, "
+      "0.5]",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: "
+      "4, state_width: 6, n_groups: 2, conv_bias: false, most_step: 0.5}" },
+    { SIZES "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 3, "
+            "\"mamba_head_dim\": 5, \"ssm_state_size\": 6, \"n_groups\": 1, "
+            "\"hybrid_override_pattern\": \"M-*-\"",
+      DECODER_SETTINGS
+      "gated: false, activation: relu_squared, layers: [{linear: true, no_ffn: true}, {no_mixer: "
+      "true}, {no_ffn: true}, {no_mixer: true}], state_space: {heads: 3, head_width: 5, "
+      "state_width: 6, least_step: 0.001}" },
+    { SIZES
+      "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 3, "
+      "\"mamba_head_dim\": 5, \"ssm_state_size\": 6, \"n_groups\": 1, \"time_step_min\": 0.0, "
+      "\"hybrid_override_pattern\": \"MM*E\", \"n_routed_experts\": 4, "
+      "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+      "\"moe_shared_expert_intermediate_size\": 10",
+      DECODER_SETTINGS
+      "gated: false, activation: relu_squared, layers: [{count: 2, linear: true, no_ffn: true}, "
+      "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
+      "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "shared_hidden: 10, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"olmo\"",
       DECODER_SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
     { SIZES "\"model_type\": \"olmo\", \"clip_qkv\": 0.2",
@@ -418,6 +457,11 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                     "sequence_length: 32, n_embd: 98, n_layer: 1, n_head_q: 1, n_head_kv: 1, "
                     "ffn_hidden: 12, norm: {type: layer, bias: true}, rope: {width: 2}"),
         "stablelm");
+    assert_contains(class_of(a, DECODER_SETTINGS
+                             "gated: false, norm_behind: true, layers: [{linear: true, no_ffn: "
+                             "true}, {no_mixer: true}, {no_ffn: true}, {no_mixer: true}], "
+                             "state_space: {heads: 3, head_width: 5, state_width: 6}"),
+                    "the closest is NemotronHForCausalLM, but for norm after attention");
     assert_contains(class_of(a, DECODER_SETTINGS
                              "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
                              "4, top_k: 2, hidden: 6, shared_hidden: 6}"),

@@ -88,6 +88,117 @@ TEST(state_spaces_that_cannot_be_are_refused_by_option)
     arena_free(a);
 }
 
+static const char hf_lfm2[] =
+    "\"model_type\": \"lfm2\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 30, "
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 1";
+
+TEST(blocks_of_one_layer_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { "\"layers_block_type\": [\"mlp\", \"conv\"]",
+          "each block is linear_attention, full_attention, mlp or moe" },
+        { "\"hybrid_override_pattern\": \"M-X\"", "each letter is one of M, E, * and -" },
+        { "\"hybrid_override_pattern\": \"\"", "each letter is one of M, E, * and -" },
+        { "\"hybrid_override_pattern\": \"M-\", \"moe_latent_size\": 4",
+          "moe_latent_size: 4 is not known; only null is" },
+        { "\"hybrid_override_pattern\": \"ME\", \"mlp_bias\": true",
+          "mlp_bias: true is not known; only false is beside mixtures" },
+        { "\"hybrid_override_pattern\": \"M-\", \"tie_word_embeddings\": true",
+          "tie_word_embeddings: true is not known; only false is" },
+        { "\"hybrid_override_pattern\": \"M-\", \"mamba_hidden_act\": \"gelu\"",
+          "mamba_hidden_act: \"gelu\" is not known; only silu is" },
+        { "\"hybrid_override_pattern\": \"M-\", \"mlp_hidden_act\": \"mish\"",
+          "mlp_hidden_act: \"mish\" is not known" },
+        { "\"hybrid_override_pattern\": \"M-\", \"n_groups\": 3",
+          "it must divide mamba_num_heads" },
+        { "\"hybrid_override_pattern\": \"M-\", \"conv_kernel\": 1",
+          "a convolution sees at least 2 tokens" },
+        { "\"hybrid_override_pattern\": \"E-\", \"n_routed_experts\": 4, "
+          "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6",
+          "moe_shared_expert_intermediate_size is missing; the class needs it" },
+    };
+    static const char sizes[] = "\"vocab_size\": 16, \"hidden_size\": 8, ";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, "\"model_type\": \"nemotron_h\", \"intermediate_size\": 12, ",
+                   arena_printf(a, "%s%s", sizes, row[i].more), row[i].part);
+    hf_refuses(a, "\"model_type\": \"mamba2\", ",
+               arena_printf(a, "%s\"num_hidden_layers\": 2, \"num_heads\": 4", sizes),
+               "head_dim is missing; times num_heads it must be expand times hidden_size");
+    hf_refuses(a, "\"model_type\": \"mamba2\", ", arena_printf(a, "%s\"num_heads\": 4", sizes),
+               "num_hidden_layers is missing; it is needed");
+    arena_free(a);
+}
+
+TEST(short_convolutions_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"layer_types\": [\"conv\", \"sliding_attention\"]",
+          "each layer is of type full_attention or conv" },
+        { ", \"conv_L_cache\": 1", "a convolution sees at least 2 tokens" },
+        { ", \"hidden_act\": \"gelu\"", "hidden_act: \"gelu\" is not known; only silu is" },
+        { ", \"block_ffn_dim_multiplier\": 1e-9", "no feed-forward layer is of that width" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, hf_lfm2, row[i].more, row[i].part);
+    arena_free(a);
+}
+
+/* Two thirds of 30, times a factor, up to a multiple. */
+TEST(widths_beside_short_convolutions_follow_from_the_options_of_their_class)
+{
+    static const struct {
+        const char *more;
+        int64_t hidden;
+    } row[] = { { "", 256 },
+                { ", \"block_multiple_of\": 7", 21 },
+                { ", \"block_multiple_of\": 7, \"block_ffn_dim_multiplier\": 1.5", 35 },
+                { ", \"block_ffn_dim_multiplier\": null", 20 },
+                { ", \"block_multiple_of\": 4, \"block_ff_dim\": 60", 40 },
+                { ", \"block_auto_adjust_ff_dim\": false", 30 } };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_int_equal(hf_decoder_with(a, hf_lfm2, row[i].more)->hidden, row[i].hidden);
+    assert_true(hf_decoder_with(a, hf_lfm2, "")->is_tied);
+    assert_false(hf_decoder_with(a, hf_lfm2, ", \"tie_embedding\": false")->is_tied);
+    const Decoder *d = hf_decoder_with(a, hf_lfm2, ", \"full_attn_idxs\": [1]");
+    assert_int_equal(d->layer[0].mixer, MIXER_CONV);
+    assert_int_equal(d->layer[1].mixer, MIXER_ATTENTION);
+    assert_int_equal(hf_decoder_with(a, hf_lfm2, "")->layer[0].mixer, MIXER_ATTENTION);
+    arena_free(a);
+}
+
+/* Of Nemotron-H's spellings of the same blocks the one of transformers 5 counts. */
+TEST(blocks_of_one_layer_come_by_names_or_by_letters)
+{
+    static const char *const more[] = {
+        ", \"hybrid_override_pattern\": \"M-*-\", \"num_hidden_layers\": 9",
+        ", \"layers_block_type\": [\"mamba\", \"mlp\", \"attention\", \"mlp\"], "
+        "\"hybrid_override_pattern\": \"MM\"",
+        ", \"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", \"mlp\"]",
+    };
+    static const Mixer mixer[] = { MIXER_LINEAR, MIXER_NONE, MIXER_ATTENTION, MIXER_NONE };
+    Arena *a = arena_new();
+    for (int i = 0; i < 3; i++) {
+        const Decoder *d = hf_decoder_with(
+            a,
+            "\"model_type\": \"nemotron_h\", \"vocab_size\": 16, \"hidden_size\": 8, "
+            "\"intermediate_size\": 12",
+            more[i]);
+        assert_int_equal(d->n_layer, 4);
+        for (int k = 0; k < 4; k++) {
+            assert_int_equal(d->layer[k].mixer, mixer[k]);
+            assert_int_equal(d->layer[k].no_ffn, mixer[k] != MIXER_NONE);
+        }
+    }
+    arena_free(a);
+}
+
 #define COMPRESSED(weights)                                                                        \
     "\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", "                  \
     "\"config_groups\": {\"group_0\": {\"weights\": {" weights "}}}"

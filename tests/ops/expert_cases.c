@@ -97,6 +97,7 @@ const OpCase expert_cases[] = {
     { "moe_route with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .normalize = true, .factor = 0.7 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .factor = 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 2.5 }, .n = { 2, 4, 5 } },
+    { "moe_route with a part of the sum", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .sum_eps = 0.3, .factor = 1.5 }, .n = { 2, 4, 5 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },
     { "moe_route by groups", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .factor = 1, .n_groups = 4, .top_groups = 2 }, .n = { 2, 32, 12 }, .large = { 4, 1024, 64 } },
     { "moe_route by groups with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 4, .sigmoid = true, .normalize = true, .factor = 2.5, .n_groups = 3, .top_groups = 2 }, .n = { 2, 40, 9 } },

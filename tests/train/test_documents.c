@@ -23,15 +23,20 @@
 
 #define LINEAR(kind)                                                                               \
     "model: {component_key: model, variant_key: decoder, config: {sample_key: x, prediction_key: " \
-    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_head_q: 4, n_head_kv: 2, n_embd: " \
-    "32, ffn_hidden: 64, seed: 1, document_key: %s, layers: [{linear: true}], " kind "}}\n"
+    "logits, sequence_length: 16, vocab_size: 32, n_layer: 2, n_embd: 32, seed: 1, document_key: " \
+    "%s, " kind "}}\n"
+#define BLOCKS "ffn_hidden: 64, layers: [{linear: true}], "
 
 static const char *const kinds[] = {
     GPT2("NOPE", "{type_hint: RotaryTransform, config: {n_embd: 32, n_head: 4, seq_length_dim: "
                  "-2, base_freq: 10000}}"),
     GPT2("ABSOLUTE", ""),
-    LINEAR("linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
-    LINEAR("state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
+    LINEAR(BLOCKS
+           "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
+    LINEAR(BLOCKS "state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
+    LINEAR("layers: [{conv: true, no_ffn: true}], short_conv: {bias: true}"),
+    LINEAR("layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: 12, "
+           "state_width: 8}"),
 };
 
 enum { FIRST = 6, SECOND = 9, WHOLE = FIRST + SECOND, VOCAB = 32 };
@@ -139,7 +144,7 @@ TEST(documents_in_one_sequence_are_as_if_each_stood_alone)
         Arena *a = arena_new();
         double whole[WHOLE * VOCAB], mixed[WHOLE * VOCAB], first[FIRST * VOCAB],
             second[SECOND * VOCAB];
-        ParamStore *of_whole, *of_mixed, *of_first, *of_second;
+        ParamStore *of_whole = NULL, *of_mixed = NULL, *of_first = NULL, *of_second = NULL;
         assert_no_error(run(a, kinds[k], "d", 0, WHOLE, true, whole, &of_whole));
         assert_no_error(run(a, kinds[k], "d", 0, FIRST, true, first, &of_first));
         assert_no_error(run(a, kinds[k], "d", FIRST, WHOLE, true, second, &of_second));

@@ -162,6 +162,19 @@ TEST(texts_side_by_side_with_state_spaces_get_the_logits_of_each_alone)
         "head_width: 12, state_width: 20, n_groups: 2}");
 }
 
+TEST(texts_side_by_side_with_short_convolutions_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, conv: true}, {}], "
+                          "short_conv: {width: 4, bias: true}");
+}
+
+TEST(texts_side_by_side_with_blocks_of_one_layer_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, layers: [{linear: true, no_ffn: true}, {no_mixer: true}, {no_ffn: "
+        "true}], state_space: {heads: 6, head_width: 12, state_width: 20, n_groups: 2}");
+}
+
 /* As many as fit, and at least one; three quarters of the memory are for them. */
 TEST(texts_side_by_side_are_as_many_as_fit)
 {
