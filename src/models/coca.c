@@ -60,8 +60,8 @@ static Value *text_mlp(Build *b, const char *name, Value *x)
     if (t->activation == TEXT_GELU)
         return fc_mlp(b->g, name, x, t->ffn_hidden, t->bias, b->dropout, &b->salt);
     graph_enter(b->g, name, -1);
-    Value *y =
-        gated_mlp(b->g, x, ACTIVATE_SILU, swiglu_hidden(t->ffn_hidden, SWIGLU_MULTIPLE), t->bias);
+    Value *y = gated_mlp(b->g, x, ACTIVATE_SILU, swiglu_hidden(t->ffn_hidden, SWIGLU_MULTIPLE),
+                         t->bias, 1);
     graph_leave(b->g);
     return y;
 }

@@ -20,12 +20,19 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n)
     return n ? norm(g, name, x, n) : x;
 }
 
+const Multipliers *decoder_multipliers(const Decoder *d)
+{
+    static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    return d->multipliers ? d->multipliers : &ones;
+}
+
 static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     const bool is_gated = layer->is_sparse || d->is_gated;
     Value *y = layer->is_sparse ? moe_layer(b->g, x, d->moe, &b->moe)
-               : d->is_gated    ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias)
+               : d->is_gated    ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias,
+                                            decoder_multipliers(d)->ffn_gate)
                                 : plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
     if (is_gated && (d->keeps_gated || b->dropout == 0)) return y;
     return maybe_dropout(b->g, y, b->dropout, b->salt++);
@@ -54,15 +61,17 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *n)
 {
     Graph *g = b->g;
-    Value *y;
-    if (layer->mixer == MIXER_LINEAR) {
-        y = linear_attention_layer(b, n);
-    } else if (layer->mixer == MIXER_CONV) {
-        y = short_conv_layer(b, n);
-    } else {
+    const Multipliers *m = decoder_multipliers(b->d);
+    Value *y = NULL;
+    if (layer->mixer == MIXER_LINEAR || layer->mixer == MIXER_BOTH)
+        y = multiplied(g, linear_attention_layer(b, multiplied(g, n, m->linear_in)), m->linear_out);
+    if (layer->mixer == MIXER_CONV) y = short_conv_layer(b, n);
+    if (layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH) {
         graph_enter(g, "attn", -1);
-        y = attention_layer(b, layer, n);
+        Value *o = attention_layer(b, layer, multiplied(g, n, m->attention_in));
         graph_leave(g);
+        o = multiplied(g, o, m->attention_out);
+        y = y ? add(g, y, o) : o;
     }
     return maybe_norm(g, "attention_post_norm", y, norms->attention_post);
 }
@@ -72,6 +81,7 @@ static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms 
     graph_enter(b->g, "mlp", -1);
     Value *y = feed_forward(b, layer, n);
     graph_leave(b->g);
+    y = multiplied(b->g, y, decoder_multipliers(b->d)->ffn_out);
     return maybe_norm(b->g, "ffn_post_norm", y, norms->ffn_post);
 }
 

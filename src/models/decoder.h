@@ -23,6 +23,7 @@ extern const char *const attention_gates[];
 typedef enum Mixer {
     MIXER_ATTENTION,
     MIXER_LINEAR, /* `linear`: no window, and nothing turns */
+    MIXER_BOTH,   /* both read the stream side by side, and what they give is added up */
     MIXER_CONV,   /* `short_conv`, likewise */
     MIXER_NONE    /* the block is a feed-forward layer */
 } Mixer;
@@ -58,16 +59,24 @@ typedef struct LinearAttention {
     int64_t conv_width; /* tokens that a convolution sees, at least 2 */
     double most_rate;   /* what corrections are below: 1, or 2 */
     const Norm *norm;   /* of what each head gives; there always; of a state space, of what each
-                           group gives, and with a weight for each feature of all */
+                           group gives, and with a weight for each feature of all; or NULL */
     bool is_state_space;
     /* Of state spaces alone: */
     bool conv_bias, bias;         /* biases of convolutions, and of products */
+    bool norm_first;              /* the norm comes in front of the gates */
     bool has_skip;                /* each head gives its input, too, times a number of its own */
     double least_step, most_step; /* as in ops/delta_gates.h */
     /* In front of the layers of a linear block, which then has no norms behind them, whatever
      * other blocks have; NULL: as those. */
     const Norm *front_norm;
 } LinearAttention;
+
+/* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025). */
+typedef struct Multipliers {
+    double attention_in, attention_out, linear_in, linear_out;
+    double gates, values, keys, queries, steps; /* products of a state space */
+    double ffn_gate, ffn_out;
+} Multipliers;
 
 /* Of each feature a weighted sum over the last tokens, between two gates that the token opens by
  * products without an activation (Liquid AI 2025, LFM2). */
@@ -120,17 +129,20 @@ typedef struct Decoder {
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
-    const LinearAttention *linear; /* NULL: no layer is linear */
-    const ShortConv *short_conv;   /* NULL: no layer is such a convolution */
-    const MultiToken *multi_token; /* NULL: the next token alone is predicted */
-    const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
-    const Moe *moe;                /* NULL: no layer is sparse */
+    const LinearAttention *linear;  /* NULL: no layer is linear */
+    const Multipliers *multipliers; /* NULL: all are 1 */
+    const ShortConv *short_conv;    /* NULL: no layer is such a convolution */
+    const MultiToken *multi_token;  /* NULL: the next token alone is predicted */
+    const DecoderLayer *layer;      /* n_layer of them, and one for each block of multi_token */
+    const Moe *moe;                 /* NULL: no layer is sparse */
 } Decoder;
 
 /* A model that refers to the description, which must stay as long. */
 Model *decoder_new(Arena *a, const Decoder *d);
 /* What q k^T is multiplied by, before scale_by_layer. */
 double decoder_attention_scale(const Decoder *d);
+/* Those of the description, or ones. */
+const Multipliers *decoder_multipliers(const Decoder *d);
 /* The description of a model that decoder_new made; NULL for others. */
 const Decoder *decoder_of(const Model *m);
 #endif

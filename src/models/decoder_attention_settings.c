@@ -33,10 +33,12 @@ const Field state_space_settings[] = {
     FIELD_BOOL(StateSpaceSettings, conv_bias, "true", "biases of the convolutions"),
     FIELD_BOOL(StateSpaceSettings, bias, "false", "biases of products"),
     FIELD_BOOL(StateSpaceSettings, skip, "true", "a head gives its input, too, times a learned number (D)"),
+    FIELD_BOOL(StateSpaceSettings, norm, "true", "a norm of what a group gives"),
+    FIELD_BOOL(StateSpaceSettings, norm_first, "false", "it comes in front of the gate, else behind"),
     FIELD_BOOL(StateSpaceSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
     FIELD_FLOAT(StateSpaceSettings, least_step, "0.0", 0, INFINITY, "smaller steps are that"),
     FIELD_FLOAT(StateSpaceSettings, most_step, "0.0", 0, INFINITY, "larger steps are that; 0: none are"),
-    FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives, behind its gate", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 /* clang-format on */
@@ -58,6 +60,7 @@ Error *linear_settings_check(const LinearSettings *s)
 
 Error *state_space_settings_check(const StateSpaceSettings *s)
 {
+    if (s->norm_first && !s->norm) return error_new("state_space: norm_first needs norm");
     if (s->heads % s->n_groups)
         return error_new("state_space: n_groups %lld does not divide heads %lld",
                          (long long)s->n_groups, (long long)s->heads);
@@ -116,7 +119,8 @@ const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSetti
                                    .key_width = s->state_width,
                                    .value_width = s->head_width,
                                    .conv_width = s->conv_width,
-                                   .norm = arena_copy(a, &norm, sizeof norm),
+                                   .norm = s->norm ? arena_copy(a, &norm, sizeof norm) : NULL,
+                                   .norm_first = s->norm_first,
                                    .is_state_space = true,
                                    .conv_bias = s->conv_bias,
                                    .bias = s->bias,

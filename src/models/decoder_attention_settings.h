@@ -18,7 +18,7 @@ typedef struct LinearSettings {
 
 typedef struct StateSpaceSettings {
     int64_t heads, head_width, state_width, n_groups, conv_width;
-    bool conv_bias, bias, skip, norm_in_front;
+    bool conv_bias, bias, skip, norm, norm_first, norm_in_front;
     double least_step, most_step, eps;
 } StateSpaceSettings;
 

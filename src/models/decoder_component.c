@@ -13,7 +13,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear, conv, no_mixer, no_ffn;
+    bool no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -45,6 +45,7 @@ typedef struct Settings {
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
     const ShortConv *short_conv;
+    const Multipliers *multipliers;
     const Moe *mixture;
     const MultiToken *multi_token;
 } Settings;
@@ -88,11 +89,28 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
+    FIELD_BOOL(LayerSettings, side_by_side, "false", "attention and the layer of linear side by side behind one norm; what they give is added up"),
     FIELD_BOOL(LayerSettings, conv, "false", "a short convolution in the place of attention"),
     FIELD_BOOL(LayerSettings, no_mixer, "false", "neither attention nor what may be in its place: these blocks are a feed-forward layer, or the mixture, behind one norm"),
     FIELD_BOOL(LayerSettings, no_ffn, "false", "no feed-forward layer: these blocks are attention, or what is in its place, behind one norm"),
     { 0 },
 };
+#define FACTOR(m, text) FIELD_FLOAT(Multipliers, m, "1.0", 0, INFINITY, text, .flags = FIELD_OPEN_MIN)
+static const Field multiplier_fields[] = {
+    FACTOR(attention_in, "what attention reads"),
+    FACTOR(attention_out, "what it gives"),
+    FACTOR(linear_in, "what the layers of linear read"),
+    FACTOR(linear_out, "what they give"),
+    FACTOR(gates, "of a state space, its gates"),
+    FACTOR(values, "its inputs"),
+    FACTOR(keys, "its B"),
+    FACTOR(queries, "its C"),
+    FACTOR(steps, "what its steps come from"),
+    FACTOR(ffn_gate, "what the activation of gated feed-forward layers reads"),
+    FACTOR(ffn_out, "what feed-forward layers give"),
+    { 0 },
+};
+#undef FACTOR
 static const Field short_conv_fields[] = {
     FIELD_INT(ShortConv, width, "3", 2, 1024, "tokens that a convolution sees"),
     FIELD_BOOL(ShortConv, bias, "false", "biases of products and of convolutions"),
@@ -171,6 +189,7 @@ static const Field fields[] = {
     FIELD_STRUCT(Settings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(Settings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(Settings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
+    FIELD_STRUCT(Settings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(Settings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(Settings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -285,13 +304,54 @@ static Error *check_conv(const Settings *s)
     return NULL;
 }
 
+static Error *check_multipliers(const Settings *s)
+{
+    const Multipliers *m = s->multipliers;
+    bool linear = false, attention = false, gate = false;
+    if (!m) return NULL;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        linear |= x->linear || x->side_by_side;
+        attention |= attends(x);
+        gate |= s->gated && !x->sparse && !x->no_ffn;
+    }
+    const struct {
+        const char *key;
+        double value;
+        bool counts;
+    } row[] = { { "attention_in", m->attention_in, attention },
+                { "attention_out", m->attention_out, attention },
+                { "linear_in", m->linear_in, linear },
+                { "linear_out", m->linear_out, linear },
+                { "gates", m->gates, s->state_space },
+                { "values", m->values, s->state_space },
+                { "keys", m->keys, s->state_space },
+                { "queries", m->queries, s->state_space },
+                { "steps", m->steps, s->state_space },
+                { "ffn_gate", m->ffn_gate, gate } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].value != 1 && !row[i].counts)
+            return error_new("multipliers: %s: no block has what it multiplies", row[i].key);
+    return NULL;
+}
+
 static Error *check_linear(const Settings *s)
 {
     const LinearSettings *l = s->linear_attention;
     bool any = false;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
-        any |= x->linear;
+        any |= x->linear || x->side_by_side;
+        if (x->side_by_side && (x->linear || x->conv || x->no_mixer))
+            return error_new("layers.%lld: side_by_side has attention; linear, conv and no_mixer "
+                             "have none",
+                             (long long)i);
+        if (x->side_by_side &&
+            ((l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front)))
+            return error_new(
+                "layers.%lld: side_by_side has the norms of other blocks, not those of "
+                "norm_in_front",
+                (long long)i);
         if (x->linear && (x->window || x->rope))
             return error_new("layers.%lld: a linear block has neither window nor rope",
                              (long long)i);
@@ -405,6 +465,7 @@ static Error *check(const void *settings)
                          "norm asks for others");
     TRY(check_latent(s));
     TRY(check_conv(s));
+    TRY(check_multipliers(s));
     TRY(check_linear(s));
     return check_mixture(s);
 }
@@ -447,10 +508,11 @@ static const DecoderLayer *layers_of(Arena *a, const Settings *s)
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
-        layer[i] = (DecoderLayer){ .mixer = x->linear     ? MIXER_LINEAR
-                                            : x->conv     ? MIXER_CONV
-                                            : x->no_mixer ? MIXER_NONE
-                                                          : MIXER_ATTENTION,
+        layer[i] = (DecoderLayer){ .mixer = x->linear         ? MIXER_LINEAR
+                                            : x->side_by_side ? MIXER_BOTH
+                                            : x->conv         ? MIXER_CONV
+                                            : x->no_mixer     ? MIXER_NONE
+                                                              : MIXER_ATTENTION,
                                    .window = x->window,
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && attends(x),
@@ -534,8 +596,9 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
-        .linear = linear_of(a, s),
         .short_conv = s->short_conv,
+        .multipliers = s->multipliers,
+        .linear = linear_of(a, s),
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

@@ -80,6 +80,7 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
     if (!e) e = flag(a, "bias of linear convolutions", x->conv_bias, y->conv_bias);
     if (!e) e = flag(a, "bias of linear layers", x->bias, y->bias);
+    if (!e && x->norm) e = flag(a, "norm in front of gates", x->norm_first, y->norm_first);
     if (!e) e = flag(a, "skip of state spaces", x->has_skip, y->has_skip);
     if (!e) e = number(a, "smallest step", x->least_step, y->least_step);
     if (!e) e = number(a, "largest step", x->most_step, y->most_step);
@@ -87,8 +88,24 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }
 
-static const char *const mixer_names[] = { "attention", "linear attention", "a short convolution",
-                                           "a feed-forward layer alone" };
+static const char *const mixer_names[] = { "attention", "linear attention",
+                                           "attention and linear attention side by side",
+                                           "a short convolution", "a feed-forward layer alone" };
+
+static const char *multipliers(Arena *a, const Multipliers *x, const Multipliers *y)
+{
+    const char *e = number(a, "multiplier in front of attention", x->attention_in, y->attention_in);
+    if (!e) e = number(a, "multiplier behind attention", x->attention_out, y->attention_out);
+    if (!e) e = number(a, "multiplier in front of linear layers", x->linear_in, y->linear_in);
+    if (!e) e = number(a, "multiplier behind linear layers", x->linear_out, y->linear_out);
+    if (!e) e = number(a, "multiplier of gates", x->gates, y->gates);
+    if (!e) e = number(a, "multiplier of values", x->values, y->values);
+    if (!e) e = number(a, "multiplier of keys", x->keys, y->keys);
+    if (!e) e = number(a, "multiplier of queries", x->queries, y->queries);
+    if (!e) e = number(a, "multiplier of steps", x->steps, y->steps);
+    if (!e) e = number(a, "multiplier of feed-forward gates", x->ffn_gate, y->ffn_gate);
+    return e ? e : number(a, "multiplier behind feed-forward layers", x->ffn_out, y->ffn_out);
+}
 
 static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y)
 {
@@ -151,7 +168,7 @@ static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
 
 static bool attends(const DecoderLayer *l)
 {
-    return l->mixer == MIXER_ATTENTION;
+    return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
 }
 
 static bool is_dense(const DecoderLayer *l)
@@ -204,6 +221,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = linears(a, x->linear, y->linear);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
+    if (!e) e = multipliers(a, decoder_multipliers(x), decoder_multipliers(y));
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);

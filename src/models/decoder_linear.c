@@ -13,11 +13,24 @@
 /* Added to the squared length of queries and keys. */
 #define LENGTH_EPS 1e-6
 
+/* What a product is multiplied by, by its letter. */
+static double multiplier(const Build *b, char name)
+{
+    const Multipliers *m = decoder_multipliers(b->d);
+    return name == 'g'   ? m->gates
+           : name == 'v' ? m->values
+           : name == 'k' ? m->keys
+           : name == 'q' ? m->queries
+           : name == 'a' ? m->steps
+                         : 1;
+}
+
 /* A product of the token, [b s width]. */
 static Value *product(Build *b, const char *name, Value *x, int64_t width)
 {
     const Linear l = { width, "heads", "embed", b->d->linear->bias, ROLE_LINEAR };
-    return linear(b->g, arena_printf(b->g->arena, "%s_attn", name), x, &l);
+    Value *y = linear(b->g, arena_printf(b->g->arena, "%s_attn", name), x, &l);
+    return multiplied(b->g, y, multiplier(b, *name));
 }
 
 /* One of queries, keys and values [b s width], behind its convolution. */
@@ -93,18 +106,28 @@ static Value *gated_heads(Build *b, Value *o, Value *gate)
     return reshape(b->g, "bsgre->bs(gre)", NULL, o);
 }
 
-/* Gates, then norms of what each group gives. */
-static Value *normed_groups(Build *b, Value *o, Value *gate)
+/* Norms of what each group gives: [b s (g r e)]. */
+static Value *normed_groups(Build *b, Value *o)
 {
     Graph *g = b->g;
     const LinearAttention *l = b->d->linear;
     const Dim d = { .size = l->value_heads * l->value_width, .axis = "heads" };
     Value *weight =
         layer_param(g, "delta_norm", "weight", 1, &d, ROLE_NORM, (Init){ .kind = INIT_ONES });
-    o = reshape(g, "bsgre->bsg(re)", NULL, swiglu(g, gate, o));
-    o = rms_norm(g, o, NULL, NULL, l->norm->eps);
+    o = rms_norm(g, reshape(g, "bsgre->bsg(re)", NULL, o), NULL, NULL, l->norm->eps);
     o = scale_heads(g, reshape(g, "bsgd->bs(gd)o", "o=1", o), weight);
     return reshape(g, "bsho->bs(ho)", NULL, o);
+}
+
+/* Gates, then norms of groups, or the other way round, or gates alone. */
+static Value *gated_groups(Build *b, Value *o, Value *gate)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    if (l->norm && l->norm_first)
+        return swiglu(g, reshape(g, "bsgre->bs(gre)", NULL, gate), normed_groups(b, o));
+    o = swiglu(g, gate, o);
+    return l->norm ? normed_groups(b, o) : reshape(g, "bsgre->bs(gre)", NULL, o);
 }
 
 Value *linear_attention_layer(Build *b, Value *x)
@@ -128,7 +151,7 @@ Value *linear_attention_layer(Build *b, Value *x)
           *gate = reshape(g, "bs(gre)->bsgre", heads, product(b, "g", x, values));
     graph_leave(g);
     const DeltaGates made = gates(b, decay, rate);
-    Value *o = l->is_state_space ? normed_groups(b, added(b, q, k, v, made), gate)
+    Value *o = l->is_state_space ? gated_groups(b, added(b, q, k, v, made), gate)
                                  : gated_heads(b, corrected(b, q, k, v, made), gate);
     graph_enter(g, "linear_attn", -1);
     Value *y = linear(g, "c_proj", o, &out);

@@ -6,6 +6,7 @@
 static const Field count_item = { .type = FIELD_INT, .min = 1, .max = 2147483647 };
 /* A number, or one for each layer. */
 #define LAYERS(m, text, ...) FIELD_LIST(HfConfig, m, IntList, &count_item, "null", 1, 1000, text, .flags = FIELD_LIST_OR_ONE, __VA_ARGS__)
+#define FACTOR(m, text) FIELD_FLOAT(HfConfig, m, "1.0", 0, INFINITY, text, .flags = FIELD_OPEN_MIN)
 #define COUNT(m, def, text, ...) FIELD_INT(HfConfig, m, def, 1, 2147483647, text, __VA_ARGS__)
 const Field hf_config_fields[] = {
     FIELD_STRING(HfConfig, model_type, NULL, "family"),
@@ -151,6 +152,18 @@ const Field hf_config_fields[] = {
     FIELD_STRING(HfConfig, hybrid_override_pattern, "null", "the same in letters"),
     COUNT(moe_shared_expert_intermediate_size, "null", "width of the expert that every token goes through"),
     COUNT(moe_latent_size, "null", "width of what experts read"),
+    COUNT(mamba_d_ssm, "null", "Falcon-H1: width of all heads; null: by mamba_expand"),
+    FIELD_BOOL(HfConfig, projectors_bias, "false", "Falcon-H1: bias behind state spaces"),
+    FIELD_BOOL(HfConfig, mamba_rms_norm, "false", "Falcon-H1: norms of what groups give"),
+    FIELD_BOOL(HfConfig, mamba_norm_before_gate, "true", "Falcon-H1: in front of gates"),
+    FACTOR(lm_head_multiplier, "of logits"),
+    FACTOR(key_multiplier, "of keys"),
+    FACTOR(attention_in_multiplier, "of what attention reads"),
+    FACTOR(attention_out_multiplier, "of what it gives"),
+    FACTOR(ssm_in_multiplier, "of what state spaces read"),
+    FACTOR(ssm_out_multiplier, "of what they give"),
+    FIELD_FLOATS(HfConfig, ssm_multipliers, "null", 5, 5, "of gates, inputs, B, C and steps"),
+    FIELD_FLOATS(HfConfig, mlp_multipliers, "null", 2, 2, "of the gate of feed-forward layers, and of what they give"),
     FIELD_ANY(HfConfig, time_step_limit, "null", "bounds of steps"),
     FIELD_BOOL(HfConfig, mamba_conv_bias, "null", "biases of convolutions"),
     FIELD_BOOL(HfConfig, mamba_proj_bias, "null", "biases of products"),
@@ -170,5 +183,6 @@ const Field hf_config_fields[] = {
     { 0 },
 };
 #undef COUNT
+#undef FACTOR
 #undef LAYERS
 /* clang-format on */

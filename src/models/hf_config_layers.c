@@ -147,12 +147,12 @@ Error *hf_read_layers(HfReading *r)
         TRY(f->linear || f->state_space || f->short_conv ? hf_read_mixer(r, i, &mixer)
                                                          : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] =
-            (DecoderLayer){ .mixer = mixer,
-                            .window = own,
-                            .rope = &rope[local],
-                            .n_rope = mixer == MIXER_ATTENTION && turns(r, i) && (all_turn || own),
-                            .is_sparse = is_sparse(r, i) };
+        layer[i] = (DecoderLayer){ .mixer = mixer,
+                                   .window = own,
+                                   .rope = &rope[local],
+                                   .n_rope = (mixer == MIXER_ATTENTION || mixer == MIXER_BOTH) &&
+                                             turns(r, i) && (all_turn || own),
+                                   .is_sparse = is_sparse(r, i) };
     }
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

@@ -56,6 +56,10 @@ static Error *conv_or_attention(const HfReading *r, int64_t i, Mixer *out)
 Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out)
 {
     *out = MIXER_ATTENTION;
+    if (r->family->both_mixers) {
+        *out = MIXER_BOTH;
+        return NULL;
+    }
     if (r->family->short_conv) return conv_or_attention(r, i, out);
     if (r->family->keys.attn_layer_indices) {
         *out = has(&r->c.attn_layer_indices, i) ? MIXER_ATTENTION : MIXER_LINEAR;

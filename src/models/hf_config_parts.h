@@ -71,6 +71,11 @@ typedef struct HfConfig {
         *mamba_head_dim, *ssm_state_size, *moe_shared_expert_intermediate_size, *moe_latent_size;
     const Yaml *mamba_d_head, *time_step_limit;
     const bool *mamba_conv_bias, *mamba_proj_bias, *use_conv_bias;
+    bool projectors_bias, mamba_rms_norm, mamba_norm_before_gate;
+    const int64_t *mamba_d_ssm;
+    double lm_head_multiplier, key_multiplier, attention_in_multiplier, attention_out_multiplier,
+        ssm_in_multiplier, ssm_out_multiplier;
+    const FloatList *ssm_multipliers, *mlp_multipliers;
     const double *time_step_min;
     const char *mamba_hidden_act, *mlp_hidden_act, *hybrid_override_pattern;
     const StringList *layers_block_type;
@@ -125,6 +130,8 @@ Error *hf_read_latent(HfReading *r);
 Error *hf_read_linear(HfReading *r);
 /* What reads other tokens in a layer, in a class that has not attention alone. */
 Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out);
+/* hf_config_multipliers.c: those of Falcon-H1. */
+Error *hf_read_multipliers(HfReading *r);
 /* hf_config_conv.c: sizes of short convolutions. */
 Error *hf_read_conv(HfReading *r);
 /* The width of feed-forward layers beside them. */

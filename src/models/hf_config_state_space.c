@@ -70,18 +70,40 @@ static Error *check_activation(const HfReading *r)
                    : hf_unknown(r, key ? key : "hidden_act", "only silu is, behind convolutions");
 }
 
+/* Of all heads; 0: it is as their own says. */
+static int64_t width_of_all(const HfReading *r)
+{
+    const HfSpaceKeys *k = r->family->state_space;
+    const int64_t *given = k->all ? hf_count(r, k->all) : NULL;
+    if (given) return *given;
+    if (k->all && !yaml_get(r->root, k->all)) return k->n_all;
+    return k->expand ? size_of(r, k->expand, 2) * r->d->width : 0;
+}
+
+/* What Falcon-H1 has of its own. */
+static Error *read_both(const HfReading *r, LinearAttention *l)
+{
+    const HfConfig *c = &r->c;
+    if (c->projectors_bias != l->bias)
+        return hf_unknown(r, "projectors_bias",
+                          "it must be as mamba_proj_bias: state spaces have both biases or none");
+    if (!c->mamba_rms_norm) l->norm = NULL;
+    l->norm_first = l->norm && c->mamba_norm_before_gate;
+    return NULL;
+}
+
 Error *hf_read_state_space(HfReading *r)
 {
     const HfSpaceKeys *k = r->family->state_space;
     const int64_t heads = size_of(r, k->heads, k->n_heads),
-                  groups = size_of(r, k->groups, k->n_groups),
-                  wide = k->expand ? size_of(r, k->expand, 2) * r->d->width : 0,
+                  groups = size_of(r, k->groups, k->n_groups), wide = width_of_all(r),
                   width = head_width(r, k->width ? k->width : wide / heads),
                   all = k->expand ? wide : heads * width;
     if (k->expand && width * heads != all)
         return hf_unknown(r, k->head_width,
-                          arena_printf(r->arena, "times %s it must be %s times hidden_size",
-                                       k->heads, k->expand));
+                          arena_printf(r->arena, "times %s it must be %s%s", k->heads,
+                                       k->all ? k->all : k->expand,
+                                       k->all ? "" : " times hidden_size"));
     if (!width) return hf_unknown(r, k->head_width, "it must be a number above 0");
     if (heads % groups)
         return hf_unknown(r, k->groups, arena_printf(r->arena, "it must divide %s", k->heads));
@@ -101,6 +123,7 @@ Error *hf_read_state_space(HfReading *r)
     if (l->conv_width < 2)
         return hf_unknown(r, k->conv_width, "a convolution sees at least 2 tokens");
     TRY(check_activation(r));
+    if (r->family->both_mixers) TRY(read_both(r, l));
     r->d->linear = l;
     return read_steps(r, l);
 }

@@ -12,6 +12,8 @@
     .first_sparse_key = "first_k_dense_replace", .factor_key = "routed_scaling_factor"
 static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
                                         .n_heads = 128, .n_state = 256, .n_groups = 1, .expand = "mamba_expand" },
+                         falcon_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
+                                         .n_heads = 128, .n_state = 256, .n_groups = 1, .all = "mamba_d_ssm", .n_all = 1024, .expand = "mamba_expand" },
                          mamba2_keys = { "num_heads", "head_dim", "state_size", "n_groups", "conv_kernel", "use_conv_bias", "use_bias",
                                          .n_heads = 128, .width = 64, .n_state = 128, .n_groups = 8, .expand = "expand" },
                          nemotron_keys = { "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel", "use_conv_bias", "use_bias",
@@ -117,6 +119,9 @@ const HfFamily hf_families[] = {
     { "bamba", "BambaForCausalLM", "BambaDecoderLayer", hf_bamba_names, hf_llama_names,
       .state_space = &mamba_keys, .keys = { .attention_bias = true, .mlp_bias = true, .attn_layer_indices = true },
       .vocab_size = 128000, .theta = 10000, .eps = 1e-5, .max_positions = 262144, .n_heads = 32, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
+    { "falcon_h1", "FalconH1ForCausalLM", "FalconH1DecoderLayer", hf_bamba_names, hf_llama_names,
+      .state_space = &falcon_keys, .both_mixers = true, .keys = { .attention_bias = true, .mlp_bias = true },
+      .vocab_size = 128000, .theta = 10000, .eps = 1e-5, .max_positions = 8192, .n_heads = 32, .n_key_heads = 8, .activation = "silu" },
     { "lfm2", "Lfm2ForCausalLM", "Lfm2DecoderLayer", hf_lfm2_names, hf_llama_names,
       .short_conv = true, .qk_norm = true, .keys = { .block_ff_dim = true },
       .vocab_size = 65536, .theta = 1000000, .eps = 1e-5, .eps_key = "norm_eps", .max_positions = 128000, .n_heads = 32, .n_key_heads = 8, .activation = "silu", .is_tied = true },

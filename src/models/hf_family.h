@@ -46,8 +46,10 @@ typedef enum HfWindows {
 typedef struct HfSpaceKeys {
     const char *heads, *head_width, *state_width, *groups, *conv_width, *conv_bias, *bias;
     int64_t n_heads, width, n_state, n_groups; /* width 0: what the expansion leaves to a head */
-    const char
-        *expand; /* the width of all heads, as a multiple of hidden_size; NULL: it is theirs */
+    /* The width of all heads: as it is (silent: n_all; null: by the other), as a multiple of
+     * hidden_size, or, where both are NULL, that of their own. */
+    const char *all, *expand;
+    int64_t n_all;
     const char *least_step; /* and no step is too large; NULL: time_step_limit says both */
     const char *activation; /* of convolutions, if it is not that of the feed-forward layers */
 } HfSpaceKeys;
@@ -90,8 +92,10 @@ typedef struct HfFamily {
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
     bool linear; /* layers may be of linear attention */
     const HfSpaceKeys *state_space; /* layers may be state spaces; NULL: they are not */
-    bool one_layer;    /* a block is a state space, attention, a feed-forward layer or a mixture,
-                          behind    one norm */
+    /* A block is a state space, attention, a feed-forward layer or a mixture, behind one norm. */
+    bool one_layer;
+    /* Attention and a state space stand side by side in each, with keys of their own. */
+    bool both_mixers;
     bool short_conv;   /* layers may be short convolutions */
     bool no_attention; /* all of them are state spaces */
     bool no_rope;      /* positions do not turn */

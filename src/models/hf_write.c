@@ -43,6 +43,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");
     if (d->linear && d->linear->is_state_space)
         closest = hf_family_find(d->layer[0].no_ffn ? "nemotron_h" : "granitemoehybrid");
+    if (d->layer[0].mixer == MIXER_BOTH) closest = hf_family_find("falcon_h1");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;
         *family = f;
@@ -68,6 +69,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.residual = RESIDUAL_SERIAL;
     class.attention_gate = GATE_NONE;
     class.scale_by_layer = false;
+    class.multipliers = NULL;
     class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
     class.residual_scale = class.logit_divisor = class.qkv_clip = 0;
     if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";

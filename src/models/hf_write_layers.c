@@ -115,13 +115,13 @@ static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
 /* Which layers have which attention, in classes where they may differ. */
 static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->one_layer && f->no_attention) return;
+    if (f->no_attention || f->both_mixers) return;
     if (f->one_layer)
         hf_put_of_layers(t, "layers_block_type", d, put_block_type);
-    else if (f->keys.attn_layer_indices)
-        hf_put_of_layers(t, "attn_layer_indices", d, put_attention_index);
     else if (f->short_conv)
         hf_put_of_layers(t, "layer_types", d, put_conv_type);
+    else if (f->keys.attn_layer_indices)
+        hf_put_of_layers(t, "attn_layer_indices", d, put_attention_index);
     else if (f->state_space)
         hf_put_of_layers(t, "layer_types", d, put_hybrid_type);
     else if (f->windows > HF_WINDOW_EACH || f->linear)

@@ -46,6 +46,28 @@ static void put_linear(Text *t, const LinearAttention *l)
     hf_put_int(t, "linear_conv_kernel_dim", l->conv_width);
 }
 
+/* What Falcon-H1 has of its own. */
+static void put_both(Text *t, const Decoder *d)
+{
+    const Multipliers *m = decoder_multipliers(d);
+    double of_spaces[] = { m->gates, m->values, m->keys, m->queries, m->steps },
+           of_ffn[] = { m->ffn_gate, m->ffn_out };
+    hf_put_doubles(t, "ssm_multipliers", &(FloatList){ of_spaces, 5 });
+    hf_put_doubles(t, "mlp_multipliers", &(FloatList){ of_ffn, 2 });
+    hf_put_double(t, "attention_in_multiplier", m->attention_in);
+    hf_put_double(t, "attention_out_multiplier", m->attention_out);
+    hf_put_double(t, "ssm_in_multiplier", m->linear_in);
+    hf_put_double(t, "ssm_out_multiplier", m->linear_out);
+    hf_put_double(t, "embedding_multiplier", d->embedding_scale != 0 ? d->embedding_scale : 1);
+    hf_put_double(t, "lm_head_multiplier", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
+    hf_put_double(t, "key_multiplier",
+                  d->attention_scale != 0 ? d->attention_scale * sqrt((double)d->head_width) : 1);
+    if (!d->linear) return;
+    hf_put_bool(t, "projectors_bias", d->linear->bias);
+    hf_put_bool(t, "mamba_rms_norm", d->linear->norm);
+    hf_put_bool(t, "mamba_norm_before_gate", d->linear->norm_first);
+}
+
 static void put_conv(Text *t, const ShortConv *s)
 {
     hf_put_int(t, "conv_L_cache", s->width);
@@ -57,7 +79,10 @@ static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
     const LinearAttention *l = d->linear;
     hf_put_int(t, k->heads, l->value_heads);
     hf_put_int(t, k->head_width, l->value_width);
-    if (k->expand) hf_put_int(t, k->expand, l->value_heads * l->value_width / d->width);
+    if (k->all)
+        hf_put_int(t, k->all, l->value_heads * l->value_width);
+    else if (k->expand)
+        hf_put_int(t, k->expand, l->value_heads * l->value_width / d->width);
     hf_put_int(t, k->state_width, l->key_width);
     hf_put_int(t, k->groups, l->key_heads);
     hf_put_int(t, k->conv_width, l->conv_width);
@@ -140,6 +165,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d);
     hf_put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
+    if (f->both_mixers) put_both(t, d);
     if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
     if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
     if (f->state_space && d->linear) put_state_space(t, d, f->state_space);

@@ -129,12 +129,18 @@ Value *gate(Graph *g, Value *gate, Value *up, Activation activation)
     return mul(g, activate(g, gate, activation), up);
 }
 
-Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
+Value *multiplied(Graph *g, Value *x, double factor)
+{
+    return factor != 1 ? scale(g, x, factor) : x;
+}
+
+Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                 double factor)
 {
     const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
                  up = into_hidden(hidden, bias, ROLE_UP),
                  down = out_of_hidden(value_width(x), bias);
-    Value *a = linear(g, "W", x, &into), *b = linear(g, "V", x, &up);
+    Value *a = multiplied(g, linear(g, "W", x, &into), factor), *b = linear(g, "V", x, &up);
     return linear(g, "W_2", gate(g, a, b, activation), &down);
 }
 

@@ -64,8 +64,11 @@ Value *activate(Graph *g, Value *x, Activation activation);
 /* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. */
 #define GATE_LIMIT 7.0
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
-/* w2(activation(w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
-Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
+/* x times a number; x itself where it is 1. */
+Value *multiplied(Graph *g, Value *x, double factor);
+/* w2(activation(factor w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
+Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                 double factor);
 /* c_proj(activation(c_fc x)). */
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */

@@ -104,7 +104,7 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
     const Linear one = { 1, NULL, "embed", false, ROLE_LINEAR };
     graph_enter(g, "shared", -1);
     Value *y = m->is_plain ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
-                           : gated_mlp(g, x, m->activation, m->shared_hidden, false);
+                           : gated_mlp(g, x, m->activation, m->shared_hidden, false, 1);
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);

@@ -29,6 +29,12 @@
     "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
     "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 1000.0}, qk_norm: head, layers: "     \
     "[{count: 3, conv: true}, {}], short_conv: {bias: true}}}"
+#define BESIDE                                                                                     \
+    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "                \
+    "prediction_key: logits, vocab_size: 64, sequence_length: 64, n_layer: 4, n_embd: 32, "        \
+    "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 1000.0}, layers: [{side_by_side: "    \
+    "true}], state_space: {heads: 8, head_width: 4, state_width: 6, n_groups: 2, norm: false}, "   \
+    "multipliers: {linear_in: 0.5, ffn_out: 2.0}}}"
 #define MODEL(decoder)                                                                             \
     SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define HALF                                                                                       \
@@ -59,6 +65,12 @@ TEST(a_training_of_short_convolutions_goes_on_as_if_it_had_not_stopped)
 {
     check_goes_on((const char *[]){ MODEL(CONV), NULL },
                   (const char *[]){ MODEL(CONV), HALF, NULL });
+}
+
+TEST(a_training_of_state_spaces_beside_attention_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(BESIDE), NULL },
+                  (const char *[]){ MODEL(BESIDE), HALF, NULL });
 }
 
 TEST(a_training_of_blocks_of_one_layer_goes_on_as_if_it_had_not_stopped)
@@ -126,5 +138,15 @@ TEST(a_model_with_short_convolutions_is_exported_as_the_class_that_has_them)
         exported(&b, (const char *[]){ MODEL(CONV), NULL }, "model_raw: " CONV "\n");
     assert_contains(written, "\"Lfm2ForCausalLM\"");
     assert_contains(written, "\"conv_bias\": true");
+    arena_free(b.arena);
+}
+
+TEST(a_model_with_state_spaces_beside_attention_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(BESIDE), NULL }, "model_raw: " BESIDE "\n");
+    assert_contains(written, "\"FalconH1ForCausalLM\"");
+    assert_contains(written, "\"ssm_in_multiplier\": 0.5");
     arena_free(b.arena);
 }

@@ -33,6 +33,9 @@ LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, 
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
                      layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
+FALCON_H1 = LLAMA | dict(mamba_n_heads=8, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=16, embedding_multiplier=3.0, lm_head_multiplier=0.5, key_multiplier=0.7,
+                         attention_in_multiplier=0.8, attention_out_multiplier=0.9, ssm_in_multiplier=1.1, ssm_out_multiplier=1.2,
+                         ssm_multipliers=[0.9, 0.8, 1.3, 1.4, 0.6], mlp_multipliers=[1.2, 0.8])
 BARE = {k: LLAMA[k] for k in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")}
 NEMOTRON = {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"} | dict(head_dim=16, mamba_num_heads=8, mamba_head_dim=12, n_groups=2, ssm_state_size=16)
 
@@ -109,6 +112,9 @@ FAMILIES = {
                                                          attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
     "granite_hybrid_dense": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=0, mamba_n_groups=1, mamba_d_conv=3, mamba_proj_bias=True, mamba_conv_bias=False,
                                                                mamba_expand=3, mamba_n_heads=6, mamba_d_head=16)),
+    "falcon_h1": ("FalconH1", FALCON_H1 | dict(mamba_d_ssm=96, mamba_d_head=12, projectors_bias=True, mamba_proj_bias=True, attention_bias=True, mlp_bias=True)),
+    "falcon_h1_norm": ("FalconH1", FALCON_H1 | dict(mamba_rms_norm=True, mamba_d_ssm=None, time_step_limit=[0.0, 0.5])),
+    "falcon_h1_norm_behind": ("FalconH1", FALCON_H1 | dict(mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_d_ssm=64, mamba_conv_bias=False, tie_word_embeddings=True)),
     "lfm2": ("Lfm2", LLAMA | dict(num_hidden_layers=4, full_attn_idxs=[1, 3], block_multiple_of=20, block_ffn_dim_multiplier=1.1)),
     "lfm2_biases": ("Lfm2", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], conv_bias=True, conv_L_cache=4, tie_word_embeddings=False,
                                           block_auto_adjust_ff_dim=False)),

@@ -39,6 +39,15 @@
     "\"embedding_multiplier\": 3.0, \"attention_multiplier\": 0.3, \"residual_multiplier\": 0.5, " \
     "\"logits_scaling\": 2.0, "
 
+/* Two groups of two heads, beside attention. */
+#define FALCON_H1                                                                                  \
+    MEMBERS "\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 4, \"mamba_d_ssm\": 24, "           \
+            "\"mamba_n_groups\": 2, \"mamba_d_state\": 6, \"embedding_multiplier\": 3.0, "         \
+            "\"lm_head_multiplier\": 0.5, \"key_multiplier\": 0.7, \"attention_in_multiplier\": "  \
+            "0.8, \"attention_out_multiplier\": 0.9, \"ssm_in_multiplier\": 1.1, "                 \
+            "\"ssm_out_multiplier\": 1.2, \"ssm_multipliers\": [0.9, 0.8, 1.3, 1.4, 0.6], "        \
+            "\"mlp_multipliers\": [1.2, 0.8], "
+
 /* Two groups of two heads, blocks of one layer. */
 #define NEMOTRON                                                                                   \
     MEMBERS "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 4, "            \
@@ -115,6 +124,9 @@ static const char *const families[] = {
           "\"position_embedding_type\": \"rope\"",
     SPACE "\"num_local_experts\": 0, \"mamba_proj_bias\": true, \"mamba_conv_bias\": false, "
           "\"time_step_limit\": [0.01, 0.5]",
+    FALCON_H1
+    "\"mamba_rms_norm\": true, \"mamba_norm_before_gate\": true, \"attention_bias\": true",
+    FALCON_H1 "\"mamba_proj_bias\": true, \"projectors_bias\": true",
     MEMBERS "\"model_type\": \"lfm2\", \"layer_types\": [\"conv\", \"full_attention\", \"conv\", "
             "\"full_attention\"], \"conv_bias\": true, \"block_multiple_of\": 4",
     MEMBERS

@@ -151,8 +151,8 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"rotary_dim\": 4, \"moe_num_experts\": 3, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "
         "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 6, \"v_head_dim\": 3, "
         "\"mamba_n_heads\": 4, \"mamba_n_groups\": 2, \"mamba_d_state\": 3, "
-        "\"num_heads\": 4, \"n_groups\": 2, \"state_size\": 3, \"mamba_num_heads\": 4, "
-        "\"mamba_head_dim\": 5, \"ssm_state_size\": 3, "
+        "\"mamba_d_ssm\": 20, \"num_heads\": 4, \"n_groups\": 2, \"state_size\": 3, "
+        "\"mamba_num_heads\": 4, \"mamba_head_dim\": 5, \"ssm_state_size\": 3, "
         "\"moe_shared_expert_intermediate_size\": 7, "
         "\"shared_intermediate_size\": 7, \"rope_scaling\": {}";
     return arena_printf(

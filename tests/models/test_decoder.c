@@ -298,6 +298,21 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.1: no_ffn needs residual: serial" },
         { "residual: one_norm, layers: [{no_mixer: true}, {}]",
           "layers.0: no_mixer needs residual: serial" },
+        { "layers: [{side_by_side: true}]", "layers: a linear block needs the settings" },
+        { "layers: [{side_by_side: true, linear: true}, {}], state_space: {heads: 2, head_width: "
+          "4, state_width: 4}",
+          "layers.0: side_by_side has attention; linear, conv and no_mixer have none" },
+        { "layers: [{side_by_side: true}], state_space: {heads: 2, head_width: 4, state_width: 4, "
+          "norm_in_front: true}",
+          "layers.0: side_by_side has the norms of other blocks" },
+        { "layers: [{side_by_side: true}], state_space: {heads: 2, head_width: 4, state_width: 4, "
+          "norm: false, norm_first: true}",
+          "state_space: norm_first needs norm" },
+        { "multipliers: {linear_in: 2.0}",
+          "multipliers: linear_in: no block has what it multiplies" },
+        { "multipliers: {steps: 2.0}", "multipliers: steps: no block has what it multiplies" },
+        { "gated: false, multipliers: {ffn_gate: 2.0}",
+          "multipliers: ffn_gate: no block has what it multiplies" },
         { "activation: xielu", "activation: xielu is of layers without a gate" },
         { "gated: false, activation: xielu, layers: [{sparse: true}], mixture: {n_experts: 2, "
           "top_k: "

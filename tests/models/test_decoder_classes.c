@@ -324,6 +324,16 @@ static const Pair pairs[] = {
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null", LATENT_SETTINGS
       "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}" },
+    { SIZES
+      "\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 4, \"mamba_d_ssm\": 24, "
+      "\"mamba_d_state\": 6, \"mamba_rms_norm\": true, \"ssm_multipliers\": [0.5, 0.25, 2.0, 4.0, "
+      "8.0], \"mlp_multipliers\": [2.0, 0.5], \"key_multiplier\": 0.5, "
+      "\"lm_head_multiplier\": 0.5, \"ssm_in_multiplier\": 0.25",
+      DECODER_SETTINGS
+      "rope: {}, attention_scale: 0.25, logit_divisor: 2.0, layers: [{side_by_side: true}], "
+      "state_space: {heads: 4, head_width: 6, state_width: 6, norm_first: true}, multipliers: "
+      "{linear_in: 0.25, gates: 0.5, values: 0.25, keys: 2.0, queries: 4.0, steps: 8.0, ffn_gate: "
+      "2.0, ffn_out: 0.5}" },
     { SIZES "\"model_type\": \"lfm2\", \"full_attn_idxs\": [1, 3], \"conv_bias\": true, "
             "\"block_auto_adjust_ff_dim\": false",
       DECODER_SETTINGS "rope: {base: 1000000.0}, qk_norm: head, layers: [{conv: true}, {}], "

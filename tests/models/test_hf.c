@@ -132,6 +132,29 @@ TEST(blocks_of_one_layer_that_cannot_be_are_refused_by_option)
     arena_free(a);
 }
 
+TEST(state_spaces_beside_attention_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"mamba_d_head\": 3", "mamba_d_head: 3 is not known; times mamba_n_heads it must be "
+                                   "mamba_d_ssm" },
+        { ", \"projectors_bias\": true", "projectors_bias: true is not known; it must be as" },
+        { ", \"mamba_proj_bias\": true", "projectors_bias is missing; it must be as" },
+        { ", \"mlp_multipliers\": [1.0, 0.0]", "only numbers above 0 are" },
+        { ", \"ssm_multipliers\": [1.0]", "ssm_multipliers" },
+        { ", \"key_multiplier\": 0.0", "key_multiplier" },
+    };
+    static const char members[] =
+        "\"model_type\": \"falcon_h1\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"num_key_value_heads\": 1, \"mamba_n_heads\": 4, \"mamba_d_ssm\": 24";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, members, row[i].more, row[i].part);
+    arena_free(a);
+}
+
 TEST(short_convolutions_that_cannot_be_are_refused_by_option)
 {
     static const struct {

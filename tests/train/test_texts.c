@@ -162,6 +162,13 @@ TEST(texts_side_by_side_with_state_spaces_get_the_logits_of_each_alone)
         "head_width: 12, state_width: 20, n_groups: 2}");
 }
 
+TEST(texts_side_by_side_with_state_spaces_beside_attention_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, layers: [{side_by_side: true}], state_space: {heads: 6, "
+        "head_width: 12, state_width: 20, n_groups: 2, norm: false}, multipliers: {keys: 0.5}");
+}
+
 TEST(texts_side_by_side_with_short_convolutions_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, conv: true}, {}], "
