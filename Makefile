@@ -294,8 +294,8 @@ check-format:
 	@tools/check_format.sh
 check-layers:
 	@tools/check_layers.sh
-# What a machine with the next lower instruction sets computes. Left out is what takes no account of them: kernels and products
-# of each set by itself, plans, and sums in double.
+# What a machine with the next lower instruction sets computes. Left out are kernels and products, which are tested for each set anyway, plans,
+# and families on ranks, whose kernels and layouts the other tests have, too.
 check-levels: tests
 	@if grep -q avx512_bf16 /proc/cpuinfo; then for level in avx512 avx512_bf16 avx512_pairs; do MODALITIES_CPU=$$level $(BUILD)/tests/all golden/test_models passes/ train/test_generation || exit 1; done; fi
 	@if grep -q avx512 /proc/cpuinfo; then MODALITIES_CPU=avx2 MODALITIES_PROGRAM=$(BUILD)/modalities $(BUILD)/tests/all --without test_job_plan --without fenced --without ops/test_kernels.c:*kernels --without ops/test_gemm --without every_family_learns golden/ layouts/ models/ train/ generation exec/ ops/; \
