@@ -68,11 +68,17 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
     class.moe = NULL;
     class.residual = RESIDUAL_SERIAL;
     class.attention_gate = GATE_NONE;
-    class.scale_by_layer = false;
+    class.attention_sinks = class.scale_by_layer = false;
+    class.latent = NULL;
+    class.linear = NULL;
+    class.short_conv = NULL;
     class.multipliers = NULL;
     class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
     class.residual_scale = class.logit_divisor = class.qkv_clip = 0;
     if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)
+            return "blocks: one is not attention and a feed-forward layer";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||
             d->layer[i].rope->width || d->layer[i].window)

@@ -487,17 +487,20 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "scale_by_layer: true", "scale of scores by the layer" },
         { "residual: two_norms", "residual: two_norms instead of serial" },
         { "attention_gate: head", "gate of attention: head instead of none" },
+        { "attention_sinks: true", "attention sinks" },
         { "qkv_clip: 2.0", "bound of queries, keys and values" },
-        { "rope: {width: 2}", "positions: there is not one rotary transform" },
+        { "layers: [{}, {no_ffn: true}]", "blocks: one is not attention and a feed-forward" },
+        { "layers: [{}, {conv: true}], short_conv: {}", "blocks: one is not attention" },
+        { "layers: [{rope: {width: 2}}]", "positions: there is not one rotary transform" },
     };
     Arena *a = arena_new();
     const HfFamily *f;
     Text text = { 0 };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Model *m = NULL;
-        const char *rope = i < 6 ? "rope: {}, " : "";
         assert_no_error(decoder_model(
-            a, arena_printf(a, DECODER_SETTINGS "norm: {type: layer}, %s%s", rope, row[i][0]), &m));
+            a, arena_printf(a, DECODER_SETTINGS "norm: {type: layer}, rope: {}, %s", row[i][0]),
+            &m));
         assert_error_has(hf_custom_config_write(a, decoder_of(m), F32, &f, &text), row[i][1]);
     }
     text_free(&text);
