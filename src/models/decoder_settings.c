@@ -1,0 +1,276 @@
+/* decoder_settings.c - settings of model.decoder that cannot be, alone or beside each other. */
+#include "models/decoder_settings.h"
+#include <stdio.h>
+
+bool decoder_layer_attends(const LayerSettings *x)
+{
+    return !x->linear && !x->conv && !x->no_mixer;
+}
+
+int64_t decoder_head_width(const DecoderSettings *s)
+{
+    return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
+}
+
+/* A number for each pair that turns. */
+static Error *check_factors(const DecoderSettings *s, const char *key, const RopeScaling *r)
+{
+    const int64_t turning = s->latent  ? s->latent->rope_width
+                            : r->width ? r->width
+                                       : decoder_head_width(s),
+                  n = r->kind == ROPE_LONG ? turning / 2 : 0;
+    const FloatList *list[] = { &r->short_factors, &r->long_factors };
+    for (int k = 0; k < 2; k++) {
+        if (list[k]->n != n)
+            return error_new("%s: %s are %lld numbers, but kind %s takes %lld", key,
+                             k ? "long_factors" : "short_factors", (long long)list[k]->n,
+                             rope_scaling_choices[r->kind], (long long)n);
+        for (int64_t i = 0; i < n; i++)
+            if (!(list[k]->item[i] > 0)) return error_new("%s: a factor is not above 0", key);
+    }
+    return NULL;
+}
+
+static Error *check_rope(const DecoderSettings *s, const char *key, const RopeScaling *r)
+{
+    if (!r) return NULL;
+    if (decoder_head_width(s) % 2)
+        return error_new("%s: rotary positions need an even head width, not %lld", key,
+                         (long long)decoder_head_width(s));
+    if (r->width % 2 || r->width > decoder_head_width(s))
+        return error_new("%s: width %lld is odd, or above the head width %lld", key,
+                         (long long)r->width, (long long)decoder_head_width(s));
+    if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
+        return error_new("%s: kind none takes base and width alone, not factor or attention", key);
+    if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
+        return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
+                         r->low_freq);
+    return check_factors(s, key, r);
+}
+
+static Error *check_mixture(const DecoderSettings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
+    if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
+        return error_new("mixture: shared_gate needs shared_hidden");
+    if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
+    if (!s->mixture) return NULL;
+    if (!any) return error_new("mixture: no block of `layers` is sparse");
+    if (s->mixture->top_k > s->mixture->n_experts)
+        return error_new("mixture: top_k %lld is above n_experts %lld",
+                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    const char *why = moe_groups_wrong(s->mixture);
+    return why ? error_new("mixture: %s", why) : NULL;
+}
+
+static bool any_rope_width(const DecoderSettings *s)
+{
+    bool any = s->rope && s->rope->width;
+    for (int64_t i = 0; i < s->layers.n; i++)
+        any |= s->layers.item[i].rope && s->layers.item[i].rope->width;
+    return any;
+}
+
+static Error *check_latent(const DecoderSettings *s)
+{
+    const LatentSettings *l = s->latent;
+    if (!l) return NULL;
+    TRY(latent_settings_check(l, decoder_head_width(s)));
+    if (s->n_head_kv != s->n_head_q)
+        return error_new("latent: each query head has a key head, so n_head_kv %lld must be "
+                         "n_head_q %lld",
+                         (long long)s->n_head_kv, (long long)s->n_head_q);
+    if (s->qk_norm != QK_NONE)
+        return error_new("latent: it has norms of its own; qk_norm must be none");
+    if (s->qkv_clip > 0)
+        return error_new("latent: keys and values have no bound; qkv_clip must be 0");
+    if (any_rope_width(s))
+        return error_new("latent: its rope_width says what turns; width of rope must be 0");
+    return NULL;
+}
+
+static Error *check_conv(const DecoderSettings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->conv;
+        if (x->conv && x->linear)
+            return error_new("layers.%lld: conv and linear are each in the place of attention",
+                             (long long)i);
+        if (x->conv && (x->window || x->rope || x->no_rope))
+            return error_new("layers.%lld: a conv block has no window, rope or no_rope",
+                             (long long)i);
+    }
+    if (any && !s->short_conv)
+        return error_new("layers: a conv block needs the settings `short_conv`");
+    if (!any && s->short_conv) return error_new("short_conv: no block of `layers` is conv");
+    return NULL;
+}
+
+static Error *check_multipliers(const DecoderSettings *s)
+{
+    const Multipliers *m = s->multipliers;
+    bool linear = false, attention = false, gate = false;
+    if (!m) return NULL;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        linear |= x->linear || x->side_by_side;
+        attention |= decoder_layer_attends(x);
+        gate |= s->gated && !x->sparse && !x->no_ffn;
+    }
+    const struct {
+        const char *key;
+        double value;
+        bool counts;
+    } row[] = { { "attention_in", m->attention_in, attention },
+                { "attention_out", m->attention_out, attention },
+                { "linear_in", m->linear_in, linear },
+                { "linear_out", m->linear_out, linear },
+                { "gates", m->gates, s->state_space },
+                { "values", m->values, s->state_space },
+                { "keys", m->keys, s->state_space },
+                { "queries", m->queries, s->state_space },
+                { "steps", m->steps, s->state_space },
+                { "ffn_gate", m->ffn_gate, gate } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].value != 1 && !row[i].counts)
+            return error_new("multipliers: %s: no block has what it multiplies", row[i].key);
+    return NULL;
+}
+
+static Error *check_linear(const DecoderSettings *s)
+{
+    const LinearSettings *l = s->linear_attention;
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->linear || x->side_by_side;
+        if (x->side_by_side && (x->linear || x->conv || x->no_mixer))
+            return error_new("layers.%lld: side_by_side has attention; linear, conv and no_mixer "
+                             "have none",
+                             (long long)i);
+        if (x->side_by_side &&
+            ((l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front)))
+            return error_new(
+                "layers.%lld: side_by_side has the norms of other blocks, not those of "
+                "norm_in_front",
+                (long long)i);
+        if (x->linear && (x->window || x->rope))
+            return error_new("layers.%lld: a linear block has neither window nor rope",
+                             (long long)i);
+    }
+    if (any && !l && !s->state_space)
+        return error_new("layers: a linear block needs the settings `linear_attention`, or "
+                         "`state_space`");
+    if (!any && (l || s->state_space))
+        return error_new("%s: no block of `layers` is linear",
+                         l ? "linear_attention" : "state_space");
+    if (l && s->state_space)
+        return error_new("state_space: linear blocks are of one kind; linear_attention must be "
+                         "null");
+    const bool in_front =
+        (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
+    if (in_front && s->residual != RESIDUAL_SERIAL)
+        return error_new("%s: norm_in_front needs residual: serial",
+                         l ? "linear_attention" : "state_space");
+    if (s->state_space) return state_space_settings_check(s->state_space);
+    return l ? linear_settings_check(l) : NULL;
+}
+
+static Error *check_halves(const DecoderSettings *s)
+{
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const char *key = x->no_mixer ? "no_mixer" : "no_ffn";
+        if (!x->no_mixer && !x->no_ffn) continue;
+        const char *wrong = x->no_mixer && x->no_ffn ? "and no_ffn leave nothing of the block"
+                            : x->no_ffn && x->sparse ? "leaves no place for the mixture of sparse"
+                            : x->no_mixer && (x->linear || x->conv)
+                                ? "leaves no place for the layer of linear or conv"
+                            : x->no_mixer && (x->window || x->rope || x->no_rope)
+                                ? "leaves nothing that has window, rope or no_rope"
+                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
+                                                             : NULL;
+        if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
+    }
+    return NULL;
+}
+
+static Error *check_heads(const DecoderSettings *s)
+{
+    if (!s->n_head_q || !s->n_head_kv)
+        return error_new("%s: a block with attention needs it",
+                         s->n_head_q ? "n_head_kv" : "n_head_q");
+    if (s->n_head_q % s->n_head_kv)
+        return error_new("n_head_kv %lld does not divide n_head_q %lld", (long long)s->n_head_kv,
+                         (long long)s->n_head_q);
+    if (!s->head_width && s->n_embd % s->n_head_q)
+        return error_new("n_head_q %lld does not divide n_embd %lld; head_width may say another "
+                         "width than n_embd / n_head_q",
+                         (long long)s->n_head_q, (long long)s->n_embd);
+    return NULL;
+}
+
+/* What no block reads is not given. */
+static Error *check_sizes(const DecoderSettings *s)
+{
+    bool any_attends = false, feeds = false, is_dense = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any_attends |= decoder_layer_attends(x);
+        feeds |= !x->no_ffn;
+        is_dense |= !x->no_ffn && !x->sparse;
+    }
+    const struct {
+        const char *key;
+        bool given;
+    } of_attention[] = { { "n_head_q", s->n_head_q },
+                         { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },
+                         { "rope", s->rope },
+                         { "latent", s->latent } };
+    for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
+        if (of_attention[i].given)
+            return error_new("%s: no block of `layers` has attention", of_attention[i].key);
+    if (is_dense && !s->ffn_hidden)
+        return error_new("ffn_hidden: a block with a feed-forward layer needs it");
+    if (!feeds && s->ffn_hidden)
+        return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
+    return any_attends ? check_heads(s) : NULL;
+}
+
+Error *decoder_settings_check(const void *settings)
+{
+    const DecoderSettings *s = settings;
+    TRY(check_halves(s));
+    TRY(check_sizes(s));
+    if (!s->norm_in_front && !s->norm_behind)
+        return error_new(
+            "norm_in_front and norm_behind are false; allowed is one of them, or both");
+    if (s->residual == RESIDUAL_ONE_NORM && !s->norm_in_front)
+        return error_new("residual: one_norm needs norm_in_front");
+    TRY(check_rope(s, "rope", s->rope));
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "layers.%lld.rope", (long long)i);
+        TRY(check_rope(s, key, s->layers.item[i].rope));
+        if (s->layers.item[i].rope && s->layers.item[i].no_rope)
+            return error_new("%s: the blocks have no_rope", key);
+    }
+    if (s->activation == ACTIVATE_CLAMPED_SWIGLU && !s->gated)
+        return error_new("activation: clamped_swiglu is of gated layers; gated is false");
+    if (s->activation == ACTIVATE_XIELU && (s->gated || s->mixture))
+        return error_new(
+            "activation: xielu is of layers without a gate; it needs gated: false, and "
+            "no mixture");
+    if (s->qk_norm == QK_EACH_HEAD && (s->norm.bias || s->norm.from_one || !s->norm.weight))
+        return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
+                         "norm asks for others");
+    TRY(check_latent(s));
+    TRY(check_conv(s));
+    TRY(check_multipliers(s));
+    TRY(check_linear(s));
+    return check_mixture(s);
+}

@@ -1,0 +1,58 @@
+/* decoder_settings.h - the settings of model.decoder, and which of them cannot be together. */
+#ifndef MODELS_DECODER_SETTINGS_H
+#define MODELS_DECODER_SETTINGS_H
+#include "models/decoder_attention_settings.h"
+
+typedef struct NormSettings {
+    int type; /* 0 RMS, 1 layer norm */
+    double eps;
+    bool weight, bias, from_one;
+} NormSettings;
+
+typedef struct LayerSettings {
+    int64_t count, window;
+    const RopeScaling *rope;
+    bool no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
+} LayerSettings;
+
+typedef struct LayerList {
+    LayerSettings *item;
+    int64_t n;
+} LayerList;
+
+typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
+
+typedef struct DecoderSettings {
+    const char *sample_key, *prediction_key, *document_key;
+    int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
+    const int64_t *head_width;
+    int64_t seed;
+    const double *embedding_dropout;
+    double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
+        residual_scale, logit_divisor, qkv_clip;
+    bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
+        head_bias, gated;
+    int activation;
+    NormSettings norm;
+    bool norm_in_front, norm_behind;
+    int residual, qk_norm, attention_gate;
+    bool attention_sinks;
+    bool qk_norm_before_rope;
+    const RopeScaling *rope;
+    LayerList layers;
+    const LatentSettings *latent;
+    const LinearSettings *linear_attention;
+    const StateSpaceSettings *state_space;
+    const ShortConv *short_conv;
+    const Multipliers *multipliers;
+    const Moe *mixture;
+    const MultiToken *multi_token;
+} DecoderSettings;
+
+/* Whether blocks of the kind have attention, alone or beside another layer. */
+bool decoder_layer_attends(const LayerSettings *x);
+/* Of a head of queries or keys; 0: no block has attention. */
+int64_t decoder_head_width(const DecoderSettings *s);
+/* What cannot be, by the name of the setting. */
+Error *decoder_settings_check(const void *settings);
+#endif
