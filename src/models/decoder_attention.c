@@ -164,10 +164,10 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
                              ROLE_LINEAR },
                  keys = { d->head_width * d->n_head_kv, axis, "embed", d->qkv_bias, ROLE_LINEAR };
     Value *q = clipped(b, wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
-    Value *k = clipped(b, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
-    Value *v = clipped(b, linear(g, "v_attn", x, &keys));
     q = reshape(g, "bs(grd)->bsgrd", groups, q);
+    Value *k = clipped(b, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
     k = reshape(g, "bs(gd)->bsgd", sizes, k);
+    Value *v = clipped(b, linear(g, "v_attn", x, &keys));
     v = reshape(g, "bs(gd)->bsgd", sizes, v);
     if (!d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
     q = head_norm(b, "q_norm", q, queries.width, queries.axis);
