@@ -135,7 +135,8 @@ static const char *const families[] = {
     "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5",
     "\"model_type\": \"mamba2\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_hidden_layers\": "
     "4, "
-    "\"num_heads\": 4, \"head_dim\": 8, \"state_size\": 6, \"n_groups\": 2, \"use_bias\": true",
+    "\"num_heads\": 4, \"head_dim\": 8, \"state_size\": 6, \"n_groups\": 2, \"use_bias\": true, "
+    "\"max_position_embeddings\": 32",
     NEMOTRON "\"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", "
              "\"mlp\"], \"mlp_bias\": true",
     NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
