@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,7 +201,10 @@ static void start(Job *j, const TestCase *t, Outcome *to)
     fflush(NULL);
     j->pid = fork();
     CHECK(j->pid >= 0);
-    if (j->pid == 0) child_main(t, j->output, to);
+    if (j->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test does not outlive its runner */
+        child_main(t, j->output, to);
+    }
 }
 
 /* Returns whether a sanitizer had something to say. */
