@@ -325,7 +325,8 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    if $(PYTHON) -c "import $${test%%:*}" 2>/dev/null; \
 	    then $(PYTHON) -W ignore tests/interchange/$${test#*:}.py $(BUILD)/modalities || exit 1; \
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
-# Kernels for one instruction set alone: all of them share work among threads in the same way.
+# Kernels for one instruction set alone: the files of all levels are the same, and share work among threads in the same way. Products in tiles of
+# AMX have loops of their own around (few_rows_amx.h), which no test runs here.
 check-thread: LEVEL := $(if $(X86_64),avx2,scalar)
 check-thread: $(BUILD)/libmodalities.a
 	$(MAKE) BUILD=$(BUILD)-thread USUAL_LIB=$< ONLY_LEVEL=$(LEVEL) OPT=-O1 SAN=thread tests

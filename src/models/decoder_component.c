@@ -222,6 +222,15 @@ static const Moe *mixture_of(Arena *a, const DecoderSettings *s)
     return m;
 }
 
+static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
+{
+    const bool two = s->residual != RESIDUAL_ONE_NORM;
+    d->attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front);
+    d->attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
+    d->ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && two);
+    d->ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const DecoderSettings *s = settings;
@@ -265,10 +274,6 @@ static Error *build(Builder *b, const void *settings, void **out)
         .head_bias = s->head_bias,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
-        .attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front),
-        .attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
-        .ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && s->residual != RESIDUAL_ONE_NORM),
-        .ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind),
         .head_norm = head_norm,
         .qkv_clip = s->qkv_clip,
         .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
@@ -283,6 +288,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,
     };
+    set_norms(a, s, d);
     *out = decoder_new(a, d);
     return NULL;
 }

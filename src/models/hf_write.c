@@ -57,24 +57,25 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
 /* What the original's class has, with the model's own sizes and its one epsilon. */
 static const char *custom_obstacle(Arena *a, const Decoder *d)
 {
-    Decoder class = *d;
-    class.attention_norm = class.ffn_norm = class.head_norm;
-    class.attention_post_norm = class.ffn_post_norm = class.qk_norm = class.qk_norm_width = NULL;
-    class.learned_positions = false;
-    class.is_gated = true;
-    class.activation = ACTIVATE_SILU;
-    class.out_bias = class.ffn_bias = d->qkv_bias;
-    class.head_bias = false;
-    class.moe = NULL;
-    class.residual = RESIDUAL_SERIAL;
-    class.attention_gate = GATE_NONE;
-    class.attention_sinks = class.scale_by_layer = false;
-    class.latent = NULL;
-    class.linear = NULL;
-    class.short_conv = NULL;
-    class.multipliers = NULL;
-    class.embedding_scale = class.attention_scale = class.attention_cap = class.logit_cap = 0;
-    class.residual_scale = class.logit_divisor = class.qkv_clip = 0;
+    const Norm *n = d->head_norm;
+    const Decoder class = { .vocab_size = d->vocab_size,
+                            .sequence_length = d->sequence_length,
+                            .n_layer = d->n_layer,
+                            .width = d->width,
+                            .n_head_q = d->n_head_q,
+                            .n_head_kv = d->n_head_kv,
+                            .head_width = d->n_head_q ? d->width / d->n_head_q : 0,
+                            .hidden = d->hidden,
+                            .qkv_bias = d->qkv_bias,
+                            .out_bias = d->qkv_bias,
+                            .ffn_bias = d->qkv_bias,
+                            .activation = ACTIVATE_SILU,
+                            .is_gated = true,
+                            .is_tied = d->is_tied,
+                            .attention_norm = n,
+                            .ffn_norm = n,
+                            .head_norm = n,
+                            .layer = d->layer };
     if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)

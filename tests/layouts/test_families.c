@@ -13,6 +13,18 @@ static void equals_one_rank(const Decoder *d, LayoutCase l, double most)
     layout_equals_one_rank(l, most);
 }
 
+/* Ranks that share parameters and each sequence. */
+static void equals_one_rank_fsdp_and_cp(const Decoder *d)
+{
+    equals_one_rank(d,
+                    (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                  .size[MESH_CP] = 2,
+                                  .sharding = { .context = true, .layout = ZIGZAG },
+                                  .data_parallel.stage = ZERO_PARAMETERS,
+                                  .compute = F64 },
+                    1e-11);
+}
+
 /* Ranks that multiply in bf16 are at most three times as far from f64 as one rank that does. */
 static void check_rounding(const Decoder *d)
 {
@@ -156,13 +168,7 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
                                       .sharding = { .context = true, .method = CONTEXT_ULYSSES },
                                       .compute = F64 },
                         1e-11);
-        equals_one_rank(&d,
-                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
-                                      .size[MESH_CP] = 2,
-                                      .sharding = { .context = true, .layout = ZIGZAG },
-                                      .data_parallel.stage = ZERO_PARAMETERS,
-                                      .compute = F64 },
-                        1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
     }
     arena_free(a);
 }
@@ -191,13 +197,7 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
                                   .compute = F64 },
                     1e-11);
     linear.bias = false; /* its gradients would be whole on ranks of a sequence */
-    equals_one_rank(&d,
-                    (LayoutCase){ .size[MESH_DP_SHARD] = 2,
-                                  .size[MESH_CP] = 2,
-                                  .sharding = { .context = true, .layout = ZIGZAG },
-                                  .data_parallel.stage = ZERO_PARAMETERS,
-                                  .compute = F64 },
-                    1e-11);
+    equals_one_rank_fsdp_and_cp(&d);
     arena_free(a);
 }
 
@@ -226,13 +226,7 @@ TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
         d.layer = layer;
         d.linear = &linear;
         check_family(&d);
-        equals_one_rank(&d,
-                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
-                                      .size[MESH_CP] = 2,
-                                      .sharding = { .context = true, .layout = ZIGZAG },
-                                      .data_parallel.stage = ZERO_PARAMETERS,
-                                      .compute = F64 },
-                        1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
     }
     arena_free(a);
 }
@@ -253,13 +247,7 @@ TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
         d.layer = layer;
         d.short_conv = &conv;
         check_family(&d);
-        equals_one_rank(&d,
-                        (LayoutCase){ .size[MESH_DP_SHARD] = 2,
-                                      .size[MESH_CP] = 2,
-                                      .sharding = { .context = true, .layout = ZIGZAG },
-                                      .data_parallel.stage = ZERO_PARAMETERS,
-                                      .compute = F64 },
-                        1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
     }
     arena_free(a);
 }

@@ -482,6 +482,7 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
 TEST(what_the_original_class_lacks_is_not_written_as_it)
 {
     static const char *const row[][2] = {
+        { "head_width: 6", "width of a head: 6 instead of 4" },
         { "residual_scale: 0.5", "scale of what layers add" },
         { "logit_divisor: 2.0", "divisor of logits" },
         { "scale_by_layer: true", "scale of scores by the layer" },

@@ -1,0 +1,388 @@
+/* test_hf_refused.c - options of config.json that a class does not have, or cannot be, are refused
+ * by name; and what options mean where they are told in several ways. */
+#include "models/hf_folder.h"
+#include "models/hf_model.h"
+#include "test.h"
+#include <string.h>
+
+TEST(config_json_of_an_unknown_class_is_refused_with_its_new_options)
+{
+    Arena *a = arena_new();
+    hf_refuses(a, "\"model_type\": \"novel\", \"architectures\": [\"NovelLM\"], \"hidden_size\": 8",
+               "", "model_type novel (NovelLM) is not known; known are llama, mistral,");
+    hf_refuses(a, "\"model_type\": \"novel\", \"use_cache\": true, \"ssm_state\": 8, \"conv\": 4",
+               "", "of its options no known class has ssm_state, conv");
+    hf_refuses(a, hf_llama, ", \"architectures\": [\"LlamaForSequenceClassification\"]",
+               "of model_type llama it is LlamaForCausalLM");
+    arena_free(a);
+}
+
+TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
+{
+    Arena *a = arena_new();
+    hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"", "config.json:2:");
+    hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"",
+               "hidden_act: \"mish\" is not known; known are");
+    hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}",
+               "rope scaling ntk is not known");
+    hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2.0}",
+               "longrope needs the number original_max_position_embeddings");
+    hf_refuses(a, hf_llama,
+               ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1.0, 2.0], "
+               "\"long_factor\": [1.0], \"original_max_position_embeddings\": 8}",
+               "longrope needs a list long_factor of 2 numbers above 0");
+    hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"linear\"}",
+               "linear needs the number factor");
+    hf_refuses(a, hf_llama, ", \"layer_types\": [\"linear_attention\", \"full_attention\"]",
+               "each layer is of type");
+    hf_refuses(
+        a, hf_llama,
+        ", \"rope_parameters\": {\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5}",
+        "partial_rotary_factor 0.5 of a head of 4 is not known; whole heads turn in this class");
+    hf_refuses(a, hf_llama, ", \"clip_qkv\": 8.0", "clip_qkv: 8.0 is not known; only null is");
+    hf_refuses(a,
+               "\"model_type\": \"smollm3\", \"vocab_size\": 16, \"hidden_size\": 8, "
+               "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2",
+               ", \"no_rope_layers\": [1]", "it must have a number for each layer");
+    hf_refuses(a, hf_llama, ", \"num_key_value_heads\": 3", "num_key_value_heads: 3 is not known");
+    hf_refuses(a, "\"model_type\": \"llama\", \"vocab_size\": 16, \"hidden_size\": \"wide\"", "",
+               "hidden_size");
+    arena_free(a);
+}
+
+TEST(state_spaces_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"mamba_d_head\": 3", "mamba_d_head: 3 is not known; times mamba_n_heads it must be" },
+        { ", \"mamba_d_head\": 4, \"mamba_n_groups\": 3", "it must divide mamba_n_heads" },
+        { ", \"mamba_d_conv\": 1", "a convolution sees at least 2 tokens" },
+        { ", \"hidden_act\": \"gelu\"", "hidden_act: \"gelu\" is not known; only silu is" },
+        { ", \"time_step_limit\": [0.5, 0.1]", "known are a smallest step and a larger one" },
+        { ", \"time_step_limit\": [0.0, 0.0]", "known are a smallest step and a larger one" },
+        { ", \"layer_types\": [\"mamba\", \"sliding_attention\"]",
+          "each layer is of type attention or mamba" },
+        { ", \"num_experts_per_tok\": 0", "a token needs an expert" },
+    };
+    static const char members[] =
+        "\"model_type\": \"granitemoehybrid\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"mamba_n_heads\": 4, \"num_local_experts\": 4";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, members, row[i].more, row[i].part);
+    hf_refuses(a,
+               "\"model_type\": \"bamba\", \"vocab_size\": 16, \"hidden_size\": 16, "
+               "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+               "\"num_key_value_heads\": 2, \"mamba_n_heads\": 4",
+               ", \"partial_rotary_factor\": 1.0",
+               "partial_rotary_factor: 1.0 is not known; only 0.5 is");
+    arena_free(a);
+}
+
+static const char hf_lfm2[] =
+    "\"model_type\": \"lfm2\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 30, "
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 1";
+
+TEST(blocks_of_one_layer_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { "\"layers_block_type\": [\"mlp\", \"conv\"]",
+          "each block is linear_attention, full_attention, mlp or moe" },
+        { "\"hybrid_override_pattern\": \"M-X\"", "each letter is one of M, E, * and -" },
+        { "\"hybrid_override_pattern\": \"\"", "each letter is one of M, E, * and -" },
+        { "\"hybrid_override_pattern\": \"M-\", \"moe_latent_size\": 4",
+          "moe_latent_size: 4 is not known; only null is" },
+        { "\"hybrid_override_pattern\": \"ME\", \"mlp_bias\": true",
+          "mlp_bias: true is not known; only false is beside mixtures" },
+        { "\"hybrid_override_pattern\": \"M-\", \"tie_word_embeddings\": true",
+          "tie_word_embeddings: true is not known; only false is" },
+        { "\"hybrid_override_pattern\": \"M-\", \"mamba_hidden_act\": \"gelu\"",
+          "mamba_hidden_act: \"gelu\" is not known; only silu is" },
+        { "\"hybrid_override_pattern\": \"M-\", \"mlp_hidden_act\": \"mish\"",
+          "mlp_hidden_act: \"mish\" is not known" },
+        { "\"hybrid_override_pattern\": \"M-\", \"n_groups\": 3",
+          "it must divide mamba_num_heads" },
+        { "\"hybrid_override_pattern\": \"M-\", \"conv_kernel\": 1",
+          "a convolution sees at least 2 tokens" },
+        { "\"hybrid_override_pattern\": \"E-\", \"n_routed_experts\": 4, "
+          "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6",
+          "moe_shared_expert_intermediate_size is missing; the class needs it" },
+    };
+    static const char sizes[] = "\"vocab_size\": 16, \"hidden_size\": 8, ";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, "\"model_type\": \"nemotron_h\", \"intermediate_size\": 12, ",
+                   arena_printf(a, "%s%s", sizes, row[i].more), row[i].part);
+    hf_refuses(a, "\"model_type\": \"mamba2\", ",
+               arena_printf(a, "%s\"num_hidden_layers\": 2, \"num_heads\": 4", sizes),
+               "head_dim is missing; times num_heads it must be expand times hidden_size");
+    hf_refuses(a, "\"model_type\": \"mamba2\", ", arena_printf(a, "%s\"num_heads\": 4", sizes),
+               "num_hidden_layers is missing; it is needed");
+    arena_free(a);
+}
+
+TEST(state_spaces_beside_attention_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"mamba_d_head\": 3", "mamba_d_head: 3 is not known; times mamba_n_heads it must be "
+                                   "mamba_d_ssm" },
+        { ", \"projectors_bias\": true", "projectors_bias: true is not known; it must be as" },
+        { ", \"mamba_proj_bias\": true", "projectors_bias is missing; it must be as" },
+        { ", \"mlp_multipliers\": [1.0, 0.0]", "only numbers above 0 are" },
+        { ", \"ssm_multipliers\": [1.0]", "ssm_multipliers" },
+        { ", \"key_multiplier\": 0.0", "key_multiplier" },
+    };
+    static const char members[] =
+        "\"model_type\": \"falcon_h1\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"num_key_value_heads\": 1, \"mamba_n_heads\": 4, \"mamba_d_ssm\": 24";
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, members, row[i].more, row[i].part);
+    arena_free(a);
+}
+
+TEST(short_convolutions_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { ", \"layer_types\": [\"conv\", \"sliding_attention\"]",
+          "each layer is of type full_attention or conv" },
+        { ", \"conv_L_cache\": 1", "a convolution sees at least 2 tokens" },
+        { ", \"hidden_act\": \"gelu\"", "hidden_act: \"gelu\" is not known; only silu is" },
+        { ", \"block_ffn_dim_multiplier\": 1e-9", "no feed-forward layer is of that width" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, hf_lfm2, row[i].more, row[i].part);
+    arena_free(a);
+}
+
+/* Two thirds of 30, times a factor, up to a multiple. */
+TEST(widths_beside_short_convolutions_follow_from_the_options_of_their_class)
+{
+    static const struct {
+        const char *more;
+        int64_t hidden;
+    } row[] = { { "", 256 },
+                { ", \"block_multiple_of\": 7", 21 },
+                { ", \"block_multiple_of\": 7, \"block_ffn_dim_multiplier\": 1.5", 35 },
+                { ", \"block_ffn_dim_multiplier\": null", 20 },
+                { ", \"block_multiple_of\": 4, \"block_ff_dim\": 60", 40 },
+                { ", \"block_auto_adjust_ff_dim\": false", 30 } };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_int_equal(hf_decoder_with(a, hf_lfm2, row[i].more)->hidden, row[i].hidden);
+    assert_true(hf_decoder_with(a, hf_lfm2, "")->is_tied);
+    assert_false(hf_decoder_with(a, hf_lfm2, ", \"tie_embedding\": false")->is_tied);
+    const Decoder *d = hf_decoder_with(a, hf_lfm2, ", \"full_attn_idxs\": [1]");
+    assert_int_equal(d->layer[0].mixer, MIXER_CONV);
+    assert_int_equal(d->layer[1].mixer, MIXER_ATTENTION);
+    assert_int_equal(hf_decoder_with(a, hf_lfm2, "")->layer[0].mixer, MIXER_ATTENTION);
+    arena_free(a);
+}
+
+/* Of Nemotron-H's spellings of the same blocks the one of transformers 5 counts. */
+TEST(blocks_of_one_layer_come_by_names_or_by_letters)
+{
+    static const char *const more[] = {
+        ", \"hybrid_override_pattern\": \"M-*-\", \"num_hidden_layers\": 9",
+        ", \"layers_block_type\": [\"mamba\", \"mlp\", \"attention\", \"mlp\"], "
+        "\"hybrid_override_pattern\": \"MM\"",
+        ", \"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", \"mlp\"]",
+    };
+    static const Mixer mixer[] = { MIXER_LINEAR, MIXER_NONE, MIXER_ATTENTION, MIXER_NONE };
+    Arena *a = arena_new();
+    for (int i = 0; i < 3; i++) {
+        const Decoder *d = hf_decoder_with(
+            a,
+            "\"model_type\": \"nemotron_h\", \"vocab_size\": 16, \"hidden_size\": 8, "
+            "\"intermediate_size\": 12",
+            more[i]);
+        assert_int_equal(d->n_layer, 4);
+        for (int k = 0; k < 4; k++) {
+            assert_int_equal(d->layer[k].mixer, mixer[k]);
+            assert_int_equal(d->layer[k].no_ffn, mixer[k] != MIXER_NONE);
+        }
+    }
+    arena_free(a);
+}
+
+#define COMPRESSED(weights)                                                                        \
+    "\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", "                  \
+    "\"config_groups\": {\"group_0\": {\"weights\": {" weights "}}}"
+
+TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
+{
+    static const struct {
+        const char *options, *error;
+    } row[] = {
+        { "\"bits\": 4", "quantization_config: quant_method is missing; known are fp8," },
+        { "\"quant_method\": \"mxfp4\"",
+          "quant_method: \"mxfp4\" is not known; known are fp8, compressed-tensors of 8 bits, and "
+          "mxfp4 of gpt_oss" },
+        { "\"quant_method\": \"fp8\", \"fmt\": \"e5m2\"", "fmt: \"e5m2\" is not known" },
+        { "\"quant_method\": \"fp8\", \"activation_scheme\": \"none\"",
+          "activation_scheme: \"none\" is not known" },
+        { "\"quant_method\": \"fp8\", \"expert_dtype\": \"fp4\"",
+          "expert_dtype: \"fp4\" is not known; only fp8 is" },
+        { "\"quant_method\": \"fp8\", \"weight_block_size\": [128]",
+          "weight_block_size: a list of 1 is not known" },
+        { "\"quant_method\": \"fp8\", \"weight_block_size\": [0, 128]",
+          "weight_block_size: a list of 2 is not known" },
+        { "\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\"",
+          "format: \"pack-quantized\" is not known; of compressed-tensors only" },
+        { COMPRESSED("\"num_bits\": 4, \"type\": \"float\", \"strategy\": \"tensor\""),
+          "num_bits: 4 is not known; only 8 are" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"int\", \"strategy\": \"tensor\""),
+          "type: \"int\" is not known; only float is" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"group\""),
+          "strategy: \"group\" is not known; known are tensor, channel and block" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"block\""),
+          "block_structure is missing; known are two sizes above 0" },
+        { COMPRESSED("\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"tensor\", "
+                     "\"symmetric\": false"),
+          "symmetric: false is not known" },
+        { COMPRESSED(
+              "\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"tensor\"") ", "
+                                                                                "\"kv_cache_"
+                                                                                "scheme\": "
+                                                                                "{\"num_bits\": 8}",
+          "kv_cache_scheme: a mapping is not known" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, hf_llama, arena_printf(a, ", \"quantization_config\": {%s}", row[i].options),
+                   row[i].error);
+    arena_free(a);
+}
+
+#define LATENT                                                                                     \
+    "\"kv_lora_rank\": 4, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"v_head_dim\": 3, "
+#define ROUTED                                                                                     \
+    "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
+
+#define ERNIE                                                                                      \
+    "\"moe_num_experts\": 4, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "                        \
+    "\"moe_intermediate_size\": 6"
+
+TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
+{
+    static const struct {
+        const char *type, *more, *error;
+    } row[] = {
+        { "gpt_neox", "\"rotary_pct\": 0.3",
+          "rotary_pct 0.3 of a head of 4 is not known; so many" },
+        { "gpt_neox", "\"head_dim\": 8",
+          "head_dim: 8 is not known; the class has hidden_size / num_attention_heads" },
+        { "falcon", "\"alibi\": true", "alibi: true is not known; only false is" },
+        { "falcon", "\"hidden_dropout\": 0.1", "hidden_dropout: 0.1 is not known; only 0.0 is" },
+        { "falcon", "\"parallel_attn\": false, \"attention_dropout\": 0.1",
+          "attention_dropout: 0.1 is not known; where parallel_attn is false only 0.0 is" },
+        { "falcon", "\"num_ln_in_parallel_attn\": 2", "without new_decoder_architecture only 1" },
+        { "falcon", "\"new_decoder_architecture\": true, \"num_kv_heads\": 3",
+          "num_kv_heads: 3 is not known; it must divide num_attention_heads" },
+        { "falcon", "\"new_decoder_architecture\": true, \"parallel_attn\": false",
+          "parallel_attn: false is not known; with new_decoder_architecture only true is" },
+        { "falcon", "\"new_decoder_architecture\": true, \"num_ln_in_parallel_attn\": 3",
+          "num_ln_in_parallel_attn: 3 is not known; known are 1 and 2" },
+        { "hunyuan_v1_dense", "\"rope_scaling\": {\"type\": \"dynamic\", \"alpha\": 1e200}",
+          "alpha 1e+200 makes the base of the frequencies inf; only finite ones" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4, \"moe_topk\": [2, 1]",
+          "moe_topk: a list of 2 is not known; only the same number in all layers is" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4, \"moe_topk\": 2, \"num_shared_expert\": 2",
+          "num_shared_expert: 2 is not known; only 1 is" },
+        { "hunyuan_v1_moe",
+          "\"num_experts\": 4, \"moe_topk\": 2, \"moe_intermediate_size\": [6, 6]",
+          "moe_intermediate_size: a list of 2 is not known; it must equal intermediate_size" },
+        { "hunyuan_v1_moe", "\"num_experts\": 4", "moe_topk is missing; a token needs an expert" },
+        { "minimax_m2", "\"num_local_experts\": 4",
+          "num_experts_per_tok is missing; a token needs an expert" },
+        { "minimax_m2",
+          "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"scoring_func\": \"softmax\"",
+          "scoring_func: \"softmax\" is not known; only sigmoid is" },
+        { "ernie4_5_moe", ERNIE ", \"use_bias\": true",
+          "use_bias: true is not known; only false is" },
+        { "ernie4_5_moe", ERNIE ", \"moe_norm_min\": 0.1",
+          "moe_norm_min: 0.1 is not known; only up to 1e-12 is" },
+        { "ernie4_5_moe", "\"moe_num_experts\": 4",
+          "moe_num_shared_experts is missing; the class needs it" },
+        { "gptj", "\"rotary_dim\": null",
+          "rotary_dim: null is not known; the class needs a number of features that turn" },
+        { "gptj", "\"rotary_dim\": 6",
+          "rotary_dim 6 of a head of 4 is not known; so many that turn must be" },
+        { "phi", "\"qk_layernorm\": true", "qk_layernorm: true is not known; only false is" },
+        { "stablelm", "\"partial_rotary_factor\": 0.5, \"hidden_dropout\": 0.1",
+          "hidden_dropout: 0.1 is not known; only 0.0 is" },
+        { "stablelm", "\"qk_layernorm\": true", "qk_layernorm: true is not known" },
+        { "cohere2", "\"use_qk_norm\": true", "use_qk_norm: true is not known" },
+        { "llama", "\"clip_qkv\": 8.0", "clip_qkv: 8.0 is not known; only null is" },
+        { "olmo", "\"clip_qkv\": 0.0", "clip_qkv: 0.0" },
+        { "glm4_moe", "\"n_routed_experts\": 4", "n_shared_experts is missing" },
+        { "qwen2_moe", "\"num_experts\": 4", "shared_expert_intermediate_size is missing" },
+        { "glm4_moe",
+          "\"n_routed_experts\": 4, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "
+          "\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
+          "\"n_group\": 3",
+          "n_group: 3 is not known; groups must be of equal size" },
+        { "gpt_oss", "\"num_local_experts\": 4",
+          "rope_parameters is missing; the class needs them" },
+        { "apertus", "\"hidden_act\": \"relu\"",
+          "rope_parameters is missing; the class needs them" },
+        { "llama", "\"hidden_act\": \"xielu\"", "hidden_act: \"xielu\" is not known" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"rope_scaling\": null",
+          "rope_parameters is missing" },
+        { "exaone4", "\"sliding_window_pattern\": \"LLLG\"",
+          "sliding_window_pattern: \"LLLG\" is not known; known are positive integers" },
+        { "afmoe",
+          "\"num_experts\": 4, \"num_shared_experts\": 1, \"num_experts_per_tok\": 2, "
+          "\"moe_intermediate_size\": 4, \"num_dense_layers\": 1, \"n_group\": 2",
+          "topk_group is missing; it must equal n_group" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_limit\": 5.0",
+          "swiglu_limit: 5.0 is not known; only 7.0 is" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"swiglu_alpha\": 1.5", "only 1.702 is" },
+        { "gpt_oss", "\"num_local_experts\": 4, \"hidden_act\": \"gelu\"", "only silu is" },
+        { "deepseek_v3", LATENT "\"q_lora_rank\": null, \"rope_interleave\": false",
+          "rope_interleave: false is not known; only true is" },
+        { "deepseek_v3", "\"kv_lora_rank\": 4", "qk_nope_head_dim is missing; the class needs it" },
+        { "youtu", LATENT "\"attention_bias\": true",
+          "q_lora_rank is missing; the class needs it" },
+        { "youtu", LATENT "\"q_lora_rank\": 4, \"partial_rotary_factor\": 0.5",
+          "partial_rotary_factor 0.5 of a head of 2 is not known; whole heads turn" },
+        { "deepseek_v2", LATENT ROUTED "\"norm_topk_prob\": true",
+          "norm_topk_prob: true is not known; only false is" },
+        { "deepseek_v2", LATENT ROUTED "\"topk_method\": \"noaux_tc\"",
+          "topk_method: \"noaux_tc\" is not known; known are greedy and group_limited_greedy" },
+        { "deepseek_v3", LATENT ROUTED "\"norm_topk_prob\": true, \"topk_method\": \"greedy\"",
+          "topk_method: \"greedy\" is not known; only noaux_tc is" },
+        { "deepseek_v3", LATENT ROUTED "\"norm_topk_prob\": true, \"scoring_func\": \"softmax\"",
+          "scoring_func: \"softmax\" is not known; only sigmoid is" },
+        { "deepseek_v2", LATENT ROUTED "\"scoring_func\": \"sigmoid\"", "only softmax is" },
+        { "deepseek_v2", LATENT ROUTED "\"moe_layer_freq\": 2", "moe_layer_freq: 2 is not known" },
+        { "deepseek_v2", LATENT ROUTED "\"mlp_bias\": true", "mlp_bias: true is not known" },
+        { "glm4_moe_lite",
+          LATENT ROUTED "\"norm_topk_prob\": true, \"mlp_layer_types\": [\"dense\"]",
+          "each layer is dense or sparse" },
+        { "glm4_moe_lite",
+          LATENT ROUTED "\"norm_topk_prob\": true, \"mlp_layer_types\": [\"dense\", \"full\"]",
+          "each layer is dense or sparse" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a,
+                   arena_printf(a,
+                                "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, "
+                                "\"intermediate_size\": 12, \"num_hidden_layers\": 2, "
+                                "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, ",
+                                row[i].type),
+                   row[i].more, row[i].error);
+    arena_free(a);
+}
