@@ -54,9 +54,17 @@ static bool share_tensor(Arena *a, const HfModel *m)
     return !strcmp(queries.tensor[0], keys.tensor[0]);
 }
 
+static bool has_attention(const Decoder *d)
+{
+    for (int64_t k = 0; k < d->n_layer; k++)
+        if (d->layer[k].mixer == MIXER_ATTENTION || d->layer[k].mixer == MIXER_BOTH) return true;
+    return false;
+}
+
 static void check_heads(Arena *a, const HfModel *m)
 {
     const Decoder *d = m->decoder;
+    if (!has_attention(d)) return;
     const Latent *l = d->latent;
     const bool has_vector = l && l->query_rank;
     check_rows(a, m,
