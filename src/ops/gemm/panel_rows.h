@@ -14,9 +14,9 @@ enum {
     PANEL_TILE_ROWS = LANES == 16 ? 8 : 6, /* whose sums stay in registers */
     PANEL_SUMS =
         (PANEL_PRODUCT_ROWS + PANEL_TILE_ROWS - 1) / PANEL_TILE_ROWS * PANEL_TILE_ROWS * PANEL_ROWS,
-    PANEL_LINES = PANEL_ROWS * 4 / 64, /* of a step */
-    PANEL_PASS = 128,                  /* steps for which one tile after the other is multiplied */
-    PANEL_PASS_BYTES = PANEL_PASS * PANEL_ROWS * 4,
+    PANEL_STEP_BYTES = PANEL_ROWS * 4,
+    PANEL_PASS = 128, /* steps for which one tile after the other is multiplied */
+    PANEL_PASS_BYTES = PANEL_PASS * PANEL_STEP_BYTES,
     PANEL_AHEAD_BYTES = 4096, /* what a single tile asks for; several ask for the next pass */
 };
 
@@ -50,11 +50,11 @@ INLINE Vec panel_rows_odd(Vec pairs)
 }
 
 /* Multiplies so many words along k; the sums are kept, and added to if the product goes on. A has
- * steps `a_step` apart: a word of the panel is one step, two if it is widened. Of what is `ahead`
- * so many lines are asked for per word. Kind, rows and vectors of columns are known to the
- * compiler. */
+ * steps `a_step` apart: a word of the panel is one step, two if it is widened. Per word so many bytes
+ * of what is `ahead` are asked for, at most two lines: evenly, since memory stands still between
+ * bursts. Kind, rows and vectors of columns are known to the compiler. */
 INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words, const Word *a,
-                           int64_t a_step, const Word *b, const char *ahead, int64_t lines,
+                           int64_t a_step, const Word *b, const char *ahead, int64_t ahead_step,
                            bool goes_on, float *kept)
 {
     Vec sum[PANEL_TILE_ROWS][PANEL_NV];
@@ -67,8 +67,8 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
     for (; words > 0; words--, b += PANEL_ROWS) {
         Vec right[PANEL_NV];
         __builtin_prefetch(ahead, 0, 2);
-        if (lines > 1) __builtin_prefetch(ahead + 64, 0, 2);
-        ahead += lines * 64;
+        if (ahead_step > 64) __builtin_prefetch(ahead + 64, 0, 2);
+        ahead += ahead_step;
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             right[v] = vec_load(b + v * LANES);
@@ -89,14 +89,15 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
 }
 
 typedef void PanelKernel(int64_t words, const Word *a, int64_t a_step, const Word *b,
-                         const char *ahead, int64_t lines, bool goes_on, float *kept);
+                         const char *ahead, int64_t ahead_step, bool goes_on, float *kept);
 
 #define PANEL_KERNEL(kind, rows, vectors)                                                          \
     NOINLINE void panel_rows_##kind##_##rows(int64_t words, const Word *a, int64_t a_step,         \
-                                             const Word *b, const char *ahead, int64_t lines,      \
+                                             const Word *b, const char *ahead, int64_t ahead_step, \
                                              bool goes_on, float *kept)                            \
     {                                                                                              \
-        panel_rows_add(kind, rows, vectors, words, a, a_step, b, ahead, lines, goes_on, kept);     \
+        panel_rows_add(kind, rows, vectors, words, a, a_step, b, ahead, ahead_step, goes_on,       \
+                       kept);                                                                      \
     }
 /* clang-format off */
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -213,6 +214,14 @@ static int panel_tiles(const PanelRows *f, PanelTile to[PANEL_PRODUCT_ROWS])
     return n;
 }
 
+/* Of kernels, for one pass. */
+static int64_t panel_calls(const PanelTile *tile, int n)
+{
+    int64_t calls = 0;
+    for (int i = 0; i < n; i++) calls += PANEL_NV / tile[i].kernel->vectors;
+    return calls;
+}
+
 static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
 {
     const int64_t per_word = f->steps / f->words;
@@ -222,17 +231,17 @@ static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
         f->p->n - j < PANEL_ROWS ? panel_rows_pad(f, j, padded) : pack_panel_words(&f->b, j, 0);
     PanelTile tile[PANEL_PRODUCT_ROWS];
     const int n_tiles = panel_tiles(f, tile);
-    const bool one = n_tiles == 1 && tile[0].kernel->vectors == PANEL_NV;
-    const int64_t lines = one ? PANEL_LINES : 1;
+    const int64_t calls = panel_calls(tile, n_tiles),
+                  ahead_step = (PANEL_STEP_BYTES + calls - 1) / calls;
     for (int64_t from = 0; from < f->words; from += PANEL_PASS) {
         const int64_t n = f->words - from < PANEL_PASS ? f->words - from : PANEL_PASS;
         const Word *b = panel + from * PANEL_ROWS;
-        const char *ahead = (const char *)b + (one ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
+        const char *ahead = (const char *)b + (calls == 1 ? PANEL_AHEAD_BYTES : PANEL_PASS_BYTES);
         for (const PanelTile *t = tile; t < tile + n_tiles; t++) {
             const PanelKernels *k = t->kernel;
             const Word *a = room + t->a + from * per_word * t->beside;
-            for (int v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * lines * 64)
-                k->of[panel_kind(f)](n, a, t->beside, b + v, ahead, lines, from > 0,
+            for (int v = 0; v < PANEL_ROWS; v += k->vectors * LANES, ahead += n * ahead_step)
+                k->of[panel_kind(f)](n, a, t->beside, b + v, ahead, ahead_step, from > 0,
                                      sums + t->row * PANEL_ROWS + v);
         }
     }
