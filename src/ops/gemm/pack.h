@@ -48,6 +48,17 @@ INLINE const Word *pack_panel_words(const PackFrom *s, int64_t first, int64_t st
     return panel + (two && !s->pairs ? step / 2 : step) * pack_panel_rows(s, first);
 }
 
+/* bf16 as floats: those of the low halves of words, and of the high ones. */
+INLINE Vec pack_low(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) << 16);
+}
+
+INLINE Vec pack_high(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
+}
+
 /* `n` words along the rows from (row, step) of a factor in panels; they lie in one of them. */
 INLINE Vec pack_from_panels(const PackFrom *s, int64_t row, int64_t step, int64_t n)
 {
@@ -56,7 +67,7 @@ INLINE Vec pack_from_panels(const PackFrom *s, int64_t row, int64_t step, int64_
     const Word *at = pack_panel_words(s, first, step) + row - first;
     const Vec v = n >= LANES ? vec_load(at) : vec_load_n(at, n);
     if (s->f.dtype == F32 || s->pairs) return v;
-    return vec_of_bits(step % 2 ? vec_bits(v) & vec_int_set(-65536) : vec_bits(v) << 16);
+    return step % 2 ? pack_high(v) : pack_low(v);
 }
 
 /* `n` words along the rows from (row, step) of a factor without k_inner. */
@@ -115,18 +126,27 @@ INLINE void pack_panel_copy(const PackFrom *s, int64_t row, int64_t rows, int64_
                             int64_t steps, Word *to)
 {
     enum { AT_ONCE = NV <= PANEL_ROWS / LANES ? NV * LANES : PANEL_ROWS };
-    const bool as_they_are = s->f.dtype == F32 || s->pairs;
+    const bool widens = s->f.dtype == BF16 && !s->pairs;
     for (int64_t j = 0; j < NR; j += AT_ONCE) {
         const int64_t first = (row + j) / PANEL_ROWS * PANEL_ROWS;
+        const bool whole = j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS;
+        const Word *at = pack_panel_words(s, first, step) + row + j - first;
         Word *out = to + j;
-        if (as_they_are && j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS) {
-            const Word *at = pack_panel_words(s, first, step) + row + j - first;
-            for (int64_t k = 0; k < steps; k++, at += PANEL_ROWS, out += NR)
+        int64_t k = 0;
+        if (whole && !widens) {
+            for (; k < steps; k++, at += PANEL_ROWS, out += NR)
 #pragma GCC unroll 4
                 for (int v = 0; v < AT_ONCE; v += LANES) vec_store(out + v, vec_load(at + v));
-            continue;
+        } else if (whole && step % 2 == 0) {
+            for (; k + 2 <= steps; k += 2, at += PANEL_ROWS, out += 2 * NR)
+#pragma GCC unroll 4
+                for (int v = 0; v < AT_ONCE; v += LANES) {
+                    const Vec pairs = vec_load(at + v);
+                    vec_store(out + v, pack_low(pairs));
+                    vec_store(out + NR + v, pack_high(pairs));
+                }
         }
-        for (int64_t k = 0; k < steps; k++, out += NR)
+        for (; k < steps; k++, out += NR)
             for (int64_t v = 0; v < AT_ONCE; v += LANES)
                 vec_store(out + v, pack_from_panels(s, row + j + v, step + k, rows - j - v));
     }

@@ -39,16 +39,6 @@ INLINE void panel_rows_step(bool pairs, int rows, int vectors, const Word *a,
     }
 }
 
-INLINE Vec panel_rows_even(Vec pairs)
-{
-    return vec_of_bits(vec_bits(pairs) << 16);
-}
-
-INLINE Vec panel_rows_odd(Vec pairs)
-{
-    return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
-}
-
 /* Multiplies so many words along k; the sums are kept, and added to if the product goes on. A has
  * steps `a_step` apart: a word of the panel is one step, two if it is widened. Per word so many bytes
  * of what is `ahead` are asked for, at most two lines: evenly, since memory stands still between
@@ -72,13 +62,13 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
             right[v] = vec_load(b + v * LANES);
-            if (kind == PANEL_WIDENED) right[v] = panel_rows_even(right[v]);
+            if (kind == PANEL_WIDENED) right[v] = pack_low(right[v]);
         }
         panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, right, sum);
         a += a_step;
         if (kind != PANEL_WIDENED) continue;
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) right[v] = panel_rows_odd(vec_load(b + v * LANES));
+        for (int v = 0; v < vectors; v++) right[v] = pack_high(vec_load(b + v * LANES));
         panel_rows_step(false, rows, vectors, a, right, sum);
         a += a_step;
     }
