@@ -5,7 +5,9 @@
 #include "measure.h"
 #include "base/clock.h"
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +172,18 @@ bool peer_start(Peer *p, const char *const *args)
     p->in = fdopen(to[1], "w");
     p->out = fdopen(from[0], "r");
     return p->pid > 0;
+}
+
+bool peer_answers(const Peer *p, double seconds)
+{
+    struct pollfd from = { .fd = fileno(p->out), .events = POLLIN };
+    return poll(&from, 1, (int)(seconds * 1e3)) > 0;
+}
+
+void peer_kill(Peer *p)
+{
+    kill(p->pid, SIGKILL);
+    peer_stop(p);
 }
 
 void peer_stop(Peer *p)

@@ -36,6 +36,10 @@ typedef struct Peer {
 } Peer;
 /* Starts "$PYTHON ARGS...", or python3; `args` ends with NULL. False if pipes cannot be made. */
 bool peer_start(Peer *p, const char *const *args);
+/* Whether it says something within so many seconds; all that it said before must have been read. */
+bool peer_answers(const Peer *p, double seconds);
 void peer_stop(Peer *p);
+/* The same, whatever it is doing. */
+void peer_kill(Peer *p);
 
 #endif

@@ -40,9 +40,9 @@ INLINE void panel_rows_step(bool pairs, int rows, int vectors, const Word *a,
 }
 
 /* Multiplies so many words along k; the sums are kept, and added to if the product goes on. A has
- * steps `a_step` apart: a word of the panel is one step, two if it is widened. Per word so many bytes
- * of what is `ahead` are asked for, at most two lines: evenly, since memory stands still between
- * bursts. Kind, rows and vectors of columns are known to the compiler. */
+ * steps `a_step` apart: a word of the panel is one step, two if it is widened. Per word so many
+ * bytes of what is `ahead` are asked for, at most two lines: evenly, since memory stands still
+ * between bursts. Kind, rows and vectors of columns are known to the compiler. */
 INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words, const Word *a,
                            int64_t a_step, const Word *b, const char *ahead, int64_t ahead_step,
                            bool goes_on, float *kept)
